@@ -1,0 +1,292 @@
+// rondo/device.h — devices, streams, events, memory, and work put on a stream.
+//
+// A device is a CUDA GPU ("cuda:0") or this machine's processor ("host"). Both have ordered
+// asynchronous streams, events, capture and graphs with the same meaning and the same errors.
+#ifndef RONDO_DEVICE_H
+#define RONDO_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rondo/export.h"
+#include "rondo/status.h"
+
+RONDO_EXTERN_C_BEGIN
+
+typedef struct rondo_device rondo_device;
+typedef struct rondo_stream rondo_stream;
+typedef struct rondo_event rondo_event;
+
+// ---- devices
+// -------------------------------------------------------------------------------------
+
+// What is known of a device, or why there is none.
+typedef struct rondo_device_info {
+    char name[32];          // what rondo_device_open takes: "host", "cuda:0"
+    char description[128];  // model name of the chip
+    char reason[256];       // empty when `available`; otherwise why the device cannot be used
+    bool available;
+    uint64_t memory_bytes;  // total memory
+    uint64_t free_bytes;    // memory free when asked
+    int32_t compute_units;  // GPU multiprocessors, or hardware threads of the host
+    int32_t arch_major;     // CUDA compute capability; 0 on the host
+    int32_t arch_minor;
+    int32_t driver_version;  // 1000 * major + 10 * minor of the CUDA driver API; 0 on the host
+} rondo_device_info;
+
+// Lists every device, and one unavailable entry for each backend that has none.
+//
+// Writes at most `capacity` entries; *out_count is how many there are, so a first call may pass
+// infos = NULL and capacity = 0.
+//
+// Errors:    INVALID.
+// Threads:   safe.
+// Capture:   legal.
+RONDO_API RONDO_MUST_USE rondo_status rondo_device_list(rondo_device_info *infos, size_t capacity,
+                                                        size_t *out_count);
+
+// Opens a device by name: "host", "cuda:N", or "auto" (the first usable GPU, otherwise the host).
+//
+// Opening the same device again returns the same object with one more reference.
+//
+// Errors:    INVALID (no such name; the message lists the names), UNAVAILABLE (with the reason),
+// NO_MEMORY. Ownership: give back with rondo_device_release. Threads:   safe.
+RONDO_API RONDO_MUST_USE rondo_status rondo_device_open(const char *name,
+                                                        rondo_device **out_device);
+
+// Adds a reference.  Threads: safe.
+RONDO_API void rondo_device_retain(rondo_device *device);
+
+// Gives up a reference; the last one frees the device. NULL is fine.
+//
+// Streams, events, memory and graphs of the device must be gone before the last release.
+// Threads:   safe.
+RONDO_API void rondo_device_release(rondo_device *device);
+
+// Fills *out_info afresh.
+//
+// Errors:    INVALID, DRIVER, LOST.
+// Threads:   safe.
+RONDO_API RONDO_MUST_USE rondo_status rondo_device_get_info(rondo_device *device,
+                                                            rondo_device_info *out_info);
+
+// "host", "cuda:0"; borrowed, lives as long as the device.  Threads: safe.
+RONDO_API const char *rondo_device_get_name(const rondo_device *device);
+
+// True for a device whose memory the processor can read and write directly.  Threads: safe.
+RONDO_API bool rondo_device_is_host(const rondo_device *device);
+
+// Waits for all work on all streams of the device.
+//
+// Errors:    STATE (a stream is recording), DRIVER, LOST.
+// Threads:   safe.
+// Capture:   not legal while a stream of the device records.
+RONDO_API RONDO_MUST_USE rondo_status rondo_device_synchronize(rondo_device *device);
+
+// ---- memory
+// --------------------------------------------------------------------------------------
+
+typedef enum rondo_memory_kind {
+    RONDO_MEMORY_DEVICE = 0,  // memory of the device; on the host backend ordinary memory
+    RONDO_MEMORY_PINNED = 1,  // host memory that the device copies from and to without a detour
+} rondo_memory_kind;
+
+// Allocates uninitialised memory, aligned to 256 bytes.
+//
+// bytes      0 gives a NULL address and success.
+//
+// Errors:    INVALID, NO_DEVICE_MEMORY, NO_MEMORY, STATE (recording), DRIVER, LOST.
+// Ownership: give back once with rondo_memory_free and the same kind.
+// Threads:   safe.
+// Capture:   legal for the calling thread unless its capture mode is global.
+RONDO_API RONDO_MUST_USE rondo_status rondo_memory_allocate(rondo_device *device,
+                                                            rondo_memory_kind kind, size_t bytes,
+                                                            void **out_address);
+
+// Frees memory from rondo_memory_allocate. NULL is fine. Work that uses it must have finished.
+//
+// Threads:   safe.
+RONDO_API void rondo_memory_free(rondo_device *device, rondo_memory_kind kind, void *address);
+
+// ---- streams
+// -------------------------------------------------------------------------------------
+
+// Creates an ordered queue of work. On CUDA it does not synchronise with the legacy default stream.
+//
+// Errors:    INVALID, NO_MEMORY, DRIVER, LOST.
+// Ownership: caller destroys it.
+// Threads:   safe; the stream itself is used by one thread at a time.
+RONDO_API RONDO_MUST_USE rondo_status rondo_stream_create(rondo_device *device,
+                                                          rondo_stream **out_stream);
+
+// Uses the caller's own CUstream (or cudaStream_t) as a Rondo stream, without taking it over.
+//
+// native     NULL means the legacy default stream, which can run work but not record it.
+//
+// Errors:    UNSUPPORTED (host backend: there is no foreign stream), INVALID, NO_MEMORY.
+// Ownership: destroying the result leaves `native` alone; `native` must outlive it.
+// Threads:   as for the native stream.
+RONDO_API RONDO_MUST_USE rondo_status rondo_stream_wrap(rondo_device *device, void *native,
+                                                        rondo_stream **out_stream);
+
+// Waits for the stream's work and frees it. NULL is fine. A recording stream's capture is given up
+// first.
+RONDO_API void rondo_stream_destroy(rondo_stream *stream);
+
+// The device the stream belongs to; borrowed.
+RONDO_API rondo_device *rondo_stream_get_device(const rondo_stream *stream);
+
+// The CUstream behind the stream; NULL on the host backend.
+RONDO_API void *rondo_stream_get_native(const rondo_stream *stream);
+
+// Waits until all work put on the stream so far has finished.
+//
+// Errors:    STATE (recording), DRIVER, LOST; also the failure of work that ran on the stream.
+// Threads:   one thread per stream.
+// Capture:   not legal; it breaks the capture.
+RONDO_API RONDO_MUST_USE rondo_status rondo_stream_synchronize(rondo_stream *stream);
+
+// Sets *out_is_idle to whether all work has finished; never waits.
+//
+// Errors:    STATE (recording), DRIVER, LOST.
+// Threads:   one thread per stream.
+// Capture:   not legal; it breaks the capture.
+RONDO_API RONDO_MUST_USE rondo_status rondo_stream_query(rondo_stream *stream, bool *out_is_idle);
+
+// Makes later work on `stream` wait for `event`. Joins `stream` to the capture the event belongs
+// to.
+//
+// Errors:    INVALID (other backend), STATE, DRIVER, LOST.
+// Threads:   one thread per stream.
+// Capture:   legal.
+RONDO_API RONDO_MUST_USE rondo_status rondo_stream_wait_event(rondo_stream *stream,
+                                                              rondo_event *event);
+
+// Tells whether the stream records now (false once its capture was broken, too).
+//
+// Errors:    INVALID, DRIVER.
+// Threads:   one thread per stream.
+// Capture:   legal.
+RONDO_API RONDO_MUST_USE rondo_status rondo_stream_is_capturing(rondo_stream *stream,
+                                                                bool *out_is_capturing);
+
+// ---- events
+// --------------------------------------------------------------------------------------
+
+enum {
+    RONDO_EVENT_TIMED = 1u << 0,  // the event keeps a time stamp for rondo_event_get_elapsed_ms
+};
+
+// Creates an event that is complete until first recorded.
+//
+// Errors:    INVALID (unknown flag), NO_MEMORY, DRIVER, LOST.
+// Ownership: caller destroys it.
+// Threads:   safe.
+RONDO_API RONDO_MUST_USE rondo_status rondo_event_create(rondo_device *device, uint32_t flags,
+                                                         rondo_event **out_event);
+
+// Frees the event; work that waits for it is not disturbed. NULL is fine.
+RONDO_API void rondo_event_destroy(rondo_event *event);
+
+// Marks the present end of the stream's work. While `stream` records, the event stands for that
+// place in the graph and can only be waited for by streams.
+//
+// Errors:    INVALID (other device), DRIVER, LOST.
+// Threads:   one thread per stream.
+// Capture:   legal.
+RONDO_API RONDO_MUST_USE rondo_status rondo_event_record(rondo_event *event, rondo_stream *stream);
+
+// Sets *out_is_complete to whether the work before the event has finished; never waits.
+//
+// Errors:    STATE (recorded in a capture), DRIVER, LOST.
+// Threads:   safe.
+RONDO_API RONDO_MUST_USE rondo_status rondo_event_query(rondo_event *event, bool *out_is_complete);
+
+// Waits until the work before the event has finished.
+//
+// Errors:    STATE (recorded in a capture), DRIVER, LOST.
+// Threads:   safe.
+// Capture:   not legal.
+RONDO_API RONDO_MUST_USE rondo_status rondo_event_synchronize(rondo_event *event);
+
+// Milliseconds of device time between two completed RONDO_EVENT_TIMED events.
+//
+// Errors:    STATE (not recorded, not complete, or not timed), DRIVER, LOST.
+// Threads:   safe.
+RONDO_API RONDO_MUST_USE rondo_status rondo_event_get_elapsed_ms(rondo_event *start,
+                                                                 rondo_event *end,
+                                                                 float *out_milliseconds);
+
+// ---- work
+// ----------------------------------------------------------------------------------------
+
+typedef enum rondo_copy_kind {
+    RONDO_COPY_HOST_TO_DEVICE = 0,
+    RONDO_COPY_DEVICE_TO_HOST = 1,
+    RONDO_COPY_DEVICE_TO_DEVICE = 2,
+} rondo_copy_kind;
+
+// Copies `bytes` in stream order. The two areas must not overlap.
+//
+// Host memory should be pinned: a copy from pageable memory waits, and is refused while recording.
+//
+// Errors:    INVALID, STATE (pageable memory while recording), DRIVER, LOST.
+// Ownership: both areas are borrowed until the stream passes this point (for a graph: as long as it
+// is replayed). Threads:   one thread per stream. Capture:   legal; becomes a memcpy node.
+RONDO_API RONDO_MUST_USE rondo_status rondo_stream_copy(rondo_stream *stream, void *destination,
+                                                        const void *source, size_t bytes,
+                                                        rondo_copy_kind kind);
+
+// Sets `count` elements of `element_bytes` (1, 2 or 4) to the low bytes of `value`, in stream
+// order.
+//
+// Errors:    INVALID, DRIVER, LOST.
+// Threads:   one thread per stream.
+// Capture:   legal; becomes a memset node.
+RONDO_API RONDO_MUST_USE rondo_status rondo_stream_fill(rondo_stream *stream, void *destination,
+                                                        uint32_t value, uint32_t element_bytes,
+                                                        size_t count);
+
+// A C function that runs in stream order. `arguments` points at a copy of what was passed; it is
+// aligned to 16 bytes. It must not call rondo functions on the stream's device.
+typedef void (*rondo_host_function)(void *arguments);
+
+// Runs `function` on the processor in stream order. On the host backend this is how kernels are
+// launched.
+//
+// name             shown in dumps and errors; borrowed for as long as the graph lives, so use a
+// literal. argument_bytes   up to 4096; the bytes are copied now (for a graph: once, at capture).
+//
+// Errors:    INVALID, NO_MEMORY, DRIVER, LOST.
+// Threads:   one thread per stream; `function` runs on a thread of the library or the driver.
+// Capture:   legal; becomes a host node.
+RONDO_API RONDO_MUST_USE rondo_status rondo_stream_call_host(rondo_stream *stream, const char *name,
+                                                             rondo_host_function function,
+                                                             const void *arguments,
+                                                             size_t argument_bytes);
+
+// One launch of a device kernel.
+typedef struct rondo_launch {
+    const char *name;       // shown in dumps and errors; a literal
+    void *function;         // CUfunction; on the host backend a rondo_host_function
+    uint32_t grid[3];       // blocks; all at least 1 (ignored on the host backend)
+    uint32_t block[3];      // threads per block; all at least 1 (ignored on the host backend)
+    uint32_t shared_bytes;  // dynamic shared memory
+    const void
+        *arguments;  // the kernel's parameters, packed as the kernel lays them out; copied now
+    size_t argument_bytes;  // up to 4096
+} rondo_launch;
+
+// Launches a kernel in stream order.
+//
+// Errors:    INVALID, NO_MEMORY, DRIVER, LOST.
+// Ownership: everything in *launch is borrowed for the call only, except `name`.
+// Threads:   one thread per stream.
+// Capture:   legal; becomes a kernel node (on the host backend a host node).
+RONDO_API RONDO_MUST_USE rondo_status rondo_stream_launch(rondo_stream *stream,
+                                                          const rondo_launch *launch);
+
+RONDO_EXTERN_C_END
+
+#endif  // RONDO_DEVICE_H

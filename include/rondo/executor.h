@@ -1,0 +1,160 @@
+// rondo/executor.h — run a program on a device: first eagerly, then captured, then replayed.
+//
+//   rondo_executor_create(program, device, NULL, &executor);
+//   rondo_executor_run(executor, feeds, feed_count, fetches, fetch_count);   // any number of times
+#ifndef RONDO_EXECUTOR_H
+#define RONDO_EXECUTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rondo/device.h"
+#include "rondo/export.h"
+#include "rondo/graph.h"
+#include "rondo/program.h"
+#include "rondo/status.h"
+#include "rondo/tensor.h"
+
+RONDO_EXTERN_C_BEGIN
+
+typedef struct rondo_executor rondo_executor;
+
+typedef enum rondo_graphs_mode {
+    RONDO_GRAPHS_AUTO =
+        0,                // capture on the second run of the same shapes; eager where capture fails
+    RONDO_GRAPHS_ON = 1,  // the same, but a failed capture is an error
+    RONDO_GRAPHS_OFF = 2,  // always eager
+} rondo_graphs_mode;
+
+// Called while long work runs (kernel compilation, tuning): what, how many of how many. Must be
+// quick.
+typedef void (*rondo_progress_function)(void *user_data, const char *what, size_t done,
+                                        size_t total);
+
+typedef struct rondo_executor_options {
+    size_t struct_size;        // sizeof(rondo_executor_options)
+    rondo_graphs_mode graphs;  // AUTO; the environment variable RONDO_GRAPHS (auto, on, off) wins
+    rondo_dtype
+        dtype;       // RONDO_DTYPE_F32, or RONDO_DTYPE_F16 to convert weights and compute in half
+    uint64_t seed;   // for ops that draw random numbers
+    bool optimise;   // fold, fuse and choose layouts (true); false keeps the model op by op
+    bool reference;  // run every op with the plain C reference (host only; the test oracle)
+    size_t plan_limit;  // plans kept for different shapes, least recently used dropped; 0 means 16
+    rondo_progress_function progress;  // NULL: none
+    void *progress_data;
+} rondo_executor_options;
+
+// A named tensor in host memory.
+typedef struct rondo_binding {
+    const char *name;
+    rondo_tensor tensor;
+} rondo_binding;
+
+// What the last run took. Device times come from events on the stream.
+typedef struct rondo_run_times {
+    uint64_t latency_ns;         // wall time of the whole run
+    uint64_t enqueue_ns;         // processor time spent putting work on the stream
+    uint64_t host_to_device_ns;  // 0 on the host
+    uint64_t compute_ns;         // on the device, without transfers
+    uint64_t device_to_host_ns;  // 0 on the host
+    bool was_replayed;           // every capturable segment was replayed from its graph
+} rondo_run_times;
+
+// The plan behind the last run.
+typedef struct rondo_executor_stats {
+    uint64_t op_count;           // ops that run, after folding and fusion
+    uint64_t segment_count;      // capturable runs of ops
+    uint64_t bypassed_count;     // ops that run conventionally
+    uint64_t node_count;         // nodes of all captured graphs; 0 before capture
+    uint64_t plan_count;         // plans kept
+    uint64_t capture_ns;         // of all segments
+    uint64_t instantiate_ns;     // of all segments
+    uint64_t first_replay_ns;    // wall time of the first replay, waited for
+    uint64_t prepare_ns;         // compiling the plan: folding, kernels, weights
+    uint64_t arena_bytes;        // planned memory of intermediate values and workspaces
+    uint64_t arena_naive_bytes;  // the same without sharing
+    uint64_t constant_bytes;     // weights on the device
+    uint64_t graph_bytes;        // driver-side memory of the graphs, measured
+    uint64_t eager_run_count;
+    uint64_t replay_run_count;
+} rondo_executor_stats;
+
+RONDO_API rondo_executor_options rondo_executor_options_default(void);
+
+// Makes an executor for `program` on `device`. Plans are compiled at the first run of each shape.
+//
+// options    NULL means the defaults.
+//
+// Errors:    INVALID, UNSUPPORTED (dtype on this device), NO_MEMORY, NO_DEVICE_MEMORY, DRIVER,
+// LOST. Ownership: caller destroys it; `program` is borrowed and must outlive it, `device` is
+// retained. Threads:   an executor is used by one thread at a time; executors are independent.
+RONDO_API RONDO_MUST_USE rondo_status rondo_executor_create(rondo_program *program,
+                                                            rondo_device *device,
+                                                            const rondo_executor_options *options,
+                                                            rondo_executor **out_executor);
+
+// Waits for its work and frees the executor. NULL is fine.
+RONDO_API void rondo_executor_destroy(rondo_executor *executor);
+
+// Feeds inputs, runs, fetches outputs, and waits until they are there.
+//
+// feeds      one for each input of the program, in any order; host memory, free again on return.
+// fetches    outputs by name. A tensor with data = NULL is allocated and owned by the caller
+// afterwards
+//            (rondo_tensor_deinit); one with data must have the output's dtype and shape and is
+//            written.
+//
+// Errors:    INVALID (feed or fetch with an unknown name, missing, twice, wrong dtype or shape: the
+// message
+//            says what was expected), UNSUPPORTED, BAD_DATA (data-dependent shape or index out of
+//            range), NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST. Fetches are written only on
+//            success.
+// Threads:   one thread at a time.
+// Capture:   not legal: no stream of the caller is involved.
+RONDO_API RONDO_MUST_USE rondo_status rondo_executor_run(rondo_executor *executor,
+                                                         const rondo_binding *feeds,
+                                                         size_t feed_count, rondo_binding *fetches,
+                                                         size_t fetch_count);
+
+// Runs again on the inputs that the last run left on the device, and waits; no transfers.
+//
+// Errors:    STATE (nothing has run), and as rondo_executor_run.
+// Threads:   one thread at a time.
+RONDO_API RONDO_MUST_USE rondo_status rondo_executor_rerun(rondo_executor *executor);
+
+// Changes whether later runs use graphs. Graphs already captured are kept.
+//
+// Errors:    INVALID.
+// Threads:   one thread at a time.
+RONDO_API RONDO_MUST_USE rondo_status rondo_executor_set_graphs(rondo_executor *executor,
+                                                                rondo_graphs_mode graphs);
+
+// Times of the last run.  Errors: INVALID, STATE (nothing has run).  Threads: one thread at a time.
+RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_times(const rondo_executor *executor,
+                                                               rondo_run_times *out_times);
+
+// The plan of the last run.  Errors: INVALID, STATE (nothing has run).  Threads: one thread at a
+// time.
+RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_stats(const rondo_executor *executor,
+                                                               rondo_executor_stats *out_stats);
+
+typedef enum rondo_describe_format {
+    RONDO_DESCRIBE_TEXT = 0,
+    RONDO_DESCRIBE_JSON = 1,
+    RONDO_DESCRIBE_DOT = 2,
+} rondo_describe_format;
+
+// Compiles the plan for the program's declared shapes (symbols not set count as 1) without running,
+// and writes ops, segments with the reason for each cut, bypassed ops, and the memory plan.
+//
+// Errors:    INVALID, and as rondo_executor_run.
+// Threads:   one thread at a time.
+RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe(rondo_executor *executor,
+                                                              rondo_describe_format format,
+                                                              rondo_write_function write,
+                                                              void *user_data);
+
+RONDO_EXTERN_C_END
+
+#endif  // RONDO_EXECUTOR_H

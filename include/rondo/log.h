@@ -1,0 +1,36 @@
+// rondo/log.h — where the library's messages go. The library itself never prints to stdout.
+#ifndef RONDO_LOG_H
+#define RONDO_LOG_H
+
+#include <stdint.h>
+
+#include "rondo/export.h"
+
+RONDO_EXTERN_C_BEGIN
+
+typedef enum rondo_log_level {
+    RONDO_LOG_ERROR = 0,
+    RONDO_LOG_WARNING = 1,
+    RONDO_LOG_INFO = 2,
+    RONDO_LOG_DEBUG = 3,
+} rondo_log_level;
+
+typedef void (*rondo_log_function)(void *user_data, rondo_log_level level, const char *message);
+
+// Replaces the log sink. NULL restores the default, which writes to stderr.
+//
+// `function` is called without any library lock held, from whichever thread logs; `message` is one
+// line without a newline and is valid only during the call.
+//
+// Threads:   safe, but messages in flight may still reach the former sink.
+RONDO_API void rondo_log_set_sink(rondo_log_function function, void *user_data);
+
+// Sets the most detailed level that is delivered. The default is RONDO_LOG_WARNING, or what the
+// environment variable RONDO_LOG names (error, warning, info, debug).
+//
+// Threads:   safe.
+RONDO_API void rondo_log_set_level(rondo_log_level level);
+
+RONDO_EXTERN_C_END
+
+#endif  // RONDO_LOG_H

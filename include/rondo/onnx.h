@@ -1,0 +1,51 @@
+// rondo/onnx.h — ONNX files to programs and tensors. Hostile input is expected.
+#ifndef RONDO_ONNX_H
+#define RONDO_ONNX_H
+
+#include "rondo/export.h"
+#include "rondo/program.h"
+#include "rondo/status.h"
+#include "rondo/tensor.h"
+
+RONDO_EXTERN_C_BEGIN
+
+// Reads an ONNX model (opsets 9 to 21). Weights are mapped from the file where it allows that.
+//
+// Errors:    BAD_DATA (file, node and reason in the message), UNSUPPORTED ("unsupported: op NAME
+// version V
+//            (attribute A)"), UNAVAILABLE (file cannot be opened), NO_MEMORY.
+// Ownership: caller destroys *out_program. The file must not be changed while the program lives.
+// Threads:   safe.
+RONDO_API RONDO_MUST_USE rondo_status rondo_program_load_onnx(const char *path,
+                                                              rondo_program **out_program);
+
+// The same from memory, which is copied or parsed before the call returns. External data is
+// refused.
+//
+// Errors:    BAD_DATA, UNSUPPORTED, NO_MEMORY.
+// Threads:   safe.
+RONDO_API RONDO_MUST_USE rondo_status rondo_program_parse_onnx(const void *bytes, size_t byte_count,
+                                                               rondo_program **out_program);
+
+// Calls `visit` once for each op type of the model that Rondo cannot run, with the number of its
+// nodes.
+//
+// Errors:    as rondo_program_load_onnx, less UNSUPPORTED.
+// Threads:   safe.
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_onnx_list_unsupported(const char *path,
+                            void (*visit)(void *user_data, const char *domain, const char *op,
+                                          int64_t version, const char *detail, size_t count),
+                            void *user_data);
+
+// Reads a serialized TensorProto (the input_N.pb and output_N.pb of ONNX test directories).
+//
+// Errors:    BAD_DATA, UNSUPPORTED (strings, sequences, optionals), UNAVAILABLE, NO_MEMORY.
+// Ownership: caller frees *out_tensor with rondo_tensor_deinit.
+// Threads:   safe.
+RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_load_onnx(const char *path,
+                                                             rondo_tensor *out_tensor);
+
+RONDO_EXTERN_C_END
+
+#endif  // RONDO_ONNX_H

@@ -1,0 +1,55 @@
+// rondo/program.h — a model as plain data: values, ops, attributes. No device in it.
+#ifndef RONDO_PROGRAM_H
+#define RONDO_PROGRAM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rondo/export.h"
+#include "rondo/status.h"
+#include "rondo/tensor.h"
+
+RONDO_EXTERN_C_BEGIN
+
+typedef struct rondo_program rondo_program;
+
+// An input or output of a program.
+typedef struct rondo_port {
+    const char *name;  // borrowed from the program
+    rondo_dtype dtype;
+    int32_t rank;                        // -1 when the model does not say
+    int64_t extent[RONDO_RANK_MAX];      // -1 where the extent is symbolic or unknown
+    const char *symbol[RONDO_RANK_MAX];  // name of a symbolic extent, borrowed; NULL otherwise
+} rondo_port;
+
+// Frees the program. NULL is fine. Executors made from it keep what they need.
+RONDO_API void rondo_program_destroy(rondo_program *program);
+
+RONDO_API size_t rondo_program_get_input_count(const rondo_program *program);
+RONDO_API size_t rondo_program_get_output_count(const rondo_program *program);
+
+// Describes input `index` (inputs that have an initializer are not inputs).
+//
+// Errors:    INVALID (index).
+// Threads:   safe while nobody changes the program.
+RONDO_API RONDO_MUST_USE rondo_status rondo_program_get_input(const rondo_program *program,
+                                                              size_t index, rondo_port *out_port);
+
+// Describes output `index`.
+//
+// Errors:    INVALID (index).
+// Threads:   safe while nobody changes the program.
+RONDO_API RONDO_MUST_USE rondo_status rondo_program_get_output(const rondo_program *program,
+                                                               size_t index, rondo_port *out_port);
+
+// Gives a symbolic extent (for example "batch") a number.
+//
+// Errors:    INVALID (no such symbol: the message lists those there are; extent below 0).
+// Threads:   not safe against other calls on the same program.
+RONDO_API RONDO_MUST_USE rondo_status rondo_program_set_dimension(rondo_program *program,
+                                                                  const char *symbol,
+                                                                  int64_t extent);
+
+RONDO_EXTERN_C_END
+
+#endif  // RONDO_PROGRAM_H

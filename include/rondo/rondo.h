@@ -1,0 +1,18 @@
+// rondo/rondo.h — capture GPU work once, replay it at hardware speed.
+//
+// Read the headers in this order; each needs only those above it.
+#ifndef RONDO_RONDO_H
+#define RONDO_RONDO_H
+
+#include "rondo/device.h"    // devices, streams, events, memory, work
+#include "rondo/executor.h"  // a program on a device
+#include "rondo/export.h"    // how symbols are marked
+#include "rondo/graph.h"     // capture and replay
+#include "rondo/log.h"       // where messages go
+#include "rondo/onnx.h"      // models and tensors from files
+#include "rondo/program.h"   // a model as data
+#include "rondo/status.h"    // what can fail, and the record of the last failure
+#include "rondo/tensor.h"    // element types, shapes, tensors
+#include "rondo/version.h"   // which Rondo this is
+
+#endif  // RONDO_RONDO_H

@@ -1,0 +1,107 @@
+// rondo/tensor.h — element types, shapes and dense tensors.
+//
+// A tensor is a small value struct: element type, shape, address, and (when it owns its bytes) a
+// retained storage. All tensors are dense and row-major; there are no strides.
+#ifndef RONDO_TENSOR_H
+#define RONDO_TENSOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rondo/export.h"
+#include "rondo/status.h"
+
+RONDO_EXTERN_C_BEGIN
+
+// X(name, value, bytes per element, text). Values are permanent; text is what the tool prints and
+// reads.
+#define RONDO_DTYPE_MAP(X) \
+    X(NONE, 0, 0, "none")  \
+    X(F32, 1, 4, "f32")    \
+    X(F64, 2, 8, "f64")    \
+    X(F16, 3, 2, "f16")    \
+    X(BF16, 4, 2, "bf16")  \
+    X(I8, 5, 1, "i8")      \
+    X(I16, 6, 2, "i16")    \
+    X(I32, 7, 4, "i32")    \
+    X(I64, 8, 8, "i64")    \
+    X(U8, 9, 1, "u8")      \
+    X(U16, 10, 2, "u16")   \
+    X(U32, 11, 4, "u32")   \
+    X(U64, 12, 8, "u64")   \
+    X(BOOL, 13, 1, "bool")
+
+typedef enum rondo_dtype {
+#define RONDO_DTYPE_ENUM(name, value, bytes, text) RONDO_DTYPE_##name = (value),
+    RONDO_DTYPE_MAP(RONDO_DTYPE_ENUM)
+#undef RONDO_DTYPE_ENUM
+        RONDO_DTYPE_COUNT
+} rondo_dtype;
+
+enum { RONDO_RANK_MAX = 8 };
+
+// Rank 0 is a scalar. Extents are at least 0; entries beyond `rank` are 0.
+typedef struct rondo_shape {
+    int32_t rank;
+    int64_t extent[RONDO_RANK_MAX];
+} rondo_shape;
+
+// Reference-counted bytes behind one or more tensors; opaque.
+typedef struct rondo_storage rondo_storage;
+
+// A dense row-major tensor. Copying the struct copies a borrow; see rondo_tensor_retain.
+typedef struct rondo_tensor {
+    rondo_dtype dtype;
+    rondo_shape shape;
+    void *data;              // first element; may be NULL when there are no elements
+    rondo_storage *storage;  // what keeps `data` alive; NULL when the caller does
+} rondo_tensor;
+
+// Bytes of one element; 0 for RONDO_DTYPE_NONE and unknown values.
+RONDO_API size_t rondo_dtype_get_bytes(rondo_dtype dtype);
+
+// "f32", "i64" and so on; "none" for unknown values.
+RONDO_API const char *rondo_dtype_get_name(rondo_dtype dtype);
+
+// Number of elements; -1 when an extent is negative, the rank is out of range or the product
+// overflows.
+RONDO_API int64_t rondo_shape_get_count(const rondo_shape *shape);
+
+// True when rank and all extents are equal.
+RONDO_API bool rondo_shape_is_equal(const rondo_shape *a, const rondo_shape *b);
+
+// Writes "[2, 3, 4]" into `buffer`, always terminated, cut when too long. Returns `buffer`.
+RONDO_API char *rondo_shape_format(const rondo_shape *shape, char *buffer, size_t buffer_bytes);
+
+// Allocates a zero-filled tensor in host memory, aligned to 64 bytes.
+//
+// Errors:    INVALID (dtype, shape), NO_MEMORY.
+// Ownership: caller owns *out_tensor; free with rondo_tensor_deinit.
+// Threads:   safe.
+RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_init(rondo_dtype dtype, const rondo_shape *shape,
+                                                        rondo_tensor *out_tensor);
+
+// Makes *out_tensor share the bytes of `tensor` and keep them alive (when `tensor` owns them).
+//
+// Ownership: free *out_tensor with rondo_tensor_deinit.
+// Threads:   safe.
+RONDO_API void rondo_tensor_retain(const rondo_tensor *tensor, rondo_tensor *out_tensor);
+
+// Gives up this tensor's share of its bytes and zeroes the struct. NULL and zeroed tensors are
+// fine.
+//
+// Threads:   safe on different structs, also when they share bytes.
+RONDO_API void rondo_tensor_deinit(rondo_tensor *tensor);
+
+// Bytes of all elements; 0 for an empty tensor or an invalid shape.
+RONDO_API size_t rondo_tensor_get_bytes(const rondo_tensor *tensor);
+
+// Converts between IEEE 754 half and single precision; round to nearest even, infinities and NaN
+// kept.
+RONDO_API uint16_t rondo_half_from_float(float value);
+RONDO_API float rondo_half_to_float(uint16_t bits);
+
+RONDO_EXTERN_C_END
+
+#endif  // RONDO_TENSOR_H

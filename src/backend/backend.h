@@ -1,0 +1,183 @@
+// backend/backend.h — the table of functions behind a device, and the objects it hands out.
+//
+// Two implementations: backend/host and backend/cuda. The generic layer (backend/device.c,
+// stream.c, event.c, graph_object.c, ...) checks arguments once, so that both backends report the
+// same misuse with the same status; an implementation only does the work. A test replaces the
+// table, never the callers.
+//
+// The structs below are the common heads; a backend embeds one as its first member.
+#ifndef RONDO_BACKEND_BACKEND_H
+#define RONDO_BACKEND_BACKEND_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rondo/device.h"
+#include "rondo/graph.h"
+#include "rondo/status.h"
+
+typedef struct rondo__backend rondo__backend;
+typedef struct rondo__template rondo__template;      // recorded nodes and edges (CUgraph)
+typedef struct rondo__executable rondo__executable;  // runnable form (CUgraphExec)
+
+struct rondo_device {
+    const rondo__backend *backend;
+    char name[32];
+    int32_t ordinal;
+    atomic_int reference_count;  // guarded by the registry lock when it may reach zero
+    atomic_bool
+        is_lost;  // set once by an asynchronous device error; afterwards only destroy is valid
+};
+
+struct rondo_stream {
+    rondo_device *device;  // retained
+    bool is_wrapped;       // the native stream is the caller's
+    bool is_legacy;        // wraps the legacy default stream: runs work, never records
+    void *native;          // CUstream, or NULL
+};
+
+struct rondo_event {
+    rondo_device *device;  // retained
+    uint32_t flags;
+};
+
+typedef enum rondo__capture_state {
+    RONDO__CAPTURE_NONE,
+    RONDO__CAPTURE_ACTIVE,
+    RONDO__CAPTURE_BROKEN,  // invalidated: must still be ended, yields nothing
+} rondo__capture_state;
+
+struct rondo__template {
+    rondo_device *device;  // retained
+};
+
+struct rondo__executable {
+    rondo_device *device;  // retained
+};
+
+typedef enum rondo__node_kind {
+    RONDO__NODE_KERNEL,
+    RONDO__NODE_HOST,
+    RONDO__NODE_COPY,
+    RONDO__NODE_FILL,
+    RONDO__NODE_EMPTY,
+    RONDO__NODE_EVENT_WAIT,
+    RONDO__NODE_EVENT_RECORD,
+    RONDO__NODE_CHILD,
+    RONDO__NODE_CONDITIONAL,
+    RONDO__NODE_OTHER,
+} rondo__node_kind;
+
+// What a dump says of a node. Strings live as long as the template.
+typedef struct rondo__node_info {
+    rondo__node_kind kind;
+    const char *name;  // kernel or host function name; may be ""
+    uint32_t grid[3];
+    uint32_t block[3];
+    uint32_t shared_bytes;
+    rondo_copy_kind copy_kind;
+    const void *destination;
+    const void *source;
+    uint64_t byte_count;  // copies: bytes; fills: elements times element size
+    uint32_t fill_value;
+} rondo__node_info;
+
+// All entries are called with valid arguments: non-NULL, right device, device not lost. Each
+// failure writes the error record. "(optional)" entries may be NULL; the generic layer then does
+// what is said.
+struct rondo__backend {
+    const char *name;  // "host", "cuda"
+
+    // How many devices there are; when none, writes why into `reason`. Loads the driver on first
+    // use.
+    int32_t (*count_devices)(char *reason, size_t reason_bytes);
+    // Describes a device without opening it.
+    rondo_status (*describe_device)(int32_t ordinal, rondo_device_info *out_info);
+    rondo_status (*open_device)(int32_t ordinal, rondo_device **out_device);
+    void (*close_device)(rondo_device *device);
+    rondo_status (*synchronize_device)(rondo_device *device);
+
+    rondo_status (*allocate)(rondo_device *device, rondo_memory_kind kind, size_t bytes,
+                             void **out_address);
+    void (*deallocate)(rondo_device *device, rondo_memory_kind kind, void *address);
+
+    rondo_status (*create_stream)(rondo_device *device, rondo_stream **out_stream);
+    rondo_status (*wrap_stream)(rondo_device *device, void *native,
+                                rondo_stream **out_stream);  // (optional: UNSUPPORTED)
+    void (*destroy_stream)(rondo_stream *stream);
+    rondo_status (*synchronize_stream)(rondo_stream *stream);
+    rondo_status (*query_stream)(rondo_stream *stream, bool *out_is_idle);
+    rondo_status (*wait_event)(rondo_stream *stream, rondo_event *event);
+
+    rondo_status (*create_event)(rondo_device *device, uint32_t flags, rondo_event **out_event);
+    void (*destroy_event)(rondo_event *event);
+    rondo_status (*record_event)(rondo_event *event, rondo_stream *stream);
+    rondo_status (*query_event)(rondo_event *event, bool *out_is_complete);
+    rondo_status (*synchronize_event)(rondo_event *event);
+    rondo_status (*get_elapsed_ms)(rondo_event *start, rondo_event *end, float *out_milliseconds);
+
+    rondo_status (*copy)(rondo_stream *stream, void *destination, const void *source, size_t bytes,
+                         rondo_copy_kind kind);
+    rondo_status (*fill)(rondo_stream *stream, void *destination, uint32_t value,
+                         uint32_t element_bytes, size_t count);
+    rondo_status (*call_host)(rondo_stream *stream, const char *name, rondo_host_function function,
+                              const void *arguments, size_t argument_bytes);
+    rondo_status (*launch)(rondo_stream *stream, const rondo_launch *launch);
+
+    // Capture. begin_capture starts; get_capture_state never fails on a valid stream; end_capture
+    // always leaves the stream not recording, and yields a template or the reason why there is
+    // none.
+    rondo_status (*begin_capture)(rondo_stream *stream, rondo_capture_mode mode);
+    rondo_status (*get_capture_state)(rondo_stream *stream, rondo__capture_state *out_state);
+    rondo_status (*end_capture)(rondo_stream *stream, rondo__template **out_template);
+
+    void (*destroy_template)(rondo__template *template_);
+    rondo_status (*count_nodes)(rondo__template *template_, size_t *out_count);
+    rondo_status (*describe_node)(rondo__template *template_, size_t index,
+                                  rondo__node_info *out_info);
+    // Edges as pairs of node indices (from, to); capacity counts pairs.
+    rondo_status (*list_edges)(rondo__template *template_, size_t *out_pairs, size_t capacity,
+                               size_t *out_count);
+
+    rondo_status (*instantiate)(rondo__template *template_, rondo__executable **out_executable);
+    // Patches the executable to a template of the same topology; *out_was_updated says whether that
+    // was possible.
+    rondo_status (*update)(rondo__executable *executable, rondo__template *template_,
+                           bool *out_was_updated);
+    rondo_status (*upload)(rondo__executable *executable, rondo_stream *stream);
+    rondo_status (*replay)(rondo__executable *executable, rondo_stream *stream);  // hot path
+    void (*destroy_executable)(rondo__executable *executable);
+    // Raw handles. (optional: UNSUPPORTED)
+    void *(*get_native_template)(rondo__template *template_);
+    void *(*get_native_executable)(rondo__executable *executable);
+
+    // Device code. Compiles CUDA C for the device (disk cache included) and looks up one kernel in
+    // the result. `options` are extra compiler options. (optional: UNSUPPORTED)
+    rondo_status (*get_function)(rondo_device *device, const char *source,
+                                 const char *const *options, size_t option_count,
+                                 const char *kernel_name, void **out_function);
+};
+
+extern const rondo__backend rondo__backend_host;
+extern const rondo__backend rondo__backend_cuda;
+
+// Every backend, ended by NULL. The one list; a test may swap it before the first device is opened.
+extern const rondo__backend *const *rondo__backend_list;
+
+// Argument-checked entry to get_function. Compiled modules are cached in memory for the device's
+// life.
+//
+// Errors:    UNSUPPORTED (host), UNAVAILABLE (no NVRTC: says how to get it), BAD_DATA (compiler
+// log), DRIVER, NO_MEMORY. Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__device_get_function(rondo_device *device, const char *source,
+                                                       const char *const *options,
+                                                       size_t option_count, const char *kernel_name,
+                                                       void **out_function);
+
+// Threads that host work of this process may use for one op: RONDO_NUM_THREADS, OMP_NUM_THREADS, or
+// all there are.
+int32_t rondo__host_get_thread_count(void);
+
+#endif  // RONDO_BACKEND_BACKEND_H

@@ -1,0 +1,30 @@
+// base/checked.h — arithmetic on sizes that come from outside; true means it fits.
+#ifndef RONDO_BASE_CHECKED_H
+#define RONDO_BASE_CHECKED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static inline bool rondo__add_size(size_t a, size_t b, size_t *out_sum) {
+    return !__builtin_add_overflow(a, b, out_sum);
+}
+
+static inline bool rondo__mul_size(size_t a, size_t b, size_t *out_product) {
+    return !__builtin_mul_overflow(a, b, out_product);
+}
+
+static inline bool rondo__add_i64(int64_t a, int64_t b, int64_t *out_sum) {
+    return !__builtin_add_overflow(a, b, out_sum);
+}
+
+static inline bool rondo__mul_i64(int64_t a, int64_t b, int64_t *out_product) {
+    return !__builtin_mul_overflow(a, b, out_product);
+}
+
+// Rounds up to a multiple of a power of two; the caller knows it fits.
+static inline size_t rondo__align_up(size_t value, size_t alignment) {
+    return (value + alignment - 1) & ~(alignment - 1);
+}
+
+#endif  // RONDO_BASE_CHECKED_H

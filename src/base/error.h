@@ -1,0 +1,42 @@
+// base/error.h — writing the error record. The place that decides a failure writes it; others pass
+// it on.
+#ifndef RONDO_BASE_ERROR_H
+#define RONDO_BASE_ERROR_H
+
+#include "rondo/status.h"
+
+// Writes this thread's error record and returns `status`. `call` names the function that failed.
+RONDO_PRINTF(7, 8)
+rondo_status rondo__error_set(rondo_status status, int32_t driver_code, const char *driver_name,
+                              const char *file, int32_t line, const char *call, const char *format,
+                              ...);
+
+// Names the op, node or label at fault in the latest record, if it names none yet. Keeps everything
+// else.
+void rondo__error_set_op(const char *op);
+
+// Puts "prefix: " in front of the latest record's message (a file name, say).
+RONDO_PRINTF(1, 2) void rondo__error_prefix(const char *format, ...);
+
+// Saves and restores the record around clean-up that may itself fail: first error wins.
+void rondo__error_save(rondo_error *out_saved);
+void rondo__error_restore(const rondo_error *saved);
+
+// RONDO_FAIL(INVALID, "feed \"%s\" has rank %d, ...", ...): records and yields the status.
+#define RONDO_FAIL(status_name, ...) \
+    rondo__error_set(RONDO_STATUS_##status_name, 0, "", __FILE__, __LINE__, __func__, __VA_ARGS__)
+
+// The same with the driver's code, its name and the driver call that failed.
+#define RONDO_FAIL_DRIVER(status_value, code, code_name, call, ...) \
+    rondo__error_set((status_value), (code), (code_name), __FILE__, __LINE__, (call), __VA_ARGS__)
+
+// Only before the first acquisition of a function; after it, use one exit with labels.
+#define RETURN_IF_ERROR(expression)          \
+    do {                                     \
+        rondo_status status_ = (expression); \
+        if (status_ != RONDO_STATUS_OK) {    \
+            return status_;                  \
+        }                                    \
+    } while (0)
+
+#endif  // RONDO_BASE_ERROR_H

@@ -1,0 +1,23 @@
+// base/hash.h — content hashes for cache keys. Stable across processes and machines.
+#ifndef RONDO_BASE_HASH_H
+#define RONDO_BASE_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct rondo__hash128 {
+    uint64_t low;
+    uint64_t high;
+} rondo__hash128;
+
+// 64-bit FNV-1a, continued from `seed` (use RONDO__HASH_SEED to start).
+#define RONDO__HASH_SEED UINT64_C(14695981039346656037)
+uint64_t rondo__hash64(uint64_t seed, const void *bytes, size_t byte_count);
+
+// 128 bits for content addressed files: two independent 64-bit hashes with a strong finaliser.
+rondo__hash128 rondo__hash128_bytes(const void *bytes, size_t byte_count);
+
+// 32 lower-case hex digits and a zero.
+void rondo__hash128_format(rondo__hash128 hash, char out_text[33]);
+
+#endif  // RONDO_BASE_HASH_H

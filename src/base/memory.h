@@ -1,0 +1,32 @@
+// base/memory.h — every heap allocation of the library goes through here, so that tests can fail
+// the nth.
+#ifndef RONDO_BASE_MEMORY_H
+#define RONDO_BASE_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "rondo/status.h"
+
+// Each writes an error record (NO_MEMORY) and returns NULL on failure. Size 0 gives a unique
+// address.
+void *rondo__malloc(size_t bytes);
+void *rondo__calloc(size_t count, size_t bytes);  // checked product, zero-filled
+void *rondo__realloc(void *address, size_t bytes);
+void *rondo__malloc_aligned(size_t bytes, size_t alignment);  // free with rondo__free
+char *rondo__strdup(const char *text);
+char *rondo__strndup(const char *text, size_t length);
+RONDO_PRINTF(1, 2) char *rondo__strformat(const char *format, ...);
+void rondo__free(void *address);
+
+// Grows `*array` (elements of `element_bytes`) to hold at least `needed`; new elements are zeroed.
+// On failure array and capacity are as before.
+RONDO_MUST_USE rondo_status rondo__array_reserve(void **array, size_t *capacity, size_t needed,
+                                                 size_t element_bytes);
+
+// Test hook: called before each allocation with its ordinal; returning true makes it fail. NULL:
+// none.
+typedef bool (*rondo__fault_function)(void *user_data);
+void rondo__memory_set_fault(rondo__fault_function function, void *user_data);
+
+#endif  // RONDO_BASE_MEMORY_H

@@ -1,0 +1,24 @@
+// base/text.h — a growing string, for dumps and messages.
+#ifndef RONDO_BASE_TEXT_H
+#define RONDO_BASE_TEXT_H
+
+#include <stddef.h>
+
+#include "rondo/status.h"
+
+// Zero-initialise to start. After a failed append `failed` stays set and later appends do nothing,
+// so that a writer checks once at the end.
+typedef struct rondo__text {
+    char *bytes;  // terminated; NULL until the first append
+    size_t length;
+    size_t capacity;
+    int failed;
+} rondo__text;
+
+RONDO_PRINTF(2, 3) void rondo__text_append(rondo__text *text, const char *format, ...);
+void rondo__text_append_bytes(rondo__text *text, const char *bytes, size_t length);
+void rondo__text_append_json(rondo__text *text, const char *string);  // quoted and escaped
+rondo_status rondo__text_get_status(const rondo__text *text);  // NO_MEMORY when an append failed
+void rondo__text_deinit(rondo__text *text);
+
+#endif  // RONDO_BASE_TEXT_H

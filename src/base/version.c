@@ -1,0 +1,10 @@
+// base/version.c — the version text.
+#include "rondo/version.h"
+
+#define RONDO_TEXT_OF(value) #value
+#define RONDO_TEXT(value) RONDO_TEXT_OF(value)
+
+const char *rondo_version_get_text(void) {
+    return RONDO_TEXT(RONDO_VERSION_MAJOR) "." RONDO_TEXT(RONDO_VERSION_MINOR) "." RONDO_TEXT(
+        RONDO_VERSION_PATCH);
+}

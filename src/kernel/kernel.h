@@ -1,0 +1,80 @@
+// kernel/kernel.h — launch code of ops, prepared once for fixed shapes and launched many times.
+//
+// The executor asks rondo__kernel_prepare for each op of a plan. On the host device it gets oneDNN
+// or tuned C where there is any and otherwise the op's plain C reference as a host function; on
+// CUDA it gets NVRTC, cuBLASLt or cuDNN code, or UNSUPPORTED, and the executor then runs the op on
+// the host between segments.
+#ifndef RONDO_KERNEL_KERNEL_H
+#define RONDO_KERNEL_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "op/op.h"
+#include "rondo/device.h"
+#include "rondo/status.h"
+#include "rondo/tensor.h"
+
+typedef struct rondo__kernel rondo__kernel;
+
+// What to prepare. All shapes are known. Borrowed for the call, except `op`, device addresses of
+// constants and `constant` tensors, which outlive the kernel.
+typedef struct rondo__kernel_request {
+    rondo_device *device;
+    const rondo__op *op;
+    size_t input_count;
+    const rondo__tensor_info
+        *inputs;  // dtype NONE: absent. `constant`: value known, in host memory
+    size_t output_count;
+    const rondo__tensor_info *outputs;  // dtype NONE: not wanted
+    bool use_reference;                 // host only: the plain C reference, nothing tuned
+} rondo__kernel_request;
+
+struct rondo__kernel {
+    // Puts the work on `stream`. Addresses are of the kernel's device; an absent input or unwanted
+    // output is NULL; constants have their device address unless `owns_input` says otherwise.
+    //
+    // Must not allocate, wait or touch the default stream once it ran one time (capture rule).
+    rondo_status (*launch)(rondo__kernel *kernel, rondo_stream *stream, const void *const *inputs,
+                           void *const *outputs, void *workspace);
+    void (*destroy)(rondo__kernel *kernel);
+    size_t workspace_bytes;  // device memory needed during launch, aligned to 256; shared with
+                             // other kernels
+    uint64_t owned_inputs;   // bit i: constant input i was packed into memory of the kernel's own;
+                            // the executor need not put it on the device for this kernel
+    bool is_capturable;
+    const char *implementation;  // "onednn", "reference", "nvrtc", "cublaslt", "cudnn"; literal,
+                                 // for inspect
+    const char *reason;          // why not capturable; literal or NULL
+};
+
+// Prepares an op for its device.
+//
+// Errors:    UNSUPPORTED (this device has no kernel for it; record says which op, dtype and
+// attribute), NO_MEMORY,
+//            NO_DEVICE_MEMORY, DRIVER, LOST.
+// Ownership: free with rondo__kernel_destroy, after the stream has passed its launches.
+// Threads:   safe; the kernel itself is used by one thread at a time.
+// Capture:   not legal while a stream of the device records.
+RONDO_MUST_USE rondo_status rondo__kernel_prepare(const rondo__kernel_request *request,
+                                                  rondo__kernel **out_kernel);
+void rondo__kernel_destroy(rondo__kernel *kernel);  // NULL is fine
+
+// The two rooms behind it. Each returns UNSUPPORTED for what it lacks.
+rondo_status rondo__kernel_prepare_host(const rondo__kernel_request *request,
+                                        rondo__kernel **out_kernel);
+rondo_status rondo__kernel_prepare_cuda(const rondo__kernel_request *request,
+                                        rondo__kernel **out_kernel);
+
+// Layouts and fusions a device profits from; passes ask before they rewrite.
+typedef struct rondo__kernel_traits {
+    bool prefers_channels_last;  // convolutions, pools and resizes want NHWC activations
+    bool fuses_convolution;      // rondo.Conv with bias, residual and activation in one kernel
+    bool fuses_matmul;       // rondo.MatMul with bias, activation, transposed or strided operands
+    bool fuses_elementwise;  // rondo.Elementwise: a chain of element-wise ops in one kernel
+} rondo__kernel_traits;
+void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,
+                              rondo__kernel_traits *out_traits);
+
+#endif  // RONDO_KERNEL_KERNEL_H

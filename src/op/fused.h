@@ -1,0 +1,109 @@
+// op/fused.h — the internal ops (domain "rondo") that passes make and kernels run. Never in a file.
+//
+// Every one has a plain C reference like any other op (op/op_fused.c), so that a fused plan runs on
+// any device and can be compared with the model as written.
+//
+// rondo.Conv         inputs x, w, b?, z?   output y = act(conv(x, w) + b + z)
+//   attributes       kernel_shape, strides, dilations, pads (begin..., end...; always explicit),
+//   group,
+//                    channels_last (0: x, z, y are [N, C, spatial...]; 1: [N, spatial..., C]),
+//                    activation, alpha, beta
+//   w                [M, C / group, kernel...] in either layout, as ONNX has it; b [M]; z has y's
+//   shape
+//
+// rondo.MatMul       inputs a, b, bias?, z?   output y = act(alpha_scale * (op(a) x op(b)) + bias +
+// z)
+//   attributes       trans_a, trans_b (swap the last two extents first), alpha_scale, activation,
+//   alpha, beta a, b             as ONNX MatMul (rank 1 and broadcast batch extents included); bias
+//   [N]; z has y's shape
+//
+// rondo.MaxPool, rondo.AveragePool, rondo.GlobalAveragePool
+//   attributes       as the ONNX op (pads explicit, auto_pad never), and channels_last (always 1):
+//   x, y are [N, spatial..., C]
+//
+// rondo.Elementwise  inputs x0 ... xn, all of one float dtype, broadcast to y   output y
+//   attributes       ops (strings, in order of evaluation), operands (ints, 3 for each op: i <
+//   n_inputs is an input,
+//                    n_inputs + k the result of op k, -1 none), alphas and betas (floats, one for
+//                    each op)
+//   y                the result of the last op; arithmetic in f32
+//
+// activation: "none", "relu", "clip" (alpha = min, beta = max), "leaky_relu" (alpha), "sigmoid",
+// "tanh",
+//             "gelu" (erf form), "silu", "hard_swish"
+// Elementwise op names: Add Sub Mul Div Max Min Pow (two operands); Relu Sigmoid Tanh Erf Exp Log
+// Sqrt Neg Abs Reciprocal
+//             Floor Ceil Softplus Gelu Silu HardSwish (one); Clip (alpha, beta), LeakyRelu (alpha),
+//             Elu (alpha), HardSigmoid (alpha, beta), Affine (alpha * x + beta) (one, with
+//             constants)
+#ifndef RONDO_OP_FUSED_H
+#define RONDO_OP_FUSED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RONDO_ACTIVATION_MAP(X) \
+    X(NONE, "none")             \
+    X(RELU, "relu")             \
+    X(CLIP, "clip")             \
+    X(LEAKY_RELU, "leaky_relu") \
+    X(SIGMOID, "sigmoid")       \
+    X(TANH, "tanh")             \
+    X(GELU, "gelu")             \
+    X(SILU, "silu")             \
+    X(HARD_SWISH, "hard_swish")
+
+typedef enum rondo__activation {
+#define RONDO_ACTIVATION_ENUM(name, text) RONDO__ACTIVATION_##name,
+    RONDO_ACTIVATION_MAP(RONDO_ACTIVATION_ENUM)
+#undef RONDO_ACTIVATION_ENUM
+        RONDO__ACTIVATION_COUNT
+} rondo__activation;
+
+// X(name, operand count, uses alpha and beta)
+#define RONDO_SCALAR_OP_MAP(X) \
+    X(Add, 2)                  \
+    X(Sub, 2)                  \
+    X(Mul, 2)                  \
+    X(Div, 2)                  \
+    X(Max, 2)                  \
+    X(Min, 2)                  \
+    X(Pow, 2)                  \
+    X(Relu, 1)                 \
+    X(Sigmoid, 1)              \
+    X(Tanh, 1)                 \
+    X(Erf, 1)                  \
+    X(Exp, 1)                  \
+    X(Log, 1)                  \
+    X(Sqrt, 1)                 \
+    X(Neg, 1)                  \
+    X(Abs, 1)                  \
+    X(Reciprocal, 1)           \
+    X(Floor, 1)                \
+    X(Ceil, 1)                 \
+    X(Softplus, 1)             \
+    X(Gelu, 1)                 \
+    X(Silu, 1)                 \
+    X(HardSwish, 1)            \
+    X(Clip, 1)                 \
+    X(LeakyRelu, 1)            \
+    X(Elu, 1)                  \
+    X(HardSigmoid, 1)          \
+    X(Affine, 1)
+
+typedef enum rondo__scalar_op {
+#define RONDO_SCALAR_OP_ENUM(name, operands) RONDO__SCALAR_##name,
+    RONDO_SCALAR_OP_MAP(RONDO_SCALAR_OP_ENUM)
+#undef RONDO_SCALAR_OP_ENUM
+        RONDO__SCALAR_COUNT
+} rondo__scalar_op;
+
+// -1 when the text names none.
+int rondo__activation_parse(const char *text);
+float rondo__activation_apply(rondo__activation activation, float alpha, float beta, float x);
+int rondo__scalar_op_parse(const char *text);
+int rondo__scalar_op_get_operand_count(rondo__scalar_op op);
+float rondo__scalar_op_apply(rondo__scalar_op op, float alpha, float beta, float a, float b);
+
+#endif  // RONDO_OP_FUSED_H

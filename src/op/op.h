@@ -1,0 +1,245 @@
+// op/op.h — what an operation is: its schema entry, one instance of it, and the contexts of its two
+// functions (shape inference and the plain C reference).
+//
+// To add an op: write `infer` and `compute` in the file of its family, add one line to the family's
+// table (rondo__op_table_*), and a case to the tests. Nothing else knows op names, except fused
+// fast paths in kernel/.
+#ifndef RONDO_OP_OP_H
+#define RONDO_OP_OP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rondo/status.h"
+#include "rondo/tensor.h"
+
+enum {
+    RONDO_OP_OPSET_MIN = 9,
+    RONDO_OP_OPSET_MAX = 21,
+    RONDO_OP_ANY_COUNT = 255,  // no upper limit of inputs or outputs
+};
+
+// ---- attributes
+// ----------------------------------------------------------------------------------
+
+typedef enum rondo__attribute_kind {
+    RONDO__ATTRIBUTE_INT,
+    RONDO__ATTRIBUTE_FLOAT,
+    RONDO__ATTRIBUTE_STRING,
+    RONDO__ATTRIBUTE_TENSOR,
+    RONDO__ATTRIBUTE_INTS,
+    RONDO__ATTRIBUTE_FLOATS,
+    RONDO__ATTRIBUTE_STRINGS,
+    RONDO__ATTRIBUTE_BODY,  // a sub-program; op/ treats it as an opaque pointer
+} rondo__attribute_kind;
+
+struct rondo_program;
+
+// Owns everything it points to.
+typedef struct rondo__attribute {
+    char *name;
+    rondo__attribute_kind kind;
+    int64_t int_value;
+    float float_value;
+    char *string_value;  // zero-terminated
+    rondo_tensor tensor_value;
+    size_t count;  // of ints, floats or strings
+    int64_t *ints;
+    float *floats;
+    char **strings;
+    struct rondo_program *body;  // destroyed through the function the program room registers
+} rondo__attribute;
+
+// ---- an op instance
+// ------------------------------------------------------------------------------
+
+typedef struct rondo__op_def rondo__op_def;
+
+// One op of a program, without its wiring. Owns name and attributes.
+typedef struct rondo__op {
+    const rondo__op_def *def;  // static
+    char *name;                // node name, or "<op>_<index>" when the file gives none; never NULL
+    int32_t opset;             // opset version of the model for the op's domain
+    size_t attribute_count;
+    rondo__attribute *attributes;
+} rondo__op;
+
+// Attribute look-up by name. The default is returned when the attribute is absent or of another
+// kind.
+const rondo__attribute *rondo__op_find(const rondo__op *op, const char *name);
+int64_t rondo__op_get_int(const rondo__op *op, const char *name, int64_t fallback);
+float rondo__op_get_float(const rondo__op *op, const char *name, float fallback);
+const char *rondo__op_get_string(const rondo__op *op, const char *name, const char *fallback);
+// Returns the ints and their count, or NULL and 0.
+const int64_t *rondo__op_get_ints(const rondo__op *op, const char *name, size_t *out_count);
+const float *rondo__op_get_floats(const rondo__op *op, const char *name, size_t *out_count);
+
+// Attribute building, for passes and the importer. Replaces one of the same name.
+RONDO_MUST_USE rondo_status rondo__op_set_int(rondo__op *op, const char *name, int64_t value);
+RONDO_MUST_USE rondo_status rondo__op_set_float(rondo__op *op, const char *name, float value);
+RONDO_MUST_USE rondo_status rondo__op_set_string(rondo__op *op, const char *name,
+                                                 const char *value);
+RONDO_MUST_USE rondo_status rondo__op_set_ints(rondo__op *op, const char *name,
+                                               const int64_t *values, size_t count);
+RONDO_MUST_USE rondo_status rondo__op_set_tensor(rondo__op *op, const char *name,
+                                                 const rondo_tensor *value);
+// Takes `attribute` (moves it in, zeroes the source); replaces one of the same name.
+RONDO_MUST_USE rondo_status rondo__op_take_attribute(rondo__op *op, rondo__attribute *attribute);
+RONDO_MUST_USE rondo_status rondo__op_copy(const rondo__op *source,
+                                           rondo__op *out_copy);  // bodies are cloned
+void rondo__op_deinit(rondo__op *op);
+
+// How the op room clones and destroys bodies without knowing programs; set once by the program
+// room.
+typedef struct rondo__body_functions {
+    rondo_status (*clone)(const struct rondo_program *body, struct rondo_program **out_body);
+    void (*destroy)(struct rondo_program *body);
+} rondo__body_functions;
+void rondo__op_set_body_functions(const rondo__body_functions *functions);
+
+// ---- shape inference
+// -----------------------------------------------------------------------------
+
+// What is known of a tensor before it is computed.
+typedef struct rondo__tensor_info {
+    rondo_dtype dtype;    // RONDO_DTYPE_NONE: absent optional input or output
+    bool is_shape_known;  // false: depends on values that are not known yet
+    rondo_shape shape;
+    const rondo_tensor *constant;  // the value in host memory when it is known; otherwise NULL
+} rondo__tensor_info;
+
+// `infer` fills outputs[0 .. output_count) from inputs whose shapes are all known. Where an
+// output's shape needs the value of an input whose `constant` is NULL, it calls
+// rondo__infer_needs_value, which leaves all outputs unknown; that is not an error. dtype of
+// outputs is filled in either case.
+typedef struct rondo__infer {
+    const rondo__op *op;
+    size_t input_count;   // trailing absent inputs may be cut off; check before indexing
+    size_t output_count;  // outputs the model names
+    const rondo__tensor_info *inputs;
+    rondo__tensor_info *outputs;  // cleared on entry
+    uint32_t
+        needed_inputs;  // bit i: the value of input i is needed; set by rondo__infer_needs_value
+    bool is_data_dependent;  // shape depends on computed data and is known only after computing
+                             // (NonZero)
+} rondo__infer;
+
+// Fails (INTERNAL) never; returns OK so that `return rondo__infer_needs_value(...)` reads well.
+rondo_status rondo__infer_needs_value(rondo__infer *infer, size_t input);
+rondo_status rondo__infer_set_data_dependent(rondo__infer *infer, rondo_dtype output_dtype);
+rondo_status rondo__infer_set_output(rondo__infer *infer, size_t output, rondo_dtype dtype,
+                                     const rondo_shape *shape);
+bool rondo__infer_has_input(const rondo__infer *infer, size_t input);
+
+// ---- the reference
+// -------------------------------------------------------------------------------
+
+// `compute` is plain C on host memory: the oracle of all kernels, the folder of constants, and the
+// runner of ops that nothing faster supports. Inputs are dense; absent optional inputs are NULL. It
+// gets its outputs with rondo__compute_get_output, which checks a preallocated output or allocates
+// one. Inputs and outputs never alias.
+typedef struct rondo__compute {
+    const rondo__op *op;
+    size_t input_count;
+    size_t output_count;
+    const rondo_tensor *const *inputs;
+    rondo_tensor
+        *outputs;  // dtype != NONE: preallocated with this shape; dtype NONE: to be allocated
+    const bool *wants_output;  // NULL: all are wanted
+} rondo__compute;
+
+// The address of output `output` with this dtype and shape.
+//
+// Errors:    BAD_DATA (preallocated with another shape: the op's inference and reference disagree),
+// NO_MEMORY.
+RONDO_MUST_USE rondo_status rondo__compute_get_output(rondo__compute *compute, size_t output,
+                                                      rondo_dtype dtype, const rondo_shape *shape,
+                                                      void **out_data);
+bool rondo__compute_has_input(const rondo__compute *compute, size_t input);
+bool rondo__compute_wants_output(const rondo__compute *compute, size_t output);
+
+// ---- the registry
+// --------------------------------------------------------------------------------
+
+typedef enum rondo__capture_rule {
+    RONDO__CAPTURE_YES,       // fixed work on fixed addresses
+    RONDO__CAPTURE_NEVER,     // control flow or shapes that depend on data
+    RONDO__CAPTURE_BY_KERNEL  // the prepared kernel says
+} rondo__capture_rule;
+
+enum {
+    RONDO__OP_VIEW =
+        1u << 0,  // output 0 has the bytes of input 0 (Reshape, Squeeze, Identity, ...)
+    RONDO__OP_ELEMENTWISE =
+        1u << 1,  // each output element depends on one (broadcast) element of each input
+    RONDO__OP_CONTROL = 1u << 2,     // If, Loop, Scan: run by the executor; `compute` is NULL
+    RONDO__OP_RANDOM = 1u << 3,      // not folded, not reordered
+    RONDO__OP_SHAPE_ONLY = 1u << 4,  // reads shapes, never values (Shape, Size)
+    RONDO__OP_NATIVE_HALF =
+        1u << 5,  // `compute` handles f16 and bf16 itself; otherwise rondo__op_compute converts
+    RONDO__OP_INTERNAL = 1u << 6,  // made by passes, never by a file (domain "rondo")
+};
+
+struct rondo__op_def {
+    const char *domain;  // "" for ai.onnx; "rondo" for internal ops
+    const char *name;
+    int32_t opset_min;  // first and last model opset this entry understands
+    int32_t opset_max;
+    uint8_t input_min;
+    uint8_t input_max;
+    uint8_t output_min;
+    uint8_t output_max;
+    uint32_t flags;
+    rondo__capture_rule capture;
+    // Attributes the entry understands, ended by NULL; NULL: any. A model that sets another is
+    // refused by name.
+    const char *const *attributes;
+    rondo_status (*infer)(rondo__infer *infer);
+    rondo_status (*compute)(rondo__compute *compute);
+    // (optional) Refuses attribute values that are not supported: UNSUPPORTED with
+    // "unsupported: op NAME version V (attribute A)". Called at import.
+    rondo_status (*check)(const rondo__op *op);
+};
+
+// The family tables, each ended by an entry with name NULL.
+#define RONDO_OP_TABLE_MAP(X) \
+    X(elementwise)            \
+    X(shape)                  \
+    X(index)                  \
+    X(reduce)                 \
+    X(matrix)                 \
+    X(convolution)            \
+    X(pooling)                \
+    X(normalization)          \
+    X(recurrent)              \
+    X(resize)                 \
+    X(quantize)               \
+    X(signal)                 \
+    X(selection)              \
+    X(random)                 \
+    X(loss)                   \
+    X(control)                \
+    X(fused)
+#define RONDO_OP_TABLE_DECLARE(family) extern const rondo__op_def rondo__op_table_##family[];
+RONDO_OP_TABLE_MAP(RONDO_OP_TABLE_DECLARE)
+#undef RONDO_OP_TABLE_DECLARE
+
+// The entry for an op at a model opset; NULL when there is none. Domain "ai.onnx" equals "".
+const rondo__op_def *rondo__op_lookup(const char *domain, const char *name, int32_t opset);
+// Calls `visit` for each entry, in table order.
+void rondo__op_visit(void (*visit)(void *user_data, const rondo__op_def *def), void *user_data);
+
+// Runs `infer` with the common checks (counts, dtypes filled, extents sane). Unknown input shapes
+// give unknown outputs without an error.
+//
+// Errors:    BAD_DATA (shapes do not fit: op and reason), UNSUPPORTED (dtype).
+RONDO_MUST_USE rondo_status rondo__op_infer(rondo__infer *infer);
+// Runs `compute` with the common checks; converts f16 and bf16 through f32 for ops that lack
+// NATIVE_HALF.
+RONDO_MUST_USE rondo_status rondo__op_compute(rondo__compute *compute);
+
+// RONDO_OP_UNSUPPORTED(op, "attribute mode=cubic"): the one wording for what is missing.
+rondo_status rondo__op_fail_unsupported(const rondo__op *op, const char *detail);
+
+#endif  // RONDO_OP_OP_H

@@ -1,0 +1,117 @@
+// program/program.h — a model as plain data: values (edges), nodes (ops with wiring), and bodies of
+// control flow.
+//
+// Values are numbered; a node lists value numbers. Nodes are kept in an order in which each value
+// is made before it is used. A body (of If, Loop, Scan) is a program of its own: what it uses from
+// outside comes in as extra inputs after its declared ones, and the node that holds it lists the
+// same values after its own inputs
+// (`captured_count` of them for each body, in the order of the body attributes).
+#ifndef RONDO_PROGRAM_INTERNAL_H
+#define RONDO_PROGRAM_INTERNAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "op/op.h"
+#include "rondo/program.h"
+
+enum { RONDO__VALUE_NONE = -1 };  // an absent optional input or output
+
+// An extent of a declared shape: a number, a symbol, or nothing (number -1 and symbol -1).
+typedef struct rondo__dimension {
+    int64_t number;  // -1 when symbolic or unknown
+    int32_t symbol;  // index into symbols; -1 for none
+} rondo__dimension;
+
+typedef struct rondo__value {
+    char *name;         // never NULL; unique within the program
+    rondo_dtype dtype;  // NONE when not yet inferred
+    bool has_shape;     // the model declares a rank
+    int32_t rank;
+    rondo__dimension dims[RONDO_RANK_MAX];
+    rondo_tensor constant;  // dtype NONE: not a constant
+    int32_t producer;       // node index; -1 for inputs and constants
+} rondo__value;
+
+typedef struct rondo__node {
+    rondo__op op;
+    size_t input_count;  // explicit inputs plus captured values of all bodies
+    int32_t *inputs;     // value numbers or RONDO__VALUE_NONE
+    size_t output_count;
+    int32_t *outputs;       // value numbers or RONDO__VALUE_NONE
+    size_t explicit_count;  // inputs the file lists; the rest are captured values
+} rondo__node;
+
+typedef struct rondo__symbol {
+    char *name;
+    int64_t extent;  // -1 until set
+} rondo__symbol;
+
+struct rondo_program {
+    char *name;
+    size_t value_count, value_capacity;
+    rondo__value *values;
+    size_t node_count, node_capacity;
+    rondo__node *nodes;
+    size_t input_count, input_capacity;
+    int32_t *inputs;        // declared inputs, then (bodies only) captured values
+    size_t declared_count;  // of `inputs`; equal to input_count in the main program
+    size_t output_count, output_capacity;
+    int32_t *outputs;
+    size_t symbol_count, symbol_capacity;
+    rondo__symbol *symbols;  // bodies have none of their own
+    void *keep;              // what mapped constants live in (opaque), freed with `keep_free`
+    void (*keep_free)(void *keep);
+};
+
+// ---- building
+// ------------------------------------------------------------------------------------
+
+RONDO_MUST_USE rondo_status rondo__program_create(const char *name, rondo_program **out_program);
+// Adds a value; `name` is copied and made unique when taken ("x", "x.1", ...).
+RONDO_MUST_USE rondo_status rondo__program_add_value(rondo_program *program, const char *name,
+                                                     int32_t *out_value);
+// Adds a constant value that shares the tensor's bytes.
+RONDO_MUST_USE rondo_status rondo__program_add_constant(rondo_program *program, const char *name,
+                                                        const rondo_tensor *tensor,
+                                                        int32_t *out_value);
+// Appends a node. Takes `op` (zeroed on success); copies the value lists; sets producers.
+RONDO_MUST_USE rondo_status rondo__program_add_node(rondo_program *program, rondo__op *op,
+                                                    const int32_t *inputs, size_t input_count,
+                                                    size_t explicit_count, const int32_t *outputs,
+                                                    size_t output_count);
+// Appends a node of a registered op without attributes (set them on nodes[node_count - 1].op
+// afterwards).
+RONDO_MUST_USE rondo_status rondo__program_add_simple(rondo_program *program, const char *domain,
+                                                      const char *op_name, const char *node_name,
+                                                      const int32_t *inputs, size_t input_count,
+                                                      const int32_t *outputs, size_t output_count);
+RONDO_MUST_USE rondo_status rondo__program_add_input(rondo_program *program, int32_t value);
+RONDO_MUST_USE rondo_status rondo__program_add_output(rondo_program *program, int32_t value);
+RONDO_MUST_USE rondo_status rondo__program_add_symbol(rondo_program *program, const char *name,
+                                                      int32_t *out_symbol);
+// Deep copy of structure and attributes; constants share their bytes.
+RONDO_MUST_USE rondo_status rondo__program_clone(const rondo_program *program,
+                                                 rondo_program **out_program);
+
+// ---- checking and ordering
+// -----------------------------------------------------------------------
+
+// Checks every index, that each value has one maker, and sorts nodes so that makers precede users.
+//
+// Errors:    BAD_DATA (cycle: names a node on it; value without a maker: names node and value),
+// NO_MEMORY.
+RONDO_MUST_USE rondo_status rondo__program_verify(rondo_program *program);
+
+// Removes nodes whose outputs nobody uses and that have no effect, and values nobody mentions
+// (renumbers values).
+RONDO_MUST_USE rondo_status rondo__program_remove_dead(rondo_program *program);
+
+// How often each value is used by nodes and outputs; out_counts has value_count entries.
+void rondo__program_count_uses(const rondo_program *program, uint32_t *out_counts);
+
+// The text "<op> node \"name\"" for messages; borrowed from a thread-local buffer.
+const char *rondo__node_describe(const rondo__node *node);
+
+#endif  // RONDO_PROGRAM_INTERNAL_H
