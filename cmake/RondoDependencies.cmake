@@ -1,0 +1,36 @@
+# What Rondo is built with. tools/setup installs all of it from the distribution.
+
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(PROTOBUF_C REQUIRED IMPORTED_TARGET libprotobuf-c)
+find_package(Threads REQUIRED)
+find_package(OpenMP COMPONENTS C)
+
+# oneDNN's CMake package has been called DNNL and dnnl (a case that matters on Linux); distributions
+# also ship it without one. 2.6 (Debian 12) and 3.x both work.
+find_package(dnnl CONFIG QUIET)
+if(NOT TARGET DNNL::dnnl)
+  find_package(DNNL CONFIG QUIET)
+endif()
+if(NOT TARGET DNNL::dnnl)
+  find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.h)
+  find_library(DNNL_LIBRARY dnnl)
+  if(DNNL_INCLUDE_DIR AND DNNL_LIBRARY)
+    add_library(DNNL::dnnl UNKNOWN IMPORTED)
+    set_target_properties(DNNL::dnnl PROPERTIES
+      IMPORTED_LOCATION ${DNNL_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${DNNL_INCLUDE_DIR})
+  endif()
+endif()
+if(NOT TARGET DNNL::dnnl)
+  message(FATAL_ERROR "oneDNN was not found (Debian and Ubuntu: libdnnl-dev); tools/setup installs it")
+endif()
+
+find_program(PROTOC_C NAMES protoc-c)
+if(NOT PROTOC_C)
+  message(FATAL_ERROR "protoc-c was not found (Debian and Ubuntu: protobuf-c-compiler); "
+    "tools/setup installs it")
+endif()
+find_path(ONNX_PROTO_DIR onnx/onnx.proto)
+if(NOT ONNX_PROTO_DIR)
+  message(FATAL_ERROR "onnx/onnx.proto was not found (Debian and Ubuntu: libonnx-dev); "
+    "tools/setup installs it")
+endif()

@@ -1,0 +1,25 @@
+// The version in the header, in the library and in the build agree.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "rondo/version.h"
+
+static void test_base_version__text_matches_numbers(void **state) {
+    (void)state;
+    char expected[32];
+    snprintf(expected, sizeof expected, "%d.%d.%d", RONDO_VERSION_MAJOR, RONDO_VERSION_MINOR,
+             RONDO_VERSION_PATCH);
+    assert_string_equal(rondo_version_get_text(), expected);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_base_version__text_matches_numbers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
