@@ -4,8 +4,14 @@
 // Values are numbered; a node lists value numbers. Nodes are kept in an order in which each value
 // is made before it is used. A body (of If, Loop, Scan) is a program of its own: what it uses from
 // outside comes in as extra inputs after its declared ones, and the node that holds it lists the
-// same values after its own inputs
-// (`captured_count` of them for each body, in the order of the body attributes).
+// same values after its own inputs: for each body attribute in order, as many as that body has
+// inputs beyond its declared ones.
+//
+// Bodies nest at most RONDO__BODY_DEPTH_MAX deep, so that code that walks them may recurse. All
+// else is bounded by loops: a program of 100 000 nodes in one chain is fine.
+//
+// Names are looked up through `name_slots`, an open-addressing table of value numbers. It is only
+// read and written by the functions below; a pass that needs another name adds another value.
 #ifndef RONDO_PROGRAM_INTERNAL_H
 #define RONDO_PROGRAM_INTERNAL_H
 
@@ -16,7 +22,13 @@
 #include "op/op.h"
 #include "rondo/program.h"
 
-enum { RONDO__VALUE_NONE = -1 };  // an absent optional input or output
+enum {
+    RONDO__VALUE_NONE = -1,      // an absent optional input or output
+    RONDO__BODY_DEPTH_MAX = 32,  // the main program is at depth 0
+    // Real models have a handful of symbols (torch exports a few hundred at most); the limit keeps
+    // the search by name cheap for files that mean harm.
+    RONDO__SYMBOL_COUNT_MAX = 1024,
+};
 
 // An extent of a declared shape: a number, a symbol, or nothing (number -1 and symbol -1).
 typedef struct rondo__dimension {
@@ -61,8 +73,13 @@ struct rondo_program {
     int32_t *outputs;
     size_t symbol_count, symbol_capacity;
     rondo__symbol *symbols;  // bodies have none of their own
-    void *keep;              // what mapped constants live in (opaque), freed with `keep_free`
+    // Something of the maker's that must live as long as the program itself (a clone has none);
+    // bytes of constants are kept by their storages instead. Freed with `keep_free`.
+    void *keep;
     void (*keep_free)(void *keep);
+    int32_t *name_slots;     // value number + 1; 0 for a free slot
+    size_t name_slot_count;  // 0 or a power of two
+    uint64_t name_seed;  // differs from program to program, so that no file can choose collisions
 };
 
 // ---- building
@@ -70,8 +87,13 @@ struct rondo_program {
 
 RONDO_MUST_USE rondo_status rondo__program_create(const char *name, rondo_program **out_program);
 // Adds a value; `name` is copied and made unique when taken ("x", "x.1", ...).
+//
+// Errors:    NO_MEMORY, BAD_DATA (more values than a value number can count).
+// Threads:   not safe against other calls on the same program; so are all functions below.
 RONDO_MUST_USE rondo_status rondo__program_add_value(rondo_program *program, const char *name,
                                                      int32_t *out_value);
+// The value of this name; RONDO__VALUE_NONE when there is none.
+int32_t rondo__program_find_value(const rondo_program *program, const char *name);
 // Adds a constant value that shares the tensor's bytes.
 RONDO_MUST_USE rondo_status rondo__program_add_constant(rondo_program *program, const char *name,
                                                         const rondo_tensor *tensor,
@@ -87,7 +109,9 @@ RONDO_MUST_USE rondo_status rondo__program_add_simple(rondo_program *program, co
                                                       const char *op_name, const char *node_name,
                                                       const int32_t *inputs, size_t input_count,
                                                       const int32_t *outputs, size_t output_count);
+// Declared inputs all come first, captured ones (bodies only) after them.
 RONDO_MUST_USE rondo_status rondo__program_add_input(rondo_program *program, int32_t value);
+RONDO_MUST_USE rondo_status rondo__program_add_captured(rondo_program *program, int32_t value);
 RONDO_MUST_USE rondo_status rondo__program_add_output(rondo_program *program, int32_t value);
 RONDO_MUST_USE rondo_status rondo__program_add_symbol(rondo_program *program, const char *name,
                                                       int32_t *out_symbol);

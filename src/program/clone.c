@@ -1,0 +1,88 @@
+#include "base/error.h"
+#include "base/memory.h"
+#include "program/names.h"
+#include "program/program.h"
+
+static rondo_status clone_values(const rondo_program *source, rondo_program *copy) {
+    RETURN_IF_ERROR(rondo__array_reserve((void **)&copy->values, &copy->value_capacity,
+                                         source->value_count, sizeof(*copy->values)));
+    RETURN_IF_ERROR(rondo__names_reserve(copy, source->value_count));
+    for (size_t i = 0; i < source->value_count; ++i) {
+        const rondo__value *value = &source->values[i];
+        char *name = rondo__strdup(value->name);
+        if (name == NULL) {
+            return RONDO_STATUS_NO_MEMORY;
+        }
+        copy->values[i] = *value;
+        copy->values[i].name = name;
+        copy->values[i].constant = (rondo_tensor){0};
+        rondo_tensor_retain(&value->constant, &copy->values[i].constant);
+        copy->value_count = i + 1;
+        rondo__names_insert(copy, (int32_t)i);
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status clone_nodes(const rondo_program *source, rondo_program *copy) {
+    RETURN_IF_ERROR(rondo__array_reserve((void **)&copy->nodes, &copy->node_capacity,
+                                         source->node_count, sizeof(*copy->nodes)));
+    for (size_t i = 0; i < source->node_count; ++i) {
+        const rondo__node *node = &source->nodes[i];
+        rondo__op op = {0};
+        RETURN_IF_ERROR(rondo__op_copy(&node->op, &op));
+        rondo_status status =
+            rondo__program_add_node(copy, &op, node->inputs, node->input_count,
+                                    node->explicit_count, node->outputs, node->output_count);
+        if (status != RONDO_STATUS_OK) {
+            rondo__op_deinit(&op);
+            return status;
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status clone_ports(const rondo_program *source, rondo_program *copy) {
+    for (size_t i = 0; i < source->input_count; ++i) {
+        if (i < source->declared_count) {
+            RETURN_IF_ERROR(rondo__program_add_input(copy, source->inputs[i]));
+        } else {
+            RETURN_IF_ERROR(rondo__program_add_captured(copy, source->inputs[i]));
+        }
+    }
+    for (size_t i = 0; i < source->output_count; ++i) {
+        RETURN_IF_ERROR(rondo__program_add_output(copy, source->outputs[i]));
+    }
+    for (size_t i = 0; i < source->symbol_count; ++i) {
+        int32_t symbol = -1;
+        RETURN_IF_ERROR(rondo__program_add_symbol(copy, source->symbols[i].name, &symbol));
+        copy->symbols[symbol].extent = source->symbols[i].extent;
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__program_clone(const rondo_program *program, rondo_program **out_program) {
+    rondo_program *copy = NULL;
+    *out_program = NULL;
+    rondo_status status = rondo__program_create(program->name, &copy);
+    if (status != RONDO_STATUS_OK) {
+        return status;
+    }
+    status = clone_values(program, copy);
+    if (status != RONDO_STATUS_OK) {
+        goto fail;
+    }
+    status = clone_nodes(program, copy);
+    if (status != RONDO_STATUS_OK) {
+        goto fail;
+    }
+    status = clone_ports(program, copy);
+    if (status != RONDO_STATUS_OK) {
+        goto fail;
+    }
+    *out_program = copy;
+    return RONDO_STATUS_OK;
+
+fail:
+    rondo_program_destroy(copy);
+    return status;
+}

@@ -1,0 +1,179 @@
+#include "rondo/program.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "program/program.h"
+
+static const rondo__body_functions body_functions = {
+    .clone = rondo__program_clone,
+    .destroy = rondo_program_destroy,
+};
+
+static void register_body_functions(void) {
+    rondo__op_set_body_functions(&body_functions);
+}
+
+rondo_status rondo__program_create(const char *name, rondo_program **out_program) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    *out_program = NULL;
+    pthread_once(&once, register_body_functions);
+    rondo_program *program = rondo__calloc(1, sizeof(*program));
+    if (program == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    program->name = rondo__strdup(name == NULL ? "" : name);
+    if (program->name == NULL) {
+        rondo__free(program);
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    *out_program = program;
+    return RONDO_STATUS_OK;
+}
+
+void rondo_program_destroy(rondo_program *program) {
+    if (program == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < program->node_count; ++i) {
+        rondo__op_deinit(&program->nodes[i].op);
+        rondo__free(program->nodes[i].inputs);
+        rondo__free(program->nodes[i].outputs);
+    }
+    for (size_t i = 0; i < program->value_count; ++i) {
+        rondo_tensor_deinit(&program->values[i].constant);
+        rondo__free(program->values[i].name);
+    }
+    for (size_t i = 0; i < program->symbol_count; ++i) {
+        rondo__free(program->symbols[i].name);
+    }
+    rondo__free(program->nodes);
+    rondo__free(program->values);
+    rondo__free(program->symbols);
+    rondo__free(program->inputs);
+    rondo__free(program->outputs);
+    rondo__free(program->name_slots);
+    rondo__free(program->name);
+    if (program->keep_free != NULL) {
+        program->keep_free(program->keep);
+    }
+    rondo__free(program);
+}
+
+// ---- ports
+
+size_t rondo_program_get_input_count(const rondo_program *program) {
+    return program == NULL ? 0 : program->declared_count;
+}
+
+size_t rondo_program_get_output_count(const rondo_program *program) {
+    return program == NULL ? 0 : program->output_count;
+}
+
+static void fill_port(const rondo_program *program, int32_t number, rondo_port *out_port) {
+    const rondo__value *value = &program->values[number];
+    out_port->name = value->name;
+    out_port->dtype = value->dtype;
+    out_port->rank = -1;
+    if (value->constant.dtype != RONDO_DTYPE_NONE) {
+        out_port->dtype = value->constant.dtype;
+        out_port->rank = value->constant.shape.rank;
+        memcpy(out_port->extent, value->constant.shape.extent, sizeof(out_port->extent));
+        return;
+    }
+    if (!value->has_shape) {
+        return;
+    }
+    out_port->rank = value->rank;
+    for (int32_t i = 0; i < value->rank; ++i) {
+        const rondo__dimension *dimension = &value->dims[i];
+        out_port->extent[i] = dimension->number;
+        if (dimension->symbol >= 0 && (size_t)dimension->symbol < program->symbol_count) {
+            out_port->extent[i] = program->symbols[dimension->symbol].extent;
+            out_port->symbol[i] = program->symbols[dimension->symbol].name;
+        }
+    }
+}
+
+rondo_status rondo_program_get_input(const rondo_program *program, size_t index,
+                                     rondo_port *out_port) {
+    if (out_port == NULL) {
+        return RONDO_FAIL(INVALID, "out_port is NULL");
+    }
+    memset(out_port, 0, sizeof(*out_port));
+    if (program == NULL) {
+        return RONDO_FAIL(INVALID, "program is NULL");
+    }
+    if (index >= program->declared_count) {
+        return RONDO_FAIL(INVALID, "input %zu asked for; the program has %zu", index,
+                          program->declared_count);
+    }
+    fill_port(program, program->inputs[index], out_port);
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_program_get_output(const rondo_program *program, size_t index,
+                                      rondo_port *out_port) {
+    if (out_port == NULL) {
+        return RONDO_FAIL(INVALID, "out_port is NULL");
+    }
+    memset(out_port, 0, sizeof(*out_port));
+    if (program == NULL) {
+        return RONDO_FAIL(INVALID, "program is NULL");
+    }
+    if (index >= program->output_count) {
+        return RONDO_FAIL(INVALID, "output %zu asked for; the program has %zu", index,
+                          program->output_count);
+    }
+    fill_port(program, program->outputs[index], out_port);
+    return RONDO_STATUS_OK;
+}
+
+// ---- symbols
+
+static rondo_status fail_unknown_symbol(const rondo_program *program, const char *symbol) {
+    if (program->symbol_count == 0) {
+        return RONDO_FAIL(INVALID, "no dimension \"%s\": the program has no symbolic dimensions",
+                          symbol);
+    }
+    rondo__text list = {0};
+    for (size_t i = 0; i < program->symbol_count; ++i) {
+        rondo__text_append(&list, "%s%s", i == 0 ? "" : ", ", program->symbols[i].name);
+    }
+    rondo_status status = RONDO_FAIL(INVALID, "no dimension \"%s\"; there are: %s", symbol,
+                                     list.bytes == NULL ? "" : list.bytes);
+    rondo__text_deinit(&list);
+    return status;
+}
+
+rondo_status rondo_program_set_dimension(rondo_program *program, const char *symbol,
+                                         int64_t extent) {
+    if (program == NULL || symbol == NULL) {
+        return RONDO_FAIL(INVALID, "%s is NULL", program == NULL ? "program" : "symbol");
+    }
+    if (extent < 0) {
+        return RONDO_FAIL(INVALID, "dimension \"%s\" cannot be %lld; it must be at least 0", symbol,
+                          (long long)extent);
+    }
+    for (size_t i = 0; i < program->symbol_count; ++i) {
+        if (strcmp(program->symbols[i].name, symbol) == 0) {
+            program->symbols[i].extent = extent;
+            return RONDO_STATUS_OK;
+        }
+    }
+    return fail_unknown_symbol(program, symbol);
+}
+
+// ---- description
+
+const char *rondo__node_describe(const rondo__node *node) {
+    static _Thread_local char buffer[160];
+    const char *op = node->op.def == NULL ? "(no op)" : node->op.def->name;
+    const char *name = node->op.name == NULL ? "" : node->op.name;
+    snprintf(buffer, sizeof(buffer), "%.48s node \"%.96s\"", op, name);
+    return buffer;
+}
