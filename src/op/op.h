@@ -88,7 +88,15 @@ RONDO_MUST_USE rondo_status rondo__op_set_tensor(rondo__op *op, const char *name
 RONDO_MUST_USE rondo_status rondo__op_take_attribute(rondo__op *op, rondo__attribute *attribute);
 RONDO_MUST_USE rondo_status rondo__op_copy(const rondo__op *source,
                                            rondo__op *out_copy);  // bodies are cloned
-void rondo__op_deinit(rondo__op *op);
+void rondo__op_deinit(rondo__op *op);                             // NULL and zeroed are fine
+void rondo__attribute_deinit(rondo__attribute *attribute);        // NULL and zeroed are fine
+
+// Refuses what the entry does not understand: an attribute it does not list, or a value its `check`
+// turns down. The importer calls it for each node.
+//
+// Errors:    UNSUPPORTED ("unsupported: op NAME version V (attribute A)"), BAD_DATA.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__op_check(const rondo__op *op);
 
 // How the op room clones and destroys bodies without knowing programs; set once by the program
 // room.
@@ -125,8 +133,10 @@ typedef struct rondo__infer {
                              // (NonZero)
 } rondo__infer;
 
-// Fails (INTERNAL) never; returns OK so that `return rondo__infer_needs_value(...)` reads well.
+// Fails (INTERNAL) never; returns OK so that `return rondo__infer_needs_value(...)` reads well. The
+// op fills the outputs' dtypes itself, before or after.
 rondo_status rondo__infer_needs_value(rondo__infer *infer, size_t input);
+// Leaves all output shapes unknown; sets the dtype of output 0. The op sets those of other outputs.
 rondo_status rondo__infer_set_data_dependent(rondo__infer *infer, rondo_dtype output_dtype);
 rondo_status rondo__infer_set_output(rondo__infer *infer, size_t output, rondo_dtype dtype,
                                      const rondo_shape *shape);
@@ -147,6 +157,10 @@ typedef struct rondo__compute {
     rondo_tensor
         *outputs;  // dtype != NONE: preallocated with this shape; dtype NONE: to be allocated
     const bool *wants_output;  // NULL: all are wanted
+    // Set by rondo__op_compute: what `infer` says of the outputs, given the inputs with their
+    // values. So `infer` has accepted these very inputs when `compute` starts, and their dtypes and
+    // shapes need no second check.
+    const rondo__tensor_info *inferred;
 } rondo__compute;
 
 // The address of output `output` with this dtype and shape.
@@ -156,6 +170,9 @@ typedef struct rondo__compute {
 RONDO_MUST_USE rondo_status rondo__compute_get_output(rondo__compute *compute, size_t output,
                                                       rondo_dtype dtype, const rondo_shape *shape,
                                                       void **out_data);
+// The same with the dtype and shape that `infer` gave (not for data-dependent outputs).
+RONDO_MUST_USE rondo_status rondo__compute_get_inferred(rondo__compute *compute, size_t output,
+                                                        void **out_data);
 bool rondo__compute_has_input(const rondo__compute *compute, size_t input);
 bool rondo__compute_wants_output(const rondo__compute *compute, size_t output);
 
@@ -202,25 +219,9 @@ struct rondo__op_def {
     rondo_status (*check)(const rondo__op *op);
 };
 
-// The family tables, each ended by an entry with name NULL.
-#define RONDO_OP_TABLE_MAP(X) \
-    X(elementwise)            \
-    X(shape)                  \
-    X(index)                  \
-    X(reduce)                 \
-    X(matrix)                 \
-    X(convolution)            \
-    X(pooling)                \
-    X(normalization)          \
-    X(recurrent)              \
-    X(resize)                 \
-    X(quantize)               \
-    X(signal)                 \
-    X(selection)              \
-    X(random)                 \
-    X(loss)                   \
-    X(control)                \
-    X(fused)
+// The family tables, each ended by an entry with name NULL. One line for each table that exists.
+#define RONDO_OP_TABLE_MAP(X)
+
 #define RONDO_OP_TABLE_DECLARE(family) extern const rondo__op_def rondo__op_table_##family[];
 RONDO_OP_TABLE_MAP(RONDO_OP_TABLE_DECLARE)
 #undef RONDO_OP_TABLE_DECLARE
@@ -231,15 +232,27 @@ const rondo__op_def *rondo__op_lookup(const char *domain, const char *name, int3
 void rondo__op_visit(void (*visit)(void *user_data, const rondo__op_def *def), void *user_data);
 
 // Runs `infer` with the common checks (counts, dtypes filled, extents sane). Unknown input shapes
-// give unknown outputs without an error.
+// give unknown outputs (dtype NONE) without an error.
 //
 // Errors:    BAD_DATA (shapes do not fit: op and reason), UNSUPPORTED (dtype).
+// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__op_infer(rondo__infer *infer);
-// Runs `compute` with the common checks; converts f16 and bf16 through f32 for ops that lack
-// NATIVE_HALF.
+// Runs `infer` on the actual inputs, then `compute`; converts f16 and bf16 through f32 for ops that
+// lack NATIVE_HALF. After a failure, outputs that were to be allocated are as they were.
+//
+// Errors:    BAD_DATA (inputs do not fit, index out of range), UNSUPPORTED, NO_MEMORY.
+// Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__op_compute(rondo__compute *compute);
 
-// RONDO_OP_UNSUPPORTED(op, "attribute mode=cubic"): the one wording for what is missing.
+// The one wording for what is missing: "unsupported: op NAME version V (attribute mode=cubic)".
 rondo_status rondo__op_fail_unsupported(const rondo__op *op, const char *detail);
+
+// Records a failure of this op: the message gets "NAME: " in front, the record's op is the node.
+RONDO_PRINTF(6, 7)
+rondo_status rondo__op_fail(const rondo__op *op, rondo_status status, const char *file,
+                            int32_t line, const char *call, const char *format, ...);
+// RONDO_OP_FAIL(op, BAD_DATA, "axis %lld is outside [%d, %d)", ...)
+#define RONDO_OP_FAIL(op, status_name, ...) \
+    rondo__op_fail((op), RONDO_STATUS_##status_name, __FILE__, __LINE__, __func__, __VA_ARGS__)
 
 #endif  // RONDO_OP_OP_H
