@@ -1,0 +1,49 @@
+# A thin front to CMake. `make help` lists what there is.
+
+BUILD ?= build
+PREFIX ?= /usr/local
+# Warnings are errors only in CI, so that a newer compiler does not stop anybody.
+WERROR := $(if $(filter true 1,$(CI)),ON,OFF)
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+TEST_ARGS ?=
+CMAKE_ARGS ?=
+LAUNCHER := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
+
+.DEFAULT_GOAL := all
+.PHONY: all setup configure build demo check lint install clean help
+
+all: ## Build build/rondo and the libraries
+	@tools/setup --check
+	@$(MAKE) --no-print-directory build
+
+setup: ## Install what is missing with apt (RONDO_NO_INSTALL=1 only lists it)
+	@tools/setup
+
+configure:
+	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DRONDO_WERROR=$(WERROR) \
+	    $(LAUNCHER) $(CMAKE_ARGS) > $(BUILD).log 2>&1 || { cat $(BUILD).log; rm -f $(BUILD).log; exit 1; }
+	@rm -f $(BUILD).log
+
+build: configure
+	@cmake --build $(BUILD) -j $(JOBS)
+
+demo: setup ## Bench a network eagerly and replayed, side by side
+	@$(MAKE) --no-print-directory build
+	@tools/demo $(BUILD)/rondo
+
+check: setup ## Run every test that needs no GPU
+	@$(MAKE) --no-print-directory build
+	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -LE device -j $(JOBS) $(TEST_ARGS)
+
+lint: ## Check formatting, include arrows, headers and doc comments
+	@tools/lint
+
+install: build ## Install to PREFIX (default /usr/local), below DESTDIR if set
+	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+clean: ## Remove the build directories
+	@rm -rf build build-debug build-asan build-tsan build-fuzz
+
+help: ## Show this
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo "  Variables: BUILD, PREFIX, DESTDIR, JOBS, CMAKE_ARGS, TEST_ARGS, CI=true (warnings are errors)"
