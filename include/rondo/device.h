@@ -18,8 +18,7 @@ typedef struct rondo_device rondo_device;
 typedef struct rondo_stream rondo_stream;
 typedef struct rondo_event rondo_event;
 
-// ---- devices
-// -------------------------------------------------------------------------------------
+// ---- devices ------------------------------------------------------------------------------------
 
 // What is known of a device, or why there is none.
 typedef struct rondo_device_info {
@@ -51,7 +50,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_device_list(rondo_device_info *infos
 // Opening the same device again returns the same object with one more reference.
 //
 // Errors:    INVALID (no such name; the message lists the names), UNAVAILABLE (with the reason),
-// NO_MEMORY. Ownership: give back with rondo_device_release. Threads:   safe.
+//            NO_MEMORY.
+// Ownership: give back with rondo_device_release.
+// Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_device_open(const char *name,
                                                         rondo_device **out_device);
 
@@ -84,8 +85,7 @@ RONDO_API bool rondo_device_is_host(const rondo_device *device);
 // Capture:   not legal while a stream of the device records.
 RONDO_API RONDO_MUST_USE rondo_status rondo_device_synchronize(rondo_device *device);
 
-// ---- memory
-// --------------------------------------------------------------------------------------
+// ---- memory -------------------------------------------------------------------------------------
 
 typedef enum rondo_memory_kind {
     RONDO_MEMORY_DEVICE = 0,  // memory of the device; on the host backend ordinary memory
@@ -109,8 +109,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_memory_allocate(rondo_device *device
 // Threads:   safe.
 RONDO_API void rondo_memory_free(rondo_device *device, rondo_memory_kind kind, void *address);
 
-// ---- streams
-// -------------------------------------------------------------------------------------
+// ---- streams ------------------------------------------------------------------------------------
 
 // Creates an ordered queue of work. On CUDA it does not synchronise with the legacy default stream.
 //
@@ -130,8 +129,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_create(rondo_device *device,
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_wrap(rondo_device *device, void *native,
                                                         rondo_stream **out_stream);
 
-// Waits for the stream's work and frees it. NULL is fine. A recording stream's capture is given up
-// first.
+// Waits for the stream's work and frees it. NULL is fine. A running capture is given up first.
 RONDO_API void rondo_stream_destroy(rondo_stream *stream);
 
 // The device the stream belongs to; borrowed.
@@ -154,8 +152,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_synchronize(rondo_stream *str
 // Capture:   not legal; it breaks the capture.
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_query(rondo_stream *stream, bool *out_is_idle);
 
-// Makes later work on `stream` wait for `event`. Joins `stream` to the capture the event belongs
-// to.
+// Makes later work on `stream` wait for `event`, and joins `stream` to the event's capture, if any.
 //
 // Errors:    INVALID (other backend), STATE, DRIVER, LOST.
 // Threads:   one thread per stream.
@@ -171,8 +168,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_wait_event(rondo_stream *stre
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_is_capturing(rondo_stream *stream,
                                                                 bool *out_is_capturing);
 
-// ---- events
-// --------------------------------------------------------------------------------------
+// ---- events -------------------------------------------------------------------------------------
 
 enum {
     RONDO_EVENT_TIMED = 1u << 0,  // the event keeps a time stamp for rondo_event_get_elapsed_ms
@@ -218,8 +214,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_event_get_elapsed_ms(rondo_event *st
                                                                  rondo_event *end,
                                                                  float *out_milliseconds);
 
-// ---- work
-// ----------------------------------------------------------------------------------------
+// ---- work ---------------------------------------------------------------------------------------
 
 typedef enum rondo_copy_kind {
     RONDO_COPY_HOST_TO_DEVICE = 0,
@@ -233,13 +228,14 @@ typedef enum rondo_copy_kind {
 //
 // Errors:    INVALID, STATE (pageable memory while recording), DRIVER, LOST.
 // Ownership: both areas are borrowed until the stream passes this point (for a graph: as long as it
-// is replayed). Threads:   one thread per stream. Capture:   legal; becomes a memcpy node.
+//            is replayed).
+// Threads:   one thread per stream.
+// Capture:   legal; becomes a memcpy node.
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_copy(rondo_stream *stream, void *destination,
                                                         const void *source, size_t bytes,
                                                         rondo_copy_kind kind);
 
-// Sets `count` elements of `element_bytes` (1, 2 or 4) to the low bytes of `value`, in stream
-// order.
+// Sets `count` elements of `element_bytes` (1, 2 or 4) to the low bytes of `value`, in stream order.
 //
 // Errors:    INVALID, DRIVER, LOST.
 // Threads:   one thread per stream.
@@ -255,8 +251,8 @@ typedef void (*rondo_host_function)(void *arguments);
 // Runs `function` on the processor in stream order. On the host backend this is how kernels are
 // launched.
 //
-// name             shown in dumps and errors; borrowed for as long as the graph lives, so use a
-// literal. argument_bytes   up to 4096; the bytes are copied now (for a graph: once, at capture).
+// name             shown in dumps and errors; borrowed for as long as the graph lives: use a literal.
+// argument_bytes   up to 4096; the bytes are copied now (for a graph: once, at capture).
 //
 // Errors:    INVALID, NO_MEMORY, DRIVER, LOST.
 // Threads:   one thread per stream; `function` runs on a thread of the library or the driver.
@@ -273,8 +269,7 @@ typedef struct rondo_launch {
     uint32_t grid[3];       // blocks; all at least 1 (ignored on the host backend)
     uint32_t block[3];      // threads per block; all at least 1 (ignored on the host backend)
     uint32_t shared_bytes;  // dynamic shared memory
-    const void
-        *arguments;  // the kernel's parameters, packed as the kernel lays them out; copied now
+    const void *arguments;  // the kernel's parameters, packed as it lays them out; copied now
     size_t argument_bytes;  // up to 4096
 } rondo_launch;
 

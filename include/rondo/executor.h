@@ -21,26 +21,23 @@ RONDO_EXTERN_C_BEGIN
 typedef struct rondo_executor rondo_executor;
 
 typedef enum rondo_graphs_mode {
-    RONDO_GRAPHS_AUTO =
-        0,                // capture on the second run of the same shapes; eager where capture fails
-    RONDO_GRAPHS_ON = 1,  // the same, but a failed capture is an error
-    RONDO_GRAPHS_OFF = 2,  // always eager
+    RONDO_GRAPHS_AUTO = 0,  // capture on the second run of the same shapes; eager where it fails
+    RONDO_GRAPHS_ON = 1,    // the same, but a failed capture is an error
+    RONDO_GRAPHS_OFF = 2,   // always eager
 } rondo_graphs_mode;
 
-// Called while long work runs (kernel compilation, tuning): what, how many of how many. Must be
-// quick.
+// Called while long work runs (kernel compilation, tuning): what, how many of how many. Be quick.
 typedef void (*rondo_progress_function)(void *user_data, const char *what, size_t done,
                                         size_t total);
 
 typedef struct rondo_executor_options {
     size_t struct_size;        // sizeof(rondo_executor_options)
     rondo_graphs_mode graphs;  // AUTO; the environment variable RONDO_GRAPHS (auto, on, off) wins
-    rondo_dtype
-        dtype;       // RONDO_DTYPE_F32, or RONDO_DTYPE_F16 to convert weights and compute in half
-    uint64_t seed;   // for ops that draw random numbers
-    bool optimise;   // fold, fuse and choose layouts (true); false keeps the model op by op
-    bool reference;  // run every op with the plain C reference (host only; the test oracle)
-    size_t plan_limit;  // plans kept for different shapes, least recently used dropped; 0 means 16
+    rondo_dtype dtype;         // F32, or F16 to convert weights and compute in half
+    uint64_t seed;             // for ops that draw random numbers
+    bool optimise;             // fold, fuse, choose layouts (true); false: the model op by op
+    bool reference;            // every op with the plain C reference (host only; the test oracle)
+    size_t plan_limit;         // plans kept for different shapes, oldest use dropped; 0 means 16
     rondo_progress_function progress;  // NULL: none
     void *progress_data;
 } rondo_executor_options;
@@ -87,8 +84,9 @@ RONDO_API rondo_executor_options rondo_executor_options_default(void);
 // options    NULL means the defaults.
 //
 // Errors:    INVALID, UNSUPPORTED (dtype on this device), NO_MEMORY, NO_DEVICE_MEMORY, DRIVER,
-// LOST. Ownership: caller destroys it; `program` is borrowed and must outlive it, `device` is
-// retained. Threads:   an executor is used by one thread at a time; executors are independent.
+//            LOST.
+// Ownership: caller destroys it; `program` is borrowed and must outlive it, `device` is retained.
+// Threads:   an executor is used by one thread at a time; executors are independent.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_create(rondo_program *program,
                                                             rondo_device *device,
                                                             const rondo_executor_options *options,
@@ -100,15 +98,13 @@ RONDO_API void rondo_executor_destroy(rondo_executor *executor);
 // Feeds inputs, runs, fetches outputs, and waits until they are there.
 //
 // feeds      one for each input of the program, in any order; host memory, free again on return.
-// fetches    outputs by name. A tensor with data = NULL is allocated and owned by the caller
-// afterwards
-//            (rondo_tensor_deinit); one with data must have the output's dtype and shape and is
-//            written.
+// fetches    outputs by name. A tensor with data = NULL is allocated and afterwards owned by the
+//            caller (rondo_tensor_deinit); one with data must have the output's dtype and shape and
+//            is written.
 //
 // Errors:    INVALID (feed or fetch with an unknown name, missing, twice, wrong dtype or shape: the
-// message
-//            says what was expected), UNSUPPORTED, BAD_DATA (data-dependent shape or index out of
-//            range), NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST. Fetches are written only on
+//            message says what was expected), UNSUPPORTED, BAD_DATA (data-dependent shape or index
+//            out of range), NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST. Fetches are written only on
 //            success.
 // Threads:   one thread at a time.
 // Capture:   not legal: no stream of the caller is involved.
@@ -134,8 +130,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_set_graphs(rondo_executor *
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_times(const rondo_executor *executor,
                                                                rondo_run_times *out_times);
 
-// The plan of the last run.  Errors: INVALID, STATE (nothing has run).  Threads: one thread at a
-// time.
+// The plan of the last run.  Errors: INVALID, STATE (nothing has run).  Threads: one at a time.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_stats(const rondo_executor *executor,
                                                                rondo_executor_stats *out_stats);
 

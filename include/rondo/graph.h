@@ -29,8 +29,7 @@ typedef enum rondo_capture_mode {
 
 typedef struct rondo_graph_options {
     size_t struct_size;  // sizeof(rondo_graph_options)
-    bool keep_template;  // keep the template after instantiation, for dumps, handles and
-                         // re-instantiation
+    bool keep_template;  // keep it after instantiation: for dumps, handles, instantiating again
     const char *label;   // shown in dumps and errors; copied; NULL means "graph"
 } rondo_graph_options;
 
@@ -42,8 +41,7 @@ typedef struct rondo_graph_stats {
     uint64_t replay_count;
     uint64_t capture_ns;      // wall time between begin and end
     uint64_t instantiate_ns;  // wall time of the last instantiation
-    uint64_t
-        device_bytes;  // driver-side memory of the executable, measured; 0 where not measurable
+    uint64_t device_bytes;    // driver-side memory of the executable; 0 where not measurable
 } rondo_graph_stats;
 
 // Default options.
@@ -66,8 +64,7 @@ RONDO_API void rondo_graph_destroy(rondo_graph *graph);
 // Starts recording what is put on `stream`; nothing runs until replay.
 //
 // Errors:    STATE (graph already holds or records something, stream already records), INVALID
-// (legacy
-//            default stream, stream of another device), DRIVER, LOST.
+//            (legacy default stream, stream of another device), DRIVER, LOST.
 // Ownership: `stream` is borrowed until capture_end or capture_abort.
 // Threads:   end on the same thread unless the mode is relaxed.
 // Capture:   not legal while `stream` records.
@@ -81,8 +78,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_capture_begin(rondo_graph *gra
 // failure the stream is usable, the graph is empty, and both can record again.
 //
 // Errors:    STATE (not recording; the capture was broken: the record names op and cause; a forked
-// stream
-//            was not joined), NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
+//            stream was not joined), NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
 // Threads:   the thread that began, unless the mode is relaxed.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_capture_end(rondo_graph *graph);
 
@@ -93,8 +89,10 @@ RONDO_API void rondo_graph_capture_abort(rondo_graph *graph);
 // Runs the recorded work in stream order on any stream of the device.
 //
 // Errors:    STATE (nothing captured, still recording, `stream` records), INVALID (other device),
-// DRIVER, LOST. Threads:   one thread per graph and stream. Capture:   not legal while `stream`
-// records. Cost:      one driver call; no allocation, no lock, no wait.
+//            DRIVER, LOST.
+// Threads:   one thread per graph and stream.
+// Capture:   not legal while `stream` records.
+// Cost:      one driver call; no allocation, no lock, no wait.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_replay(rondo_graph *graph, rondo_stream *stream);
 
 // Uploads the executable so that the first replay costs no more than the later ones.
@@ -122,11 +120,11 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_instantiate(rondo_graph *graph
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_stats(const rondo_graph *graph,
                                                             rondo_graph_stats *out_stats);
 
-// The raw handles, borrowed: CUgraph (needs keep_template) and CUgraphExec. Either output may be
-// NULL.
+// The raw handles, borrowed: CUgraph (needs keep_template) and CUgraphExec. An output may be NULL.
 //
 // Errors:    STATE (nothing captured, template not kept), UNSUPPORTED (host backend has no such
-// handle). Threads:   one thread per graph.
+//            handle).
+// Threads:   one thread per graph.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_native(rondo_graph *graph,
                                                              void **out_template,
                                                              void **out_executable);

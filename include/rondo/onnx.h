@@ -12,23 +12,20 @@ RONDO_EXTERN_C_BEGIN
 // Reads an ONNX model (opsets 9 to 21). Weights are mapped from the file where it allows that.
 //
 // Errors:    BAD_DATA (file, node and reason in the message), UNSUPPORTED ("unsupported: op NAME
-// version V
-//            (attribute A)"), UNAVAILABLE (file cannot be opened), NO_MEMORY.
+//            version V (attribute A)"), UNAVAILABLE (file cannot be opened), NO_MEMORY.
 // Ownership: caller destroys *out_program. The file must not be changed while the program lives.
 // Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_load_onnx(const char *path,
                                                               rondo_program **out_program);
 
-// The same from memory, which is copied or parsed before the call returns. External data is
-// refused.
+// The same from memory, copied or parsed before the call returns. External data is refused.
 //
 // Errors:    BAD_DATA, UNSUPPORTED, NO_MEMORY.
 // Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_parse_onnx(const void *bytes, size_t byte_count,
                                                                rondo_program **out_program);
 
-// Calls `visit` once for each op type of the model that Rondo cannot run, with the number of its
-// nodes.
+// Calls `visit` once for each op type that Rondo cannot run, with the number of its nodes.
 //
 // Errors:    as rondo_program_load_onnx, less UNSUPPORTED.
 // Threads:   safe.

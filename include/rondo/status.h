@@ -51,7 +51,9 @@ typedef struct rondo_error {
 // The record of the latest failed rondo call on this thread.
 //
 // Returns:   a borrowed pointer to thread-local storage; never NULL. Successful calls leave it
-// alone. Threads:   each thread sees its own record. Capture:   legal.
+//            alone.
+// Threads:   each thread sees its own record.
+// Capture:   legal.
 RONDO_API const rondo_error *rondo_error_get_last(void);
 
 // The symbolic name of a status, for example "INVALID"; "UNKNOWN" for a value not in the list.

@@ -14,8 +14,7 @@
 
 RONDO_EXTERN_C_BEGIN
 
-// X(name, value, bytes per element, text). Values are permanent; text is what the tool prints and
-// reads.
+// X(name, value, bytes per element, text). Values are permanent; the tool prints and reads text.
 #define RONDO_DTYPE_MAP(X) \
     X(NONE, 0, 0, "none")  \
     X(F32, 1, 4, "f32")    \
@@ -88,8 +87,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_init(rondo_dtype dtype, const
 // Threads:   safe.
 RONDO_API void rondo_tensor_retain(const rondo_tensor *tensor, rondo_tensor *out_tensor);
 
-// Gives up this tensor's share of its bytes and zeroes the struct. NULL and zeroed tensors are
-// fine.
+// Gives up this tensor's share of its bytes and zeroes the struct. NULL and zeroed ones are fine.
 //
 // Threads:   safe on different structs, also when they share bytes.
 RONDO_API void rondo_tensor_deinit(rondo_tensor *tensor);
@@ -97,8 +95,7 @@ RONDO_API void rondo_tensor_deinit(rondo_tensor *tensor);
 // Bytes of all elements; 0 for an empty tensor or an invalid shape.
 RONDO_API size_t rondo_tensor_get_bytes(const rondo_tensor *tensor);
 
-// Converts between IEEE 754 half and single precision; round to nearest even, infinities and NaN
-// kept.
+// Between IEEE 754 half and single precision; round to nearest even, infinities and NaN kept.
 RONDO_API uint16_t rondo_half_from_float(float value);
 RONDO_API float rondo_half_to_float(uint16_t bits);
 

@@ -42,7 +42,7 @@ struct rondo__kernel {
     size_t workspace_bytes;  // device memory needed during launch, aligned to 256; shared with
                              // other kernels
     uint64_t owned_inputs;   // bit i: constant input i was packed into memory of the kernel's own;
-                            // the executor need not put it on the device for this kernel
+                             // the executor need not put it on the device for this kernel
     bool is_capturable;
     const char *implementation;  // "onednn", "reference", "nvrtc", "cublaslt", "cudnn"; literal,
                                  // for inspect

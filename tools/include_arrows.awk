@@ -1,0 +1,50 @@
+# awk -f include_arrows.awk rooms.txt FILE...: prints each include that the table does not allow.
+
+function room_of(path,    folder) {
+    folder = path
+    while (sub(/\/[^\/]*$/, "", folder)) {
+        if (folder in allowed) {
+            return folder
+        }
+    }
+    return ""
+}
+
+FILENAME ~ /rooms\.txt$/ {
+    if ($0 !~ /^#/ && NF > 0) {
+        room = $1
+        sub(/:$/, "", room)
+        allowed[room] = " "
+        for (i = 2; i <= NF; i++) {
+            allowed[room] = allowed[room] $i " "
+        }
+    }
+    next
+}
+
+/^[ \t]*#[ \t]*include[ \t]*"/ {
+    split($0, parts, "\"")
+    target = parts[2]
+    from = room_of(FILENAME)
+    if (from == "") {
+        print FILENAME ":" FNR ": this file is in no room of tools/rooms.txt"
+        next
+    }
+    if (target ~ /^rondo\//) {
+        next
+    }
+    if (target !~ /\//) {
+        # Generated headers have no folder; a tool or example may include a neighbour.
+        if (target ~ /^(onnx\.pb-c|cu_sources)\.h$/ || from == "cli" || from == "examples") {
+            next
+        }
+        print FILENAME ":" FNR ": write \"" target "\" with its room (\"room/file.h\")"
+        next
+    }
+    to = room_of("src/" target)
+    if (to == "") {
+        print FILENAME ":" FNR ": \"" target "\" is in no room of tools/rooms.txt"
+    } else if (to != from && index(allowed[from], " " to " ") == 0) {
+        print FILENAME ":" FNR ": " from " must not include " to " (\"" target "\")"
+    }
+}
