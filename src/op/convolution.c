@@ -10,36 +10,39 @@ static rondo_status check_shapes(const rondo__op *op, const rondo_shape *x, cons
                                  int64_t channels, bool is_transposed,
                                  rondo__convolution *convolution) {
     if (x->rank < 3) {
-        return RONDO_OP_FAIL(op, "input X has rank %d, at least 3 is needed", x->rank);
+        return RONDO_OP_FAIL(op, BAD_DATA, "input X has rank %d, at least 3 is needed", x->rank);
     }
     if (w->rank != x->rank) {
-        return RONDO_OP_FAIL(op, "input W has rank %d, input X has rank %d", w->rank, x->rank);
+        return RONDO_OP_FAIL(op, BAD_DATA, "input W has rank %d, input X has rank %d", w->rank,
+                             x->rank);
     }
     const int64_t group = rondo__op_get_int(op, "group", 1);
     if (group < 1) {
-        return RONDO_OP_FAIL(op, "attribute group is %lld, it must be at least 1",
+        return RONDO_OP_FAIL(op, BAD_DATA, "attribute group is %lld, it must be at least 1",
                              (long long)group);
     }
     convolution->group = group;
     convolution->channels = channels;
     if (is_transposed) {
         if (w->extent[0] != channels || channels % group != 0) {
-            return RONDO_OP_FAIL(op, "input W has %lld channels, X %lld, attribute group is %lld",
+            return RONDO_OP_FAIL(op, BAD_DATA,
+                                 "input W has %lld channels, X %lld, attribute group is %lld",
                                  (long long)w->extent[0], (long long)channels, (long long)group);
         }
         if (!rondo__mul_i64(w->extent[1], group, &convolution->filters)) {
-            return RONDO_OP_FAIL(op, "attribute group makes the output too large");
+            return RONDO_OP_FAIL(op, BAD_DATA, "attribute group makes the output too large");
         }
         return RONDO_STATUS_OK;
     }
     convolution->filters = w->extent[0];
     // Written without w * group, which could overflow.
     if (channels % group != 0 || channels / group != w->extent[1]) {
-        return RONDO_OP_FAIL(op, "input W has %lld channels, X %lld, attribute group is %lld",
+        return RONDO_OP_FAIL(op, BAD_DATA,
+                             "input W has %lld channels, X %lld, attribute group is %lld",
                              (long long)w->extent[1], (long long)channels, (long long)group);
     }
     if (convolution->filters % group != 0) {
-        return RONDO_OP_FAIL(op, "%lld filters do not divide into attribute group = %lld",
+        return RONDO_OP_FAIL(op, BAD_DATA, "%lld filters do not divide into attribute group = %lld",
                              (long long)convolution->filters, (long long)group);
     }
     return RONDO_STATUS_OK;
@@ -62,11 +65,11 @@ static rondo_status finish(const rondo__op *op, bool channels_last,
                             &convolution->output_span) ||
             !rondo__mul_i64(convolution->kernel_span, window->kernel[i],
                             &convolution->kernel_span)) {
-            return RONDO_OP_FAIL(op, "the product of extents overflows");
+            return RONDO_OP_FAIL(op, BAD_DATA, "the product of extents overflows");
         }
     }
     if (rondo_shape_get_count(output) < 0) {
-        return RONDO_OP_FAIL(op, "the output has too many elements");
+        return RONDO_OP_FAIL(op, BAD_DATA, "the output has too many elements");
     }
     return RONDO_STATUS_OK;
 }
@@ -99,7 +102,7 @@ rondo_status rondo__convolution_check_bias(const rondo__op *op, const rondo_shap
                                            int64_t filters) {
     if (bias->rank != 1 || bias->extent[0] != filters) {
         char text[96];
-        return RONDO_OP_FAIL(op, "input B has shape %s, [%lld] is expected",
+        return RONDO_OP_FAIL(op, BAD_DATA, "input B has shape %s, [%lld] is expected",
                              rondo_shape_format(bias, text, sizeof text), (long long)filters);
     }
     return RONDO_STATUS_OK;
@@ -192,8 +195,8 @@ void rondo__convolution_run(const rondo__convolution *convolution, const double 
                     for (int64_t c = 0; c < inner; c++) {
                         const double weight =
                             w[(m * inner + c) * convolution->kernel_span + tap_index];
-                        const double *source = x + (n * convolution->channels + first + c) *
-                                                       convolution->input_span;
+                        const double *source =
+                            x + (n * convolution->channels + first + c) * convolution->input_span;
                         run_tap(window, tap, &range, weight, source, plane, false);
                     }
                 }
@@ -217,8 +220,7 @@ void rondo__convolution_run_transposed(const rondo__convolution *convolution, co
     for (int64_t n = 0; n < convolution->batch; n++) {
         for (int64_t c = 0; c < convolution->channels; c++) {
             const int64_t first = c / inner * outer;
-            const double *source =
-                x + (n * convolution->channels + c) * convolution->input_span;
+            const double *source = x + (n * convolution->channels + c) * convolution->input_span;
             int64_t tap[RONDO__SPATIAL_MAX] = {0};
             int64_t tap_index = 0;
             do {
@@ -227,8 +229,8 @@ void rondo__convolution_run_transposed(const rondo__convolution *convolution, co
                     for (int64_t m = 0; m < outer; m++) {
                         const double weight =
                             w[(c * outer + m) * convolution->kernel_span + tap_index];
-                        double *plane = y + (n * convolution->filters + first + m) *
-                                                convolution->output_span;
+                        double *plane =
+                            y + (n * convolution->filters + first + m) * convolution->output_span;
                         run_tap(&window, tap, &range, weight, source, plane, true);
                     }
                 }

@@ -39,9 +39,10 @@ void rondo__convolution_run(const rondo__convolution *convolution, const double 
 //
 // Errors:    BAD_DATA, UNSUPPORTED (rank).
 // Threads:   safe.
-RONDO_MUST_USE rondo_status rondo__convolution_init_transposed(
-    const rondo__op *op, const rondo_shape *x, const rondo_shape *w,
-    rondo__convolution *out_convolution);
+RONDO_MUST_USE rondo_status rondo__convolution_init_transposed(const rondo__op *op,
+                                                               const rondo_shape *x,
+                                                               const rondo_shape *w,
+                                                               rondo__convolution *out_convolution);
 
 // Adds the transposed convolution to y.
 void rondo__convolution_run_transposed(const rondo__convolution *convolution, const double *x,
@@ -56,8 +57,7 @@ void rondo__convolution_fill_bias(const rondo__convolution *convolution, const d
 // Errors:    BAD_DATA.
 // Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__convolution_check_bias(const rondo__op *op,
-                                                          const rondo_shape *bias,
-                                                          int64_t filters);
+                                                          const rondo_shape *bias, int64_t filters);
 
 // Copies [batch, rows, columns] to [batch, columns, rows]: from one channel layout to the other.
 void rondo__transpose_planes(const double *source, int64_t batch, int64_t rows, int64_t columns,

@@ -31,8 +31,9 @@ rondo_status rondo__product_init(const rondo__op *op, const rondo_shape *a, cons
     rondo_shape_format(a, a_text, sizeof a_text);
     rondo_shape_format(b, b_text, sizeof b_text);
     if (a->rank < 1 || b->rank < 1) {
-        return RONDO_OP_FAIL(op, "operands have shapes %s and %s; scalars cannot be multiplied",
-                             a_text, b_text);
+        return RONDO_OP_FAIL(op, BAD_DATA,
+                             "operands have shapes %s and %s; scalars cannot be multiplied", a_text,
+                             b_text);
     }
     product->trans_a = trans_a && a->rank >= 2;
     product->trans_b = trans_b && b->rank >= 2;
@@ -44,9 +45,9 @@ rondo_status rondo__product_init(const rondo__op *op, const rondo_shape *a, cons
     product->k = product->trans_a ? a_rows : a_columns;
     product->n = product->trans_b ? b_rows : b_columns;
     if ((product->trans_b ? b_columns : b_rows) != product->k) {
-        return RONDO_OP_FAIL(op, "shapes %s and %s do not fit: inner extents %lld and %lld", a_text,
-                             b_text, (long long)product->k,
-                             (long long)(product->trans_b ? b_columns : b_rows));
+        return RONDO_OP_FAIL(
+            op, BAD_DATA, "shapes %s and %s do not fit: inner extents %lld and %lld", a_text,
+            b_text, (long long)product->k, (long long)(product->trans_b ? b_columns : b_rows));
     }
     const int32_t a_batch = a->rank < 2 ? 0 : a->rank - 2;
     const int32_t b_batch = b->rank < 2 ? 0 : b->rank - 2;
@@ -60,7 +61,8 @@ rondo_status rondo__product_init(const rondo__op *op, const rondo_shape *a, cons
         const int64_t a_extent = a_at < 0 ? 1 : a->extent[a_at];
         const int64_t b_extent = b_at < 0 ? 1 : b->extent[b_at];
         if (a_extent != b_extent && a_extent != 1 && b_extent != 1) {
-            return RONDO_OP_FAIL(op, "batch extents of %s and %s do not broadcast", a_text, b_text);
+            return RONDO_OP_FAIL(op, BAD_DATA, "batch extents of %s and %s do not broadcast",
+                                 a_text, b_text);
         }
         product->batch[i] = a_extent == 1 ? b_extent : a_extent;
         output->extent[output->rank++] = product->batch[i];
@@ -72,7 +74,8 @@ rondo_status rondo__product_init(const rondo__op *op, const rondo_shape *a, cons
         output->extent[output->rank++] = product->n;
     }
     if (rondo_shape_get_count(output) < 0) {
-        return RONDO_OP_FAIL(op, "the product of %s and %s has too many elements", a_text, b_text);
+        return RONDO_OP_FAIL(op, BAD_DATA, "the product of %s and %s has too many elements", a_text,
+                             b_text);
     }
     for (int32_t i = 0; i < product->batch_rank; i++) {
         product->batch_count *= product->batch[i];
@@ -84,50 +87,49 @@ rondo_status rondo__product_init(const rondo__op *op, const rondo_shape *a, cons
 
 // One matrix product. Where b is stored as [k, n] the innermost loop runs along rows of b and c;
 // where it is stored as [n, k], along rows of a and b.
-#define DEFINE_MULTIPLY(function, type)                                                       \
-    static void function(const rondo__product *product, const type *a, const type *b,         \
-                         type *c) {                                                           \
-        const int64_t m = product->m, n = product->n, k = product->k;                         \
-        const int64_t row_step = product->trans_a ? 1 : k;                                    \
-        const int64_t column_step = product->trans_a ? m : 1;                                 \
-        for (int64_t i = 0; i < m; i++) {                                                     \
-            const type *a_row = a + i * row_step;                                             \
-            type *c_row = c + i * n;                                                          \
-            if (product->trans_b) {                                                           \
-                for (int64_t j = 0; j < n; j++) {                                             \
-                    type sum = 0;                                                             \
-                    for (int64_t p = 0; p < k; p++) {                                         \
-                        sum += a_row[p * column_step] * b[j * k + p];                         \
-                    }                                                                         \
-                    c_row[j] += sum;                                                          \
-                }                                                                             \
-                continue;                                                                     \
-            }                                                                                 \
-            for (int64_t p = 0; p < k; p++) {                                                 \
-                const type factor = a_row[p * column_step];                                   \
-                const type *b_row = b + p * n;                                                \
-                for (int64_t j = 0; j < n; j++) {                                             \
-                    c_row[j] += factor * b_row[j];                                            \
-                }                                                                             \
-            }                                                                                 \
-        }                                                                                     \
-    }                                                                                         \
-    static void function##_batches(const rondo__product *product, const type *a,              \
-                                   const type *b, type *c) {                                  \
-        if (product->batch_count == 0) {                                                      \
-            return;                                                                           \
-        }                                                                                     \
-        int64_t index[RONDO_RANK_MAX] = {0};                                                  \
-        do {                                                                                  \
-            int64_t a_at = 0, b_at = 0;                                                       \
-            for (int32_t i = 0; i < product->batch_rank; i++) {                               \
-                a_at += index[i] * product->a_step[i];                                        \
-                b_at += index[i] * product->b_step[i];                                        \
-            }                                                                                 \
-            function(product, a + a_at * product->m * product->k,                             \
-                     b + b_at * product->k * product->n, c);                                  \
-            c += product->m * product->n;                                                     \
-        } while (rondo__index_advance(product->batch_rank, product->batch, index));           \
+#define DEFINE_MULTIPLY(function, type)                                                          \
+    static void function(const rondo__product *product, const type *a, const type *b, type *c) { \
+        const int64_t m = product->m, n = product->n, k = product->k;                            \
+        const int64_t row_step = product->trans_a ? 1 : k;                                       \
+        const int64_t column_step = product->trans_a ? m : 1;                                    \
+        for (int64_t i = 0; i < m; i++) {                                                        \
+            const type *a_row = a + i * row_step;                                                \
+            type *c_row = c + i * n;                                                             \
+            if (product->trans_b) {                                                              \
+                for (int64_t j = 0; j < n; j++) {                                                \
+                    type sum = 0;                                                                \
+                    for (int64_t p = 0; p < k; p++) {                                            \
+                        sum += a_row[p * column_step] * b[j * k + p];                            \
+                    }                                                                            \
+                    c_row[j] += sum;                                                             \
+                }                                                                                \
+                continue;                                                                        \
+            }                                                                                    \
+            for (int64_t p = 0; p < k; p++) {                                                    \
+                const type factor = a_row[p * column_step];                                      \
+                const type *b_row = b + p * n;                                                   \
+                for (int64_t j = 0; j < n; j++) {                                                \
+                    c_row[j] += factor * b_row[j];                                               \
+                }                                                                                \
+            }                                                                                    \
+        }                                                                                        \
+    }                                                                                            \
+    static void function##_batches(const rondo__product *product, const type *a, const type *b,  \
+                                   type *c) {                                                    \
+        if (product->batch_count == 0) {                                                         \
+            return;                                                                              \
+        }                                                                                        \
+        int64_t index[RONDO_RANK_MAX] = {0};                                                     \
+        do {                                                                                     \
+            int64_t a_at = 0, b_at = 0;                                                          \
+            for (int32_t i = 0; i < product->batch_rank; i++) {                                  \
+                a_at += index[i] * product->a_step[i];                                           \
+                b_at += index[i] * product->b_step[i];                                           \
+            }                                                                                    \
+            function(product, a + a_at * product->m * product->k,                                \
+                     b + b_at * product->k * product->n, c);                                     \
+            c += product->m * product->n;                                                        \
+        } while (rondo__index_advance(product->batch_rank, product->batch, index));              \
     }
 
 DEFINE_MULTIPLY(multiply_double, double)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "op/broadcast.h"
 #include "op/convolution.h"
 #include "op/fused.h"
 #include "op/matrix.h"
@@ -22,7 +23,8 @@ static rondo_status read_epilogue(const rondo__op *op, epilogue *out_epilogue) {
     const char *text = rondo__op_get_string(op, "activation", "none");
     const int activation = rondo__activation_parse(text);
     if (activation < 0) {
-        return RONDO_OP_FAIL(op, "attribute activation is \"%.40s\", which is unknown", text);
+        return RONDO_OP_FAIL(op, BAD_DATA, "attribute activation is \"%.40s\", which is unknown",
+                             text);
     }
     out_epilogue->activation = (rondo__activation)activation;
     out_epilogue->alpha = rondo__op_get_float(op, "alpha", 0.0f);
@@ -30,13 +32,13 @@ static rondo_status read_epilogue(const rondo__op *op, epilogue *out_epilogue) {
     return RONDO_STATUS_OK;
 }
 
-static void apply_epilogue(const epilogue *epilogue, int64_t count, double *values) {
-    if (epilogue->activation == RONDO__ACTIVATION_NONE) {
+static void apply_epilogue(const epilogue *ending, int64_t count, double *values) {
+    if (ending->activation == RONDO__ACTIVATION_NONE) {
         return;
     }
     for (int64_t i = 0; i < count; i++) {
-        values[i] = (double)rondo__activation_apply(epilogue->activation, epilogue->alpha,
-                                                    epilogue->beta, (float)values[i]);
+        values[i] = (double)rondo__activation_apply(ending->activation, ending->alpha, ending->beta,
+                                                    (float)values[i]);
     }
 }
 
@@ -82,8 +84,7 @@ static rondo_status restore_layout(int64_t batch, int64_t channels, int64_t span
     return RONDO_STATUS_OK;
 }
 
-// ---- rondo.Conv
-// ----------------------------------------------------------------------------------
+// ---- rondo.Conv ---------------------------------------------------------------------------------
 
 static bool is_channels_last(const rondo__op *op) {
     return rondo__op_get_int(op, "channels_last", 0) != 0;
@@ -94,7 +95,8 @@ static rondo_status check_residual(const rondo__op *op, const rondo_shape *z,
     if (!rondo_shape_is_equal(z, y)) {
         char z_text[96];
         char y_text[96];
-        return RONDO_OP_FAIL(op, "input z has shape %s, the output %s; they must be equal",
+        return RONDO_OP_FAIL(op, BAD_DATA,
+                             "input z has shape %s, the output %s; they must be equal",
                              rondo_shape_format(z, z_text, sizeof z_text),
                              rondo_shape_format(y, y_text, sizeof y_text));
     }
@@ -109,8 +111,8 @@ static rondo_status infer_conv(rondo__infer *infer) {
     RETURN_IF_ERROR(rondo__convolution_init(infer->op, &inputs[0].shape, &inputs[1].shape,
                                             is_channels_last(infer->op), &convolution));
     if (rondo__infer_has_input(infer, 2)) {
-        RETURN_IF_ERROR(rondo__convolution_check_bias(infer->op, &inputs[2].shape,
-                                                      convolution.filters));
+        RETURN_IF_ERROR(
+            rondo__convolution_check_bias(infer->op, &inputs[2].shape, convolution.filters));
     }
     if (rondo__infer_has_input(infer, 3)) {
         RETURN_IF_ERROR(check_residual(infer->op, &inputs[3].shape, &convolution.output));
@@ -132,9 +134,8 @@ static rondo_status compute_conv(rondo__compute *compute) {
     double *wide_w = NULL;
     double *wide_b = NULL;
     double *y = NULL;
-    rondo_status status =
-        widen_planes(x, channels_last, convolution.batch, convolution.channels,
-                     convolution.input_span, &wide_x);
+    rondo_status status = widen_planes(x, channels_last, convolution.batch, convolution.channels,
+                                       convolution.input_span, &wide_x);
     if (status != RONDO_STATUS_OK) {
         goto done;
     }
@@ -147,11 +148,6 @@ static rondo_status compute_conv(rondo__compute *compute) {
         goto done;
     }
     if (rondo__compute_has_input(compute, 2)) {
-        status =
-            rondo__convolution_check_bias(op, &compute->inputs[2]->shape, convolution.filters);
-        if (status != RONDO_STATUS_OK) {
-            goto done;
-        }
         status = rondo__widen(compute->inputs[2], &wide_b);
         if (status != RONDO_STATUS_OK) {
             goto done;
@@ -167,17 +163,13 @@ static rondo_status compute_conv(rondo__compute *compute) {
         }
     }
     if (rondo__compute_has_input(compute, 3)) {
-        status = check_residual(op, &compute->inputs[3]->shape, &convolution.output);
-        if (status != RONDO_STATUS_OK) {
-            goto done;
-        }
         status = add_tensor(compute->inputs[3], y);
         if (status != RONDO_STATUS_OK) {
             goto done;
         }
     }
     apply_epilogue(&ending, output_count, y);
-    status = rondo__narrow_output(compute, 0, x->dtype, &convolution.output, y);
+    status = rondo__narrow(compute, 0, y);
 done:
     rondo__free(y);
     rondo__free(wide_b);
@@ -186,8 +178,7 @@ done:
     return status;
 }
 
-// ---- rondo.MatMul
-// --------------------------------------------------------------------------------
+// ---- rondo.MatMul -------------------------------------------------------------------------------
 
 static rondo_status init_product(const rondo__op *op, const rondo_shape *a, const rondo_shape *b,
                                  const rondo_shape *bias, const rondo_shape *z,
@@ -196,7 +187,7 @@ static rondo_status init_product(const rondo__op *op, const rondo_shape *a, cons
                                         rondo__op_get_int(op, "trans_b", 0) != 0, out_product));
     if (bias != NULL && (bias->rank != 1 || bias->extent[0] != out_product->n)) {
         char text[96];
-        return RONDO_OP_FAIL(op, "input bias has shape %s, [%lld] is expected",
+        return RONDO_OP_FAIL(op, BAD_DATA, "input bias has shape %s, [%lld] is expected",
                              rondo_shape_format(bias, text, sizeof text),
                              (long long)out_product->n);
     }
@@ -263,7 +254,7 @@ static rondo_status compute_matmul(rondo__compute *compute) {
         }
     }
     apply_epilogue(&ending, count, y);
-    status = rondo__narrow_output(compute, 0, compute->inputs[0]->dtype, &product.output, y);
+    status = rondo__narrow(compute, 0, y);
 done:
     rondo__free(y);
     rondo__free(wide_bias);
@@ -272,8 +263,7 @@ done:
     return status;
 }
 
-// ---- pools
-// ---------------------------------------------------------------------------------------
+// ---- pools --------------------------------------------------------------------------------------
 
 static rondo_status infer_pool(rondo__infer *infer) {
     rondo__pool pool;
@@ -287,8 +277,7 @@ static rondo_status compute_pool(rondo__compute *compute, bool is_max) {
     RETURN_IF_ERROR(rondo__pool_init(compute->op, &x->shape, true, &pool));
     double *wide = NULL;
     double *y = NULL;
-    rondo_status status =
-        widen_planes(x, true, pool.batch, pool.channels, pool.input_span, &wide);
+    rondo_status status = widen_planes(x, true, pool.batch, pool.channels, pool.input_span, &wide);
     if (status != RONDO_STATUS_OK) {
         goto done;
     }
@@ -306,7 +295,7 @@ static rondo_status compute_pool(rondo__compute *compute, bool is_max) {
     if (status != RONDO_STATUS_OK) {
         goto done;
     }
-    status = rondo__narrow_output(compute, 0, x->dtype, &pool.output, y);
+    status = rondo__narrow(compute, 0, y);
 done:
     rondo__free(y);
     rondo__free(wide);
@@ -324,7 +313,7 @@ static rondo_status compute_average_pool(rondo__compute *compute) {
 static rondo_status get_global_shape(const rondo__op *op, const rondo_shape *x,
                                      rondo_shape *out_shape) {
     if (x->rank < 3) {
-        return RONDO_OP_FAIL(op, "input X has rank %d, at least 3 is needed", x->rank);
+        return RONDO_OP_FAIL(op, BAD_DATA, "input X has rank %d, at least 3 is needed", x->rank);
     }
     *out_shape = *x;
     for (int32_t i = 1; i < x->rank - 1; i++) {
@@ -341,11 +330,9 @@ static rondo_status infer_global_average_pool(rondo__infer *infer) {
 
 static rondo_status compute_global_average_pool(rondo__compute *compute) {
     const rondo_tensor *x = compute->inputs[0];
-    rondo_shape shape;
-    RETURN_IF_ERROR(get_global_shape(compute->op, &x->shape, &shape));
     const int64_t batch = x->shape.extent[0];
     const int64_t channels = x->shape.extent[x->shape.rank - 1];
-    const int64_t span = rondo__shape_get_span(&x->shape, 1, x->shape.rank - 1);
+    const int64_t span = rondo__shape_multiply(&x->shape, 1, x->shape.rank - 1);
     double *wide = NULL;
     double *y = NULL;
     rondo_status status = rondo__widen(x, &wide);
@@ -368,15 +355,14 @@ static rondo_status compute_global_average_pool(rondo__compute *compute) {
             means[c] /= (double)span;
         }
     }
-    status = rondo__narrow_output(compute, 0, x->dtype, &shape, y);
+    status = rondo__narrow(compute, 0, y);
 done:
     rondo__free(y);
     rondo__free(wide);
     return status;
 }
 
-// ---- rondo.Elementwise
-// ---------------------------------------------------------------------------
+// ---- rondo.Elementwise --------------------------------------------------------------------------
 
 typedef struct scalar_step {
     rondo__scalar_op op;
@@ -393,7 +379,7 @@ static rondo_status read_steps(const rondo__op *op, size_t input_count, scalar_s
     const size_t count =
         names == NULL || names->kind != RONDO__ATTRIBUTE_STRINGS ? 0 : names->count;
     if (count == 0 || count > ELEMENTWISE_STEP_MAX || input_count > ELEMENTWISE_INPUT_MAX) {
-        return RONDO_OP_FAIL(op, "attribute ops lists %zu ops, input count is %zu", count,
+        return RONDO_OP_FAIL(op, BAD_DATA, "attribute ops lists %zu ops, input count is %zu", count,
                              input_count);
     }
     size_t operand_count, alpha_count, beta_count;
@@ -402,13 +388,14 @@ static rondo_status read_steps(const rondo__op *op, size_t input_count, scalar_s
     const float *betas = rondo__op_get_floats(op, "betas", &beta_count);
     if (operand_count != 3 * count || (alphas != NULL && alpha_count != count) ||
         (betas != NULL && beta_count != count)) {
-        return RONDO_OP_FAIL(op, "attributes operands, alphas, betas do not fit %zu ops", count);
+        return RONDO_OP_FAIL(op, BAD_DATA, "attributes operands, alphas, betas do not fit %zu ops",
+                             count);
     }
     for (size_t i = 0; i < count; i++) {
         const int parsed = rondo__scalar_op_parse(names->strings[i]);
         if (parsed < 0) {
-            return RONDO_OP_FAIL(op, "attribute ops[%zu] is \"%.40s\", which is unknown", i,
-                                 names->strings[i]);
+            return RONDO_OP_FAIL(op, BAD_DATA, "attribute ops[%zu] is \"%.40s\", which is unknown",
+                                 i, names->strings[i]);
         }
         scalar_step *step = &out_steps[i];
         *step = (scalar_step){.op = (rondo__scalar_op)parsed,
@@ -418,7 +405,7 @@ static rondo_status read_steps(const rondo__op *op, size_t input_count, scalar_s
         for (int k = 0; k < rondo__scalar_op_get_operand_count(step->op); k++) {
             const int64_t operand = operands[3 * i + (size_t)k];
             if (operand < 0 || operand >= (int64_t)(input_count + i)) {
-                return RONDO_OP_FAIL(op, "attribute operands[%zu] is %lld, out of range",
+                return RONDO_OP_FAIL(op, BAD_DATA, "attribute operands[%zu] is %lld, out of range",
                                      3 * i + (size_t)k, (long long)operand);
             }
             step->operands[k] = (int32_t)operand;
@@ -428,32 +415,12 @@ static rondo_status read_steps(const rondo__op *op, size_t input_count, scalar_s
     return RONDO_STATUS_OK;
 }
 
-// Adds one operand to a broadcast result shape.
-static rondo_status broadcast_into(const rondo__op *op, const rondo_shape *shape,
-                                   rondo_shape *result) {
-    rondo_shape merged = {.rank = shape->rank > result->rank ? shape->rank : result->rank};
-    for (int32_t i = 1; i <= merged.rank; i++) {
-        const int64_t a = i <= shape->rank ? shape->extent[shape->rank - i] : 1;
-        const int64_t b = i <= result->rank ? result->extent[result->rank - i] : 1;
-        if (a != b && a != 1 && b != 1) {
-            char text[96];
-            return RONDO_OP_FAIL(op, "shape %s does not broadcast with the other inputs",
-                                 rondo_shape_format(shape, text, sizeof text));
-        }
-        merged.extent[merged.rank - i] = a == 1 ? b : a;
-    }
-    *result = merged;
-    return RONDO_STATUS_OK;
-}
-
 static rondo_status infer_elementwise(rondo__infer *infer) {
     scalar_step steps[ELEMENTWISE_STEP_MAX];
     size_t step_count;
     RETURN_IF_ERROR(read_steps(infer->op, infer->input_count, steps, &step_count));
-    rondo_shape shape = {0};
-    for (size_t i = 0; i < infer->input_count; i++) {
-        RETURN_IF_ERROR(broadcast_into(infer->op, &infer->inputs[i].shape, &shape));
-    }
+    rondo_shape shape;
+    RETURN_IF_ERROR(rondo__broadcast_inputs(infer, &shape));
     return rondo__infer_set_output(infer, 0, infer->inputs[0].dtype, &shape);
 }
 
@@ -463,10 +430,7 @@ static rondo_status compute_elementwise(rondo__compute *compute) {
     scalar_step steps[ELEMENTWISE_STEP_MAX];
     size_t step_count;
     RETURN_IF_ERROR(read_steps(op, input_count, steps, &step_count));
-    rondo_shape shape = {0};
-    for (size_t i = 0; i < input_count; i++) {
-        RETURN_IF_ERROR(broadcast_into(op, &compute->inputs[i]->shape, &shape));
-    }
+    const rondo_shape shape = compute->inferred[0].shape;
     double *wide[ELEMENTWISE_INPUT_MAX] = {NULL};
     int64_t element_steps[ELEMENTWISE_INPUT_MAX][RONDO_RANK_MAX] = {{0}};
     double *y = NULL;
@@ -508,7 +472,7 @@ static rondo_status compute_elementwise(rondo__compute *compute) {
         y[at] = (double)values[input_count + step_count - 1];
         rondo__index_advance(shape.rank, shape.extent, index);
     }
-    status = rondo__narrow_output(compute, 0, compute->inputs[0]->dtype, &shape, y);
+    status = rondo__narrow(compute, 0, y);
 done:
     for (size_t i = 0; i < input_count; i++) {
         rondo__free(wide[i]);
@@ -517,13 +481,12 @@ done:
     return status;
 }
 
-#define FUSED_ENTRY(op_name, least, most, more_flags, infer_function, compute_function) \
-    {                                                                                   \
-        .domain = "rondo", .name = op_name, .opset_min = 1,                             \
-        .opset_max = RONDO_OP_OPSET_MAX, .input_min = least, .input_max = most,         \
-        .output_min = 1, .output_max = 1, .flags = RONDO__OP_INTERNAL | (more_flags),   \
-        .capture = RONDO__CAPTURE_YES, .infer = infer_function,                         \
-        .compute = compute_function                                                     \
+#define FUSED_ENTRY(op_name, least, most, more_flags, infer_function, compute_function)      \
+    {                                                                                        \
+        .domain = "rondo", .name = op_name, .opset_min = 1, .opset_max = RONDO_OP_OPSET_MAX, \
+        .input_min = least, .input_max = most, .output_min = 1, .output_max = 1,             \
+        .flags = RONDO__OP_INTERNAL | (more_flags), .capture = RONDO__CAPTURE_YES,           \
+        .infer = infer_function, .compute = compute_function                                 \
     }
 
 const rondo__op_def rondo__op_table_fused[] = {

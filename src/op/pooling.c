@@ -11,24 +11,23 @@ rondo_status rondo__pool_init(const rondo__op *op, const rondo_shape *x, bool ch
     memset(out_pool, 0, sizeof *out_pool);
     rondo__pool *pool = out_pool;
     if (x->rank < 3) {
-        return RONDO_OP_FAIL(op, "input X has rank %d, at least 3 is needed", x->rank);
+        return RONDO_OP_FAIL(op, BAD_DATA, "input X has rank %d, at least 3 is needed", x->rank);
     }
     const int32_t first = channels_last ? 1 : 2;
-    RETURN_IF_ERROR(
-        rondo__window_init(op, x->rank - 2, x->extent + first, NULL, &pool->window));
+    RETURN_IF_ERROR(rondo__window_init(op, x->rank - 2, x->extent + first, NULL, &pool->window));
     pool->batch = x->extent[0];
     pool->channels = x->extent[channels_last ? x->rank - 1 : 1];
-    pool->input_span = rondo__shape_get_span(x, first, first + x->rank - 2);
+    pool->input_span = rondo__shape_multiply(x, first, first + x->rank - 2);
     pool->output_span = 1;
     pool->output = *x;
     for (int32_t i = 0; i < pool->window.rank; i++) {
         pool->output.extent[first + i] = pool->window.output[i];
         if (!rondo__mul_i64(pool->output_span, pool->window.output[i], &pool->output_span)) {
-            return RONDO_OP_FAIL(op, "the product of extents overflows");
+            return RONDO_OP_FAIL(op, BAD_DATA, "the product of extents overflows");
         }
     }
     if (rondo_shape_get_count(&pool->output) < 0) {
-        return RONDO_OP_FAIL(op, "the output has too many elements");
+        return RONDO_OP_FAIL(op, BAD_DATA, "the output has too many elements");
     }
     return RONDO_STATUS_OK;
 }
@@ -100,7 +99,7 @@ void rondo__pool_run_max(const rondo__pool *pool, const double *x, double lowest
             }
             *y++ = best;
             if (indices != NULL) {
-                const int64_t at = best_at < 0     ? 0
+                const int64_t at = best_at < 0    ? 0
                                    : column_major ? to_column_major(window, best_at)
                                                   : best_at;
                 *indices++ = plane * pool->input_span + at;

@@ -25,14 +25,15 @@ rondo_status rondo__window_read_positive(const rondo__op *op, const char *name, 
     size_t count;
     const int64_t *values = rondo__op_get_ints(op, name, &count);
     if (values != NULL && count != (size_t)rank) {
-        return RONDO_OP_FAIL(op, "attribute %s has %zu entries, the input has %d spatial axes",
-                             name, count, rank);
+        return RONDO_OP_FAIL(op, BAD_DATA,
+                             "attribute %s has %zu entries, the input has %d spatial axes", name,
+                             count, rank);
     }
     for (int32_t i = 0; i < rank; i++) {
         out_values[i] = values == NULL ? 1 : values[i];
         if (out_values[i] < 1 || out_values[i] > INT32_MAX) {
-            return RONDO_OP_FAIL(op, "attribute %s[%d] is %lld, it must be 1 to 2^31 - 1", name, i,
-                                 (long long)out_values[i]);
+            return RONDO_OP_FAIL(op, BAD_DATA, "attribute %s[%d] is %lld, it must be 1 to 2^31 - 1",
+                                 name, i, (long long)out_values[i]);
         }
     }
     return RONDO_STATUS_OK;
@@ -43,7 +44,8 @@ static rondo_status read_common(const rondo__op *op, int32_t rank, const int64_t
                                 const int64_t *kernel, rondo__window *window) {
     memset(window, 0, sizeof *window);
     if (rank < 1) {
-        return RONDO_OP_FAIL(op, "input X has no spatial axis; its rank must be at least 3");
+        return RONDO_OP_FAIL(op, BAD_DATA,
+                             "input X has no spatial axis; its rank must be at least 3");
     }
     if (rank > RONDO__SPATIAL_MAX) {
         return rondo__op_fail_unsupported(op, "rank above 8");
@@ -52,25 +54,26 @@ static rondo_status read_common(const rondo__op *op, int32_t rank, const int64_t
     for (int32_t i = 0; i < rank; i++) {
         window->input[i] = input[i];
         if (input[i] < 0 || input[i] > EXTENT_MAX) {
-            return RONDO_OP_FAIL(op, "spatial extent %d of the input is %lld", i,
+            return RONDO_OP_FAIL(op, BAD_DATA, "spatial extent %d of the input is %lld", i,
                                  (long long)input[i]);
         }
     }
     size_t kernel_count;
     const bool is_given = rondo__op_get_ints(op, "kernel_shape", &kernel_count) != NULL;
     if (kernel == NULL && !is_given) {
-        return RONDO_OP_FAIL(op, "attribute kernel_shape is missing");
+        return RONDO_OP_FAIL(op, BAD_DATA, "attribute kernel_shape is missing");
     }
     RETURN_IF_ERROR(rondo__window_read_positive(op, "kernel_shape", rank, window->kernel));
     if (kernel != NULL) {
         for (int32_t i = 0; i < rank; i++) {
             if (kernel[i] < 1 || kernel[i] > INT32_MAX) {
-                return RONDO_OP_FAIL(op, "kernel extent %d of the weight is %lld", i,
+                return RONDO_OP_FAIL(op, BAD_DATA, "kernel extent %d of the weight is %lld", i,
                                      (long long)kernel[i]);
             }
             if (is_given && window->kernel[i] != kernel[i]) {
-                return RONDO_OP_FAIL(op, "attribute kernel_shape[%d] is %lld, the weight has %lld",
-                                     i, (long long)window->kernel[i], (long long)kernel[i]);
+                return RONDO_OP_FAIL(op, BAD_DATA,
+                                     "attribute kernel_shape[%d] is %lld, the weight has %lld", i,
+                                     (long long)window->kernel[i], (long long)kernel[i]);
             }
             window->kernel[i] = kernel[i];
         }
@@ -80,12 +83,12 @@ static rondo_status read_common(const rondo__op *op, int32_t rank, const int64_t
     size_t count;
     const int64_t *pads = rondo__op_get_ints(op, "pads", &count);
     if (pads != NULL && count != 2 * (size_t)rank) {
-        return RONDO_OP_FAIL(op, "attribute pads has %zu entries, %d are expected", count,
+        return RONDO_OP_FAIL(op, BAD_DATA, "attribute pads has %zu entries, %d are expected", count,
                              2 * rank);
     }
     for (int32_t i = 0; pads != NULL && i < 2 * rank; i++) {
         if (pads[i] < 0 || pads[i] > PAD_MAX) {
-            return RONDO_OP_FAIL(op, "attribute pads[%d] is %lld, it must be 0 to %d", i,
+            return RONDO_OP_FAIL(op, BAD_DATA, "attribute pads[%d] is %lld, it must be 0 to %d", i,
                                  (long long)pads[i], PAD_MAX);
         }
         if (i < rank) {
@@ -113,7 +116,8 @@ static rondo_status read_auto_pad(const rondo__op *op, auto_pad *out_mode) {
             return RONDO_STATUS_OK;
         }
     }
-    return RONDO_OP_FAIL(op, "attribute auto_pad is \"%.40s\", none of the four known modes", text);
+    return RONDO_OP_FAIL(op, BAD_DATA,
+                         "attribute auto_pad is \"%.40s\", none of the four known modes", text);
 }
 
 rondo_status rondo__window_init(const rondo__op *op, int32_t rank, const int64_t *input,
@@ -142,7 +146,7 @@ rondo_status rondo__window_init(const rondo__op *op, int32_t rank, const int64_t
         }
         const int64_t slack = window->pad_begin[i] + input[i] + window->pad_end[i] - reach;
         if (slack < 0) {
-            return RONDO_OP_FAIL(op,
+            return RONDO_OP_FAIL(op, BAD_DATA,
                                  "the window of attributes kernel_shape, dilations spans %lld on "
                                  "spatial axis %d, the padded input only %lld",
                                  (long long)reach, i, (long long)(slack + reach));
@@ -165,7 +169,8 @@ rondo_status rondo__window_init_transposed(const rondo__op *op, int32_t rank, co
     size_t extra_count;
     const int64_t *extra = rondo__op_get_ints(op, "output_padding", &extra_count);
     if (extra != NULL && extra_count != (size_t)rank) {
-        return RONDO_OP_FAIL(op, "attribute output_padding has %zu entries, %d are expected",
+        return RONDO_OP_FAIL(op, BAD_DATA,
+                             "attribute output_padding has %zu entries, %d are expected",
                              extra_count, rank);
     }
     size_t wanted_count;
@@ -173,7 +178,8 @@ rondo_status rondo__window_init_transposed(const rondo__op *op, int32_t rank, co
     if (wanted != NULL && wanted_count != (size_t)rank) {
         // Some exporters list batch and channels too; only the spatial part counts.
         if (wanted_count != (size_t)rank + 2) {
-            return RONDO_OP_FAIL(op, "attribute output_shape has %zu entries, %d are expected",
+            return RONDO_OP_FAIL(op, BAD_DATA,
+                                 "attribute output_shape has %zu entries, %d are expected",
                                  wanted_count, rank);
         }
         wanted += 2;
@@ -181,23 +187,26 @@ rondo_status rondo__window_init_transposed(const rondo__op *op, int32_t rank, co
     for (int32_t i = 0; i < rank; i++) {
         const int64_t more = extra == NULL ? 0 : extra[i];
         if (more < 0 || more > PAD_MAX) {
-            return RONDO_OP_FAIL(op, "attribute output_padding[%d] is %lld", i, (long long)more);
+            return RONDO_OP_FAIL(op, BAD_DATA, "attribute output_padding[%d] is %lld", i,
+                                 (long long)more);
         }
         const int64_t reach = window->dilation[i] * (window->kernel[i] - 1) + 1;
         int64_t spread;  // output extent before pads are cut off
         if (!rondo__mul_i64(window->stride[i], maximum(input[i] - 1, 0), &spread) ||
             !rondo__add_i64(spread, reach + more, &spread)) {
-            return RONDO_OP_FAIL(op, "attribute strides[%d] makes the output too large", i);
+            return RONDO_OP_FAIL(op, BAD_DATA, "attribute strides[%d] makes the output too large",
+                                 i);
         }
         if (wanted != NULL || mode == AUTO_PAD_SAME_UPPER || mode == AUTO_PAD_SAME_LOWER) {
             int64_t output;
             if (wanted != NULL) {
                 output = wanted[i];
             } else if (!rondo__mul_i64(input[i], window->stride[i], &output)) {
-                return RONDO_OP_FAIL(op, "attribute strides[%d] makes the output too large", i);
+                return RONDO_OP_FAIL(op, BAD_DATA,
+                                     "attribute strides[%d] makes the output too large", i);
             }
             if (output < 1 || output > EXTENT_MAX) {
-                return RONDO_OP_FAIL(op, "attribute output_shape[%d] asks for %lld", i,
+                return RONDO_OP_FAIL(op, BAD_DATA, "attribute output_shape[%d] asks for %lld", i,
                                      (long long)output);
             }
             const int64_t total = maximum(spread - output, 0);
@@ -213,7 +222,8 @@ rondo_status rondo__window_init_transposed(const rondo__op *op, int32_t rank, co
         }
         window->output[i] = spread - window->pad_begin[i] - window->pad_end[i];
         if (window->output[i] < 1) {
-            return RONDO_OP_FAIL(op, "attribute pads cuts spatial axis %d down to extent %lld", i,
+            return RONDO_OP_FAIL(op, BAD_DATA,
+                                 "attribute pads cuts spatial axis %d down to extent %lld", i,
                                  (long long)window->output[i]);
         }
     }
