@@ -215,7 +215,11 @@ struct rondo__op_def {
 };
 
 // The family tables, each ended by an entry with name NULL. One line for each table that exists.
-#define RONDO_OP_TABLE_MAP(X) X(fused)
+// clang-format off
+#define RONDO_OP_TABLE_MAP(X) \
+    X(unary)                  \
+    X(fused)
+// clang-format on
 
 #define RONDO_OP_TABLE_DECLARE(family) extern const rondo__op_def rondo__op_table_##family[];
 RONDO_OP_TABLE_MAP(RONDO_OP_TABLE_DECLARE)
