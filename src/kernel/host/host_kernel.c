@@ -1,0 +1,96 @@
+#include "kernel/host/host_kernel.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "kernel/host/host_threads.h"
+
+// What the stream copies: the head, then the addresses.
+typedef struct host_call {
+    rondo__host_kernel *kernel;
+    void *workspace;
+    void *addresses[RONDO__HOST_ADDRESS_MAX];
+} host_call;
+
+static_assert(sizeof(host_call) <= 4096, "a launch carries at most 4096 bytes");
+
+static void run_call(void *arguments) {
+    const host_call *call = arguments;
+    rondo__host_kernel *kernel = call->kernel;
+    rondo__host_threads_use();
+    rondo_status status = kernel->run(kernel, (const void *const *)call->addresses,
+                                      call->addresses + kernel->input_count, call->workspace);
+    if (status != RONDO_STATUS_OK) {
+        rondo__error_set_op(kernel->op->name);
+        rondo__error_save(&kernel->failure);
+        atomic_store_explicit(&kernel->has_failed, true, memory_order_release);
+    }
+}
+
+static rondo_status launch_call(rondo__kernel *base, rondo_stream *stream,
+                                const void *const *inputs, void *const *outputs, void *workspace) {
+    rondo__host_kernel *kernel = (rondo__host_kernel *)base;
+    if (atomic_load_explicit(&kernel->has_failed, memory_order_acquire)) {
+        atomic_store_explicit(&kernel->has_failed, false, memory_order_relaxed);
+        rondo__error_restore(&kernel->failure);
+        return kernel->failure.status;
+    }
+    host_call call;
+    call.kernel = kernel;
+    call.workspace = workspace;
+    uint32_t input_count = kernel->input_count;
+    for (uint32_t i = 0; i < input_count; ++i) {
+        const void *address = kernel->constants[i] != NULL ? kernel->constants[i] : inputs[i];
+        memcpy(&call.addresses[i], &address, sizeof address);
+    }
+    for (uint32_t i = 0; i < kernel->output_count; ++i) {
+        call.addresses[input_count + i] = outputs[i];
+    }
+    size_t bytes = offsetof(host_call, addresses) +
+                   (input_count + kernel->output_count) * sizeof call.addresses[0];
+    return rondo_stream_call_host(stream, kernel->op->def->name, run_call, &call, bytes);
+}
+
+static void destroy_kernel(rondo__kernel *base) {
+    rondo__host_kernel *kernel = (rondo__host_kernel *)base;
+    if (kernel->deinit != NULL) {
+        kernel->deinit(kernel);
+    }
+    rondo__free(kernel);
+}
+
+rondo__host_kernel *rondo__host_kernel_create(const rondo__kernel_request *request,
+                                              size_t kind_bytes, const char *implementation,
+                                              rondo__host_run run,
+                                              void (*deinit)(rondo__host_kernel *kernel)) {
+    size_t constants_at = rondo__align_up(kind_bytes, sizeof(void *));
+    rondo__host_kernel *kernel =
+        rondo__calloc(1, constants_at + request->input_count * sizeof(void *));
+    if (kernel == NULL) {
+        return NULL;
+    }
+    kernel->base = (rondo__kernel){
+        .launch = launch_call,
+        .destroy = destroy_kernel,
+        .is_capturable = true,
+        .implementation = implementation,
+    };
+    kernel->run = run;
+    kernel->deinit = deinit;
+    kernel->op = request->op;
+    kernel->constants = (const void **)((char *)kernel + constants_at);
+    kernel->input_count = (uint32_t)request->input_count;
+    kernel->output_count = (uint32_t)request->output_count;
+    for (size_t i = 0; i < request->input_count; ++i) {
+        const rondo_tensor *constant = request->inputs[i].constant;
+        if (constant != NULL && constant->data != NULL) {
+            kernel->constants[i] = constant->data;
+            kernel->base.owned_inputs |= i < 64 ? UINT64_C(1) << i : 0;
+        }
+    }
+    return kernel;
+}

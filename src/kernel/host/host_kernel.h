@@ -1,0 +1,78 @@
+// kernel/host/host_kernel.h — what all host kernels share: one launch function, one way to fail.
+//
+// A host kernel is a `run` function with prebuilt state. Launching puts one host function on the
+// stream; its argument bytes are the kernel's address and an address block:
+//
+//   | kernel | workspace | input 0 ... input n-1 | output 0 ... output m-1 |
+//
+// The stream copies those bytes, so that addresses may differ from launch to launch, and a recorded
+// node keeps the addresses it was recorded with. Nothing is allocated between launch and finish.
+//
+// `run` may keep scratch state in the kernel object (memory objects whose handles it sets, say):
+// the runs of one kernel never overlap, because a kernel belongs to one place of one stream's plan.
+#ifndef RONDO_KERNEL_HOST_HOST_KERNEL_H
+#define RONDO_KERNEL_HOST_HOST_KERNEL_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "kernel/kernel.h"
+
+typedef struct rondo__host_kernel rondo__host_kernel;
+
+// The work itself. Absent inputs and unwanted outputs are NULL; constants are always there. A
+// failure writes the error record, as everywhere.
+typedef rondo_status (*rondo__host_run)(rondo__host_kernel *kernel, const void *const *inputs,
+                                        void *const *outputs, void *workspace);
+
+// The head of every kind of host kernel: the first member of the kind's struct.
+struct rondo__host_kernel {
+    rondo__kernel base;
+    rondo__host_run run;
+    void (*deinit)(rondo__host_kernel *kernel);  // frees what the kind added; NULL: nothing
+    const rondo__op *op;                         // outlives the kernel
+    const void **constants;  // of each input its value when that is known, otherwise NULL
+    uint32_t input_count;
+    uint32_t output_count;
+    atomic_bool has_failed;  // a run failed; the next launch reports `failure`, which it guards
+    rondo_error failure;
+};
+
+enum {
+    RONDO__HOST_ADDRESS_MAX = 500  // inputs and outputs of one kernel; a launch carries 4096 bytes
+};
+
+// Allocates a zeroed kernel of a kind and fills its head: capturable, no workspace, constant inputs
+// owned (the host reads them where they are).
+//
+// kind_bytes   size of the kind's struct.
+// deinit       also called for a kernel whose preparation fails half-way.
+//
+// Returns:   the kernel, or NULL when memory is exhausted (record written).
+// Ownership: free with rondo__kernel_destroy.
+// Threads:   safe.
+rondo__host_kernel *rondo__host_kernel_create(const rondo__kernel_request *request,
+                                              size_t kind_bytes, const char *implementation,
+                                              rondo__host_run run,
+                                              void (*deinit)(rondo__host_kernel *kernel));
+
+// The plain C reference of the op as a kernel: works for every op that has one.
+//
+// Errors:    NO_MEMORY.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__host_prepare_reference(const rondo__kernel_request *request,
+                                                          rondo__kernel **out_kernel);
+
+// A copy of the bytes of input 0, for ops whose output is a view of it.
+//
+// Errors:    NO_MEMORY.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__host_prepare_view(const rondo__kernel_request *request,
+                                                     rondo__kernel **out_kernel);
+
+// One entry for each op that has something faster than its reference. Yields UNSUPPORTED without
+// an error record when this request is not one it is made for; the next choice is then tried.
+typedef rondo_status (*rondo__host_prepare)(const rondo__kernel_request *request,
+                                            rondo__kernel **out_kernel);
+
+#endif  // RONDO_KERNEL_HOST_HOST_KERNEL_H

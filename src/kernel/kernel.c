@@ -1,0 +1,44 @@
+#include "kernel/kernel.h"
+
+#include "base/error.h"
+
+rondo_status rondo__kernel_prepare(const rondo__kernel_request *request,
+                                   rondo__kernel **out_kernel) {
+    *out_kernel = NULL;
+    if (request->op->def->compute == NULL) {
+        return rondo__op_fail_unsupported(request->op, "control flow is run by the executor");
+    }
+    for (size_t i = 0; i < request->input_count; ++i) {
+        if (request->inputs[i].dtype != RONDO_DTYPE_NONE && !request->inputs[i].is_shape_known) {
+            return RONDO_OP_FAIL(request->op, INTERNAL, "input %zu has no known shape yet", i);
+        }
+    }
+    for (size_t i = 0; i < request->output_count; ++i) {
+        if (request->outputs[i].dtype != RONDO_DTYPE_NONE && !request->outputs[i].is_shape_known) {
+            return rondo__op_fail_unsupported(request->op,
+                                              "the shape of an output depends on data");
+        }
+    }
+    return rondo_device_is_host(request->device) ? rondo__kernel_prepare_host(request, out_kernel)
+                                                 : rondo__kernel_prepare_cuda(request, out_kernel);
+}
+
+void rondo__kernel_destroy(rondo__kernel *kernel) {
+    if (kernel != NULL) {
+        kernel->destroy(kernel);
+    }
+}
+
+void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,
+                              rondo__kernel_traits *out_traits) {
+    bool is_host = rondo_device_is_host(device);
+    bool is_float = dtype == RONDO_DTYPE_F32 || (dtype == RONDO_DTYPE_F16 && !is_host);
+    *out_traits = (rondo__kernel_traits){
+        // oneDNN's AVX-512 convolutions read [N, H, W, C] without a reorder, and so do cuDNN's
+        // tensor core kernels in half precision; in single precision cuDNN prefers planes.
+        .prefers_channels_last = is_float && (is_host || dtype == RONDO_DTYPE_F16),
+        .fuses_convolution = is_float,
+        .fuses_matmul = is_float,
+        .fuses_elementwise = is_float,
+    };
+}
