@@ -218,6 +218,8 @@ struct rondo__op_def {
 // clang-format off
 #define RONDO_OP_TABLE_MAP(X) \
     X(unary)                  \
+    X(elementwise)            \
+    X(binary)                 \
     X(fused)
 // clang-format on
 
