@@ -1,0 +1,79 @@
+// base/error.c — the thread-local error record. Fixed size; nothing here allocates or fails.
+#include "base/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static _Thread_local rondo_error last_error = {.file = ""};
+
+static void copy_text(char *destination, size_t capacity, const char *source) {
+    size_t length = strnlen(source, capacity - 1);
+    memcpy(destination, source, length);
+    destination[length] = '\0';
+}
+
+// Turns line breaks into spaces, so that a message (a driver's log, say) stays one line.
+static void flatten(char *text) {
+    for (; *text != '\0'; ++text) {
+        if (*text == '\n' || *text == '\r' || *text == '\t') {
+            *text = ' ';
+        }
+    }
+}
+
+const rondo_error *rondo_error_get_last(void) {
+    return &last_error;
+}
+
+rondo_status rondo__error_set(rondo_status status, int32_t driver_code, const char *driver_name,
+                              const char *file, int32_t line, const char *call, const char *format,
+                              ...) {
+    // Formatted aside first: an argument may be a text of the former record.
+    rondo_error fresh = {.status = status,
+                         .driver_code = driver_code,
+                         .file = file,
+                         .line = line,
+                         .sequence = last_error.sequence + 1};
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(fresh.message, sizeof fresh.message, format, arguments);
+    va_end(arguments);
+    flatten(fresh.message);
+    copy_text(fresh.driver_name, sizeof fresh.driver_name, driver_name != NULL ? driver_name : "");
+    copy_text(fresh.call, sizeof fresh.call, call != NULL ? call : "");
+    last_error = fresh;
+    return status;
+}
+
+void rondo__error_set_op(const char *op) {
+    if (last_error.op[0] == '\0' && op != NULL) {
+        copy_text(last_error.op, sizeof last_error.op, op);
+        flatten(last_error.op);
+    }
+}
+
+void rondo__error_prefix(const char *format, ...) {
+    char joined[2 * sizeof last_error.message + 2];
+    char prefix[sizeof last_error.message];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(prefix, sizeof prefix, format, arguments);
+    va_end(arguments);
+    snprintf(joined, sizeof joined, "%s: %s", prefix, last_error.message);
+    flatten(joined);
+    copy_text(last_error.message, sizeof last_error.message, joined);
+}
+
+void rondo__error_save(rondo_error *out_saved) {
+    *out_saved = last_error;
+}
+
+void rondo__error_restore(const rondo_error *saved) {
+    // The sequence never goes back: a reader that compares sequences must see every failure.
+    uint64_t sequence = last_error.sequence;
+    last_error = *saved;
+    if (last_error.sequence < sequence) {
+        last_error.sequence = sequence;
+    }
+}

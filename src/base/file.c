@@ -1,0 +1,176 @@
+// base/file.c — whole files: mapped for reading, written atomically.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE  // the strerror_r that returns its text
+#endif
+#include "base/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+// strerror without its shared buffer.
+static const char *describe_errno(int code, char *buffer, size_t bytes) {
+#if defined(__GLIBC__) && defined(_GNU_SOURCE)
+    return strerror_r(code, buffer, bytes);
+#else
+    if (strerror_r(code, buffer, bytes) != 0 && bytes > 0) {
+        buffer[0] = '\0';
+    }
+    return buffer;
+#endif
+}
+
+static rondo_status fail(const char *path, const char *action, int code, int32_t line) {
+    char buffer[96];
+    const char *text = describe_errno(code, buffer, sizeof buffer);
+    return rondo__error_set(code == ENOMEM ? RONDO_STATUS_NO_MEMORY : RONDO_STATUS_UNAVAILABLE, 0,
+                            "", __FILE__, line, action, "cannot %s %s: %s", action, path, text);
+}
+
+rondo_status rondo__file_map(const char *path, rondo__file *out_file) {
+    *out_file = (rondo__file){0};
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0) {
+        return fail(path, "open", errno, __LINE__);
+    }
+    rondo_status status = RONDO_STATUS_OK;
+    struct stat facts;
+    if (fstat(descriptor, &facts) != 0) {
+        status = fail(path, "stat", errno, __LINE__);
+        goto close_descriptor;
+    }
+    if (!S_ISREG(facts.st_mode)) {
+        status = RONDO_FAIL(UNAVAILABLE, "cannot read %s: it is %s, not a regular file", path,
+                            S_ISDIR(facts.st_mode) ? "a directory" : "a device or pipe");
+        goto close_descriptor;
+    }
+    if (facts.st_size > 0) {
+        void *bytes =
+            mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, descriptor, (off_t)0);
+        if (bytes == MAP_FAILED) {
+            status = fail(path, "map", errno, __LINE__);
+            goto close_descriptor;
+        }
+        out_file->bytes = bytes;
+        out_file->byte_count = (size_t)facts.st_size;
+    }
+close_descriptor:
+    close(descriptor);
+    return status;
+}
+
+void rondo__file_unmap(rondo__file *file) {
+    if (file != NULL && file->bytes != NULL) {
+        munmap((void *)(uintptr_t)file->bytes, file->byte_count);
+    }
+    if (file != NULL) {
+        *file = (rondo__file){0};
+    }
+}
+
+static int write_all(int descriptor, const void *bytes, size_t byte_count) {
+    const char *cursor = bytes;
+    while (byte_count > 0) {
+        ssize_t written = write(descriptor, cursor, byte_count);
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written <= 0) {
+            return written < 0 ? errno : EIO;
+        }
+        cursor += written;
+        byte_count -= (size_t)written;
+    }
+    return 0;
+}
+
+rondo_status rondo__file_write_atomic(const char *path, const void *bytes, size_t byte_count) {
+    static atomic_uint counter;
+    rondo_status status = RONDO_STATUS_OK;
+    char *temporary = NULL;
+    int descriptor = -1;
+    // A name left over by a crashed process of the same id is stepped over.
+    for (int attempt = 0; attempt < 16; ++attempt) {
+        rondo__free(temporary);
+        temporary =
+            rondo__strformat("%s.%ld-%u.tmp", path, (long)getpid(), atomic_fetch_add(&counter, 1));
+        if (temporary == NULL) {
+            return RONDO_STATUS_NO_MEMORY;
+        }
+        descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (descriptor >= 0 || errno != EEXIST) {
+            break;
+        }
+    }
+    if (descriptor < 0) {
+        status = fail(temporary, "create", errno, __LINE__);
+        goto free_temporary;
+    }
+    int code = write_all(descriptor, bytes, byte_count);
+    // Without the flush a power cut after the rename may leave an empty file under the final name.
+    if (code == 0 && fdatasync(descriptor) != 0 && errno != EINVAL && errno != EROFS) {
+        code = errno;
+    }
+    if (close(descriptor) != 0 && code == 0) {
+        code = errno;
+    }
+    if (code != 0) {
+        status = fail(temporary, "write", code, __LINE__);
+        goto remove_temporary;
+    }
+    if (rename(temporary, path) != 0) {
+        status = fail(path, "replace", errno, __LINE__);
+        goto remove_temporary;
+    }
+    goto free_temporary;
+
+remove_temporary:
+    unlink(temporary);
+free_temporary:
+    rondo__free(temporary);
+    return status;
+}
+
+rondo_status rondo__directory_create(const char *path) {
+    char *partial = rondo__strdup(path);
+    if (partial == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo_status status = RONDO_STATUS_OK;
+    size_t length = strlen(partial);
+    for (size_t i = 1; i <= length && status == RONDO_STATUS_OK; ++i) {
+        if (partial[i] != '/' && partial[i] != '\0') {
+            continue;
+        }
+        char separator = partial[i];
+        partial[i] = '\0';
+        if (mkdir(partial, 0777) != 0 && errno != EEXIST) {
+            int code = errno;
+            struct stat facts;
+            // Parents that exist may refuse mkdir with another error (a read-only root, say).
+            if (stat(partial, &facts) != 0 || !S_ISDIR(facts.st_mode)) {
+                status = fail(partial, "create directory", code, __LINE__);
+            }
+        }
+        partial[i] = separator;
+    }
+    if (status == RONDO_STATUS_OK) {
+        struct stat facts;
+        if (stat(path, &facts) != 0) {
+            status = fail(path, "create directory", errno, __LINE__);
+        } else if (!S_ISDIR(facts.st_mode)) {
+            status =
+                RONDO_FAIL(UNAVAILABLE, "cannot create directory %s: a file has this name", path);
+        }
+    }
+    rondo__free(partial);
+    return status;
+}

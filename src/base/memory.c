@@ -1,0 +1,134 @@
+// base/memory.c — the heap, with a hook that lets tests fail the nth allocation.
+#include "base/memory.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/error.h"
+
+// Set by tests while no other thread allocates, so that the pair needs no lock.
+static _Atomic(rondo__fault_function) fault_function;
+static _Atomic(void *) fault_user_data;
+
+void rondo__memory_set_fault(rondo__fault_function function, void *user_data) {
+    atomic_store(&fault_function, NULL);
+    atomic_store(&fault_user_data, user_data);
+    atomic_store(&fault_function, function);
+}
+
+static bool must_fail(void) {
+    rondo__fault_function function = atomic_load_explicit(&fault_function, memory_order_acquire);
+    return function != NULL && function(atomic_load(&fault_user_data));
+}
+
+static void report(size_t count, size_t bytes) {
+    (void)RONDO_FAIL(NO_MEMORY, "cannot allocate %zu x %zu bytes of host memory", count, bytes);
+}
+
+void *rondo__malloc(size_t bytes) {
+    void *address = must_fail() ? NULL : malloc(bytes != 0 ? bytes : 1);
+    if (address == NULL) {
+        report(1, bytes);
+    }
+    return address;
+}
+
+void *rondo__calloc(size_t count, size_t bytes) {
+    void *address = NULL;
+    size_t total;
+    // The product is checked here: a sanitizer's calloc would end the process.
+    if (rondo__mul_size(count, bytes, &total) && !must_fail()) {
+        address = calloc(1, total != 0 ? total : 1);
+    }
+    if (address == NULL) {
+        report(count, bytes);
+    }
+    return address;
+}
+
+void *rondo__realloc(void *address, size_t bytes) {
+    void *moved = must_fail() ? NULL : realloc(address, bytes != 0 ? bytes : 1);
+    if (moved == NULL) {
+        report(1, bytes);
+    }
+    return moved;
+}
+
+void *rondo__malloc_aligned(size_t bytes, size_t alignment) {
+    void *address = NULL;
+    if (alignment < sizeof(void *)) {
+        alignment = sizeof(void *);
+    }
+    if (must_fail() || posix_memalign(&address, alignment, bytes != 0 ? bytes : 1) != 0) {
+        report(1, bytes);
+        return NULL;
+    }
+    return address;
+}
+
+char *rondo__strdup(const char *text) {
+    return rondo__strndup(text, strlen(text));
+}
+
+char *rondo__strndup(const char *text, size_t length) {
+    length = strnlen(text, length);
+    char *copy = rondo__malloc(length + 1);
+    if (copy != NULL) {
+        memcpy(copy, text, length);
+        copy[length] = '\0';
+    }
+    return copy;
+}
+
+char *rondo__strformat(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vsnprintf(NULL, 0, format, arguments);
+    va_end(arguments);
+    if (length < 0) {
+        report(1, 0);
+        return NULL;
+    }
+    char *text = rondo__malloc((size_t)length + 1);
+    if (text != NULL) {
+        va_start(arguments, format);
+        vsnprintf(text, (size_t)length + 1, format, arguments);
+        va_end(arguments);
+    }
+    return text;
+}
+
+void rondo__free(void *address) {
+    free(address);
+}
+
+rondo_status rondo__array_reserve(void **array, size_t *capacity, size_t needed,
+                                  size_t element_bytes) {
+    if (needed <= *capacity) {
+        return RONDO_STATUS_OK;
+    }
+    // Half as much again, so that appending one by one stays linear in the end.
+    size_t wanted = *capacity + *capacity / 2;
+    if (wanted < needed) {
+        wanted = needed < 8 ? 8 : needed;
+    }
+    size_t bytes;
+    if (!rondo__mul_size(wanted, element_bytes, &bytes)) {
+        return RONDO_FAIL(NO_MEMORY, "an array of %zu elements of %zu bytes is too large", needed,
+                          element_bytes);
+    }
+    void *grown = rondo__realloc(*array, bytes);
+    if (grown == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    size_t old_bytes = *capacity * element_bytes;
+    memset((char *)grown + old_bytes, 0, bytes - old_bytes);
+    *array = grown;
+    *capacity = wanted;
+    return RONDO_STATUS_OK;
+}

@@ -1,0 +1,41 @@
+// tensor/storage.h — reference-counted bytes behind tensors: our own, or somebody else's that are
+// given back through a function when the last tensor lets go (a mapped file, say).
+#ifndef RONDO_TENSOR_STORAGE_H
+#define RONDO_TENSOR_STORAGE_H
+
+#include <stddef.h>
+
+#include "rondo/status.h"
+#include "rondo/tensor.h"
+
+// Allocates `bytes` zero-filled bytes aligned to 64.
+//
+// Errors:    NO_MEMORY.
+// Ownership: one reference; give back with rondo__storage_release.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__storage_create(size_t bytes, rondo_storage **out_storage,
+                                                  void **out_bytes);
+
+// Stands for bytes that belong to somebody else. `release` (may be NULL) runs once with `user_data`
+// when the last reference goes, on whichever thread that is. On failure it is not called.
+//
+// Errors:    NO_MEMORY.
+// Ownership: one reference; give back with rondo__storage_release.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__storage_wrap(void (*release)(void *user_data), void *user_data,
+                                                rondo_storage **out_storage);
+
+void rondo__storage_retain(rondo_storage *storage);   // NULL is fine; threads: safe
+void rondo__storage_release(rondo_storage *storage);  // NULL is fine; threads: safe
+
+// A tensor over bytes that `storage` keeps alive; takes one more reference (storage may be NULL:
+// the caller keeps `data` alive).
+//
+// Errors:    INVALID (dtype, shape).
+// Ownership: free with rondo_tensor_deinit.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__tensor_init_storage(rondo_dtype dtype, const rondo_shape *shape,
+                                                       void *data, rondo_storage *storage,
+                                                       rondo_tensor *out_tensor);
+
+#endif  // RONDO_TENSOR_STORAGE_H

@@ -1,0 +1,141 @@
+// Files mapped and written atomically, directories, shared libraries, the clock.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/library.h"
+
+static char folder[64];
+
+static int enter_folder(void **state) {
+    (void)state;
+    snprintf(folder, sizeof folder, "/tmp/rondo-test-XXXXXX");
+    return mkdtemp(folder) == NULL;
+}
+
+static int leave_folder(void **state) {
+    (void)state;
+    char command[96];
+    snprintf(command, sizeof command, "rm -r %s", folder);
+    return system(command);
+}
+
+static void test_base_file__written_bytes_are_mapped_back(void **state) {
+    (void)state;
+    char path[128];
+    snprintf(path, sizeof path, "%s/data", folder);
+    assert_int_equal(rondo__file_write_atomic(path, "first", 5), RONDO_STATUS_OK);
+    assert_int_equal(rondo__file_write_atomic(path, "second!", 7), RONDO_STATUS_OK);
+    rondo__file file;
+    assert_int_equal(rondo__file_map(path, &file), RONDO_STATUS_OK);
+    assert_int_equal(file.byte_count, 7);
+    assert_memory_equal(file.bytes, "second!", 7);
+    rondo__file_unmap(&file);
+    assert_null(file.bytes);
+    // No temporary file stays behind.
+    int count = 0;
+    DIR *directory = opendir(folder);
+    assert_non_null(directory);
+    while (readdir(directory) != NULL) {
+        ++count;
+    }
+    closedir(directory);
+    assert_int_equal(count, 3);
+}
+
+static void test_base_file__empty_missing_and_odd_files(void **state) {
+    (void)state;
+    char path[128];
+    rondo__file file;
+    snprintf(path, sizeof path, "%s/empty", folder);
+    assert_int_equal(rondo__file_write_atomic(path, NULL, 0), RONDO_STATUS_OK);
+    assert_int_equal(rondo__file_map(path, &file), RONDO_STATUS_OK);
+    assert_null(file.bytes);
+    assert_int_equal(file.byte_count, 0);
+    rondo__file_unmap(&file);
+
+    snprintf(path, sizeof path, "%s/missing", folder);
+    assert_int_equal(rondo__file_map(path, &file), RONDO_STATUS_UNAVAILABLE);
+    assert_non_null(strstr(rondo_error_get_last()->message, path));
+    assert_non_null(strstr(rondo_error_get_last()->message, "No such file"));
+    assert_int_equal(rondo__file_map(folder, &file), RONDO_STATUS_UNAVAILABLE);
+    assert_non_null(strstr(rondo_error_get_last()->message, "a directory"));
+    // A pipe without a writer must not hang.
+    snprintf(path, sizeof path, "%s/pipe", folder);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_int_equal(rondo__file_map(path, &file), RONDO_STATUS_UNAVAILABLE);
+    snprintf(path, sizeof path, "%s/none/file", folder);
+    assert_int_equal(rondo__file_write_atomic(path, "x", 1), RONDO_STATUS_UNAVAILABLE);
+}
+
+static void test_base_file__directories_are_made_with_parents(void **state) {
+    (void)state;
+    char path[128];
+    snprintf(path, sizeof path, "%s/a/b//c/", folder);
+    assert_int_equal(rondo__directory_create(path), RONDO_STATUS_OK);
+    assert_int_equal(rondo__directory_create(path), RONDO_STATUS_OK);
+    struct stat facts;
+    assert_int_equal(stat(path, &facts), 0);
+    assert_true(S_ISDIR(facts.st_mode));
+    snprintf(path, sizeof path, "%s/file", folder);
+    assert_int_equal(rondo__file_write_atomic(path, "x", 1), RONDO_STATUS_OK);
+    assert_int_equal(rondo__directory_create(path), RONDO_STATUS_UNAVAILABLE);
+    snprintf(path, sizeof path, "%s/file/below", folder);
+    assert_int_equal(rondo__directory_create(path), RONDO_STATUS_UNAVAILABLE);
+}
+
+static void test_base_file__libraries_open_by_the_first_name_that_loads(void **state) {
+    (void)state;
+    const char *const names[] = {"librondo-none.so.1", "libm.so.6"};
+    char reason[128] = "untouched";
+    rondo__library *library;
+    assert_int_equal(rondo__library_open(names, 2, reason, sizeof reason, &library),
+                     RONDO_STATUS_OK);
+    assert_string_equal(reason, "");
+    assert_non_null(rondo__library_find(library, "cos"));
+    assert_null(rondo__library_find(library, "no_such_symbol"));
+    assert_non_null(strstr(rondo__library_get_path(library), "libm"));
+    rondo__library_close(library);
+
+    assert_int_equal(rondo__library_open(names, 1, reason, sizeof reason, &library),
+                     RONDO_STATUS_UNAVAILABLE);
+    assert_null(library);
+    assert_non_null(strstr(reason, "librondo-none.so.1"));
+    assert_string_equal(rondo_error_get_last()->message, reason);
+}
+
+static void test_base_file__clock_does_not_go_back(void **state) {
+    (void)state;
+    uint64_t former = rondo__clock_now_ns();
+    for (int i = 0; i < 1000; ++i) {
+        uint64_t now = rondo__clock_now_ns();
+        assert_true(now >= former);
+        former = now;
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_base_file__written_bytes_are_mapped_back, enter_folder,
+                                        leave_folder),
+        cmocka_unit_test_setup_teardown(test_base_file__empty_missing_and_odd_files, enter_folder,
+                                        leave_folder),
+        cmocka_unit_test_setup_teardown(test_base_file__directories_are_made_with_parents,
+                                        enter_folder, leave_folder),
+        cmocka_unit_test(test_base_file__libraries_open_by_the_first_name_that_loads),
+        cmocka_unit_test(test_base_file__clock_does_not_go_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
