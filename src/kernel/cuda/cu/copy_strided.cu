@@ -1,0 +1,71 @@
+// copy_strided.cu - moves of elements between two strided layouts: transposes, slices, expansions,
+// tiles, concatenation and splitting all come down to these three kernels.
+#include "rondo_types.cuh"
+
+#ifndef T
+#define T u32
+#endif
+#ifndef RANK
+#define RANK 4
+#endif
+#ifndef INDEX
+#define INDEX u32
+#endif
+
+struct copy_arguments {
+    i64 count;
+    const T *x;
+    T *y;
+    i64 extent[RANK];
+    i64 stride_x[RANK];
+    i64 stride_y[RANK];
+};
+
+extern "C" __global__ void __launch_bounds__(256) copy_strided(const copy_arguments a) {
+    for (INDEX k = (INDEX)blockIdx.x * 256 + threadIdx.x; k < a.count;
+         k += (INDEX)gridDim.x * 256) {
+        INDEX rest = k;
+        i64 from = 0, to = 0;
+#pragma unroll
+        for (int d = RANK - 1; d >= 0; d--) {
+            INDEX i = rest;
+            if (d > 0) {
+                i = rest % (INDEX)a.extent[d];
+                rest /= (INDEX)a.extent[d];
+            }
+            from += (i64)i * a.stride_x[d];
+            to += (i64)i * a.stride_y[d];
+        }
+        a.y[to] = a.x[from];
+    }
+}
+
+// y[b][c][r] = x[b][r][c] by way of a tile in shared memory, so that both sides are coalesced.
+// Batch and rows may have any stride; the grid is (column tiles, row tiles, batches).
+struct transpose_arguments {
+    const T *x;
+    T *y;
+    i64 rows, columns;
+    i64 row_stride;     // of x, in elements
+    i64 column_stride;  // of y
+    i64 batch_stride_x, batch_stride_y;
+};
+
+extern "C" __global__ void __launch_bounds__(256) transpose_tiles(const transpose_arguments a) {
+    __shared__ T tile[32][33];
+    const T *x = a.x + blockIdx.z * a.batch_stride_x;
+    T *y = a.y + blockIdx.z * a.batch_stride_y;
+    const i64 column = (i64)blockIdx.x * 32, row = (i64)blockIdx.y * 32;
+    const int lane = threadIdx.x & 31, line = threadIdx.x >> 5;
+    for (int r = line; r < 32; r += 8) {
+        if (row + r < a.rows && column + lane < a.columns) {
+            tile[r][lane] = x[(row + r) * a.row_stride + column + lane];
+        }
+    }
+    __syncthreads();
+    for (int c = line; c < 32; c += 8) {
+        if (column + c < a.columns && row + lane < a.rows) {
+            y[(column + c) * a.column_stride + row + lane] = tile[lane][c];
+        }
+    }
+}

@@ -1,0 +1,110 @@
+// generate.cu - tensors made from little or no input: constants, ranges, one-hot, triangles, running
+// sums.
+#include "rondo_types.cuh"
+
+#ifndef T
+#define T float
+#endif
+#ifndef I
+#define I i64
+#endif
+
+struct fill_arguments {
+    i64 count;
+    T *y;
+    i64 bits;  // the element in the low bytes
+};
+extern "C" __global__ void __launch_bounds__(256) fill(const fill_arguments a) {
+    const T value = *(const T *)&a.bits;
+    for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.count; n += (i64)gridDim.x * 256) {
+        a.y[n] = value;
+    }
+}
+
+struct range_arguments {
+    i64 count;
+    const T *start;
+    const T *delta;
+    T *y;
+};
+extern "C" __global__ void __launch_bounds__(256) range(const range_arguments a) {
+    typedef compute_of<T>::type C;
+    const C start = convert<C>(*a.start), delta = convert<C>(*a.delta);
+    for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.count; n += (i64)gridDim.x * 256) {
+        a.y[n] = convert<T>((C)(start + (C)n * delta));
+    }
+}
+
+struct one_hot_arguments {
+    i64 count;
+    const I *index;
+    const T *values;  // off, on
+    T *y;
+    i64 depth, inner;
+};
+extern "C" __global__ void __launch_bounds__(256) one_hot(const one_hot_arguments a) {
+    for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.count; n += (i64)gridDim.x * 256) {
+        const i64 i = n % a.inner, d = n / a.inner % a.depth, o = n / a.inner / a.depth;
+        i64 hot = convert<i64>(a.index[o * a.inner + i]);
+        if (hot < 0) {
+            hot += a.depth;
+        }
+        a.y[n] = a.values[hot == d ? 1 : 0];
+    }
+}
+
+struct trilu_arguments {
+    i64 count;
+    const T *x;
+    T *y;
+    i64 rows, columns, diagonal, upper;
+};
+extern "C" __global__ void __launch_bounds__(256) trilu(const trilu_arguments a) {
+    for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.count; n += (i64)gridDim.x * 256) {
+        const i64 column = n % a.columns, row = n / a.columns % a.rows;
+        const bool keeps =
+            a.upper ? column >= row + a.diagonal : column <= row + a.diagonal;
+        T zero;
+        for (int b = 0; b < (int)sizeof(T); b++) {
+            ((u8 *)&zero)[b] = 0;
+        }
+        a.y[n] = keeps ? a.x[n] : zero;
+    }
+}
+
+struct eye_arguments {
+    i64 count;
+    T *y;
+    i64 columns, diagonal;
+};
+extern "C" __global__ void __launch_bounds__(256) eye_like(const eye_arguments a) {
+    for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.count; n += (i64)gridDim.x * 256) {
+        const i64 column = n % a.columns, row = n / a.columns;
+        a.y[n] = convert<T>((i32)(column == row + a.diagonal ? 1 : 0));
+    }
+}
+
+struct cum_sum_arguments {
+    i64 lines;
+    const T *x;
+    T *y;
+    i64 length, inner, exclusive, reverse;
+};
+extern "C" __global__ void __launch_bounds__(256) cum_sum(const cum_sum_arguments a) {
+    typedef compute_of<T>::type C;
+    for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.lines; n += (i64)gridDim.x * 256) {
+        const i64 base = n / a.inner * a.length * a.inner + n % a.inner;
+        C sum = (C)0;
+        for (i64 k = 0; k < a.length; k++) {
+            const i64 at = base + (a.reverse ? a.length - 1 - k : k) * a.inner;
+            const C value = convert<C>(a.x[at]);
+            if (a.exclusive) {
+                a.y[at] = convert<T>(sum);
+                sum = (C)(sum + value);
+            } else {
+                sum = (C)(sum + value);
+                a.y[at] = convert<T>(sum);
+            }
+        }
+    }
+}

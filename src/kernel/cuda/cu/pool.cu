@@ -1,0 +1,149 @@
+// pool.cu - MaxPool and AveragePool over up to three spatial extents, in both layouts, and the global
+// average over channels-last images. With channels last, WIDTH neighbouring channels go together.
+#include "rondo_types.cuh"
+
+#ifndef T
+#define T float
+#endif
+#ifndef AVERAGE
+#define AVERAGE 0
+#endif
+#ifndef WIDTH
+#define WIDTH 1
+#endif
+#ifndef CHANNELS_LAST
+#define CHANNELS_LAST 0
+#endif
+
+struct pool_arguments {
+    i64 groups;  // outputs / WIDTH
+    const T *x;
+    T *y;
+    i64 *indices;  // may be NULL; channels first only
+    i64 channels;  // in groups of WIDTH when channels are last
+    i64 in[3], out[3];
+    i64 kernel[3], stride[3], dilation[3], before[3], after[3];
+    i64 include_pad, column_major;
+};
+
+extern "C" __global__ void __launch_bounds__(256) pool(const pool_arguments a) {
+    typedef compute_of<T>::type C;
+    const int in0 = (int)a.in[0], in1 = (int)a.in[1], in2 = (int)a.in[2];
+    for (i64 g = (i64)blockIdx.x * 256 + threadIdx.x; g < a.groups; g += (i64)gridDim.x * 256) {
+        i64 rest = g;
+        int c = 0, o[3];
+        if (CHANNELS_LAST) {
+            c = (int)(rest % a.channels);
+            rest /= a.channels;
+        }
+#pragma unroll
+        for (int d = 2; d >= 0; d--) {
+            o[d] = (int)(rest % a.out[d]);
+            rest /= a.out[d];
+        }
+        const i64 image = rest;  // channels first: image and channel together
+        const T *x = a.x + image * in0 * in1 * in2 * (CHANNELS_LAST ? a.channels * WIDTH : 1);
+        C value[WIDTH];
+        int count = 0;
+        i64 best = -1;
+#pragma unroll
+        for (int v = 0; v < WIDTH; v++) {
+            value[v] = (C)0;
+        }
+        bool any = false;
+        for (int k0 = 0; k0 < (int)a.kernel[0]; k0++) {
+            const int i0 = o[0] * (int)a.stride[0] - (int)a.before[0] + k0 * (int)a.dilation[0];
+            for (int k1 = 0; k1 < (int)a.kernel[1]; k1++) {
+                const int i1 =
+                    o[1] * (int)a.stride[1] - (int)a.before[1] + k1 * (int)a.dilation[1];
+                for (int k2 = 0; k2 < (int)a.kernel[2]; k2++) {
+                    const int i2 =
+                        o[2] * (int)a.stride[2] - (int)a.before[2] + k2 * (int)a.dilation[2];
+                    if (i0 < 0 || i1 < 0 || i2 < 0 || i0 >= in0 || i1 >= in1 || i2 >= in2) {
+                        count += i0 < in0 + (int)a.after[0] && i1 < in1 + (int)a.after[1] &&
+                                         i2 < in2 + (int)a.after[2] && a.include_pad
+                                     ? 1
+                                     : 0;
+                        continue;
+                    }
+                    count++;
+                    const i64 at = ((i64)i0 * in1 + i1) * in2 + i2;
+                    pack<T, WIDTH> in;
+                    if (CHANNELS_LAST) {
+                        in = *(const pack<T, WIDTH> *)(x + (at * a.channels + c) * WIDTH);
+                    } else {
+                        in.value[0] = x[at];
+                    }
+#pragma unroll
+                    for (int v = 0; v < WIDTH; v++) {
+                        const C next = convert<C>(in.value[v]);
+                        if (AVERAGE) {
+                            value[v] = (C)(value[v] + next);
+                        } else if (!any || next > value[v] || next != next) {
+                            value[v] = next;
+                            best = a.column_major ? (i64)i0 + in0 * (i1 + (i64)in1 * i2) : at;
+                        }
+                    }
+                    any = true;
+                }
+            }
+        }
+        pack<T, WIDTH> result;
+#pragma unroll
+        for (int v = 0; v < WIDTH; v++) {
+            result.value[v] =
+                convert<T>(AVERAGE ? (C)(value[v] / (C)(count > 0 ? count : 1)) : value[v]);
+        }
+        *(pack<T, WIDTH> *)(a.y + g * WIDTH) = result;
+        if (!CHANNELS_LAST && a.indices != 0) {
+            a.indices[g] = image * in0 * in1 * in2 + best;
+        }
+    }
+}
+
+// Mean over the positions of channels-last images: 32 lanes of WIDTH channels, 8 warps that share
+// the positions. The grid is (channel slices, images).
+struct global_arguments {
+    const T *x;
+    T *y;
+    i64 positions, channels;
+};
+extern "C" __global__ void __launch_bounds__(256) global_average(const global_arguments a) {
+    __shared__ float sums[8][32][WIDTH + (WIDTH > 1 ? 1 : 0)];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+    const i64 channel = ((i64)blockIdx.x * 32 + lane) * WIDTH;
+    const T *x = a.x + blockIdx.y * a.positions * a.channels + channel;
+    float sum[WIDTH];
+#pragma unroll
+    for (int v = 0; v < WIDTH; v++) {
+        sum[v] = 0.0f;
+    }
+    if (channel < a.channels) {
+#pragma unroll 4
+        for (i64 p = warp; p < a.positions; p += 8) {
+            const pack<T, WIDTH> in = *(const pack<T, WIDTH> *)(x + p * a.channels);
+#pragma unroll
+            for (int v = 0; v < WIDTH; v++) {
+                sum[v] += convert<float>(in.value[v]);
+            }
+        }
+    }
+#pragma unroll
+    for (int v = 0; v < WIDTH; v++) {
+        sums[warp][lane][v] = sum[v];
+    }
+    __syncthreads();
+    if (warp == 0 && channel < a.channels) {
+        pack<T, WIDTH> result;
+#pragma unroll
+        for (int v = 0; v < WIDTH; v++) {
+            float total = 0.0f;
+#pragma unroll
+            for (int w = 0; w < 8; w++) {
+                total += sums[w][lane][v];
+            }
+            result.value[v] = convert<T>(total / (float)a.positions);
+        }
+        *(pack<T, WIDTH> *)(a.y + blockIdx.y * a.channels + channel) = result;
+    }
+}

@@ -1,0 +1,39 @@
+// rondo_activation.cuh - the activations of op/fused.h on floats. ACTIVATION is their number there.
+
+__device__ __forceinline__ float gelu(float x) {
+    return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f));
+}
+__device__ __forceinline__ float sigmoid(float x) {
+    return 1.0f / (1.0f + expf(-x));
+}
+__device__ __forceinline__ float hard_swish(float x) {
+    return x * fminf(fmaxf(x * (1.0f / 6.0f) + 0.5f, 0.0f), 1.0f);
+}
+template <int KIND>
+__device__ __forceinline__ float activate(float x, float alpha, float beta) {
+    if (KIND == 1) {
+        return x < 0.0f ? 0.0f : x;
+    }
+    if (KIND == 2) {
+        return x < alpha ? alpha : (x > beta ? beta : x);
+    }
+    if (KIND == 3) {
+        return x < 0.0f ? alpha * x : x;
+    }
+    if (KIND == 4) {
+        return sigmoid(x);
+    }
+    if (KIND == 5) {
+        return tanhf(x);
+    }
+    if (KIND == 6) {
+        return gelu(x);
+    }
+    if (KIND == 7) {
+        return x * sigmoid(x);
+    }
+    if (KIND == 8) {
+        return hard_swish(x);
+    }
+    return x;
+}

@@ -1,0 +1,191 @@
+// rondo_types.cuh - element types and conversions, written out so that NVRTC needs no header files.
+//
+// Half and bfloat16 are stored as bits; all arithmetic on them happens in float. Every kernel takes
+// one struct of 8-byte words, so that the host packs it without knowing C++ layout rules.
+
+typedef signed char i8;
+typedef short i16;
+typedef int i32;
+typedef long long i64;
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+
+struct f16 {
+    u16 bits;
+};
+struct bf16 {
+    u16 bits;
+};
+struct b8 {
+    u8 value;
+};
+
+template <typename T>
+struct compute_of {
+    typedef T type;
+};
+template <>
+struct compute_of<f16> {
+    typedef float type;
+};
+template <>
+struct compute_of<bf16> {
+    typedef float type;
+};
+template <>
+struct compute_of<b8> {
+    typedef bool type;
+};
+
+__device__ __forceinline__ float half_to_float(f16 x) {
+    float y;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits));
+    return y;
+}
+__device__ __forceinline__ f16 half_from_float(float x) {
+    f16 y;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x));
+    return y;
+}
+__device__ __forceinline__ float bfloat_to_float(bf16 x) {
+    return __uint_as_float((u32)x.bits << 16);
+}
+__device__ __forceinline__ bf16 bfloat_from_float(float x) {
+    bf16 y;
+    u32 bits = __float_as_uint(x);
+    if (x != x) {
+        y.bits = (u16)((bits >> 16) | 0x40u);
+    } else {
+        y.bits = (u16)((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+    }
+    return y;
+}
+
+// convert<To>(x): the conversion of ONNX Cast between storage and compute types.
+template <typename To>
+struct converter {
+    template <typename From>
+    static __device__ __forceinline__ To run(From x) {
+        return (To)x;
+    }
+    static __device__ __forceinline__ To run(f16 x) {
+        return (To)half_to_float(x);
+    }
+    static __device__ __forceinline__ To run(bf16 x) {
+        return (To)bfloat_to_float(x);
+    }
+    static __device__ __forceinline__ To run(b8 x) {
+        return (To)(x.value != 0);
+    }
+};
+template <>
+struct converter<f16> {
+    template <typename From>
+    static __device__ __forceinline__ f16 run(From x) {
+        return half_from_float(converter<float>::run(x));
+    }
+    static __device__ __forceinline__ f16 run(f16 x) {
+        return x;
+    }
+};
+template <>
+struct converter<bf16> {
+    template <typename From>
+    static __device__ __forceinline__ bf16 run(From x) {
+        return bfloat_from_float(converter<float>::run(x));
+    }
+    static __device__ __forceinline__ bf16 run(bf16 x) {
+        return x;
+    }
+};
+template <>
+struct converter<bool> {
+    template <typename From>
+    static __device__ __forceinline__ bool run(From x) {
+        return x != (From)0;
+    }
+    static __device__ __forceinline__ bool run(f16 x) {
+        return (x.bits & 0x7fffu) != 0;
+    }
+    static __device__ __forceinline__ bool run(bf16 x) {
+        return (x.bits & 0x7fffu) != 0;
+    }
+    static __device__ __forceinline__ bool run(b8 x) {
+        return x.value != 0;
+    }
+};
+template <>
+struct converter<b8> {
+    template <typename From>
+    static __device__ __forceinline__ b8 run(From x) {
+        b8 y;
+        y.value = converter<bool>::run(x) ? 1 : 0;
+        return y;
+    }
+};
+template <typename To, typename From>
+__device__ __forceinline__ To convert(From x) {
+    return converter<To>::run(x);
+}
+
+// COUNT elements moved as one access; aligned so that the compiler emits one wide load or store.
+template <typename T, int COUNT>
+struct __align__(sizeof(T) * COUNT > 16 ? 16 : sizeof(T) * COUNT) pack {
+    T value[COUNT];
+};
+
+__device__ __forceinline__ float infinity() {
+    return __int_as_float(0x7f800000);
+}
+
+__device__ __forceinline__ float warp_sum(float x) {
+#pragma unroll
+    for (int step = 16; step > 0; step >>= 1) {
+        x += __shfl_xor_sync(0xffffffffu, x, step);
+    }
+    return x;
+}
+__device__ __forceinline__ float warp_max(float x) {
+#pragma unroll
+    for (int step = 16; step > 0; step >>= 1) {
+        x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, step));
+    }
+    return x;
+}
+// Sums over the block; every thread gets the result. `scratch` has 33 floats of shared memory.
+__device__ __forceinline__ float block_sum(float x, float *scratch) {
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = (blockDim.x + 31) >> 5;
+    x = warp_sum(x);
+    __syncthreads();
+    if (lane == 0) {
+        scratch[warp] = x;
+    }
+    __syncthreads();
+    if (warp == 0) {
+        float total = warp_sum(lane < warps ? scratch[lane] : 0.0f);
+        if (lane == 0) {
+            scratch[32] = total;
+        }
+    }
+    __syncthreads();
+    return scratch[32];
+}
+__device__ __forceinline__ float block_max(float x, float *scratch) {
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = (blockDim.x + 31) >> 5;
+    x = warp_max(x);
+    __syncthreads();
+    if (lane == 0) {
+        scratch[warp] = x;
+    }
+    __syncthreads();
+    if (warp == 0) {
+        float total = warp_max(lane < warps ? scratch[lane] : -infinity());
+        if (lane == 0) {
+            scratch[32] = total;
+        }
+    }
+    __syncthreads();
+    return scratch[32];
+}

@@ -1,0 +1,93 @@
+// softmax.cu - Softmax and LogSoftmax, in float.
+#include "rondo_types.cuh"
+
+#ifndef T
+#define T float
+#endif
+#ifndef LOGARITHM
+#define LOGARITHM 0
+#endif
+#ifndef PER_THREAD
+#define PER_THREAD 4
+#endif
+
+struct softmax_arguments {
+    i64 lines;
+    const T *x;
+    T *y;
+    i64 length, inner;
+};
+
+__device__ __forceinline__ T finish(float x, float peak, float sum) {
+    return convert<T>(LOGARITHM ? x - peak - logf(sum) : expf(x - peak) / sum);
+}
+
+// Contiguous rows of at most blockDim * PER_THREAD elements: one read, one write, a block a row.
+extern "C" __global__ void __launch_bounds__(256) softmax_short_rows(const softmax_arguments a) {
+    __shared__ float scratch[33];
+    for (i64 line = blockIdx.x; line < a.lines; line += gridDim.x) {
+        const T *x = a.x + line * a.length;
+        T *y = a.y + line * a.length;
+        float value[PER_THREAD];
+        float peak = -infinity(), sum = 0.0f;
+#pragma unroll
+        for (int k = 0; k < PER_THREAD; k++) {
+            const i64 i = (i64)k * blockDim.x + threadIdx.x;
+            value[k] = i < a.length ? convert<float>(x[i]) : -infinity();
+            peak = fmaxf(peak, value[k]);
+        }
+        peak = blockDim.x == 32 ? warp_max(peak) : block_max(peak, scratch);
+#pragma unroll
+        for (int k = 0; k < PER_THREAD; k++) {
+            const i64 i = (i64)k * blockDim.x + threadIdx.x;
+            sum += i < a.length ? expf(value[k] - peak) : 0.0f;
+        }
+        sum = blockDim.x == 32 ? warp_sum(sum) : block_sum(sum, scratch);
+#pragma unroll
+        for (int k = 0; k < PER_THREAD; k++) {
+            const i64 i = (i64)k * blockDim.x + threadIdx.x;
+            if (i < a.length) {
+                y[i] = finish(value[k], peak, sum);
+            }
+        }
+    }
+}
+
+// Rows of any length.
+extern "C" __global__ void __launch_bounds__(256) softmax_rows(const softmax_arguments a) {
+    __shared__ float scratch[33];
+    for (i64 line = blockIdx.x; line < a.lines; line += gridDim.x) {
+        const T *x = a.x + line * a.length;
+        T *y = a.y + line * a.length;
+        float peak = -infinity(), sum = 0.0f;
+        for (i64 i = threadIdx.x; i < a.length; i += blockDim.x) {
+            peak = fmaxf(peak, convert<float>(x[i]));
+        }
+        peak = block_max(peak, scratch);
+        for (i64 i = threadIdx.x; i < a.length; i += blockDim.x) {
+            sum += expf(convert<float>(x[i]) - peak);
+        }
+        sum = block_sum(sum, scratch);
+        for (i64 i = threadIdx.x; i < a.length; i += blockDim.x) {
+            y[i] = finish(convert<float>(x[i]), peak, sum);
+        }
+    }
+}
+
+// Lines whose elements are `inner` apart: a thread a line, so that neighbours read neighbours.
+extern "C" __global__ void __launch_bounds__(256) softmax_columns(const softmax_arguments a) {
+    for (i64 line = (i64)blockIdx.x * 256 + threadIdx.x; line < a.lines;
+         line += (i64)gridDim.x * 256) {
+        const i64 base = line / a.inner * a.length * a.inner + line % a.inner;
+        float peak = -infinity(), sum = 0.0f;
+        for (i64 i = 0; i < a.length; i++) {
+            peak = fmaxf(peak, convert<float>(a.x[base + i * a.inner]));
+        }
+        for (i64 i = 0; i < a.length; i++) {
+            sum += expf(convert<float>(a.x[base + i * a.inner]) - peak);
+        }
+        for (i64 i = 0; i < a.length; i++) {
+            a.y[base + i * a.inner] = finish(convert<float>(a.x[base + i * a.inner]), peak, sum);
+        }
+    }
+}

@@ -1,0 +1,377 @@
+#include "kernel/cuda/cuda_copy.h"
+
+#include <string.h>
+
+#include "cu_sources.h"
+#include "kernel/cuda/cuda_families.h"
+
+// ---- the strided move
+// ----------------------------------------------------------------------------
+
+void rondo__strided_copy_push(rondo__strided_copy *copy, int64_t extent, int64_t stride_x,
+                              int64_t stride_y) {
+    if (copy->rank < RONDO__COPY_RANK_MAX) {
+        copy->extent[copy->rank] = extent;
+        copy->stride_x[copy->rank] = stride_x;
+        copy->stride_y[copy->rank] = stride_y;
+        copy->rank++;
+    }
+}
+
+static void merge_extents(rondo__strided_copy *copy) {
+    int32_t rank = 0;
+    for (int32_t d = 0; d < copy->rank; d++) {
+        if (copy->extent[d] == 1) {
+            continue;
+        }
+        if (rank > 0 && copy->stride_x[rank - 1] == copy->stride_x[d] * copy->extent[d] &&
+            copy->stride_y[rank - 1] == copy->stride_y[d] * copy->extent[d]) {
+            copy->extent[rank - 1] *= copy->extent[d];
+        } else {
+            copy->extent[rank] = copy->extent[d];
+            rank++;
+        }
+        copy->stride_x[rank - 1] = copy->stride_x[d];
+        copy->stride_y[rank - 1] = copy->stride_y[d];
+    }
+    if (rank == 0) {
+        copy->extent[0] = 1;
+        copy->stride_x[0] = 1;
+        copy->stride_y[0] = 1;
+        rank = 1;
+    }
+    copy->rank = rank;
+}
+
+void rondo__strided_copy_simplify(rondo__strided_copy *copy) {
+    merge_extents(copy);
+    const int32_t inner = copy->rank - 1;
+    if (copy->stride_x[inner] != 1 || copy->stride_y[inner] != 1) {
+        return;
+    }
+    while (copy->element_bytes < 16) {
+        bool even =
+            copy->extent[inner] % 2 == 0 && copy->offset_x % 2 == 0 && copy->offset_y % 2 == 0;
+        for (int32_t d = 0; d < inner && even; d++) {
+            even = copy->stride_x[d] % 2 == 0 && copy->stride_y[d] % 2 == 0;
+        }
+        if (!even) {
+            return;
+        }
+        copy->element_bytes *= 2;
+        copy->extent[inner] /= 2;
+        copy->offset_x /= 2;
+        copy->offset_y /= 2;
+        for (int32_t d = 0; d < inner; d++) {
+            copy->stride_x[d] /= 2;
+            copy->stride_y[d] /= 2;
+        }
+    }
+}
+
+static rondo__address get_source(const rondo__strided_copy *copy) {
+    return rondo__address_offset(copy->from, (size_t)copy->offset_x * copy->element_bytes);
+}
+
+static rondo__address get_destination(const rondo__strided_copy *copy) {
+    return rondo__address_offset(copy->to, (size_t)copy->offset_y * copy->element_bytes);
+}
+
+// [batch, rows, columns] to [batch, columns, rows], in either writing of the loop nest.
+static bool add_transpose(rondo__cuda_kernel *kernel, const rondo__strided_copy *copy) {
+    rondo__defines defines = {0};
+    const int32_t rank = copy->rank;
+    if (rank < 2 || rank > 3) {
+        return false;
+    }
+    int32_t row = -1, column = -1;  // x is contiguous along column, y along row
+    for (int32_t d = rank - 2; d < rank; d++) {
+        if (copy->stride_x[d] == 1) {
+            column = d;
+        } else if (copy->stride_y[d] == 1) {
+            row = d;
+        }
+    }
+    if (row < 0 || column < 0 || copy->extent[row] < 8 || copy->extent[column] < 8) {
+        return false;
+    }
+    const int64_t batches = rank == 3 ? copy->extent[0] : 1;
+    const int64_t row_tiles = (copy->extent[row] + 31) / 32;
+    if (batches > 65535 || row_tiles > 65535) {
+        return false;
+    }
+    rondo__define_bytes(&defines, "T", copy->element_bytes);
+    rondo__step *step =
+        rondo__cuda_add_launch(kernel, rondo__cu_copy_strided, &defines, "transpose_tiles",
+                               (copy->extent[column] + 31) / 32, RONDO__CUDA_BLOCK);
+    if (step != NULL) {
+        step->launch.grid[1] = (uint32_t)row_tiles;
+        step->launch.grid[2] = (uint32_t)batches;
+    }
+    rondo__step_address(step, get_source(copy));
+    rondo__step_address(step, get_destination(copy));
+    rondo__step_int(step, copy->extent[row]);
+    rondo__step_int(step, copy->extent[column]);
+    rondo__step_int(step, copy->stride_x[row]);
+    rondo__step_int(step, copy->stride_y[column]);
+    rondo__step_int(step, rank == 3 ? copy->stride_x[0] : 0);
+    rondo__step_int(step, rank == 3 ? copy->stride_y[0] : 0);
+    return true;
+}
+
+void rondo__cuda_add_strided_copy(rondo__cuda_kernel *kernel, rondo__strided_copy *copy) {
+    rondo__defines defines = {0};
+    int64_t count = 1;
+
+    for (int32_t d = 0; d < copy->rank; d++) {
+        count *= copy->extent[d];
+    }
+    if (count == 0) {
+        return;
+    }
+    rondo__strided_copy_simplify(copy);
+    if (copy->rank == 1 && copy->stride_x[0] == 1 && copy->stride_y[0] == 1) {
+        (void)rondo__cuda_add_copy(kernel, get_source(copy), get_destination(copy),
+                                   (size_t)copy->extent[0] * copy->element_bytes);
+        return;
+    }
+    if (add_transpose(kernel, copy)) {
+        return;
+    }
+    count = 1;
+    for (int32_t d = 0; d < copy->rank; d++) {
+        count *= copy->extent[d];
+    }
+    rondo__define_bytes(&defines, "T", copy->element_bytes);
+    rondo__define_int(&defines, "RANK", copy->rank);
+    rondo__define_text(&defines, "INDEX", count < INT64_C(1) << 31 ? "u32" : "u64");
+    rondo__step *step =
+        rondo__cuda_add_launch(kernel, rondo__cu_copy_strided, &defines, "copy_strided",
+                               rondo__cuda_blocks(count), RONDO__CUDA_BLOCK);
+    rondo__step_int(step, count);
+    rondo__step_address(step, get_source(copy));
+    rondo__step_address(step, get_destination(copy));
+    for (int32_t d = 0; d < copy->rank; d++) {
+        rondo__step_int(step, copy->extent[d]);
+    }
+    for (int32_t d = 0; d < copy->rank; d++) {
+        rondo__step_int(step, copy->stride_x[d]);
+    }
+    for (int32_t d = 0; d < copy->rank; d++) {
+        rondo__step_int(step, copy->stride_y[d]);
+    }
+}
+
+// ---- the ops
+// -------------------------------------------------------------------------------------
+
+static void get_strides(const rondo_shape *shape, int64_t *out_strides) {
+    int64_t stride = 1;
+    for (int32_t d = shape->rank - 1; d >= 0; d--) {
+        out_strides[d] = stride;
+        stride *= shape->extent[d];
+    }
+}
+
+static rondo__strided_copy begin_copy(const rondo__cuda_kernel *kernel, size_t input,
+                                      size_t output) {
+    return (rondo__strided_copy){
+        .element_bytes = rondo_dtype_get_bytes(rondo__cuda_output(kernel, output)->dtype),
+        .from = rondo__address_input(input),
+        .to = rondo__address_output(output),
+    };
+}
+
+// Reshape and its kin, where the executor did not alias input and output.
+void rondo__cuda_prepare_view(rondo__cuda_kernel *kernel) {
+    const rondo__tensor_info *y = rondo__cuda_output(kernel, 0);
+    (void)rondo__cuda_add_copy(
+        kernel, rondo__address_input(0), rondo__address_output(0),
+        (size_t)rondo_shape_get_count(&y->shape) * rondo_dtype_get_bytes(y->dtype));
+}
+
+void rondo__cuda_prepare_transpose(rondo__cuda_kernel *kernel) {
+    const rondo_shape *x = &rondo__cuda_input(kernel, 0)->shape;
+    rondo__strided_copy copy = begin_copy(kernel, 0, 0);
+    int64_t strides_x[RONDO_RANK_MAX], strides_y[RONDO_RANK_MAX];
+    size_t count = 0;
+    const int64_t *permutation = rondo__op_get_ints(kernel->request->op, "perm", &count);
+
+    get_strides(x, strides_x);
+    get_strides(&rondo__cuda_output(kernel, 0)->shape, strides_y);
+    for (int32_t d = 0; d < x->rank; d++) {
+        const int32_t from = permutation != NULL && (size_t)d < count
+                                 ? rondo__cuda_wrap_axis(permutation[d], x->rank)
+                                 : x->rank - 1 - d;
+        rondo__strided_copy_push(&copy, x->extent[from], strides_x[from], strides_y[d]);
+    }
+    rondo__cuda_add_strided_copy(kernel, &copy);
+}
+
+void rondo__cuda_prepare_concat(rondo__cuda_kernel *kernel) {
+    const rondo_shape *y = &rondo__cuda_output(kernel, 0)->shape;
+    const int32_t axis =
+        rondo__cuda_wrap_axis(rondo__op_get_int(kernel->request->op, "axis", 0), y->rank);
+    const int64_t outer = rondo__cuda_product(y, 0, axis);
+    const int64_t inner = rondo__cuda_product(y, axis + 1, y->rank);
+    int64_t at = 0;
+
+    for (size_t i = 0; i < kernel->request->input_count; i++) {
+        const int64_t run = rondo__cuda_input(kernel, i)->shape.extent[axis] * inner;
+        rondo__strided_copy copy = begin_copy(kernel, i, 0);
+        copy.offset_y = at;
+        rondo__strided_copy_push(&copy, outer, run, y->extent[axis] * inner);
+        rondo__strided_copy_push(&copy, run, 1, 1);
+        rondo__cuda_add_strided_copy(kernel, &copy);
+        at += run;
+    }
+}
+
+void rondo__cuda_prepare_split(rondo__cuda_kernel *kernel) {
+    const rondo_shape *x = &rondo__cuda_input(kernel, 0)->shape;
+    const int32_t axis =
+        rondo__cuda_wrap_axis(rondo__op_get_int(kernel->request->op, "axis", 0), x->rank);
+    const int64_t outer = rondo__cuda_product(x, 0, axis);
+    const int64_t inner = rondo__cuda_product(x, axis + 1, x->rank);
+    int64_t at = 0;
+
+    for (size_t i = 0; i < kernel->request->output_count; i++) {
+        const rondo__tensor_info *y = rondo__cuda_output(kernel, i);
+        if (y->dtype == RONDO_DTYPE_NONE) {
+            rondo__cuda_refuse(kernel, "an output that is not wanted");
+            return;
+        }
+        const int64_t run = y->shape.extent[axis] * inner;
+        rondo__strided_copy copy = begin_copy(kernel, 0, i);
+        copy.offset_x = at;
+        rondo__strided_copy_push(&copy, outer, x->extent[axis] * inner, run);
+        rondo__strided_copy_push(&copy, run, 1, 1);
+        rondo__cuda_add_strided_copy(kernel, &copy);
+        at += run;
+    }
+}
+
+void rondo__cuda_prepare_slice(rondo__cuda_kernel *kernel) {
+    const rondo__op *op = kernel->request->op;
+    const rondo_shape *x = &rondo__cuda_input(kernel, 0)->shape;
+    const rondo_shape *y = &rondo__cuda_output(kernel, 0)->shape;
+    int64_t starts[RONDO_RANK_MAX] = {0}, axes[RONDO_RANK_MAX], steps[RONDO_RANK_MAX];
+    int64_t start[RONDO_RANK_MAX] = {0}, step[RONDO_RANK_MAX];
+    int64_t strides_x[RONDO_RANK_MAX], strides_y[RONDO_RANK_MAX];
+    int64_t count = 0;
+    size_t attribute_count = 0;
+
+    const int64_t *attribute = rondo__op_get_ints(op, "starts", &attribute_count);
+    for (int64_t i = 0; i < RONDO_RANK_MAX; i++) {
+        axes[i] = i;
+        steps[i] = 1;
+        step[i] = 1;
+    }
+    if (attribute != NULL) {  // opset 9
+        size_t axis_count = 0;
+        const int64_t *axis = rondo__op_get_ints(op, "axes", &axis_count);
+        for (size_t i = 0; i < attribute_count && i < RONDO_RANK_MAX; i++) {
+            starts[i] = attribute[i];
+            axes[i] = axis != NULL && i < axis_count ? axis[i] : (int64_t)i;
+        }
+        count = (int64_t)attribute_count;
+    } else {
+        count = rondo__cuda_read_ints(kernel, 1, starts, RONDO_RANK_MAX);
+        if (rondo__cuda_has_input(kernel, 3)) {
+            (void)rondo__cuda_read_ints(kernel, 3, axes, RONDO_RANK_MAX);
+        }
+        if (rondo__cuda_has_input(kernel, 4)) {
+            (void)rondo__cuda_read_ints(kernel, 4, steps, RONDO_RANK_MAX);
+        }
+    }
+    for (int64_t i = 0; i < count && i < x->rank; i++) {
+        const int32_t axis = rondo__cuda_wrap_axis(axes[i], x->rank);
+        const int64_t extent = axis < x->rank ? x->extent[axis] : 0;
+        int64_t from = starts[i] < 0 ? starts[i] + extent : starts[i];
+        const int64_t last = steps[i] < 0 ? extent - 1 : extent;
+        from = from < 0 ? 0 : from > last ? last : from;
+        if (axis < x->rank) {
+            start[axis] = from;
+            step[axis] = steps[i];
+        }
+    }
+    rondo__strided_copy copy = begin_copy(kernel, 0, 0);
+    get_strides(x, strides_x);
+    get_strides(y, strides_y);
+    for (int32_t d = 0; d < x->rank; d++) {
+        copy.offset_x += start[d] * strides_x[d];
+        rondo__strided_copy_push(&copy, y->extent[d], step[d] * strides_x[d], strides_y[d]);
+    }
+    if (kernel->status == RONDO_STATUS_OK) {
+        rondo__cuda_add_strided_copy(kernel, &copy);
+    }
+}
+
+void rondo__cuda_prepare_expand(rondo__cuda_kernel *kernel) {
+    const rondo_shape *x = &rondo__cuda_input(kernel, 0)->shape;
+    const rondo_shape *y = &rondo__cuda_output(kernel, 0)->shape;
+    rondo__strided_copy copy = begin_copy(kernel, 0, 0);
+    int64_t strides_x[RONDO_RANK_MAX], strides_y[RONDO_RANK_MAX];
+
+    get_strides(x, strides_x);
+    get_strides(y, strides_y);
+    for (int32_t d = 0; d < y->rank; d++) {
+        const int32_t own = d - (y->rank - x->rank);
+        const bool repeats = own < 0 || x->extent[own] == 1;
+        rondo__strided_copy_push(&copy, y->extent[d], repeats ? 0 : strides_x[own], strides_y[d]);
+    }
+    rondo__cuda_add_strided_copy(kernel, &copy);
+}
+
+// Each extent becomes (repetition, element): the repetition does not move in x.
+void rondo__cuda_prepare_tile(rondo__cuda_kernel *kernel) {
+    const rondo_shape *x = &rondo__cuda_input(kernel, 0)->shape;
+    const rondo_shape *y = &rondo__cuda_output(kernel, 0)->shape;
+    rondo__strided_copy copy = begin_copy(kernel, 0, 0);
+    int64_t strides_x[RONDO_RANK_MAX], strides_y[RONDO_RANK_MAX];
+
+    get_strides(x, strides_x);
+    get_strides(y, strides_y);
+    for (int32_t d = 0; d < x->rank; d++) {
+        if (x->extent[d] == 0) {
+            return;
+        }
+        const int64_t repeats = y->extent[d] / x->extent[d];
+        rondo__strided_copy_push(&copy, repeats, 0, x->extent[d] * strides_y[d]);
+        rondo__strided_copy_push(&copy, x->extent[d], strides_x[d], strides_y[d]);
+    }
+    rondo__cuda_add_strided_copy(kernel, &copy);
+}
+
+// DepthToSpace (modes DCR and CRD) and SpaceToDepth: transposes of the split extents.
+void rondo__cuda_prepare_depth_space(rondo__cuda_kernel *kernel) {
+    const rondo__op *op = kernel->request->op;
+    const rondo_shape *x = &rondo__cuda_input(kernel, 0)->shape;
+    const rondo_shape *y = &rondo__cuda_output(kernel, 0)->shape;
+    const int64_t block = rondo__op_get_int(op, "blocksize", 1);
+    const bool to_space = strcmp(op->def->name, "DepthToSpace") == 0;
+    const bool is_crd = strcmp(rondo__op_get_string(op, "mode", "DCR"), "CRD") == 0;
+    // The small image (deep, d) and the large one (wide, w); channels of the wide image.
+    const rondo_shape *deep = to_space ? x : y;
+    const rondo_shape *wide = to_space ? y : x;
+    const int64_t channels = wide->extent[1];
+    const int64_t height = deep->extent[2], width = deep->extent[3];
+    int64_t sd[RONDO_RANK_MAX], sw[RONDO_RANK_MAX];
+
+    get_strides(deep, sd);
+    get_strides(wide, sw);
+    // Deep channel number: DCR (bh * b + bw) * C + c; CRD c * b * b + bh * b + bw.
+    const int64_t step_c = is_crd ? block * block : 1;
+    const int64_t step_bh = is_crd ? block : block * channels;
+    const int64_t step_bw = is_crd ? 1 : channels;
+    const int64_t extent[6] = {x->extent[0], channels, height, block, width, block};
+    const int64_t in_deep[6] = {sd[0],           step_c * sd[1], sd[2],
+                                step_bh * sd[1], sd[3],          step_bw * sd[1]};
+    const int64_t in_wide[6] = {sw[0], sw[1], block * sw[2], sw[2], block * sw[3], sw[3]};
+    rondo__strided_copy copy = begin_copy(kernel, 0, 0);
+    for (int d = 0; d < 6; d++) {
+        rondo__strided_copy_push(&copy, extent[d], to_space ? in_deep[d] : in_wide[d],
+                                 to_space ? in_wide[d] : in_deep[d]);
+    }
+    rondo__cuda_add_strided_copy(kernel, &copy);
+}

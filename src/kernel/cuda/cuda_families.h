@@ -1,0 +1,49 @@
+// kernel/cuda/cuda_families.h — the op families of the CUDA room; kernel_cuda.c maps op names here.
+//
+// Each function adds the steps of one op to the kernel, or refuses (UNSUPPORTED sticks). The
+// request is kernel->request; outputs are never empty when it is called.
+#ifndef RONDO_KERNEL_CUDA_FAMILIES_H
+#define RONDO_KERNEL_CUDA_FAMILIES_H
+
+#include "base/text.h"
+#include "kernel/cuda/cuda_steps.h"
+
+#define RONDO_CUDA_FAMILY_MAP(X) \
+    X(elementwise)               \
+    X(fused_elementwise)         \
+    X(batch_normalization)       \
+    X(view)                      \
+    X(transpose)                 \
+    X(concat)                    \
+    X(split)                     \
+    X(slice)                     \
+    X(expand)                    \
+    X(tile)                      \
+    X(depth_space)               \
+    X(pad)                       \
+    X(gather)                    \
+    X(gather_elements)           \
+    X(gather_nd)                 \
+    X(scatter_elements)          \
+    X(scatter_nd)                \
+    X(constant_of_shape)         \
+    X(range)                     \
+    X(one_hot)                   \
+    X(cum_sum)                   \
+    X(trilu)                     \
+    X(eye_like)                  \
+    X(reduce)                    \
+    X(arg_extreme)               \
+    X(top_k)                     \
+    X(softmax)                   \
+    X(layer_normalization)       \
+    X(group_normalization)       \
+    X(lrn)                       \
+    X(pool)
+
+#define RONDO_CUDA_FAMILY_DECLARE(family) \
+    void rondo__cuda_prepare_##family(rondo__cuda_kernel *kernel);
+RONDO_CUDA_FAMILY_MAP(RONDO_CUDA_FAMILY_DECLARE)
+#undef RONDO_CUDA_FAMILY_DECLARE
+
+#endif  // RONDO_KERNEL_CUDA_FAMILIES_H

@@ -1,0 +1,394 @@
+#include "kernel/cuda/cuda_steps.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/backend.h"
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/memory.h"
+
+// ---- the kernel
+// ----------------------------------------------------------------------------------
+
+bool rondo__cuda_check(rondo__cuda_kernel *kernel, rondo_status status) {
+    if (kernel->status == RONDO_STATUS_OK) {
+        kernel->status = status;
+    }
+    return kernel->status == RONDO_STATUS_OK;
+}
+
+size_t rondo__cuda_reserve_workspace(rondo__cuda_kernel *kernel, size_t bytes) {
+    const size_t offset = kernel->head.workspace_bytes;
+    kernel->head.workspace_bytes = rondo__align_up(offset + bytes, 256);
+    return offset;
+}
+
+void *rondo__cuda_own_memory(rondo__cuda_kernel *kernel, size_t bytes, const void *source) {
+    void *memory = NULL;
+    rondo_stream *stream = NULL;
+
+    if (kernel->status != RONDO_STATUS_OK ||
+        !rondo__cuda_check(kernel,
+                           rondo__array_reserve((void **)&kernel->owned, &kernel->owned_capacity,
+                                                kernel->owned_count + 1, sizeof(void *)))) {
+        return NULL;
+    }
+    if (!rondo__cuda_check(kernel, rondo_memory_allocate(kernel->device, RONDO_MEMORY_DEVICE,
+                                                         bytes > 0 ? bytes : 1, &memory))) {
+        return NULL;
+    }
+    kernel->owned[kernel->owned_count++] = memory;
+    if (source == NULL || bytes == 0) {
+        return memory;
+    }
+    rondo_status status = rondo_stream_create(kernel->device, &stream);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo_stream_copy(stream, memory, source, bytes, RONDO_COPY_HOST_TO_DEVICE);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo_stream_synchronize(stream);
+    }
+    rondo_stream_destroy(stream);
+    return rondo__cuda_check(kernel, status) ? memory : NULL;
+}
+
+void rondo__cuda_refuse(rondo__cuda_kernel *kernel, const char *detail) {
+    if (kernel->status == RONDO_STATUS_OK) {
+        kernel->status = rondo__op_fail_unsupported(kernel->request->op, detail);
+    }
+}
+
+// ---- compiler options
+// ----------------------------------------------------------------------------
+
+void rondo__define_text(rondo__defines *defines, const char *name, const char *value) {
+    if (defines->count < RONDO__DEFINES_MAX) {
+        char *text = defines->text[defines->count];
+        (void)snprintf(text, sizeof(defines->text[0]), "-D%s=%s", name, value);
+        defines->options[defines->count] = text;
+        defines->count++;
+    }
+}
+
+void rondo__define_int(rondo__defines *defines, const char *name, int64_t value) {
+    char text[32];
+    (void)snprintf(text, sizeof(text), "%lld", (long long)value);
+    rondo__define_text(defines, name, text);
+}
+
+const char *rondo__cuda_type_name(rondo_dtype dtype) {
+    switch (dtype) {
+        case RONDO_DTYPE_F32:
+            return "float";
+        case RONDO_DTYPE_F64:
+            return "double";
+        case RONDO_DTYPE_BOOL:
+            return "b8";
+        default:
+            return rondo_dtype_get_name(dtype);
+    }
+}
+
+void rondo__define_type(rondo__defines *defines, const char *name, rondo_dtype dtype) {
+    rondo__define_text(defines, name, rondo__cuda_type_name(dtype));
+}
+
+void rondo__define_bytes(rondo__defines *defines, const char *name, size_t bytes) {
+    const char *text = bytes == 1   ? "u8"
+                       : bytes == 2 ? "u16"
+                       : bytes == 4 ? "u32"
+                       : bytes == 8 ? "u64"
+                                    : "uint4";
+    rondo__define_text(defines, name, text);
+}
+
+// ---- steps
+// ---------------------------------------------------------------------------------------
+
+static rondo__step *add_step(rondo__cuda_kernel *kernel, rondo__step_kind kind) {
+    if (kernel->status != RONDO_STATUS_OK ||
+        !rondo__cuda_check(kernel,
+                           rondo__array_reserve((void **)&kernel->steps, &kernel->step_capacity,
+                                                kernel->step_count + 1, sizeof(void *)))) {
+        return NULL;
+    }
+    rondo__step *step = rondo__calloc(1, sizeof(*step));
+    if (step == NULL) {
+        (void)rondo__cuda_check(kernel, RONDO_STATUS_NO_MEMORY);
+        return NULL;
+    }
+    step->kind = kind;
+    step->launch.arguments = step->words;
+    kernel->steps[kernel->step_count++] = step;
+    return step;
+}
+
+rondo__step *rondo__cuda_add_launch(rondo__cuda_kernel *kernel, const char *text,
+                                    rondo__defines *defines, const char *name, int64_t blocks,
+                                    uint32_t threads) {
+    void *function = NULL;
+
+    if (kernel->status != RONDO_STATUS_OK ||
+        !rondo__cuda_check(kernel,
+                           rondo__device_get_function(kernel->device, text, defines->options,
+                                                      defines->count, name, &function))) {
+        return NULL;
+    }
+    rondo__step *step = add_step(kernel, RONDO__STEP_LAUNCH);
+    if (step != NULL) {
+        const int64_t most = INT64_C(1) << 30;
+        step->launch.name = name;
+        step->launch.function = function;
+        step->launch.grid[0] = (uint32_t)(blocks < 1 ? 1 : blocks > most ? most : blocks);
+        step->launch.grid[1] = 1;
+        step->launch.grid[2] = 1;
+        step->launch.block[0] = threads;
+        step->launch.block[1] = 1;
+        step->launch.block[2] = 1;
+    }
+    return step;
+}
+
+rondo__step *rondo__cuda_add_copy(rondo__cuda_kernel *kernel, rondo__address from,
+                                  rondo__address to, size_t bytes) {
+    rondo__step *step = bytes > 0 ? add_step(kernel, RONDO__STEP_COPY) : NULL;
+    if (step != NULL) {
+        step->bytes = bytes;
+        rondo__step_address(step, from);
+        rondo__step_address(step, to);
+    }
+    return step;
+}
+
+rondo__step *rondo__cuda_add_zero(rondo__cuda_kernel *kernel, rondo__address to, size_t bytes) {
+    rondo__step *step = bytes > 0 ? add_step(kernel, RONDO__STEP_FILL) : NULL;
+    if (step != NULL) {
+        step->bytes = bytes;
+        rondo__step_address(step, to);
+    }
+    return step;
+}
+
+rondo__step *rondo__cuda_add_call(rondo__cuda_kernel *kernel, rondo__cuda_call call, void *state,
+                                  void (*destroy)(void *state)) {
+    rondo__step *step = add_step(kernel, RONDO__STEP_CALL);
+    if (step != NULL) {
+        step->call = call;
+        step->state = state;
+        step->destroy = destroy;
+    } else if (destroy != NULL) {
+        destroy(state);
+    }
+    return step;
+}
+
+rondo__address rondo__address_input(size_t index) {
+    return (rondo__address){.space = RONDO__ADDRESS_INPUT, .index = index};
+}
+
+rondo__address rondo__address_output(size_t index) {
+    return (rondo__address){.space = RONDO__ADDRESS_OUTPUT, .index = index};
+}
+
+rondo__address rondo__address_workspace(size_t offset_bytes) {
+    return (rondo__address){.space = RONDO__ADDRESS_WORKSPACE, .offset_bytes = offset_bytes};
+}
+
+rondo__address rondo__address_fixed(void *memory) {
+    return (rondo__address){.space = RONDO__ADDRESS_FIXED, .fixed = memory};
+}
+
+rondo__address rondo__address_offset(rondo__address address, size_t bytes) {
+    address.offset_bytes += bytes;
+    return address;
+}
+
+void *rondo__address_resolve(const rondo__address *address,
+                             const rondo__cuda_arguments *arguments) {
+    uintptr_t base = 0;
+    switch (address->space) {
+        case RONDO__ADDRESS_INPUT:
+            base = (uintptr_t)arguments->inputs[address->index];
+            break;
+        case RONDO__ADDRESS_OUTPUT:
+            base = (uintptr_t)arguments->outputs[address->index];
+            break;
+        case RONDO__ADDRESS_WORKSPACE:
+            base = (uintptr_t)arguments->workspace;
+            break;
+        case RONDO__ADDRESS_FIXED:
+            base = (uintptr_t)address->fixed;
+            break;
+    }
+    return base == 0 ? NULL : (void *)(base + address->offset_bytes);
+}
+
+static void append_word(rondo__step *step, uint64_t word) {
+    if (step->word_count < RONDO__STEP_WORDS_MAX) {
+        step->words[step->word_count++] = word;
+    } else {
+        step->overflowed = true;
+    }
+    step->launch.argument_bytes = step->word_count * sizeof(uint64_t);
+}
+
+void rondo__step_address(rondo__step *step, rondo__address address) {
+    if (step == NULL) {
+        return;
+    }
+    if (step->address_count < RONDO__STEP_ADDRESSES_MAX) {
+        step->addresses[step->address_count].word = (uint16_t)step->word_count;
+        step->addresses[step->address_count].address = address;
+        step->address_count++;
+    } else {
+        step->overflowed = true;
+    }
+    append_word(step, 0);
+}
+
+void rondo__step_input(rondo__step *step, size_t index) {
+    rondo__step_address(step, rondo__address_input(index));
+}
+
+void rondo__step_output(rondo__step *step, size_t index) {
+    rondo__step_address(step, rondo__address_output(index));
+}
+
+void rondo__step_int(rondo__step *step, int64_t value) {
+    if (step != NULL) {
+        append_word(step, (uint64_t)value);
+    }
+}
+
+void rondo__step_float(rondo__step *step, double value) {
+    if (step != NULL) {
+        uint64_t word;
+        memcpy(&word, &value, sizeof(word));
+        append_word(step, word);
+    }
+}
+
+int64_t rondo__cuda_blocks(int64_t count) {
+    return count / RONDO__CUDA_BLOCK + (count % RONDO__CUDA_BLOCK != 0);
+}
+
+// ---- request helpers
+// -----------------------------------------------------------------------------
+
+static const rondo__tensor_info absent_tensor = {.dtype = RONDO_DTYPE_NONE};
+
+const rondo__tensor_info *rondo__cuda_input(const rondo__cuda_kernel *kernel, size_t index) {
+    return index < kernel->request->input_count ? &kernel->request->inputs[index] : &absent_tensor;
+}
+
+const rondo__tensor_info *rondo__cuda_output(const rondo__cuda_kernel *kernel, size_t index) {
+    return index < kernel->request->output_count ? &kernel->request->outputs[index]
+                                                 : &absent_tensor;
+}
+
+bool rondo__cuda_has_input(const rondo__cuda_kernel *kernel, size_t index) {
+    return rondo__cuda_input(kernel, index)->dtype != RONDO_DTYPE_NONE;
+}
+
+bool rondo__cuda_wants_output(const rondo__cuda_kernel *kernel, size_t index) {
+    return rondo__cuda_output(kernel, index)->dtype != RONDO_DTYPE_NONE;
+}
+
+int64_t rondo__cuda_read_ints(rondo__cuda_kernel *kernel, size_t index, int64_t *out_values,
+                              int64_t capacity) {
+    const rondo_tensor *tensor = rondo__cuda_input(kernel, index)->constant;
+    if (tensor == NULL) {
+        rondo__cuda_refuse(kernel, "a parameter that is computed on the device");
+        return -1;
+    }
+    const int64_t count = rondo_shape_get_count(&tensor->shape);
+    if (count < 0 || count > capacity ||
+        (tensor->dtype != RONDO_DTYPE_I64 && tensor->dtype != RONDO_DTYPE_I32)) {
+        rondo__cuda_refuse(kernel, "a parameter of this type or length");
+        return -1;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        if (tensor->dtype == RONDO_DTYPE_I64) {
+            out_values[i] = ((const int64_t *)tensor->data)[i];
+        } else {
+            out_values[i] = ((const int32_t *)tensor->data)[i];
+        }
+    }
+    return count;
+}
+
+bool rondo__cuda_read_scalar(rondo__cuda_kernel *kernel, size_t index, double *out_value) {
+    const rondo_tensor *tensor = rondo__cuda_input(kernel, index)->constant;
+    if (tensor == NULL || rondo_shape_get_count(&tensor->shape) < 1) {
+        rondo__cuda_refuse(kernel, "a parameter that is computed on the device");
+        return false;
+    }
+    const void *data = tensor->data;
+    switch (tensor->dtype) {
+        case RONDO_DTYPE_F32:
+            *out_value = (double)((const float *)data)[0];
+            return true;
+        case RONDO_DTYPE_F64:
+            *out_value = ((const double *)data)[0];
+            return true;
+        case RONDO_DTYPE_F16:
+            *out_value = (double)rondo_half_to_float(((const uint16_t *)data)[0]);
+            return true;
+        case RONDO_DTYPE_I64:
+            *out_value = (double)((const int64_t *)data)[0];
+            return true;
+        case RONDO_DTYPE_I32:
+            *out_value = (double)((const int32_t *)data)[0];
+            return true;
+        case RONDO_DTYPE_BOOL:
+        case RONDO_DTYPE_U8:
+            *out_value = (double)((const uint8_t *)data)[0];
+            return true;
+        default:
+            rondo__cuda_refuse(kernel, "a parameter of this type");
+            return false;
+    }
+}
+
+int64_t rondo__cuda_read_axes(rondo__cuda_kernel *kernel, const char *attribute, size_t index,
+                              int32_t rank, int64_t *out_axes) {
+    size_t attribute_count = 0;
+    int64_t count = 0;
+    const int64_t *ints = rondo__op_get_ints(kernel->request->op, attribute, &attribute_count);
+    if (ints != NULL) {
+        count = (int64_t)attribute_count;
+        if (count > RONDO_RANK_MAX) {
+            rondo__cuda_refuse(kernel, "more axes than a shape has");
+            return -1;
+        }
+        for (int64_t i = 0; i < count; i++) {
+            out_axes[i] = ints[i];
+        }
+    } else if (rondo__cuda_has_input(kernel, index)) {
+        count = rondo__cuda_read_ints(kernel, index, out_axes, RONDO_RANK_MAX);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        out_axes[i] = rondo__cuda_wrap_axis(out_axes[i], rank);
+    }
+    return count;
+}
+
+int32_t rondo__cuda_wrap_axis(int64_t axis, int32_t rank) {
+    if (axis < 0) {
+        axis += rank;
+    }
+    return (int32_t)(axis < 0 ? 0 : axis > rank ? rank : axis);
+}
+
+int64_t rondo__cuda_product(const rondo_shape *shape, int32_t from, int32_t to) {
+    int64_t product = 1;
+    for (int32_t i = from; i < to; i++) {
+        product *= shape->extent[i];
+    }
+    return product;
+}
+
+bool rondo__cuda_is_float(rondo_dtype dtype) {
+    return dtype == RONDO_DTYPE_F16 || dtype == RONDO_DTYPE_BF16 || dtype == RONDO_DTYPE_F32;
+}

@@ -1,0 +1,285 @@
+// kernel/cuda/kernel_cuda.c — which family makes the kernel of an op, and the launch of what it made.
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "kernel/cuda/cuda_families.h"
+
+typedef struct family_entry {
+    const char *domain;
+    const char *name;
+    void (*prepare)(rondo__cuda_kernel *kernel);
+} family_entry;
+
+#define ENTRY(name_, family) \
+    { "", name_, rondo__cuda_prepare_##family }
+#define FUSED(name_, family) \
+    { "rondo", name_, rondo__cuda_prepare_##family }
+
+static const family_entry family_entries[] = {
+    // one operand
+    ENTRY("Abs", elementwise),
+    ENTRY("Acos", elementwise),
+    ENTRY("Acosh", elementwise),
+    ENTRY("Asin", elementwise),
+    ENTRY("Asinh", elementwise),
+    ENTRY("Atan", elementwise),
+    ENTRY("Atanh", elementwise),
+    ENTRY("BitwiseNot", elementwise),
+    ENTRY("Cast", elementwise),
+    ENTRY("CastLike", elementwise),
+    ENTRY("Ceil", elementwise),
+    ENTRY("Celu", elementwise),
+    ENTRY("Clip", elementwise),
+    ENTRY("Cos", elementwise),
+    ENTRY("Cosh", elementwise),
+    ENTRY("Elu", elementwise),
+    ENTRY("Erf", elementwise),
+    ENTRY("Exp", elementwise),
+    ENTRY("Floor", elementwise),
+    ENTRY("Gelu", elementwise),
+    ENTRY("HardSigmoid", elementwise),
+    ENTRY("HardSwish", elementwise),
+    ENTRY("IsInf", elementwise),
+    ENTRY("IsNaN", elementwise),
+    ENTRY("LeakyRelu", elementwise),
+    ENTRY("Log", elementwise),
+    ENTRY("Mish", elementwise),
+    ENTRY("Neg", elementwise),
+    ENTRY("Not", elementwise),
+    ENTRY("Reciprocal", elementwise),
+    ENTRY("Relu", elementwise),
+    ENTRY("Round", elementwise),
+    ENTRY("Selu", elementwise),
+    ENTRY("Shrink", elementwise),
+    ENTRY("Sigmoid", elementwise),
+    ENTRY("Sign", elementwise),
+    ENTRY("Sin", elementwise),
+    ENTRY("Sinh", elementwise),
+    ENTRY("Softplus", elementwise),
+    ENTRY("Softsign", elementwise),
+    ENTRY("Sqrt", elementwise),
+    ENTRY("Tan", elementwise),
+    ENTRY("Tanh", elementwise),
+    ENTRY("ThresholdedRelu", elementwise),
+    // two and more
+    ENTRY("Add", elementwise),
+    ENTRY("And", elementwise),
+    ENTRY("BitShift", elementwise),
+    ENTRY("BitwiseAnd", elementwise),
+    ENTRY("BitwiseOr", elementwise),
+    ENTRY("BitwiseXor", elementwise),
+    ENTRY("Div", elementwise),
+    ENTRY("Equal", elementwise),
+    ENTRY("Greater", elementwise),
+    ENTRY("GreaterOrEqual", elementwise),
+    ENTRY("Less", elementwise),
+    ENTRY("LessOrEqual", elementwise),
+    ENTRY("Max", elementwise),
+    ENTRY("Mean", elementwise),
+    ENTRY("Min", elementwise),
+    ENTRY("Mod", elementwise),
+    ENTRY("Mul", elementwise),
+    ENTRY("Or", elementwise),
+    ENTRY("PRelu", elementwise),
+    ENTRY("Pow", elementwise),
+    ENTRY("Sub", elementwise),
+    ENTRY("Sum", elementwise),
+    ENTRY("Where", elementwise),
+    ENTRY("Xor", elementwise),
+    FUSED("Elementwise", fused_elementwise),
+    ENTRY("BatchNormalization", batch_normalization),
+    // rearranging
+    ENTRY("Flatten", view),
+    ENTRY("Identity", view),
+    ENTRY("Reshape", view),
+    ENTRY("Squeeze", view),
+    ENTRY("Unsqueeze", view),
+    ENTRY("Transpose", transpose),
+    ENTRY("Concat", concat),
+    ENTRY("Split", split),
+    ENTRY("Slice", slice),
+    ENTRY("Expand", expand),
+    ENTRY("Tile", tile),
+    ENTRY("DepthToSpace", depth_space),
+    ENTRY("SpaceToDepth", depth_space),
+    ENTRY("Pad", pad),
+    // by index
+    ENTRY("Gather", gather),
+    ENTRY("GatherElements", gather_elements),
+    ENTRY("GatherND", gather_nd),
+    ENTRY("Scatter", scatter_elements),
+    ENTRY("ScatterElements", scatter_elements),
+    ENTRY("ScatterND", scatter_nd),
+    ENTRY("ConstantOfShape", constant_of_shape),
+    ENTRY("Range", range),
+    ENTRY("OneHot", one_hot),
+    ENTRY("CumSum", cum_sum),
+    ENTRY("Trilu", trilu),
+    ENTRY("EyeLike", eye_like),
+    ENTRY("TopK", top_k),
+    // statistics
+    ENTRY("ArgMax", arg_extreme),
+    ENTRY("ArgMin", arg_extreme),
+    ENTRY("LogSoftmax", softmax),
+    ENTRY("ReduceL1", reduce),
+    ENTRY("ReduceL2", reduce),
+    ENTRY("ReduceLogSum", reduce),
+    ENTRY("ReduceLogSumExp", reduce),
+    ENTRY("ReduceMax", reduce),
+    ENTRY("ReduceMean", reduce),
+    ENTRY("ReduceMin", reduce),
+    ENTRY("ReduceProd", reduce),
+    ENTRY("ReduceSum", reduce),
+    ENTRY("ReduceSumSquare", reduce),
+    ENTRY("Softmax", softmax),
+    ENTRY("GroupNormalization", group_normalization),
+    ENTRY("InstanceNormalization", group_normalization),
+    ENTRY("LayerNormalization", layer_normalization),
+    ENTRY("LRN", lrn),
+    // windows
+    ENTRY("AveragePool", pool),
+    ENTRY("GlobalAveragePool", pool),
+    ENTRY("GlobalMaxPool", pool),
+    ENTRY("MaxPool", pool),
+    FUSED("AveragePool", pool),
+    FUSED("GlobalAveragePool", pool),
+    FUSED("MaxPool", pool),
+};
+
+#undef ENTRY
+#undef FUSED
+
+// ---- launching
+// -----------------------------------------------------------------------------------
+
+static rondo_status run_step(rondo__step *step, rondo_stream *stream,
+                             const rondo__cuda_arguments *arguments) {
+    switch (step->kind) {
+        case RONDO__STEP_LAUNCH:
+            for (size_t i = 0; i < step->address_count; i++) {
+                step->words[step->addresses[i].word] = (uint64_t)(uintptr_t)rondo__address_resolve(
+                    &step->addresses[i].address, arguments);
+            }
+            return rondo_stream_launch(stream, &step->launch);
+        case RONDO__STEP_COPY:
+            return rondo_stream_copy(stream,
+                                     rondo__address_resolve(&step->addresses[1].address, arguments),
+                                     rondo__address_resolve(&step->addresses[0].address, arguments),
+                                     step->bytes, RONDO_COPY_DEVICE_TO_DEVICE);
+        case RONDO__STEP_FILL:
+            return rondo_stream_fill(stream,
+                                     rondo__address_resolve(&step->addresses[0].address, arguments),
+                                     0, 1, step->bytes);
+        case RONDO__STEP_CALL:
+            return step->call(step->state, stream, arguments);
+    }
+    return RONDO_FAIL(INTERNAL, "a step of unknown kind");
+}
+
+static rondo_status launch_kernel(rondo__kernel *head, rondo_stream *stream,
+                                  const void *const *inputs, void *const *outputs,
+                                  void *workspace) {
+    rondo__cuda_kernel *kernel = (rondo__cuda_kernel *)head;
+    const rondo__cuda_arguments arguments = {inputs, outputs, workspace};
+    for (size_t i = 0; i < kernel->step_count; i++) {
+        rondo_status status = run_step(kernel->steps[i], stream, &arguments);
+        if (status != RONDO_STATUS_OK) {
+            return status;
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static void destroy_kernel(rondo__kernel *head) {
+    rondo__cuda_kernel *kernel = (rondo__cuda_kernel *)head;
+    for (size_t i = 0; i < kernel->step_count; i++) {
+        rondo__step *step = kernel->steps[i];
+        if (step->destroy != NULL) {
+            step->destroy(step->state);
+        }
+        rondo__free(step);
+    }
+    for (size_t i = 0; i < kernel->owned_count; i++) {
+        rondo_memory_free(kernel->device, RONDO_MEMORY_DEVICE, kernel->owned[i]);
+    }
+    rondo__free(kernel->steps);
+    rondo__free(kernel->owned);
+    rondo__free(kernel);
+}
+
+// ---- preparing
+// -----------------------------------------------------------------------------------
+
+static bool has_work(const rondo__kernel_request *request) {
+    for (size_t i = 0; i < request->output_count; i++) {
+        if (request->outputs[i].dtype != RONDO_DTYPE_NONE &&
+            rondo_shape_get_count(&request->outputs[i].shape) > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// A tensor without elements has no sums, strides or rows to speak of; such ops are the host's.
+static bool has_empty_input(const rondo__kernel_request *request) {
+    for (size_t i = 0; i < request->input_count; i++) {
+        if (request->inputs[i].dtype != RONDO_DTYPE_NONE && request->inputs[i].constant == NULL &&
+            rondo_shape_get_count(&request->inputs[i].shape) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const family_entry *find_family(const rondo__op_def *def) {
+    for (size_t i = 0; i < sizeof(family_entries) / sizeof(family_entries[0]); i++) {
+        if (strcmp(family_entries[i].name, def->name) == 0 &&
+            strcmp(family_entries[i].domain, def->domain) == 0) {
+            return &family_entries[i];
+        }
+    }
+    return NULL;
+}
+
+rondo_status rondo__kernel_prepare_cuda(const rondo__kernel_request *request,
+                                        rondo__kernel **out_kernel) {
+    *out_kernel = NULL;
+    const family_entry *family = find_family(request->op->def);
+    if (family == NULL) {
+        return rondo__op_fail_unsupported(request->op, "no CUDA kernel");
+    }
+    const bool works = has_work(request);
+    if (works && has_empty_input(request) && strcmp(request->op->def->name, "Concat") != 0) {
+        return rondo__op_fail_unsupported(request->op, "CUDA kernel for an input without elements");
+    }
+    rondo__cuda_kernel *kernel = rondo__calloc(1, sizeof(*kernel));
+    if (kernel == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    kernel->head = (rondo__kernel){
+        .launch = launch_kernel,
+        .destroy = destroy_kernel,
+        .is_capturable = true,
+        .implementation = "nvrtc",
+    };
+    kernel->request = request;
+    kernel->device = request->device;
+    if (works) {
+        family->prepare(kernel);
+    }
+    kernel->request = NULL;
+    for (size_t i = 0; i < kernel->step_count && kernel->status == RONDO_STATUS_OK; i++) {
+        if (kernel->steps[i]->overflowed) {
+            kernel->status = RONDO_FAIL(INTERNAL, "%s: more kernel parameters than a step holds",
+                                        request->op->def->name);
+        }
+    }
+    if (kernel->status != RONDO_STATUS_OK) {
+        const rondo_status status = kernel->status;
+        destroy_kernel(&kernel->head);
+        return status;
+    }
+    *out_kernel = &kernel->head;
+    return RONDO_STATUS_OK;
+}
