@@ -220,6 +220,12 @@ struct rondo__op_def {
     X(unary)                  \
     X(elementwise)            \
     X(binary)                 \
+    X(matrix)                 \
+    X(convolution)            \
+    X(pooling)                \
+    X(normalization)          \
+    X(softmax)                \
+    X(control)                \
     X(fused)
 // clang-format on
 

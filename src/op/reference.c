@@ -1,5 +1,7 @@
 #include "op/reference.h"
 
+#include <math.h>
+
 #include "base/memory.h"
 
 rondo_status rondo__doubles_create(int64_t count, double **out_values) {
@@ -38,4 +40,88 @@ rondo_status rondo__narrow(rondo__compute *compute, size_t output, const double 
     rondo__convert_elements(RONDO_DTYPE_F64, values, info->dtype, data,
                             (size_t)rondo_shape_get_count(&info->shape));
     return RONDO_STATUS_OK;
+}
+
+// Keeps a new array; one that does not fit is a mistake of ours.
+static double *keep(rondo__scratch *scratch, double *values) {
+    if (scratch->count == RONDO__SCRATCH_MAX) {
+        rondo__free(values);
+        scratch->status = RONDO_FAIL(INTERNAL, "a compute asked for more than %d arrays",
+                                     (int)RONDO__SCRATCH_MAX);
+        return NULL;
+    }
+    scratch->arrays[scratch->count++] = values;
+    return values;
+}
+
+double *rondo__scratch_create(rondo__scratch *scratch, int64_t count) {
+    if (scratch->status != RONDO_STATUS_OK) {
+        return NULL;
+    }
+    double *values;
+    scratch->status = rondo__doubles_create(count, &values);
+    return scratch->status == RONDO_STATUS_OK ? keep(scratch, values) : NULL;
+}
+
+double *rondo__scratch_widen(rondo__scratch *scratch, const rondo_tensor *tensor) {
+    if (scratch->status != RONDO_STATUS_OK || tensor == NULL) {
+        return NULL;
+    }
+    double *values;
+    scratch->status = rondo__widen(tensor, &values);
+    return scratch->status == RONDO_STATUS_OK ? keep(scratch, values) : NULL;
+}
+
+rondo_status rondo__scratch_end(rondo__scratch *scratch) {
+    while (scratch->count > 0) {
+        rondo__free(scratch->arrays[--scratch->count]);
+    }
+    return scratch->status;
+}
+
+rondo_status rondo__infer_check_float(const rondo__infer *infer, size_t first, size_t count) {
+    if (!rondo__dtype_is_float(infer->inputs[first].dtype)) {
+        return rondo__op_fail_dtype(infer->op, first, infer->inputs[first].dtype);
+    }
+    for (size_t i = first + 1; i < first + count; i++) {
+        if (rondo__infer_has_input(infer, i)) {
+            RETURN_IF_ERROR(rondo__infer_check_same_dtype(infer, first, i));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+double rondo__saturate(double value, rondo_dtype dtype) {
+    double low = 0.0;
+    double high = 0.0;
+    switch (dtype) {
+        case RONDO_DTYPE_I8:
+            low = INT8_MIN;
+            high = INT8_MAX;
+            break;
+        case RONDO_DTYPE_U8:
+            high = UINT8_MAX;
+            break;
+        case RONDO_DTYPE_I16:
+            low = INT16_MIN;
+            high = INT16_MAX;
+            break;
+        case RONDO_DTYPE_U16:
+            high = UINT16_MAX;
+            break;
+        case RONDO_DTYPE_I32:
+            low = INT32_MIN;
+            high = INT32_MAX;
+            break;
+        case RONDO_DTYPE_U32:
+            high = UINT32_MAX;
+            break;
+        default:
+            return value;
+    }
+    if (isnan(value)) {
+        return 0.0;
+    }
+    value = rint(value);
+    return value < low ? low : value > high ? high : value;
 }

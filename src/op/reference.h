@@ -41,4 +41,47 @@ static inline const rondo_tensor *rondo__compute_get_input(const rondo__compute 
     return rondo__compute_has_input(compute, input) ? compute->inputs[input] : NULL;
 }
 
+enum { RONDO__SCRATCH_MAX = 24 };
+
+// The arrays of one compute. Zero-initialise to start. After a failure `status` stays set and later
+// calls give NULL, so that a compute checks once, before it calculates.
+typedef struct rondo__scratch {
+    rondo_status status;
+    size_t count;
+    double *arrays[RONDO__SCRATCH_MAX];
+} rondo__scratch;
+
+// A zero-filled array, freed by rondo__scratch_end.
+double *rondo__scratch_create(rondo__scratch *scratch, int64_t count);
+// The elements of `tensor` as doubles, freed by rondo__scratch_end; NULL for a NULL tensor.
+double *rondo__scratch_widen(rondo__scratch *scratch, const rondo_tensor *tensor);
+// Frees the arrays.
+//
+// Returns:   the status.
+// Errors:    what was set in `status`.
+// Threads:   safe.
+rondo_status rondo__scratch_end(rondo__scratch *scratch);
+
+// Checks that input `first` is f16, bf16, f32 or f64, and that those of the inputs
+// first + 1 .. first + count - 1 that are present have the same dtype.
+//
+// Errors:    UNSUPPORTED (not a float), BAD_DATA (they differ).
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__infer_check_float(const rondo__infer *infer, size_t first,
+                                                     size_t count);
+
+// Rounds to nearest even and clamps to the range of an integer dtype of at most 32 bits; NaN
+// becomes 0.
+double rondo__saturate(double value, rondo_dtype dtype);
+
+// One line of an op table.
+#define RONDO_OP_ENTRY(op_name, first_opset, last_opset, least_inputs, most_inputs, least_outputs, \
+                       most_outputs, attribute_list, infer_function, compute_function)             \
+    {                                                                                              \
+        .domain = "", .name = (op_name), .opset_min = (first_opset), .opset_max = (last_opset),    \
+        .input_min = (least_inputs), .input_max = (most_inputs), .output_min = (least_outputs),    \
+        .output_max = (most_outputs), .capture = RONDO__CAPTURE_YES,                               \
+        .attributes = (attribute_list), .infer = (infer_function), .compute = (compute_function)   \
+    }
+
 #endif  // RONDO_OP_REFERENCE_H
