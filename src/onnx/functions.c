@@ -1,0 +1,158 @@
+// Functions that a model brings along are written out in place of each call: their nodes go into
+// the caller's program, under names of their own.
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "onnx/importer.h"
+
+static char *make_key(const char *domain, const char *name) {
+    return rondo__strformat("%s:%s", rondo__onnx_domain(domain), name);
+}
+
+rondo_status rondo__importer_index_functions(rondo__importer *importer) {
+    const Onnx__ModelProto *model = importer->model;
+    if (model->n_functions == 0) {
+        return RONDO_STATUS_OK;
+    }
+    importer->function_keys = rondo__calloc(model->n_functions, sizeof(*importer->function_keys));
+    if (importer->function_keys == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < model->n_functions; ++i) {
+        const Onnx__FunctionProto *function = model->functions[i];
+        if (function->name == NULL) {
+            return RONDO_FAIL(BAD_DATA, "function %zu has no name", i);
+        }
+        importer->function_keys[i] = make_key(function->domain, function->name);
+        if (importer->function_keys[i] == NULL) {
+            return RONDO_STATUS_NO_MEMORY;
+        }
+        bool is_new = false;
+        RETURN_IF_ERROR(rondo__namemap_add(&importer->functions, importer->function_keys[i],
+                                           (int32_t)i, &is_new));
+        if (!is_new) {
+            return RONDO_FAIL(BAD_DATA, "function \"%.80s\" stands there twice", function->name);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+void rondo__importer_free_functions(rondo__importer *importer) {
+    for (size_t i = 0; importer->function_keys != NULL && i < importer->model->n_functions; ++i) {
+        rondo__free(importer->function_keys[i]);
+    }
+    rondo__free(importer->function_keys);
+    importer->function_keys = NULL;
+    rondo__namemap_deinit(&importer->functions);
+}
+
+rondo_status rondo__importer_find_function(const rondo__importer *importer, const char *domain,
+                                           const char *name,
+                                           const Onnx__FunctionProto **out_function) {
+    *out_function = NULL;
+    if (importer->model->n_functions == 0) {
+        return RONDO_STATUS_OK;
+    }
+    char *key = make_key(domain, name);
+    if (key == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    int32_t index = rondo__namemap_find(&importer->functions, key, -1);
+    rondo__free(key);
+    if (index >= 0) {
+        *out_function = importer->model->functions[index];
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Maps the function's inputs to the caller's values.
+static rondo_status bind_inputs(rondo__scope *inner, rondo__scope *caller) {
+    const Onnx__FunctionProto *function = inner->function;
+    const Onnx__NodeProto *call = inner->call;
+    if (call->n_input > function->n_input) {
+        return RONDO_FAIL(BAD_DATA, "passes %zu inputs to a function that takes %zu", call->n_input,
+                          function->n_input);
+    }
+    for (size_t i = 0; i < function->n_input; ++i) {
+        int32_t value = RONDO__VALUE_NONE;
+        bool is_new = false;
+        if (i < call->n_input && call->input[i] != NULL && call->input[i][0] != '\0') {
+            RETURN_IF_ERROR(rondo__scope_resolve(caller, call->input[i], &value));
+        }
+        RETURN_IF_ERROR(rondo__namemap_add(&inner->names, function->input[i], value, &is_new));
+        if (!is_new) {
+            return RONDO_FAIL(BAD_DATA, "its function names the input \"%.64s\" twice",
+                              function->input[i]);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// An output that is an input of the function as well: a node has to carry it over.
+static rondo_status pass_through(rondo__scope *inner, int32_t from, int32_t to) {
+    if (from == RONDO__VALUE_NONE) {
+        return RONDO_FAIL(BAD_DATA, "its function gives out an input that is absent");
+    }
+    return rondo__program_add_simple(inner->program, "", "Identity", NULL, &from, 1, &to, 1);
+}
+
+static rondo_status bind_outputs(rondo__scope *inner, rondo__scope *caller) {
+    const Onnx__FunctionProto *function = inner->function;
+    const Onnx__NodeProto *call = inner->call;
+    if (call->n_output > function->n_output) {
+        return RONDO_FAIL(BAD_DATA, "takes %zu outputs of a function that makes %zu",
+                          call->n_output, function->n_output);
+    }
+    for (size_t i = 0; i < call->n_output; ++i) {
+        int32_t value = RONDO__VALUE_NONE;
+        bool is_new = false;
+        if (call->output[i] == NULL || call->output[i][0] == '\0') {
+            continue;  // declared like an inner value, and not used outside
+        }
+        RETURN_IF_ERROR(rondo__scope_resolve(caller, call->output[i], &value));
+        RETURN_IF_ERROR(rondo__namemap_add(&inner->names, function->output[i], value, &is_new));
+        if (!is_new) {
+            int32_t from =
+                rondo__namemap_find(&inner->names, function->output[i], RONDO__VALUE_NONE);
+            RETURN_IF_ERROR(pass_through(inner, from, value));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status expand(rondo__importer *importer, rondo__scope *inner, rondo__scope *caller) {
+    const Onnx__FunctionProto *function = inner->function;
+    RETURN_IF_ERROR(bind_inputs(inner, caller));
+    RETURN_IF_ERROR(bind_outputs(inner, caller));
+    RETURN_IF_ERROR(rondo__import_declarations(importer, inner, function->node, function->n_node));
+    return rondo__import_nodes(importer, inner, function->node, function->n_node);
+}
+
+rondo_status rondo__import_call(rondo__importer *importer, rondo__scope *scope,
+                                const Onnx__NodeProto *call, const Onnx__FunctionProto *function) {
+    if (scope->call_depth >= RONDO__CALL_DEPTH_MAX) {
+        return RONDO_FAIL(BAD_DATA, "functions call each other more than %d deep",
+                          RONDO__CALL_DEPTH_MAX);
+    }
+    // Functions that call functions can make exponentially many nodes of a small file.
+    if (function->n_node >= RONDO__INLINED_COUNT_MAX - importer->inlined_count) {
+        return RONDO_FAIL(BAD_DATA, "functions come to more than %d nodes",
+                          RONDO__INLINED_COUNT_MAX);
+    }
+    importer->inlined_count += function->n_node + 1;
+    rondo__scope inner = {
+        .parent = scope,
+        .program = scope->program,
+        .oddities = scope->oddities,
+        .depth = scope->depth,
+        .call_depth = scope->call_depth + 1,
+        .opset_count = function->n_opset_import,
+        .opsets = function->opset_import,
+        .function = function,
+        .call = call,
+    };
+    rondo_status status = expand(importer, &inner, scope);
+    rondo__namemap_deinit(&inner.names);
+    return status;
+}

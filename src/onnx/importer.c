@@ -1,0 +1,194 @@
+#include "onnx/importer.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "onnx/wire.h"
+#include "rondo/onnx.h"
+
+// Long paths lose their beginning, so that the reason behind them still fits into the record.
+enum { PATH_SHOWN_MAX = 72 };
+
+static void prefix_path(const char *path) {
+    size_t length = strlen(path);
+    bool is_cut = length > PATH_SHOWN_MAX;
+    rondo__error_prefix("%s%s", is_cut ? "..." : "",
+                        is_cut ? path + length - PATH_SHOWN_MAX : path);
+}
+
+static rondo_status import_model(rondo__importer *importer, rondo_program **out_program) {
+    const Onnx__ModelProto *model = importer->model;
+    if (model->graph == NULL) {
+        return RONDO_FAIL(BAD_DATA, "not an ONNX model: it has no graph");
+    }
+    rondo__oddities oddities = {0};
+    rondo_program *program = NULL;
+    rondo_status status = rondo__program_create(model->graph->name, &program);
+    if (status != RONDO_STATUS_OK) {
+        return status;
+    }
+    rondo__scope scope = {
+        .program = program,
+        .oddities = &oddities,
+        .opset_count = model->n_opset_import,
+        .opsets = model->opset_import,
+    };
+    importer->main = program;
+    status = rondo__importer_index_functions(importer);
+    if (status != RONDO_STATUS_OK) {
+        goto free_functions;
+    }
+    status = rondo__import_graph(importer, &scope, model->graph);
+    if (status == RONDO_STATUS_OK && importer->missing == NULL) {
+        status = rondo__program_verify(program);
+    }
+    if (status == RONDO_STATUS_OK) {
+        *out_program = program;
+        program = NULL;
+    }
+
+free_functions:
+    rondo__importer_free_functions(importer);
+    rondo__free(oddities.reasons);
+    rondo_program_destroy(program);
+    return status;
+}
+
+// Imports a serialized model.
+//
+// source    the same bytes when tensors may point into them; NULL: they are copied.
+// path      of the file; NULL for a model in memory.
+// missing   NULL: an unsupported op is an error.
+static rondo_status import_bytes(const uint8_t *bytes, size_t byte_count, rondo__source *source,
+                                 const char *path, rondo__missing *missing,
+                                 Onnx__ModelProto **out_model, rondo_program **out_program) {
+    ProtobufCMessage *message = NULL;
+    *out_model = NULL;
+    *out_program = NULL;
+    if (byte_count == 0) {
+        return RONDO_FAIL(BAD_DATA, "not an ONNX model: it is empty");
+    }
+    rondo_status status =
+        rondo__wire_unpack(&onnx__model_proto__descriptor, bytes, byte_count, &message);
+    if (status != RONDO_STATUS_OK) {
+        return status;
+    }
+    *out_model = (Onnx__ModelProto *)message;
+    rondo__importer importer = {
+        .model = *out_model,
+        .reader = {.bytes = bytes, .source = source, .path = path},
+        .missing = missing,
+    };
+    status = import_model(&importer, out_program);
+    rondo__tensor_reader_deinit(&importer.reader);
+    return status;
+}
+
+static rondo_status import_file(const char *path, rondo__missing *missing,
+                                Onnx__ModelProto **out_model, rondo_program **out_program) {
+    rondo__source *source = NULL;
+    *out_model = NULL;
+    *out_program = NULL;
+    rondo_status status = rondo__source_map(path, &source);
+    if (status != RONDO_STATUS_OK) {
+        return status;
+    }
+    status = import_bytes(rondo__source_get_bytes(source), rondo__source_get_byte_count(source),
+                          source, path, missing, out_model, out_program);
+    if (status != RONDO_STATUS_OK && status != RONDO_STATUS_UNSUPPORTED) {
+        prefix_path(path);
+    }
+    rondo__source_release(source);
+    return status;
+}
+
+rondo_status rondo_program_load_onnx(const char *path, rondo_program **out_program) {
+    if (out_program == NULL) {
+        return RONDO_FAIL(INVALID, "out_program is NULL");
+    }
+    *out_program = NULL;
+    if (path == NULL) {
+        return RONDO_FAIL(INVALID, "path is NULL");
+    }
+    Onnx__ModelProto *model = NULL;
+    rondo_status status = import_file(path, NULL, &model, out_program);
+    rondo__wire_free((ProtobufCMessage *)model);
+    return status;
+}
+
+rondo_status rondo_program_parse_onnx(const void *bytes, size_t byte_count,
+                                      rondo_program **out_program) {
+    if (out_program == NULL) {
+        return RONDO_FAIL(INVALID, "out_program is NULL");
+    }
+    *out_program = NULL;
+    if (bytes == NULL && byte_count > 0) {
+        return RONDO_FAIL(INVALID, "bytes is NULL");
+    }
+    Onnx__ModelProto *model = NULL;
+    rondo_status status = import_bytes(bytes, byte_count, NULL, NULL, NULL, &model, out_program);
+    rondo__wire_free((ProtobufCMessage *)model);
+    return status;
+}
+
+rondo_status rondo_onnx_list_unsupported(const char *path,
+                                         void (*visit)(void *user_data, const char *domain,
+                                                       const char *op, int64_t version,
+                                                       const char *detail, size_t count),
+                                         void *user_data) {
+    if (path == NULL || visit == NULL) {
+        return RONDO_FAIL(INVALID, "%s is NULL", path == NULL ? "path" : "visit");
+    }
+    rondo__missing missing = {0};
+    Onnx__ModelProto *model = NULL;
+    rondo_program *program = NULL;
+    rondo_status status = import_file(path, &missing, &model, &program);
+    if (status == RONDO_STATUS_OK) {
+        for (size_t i = 0; i < missing.count; ++i) {
+            const rondo__missing_entry *entry = &missing.entries[i];
+            visit(user_data, entry->domain, entry->op, entry->version, entry->detail, entry->count);
+        }
+    }
+    rondo__missing_deinit(&missing);
+    rondo_program_destroy(program);
+    rondo__wire_free((ProtobufCMessage *)model);
+    return status;
+}
+
+static rondo_status load_tensor(const rondo__source *source, rondo_tensor *out_tensor) {
+    ProtobufCMessage *message = NULL;
+    const uint8_t *bytes = rondo__source_get_bytes(source);
+    size_t byte_count = rondo__source_get_byte_count(source);
+    if (byte_count == 0) {
+        return RONDO_FAIL(BAD_DATA, "not a tensor: the file is empty");
+    }
+    rondo_status status =
+        rondo__wire_unpack(&onnx__tensor_proto__descriptor, bytes, byte_count, &message);
+    if (status != RONDO_STATUS_OK) {
+        return status;
+    }
+    rondo__tensor_reader reader = {.bytes = bytes};
+    status = rondo__tensor_read(&reader, (const Onnx__TensorProto *)message, out_tensor);
+    rondo__tensor_reader_deinit(&reader);
+    rondo__wire_free(message);
+    return status;
+}
+
+rondo_status rondo_tensor_load_onnx(const char *path, rondo_tensor *out_tensor) {
+    if (out_tensor == NULL) {
+        return RONDO_FAIL(INVALID, "out_tensor is NULL");
+    }
+    *out_tensor = (rondo_tensor){0};
+    if (path == NULL) {
+        return RONDO_FAIL(INVALID, "path is NULL");
+    }
+    rondo__source *source = NULL;
+    RETURN_IF_ERROR(rondo__source_map(path, &source));
+    rondo_status status = load_tensor(source, out_tensor);
+    if (status != RONDO_STATUS_OK && status != RONDO_STATUS_UNSUPPORTED) {
+        prefix_path(path);
+    }
+    rondo__source_release(source);
+    return status;
+}

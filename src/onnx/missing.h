@@ -1,0 +1,38 @@
+// onnx/missing.h — the list of what a model needs and Rondo does not have.
+#ifndef RONDO_ONNX_MISSING_H
+#define RONDO_ONNX_MISSING_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "onnx/namemap.h"
+#include "rondo/status.h"
+
+typedef struct rondo__missing_entry {
+    const char *domain;  // borrowed from the model
+    const char *op;      // borrowed from the model
+    int64_t version;
+    char *detail;  // "attribute A"; "" when the whole op is missing
+    char *key;     // all of it, to be found again
+    size_t count;  // of nodes
+} rondo__missing_entry;
+
+// Zero-initialise to start. Entries stand in the order in which the model needs them.
+typedef struct rondo__missing {
+    rondo__missing_entry *entries;
+    size_t count;
+    size_t capacity;
+    rondo__namemap index;
+} rondo__missing;
+
+// Counts one node. The detail is taken from the latest error record, which says that its op is
+// unsupported. `domain` and `op` must outlive the list.
+//
+// Errors:    NO_MEMORY.
+// Threads:   one thread per list.
+RONDO_MUST_USE rondo_status rondo__missing_add(rondo__missing *missing, const char *domain,
+                                               const char *op, int64_t version);
+
+void rondo__missing_deinit(rondo__missing *missing);
+
+#endif  // RONDO_ONNX_MISSING_H

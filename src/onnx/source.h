@@ -1,0 +1,35 @@
+// onnx/source.h — the bytes that tensors come from: the model's own file and those beside it.
+#ifndef RONDO_ONNX_SOURCE_H
+#define RONDO_ONNX_SOURCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rondo/status.h"
+#include "rondo/tensor.h"
+
+// A file in memory that lives as long as somebody needs it: the importer, and each tensor that
+// points into it.
+typedef struct rondo__source rondo__source;
+
+// Maps a file.
+//
+// Errors:    UNAVAILABLE (cannot be opened), NO_MEMORY.
+// Ownership: give up with rondo__source_release.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__source_map(const char *path, rondo__source **out_source);
+void rondo__source_release(rondo__source *source);  // NULL is fine
+
+const uint8_t *rondo__source_get_bytes(const rondo__source *source);
+size_t rondo__source_get_byte_count(const rondo__source *source);
+
+// Makes a tensor of `byte_count` bytes at `offset`, which the caller has checked to lie inside and
+// to fit dtype and shape. The tensor keeps `source` mapped.
+//
+// Errors:    NO_MEMORY.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__source_borrow_tensor(rondo__source *source, size_t offset,
+                                                        rondo_dtype dtype, const rondo_shape *shape,
+                                                        rondo_tensor *out_tensor);
+
+#endif  // RONDO_ONNX_SOURCE_H

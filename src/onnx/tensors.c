@@ -1,0 +1,231 @@
+#include "onnx/tensors.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "onnx/external.h"
+#include "onnx/wire.h"
+
+// Smaller tensors are copied: a page of the file kept mapped costs more than they do.
+enum { MAPPED_BYTES_MIN = 1024 };
+
+// X(ONNX data_type, our dtype, text)
+#define DTYPE_MAP(X)              \
+    X(1, F32, "float")            \
+    X(2, U8, "uint8")             \
+    X(3, I8, "int8")              \
+    X(4, U16, "uint16")           \
+    X(5, I16, "int16")            \
+    X(6, I32, "int32")            \
+    X(7, I64, "int64")            \
+    X(8, NONE, "string")          \
+    X(9, BOOL, "bool")            \
+    X(10, F16, "float16")         \
+    X(11, F64, "double")          \
+    X(12, U32, "uint32")          \
+    X(13, U64, "uint64")          \
+    X(14, NONE, "complex64")      \
+    X(15, NONE, "complex128")     \
+    X(16, BF16, "bfloat16")       \
+    X(17, NONE, "float8e4m3fn")   \
+    X(18, NONE, "float8e4m3fnuz") \
+    X(19, NONE, "float8e5m2")     \
+    X(20, NONE, "float8e5m2fnuz") \
+    X(21, NONE, "uint4")          \
+    X(22, NONE, "int4")           \
+    X(23, NONE, "float4e2m1")
+
+static const struct {
+    rondo_dtype dtype;
+    const char *text;
+} dtypes[] = {
+#define DTYPE_ROW(number, name, words) [number] = {RONDO_DTYPE_##name, words},
+    DTYPE_MAP(DTYPE_ROW)
+#undef DTYPE_ROW
+};
+
+rondo_status rondo__onnx_get_dtype(int32_t data_type, const char *owner, rondo_dtype *out_dtype) {
+    *out_dtype = RONDO_DTYPE_NONE;
+    if (data_type <= 0 || (size_t)data_type >= sizeof(dtypes) / sizeof(dtypes[0])) {
+        return RONDO_FAIL(BAD_DATA, "%s has element type %d, which ONNX does not define", owner,
+                          data_type);
+    }
+    *out_dtype = dtypes[data_type].dtype;
+    if (*out_dtype == RONDO_DTYPE_NONE) {
+        return RONDO_FAIL(UNSUPPORTED, "unsupported: %s holds elements of type %s", owner,
+                          dtypes[data_type].text);
+    }
+    return RONDO_STATUS_OK;
+}
+
+void rondo__tensor_reader_deinit(rondo__tensor_reader *reader) {
+    rondo__external_deinit(reader);
+}
+
+// "tensor \"weight\"" for messages.
+static void describe(const Onnx__TensorProto *proto, char *buffer, size_t buffer_bytes) {
+    const char *name = proto->name == NULL ? "" : proto->name;
+    snprintf(buffer, buffer_bytes, "tensor \"%.80s\"", name);
+}
+
+static rondo_status read_shape(const Onnx__TensorProto *proto, const char *owner,
+                               rondo_shape *out_shape) {
+    *out_shape = (rondo_shape){0};
+    if (proto->n_dims > RONDO_RANK_MAX) {
+        return RONDO_FAIL(UNSUPPORTED, "unsupported: %s has rank %zu; at most %d is possible",
+                          owner, proto->n_dims, RONDO_RANK_MAX);
+    }
+    out_shape->rank = (int32_t)proto->n_dims;
+    for (size_t i = 0; i < proto->n_dims; ++i) {
+        if (proto->dims[i] < 0) {
+            return RONDO_FAIL(BAD_DATA, "%s has the negative extent %lld", owner,
+                              (long long)proto->dims[i]);
+        }
+        out_shape->extent[i] = proto->dims[i];
+    }
+    if (rondo_shape_get_count(out_shape) < 0) {
+        char text[160];
+        return RONDO_FAIL(BAD_DATA, "%s has shape %s, more elements than can be counted", owner,
+                          rondo_shape_format(out_shape, text, sizeof(text)));
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status fail_byte_count(const char *owner, uint64_t present, const char *unit,
+                                    const rondo_shape *shape, size_t needed) {
+    char text[160];
+    return RONDO_FAIL(BAD_DATA, "%s holds %llu %s; its shape %s needs %zu", owner,
+                      (unsigned long long)present, unit,
+                      rondo_shape_format(shape, text, sizeof(text)), needed);
+}
+
+// ---- raw bytes
+
+// Bytes other than 0 and 1 must never be looked at as a C bool.
+static void normalize_bools(rondo_tensor *tensor, size_t count) {
+    uint8_t *bytes = tensor->data;
+    for (size_t i = 0; i < count; ++i) {
+        bytes[i] = bytes[i] != 0;
+    }
+}
+
+// Makes a tensor of bytes that lie at `bytes`; maps them when `source` says they stay, when there
+// are many, and when they are aligned for their type.
+static rondo_status read_raw(rondo__source *source, const uint8_t *bytes, size_t byte_count,
+                             rondo_dtype dtype, const rondo_shape *shape,
+                             rondo_tensor *out_tensor) {
+    bool is_aligned = (uintptr_t)bytes % rondo_dtype_get_bytes(dtype) == 0;
+    if (source != NULL && is_aligned && byte_count >= MAPPED_BYTES_MIN &&
+        dtype != RONDO_DTYPE_BOOL) {
+        size_t offset = (size_t)(bytes - rondo__source_get_bytes(source));
+        return rondo__source_borrow_tensor(source, offset, dtype, shape, out_tensor);
+    }
+    RETURN_IF_ERROR(rondo_tensor_init(dtype, shape, out_tensor));
+    if (byte_count > 0) {
+        memcpy(out_tensor->data, bytes, byte_count);
+    }
+    if (dtype == RONDO_DTYPE_BOOL) {
+        normalize_bools(out_tensor, byte_count);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// ---- typed lists
+
+// The one list of a TensorProto that holds elements of a type.
+typedef struct typed_list {
+    const void *elements;
+    size_t count;
+    size_t element_bytes;
+} typed_list;
+
+static typed_list get_typed_list(const Onnx__TensorProto *proto, rondo_dtype dtype) {
+    switch (dtype) {
+        case RONDO_DTYPE_F32:
+            return (typed_list){proto->float_data, proto->n_float_data, sizeof(float)};
+        case RONDO_DTYPE_F64:
+            return (typed_list){proto->double_data, proto->n_double_data, sizeof(double)};
+        case RONDO_DTYPE_I64:
+            return (typed_list){proto->int64_data, proto->n_int64_data, sizeof(int64_t)};
+        case RONDO_DTYPE_U32:
+        case RONDO_DTYPE_U64:
+            return (typed_list){proto->uint64_data, proto->n_uint64_data, sizeof(uint64_t)};
+        default:
+            return (typed_list){proto->int32_data, proto->n_int32_data, sizeof(int32_t)};
+    }
+}
+
+// Narrows elements as ONNX stores them into elements as we store them: the low bytes of each.
+static void narrow(const typed_list *list, rondo_tensor *tensor) {
+    size_t bytes = rondo_dtype_get_bytes(tensor->dtype);
+    const uint8_t *from = list->elements;
+    uint8_t *to = tensor->data;
+    for (size_t i = 0; i < list->count; ++i) {
+        memcpy(to + i * bytes, from + i * list->element_bytes, bytes);
+    }
+    if (tensor->dtype == RONDO_DTYPE_BOOL) {
+        normalize_bools(tensor, list->count);
+    }
+}
+
+static rondo_status read_typed(const Onnx__TensorProto *proto, const char *owner, rondo_dtype dtype,
+                               const rondo_shape *shape, rondo_tensor *out_tensor) {
+    typed_list list = get_typed_list(proto, dtype);
+    size_t count = (size_t)rondo_shape_get_count(shape);
+    if (list.count != count) {
+        return fail_byte_count(owner, list.count, "elements", shape, count);
+    }
+    RETURN_IF_ERROR(rondo_tensor_init(dtype, shape, out_tensor));
+    if (count > 0 && rondo_dtype_get_bytes(dtype) == list.element_bytes) {
+        memcpy(out_tensor->data, list.elements, count * list.element_bytes);
+    } else if (count > 0) {
+        narrow(&list, out_tensor);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// ---- the whole
+
+static rondo_status read_described(rondo__tensor_reader *reader, const Onnx__TensorProto *proto,
+                                   const char *owner, rondo_tensor *out_tensor) {
+    rondo_dtype dtype = RONDO_DTYPE_NONE;
+    rondo_shape shape;
+    size_t needed = 0;
+    RETURN_IF_ERROR(rondo__onnx_get_dtype(proto->data_type, owner, &dtype));
+    RETURN_IF_ERROR(read_shape(proto, owner, &shape));
+    if (proto->segment != NULL) {
+        return RONDO_FAIL(UNSUPPORTED, "unsupported: %s is stored in segments", owner);
+    }
+    if (!rondo__mul_size((size_t)rondo_shape_get_count(&shape), rondo_dtype_get_bytes(dtype),
+                         &needed)) {
+        char text[160];
+        return RONDO_FAIL(BAD_DATA, "%s has shape %s, more bytes than can be addressed", owner,
+                          rondo_shape_format(&shape, text, sizeof(text)));
+    }
+    if (proto->has_data_location &&
+        proto->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL) {
+        rondo__external_range range = {0};
+        RETURN_IF_ERROR(rondo__external_find(reader, proto, owner, needed, &range));
+        return read_raw(range.source, range.bytes, needed, dtype, &shape, out_tensor);
+    }
+    rondo__wire_reference reference = rondo__wire_get_reference(&proto->raw_data);
+    if (reference.byte_count == 0) {
+        return read_typed(proto, owner, dtype, &shape, out_tensor);
+    }
+    if (reference.byte_count != needed) {
+        return fail_byte_count(owner, reference.byte_count, "bytes", &shape, needed);
+    }
+    return read_raw(reader->source, reader->bytes + reference.offset, needed, dtype, &shape,
+                    out_tensor);
+}
+
+rondo_status rondo__tensor_read(rondo__tensor_reader *reader, const Onnx__TensorProto *proto,
+                                rondo_tensor *out_tensor) {
+    char owner[96];
+    describe(proto, owner, sizeof(owner));
+    *out_tensor = (rondo_tensor){0};
+    return read_described(reader, proto, owner, out_tensor);
+}

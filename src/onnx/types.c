@@ -1,0 +1,131 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "onnx/importer.h"
+
+rondo_status rondo__oddities_set(rondo__oddities *oddities, int32_t value, const char *reason) {
+    RETURN_IF_ERROR(rondo__array_reserve((void **)&oddities->reasons, &oddities->capacity,
+                                         (size_t)value + 1, sizeof(*oddities->reasons)));
+    oddities->reasons[value] = reason;
+    return RONDO_STATUS_OK;
+}
+
+const char *rondo__oddities_get(const rondo__oddities *oddities, int32_t value) {
+    return value >= 0 && (size_t)value < oddities->capacity ? oddities->reasons[value] : NULL;
+}
+
+static int32_t find_symbol(const rondo_program *program, const char *name) {
+    for (size_t i = 0; i < program->symbol_count; ++i) {
+        if (strcmp(program->symbols[i].name, name) == 0) {
+            return (int32_t)i;
+        }
+    }
+    return -1;
+}
+
+static rondo_status import_dimension(rondo__importer *importer, const rondo__scope *scope,
+                                     const char *owner,
+                                     const Onnx__TensorShapeProto__Dimension *dim, bool is_port,
+                                     rondo__dimension *out_dimension) {
+    *out_dimension = (rondo__dimension){.number = -1, .symbol = -1};
+    if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) {
+        if (dim->dim_value < 0) {
+            return RONDO_FAIL(BAD_DATA, "value \"%.80s\" is declared with the negative extent %lld",
+                              owner, (long long)dim->dim_value);
+        }
+        out_dimension->number = dim->dim_value;
+        return RONDO_STATUS_OK;
+    }
+    bool has_symbol = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
+                      dim->dim_param != NULL && dim->dim_param[0] != '\0';
+    // A symbol of the file may stand for different extents in different bodies, so only the main
+    // graph has them. Exporters invent one for each dimension of each value between nodes; those
+    // say nothing that inference does not find out.
+    if (!has_symbol || !is_port || scope->program != importer->main) {
+        return RONDO_STATUS_OK;
+    }
+    out_dimension->symbol = find_symbol(importer->main, dim->dim_param);
+    if (out_dimension->symbol < 0) {
+        return rondo__program_add_symbol(importer->main, dim->dim_param, &out_dimension->symbol);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Refuses numbers whose product no memory could hold, whatever the symbols will be.
+static rondo_status check_extents(const rondo__value *value) {
+    size_t bytes = rondo_dtype_get_bytes(value->dtype);
+    for (int32_t i = 0; i < value->rank; ++i) {
+        if (value->dims[i].number == 0) {
+            return RONDO_STATUS_OK;
+        }
+    }
+    for (int32_t i = 0; i < value->rank; ++i) {
+        int64_t number = value->dims[i].number;
+        if (number > 0 &&
+            (!rondo__mul_size(bytes, (size_t)number, &bytes) || bytes > (size_t)PTRDIFF_MAX)) {
+            return RONDO_FAIL(BAD_DATA,
+                              "value \"%.80s\" is declared with extents whose product overflows "
+                              "(extent %d is %lld)",
+                              value->name, i, (long long)number);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status import_tensor_type(rondo__importer *importer, rondo__scope *scope,
+                                       int32_t number, const Onnx__TypeProto__Tensor *type,
+                                       bool is_port) {
+    rondo__value *value = &scope->program->values[number];
+    char owner[128];
+    snprintf(owner, sizeof(owner), "value \"%.96s\"", value->name);
+    if (type->has_elem_type && type->elem_type != 0) {
+        rondo_dtype dtype = RONDO_DTYPE_NONE;
+        rondo_status status = rondo__onnx_get_dtype(type->elem_type, owner, &dtype);
+        if (status == RONDO_STATUS_UNSUPPORTED) {
+            return rondo__oddities_set(
+                scope->oddities, number,
+                type->elem_type == 8 ? "a tensor of strings" : "a tensor of an unknown type");
+        }
+        if (status != RONDO_STATUS_OK) {
+            return status;
+        }
+        value->dtype = dtype;
+    }
+    if (type->shape == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    if (type->shape->n_dim > RONDO_RANK_MAX) {
+        return rondo__oddities_set(scope->oddities, number, "a tensor of rank above 8");
+    }
+    value->has_shape = true;
+    value->rank = (int32_t)type->shape->n_dim;
+    for (size_t i = 0; i < type->shape->n_dim; ++i) {
+        RETURN_IF_ERROR(import_dimension(importer, scope, value->name, type->shape->dim[i], is_port,
+                                         &value->dims[i]));
+    }
+    return check_extents(value);
+}
+
+rondo_status rondo__import_type(rondo__importer *importer, rondo__scope *scope, int32_t value,
+                                const Onnx__TypeProto *type, bool is_port) {
+    if (type == NULL || scope->program->values[value].constant.dtype != RONDO_DTYPE_NONE) {
+        return RONDO_STATUS_OK;
+    }
+    switch (type->value_case) {
+        case ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE:
+            return import_tensor_type(importer, scope, value, type->tensor_type, is_port);
+        case ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE:
+            return rondo__oddities_set(scope->oddities, value, "a sequence");
+        case ONNX__TYPE_PROTO__VALUE_MAP_TYPE:
+            return rondo__oddities_set(scope->oddities, value, "a map");
+        case ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE:
+            return rondo__oddities_set(scope->oddities, value, "an optional");
+        case ONNX__TYPE_PROTO__VALUE_SPARSE_TENSOR_TYPE:
+            return rondo__oddities_set(scope->oddities, value, "a sparse tensor");
+        default:
+            return RONDO_STATUS_OK;
+    }
+}
