@@ -1,0 +1,72 @@
+#include "onnx/source.h"
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/memory.h"
+#include "tensor/storage.h"
+
+// The storage owns the mapping; the source is the importer's way to it.
+struct rondo__source {
+    rondo__file *file;
+    rondo_storage *storage;
+};
+
+static void unmap(void *user_data) {
+    rondo__file *file = user_data;
+    rondo__file_unmap(file);
+    rondo__free(file);
+}
+
+rondo_status rondo__source_map(const char *path, rondo__source **out_source) {
+    rondo_status status = RONDO_STATUS_NO_MEMORY;
+    *out_source = NULL;
+    rondo__source *source = rondo__calloc(1, sizeof(*source));
+    if (source == NULL) {
+        goto done;
+    }
+    source->file = rondo__calloc(1, sizeof(*source->file));
+    if (source->file == NULL) {
+        goto free_source;
+    }
+    status = rondo__file_map(path, source->file);
+    if (status != RONDO_STATUS_OK) {
+        goto free_file;
+    }
+    status = rondo__storage_wrap(unmap, source->file, &source->storage);
+    if (status != RONDO_STATUS_OK) {
+        goto unmap_file;
+    }
+    *out_source = source;
+    return RONDO_STATUS_OK;
+
+unmap_file:
+    rondo__file_unmap(source->file);
+free_file:
+    rondo__free(source->file);
+free_source:
+    rondo__free(source);
+done:
+    return status;
+}
+
+void rondo__source_release(rondo__source *source) {
+    if (source != NULL) {
+        rondo__storage_release(source->storage);
+        rondo__free(source);
+    }
+}
+
+const uint8_t *rondo__source_get_bytes(const rondo__source *source) {
+    return source->file->bytes;
+}
+
+size_t rondo__source_get_byte_count(const rondo__source *source) {
+    return source->file->byte_count;
+}
+
+rondo_status rondo__source_borrow_tensor(rondo__source *source, size_t offset, rondo_dtype dtype,
+                                         const rondo_shape *shape, rondo_tensor *out_tensor) {
+    // The pages are read-only; nobody writes through a constant's address.
+    void *data = (void *)((uintptr_t)source->file->bytes + offset);
+    return rondo__tensor_init_storage(dtype, shape, data, source->storage, out_tensor);
+}
