@@ -70,9 +70,4 @@ RONDO_MUST_USE rondo_status rondo__host_prepare_reference(const rondo__kernel_re
 RONDO_MUST_USE rondo_status rondo__host_prepare_view(const rondo__kernel_request *request,
                                                      rondo__kernel **out_kernel);
 
-// One entry for each op that has something faster than its reference. Yields UNSUPPORTED without
-// an error record when this request is not one it is made for; the next choice is then tried.
-typedef rondo_status (*rondo__host_prepare)(const rondo__kernel_request *request,
-                                            rondo__kernel **out_kernel);
-
 #endif  // RONDO_KERNEL_HOST_HOST_KERNEL_H

@@ -1,17 +1,20 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "kernel/host/host_families.h"
 #include "kernel/host/host_kernel.h"
 #include "kernel/host/host_threads.h"
 
 typedef struct table_entry {
     const char *domain;
     const char *name;
-    rondo__host_prepare prepare;
+    rondo_status (*prepare)(const rondo__kernel_request *request, rondo__kernel **out_kernel);
 } table_entry;
 
 // Tried in order; several entries for one op are choices, best first.
 static const table_entry table[] = {
+    {"", "Conv", rondo__host_prepare_convolution},
+    {"rondo", "Conv", rondo__host_prepare_convolution},
     {NULL, NULL, NULL},
 };
 

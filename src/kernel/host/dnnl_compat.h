@@ -1,0 +1,94 @@
+// kernel/host/dnnl_compat.h — the oneDNN calls we use, the same for oneDNN 2.6 (Debian 12) and 3.x.
+//
+// 2.x makes a primitive in two steps (op descriptor, then primitive descriptor) and has memory
+// descriptors by value; 3.x makes it in one and hides them. Here memory descriptors are owned
+// pointers, and each primitive descriptor is made by one call. Statuses are oneDNN's own: what a
+// primitive cannot do is an expected answer, not an error.
+#ifndef RONDO_KERNEL_HOST_DNNL_COMPAT_H
+#define RONDO_KERNEL_HOST_DNNL_COMPAT_H
+
+#include <oneapi/dnnl/dnnl.h>
+#include <oneapi/dnnl/dnnl_version.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#if DNNL_VERSION_MAJOR >= 3
+typedef dnnl_memory_desc_t rondo__dnnl_layout;
+typedef const_dnnl_memory_desc_t rondo__dnnl_const_layout;
+#else
+typedef dnnl_memory_desc_t *rondo__dnnl_layout;
+typedef const dnnl_memory_desc_t *rondo__dnnl_const_layout;
+#endif
+
+// An f32 layout with a format tag; dnnl_format_tag_any lets the primitive choose.
+// Destroy it with rondo__dnnl_layout_destroy.
+dnnl_status_t rondo__dnnl_layout_create(int rank, const dnnl_dim_t *dims, dnnl_format_tag_t tag,
+                                        rondo__dnnl_layout *out_layout);
+// The same with strides in elements.
+dnnl_status_t rondo__dnnl_layout_create_strided(int rank, const dnnl_dim_t *dims,
+                                                const dnnl_dim_t *strides,
+                                                rondo__dnnl_layout *out_layout);
+void rondo__dnnl_layout_destroy(rondo__dnnl_layout layout);  // NULL is fine
+
+// What a list of operations on the result, in order, is built with.
+dnnl_status_t rondo__dnnl_append_eltwise(dnnl_post_ops_t post_ops, dnnl_alg_kind_t algorithm,
+                                         float alpha, float beta);
+dnnl_status_t rondo__dnnl_append_add(dnnl_post_ops_t post_ops, rondo__dnnl_const_layout operand);
+// hard_swish(x) = x * clip(x / 6 + 1 / 2, 0, 1), whose parameters differ between versions.
+dnnl_status_t rondo__dnnl_append_hard_swish(dnnl_post_ops_t post_ops);
+
+typedef struct rondo__dnnl_window {
+    int rank;  // spatial axes
+    dnnl_dims_t stride;
+    dnnl_dims_t dilation;  // counted from 0: 0 is dense
+    dnnl_dims_t pad_begin;
+    dnnl_dims_t pad_end;
+    dnnl_dims_t kernel;  // pools only
+} rondo__dnnl_window;
+
+dnnl_status_t rondo__dnnl_describe_convolution(
+    dnnl_engine_t engine, dnnl_alg_kind_t algorithm, rondo__dnnl_const_layout x,
+    rondo__dnnl_const_layout w, rondo__dnnl_const_layout bias, rondo__dnnl_const_layout y,
+    const rondo__dnnl_window *window, const_dnnl_primitive_attr_t attributes,
+    dnnl_primitive_desc_t *out_description);
+dnnl_status_t rondo__dnnl_describe_pool(dnnl_engine_t engine, dnnl_alg_kind_t algorithm,
+                                        rondo__dnnl_const_layout x, rondo__dnnl_const_layout y,
+                                        const rondo__dnnl_window *window,
+                                        const_dnnl_primitive_attr_t attributes,
+                                        dnnl_primitive_desc_t *out_description);
+dnnl_status_t rondo__dnnl_describe_matmul(dnnl_engine_t engine, rondo__dnnl_const_layout a,
+                                          rondo__dnnl_const_layout b, rondo__dnnl_const_layout bias,
+                                          rondo__dnnl_const_layout y,
+                                          const_dnnl_primitive_attr_t attributes,
+                                          dnnl_primitive_desc_t *out_description);
+dnnl_status_t rondo__dnnl_describe_lrn(dnnl_engine_t engine, rondo__dnnl_const_layout x,
+                                       dnnl_dim_t size, float alpha, float beta, float bias,
+                                       const_dnnl_primitive_attr_t attributes,
+                                       dnnl_primitive_desc_t *out_description);
+
+// Layouts of a recurrent layer; NULL where absent.
+typedef struct rondo__dnnl_recurrent {
+    dnnl_rnn_direction_t direction;
+    rondo__dnnl_const_layout x;
+    rondo__dnnl_const_layout initial_h;
+    rondo__dnnl_const_layout initial_c;  // LSTM
+    rondo__dnnl_const_layout w;
+    rondo__dnnl_const_layout r;
+    rondo__dnnl_const_layout bias;
+    rondo__dnnl_const_layout y;
+    rondo__dnnl_const_layout final_h;
+    rondo__dnnl_const_layout final_c;  // LSTM
+} rondo__dnnl_recurrent;
+
+typedef enum rondo__dnnl_cell {
+    RONDO__DNNL_CELL_LSTM,
+    RONDO__DNNL_CELL_GRU,
+    RONDO__DNNL_CELL_GRU_RESET_AFTER,  // "linear before reset"
+} rondo__dnnl_cell;
+
+dnnl_status_t rondo__dnnl_describe_recurrent(dnnl_engine_t engine, rondo__dnnl_cell cell,
+                                             const rondo__dnnl_recurrent *layouts,
+                                             const_dnnl_primitive_attr_t attributes,
+                                             dnnl_primitive_desc_t *out_description);
+
+#endif  // RONDO_KERNEL_HOST_DNNL_COMPAT_H

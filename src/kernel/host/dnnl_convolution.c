@@ -1,0 +1,199 @@
+// kernel/host/dnnl_convolution.c — Conv and rondo.Conv with oneDNN.
+//
+// y = act(conv(x, w) + b + z): b goes in as the primitive's bias, z as a binary post-op that reads
+// it in place, act as an element-wise post-op. The weight is reordered once into the layout that
+// the primitive asks for; x, z and y stay in the layout of the program (planes, or channels last),
+// because a reorder of activations per run would cost more than the better layout brings.
+#include <string.h>
+
+#include "base/error.h"
+#include "kernel/host/dnnl_kernel.h"
+#include "kernel/host/host_families.h"
+#include "op/convolution.h"
+
+typedef struct convolution {
+    rondo__convolution shape;
+    bool channels_last;
+    bool has_bias;
+    bool has_addend;
+    rondo__activation activation;
+    float alpha, beta;
+} convolution;
+
+// The layouts of one primitive; destroyed together.
+typedef struct layouts {
+    rondo__dnnl_layout x, y, w_any, w_file, bias;
+} layouts;
+
+static dnnl_format_tag_t get_data_tag(int rank, bool channels_last) {
+    switch (rank) {
+        case 3:
+            return channels_last ? dnnl_nwc : dnnl_ncw;
+        case 4:
+            return channels_last ? dnnl_nhwc : dnnl_nchw;
+        default:
+            return channels_last ? dnnl_ndhwc : dnnl_ncdhw;
+    }
+}
+
+static dnnl_format_tag_t get_weight_tag(int rank, bool is_grouped) {
+    switch (rank) {
+        case 3:
+            return is_grouped ? dnnl_goiw : dnnl_oiw;
+        case 4:
+            return is_grouped ? dnnl_goihw : dnnl_oihw;
+        default:
+            return is_grouped ? dnnl_goidhw : dnnl_oidhw;
+    }
+}
+
+static dnnl_status_t create_layouts(const convolution *conv, layouts *out) {
+    const rondo__convolution *shape = &conv->shape;
+    int rank = shape->window.rank + 2;
+    bool is_grouped = shape->group > 1;
+    dnnl_dims_t x = {shape->batch, shape->channels};
+    dnnl_dims_t y = {shape->batch, shape->filters};
+    dnnl_dims_t w = {0};
+    int axis = 0;
+    if (is_grouped) {
+        w[axis++] = shape->group;
+    }
+    w[axis++] = shape->filters / shape->group;
+    w[axis++] = shape->channels / shape->group;
+    for (int i = 0; i < shape->window.rank; ++i) {
+        x[2 + i] = shape->window.input[i];
+        y[2 + i] = shape->window.output[i];
+        w[axis++] = shape->window.kernel[i];
+    }
+    dnnl_format_tag_t data_tag = get_data_tag(rank, conv->channels_last);
+    dnnl_status_t status = rondo__dnnl_layout_create(rank, x, data_tag, &out->x);
+    if (status == dnnl_success) {
+        status = rondo__dnnl_layout_create(rank, y, data_tag, &out->y);
+    }
+    if (status == dnnl_success) {
+        status = rondo__dnnl_layout_create(axis, w, dnnl_format_tag_any, &out->w_any);
+    }
+    if (status == dnnl_success) {
+        status = rondo__dnnl_layout_create(axis, w, get_weight_tag(rank, is_grouped), &out->w_file);
+    }
+    if (status == dnnl_success && conv->has_bias) {
+        status = rondo__dnnl_layout_create(1, &shape->filters, dnnl_a, &out->bias);
+    }
+    return status;
+}
+
+static void destroy_layouts(layouts *all) {
+    rondo__dnnl_layout_destroy(all->x);
+    rondo__dnnl_layout_destroy(all->y);
+    rondo__dnnl_layout_destroy(all->w_any);
+    rondo__dnnl_layout_destroy(all->w_file);
+    rondo__dnnl_layout_destroy(all->bias);
+}
+
+static dnnl_status_t describe(const convolution *conv, const layouts *all, bool is_weight_constant,
+                              dnnl_engine_t engine, dnnl_primitive_desc_t *out_description) {
+    rondo__dnnl_window window = {.rank = conv->shape.window.rank};
+    for (int i = 0; i < window.rank; ++i) {
+        window.stride[i] = conv->shape.window.stride[i];
+        window.dilation[i] = conv->shape.window.dilation[i] - 1;
+        window.pad_begin[i] = conv->shape.window.pad_begin[i];
+        window.pad_end[i] = conv->shape.window.pad_end[i];
+    }
+    dnnl_post_ops_t post_ops = NULL;
+    dnnl_primitive_attr_t attributes = NULL;
+    dnnl_status_t status = dnnl_post_ops_create(&post_ops);
+    if (status != dnnl_success) {
+        return status;
+    }
+    if (conv->has_addend) {
+        status = rondo__dnnl_append_add(post_ops, all->y);
+    }
+    if (status == dnnl_success) {
+        status = rondo__dnnl_append_activation(post_ops, conv->activation, conv->alpha, conv->beta);
+    }
+    if (status == dnnl_success) {
+        status = rondo__dnnl_attributes_create(post_ops, &attributes);
+    }
+    if (status != dnnl_success) {
+        goto destroy_post_ops;
+    }
+    status = rondo__dnnl_describe_convolution(
+        engine, dnnl_convolution_direct, all->x, is_weight_constant ? all->w_any : all->w_file,
+        all->bias, all->y, &window, attributes, out_description);
+    (void)dnnl_primitive_attr_destroy(attributes);
+destroy_post_ops:
+    (void)dnnl_post_ops_destroy(post_ops);
+    return status;
+}
+
+static dnnl_status_t build(const rondo__kernel_request *request, const convolution *conv,
+                           const layouts *all, rondo__dnnl_kernel *kernel) {
+    const rondo_tensor *weight = request->inputs[1].constant;
+    dnnl_primitive_desc_t description = NULL;
+    dnnl_status_t status = describe(conv, all, weight != NULL, kernel->engine, &description);
+    if (status == dnnl_success) {
+        status = rondo__dnnl_kernel_set_primitive(kernel, description);
+    }
+    if (status == dnnl_success) {
+        status = rondo__dnnl_kernel_bind(kernel, DNNL_ARG_SRC, RONDO__DNNL_INPUT, 0, all->x);
+    }
+    if (status == dnnl_success && weight != NULL) {
+        rondo__dnnl_const_layout wanted =
+            dnnl_primitive_desc_query_md(description, dnnl_query_weights_md, 0);
+        status = rondo__dnnl_kernel_bind_packed(kernel, DNNL_ARG_WEIGHTS, weight->data, all->w_file,
+                                                wanted);
+    } else if (status == dnnl_success) {
+        status =
+            rondo__dnnl_kernel_bind(kernel, DNNL_ARG_WEIGHTS, RONDO__DNNL_INPUT, 1, all->w_file);
+    }
+    if (status == dnnl_success && conv->has_bias) {
+        status = rondo__dnnl_kernel_bind(kernel, DNNL_ARG_BIAS, RONDO__DNNL_INPUT, 2, all->bias);
+    }
+    if (status == dnnl_success && conv->has_addend) {
+        status = rondo__dnnl_kernel_bind(kernel, DNNL_ARG_ATTR_MULTIPLE_POST_OP(0) | DNNL_ARG_SRC_1,
+                                         RONDO__DNNL_INPUT, 3, all->y);
+    }
+    if (status == dnnl_success) {
+        status = rondo__dnnl_kernel_bind(kernel, DNNL_ARG_DST, RONDO__DNNL_OUTPUT, 0, all->y);
+    }
+    return status;
+}
+
+static bool has_input(const rondo__kernel_request *request, size_t input) {
+    return input < request->input_count && request->inputs[input].dtype != RONDO_DTYPE_NONE;
+}
+
+rondo_status rondo__host_prepare_convolution(const rondo__kernel_request *request,
+                                             rondo__kernel **out_kernel) {
+    const rondo__op *op = request->op;
+    convolution conv = {
+        .channels_last = rondo__op_get_int(op, "channels_last", 0) != 0,
+        .has_bias = has_input(request, 2),
+        .has_addend = has_input(request, 3),
+        .activation = (rondo__activation)rondo__activation_parse(
+            rondo__op_get_string(op, "activation", "none")),
+        .alpha = rondo__op_get_float(op, "alpha", 0.0f),
+        .beta = rondo__op_get_float(op, "beta", 0.0f),
+    };
+    int32_t rank = request->inputs[0].shape.rank;
+    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || rank < 3 || rank > 5 ||
+        rondo_shape_get_count(&request->outputs[0].shape) == 0) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
+    RETURN_IF_ERROR(rondo__convolution_init(
+        op, &request->inputs[0].shape, &request->inputs[1].shape, conv.channels_last, &conv.shape));
+    rondo__dnnl_kernel *kernel = NULL;
+    RETURN_IF_ERROR(rondo__dnnl_kernel_create(request, &kernel));
+    layouts all = {0};
+    dnnl_status_t status = create_layouts(&conv, &all);
+    if (status == dnnl_success) {
+        status = build(request, &conv, &all, kernel);
+    }
+    destroy_layouts(&all);
+    if (status != dnnl_success) {
+        rondo__kernel_destroy(&kernel->head.base);
+        return rondo__dnnl_convert_status(status, "preparing a convolution");
+    }
+    *out_kernel = &kernel->head.base;
+    return RONDO_STATUS_OK;
+}

@@ -1,0 +1,242 @@
+#include "kernel/host/dnnl_kernel.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+rondo_status rondo__dnnl_convert_status(dnnl_status_t status, const char *call) {
+    switch (status) {
+        case dnnl_success:
+            return RONDO_STATUS_OK;
+        case dnnl_unimplemented:
+        case dnnl_invalid_arguments:
+            return RONDO_STATUS_UNSUPPORTED;
+        case dnnl_out_of_memory:
+            return RONDO_FAIL(NO_MEMORY, "oneDNN ran out of memory in %s", call);
+        default:
+            return RONDO_FAIL(INTERNAL, "oneDNN status %d in %s", (int)status, call);
+    }
+}
+
+static void deinit_kernel(rondo__host_kernel *head) {
+    rondo__dnnl_kernel *kernel = (rondo__dnnl_kernel *)head;
+    for (int i = 0; i < kernel->slot_count; ++i) {
+        (void)dnnl_memory_destroy(kernel->arguments[i].memory);
+        rondo__free(kernel->owned[i]);
+    }
+    if (kernel->primitive != NULL) {
+        (void)dnnl_primitive_destroy(kernel->primitive);
+    }
+    if (kernel->description != NULL) {
+        (void)dnnl_primitive_desc_destroy(kernel->description);
+    }
+    if (kernel->stream != NULL) {
+        (void)dnnl_stream_destroy(kernel->stream);
+    }
+    if (kernel->engine != NULL) {
+        (void)dnnl_engine_destroy(kernel->engine);
+    }
+}
+
+static rondo_status run_kernel(rondo__host_kernel *head, const void *const *inputs,
+                               void *const *outputs, void *workspace) {
+    rondo__dnnl_kernel *kernel = (rondo__dnnl_kernel *)head;
+    for (int i = 0; i < kernel->slot_count; ++i) {
+        rondo__dnnl_slot *slot = &kernel->slots[i];
+        void *address = slot->last;
+        switch (slot->source) {
+            case RONDO__DNNL_INPUT:
+                memcpy(&address, &inputs[slot->index], sizeof address);
+                break;
+            case RONDO__DNNL_OUTPUT:
+                address = outputs[slot->index];
+                break;
+            case RONDO__DNNL_WORKSPACE:
+                address = (char *)workspace + slot->index;
+                break;
+            case RONDO__DNNL_OWNED:
+                break;
+        }
+        if (address != slot->last) {
+            dnnl_status_t set = dnnl_memory_set_data_handle(kernel->arguments[i].memory, address);
+            if (set != dnnl_success) {
+                return RONDO_FAIL(INTERNAL, "oneDNN status %d in dnnl_memory_set_data_handle",
+                                  (int)set);
+            }
+            slot->last = address;
+        }
+    }
+    dnnl_status_t status = dnnl_primitive_execute(kernel->primitive, kernel->stream,
+                                                  kernel->slot_count, kernel->arguments);
+    if (status != dnnl_success) {
+        return RONDO_FAIL(INTERNAL, "oneDNN status %d in dnnl_primitive_execute", (int)status);
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__dnnl_kernel_create(const rondo__kernel_request *request,
+                                       rondo__dnnl_kernel **out_kernel) {
+    *out_kernel = NULL;
+    rondo__host_kernel *head = rondo__host_kernel_create(request, sizeof(rondo__dnnl_kernel),
+                                                         "onednn", run_kernel, deinit_kernel);
+    if (head == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo__dnnl_kernel *kernel = (rondo__dnnl_kernel *)head;
+    dnnl_status_t status = dnnl_engine_create(&kernel->engine, dnnl_cpu, 0);
+    if (status == dnnl_success) {
+        status = dnnl_stream_create(&kernel->stream, kernel->engine, dnnl_stream_default_flags);
+    }
+    if (status != dnnl_success) {
+        rondo__kernel_destroy(&head->base);
+        return rondo__dnnl_convert_status(status, "dnnl_stream_create");
+    }
+    *out_kernel = kernel;
+    return RONDO_STATUS_OK;
+}
+
+dnnl_status_t rondo__dnnl_attributes_create(dnnl_post_ops_t post_ops,
+                                            dnnl_primitive_attr_t *out_attributes) {
+    *out_attributes = NULL;
+    dnnl_primitive_attr_t attributes = NULL;
+    dnnl_status_t status = dnnl_primitive_attr_create(&attributes);
+    if (status != dnnl_success) {
+        return status;
+    }
+    status = dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user);
+    if (status == dnnl_success && post_ops != NULL) {
+        status = dnnl_primitive_attr_set_post_ops(attributes, post_ops);
+    }
+    if (status != dnnl_success) {
+        (void)dnnl_primitive_attr_destroy(attributes);
+        return status;
+    }
+    *out_attributes = attributes;
+    return dnnl_success;
+}
+
+dnnl_status_t rondo__dnnl_append_activation(dnnl_post_ops_t post_ops, rondo__activation activation,
+                                            float alpha, float beta) {
+    switch (activation) {
+        case RONDO__ACTIVATION_NONE:
+            return dnnl_success;
+        case RONDO__ACTIVATION_RELU:
+            return rondo__dnnl_append_eltwise(post_ops, dnnl_eltwise_relu, 0.0f, 0.0f);
+        case RONDO__ACTIVATION_CLIP:
+            return rondo__dnnl_append_eltwise(post_ops, dnnl_eltwise_clip, alpha, beta);
+        case RONDO__ACTIVATION_LEAKY_RELU:
+            return rondo__dnnl_append_eltwise(post_ops, dnnl_eltwise_relu, alpha, 0.0f);
+        case RONDO__ACTIVATION_SIGMOID:
+            return rondo__dnnl_append_eltwise(post_ops, dnnl_eltwise_logistic, 0.0f, 0.0f);
+        case RONDO__ACTIVATION_TANH:
+            return rondo__dnnl_append_eltwise(post_ops, dnnl_eltwise_tanh, 0.0f, 0.0f);
+        case RONDO__ACTIVATION_GELU:
+            return rondo__dnnl_append_eltwise(post_ops, dnnl_eltwise_gelu_erf, 0.0f, 0.0f);
+        case RONDO__ACTIVATION_SILU:
+            return rondo__dnnl_append_eltwise(post_ops, dnnl_eltwise_swish, 1.0f, 0.0f);
+        case RONDO__ACTIVATION_HARD_SWISH:
+            return rondo__dnnl_append_hard_swish(post_ops);
+        case RONDO__ACTIVATION_COUNT:
+            break;
+    }
+    return dnnl_unimplemented;
+}
+
+static dnnl_status_t add_slot(rondo__dnnl_kernel *kernel, int argument, rondo__dnnl_source source,
+                              size_t index, rondo__dnnl_const_layout layout, void *address) {
+    if (kernel->slot_count == RONDO__DNNL_SLOT_MAX) {
+        return dnnl_unimplemented;
+    }
+    dnnl_memory_t memory = NULL;
+    dnnl_status_t status = dnnl_memory_create(&memory, layout, kernel->engine, address);
+    if (status != dnnl_success) {
+        return status;
+    }
+    int slot = kernel->slot_count++;
+    kernel->slots[slot] = (rondo__dnnl_slot){.source = source, .index = index, .last = address};
+    kernel->arguments[slot] = (dnnl_exec_arg_t){.arg = argument, .memory = memory};
+    return dnnl_success;
+}
+
+dnnl_status_t rondo__dnnl_kernel_set_primitive(rondo__dnnl_kernel *kernel,
+                                               dnnl_primitive_desc_t description) {
+    kernel->description = description;
+    dnnl_status_t status = dnnl_primitive_create(&kernel->primitive, description);
+    if (status != dnnl_success) {
+        return status;
+    }
+    rondo__dnnl_const_layout scratch =
+        dnnl_primitive_desc_query_md(description, dnnl_query_scratchpad_md, 0);
+    size_t bytes = scratch != NULL ? dnnl_memory_desc_get_size(scratch) : 0;
+    if (bytes == 0) {
+        return dnnl_success;
+    }
+    kernel->head.base.workspace_bytes = bytes;
+    return add_slot(kernel, DNNL_ARG_SCRATCHPAD, RONDO__DNNL_WORKSPACE, 0, scratch,
+                    DNNL_MEMORY_NONE);
+}
+
+dnnl_status_t rondo__dnnl_kernel_bind(rondo__dnnl_kernel *kernel, int argument,
+                                      rondo__dnnl_source source, size_t index,
+                                      rondo__dnnl_const_layout layout) {
+    return add_slot(kernel, argument, source, index, layout, DNNL_MEMORY_NONE);
+}
+
+// Runs a reorder to its end.
+static dnnl_status_t reorder(rondo__dnnl_kernel *kernel, rondo__dnnl_const_layout from,
+                             const void *source, rondo__dnnl_const_layout to, void *target) {
+    void *readable;
+    memcpy(&readable, &source, sizeof readable);  // oneDNN takes no const; it only reads
+    dnnl_primitive_desc_t description = NULL;
+    dnnl_primitive_t primitive = NULL;
+    dnnl_exec_arg_t arguments[2] = {{.arg = DNNL_ARG_FROM}, {.arg = DNNL_ARG_TO}};
+    dnnl_status_t status = dnnl_reorder_primitive_desc_create(&description, from, kernel->engine,
+                                                              to, kernel->engine, NULL);
+    if (status != dnnl_success) {
+        return status;
+    }
+    status = dnnl_primitive_create(&primitive, description);
+    if (status != dnnl_success) {
+        goto destroy_description;
+    }
+    status = dnnl_memory_create(&arguments[0].memory, from, kernel->engine, readable);
+    if (status != dnnl_success) {
+        goto destroy_primitive;
+    }
+    status = dnnl_memory_create(&arguments[1].memory, to, kernel->engine, target);
+    if (status != dnnl_success) {
+        goto destroy_source;
+    }
+    status = dnnl_primitive_execute(primitive, kernel->stream, 2, arguments);
+    if (status == dnnl_success) {
+        status = dnnl_stream_wait(kernel->stream);
+    }
+    (void)dnnl_memory_destroy(arguments[1].memory);
+destroy_source:
+    (void)dnnl_memory_destroy(arguments[0].memory);
+destroy_primitive:
+    (void)dnnl_primitive_destroy(primitive);
+destroy_description:
+    (void)dnnl_primitive_desc_destroy(description);
+    return status;
+}
+
+dnnl_status_t rondo__dnnl_kernel_bind_packed(rondo__dnnl_kernel *kernel, int argument,
+                                             const void *data, rondo__dnnl_const_layout layout,
+                                             rondo__dnnl_const_layout wanted) {
+    void *packed = rondo__malloc_aligned(dnnl_memory_desc_get_size(wanted), 64);
+    if (packed == NULL) {
+        return dnnl_out_of_memory;
+    }
+    dnnl_status_t status = reorder(kernel, layout, data, wanted, packed);
+    if (status == dnnl_success) {
+        status = add_slot(kernel, argument, RONDO__DNNL_OWNED, 0, wanted, packed);
+    }
+    if (status != dnnl_success) {
+        rondo__free(packed);
+        return status;
+    }
+    kernel->owned[kernel->slot_count - 1] = packed;
+    return dnnl_success;
+}

@@ -1,0 +1,80 @@
+// kernel/host/dnnl_kernel.h — a oneDNN primitive as a host kernel.
+//
+// Everything is made at preparation: the primitive, a memory object for each of its arguments, and
+// the argument list. A run sets the addresses and executes. Constant operands are reordered once
+// into the layout that the primitive chose.
+//
+//   rondo__dnnl_kernel_create(request, &kernel)
+//   ... describe the primitive with kernel->engine ...
+//   rondo__dnnl_kernel_set_primitive(kernel, description)      takes the description
+//   rondo__dnnl_kernel_bind_input(kernel, DNNL_ARG_SRC, 0, layout) ...
+//   rondo__dnnl_kernel_finish(kernel)
+#ifndef RONDO_KERNEL_HOST_DNNL_KERNEL_H
+#define RONDO_KERNEL_HOST_DNNL_KERNEL_H
+
+#include "kernel/host/dnnl_compat.h"
+#include "kernel/host/host_kernel.h"
+#include "op/fused.h"
+
+enum { RONDO__DNNL_SLOT_MAX = 12 };
+
+// Where the address of one argument comes from at a run.
+typedef enum rondo__dnnl_source {
+    RONDO__DNNL_INPUT,
+    RONDO__DNNL_OUTPUT,
+    RONDO__DNNL_WORKSPACE,
+    RONDO__DNNL_OWNED,  // set at preparation
+} rondo__dnnl_source;
+
+typedef struct rondo__dnnl_slot {
+    rondo__dnnl_source source;
+    size_t index;  // of input or output; byte offset into the workspace
+    void *last;    // address the memory object has now
+} rondo__dnnl_slot;
+
+typedef struct rondo__dnnl_kernel {
+    rondo__host_kernel head;
+    dnnl_engine_t engine;
+    dnnl_stream_t stream;
+    dnnl_primitive_desc_t description;
+    dnnl_primitive_t primitive;
+    int slot_count;
+    rondo__dnnl_slot slots[RONDO__DNNL_SLOT_MAX];
+    dnnl_exec_arg_t arguments[RONDO__DNNL_SLOT_MAX];
+    void *owned[RONDO__DNNL_SLOT_MAX];  // packed constants, by slot
+} rondo__dnnl_kernel;
+
+// UNSUPPORTED without a record for what oneDNN lacks, so that the next choice is tried.
+rondo_status rondo__dnnl_convert_status(dnnl_status_t status, const char *call);
+
+// Errors:    NO_MEMORY.
+// Ownership: free with rondo__kernel_destroy(&kernel->head.base).
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__dnnl_kernel_create(const rondo__kernel_request *request,
+                                                      rondo__dnnl_kernel **out_kernel);
+
+// Attributes of a primitive: scratch memory from us, and post-ops. Post-op operands are bound by
+// the caller under DNNL_ARG_ATTR_MULTIPLE_POST_OP(index) | DNNL_ARG_SRC_1.
+dnnl_status_t rondo__dnnl_attributes_create(dnnl_post_ops_t post_ops,
+                                            dnnl_primitive_attr_t *out_attributes);
+
+// Appends an activation; dnnl_unimplemented for one that oneDNN has no form of.
+dnnl_status_t rondo__dnnl_append_activation(dnnl_post_ops_t post_ops, rondo__activation activation,
+                                            float alpha, float beta);
+
+// Makes the primitive and binds its scratch memory to the workspace. Takes `description`.
+dnnl_status_t rondo__dnnl_kernel_set_primitive(rondo__dnnl_kernel *kernel,
+                                               dnnl_primitive_desc_t description);
+
+// Binds an argument to an input or output as it lies in memory.
+dnnl_status_t rondo__dnnl_kernel_bind(rondo__dnnl_kernel *kernel, int argument,
+                                      rondo__dnnl_source source, size_t index,
+                                      rondo__dnnl_const_layout layout);
+
+// Binds an argument to memory of the kernel's own, filled from `data` in `layout` and reordered to
+// `wanted`.
+dnnl_status_t rondo__dnnl_kernel_bind_packed(rondo__dnnl_kernel *kernel, int argument,
+                                             const void *data, rondo__dnnl_const_layout layout,
+                                             rondo__dnnl_const_layout wanted);
+
+#endif  // RONDO_KERNEL_HOST_DNNL_KERNEL_H

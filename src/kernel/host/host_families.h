@@ -1,0 +1,14 @@
+// kernel/host/host_families.h — the preparers of host kernels, one for each family of ops.
+//
+// Each makes the kernel for one op, or yields UNSUPPORTED without an error record when this request
+// is not one it is made for (dtype, rank, an attribute); the next entry of the table in
+// host_prepare.c is then tried, and the reference in the end.
+#ifndef RONDO_KERNEL_HOST_HOST_FAMILIES_H
+#define RONDO_KERNEL_HOST_HOST_FAMILIES_H
+
+#include "kernel/kernel.h"
+
+rondo_status rondo__host_prepare_convolution(const rondo__kernel_request *request,
+                                             rondo__kernel **out_kernel);
+
+#endif  // RONDO_KERNEL_HOST_HOST_FAMILIES_H
