@@ -6,6 +6,7 @@
 #ifndef RONDO_BACKEND_CUDA_DISCOVER_H
 #define RONDO_BACKEND_CUDA_DISCOVER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/library.h"
@@ -24,5 +25,12 @@
 // Threads:   safe; keep the result, each call searches again.
 RONDO_MUST_USE rondo_status rondo__cuda_open_library(const char *short_name,
                                                      rondo__library **out_library);
+
+// Finds the folder of cuda_fp16.h that belongs to a library found above, so that kernel texts may
+// include CUDA's device headers.
+//
+// Returns:   false when there is none, or the path does not fit.
+// Threads:   safe.
+bool rondo__cuda_find_headers(const char *library_path, char *out_folder, size_t folder_bytes);
 
 #endif  // RONDO_BACKEND_CUDA_DISCOVER_H

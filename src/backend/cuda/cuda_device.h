@@ -1,0 +1,218 @@
+// backend/cuda/cuda_device.h — the CUDA backend's objects, and what its files share.
+//
+// Each object embeds the common head of backend/backend.h. A device stands for the GPU's primary
+// context, the one the runtime API, PyTorch and CuPy use too, so foreign streams and addresses are
+// at home in it. Every entry that needs a current context brackets its driver calls with
+// rondo__cuda_enter and rondo__cuda_leave; where the context is current already, as it is on a hot
+// path, that is one thread-local read.
+#ifndef RONDO_BACKEND_CUDA_CUDA_DEVICE_H
+#define RONDO_BACKEND_CUDA_CUDA_DEVICE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backend/backend.h"
+#include "backend/cuda/cuda_api.h"
+#include "base/error.h"
+#include "base/hash.h"
+
+// A loaded module and the text it came from, by content.
+typedef struct rondo__cuda_module {
+    rondo__hash128 key;
+    rondo__cu_module module;
+} rondo__cuda_module;
+
+// A host function waiting for its turn on a stream, with its copy of the arguments behind it.
+typedef struct rondo__cuda_host_call rondo__cuda_host_call;
+
+typedef struct rondo__cuda_device {
+    rondo_device head;
+    const rondo__cuda_api *api;
+    rondo__cu_device ordinal;
+    rondo__cu_context context;  // primary, retained
+    int32_t arch;               // 10 * major + minor
+    int32_t shared_bytes_max;   // dynamic shared memory a block may ask for
+    pthread_mutex_t lock;
+    rondo__cuda_module *modules;           // guarded by lock
+    size_t module_count;                   // guarded by lock
+    size_t module_capacity;                // guarded by lock
+    rondo__cuda_host_call *pending_calls;  // eager host calls not yet run; guarded by lock
+} rondo__cuda_device;
+
+typedef struct rondo__cuda_stream {
+    rondo_stream head;
+    // Why the running capture broke, as far as this stream's own calls saw it; status OK: not seen.
+    rondo_error capture_cause;
+    int capture_mode;
+} rondo__cuda_stream;
+
+typedef struct rondo__cuda_event {
+    rondo_event head;
+    rondo__cu_event native;
+} rondo__cuda_event;
+
+typedef struct rondo__cuda_template {
+    rondo__template head;
+    rondo__cu_graph native;
+    rondo__cu_graph_node *nodes;  // fetched on first use
+    size_t node_count;
+    bool has_nodes;
+} rondo__cuda_template;
+
+typedef struct rondo__cuda_executable {
+    rondo__executable head;
+    rondo__cu_graph_exec native;
+} rondo__cuda_executable;
+
+static inline rondo__cuda_device *rondo__cuda_device_of(rondo_device *device) {
+    return (rondo__cuda_device *)device;
+}
+
+static inline rondo__cu_stream rondo__cuda_native_stream(const rondo_stream *stream) {
+    return (rondo__cu_stream)stream->native;
+}
+
+// ---- errors
+// ----------------------------------------------------------------------------------------
+
+// Writes the record of a failed driver call: its code and name, what was wanted (format), and the
+// cure that belongs to the code. Marks the device lost when the code says that its context is
+// poisoned. `device` may be NULL.
+//
+// Returns:   NO_DEVICE_MEMORY, STATE, LOST, UNSUPPORTED or DRIVER, as the code says.
+// Threads:   safe.
+RONDO_PRINTF(7, 8)
+rondo_status rondo__cuda_fail(const rondo__cuda_api *api, rondo_device *device,
+                              rondo__cu_result code, const char *call, const char *file,
+                              int32_t line, const char *format, ...);
+
+#define RONDO__CUDA_FAIL(device, code, call, ...)                                        \
+    rondo__cuda_fail((device)->api, &(device)->head, (code), (call), __FILE__, __LINE__, \
+                     __VA_ARGS__)
+
+// True when the code says that no further work is possible in the context.
+bool rondo__cuda_is_sticky(rondo__cu_result code);
+
+// A failed driver call during clean-up: logged, never returned. Silent when the driver has shut
+// down already, as it has at the end of the process, and when the device is lost.
+void rondo__cuda_log_failure(const rondo__cuda_device *device, rondo__cu_result code,
+                             const char *call);
+
+// ---- context
+// ---------------------------------------------------------------------------------------
+
+// Makes the device's context current when it is not; the slow half of rondo__cuda_enter.
+//
+// Errors:    DRIVER, LOST.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__cuda_push_context(rondo__cuda_device *device);
+
+// Selects the device for this thread until rondo__cuda_leave.
+//
+// Errors:    DRIVER, LOST.
+// Threads:   safe.
+static inline rondo_status rondo__cuda_enter(rondo__cuda_device *device, bool *out_was_pushed) {
+    rondo__cu_context current = NULL;
+    if (device->api->cuCtxGetCurrent(&current) == RONDO__CU_SUCCESS && current == device->context) {
+        *out_was_pushed = false;
+        return RONDO_STATUS_OK;
+    }
+    rondo_status status = rondo__cuda_push_context(device);
+    *out_was_pushed = status == RONDO_STATUS_OK;
+    return status;
+}
+
+static inline void rondo__cuda_leave(rondo__cuda_device *device, bool was_pushed) {
+    if (was_pushed) {
+        rondo__cu_context popped = NULL;
+        (void)device->api->cuCtxPopCurrent(&popped);
+    }
+}
+
+// ---- the table's entries, by file
+// ------------------------------------------------------------------
+
+// cuda_device.c
+int32_t rondo__cuda_count_devices(char *reason, size_t reason_bytes);
+rondo_status rondo__cuda_describe_device(int32_t ordinal, rondo_device_info *out_info);
+rondo_status rondo__cuda_open_device(int32_t ordinal, rondo_device **out_device);
+void rondo__cuda_close_device(rondo_device *device);
+rondo_status rondo__cuda_synchronize_device(rondo_device *device);
+
+// cuda_memory.c
+rondo_status rondo__cuda_allocate(rondo_device *device, rondo_memory_kind kind, size_t bytes,
+                                  void **out_address);
+void rondo__cuda_deallocate(rondo_device *device, rondo_memory_kind kind, void *address);
+rondo_status rondo__cuda_copy(rondo_stream *stream, void *destination, const void *source,
+                              size_t bytes, rondo_copy_kind kind);
+rondo_status rondo__cuda_fill(rondo_stream *stream, void *destination, uint32_t value,
+                              uint32_t element_bytes, size_t count);
+
+// cuda_stream.c
+rondo_status rondo__cuda_create_stream(rondo_device *device, rondo_stream **out_stream);
+rondo_status rondo__cuda_wrap_stream(rondo_device *device, void *native, rondo_stream **out_stream);
+void rondo__cuda_destroy_stream(rondo_stream *stream);
+rondo_status rondo__cuda_synchronize_stream(rondo_stream *stream);
+rondo_status rondo__cuda_query_stream(rondo_stream *stream, bool *out_is_idle);
+rondo_status rondo__cuda_wait_event(rondo_stream *stream, rondo_event *event);
+rondo_status rondo__cuda_create_event(rondo_device *device, uint32_t flags,
+                                      rondo_event **out_event);
+void rondo__cuda_destroy_event(rondo_event *event);
+rondo_status rondo__cuda_record_event(rondo_event *event, rondo_stream *stream);
+rondo_status rondo__cuda_query_event(rondo_event *event, bool *out_is_complete);
+rondo_status rondo__cuda_synchronize_event(rondo_event *event);
+rondo_status rondo__cuda_get_elapsed_ms(rondo_event *start, rondo_event *end,
+                                        float *out_milliseconds);
+
+// cuda_launch.c
+rondo_status rondo__cuda_call_host(rondo_stream *stream, const char *name,
+                                   rondo_host_function function, const void *arguments,
+                                   size_t argument_bytes);
+rondo_status rondo__cuda_launch(rondo_stream *stream, const rondo_launch *launch);
+// The name given to call_host, when a host node is one of ours; otherwise "".
+const char *rondo__cuda_get_host_call_name(const rondo__cu_host_node *node);
+// Frees what never ran; only once the device will run nothing any more.
+void rondo__cuda_free_pending_calls(rondo__cuda_device *device);
+
+// cuda_capture.c
+rondo_status rondo__cuda_begin_capture(rondo_stream *stream, rondo_capture_mode mode);
+rondo_status rondo__cuda_get_capture_state(rondo_stream *stream, rondo__capture_state *out_state);
+rondo_status rondo__cuda_end_capture(rondo_stream *stream, rondo__template **out_template);
+// Writes the failure of a call on a stream, and keeps it as the cause if it broke a capture.
+RONDO_PRINTF(6, 7)
+rondo_status rondo__cuda_fail_on_stream(rondo_stream *stream, rondo__cu_result code,
+                                        const char *call, const char *file, int32_t line,
+                                        const char *format, ...);
+#define RONDO__CUDA_STREAM_FAIL(stream, code, call, ...) \
+    rondo__cuda_fail_on_stream((stream), (code), (call), __FILE__, __LINE__, __VA_ARGS__)
+// Lets this thread make calls that a capture of its own forbids (allocation, module loading: harmless
+// to recorded work), unless that capture is global. Returns what to give back to restore_mode.
+int rondo__cuda_relax_thread(const rondo__cuda_device *device);
+void rondo__cuda_restore_thread(const rondo__cuda_device *device, int mode);
+
+// cuda_graph.c
+void rondo__cuda_destroy_template(rondo__template *template_);
+rondo_status rondo__cuda_count_nodes(rondo__template *template_, size_t *out_count);
+rondo_status rondo__cuda_describe_node(rondo__template *template_, size_t index,
+                                       rondo__node_info *out_info);
+rondo_status rondo__cuda_list_edges(rondo__template *template_, size_t *out_pairs, size_t capacity,
+                                    size_t *out_count);
+rondo_status rondo__cuda_instantiate(rondo__template *template_,
+                                     rondo__executable **out_executable);
+rondo_status rondo__cuda_update(rondo__executable *executable, rondo__template *template_,
+                                bool *out_was_updated);
+rondo_status rondo__cuda_upload(rondo__executable *executable, rondo_stream *stream);
+rondo_status rondo__cuda_replay(rondo__executable *executable, rondo_stream *stream);
+void rondo__cuda_destroy_executable(rondo__executable *executable);
+void *rondo__cuda_get_native_template(rondo__template *template_);
+void *rondo__cuda_get_native_executable(rondo__executable *executable);
+
+// cuda_module.c
+rondo_status rondo__cuda_get_function(rondo_device *device, const char *source,
+                                      const char *const *options, size_t option_count,
+                                      const char *kernel_name, void **out_function);
+void rondo__cuda_unload_modules(rondo__cuda_device *device);
+
+#endif  // RONDO_BACKEND_CUDA_CUDA_DEVICE_H

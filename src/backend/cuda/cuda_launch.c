@@ -1,0 +1,198 @@
+// Kernels and host functions on a stream.
+//
+// A host function's arguments are copied into a block of our own, which must live until the
+// function has run the last time:
+//
+//   eager      the block hangs in the device's list of pending calls; the trampoline takes it out
+//              and frees it. What a dead GPU never ran is freed when the device is closed.
+//   recorded   the block is handed to the graph being captured as a CUDA user object; the driver
+//              frees it when the graph and every executable made from it are gone, whoever owns
+//              them.
+#include <string.h>
+
+#include "backend/cuda/cuda_device.h"
+#include "base/memory.h"
+
+struct rondo__cuda_host_call {
+    rondo__cuda_device *device;  // NULL when recorded
+    rondo__cuda_host_call *previous;
+    rondo__cuda_host_call *next;
+    const char *name;
+    rondo_host_function function;
+    _Alignas(16) unsigned char arguments[];
+};
+
+static void unlink_call(rondo__cuda_host_call *call) {
+    rondo__cuda_device *device = call->device;
+    pthread_mutex_lock(&device->lock);
+    if (call->previous != NULL) {
+        call->previous->next = call->next;
+    } else {
+        device->pending_calls = call->next;
+    }
+    if (call->next != NULL) {
+        call->next->previous = call->previous;
+    }
+    pthread_mutex_unlock(&device->lock);
+}
+
+static void link_call(rondo__cuda_host_call *call) {
+    rondo__cuda_device *device = call->device;
+    pthread_mutex_lock(&device->lock);
+    call->next = device->pending_calls;
+    if (call->next != NULL) {
+        call->next->previous = call;
+    }
+    device->pending_calls = call;
+    pthread_mutex_unlock(&device->lock);
+}
+
+static void run_call(void *user_data) {
+    rondo__cuda_host_call *call = user_data;
+    call->function(call->arguments);
+    if (call->device != NULL) {
+        unlink_call(call);
+        rondo__free(call);
+    }
+}
+
+static void free_recorded_call(void *user_data) {
+    rondo__free(user_data);
+}
+
+void rondo__cuda_free_pending_calls(rondo__cuda_device *device) {
+    rondo__cuda_host_call *call = device->pending_calls;
+    device->pending_calls = NULL;
+    while (call != NULL) {
+        rondo__cuda_host_call *next = call->next;
+        rondo__free(call);
+        call = next;
+    }
+}
+
+const char *rondo__cuda_get_host_call_name(const rondo__cu_host_node *node) {
+    if (node->function != run_call || node->user_data == NULL) {
+        return "";
+    }
+    return ((const rondo__cuda_host_call *)node->user_data)->name;
+}
+
+// Gives the block to the graph that the stream records. On success the graph owns it.
+static rondo_status give_to_graph(rondo_stream *stream, rondo__cu_graph graph,
+                                  rondo__cuda_host_call *call) {
+    const rondo__cuda_api *api = rondo__cuda_device_of(stream->device)->api;
+    rondo__cu_user_object object = NULL;
+    rondo__cu_result code = api->cuUserObjectCreate(&object, call, free_recorded_call, 1,
+                                                    RONDO__CU_USER_OBJECT_NO_DESTRUCTOR_SYNC);
+    if (code != RONDO__CU_SUCCESS) {
+        rondo__free(call);
+        return RONDO__CUDA_STREAM_FAIL(stream, code, "cuUserObjectCreate",
+                                       "cannot keep the arguments of a host function");
+    }
+    code = api->cuGraphRetainUserObject(graph, object, 1, RONDO__CU_GRAPH_USER_OBJECT_MOVE);
+    if (code != RONDO__CU_SUCCESS) {
+        rondo_status status =
+            RONDO__CUDA_STREAM_FAIL(stream, code, "cuGraphRetainUserObject",
+                                    "cannot keep the arguments of a host function");
+        (void)api->cuUserObjectRelease(object, 1);  // frees the block
+        return status;
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status enqueue_call(rondo_stream *stream, rondo__cuda_host_call *call,
+                                 const char *name) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    const rondo__cuda_api *api = device->api;
+    rondo__cu_stream native = rondo__cuda_native_stream(stream);
+    int state = RONDO__CU_CAPTURE_STATUS_NONE;
+    rondo__cu_graph graph = NULL;
+    rondo__cu_result code = api->cuStreamGetCaptureInfo(native, &state, NULL, &graph, NULL, NULL);
+    if (code == RONDO__CU_ERROR_STREAM_CAPTURE_IMPLICIT) {
+        // Asked of the legacy stream while another one records. Launching says so in its own words.
+        state = RONDO__CU_CAPTURE_STATUS_NONE;
+    } else if (code != RONDO__CU_SUCCESS) {
+        rondo__free(call);
+        return RONDO__CUDA_STREAM_FAIL(stream, code, "cuStreamGetCaptureInfo",
+                                       "cannot ask whether the stream records");
+    }
+    bool is_recorded = state == RONDO__CU_CAPTURE_STATUS_ACTIVE;
+    if (is_recorded) {
+        // Once the graph has it, the block's life is no longer our business, launch or not.
+        RETURN_IF_ERROR(give_to_graph(stream, graph, call));
+    } else {
+        call->device = device;
+        link_call(call);
+    }
+    code = api->cuLaunchHostFunc(native, run_call, call);
+    if (code != RONDO__CU_SUCCESS) {
+        rondo_status status = RONDO__CUDA_STREAM_FAIL(stream, code, "cuLaunchHostFunc",
+                                                      "cannot call the host function %s", name);
+        if (!is_recorded) {
+            unlink_call(call);
+            rondo__free(call);
+        }
+        return status;
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__cuda_call_host(rondo_stream *stream, const char *name,
+                                   rondo_host_function function, const void *arguments,
+                                   size_t argument_bytes) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    rondo_status status = RONDO_STATUS_OK;
+    rondo__cuda_host_call *call = rondo__malloc_aligned(sizeof(*call) + argument_bytes, 16);
+    if (call == NULL) {
+        status = RONDO_STATUS_NO_MEMORY;
+        goto leave;
+    }
+    memset(call, 0, sizeof(*call));
+    call->name = name != NULL ? name : "";
+    call->function = function;
+    if (argument_bytes > 0) {
+        memcpy(call->arguments, arguments, argument_bytes);
+    }
+    status = enqueue_call(stream, call, call->name);
+
+leave:
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}
+
+rondo_status rondo__cuda_launch(rondo_stream *stream, const rondo_launch *launch) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    rondo_status status = RONDO_STATUS_OK;
+    size_t argument_bytes = launch->argument_bytes;
+    // The driver only reads the parameters, though its interface takes them as void *.
+    union {
+        const void *read_only;
+        void *address;
+    } arguments = {.read_only = launch->arguments};
+    void *extra[] = {
+        RONDO__CU_LAUNCH_BUFFER_POINTER,
+        arguments.address,
+        RONDO__CU_LAUNCH_BUFFER_SIZE,
+        &argument_bytes,
+        RONDO__CU_LAUNCH_END,
+    };
+    rondo__cu_result code = device->api->cuLaunchKernel(
+        launch->function, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0],
+        launch->block[1], launch->block[2], launch->shared_bytes, rondo__cuda_native_stream(stream),
+        NULL, argument_bytes > 0 ? extra : NULL);
+    if (code != RONDO__CU_SUCCESS) {
+        const char *name = launch->name != NULL ? launch->name : "";
+        status = RONDO__CUDA_STREAM_FAIL(
+            stream, code, "cuLaunchKernel",
+            "cannot launch %.48s (grid %ux%ux%u, block %ux%ux%u, shared %u bytes)", name,
+            launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0], launch->block[1],
+            launch->block[2], launch->shared_bytes);
+        rondo__error_set_op(name);
+    }
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}

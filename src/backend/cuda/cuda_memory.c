@@ -1,0 +1,162 @@
+// Memory of the CUDA backend: device and pinned allocations, copies and fills.
+#include "backend/cuda/cuda_device.h"
+
+static rondo__cu_address address_of(const void *address) {
+    return (rondo__cu_address)(uintptr_t)address;
+}
+
+rondo_status rondo__cuda_allocate(rondo_device *device_, rondo_memory_kind kind, size_t bytes,
+                                  void **out_address) {
+    rondo__cuda_device *device = rondo__cuda_device_of(device_);
+    const rondo__cuda_api *api = device->api;
+    *out_address = NULL;
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    int mode = rondo__cuda_relax_thread(device);
+    rondo_status status = RONDO_STATUS_OK;
+    if (kind == RONDO_MEMORY_PINNED) {
+        void *address = NULL;
+        rondo__cu_result code =
+            api->cuMemHostAlloc(&address, bytes, RONDO__CU_MEMORY_HOST_ALLOC_PORTABLE);
+        if (code == RONDO__CU_ERROR_OUT_OF_MEMORY) {
+            status = RONDO_FAIL_DRIVER(RONDO_STATUS_NO_MEMORY, code, "CUDA_ERROR_OUT_OF_MEMORY",
+                                       "cuMemHostAlloc",
+                                       "cannot pin %zu bytes of host memory; look at ulimit -l "
+                                       "and free memory",
+                                       bytes);
+        } else if (code != RONDO__CU_SUCCESS) {
+            status = RONDO__CUDA_FAIL(device, code, "cuMemHostAlloc",
+                                      "cannot pin %zu bytes of host memory", bytes);
+        } else {
+            *out_address = address;
+        }
+    } else {
+        rondo__cu_address address = 0;
+        rondo__cu_result code = api->cuMemAlloc(&address, bytes);
+        if (code != RONDO__CU_SUCCESS) {
+            size_t free_bytes = 0;
+            size_t total_bytes = 0;
+            (void)api->cuMemGetInfo(&free_bytes, &total_bytes);
+            status = RONDO__CUDA_FAIL(device, code, "cuMemAlloc",
+                                      "cannot allocate %zu bytes on %s (%zu of %zu free)", bytes,
+                                      device->head.name, free_bytes, total_bytes);
+        } else {
+            *out_address = (void *)(uintptr_t)address;
+        }
+    }
+    rondo__cuda_restore_thread(device, mode);
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}
+
+void rondo__cuda_deallocate(rondo_device *device_, rondo_memory_kind kind, void *address) {
+    rondo__cuda_device *device = rondo__cuda_device_of(device_);
+    const rondo__cuda_api *api = device->api;
+    rondo_error saved;
+    rondo__error_save(&saved);
+    bool was_pushed = false;
+    if (rondo__cuda_enter(device, &was_pushed) == RONDO_STATUS_OK) {
+        int mode = rondo__cuda_relax_thread(device);
+        if (kind == RONDO_MEMORY_PINNED) {
+            rondo__cuda_log_failure(device, api->cuMemFreeHost(address), "cuMemFreeHost");
+        } else {
+            rondo__cuda_log_failure(device, api->cuMemFree(address_of(address)), "cuMemFree");
+        }
+        rondo__cuda_restore_thread(device, mode);
+        rondo__cuda_leave(device, was_pushed);
+    }
+    rondo__error_restore(&saved);
+}
+
+// A graph reads host memory anew at each replay. The driver would record a pageable address without
+// a word, and replays would read whatever stands there by then; so it is refused here.
+static rondo_status refuse_pageable(rondo_stream *stream, const void *host_address,
+                                    const char *direction) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    rondo__capture_state state = RONDO__CAPTURE_NONE;
+    RETURN_IF_ERROR(rondo__cuda_get_capture_state(stream, &state));
+    if (state != RONDO__CAPTURE_ACTIVE) {
+        return RONDO_STATUS_OK;
+    }
+    unsigned int memory_type = 0;
+    rondo__cu_result code = device->api->cuPointerGetAttribute(
+        &memory_type, RONDO__CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address_of(host_address));
+    if (code == RONDO__CU_SUCCESS) {
+        return RONDO_STATUS_OK;
+    }
+    return RONDO_FAIL(STATE,
+                      "a copy %s pageable host memory (%p) cannot be recorded; allocate it with "
+                      "RONDO_MEMORY_PINNED, or copy before the capture",
+                      direction, host_address);
+}
+
+rondo_status rondo__cuda_copy(rondo_stream *stream, void *destination, const void *source,
+                              size_t bytes, rondo_copy_kind kind) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    const rondo__cuda_api *api = device->api;
+    rondo__cu_stream native = rondo__cuda_native_stream(stream);
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    rondo_status status = RONDO_STATUS_OK;
+    rondo__cu_result code = RONDO__CU_SUCCESS;
+    const char *call = "";
+    switch (kind) {
+        case RONDO_COPY_HOST_TO_DEVICE:
+            call = "cuMemcpyHtoDAsync";
+            status = refuse_pageable(stream, source, "from");
+            if (status == RONDO_STATUS_OK) {
+                code = api->cuMemcpyHtoDAsync(address_of(destination), source, bytes, native);
+            }
+            break;
+        case RONDO_COPY_DEVICE_TO_HOST:
+            call = "cuMemcpyDtoHAsync";
+            status = refuse_pageable(stream, destination, "to");
+            if (status == RONDO_STATUS_OK) {
+                code = api->cuMemcpyDtoHAsync(destination, address_of(source), bytes, native);
+            }
+            break;
+        case RONDO_COPY_DEVICE_TO_DEVICE:
+            call = "cuMemcpyDtoDAsync";
+            code =
+                api->cuMemcpyDtoDAsync(address_of(destination), address_of(source), bytes, native);
+            break;
+    }
+    if (code != RONDO__CU_SUCCESS) {
+        status = RONDO__CUDA_STREAM_FAIL(stream, code, call, "cannot copy %zu bytes", bytes);
+    }
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}
+
+rondo_status rondo__cuda_fill(rondo_stream *stream, void *destination, uint32_t value,
+                              uint32_t element_bytes, size_t count) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    const rondo__cuda_api *api = device->api;
+    rondo__cu_stream native = rondo__cuda_native_stream(stream);
+    rondo__cu_address address = address_of(destination);
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    rondo_status status = RONDO_STATUS_OK;
+    rondo__cu_result code = RONDO__CU_SUCCESS;
+    const char *call = "";
+    switch (element_bytes) {
+        case 1:
+            call = "cuMemsetD8Async";
+            code = api->cuMemsetD8Async(address, (unsigned char)(value & 0xffu), count, native);
+            break;
+        case 2:
+            call = "cuMemsetD16Async";
+            code = api->cuMemsetD16Async(address, (unsigned short)(value & 0xffffu), count, native);
+            break;
+        default:
+            call = "cuMemsetD32Async";
+            code = api->cuMemsetD32Async(address, value, count, native);
+            break;
+    }
+    if (code != RONDO__CU_SUCCESS) {
+        status = RONDO__CUDA_STREAM_FAIL(stream, code, call, "cannot fill %zu elements of %u bytes",
+                                         count, (unsigned)element_bytes);
+    }
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}

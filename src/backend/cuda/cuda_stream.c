@@ -1,0 +1,294 @@
+// Streams and events of the CUDA backend.
+#include "backend/cuda/cuda_device.h"
+#include "base/memory.h"
+
+// ---- streams
+// ---------------------------------------------------------------------------------------
+
+static rondo__cuda_stream *new_stream(rondo_device *device) {
+    rondo__cuda_stream *stream = rondo__calloc(1, sizeof(*stream));
+    if (stream != NULL) {
+        stream->head.device = device;
+        stream->capture_mode = RONDO__CU_CAPTURE_MODE_RELAXED;
+    }
+    return stream;
+}
+
+rondo_status rondo__cuda_create_stream(rondo_device *device_, rondo_stream **out_stream) {
+    rondo__cuda_device *device = rondo__cuda_device_of(device_);
+    *out_stream = NULL;
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    rondo_status status = RONDO_STATUS_OK;
+    rondo__cuda_stream *stream = new_stream(device_);
+    if (stream == NULL) {
+        status = RONDO_STATUS_NO_MEMORY;
+        goto leave;
+    }
+    rondo__cu_stream native = NULL;
+    rondo__cu_result code = device->api->cuStreamCreate(&native, RONDO__CU_STREAM_NON_BLOCKING);
+    if (code != RONDO__CU_SUCCESS) {
+        status = RONDO__CUDA_FAIL(device, code, "cuStreamCreate", "cannot make a stream on %s",
+                                  device->head.name);
+        goto free_stream;
+    }
+    stream->head.native = native;
+    *out_stream = &stream->head;
+    goto leave;
+
+free_stream:
+    rondo__free(stream);
+leave:
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}
+
+rondo_status rondo__cuda_wrap_stream(rondo_device *device_, void *native,
+                                     rondo_stream **out_stream) {
+    rondo__cuda_device *device = rondo__cuda_device_of(device_);
+    *out_stream = NULL;
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    rondo_status status = RONDO_STATUS_OK;
+    rondo__cu_context context = NULL;
+    rondo__cu_result code = device->api->cuStreamGetCtx((rondo__cu_stream)native, &context);
+    if (code == RONDO__CU_ERROR_INVALID_HANDLE || code == RONDO__CU_ERROR_INVALID_VALUE ||
+        code == RONDO__CU_ERROR_INVALID_CONTEXT) {
+        status = RONDO_FAIL_DRIVER(RONDO_STATUS_INVALID, code, "", "cuStreamGetCtx",
+                                   "%p is no stream that lives (any more)", native);
+        goto leave;
+    }
+    if (code != RONDO__CU_SUCCESS) {
+        status =
+            RONDO__CUDA_FAIL(device, code, "cuStreamGetCtx", "cannot look at stream %p", native);
+        goto leave;
+    }
+    if (context != device->context) {
+        status = RONDO_FAIL(INVALID,
+                            "stream %p belongs to another device or to a context of its own; Rondo "
+                            "works in the primary context of %s",
+                            native, device->head.name);
+        goto leave;
+    }
+    rondo__cuda_stream *stream = new_stream(device_);
+    if (stream == NULL) {
+        status = RONDO_STATUS_NO_MEMORY;
+        goto leave;
+    }
+    stream->head.native = native;
+    stream->head.is_wrapped = true;
+    stream->head.is_legacy = native == NULL || native == (void *)RONDO__CU_STREAM_LEGACY;
+    *out_stream = &stream->head;
+
+leave:
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}
+
+// A stream may be destroyed in the middle of a capture, as an error path of a caller does: the
+// capture is ended first, and what it recorded is thrown away.
+static void give_up_capture(rondo_stream *stream) {
+    rondo__capture_state state = RONDO__CAPTURE_NONE;
+    if (rondo__cuda_get_capture_state(stream, &state) != RONDO_STATUS_OK ||
+        state == RONDO__CAPTURE_NONE) {
+        return;
+    }
+    rondo__template *recorded = NULL;
+    if (rondo__cuda_end_capture(stream, &recorded) == RONDO_STATUS_OK) {
+        rondo__cuda_destroy_template(recorded);
+    }
+}
+
+void rondo__cuda_destroy_stream(rondo_stream *stream) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    rondo_error saved;
+    rondo__error_save(&saved);
+    bool was_pushed = false;
+    if (!stream->is_wrapped && rondo__cuda_enter(device, &was_pushed) == RONDO_STATUS_OK) {
+        rondo__cu_stream native = rondo__cuda_native_stream(stream);
+        give_up_capture(stream);
+        rondo__cuda_log_failure(device, device->api->cuStreamSynchronize(native),
+                                "cuStreamSynchronize");
+        rondo__cuda_log_failure(device, device->api->cuStreamDestroy(native), "cuStreamDestroy");
+        rondo__cuda_leave(device, was_pushed);
+    }
+    rondo__free(stream);
+    rondo__error_restore(&saved);
+}
+
+rondo_status rondo__cuda_synchronize_stream(rondo_stream *stream) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    rondo_status status = RONDO_STATUS_OK;
+    rondo__cu_result code = device->api->cuStreamSynchronize(rondo__cuda_native_stream(stream));
+    if (code != RONDO__CU_SUCCESS) {
+        status = RONDO__CUDA_STREAM_FAIL(stream, code, "cuStreamSynchronize",
+                                         "cannot wait for the stream");
+    }
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}
+
+rondo_status rondo__cuda_query_stream(rondo_stream *stream, bool *out_is_idle) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    rondo_status status = RONDO_STATUS_OK;
+    rondo__cu_result code = device->api->cuStreamQuery(rondo__cuda_native_stream(stream));
+    if (code == RONDO__CU_SUCCESS || code == RONDO__CU_ERROR_NOT_READY) {
+        *out_is_idle = code == RONDO__CU_SUCCESS;
+    } else {
+        status =
+            RONDO__CUDA_STREAM_FAIL(stream, code, "cuStreamQuery", "cannot look at the stream");
+    }
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}
+
+rondo_status rondo__cuda_wait_event(rondo_stream *stream, rondo_event *event_) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    rondo__cuda_event *event = (rondo__cuda_event *)event_;
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    rondo_status status = RONDO_STATUS_OK;
+    rondo__cu_result code =
+        device->api->cuStreamWaitEvent(rondo__cuda_native_stream(stream), event->native, 0);
+    if (code != RONDO__CU_SUCCESS) {
+        status = RONDO__CUDA_STREAM_FAIL(stream, code, "cuStreamWaitEvent",
+                                         "the stream cannot wait for the event");
+    }
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}
+
+// ---- events
+// ----------------------------------------------------------------------------------------
+
+rondo_status rondo__cuda_create_event(rondo_device *device_, uint32_t flags,
+                                      rondo_event **out_event) {
+    rondo__cuda_device *device = rondo__cuda_device_of(device_);
+    *out_event = NULL;
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    rondo_status status = RONDO_STATUS_OK;
+    rondo__cuda_event *event = rondo__calloc(1, sizeof(*event));
+    if (event == NULL) {
+        status = RONDO_STATUS_NO_MEMORY;
+        goto leave;
+    }
+    event->head.device = device_;
+    event->head.flags = flags;
+    unsigned int native_flags =
+        (flags & RONDO_EVENT_TIMED) != 0 ? RONDO__CU_EVENT_DEFAULT : RONDO__CU_EVENT_DISABLE_TIMING;
+    rondo__cu_result code = device->api->cuEventCreate(&event->native, native_flags);
+    if (code != RONDO__CU_SUCCESS) {
+        status = RONDO__CUDA_FAIL(device, code, "cuEventCreate", "cannot make an event on %s",
+                                  device->head.name);
+        goto free_event;
+    }
+    *out_event = &event->head;
+    goto leave;
+
+free_event:
+    rondo__free(event);
+leave:
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}
+
+void rondo__cuda_destroy_event(rondo_event *event_) {
+    rondo__cuda_device *device = rondo__cuda_device_of(event_->device);
+    rondo__cuda_event *event = (rondo__cuda_event *)event_;
+    rondo_error saved;
+    rondo__error_save(&saved);
+    bool was_pushed = false;
+    if (rondo__cuda_enter(device, &was_pushed) == RONDO_STATUS_OK) {
+        rondo__cuda_log_failure(device, device->api->cuEventDestroy(event->native),
+                                "cuEventDestroy");
+        rondo__cuda_leave(device, was_pushed);
+    }
+    rondo__free(event);
+    rondo__error_restore(&saved);
+}
+
+rondo_status rondo__cuda_record_event(rondo_event *event_, rondo_stream *stream) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    rondo__cuda_event *event = (rondo__cuda_event *)event_;
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    rondo_status status = RONDO_STATUS_OK;
+    rondo__cu_result code =
+        device->api->cuEventRecord(event->native, rondo__cuda_native_stream(stream));
+    if (code != RONDO__CU_SUCCESS) {
+        status = RONDO__CUDA_STREAM_FAIL(stream, code, "cuEventRecord", "cannot record the event");
+    }
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}
+
+rondo_status rondo__cuda_query_event(rondo_event *event_, bool *out_is_complete) {
+    rondo__cuda_device *device = rondo__cuda_device_of(event_->device);
+    rondo__cuda_event *event = (rondo__cuda_event *)event_;
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    rondo_status status = RONDO_STATUS_OK;
+    rondo__cu_result code = device->api->cuEventQuery(event->native);
+    if (code == RONDO__CU_SUCCESS || code == RONDO__CU_ERROR_NOT_READY) {
+        *out_is_complete = code == RONDO__CU_SUCCESS;
+    } else {
+        status = RONDO__CUDA_FAIL(device, code, "cuEventQuery", "cannot look at the event");
+    }
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}
+
+rondo_status rondo__cuda_synchronize_event(rondo_event *event_) {
+    rondo__cuda_device *device = rondo__cuda_device_of(event_->device);
+    rondo__cuda_event *event = (rondo__cuda_event *)event_;
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    rondo_status status = RONDO_STATUS_OK;
+    rondo__cu_result code = device->api->cuEventSynchronize(event->native);
+    if (code != RONDO__CU_SUCCESS) {
+        status = RONDO__CUDA_FAIL(device, code, "cuEventSynchronize", "cannot wait for the event");
+    }
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}
+
+rondo_status rondo__cuda_get_elapsed_ms(rondo_event *start, rondo_event *end,
+                                        float *out_milliseconds) {
+    rondo__cuda_device *device = rondo__cuda_device_of(start->device);
+    if ((start->flags & end->flags & RONDO_EVENT_TIMED) == 0) {
+        return RONDO_FAIL(STATE,
+                          "the event keeps no time; create it with the flag RONDO_EVENT_TIMED");
+    }
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    rondo_status status = RONDO_STATUS_OK;
+    float milliseconds = 0;
+    rondo__cu_result code = device->api->cuEventElapsedTime(
+        &milliseconds, ((rondo__cuda_event *)start)->native, ((rondo__cuda_event *)end)->native);
+    switch (code) {
+        case RONDO__CU_SUCCESS:
+            *out_milliseconds = milliseconds;
+            break;
+        case RONDO__CU_ERROR_NOT_READY:
+            status = RONDO_FAIL_DRIVER(RONDO_STATUS_STATE, code, "CUDA_ERROR_NOT_READY",
+                                       "cuEventElapsedTime",
+                                       "an event has not happened yet; wait for it first");
+            break;
+        case RONDO__CU_ERROR_INVALID_HANDLE:
+            status = RONDO_FAIL_DRIVER(RONDO_STATUS_STATE, code, "CUDA_ERROR_INVALID_HANDLE",
+                                       "cuEventElapsedTime",
+                                       "an event was never recorded; record it on a stream first");
+            break;
+        default:
+            status = RONDO__CUDA_FAIL(device, code, "cuEventElapsedTime",
+                                      "cannot tell the time between the events");
+            break;
+    }
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}
