@@ -1,0 +1,124 @@
+// rondo test — runs ONNX test directories, each eagerly and replayed, and counts.
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "missing_ops.h"
+#include "progress.h"
+#include "test_case.h"
+
+typedef struct test_settings {
+    const char *device;
+    int dtype;
+    double relative;
+    double absolute;
+    bool is_list_wanted;
+    bool is_quiet;
+} test_settings;
+
+// The last part of a path; trailing slashes do not count.
+static void get_base_name(const char *path, char *name, size_t name_bytes) {
+    size_t end = strlen(path);
+    while (end > 1 && path[end - 1] == '/') {
+        end--;
+    }
+    size_t start = end;
+    while (start > 0 && path[start - 1] != '/') {
+        start--;
+    }
+    snprintf(name, name_bytes, "%.*s", (int)(end - start), path + start);
+}
+
+static void print_result(const char *directory, const cli_test_result *result) {
+    char name[256];
+    get_base_name(directory, name, sizeof name);
+    switch (result->outcome) {
+        case CLI_PASSED:
+            printf("passed   %-44s largest error: eager %.3g, %s %.3g", name, result->eager_error,
+                   result->was_replayed ? "replayed" : "again eager", result->replay_error);
+            printf(result->was_replayed ? " (%llu nodes)\n" : "\n",
+                   (unsigned long long)result->node_count);
+            break;
+        case CLI_FAILED_TEST:
+            printf("FAILED   %-44s %s\n", name, result->reason);
+            break;
+        case CLI_SKIPPED:
+            printf("skipped  %-44s %s\n", name, result->reason);
+            break;
+    }
+}
+
+static int test_directories(const test_settings *settings, char *const *directories, size_t count) {
+    cli_test_settings case_settings = {
+        .dtype = settings->dtype == 1 ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32,
+        .relative = settings->relative,
+        .absolute = settings->absolute,
+    };
+    size_t outcome_counts[3] = {0};
+    if (rondo_device_open(settings->device, &case_settings.device) != RONDO_STATUS_OK) {
+        return cli_fail_with_record();
+    }
+    for (size_t i = 0; i < count; i++) {
+        cli_test_result result;
+        cli_progress_show(NULL, "testing", i, count);
+        cli_test_run(directories[i], &case_settings, &result);
+        cli_progress_clear();
+        outcome_counts[result.outcome]++;
+        if (!settings->is_quiet || result.outcome == CLI_FAILED_TEST) {
+            print_result(directories[i], &result);
+        }
+    }
+    rondo_device_release(case_settings.device);
+    printf("%zu passed, %zu failed, %zu skipped\n", outcome_counts[CLI_PASSED],
+           outcome_counts[CLI_FAILED_TEST], outcome_counts[CLI_SKIPPED]);
+    return outcome_counts[CLI_FAILED_TEST] > 0 ? CLI_FAILED : CLI_DONE;
+}
+
+static int run_test(const cli_command *command, int argc, char **argv) {
+    test_settings settings = {.device = "auto", .relative = 1e-3, .absolute = 1e-7};
+    size_t operand_count = 0;
+    const cli_parse_result parsed = cli_parse(command, argc, argv, &settings, &operand_count);
+    if (parsed != CLI_PARSE_RUN) {
+        return parsed == CLI_PARSE_HELP ? CLI_DONE : CLI_MISUSE;
+    }
+    if (settings.is_list_wanted) {
+        return cli_list_missing_ops(argv, operand_count);
+    }
+    return test_directories(&settings, argv, operand_count);
+}
+
+static const cli_option test_options[] = {
+    {"--device", "NAME", CLI_TEXT, offsetof(test_settings, device), NULL,
+     "auto (default), host, or cuda:N"},
+    {"--dtype", NULL, CLI_CHOICE, offsetof(test_settings, dtype), "fp32|fp16",
+     "compute in single (default) or half precision"},
+    {"--rtol", "X", CLI_NUMBER, offsetof(test_settings, relative), NULL,
+     "allowed error relative to the expected value (0.001)"},
+    {"--atol", "X", CLI_NUMBER, offsetof(test_settings, absolute), NULL,
+     "and absolutely, added to it (1e-7)"},
+    {"--quiet", NULL, CLI_SWITCH, offsetof(test_settings, is_quiet), NULL,
+     "print failures and the closing line only"},
+    {"--list-unsupported", NULL, CLI_SWITCH, offsetof(test_settings, is_list_wanted), NULL,
+     "run nothing; count which ops are missing, by op"},
+};
+
+const cli_command cli_command_test = {
+    .name = "test",
+    .operands = "DIR...",
+    .summary = "run ONNX test directories, eagerly and replayed",
+    .details =
+        "A directory holds model.onnx and test_data_set_N with input_K.pb and output_K.pb. Each "
+        "is\n"
+        "run eagerly and then replayed from captured graphs, and both results are compared with "
+        "the\n"
+        "expected outputs. What Rondo does not support is skipped with the reason. Real numbers "
+        "may\n"
+        "differ by ATOL + RTOL * |expected|; in networks of more than 16 ops also by 1e-5 of the\n"
+        "output's largest magnitude (2e-2 with --dtype fp16).",
+    .operand_min = 1,
+    .operand_max = SIZE_MAX,
+    .options = test_options,
+    .option_count = sizeof test_options / sizeof test_options[0],
+    .run = run_test,
+};

@@ -1,0 +1,104 @@
+#include "compare.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tensor_text.h"
+
+static bool is_real(rondo_dtype dtype) {
+    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F64 || dtype == RONDO_DTYPE_F16 ||
+           dtype == RONDO_DTYPE_BF16;
+}
+
+// |actual - expected|; 0 when both are the same NaN or infinity, infinite when only one is.
+static double get_difference(double actual, double expected) {
+    if (isnan(expected) || isnan(actual)) {
+        return isnan(expected) && isnan(actual) ? 0.0 : (double)INFINITY;
+    }
+    if (isinf(expected) || isinf(actual)) {
+        return actual == expected ? 0.0 : (double)INFINITY;
+    }
+    return fabs(actual - expected);
+}
+
+static double get_largest_magnitude(const rondo_tensor *tensor, size_t count) {
+    double largest = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        const double magnitude = fabs(cli_tensor_get_element(tensor, i));
+        if (isfinite(magnitude) && magnitude > largest) {
+            largest = magnitude;
+        }
+    }
+    return largest;
+}
+
+static void compare_reals(const rondo_tensor *actual, const rondo_tensor *expected, size_t count,
+                          const cli_tolerance *tolerance, cli_comparison *result) {
+    const double absolute =
+        tolerance->absolute + tolerance->scale * get_largest_magnitude(expected, count);
+    for (size_t i = 0; i < count; i++) {
+        const double got = cli_tensor_get_element(actual, i);
+        const double want = cli_tensor_get_element(expected, i);
+        const double difference = get_difference(got, want);
+        const double allowed =
+            isfinite(want) ? absolute + tolerance->relative * fabs(want) : absolute;
+        if (difference > result->largest_error) {
+            result->largest_error = difference;
+        }
+        if (!(difference <= allowed)) {
+            if (result->mismatch_count++ == 0) {
+                snprintf(result->reason, sizeof result->reason,
+                         "element %zu is %.9g, expected %.9g", i, got, want);
+            }
+        }
+    }
+}
+
+static void compare_exact(const rondo_tensor *actual, const rondo_tensor *expected, size_t count,
+                          cli_comparison *result) {
+    const size_t width = rondo_dtype_get_bytes(expected->dtype);
+    for (size_t i = 0; i < count; i++) {
+        const char *got = (const char *)actual->data + i * width;
+        const char *want = (const char *)expected->data + i * width;
+        if (memcmp(got, want, width) == 0) {
+            continue;
+        }
+        const double got_number = cli_tensor_get_element(actual, i);
+        const double want_number = cli_tensor_get_element(expected, i);
+        // Two numbers too large for a double may look equal here; they still differ.
+        const double difference = fmax(1.0, fabs(got_number - want_number));
+        if (difference > result->largest_error) {
+            result->largest_error = difference;
+        }
+        if (result->mismatch_count++ == 0) {
+            snprintf(result->reason, sizeof result->reason, "element %zu is %.17g, expected %.17g",
+                     i, got_number, want_number);
+        }
+    }
+}
+
+cli_comparison cli_compare(const rondo_tensor *actual, const rondo_tensor *expected,
+                           const cli_tolerance *tolerance) {
+    cli_comparison result = {0};
+    char got[128];
+    char want[128];
+    if (actual->dtype != expected->dtype ||
+        !rondo_shape_is_equal(&actual->shape, &expected->shape)) {
+        result.largest_error = (double)INFINITY;
+        snprintf(result.reason, sizeof result.reason, "got %s %s, expected %s %s",
+                 rondo_dtype_get_name(actual->dtype),
+                 rondo_shape_format(&actual->shape, got, sizeof got),
+                 rondo_dtype_get_name(expected->dtype),
+                 rondo_shape_format(&expected->shape, want, sizeof want));
+        return result;
+    }
+    const int64_t count = rondo_shape_get_count(&expected->shape);
+    if (count > 0 && is_real(expected->dtype)) {
+        compare_reals(actual, expected, (size_t)count, tolerance, &result);
+    } else if (count > 0) {
+        compare_exact(actual, expected, (size_t)count, &result);
+    }
+    result.is_equal = count >= 0 && result.mismatch_count == 0;
+    return result;
+}

@@ -1,0 +1,30 @@
+// compare.h — a computed tensor against the expected one.
+#ifndef RONDO_CLI_COMPARE_H
+#define RONDO_CLI_COMPARE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "rondo/tensor.h"
+
+// A real number passes when |difference| <= absolute + scale * (largest expected magnitude)
+// + relative * |expected|. Whole numbers and booleans must be equal. NaN and infinities must be where
+// they are expected.
+typedef struct cli_tolerance {
+    double relative;
+    double absolute;
+    double scale;
+} cli_tolerance;
+
+typedef struct cli_comparison {
+    bool is_equal;          // dtype, shape, and all elements within the tolerance
+    double largest_error;   // largest |difference| of finite elements; infinite where NaN or
+                            // infinity stands in the wrong place
+    size_t mismatch_count;  // elements outside the tolerance
+    char reason[200];       // empty when is_equal
+} cli_comparison;
+
+cli_comparison cli_compare(const rondo_tensor *actual, const rondo_tensor *expected,
+                           const cli_tolerance *tolerance);
+
+#endif  // RONDO_CLI_COMPARE_H

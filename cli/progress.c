@@ -1,0 +1,46 @@
+#include "progress.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { LARGE_FILE_BYTES = 100 * 1000 * 1000 };
+
+static bool is_shown;  // the tool's one terminal line; touched by the main thread only
+
+static bool is_wanted(void) {
+    return isatty(STDERR_FILENO) == 1;
+}
+
+void cli_progress_show(void *user_data, const char *what, size_t done, size_t total) {
+    (void)user_data;
+    if (!is_wanted()) {
+        return;
+    }
+    if (total > 0) {
+        fprintf(stderr, "\r\033[K%s: %zu of %zu", what, done, total);
+    } else {
+        fprintf(stderr, "\r\033[K%s ...", what);
+    }
+    fflush(stderr);
+    is_shown = true;
+}
+
+void cli_progress_show_loading(const char *path) {
+    struct stat info;
+    if (is_wanted() && stat(path, &info) == 0 && info.st_size > LARGE_FILE_BYTES) {
+        fprintf(stderr, "\r\033[Kloading %s (%lld MB) ...", path,
+                (long long)(info.st_size / 1000000));
+        fflush(stderr);
+        is_shown = true;
+    }
+}
+
+void cli_progress_clear(void) {
+    if (is_shown) {
+        fprintf(stderr, "\r\033[K");
+        fflush(stderr);
+        is_shown = false;
+    }
+}

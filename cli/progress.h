@@ -1,0 +1,16 @@
+// progress.h — one line that shows how long work goes on. On a terminal only; nothing when piped.
+#ifndef RONDO_CLI_PROGRESS_H
+#define RONDO_CLI_PROGRESS_H
+
+#include <stddef.h>
+
+// A rondo_progress_function; `user_data` is not used.
+void cli_progress_show(void *user_data, const char *what, size_t done, size_t total);
+
+// Says that a file is being loaded, when it is large enough for people to wonder.
+void cli_progress_show_loading(const char *path);
+
+// Removes the line, if one is shown.
+void cli_progress_clear(void);
+
+#endif  // RONDO_CLI_PROGRESS_H

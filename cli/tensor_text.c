@@ -1,0 +1,94 @@
+#include "tensor_text.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+double cli_tensor_get_element(const rondo_tensor *tensor, size_t index) {
+    const void *data = tensor->data;
+    switch (tensor->dtype) {
+        case RONDO_DTYPE_F32:
+            return (double)((const float *)data)[index];
+        case RONDO_DTYPE_F64:
+            return ((const double *)data)[index];
+        case RONDO_DTYPE_F16:
+            return (double)rondo_half_to_float(((const uint16_t *)data)[index]);
+        case RONDO_DTYPE_BF16: {
+            const uint32_t bits = (uint32_t)((const uint16_t *)data)[index] << 16;
+            float value;
+            memcpy(&value, &bits, sizeof value);
+            return (double)value;
+        }
+        case RONDO_DTYPE_I8:
+            return (double)((const int8_t *)data)[index];
+        case RONDO_DTYPE_I16:
+            return (double)((const int16_t *)data)[index];
+        case RONDO_DTYPE_I32:
+            return (double)((const int32_t *)data)[index];
+        case RONDO_DTYPE_I64:
+            return (double)((const int64_t *)data)[index];
+        case RONDO_DTYPE_U8:
+            return (double)((const uint8_t *)data)[index];
+        case RONDO_DTYPE_U16:
+            return (double)((const uint16_t *)data)[index];
+        case RONDO_DTYPE_U32:
+            return (double)((const uint32_t *)data)[index];
+        case RONDO_DTYPE_U64:
+            return (double)((const uint64_t *)data)[index];
+        case RONDO_DTYPE_BOOL:
+            return ((const uint8_t *)data)[index] != 0 ? 1.0 : 0.0;
+        case RONDO_DTYPE_NONE:
+        case RONDO_DTYPE_COUNT:
+            break;
+    }
+    return 0.0;
+}
+
+char *cli_tensor_summarise(const rondo_tensor *tensor, char *buffer, size_t buffer_bytes) {
+    enum { PREVIEW_COUNT = 6 };
+    const int64_t count = rondo_shape_get_count(&tensor->shape);
+    if (count <= 0) {
+        snprintf(buffer, buffer_bytes, "no elements");
+        return buffer;
+    }
+    double smallest = (double)INFINITY;
+    double largest = -(double)INFINITY;
+    double sum = 0.0;
+    size_t largest_index = 0;
+    size_t nan_count = 0;
+    for (size_t i = 0; i < (size_t)count; i++) {
+        const double value = cli_tensor_get_element(tensor, i);
+        if (isnan(value)) {
+            nan_count++;
+            continue;
+        }
+        sum += value;
+        smallest = fmin(smallest, value);
+        if (value > largest) {
+            largest = value;
+            largest_index = i;
+        }
+    }
+    size_t length = 0;
+    if (nan_count < (size_t)count) {
+        snprintf(buffer, buffer_bytes, "min %.6g, mean %.6g, max %.6g (at %zu); ", smallest,
+                 sum / (double)((size_t)count - nan_count), largest, largest_index);
+        length = strlen(buffer);
+    }
+    if (nan_count > 0) {
+        snprintf(buffer + length, buffer_bytes - length, "%zu NaN; ", nan_count);
+        length = strlen(buffer);
+    }
+    snprintf(buffer + length, buffer_bytes - length, "values");
+    for (size_t i = 0; i < (size_t)count && i < PREVIEW_COUNT; i++) {
+        length = strlen(buffer);
+        snprintf(buffer + length, buffer_bytes - length, " %.6g",
+                 cli_tensor_get_element(tensor, i));
+    }
+    if (count > PREVIEW_COUNT) {
+        length = strlen(buffer);
+        snprintf(buffer + length, buffer_bytes - length, " ...");
+    }
+    return buffer;
+}

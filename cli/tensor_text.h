@@ -1,0 +1,15 @@
+// tensor_text.h — elements of any type as numbers, and a tensor in a few words.
+#ifndef RONDO_CLI_TENSOR_TEXT_H
+#define RONDO_CLI_TENSOR_TEXT_H
+
+#include <stddef.h>
+
+#include "rondo/tensor.h"
+
+// Element `index` as a double (64-bit whole numbers lose low digits).
+double cli_tensor_get_element(const rondo_tensor *tensor, size_t index);
+
+// "min -1.2, mean 0.1, max 3.4, largest at 281; first 0.1 0.2 ..." Returns `buffer`.
+char *cli_tensor_summarise(const rondo_tensor *tensor, char *buffer, size_t buffer_bytes);
+
+#endif  // RONDO_CLI_TENSOR_TEXT_H

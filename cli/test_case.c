@@ -1,0 +1,235 @@
+// Running one ONNX test directory.
+//
+// Tolerances: ONNX's own backend tests allow |difference| <= 1e-7 + 1e-3 * |expected|. That suits
+// single ops. In a whole network thousands of products are summed in another order, and an output
+// near zero keeps the rounding error of the large terms that cancelled; so networks (more than
+// NETWORK_OPS ops) may also differ by 1e-5 of the output's largest magnitude. In half precision a
+// product carries eleven bits, and the network allowance is 2e-2.
+#include "test_case.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "compare.h"
+
+enum {
+    NETWORK_OPS = 16,
+    REPLAY_RUNS_MAX = 3,  // a capture may take one run more than the eager one before it
+};
+
+// Everything that a test directory has open.
+typedef struct test_case {
+    const char *directory;
+    const cli_test_settings *settings;
+    cli_test_result *result;
+    rondo_program *program;
+    rondo_executor *executor;
+    size_t feed_count;
+    rondo_binding *feeds;
+    size_t fetch_count;
+    rondo_binding *fetches;
+    rondo_tensor *expected;  // fetch_count entries
+} test_case;
+
+RONDO_PRINTF(3, 4)
+static bool finish(cli_test_result *result, cli_outcome outcome, const char *format, ...) {
+    va_list arguments;
+    result->outcome = outcome;
+    va_start(arguments, format);
+    vsnprintf(result->reason, sizeof result->reason, format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+// What is not supported is skipped; every other error is a failure.
+static bool finish_with_record(cli_test_result *result) {
+    const rondo_error *error = rondo_error_get_last();
+    return finish(result, error->status == RONDO_STATUS_UNSUPPORTED ? CLI_SKIPPED : CLI_FAILED_TEST,
+                  "%s", error->message);
+}
+
+bool cli_format_model_path(const char *directory, char *path, size_t path_bytes) {
+    const size_t length = strlen(directory);
+    const bool is_file = length > 5 && strcmp(directory + length - 5, ".onnx") == 0;
+    const int written = snprintf(path, path_bytes, is_file ? "%s" : "%s/model.onnx", directory);
+    return written >= 0 && (size_t)written < path_bytes;
+}
+
+// "<directory>/test_data_set_<set>/<kind>_<index>.pb"; false when there is no such file.
+static bool find_data_file(const test_case *test, size_t set, const char *kind, size_t index,
+                           char *path, size_t path_bytes) {
+    size_t length = strlen(test->directory);
+    if (length > 5 && strcmp(test->directory + length - 5, ".onnx") == 0) {
+        while (length > 0 && test->directory[length - 1] != '/') {
+            length--;
+        }
+    }
+    const int written = snprintf(path, path_bytes, "%.*s%stest_data_set_%zu/%s_%zu.pb", (int)length,
+                                 test->directory, length > 0 ? "/" : "", set, kind, index);
+    return written >= 0 && (size_t)written < path_bytes && access(path, F_OK) == 0;
+}
+
+static bool open_model(test_case *test) {
+    char path[CLI_PATH_MAX];
+    if (!cli_format_model_path(test->directory, path, sizeof path)) {
+        return finish(test->result, CLI_FAILED_TEST, "the path is too long");
+    }
+    rondo_executor_options options = rondo_executor_options_default();
+    options.graphs = RONDO_GRAPHS_AUTO;
+    options.dtype = test->settings->dtype;
+    if (rondo_program_load_onnx(path, &test->program) != RONDO_STATUS_OK ||
+        rondo_executor_create(test->program, test->settings->device, &options, &test->executor) !=
+            RONDO_STATUS_OK) {
+        return finish_with_record(test->result);
+    }
+    test->feed_count = rondo_program_get_input_count(test->program);
+    test->fetch_count = rondo_program_get_output_count(test->program);
+    test->feeds = calloc(test->feed_count + 1, sizeof *test->feeds);
+    test->fetches = calloc(test->fetch_count + 1, sizeof *test->fetches);
+    test->expected = calloc(test->fetch_count + 1, sizeof *test->expected);
+    if (test->feeds == NULL || test->fetches == NULL || test->expected == NULL) {
+        return finish(test->result, CLI_FAILED_TEST, "out of memory");
+    }
+    return true;
+}
+
+static void drop_data(test_case *test) {
+    for (size_t i = 0; test->feeds != NULL && i < test->feed_count; i++) {
+        rondo_tensor_deinit(&test->feeds[i].tensor);
+    }
+    for (size_t i = 0; test->fetches != NULL && i < test->fetch_count; i++) {
+        rondo_tensor_deinit(&test->fetches[i].tensor);
+    }
+    for (size_t i = 0; test->expected != NULL && i < test->fetch_count; i++) {
+        rondo_tensor_deinit(&test->expected[i]);
+    }
+}
+
+static void close_model(test_case *test) {
+    drop_data(test);
+    free(test->feeds);
+    free(test->fetches);
+    free(test->expected);
+    rondo_executor_destroy(test->executor);
+    rondo_program_destroy(test->program);
+}
+
+static bool load_data_set(test_case *test, size_t set) {
+    char path[CLI_PATH_MAX];
+    for (size_t i = 0; i < test->feed_count; i++) {
+        rondo_port port;
+        if (rondo_program_get_input(test->program, i, &port) != RONDO_STATUS_OK) {
+            return finish_with_record(test->result);
+        }
+        test->feeds[i].name = port.name;
+        if (!find_data_file(test, set, "input", i, path, sizeof path)) {
+            return finish(test->result, CLI_FAILED_TEST, "test_data_set_%zu has no input_%zu.pb",
+                          set, i);
+        }
+        if (rondo_tensor_load_onnx(path, &test->feeds[i].tensor) != RONDO_STATUS_OK) {
+            return finish_with_record(test->result);
+        }
+    }
+    for (size_t i = 0; i < test->fetch_count; i++) {
+        rondo_port port;
+        if (rondo_program_get_output(test->program, i, &port) != RONDO_STATUS_OK) {
+            return finish_with_record(test->result);
+        }
+        test->fetches[i].name = port.name;
+        if (!find_data_file(test, set, "output", i, path, sizeof path)) {
+            return finish(test->result, CLI_FAILED_TEST, "test_data_set_%zu has no output_%zu.pb",
+                          set, i);
+        }
+        if (rondo_tensor_load_onnx(path, &test->expected[i]) != RONDO_STATUS_OK) {
+            return finish_with_record(test->result);
+        }
+    }
+    return true;
+}
+
+// Runs with graphs off, or until a run was replayed. Outputs are fetched into fresh tensors, so that
+// a stale one cannot pass.
+static bool run_mode(test_case *test, rondo_graphs_mode graphs) {
+    if (rondo_executor_set_graphs(test->executor, graphs) != RONDO_STATUS_OK) {
+        return finish_with_record(test->result);
+    }
+    const int run_max = graphs == RONDO_GRAPHS_OFF ? 1 : REPLAY_RUNS_MAX;
+    for (int run = 0; run < run_max; run++) {
+        rondo_run_times times;
+        for (size_t i = 0; i < test->fetch_count; i++) {
+            rondo_tensor_deinit(&test->fetches[i].tensor);
+        }
+        if (rondo_executor_run(test->executor, test->feeds, test->feed_count, test->fetches,
+                               test->fetch_count) != RONDO_STATUS_OK ||
+            rondo_executor_get_times(test->executor, &times) != RONDO_STATUS_OK) {
+            return finish_with_record(test->result);
+        }
+        if (times.was_replayed) {
+            test->result->was_replayed = true;
+            break;
+        }
+    }
+    return true;
+}
+
+static bool compare_mode(test_case *test, const char *mode, double *largest_error) {
+    rondo_executor_stats stats;
+    if (rondo_executor_get_stats(test->executor, &stats) != RONDO_STATUS_OK) {
+        return finish_with_record(test->result);
+    }
+    test->result->node_count = stats.node_count;
+    const bool is_half = test->settings->dtype == RONDO_DTYPE_F16;
+    const bool is_network = stats.op_count > NETWORK_OPS;
+    const cli_tolerance tolerance = {
+        .relative = test->settings->relative,
+        .absolute = test->settings->absolute,
+        .scale = is_half      ? 2e-2
+                 : is_network ? 1e-5
+                              : 0.0,
+    };
+    for (size_t i = 0; i < test->fetch_count; i++) {
+        const cli_comparison comparison =
+            cli_compare(&test->fetches[i].tensor, &test->expected[i], &tolerance);
+        *largest_error = fmax(*largest_error, comparison.largest_error);
+        if (!comparison.is_equal) {
+            return finish(test->result, CLI_FAILED_TEST, "%s, output \"%s\": %s (%zu wrong)", mode,
+                          test->fetches[i].name, comparison.reason, comparison.mismatch_count);
+        }
+    }
+    return true;
+}
+
+void cli_test_run(const char *directory, const cli_test_settings *settings,
+                  cli_test_result *out_result) {
+    test_case test = {.directory = directory, .settings = settings, .result = out_result};
+    char path[CLI_PATH_MAX];
+    size_t set = 0;
+    memset(out_result, 0, sizeof *out_result);
+    out_result->outcome = CLI_PASSED;
+    if (!open_model(&test)) {
+        close_model(&test);
+        return;
+    }
+    // A model without inputs still has outputs.
+    while (find_data_file(&test, set, "output", 0, path, sizeof path) &&
+           (settings->data_set_limit == 0 || set < settings->data_set_limit)) {
+        const bool is_fine = load_data_set(&test, set) && run_mode(&test, RONDO_GRAPHS_OFF) &&
+                             compare_mode(&test, "eager", &out_result->eager_error) &&
+                             run_mode(&test, RONDO_GRAPHS_AUTO) &&
+                             compare_mode(&test, "replay", &out_result->replay_error);
+        drop_data(&test);
+        if (!is_fine) {
+            break;
+        }
+        set++;
+    }
+    if (set == 0 && out_result->outcome == CLI_PASSED) {
+        finish(out_result, CLI_FAILED_TEST, "there is no test_data_set_0 with outputs");
+    }
+    close_model(&test);
+}

@@ -1,0 +1,39 @@
+// test_case.h — one ONNX test directory: model.onnx and test_data_set_N with input_K.pb, output_K.pb.
+#ifndef RONDO_CLI_TEST_CASE_H
+#define RONDO_CLI_TEST_CASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rondo/rondo.h"
+
+enum { CLI_PATH_MAX = 4096 };
+
+typedef enum cli_outcome { CLI_PASSED, CLI_FAILED_TEST, CLI_SKIPPED } cli_outcome;
+
+typedef struct cli_test_settings {
+    rondo_device *device;
+    rondo_dtype dtype;
+    double relative;  // tolerances; see test_case.c
+    double absolute;
+    size_t data_set_limit;  // 0: all
+} cli_test_settings;
+
+typedef struct cli_test_result {
+    cli_outcome outcome;
+    double eager_error;  // largest |difference| over all outputs and data sets
+    double replay_error;
+    bool was_replayed;    // every capturable segment was replayed from its graph
+    uint64_t node_count;  // nodes of the captured graphs
+    char reason[400];     // why it failed or was skipped
+} cli_test_result;
+
+// Puts the path of the directory's model into `path`; a path of a .onnx file is taken as it is.
+bool cli_format_model_path(const char *directory, char *path, size_t path_bytes);
+
+// Runs every data set of `directory`, eagerly and replayed.
+void cli_test_run(const char *directory, const cli_test_settings *settings,
+                  cli_test_result *out_result);
+
+#endif  // RONDO_CLI_TEST_CASE_H
