@@ -182,7 +182,9 @@ typedef enum rondo__capture_rule {
 
 enum {
     RONDO__OP_VIEW =
-        1u << 0,  // output 0 has the bytes of input 0 (Reshape, Squeeze, Identity, ...)
+        1u
+        << 0,  // output 0 has the bytes of input 0 (Reshape, Squeeze, Identity, ...); an output 1
+               // (the mask of Dropout) must still be computed where it is used
     RONDO__OP_ELEMENTWISE =
         1u << 1,  // each output element depends on one (broadcast) element of each input
     RONDO__OP_CONTROL = 1u << 2,     // If, Loop, Scan: run by the executor; `compute` is NULL
@@ -226,6 +228,9 @@ struct rondo__op_def {
     X(normalization)          \
     X(softmax)                \
     X(control)                \
+    X(view)                   \
+    X(shape)                  \
+    X(layout)                 \
     X(fused)
 // clang-format on
 
