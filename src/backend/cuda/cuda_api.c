@@ -164,6 +164,7 @@ static struct {
     rondo_status status;
     rondo_error error;  // the record of a failed first try, for every later one
     rondo__cuda_api api;
+    rondo__library *library;  // never closed: the driver's threads may run until the end
     const rondo__cuda_api *replacement;
 } g_driver = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -212,7 +213,7 @@ static rondo_status load_driver(void) {
         return RONDO_FAIL(UNAVAILABLE, "no NVIDIA driver (libcuda.so.1) on this machine: %s",
                           reason);
     }
-    // The library stays open whatever happens: its threads may already run.
+    g_driver.library = library;
     rondo_status status = rondo__cuda_api_load(resolve_in_library, library, &g_driver.api);
     if (status != RONDO_STATUS_OK) {
         return status;
