@@ -227,6 +227,9 @@ struct rondo__op_def {
     X(pooling)                \
     X(normalization)          \
     X(softmax)                \
+    X(recurrent)              \
+    X(quantize)               \
+    X(loss)                   \
     X(control)                \
     X(view)                   \
     X(shape)                  \
