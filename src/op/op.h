@@ -234,6 +234,7 @@ struct rondo__op_def {
     X(view)                   \
     X(shape)                  \
     X(layout)                 \
+    X(pad)                    \
     X(fused)
 // clang-format on
 
