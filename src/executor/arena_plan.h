@@ -1,0 +1,32 @@
+// executor/arena_plan.h — where values with known lifetimes lie in one arena. Pure offsets, no
+// memory.
+#ifndef RONDO_EXECUTOR_ARENA_PLAN_H
+#define RONDO_EXECUTOR_ARENA_PLAN_H
+
+#include <stddef.h>
+
+#include "rondo/status.h"
+
+enum { RONDO__ARENA_ALIGNMENT = 256 };
+
+// One block: `bytes` needed from step `first` to step `last`, both included.
+typedef struct rondo__block {
+    size_t bytes;
+    size_t first;
+    size_t last;
+    size_t offset;  // result; a multiple of RONDO__ARENA_ALIGNMENT
+} rondo__block;
+
+// Sets the offsets so that no two blocks overlap in both time and place.
+//
+// Largest first, each at the lowest gap that fits among the blocks that live at the same time.
+//
+// Errors:    NO_MEMORY; INVALID when the sizes overflow.
+// Threads:   safe.
+// Cost:      O(n * n) in the worst case for n blocks.
+// Source:    Pisarchyk and Lee, Efficient Memory Management for Deep Neural Net Inference,
+//            arXiv:2001.03288 (greedy by size).
+RONDO_MUST_USE rondo_status rondo__arena_plan(rondo__block *blocks, size_t block_count,
+                                              size_t *out_arena_bytes);
+
+#endif  // RONDO_EXECUTOR_ARENA_PLAN_H

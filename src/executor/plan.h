@@ -1,0 +1,220 @@
+// executor/plan.h — a program compiled for one device and one set of input shapes.
+//
+// A plan is an ordered list of steps. A segment is a run of ops with kernels on the device: it is
+// launched op by op the first time, captured the second, replayed from then on. A bypass is one op
+// between segments that cannot be captured: control flow, an op whose result shape depends on data,
+// or one the device has no kernel for.
+//
+// Where a value lives is decided once (slots): in a constant on the device, at an offset of the
+// arena, or, when its shape depends on data, in a tensor in host memory that is made anew each run.
+#ifndef RONDO_EXECUTOR_PLAN_H
+#define RONDO_EXECUTOR_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "kernel/kernel.h"
+#include "program/program.h"
+#include "rondo/executor.h"
+
+typedef enum rondo__slot_kind {
+    RONDO__SLOT_NONE,      // the value is not used
+    RONDO__SLOT_CONSTANT,  // known ahead; `address` is set when a kernel needs it on the device
+    RONDO__SLOT_ARENA,
+    RONDO__SLOT_DYNAMIC,  // plan->dynamic[value], in host memory
+} rondo__slot_kind;
+
+typedef struct rondo__slot {
+    rondo__slot_kind kind;
+    rondo_dtype dtype;
+    rondo_shape shape;
+    size_t bytes;
+    int32_t root;       // value whose bytes this one shares (views); itself otherwise
+    size_t offset;      // ARENA: from the arena's start
+    void *address;      // ARENA and CONSTANT: on the device
+    bool needs_device;  // CONSTANT: some kernel reads it there
+} rondo__slot;
+
+// One op of a segment with its addresses.
+typedef struct rondo__item {
+    size_t node;
+    rondo__kernel *kernel;
+    const void **inputs;
+    void **outputs;
+    void *workspace;
+} rondo__item;
+
+typedef enum rondo__step_kind { RONDO__STEP_SEGMENT, RONDO__STEP_BYPASS } rondo__step_kind;
+
+typedef enum rondo__bypass_kind {
+    RONDO__BYPASS_HOSTED,   // shapes known, no kernel on the device: the reference runs on the host
+    RONDO__BYPASS_DYNAMIC,  // a shape depends on data
+    RONDO__BYPASS_CONTROL,  // If, Loop, Scan
+} rondo__bypass_kind;
+
+typedef struct rondo__step {
+    rondo__step_kind kind;
+    // segment
+    size_t first_item;
+    size_t item_count;
+    bool is_capturable;
+    rondo_graph *graph;  // NULL until captured
+    // bypass
+    size_t node;
+    rondo__bypass_kind bypass;
+    rondo_executor **bodies;  // one for each body attribute, made at first use
+    size_t body_count;
+    // both
+    char reason[160];  // why the step is not captured, or why the segment ends here
+} rondo__step;
+
+// A constant on the device, shared by the plans of an executor.
+typedef struct rondo__device_constant {
+    rondo_tensor tensor;  // retained: its address is the key
+    void *address;
+    size_t use_count;
+} rondo__device_constant;
+
+typedef struct rondo__plan {
+    rondo_tensor
+        *feeds;  // what it was made for: dtype and shape of each input; `data` where the value
+    size_t feed_count;  // was fixed, too (owned)
+
+    rondo_program *program;
+    rondo__slot *slots;     // one for each value
+    rondo_tensor *dynamic;  // one for each value
+    size_t item_count;
+    rondo__item *items;
+    size_t step_count;
+    rondo__step *steps;
+    size_t bypassed_count;
+
+    void *arena;
+    size_t arena_bytes;
+    size_t arena_naive_bytes;
+    char *staging;           // pinned; inputs, then outputs; NULL on the host device
+    size_t *input_staging;   // offsets into `staging`
+    size_t *output_staging;  // offsets into `staging`
+    size_t constant_bytes;
+    rondo__device_constant **constants;
+    size_t constant_count;
+
+    uint64_t run_count;
+    uint64_t prepare_ns;
+    uint64_t first_replay_ns;  // 0 until it happened
+    uint64_t last_use;         // of the executor's clock, for eviction
+} rondo__plan;
+
+struct rondo_executor {
+    rondo_program *base;  // clone of the caller's program after the shape-free passes
+    const rondo_program *source;
+    rondo_device *device;
+    rondo_stream *stream;
+    rondo_event *events[4];  // around the transfers; NULL on the host device
+    rondo_executor_options options;
+    rondo_graphs_mode graphs;
+    int32_t depth;  // 0 for a caller's executor, 1 and more for bodies of control ops
+    bool *keyed;    // one for each input: its value is part of the plan's key
+    size_t keyed_miss_count;
+    size_t plan_count;
+    size_t plan_capacity;
+    rondo__plan **plans;
+    rondo__plan *current;  // plan of the last run
+    size_t constant_count;
+    size_t constant_capacity;
+    rondo__device_constant **constants;
+    uint64_t clock;
+    bool has_run;
+    rondo_run_times times;
+    uint64_t eager_run_count;
+    uint64_t replay_run_count;
+};
+
+// Compiles a plan. feeds[i].data non-NULL fixes the value of input i; it is copied.
+//
+// Errors:    BAD_DATA, UNSUPPORTED, NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
+// Ownership: free with rondo__plan_destroy.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__plan_create(rondo_executor *executor, const rondo_tensor *feeds,
+                                               rondo__plan **out_plan);
+void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan);
+
+// Decides the order of nodes and cuts them into steps; fills items (node only) and steps of the
+// plan.
+//
+// class_of   one for each node: -1 no work (a view), 0 a kernel, otherwise 1 + rondo__bypass_kind
+//
+// Errors:    NO_MEMORY.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__plan_schedule(rondo__plan *plan, const int8_t *class_of);
+
+// Decides where values live and allocates the arena and the staging area; `order` is the place of
+// each node in the run (0 for views, which take no time).
+//
+// Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__plan_place_values(rondo_executor *executor, rondo__plan *plan,
+                                                     const int8_t *class_of);
+
+// Puts `tensor` on the device, or finds it there; adds one use.
+//
+// Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__constant_acquire(rondo_executor *executor,
+                                                    const rondo_tensor *tensor,
+                                                    rondo__device_constant **out_constant);
+void rondo__constant_release(rondo_executor *executor, rondo__device_constant *constant);
+
+// Runs one bypass step: waits for the stream, computes on the host, puts results where their slots
+// are.
+//
+// Errors:    BAD_DATA, UNSUPPORTED, NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__bypass_run(rondo_executor *executor, rondo__plan *plan,
+                                              rondo__step *step);
+
+// Runs If, Loop or Scan: inputs and results are tensors in host memory; results are allocated.
+//
+// Errors:    as rondo__bypass_run.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__control_run(rondo_executor *executor, const rondo__node *node,
+                                               rondo__step *step, const rondo_tensor *const *inputs,
+                                               rondo_tensor *results);
+
+// Runs the executor on tensors in input order; results in output order: with `data` NULL it is
+// allocated, otherwise written.
+//
+// wants      which outputs are asked for; NULL: all
+//
+// Errors:    as rondo_executor_run.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_run_tensors(rondo_executor *executor,
+                                                        const rondo_tensor *feeds,
+                                                        rondo_tensor *results, const bool *wants);
+
+// Makes an executor for a body of `parent`'s program, with the same device and options.
+//
+// Errors:    as rondo_executor_create; BAD_DATA when bodies are nested too deeply.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_create_body(rondo_executor *parent,
+                                                        const rondo_program *body,
+                                                        rondo_executor **out_executor);
+
+// The plan for these feeds, made when there is none; value keys are handled here.
+//
+// Errors:    as rondo__plan_create.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_find_plan(rondo_executor *executor,
+                                                      const rondo_tensor *feeds,
+                                                      rondo__plan **out_plan);
+
+// The steps of one run, without transfers; does not wait at the end. Segments are captured from the
+// plan's second run on, unless graphs are off.
+//
+// Errors:    as rondo_executor_run.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
+                                                  bool *out_was_replayed);
+
+#endif  // RONDO_EXECUTOR_PLAN_H

@@ -1,0 +1,160 @@
+// executor/schedule.c — the order of a plan's ops and where its segments end.
+//
+// List scheduling: as long as an op with a kernel is ready it goes next (in the model's order), so
+// that segments grow as long as dependences allow; only when none is ready is one bypassed op
+// taken.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "executor/plan.h"
+
+// A binary heap of node numbers, smallest first.
+typedef struct heap {
+    size_t *nodes;
+    size_t count;
+} heap;
+
+static void heap_push(heap *h, size_t node) {
+    size_t i = h->count++;
+    while (i > 0 && h->nodes[(i - 1) / 2] > node) {
+        h->nodes[i] = h->nodes[(i - 1) / 2];
+        i = (i - 1) / 2;
+    }
+    h->nodes[i] = node;
+}
+
+static size_t heap_pop(heap *h) {
+    size_t top = h->nodes[0];
+    size_t last = h->nodes[--h->count];
+    size_t i = 0;
+    for (;;) {
+        size_t child = 2 * i + 1;
+        if (child >= h->count) {
+            break;
+        }
+        if (child + 1 < h->count && h->nodes[child + 1] < h->nodes[child]) {
+            child += 1;
+        }
+        if (h->nodes[child] >= last) {
+            break;
+        }
+        h->nodes[i] = h->nodes[child];
+        i = child;
+    }
+    h->nodes[i] = last;
+    return top;
+}
+
+static void describe_cut(const rondo__node *node, int8_t class_of, char *buffer, size_t bytes) {
+    static const char *const why[] = {
+        "the device has no kernel for it",
+        "its result shape depends on data",
+        "control flow runs on the host",
+    };
+    (void)snprintf(buffer, bytes, "%.60s \"%.40s\": %s", node->op.def->name, node->op.name,
+                   why[class_of - 1]);
+}
+
+static rondo_status add_step(rondo__plan *plan, size_t *capacity, const rondo__step *step) {
+    rondo_status status = rondo__array_reserve((void **)&plan->steps, capacity,
+                                               plan->step_count + 1, sizeof *plan->steps);
+    if (status == RONDO_STATUS_OK) {
+        plan->steps[plan->step_count++] = *step;
+    }
+    return status;
+}
+
+// Appends one node to the plan: to the open segment, or as a bypass that closes it.
+static rondo_status emit(rondo__plan *plan, size_t *capacity, size_t node, int8_t class_of) {
+    if (class_of < 0) {
+        return RONDO_STATUS_OK;
+    }
+    rondo__step *last = plan->step_count > 0 ? &plan->steps[plan->step_count - 1] : NULL;
+    if (class_of == 0) {
+        plan->items[plan->item_count].node = node;
+        plan->item_count += 1;
+        if (last != NULL && last->kind == RONDO__STEP_SEGMENT) {
+            last->item_count += 1;
+            return RONDO_STATUS_OK;
+        }
+        return add_step(plan, capacity,
+                        &(rondo__step){.kind = RONDO__STEP_SEGMENT,
+                                       .first_item = plan->item_count - 1,
+                                       .item_count = 1,
+                                       .is_capturable = true});
+    }
+    rondo__step step = {
+        .kind = RONDO__STEP_BYPASS, .node = node, .bypass = (rondo__bypass_kind)(class_of - 1)};
+    describe_cut(&plan->program->nodes[node], class_of, step.reason, sizeof step.reason);
+    if (last != NULL && last->kind == RONDO__STEP_SEGMENT) {
+        (void)snprintf(last->reason, sizeof last->reason, "%s", step.reason);
+    }
+    plan->bypassed_count += 1;
+    return add_step(plan, capacity, &step);
+}
+
+rondo_status rondo__plan_schedule(rondo__plan *plan, const int8_t *class_of) {
+    const rondo_program *program = plan->program;
+    rondo_status status = RONDO_STATUS_OK;
+    size_t step_capacity = 0;
+    size_t edge_count = 0;
+    for (size_t n = 0; n < program->node_count; ++n) {
+        edge_count += program->nodes[n].input_count;
+    }
+    heap ready[2] = {{0}, {0}};  // with a kernel or free; bypassed
+    size_t *pending = rondo__calloc(program->node_count + 1, sizeof *pending);
+    size_t *first = rondo__calloc(program->node_count + 2, sizeof *first);
+    size_t *users = rondo__calloc(edge_count + 1, sizeof *users);
+    ready[0].nodes = rondo__calloc(program->node_count + 1, sizeof(size_t));
+    ready[1].nodes = rondo__calloc(program->node_count + 1, sizeof(size_t));
+    plan->items = rondo__calloc(program->node_count + 1, sizeof *plan->items);
+    if (pending == NULL || first == NULL || users == NULL || ready[0].nodes == NULL ||
+        ready[1].nodes == NULL || plan->items == NULL) {
+        status = RONDO_STATUS_NO_MEMORY;
+        goto free_lists;
+    }
+    for (int pass = 0; pass < 2; ++pass) {
+        for (size_t n = 0; n < program->node_count; ++n) {
+            const rondo__node *node = &program->nodes[n];
+            for (size_t i = 0; i < node->input_count; ++i) {
+                int32_t maker =
+                    node->inputs[i] >= 0 ? program->values[node->inputs[i]].producer : -1;
+                if (maker < 0) {
+                    continue;
+                }
+                if (pass == 0) {
+                    pending[n] += 1;
+                    first[maker + 2] += 1;
+                } else {
+                    users[first[maker + 1]++] = n;
+                }
+            }
+        }
+        for (size_t n = 2; pass == 0 && n < program->node_count + 2; ++n) {
+            first[n] += first[n - 1];
+        }
+    }
+    for (size_t n = 0; n < program->node_count; ++n) {
+        if (pending[n] == 0) {
+            heap_push(&ready[class_of[n] > 0], n);
+        }
+    }
+    while (status == RONDO_STATUS_OK && ready[0].count + ready[1].count > 0) {
+        size_t node = heap_pop(&ready[ready[0].count == 0]);
+        status = emit(plan, &step_capacity, node, class_of[node]);
+        for (size_t u = first[node]; u < first[node + 1]; ++u) {
+            if (--pending[users[u]] == 0) {
+                heap_push(&ready[class_of[users[u]] > 0], users[u]);
+            }
+        }
+    }
+
+free_lists:
+    rondo__free(pending);
+    rondo__free(first);
+    rondo__free(users);
+    rondo__free(ready[0].nodes);
+    rondo__free(ready[1].nodes);
+    return status;
+}

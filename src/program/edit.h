@@ -1,0 +1,54 @@
+// program/edit.h — what passes use to rewrite a program in place.
+//
+// A pass appends nodes, redirects uses, marks nodes for removal, and ends with
+// rondo__program_verify, which puts the nodes back into an order in which makers precede users.
+#ifndef RONDO_PROGRAM_EDIT_H
+#define RONDO_PROGRAM_EDIT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "program/program.h"
+
+// Removes the marked nodes (`remove` has one entry for each node, further nodes stay) and renumbers
+// producers. Their outputs stay as values without a maker; the caller has redirected the uses or
+// made them constants.
+void rondo__program_remove_nodes(rondo_program *program, const bool *remove, size_t remove_count);
+
+// Makes every node input and program output that names `from` name `to`.
+void rondo__program_replace_uses(rondo_program *program, int32_t from, int32_t to);
+
+// True, with the shape in *out_shape, when every extent of the value is a number.
+bool rondo__value_get_shape(const rondo__value *value, rondo_shape *out_shape);
+void rondo__value_set_shape(rondo__value *value, rondo_dtype dtype, const rondo_shape *shape);
+bool rondo__value_is_constant(const rondo__value *value);
+
+// Adds a value with this element type and shape.
+//
+// Errors:    NO_MEMORY.
+// Threads:   one thread per program.
+RONDO_MUST_USE rondo_status rondo__program_add_shaped(rondo_program *program, const char *name,
+                                                      rondo_dtype dtype, const rondo_shape *shape,
+                                                      int32_t *out_value);
+
+// Which nodes use each value: users[first[v]] ... users[first[v + 1] - 1] are node numbers,
+// ascending, a node once for each input that names v. is_output[v] tells program outputs. A
+// snapshot: rebuild after editing.
+typedef struct rondo__uses {
+    size_t *first;  // value_count + 1 entries
+    size_t *users;
+    bool *is_output;
+} rondo__uses;
+
+// Errors:    NO_MEMORY.
+// Threads:   safe while nobody changes the program.
+RONDO_MUST_USE rondo_status rondo__uses_init(const rondo_program *program, rondo__uses *out_uses);
+void rondo__uses_deinit(rondo__uses *uses);
+// The only user of `value`, or -1 when there are none, several, or it is a program output.
+int32_t rondo__uses_get_single(const rondo__uses *uses, int32_t value);
+
+// True when the node is op `name` of `domain` ("" or "rondo").
+bool rondo__node_is(const rondo__node *node, const char *domain, const char *name);
+
+#endif  // RONDO_PROGRAM_EDIT_H

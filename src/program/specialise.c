@@ -1,0 +1,259 @@
+// program/specialise.c — see specialise.h.
+//
+// One walk in node order. Because makers precede users, each node meets final knowledge of its
+// inputs: it is inferred, and when all its inputs are constants also computed, at once. What stays
+// unknown (NonZero and what follows from it) is left without a shape and runs conventionally.
+#include "program/specialise.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "program/edit.h"
+
+void rondo__program_get_info(const rondo_program *program, int32_t value,
+                             rondo__tensor_info *out_info) {
+    memset(out_info, 0, sizeof *out_info);
+    if (value < 0) {
+        return;
+    }
+    const rondo__value *v = &program->values[value];
+    out_info->dtype = v->dtype;
+    out_info->is_shape_known = rondo__value_get_shape(v, &out_info->shape);
+    if (rondo__value_is_constant(v)) {
+        out_info->dtype = v->constant.dtype;
+        out_info->constant = &v->constant;
+    }
+}
+
+// Buffers for one node's view of its inputs and outputs, grown to the largest node.
+typedef struct scratch {
+    size_t capacity;
+    rondo__tensor_info *inputs;
+    rondo__tensor_info *outputs;
+    const rondo_tensor **tensors;
+    rondo_tensor *results;
+    rondo_tensor *shells;  // tensors without bytes, for ops that only look at shapes
+} scratch;
+
+static void scratch_deinit(scratch *s) {
+    rondo__free(s->inputs);
+    rondo__free(s->outputs);
+    rondo__free(s->tensors);
+    rondo__free(s->results);
+    rondo__free(s->shells);
+}
+
+static rondo_status scratch_init(const rondo_program *program, scratch *out_scratch) {
+    scratch s = {.capacity = 1};
+    for (size_t n = 0; n < program->node_count; ++n) {
+        const rondo__node *node = &program->nodes[n];
+        s.capacity = node->input_count > s.capacity ? node->input_count : s.capacity;
+        s.capacity = node->output_count > s.capacity ? node->output_count : s.capacity;
+    }
+    s.inputs = rondo__calloc(s.capacity, sizeof *s.inputs);
+    s.outputs = rondo__calloc(s.capacity, sizeof *s.outputs);
+    s.tensors = rondo__calloc(s.capacity, sizeof *s.tensors);
+    s.results = rondo__calloc(s.capacity, sizeof *s.results);
+    s.shells = rondo__calloc(s.capacity, sizeof *s.shells);
+    if (s.inputs == NULL || s.outputs == NULL || s.tensors == NULL || s.results == NULL ||
+        s.shells == NULL) {
+        scratch_deinit(&s);
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    *out_scratch = s;
+    return RONDO_STATUS_OK;
+}
+
+// True when the node's value can be computed now; tensors[] then names its inputs.
+static bool can_fold(const rondo_program *program, const rondo__node *node, size_t fold_bytes,
+                     scratch *s) {
+    const rondo__op_def *def = node->op.def;
+    if (def->compute == NULL || (def->flags & (RONDO__OP_CONTROL | RONDO__OP_RANDOM)) != 0) {
+        return false;
+    }
+    bool shape_only = (def->flags & RONDO__OP_SHAPE_ONLY) != 0;
+    for (size_t i = 0; i < node->input_count; ++i) {
+        int32_t value = node->inputs[i];
+        s->tensors[i] = NULL;
+        if (value < 0) {
+            continue;
+        }
+        if (s->inputs[i].constant != NULL) {
+            s->tensors[i] = &program->values[value].constant;
+        } else if (shape_only && s->inputs[i].is_shape_known &&
+                   s->inputs[i].dtype != RONDO_DTYPE_NONE) {
+            s->shells[i] = (rondo_tensor){.dtype = s->inputs[i].dtype, .shape = s->inputs[i].shape};
+            s->tensors[i] = &s->shells[i];
+        } else {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < node->output_count; ++i) {
+        if (!s->outputs[i].is_shape_known) {
+            continue;  // known only after computing, and then no larger than its inputs
+        }
+        int64_t count = rondo_shape_get_count(&s->outputs[i].shape);
+        size_t bytes = rondo_dtype_get_bytes(s->outputs[i].dtype);
+        if (count < 0 || (bytes != 0 && (uint64_t)count > fold_bytes / bytes)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static rondo_status fold_node(rondo_program *program, const rondo__node *node, scratch *s) {
+    memset(s->results, 0, node->output_count * sizeof *s->results);
+    rondo__compute compute = {.op = &node->op,
+                              .input_count = node->input_count,
+                              .output_count = node->output_count,
+                              .inputs = s->tensors,
+                              .outputs = s->results};
+    rondo_status status = rondo__op_compute(&compute);
+    for (size_t i = 0; i < node->output_count; ++i) {
+        int32_t value = node->outputs[i];
+        if (status == RONDO_STATUS_OK && value >= 0) {
+            rondo__value *v = &program->values[value];
+            rondo__value_set_shape(v, s->results[i].dtype, &s->results[i].shape);
+            v->constant = s->results[i];  // moved
+        } else {
+            rondo_tensor_deinit(&s->results[i]);
+        }
+    }
+    return status;
+}
+
+// Infers one node; *out_folded says whether its outputs became constants. needed[] collects values
+// that would help.
+static rondo_status visit_node(rondo_program *program, const rondo__node *node, size_t fold_bytes,
+                               scratch *s, bool *needed, bool *out_folded) {
+    *out_folded = false;
+    bool all_known = true;
+    for (size_t i = 0; i < node->input_count; ++i) {
+        rondo__program_get_info(program, node->inputs[i], &s->inputs[i]);
+        all_known = all_known && (node->inputs[i] < 0 || (s->inputs[i].is_shape_known &&
+                                                          s->inputs[i].dtype != RONDO_DTYPE_NONE));
+    }
+    memset(s->outputs, 0, node->output_count * sizeof *s->outputs);
+    rondo_status status = RONDO_STATUS_OK;
+    if (all_known && (node->op.def->flags & RONDO__OP_CONTROL) == 0) {
+        rondo__infer infer = {.op = &node->op,
+                              .input_count = node->input_count,
+                              .output_count = node->output_count,
+                              .inputs = s->inputs,
+                              .outputs = s->outputs};
+        status = rondo__op_infer(&infer);
+        for (size_t i = 0; status == RONDO_STATUS_OK && i < node->input_count && i < 32; ++i) {
+            if ((infer.needed_inputs >> i & 1u) != 0 && node->inputs[i] >= 0) {
+                needed[node->inputs[i]] = true;
+            }
+        }
+        if (status == RONDO_STATUS_OK && can_fold(program, node, fold_bytes, s)) {
+            *out_folded = true;
+            status = fold_node(program, node, s);
+        }
+    }
+    if (status != RONDO_STATUS_OK || *out_folded) {
+        return status;
+    }
+    for (size_t i = 0; i < node->output_count; ++i) {
+        if (node->outputs[i] >= 0) {
+            rondo__value *v = &program->values[node->outputs[i]];
+            rondo_dtype dtype =
+                s->outputs[i].dtype != RONDO_DTYPE_NONE ? s->outputs[i].dtype : v->dtype;
+            rondo__value_set_shape(v, dtype,
+                                   s->outputs[i].is_shape_known ? &s->outputs[i].shape : NULL);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Walks backwards from needed values to the inputs they are computed from.
+static void trace_wanted(const rondo_program *program, bool *needed, bool *out_wanted) {
+    for (size_t n = program->node_count; n-- > 0;) {
+        const rondo__node *node = &program->nodes[n];
+        bool is_needed = false;
+        for (size_t i = 0; i < node->output_count; ++i) {
+            is_needed = is_needed || (node->outputs[i] >= 0 && needed[node->outputs[i]]);
+        }
+        if (!is_needed || (node->op.def->flags & (RONDO__OP_CONTROL | RONDO__OP_SHAPE_ONLY)) != 0) {
+            continue;
+        }
+        for (size_t i = 0; i < node->input_count; ++i) {
+            if (node->inputs[i] >= 0) {
+                needed[node->inputs[i]] = true;
+            }
+        }
+    }
+    for (size_t i = 0; i < program->input_count; ++i) {
+        const rondo__value *v = &program->values[program->inputs[i]];
+        rondo_shape shape;
+        out_wanted[i] = needed[program->inputs[i]] && !rondo__value_is_constant(v) &&
+                        rondo__value_get_shape(v, &shape) && rondo_shape_get_count(&shape) >= 0 &&
+                        rondo_shape_get_count(&shape) <= RONDO__VALUE_KEY_COUNT_MAX;
+    }
+}
+
+rondo_status rondo__program_specialise(const rondo_program *source, const rondo_tensor *feeds,
+                                       size_t fold_bytes, rondo_program **out_program,
+                                       bool *out_wanted) {
+    *out_program = NULL;
+    if (out_wanted != NULL) {
+        memset(out_wanted, 0, source->input_count * sizeof *out_wanted);
+    }
+    rondo_program *program = NULL;
+    scratch s = {0};
+    bool *needed = NULL;
+    bool *folded = NULL;
+    rondo_status status = rondo__program_clone(source, &program);
+    if (status != RONDO_STATUS_OK) {
+        goto free_nothing;
+    }
+    status = scratch_init(program, &s);
+    if (status != RONDO_STATUS_OK) {
+        goto free_program;
+    }
+    needed = rondo__calloc(program->value_count + 1, sizeof *needed);
+    folded = rondo__calloc(program->node_count + 1, sizeof *folded);
+    if (needed == NULL || folded == NULL) {
+        status = RONDO_STATUS_NO_MEMORY;
+        goto free_buffers;
+    }
+    for (size_t i = 0; i < program->input_count; ++i) {
+        rondo__value *v = &program->values[program->inputs[i]];
+        if (feeds == NULL) {
+            rondo__value_set_shape(v, v->dtype, NULL);
+            continue;
+        }
+        rondo__value_set_shape(v, feeds[i].dtype,
+                               feeds[i].dtype != RONDO_DTYPE_NONE ? &feeds[i].shape : NULL);
+        if (feeds[i].data != NULL) {
+            rondo_tensor_retain(&feeds[i], &v->constant);
+        }
+    }
+    for (size_t n = 0; n < program->node_count; ++n) {
+        status = visit_node(program, &program->nodes[n], fold_bytes, &s, needed, &folded[n]);
+        if (status != RONDO_STATUS_OK) {
+            rondo__error_set_op(program->nodes[n].op.name);
+            goto free_buffers;
+        }
+    }
+    if (out_wanted != NULL) {
+        trace_wanted(program, needed, out_wanted);
+    }
+    rondo__program_remove_nodes(program, folded, program->node_count);
+    status = rondo__program_remove_dead(program);
+
+free_buffers:
+    rondo__free(needed);
+    rondo__free(folded);
+    scratch_deinit(&s);
+free_program:
+    if (status == RONDO_STATUS_OK) {
+        *out_program = program;
+    } else {
+        rondo_program_destroy(program);
+    }
+free_nothing:
+    return status;
+}
