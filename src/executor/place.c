@@ -1,0 +1,214 @@
+// executor/place.c — where each value of a plan lives.
+#include <stdint.h>
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/memory.h"
+#include "executor/arena_plan.h"
+#include "executor/plan.h"
+#include "program/specialise.h"
+
+static bool is_view(const rondo__plan *plan, size_t node, const int8_t *class_of) {
+    return class_of[node] < 0 && (plan->program->nodes[node].op.def->flags & RONDO__OP_VIEW) != 0;
+}
+
+// Kind, shape and root of each value. Views come after what they look at, so one walk settles the
+// roots.
+static void describe_slots(rondo__plan *plan, const int8_t *class_of) {
+    rondo_program *program = plan->program;
+    for (size_t v = 0; v < program->value_count; ++v) {
+        rondo__slot *slot = &plan->slots[v];
+        rondo__tensor_info info;
+        rondo__program_get_info(program, (int32_t)v, &info);
+        slot->root = (int32_t)v;
+        slot->dtype = info.dtype;
+        slot->shape = info.shape;
+        slot->kind = info.constant != NULL                                   ? RONDO__SLOT_CONSTANT
+                     : info.is_shape_known && info.dtype != RONDO_DTYPE_NONE ? RONDO__SLOT_ARENA
+                                                                             : RONDO__SLOT_DYNAMIC;
+        if (slot->kind == RONDO__SLOT_ARENA) {
+            rondo_tensor shell = {.dtype = info.dtype, .shape = info.shape};
+            slot->bytes = rondo_tensor_get_bytes(&shell);
+        }
+    }
+    for (size_t n = 0; n < program->node_count; ++n) {
+        const rondo__node *node = &program->nodes[n];
+        if (is_view(plan, n, class_of)) {
+            rondo__slot *slot = &plan->slots[node->outputs[0]];
+            slot->root = plan->slots[node->inputs[0]].root;
+            slot->kind = plan->slots[slot->root].kind;
+        }
+    }
+}
+
+typedef struct lifetimes {
+    size_t *first;  // SIZE_MAX: never used
+    size_t *last;
+    size_t end;
+} lifetimes;
+
+static void touch(lifetimes *l, const rondo__plan *plan, int32_t value, size_t place) {
+    if (value < 0) {
+        return;
+    }
+    int32_t root = plan->slots[value].root;
+    if (l->first[root] == SIZE_MAX || place < l->first[root]) {
+        l->first[root] = place;
+    }
+    l->last[root] = place > l->last[root] ? place : l->last[root];
+}
+
+static void touch_node(lifetimes *l, const rondo__plan *plan, size_t n, size_t place) {
+    const rondo__node *node = &plan->program->nodes[n];
+    for (size_t i = 0; i < node->input_count; ++i) {
+        touch(l, plan, node->inputs[i], place);
+    }
+    for (size_t i = 0; i < node->output_count; ++i) {
+        touch(l, plan, node->outputs[i], place);
+    }
+}
+
+static void measure_lifetimes(lifetimes *l, const rondo__plan *plan, const int8_t *class_of) {
+    const rondo_program *program = plan->program;
+    for (size_t v = 0; v < program->value_count; ++v) {
+        l->first[v] = SIZE_MAX;
+        l->last[v] = 0;
+    }
+    size_t place = 0;
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        const rondo__step *step = &plan->steps[s];
+        if (step->kind == RONDO__STEP_BYPASS) {
+            touch_node(l, plan, step->node, place++);
+            continue;
+        }
+        for (size_t i = 0; i < step->item_count; ++i) {
+            touch_node(l, plan, plan->items[step->first_item + i].node, place++);
+        }
+    }
+    l->end = place;
+    // Inputs keep their bytes to the end, so that a run can be repeated without feeding again.
+    for (size_t i = 0; i < program->input_count; ++i) {
+        touch(l, plan, program->inputs[i], 0);
+        touch(l, plan, program->inputs[i], l->end);
+    }
+    for (size_t i = 0; i < program->output_count; ++i) {
+        touch(l, plan, program->outputs[i], 0);
+        touch(l, plan, program->outputs[i], l->end);
+    }
+    for (size_t n = 0; n < program->node_count; ++n) {
+        if (class_of[n] < 0 && !is_view(plan, n, class_of)) {  // makes nothing but empty tensors
+            touch_node(l, plan, n, 0);
+            touch_node(l, plan, n, l->end);
+        }
+    }
+}
+
+// Staging areas, one place for each input and output that travels.
+static rondo_status place_staging(rondo_executor *executor, rondo__plan *plan) {
+    const rondo_program *program = plan->program;
+    plan->input_staging = rondo__calloc(program->input_count + 1, sizeof *plan->input_staging);
+    plan->output_staging = rondo__calloc(program->output_count + 1, sizeof *plan->output_staging);
+    if (plan->input_staging == NULL || plan->output_staging == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    if (rondo_device_is_host(executor->device)) {
+        return RONDO_STATUS_OK;
+    }
+    size_t total = 0;
+    for (size_t i = 0; i < program->input_count; ++i) {
+        plan->input_staging[i] = total;
+        total += rondo__align_up(plan->slots[program->inputs[i]].bytes, RONDO__ARENA_ALIGNMENT);
+    }
+    for (size_t i = 0; i < program->output_count; ++i) {
+        plan->output_staging[i] = total;
+        total += rondo__align_up(plan->slots[program->outputs[i]].bytes, RONDO__ARENA_ALIGNMENT);
+    }
+    return rondo_memory_allocate(executor->device, RONDO_MEMORY_PINNED, total,
+                                 (void **)&plan->staging);
+}
+
+rondo_status rondo__plan_place_values(rondo_executor *executor, rondo__plan *plan,
+                                      const int8_t *class_of) {
+    const rondo_program *program = plan->program;
+    rondo_status status = RONDO_STATUS_OK;
+    lifetimes l = {0};
+    size_t block_count = 0;
+    size_t capacity = program->value_count + plan->item_count + 1;
+    rondo__block *blocks = rondo__calloc(capacity, sizeof *blocks);
+    int32_t *owners =
+        rondo__calloc(capacity, sizeof *owners);  // value; or -1 - item for workspaces
+    l.first = rondo__calloc(program->value_count + 1, sizeof *l.first);
+    l.last = rondo__calloc(program->value_count + 1, sizeof *l.last);
+    plan->slots = rondo__calloc(program->value_count + 1, sizeof *plan->slots);
+    plan->dynamic = rondo__calloc(program->value_count + 1, sizeof *plan->dynamic);
+    if (blocks == NULL || owners == NULL || l.first == NULL || l.last == NULL ||
+        plan->slots == NULL || plan->dynamic == NULL) {
+        status = RONDO_STATUS_NO_MEMORY;
+        goto free_lists;
+    }
+    describe_slots(plan, class_of);
+    measure_lifetimes(&l, plan, class_of);
+    for (size_t v = 0; v < program->value_count; ++v) {
+        rondo__slot *slot = &plan->slots[v];
+        if (slot->kind != RONDO__SLOT_ARENA || slot->root != (int32_t)v) {
+            continue;
+        }
+        if (l.first[v] == SIZE_MAX) {
+            slot->kind = RONDO__SLOT_NONE;
+            continue;
+        }
+        owners[block_count] = (int32_t)v;
+        // Empty tensors get an address as well: NULL would mean absent.
+        blocks[block_count++] = (rondo__block){
+            .bytes = slot->bytes > 0 ? slot->bytes : 1, .first = l.first[v], .last = l.last[v]};
+    }
+    size_t place = 0;
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        const rondo__step *step = &plan->steps[s];
+        if (step->kind == RONDO__STEP_BYPASS) {
+            place += 1;
+            continue;
+        }
+        for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i, ++place) {
+            if (plan->items[i].kernel->workspace_bytes > 0) {
+                owners[block_count] = -1 - (int32_t)i;
+                blocks[block_count++] = (rondo__block){
+                    .bytes = plan->items[i].kernel->workspace_bytes, .first = place, .last = place};
+            }
+        }
+    }
+    status = rondo__arena_plan(blocks, block_count, &plan->arena_bytes);
+    if (status != RONDO_STATUS_OK) {
+        goto free_lists;
+    }
+    status = rondo_memory_allocate(executor->device, RONDO_MEMORY_DEVICE, plan->arena_bytes,
+                                   &plan->arena);
+    if (status != RONDO_STATUS_OK) {
+        goto free_lists;
+    }
+    for (size_t b = 0; b < block_count; ++b) {
+        plan->arena_naive_bytes += rondo__align_up(blocks[b].bytes, RONDO__ARENA_ALIGNMENT);
+        if (owners[b] < 0) {
+            plan->items[-1 - owners[b]].workspace = (char *)plan->arena + blocks[b].offset;
+        } else {
+            plan->slots[owners[b]].offset = blocks[b].offset;
+        }
+    }
+    for (size_t v = 0; v < program->value_count; ++v) {
+        rondo__slot *slot = &plan->slots[v];
+        if (slot->kind == RONDO__SLOT_ARENA && plan->slots[slot->root].kind == RONDO__SLOT_ARENA) {
+            slot->offset = plan->slots[slot->root].offset;
+            slot->address = (char *)plan->arena + slot->offset;
+        } else if (slot->kind == RONDO__SLOT_ARENA) {
+            slot->kind = RONDO__SLOT_NONE;
+        }
+    }
+    status = place_staging(executor, plan);
+
+free_lists:
+    rondo__free(blocks);
+    rondo__free(owners);
+    rondo__free(l.first);
+    rondo__free(l.last);
+    return status;
+}

@@ -1,0 +1,353 @@
+// executor/plan.c — compiling a plan: specialise, optimise, prepare kernels, schedule, place,
+// resolve addresses.
+#include "executor/plan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/logging.h"
+#include "base/memory.h"
+#include "program/edit.h"
+#include "program/passes.h"
+#include "program/specialise.h"
+
+enum { FOLD_BYTES_MAX = 64 << 20 };
+
+static rondo_status copy_feeds(rondo__plan *plan, const rondo_tensor *feeds, size_t count) {
+    plan->feeds = rondo__calloc(count + 1, sizeof *plan->feeds);
+    if (plan->feeds == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    plan->feed_count = count;
+    for (size_t i = 0; i < count; ++i) {
+        if (feeds[i].data == NULL) {
+            plan->feeds[i] = (rondo_tensor){.dtype = feeds[i].dtype, .shape = feeds[i].shape};
+            continue;
+        }
+        RETURN_IF_ERROR(rondo_tensor_init(feeds[i].dtype, &feeds[i].shape, &plan->feeds[i]));
+        memcpy(plan->feeds[i].data, feeds[i].data, rondo_tensor_get_bytes(&feeds[i]));
+    }
+    return RONDO_STATUS_OK;
+}
+
+// What the kernel room sees of one node. The two arrays have room for the largest node.
+static void fill_request(const rondo_executor *executor, const rondo__plan *plan, size_t n,
+                         rondo__tensor_info *inputs, rondo__tensor_info *outputs,
+                         const uint32_t *uses, rondo__kernel_request *out_request) {
+    const rondo__node *node = &plan->program->nodes[n];
+    for (size_t i = 0; i < node->input_count; ++i) {
+        rondo__program_get_info(plan->program, node->inputs[i], &inputs[i]);
+    }
+    for (size_t i = 0; i < node->output_count; ++i) {
+        bool is_wanted = node->outputs[i] >= 0 && uses[node->outputs[i]] > 0;
+        rondo__program_get_info(plan->program, is_wanted ? node->outputs[i] : -1, &outputs[i]);
+    }
+    *out_request = (rondo__kernel_request){.device = executor->device,
+                                           .op = &node->op,
+                                           .input_count = node->input_count,
+                                           .inputs = inputs,
+                                           .output_count = node->output_count,
+                                           .outputs = outputs,
+                                           .use_reference = executor->options.reference};
+}
+
+static bool is_known(const rondo_program *program, int32_t value) {
+    rondo__tensor_info info;
+    rondo__program_get_info(program, value, &info);
+    return value < 0 || (info.is_shape_known && info.dtype != RONDO_DTYPE_NONE);
+}
+
+// Decides how node `n` runs, and prepares its kernel when it has one.
+static rondo_status classify(const rondo_executor *executor, const rondo__plan *plan, size_t n,
+                             const rondo__kernel_request *request, int8_t *out_class,
+                             rondo__kernel **out_kernel) {
+    const rondo__node *node = &plan->program->nodes[n];
+    uint32_t flags = node->op.def->flags;
+    if ((flags & RONDO__OP_CONTROL) != 0) {
+        *out_class = 1 + RONDO__BYPASS_CONTROL;
+        return RONDO_STATUS_OK;
+    }
+    bool all_known = true;
+    for (size_t i = 0; i < node->input_count; ++i) {
+        all_known = all_known && is_known(plan->program, node->inputs[i]);
+    }
+    bool is_empty = true;   // every wanted output has no elements
+    bool is_single = true;  // only output 0 is wanted
+    for (size_t i = 0; i < node->output_count; ++i) {
+        all_known = all_known && is_known(plan->program, node->outputs[i]);
+        is_empty = is_empty && (request->outputs[i].dtype == RONDO_DTYPE_NONE ||
+                                rondo_shape_get_count(&request->outputs[i].shape) == 0);
+        is_single = is_single && (i == 0 || request->outputs[i].dtype == RONDO_DTYPE_NONE);
+    }
+    if (!all_known) {
+        *out_class = 1 + RONDO__BYPASS_DYNAMIC;
+        return RONDO_STATUS_OK;
+    }
+    if (is_empty || ((flags & RONDO__OP_VIEW) != 0 && is_single && node->inputs[0] >= 0 &&
+                     request->inputs[0].dtype == request->outputs[0].dtype)) {
+        *out_class = -1;
+        return RONDO_STATUS_OK;
+    }
+    rondo_status status = rondo__kernel_prepare(request, out_kernel);
+    if (status == RONDO_STATUS_OK) {
+        *out_class = 0;
+        return RONDO_STATUS_OK;
+    }
+    if (status == RONDO_STATUS_UNSUPPORTED && !rondo_device_is_host(executor->device) &&
+        node->op.def->compute != NULL) {
+        RONDO_LOG_INFO_F("%s runs on the host: %s", rondo__node_describe(node),
+                         rondo_error_get_last()->message);
+        *out_class = 1 + RONDO__BYPASS_HOSTED;
+        return RONDO_STATUS_OK;
+    }
+    rondo__error_set_op(node->op.name);
+    return status;
+}
+
+static rondo_status prepare_nodes(rondo_executor *executor, rondo__plan *plan, int8_t *class_of,
+                                  rondo__kernel **kernels) {
+    const rondo_program *program = plan->program;
+    size_t widest = 1;
+    for (size_t n = 0; n < program->node_count; ++n) {
+        const rondo__node *node = &program->nodes[n];
+        widest = node->input_count > widest ? node->input_count : widest;
+        widest = node->output_count > widest ? node->output_count : widest;
+    }
+    rondo_status status = RONDO_STATUS_OK;
+    rondo__tensor_info *infos = rondo__calloc(2 * widest, sizeof *infos);
+    uint32_t *uses = rondo__calloc(program->value_count + 1, sizeof *uses);
+    if (infos == NULL || uses == NULL) {
+        status = RONDO_STATUS_NO_MEMORY;
+        goto free_lists;
+    }
+    rondo__program_count_uses(program, uses);
+    for (size_t n = 0; n < program->node_count && status == RONDO_STATUS_OK; ++n) {
+        rondo__kernel_request request;
+        fill_request(executor, plan, n, infos, infos + widest, uses, &request);
+        status = classify(executor, plan, n, &request, &class_of[n], &kernels[n]);
+        if (executor->options.progress != NULL && executor->depth == 0) {
+            executor->options.progress(executor->options.progress_data, "preparing kernels", n + 1,
+                                       program->node_count);
+        }
+    }
+
+free_lists:
+    rondo__free(infos);
+    rondo__free(uses);
+    return status;
+}
+
+// Constants that kernels read from device memory.
+static rondo_status place_constants(rondo_executor *executor, rondo__plan *plan) {
+    const rondo_program *program = plan->program;
+    for (size_t i = 0; i < plan->item_count; ++i) {
+        const rondo__node *node = &program->nodes[plan->items[i].node];
+        for (size_t k = 0; k < node->input_count; ++k) {
+            bool is_owned = k < 64 && (plan->items[i].kernel->owned_inputs >> k & 1u) != 0;
+            if (node->inputs[k] >= 0 && !is_owned) {
+                plan->slots[plan->slots[node->inputs[k]].root].needs_device = true;
+            }
+        }
+    }
+    plan->constants = rondo__calloc(program->value_count + 1, sizeof(rondo__device_constant *));
+    if (plan->constants == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t v = 0; v < program->value_count; ++v) {
+        rondo__slot *slot = &plan->slots[v];
+        if (slot->kind != RONDO__SLOT_CONSTANT || slot->root != (int32_t)v || !slot->needs_device) {
+            continue;
+        }
+        rondo__device_constant *constant;
+        RETURN_IF_ERROR(rondo__constant_acquire(executor, &program->values[v].constant, &constant));
+        plan->constants[plan->constant_count++] = constant;
+        plan->constant_bytes += rondo_tensor_get_bytes(&constant->tensor);
+        slot->address = constant->address;
+    }
+    for (size_t v = 0; v < program->value_count; ++v) {
+        rondo__slot *slot = &plan->slots[v];
+        if (slot->kind == RONDO__SLOT_CONSTANT) {
+            slot->address = plan->slots[slot->root].address;
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status resolve_addresses(rondo__plan *plan) {
+    const rondo_program *program = plan->program;
+    uint32_t *uses = rondo__calloc(program->value_count + 1, sizeof *uses);
+    if (uses == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo__program_count_uses(program, uses);
+    rondo_status status = RONDO_STATUS_OK;
+    for (size_t i = 0; i < plan->item_count; ++i) {
+        rondo__item *item = &plan->items[i];
+        const rondo__node *node = &program->nodes[item->node];
+        item->inputs = rondo__calloc(node->input_count + 1, sizeof *item->inputs);
+        item->outputs = rondo__calloc(node->output_count + 1, sizeof *item->outputs);
+        if (item->inputs == NULL || item->outputs == NULL) {
+            status = RONDO_STATUS_NO_MEMORY;
+            break;
+        }
+        for (size_t k = 0; k < node->input_count; ++k) {
+            item->inputs[k] = node->inputs[k] >= 0 ? plan->slots[node->inputs[k]].address : NULL;
+        }
+        for (size_t k = 0; k < node->output_count; ++k) {
+            bool is_wanted = node->outputs[k] >= 0 && uses[node->outputs[k]] > 0;
+            item->outputs[k] = is_wanted ? plan->slots[node->outputs[k]].address : NULL;
+        }
+    }
+    rondo__free(uses);
+    return status;
+}
+
+static void mark_uncapturable(rondo__plan *plan) {
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        rondo__step *step = &plan->steps[s];
+        for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
+            const rondo__kernel *kernel = plan->items[i].kernel;
+            if (!kernel->is_capturable && step->is_capturable) {
+                step->is_capturable = false;
+                (void)snprintf(step->reason, sizeof step->reason,
+                               "\"%.60s\" cannot be captured: %.60s",
+                               plan->program->nodes[plan->items[i].node].op.name,
+                               kernel->reason != NULL ? kernel->reason : "its kernel says so");
+            }
+        }
+    }
+}
+
+static rondo_status optimise(const rondo_executor *executor, rondo__plan *plan) {
+    if (!executor->options.optimise) {
+        return RONDO_STATUS_OK;
+    }
+    rondo__kernel_traits traits;
+    rondo__kernel_get_traits(executor->device, executor->options.dtype, &traits);
+    rondo__pass_options options = {.channels_last = traits.prefers_channels_last,
+                                   .fuse_convolution = traits.fuses_convolution,
+                                   .fuse_matmul = traits.fuses_matmul,
+                                   .fuse_elementwise = traits.fuses_elementwise};
+    return rondo__program_optimise(plan->program, &options);
+}
+
+rondo_status rondo__plan_create(rondo_executor *executor, const rondo_tensor *feeds,
+                                rondo__plan **out_plan) {
+    *out_plan = NULL;
+    uint64_t start_ns = rondo__clock_now_ns();
+    int8_t *class_of = NULL;
+    rondo__kernel **kernels = NULL;
+    size_t node_count = 0;
+    rondo_status status = RONDO_STATUS_OK;
+    rondo__plan *plan = rondo__calloc(1, sizeof *plan);
+    if (plan == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    status = copy_feeds(plan, feeds, executor->base->input_count);
+    if (status != RONDO_STATUS_OK) {
+        goto free_plan;
+    }
+    status = rondo__program_specialise(executor->base, plan->feeds, FOLD_BYTES_MAX, &plan->program,
+                                       NULL);
+    if (status != RONDO_STATUS_OK) {
+        goto free_plan;
+    }
+    status = optimise(executor, plan);
+    if (status != RONDO_STATUS_OK) {
+        goto free_plan;
+    }
+    node_count = plan->program->node_count;
+    class_of = rondo__calloc(node_count + 1, sizeof *class_of);
+    kernels = rondo__calloc(node_count + 1, sizeof(rondo__kernel *));
+    if (class_of == NULL || kernels == NULL) {
+        status = RONDO_STATUS_NO_MEMORY;
+        goto free_lists;
+    }
+    status = prepare_nodes(executor, plan, class_of, kernels);
+    if (status != RONDO_STATUS_OK) {
+        goto free_lists;
+    }
+    status = rondo__plan_schedule(plan, class_of);
+    if (status != RONDO_STATUS_OK) {
+        plan->item_count = 0;
+        goto free_lists;
+    }
+    for (size_t i = 0; i < plan->item_count; ++i) {
+        plan->items[i].kernel = kernels[plan->items[i].node];
+        kernels[plan->items[i].node] = NULL;
+    }
+    mark_uncapturable(plan);
+    status = rondo__plan_place_values(executor, plan, class_of);
+    if (status != RONDO_STATUS_OK) {
+        goto free_lists;
+    }
+    status = place_constants(executor, plan);
+    if (status != RONDO_STATUS_OK) {
+        goto free_lists;
+    }
+    status = resolve_addresses(plan);
+    if (status != RONDO_STATUS_OK) {
+        goto free_lists;
+    }
+    status = rondo_stream_synchronize(executor->stream);  // constants are on their way until here
+
+free_lists:
+    for (size_t n = 0; kernels != NULL && n < node_count; ++n) {
+        rondo__kernel_destroy(kernels[n]);
+    }
+    rondo__free(kernels);
+    rondo__free(class_of);
+free_plan:
+    plan->prepare_ns = rondo__clock_now_ns() - start_ns;
+    if (status == RONDO_STATUS_OK) {
+        *out_plan = plan;
+    } else {
+        rondo_error saved;
+        rondo__error_save(&saved);
+        rondo__plan_destroy(executor, plan);
+        rondo__error_restore(&saved);
+    }
+    return status;
+}
+
+void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
+    if (plan == NULL) {
+        return;
+    }
+    (void)!rondo_stream_synchronize(executor->stream);  // its kernels and memory must be idle
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        rondo_graph_destroy(plan->steps[s].graph);
+        for (size_t b = 0; b < plan->steps[s].body_count; ++b) {
+            rondo_executor_destroy(plan->steps[s].bodies[b]);
+        }
+        rondo__free(plan->steps[s].bodies);
+    }
+    rondo__free(plan->steps);
+    for (size_t i = 0; i < plan->item_count; ++i) {
+        rondo__kernel_destroy(plan->items[i].kernel);
+        rondo__free(plan->items[i].inputs);
+        rondo__free(plan->items[i].outputs);
+    }
+    rondo__free(plan->items);
+    for (size_t v = 0; plan->dynamic != NULL && v < plan->program->value_count; ++v) {
+        rondo_tensor_deinit(&plan->dynamic[v]);
+    }
+    rondo__free(plan->dynamic);
+    rondo__free(plan->slots);
+    for (size_t c = 0; c < plan->constant_count; ++c) {
+        rondo__constant_release(executor, plan->constants[c]);
+    }
+    rondo__free(plan->constants);
+    rondo_memory_free(executor->device, RONDO_MEMORY_DEVICE, plan->arena);
+    rondo_memory_free(executor->device, RONDO_MEMORY_PINNED, plan->staging);
+    rondo__free(plan->input_staging);
+    rondo__free(plan->output_staging);
+    for (size_t i = 0; i < plan->feed_count; ++i) {
+        rondo_tensor_deinit(&plan->feeds[i]);
+    }
+    rondo__free(plan->feeds);
+    rondo_program_destroy(plan->program);
+    rondo__free(plan);
+}

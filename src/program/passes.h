@@ -1,0 +1,48 @@
+// program/passes.h — rewrites that keep a program's meaning and make it cheaper to run.
+//
+// Each pass is one file, program/pass_<name>.c, and one function. All leave the program verified.
+#ifndef RONDO_PROGRAM_PASSES_H
+#define RONDO_PROGRAM_PASSES_H
+
+#include <stdbool.h>
+
+#include "program/program.h"
+
+// What the target profits from; the executor fills it from the kernel room's traits.
+typedef struct rondo__pass_options {
+    bool channels_last;     // convolutions in NHWC
+    bool fuse_convolution;  // rondo.Conv
+    bool fuse_matmul;       // rondo.MatMul
+    bool fuse_elementwise;  // rondo.Elementwise
+} rondo__pass_options;
+
+// Passes that need no shapes; run once for a program. They remove Identity and inference-time
+// Dropout, fold BatchNormalization into the convolution before it, and name the GELU pattern.
+//
+// Errors:    NO_MEMORY, BAD_DATA.
+// Threads:   one thread per program.
+RONDO_MUST_USE rondo_status rondo__program_simplify(rondo_program *program);
+
+// Passes on a specialised program; run once for a plan.
+//
+// Errors:    NO_MEMORY, BAD_DATA.
+// Threads:   one thread per program.
+RONDO_MUST_USE rondo_status rondo__program_optimise(rondo_program *program,
+                                                    const rondo__pass_options *options);
+
+// Turns every f32 value into f16, with casts at the inputs and outputs of the main program (bodies
+// get none). Constants are rounded to nearest and kept within the finite range of f16.
+//
+// Errors:    NO_MEMORY, BAD_DATA.
+// Threads:   one thread per program.
+RONDO_MUST_USE rondo_status rondo__pass_half(rondo_program *program, bool is_body);
+
+// The single passes, for tests.
+rondo_status rondo__pass_identity(rondo_program *program);
+rondo_status rondo__pass_batch_norm(rondo_program *program);
+rondo_status rondo__pass_gelu(rondo_program *program);
+rondo_status rondo__pass_convolution(rondo_program *program, bool channels_last);
+rondo_status rondo__pass_matmul(rondo_program *program);
+rondo_status rondo__pass_elementwise(rondo_program *program);
+
+#endif  // RONDO_PROGRAM_PASSES_H
