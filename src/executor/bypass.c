@@ -1,0 +1,186 @@
+// executor/bypass.c — ops that run on the host between segments.
+//
+// Everything before the op must have finished; then its inputs are looked at where they are
+// (constants, dynamic tensors, and on the host device the arena itself) or copied back (CUDA
+// arena), the reference or the body runs, and the results go where their slots say.
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "executor/plan.h"
+
+typedef struct bypass {
+    rondo_executor *executor;
+    rondo__plan *plan;
+    const rondo__node *node;
+    rondo_tensor *inputs;  // borrowed or owned views of the inputs in host memory
+    const rondo_tensor **input_pointers;
+    rondo_tensor *outputs;
+    bool *wants;
+} bypass;
+
+static void bypass_deinit(bypass *b) {
+    for (size_t i = 0; b->inputs != NULL && i < b->node->input_count; ++i) {
+        rondo_tensor_deinit(&b->inputs[i]);
+    }
+    for (size_t i = 0; b->outputs != NULL && i < b->node->output_count; ++i) {
+        rondo_tensor_deinit(&b->outputs[i]);
+    }
+    rondo__free(b->inputs);
+    rondo__free(b->input_pointers);
+    rondo__free(b->outputs);
+    rondo__free(b->wants);
+}
+
+static rondo_status bypass_init(rondo_executor *executor, rondo__plan *plan,
+                                const rondo__node *node, bypass *out_bypass) {
+    bypass b = {.executor = executor, .plan = plan, .node = node};
+    b.inputs = rondo__calloc(node->input_count + 1, sizeof *b.inputs);
+    b.input_pointers = rondo__calloc(node->input_count + 1, sizeof *b.input_pointers);
+    b.outputs = rondo__calloc(node->output_count + 1, sizeof *b.outputs);
+    b.wants = rondo__calloc(node->output_count + 1, sizeof *b.wants);
+    if (b.inputs == NULL || b.input_pointers == NULL || b.outputs == NULL || b.wants == NULL) {
+        bypass_deinit(&b);
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    *out_bypass = b;
+    return RONDO_STATUS_OK;
+}
+
+// Makes input `i` readable on the host.
+static rondo_status fetch_input(bypass *b, size_t i) {
+    int32_t value = b->node->inputs[i];
+    if (value < 0) {
+        return RONDO_STATUS_OK;
+    }
+    const rondo__slot *slot = &b->plan->slots[value];
+    const rondo_tensor *root = NULL;
+    switch (slot->kind) {
+        case RONDO__SLOT_CONSTANT:
+            root = &b->plan->program->values[slot->root].constant;
+            b->inputs[i] =
+                (rondo_tensor){.dtype = slot->dtype, .shape = slot->shape, .data = root->data};
+            break;
+        case RONDO__SLOT_DYNAMIC:
+            root = &b->plan->dynamic[value];
+            if (root->dtype == RONDO_DTYPE_NONE) {
+                return RONDO_FAIL(INTERNAL, "input %zu of %s was not computed", i,
+                                  rondo__node_describe(b->node));
+            }
+            b->inputs[i] =
+                (rondo_tensor){.dtype = root->dtype, .shape = root->shape, .data = root->data};
+            break;
+        case RONDO__SLOT_ARENA:
+            if (rondo_device_is_host(b->executor->device)) {
+                b->inputs[i] = (rondo_tensor){
+                    .dtype = slot->dtype, .shape = slot->shape, .data = slot->address};
+                break;
+            }
+            RETURN_IF_ERROR(rondo_tensor_init(slot->dtype, &slot->shape, &b->inputs[i]));
+            if (slot->bytes > 0) {
+                RETURN_IF_ERROR(rondo_stream_copy(b->executor->stream, b->inputs[i].data,
+                                                  slot->address, slot->bytes,
+                                                  RONDO_COPY_DEVICE_TO_HOST));
+            }
+            break;
+        case RONDO__SLOT_NONE:
+            return RONDO_FAIL(INTERNAL, "input %zu of %s has no place", i,
+                              rondo__node_describe(b->node));
+    }
+    b->input_pointers[i] = &b->inputs[i];
+    return RONDO_STATUS_OK;
+}
+
+// Prepares output `i` for the reference: known shapes are preallocated, on the host device in
+// place.
+static rondo_status prepare_output(bypass *b, size_t i) {
+    int32_t value = b->node->outputs[i];
+    b->wants[i] = value >= 0 && b->plan->slots[value].kind != RONDO__SLOT_NONE;
+    if (!b->wants[i] || b->plan->slots[value].kind != RONDO__SLOT_ARENA) {
+        return RONDO_STATUS_OK;
+    }
+    const rondo__slot *slot = &b->plan->slots[value];
+    if (rondo_device_is_host(b->executor->device)) {
+        b->outputs[i] =
+            (rondo_tensor){.dtype = slot->dtype, .shape = slot->shape, .data = slot->address};
+        return RONDO_STATUS_OK;
+    }
+    return rondo_tensor_init(slot->dtype, &slot->shape, &b->outputs[i]);
+}
+
+// Puts result `i` where its slot is.
+static rondo_status store_output(bypass *b, size_t i) {
+    int32_t value = b->node->outputs[i];
+    if (!b->wants[i]) {
+        return RONDO_STATUS_OK;
+    }
+    const rondo__slot *slot = &b->plan->slots[value];
+    if (slot->kind == RONDO__SLOT_DYNAMIC) {
+        rondo_tensor_deinit(&b->plan->dynamic[value]);
+        b->plan->dynamic[value] = b->outputs[i];
+        memset(&b->outputs[i], 0, sizeof b->outputs[i]);
+        return RONDO_STATUS_OK;
+    }
+    if (slot->kind != RONDO__SLOT_ARENA || slot->bytes == 0) {
+        return RONDO_STATUS_OK;
+    }
+    if (b->outputs[i].dtype != slot->dtype ||
+        !rondo_shape_is_equal(&b->outputs[i].shape, &slot->shape)) {
+        return RONDO_FAIL(INTERNAL, "output %zu of %s has another shape than planned", i,
+                          rondo__node_describe(b->node));
+    }
+    if (b->outputs[i].data == slot->address) {
+        return RONDO_STATUS_OK;
+    }
+    if (rondo_device_is_host(b->executor->device)) {
+        memcpy(slot->address, b->outputs[i].data, slot->bytes);
+        return RONDO_STATUS_OK;
+    }
+    return rondo_stream_copy(b->executor->stream, slot->address, b->outputs[i].data, slot->bytes,
+                             RONDO_COPY_HOST_TO_DEVICE);
+}
+
+rondo_status rondo__bypass_run(rondo_executor *executor, rondo__plan *plan, rondo__step *step) {
+    const rondo__node *node = &plan->program->nodes[step->node];
+    bypass b;
+    rondo_status status = bypass_init(executor, plan, node, &b);
+    if (status != RONDO_STATUS_OK) {
+        return status;
+    }
+    bool is_control = step->bypass == RONDO__BYPASS_CONTROL;
+    for (size_t i = 0; i < node->input_count && status == RONDO_STATUS_OK; ++i) {
+        status = fetch_input(&b, i);
+    }
+    for (size_t i = 0; i < node->output_count && status == RONDO_STATUS_OK; ++i) {
+        status = is_control ? RONDO_STATUS_OK : prepare_output(&b, i);
+        if (is_control) {
+            b.wants[i] = node->outputs[i] >= 0;
+        }
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo_stream_synchronize(executor->stream);
+    }
+    if (status == RONDO_STATUS_OK && is_control) {
+        status = rondo__control_run(executor, node, step, b.input_pointers, b.outputs);
+    } else if (status == RONDO_STATUS_OK) {
+        rondo__compute compute = {.op = &node->op,
+                                  .input_count = node->input_count,
+                                  .output_count = node->output_count,
+                                  .inputs = b.input_pointers,
+                                  .outputs = b.outputs,
+                                  .wants_output = b.wants};
+        status = rondo__op_compute(&compute);
+    }
+    for (size_t i = 0; i < node->output_count && status == RONDO_STATUS_OK; ++i) {
+        status = store_output(&b, i);
+    }
+    if (status == RONDO_STATUS_OK && !rondo_device_is_host(executor->device)) {
+        status =
+            rondo_stream_synchronize(executor->stream);  // the results' host copies are freed below
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo__error_set_op(node->op.name);
+    }
+    bypass_deinit(&b);
+    return status;
+}

@@ -1,0 +1,474 @@
+// executor/control.c — If, Loop and Scan as control flow of the host. Bodies are executors of their
+// own, with plans and graphs, so that what is inside a loop is captured and replayed like anything
+// else.
+#include <string.h>
+
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "executor/plan.h"
+
+// One body attribute of a control node and the captured values that belong to it.
+typedef struct body_view {
+    const rondo__attribute *attribute;
+    size_t index;           // among the body attributes
+    size_t captured_first;  // first of its captured values among the node's inputs
+    size_t captured_count;
+} body_view;
+
+static bool find_body(const rondo__node *node, const char *name, body_view *out_view) {
+    size_t first = node->explicit_count;
+    size_t index = 0;
+    for (size_t a = 0; a < node->op.attribute_count; ++a) {
+        const rondo__attribute *attribute = &node->op.attributes[a];
+        if (attribute->kind != RONDO__ATTRIBUTE_BODY) {
+            continue;
+        }
+        size_t count = attribute->body->input_count - attribute->body->declared_count;
+        if (strcmp(attribute->name, name) == 0) {
+            *out_view = (body_view){attribute, index, first, count};
+            return true;
+        }
+        first += count;
+        index += 1;
+    }
+    return false;
+}
+
+static rondo_status get_executor(rondo_executor *parent, const rondo__node *node, rondo__step *step,
+                                 const body_view *view, rondo_executor **out_executor) {
+    if (step->bodies == NULL) {
+        size_t count = 0;
+        for (size_t a = 0; a < node->op.attribute_count; ++a) {
+            count += node->op.attributes[a].kind == RONDO__ATTRIBUTE_BODY ? 1 : 0;
+        }
+        step->bodies = rondo__calloc(count, sizeof(rondo_executor *));
+        if (step->bodies == NULL) {
+            return RONDO_STATUS_NO_MEMORY;
+        }
+        step->body_count = count;
+    }
+    if (step->bodies[view->index] == NULL) {
+        RETURN_IF_ERROR(
+            rondo__executor_create_body(parent, view->attribute->body, &step->bodies[view->index]));
+    }
+    *out_executor = step->bodies[view->index];
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status read_scalar(const rondo__node *node, const char *what,
+                                const rondo_tensor *tensor, rondo_dtype dtype, int64_t *out_value) {
+    if (tensor == NULL || tensor->dtype != dtype || rondo_shape_get_count(&tensor->shape) != 1) {
+        return RONDO_FAIL(BAD_DATA, "%s: %s must be one %s value", rondo__node_describe(node), what,
+                          rondo_dtype_get_name(dtype));
+    }
+    if (dtype == RONDO_DTYPE_BOOL) {
+        *out_value = *(const uint8_t *)tensor->data != 0;
+    } else {
+        memcpy(out_value, tensor->data, sizeof *out_value);
+    }
+    return RONDO_STATUS_OK;
+}
+
+static void free_tensors(rondo_tensor *tensors, size_t count) {
+    for (size_t i = 0; tensors != NULL && i < count; ++i) {
+        rondo_tensor_deinit(&tensors[i]);
+    }
+    rondo__free(tensors);
+}
+
+// ---- If
+// ------------------------------------------------------------------------------------------
+
+static rondo_status run_if(rondo_executor *executor, const rondo__node *node, rondo__step *step,
+                           const rondo_tensor *const *inputs, rondo_tensor *results) {
+    int64_t condition;
+    RETURN_IF_ERROR(read_scalar(node, "the condition", inputs[0], RONDO_DTYPE_BOOL, &condition));
+    body_view view;
+    if (!find_body(node, condition != 0 ? "then_branch" : "else_branch", &view)) {
+        return RONDO_FAIL(BAD_DATA, "%s has no %s", rondo__node_describe(node),
+                          condition != 0 ? "then_branch" : "else_branch");
+    }
+    if (view.attribute->body->declared_count != 0 ||
+        view.attribute->body->output_count < node->output_count) {
+        return RONDO_FAIL(BAD_DATA, "%s: a branch must have no inputs and %zu outputs",
+                          rondo__node_describe(node), node->output_count);
+    }
+    rondo_executor *body;
+    RETURN_IF_ERROR(get_executor(executor, node, step, &view, &body));
+    size_t output_count = view.attribute->body->output_count;
+    rondo_status status = RONDO_STATUS_NO_MEMORY;
+    rondo_tensor *feeds = rondo__calloc(view.captured_count + 1, sizeof *feeds);
+    rondo_tensor *outputs = rondo__calloc(output_count + 1, sizeof *outputs);
+    if (feeds == NULL || outputs == NULL) {
+        goto free_lists;
+    }
+    for (size_t i = 0; i < view.captured_count; ++i) {
+        feeds[i] = *inputs[view.captured_first + i];  // borrowed for the run
+    }
+    status = rondo__executor_run_tensors(body, feeds, outputs, NULL);
+    for (size_t i = 0; status == RONDO_STATUS_OK && i < node->output_count; ++i) {
+        results[i] = outputs[i];
+        memset(&outputs[i], 0, sizeof outputs[i]);
+    }
+
+free_lists:
+    rondo__free(feeds);
+    free_tensors(outputs, output_count);
+    return status;
+}
+
+// ---- rows collected over iterations
+// --------------------------------------------------------------
+
+// Tensors of one shape, stacked along a new axis at the end.
+typedef struct collector {
+    rondo_tensor *rows;  // owned
+    size_t count;
+    size_t capacity;
+} collector;
+
+static void collector_deinit(collector *c) {
+    free_tensors(c->rows, c->count);
+    memset(c, 0, sizeof *c);
+}
+
+// Takes `row` (zeroed).
+static rondo_status collector_take(collector *c, rondo_tensor *row) {
+    RETURN_IF_ERROR(
+        rondo__array_reserve((void **)&c->rows, &c->capacity, c->count + 1, sizeof *c->rows));
+    c->rows[c->count++] = *row;
+    memset(row, 0, sizeof *row);
+    return RONDO_STATUS_OK;
+}
+
+// Stacks the rows along new axis `axis`; with `is_reversed` the last row comes first. Without rows
+// the shape is what the body declares, with 0 for what it does not say.
+static rondo_status collector_stack(const rondo__node *node, const collector *c,
+                                    const rondo__value *declared, int64_t axis, bool is_reversed,
+                                    rondo_tensor *out_tensor) {
+    rondo_shape row = {0};
+    rondo_dtype dtype = declared->dtype;
+    if (c->count > 0) {
+        row = c->rows[0].shape;
+        dtype = c->rows[0].dtype;
+    } else if (declared->has_shape) {
+        row.rank = declared->rank;
+        for (int32_t d = 0; d < declared->rank; ++d) {
+            row.extent[d] = declared->dims[d].number > 0 ? declared->dims[d].number : 0;
+        }
+    }
+    axis = axis < 0 ? axis + row.rank + 1 : axis;
+    if (row.rank >= RONDO_RANK_MAX || axis < 0 || axis > row.rank) {
+        return RONDO_FAIL(BAD_DATA, "%s: scan output of rank %d cannot be stacked along axis %lld",
+                          rondo__node_describe(node), (int)row.rank, (long long)axis);
+    }
+    rondo_shape shape = {.rank = row.rank + 1};
+    size_t outer = 1;
+    size_t inner_bytes = rondo_dtype_get_bytes(dtype);
+    for (int32_t d = 0; d < row.rank; ++d) {
+        shape.extent[d < axis ? d : d + 1] = row.extent[d];
+        outer *= d < axis ? (size_t)row.extent[d] : 1;
+        inner_bytes *= d < axis ? 1 : (size_t)row.extent[d];
+    }
+    shape.extent[axis] = (int64_t)c->count;
+    for (size_t r = 0; r < c->count; ++r) {
+        if (c->rows[r].dtype != dtype || !rondo_shape_is_equal(&c->rows[r].shape, &row)) {
+            return RONDO_FAIL(BAD_DATA,
+                              "%s: a scan output changed its shape or type in iteration %zu",
+                              rondo__node_describe(node), r);
+        }
+    }
+    RETURN_IF_ERROR(rondo_tensor_init(dtype, &shape, out_tensor));
+    for (size_t r = 0; inner_bytes > 0 && r < c->count; ++r) {
+        size_t place = is_reversed ? c->count - 1 - r : r;
+        for (size_t o = 0; o < outer; ++o) {
+            memcpy((char *)out_tensor->data + (o * c->count + place) * inner_bytes,
+                   (const char *)c->rows[r].data + o * inner_bytes, inner_bytes);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// ---- Loop and Scan share one engine
+// --------------------------------------------------------------
+
+typedef struct iteration {
+    const rondo__node *node;
+    rondo_executor *body;
+    body_view view;
+    size_t feed_count;
+    rondo_tensor *feeds;  // borrowed views, one for each body input
+    size_t carried_count;
+    rondo_tensor *carried;  // owned current values of the carried state
+    size_t output_count;
+    rondo_tensor *outputs;  // of one turn
+    size_t collector_count;
+    collector *collectors;
+} iteration;
+
+static void iteration_deinit(iteration *it) {
+    rondo__free(it->feeds);
+    free_tensors(it->carried, it->carried_count);
+    free_tensors(it->outputs, it->output_count);
+    for (size_t i = 0; it->collectors != NULL && i < it->collector_count; ++i) {
+        collector_deinit(&it->collectors[i]);
+    }
+    rondo__free(it->collectors);
+}
+
+static rondo_status iteration_init(rondo_executor *executor, const rondo__node *node,
+                                   rondo__step *step, size_t carried_count, size_t collector_count,
+                                   iteration *out_iteration) {
+    iteration it = {
+        .node = node, .carried_count = carried_count, .collector_count = collector_count};
+    if (!find_body(node, "body", &it.view)) {
+        return RONDO_FAIL(BAD_DATA, "%s has no body", rondo__node_describe(node));
+    }
+    it.feed_count = it.view.attribute->body->input_count;
+    it.output_count = it.view.attribute->body->output_count;
+    RETURN_IF_ERROR(get_executor(executor, node, step, &it.view, &it.body));
+    it.feeds = rondo__calloc(it.feed_count + 1, sizeof *it.feeds);
+    it.carried = rondo__calloc(carried_count + 1, sizeof *it.carried);
+    it.outputs = rondo__calloc(it.output_count + 1, sizeof *it.outputs);
+    it.collectors = rondo__calloc(collector_count + 1, sizeof *it.collectors);
+    if (it.feeds == NULL || it.carried == NULL || it.outputs == NULL || it.collectors == NULL) {
+        iteration_deinit(&it);
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    *out_iteration = it;
+    return RONDO_STATUS_OK;
+}
+
+// Runs the body once: feeds[0 .. first_carried) are set by the caller; carried state and captured
+// values are put behind them by this function; outputs from `first_output` on are carried state,
+// then rows.
+static rondo_status iteration_turn(iteration *it, const rondo_tensor *const *inputs,
+                                   size_t first_carried, size_t first_output) {
+    size_t captured_at = it->feed_count - it->view.captured_count;
+    for (size_t i = 0; i < it->carried_count; ++i) {
+        it->feeds[first_carried + i] = it->carried[i];
+    }
+    for (size_t i = 0; i < it->view.captured_count; ++i) {
+        it->feeds[captured_at + i] = *inputs[it->view.captured_first + i];
+    }
+    RETURN_IF_ERROR(rondo__executor_run_tensors(it->body, it->feeds, it->outputs, NULL));
+    for (size_t i = 0; i < it->carried_count; ++i) {
+        rondo_tensor_deinit(&it->carried[i]);
+        it->carried[i] = it->outputs[first_output + i];
+        memset(&it->outputs[first_output + i], 0, sizeof it->outputs[first_output + i]);
+    }
+    for (size_t i = 0; i < it->collector_count; ++i) {
+        RETURN_IF_ERROR(
+            collector_take(&it->collectors[i], &it->outputs[first_output + it->carried_count + i]));
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Copies an input into owned carried state: inputs are borrowed from slots that later steps may
+// reuse.
+static rondo_status iteration_carry(iteration *it, size_t index, const rondo_tensor *input) {
+    if (input == NULL) {
+        return RONDO_FAIL(BAD_DATA, "%s: initial state %zu is missing",
+                          rondo__node_describe(it->node), index);
+    }
+    RETURN_IF_ERROR(rondo_tensor_init(input->dtype, &input->shape, &it->carried[index]));
+    if (rondo_tensor_get_bytes(input) > 0) {
+        memcpy(it->carried[index].data, input->data, rondo_tensor_get_bytes(input));
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status run_loop(rondo_executor *executor, const rondo__node *node, rondo__step *step,
+                             const rondo_tensor *const *inputs, rondo_tensor *results) {
+    int64_t limit = INT64_MAX;
+    int64_t condition = 1;
+    if (node->explicit_count > 0 && inputs[0] != NULL) {
+        RETURN_IF_ERROR(read_scalar(node, "the trip count", inputs[0], RONDO_DTYPE_I64, &limit));
+    }
+    if (node->explicit_count > 1 && inputs[1] != NULL) {
+        RETURN_IF_ERROR(
+            read_scalar(node, "the condition", inputs[1], RONDO_DTYPE_BOOL, &condition));
+    }
+    size_t carried_count = node->explicit_count > 2 ? node->explicit_count - 2 : 0;
+    size_t row_count = node->output_count > carried_count ? node->output_count - carried_count : 0;
+    iteration it;
+    RETURN_IF_ERROR(iteration_init(executor, node, step, carried_count, row_count, &it));
+    const rondo_program *body = it.view.attribute->body;
+    rondo_status status = RONDO_STATUS_OK;
+    if (body->declared_count != 2 + carried_count ||
+        body->output_count != 1 + carried_count + row_count || node->output_count < carried_count) {
+        status = RONDO_FAIL(BAD_DATA,
+                            "%s: the body has %zu inputs and %zu outputs, expected %zu and %zu",
+                            rondo__node_describe(node), body->declared_count, body->output_count,
+                            2 + carried_count, 1 + carried_count + row_count);
+        goto free_iteration;
+    }
+    for (size_t i = 0; i < carried_count && status == RONDO_STATUS_OK; ++i) {
+        status = iteration_carry(&it, i, inputs[2 + i]);
+    }
+    for (int64_t turn = 0; status == RONDO_STATUS_OK && turn < limit && condition != 0; ++turn) {
+        uint8_t flag = 1;
+        it.feeds[0] = (rondo_tensor){.dtype = RONDO_DTYPE_I64, .data = &turn};
+        it.feeds[1] = (rondo_tensor){.dtype = RONDO_DTYPE_BOOL, .data = &flag};
+        // The iteration number and the condition may be declared [1] instead of a scalar.
+        for (size_t k = 0; k < 2; ++k) {
+            const rondo__value *declared = &body->values[body->inputs[k]];
+            if (declared->has_shape && declared->rank == 1) {
+                it.feeds[k].shape = (rondo_shape){.rank = 1, .extent = {1}};
+            }
+        }
+        status = iteration_turn(&it, inputs, 2, 1);
+        if (status == RONDO_STATUS_OK) {
+            status = read_scalar(node, "the body's condition", &it.outputs[0], RONDO_DTYPE_BOOL,
+                                 &condition);
+            rondo_tensor_deinit(&it.outputs[0]);
+        }
+    }
+    for (size_t i = 0; i < row_count && status == RONDO_STATUS_OK; ++i) {
+        const rondo__value *declared = &body->values[body->outputs[1 + carried_count + i]];
+        status = collector_stack(node, &it.collectors[i], declared, 0, false,
+                                 &results[carried_count + i]);
+    }
+    for (size_t i = 0; i < carried_count && status == RONDO_STATUS_OK; ++i) {
+        results[i] = it.carried[i];
+        memset(&it.carried[i], 0, sizeof it.carried[i]);
+    }
+
+free_iteration:
+    iteration_deinit(&it);
+    return status;
+}
+
+static int64_t get_list_entry(const rondo__op *op, const char *name, size_t index) {
+    size_t count = 0;
+    const int64_t *list = rondo__op_get_ints(op, name, &count);
+    return list != NULL && index < count ? list[index] : 0;
+}
+
+// Copies slice `index` along `axis` of `source` into a new tensor without that axis.
+static rondo_status take_slice(const rondo_tensor *source, int64_t axis, int64_t index,
+                               rondo_tensor *out_slice) {
+    rondo_shape shape = {.rank = source->shape.rank - 1};
+    size_t outer = 1;
+    size_t inner_bytes = rondo_dtype_get_bytes(source->dtype);
+    for (int32_t d = 0; d < source->shape.rank; ++d) {
+        if (d != axis) {
+            shape.extent[d < axis ? d : d - 1] = source->shape.extent[d];
+        }
+        outer *= d < axis ? (size_t)source->shape.extent[d] : 1;
+        inner_bytes *= d > axis ? (size_t)source->shape.extent[d] : 1;
+    }
+    RETURN_IF_ERROR(rondo_tensor_init(source->dtype, &shape, out_slice));
+    size_t length = (size_t)source->shape.extent[axis];
+    for (size_t o = 0; inner_bytes > 0 && o < outer; ++o) {
+        memcpy((char *)out_slice->data + o * inner_bytes,
+               (const char *)source->data + (o * length + (size_t)index) * inner_bytes,
+               inner_bytes);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Checks the scan inputs and finds the common length.
+static rondo_status measure_scan(const rondo__node *node, const rondo_tensor *const *inputs,
+                                 size_t carried_count, size_t scan_count, int64_t *out_length) {
+    int64_t length = -1;
+    for (size_t i = 0; i < scan_count; ++i) {
+        const rondo_tensor *input = inputs[carried_count + i];
+        int64_t axis = get_list_entry(&node->op, "scan_input_axes", i);
+        if (input == NULL || input->shape.rank < 1) {
+            return RONDO_FAIL(BAD_DATA, "%s: scan input %zu needs at least one axis",
+                              rondo__node_describe(node), i);
+        }
+        axis = axis < 0 ? axis + input->shape.rank : axis;
+        if (axis < 0 || axis >= input->shape.rank) {
+            return RONDO_FAIL(BAD_DATA, "%s: scan_input_axes[%zu] is out of range",
+                              rondo__node_describe(node), i);
+        }
+        if (length >= 0 && input->shape.extent[axis] != length) {
+            return RONDO_FAIL(BAD_DATA, "%s: scan inputs have %lld and %lld slices",
+                              rondo__node_describe(node), (long long)length,
+                              (long long)input->shape.extent[axis]);
+        }
+        length = input->shape.extent[axis];
+    }
+    *out_length = length > 0 ? length : 0;
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status run_scan(rondo_executor *executor, const rondo__node *node, rondo__step *step,
+                             const rondo_tensor *const *inputs, rondo_tensor *results) {
+    int64_t scan_inputs = rondo__op_get_int(&node->op, "num_scan_inputs", 0);
+    if (scan_inputs < 1 || (uint64_t)scan_inputs > node->explicit_count) {
+        return RONDO_FAIL(BAD_DATA, "%s: num_scan_inputs is %lld, but the node has %zu inputs",
+                          rondo__node_describe(node), (long long)scan_inputs, node->explicit_count);
+    }
+    size_t scan_count = (size_t)scan_inputs;
+    size_t carried_count = node->explicit_count - scan_count;
+    size_t row_count = node->output_count > carried_count ? node->output_count - carried_count : 0;
+    int64_t length;
+    RETURN_IF_ERROR(measure_scan(node, inputs, carried_count, scan_count, &length));
+    iteration it;
+    RETURN_IF_ERROR(iteration_init(executor, node, step, carried_count, row_count, &it));
+    const rondo_program *body = it.view.attribute->body;
+    rondo_status status = RONDO_STATUS_OK;
+    if (body->declared_count != node->explicit_count ||
+        body->output_count != carried_count + row_count || node->output_count < carried_count) {
+        status = RONDO_FAIL(BAD_DATA,
+                            "%s: the body has %zu inputs and %zu outputs, expected %zu and %zu",
+                            rondo__node_describe(node), body->declared_count, body->output_count,
+                            node->explicit_count, carried_count + row_count);
+        goto free_iteration;
+    }
+    for (size_t i = 0; i < carried_count && status == RONDO_STATUS_OK; ++i) {
+        status = iteration_carry(&it, i, inputs[i]);
+    }
+    for (int64_t turn = 0; status == RONDO_STATUS_OK && turn < length; ++turn) {
+        size_t taken = 0;
+        for (; taken < scan_count && status == RONDO_STATUS_OK; ++taken) {
+            const rondo_tensor *input = inputs[carried_count + taken];
+            int64_t axis = get_list_entry(&node->op, "scan_input_axes", taken);
+            bool is_backward = get_list_entry(&node->op, "scan_input_directions", taken) == 1;
+            status = take_slice(input, axis < 0 ? axis + input->shape.rank : axis,
+                                is_backward ? length - 1 - turn : turn,
+                                &it.feeds[carried_count + taken]);
+        }
+        if (status == RONDO_STATUS_OK) {
+            status = iteration_turn(&it, inputs, 0, 0);
+        }
+        for (size_t i = 0; i < taken; ++i) {
+            rondo_tensor_deinit(&it.feeds[carried_count + i]);
+        }
+    }
+    for (size_t i = 0; i < row_count && status == RONDO_STATUS_OK; ++i) {
+        const rondo__value *declared = &body->values[body->outputs[carried_count + i]];
+        status = collector_stack(node, &it.collectors[i], declared,
+                                 get_list_entry(&node->op, "scan_output_axes", i),
+                                 get_list_entry(&node->op, "scan_output_directions", i) == 1,
+                                 &results[carried_count + i]);
+    }
+    for (size_t i = 0; i < carried_count && status == RONDO_STATUS_OK; ++i) {
+        results[i] = it.carried[i];
+        memset(&it.carried[i], 0, sizeof it.carried[i]);
+    }
+
+free_iteration:
+    iteration_deinit(&it);
+    return status;
+}
+
+rondo_status rondo__control_run(rondo_executor *executor, const rondo__node *node,
+                                rondo__step *step, const rondo_tensor *const *inputs,
+                                rondo_tensor *results) {
+    static const struct {
+        const char *name;
+        rondo_status (*run)(rondo_executor *, const rondo__node *, rondo__step *,
+                            const rondo_tensor *const *, rondo_tensor *);
+    } runners[] = {{"If", run_if}, {"Loop", run_loop}, {"Scan", run_scan}};
+    for (size_t i = 0; i < sizeof runners / sizeof runners[0]; ++i) {
+        if (strcmp(node->op.def->name, runners[i].name) == 0) {
+            return runners[i].run(executor, node, step, inputs, results);
+        }
+    }
+    return rondo__op_fail_unsupported(&node->op, "control flow of this kind");
+}

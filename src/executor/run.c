@@ -1,0 +1,127 @@
+// executor/run.c — running a plan's steps: eager the first time, captured the second, replayed from
+// then on.
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/logging.h"
+#include "executor/plan.h"
+
+static rondo_status launch_items(rondo_executor *executor, rondo__plan *plan,
+                                 const rondo__step *step) {
+    for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
+        rondo__item *item = &plan->items[i];
+        rondo_status status = item->kernel->launch(item->kernel, executor->stream, item->inputs,
+                                                   item->outputs, item->workspace);
+        if (status != RONDO_STATUS_OK) {
+            rondo__error_set_op(plan->program->nodes[item->node].op.name);
+            return status;
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Records the segment. On failure the step is as before, and the stream usable.
+static rondo_status capture_step(rondo_executor *executor, rondo__plan *plan, rondo__step *step) {
+    rondo_graph_options options = rondo_graph_options_default();
+    char label[48];
+    (void)snprintf(label, sizeof label, "segment %zu", (size_t)(step - plan->steps));
+    options.label = label;
+    rondo_graph *graph = NULL;
+    rondo_status status = rondo_graph_create(executor->device, &options, &graph);
+    if (status != RONDO_STATUS_OK) {
+        return status;
+    }
+    status = rondo_graph_capture_begin(graph, executor->stream, RONDO_CAPTURE_THREAD_LOCAL);
+    if (status != RONDO_STATUS_OK) {
+        goto destroy_graph;
+    }
+    status = launch_items(executor, plan, step);
+    if (status != RONDO_STATUS_OK) {
+        rondo_error saved;
+        rondo__error_save(&saved);
+        rondo_graph_capture_abort(graph);
+        rondo__error_restore(&saved);
+        goto destroy_graph;
+    }
+    status = rondo_graph_capture_end(graph);
+
+destroy_graph:
+    if (status == RONDO_STATUS_OK) {
+        step->graph = graph;
+    } else {
+        rondo_error saved;
+        rondo__error_save(&saved);
+        rondo_graph_destroy(graph);
+        rondo__error_restore(&saved);
+    }
+    return status;
+}
+
+// Captures what can be, once. In AUTO mode a segment that refuses is run conventionally from then
+// on.
+static rondo_status capture_plan(rondo_executor *executor, rondo__plan *plan) {
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        rondo__step *step = &plan->steps[s];
+        if (step->kind != RONDO__STEP_SEGMENT || !step->is_capturable || step->graph != NULL) {
+            continue;
+        }
+        rondo_status status = capture_step(executor, plan, step);
+        if (status == RONDO_STATUS_OK) {
+            continue;
+        }
+        if (executor->graphs == RONDO_GRAPHS_ON || status == RONDO_STATUS_LOST) {
+            return status;
+        }
+        step->is_capturable = false;
+        (void)snprintf(step->reason, sizeof step->reason, "capture failed: %.120s",
+                       rondo_error_get_last()->message);
+        RONDO_LOG_WARN_F("segment %zu runs without a graph: %s", s, step->reason);
+    }
+    return RONDO_STATUS_OK;
+}
+
+static void drop_dynamic(rondo__plan *plan) {
+    for (size_t v = 0; v < plan->program->value_count; ++v) {
+        rondo_tensor_deinit(&plan->dynamic[v]);
+    }
+}
+
+rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
+                                   bool *out_was_replayed) {
+    *out_was_replayed = false;
+    bool use_graphs = executor->graphs != RONDO_GRAPHS_OFF && plan->run_count > 0;
+    if (plan->bypassed_count > 0) {
+        drop_dynamic(plan);
+    }
+    if (use_graphs) {
+        RETURN_IF_ERROR(capture_plan(executor, plan));
+    }
+    size_t replayed_count = 0;
+    size_t capturable_count = 0;
+    uint64_t start_ns = plan->first_replay_ns == 0 ? rondo__clock_now_ns() : 0;
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        rondo__step *step = &plan->steps[s];
+        rondo_status status;
+        if (step->kind == RONDO__STEP_BYPASS) {
+            status = rondo__bypass_run(executor, plan, step);
+        } else if (use_graphs && step->graph != NULL) {
+            status = rondo_graph_replay(step->graph, executor->stream);
+            replayed_count += 1;
+            capturable_count += 1;
+        } else {
+            capturable_count += step->is_capturable ? 1 : 0;
+            status = launch_items(executor, plan, step);
+        }
+        if (status != RONDO_STATUS_OK) {
+            return status;
+        }
+    }
+    *out_was_replayed = replayed_count > 0 && replayed_count == capturable_count;
+    if (*out_was_replayed && plan->first_replay_ns == 0) {
+        RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
+        plan->first_replay_ns = rondo__clock_now_ns() - start_ns;
+    }
+    return RONDO_STATUS_OK;
+}
