@@ -1,0 +1,376 @@
+// executor/executor.c — executors: making them, finding the plan for some inputs, options and
+// statistics.
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/logging.h"
+#include "base/memory.h"
+#include "executor/plan.h"
+#include "program/passes.h"
+#include "program/specialise.h"
+
+enum {
+    PLAN_LIMIT_DEFAULT = 16,
+    DEPTH_MAX = 16,  // bodies within bodies
+    KEYED_MISS_LIMIT =
+        8,  // plans made for new values of a keyed input before values stop being keys
+    BASE_FOLD_BYTES_MAX = 256 << 20,
+};
+
+rondo_executor_options rondo_executor_options_default(void) {
+    return (rondo_executor_options){.struct_size = sizeof(rondo_executor_options),
+                                    .graphs = RONDO_GRAPHS_AUTO,
+                                    .dtype = RONDO_DTYPE_F32,
+                                    .optimise = true};
+}
+
+// The caller's options with defaults filled in and the environment applied.
+static rondo_status read_options(const rondo_executor_options *options,
+                                 rondo_executor_options *out_options) {
+    rondo_executor_options merged = rondo_executor_options_default();
+    if (options != NULL) {
+        if (options->struct_size == 0 || options->struct_size > sizeof merged) {
+            return RONDO_FAIL(INVALID,
+                              "options.struct_size is %zu; start from "
+                              "rondo_executor_options_default()",
+                              options->struct_size);
+        }
+        memcpy(&merged, options, options->struct_size);
+    }
+    if ((int)merged.graphs < RONDO_GRAPHS_AUTO || merged.graphs > RONDO_GRAPHS_OFF) {
+        return RONDO_FAIL(INVALID, "options.graphs is %d, not a rondo_graphs_mode",
+                          (int)merged.graphs);
+    }
+    if (merged.dtype != RONDO_DTYPE_F32 && merged.dtype != RONDO_DTYPE_F16) {
+        return RONDO_FAIL(INVALID, "options.dtype is %s; computing is possible in f32 and f16",
+                          rondo_dtype_get_name(merged.dtype));
+    }
+    merged.plan_limit = merged.plan_limit > 0 ? merged.plan_limit : PLAN_LIMIT_DEFAULT;
+    const char *graphs = getenv("RONDO_GRAPHS");
+    if (graphs != NULL && graphs[0] != '\0') {
+        if (strcmp(graphs, "auto") == 0) {
+            merged.graphs = RONDO_GRAPHS_AUTO;
+        } else if (strcmp(graphs, "on") == 0) {
+            merged.graphs = RONDO_GRAPHS_ON;
+        } else if (strcmp(graphs, "off") == 0) {
+            merged.graphs = RONDO_GRAPHS_OFF;
+        } else {
+            return RONDO_FAIL(INVALID, "RONDO_GRAPHS is \"%.40s\"; it can be auto, on or off",
+                              graphs);
+        }
+    }
+    *out_options = merged;
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status create(const rondo_program *program, rondo_device *device,
+                           const rondo_executor_options *options, int32_t depth,
+                           rondo_executor **out_executor) {
+    if (depth > DEPTH_MAX) {
+        return RONDO_FAIL(BAD_DATA, "control flow is nested more than %d levels deep", DEPTH_MAX);
+    }
+    rondo_executor *executor = rondo__calloc(1, sizeof *executor);
+    if (executor == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo_device_retain(device);
+    executor->device = device;
+    executor->source = program;
+    executor->options = *options;
+    executor->graphs = options->graphs;
+    executor->depth = depth;
+    rondo_status status =
+        rondo__program_specialise(program, NULL, BASE_FOLD_BYTES_MAX, &executor->base, NULL);
+    if (status == RONDO_STATUS_OK && options->optimise) {
+        status = rondo__program_simplify(executor->base);
+    }
+    // A body was converted together with the program around it.
+    if (status == RONDO_STATUS_OK && options->dtype == RONDO_DTYPE_F16 && depth == 0) {
+        status = rondo__pass_half(executor->base, false);
+    }
+    if (status == RONDO_STATUS_OK) {
+        executor->keyed = rondo__calloc(executor->base->input_count + 1, sizeof *executor->keyed);
+        status = executor->keyed == NULL ? RONDO_STATUS_NO_MEMORY : RONDO_STATUS_OK;
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo_stream_create(device, &executor->stream);
+    }
+    for (size_t i = 0; status == RONDO_STATUS_OK && !rondo_device_is_host(device) && i < 4; ++i) {
+        status = rondo_event_create(device, RONDO_EVENT_TIMED, &executor->events[i]);
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo_error saved;
+        rondo__error_save(&saved);
+        rondo_executor_destroy(executor);
+        rondo__error_restore(&saved);
+        return status;
+    }
+    *out_executor = executor;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_executor_create(rondo_program *program, rondo_device *device,
+                                   const rondo_executor_options *options,
+                                   rondo_executor **out_executor) {
+    if (out_executor == NULL) {
+        return RONDO_FAIL(INVALID, "out_executor is NULL");
+    }
+    *out_executor = NULL;
+    if (program == NULL || device == NULL) {
+        return RONDO_FAIL(INVALID, "%s is NULL", program == NULL ? "program" : "device");
+    }
+    rondo_executor_options merged;
+    RETURN_IF_ERROR(read_options(options, &merged));
+    if (merged.dtype == RONDO_DTYPE_F16 && rondo_device_is_host(device)) {
+        return RONDO_FAIL(UNSUPPORTED,
+                          "device \"host\" computes in f32 only; use f32, or a GPU for f16");
+    }
+    if (merged.reference && !rondo_device_is_host(device)) {
+        return RONDO_FAIL(UNSUPPORTED, "the reference runs on device \"host\" only, not on \"%s\"",
+                          rondo_device_get_name(device));
+    }
+    return create(program, device, &merged, 0, out_executor);
+}
+
+rondo_status rondo__executor_create_body(rondo_executor *parent, const rondo_program *body,
+                                         rondo_executor **out_executor) {
+    *out_executor = NULL;
+    RETURN_IF_ERROR(
+        create(body, parent->device, &parent->options, parent->depth + 1, out_executor));
+    (*out_executor)->graphs = parent->graphs;
+    return RONDO_STATUS_OK;
+}
+
+void rondo_executor_destroy(rondo_executor *executor) {
+    if (executor == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < executor->plan_count; ++i) {
+        rondo__plan_destroy(executor, executor->plans[i]);
+    }
+    rondo__free(executor->plans);
+    rondo__free(executor->constants);  // the last plan released the last constant
+    for (size_t i = 0; i < 4; ++i) {
+        rondo_event_destroy(executor->events[i]);
+    }
+    rondo_stream_destroy(executor->stream);
+    rondo_program_destroy(executor->base);
+    rondo__free(executor->keyed);
+    rondo_device_release(executor->device);
+    rondo__free(executor);
+}
+
+// ---- plans
+// ---------------------------------------------------------------------------------------
+
+static bool plan_matches(const rondo_executor *executor, const rondo__plan *plan,
+                         const rondo_tensor *feeds) {
+    for (size_t i = 0; i < plan->feed_count; ++i) {
+        const rondo_tensor *have = &plan->feeds[i];
+        if (have->dtype != feeds[i].dtype || !rondo_shape_is_equal(&have->shape, &feeds[i].shape)) {
+            return false;
+        }
+        bool is_keyed = have->data != NULL;
+        if (is_keyed != (executor->keyed[i] && rondo_tensor_get_bytes(&feeds[i]) > 0) ||
+            (is_keyed && memcmp(have->data, feeds[i].data, rondo_tensor_get_bytes(have)) != 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void evict_plan(rondo_executor *executor) {
+    size_t oldest = 0;
+    for (size_t i = 1; i < executor->plan_count; ++i) {
+        if (executor->plans[i]->last_use < executor->plans[oldest]->last_use) {
+            oldest = i;
+        }
+    }
+    rondo__plan *victim = executor->plans[oldest];
+    executor->plans[oldest] = executor->plans[--executor->plan_count];
+    if (executor->current == victim) {
+        executor->current = NULL;
+    }
+    rondo__plan_destroy(executor, victim);
+}
+
+// Marks small inputs whose values decide shapes as keys. A body is spared: its inputs change each
+// turn.
+static rondo_status find_keys(rondo_executor *executor, const rondo_tensor *keys,
+                              bool *out_has_new) {
+    *out_has_new = false;
+    size_t count = executor->base->input_count;
+    if (executor->depth > 0 || executor->keyed_miss_count > KEYED_MISS_LIMIT) {
+        return RONDO_STATUS_OK;
+    }
+    bool *wanted = rondo__calloc(count + 1, sizeof *wanted);
+    if (wanted == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo_program *trial = NULL;
+    rondo_status status = rondo__program_specialise(executor->base, keys, 1 << 20, &trial, wanted);
+    for (size_t i = 0; status == RONDO_STATUS_OK && i < count; ++i) {
+        if (wanted[i] && !executor->keyed[i]) {
+            executor->keyed[i] = true;
+            *out_has_new = true;
+        }
+    }
+    rondo_program_destroy(trial);
+    rondo__free(wanted);
+    return status;
+}
+
+static void select_keys(const rondo_executor *executor, const rondo_tensor *feeds,
+                        rondo_tensor *out_keys) {
+    for (size_t i = 0; i < executor->base->input_count; ++i) {
+        out_keys[i] = feeds[i];
+        out_keys[i].storage = NULL;
+        if (!executor->keyed[i]) {
+            out_keys[i].data = NULL;
+        }
+    }
+}
+
+rondo_status rondo__executor_find_plan(rondo_executor *executor, const rondo_tensor *feeds,
+                                       rondo__plan **out_plan) {
+    *out_plan = NULL;
+    executor->clock += 1;
+    if (executor->current != NULL && plan_matches(executor, executor->current, feeds)) {
+        executor->current->last_use = executor->clock;
+        *out_plan = executor->current;
+        return RONDO_STATUS_OK;
+    }
+    for (size_t i = 0; i < executor->plan_count; ++i) {
+        if (plan_matches(executor, executor->plans[i], feeds)) {
+            executor->current = executor->plans[i];
+            executor->current->last_use = executor->clock;
+            *out_plan = executor->current;
+            return RONDO_STATUS_OK;
+        }
+    }
+    bool has_keys = false;
+    for (size_t i = 0; i < executor->base->input_count; ++i) {
+        has_keys = has_keys || executor->keyed[i];
+    }
+    if (has_keys && ++executor->keyed_miss_count > KEYED_MISS_LIMIT) {
+        // The values keep changing: making a plan for each costs more than running those ops
+        // conventionally.
+        RONDO_LOG_INFO_F(
+            "input values that decide shapes keep changing; such ops now run conventionally");
+        memset(executor->keyed, 0, executor->base->input_count * sizeof *executor->keyed);
+    }
+    rondo_tensor *keys = rondo__calloc(executor->base->input_count + 1, sizeof *keys);
+    if (keys == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo_status status = RONDO_STATUS_OK;
+    rondo__plan *plan = NULL;
+    bool has_new = true;
+    while (status == RONDO_STATUS_OK && has_new) {
+        select_keys(executor, feeds, keys);
+        status = find_keys(executor, keys, &has_new);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__array_reserve((void **)&executor->plans, &executor->plan_capacity,
+                                      executor->plan_count + 1, sizeof *executor->plans);
+    }
+    if (status == RONDO_STATUS_OK && executor->plan_count >= executor->options.plan_limit) {
+        evict_plan(executor);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__plan_create(executor, keys, &plan);
+    }
+    if (status == RONDO_STATUS_OK) {
+        executor->plans[executor->plan_count++] = plan;
+        executor->current = plan;
+        plan->last_use = executor->clock;
+        *out_plan = plan;
+    }
+    rondo__free(keys);
+    return status;
+}
+
+// ---- settings and statistics
+// ---------------------------------------------------------------------
+
+static void set_graphs(rondo_executor *executor, rondo_graphs_mode graphs) {
+    executor->graphs = graphs;
+    for (size_t p = 0; p < executor->plan_count; ++p) {
+        const rondo__plan *plan = executor->plans[p];
+        for (size_t s = 0; s < plan->step_count; ++s) {
+            for (size_t b = 0; b < plan->steps[s].body_count; ++b) {
+                if (plan->steps[s].bodies[b] != NULL) {
+                    set_graphs(plan->steps[s].bodies[b], graphs);
+                }
+            }
+        }
+    }
+}
+
+rondo_status rondo_executor_set_graphs(rondo_executor *executor, rondo_graphs_mode graphs) {
+    if (executor == NULL || (int)graphs < RONDO_GRAPHS_AUTO || graphs > RONDO_GRAPHS_OFF) {
+        return RONDO_FAIL(INVALID,
+                          executor == NULL ? "executor is NULL" : "no such rondo_graphs_mode");
+    }
+    set_graphs(executor, graphs);
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_executor_get_times(const rondo_executor *executor, rondo_run_times *out_times) {
+    if (executor == NULL || out_times == NULL) {
+        return RONDO_FAIL(INVALID, "%s is NULL", executor == NULL ? "executor" : "out_times");
+    }
+    if (!executor->has_run) {
+        return RONDO_FAIL(STATE, "nothing has run yet; call rondo_executor_run first");
+    }
+    *out_times = executor->times;
+    return RONDO_STATUS_OK;
+}
+
+// Adds what the graphs of a plan hold, those inside bodies included.
+static void add_graph_stats(const rondo__plan *plan, rondo_executor_stats *stats) {
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        const rondo__step *step = &plan->steps[s];
+        rondo_graph_stats graph;
+        if (step->graph != NULL && rondo_graph_get_stats(step->graph, &graph) == RONDO_STATUS_OK) {
+            stats->node_count += graph.node_count;
+            stats->capture_ns += graph.capture_ns;
+            stats->instantiate_ns += graph.instantiate_ns;
+            stats->graph_bytes += graph.device_bytes;
+        }
+        for (size_t b = 0; b < step->body_count; ++b) {
+            const rondo_executor *body = step->bodies[b];
+            for (size_t p = 0; body != NULL && p < body->plan_count; ++p) {
+                add_graph_stats(body->plans[p], stats);
+            }
+        }
+    }
+}
+
+rondo_status rondo_executor_get_stats(const rondo_executor *executor,
+                                      rondo_executor_stats *out_stats) {
+    if (executor == NULL || out_stats == NULL) {
+        return RONDO_FAIL(INVALID, "%s is NULL", executor == NULL ? "executor" : "out_stats");
+    }
+    const rondo__plan *plan = executor->current;
+    if (plan == NULL) {
+        return RONDO_FAIL(STATE, "nothing has run yet; call rondo_executor_run first");
+    }
+    rondo_executor_stats stats = {
+        .op_count = plan->item_count + plan->bypassed_count,
+        .segment_count = plan->step_count - plan->bypassed_count,
+        .bypassed_count = plan->bypassed_count,
+        .plan_count = executor->plan_count,
+        .first_replay_ns = plan->first_replay_ns,
+        .prepare_ns = plan->prepare_ns,
+        .arena_bytes = plan->arena_bytes,
+        .arena_naive_bytes = plan->arena_naive_bytes,
+        .constant_bytes = plan->constant_bytes,
+        .eager_run_count = executor->eager_run_count,
+        .replay_run_count = executor->replay_run_count,
+    };
+    add_graph_stats(plan, &stats);
+    *out_stats = stats;
+    return RONDO_STATUS_OK;
+}
