@@ -148,6 +148,32 @@ rondo_status rondo__op_set_ints(rondo__op *op, const char *name, const int64_t *
     return take_named(op, name, &attribute);
 }
 
+rondo_status rondo__op_set_floats(rondo__op *op, const char *name, const float *values,
+                                  size_t count) {
+    rondo__attribute attribute = {.kind = RONDO__ATTRIBUTE_FLOATS, .count = count};
+    attribute.floats = copy_array(values, count, sizeof(float));
+    if (attribute.floats == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    return take_named(op, name, &attribute);
+}
+
+rondo_status rondo__op_set_strings(rondo__op *op, const char *name, const char *const *values,
+                                   size_t count) {
+    rondo__attribute attribute = {.kind = RONDO__ATTRIBUTE_STRINGS, .count = count};
+    attribute.strings = rondo__calloc(count, sizeof(char *));
+    rondo_status status = attribute.strings != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+    for (size_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
+        attribute.strings[i] = rondo__strdup(values[i]);
+        status = attribute.strings[i] != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo__attribute_deinit(&attribute);
+        return status;
+    }
+    return take_named(op, name, &attribute);
+}
+
 rondo_status rondo__op_set_tensor(rondo__op *op, const char *name, const rondo_tensor *value) {
     rondo__attribute attribute = {.kind = RONDO__ATTRIBUTE_TENSOR};
     rondo_tensor_retain(value, &attribute.tensor_value);

@@ -80,6 +80,10 @@ RONDO_MUST_USE rondo_status rondo__op_set_string(rondo__op *op, const char *name
                                                  const char *value);
 RONDO_MUST_USE rondo_status rondo__op_set_ints(rondo__op *op, const char *name,
                                                const int64_t *values, size_t count);
+RONDO_MUST_USE rondo_status rondo__op_set_floats(rondo__op *op, const char *name,
+                                                 const float *values, size_t count);
+RONDO_MUST_USE rondo_status rondo__op_set_strings(rondo__op *op, const char *name,
+                                                  const char *const *values, size_t count);
 RONDO_MUST_USE rondo_status rondo__op_set_tensor(rondo__op *op, const char *name,
                                                  const rondo_tensor *value);
 // Takes `attribute` (moves it in, zeroes the source); replaces one of the same name.

@@ -41,7 +41,8 @@ RONDO_MUST_USE rondo_status rondo__pass_half(rondo_program *program, bool is_bod
 rondo_status rondo__pass_identity(rondo_program *program);
 rondo_status rondo__pass_batch_norm(rondo_program *program);
 rondo_status rondo__pass_gelu(rondo_program *program);
-rondo_status rondo__pass_convolution(rondo_program *program, bool channels_last);
+rondo_status rondo__pass_convolution(rondo_program *program);
+rondo_status rondo__pass_layout(rondo_program *program);
 rondo_status rondo__pass_matmul(rondo_program *program);
 rondo_status rondo__pass_elementwise(rondo_program *program);
 

@@ -194,6 +194,26 @@ static void trace_wanted(const rondo_program *program, bool *needed, bool *out_w
     }
 }
 
+// Gives the inputs their shapes. An input with a fixed value is replaced by a constant wherever it is used.
+static rondo_status declare_inputs(rondo_program *program, const rondo_tensor *feeds) {
+    for (size_t i = 0; i < program->input_count; ++i) {
+        int32_t input = program->inputs[i];
+        rondo__value *v = &program->values[input];
+        if (feeds == NULL) {
+            rondo__value_set_shape(v, v->dtype, NULL);
+            continue;
+        }
+        rondo__value_set_shape(v, feeds[i].dtype,
+                               feeds[i].dtype != RONDO_DTYPE_NONE ? &feeds[i].shape : NULL);
+        if (feeds[i].data != NULL) {
+            int32_t constant;
+            RETURN_IF_ERROR(rondo__program_add_constant(program, v->name, &feeds[i], &constant));
+            rondo__program_replace_uses(program, input, constant);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 rondo_status rondo__program_specialise(const rondo_program *source, const rondo_tensor *feeds,
                                        size_t fold_bytes, rondo_program **out_program,
                                        bool *out_wanted) {
@@ -213,23 +233,15 @@ rondo_status rondo__program_specialise(const rondo_program *source, const rondo_
     if (status != RONDO_STATUS_OK) {
         goto free_program;
     }
+    status = declare_inputs(program, feeds);
+    if (status != RONDO_STATUS_OK) {
+        goto free_buffers;
+    }
     needed = rondo__calloc(program->value_count + 1, sizeof *needed);
     folded = rondo__calloc(program->node_count + 1, sizeof *folded);
     if (needed == NULL || folded == NULL) {
         status = RONDO_STATUS_NO_MEMORY;
         goto free_buffers;
-    }
-    for (size_t i = 0; i < program->input_count; ++i) {
-        rondo__value *v = &program->values[program->inputs[i]];
-        if (feeds == NULL) {
-            rondo__value_set_shape(v, v->dtype, NULL);
-            continue;
-        }
-        rondo__value_set_shape(v, feeds[i].dtype,
-                               feeds[i].dtype != RONDO_DTYPE_NONE ? &feeds[i].shape : NULL);
-        if (feeds[i].data != NULL) {
-            rondo_tensor_retain(&feeds[i], &v->constant);
-        }
     }
     for (size_t n = 0; n < program->node_count; ++n) {
         status = visit_node(program, &program->nodes[n], fold_bytes, &s, needed, &folded[n]);

@@ -1,0 +1,186 @@
+// program/match.c — see match.h.
+#include "program/match.h"
+
+#include <float.h>
+#include <string.h>
+
+#include "program/edit.h"
+
+bool rondo__match_scalar(const rondo_program *program, int32_t value, float *out_value) {
+    if (value < 0) {
+        return false;
+    }
+    const rondo_tensor *tensor = &program->values[value].constant;
+    if (tensor->dtype == RONDO_DTYPE_NONE || rondo_shape_get_count(&tensor->shape) != 1) {
+        return false;
+    }
+    if (tensor->dtype == RONDO_DTYPE_F32) {
+        *out_value = *(const float *)tensor->data;
+        return true;
+    }
+    if (tensor->dtype == RONDO_DTYPE_F16) {
+        *out_value = rondo_half_to_float(*(const uint16_t *)tensor->data);
+        return true;
+    }
+    return false;
+}
+
+// Bounds of Clip: attributes before opset 11, inputs from then on. False when a bound is not known ahead.
+static bool match_clip(const rondo_program *program, const rondo__node *node, float *out_min,
+                       float *out_max) {
+    *out_min = rondo__op_get_float(&node->op, "min", -FLT_MAX);
+    *out_max = rondo__op_get_float(&node->op, "max", FLT_MAX);
+    if (node->input_count > 1 && node->inputs[1] >= 0 &&
+        !rondo__match_scalar(program, node->inputs[1], out_min)) {
+        return false;
+    }
+    return node->input_count < 3 || node->inputs[2] < 0 ||
+           rondo__match_scalar(program, node->inputs[2], out_max);
+}
+
+// A rondo.Elementwise of one op and one input, as the GELU pass makes it.
+static bool match_single_elementwise(const rondo__node *node, const char *scalar_op) {
+    if (!rondo__node_is(node, "rondo", "Elementwise") || node->input_count != 1) {
+        return false;
+    }
+    const rondo__attribute *ops = rondo__op_find(&node->op, "ops");
+    return ops != NULL && ops->kind == RONDO__ATTRIBUTE_STRINGS && ops->count == 1 &&
+           strcmp(ops->strings[0], scalar_op) == 0;
+}
+
+bool rondo__match_activation(const rondo_program *program, const rondo__node *node,
+                             rondo__activation *out_activation, float *out_alpha, float *out_beta) {
+    *out_alpha = 0.0f;
+    *out_beta = 0.0f;
+    if (match_single_elementwise(node, "Gelu")) {
+        *out_activation = RONDO__ACTIVATION_GELU;
+        return true;
+    }
+    if (node->op.def->domain[0] != '\0') {
+        return false;
+    }
+    const char *name = node->op.def->name;
+    static const struct {
+        const char *name;
+        rondo__activation activation;
+    } plain[] = {{"Relu", RONDO__ACTIVATION_RELU},
+                 {"Sigmoid", RONDO__ACTIVATION_SIGMOID},
+                 {"Tanh", RONDO__ACTIVATION_TANH},
+                 {"HardSwish", RONDO__ACTIVATION_HARD_SWISH}};
+    for (size_t i = 0; i < sizeof plain / sizeof plain[0]; ++i) {
+        if (strcmp(name, plain[i].name) == 0) {
+            *out_activation = plain[i].activation;
+            return true;
+        }
+    }
+    if (strcmp(name, "LeakyRelu") == 0) {
+        *out_activation = RONDO__ACTIVATION_LEAKY_RELU;
+        *out_alpha = rondo__op_get_float(&node->op, "alpha", 0.01f);
+        return true;
+    }
+    if (strcmp(name, "Gelu") == 0) {
+        *out_activation = RONDO__ACTIVATION_GELU;
+        return strcmp(rondo__op_get_string(&node->op, "approximate", "none"), "none") == 0;
+    }
+    if (strcmp(name, "Clip") == 0) {
+        *out_activation = RONDO__ACTIVATION_CLIP;
+        return match_clip(program, node, out_alpha, out_beta);
+    }
+    return false;
+}
+
+const char *rondo__match_activation_name(rondo__activation activation) {
+    static const char *const names[] = {
+#define RONDO_ACTIVATION_NAME(name, text) text,
+        RONDO_ACTIVATION_MAP(RONDO_ACTIVATION_NAME)
+#undef RONDO_ACTIVATION_NAME
+    };
+    return names[activation];
+}
+
+// Two operands of which one is a scalar constant become one operand with numbers.
+static bool match_affine(const char *name, bool is_constant_first, float c, float *out_alpha,
+                         float *out_beta) {
+    if (strcmp(name, "Add") == 0) {
+        *out_alpha = 1.0f;
+        *out_beta = c;
+        return true;
+    }
+    if (strcmp(name, "Mul") == 0) {
+        *out_alpha = c;
+        *out_beta = 0.0f;
+        return true;
+    }
+    if (strcmp(name, "Sub") == 0) {
+        *out_alpha = is_constant_first ? -1.0f : 1.0f;
+        *out_beta = is_constant_first ? c : -c;
+        return true;
+    }
+    return false;
+}
+
+bool rondo__match_scalar_op(const rondo_program *program, const rondo__node *node,
+                            rondo__scalar_op *out_op, int32_t *out_first, int32_t *out_second,
+                            float *out_alpha, float *out_beta) {
+    *out_first = 0;
+    *out_second = -1;
+    *out_alpha = 0.0f;
+    *out_beta = 0.0f;
+    if (match_single_elementwise(node, "Gelu")) {
+        *out_op = RONDO__SCALAR_Gelu;
+        return true;
+    }
+    if (node->op.def->domain[0] != '\0' || node->output_count != 1) {
+        return false;
+    }
+    const char *name = node->op.def->name;
+    if (strcmp(name, "Clip") == 0) {
+        *out_op = RONDO__SCALAR_Clip;
+        return match_clip(program, node, out_alpha, out_beta);
+    }
+    if (strcmp(name, "Gelu") == 0 &&
+        strcmp(rondo__op_get_string(&node->op, "approximate", "none"), "none") != 0) {
+        return false;
+    }
+    int parsed = rondo__scalar_op_parse(name);
+    if (parsed < 0) {
+        return false;
+    }
+    *out_op = (rondo__scalar_op)parsed;
+    int operands = rondo__scalar_op_get_operand_count(*out_op);
+    if (operands == 1) {
+        static const struct {
+            const char *name;
+            float alpha;
+            float beta;
+        } defaults[] = {
+            {"LeakyRelu", 0.01f, 0.0f}, {"Elu", 1.0f, 0.0f}, {"HardSigmoid", 0.2f, 0.5f}};
+        for (size_t i = 0; i < sizeof defaults / sizeof defaults[0]; ++i) {
+            if (strcmp(name, defaults[i].name) == 0) {
+                *out_alpha = rondo__op_get_float(&node->op, "alpha", defaults[i].alpha);
+                *out_beta = rondo__op_get_float(&node->op, "beta", defaults[i].beta);
+            }
+        }
+        return node->input_count == 1;
+    }
+    if (node->input_count != 2 || node->inputs[0] < 0 || node->inputs[1] < 0) {
+        return false;
+    }
+    float c;
+    for (int32_t k = 0; k < 2; ++k) {
+        rondo_shape mine;
+        rondo_shape result;
+        // A scalar of higher rank than the other operand would raise the result's rank: not an affine map then.
+        if (rondo__match_scalar(program, node->inputs[k], &c) &&
+            rondo__value_get_shape(&program->values[node->inputs[1 - k]], &mine) &&
+            rondo__value_get_shape(&program->values[node->outputs[0]], &result) &&
+            rondo_shape_is_equal(&mine, &result) &&
+            match_affine(name, k == 0, c, out_alpha, out_beta)) {
+            *out_op = RONDO__SCALAR_Affine;
+            *out_first = 1 - k;
+            return true;
+        }
+    }
+    *out_second = 1;
+    return true;
+}

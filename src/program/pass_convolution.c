@@ -1,0 +1,214 @@
+// program/pass_convolution.c — Conv with what follows it becomes rondo.Conv: bias, residual sum, activation.
+//
+// Shapes are known here, so that auto_pad turns into plain pads. The chain that is taken in is
+// Conv -> (Add of a constant per channel) -> (Add of a tensor of the same shape) -> (activation), where each
+// value in between has no other user.
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "program/edit.h"
+#include "program/match.h"
+#include "program/passes.h"
+#include "program/window_write.h"
+
+typedef struct chain {
+    rondo_program *program;
+    const rondo__uses *uses;
+    bool *remove;
+    size_t node;       // the convolution
+    int32_t bias;      // value or RONDO__VALUE_NONE
+    int32_t residual;  // value or RONDO__VALUE_NONE
+    rondo__activation activation;
+    float alpha;
+    float beta;
+    int32_t result;  // value the chain ends in
+} chain;
+
+// A constant with one number for each channel of a result of this rank: [C, 1, ...] or [1, C, 1, ...].
+static bool is_channel_constant(const rondo_program *program, int32_t value,
+                                const rondo_shape *result) {
+    const rondo_tensor *c = &program->values[value].constant;
+    if (c->dtype != RONDO_DTYPE_F32 && c->dtype != RONDO_DTYPE_F16) {
+        return false;
+    }
+    int32_t channel_axis = c->shape.rank - result->rank + 1;  // of the constant
+    if (channel_axis < 0 || c->shape.rank > result->rank ||
+        rondo_shape_get_count(&c->shape) != result->extent[1]) {
+        return false;
+    }
+    return c->shape.extent[channel_axis] == result->extent[1];
+}
+
+static rondo_status make_bias(rondo_program *program, int32_t value, int32_t *out_bias) {
+    rondo_tensor flat;
+    rondo_tensor_retain(&program->values[value].constant, &flat);
+    flat.shape = (rondo_shape){.rank = 1, .extent = {rondo_shape_get_count(&flat.shape)}};
+    rondo_status status = rondo__program_add_constant(program, "bias", &flat, out_bias);
+    rondo_tensor_deinit(&flat);
+    return status;
+}
+
+// Takes an Add into the chain when it is a bias or a residual; *out_is_taken tells.
+static rondo_status take_add(chain *c, const rondo__node *add, bool *out_is_taken) {
+    *out_is_taken = false;
+    if (add->input_count != 2 || add->inputs[0] == add->inputs[1]) {
+        return RONDO_STATUS_OK;
+    }
+    int32_t other = add->inputs[0] == c->result ? add->inputs[1] : add->inputs[0];
+    rondo_shape mine;
+    rondo_shape theirs;
+    if (!rondo__value_get_shape(&c->program->values[c->result], &mine) ||
+        !rondo__value_get_shape(&c->program->values[other], &theirs)) {
+        return RONDO_STATUS_OK;
+    }
+    if (c->bias < 0 && c->residual < 0 && is_channel_constant(c->program, other, &mine)) {
+        *out_is_taken = true;
+        return make_bias(c->program, other, &c->bias);
+    }
+    if (c->residual < 0 && rondo_shape_is_equal(&mine, &theirs) &&
+        c->program->values[other].dtype == c->program->values[c->result].dtype) {
+        *out_is_taken = true;
+        c->residual = other;
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status follow(chain *c) {
+    for (;;) {
+        int32_t user = rondo__uses_get_single(c->uses, c->result);
+        if (user < 0 || c->remove[user]) {
+            return RONDO_STATUS_OK;
+        }
+        const rondo__node *next = &c->program->nodes[user];
+        if (rondo__node_is(next, "", "Add")) {
+            bool is_taken;
+            RETURN_IF_ERROR(take_add(c, next, &is_taken));
+            if (!is_taken) {
+                return RONDO_STATUS_OK;
+            }
+            c->remove[user] = true;
+            c->result = next->outputs[0];
+            continue;
+        }
+        if (next->inputs[0] == c->result && next->output_count == 1 &&
+            rondo__match_activation(c->program, next, &c->activation, &c->alpha, &c->beta)) {
+            c->remove[user] = true;
+            c->result = next->outputs[0];
+        } else {
+            c->activation = RONDO__ACTIVATION_NONE;
+        }
+        return RONDO_STATUS_OK;
+    }
+}
+
+// Turns the Conv node into rondo.Conv with the chain's inputs.
+static rondo_status rewrite(chain *c) {
+    rondo__node *node = &c->program->nodes[c->node];
+    rondo_shape x;
+    rondo_shape w;
+    if (!rondo__value_get_shape(&c->program->values[node->inputs[0]], &x) ||
+        !rondo__value_get_shape(&c->program->values[node->inputs[1]], &w)) {
+        return RONDO_FAIL(INTERNAL, "%s has no known shapes", rondo__node_describe(node));
+    }
+    rondo__window window;
+    RETURN_IF_ERROR(rondo__window_init(&node->op, x.rank - 2, &x.extent[2], &w.extent[2], &window));
+    int64_t group = rondo__op_get_int(&node->op, "group", 1);
+    int32_t *inputs = rondo__calloc(4, sizeof *inputs);
+    if (inputs == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    inputs[0] = node->inputs[0];
+    inputs[1] = node->inputs[1];
+    inputs[2] = c->bias;
+    inputs[3] = c->residual;
+    rondo__op op = {.opset = RONDO_OP_OPSET_MAX,
+                    .def = rondo__op_lookup("rondo", "Conv", RONDO_OP_OPSET_MAX)};
+    rondo_status status = op.def != NULL ? rondo__window_write(&op, &window)
+                                         : RONDO_FAIL(INTERNAL, "rondo.Conv is not registered");
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__op_set_int(&op, "group", group);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__op_set_int(&op, "channels_last", 0);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status =
+            rondo__op_set_string(&op, "activation", rondo__match_activation_name(c->activation));
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__op_set_float(&op, "alpha", c->alpha);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__op_set_float(&op, "beta", c->beta);
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo__op_deinit(&op);
+        rondo__free(inputs);
+        return status;
+    }
+    op.name = node->op.name;
+    node->op.name = NULL;
+    rondo__op_deinit(&node->op);
+    node->op = op;
+    rondo__free(node->inputs);
+    node->inputs = inputs;
+    node->input_count = 4;
+    node->explicit_count = 4;
+    node->outputs[0] = c->result;
+    return RONDO_STATUS_OK;
+}
+
+// Convolutions of one or more spatial axes with known float shapes.
+static bool is_candidate(const rondo_program *program, const rondo__node *node) {
+    if (!rondo__node_is(node, "", "Conv")) {
+        return false;
+    }
+    const rondo__value *x = &program->values[node->inputs[0]];
+    rondo_shape shape;
+    return (x->dtype == RONDO_DTYPE_F32 || x->dtype == RONDO_DTYPE_F16) &&
+           rondo__value_get_shape(x, &shape) &&
+           rondo__value_get_shape(&program->values[node->inputs[1]], &shape) && shape.rank >= 3 &&
+           rondo__value_get_shape(&program->values[node->outputs[0]], &shape);
+}
+
+rondo_status rondo__pass_convolution(rondo_program *program) {
+    rondo__uses uses = {0};
+    size_t node_count = program->node_count;
+    rondo_status status = rondo__uses_init(program, &uses);
+    if (status != RONDO_STATUS_OK) {
+        return status;
+    }
+    bool *remove = rondo__calloc(node_count + 1, sizeof *remove);
+    if (remove == NULL) {
+        status = RONDO_STATUS_NO_MEMORY;
+        goto free_uses;
+    }
+    for (size_t n = 0; n < node_count && status == RONDO_STATUS_OK; ++n) {
+        const rondo__node *node = &program->nodes[n];
+        if (!is_candidate(program, node)) {
+            continue;
+        }
+        chain c = {.program = program,
+                   .uses = &uses,
+                   .remove = remove,
+                   .node = n,
+                   .bias = node->input_count > 2 ? node->inputs[2] : RONDO__VALUE_NONE,
+                   .residual = RONDO__VALUE_NONE,
+                   .activation = RONDO__ACTIVATION_NONE,
+                   .result = node->outputs[0]};
+        status = follow(&c);
+        if (status == RONDO_STATUS_OK) {
+            status = rewrite(&c);
+        }
+    }
+    rondo__program_remove_nodes(program, remove, node_count);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__program_verify(program);
+    }
+    rondo__free(remove);
+
+free_uses:
+    rondo__uses_deinit(&uses);
+    return status;
+}

@@ -1,0 +1,145 @@
+// program/pass_gelu.c — names the pattern 0.5 * x * (1 + erf(x / sqrt(2))), however its factors are ordered.
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "program/edit.h"
+#include "program/match.h"
+#include "program/passes.h"
+
+// The other operand of a two-operand node that has `value` on one side; RONDO__VALUE_NONE when it has not.
+static int32_t get_other(const rondo__node *node, int32_t value) {
+    if (node->input_count != 2) {
+        return RONDO__VALUE_NONE;
+    }
+    return node->inputs[0] == value   ? node->inputs[1]
+           : node->inputs[1] == value ? node->inputs[0]
+                                      : RONDO__VALUE_NONE;
+}
+
+static bool is_near(float a, double b) {
+    return fabs((double)a - b) <= 1e-4 * fabs(b);
+}
+
+// The value x when `node` (an Erf) computes erf(x / sqrt(2)); RONDO__VALUE_NONE otherwise.
+static int32_t get_argument(const rondo_program *program, const rondo__node *erf) {
+    int32_t maker = program->values[erf->inputs[0]].producer;
+    if (maker < 0) {
+        return RONDO__VALUE_NONE;
+    }
+    const rondo__node *scale = &program->nodes[maker];
+    float c;
+    if (rondo__node_is(scale, "", "Div") && rondo__match_scalar(program, scale->inputs[1], &c) &&
+        is_near(c, 1.4142135623730951)) {
+        return scale->inputs[0];
+    }
+    if (rondo__node_is(scale, "", "Mul")) {
+        for (int k = 0; k < 2; ++k) {
+            if (rondo__match_scalar(program, scale->inputs[k], &c) &&
+                is_near(c, 0.7071067811865476)) {
+                return scale->inputs[1 - k];
+            }
+        }
+    }
+    return RONDO__VALUE_NONE;
+}
+
+// The node that uses `value` alone and is a Mul or Add; -1 otherwise.
+static int32_t get_user(const rondo_program *program, const rondo__uses *uses, int32_t value,
+                        const char *op) {
+    int32_t user = rondo__uses_get_single(uses, value);
+    return user >= 0 && rondo__node_is(&program->nodes[user], "", op) ? user : -1;
+}
+
+// Follows erf(...) -> + 1 -> * x -> * 0.5, the last two in either order, or x * 0.5 made before. Returns the value
+// that holds the result, or RONDO__VALUE_NONE.
+static int32_t get_result(const rondo_program *program, const rondo__uses *uses,
+                          const rondo__node *erf, int32_t x) {
+    float c;
+    int32_t add = get_user(program, uses, erf->outputs[0], "Add");
+    if (add < 0 ||
+        !rondo__match_scalar(program, get_other(&program->nodes[add], erf->outputs[0]), &c) ||
+        !is_near(c, 1.0)) {
+        return RONDO__VALUE_NONE;
+    }
+    int32_t current = program->nodes[add].outputs[0];
+    bool has_x = false;
+    bool has_half = false;
+    while (!has_x || !has_half) {
+        int32_t mul = get_user(program, uses, current, "Mul");
+        if (mul < 0) {
+            return RONDO__VALUE_NONE;
+        }
+        int32_t other = get_other(&program->nodes[mul], current);
+        int32_t maker = other >= 0 ? program->values[other].producer : -1;
+        if (!has_x && other == x) {
+            has_x = true;
+        } else if (!has_half && rondo__match_scalar(program, other, &c) && is_near(c, 0.5)) {
+            has_half = true;
+        } else if (!has_x && !has_half && maker >= 0 &&
+                   rondo__node_is(&program->nodes[maker], "", "Mul") &&
+                   rondo__match_scalar(program, get_other(&program->nodes[maker], x), &c) &&
+                   is_near(c, 0.5)) {
+            has_x = true;
+            has_half = true;
+        } else {
+            return RONDO__VALUE_NONE;
+        }
+        current = program->nodes[mul].outputs[0];
+    }
+    return current;
+}
+
+static rondo_status add_gelu(rondo_program *program, int32_t x, int32_t result) {
+    static const char *const names[] = {"Gelu"};
+    const int64_t operands[] = {0, -1, -1};
+    RETURN_IF_ERROR(
+        rondo__program_add_simple(program, "rondo", "Elementwise", NULL, &x, 1, &result, 1));
+    rondo__op *op = &program->nodes[program->node_count - 1].op;
+    RETURN_IF_ERROR(rondo__op_set_strings(op, "ops", names, 1));
+    RETURN_IF_ERROR(rondo__op_set_ints(op, "operands", operands, 3));
+    const float zero = 0.0f;
+    RETURN_IF_ERROR(rondo__op_set_floats(op, "alphas", &zero, 1));
+    return rondo__op_set_floats(op, "betas", &zero, 1);
+}
+
+rondo_status rondo__pass_gelu(rondo_program *program) {
+    rondo__uses uses = {0};
+    rondo_status status = rondo__uses_init(program, &uses);
+    if (status != RONDO_STATUS_OK) {
+        return status;
+    }
+    size_t node_count = program->node_count;
+    bool *remove = rondo__calloc(node_count + 1, sizeof *remove);
+    if (remove == NULL) {
+        status = RONDO_STATUS_NO_MEMORY;
+        goto free_uses;
+    }
+    for (size_t n = 0; n < node_count && status == RONDO_STATUS_OK; ++n) {
+        if (!rondo__node_is(&program->nodes[n], "", "Erf")) {
+            continue;
+        }
+        int32_t x = get_argument(program, &program->nodes[n]);
+        int32_t result =
+            x >= 0 ? get_result(program, &uses, &program->nodes[n], x) : RONDO__VALUE_NONE;
+        if (result < 0) {
+            continue;
+        }
+        // Only the node that made the result goes here; the rest is dead and removed below.
+        remove[program->values[result].producer] = true;
+        status = add_gelu(program, x, result);
+    }
+    rondo__program_remove_nodes(program, remove, node_count);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__program_verify(program);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__program_remove_dead(program);
+    }
+    rondo__free(remove);
+
+free_uses:
+    rondo__uses_deinit(&uses);
+    return status;
+}

@@ -1,0 +1,361 @@
+// program/pass_layout.c — images in NHWC: convolutions and pools, and what can follow them there.
+//
+//   before   x ── Conv ── MaxPool ── Concat ── Flatten          every value [N, C, H, W]
+//   after    x ─T─ Conv ── MaxPool ── Concat ─T'─ Flatten       T, T' are transposes; between them [N, H, W, C]
+//
+// One walk in node order. A value may have a twin in NHWC. Ops that want NHWC take twins (a Transpose makes one where
+// there is none) and make only a twin; ops that do not care about layout follow when all their image operands have
+// twins; any other user of the NCHW value makes a Transpose back necessary, once. Where H and W are 1 the two layouts
+// have the same bytes and the transposes are Reshapes, which cost nothing.
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "program/edit.h"
+#include "program/match.h"
+#include "program/passes.h"
+#include "program/window_write.h"
+
+enum { IMAGE_RANK = 4 };
+
+typedef struct layout {
+    rondo_program *program;
+    size_t value_count;  // values of the program as it was
+    int32_t *twin;       // NHWC twin of a value, or RONDO__VALUE_NONE
+    bool *is_missing;    // the NCHW value has no maker any more; only the twin is made
+} layout;
+
+static bool is_float_image(const rondo_program *program, int32_t value, rondo_shape *out_shape) {
+    const rondo__value *v = &program->values[value];
+    rondo_dtype dtype = rondo__value_is_constant(v) ? v->constant.dtype : v->dtype;
+    return (dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16) &&
+           rondo__value_get_shape(v, out_shape) && out_shape->rank == IMAGE_RANK;
+}
+
+static rondo_shape to_nhwc(const rondo_shape *nchw) {
+    return (rondo_shape){
+        .rank = IMAGE_RANK,
+        .extent = {nchw->extent[0], nchw->extent[2], nchw->extent[3], nchw->extent[1]}};
+}
+
+// Adds the op that turns `from` into `to`; the shape of `to` is `shape`. Moves of no data become a Reshape.
+static rondo_status add_move(rondo_program *program, int32_t from, int32_t to,
+                             const rondo_shape *shape, const int64_t *perm, bool is_free) {
+    program->values[to].producer = -1;
+    if (!is_free) {
+        RETURN_IF_ERROR(
+            rondo__program_add_simple(program, "", "Transpose", NULL, &from, 1, &to, 1));
+        return rondo__op_set_ints(&program->nodes[program->node_count - 1].op, "perm", perm,
+                                  IMAGE_RANK);
+    }
+    rondo_shape list = {.rank = 1, .extent = {shape->rank}};
+    rondo_tensor extents;
+    RETURN_IF_ERROR(rondo_tensor_init(RONDO_DTYPE_I64, &list, &extents));
+    memcpy(extents.data, shape->extent, (size_t)shape->rank * sizeof(int64_t));
+    int32_t inputs[2] = {from, RONDO__VALUE_NONE};
+    rondo_status status = rondo__program_add_constant(program, "extents", &extents, &inputs[1]);
+    rondo_tensor_deinit(&extents);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__program_add_simple(program, "", "Reshape", NULL, inputs, 2, &to, 1);
+    }
+    return status;
+}
+
+static bool is_free_move(const rondo_shape *nchw) {
+    return nchw->extent[1] == 1 || (nchw->extent[2] == 1 && nchw->extent[3] == 1);
+}
+
+// The NHWC twin of an image; made by a Transpose when there is none.
+static rondo_status get_twin(layout *l, int32_t value, int32_t *out_twin) {
+    if (l->twin[value] < 0) {
+        static const int64_t perm[] = {0, 2, 3, 1};
+        rondo_shape nchw;
+        if (!is_float_image(l->program, value, &nchw)) {
+            return RONDO_FAIL(INTERNAL, "value \"%s\" is not an image",
+                              l->program->values[value].name);
+        }
+        rondo_shape nhwc = to_nhwc(&nchw);
+        rondo_dtype dtype = l->program->values[value].dtype;
+        int32_t twin;
+        RETURN_IF_ERROR(rondo__program_add_shaped(l->program, l->program->values[value].name, dtype,
+                                                  &nhwc, &twin));
+        RETURN_IF_ERROR(add_move(l->program, value, twin, &nhwc, perm, is_free_move(&nchw)));
+        l->twin[value] = twin;
+    }
+    *out_twin = l->twin[value];
+    return RONDO_STATUS_OK;
+}
+
+// Makes the NCHW value from its twin, for a user that needs it.
+static rondo_status restore(layout *l, int32_t value) {
+    static const int64_t perm[] = {0, 3, 1, 2};
+    if (value < 0 || (size_t)value >= l->value_count || !l->is_missing[value]) {
+        return RONDO_STATUS_OK;
+    }
+    rondo_shape nchw;
+    if (!rondo__value_get_shape(&l->program->values[value], &nchw)) {
+        return RONDO_FAIL(INTERNAL, "value \"%s\" has no known shape",
+                          l->program->values[value].name);
+    }
+    l->is_missing[value] = false;
+    return add_move(l->program, l->twin[value], value, &nchw, perm, is_free_move(&nchw));
+}
+
+// Lets node `n` make the twin of its output instead of the output.
+static rondo_status make_twin_output(layout *l, size_t n) {
+    int32_t value = l->program->nodes[n].outputs[0];
+    rondo_shape nchw;
+    if (!rondo__value_get_shape(&l->program->values[value], &nchw)) {
+        return RONDO_FAIL(INTERNAL, "value \"%s\" has no known shape",
+                          l->program->values[value].name);
+    }
+    rondo_shape nhwc = to_nhwc(&nchw);
+    int32_t twin;
+    RETURN_IF_ERROR(rondo__program_add_shaped(l->program, l->program->values[value].name,
+                                              l->program->values[value].dtype, &nhwc, &twin));
+    l->program->nodes[n].outputs[0] = twin;
+    l->program->values[twin].producer = (int32_t)n;
+    l->program->values[value].producer = -1;
+    l->twin[value] = twin;
+    l->is_missing[value] = true;
+    return RONDO_STATUS_OK;
+}
+
+// ---- ops that want NHWC --------------------------------------------------------------------------
+
+static bool is_convolution(const layout *l, const rondo__node *node) {
+    rondo_shape shape;
+    return rondo__node_is(node, "rondo", "Conv") &&
+           is_float_image(l->program, node->inputs[0], &shape);
+}
+
+static rondo_status visit_convolution(layout *l, size_t n) {
+    int32_t x;
+    RETURN_IF_ERROR(get_twin(l, l->program->nodes[n].inputs[0], &x));
+    int32_t z = RONDO__VALUE_NONE;
+    if (l->program->nodes[n].input_count > 3 && l->program->nodes[n].inputs[3] >= 0) {
+        RETURN_IF_ERROR(get_twin(l, l->program->nodes[n].inputs[3], &z));
+    }
+    rondo__node *node = &l->program->nodes[n];  // appending may have moved the nodes
+    node->inputs[0] = x;
+    if (z >= 0) {
+        node->inputs[3] = z;
+    }
+    RETURN_IF_ERROR(rondo__op_set_int(&node->op, "channels_last", 1));
+    return make_twin_output(l, n);
+}
+
+static bool is_pool(const layout *l, const rondo__node *node) {
+    rondo_shape shape;
+    if (node->op.def->domain[0] != '\0' || !is_float_image(l->program, node->inputs[0], &shape)) {
+        return false;
+    }
+    const char *name = node->op.def->name;
+    if (strcmp(name, "MaxPool") == 0) {
+        return node->output_count == 1 || node->outputs[1] < 0;
+    }
+    return strcmp(name, "AveragePool") == 0 || strcmp(name, "GlobalAveragePool") == 0;
+}
+
+static rondo_status visit_pool(layout *l, size_t n) {
+    int32_t x;
+    rondo_shape shape;
+    (void)rondo__value_get_shape(&l->program->values[l->program->nodes[n].inputs[0]], &shape);
+    RETURN_IF_ERROR(get_twin(l, l->program->nodes[n].inputs[0], &x));
+    rondo__node *node = &l->program->nodes[n];
+    const rondo__op_def *def = rondo__op_lookup("rondo", node->op.def->name, RONDO_OP_OPSET_MAX);
+    if (def == NULL) {
+        return RONDO_FAIL(INTERNAL, "rondo.%s is not registered", node->op.def->name);
+    }
+    if (strcmp(def->name, "GlobalAveragePool") != 0) {
+        rondo__window window;
+        RETURN_IF_ERROR(rondo__window_init(&node->op, 2, &shape.extent[2], NULL, &window));
+        RETURN_IF_ERROR(rondo__window_write(&node->op, &window));
+    }
+    RETURN_IF_ERROR(rondo__op_set_int(&node->op, "channels_last", 1));
+    node->op.def = def;
+    node->op.opset = RONDO_OP_OPSET_MAX;
+    node->inputs[0] = x;
+    node->output_count = 1;
+    return make_twin_output(l, n);
+}
+
+// ---- ops that do not care ------------------------------------------------------------------------
+
+// A constant operand in NHWC: scalars stay, [1, C, 1, 1], [C, 1, 1] and full images are permuted.
+static rondo_status permute_constant(layout *l, int32_t value, int32_t *out_value,
+                                     bool *out_is_possible) {
+    const rondo_tensor *source = &l->program->values[value].constant;
+    *out_is_possible = true;
+    *out_value = value;
+    if (rondo_shape_get_count(&source->shape) == 1) {
+        return RONDO_STATUS_OK;
+    }
+    if (source->shape.rank > IMAGE_RANK) {
+        *out_is_possible = false;
+        return RONDO_STATUS_OK;
+    }
+    int64_t e[IMAGE_RANK] = {1, 1, 1, 1};
+    for (int32_t d = 0; d < source->shape.rank; ++d) {
+        e[IMAGE_RANK - source->shape.rank + d] = source->shape.extent[d];
+    }
+    rondo_shape nhwc = {.rank = IMAGE_RANK, .extent = {e[0], e[2], e[3], e[1]}};
+    rondo_tensor permuted;
+    RETURN_IF_ERROR(rondo_tensor_init(source->dtype, &nhwc, &permuted));
+    size_t bytes = rondo_dtype_get_bytes(source->dtype);
+    const char *from = source->data;
+    for (int64_t n = 0; n < e[0]; ++n) {
+        for (int64_t c = 0; c < e[1]; ++c) {
+            for (int64_t h = 0; h < e[2]; ++h) {
+                for (int64_t w = 0; w < e[3]; ++w, from += bytes) {
+                    int64_t to = ((n * e[2] + h) * e[3] + w) * e[1] + c;
+                    memcpy((char *)permuted.data + (size_t)to * bytes, from, bytes);
+                }
+            }
+        }
+    }
+    rondo_status status = rondo__program_add_constant(l->program, "nhwc", &permuted, out_value);
+    rondo_tensor_deinit(&permuted);
+    return status;
+}
+
+static bool is_follower(const layout *l, const rondo__node *node) {
+    if (node->output_count != 1 || node->input_count < 1) {
+        return false;
+    }
+    bool is_concat = rondo__node_is(node, "", "Concat");
+    if (!is_concat && (node->op.def->flags & RONDO__OP_ELEMENTWISE) == 0) {
+        return false;
+    }
+    rondo_shape result;
+    if (!is_float_image(l->program, node->outputs[0], &result)) {
+        return false;
+    }
+    size_t twins = 0;
+    for (size_t i = 0; i < node->input_count; ++i) {
+        int32_t value = node->inputs[i];
+        if (value < 0) {
+            continue;
+        }
+        if (rondo__value_is_constant(&l->program->values[value])) {
+            if (is_concat) {
+                return false;
+            }
+            continue;
+        }
+        rondo_shape shape;
+        if ((size_t)value >= l->value_count || l->twin[value] < 0 ||
+            !is_float_image(l->program, value, &shape)) {
+            return false;
+        }
+        twins += 1;
+    }
+    return twins > 0;
+}
+
+static rondo_status visit_follower(layout *l, size_t n, bool *out_followed) {
+    *out_followed = false;
+    size_t input_count = l->program->nodes[n].input_count;
+    int32_t *inputs = rondo__calloc(input_count + 1, sizeof *inputs);
+    if (inputs == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo_status status = RONDO_STATUS_OK;
+    bool is_possible = true;
+    for (size_t i = 0; i < input_count && is_possible && status == RONDO_STATUS_OK; ++i) {
+        int32_t value = l->program->nodes[n].inputs[i];
+        inputs[i] = value;
+        if (value < 0) {
+            continue;
+        }
+        if (rondo__value_is_constant(&l->program->values[value])) {
+            status = permute_constant(l, value, &inputs[i], &is_possible);
+        } else {
+            inputs[i] = l->twin[value];
+        }
+    }
+    if (status == RONDO_STATUS_OK && is_possible) {
+        rondo__node *node = &l->program->nodes[n];
+        memcpy(node->inputs, inputs, input_count * sizeof *inputs);
+        if (rondo__node_is(node, "", "Concat")) {
+            static const int64_t new_axis[IMAGE_RANK] = {0, 3, 1, 2};
+            int64_t axis = rondo__op_get_int(&node->op, "axis", 1);
+            axis = axis < 0 ? axis + IMAGE_RANK : axis;
+            status =
+                axis >= 0 && axis < IMAGE_RANK
+                    ? rondo__op_set_int(&node->op, "axis", new_axis[axis])
+                    : RONDO_FAIL(BAD_DATA, "%s: axis is out of range", rondo__node_describe(node));
+        }
+        if (status == RONDO_STATUS_OK) {
+            status = make_twin_output(l, n);
+            *out_followed = true;
+        }
+    }
+    rondo__free(inputs);
+    return status;
+}
+
+static rondo_status visit_node(layout *l, size_t n) {
+    if (is_convolution(l, &l->program->nodes[n])) {
+        return visit_convolution(l, n);
+    }
+    if (is_pool(l, &l->program->nodes[n])) {
+        return visit_pool(l, n);
+    }
+    if (is_follower(l, &l->program->nodes[n])) {
+        bool followed;
+        RETURN_IF_ERROR(visit_follower(l, n, &followed));
+        if (followed) {
+            return RONDO_STATUS_OK;
+        }
+    }
+    for (size_t i = 0; i < l->program->nodes[n].input_count; ++i) {
+        RETURN_IF_ERROR(restore(l, l->program->nodes[n].inputs[i]));
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Pools alone do not pay for two transposes; without a convolution the program stays as it is.
+static bool has_convolution(const layout *l) {
+    for (size_t n = 0; n < l->program->node_count; ++n) {
+        if (is_convolution(l, &l->program->nodes[n])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+rondo_status rondo__pass_layout(rondo_program *program) {
+    layout l = {.program = program, .value_count = program->value_count};
+    if (!has_convolution(&l)) {
+        return RONDO_STATUS_OK;
+    }
+    rondo_status status = RONDO_STATUS_NO_MEMORY;
+    size_t node_count = program->node_count;
+    l.twin = rondo__calloc(l.value_count + 1, sizeof *l.twin);
+    l.is_missing = rondo__calloc(l.value_count + 1, sizeof *l.is_missing);
+    if (l.twin == NULL || l.is_missing == NULL) {
+        goto free_lists;
+    }
+    for (size_t v = 0; v < l.value_count; ++v) {
+        l.twin[v] = RONDO__VALUE_NONE;
+    }
+    status = RONDO_STATUS_OK;
+    for (size_t n = 0; n < node_count && status == RONDO_STATUS_OK; ++n) {
+        status = visit_node(&l, n);
+    }
+    for (size_t i = 0; i < program->output_count && status == RONDO_STATUS_OK; ++i) {
+        status = restore(&l, program->outputs[i]);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__program_verify(program);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__program_remove_dead(program);
+    }
+
+free_lists:
+    rondo__free(l.twin);
+    rondo__free(l.is_missing);
+    return status;
+}

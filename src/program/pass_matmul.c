@@ -1,0 +1,289 @@
+// program/pass_matmul.c — MatMul and Gemm with their surroundings become rondo.MatMul.
+//
+// Taken in before: a Transpose of the last two axes of an operand. Taken in after, in this order, as far as each value
+// has no other user: a factor (Mul or Div by a constant), a bias of one number per column, a residual of the same
+// shape, an activation.
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "program/edit.h"
+#include "program/match.h"
+#include "program/passes.h"
+
+typedef struct chain {
+    rondo_program *program;
+    const rondo__uses *uses;
+    bool *remove;
+    size_t node;
+    int32_t a;
+    int32_t b;
+    int32_t bias;
+    int32_t residual;
+    bool trans_a;
+    bool trans_b;
+    float scale;
+    rondo__activation activation;
+    float alpha;
+    float beta;
+    int32_t result;
+} chain;
+
+static bool is_float(const rondo_program *program, int32_t value) {
+    rondo_dtype dtype = program->values[value].constant.dtype != RONDO_DTYPE_NONE
+                            ? program->values[value].constant.dtype
+                            : program->values[value].dtype;
+    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16;
+}
+
+// When `value` is a Transpose that swaps the last two axes, looks through it.
+static void look_through_transpose(const rondo_program *program, int32_t *value,
+                                   bool *is_transposed) {
+    int32_t maker = program->values[*value].producer;
+    if (maker < 0 || !rondo__node_is(&program->nodes[maker], "", "Transpose")) {
+        return;
+    }
+    size_t count = 0;
+    const int64_t *perm = rondo__op_get_ints(&program->nodes[maker].op, "perm", &count);
+    rondo_shape shape;
+    if (!rondo__value_get_shape(&program->values[*value], &shape) || shape.rank < 2) {
+        return;
+    }
+    size_t rank = (size_t)shape.rank;
+    if (perm == NULL && rank != 2) {
+        return;
+    }
+    for (size_t i = 0; perm != NULL && i < rank; ++i) {
+        int64_t expected = (int64_t)(i + 2 < rank ? i : i + 2 == rank ? rank - 1 : rank - 2);
+        if (count != rank || perm[i] != expected) {
+            return;
+        }
+    }
+    *value = program->nodes[maker].inputs[0];
+    *is_transposed = !*is_transposed;
+}
+
+static int64_t get_columns(const rondo_shape *shape) {
+    return shape->rank > 0 ? shape->extent[shape->rank - 1] : 1;
+}
+
+// A constant or value that is one number for each column: [N], or [1, ..., N] as a constant.
+static bool is_column_vector(const rondo_program *program, int32_t value, int64_t columns) {
+    rondo_shape shape;
+    return rondo__value_get_shape(&program->values[value], &shape) && shape.rank >= 1 &&
+           rondo_shape_get_count(&shape) == columns && get_columns(&shape) == columns &&
+           (shape.rank == 1 || rondo__value_is_constant(&program->values[value]));
+}
+
+static rondo_status flatten_bias(rondo_program *program, int32_t value, int32_t *out_bias) {
+    const rondo__value *v = &program->values[value];
+    *out_bias = value;
+    if (!rondo__value_is_constant(v) || v->constant.shape.rank == 1) {
+        return RONDO_STATUS_OK;
+    }
+    rondo_tensor flat;
+    rondo_tensor_retain(&v->constant, &flat);
+    flat.shape = (rondo_shape){.rank = 1, .extent = {rondo_shape_get_count(&flat.shape)}};
+    rondo_status status = rondo__program_add_constant(program, "bias", &flat, out_bias);
+    rondo_tensor_deinit(&flat);
+    return status;
+}
+
+// Takes the node that uses the result alone into the chain when it fits; *out_is_taken tells.
+static rondo_status take_next(chain *c, const rondo__node *next, bool *out_is_taken) {
+    *out_is_taken = false;
+    rondo_program *program = c->program;
+    rondo_shape mine;
+    rondo_shape result;
+    if (next->output_count != 1 || !rondo__value_get_shape(&program->values[c->result], &mine) ||
+        !rondo__value_get_shape(&program->values[next->outputs[0]], &result) ||
+        !rondo_shape_is_equal(&mine, &result)) {
+        return RONDO_STATUS_OK;
+    }
+    bool is_first = c->bias < 0 && c->residual < 0 && c->activation == RONDO__ACTIVATION_NONE;
+    float number;
+    if (is_first && rondo__node_is(next, "", "Div") && next->inputs[0] == c->result &&
+        rondo__match_scalar(program, next->inputs[1], &number) && number != 0.0f) {
+        c->scale /= number;
+        *out_is_taken = true;
+        return RONDO_STATUS_OK;
+    }
+    if (c->activation == RONDO__ACTIVATION_NONE && next->inputs[0] == c->result &&
+        rondo__match_activation(program, next, &c->activation, &c->alpha, &c->beta)) {
+        *out_is_taken = true;
+        return RONDO_STATUS_OK;
+    }
+    if (next->input_count != 2 || next->inputs[0] == next->inputs[1]) {
+        return RONDO_STATUS_OK;
+    }
+    int32_t other = next->inputs[0] == c->result ? next->inputs[1] : next->inputs[0];
+    if (is_first && rondo__node_is(next, "", "Mul") &&
+        rondo__match_scalar(program, other, &number)) {
+        c->scale *= number;
+        *out_is_taken = true;
+        return RONDO_STATUS_OK;
+    }
+    if (!rondo__node_is(next, "", "Add") || c->activation != RONDO__ACTIVATION_NONE ||
+        c->residual >= 0 || !is_float(program, other)) {
+        return RONDO_STATUS_OK;
+    }
+    rondo_shape theirs;
+    if (c->bias < 0 && mine.rank >= 2 && is_column_vector(program, other, get_columns(&mine))) {
+        *out_is_taken = true;
+        return flatten_bias(program, other, &c->bias);
+    }
+    if (rondo__value_get_shape(&program->values[other], &theirs) &&
+        rondo_shape_is_equal(&mine, &theirs)) {
+        *out_is_taken = true;
+        c->residual = other;
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status follow(chain *c) {
+    for (;;) {
+        int32_t user = rondo__uses_get_single(c->uses, c->result);
+        if (user < 0 || c->remove[user]) {
+            return RONDO_STATUS_OK;
+        }
+        rondo__activation before = c->activation;
+        bool is_taken;
+        RETURN_IF_ERROR(take_next(c, &c->program->nodes[user], &is_taken));
+        if (!is_taken) {
+            c->activation = before;  // a match that was not used leaves no trace
+            return RONDO_STATUS_OK;
+        }
+        c->remove[user] = true;
+        c->result = c->program->nodes[user].outputs[0];
+    }
+}
+
+static rondo_status write_attributes(const chain *c, rondo__op *op) {
+    RETURN_IF_ERROR(rondo__op_set_int(op, "trans_a", c->trans_a ? 1 : 0));
+    RETURN_IF_ERROR(rondo__op_set_int(op, "trans_b", c->trans_b ? 1 : 0));
+    RETURN_IF_ERROR(rondo__op_set_float(op, "alpha_scale", c->scale));
+    RETURN_IF_ERROR(
+        rondo__op_set_string(op, "activation", rondo__match_activation_name(c->activation)));
+    RETURN_IF_ERROR(rondo__op_set_float(op, "alpha", c->alpha));
+    return rondo__op_set_float(op, "beta", c->beta);
+}
+
+static rondo_status rewrite(const chain *c) {
+    rondo__node *node = &c->program->nodes[c->node];
+    int32_t *inputs = rondo__calloc(4, sizeof *inputs);
+    if (inputs == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    inputs[0] = c->a;
+    inputs[1] = c->b;
+    inputs[2] = c->bias;
+    inputs[3] = c->residual;
+    rondo__op op = {.opset = RONDO_OP_OPSET_MAX,
+                    .def = rondo__op_lookup("rondo", "MatMul", RONDO_OP_OPSET_MAX)};
+    rondo_status status = op.def != NULL ? write_attributes(c, &op)
+                                         : RONDO_FAIL(INTERNAL, "rondo.MatMul is not registered");
+    if (status != RONDO_STATUS_OK) {
+        rondo__op_deinit(&op);
+        rondo__free(inputs);
+        return status;
+    }
+    op.name = node->op.name;
+    node->op.name = NULL;
+    rondo__op_deinit(&node->op);
+    node->op = op;
+    rondo__free(node->inputs);
+    node->inputs = inputs;
+    node->input_count = 4;
+    node->explicit_count = 4;
+    node->outputs[0] = c->result;
+    return RONDO_STATUS_OK;
+}
+
+// Starts a chain at a MatMul or at a Gemm that a MatMul with bias or residual can express.
+static rondo_status begin(chain *c, bool *out_is_candidate) {
+    *out_is_candidate = false;
+    const rondo__node *node = &c->program->nodes[c->node];
+    bool is_gemm = rondo__node_is(node, "", "Gemm");
+    if (!is_gemm && !rondo__node_is(node, "", "MatMul")) {
+        return RONDO_STATUS_OK;
+    }
+    rondo_shape a;
+    rondo_shape b;
+    rondo_shape y;
+    c->a = node->inputs[0];
+    c->b = node->inputs[1];
+    c->result = node->outputs[0];
+    if (!is_float(c->program, c->a) || !rondo__value_get_shape(&c->program->values[c->a], &a) ||
+        !rondo__value_get_shape(&c->program->values[c->b], &b) || a.rank < 2 || b.rank < 2 ||
+        !rondo__value_get_shape(&c->program->values[c->result], &y)) {
+        return RONDO_STATUS_OK;
+    }
+    if (is_gemm) {
+        c->trans_a = rondo__op_get_int(&node->op, "transA", 0) != 0;
+        c->trans_b = rondo__op_get_int(&node->op, "transB", 0) != 0;
+        c->scale = rondo__op_get_float(&node->op, "alpha", 1.0f);
+        int32_t addend = node->input_count > 2 ? node->inputs[2] : RONDO__VALUE_NONE;
+        if (addend >= 0) {
+            rondo_shape shape;
+            if (rondo__op_get_float(&node->op, "beta", 1.0f) != 1.0f ||
+                !rondo__value_get_shape(&c->program->values[addend], &shape)) {
+                return RONDO_STATUS_OK;
+            }
+            if (is_column_vector(c->program, addend, get_columns(&y))) {
+                RETURN_IF_ERROR(flatten_bias(c->program, addend, &c->bias));
+            } else if (rondo_shape_is_equal(&shape, &y)) {
+                c->residual = addend;
+            } else {
+                return RONDO_STATUS_OK;
+            }
+        }
+    }
+    look_through_transpose(c->program, &c->a, &c->trans_a);
+    look_through_transpose(c->program, &c->b, &c->trans_b);
+    *out_is_candidate = true;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__pass_matmul(rondo_program *program) {
+    rondo__uses uses = {0};
+    size_t node_count = program->node_count;
+    rondo_status status = rondo__uses_init(program, &uses);
+    if (status != RONDO_STATUS_OK) {
+        return status;
+    }
+    bool *remove = rondo__calloc(node_count + 1, sizeof *remove);
+    if (remove == NULL) {
+        status = RONDO_STATUS_NO_MEMORY;
+        goto free_uses;
+    }
+    for (size_t n = 0; n < node_count && status == RONDO_STATUS_OK; ++n) {
+        chain c = {.program = program,
+                   .uses = &uses,
+                   .remove = remove,
+                   .node = n,
+                   .bias = RONDO__VALUE_NONE,
+                   .residual = RONDO__VALUE_NONE,
+                   .scale = 1.0f,
+                   .activation = RONDO__ACTIVATION_NONE};
+        bool is_candidate;
+        status = begin(&c, &is_candidate);
+        if (status == RONDO_STATUS_OK && is_candidate) {
+            status = follow(&c);
+        }
+        if (status == RONDO_STATUS_OK && is_candidate) {
+            status = rewrite(&c);
+        }
+    }
+    rondo__program_remove_nodes(program, remove, node_count);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__program_verify(program);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__program_remove_dead(program);
+    }
+    rondo__free(remove);
+
+free_uses:
+    rondo__uses_deinit(&uses);
+    return status;
+}

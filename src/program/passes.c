@@ -1,0 +1,27 @@
+// program/passes.c — the order of the passes.
+#include "program/passes.h"
+
+#include "base/error.h"
+
+rondo_status rondo__program_simplify(rondo_program *program) {
+    RETURN_IF_ERROR(rondo__pass_identity(program));
+    RETURN_IF_ERROR(rondo__pass_batch_norm(program));
+    return rondo__pass_gelu(program);
+}
+
+rondo_status rondo__program_optimise(rondo_program *program, const rondo__pass_options *options) {
+    // Products and convolutions first: they take element-wise neighbours that would otherwise form chains.
+    if (options->fuse_convolution) {
+        RETURN_IF_ERROR(rondo__pass_convolution(program));
+    }
+    if (options->fuse_matmul) {
+        RETURN_IF_ERROR(rondo__pass_matmul(program));
+    }
+    if (options->channels_last) {
+        RETURN_IF_ERROR(rondo__pass_layout(program));
+    }
+    if (options->fuse_elementwise) {
+        RETURN_IF_ERROR(rondo__pass_elementwise(program));
+    }
+    return RONDO_STATUS_OK;
+}
