@@ -239,6 +239,7 @@ struct rondo__op_def {
     X(shape)                  \
     X(layout)                 \
     X(pad)                    \
+    X(index)                  \
     X(fused)
 // clang-format on
 

@@ -55,10 +55,17 @@ static int64_t map_position(pad_mode mode, int64_t position, int64_t extent) {
 // Writes rows of the result, innermost axis by its table.
 static void pad_row(size_t element_bytes, const uint8_t *source, const int64_t *table,
                     int64_t length, const uint8_t *constant, uint8_t *destination) {
-    for (int64_t i = 0; i < length; ++i) {
-        const uint8_t *from =
-            source == NULL || table[i] < 0 ? constant : source + table[i] * (int64_t)element_bytes;
-        memcpy(destination + (size_t)i * element_bytes, from, element_bytes);
+    for (int64_t i = 0; i < length;) {
+        int64_t run = 1;
+        const uint8_t *from = constant;
+        if (source != NULL && table[i] >= 0) {
+            from = source + table[i] * (int64_t)element_bytes;
+            while (i + run < length && table[i + run] == table[i] + run) {
+                ++run;
+            }
+        }
+        memcpy(destination + (size_t)i * element_bytes, from, (size_t)run * element_bytes);
+        i += run;
     }
 }
 
@@ -125,6 +132,9 @@ static rondo_status pad_tensor(const rondo_tensor *input, const rondo_shape *sha
 // ---- Pad
 // -----------------------------------------------------------------------------------------
 
+// Far from overflow when positions are shifted by it.
+#define PAD_MAX (INT64_MAX / 4)
+
 typedef struct pad_plan {
     rondo_shape shape;
     int64_t begin[RONDO_RANK_MAX];
@@ -149,7 +159,8 @@ static rondo_status make_pad_plan(const rondo__op *op, const rondo_shape *x, con
             d = (int32_t)(axes[i] < 0 ? axes[i] + x->rank : axes[i]);
         }
         plan.begin[d] = pads[i];
-        if (pads[i] == INT64_MIN || !rondo__add_i64(x->extent[d], pads[i], &plan.shape.extent[d]) ||
+        if (pads[i] < -PAD_MAX || pads[i] > PAD_MAX ||
+            !rondo__add_i64(x->extent[d], pads[i], &plan.shape.extent[d]) ||
             !rondo__add_i64(plan.shape.extent[d], pads[padded + i], &plan.shape.extent[d]) ||
             plan.shape.extent[d] < 0) {
             return RONDO_OP_FAIL(
