@@ -23,7 +23,24 @@ install(FILES ${PROJECT_BINARY_DIR}/rondo-config.cmake
 configure_file(${CMAKE_CURRENT_LIST_DIR}/rondo.pc.in ${PROJECT_BINARY_DIR}/rondo.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/rondo.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
-file(GLOB RONDO_MAN_PAGES ${PROJECT_SOURCE_DIR}/docs/man/*.1)
-if(RONDO_MAN_PAGES)
-  install(FILES ${RONDO_MAN_PAGES} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
+# The man pages are made from what the tool says about itself.
+find_program(RONDO_AWK NAMES awk)
+if(TARGET rondo_cli AND RONDO_AWK)
+  set(man_pages)
+  foreach(page rondo rondo-devices rondo-run rondo-bench rondo-test rondo-inspect)
+    string(REGEX REPLACE "^rondo-?" "" command ${page})
+    add_custom_command(
+      OUTPUT ${PROJECT_BINARY_DIR}/man/${page}.1
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/man
+      COMMAND $<TARGET_FILE:rondo_cli> ${command} --help > ${page}.help
+      COMMAND ${RONDO_AWK} -v version=${PROJECT_VERSION} -f ${PROJECT_SOURCE_DIR}/tools/help_to_man.awk
+        ${page}.help > ${PROJECT_BINARY_DIR}/man/${page}.1
+      DEPENDS rondo_cli ${PROJECT_SOURCE_DIR}/tools/help_to_man.awk
+      WORKING_DIRECTORY ${PROJECT_BINARY_DIR}
+      COMMENT "Making the man page of ${page}"
+      VERBATIM)
+    list(APPEND man_pages ${PROJECT_BINARY_DIR}/man/${page}.1)
+  endforeach()
+  add_custom_target(rondo_man ALL DEPENDS ${man_pages})
+  install(FILES ${man_pages} DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)
 endif()

@@ -1,0 +1,145 @@
+// .npy files: every type there and back, foreign byte order, and files that lie.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "npy.h"
+
+static char path[] = "/tmp/rondo_npy_XXXXXX";
+
+static int make_file(void **state) {
+    (void)state;
+    const int descriptor = mkstemp(path);
+    return descriptor < 0 ? -1 : close(descriptor);
+}
+
+static int remove_file(void **state) {
+    (void)state;
+    return unlink(path);
+}
+
+static void write_bytes(const char *header, const void *elements, size_t element_bytes) {
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    const size_t length = strlen(header);
+    const unsigned char lead[10] = {0x93,
+                                    'N',
+                                    'U',
+                                    'M',
+                                    'P',
+                                    'Y',
+                                    1,
+                                    0,
+                                    (unsigned char)(length & 0xff),
+                                    (unsigned char)(length >> 8)};
+    assert_int_equal(fwrite(lead, 1, sizeof lead, file), sizeof lead);
+    assert_int_equal(fwrite(header, 1, length, file), length);
+    assert_int_equal(fwrite(elements, 1, element_bytes, file), element_bytes);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void test_cli_npy__every_dtype_there_and_back(void **state) {
+    (void)state;
+    for (rondo_dtype dtype = RONDO_DTYPE_F32; dtype < RONDO_DTYPE_COUNT; dtype++) {
+        for (int32_t rank = 0; rank <= 3; rank++) {
+            const rondo_shape shape = {
+                .rank = rank, .extent = {rank > 0 ? 2 : 0, rank > 1 ? 3 : 0, rank > 2 ? 1 : 0}};
+            rondo_tensor tensor;
+            rondo_tensor back;
+            assert_int_equal(rondo_tensor_init(dtype, &shape, &tensor), RONDO_STATUS_OK);
+            const size_t bytes = rondo_tensor_get_bytes(&tensor);
+            for (size_t i = 0; i < bytes; i++) {
+                ((uint8_t *)tensor.data)[i] = (uint8_t)(i * 37 + 1);
+            }
+            assert_true(cli_npy_write(path, &tensor));
+            assert_true(cli_npy_read(path, &back));
+            assert_int_equal(back.dtype, dtype);
+            assert_true(rondo_shape_is_equal(&back.shape, &shape));
+            assert_memory_equal(back.data, tensor.data, bytes);
+            rondo_tensor_deinit(&tensor);
+            rondo_tensor_deinit(&back);
+        }
+    }
+}
+
+static void test_cli_npy__elements_are_aligned(void **state) {
+    (void)state;
+    float values[2] = {1.0f, 2.0f};
+    const rondo_tensor tensor = {
+        .dtype = RONDO_DTYPE_F32, .shape = {.rank = 1, .extent = {2}}, .data = values};
+    assert_true(cli_npy_write(path, &tensor));
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    assert_int_equal(fseek(file, 0, SEEK_END), 0);
+    assert_int_equal((size_t)ftell(file) % 64, sizeof values);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void test_cli_npy__big_endian_is_turned(void **state) {
+    (void)state;
+    const unsigned char elements[4] = {0x01, 0x02, 0x03, 0x04};
+    rondo_tensor tensor;
+    write_bytes("{'descr': '>u2', 'fortran_order': False, 'shape': (2,), }", elements, 4);
+    assert_true(cli_npy_read(path, &tensor));
+    assert_int_equal(((const uint16_t *)tensor.data)[0], 0x0102);
+    assert_int_equal(((const uint16_t *)tensor.data)[1], 0x0304);
+    rondo_tensor_deinit(&tensor);
+}
+
+static void test_cli_npy__fortran_order_only_where_it_means_nothing(void **state) {
+    (void)state;
+    const float elements[4] = {1, 2, 3, 4};
+    rondo_tensor tensor;
+    write_bytes("{'descr': '<f4', 'fortran_order': True, 'shape': (4,), }", elements, 16);
+    assert_true(cli_npy_read(path, &tensor));
+    rondo_tensor_deinit(&tensor);
+    write_bytes("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2), }", elements, 16);
+    assert_false(cli_npy_read(path, &tensor));
+}
+
+static void test_cli_npy__lies_are_refused(void **state) {
+    (void)state;
+    static const char *const headers[] = {
+        "",
+        "{}",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (5,), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 8), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,1), }",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': (4",
+        "{'descr': '<f4', 'fortran_order': False, 'shape': 4, }",
+        "{'descr': '|O', 'fortran_order': False, 'shape': (4,), }",
+        "{'descr': '<c8', 'fortran_order': False, 'shape': (2,), }",
+        "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (4,), }",
+        "{'descr': '<f4', 'shape': (4,), }",
+        "{'descr': '",
+    };
+    const float elements[4] = {1, 2, 3, 4};
+    for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
+        rondo_tensor tensor;
+        write_bytes(headers[i], elements, sizeof elements);
+        if (cli_npy_read(path, &tensor)) {
+            fail_msg("accepted: %s", headers[i]);
+        }
+        assert_null(tensor.data);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cli_npy__every_dtype_there_and_back),
+        cmocka_unit_test(test_cli_npy__elements_are_aligned),
+        cmocka_unit_test(test_cli_npy__big_endian_is_turned),
+        cmocka_unit_test(test_cli_npy__fortran_order_only_where_it_means_nothing),
+        cmocka_unit_test(test_cli_npy__lies_are_refused),
+    };
+    return cmocka_run_group_tests(tests, make_file, remove_file);
+}

@@ -1,0 +1,45 @@
+# rondo test: the models that ship, and those that RONDO_MODELS names, pass eagerly and replayed; a
+# wrong expectation fails; what is unsupported is skipped with its reason.
+. "$(dirname "$0")/helper.sh"
+source_directory=$here/../..
+
+set -- "$source_directory"/examples/models/* "$source_directory"/tests/models/*
+for directory in ${RONDO_MODELS:-}; do
+    [ -f "$directory/model.onnx" ] && set -- "$@" "$directory"
+done
+expect_status 0 test --device host "$@"
+expect_text "^$# passed, 0 failed, 0 skipped\$"
+cat "$work/stdout"
+
+# The same model against another model's outputs must fail, or the comparison compares nothing.
+mkdir -p "$work/wrong/test_data_set_0"
+cp "$source_directory/tests/models/lstm_tagger/model.onnx" "$work/wrong/"
+cp "$source_directory/tests/models/lstm_tagger/test_data_set_0/input_0.pb" \
+    "$work/wrong/test_data_set_0/"
+cp "$source_directory/tests/models/bert_mini/test_data_set_0/output_0.pb" \
+    "$work/wrong/test_data_set_0/"
+expect_status 1 test --device host "$work/wrong"
+expect_text '^FAILED +wrong '
+expect_text '^0 passed, 1 failed, 0 skipped$'
+
+# A value changed in one byte fails, too (the last byte holds sign and exponent of the last element).
+cp -r "$source_directory/tests/models/lstm_tagger" "$work/changed"
+chmod -R u+w "$work/changed"
+output=$work/changed/test_data_set_0/output_0.pb
+size=$(wc -c <"$output")
+head -c $((size - 1)) "$output" >"$work/cut"
+printf '\101' | cat "$work/cut" - >"$output"
+expect_status 1 test --device host "$work/changed"
+expect_text '^FAILED +changed .*expected'
+
+mkdir -p "$work/odd"
+cp "$here/models/unknown_op.onnx" "$work/odd/model.onnx"
+expect_status 0 test --device host "$work/odd"
+expect_text '^skipped +odd .*unsupported: op Frobnicate'
+expect_text '^0 passed, 0 failed, 1 skipped$'
+expect_status 0 test --list-unsupported "$work/odd"
+expect_text '^ +1 +1 +Frobnicate'
+
+expect_status 1 test --device host "$work/nowhere"
+expect_text '^FAILED +nowhere '
+finish_test

@@ -1,0 +1,15 @@
+# All of ONNX's own operator tests on the host: at least 450 pass, none fails, nothing crashes.
+. "$(dirname "$0")/helper.sh"
+nodes=${RONDO_ONNX_NODES:-/usr/share/libonnx-testdata/data/node}
+if [ ! -d "$nodes" ]; then
+    echo "skipped: $nodes is not there (Debian and Ubuntu: libonnx-testdata)"
+    exit 77
+fi
+
+run_tool test --device host --quiet "$nodes"/*
+tail -n 1 "$work/stdout"
+passed=$(sed -n 's/^\([0-9]*\) passed, .*/\1/p' "$work/stdout")
+[ "${passed:-0}" -ge 450 ] || fail "only ${passed:-0} of the node tests pass"
+expect_text ' 0 failed, '
+[ "$status" = 0 ] || fail "status $status"
+finish_test

@@ -1,0 +1,46 @@
+# rondo run: values in, values out, on the host; eager and replayed.
+. "$(dirname "$0")/helper.sh"
+model=$here/models/add_relu.onnx
+
+# x = [1, -2, 3], y = [0.5, 0.5, -4], so z = relu(x + y) = [1.5, 0, 0]; NumPy's own header layout.
+write_npy() { # FILE BYTES
+    header="{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3), }"
+    while [ $(((10 + ${#header} + 1) % 64)) != 0 ]; do header="$header "; done
+    printf '\223NUMPY\001\000\%03o\000%s\n' $((${#header} + 1)) "$header" >"$1"
+    printf "$2" >>"$1"
+}
+write_npy "$work/x.npy" '\000\000\200\077\000\000\000\300\000\000\100\100'
+write_npy "$work/y.npy" '\000\000\000\077\000\000\000\077\000\000\200\300'
+write_npy "$work/z.npy" '\000\000\300\077\000\000\000\000\000\000\000\000'
+
+for graphs in auto on off; do
+    expect_status 0 run "$model" --device host --graphs $graphs --input "x=$work/x.npy" \
+        --input "y=$work/y.npy" --output-dir "$work/out_$graphs"
+    expect_text '^z  f32 \[1, 3\]'
+    expect_text 'values 1.5 0 0$'
+    # The header may be written with another blank here and there; elements are the last 12 bytes.
+    tail -c 12 "$work/z.npy" >"$work/expected"
+    tail -c 12 "$work/out_$graphs/z.npy" | cmp -s - "$work/expected" ||
+        fail "--graphs $graphs wrote other values"
+done
+expect_text 'ran eagerly on host'
+expect_status 0 run "$model" --device host --graphs on
+expect_text 'replayed on host'
+
+# What the tool writes, it reads.
+expect_status 0 run "$model" --device host --input "x=$work/out_on/z.npy" --input "y=$work/y.npy"
+expect_text 'values 2 0.5 0$'
+
+# A symbolic dimension, random inputs: the same seed gives the same values, another one others.
+expect_status 0 run "$model" --device host --set batch=4 --seed 7
+expect_text '^z  f32 \[4, 3\]'
+grep -v ' ms$' "$work/stdout" >"$work/seed7"
+expect_status 0 run "$model" --device host --set batch=4 --seed 7 --input x=random
+grep -v ' ms$' "$work/stdout" | cmp -s - "$work/seed7" || fail "seed 7 gave other values"
+expect_status 0 run "$model" --device host --set batch=4 --seed 8
+grep -v ' ms$' "$work/stdout" | cmp -s - "$work/seed7" && fail "seed 8 gave the values of seed 7"
+
+# NaN values are legal.
+write_npy "$work/nan.npy" '\000\000\300\177\000\000\200\077\000\000\200\077'
+expect_status 0 run "$model" --device host --input "x=$work/nan.npy" --input "y=$work/y.npy"
+finish_test
