@@ -10,5 +10,9 @@
 
 rondo_status rondo__host_prepare_convolution(const rondo__kernel_request *request,
                                              rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_elementwise(const rondo__kernel_request *request,
+                                             rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_product(const rondo__kernel_request *request,
+                                         rondo__kernel **out_kernel);
 
 #endif  // RONDO_KERNEL_HOST_HOST_FAMILIES_H

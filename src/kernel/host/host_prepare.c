@@ -4,6 +4,7 @@
 #include "kernel/host/host_families.h"
 #include "kernel/host/host_kernel.h"
 #include "kernel/host/host_threads.h"
+#include "op/fused.h"
 
 typedef struct table_entry {
     const char *domain;
@@ -12,7 +13,13 @@ typedef struct table_entry {
 } table_entry;
 
 // Tried in order; several entries for one op are choices, best first.
+#define ELEMENTWISE_ENTRY(name, operands) {"", #name, rondo__host_prepare_elementwise},
 static const table_entry table[] = {
+    RONDO_SCALAR_OP_MAP(ELEMENTWISE_ENTRY){"", "Sum", rondo__host_prepare_elementwise},
+    {"rondo", "Elementwise", rondo__host_prepare_elementwise},
+    {"", "MatMul", rondo__host_prepare_product},
+    {"", "Gemm", rondo__host_prepare_product},
+    {"rondo", "MatMul", rondo__host_prepare_product},
     {"", "Conv", rondo__host_prepare_convolution},
     {"rondo", "Conv", rondo__host_prepare_convolution},
     {NULL, NULL, NULL},

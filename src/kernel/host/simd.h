@@ -1,0 +1,79 @@
+// kernel/host/simd.h — inner loops, compiled once for each instruction set and chosen at run time.
+//
+// The files simd_*.c are plain C that compilers turn into vector code. The build compiles them
+// several times (baseline, and on x86-64 also AVX2 and AVX-512) with RONDO_SIMD_LEVEL naming the
+// table they fill; rondo__simd_get picks the best table that this processor can run.
+//
+// Accuracy: exp, tanh, sigmoid, erf and what is made of them stay within about 2e-7 of the true
+// value (relative for exp and tanh, absolute for the others). NaN and infinities behave as in C.
+#ifndef RONDO_KERNEL_HOST_SIMD_H
+#define RONDO_KERNEL_HOST_SIMD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "op/fused.h"
+
+// One block of a matrix product: y[rows, columns] = scale * a[rows, k] x b[k, columns] + bias + z.
+typedef struct rondo__tile {
+    int64_t k;
+    const float *a;
+    int64_t a_row;     // elements from one row to the next
+    int64_t a_column;  // elements from one column to the next
+    const float *b;    // b_row elements from one row to the next; panel_columns can be read of each
+    int64_t b_row;
+    int32_t rows;     // 1 to tile_rows
+    int32_t columns;  // 1 to panel_columns
+    float scale;
+    const float *bias;  // one value for each column, or NULL
+    const float *z;     // z_row elements from one row to the next, or NULL
+    int64_t z_row;
+    float *y;
+    int64_t y_row;
+} rondo__tile;
+
+typedef void (*rondo__unary_loop)(const float *x, float *y, int64_t count, float alpha, float beta);
+typedef void (*rondo__binary_loop)(const float *a, const float *b, float *y, int64_t count);
+
+typedef struct rondo__simd {
+    const char *name;
+
+    // By rondo__scalar_op; y may be an operand. NULL for ops of another operand count.
+    rondo__unary_loop unary[RONDO__SCALAR_COUNT];
+    rondo__binary_loop binary[RONDO__SCALAR_COUNT];
+    rondo__binary_loop binary_scalar_a[RONDO__SCALAR_COUNT];  // a is one value
+    rondo__binary_loop binary_scalar_b[RONDO__SCALAR_COUNT];  // b is one value
+
+    // Rows of `count` values.
+    float (*sum)(const float *x, int64_t count);
+    float (*sum_of_squares)(const float *x, int64_t count, float mean);  // of x - mean
+    float (*maximum)(const float *x, int64_t count);  // NaN wins; -infinity when empty
+    float (*minimum)(const float *x, int64_t count);
+    void (*softmax)(const float *x, float *y, int64_t count);
+    void (*log_softmax)(const float *x, float *y, int64_t count);
+    // y = (x - mean) * scale * gain + bias; gain and bias may be NULL.
+    void (*normalize)(const float *x, float *y, int64_t count, float mean, float scale,
+                      const float *gain, const float *bias);
+    // y = x * scale + shift, each a row of its own.
+    void (*scale_shift)(const float *x, const float *scale, const float *shift, float *y,
+                        int64_t count);
+    void (*accumulate)(const float *x, float *y, int64_t count);          // y += x
+    void (*accumulate_maximum)(const float *x, float *y, int64_t count);  // y = max(y, x)
+
+    int32_t tile_rows;      // most rows of one tile
+    int32_t panel_columns;  // columns of one panel of b
+    void (*multiply_tile)(const rondo__tile *tile);
+} rondo__simd;
+
+// The best table for this processor.  Threads: safe.
+const rondo__simd *rondo__simd_get(void);
+
+// Applies an activation in place; NONE does nothing.
+void rondo__simd_activate(const rondo__simd *simd, rondo__activation activation, float alpha,
+                          float beta, float *y, int64_t count);
+
+#define RONDO_SIMD_JOIN_(name, level) name##_##level
+#define RONDO_SIMD_JOIN(name, level) RONDO_SIMD_JOIN_(name, level)
+#define RONDO_SIMD_NAME(name) RONDO_SIMD_JOIN(name, RONDO_SIMD_LEVEL)
+
+#endif  // RONDO_KERNEL_HOST_SIMD_H

@@ -1,0 +1,229 @@
+// kernel/host/simd_loops.c — element-wise loops and row functions for one instruction set.
+#include "kernel/host/simd_level.h"
+#include "kernel/host/simd_math.h"
+
+// ---- one operand
+// ---------------------------------------------------------------------------------
+
+#define DEFINE_UNARY(name, expression) DEFINE_UNARY_LOOP(name, RONDO_VECTORISE, expression)
+// The expression calls the C library, which keeps the loop scalar.
+#define DEFINE_UNARY_CALL(name, expression) DEFINE_UNARY_LOOP(name, , expression)
+#define DEFINE_UNARY_LOOP(name, pragma, expression)                                              \
+    static void unary_##name(const float *x, float *y, int64_t count, float alpha, float beta) { \
+        (void)alpha;                                                                             \
+        (void)beta;                                                                              \
+        pragma for (int64_t i = 0; i < count; ++i) {                                             \
+            const float a = x[i];                                                                \
+            y[i] = (expression);                                                                 \
+        }                                                                                        \
+    }
+
+DEFINE_UNARY(Relu, math_select(a < 0.0f, 0.0f, a))
+DEFINE_UNARY(Sigmoid, math_sigmoid(a))
+DEFINE_UNARY(Tanh, math_tanh(a))
+DEFINE_UNARY(Erf, math_erf(a))
+DEFINE_UNARY(Exp, math_exp(a))
+DEFINE_UNARY_CALL(Log, logf(a))
+DEFINE_UNARY(Sqrt, sqrtf(a))
+DEFINE_UNARY(Neg, -a)
+DEFINE_UNARY(Abs, fabsf(a))
+DEFINE_UNARY(Reciprocal, 1.0f / a)
+DEFINE_UNARY_CALL(Floor, floorf(a))
+DEFINE_UNARY_CALL(Ceil, ceilf(a))
+DEFINE_UNARY_CALL(Softplus, math_select(a > 0.0f, a, 0.0f) + log1pf(math_exp(-fabsf(a))))
+DEFINE_UNARY(Gelu, 0.5f * a * (1.0f + math_erf(a * 0.70710678f)))
+DEFINE_UNARY(Silu, a *math_sigmoid(a))
+DEFINE_UNARY(HardSwish, a *math_clip(a / 6.0f + 0.5f, 0.0f, 1.0f))
+DEFINE_UNARY(Clip, math_clip(a, alpha, beta))
+DEFINE_UNARY(LeakyRelu, math_select(a < 0.0f, alpha *a, a))
+DEFINE_UNARY_CALL(Elu, a < 0.0f ? alpha * expm1f(a) : a)
+DEFINE_UNARY(HardSigmoid, math_clip(alpha *a + beta, 0.0f, 1.0f))
+DEFINE_UNARY(Affine, alpha *a + beta)
+
+// ---- two operands
+// --------------------------------------------------------------------------------
+
+#define DEFINE_BINARY(name, expression) DEFINE_BINARY_LOOPS(name, RONDO_VECTORISE, expression)
+#define DEFINE_BINARY_CALL(name, expression) DEFINE_BINARY_LOOPS(name, , expression)
+#define DEFINE_BINARY_LOOPS(name, pragma, expression)                                        \
+    static void binary_##name(const float *x0, const float *x1, float *y, int64_t count) {   \
+        pragma for (int64_t i = 0; i < count; ++i) {                                         \
+            const float a = x0[i], b = x1[i];                                                \
+            y[i] = (expression);                                                             \
+        }                                                                                    \
+    }                                                                                        \
+    static void scalar_a_##name(const float *x0, const float *x1, float *y, int64_t count) { \
+        const float a = *x0;                                                                 \
+        pragma for (int64_t i = 0; i < count; ++i) {                                         \
+            const float b = x1[i];                                                           \
+            y[i] = (expression);                                                             \
+        }                                                                                    \
+    }                                                                                        \
+    static void scalar_b_##name(const float *x0, const float *x1, float *y, int64_t count) { \
+        const float b = *x1;                                                                 \
+        pragma for (int64_t i = 0; i < count; ++i) {                                         \
+            const float a = x0[i];                                                           \
+            y[i] = (expression);                                                             \
+        }                                                                                    \
+    }
+
+DEFINE_BINARY(Add, a + b)
+DEFINE_BINARY(Sub, a - b)
+DEFINE_BINARY(Mul, a *b)
+DEFINE_BINARY(Div, a / b)
+DEFINE_BINARY(Max, math_maximum(a, b))
+DEFINE_BINARY(Min, math_minimum(a, b))
+DEFINE_BINARY_CALL(Pow, powf(a, b))
+
+// ---- rows
+// ----------------------------------------------------------------------------------------
+
+// Sums and maxima keep LANES running values, so that the order of additions is fixed by this file
+// and not by the compiler, and several vectors are in flight.
+enum { LANES = 4 * RONDO_SIMD_WIDTH };
+
+#define DEFINE_REDUCTION(name, start, update, join, ...)              \
+    static float name(const float *x, int64_t count, ##__VA_ARGS__) { \
+        float lanes[LANES];                                           \
+        for (int j = 0; j < LANES; ++j) {                             \
+            lanes[j] = (start);                                       \
+        }                                                             \
+        int64_t i = 0;                                                \
+        for (; i + LANES <= count; i += LANES) {                      \
+            for (int j = 0; j < LANES; ++j) {                         \
+                const float value = x[i + j];                         \
+                const float sum = lanes[j];                           \
+                lanes[j] = (update);                                  \
+            }                                                         \
+        }                                                             \
+        for (int j = 0; i < count; ++i, ++j) {                        \
+            const float value = x[i];                                 \
+            const float sum = lanes[j];                               \
+            lanes[j] = (update);                                      \
+        }                                                             \
+        for (int half = LANES / 2; half > 0; half /= 2) {             \
+            for (int j = 0; j < half; ++j) {                          \
+                const float sum = lanes[j], value = lanes[j + half];  \
+                lanes[j] = (join);                                    \
+            }                                                         \
+        }                                                             \
+        return lanes[0];                                              \
+    }
+
+DEFINE_REDUCTION(row_sum, 0.0f, sum + value, sum + value)
+DEFINE_REDUCTION(row_maximum, -INFINITY, math_maximum(value, sum), math_maximum(value, sum))
+DEFINE_REDUCTION(row_minimum, INFINITY, math_minimum(value, sum), math_minimum(value, sum))
+DEFINE_REDUCTION(row_sum_of_squares, 0.0f, sum + (value - mean) * (value - mean), sum + value,
+                 float mean)
+
+// y = exp(x - shift)
+static void row_exp(const float *x, float *y, int64_t count, float shift) {
+    RONDO_VECTORISE
+    for (int64_t i = 0; i < count; ++i) {
+        y[i] = math_exp(x[i] - shift);
+    }
+}
+
+static void row_softmax(const float *x, float *y, int64_t count) {
+    row_exp(x, y, count, row_maximum(x, count));
+    const float scale = 1.0f / row_sum(y, count);
+    RONDO_VECTORISE
+    for (int64_t i = 0; i < count; ++i) {
+        y[i] *= scale;
+    }
+}
+
+static void row_log_softmax(const float *x, float *y, int64_t count) {
+    const float shift = row_maximum(x, count);
+    row_exp(x, y, count, shift);
+    const float total = shift + logf(row_sum(y, count));
+    RONDO_VECTORISE
+    for (int64_t i = 0; i < count; ++i) {
+        y[i] = x[i] - total;
+    }
+}
+
+static void row_normalize(const float *x, float *y, int64_t count, float mean, float scale,
+                          const float *gain, const float *bias) {
+    if (gain != NULL && bias != NULL) {
+        RONDO_VECTORISE
+        for (int64_t i = 0; i < count; ++i) {
+            y[i] = (x[i] - mean) * scale * gain[i] + bias[i];
+        }
+        return;
+    }
+    for (int64_t i = 0; i < count; ++i) {
+        const float value = (x[i] - mean) * scale * (gain != NULL ? gain[i] : 1.0f);
+        y[i] = value + (bias != NULL ? bias[i] : 0.0f);
+    }
+}
+
+static void row_scale_shift(const float *x, const float *scale, const float *shift, float *y,
+                            int64_t count) {
+    RONDO_VECTORISE
+    for (int64_t i = 0; i < count; ++i) {
+        y[i] = x[i] * scale[i] + shift[i];
+    }
+}
+
+static void row_accumulate(const float *x, float *y, int64_t count) {
+    RONDO_VECTORISE
+    for (int64_t i = 0; i < count; ++i) {
+        y[i] += x[i];
+    }
+}
+
+static void row_accumulate_maximum(const float *x, float *y, int64_t count) {
+    RONDO_VECTORISE
+    for (int64_t i = 0; i < count; ++i) {
+        y[i] = math_maximum(x[i], y[i]);
+    }
+}
+
+// ---- the table
+// -----------------------------------------------------------------------------------
+
+#define UNARY_ENTRY(name) [RONDO__SCALAR_##name] = unary_##name
+#define BINARY_MAP(prefix)                                                    \
+    {                                                                         \
+        [RONDO__SCALAR_Add] = prefix##Add, [RONDO__SCALAR_Sub] = prefix##Sub, \
+        [RONDO__SCALAR_Mul] = prefix##Mul, [RONDO__SCALAR_Div] = prefix##Div, \
+        [RONDO__SCALAR_Max] = prefix##Max, [RONDO__SCALAR_Min] = prefix##Min, \
+        [RONDO__SCALAR_Pow] = prefix##Pow,                                    \
+    }
+
+const rondo__simd RONDO_SIMD_NAME(rondo__simd) = {
+#if RONDO_SIMD_WIDTH == 16
+    .name = "avx512",
+#elif RONDO_SIMD_WIDTH == 8
+    .name = "avx2",
+#else
+    .name = "baseline",
+#endif
+    .unary =
+        {
+            UNARY_ENTRY(Relu),       UNARY_ENTRY(Sigmoid),     UNARY_ENTRY(Tanh),
+            UNARY_ENTRY(Erf),        UNARY_ENTRY(Exp),         UNARY_ENTRY(Log),
+            UNARY_ENTRY(Sqrt),       UNARY_ENTRY(Neg),         UNARY_ENTRY(Abs),
+            UNARY_ENTRY(Reciprocal), UNARY_ENTRY(Floor),       UNARY_ENTRY(Ceil),
+            UNARY_ENTRY(Softplus),   UNARY_ENTRY(Gelu),        UNARY_ENTRY(Silu),
+            UNARY_ENTRY(HardSwish),  UNARY_ENTRY(Clip),        UNARY_ENTRY(LeakyRelu),
+            UNARY_ENTRY(Elu),        UNARY_ENTRY(HardSigmoid), UNARY_ENTRY(Affine),
+        },
+    .binary = BINARY_MAP(binary_),
+    .binary_scalar_a = BINARY_MAP(scalar_a_),
+    .binary_scalar_b = BINARY_MAP(scalar_b_),
+    .sum = row_sum,
+    .sum_of_squares = row_sum_of_squares,
+    .maximum = row_maximum,
+    .minimum = row_minimum,
+    .softmax = row_softmax,
+    .log_softmax = row_log_softmax,
+    .normalize = row_normalize,
+    .scale_shift = row_scale_shift,
+    .accumulate = row_accumulate,
+    .accumulate_maximum = row_accumulate_maximum,
+    .tile_rows = RONDO_TILE_ROWS,
+    .panel_columns = 2 * RONDO_SIMD_WIDTH,
+    .multiply_tile = RONDO_SIMD_NAME(rondo__simd_multiply_tile),
+};
