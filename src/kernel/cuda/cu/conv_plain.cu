@@ -1,0 +1,156 @@
+// conv_plain.cu - convolution with bias, residual and activation in plain arithmetic, for any layout,
+// group count and up to three spatial extents; and the depthwise case of channels-last images,
+// which is bound by bandwidth and so is best done directly.
+#include "rondo_types.cuh"
+#include "rondo_activation.cuh"
+#include "tile_product.cuh"
+
+#ifndef T
+#define T float
+#endif
+#ifndef WIDTH
+#define WIDTH 1
+#endif
+
+struct conv_arguments {
+    const T *x;
+    const T *w;     // [out channels, positions, in channels of a group]
+    const T *bias;  // may be NULL
+    const T *z;     // may be NULL; y's layout
+    T *y;
+    i64 batch, groups, in_channels, out_channels;  // channels of one group
+    i64 in[3], out[3], kernel[3], stride[3], dilation[3], before[3];
+    i64 x_image, x_channel, x_position;  // strides of x in elements
+    i64 y_image, y_channel, y_position;
+    i64 activation;
+    double alpha, beta;
+};
+
+struct load_pixels {
+    const conv_arguments &p;
+    const T *x;
+    i64 first, count, positions;
+    __device__ __forceinline__ float operator()(i64 i, i64 k) const {
+        const i64 m = first + i;
+        if (m >= count) {
+            return 0.0f;
+        }
+        const int at = (int)(m % positions);
+        const int channels = (int)p.in_channels, kernel2 = (int)p.kernel[2];
+        const int c = (int)k % channels, tap = (int)k / channels;
+        const int k2 = tap % kernel2, k1 = tap / kernel2 % (int)p.kernel[1];
+        const int k0 = tap / kernel2 / (int)p.kernel[1];
+        const int o2 = at % (int)p.out[2], o1 = at / (int)p.out[2] % (int)p.out[1];
+        const int o0 = at / (int)p.out[2] / (int)p.out[1];
+        const int i0 = o0 * (int)p.stride[0] - (int)p.before[0] + k0 * (int)p.dilation[0];
+        const int i1 = o1 * (int)p.stride[1] - (int)p.before[1] + k1 * (int)p.dilation[1];
+        const int i2 = o2 * (int)p.stride[2] - (int)p.before[2] + k2 * (int)p.dilation[2];
+        if (i0 < 0 || i1 < 0 || i2 < 0 || i0 >= (int)p.in[0] || i1 >= (int)p.in[1] ||
+            i2 >= (int)p.in[2]) {
+            return 0.0f;
+        }
+        const i64 position = ((i64)i0 * p.in[1] + i1) * p.in[2] + i2;
+        return convert<float>(
+            x[m / positions * p.x_image + position * p.x_position + c * p.x_channel]);
+    }
+};
+struct load_filters {
+    const T *w;
+    i64 first, count, depth;
+    __device__ __forceinline__ float operator()(i64 k, i64 j) const {
+        return first + j < count ? convert<float>(w[(first + j) * depth + k]) : 0.0f;
+    }
+};
+
+// The grid is (pixel tiles, filter tiles, groups).
+extern "C" __global__ void __launch_bounds__(256) conv_plain(const conv_arguments p) {
+    const i64 positions = p.out[0] * p.out[1] * p.out[2], pixels = p.batch * positions;
+    const i64 depth = p.kernel[0] * p.kernel[1] * p.kernel[2] * p.in_channels;
+    const i64 m0 = (i64)blockIdx.x * 64, n0 = (i64)blockIdx.y * 64, group = blockIdx.z;
+    const load_pixels load_a = {p, p.x + group * p.in_channels * p.x_channel, m0, pixels,
+                                positions};
+    const load_filters load_b = {p.w + group * p.out_channels * depth, n0, p.out_channels, depth};
+    float sum[4][4];
+    tile_product<float>(depth, sum, load_a, load_b);
+    const int row = threadIdx.x >> 4, column = threadIdx.x & 15;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const i64 m = m0 + row + 16 * i, n = n0 + column + 16 * j;
+            if (m >= pixels || n >= p.out_channels) {
+                continue;
+            }
+            const i64 filter = group * p.out_channels + n;
+            const i64 at = m / positions * p.y_image + m % positions * p.y_position +
+                           filter * p.y_channel;
+            float value = sum[i][j];
+            if (p.bias != 0) {
+                value += convert<float>(p.bias[filter]);
+            }
+            if (p.z != 0) {
+                value += convert<float>(p.z[at]);
+            }
+            p.y[at] = convert<T>(
+                activate_by_number(p.activation, value, (float)p.alpha, (float)p.beta));
+        }
+    }
+}
+
+// Depthwise, channels last, two spatial extents: a thread makes WIDTH channels of one position.
+// w is [taps, channels].
+extern "C" __global__ void __launch_bounds__(128) conv_depthwise(const conv_arguments p) {
+    const u32 slices = (u32)(p.groups / WIDTH);
+    const u32 total = slices * (u32)(p.batch * p.out[1] * p.out[2]);
+    const u32 n = blockIdx.x * 128 + threadIdx.x;
+    if (n >= total) {
+        return;
+    }
+    const u32 channel = n % slices * WIDTH, pixel = n / slices;
+    const int o2 = pixel % (u32)p.out[2], o1 = pixel / (u32)p.out[2] % (u32)p.out[1];
+    const u32 image = pixel / (u32)p.out[2] / (u32)p.out[1];
+    const T *x = p.x + image * p.x_image + channel;
+    const int first1 = o1 * (int)p.stride[1] - (int)p.before[1];
+    const int first2 = o2 * (int)p.stride[2] - (int)p.before[2];
+    float sum[WIDTH];
+#pragma unroll
+    for (int v = 0; v < WIDTH; v++) {
+        sum[v] = p.bias != 0 ? convert<float>(p.bias[channel + v]) : 0.0f;
+    }
+    for (int k1 = 0; k1 < (int)p.kernel[1]; k1++) {
+        const int i1 = first1 + k1 * (int)p.dilation[1];
+        if (i1 < 0 || i1 >= (int)p.in[1]) {
+            continue;
+        }
+#pragma unroll 3
+        for (int k2 = 0; k2 < (int)p.kernel[2]; k2++) {
+            const int i2 = first2 + k2 * (int)p.dilation[2];
+            if (i2 < 0 || i2 >= (int)p.in[2]) {
+                continue;
+            }
+            const pack<T, WIDTH> in =
+                *(const pack<T, WIDTH> *)(x + (i1 * (int)p.in[2] + i2) * (i64)p.groups);
+            const pack<T, WIDTH> w =
+                *(const pack<T, WIDTH> *)(p.w + (k1 * (int)p.kernel[2] + k2) * p.groups + channel);
+#pragma unroll
+            for (int v = 0; v < WIDTH; v++) {
+                sum[v] += convert<float>(in.value[v]) * convert<float>(w.value[v]);
+            }
+        }
+    }
+    const i64 at = (i64)pixel * p.groups + channel;
+    pack<T, WIDTH> result;
+    if (p.z != 0) {
+        const pack<T, WIDTH> z = *(const pack<T, WIDTH> *)(p.z + at);
+#pragma unroll
+        for (int v = 0; v < WIDTH; v++) {
+            sum[v] += convert<float>(z.value[v]);
+        }
+    }
+#pragma unroll
+    for (int v = 0; v < WIDTH; v++) {
+        result.value[v] = convert<T>(
+            activate_by_number(p.activation, sum[v], (float)p.alpha, (float)p.beta));
+    }
+    *(pack<T, WIDTH> *)(p.y + at) = result;
+}

@@ -1,0 +1,363 @@
+// conv_tensor.cu - convolution as a product on the tensor cores: half precision, channels last, sums in
+// float, with bias, residual and activation at the end. A 1 x 1 convolution is a plain matrix
+// product, so products with a constant right operand come here too.
+//
+//   pixels x taps*channels (gathered from x on the fly)  times  taps*channels x filters (w, row-wise)
+//
+// A block makes TILE_M pixels x TILE_N filters. Copies of TILE_K elements of the inner extent flow
+// through STAGES buffers of shared memory (cp.async, 16 bytes each, zero-filled at the border), and
+// warps of WARPS_M x WARPS_N feed mma.m16n8k16 from them through ldmatrix. Rows are TILE_K halves
+// long and their 16-byte pieces are permuted by the row number, which keeps ldmatrix free of bank
+// conflicts.
+//
+// One image gives few tiles: 49 pixels in the last stage of a ResNet against 132 multiprocessors. So
+// SPLIT blocks of a cluster share one tile, each taking a part of the inner extent; they leave their
+// sums in shared memory, and each then adds up and finishes its part of the tile by reading the
+// others' memory directly. No scratch memory, no atomics, and the order of additions is fixed, so
+// results repeat bit for bit. (Tried on paper and dropped: sums through a workspace with a counter,
+// which costs a round trip through L2 and a counter to reset.)
+//
+// Needs: input channels divisible by 8, or STEM, which gathers element by element.
+#include "rondo_types.cuh"
+#include "rondo_activation.cuh"
+#include "tile_product.cuh"
+
+#ifndef TILE_M
+#define TILE_M 64
+#endif
+#ifndef TILE_N
+#define TILE_N 64
+#endif
+#ifndef TILE_K
+#define TILE_K 64
+#endif
+#ifndef STAGES
+#define STAGES 3
+#endif
+#ifndef WARPS_M
+#define WARPS_M 2
+#endif
+#ifndef WARPS_N
+#define WARPS_N 2
+#endif
+#ifndef SPLIT
+#define SPLIT 1
+#endif
+#ifndef POINT
+#define POINT 0  // 1: a 1 x 1 window without padding and with stride 1
+#endif
+#ifndef STEM
+#define STEM 0  // 1: any number of channels; w rows are padded to a multiple of 8
+#endif
+
+#define THREADS (32 * WARPS_M * WARPS_N)
+#define PIECES (TILE_K / 8)  // 16-byte pieces of a row
+#define ROW_STEP (THREADS / PIECES)
+#define ROWS_A ((TILE_M + ROW_STEP - 1) / ROW_STEP)
+#define ROWS_B ((TILE_N + ROW_STEP - 1) / ROW_STEP)
+#define STAGE_HALVES ((TILE_M + TILE_N) * TILE_K)
+#define FRAGMENTS_M (TILE_M / WARPS_M / 16)
+#define FRAGMENTS_N (TILE_N / WARPS_N / 8)
+#define SUM_PITCH (TILE_N + 4)  // floats of a row of sums
+
+struct tensor_arguments {
+    const f16 *x;
+    const f16 *w;     // [filters, depth]
+    const f16 *bias;  // may be NULL
+    const f16 *z;     // may be NULL; y's shape
+    f16 *y;           // [pixels, filters]
+    i64 pixels, filters, depth;  // depth: taps * channels (STEM: padded)
+    i64 channels;
+    i64 height, width, out_height, out_width;
+    i64 kernel_width, stride_y, stride_x, dilation_y, dilation_x, before_y, before_x;
+    i64 taps;
+    i64 activation;
+    double alpha, beta;
+};
+
+__device__ __forceinline__ u32 shared_address(const void *p) {
+    return (u32)__cvta_generic_to_shared(p);
+}
+__device__ __forceinline__ void copy_async(u32 to, const void *from, bool is_inside) {
+    const int bytes = is_inside ? 16 : 0;
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(from), "r"(bytes));
+}
+__device__ __forceinline__ void load_matrices(u32 (&r)[4], u32 from) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(from));
+}
+__device__ __forceinline__ void multiply(float (&d)[4], const u32 (&a)[4], u32 b0, u32 b1) {
+    asm volatile(
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+// Byte offset of a piece in a tile of rows.
+__device__ __forceinline__ u32 piece_offset(int row, int piece) {
+    const int turn = PIECES == 8 ? (row & 7) : ((row >> 1) & 3);
+    return (u32)((row * PIECES + (piece ^ turn)) * 16);
+}
+#if SPLIT > 1
+__device__ __forceinline__ void cluster_wait() {
+    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
+                     : "memory");
+}
+__device__ __forceinline__ float4 load_from_block(u32 address, u32 rank) {
+    u32 remote;
+    float4 v;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(remote) : "r"(address), "r"(rank));
+    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(v.x), "=f"(v.y), "=f"(v.z), "=f"(v.w)
+                 : "r"(remote)
+                 : "memory");
+    return v;
+}
+#endif
+
+// The grid is (SPLIT, filter tiles, pixel tiles); a cluster is the SPLIT blocks of one tile.
+extern "C" __global__ void
+#if SPLIT > 1
+__cluster_dims__(SPLIT, 1, 1)
+#endif
+__launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments p) {
+    extern __shared__ __align__(128) u8 memory[];
+    f16 *tiles = (f16 *)memory;
+    float *sums = (float *)memory;  // after the product, in the same place
+    const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
+    const int warp_m = warp / WARPS_N, warp_n = warp % WARPS_N;
+    const int part = SPLIT > 1 ? blockIdx.x : 0;
+    const int m0 = blockIdx.z * TILE_M, n0 = blockIdx.y * TILE_N;
+    const int pixels = (int)p.pixels, filters = (int)p.filters, depth = (int)p.depth;
+    const int channels = (int)p.channels, width = (int)p.width, height = (int)p.height;
+
+    // This part's steps of the inner extent.
+    const int all_steps = (depth + TILE_K - 1) / TILE_K;
+    const int first_step = all_steps * part / SPLIT;
+    const int steps = all_steps * (part + 1) / SPLIT - first_step;
+
+    // What this thread copies: one piece of every ROW_STEP-th row.
+    const int piece = thread % PIECES, row = thread / PIECES;
+    int base[ROWS_A], row_y[ROWS_A], row_x[ROWS_A];
+#pragma unroll
+    for (int i = 0; i < ROWS_A; i++) {
+        const int m = m0 + row + i * ROW_STEP;
+        const bool is_inside = m < pixels && row + i * ROW_STEP < TILE_M;
+        if (POINT) {
+            base[i] = is_inside ? m : -1;
+            row_y[i] = 0;
+            row_x[i] = 0;
+        } else {
+            const int positions = (int)(p.out_height * p.out_width);
+            const int at = is_inside ? m % positions : 0;
+            base[i] = is_inside ? m / positions * height * width : -1;
+            row_y[i] = at / (int)p.out_width * (int)p.stride_y - (int)p.before_y;
+            row_x[i] = at % (int)p.out_width * (int)p.stride_x - (int)p.before_x;
+        }
+    }
+    int k = first_step * TILE_K + piece * 8;
+    int channel = 0, tap_y = 0, tap_x = 0;
+    if (!POINT && !STEM) {
+        const int tap = k / channels;
+        channel = k - tap * channels;
+        tap_y = tap / (int)p.kernel_width;
+        tap_x = tap - tap_y * (int)p.kernel_width;
+    }
+
+    // Starts the copies of one step into a buffer and moves on to the next step.
+    auto fetch = [&](int buffer) {
+        f16 *tile_a = tiles + buffer * STAGE_HALVES;
+        const u32 to_a = shared_address(tile_a);
+        const u32 to_b = to_a + TILE_M * TILE_K * 2;
+        const bool in_depth = k < depth;
+#pragma unroll
+        for (int i = 0; i < ROWS_A; i++) {
+            if (TILE_M % ROW_STEP != 0 && row + i * ROW_STEP >= TILE_M) {
+                break;
+            }
+            const u32 to = to_a + piece_offset(row + i * ROW_STEP, piece);
+            if (STEM) {
+                // w rows hold (tap, channel) without gaps, so eight neighbours span taps.
+                f16 value[8];
+#pragma unroll
+                for (int v = 0; v < 8; v++) {
+                    const int kk = k + v;
+                    const int tap = kk / channels, c = kk - tap * channels;
+                    const int ty = tap / (int)p.kernel_width;
+                    const int tx = tap - ty * (int)p.kernel_width;
+                    const int y = row_y[i] + ty * (int)p.dilation_y;
+                    const int x = row_x[i] + tx * (int)p.dilation_x;
+                    const bool ok = base[i] >= 0 && tap < (int)p.taps && y >= 0 && x >= 0 &&
+                                    y < height && x < width;
+                    value[v].bits =
+                        ok ? p.x[(i64)(base[i] + y * width + x) * channels + c].bits : (u16)0;
+                }
+                *(uint4 *)((u8 *)tile_a + piece_offset(row + i * ROW_STEP, piece)) =
+                    *(const uint4 *)value;
+            } else if (POINT) {
+                const bool ok = in_depth && base[i] >= 0;
+                copy_async(to, p.x + (ok ? (i64)base[i] * channels + k : 0), ok);
+            } else {
+                const int y = row_y[i] + tap_y * (int)p.dilation_y;
+                const int x = row_x[i] + tap_x * (int)p.dilation_x;
+                const bool ok = in_depth && base[i] >= 0 && (u32)y < (u32)height &&
+                                (u32)x < (u32)width;
+                copy_async(to, p.x + (ok ? (i64)(base[i] + y * width + x) * channels + channel : 0),
+                           ok);
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < ROWS_B; i++) {
+            if (TILE_N % ROW_STEP != 0 && row + i * ROW_STEP >= TILE_N) {
+                break;
+            }
+            const int n = n0 + row + i * ROW_STEP;
+            const bool ok = in_depth && n < filters;
+            copy_async(to_b + piece_offset(row + i * ROW_STEP, piece),
+                       p.w + (ok ? (i64)n * depth + k : 0), ok);
+        }
+        k += TILE_K;
+        if (!POINT && !STEM) {
+            channel += TILE_K;
+            while (channel >= channels) {
+                channel -= channels;
+                tap_x++;
+                if (tap_x == (int)p.kernel_width) {
+                    tap_x = 0;
+                    tap_y++;
+                }
+            }
+        }
+    };
+
+    float sum[FRAGMENTS_M][FRAGMENTS_N][4];
+#pragma unroll
+    for (int i = 0; i < FRAGMENTS_M; i++) {
+#pragma unroll
+        for (int j = 0; j < FRAGMENTS_N; j++) {
+#pragma unroll
+            for (int e = 0; e < 4; e++) {
+                sum[i][j][e] = 0.0f;
+            }
+        }
+    }
+#pragma unroll
+    for (int s = 0; s < STAGES - 1; s++) {
+        if (s < steps) {
+            fetch(s);
+        }
+        asm volatile("cp.async.commit_group;");
+    }
+    for (int step = 0; step < steps; step++) {
+        asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2));
+        __syncthreads();
+        if (step + STAGES - 1 < steps) {
+            fetch((step + STAGES - 1) % STAGES);
+        }
+        asm volatile("cp.async.commit_group;");
+        const u32 from_a = shared_address(tiles + step % STAGES * STAGE_HALVES);
+        const u32 from_b = from_a + TILE_M * TILE_K * 2;
+#pragma unroll
+        for (int kk = 0; kk < TILE_K / 16; kk++) {
+            u32 a[FRAGMENTS_M][4], b[FRAGMENTS_N / 2][4];
+#pragma unroll
+            for (int i = 0; i < FRAGMENTS_M; i++) {
+                const int r = warp_m * (TILE_M / WARPS_M) + i * 16 + (lane & 15);
+                load_matrices(a[i], from_a + piece_offset(r, kk * 2 + (lane >> 4)));
+            }
+#pragma unroll
+            for (int j = 0; j < FRAGMENTS_N / 2; j++) {
+                // Four matrices: (n 0-7, k 0-7), (n 0-7, k 8-15), (n 8-15, k 0-7), (n 8-15, k 8-15).
+                const int r = warp_n * (TILE_N / WARPS_N) + j * 16 + (lane & 7) + (lane >> 4) * 8;
+                load_matrices(b[j], from_b + piece_offset(r, kk * 2 + ((lane >> 3) & 1)));
+            }
+#pragma unroll
+            for (int i = 0; i < FRAGMENTS_M; i++) {
+#pragma unroll
+                for (int j = 0; j < FRAGMENTS_N; j++) {
+                    multiply(sum[i][j], a[i], b[j / 2][(j & 1) * 2], b[j / 2][(j & 1) * 2 + 1]);
+                }
+            }
+        }
+    }
+    asm volatile("cp.async.wait_group 0;");
+    __syncthreads();
+
+    // Sums to shared memory, row by row.
+#pragma unroll
+    for (int i = 0; i < FRAGMENTS_M; i++) {
+#pragma unroll
+        for (int j = 0; j < FRAGMENTS_N; j++) {
+            const int r = warp_m * (TILE_M / WARPS_M) + i * 16 + (lane >> 2);
+            const int c = warp_n * (TILE_N / WARPS_N) + j * 8 + (lane & 3) * 2;
+            *(float2 *)(sums + r * SUM_PITCH + c) = make_float2(sum[i][j][0], sum[i][j][1]);
+            *(float2 *)(sums + (r + 8) * SUM_PITCH + c) = make_float2(sum[i][j][2], sum[i][j][3]);
+        }
+    }
+#if SPLIT > 1
+    cluster_wait();
+#else
+    __syncthreads();
+#endif
+    // Eight neighbouring filters of a pixel at a time; the cluster's blocks share the pixels.
+    const int columns = TILE_N / 8;
+    for (int at = part * THREADS + thread; at < TILE_M * columns; at += SPLIT * THREADS) {
+        const int r = at / columns, c = at % columns * 8;
+        const int m = m0 + r, n = n0 + c;
+        if (m >= pixels || n >= filters) {
+            continue;
+        }
+        float value[8];
+#if SPLIT > 1
+        const u32 mine = shared_address(sums + r * SUM_PITCH + c);
+        float4 low[SPLIT], high[SPLIT];
+#pragma unroll
+        for (u32 s = 0; s < SPLIT; s++) {
+            low[s] = load_from_block(mine, s);
+            high[s] = load_from_block(mine + 16, s);
+        }
+        float4 l = low[0], h = high[0];
+#pragma unroll
+        for (int s = 1; s < SPLIT; s++) {
+            l.x += low[s].x, l.y += low[s].y, l.z += low[s].z, l.w += low[s].w;
+            h.x += high[s].x, h.y += high[s].y, h.z += high[s].z, h.w += high[s].w;
+        }
+#else
+        const float4 l = *(const float4 *)(sums + r * SUM_PITCH + c);
+        const float4 h = *(const float4 *)(sums + r * SUM_PITCH + c + 4);
+#endif
+        value[0] = l.x, value[1] = l.y, value[2] = l.z, value[3] = l.w;
+        value[4] = h.x, value[5] = h.y, value[6] = h.z, value[7] = h.w;
+        const i64 to = (i64)m * filters + n;
+        if ((filters & 7) == 0) {
+            pack<f16, 8> bias, z, result;
+            if (p.bias != 0) {
+                bias = *(const pack<f16, 8> *)(p.bias + n);
+            }
+            if (p.z != 0) {
+                z = *(const pack<f16, 8> *)(p.z + to);
+            }
+#pragma unroll
+            for (int v = 0; v < 8; v++) {
+                float t = value[v];
+                t += p.bias != 0 ? half_to_float(bias.value[v]) : 0.0f;
+                t += p.z != 0 ? half_to_float(z.value[v]) : 0.0f;
+                result.value[v] = half_from_float(
+                    activate_by_number(p.activation, t, (float)p.alpha, (float)p.beta));
+            }
+            *(pack<f16, 8> *)(p.y + to) = result;
+        } else {
+            for (int v = 0; v < 8 && n + v < filters; v++) {
+                float t = value[v];
+                t += p.bias != 0 ? half_to_float(p.bias[n + v]) : 0.0f;
+                t += p.z != 0 ? half_to_float(p.z[to + v]) : 0.0f;
+                p.y[to + v] = half_from_float(
+                    activate_by_number(p.activation, t, (float)p.alpha, (float)p.beta));
+            }
+        }
+    }
+#if SPLIT > 1
+    cluster_wait();  // nobody leaves while others read its memory
+#endif
+}

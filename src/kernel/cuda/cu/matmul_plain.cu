@@ -1,0 +1,129 @@
+// matmul_plain.cu - y = act(scale * A x B + factor * bias + z) for any strides, any batch broadcast and
+// any numeric type: the product that is always there.
+#include "rondo_types.cuh"
+#include "rondo_activation.cuh"
+#include "tile_product.cuh"
+
+#ifndef T
+#define T float
+#endif
+#ifndef A
+#define A float
+#endif
+
+struct matmul_arguments {
+    const T *a;
+    const T *b;
+    const T *bias;  // may be NULL
+    const T *z;     // may be NULL; y's shape
+    T *y;
+    i64 m, n, k;
+    i64 a_row, a_column, b_row, b_column;  // strides
+    i64 bias_row, bias_column;
+    i64 batch_extent[4], a_batch[4], b_batch[4];
+    i64 activation;
+    double scale, factor, alpha, beta;
+};
+
+struct load_operand {
+    const T *base;
+    i64 first, count, outer_stride, inner_stride;
+    bool inner_is_k;
+    __device__ __forceinline__ A operator()(i64 i, i64 j) const {
+        // load_a(m, k) has the counted extent first, load_b(k, n) second.
+        const i64 outer = inner_is_k ? i : j, k = inner_is_k ? j : i;
+        if (first + outer >= count) {
+            return (A)0;
+        }
+        return (A)convert<compute_of<T>::type>(
+            base[(first + outer) * outer_stride + k * inner_stride]);
+    }
+};
+
+extern "C" __global__ void __launch_bounds__(256) matmul_plain(const matmul_arguments p) {
+    i64 batch = blockIdx.z, at_a = 0, at_b = 0;
+#pragma unroll
+    for (int d = 3; d >= 0; d--) {
+        const i64 i = batch % p.batch_extent[d];
+        batch /= p.batch_extent[d];
+        at_a += i * p.a_batch[d];
+        at_b += i * p.b_batch[d];
+    }
+    const i64 m0 = (i64)blockIdx.y * 64, n0 = (i64)blockIdx.x * 64;
+    const load_operand load_a = {p.a + at_a, m0, p.m, p.a_row, p.a_column, true};
+    const load_operand load_b = {p.b + at_b, n0, p.n, p.b_column, p.b_row, false};
+    A sum[4][4];
+    tile_product<A>(p.k, sum, load_a, load_b);
+    const int row = threadIdx.x >> 4, column = threadIdx.x & 15;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+#pragma unroll
+        for (int j = 0; j < 4; j++) {
+            const i64 m = m0 + row + 16 * i, n = n0 + column + 16 * j;
+            if (m >= p.m || n >= p.n) {
+                continue;
+            }
+            const i64 at = ((i64)blockIdx.z * p.m + m) * p.n + n;
+            A value = sum[i][j];
+            if (p.scale != 1.0) {
+                value = (A)(value * (A)p.scale);
+            }
+            if (p.bias != 0) {
+                value += (A)p.factor * (A)convert<compute_of<T>::type>(
+                                           p.bias[m * p.bias_row + n * p.bias_column]);
+            }
+            if (p.z != 0) {
+                value += (A)convert<compute_of<T>::type>(p.z[at]);
+            }
+            if (p.activation != 0) {
+                value = (A)activate_by_number(p.activation, (float)value, (float)p.alpha,
+                                              (float)p.beta);
+            }
+            p.y[at] = convert<T>(value);
+        }
+    }
+}
+
+// One row times a matrix whose rows (outputs) are contiguous in k: a warp an output.
+struct vector_arguments {
+    const T *a;
+    const T *b;
+    const T *bias;  // may be NULL
+    const T *z;     // may be NULL
+    T *y;
+    i64 m, n, k;
+    i64 activation;
+    double alpha, beta;
+};
+#ifndef WIDTH
+#define WIDTH 4
+#endif
+extern "C" __global__ void __launch_bounds__(256) vector_product(const vector_arguments p) {
+    const int lane = threadIdx.x & 31;
+    const i64 n = (i64)blockIdx.x * 8 + (threadIdx.x >> 5), m = blockIdx.y;
+    if (n >= p.n) {
+        return;
+    }
+    const T *a = p.a + m * p.k, *b = p.b + n * p.k;
+    float sum = 0.0f;
+#pragma unroll 4
+    for (i64 k = (i64)lane * WIDTH; k < p.k; k += 32 * WIDTH) {
+        const pack<T, WIDTH> va = *(const pack<T, WIDTH> *)(a + k);
+        const pack<T, WIDTH> vb = *(const pack<T, WIDTH> *)(b + k);
+#pragma unroll
+        for (int v = 0; v < WIDTH; v++) {
+            sum += convert<float>(va.value[v]) * convert<float>(vb.value[v]);
+        }
+    }
+    sum = warp_sum(sum);
+    if (lane == 0) {
+        if (p.bias != 0) {
+            sum += convert<float>(p.bias[n]);
+        }
+        if (p.z != 0) {
+            sum += convert<float>(p.z[m * p.n + n]);
+        }
+        p.y[m * p.n + n] = convert<T>(
+            activate_by_number(p.activation, sum, (float)p.alpha, (float)p.beta));
+    }
+}
