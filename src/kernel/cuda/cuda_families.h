@@ -39,7 +39,9 @@
     X(layer_normalization)       \
     X(group_normalization)       \
     X(lrn)                       \
-    X(pool)
+    X(pool)                      \
+    X(convolution)               \
+    X(matmul)
 
 #define RONDO_CUDA_FAMILY_DECLARE(family) \
     void rondo__cuda_prepare_##family(rondo__cuda_kernel *kernel);

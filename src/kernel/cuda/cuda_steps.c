@@ -392,3 +392,98 @@ int64_t rondo__cuda_product(const rondo_shape *shape, int32_t from, int32_t to) 
 bool rondo__cuda_is_float(rondo_dtype dtype) {
     return dtype == RONDO_DTYPE_F16 || dtype == RONDO_DTYPE_BF16 || dtype == RONDO_DTYPE_F32;
 }
+
+// ---- a kernel's life
+// -----------------------------------------------------------------------------
+
+static rondo_status run_step(rondo__step *step, rondo_stream *stream,
+                             const rondo__cuda_arguments *arguments) {
+    switch (step->kind) {
+        case RONDO__STEP_LAUNCH:
+            for (size_t i = 0; i < step->address_count; i++) {
+                step->words[step->addresses[i].word] = (uint64_t)(uintptr_t)rondo__address_resolve(
+                    &step->addresses[i].address, arguments);
+            }
+            return rondo_stream_launch(stream, &step->launch);
+        case RONDO__STEP_COPY:
+            return rondo_stream_copy(stream,
+                                     rondo__address_resolve(&step->addresses[1].address, arguments),
+                                     rondo__address_resolve(&step->addresses[0].address, arguments),
+                                     step->bytes, RONDO_COPY_DEVICE_TO_DEVICE);
+        case RONDO__STEP_FILL:
+            return rondo_stream_fill(stream,
+                                     rondo__address_resolve(&step->addresses[0].address, arguments),
+                                     0, 1, step->bytes);
+        case RONDO__STEP_CALL:
+            return step->call(step->state, stream, arguments);
+    }
+    return RONDO_FAIL(INTERNAL, "a step of unknown kind");
+}
+
+static rondo_status launch_kernel(rondo__kernel *head, rondo_stream *stream,
+                                  const void *const *inputs, void *const *outputs,
+                                  void *workspace) {
+    rondo__cuda_kernel *kernel = (rondo__cuda_kernel *)head;
+    const rondo__cuda_arguments arguments = {inputs, outputs, workspace};
+    for (size_t i = 0; i < kernel->step_count; i++) {
+        rondo_status status = run_step(kernel->steps[i], stream, &arguments);
+        if (status != RONDO_STATUS_OK) {
+            return status;
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static void destroy_kernel(rondo__kernel *head) {
+    rondo__cuda_kernel *kernel = (rondo__cuda_kernel *)head;
+    for (size_t i = 0; i < kernel->step_count; i++) {
+        rondo__step *step = kernel->steps[i];
+        if (step->destroy != NULL) {
+            step->destroy(step->state);
+        }
+        rondo__free(step);
+    }
+    for (size_t i = 0; i < kernel->owned_count; i++) {
+        rondo_memory_free(kernel->device, RONDO_MEMORY_DEVICE, kernel->owned[i]);
+    }
+    rondo__free(kernel->steps);
+    rondo__free(kernel->owned);
+    rondo__free(kernel);
+}
+
+rondo_status rondo__cuda_begin_kernel(const rondo__kernel_request *request,
+                                      rondo__cuda_kernel **out_kernel) {
+    *out_kernel = NULL;
+    rondo__cuda_kernel *kernel = rondo__calloc(1, sizeof(*kernel));
+    if (kernel == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    kernel->head = (rondo__kernel){
+        .launch = launch_kernel,
+        .destroy = destroy_kernel,
+        .is_capturable = true,
+        .implementation = "nvrtc",
+    };
+    kernel->request = request;
+    kernel->device = request->device;
+    *out_kernel = kernel;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__cuda_finish_kernel(rondo__cuda_kernel *kernel, rondo__kernel **out_kernel) {
+    *out_kernel = NULL;
+    for (size_t i = 0; i < kernel->step_count && kernel->status == RONDO_STATUS_OK; i++) {
+        if (kernel->steps[i]->overflowed) {
+            kernel->status = RONDO_FAIL(INTERNAL, "%s: more kernel parameters than a step holds",
+                                        kernel->request->op->def->name);
+        }
+    }
+    kernel->request = NULL;
+    if (kernel->status != RONDO_STATUS_OK) {
+        const rondo_status status = kernel->status;
+        destroy_kernel(&kernel->head);
+        return status;
+    }
+    *out_kernel = &kernel->head;
+    return RONDO_STATUS_OK;
+}

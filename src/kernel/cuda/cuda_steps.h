@@ -95,6 +95,13 @@ typedef struct rondo__cuda_kernel {
 // ---- the kernel
 // ----------------------------------------------------------------------------------
 
+// An empty kernel for the request, which is borrowed until the kernel is finished.
+RONDO_MUST_USE rondo_status rondo__cuda_begin_kernel(const rondo__kernel_request *request,
+                                                     rondo__cuda_kernel **out_kernel);
+// The finished kernel, or the failure that stuck; then the kernel is gone.
+RONDO_MUST_USE rondo_status rondo__cuda_finish_kernel(rondo__cuda_kernel *kernel,
+                                                      rondo__kernel **out_kernel);
+
 // Makes a failure stick; OK changes nothing. Returns true when the kernel is still good.
 bool rondo__cuda_check(rondo__cuda_kernel *kernel, rondo_status status);
 

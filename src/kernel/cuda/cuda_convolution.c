@@ -1,0 +1,272 @@
+// Conv and rondo.Conv: packs the weights once and picks the fastest of the ways that apply.
+#include "kernel/cuda/cuda_convolution.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "cu_sources.h"
+#include "kernel/cuda/cuda_copy.h"
+#include "kernel/cuda/cuda_families.h"
+#include "kernel/cuda/cuda_tune.h"
+
+// ---- what is asked
+// -------------------------------------------------------------------------------
+
+bool rondo__cuda_read_epilogue(rondo__cuda_kernel *kernel, rondo__cuda_epilogue *out_epilogue) {
+    const rondo__op *op = kernel->request->op;
+    const int activation = rondo__activation_parse(rondo__op_get_string(op, "activation", "none"));
+    const bool is_fused = strcmp(op->def->domain, "rondo") == 0;
+    *out_epilogue = (rondo__cuda_epilogue){
+        .has_bias = rondo__cuda_has_input(kernel, 2),
+        .has_residual = is_fused && rondo__cuda_has_input(kernel, 3),
+        .bias = rondo__address_input(2),
+        .residual = rondo__address_input(3),
+    };
+    if (activation < 0) {
+        rondo__cuda_refuse(kernel, "attribute activation");
+        return false;
+    }
+    if (is_fused) {
+        out_epilogue->activation = (rondo__activation)activation;
+        out_epilogue->alpha = rondo__op_get_float(op, "alpha", 0.0f);
+        out_epilogue->beta = rondo__op_get_float(op, "beta", 0.0f);
+    }
+    return true;
+}
+
+void rondo__step_epilogue_addresses(rondo__step *step, const rondo__cuda_epilogue *epilogue) {
+    if (epilogue->has_bias) {
+        rondo__step_address(step, epilogue->bias);
+    } else {
+        rondo__step_int(step, 0);
+    }
+    if (epilogue->has_residual) {
+        rondo__step_address(step, epilogue->residual);
+    } else {
+        rondo__step_int(step, 0);
+    }
+}
+
+static bool read_convolution(rondo__cuda_kernel *kernel, rondo__cuda_convolution *out_convolution) {
+    const rondo__op *op = kernel->request->op;
+    const rondo__tensor_info *x = rondo__cuda_input(kernel, 0);
+    const rondo__tensor_info *w = rondo__cuda_input(kernel, 1);
+    rondo__cuda_convolution c = {.dtype = x->dtype};
+
+    if (!rondo__cuda_is_float(x->dtype) || w->dtype != x->dtype) {
+        rondo__cuda_refuse(kernel, "tensors of this type");
+        return false;
+    }
+    if (!rondo__cuda_read_window(kernel, w->shape.extent + 2, &c.window) ||
+        !rondo__cuda_read_epilogue(kernel, &c.epilogue)) {
+        return false;
+    }
+    // rondo.Conv says its layout; the default of a pool does not hold for it.
+    if (strcmp(op->def->domain, "rondo") == 0 && rondo__op_find(op, "channels_last") == NULL) {
+        rondo__cuda_refuse(kernel, "no attribute channels_last");
+        return false;
+    }
+    c.groups = rondo__op_get_int(op, "group", 1);
+    c.taps = rondo__cuda_product(&w->shape, 2, w->shape.rank);
+    c.pixels = c.window.batch * c.window.out[0] * c.window.out[1] * c.window.out[2];
+    const int64_t channels = c.window.channels_in / c.groups;
+    c.is_depthwise = c.window.channels_last && channels == 1 && c.window.channels_out == c.groups &&
+                     c.window.spatial_rank == 2 && c.groups > 1 &&
+                     c.pixels * c.groups < INT64_C(1) << 31;
+    c.weight_pitch = c.taps * channels;
+    if (rondo__cuda_is_stem(kernel, &c)) {
+        c.weight_pitch = (c.weight_pitch + 7) / 8 * 8;
+    }
+    c.x = rondo__address_input(0);
+    c.y = rondo__address_output(0);
+    *out_convolution = c;
+    return true;
+}
+
+// ---- weights
+// -------------------------------------------------------------------------------------
+
+// From [filters, channels, taps] on the host: known weights are packed once.
+static void pack_constant(rondo__cuda_kernel *kernel, rondo__cuda_convolution *c,
+                          const rondo_tensor *weights) {
+    const int64_t filters = c->window.channels_out, channels = c->window.channels_in / c->groups;
+    const size_t bytes = rondo_dtype_get_bytes(c->dtype);
+    const uint8_t *from = weights->data;
+    uint8_t *packed = rondo__calloc((size_t)(filters * c->weight_pitch), bytes);
+
+    if (packed == NULL) {
+        (void)rondo__cuda_check(kernel, RONDO_STATUS_NO_MEMORY);
+        return;
+    }
+    for (int64_t f = 0; f < filters; f++) {
+        for (int64_t k = 0; k < channels; k++) {
+            for (int64_t t = 0; t < c->taps; t++) {
+                const int64_t to =
+                    c->is_depthwise ? t * filters + f : f * c->weight_pitch + t * channels + k;
+                memcpy(packed + (size_t)to * bytes,
+                       from + (size_t)((f * channels + k) * c->taps + t) * bytes, bytes);
+            }
+        }
+    }
+    void *memory =
+        rondo__cuda_own_memory(kernel, (size_t)(filters * c->weight_pitch) * bytes, packed);
+    rondo__free(packed);
+    c->w = rondo__address_fixed(memory);
+    kernel->head.owned_inputs |= UINT64_C(1) << 1;
+}
+
+// The same on the device before each convolution, for weights that are computed.
+static void pack_computed(rondo__cuda_kernel *kernel, rondo__cuda_convolution *c) {
+    const int64_t filters = c->window.channels_out, channels = c->window.channels_in / c->groups;
+    const size_t bytes = rondo_dtype_get_bytes(c->dtype);
+    const size_t all = (size_t)(filters * c->weight_pitch) * bytes;
+    c->w = rondo__address_workspace(rondo__cuda_reserve_workspace(kernel, all));
+    if (c->weight_pitch != c->taps * channels) {
+        (void)rondo__cuda_add_zero(kernel, c->w, all);
+    }
+    rondo__strided_copy copy = {
+        .element_bytes = bytes,
+        .from = rondo__address_input(1),
+        .to = c->w,
+    };
+    rondo__strided_copy_push(&copy, filters, channels * c->taps,
+                             c->is_depthwise ? 1 : c->weight_pitch);
+    rondo__strided_copy_push(&copy, c->taps, 1, c->is_depthwise ? filters : channels);
+    rondo__strided_copy_push(&copy, channels, c->taps, 1);
+    rondo__cuda_add_strided_copy(kernel, &copy);
+}
+
+// ---- the ways
+// ------------------------------------------------------------------------------------
+
+static void push_three(rondo__step *step, const int64_t *values) {
+    for (int d = 0; d < 3; d++) {
+        rondo__step_int(step, values[d]);
+    }
+}
+
+static void push_convolution(rondo__step *step, const rondo__cuda_convolution *c) {
+    const rondo__window *w = &c->window;
+    const int64_t in = w->in[0] * w->in[1] * w->in[2];
+    const int64_t out = w->out[0] * w->out[1] * w->out[2];
+    rondo__step_address(step, c->x);
+    rondo__step_address(step, c->w);
+    rondo__step_epilogue_addresses(step, &c->epilogue);
+    rondo__step_address(step, c->y);
+    rondo__step_int(step, w->batch);
+    rondo__step_int(step, c->groups);
+    rondo__step_int(step, w->channels_in / c->groups);
+    rondo__step_int(step, w->channels_out / c->groups);
+    push_three(step, w->in);
+    push_three(step, w->out);
+    push_three(step, w->kernel);
+    push_three(step, w->stride);
+    push_three(step, w->dilation);
+    push_three(step, w->before);
+    rondo__step_int(step, in * w->channels_in);
+    rondo__step_int(step, w->channels_last ? 1 : in);
+    rondo__step_int(step, w->channels_last ? w->channels_in : 1);
+    rondo__step_int(step, out * w->channels_out);
+    rondo__step_int(step, w->channels_last ? 1 : out);
+    rondo__step_int(step, w->channels_last ? w->channels_out : 1);
+    rondo__step_int(step, c->epilogue.activation);
+    rondo__step_float(step, (double)c->epilogue.alpha);
+    rondo__step_float(step, (double)c->epilogue.beta);
+}
+
+static void add_depthwise(rondo__cuda_kernel *kernel, const rondo__cuda_convolution *c) {
+    rondo__defines defines = {0};
+    int64_t width = 16 / (int64_t)rondo_dtype_get_bytes(c->dtype);
+    while (c->groups % width != 0) {
+        width /= 2;
+    }
+    rondo__define_type(&defines, "T", c->dtype);
+    rondo__define_int(&defines, "WIDTH", width);
+    const int64_t threads = c->pixels * c->groups / width;
+    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_conv_plain, &defines,
+                                               "conv_depthwise", (threads + 127) / 128, 128);
+    push_convolution(step, c);
+}
+
+static void add_plain(rondo__cuda_kernel *kernel, const rondo__cuda_convolution *c) {
+    rondo__defines defines = {0};
+    rondo__cuda_convolution plain = *c;
+    if (c->weight_pitch != c->taps * (c->window.channels_in / c->groups)) {
+        rondo__cuda_refuse(kernel, "padded weights");
+        return;
+    }
+    const int64_t filter_tiles = (c->window.channels_out / c->groups + 63) / 64;
+    if (filter_tiles > 65535 || c->groups > 65535 || c->weight_pitch >= INT64_C(1) << 31) {
+        rondo__cuda_refuse(kernel, "more filters or groups than a grid holds");
+        return;
+    }
+    rondo__define_type(&defines, "T", c->dtype);
+    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_conv_plain, &defines, "conv_plain",
+                                               (c->pixels + 63) / 64, RONDO__CUDA_BLOCK);
+    if (step != NULL) {
+        step->launch.grid[1] = (uint32_t)filter_tiles;
+        step->launch.grid[2] = (uint32_t)c->groups;
+    }
+    push_convolution(step, &plain);
+}
+
+// Candidates in this order: our tensor core plans, then the plain one when there is none.
+static void build_candidate(rondo__cuda_kernel *kernel, const void *problem, size_t index) {
+    const rondo__cuda_convolution *c = problem;
+    const size_t tensor_count = rondo__cuda_count_tensor_plans(kernel, c);
+    if (index < tensor_count) {
+        rondo__cuda_add_tensor_plan(kernel, c, index);
+        return;
+    }
+    add_plain(kernel, c);
+}
+
+static void write_key(const rondo__cuda_convolution *c, char *text, size_t text_bytes) {
+    const rondo__window *w = &c->window;
+    (void)snprintf(text, text_bytes,
+                   "conv %s %s n%lld c%lld k%lld g%lld in %lldx%lldx%lld out %lldx%lldx%lld "
+                   "kernel %lldx%lldx%lld stride %lldx%lldx%lld dilation %lldx%lldx%lld "
+                   "pads %lldx%lldx%lld act %d bias %d add %d",
+                   rondo_dtype_get_name(c->dtype), w->channels_last ? "last" : "first",
+                   (long long)w->batch, (long long)w->channels_in, (long long)w->channels_out,
+                   (long long)c->groups, (long long)w->in[0], (long long)w->in[1],
+                   (long long)w->in[2], (long long)w->out[0], (long long)w->out[1],
+                   (long long)w->out[2], (long long)w->kernel[0], (long long)w->kernel[1],
+                   (long long)w->kernel[2], (long long)w->stride[0], (long long)w->stride[1],
+                   (long long)w->stride[2], (long long)w->dilation[0], (long long)w->dilation[1],
+                   (long long)w->dilation[2], (long long)w->before[0], (long long)w->before[1],
+                   (long long)w->before[2], (int)c->epilogue.activation, (int)c->epilogue.has_bias,
+                   (int)c->epilogue.has_residual);
+}
+
+void rondo__cuda_prepare_convolution(rondo__cuda_kernel *kernel) {
+    rondo__cuda_convolution convolution;
+    char key[400];
+
+    if (!read_convolution(kernel, &convolution)) {
+        return;
+    }
+    const rondo_tensor *weights = rondo__cuda_input(kernel, 1)->constant;
+    if (weights != NULL && weights->dtype == convolution.dtype) {
+        pack_constant(kernel, &convolution, weights);
+    } else {
+        pack_computed(kernel, &convolution);
+    }
+    if (kernel->status != RONDO_STATUS_OK) {
+        return;
+    }
+    if (convolution.is_depthwise) {
+        add_depthwise(kernel, &convolution);
+        return;
+    }
+    write_key(&convolution, key, sizeof(key));
+    const size_t tensor_count = rondo__cuda_count_tensor_plans(kernel, &convolution);
+    const rondo__tuning tuning = {
+        .key = key,
+        .candidate_count = tensor_count > 0 ? tensor_count : 1,
+        .problem = &convolution,
+        .build = build_candidate,
+    };
+    rondo__cuda_add_fastest(kernel, &tuning);
+}

@@ -1,0 +1,43 @@
+// kernel/cuda/cuda_convolution.h — one convolution in numbers, and the ways to do it.
+#ifndef RONDO_KERNEL_CUDA_CONVOLUTION_H
+#define RONDO_KERNEL_CUDA_CONVOLUTION_H
+
+#include "kernel/cuda/cuda_window.h"
+#include "op/fused.h"
+
+typedef struct rondo__cuda_epilogue {
+    rondo__activation activation;
+    float alpha, beta;
+    bool has_bias, has_residual;
+    rondo__address bias, residual;
+} rondo__cuda_epilogue;
+
+// y = act(conv(x, w) + bias + residual). Weights lie in the order the ways below want: [filters,
+// taps, channels of a group], or [taps, channels] when `is_depthwise`.
+typedef struct rondo__cuda_convolution {
+    rondo_dtype dtype;
+    rondo__window window;
+    int64_t groups;
+    bool is_depthwise;
+    int64_t taps;
+    int64_t pixels;        // of all images of y
+    int64_t weight_pitch;  // elements of a filter; more than taps * channels when padded
+    rondo__address x, w, y;
+    rondo__cuda_epilogue epilogue;
+} rondo__cuda_convolution;
+
+// Attributes activation, alpha and beta of a fused op; an op of a file has none.
+bool rondo__cuda_read_epilogue(rondo__cuda_kernel *kernel, rondo__cuda_epilogue *out_epilogue);
+void rondo__step_epilogue_addresses(rondo__step *step, const rondo__cuda_epilogue *epilogue);
+
+// Tensor cores, our own kernel (cuda_conv_tensor.c): how many candidates there are for this device;
+// 0 when the convolution is not for it.
+size_t rondo__cuda_count_tensor_plans(const rondo__cuda_kernel *kernel,
+                                      const rondo__cuda_convolution *convolution);
+void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
+                                 const rondo__cuda_convolution *convolution, size_t plan);
+// Whether our tensor core kernel wants filters padded to a multiple of 8 elements.
+bool rondo__cuda_is_stem(const rondo__cuda_kernel *kernel,
+                         const rondo__cuda_convolution *convolution);
+
+#endif  // RONDO_KERNEL_CUDA_CONVOLUTION_H

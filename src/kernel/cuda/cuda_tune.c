@@ -1,0 +1,310 @@
+#include "kernel/cuda/cuda_tune.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/backend.h"
+#include "backend/cuda/kernel_cache.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/logging.h"
+#include "base/memory.h"
+#include "cu_sources.h"
+
+enum {
+    TUNE_LAUNCHES = 10,  // in one graph
+    TUNE_REPLAYS = 5,
+};
+
+// Buffers that stand for the tensors of a request.
+typedef struct tune_buffers {
+    rondo_device *device;
+    rondo_stream *stream;
+    rondo_event *start, *end;
+    size_t input_count, output_count;
+    void **inputs, **outputs;
+    void *workspace;
+    size_t workspace_bytes;
+} tune_buffers;
+
+static void free_buffers(tune_buffers *buffers) {
+    for (size_t i = 0; i < buffers->input_count && buffers->inputs != NULL; i++) {
+        rondo_memory_free(buffers->device, RONDO_MEMORY_DEVICE, buffers->inputs[i]);
+    }
+    for (size_t i = 0; i < buffers->output_count && buffers->outputs != NULL; i++) {
+        rondo_memory_free(buffers->device, RONDO_MEMORY_DEVICE, buffers->outputs[i]);
+    }
+    rondo_memory_free(buffers->device, RONDO_MEMORY_DEVICE, buffers->workspace);
+    rondo__free(buffers->inputs);
+    rondo__free(buffers->outputs);
+    rondo_event_destroy(buffers->start);
+    rondo_event_destroy(buffers->end);
+    rondo_stream_destroy(buffers->stream);
+}
+
+static rondo_status fill_noise(tune_buffers *buffers, void *memory, size_t bytes) {
+    void *function = NULL;
+    const struct {
+        uint64_t memory;
+        int64_t count;
+    } arguments = {(uint64_t)(uintptr_t)memory, (int64_t)(bytes / 2)};
+    if (bytes < 2) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(
+        rondo__device_get_function(buffers->device, rondo__cu_noise, NULL, 0, "noise", &function));
+    const rondo_launch launch = {
+        .name = "noise",
+        .function = function,
+        .grid = {256, 1, 1},
+        .block = {256, 1, 1},
+        .arguments = &arguments,
+        .argument_bytes = sizeof(arguments),
+    };
+    return rondo_stream_launch(buffers->stream, &launch);
+}
+
+static rondo_status allocate_noise(tune_buffers *buffers, const rondo__tensor_info *info,
+                                   void **out_memory) {
+    *out_memory = NULL;
+    if (info->dtype == RONDO_DTYPE_NONE) {
+        return RONDO_STATUS_OK;
+    }
+    const size_t bytes =
+        (size_t)rondo_shape_get_count(&info->shape) * rondo_dtype_get_bytes(info->dtype);
+    RETURN_IF_ERROR(rondo_memory_allocate(buffers->device, RONDO_MEMORY_DEVICE, bytes, out_memory));
+    return fill_noise(buffers, *out_memory, bytes);
+}
+
+static rondo_status make_buffers(const rondo__kernel_request *request, tune_buffers *out_buffers) {
+    rondo_status status = RONDO_STATUS_OK;
+    *out_buffers = (tune_buffers){
+        .device = request->device,
+        .input_count = request->input_count,
+        .output_count = request->output_count,
+        .inputs = rondo__calloc(request->input_count + 1, sizeof(void *)),
+        .outputs = rondo__calloc(request->output_count + 1, sizeof(void *)),
+    };
+    if (out_buffers->inputs == NULL || out_buffers->outputs == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    RETURN_IF_ERROR(rondo_stream_create(request->device, &out_buffers->stream));
+    RETURN_IF_ERROR(rondo_event_create(request->device, RONDO_EVENT_TIMED, &out_buffers->start));
+    RETURN_IF_ERROR(rondo_event_create(request->device, RONDO_EVENT_TIMED, &out_buffers->end));
+    for (size_t i = 0; i < request->input_count && status == RONDO_STATUS_OK; i++) {
+        status = allocate_noise(out_buffers, &request->inputs[i], &out_buffers->inputs[i]);
+    }
+    for (size_t i = 0; i < request->output_count && status == RONDO_STATUS_OK; i++) {
+        status = allocate_noise(out_buffers, &request->outputs[i], &out_buffers->outputs[i]);
+    }
+    return status;
+}
+
+static rondo_status launch(rondo__kernel *kernel, const tune_buffers *buffers) {
+    return kernel->launch(kernel, buffers->stream, (const void *const *)buffers->inputs,
+                          buffers->outputs, buffers->workspace);
+}
+
+static rondo_status capture(rondo__kernel *kernel, const tune_buffers *buffers,
+                            rondo__executable **out_executable) {
+    const rondo__backend *backend = buffers->device->backend;
+    rondo__template *recorded = NULL;
+    rondo_error first;
+
+    RETURN_IF_ERROR(backend->begin_capture(buffers->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    rondo_status status = RONDO_STATUS_OK;
+    for (int i = 0; i < TUNE_LAUNCHES && status == RONDO_STATUS_OK; i++) {
+        status = launch(kernel, buffers);
+    }
+    rondo__error_save(&first);
+    const rondo_status ended = backend->end_capture(buffers->stream, &recorded);
+    if (status == RONDO_STATUS_OK) {
+        status = ended;
+    } else {
+        rondo__error_restore(&first);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = backend->instantiate(recorded, out_executable);
+    }
+    if (recorded != NULL) {
+        backend->destroy_template(recorded);
+    }
+    return status;
+}
+
+// The fastest replay, in milliseconds for TUNE_LAUNCHES launches.
+static rondo_status time_kernel(rondo__kernel *kernel, tune_buffers *buffers,
+                                float *out_milliseconds) {
+    const rondo__backend *backend = buffers->device->backend;
+    rondo__executable *executable = NULL;
+    float best = -1.0f;
+
+    if (kernel->workspace_bytes > buffers->workspace_bytes) {
+        rondo_memory_free(buffers->device, RONDO_MEMORY_DEVICE, buffers->workspace);
+        buffers->workspace = NULL;
+        buffers->workspace_bytes = 0;
+        RETURN_IF_ERROR(rondo_memory_allocate(buffers->device, RONDO_MEMORY_DEVICE,
+                                              kernel->workspace_bytes, &buffers->workspace));
+        buffers->workspace_bytes = kernel->workspace_bytes;
+    }
+    RETURN_IF_ERROR(launch(kernel, buffers));
+    RETURN_IF_ERROR(rondo_stream_synchronize(buffers->stream));
+    RETURN_IF_ERROR(capture(kernel, buffers, &executable));
+    rondo_status status = backend->replay(executable, buffers->stream);
+    for (int i = 0; i < TUNE_REPLAYS && status == RONDO_STATUS_OK; i++) {
+        float milliseconds = 0.0f;
+        status = rondo_event_record(buffers->start, buffers->stream);
+        if (status == RONDO_STATUS_OK) {
+            status = backend->replay(executable, buffers->stream);
+        }
+        if (status == RONDO_STATUS_OK) {
+            status = rondo_event_record(buffers->end, buffers->stream);
+        }
+        if (status == RONDO_STATUS_OK) {
+            status = rondo_event_synchronize(buffers->end);
+        }
+        if (status == RONDO_STATUS_OK) {
+            status = rondo_event_get_elapsed_ms(buffers->start, buffers->end, &milliseconds);
+        }
+        best = best < 0.0f || milliseconds < best ? milliseconds : best;
+    }
+    const rondo_status settled = rondo_stream_synchronize(buffers->stream);
+    backend->destroy_executable(executable);
+    *out_milliseconds = best;
+    return status != RONDO_STATUS_OK ? status : settled;
+}
+
+// A candidate that cannot be built or run just loses; only a lost device ends the contest.
+static rondo_status run_contest(rondo__cuda_kernel *kernel, const rondo__tuning *tuning,
+                                size_t *out_winner) {
+    tune_buffers buffers = {0};
+    float best = -1.0f;
+    rondo_status status = make_buffers(kernel->request, &buffers);
+
+    *out_winner = tuning->candidate_count;
+    for (size_t i = 0; i < tuning->candidate_count && status == RONDO_STATUS_OK; i++) {
+        rondo__cuda_kernel *trial = NULL;
+        rondo__kernel *ready = NULL;
+        float milliseconds = 0.0f;
+        status = rondo__cuda_begin_kernel(kernel->request, &trial);
+        if (status != RONDO_STATUS_OK) {
+            break;
+        }
+        // Packed weights of the real kernel may lie at the front of the workspace.
+        trial->head.workspace_bytes = kernel->head.workspace_bytes;
+        tuning->build(trial, tuning->problem, i);
+        rondo_status outcome = rondo__cuda_finish_kernel(trial, &ready);
+        if (outcome == RONDO_STATUS_OK) {
+            outcome = time_kernel(ready, &buffers, &milliseconds);
+            rondo__kernel_destroy(ready);
+        }
+        if (outcome == RONDO_STATUS_OK) {
+            RONDO_LOG_DEBUG_F("tune %s: candidate %zu takes %.2f us", tuning->key, i,
+                              (double)milliseconds * 1000.0 / TUNE_LAUNCHES);
+            if (best < 0.0f || milliseconds < best) {
+                best = milliseconds;
+                *out_winner = i;
+            }
+        } else {
+            RONDO_LOG_DEBUG_F("tune %s: candidate %zu: %s", tuning->key, i,
+                              rondo_error_get_last()->message);
+            status = outcome == RONDO_STATUS_LOST ? outcome : RONDO_STATUS_OK;
+        }
+    }
+    free_buffers(&buffers);
+    if (status == RONDO_STATUS_OK && *out_winner < tuning->candidate_count) {
+        RONDO_LOG_INFO_F("tune %s: candidate %zu of %zu wins with %.2f us", tuning->key,
+                         *out_winner, tuning->candidate_count,
+                         (double)best * 1000.0 / TUNE_LAUNCHES);
+    }
+    return status;
+}
+
+static bool make_key(const rondo__cuda_kernel *kernel, const rondo__tuning *tuning,
+                     rondo__hash128 *out_key) {
+    rondo_device_info info;
+    char text[640];
+    if (rondo_device_get_info(kernel->device, &info) != RONDO_STATUS_OK) {
+        return false;
+    }
+    const int length =
+        snprintf(text, sizeof(text), "tune 2|%s|%d|%d|%s|%zu", info.description, info.compute_units,
+                 info.driver_version, tuning->key, tuning->candidate_count);
+    if (length < 0 || (size_t)length >= sizeof(text)) {
+        return false;
+    }
+    *out_key = rondo__hash128_bytes(text, (size_t)length);
+    return true;
+}
+
+// The remembered winner, or the number of candidates.
+static size_t recall_winner(rondo__hash128 key, size_t candidate_count) {
+    rondo__cuda_image image = {0};
+    size_t winner = candidate_count;
+    if (rondo__kernel_cache_load(key, &image)) {
+        if (image.byte_count == sizeof(uint32_t)) {
+            uint32_t value;
+            memcpy(&value, image.bytes, sizeof(value));
+            winner = value < candidate_count ? value : candidate_count;
+        }
+        rondo__cuda_image_deinit(&image);
+    }
+    return winner;
+}
+
+static void remember_winner(rondo__hash128 key, size_t winner) {
+    uint32_t value = (uint32_t)winner;
+    const rondo__cuda_image image = {.bytes = (char *)&value, .byte_count = sizeof(value)};
+    rondo__kernel_cache_store(key, &image);
+}
+
+// The first candidate that can be built, without timing.
+static size_t find_buildable(rondo__cuda_kernel *kernel, const rondo__tuning *tuning) {
+    for (size_t i = 0; i < tuning->candidate_count; i++) {
+        rondo__cuda_kernel *trial = NULL;
+        rondo__kernel *ready = NULL;
+        if (rondo__cuda_begin_kernel(kernel->request, &trial) != RONDO_STATUS_OK) {
+            break;
+        }
+        tuning->build(trial, tuning->problem, i);
+        if (rondo__cuda_finish_kernel(trial, &ready) == RONDO_STATUS_OK) {
+            rondo__kernel_destroy(ready);
+            return i;
+        }
+    }
+    return tuning->candidate_count;
+}
+
+void rondo__cuda_add_fastest(rondo__cuda_kernel *kernel, const rondo__tuning *tuning) {
+    const char *setting = getenv("RONDO_TUNE");
+    rondo__hash128 key;
+    size_t winner = tuning->candidate_count;
+
+    if (kernel->status != RONDO_STATUS_OK) {
+        return;
+    }
+    if (tuning->candidate_count == 1) {
+        tuning->build(kernel, tuning->problem, 0);
+        return;
+    }
+    if (setting != NULL && strcmp(setting, "off") == 0) {
+        winner = find_buildable(kernel, tuning);
+    } else {
+        const bool has_key = make_key(kernel, tuning, &key);
+        winner = has_key ? recall_winner(key, tuning->candidate_count) : tuning->candidate_count;
+        if (winner == tuning->candidate_count) {
+            if (!rondo__cuda_check(kernel, run_contest(kernel, tuning, &winner))) {
+                return;
+            }
+            if (has_key && winner < tuning->candidate_count) {
+                remember_winner(key, winner);
+            }
+        }
+    }
+    if (winner == tuning->candidate_count) {
+        rondo__cuda_refuse(kernel, "none of the ways to do it works on this device");
+        return;
+    }
+    tuning->build(kernel, tuning->problem, winner);
+}

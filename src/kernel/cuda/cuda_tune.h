@@ -1,0 +1,25 @@
+// kernel/cuda/cuda_tune.h — choosing among several ways to do the same work by timing them.
+//
+// Which tile, split or library engine is fastest depends on the shape and the chip in ways that no
+// rule of ours predicts well, so the candidates are run. What is timed is what will run: each
+// candidate is captured several times in a row and the graph replayed, so that launch cost stays
+// out, on buffers filled with noise (zeros run faster than data on some chips). The choice is kept
+// on disk beside the compiled kernels, under a key of chip, driver and problem.
+#ifndef RONDO_KERNEL_CUDA_TUNE_H
+#define RONDO_KERNEL_CUDA_TUNE_H
+
+#include "kernel/cuda/cuda_steps.h"
+
+typedef struct rondo__tuning {
+    const char *key;  // the problem and all that numbers the candidates
+    size_t candidate_count;
+    const void *problem;
+    // Adds candidate `index` to the kernel. A candidate that cannot be built refuses.
+    void (*build)(rondo__cuda_kernel *kernel, const void *problem, size_t index);
+} rondo__tuning;
+
+// Adds the fastest candidate to the kernel. RONDO_TUNE=off in the environment takes the first that
+// can be built, and nothing is kept.
+void rondo__cuda_add_fastest(rondo__cuda_kernel *kernel, const rondo__tuning *tuning);
+
+#endif  // RONDO_KERNEL_CUDA_TUNE_H
