@@ -71,7 +71,9 @@ static rondo_status finish_node(rondo__importer *importer, const Onnx__NodeProto
         return rondo__missing_add(importer->missing, rondo__onnx_domain(proto->domain),
                                   proto->op_type, opset);
     }
-    if (status != RONDO_STATUS_OK && status != RONDO_STATUS_UNSUPPORTED) {
+    // Only the innermost node is named: the reason must not be pushed out of the record.
+    bool is_named = rondo_error_get_last()->op[0] != '\0';
+    if (status != RONDO_STATUS_OK && status != RONDO_STATUS_UNSUPPORTED && !is_named) {
         rondo__error_prefix("%.48s node \"%.64s\"", proto->op_type,
                             proto->name == NULL ? "" : proto->name);
     }

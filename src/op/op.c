@@ -13,7 +13,8 @@ rondo_status rondo__op_fail(const rondo__op *op, rondo_status status, const char
     va_start(arguments, format);
     (void)vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
-    (void)rondo__error_set(status, 0, "", file, line, call, "%s: %s", op->def->name, message);
+    (void)rondo__error_set(status, 0, "", file, line, call, "%s node \"%.64s\": %s", op->def->name,
+                           op->name == NULL ? "" : op->name, message);
     rondo__error_set_op(op->name);
     return status;
 }

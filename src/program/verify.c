@@ -102,7 +102,10 @@ static rondo_status verify_bodies(const rondo__node *node, int depth) {
         }
         rondo_status status = verify_program(attribute->body, depth + 1);
         if (status != RONDO_STATUS_OK) {
-            rondo__error_prefix("in %s of %s", attribute->name, rondo__node_describe(node));
+            // Only the outermost: the reason must not be pushed out of the record.
+            if (depth == 0) {
+                rondo__error_prefix("in %s of %s", attribute->name, rondo__node_describe(node));
+            }
             return status;
         }
         captured += attribute->body->input_count - attribute->body->declared_count;

@@ -1,0 +1,190 @@
+// The walk over serialized messages that stands before protobuf-c.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "onnx/wire.h"
+#include "support/model_builder.h"
+
+static rondo_status unpack(const uint8_t *bytes, size_t count, Onnx__ModelProto **out_model) {
+    ProtobufCMessage *message = NULL;
+    rondo_status status =
+        rondo__wire_unpack(&onnx__model_proto__descriptor, bytes, count, &message);
+    *out_model = (Onnx__ModelProto *)message;
+    return status;
+}
+
+static void assert_refused(const uint8_t *bytes, size_t count, const char *reason) {
+    Onnx__ModelProto *model = NULL;
+    assert_int_equal(unpack(bytes, count, &model), RONDO_STATUS_BAD_DATA);
+    assert_null(model);
+    const char *message = rondo_error_get_last()->message;
+    if (strstr(message, reason) == NULL) {
+        fail_msg("\"%s\" does not contain \"%s\"", message, reason);
+    }
+}
+
+static void build_small_model(model_builder *builder) {
+    model_builder_init(builder);
+    const float values[3] = {1, 2, 3};
+    model_builder_add_floats(builder, builder->graph, "weight", values, 3);
+    model_builder_add_input(builder, builder->graph, "x", 1, "batch 3");
+    model_builder_add_node(builder, builder->graph, "Add", "sum", "x weight", "y");
+    model_builder_add_output(builder, builder->graph, "y", 1, "batch 3");
+}
+
+static void test_onnx_wire__leaves_tensor_bytes_where_they_are(void **state) {
+    (void)state;
+    model_builder builder;
+    build_small_model(&builder);
+    size_t count = 0;
+    uint8_t *bytes = model_builder_pack(&builder, &count);
+    Onnx__ModelProto *model = NULL;
+    assert_int_equal(unpack(bytes, count, &model), RONDO_STATUS_OK);
+    assert_int_equal(model->graph->n_node, 1);
+    assert_string_equal(model->graph->node[0]->input[1], "weight");
+    rondo__wire_reference reference =
+        rondo__wire_get_reference(&model->graph->initializer[0]->raw_data);
+    assert_int_equal(reference.byte_count, 12);
+    const float values[3] = {1, 2, 3};
+    assert_true(reference.offset + reference.byte_count <= count);
+    assert_memory_equal(bytes + reference.offset, values, sizeof(values));
+    rondo__wire_free(&model->base);
+    model_builder_deinit(&builder);
+}
+
+// Every shorter file is refused or unpacks into something that can be freed.
+static void test_onnx_wire__survives_every_cut(void **state) {
+    (void)state;
+    model_builder builder;
+    build_small_model(&builder);
+    size_t count = 0;
+    const uint8_t *bytes = model_builder_pack(&builder, &count);
+    for (size_t length = 0; length < count; ++length) {
+        uint8_t *cut = malloc(length + 1);  // exact size, so that ASan sees one byte too many
+        assert_non_null(cut);
+        memcpy(cut, bytes, length);
+        Onnx__ModelProto *model = NULL;
+        rondo_status status = unpack(cut, length, &model);
+        assert_true(status == RONDO_STATUS_OK || status == RONDO_STATUS_BAD_DATA);
+        rondo__wire_free(model == NULL ? NULL : &model->base);
+        free(cut);
+    }
+    model_builder_deinit(&builder);
+}
+
+static void test_onnx_wire__survives_every_flipped_bit(void **state) {
+    (void)state;
+    model_builder builder;
+    build_small_model(&builder);
+    size_t count = 0;
+    uint8_t *bytes = model_builder_pack(&builder, &count);
+    for (size_t bit = 0; bit < 8 * count; ++bit) {
+        bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        Onnx__ModelProto *model = NULL;
+        (void)!unpack(bytes, count, &model);
+        rondo__wire_free(model == NULL ? NULL : &model->base);
+        bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    model_builder_deinit(&builder);
+}
+
+static void test_onnx_wire__limits_nesting(void **state) {
+    (void)state;
+    // A sequence type of a sequence type of ... inside one input; lengths grow inwards to outwards.
+    enum { LEVELS = 20000, ROOM = LEVELS * 16 };
+    uint8_t *bytes = malloc(ROOM);
+    assert_non_null(bytes);
+    size_t start = ROOM;
+    // TypeProto.sequence_type (4) holds Sequence.elem_type (1): tags 0x22 and 0x0A in turn.
+    const uint8_t tags[2] = {0x0A, 0x22};
+    for (int level = 0; level < LEVELS; ++level) {
+        size_t length = ROOM - start;
+        uint8_t head[8] = {tags[level % 2]};
+        size_t used = 1;
+        do {
+            head[used++] = (uint8_t)((length & 0x7F) | (length > 0x7F ? 0x80 : 0));
+            length >>= 7;
+        } while (length > 0);
+        start -= used;
+        memcpy(bytes + start, head, used);
+    }
+    ProtobufCMessage *message = NULL;
+    assert_int_equal(
+        rondo__wire_unpack(&onnx__type_proto__descriptor, bytes + start, ROOM - start, &message),
+        RONDO_STATUS_BAD_DATA);
+    assert_non_null(strstr(rondo_error_get_last()->message, "nested too deep"));
+    free(bytes);
+}
+
+static void test_onnx_wire__refuses_a_message_twice(void **state) {
+    (void)state;
+    // ModelProto.graph (7), empty, twice.
+    const uint8_t bytes[] = {0x3A, 0x00, 0x3A, 0x00};
+    assert_refused(bytes, sizeof(bytes), "twice");
+}
+
+static void test_onnx_wire__refuses_wrong_types(void **state) {
+    (void)state;
+    // ModelProto.graph (7) as a number.
+    const uint8_t bytes[] = {0x38, 0x01};
+    assert_refused(bytes, sizeof(bytes), "field \"graph\"");
+    const uint8_t group[] = {0x3B, 0x3C};
+    assert_refused(group, sizeof(group), "wire type");
+    const uint8_t zero_field[] = {0x00, 0x00};
+    assert_refused(zero_field, sizeof(zero_field), "field number");
+    const uint8_t long_number[] = {0x08, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF,
+                                   0xFF, 0xFF, 0xFF, 0xFF, 0x7F};
+    assert_refused(long_number, sizeof(long_number), "too long");
+    const uint8_t huge_length[] = {0x3A, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x7F};
+    assert_refused(huge_length, sizeof(huge_length), "beyond its end");
+}
+
+static void test_onnx_wire__skips_unknown_fields(void **state) {
+    (void)state;
+    // Field 1000 with 3 bytes, then ir_version = 8.
+    const uint8_t bytes[] = {0xC2, 0x3E, 0x03, 'a', 'b', 'c', 0x08, 0x08};
+    Onnx__ModelProto *model = NULL;
+    assert_int_equal(unpack(bytes, sizeof(bytes), &model), RONDO_STATUS_OK);
+    assert_int_equal(model->ir_version, 8);
+    assert_int_equal(model->base.n_unknown_fields, 0);
+    rondo__wire_free(&model->base);
+}
+
+// Two bytes each, some hundreds unpacked: 16 MiB of empty attributes must not become gigabytes.
+static void test_onnx_wire__limits_what_fields_unpack_into(void **state) {
+    (void)state;
+    enum { COUNT = 8 << 20 };
+    uint8_t *bytes = malloc(2 * (size_t)COUNT);
+    assert_non_null(bytes);
+    for (size_t i = 0; i < COUNT; ++i) {
+        bytes[2 * i] = 0x2A;  // NodeProto.attribute (5)
+        bytes[2 * i + 1] = 0;
+    }
+    ProtobufCMessage *message = NULL;
+    assert_int_equal(
+        rondo__wire_unpack(&onnx__node_proto__descriptor, bytes, 2 * (size_t)COUNT, &message),
+        RONDO_STATUS_BAD_DATA);
+    assert_non_null(strstr(rondo_error_get_last()->message, "more fields"));
+    free(bytes);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_onnx_wire__leaves_tensor_bytes_where_they_are),
+        cmocka_unit_test(test_onnx_wire__survives_every_cut),
+        cmocka_unit_test(test_onnx_wire__survives_every_flipped_bit),
+        cmocka_unit_test(test_onnx_wire__limits_nesting),
+        cmocka_unit_test(test_onnx_wire__refuses_a_message_twice),
+        cmocka_unit_test(test_onnx_wire__refuses_wrong_types),
+        cmocka_unit_test(test_onnx_wire__skips_unknown_fields),
+        cmocka_unit_test(test_onnx_wire__limits_what_fields_unpack_into),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,192 @@
+// Ordering and checking of programs.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "program/program.h"
+
+static rondo_program *create(void) {
+    rondo_program *program = NULL;
+    assert_int_equal(rondo__program_create("test", &program), RONDO_STATUS_OK);
+    return program;
+}
+
+static int32_t add_value(rondo_program *program, const char *name) {
+    int32_t value = RONDO__VALUE_NONE;
+    assert_int_equal(rondo__program_add_value(program, name, &value), RONDO_STATUS_OK);
+    return value;
+}
+
+static void add_relu(rondo_program *program, const char *name, int32_t from, int32_t to) {
+    assert_int_equal(rondo__program_add_simple(program, "", "Relu", name, &from, 1, &to, 1),
+                     RONDO_STATUS_OK);
+}
+
+static void assert_message_has(const char *part) {
+    const char *message = rondo_error_get_last()->message;
+    if (strstr(message, part) == NULL) {
+        fail_msg("\"%s\" does not contain \"%s\"", message, part);
+    }
+}
+
+static void test_program_verify__keeps_a_right_order(void **state) {
+    (void)state;
+    rondo_program *program = create();
+    int32_t x = add_value(program, "x");
+    int32_t a = add_value(program, "a");
+    int32_t b = add_value(program, "b");
+    assert_int_equal(rondo__program_add_input(program, x), RONDO_STATUS_OK);
+    add_relu(program, "one", x, a);
+    add_relu(program, "two", x, b);
+    assert_int_equal(rondo__program_add_output(program, b), RONDO_STATUS_OK);
+    assert_int_equal(rondo__program_verify(program), RONDO_STATUS_OK);
+    assert_string_equal(program->nodes[0].op.name, "one");
+    assert_string_equal(program->nodes[1].op.name, "two");
+    assert_int_equal(program->values[x].producer, -1);
+    assert_int_equal(program->values[b].producer, 1);
+    rondo_program_destroy(program);
+}
+
+// A chain of 100 000 nodes in reversed order: neither recursion nor quadratic work.
+static void test_program_verify__sorts_a_long_reversed_chain(void **state) {
+    (void)state;
+    enum { COUNT = 100000 };
+    rondo_program *program = create();
+    int32_t *values = calloc(COUNT + 1, sizeof(*values));
+    assert_non_null(values);
+    for (size_t i = 0; i <= COUNT; ++i) {
+        values[i] = add_value(program, "value");
+    }
+    assert_int_equal(rondo__program_add_input(program, values[0]), RONDO_STATUS_OK);
+    for (size_t i = COUNT; i-- > 0;) {
+        add_relu(program, NULL, values[i], values[i + 1]);
+    }
+    assert_int_equal(rondo__program_add_output(program, values[COUNT]), RONDO_STATUS_OK);
+    assert_int_equal(rondo__program_verify(program), RONDO_STATUS_OK);
+    for (size_t i = 0; i < COUNT; ++i) {
+        assert_int_equal(program->nodes[i].inputs[0], values[i]);
+        assert_int_equal(program->values[values[i + 1]].producer, (int)i);
+    }
+    free(values);
+    rondo_program_destroy(program);
+}
+
+static void test_program_verify__names_a_node_on_a_cycle(void **state) {
+    (void)state;
+    rondo_program *program = create();
+    int32_t x = add_value(program, "x");
+    int32_t a = add_value(program, "a");
+    int32_t b = add_value(program, "b");
+    int32_t inputs[2] = {x, b};
+    assert_int_equal(rondo__program_add_input(program, x), RONDO_STATUS_OK);
+    assert_int_equal(rondo__program_add_simple(program, "", "Add", "there", inputs, 2, &a, 1),
+                     RONDO_STATUS_OK);
+    add_relu(program, "back", a, b);
+    assert_int_equal(rondo__program_verify(program), RONDO_STATUS_BAD_DATA);
+    assert_message_has("cycle");
+    assert_message_has("node \"");
+    rondo_program_destroy(program);
+}
+
+static void test_program_verify__refuses_two_makers(void **state) {
+    (void)state;
+    rondo_program *program = create();
+    int32_t x = add_value(program, "x");
+    int32_t a = add_value(program, "a");
+    assert_int_equal(rondo__program_add_input(program, x), RONDO_STATUS_OK);
+    add_relu(program, "first", x, a);
+    add_relu(program, "second", x, a);
+    assert_int_equal(rondo__program_verify(program), RONDO_STATUS_BAD_DATA);
+    assert_message_has("first");
+    assert_message_has("second");
+    rondo_program_destroy(program);
+}
+
+static void test_program_verify__refuses_an_input_made_by_a_node(void **state) {
+    (void)state;
+    rondo_program *program = create();
+    int32_t x = add_value(program, "x");
+    assert_int_equal(rondo__program_add_input(program, x), RONDO_STATUS_OK);
+    add_relu(program, "self", x, x);
+    assert_int_equal(rondo__program_verify(program), RONDO_STATUS_BAD_DATA);
+    rondo_program_destroy(program);
+}
+
+static void test_program_verify__names_what_nobody_makes(void **state) {
+    (void)state;
+    rondo_program *program = create();
+    int32_t x = add_value(program, "orphan");
+    int32_t a = add_value(program, "a");
+    add_relu(program, "user", x, a);
+    assert_int_equal(rondo__program_verify(program), RONDO_STATUS_BAD_DATA);
+    assert_message_has("user");
+    assert_message_has("orphan");
+    rondo_program_destroy(program);
+
+    program = create();
+    int32_t out = add_value(program, "result");
+    assert_int_equal(rondo__program_add_output(program, out), RONDO_STATUS_OK);
+    assert_int_equal(rondo__program_verify(program), RONDO_STATUS_BAD_DATA);
+    assert_message_has("result");
+    rondo_program_destroy(program);
+}
+
+// An If that holds `body` as both branches would need two; one is enough here.
+static rondo_program *wrap_in_if(rondo_program *body) {
+    rondo_program *program = create();
+    int32_t condition = add_value(program, "condition");
+    int32_t result = add_value(program, "result");
+    assert_int_equal(rondo__program_add_input(program, condition), RONDO_STATUS_OK);
+    assert_int_equal(
+        rondo__program_add_simple(program, "", "If", "branch", &condition, 1, &result, 1),
+        RONDO_STATUS_OK);
+    rondo__attribute attribute = {
+        .name = rondo__strdup("then_branch"), .kind = RONDO__ATTRIBUTE_BODY, .body = body};
+    assert_int_equal(rondo__op_take_attribute(&program->nodes[0].op, &attribute), RONDO_STATUS_OK);
+    assert_int_equal(rondo__program_add_output(program, result), RONDO_STATUS_OK);
+    return program;
+}
+
+static void test_program_verify__limits_nesting(void **state) {
+    (void)state;
+    rondo_program *program = create();
+    for (int i = 0; i < RONDO__BODY_DEPTH_MAX; ++i) {
+        program = wrap_in_if(program);
+        assert_int_equal(rondo__program_verify(program), RONDO_STATUS_OK);
+    }
+    program = wrap_in_if(program);
+    assert_int_equal(rondo__program_verify(program), RONDO_STATUS_BAD_DATA);
+    assert_message_has("nested more than 32 deep");
+    rondo_program_destroy(program);
+}
+
+static void test_program_verify__checks_captured_counts(void **state) {
+    (void)state;
+    rondo_program *body = create();
+    int32_t captured = add_value(body, "outside");
+    assert_int_equal(rondo__program_add_captured(body, captured), RONDO_STATUS_OK);
+    rondo_program *program = wrap_in_if(body);
+    assert_int_equal(rondo__program_verify(program), RONDO_STATUS_INTERNAL);
+    rondo_program_destroy(program);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_program_verify__keeps_a_right_order),
+        cmocka_unit_test(test_program_verify__sorts_a_long_reversed_chain),
+        cmocka_unit_test(test_program_verify__names_a_node_on_a_cycle),
+        cmocka_unit_test(test_program_verify__refuses_two_makers),
+        cmocka_unit_test(test_program_verify__refuses_an_input_made_by_a_node),
+        cmocka_unit_test(test_program_verify__names_what_nobody_makes),
+        cmocka_unit_test(test_program_verify__limits_nesting),
+        cmocka_unit_test(test_program_verify__checks_captured_counts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
