@@ -32,7 +32,7 @@ NR == 1 {
     section = "table"
     next
 }
-/^[ \t]*$/ { next }
+/^[ \t]*$/ || /^Exit status:/ { next }
 section == "description" {
     if (is_first) {
         print ".SH DESCRIPTION"
