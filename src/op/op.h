@@ -240,6 +240,7 @@ struct rondo__op_def {
     X(layout)                 \
     X(pad)                    \
     X(index)                  \
+    X(reduce)                 \
     X(fused)
 // clang-format on
 
