@@ -241,6 +241,8 @@ struct rondo__op_def {
     X(pad)                    \
     X(index)                  \
     X(reduce)                 \
+    X(scan)                   \
+    X(selection)              \
     X(fused)
 // clang-format on
 
