@@ -234,6 +234,9 @@ struct rondo__op_def {
     X(recurrent)              \
     X(quantize)               \
     X(loss)                   \
+    X(resize)                 \
+    X(sampling)               \
+    X(signal)                 \
     X(control)                \
     X(view)                   \
     X(shape)                  \

@@ -1,0 +1,500 @@
+// op/op_resize.c — Resize and Upsample.
+//
+// Resizing is separable: each axis that changes gets a list of taps (input index and weight) for
+// each of its output positions, and the axes are then resized one after the other. Nearest is one
+// tap, linear two, cubic four; with antialias and a scale below 1 as many as the widened filter
+// covers. Everything that the specification says of coordinates, edges and exclusion ends up in
+// those lists.
+#include <math.h>
+#include <string.h>
+
+#include "op/op.h"
+#include "op/reference.h"
+
+typedef enum resize_mode { MODE_NEAREST, MODE_LINEAR, MODE_CUBIC } resize_mode;
+
+typedef enum coordinate_mode {
+    COORDINATES_HALF_PIXEL,
+    COORDINATES_HALF_PIXEL_SYMMETRIC,
+    COORDINATES_PYTORCH_HALF_PIXEL,
+    COORDINATES_ALIGN_CORNERS,
+    COORDINATES_ASYMMETRIC,
+    COORDINATES_HALF_PIXEL_FOR_NN,
+    COORDINATES_CROP,
+} coordinate_mode;
+
+typedef enum rounding_mode {
+    ROUNDING_PREFER_FLOOR,
+    ROUNDING_PREFER_CEIL,
+    ROUNDING_FLOOR,
+    ROUNDING_CEIL,
+    ROUNDING_SIMPLE,  // before version 11: down when it grows, up when it shrinks
+} rounding_mode;
+
+typedef enum ratio_policy { POLICY_STRETCH, POLICY_NOT_LARGER, POLICY_NOT_SMALLER } ratio_policy;
+
+typedef struct resize_plan {
+    resize_mode mode;
+    coordinate_mode coordinates;
+    rounding_mode rounding;
+    bool excludes_outside;
+    bool has_antialias;
+    double cubic;          // coefficient a
+    double extrapolation;  // value outside of the crop
+    rondo_shape input;
+    rondo_shape output;
+    double scale[RONDO_RANK_MAX];
+    double start[RONDO_RANK_MAX];  // region of interest, 0 to 1
+    double end[RONDO_RANK_MAX];
+} resize_plan;
+
+// Which input is which: these moved between versions.
+typedef struct resize_inputs {
+    size_t roi;     // 0: the version has none
+    size_t scales;  // always there
+    size_t sizes;   // 0: the version has none
+} resize_inputs;
+
+static resize_inputs get_inputs(const rondo__op *op) {
+    if (strcmp(op->def->name, "Upsample") == 0 || op->opset < 11) {
+        return (resize_inputs){.scales = 1};
+    }
+    return (resize_inputs){.roi = 1, .scales = 2, .sizes = 3};
+}
+
+// ---- attributes ---------------------------------------------------------------------------------
+
+static rondo_status find_name(const rondo__op *op, const char *attribute, const char *fallback,
+                              const char *const *names, int *out_index) {
+    const char *text = rondo__op_get_string(op, attribute, fallback);
+    for (int i = 0; names[i] != NULL; i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *out_index = i;
+            return RONDO_STATUS_OK;
+        }
+    }
+    return RONDO_OP_FAIL(op, BAD_DATA, "attribute %s is \"%.40s\", which is unknown", attribute,
+                         text);
+}
+
+static rondo_status read_attributes(const rondo__op *op, resize_plan *plan) {
+    static const char *const modes[] = {"nearest", "linear", "cubic", NULL};
+    static const char *const transforms[] = {
+        "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+        "asymmetric", "tf_half_pixel_for_nn", "tf_crop_and_resize", NULL};
+    static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
+                                            "ceil", NULL};
+    const bool is_old = get_inputs(op).roi == 0;
+    int mode, transform, round;
+    RETURN_IF_ERROR(find_name(op, "mode", "nearest", modes, &mode));
+    RETURN_IF_ERROR(find_name(op, "coordinate_transformation_mode",
+                              is_old ? "asymmetric" : "half_pixel", transforms, &transform));
+    RETURN_IF_ERROR(find_name(op, "nearest_mode", "round_prefer_floor", roundings, &round));
+    plan->mode = (resize_mode)mode;
+    plan->coordinates = (coordinate_mode)transform;
+    plan->rounding = is_old ? ROUNDING_SIMPLE : (rounding_mode)round;
+    plan->excludes_outside = rondo__op_get_int(op, "exclude_outside", 0) != 0;
+    plan->has_antialias = rondo__op_get_int(op, "antialias", 0) != 0;
+    plan->cubic = (double)rondo__op_get_float(op, "cubic_coeff_a", -0.75f);
+    plan->extrapolation = (double)rondo__op_get_float(op, "extrapolation_value", 0.0f);
+    return RONDO_STATUS_OK;
+}
+
+// The axes that roi, scales and sizes speak of, in their order.
+static rondo_status read_axes(const rondo__op *op, int32_t rank, int32_t *out_axes,
+                              size_t *out_count) {
+    size_t count;
+    const int64_t *axes = rondo__op_get_ints(op, "axes", &count);
+    if (axes == NULL) {
+        count = (size_t)rank;
+    }
+    uint32_t ignored;
+    if (axes != NULL) {
+        RETURN_IF_ERROR(rondo__op_resolve_axes(op, axes, count, rank, &ignored));
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (axes == NULL) {
+            out_axes[i] = (int32_t)i;
+        } else {
+            RETURN_IF_ERROR(rondo__op_resolve_axis(op, axes[i], rank, &out_axes[i]));
+        }
+    }
+    *out_count = count;
+    return RONDO_STATUS_OK;
+}
+
+// ---- extents ------------------------------------------------------------------------------------
+
+static rondo_status check_count(const rondo__op *op, const char *what, const rondo_tensor *tensor,
+                                size_t expected) {
+    const int64_t count = rondo_shape_get_count(&tensor->shape);
+    if (tensor->shape.rank != 1 || count != (int64_t)expected) {
+        return RONDO_OP_FAIL(op, BAD_DATA, "input %s has %lld elements, %zu are expected", what,
+                             (long long)count, expected);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Output extents and scales from the scales input.
+static rondo_status apply_scales(const rondo__op *op, const rondo_tensor *scales,
+                                 const int32_t *axes, size_t axis_count, resize_plan *plan) {
+    RETURN_IF_ERROR(check_count(op, "scales", scales, axis_count));
+    for (size_t i = 0; i < axis_count; i++) {
+        const int32_t axis = axes[i];
+        const double scale = rondo__tensor_get_number(scales, (int64_t)i);
+        if (!(scale > 0.0 && scale < 1e12)) {
+            return RONDO_OP_FAIL(op, BAD_DATA, "scales[%zu] is %g, it must be above 0", i, scale);
+        }
+        double part = 1.0;
+        if (plan->coordinates == COORDINATES_CROP) {
+            part = plan->end[axis] - plan->start[axis];
+        }
+        // In f32, as every runtime does: 10 x 0.6f must give 6, not 5.
+        const float extent = (float)plan->input.extent[axis] * (float)part * (float)scale;
+        if (!(extent >= 0.0f && extent < 1e15f)) {
+            return RONDO_OP_FAIL(op, BAD_DATA, "scales[%zu] gives extent %g", i, (double)extent);
+        }
+        plan->output.extent[axis] = (int64_t)floorf(extent);
+        plan->scale[axis] = scale;
+    }
+    return RONDO_STATUS_OK;
+}
+
+// The same from the sizes input, where a policy may keep the ratio of the axes.
+static rondo_status apply_sizes(const rondo__op *op, const rondo_tensor *sizes, const int32_t *axes,
+                                size_t axis_count, resize_plan *plan) {
+    static const char *const policies[] = {"stretch", "not_larger", "not_smaller", NULL};
+    RETURN_IF_ERROR(check_count(op, "sizes", sizes, axis_count));
+    int64_t values[RONDO_RANK_MAX];
+    size_t count;
+    RETURN_IF_ERROR(rondo__op_read_ints(op, "sizes", sizes, RONDO_RANK_MAX, values, &count));
+    int policy;
+    RETURN_IF_ERROR(find_name(op, "keep_aspect_ratio_policy", "stretch", policies, &policy));
+    double common = policy == POLICY_NOT_LARGER ? (double)INFINITY : 0.0;
+    for (size_t i = 0; i < axis_count; i++) {
+        const int64_t extent = plan->input.extent[axes[i]];
+        if (values[i] < 1 || extent < 1) {
+            return RONDO_OP_FAIL(op, BAD_DATA, "sizes[%zu] is %lld for an input extent of %lld", i,
+                                 (long long)values[i], (long long)extent);
+        }
+        const double scale = (double)values[i] / (double)extent;
+        plan->output.extent[axes[i]] = values[i];
+        plan->scale[axes[i]] = scale;
+        common = policy == POLICY_NOT_LARGER ? fmin(common, scale) : fmax(common, scale);
+    }
+    for (size_t i = 0; i < axis_count && policy != POLICY_STRETCH; i++) {
+        const double extent = floor(common * (double)plan->input.extent[axes[i]] + 0.5);
+        if (!(extent < 1e15)) {
+            return RONDO_OP_FAIL(op, BAD_DATA, "sizes give extent %g on an axis", extent);
+        }
+        plan->output.extent[axes[i]] = (int64_t)extent;
+        plan->scale[axes[i]] = common;
+    }
+    return RONDO_STATUS_OK;
+}
+
+// A value input that is present and not empty, or NULL.
+static const rondo_tensor *get_value(const rondo_tensor *const *values, size_t input) {
+    return input == 0 || values[input] == NULL || rondo_shape_get_count(&values[input]->shape) == 0
+               ? NULL
+               : values[input];
+}
+
+enum { RESIZE_INPUT_COUNT = 4 };
+
+// `values` holds the tensors of inputs 1 .. 3 (NULL when absent).
+static rondo_status make_plan(const rondo__op *op, const rondo_shape *x,
+                              const rondo_tensor *const *values, resize_plan *plan) {
+    memset(plan, 0, sizeof *plan);
+    RETURN_IF_ERROR(read_attributes(op, plan));
+    plan->input = *x;
+    plan->output = *x;
+    int32_t axes[RONDO_RANK_MAX];
+    size_t axis_count;
+    RETURN_IF_ERROR(read_axes(op, x->rank, axes, &axis_count));
+    for (int32_t i = 0; i < x->rank; i++) {
+        plan->scale[i] = 1.0;
+        plan->end[i] = 1.0;
+    }
+    const resize_inputs inputs = get_inputs(op);
+    if (plan->coordinates == COORDINATES_CROP) {
+        const rondo_tensor *roi = get_value(values, inputs.roi);
+        if (roi == NULL) {
+            return RONDO_OP_FAIL(op, BAD_DATA, "input roi is missing; tf_crop_and_resize needs it");
+        }
+        RETURN_IF_ERROR(check_count(op, "roi", roi, 2 * axis_count));
+        for (size_t i = 0; i < axis_count; i++) {
+            plan->start[axes[i]] = rondo__tensor_get_number(roi, (int64_t)i);
+            plan->end[axes[i]] = rondo__tensor_get_number(roi, (int64_t)(axis_count + i));
+        }
+    }
+    const rondo_tensor *scales = get_value(values, inputs.scales);
+    const rondo_tensor *sizes = get_value(values, inputs.sizes);
+    if (scales != NULL && sizes == NULL) {
+        return apply_scales(op, scales, axes, axis_count, plan);
+    }
+    if (sizes != NULL) {
+        return apply_sizes(op, sizes, axes, axis_count, plan);
+    }
+    return RONDO_OP_FAIL(op, BAD_DATA, "neither input scales nor input sizes has a value");
+}
+
+static rondo_status infer_resize(rondo__infer *infer) {
+    const rondo_dtype dtype = infer->inputs[0].dtype;
+    if (dtype == RONDO_DTYPE_BOOL) {
+        return rondo__op_fail_dtype(infer->op, 0, dtype);
+    }
+    infer->outputs[0].dtype = dtype;
+    const rondo_tensor *values[RESIZE_INPUT_COUNT] = {NULL};
+    for (size_t i = 1; i < RESIZE_INPUT_COUNT && i < infer->input_count; i++) {
+        if (!rondo__infer_has_input(infer, i)) {
+            continue;
+        }
+        if (infer->inputs[i].constant == NULL &&
+            rondo_shape_get_count(&infer->inputs[i].shape) > 0) {
+            return rondo__infer_needs_value(infer, i);
+        }
+        values[i] = infer->inputs[i].constant;
+    }
+    resize_plan plan;
+    RETURN_IF_ERROR(make_plan(infer->op, &infer->inputs[0].shape, values, &plan));
+    return rondo__infer_set_output(infer, 0, dtype, &plan.output);
+}
+
+// ---- taps ---------------------------------------------------------------------------------------
+
+// The input coordinate of output position `x` on an axis.
+static double get_coordinate(const resize_plan *plan, int32_t axis, int64_t x) {
+    const double input = (double)plan->input.extent[axis];
+    const double output = (double)plan->output.extent[axis];
+    const double scale = plan->scale[axis];
+    const double at = (double)x;
+    switch (plan->coordinates) {
+        case COORDINATES_HALF_PIXEL:
+            return (at + 0.5) / scale - 0.5;
+        case COORDINATES_HALF_PIXEL_SYMMETRIC: {
+            const double adjustment = output / (scale * input);
+            return input / 2.0 * (1.0 - adjustment) + (at + 0.5) / scale - 0.5;
+        }
+        case COORDINATES_PYTORCH_HALF_PIXEL:
+            return output > 1.0 ? (at + 0.5) / scale - 0.5 : 0.0;
+        case COORDINATES_ALIGN_CORNERS:
+            // The resized length is input * scale before it is floored: ONNX's own tests say so
+            // (resize_downsample_scales_*_align_corners), though its text can be read otherwise.
+            return output > 1.0 ? at * (input - 1.0) / (scale * input - 1.0) : 0.0;
+        case COORDINATES_ASYMMETRIC:
+            return at / scale;
+        case COORDINATES_HALF_PIXEL_FOR_NN:
+            return (at + 0.5) / scale;
+        case COORDINATES_CROP: {
+            const double start = plan->start[axis];
+            const double end = plan->end[axis];
+            return output > 1.0
+                       ? start * (input - 1.0) + at * (end - start) * (input - 1.0) / (output - 1.0)
+                       : 0.5 * (start + end) * (input - 1.0);
+        }
+    }
+    return at;
+}
+
+static double round_coordinate(rounding_mode how, double x, double scale) {
+    switch (how) {
+        case ROUNDING_PREFER_FLOOR:
+            return ceil(x - 0.5);
+        case ROUNDING_PREFER_CEIL:
+            return floor(x + 0.5);
+        case ROUNDING_FLOOR:
+            return floor(x);
+        case ROUNDING_CEIL:
+            return ceil(x);
+        case ROUNDING_SIMPLE:
+            return scale < 1.0 ? ceil(x) : floor(x);
+    }
+    return x;
+}
+
+// Keys' cubic convolution kernel.
+static double get_cubic_weight(double a, double distance) {
+    const double x = fabs(distance);
+    if (x <= 1.0) {
+        return ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0;
+    }
+    return x < 2.0 ? ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a : 0.0;
+}
+
+static double get_weight(const resize_plan *plan, double distance) {
+    if (plan->mode == MODE_CUBIC) {
+        return get_cubic_weight(plan->cubic, distance);
+    }
+    const double x = fabs(distance);
+    return x < 1.0 ? 1.0 - x : 0.0;
+}
+
+// How many taps an axis needs; the first stands at floor(coordinate) + *out_first.
+static int64_t count_taps(const resize_plan *plan, int32_t axis, int64_t *out_first,
+                          double *out_stretch) {
+    *out_first = 0;
+    *out_stretch = 1.0;
+    if (plan->mode == MODE_NEAREST) {
+        return 1;
+    }
+    const double reach = plan->mode == MODE_CUBIC ? 2.0 : 1.0;
+    if (plan->has_antialias && plan->scale[axis] < 1.0) {
+        *out_stretch = plan->scale[axis];
+    }
+    *out_first = (int64_t)floor(-reach / *out_stretch) + 1;
+    return 2 - 2 * *out_first;
+}
+
+// The taps of one output position: `count` indices and weights. Weights of taps outside the input
+// go to its edge, or to the others when outside is excluded.
+static void find_taps(const resize_plan *plan, int32_t axis, int64_t x, int64_t count,
+                      int64_t first, double stretch, int64_t *indices, double *weights,
+                      bool *out_is_outside) {
+    const int64_t extent = plan->input.extent[axis];
+    // Far beyond the edges every coordinate means the same; the clamp keeps the conversions exact.
+    const double limit = 4.0 * ((double)extent + (double)count) + 16.0;
+    const double coordinate =
+        fmin(fmax(get_coordinate(plan, axis, x), -limit), limit);  // NaN becomes -limit
+    *out_is_outside = plan->coordinates == COORDINATES_CROP &&
+                      !(coordinate >= 0.0 && coordinate <= (double)(extent - 1));
+    if (plan->mode == MODE_NEAREST) {
+        const int64_t index =
+            (int64_t)round_coordinate(plan->rounding, coordinate, plan->scale[axis]);
+        indices[0] = index < 0 ? 0 : index >= extent ? extent - 1 : index;
+        weights[0] = 1.0;
+        return;
+    }
+    const int64_t base = (int64_t)floor(coordinate);
+    double sum = 0.0;
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t index = base + first + i;
+        const bool is_inside = index >= 0 && index < extent;
+        weights[i] = get_weight(plan, stretch * ((double)index - coordinate));
+        if (plan->excludes_outside && !is_inside) {
+            weights[i] = 0.0;
+        }
+        sum += weights[i];
+        indices[i] = index < 0 ? 0 : index >= extent ? extent - 1 : index;
+    }
+    for (int64_t i = 0; i < count && sum != 0.0; i++) {
+        weights[i] /= sum;
+    }
+}
+
+// ---- the walk -----------------------------------------------------------------------------------
+
+// Resizes one axis of [outer, input, inner] to [outer, output, inner]. `indices` and `weights` have
+// room for the taps of one position.
+static void resize_axis(const resize_plan *plan, int32_t axis, int64_t outer, int64_t inner,
+                        int64_t count, int64_t first, double stretch, const double *source,
+                        double *target, int64_t *indices, double *weights) {
+    const int64_t input = plan->input.extent[axis];
+    const int64_t output = plan->output.extent[axis];
+    for (int64_t x = 0; x < output; x++) {
+        bool is_outside;
+        find_taps(plan, axis, x, count, first, stretch, indices, weights, &is_outside);
+        for (int64_t o = 0; o < outer; o++) {
+            double *row = target + (o * output + x) * inner;
+            if (is_outside) {
+                for (int64_t i = 0; i < inner; i++) {
+                    row[i] = plan->extrapolation;
+                }
+                continue;
+            }
+            for (int64_t tap = 0; tap < count; tap++) {
+                const double *from = source + (o * input + indices[tap]) * inner;
+                for (int64_t i = 0; i < inner; i++) {
+                    row[i] += weights[tap] * from[i];
+                }
+            }
+        }
+    }
+}
+
+static bool is_untouched(const resize_plan *plan, int32_t axis) {
+    return plan->input.extent[axis] == plan->output.extent[axis] && plan->scale[axis] == 1.0 &&
+           plan->coordinates != COORDINATES_CROP &&
+           plan->coordinates != COORDINATES_HALF_PIXEL_FOR_NN;
+}
+
+static rondo_status compute_resize(rondo__compute *compute) {
+    const rondo_tensor *x = compute->inputs[0];
+    const rondo_tensor *inputs[RESIZE_INPUT_COUNT] = {NULL};
+    for (size_t i = 1; i < RESIZE_INPUT_COUNT; i++) {
+        inputs[i] = rondo__compute_get_input(compute, i);
+    }
+    resize_plan plan;
+    RETURN_IF_ERROR(make_plan(compute->op, &x->shape, inputs, &plan));
+    const int64_t output_count = rondo_shape_get_count(&plan.output);
+    if (output_count > 0 && rondo_shape_get_count(&x->shape) == 0) {
+        return RONDO_OP_FAIL(compute->op, BAD_DATA, "input X is empty and cannot be resized");
+    }
+    rondo__scratch scratch = {0};
+    double *values = rondo__scratch_widen(&scratch, x);
+    rondo_shape shape = x->shape;
+    for (int32_t axis = 0; axis < shape.rank && scratch.status == RONDO_STATUS_OK; axis++) {
+        if (is_untouched(&plan, axis) || output_count == 0) {
+            continue;
+        }
+        int64_t first;
+        double stretch;
+        const int64_t count = count_taps(&plan, axis, &first, &stretch);
+        if (count > 4 * plan.input.extent[axis] + 64) {
+            scratch.status =
+                RONDO_OP_FAIL(compute->op, BAD_DATA, "scale %g on axis %d is absurdly small",
+                              plan.scale[axis], axis);
+            break;
+        }
+        const int64_t outer = rondo__shape_multiply(&shape, 0, axis);
+        const int64_t inner = rondo__shape_multiply(&shape, axis + 1, shape.rank);
+        shape.extent[axis] = plan.output.extent[axis];
+        double *resized = rondo__scratch_create(&scratch, rondo_shape_get_count(&shape));
+        double *weights = rondo__scratch_create(&scratch, 2 * count);
+        if (scratch.status == RONDO_STATUS_OK) {
+            // The second half of `weights` lends its bytes to the indices.
+            int64_t *indices = (int64_t *)(void *)(weights + count);
+            resize_axis(&plan, axis, outer, inner, count, first, stretch, values, resized, indices,
+                        weights);
+            values = resized;
+        }
+    }
+    if (scratch.status == RONDO_STATUS_OK && output_count > 0) {
+        scratch.status = rondo__narrow(compute, 0, values);
+    } else if (scratch.status == RONDO_STATUS_OK) {
+        void *ignored;
+        scratch.status = rondo__compute_get_inferred(compute, 0, &ignored);
+    }
+    return rondo__scratch_end(&scratch);
+}
+
+static const char *const upsample_attributes[] = {"mode", NULL};
+static const char *const resize_10_attributes[] = {"mode", NULL};
+static const char *const resize_11_attributes[] = {"coordinate_transformation_mode",
+                                                   "cubic_coeff_a",
+                                                   "exclude_outside",
+                                                   "extrapolation_value",
+                                                   "mode",
+                                                   "nearest_mode",
+                                                   NULL};
+static const char *const resize_18_attributes[] = {"antialias",
+                                                   "axes",
+                                                   "coordinate_transformation_mode",
+                                                   "cubic_coeff_a",
+                                                   "exclude_outside",
+                                                   "extrapolation_value",
+                                                   "keep_aspect_ratio_policy",
+                                                   "mode",
+                                                   "nearest_mode",
+                                                   NULL};
+
+const rondo__op_def rondo__op_table_resize[] = {
+    RONDO_OP_ENTRY("Upsample", 9, 9, 2, 2, 1, 1, upsample_attributes, infer_resize, compute_resize),
+    RONDO_OP_ENTRY("Resize", 10, 10, 2, 2, 1, 1, resize_10_attributes, infer_resize,
+                   compute_resize),
+    RONDO_OP_ENTRY("Resize", 11, 17, 1, 4, 1, 1, resize_11_attributes, infer_resize,
+                   compute_resize),
+    RONDO_OP_ENTRY("Resize", 18, 21, 1, 4, 1, 1, resize_18_attributes, infer_resize,
+                   compute_resize),
+    {.name = NULL},
+};
