@@ -64,7 +64,12 @@ static void copy_base_name(const char *name, char *out_base, size_t capacity) {
     }
 }
 
-static void *find_function(const resolver *r, const symbol *wanted) {
+static void *find_function(const resolver *r, const symbol *wanted, int driver_version) {
+    if (wanted->version > driver_version) {
+        // Asked for a form newer than itself, a driver may answer with an older one, whose
+        // parameters are others.
+        return NULL;
+    }
     char base[64];
     copy_base_name(wanted->name, base, sizeof(base));
     void *address = NULL;
@@ -115,7 +120,7 @@ rondo_status rondo__cuda_api_load(rondo__cuda_resolve_function resolve, void *us
     api.capabilities = RONDO__CUDA_CAN_EVERYTHING;
     for (size_t i = 0; i < g_symbol_count; i++) {
         const symbol *wanted = &g_symbols[i];
-        void *address = find_function(&r, wanted);
+        void *address = find_function(&r, wanted, version);
         if (address == NULL && wanted->capability == NEED_REQUIRED) {
             return RONDO_FAIL(UNAVAILABLE,
                               "the NVIDIA driver (CUDA %d.%d) lacks %s, which every driver since "

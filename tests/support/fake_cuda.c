@@ -1,0 +1,579 @@
+#include "support/fake_cuda.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "rondo/status.h"
+#include "support/fake_cuda_state.h"
+
+fake_state g_fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
+_Thread_local fake_thread g_fake_thread;
+
+// ---- bookkeeping
+// -----------------------------------------------------------------------------------
+
+void fake_violation(const char *format, ...) {
+    size_t used = strlen(g_fake.violations);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(g_fake.violations + used, sizeof(g_fake.violations) - used, format, arguments);
+    va_end(arguments);
+    used = strlen(g_fake.violations);
+    snprintf(g_fake.violations + used, sizeof(g_fake.violations) - used, "\n");
+}
+
+void *fake_new_object(fake_kind kind, size_t bytes) {
+    fake_object *object = calloc(1, bytes);
+    if (object == NULL) {
+        abort();
+    }
+    object->kind = kind;
+    object->next = g_fake.objects;
+    if (object->next != NULL) {
+        object->next->previous = object;
+    }
+    g_fake.objects = object;
+    return object;
+}
+
+void fake_free_object(void *address) {
+    fake_object *object = address;
+    if (object->previous != NULL) {
+        object->previous->next = object->next;
+    } else {
+        g_fake.objects = object->next;
+    }
+    if (object->next != NULL) {
+        object->next->previous = object->previous;
+    }
+    free(object);
+}
+
+bool fake_is_alive(const void *address, fake_kind kind) {
+    for (const fake_object *object = g_fake.objects; object != NULL; object = object->next) {
+        if (object == address) {
+            return object->kind == kind;
+        }
+    }
+    return false;
+}
+
+static fake_call_count *count_slot(const char *name) {
+    for (size_t i = 0; i < g_fake.call_name_count; i++) {
+        if (strcmp(g_fake.calls[i].name, name) == 0) {
+            return &g_fake.calls[i];
+        }
+    }
+    if (g_fake.call_name_count == FAKE_CALL_NAMES_MAX) {
+        abort();
+    }
+    fake_call_count *slot = &g_fake.calls[g_fake.call_name_count++];
+    slot->name = name;
+    slot->count = 0;
+    return slot;
+}
+
+static bool is_sticky(rondo__cu_result code) {
+    return code >= RONDO__CU_ERROR_ILLEGAL_ADDRESS && code <= RONDO__CU_ERROR_LAUNCH_FAILED &&
+           code != RONDO__CU_ERROR_LAUNCH_OUT_OF_RESOURCES;
+}
+
+rondo__cu_result fake_enter(const char *name) {
+    pthread_mutex_lock(&g_fake.lock);
+    count_slot(name)->count++;
+    g_fake.call_count++;
+    rondo__cu_result code = RONDO__CU_SUCCESS;
+    // What only describes an error has nothing to fail.
+    bool is_plain = strncmp(name, "cuGetError", strlen("cuGetError")) == 0;
+    if (!is_plain && g_fake.fail_countdown >= 0 && g_fake.fail_countdown-- == 0) {
+        g_fake.failed_call = name;
+        code = g_fake.fail_code;
+    } else if (!is_plain && g_fake.failed_call != NULL && is_sticky(g_fake.fail_code)) {
+        code = g_fake.fail_code;
+    }
+    return code;
+}
+
+rondo__cu_result fake_leave(rondo__cu_result code) {
+    pthread_mutex_unlock(&g_fake.lock);
+    return code;
+}
+
+bool fake_has_context(const char *name) {
+    if (g_fake_thread.depth > 0 || g_fake.retain_count == 0) {
+        return g_fake_thread.depth > 0;
+    }
+    fake_violation("%s without a current context", name);
+    return false;
+}
+
+void fake_cuda_reset(const fake_cuda_options *options) {
+    static const fake_cuda_options defaults = {
+        .device_count = 1, .driver_version = 13000, .has_get_proc_address = true};
+    pthread_mutex_lock(&g_fake.lock);
+    while (g_fake.objects != NULL) {
+        fake_object *object = g_fake.objects;
+        if (object->kind == FAKE_GRAPH || object->kind == FAKE_EXEC) {
+            free(((fake_graph *)object)->nodes);
+            free(((fake_graph *)object)->user_objects);
+        } else if (object->kind == FAKE_MEMORY) {
+            free(((fake_memory *)object)->bytes);
+        }
+        fake_free_object(object);
+    }
+    g_fake.options = options != NULL ? *options : defaults;
+    g_fake.retain_count = 0;
+    g_fake.call_name_count = 0;
+    g_fake.call_count = 0;
+    g_fake.fail_countdown = -1;
+    g_fake.failed_call = NULL;
+    g_fake.violations[0] = '\0';
+    g_fake.kernel_count = 0;
+    g_fake_thread = (fake_thread){0};
+    pthread_mutex_unlock(&g_fake.lock);
+}
+
+void fake_cuda_fail_nth(long n, rondo__cu_result code) {
+    pthread_mutex_lock(&g_fake.lock);
+    g_fake.fail_countdown = n;
+    g_fake.fail_code = code;
+    g_fake.failed_call = NULL;
+    pthread_mutex_unlock(&g_fake.lock);
+}
+
+bool fake_cuda_has_failed(void) {
+    return g_fake.failed_call != NULL;
+}
+
+const char *fake_cuda_get_failed_call(void) {
+    return g_fake.failed_call != NULL ? g_fake.failed_call : "";
+}
+
+size_t fake_cuda_count_calls(const char *name) {
+    if (name == NULL) {
+        return g_fake.call_count;
+    }
+    for (size_t i = 0; i < g_fake.call_name_count; i++) {
+        if (strcmp(g_fake.calls[i].name, name) == 0) {
+            return g_fake.calls[i].count;
+        }
+    }
+    return 0;
+}
+
+size_t fake_cuda_count_objects(void) {
+    size_t count = (size_t)g_fake.retain_count + (size_t)g_fake_thread.depth;
+    for (const fake_object *object = g_fake.objects; object != NULL; object = object->next) {
+        count++;
+    }
+    return count;
+}
+
+const char *fake_cuda_get_violations(void) {
+    return g_fake.violations;
+}
+
+void fake_cuda_set_kernel(const char *name, fake_cuda_kernel kernel) {
+    if (g_fake.kernel_count == FAKE_KERNELS_MAX) {
+        abort();
+    }
+    g_fake.kernels[g_fake.kernel_count++] = (fake_kernel_entry){name, kernel};
+}
+
+static rondo__cuda_api g_api;
+
+void fake_cuda_install(void) {
+    assert_int_equal(rondo__cuda_api_load(fake_cuda_resolve, NULL, &g_api), RONDO_STATUS_OK);
+    rondo__cuda_set_api(&g_api);
+}
+
+void fake_cuda_uninstall(void) {
+    rondo__cuda_set_api(NULL);
+}
+
+// ---- driver, devices, contexts
+// ---------------------------------------------------------------------
+
+#define ENTER(name)                           \
+    rondo__cu_result code = fake_enter(name); \
+    if (code != RONDO__CU_SUCCESS) {          \
+        return fake_leave(code);              \
+    }
+#define NEED_CONTEXT(name)                                  \
+    if (!fake_has_context(name)) {                          \
+        return fake_leave(RONDO__CU_ERROR_INVALID_CONTEXT); \
+    }
+
+rondo__cu_result fake_cuInit(unsigned int flags) {
+    (void)flags;
+    ENTER("cuInit");
+    return fake_leave(g_fake.options.device_count > 0 ? RONDO__CU_SUCCESS
+                                                      : RONDO__CU_ERROR_NO_DEVICE);
+}
+
+rondo__cu_result fake_cuDriverGetVersion(int *out_version) {
+    ENTER("cuDriverGetVersion");
+    *out_version = g_fake.options.driver_version;
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuGetErrorName(rondo__cu_result value, const char **out_name) {
+    ENTER("cuGetErrorName");
+    *out_name = "CUDA_ERROR_unnamed";
+#define NAME(name, number)         \
+    if (value == (number)) {       \
+        *out_name = "CUDA_" #name; \
+    }
+    RONDO__CU_RESULT_MAP(NAME)
+#undef NAME
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuGetErrorString(rondo__cu_result value, const char **out_text) {
+    (void)value;
+    ENTER("cuGetErrorString");
+    *out_text = "the fake driver failed";
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuDeviceGet(rondo__cu_device *out_device, int ordinal) {
+    ENTER("cuDeviceGet");
+    if (ordinal < 0 || ordinal >= g_fake.options.device_count) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_DEVICE);
+    }
+    *out_device = ordinal;
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuDeviceGetCount(int *out_count) {
+    ENTER("cuDeviceGetCount");
+    *out_count = g_fake.options.device_count;
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuDeviceGetName(char *name, int name_bytes, rondo__cu_device device) {
+    ENTER("cuDeviceGetName");
+    snprintf(name, (size_t)name_bytes, "Fake GPU %d", (int)device);
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuDeviceGetAttribute(int *out_value, int attribute, rondo__cu_device device) {
+    (void)device;
+    ENTER("cuDeviceGetAttribute");
+    switch (attribute) {
+        case RONDO__CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
+            *out_value = 132;
+            break;
+        case RONDO__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
+            *out_value = 9;
+            break;
+        case RONDO__CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR:
+            *out_value = 0;
+            break;
+        case RONDO__CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN:
+            *out_value = 232448;
+            break;
+        default:
+            return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+    }
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuDeviceTotalMem(size_t *out_bytes, rondo__cu_device device) {
+    (void)device;
+    ENTER("cuDeviceTotalMem");
+    *out_bytes = (size_t)1 << 37;
+    return fake_leave(code);
+}
+
+static rondo__cu_context context_of(rondo__cu_device device) {
+    return (rondo__cu_context)(void *)&g_fake.contexts[device];
+}
+
+rondo__cu_result fake_cuDevicePrimaryCtxRetain(rondo__cu_context *out_context,
+                                               rondo__cu_device device) {
+    ENTER("cuDevicePrimaryCtxRetain");
+    g_fake.retain_count++;
+    *out_context = context_of(device);
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuDevicePrimaryCtxRelease(rondo__cu_device device) {
+    (void)device;
+    rondo__cu_result code = fake_enter("cuDevicePrimaryCtxRelease");
+    if (g_fake.retain_count == 0) {
+        fake_violation("cuDevicePrimaryCtxRelease without a retain");
+    } else {
+        g_fake.retain_count--;
+    }
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuDevicePrimaryCtxGetState(rondo__cu_device device, unsigned int *out_flags,
+                                                 int *out_active) {
+    (void)device;
+    ENTER("cuDevicePrimaryCtxGetState");
+    *out_flags = 0;
+    *out_active = g_fake.retain_count > 0;
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuCtxGetCurrent(rondo__cu_context *out_context) {
+    ENTER("cuCtxGetCurrent");
+    *out_context = g_fake_thread.depth > 0 ? g_fake_thread.contexts[g_fake_thread.depth - 1] : NULL;
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuCtxPushCurrent(rondo__cu_context context) {
+    ENTER("cuCtxPushCurrent");
+    if (g_fake_thread.depth == FAKE_CONTEXTS_MAX) {
+        abort();
+    }
+    g_fake_thread.contexts[g_fake_thread.depth++] = context;
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuCtxPopCurrent(rondo__cu_context *out_context) {
+    rondo__cu_result code = fake_enter("cuCtxPopCurrent");
+    if (g_fake_thread.depth == 0) {
+        fake_violation("cuCtxPopCurrent of an empty stack");
+    } else {
+        *out_context = g_fake_thread.contexts[--g_fake_thread.depth];
+    }
+    return fake_leave(code);
+}
+
+// ---- memory
+// ----------------------------------------------------------------------------------------
+
+static rondo__cu_result allocate(const char *name, size_t bytes, bool is_host, void **out_address) {
+    ENTER(name);
+    NEED_CONTEXT(name);
+    if (fake_break_unsafe(name)) {
+        return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
+    if (bytes == 0 || bytes > ((size_t)1 << 33)) {
+        return fake_leave(bytes == 0 ? RONDO__CU_ERROR_INVALID_VALUE
+                                     : RONDO__CU_ERROR_OUT_OF_MEMORY);
+    }
+    fake_memory *memory = fake_new_object(FAKE_MEMORY, sizeof(*memory));
+    memory->byte_count = bytes;
+    memory->is_host = is_host;
+    if (posix_memalign(&memory->bytes, 256, bytes) != 0) {
+        abort();
+    }
+    memset(memory->bytes, 0xcd, bytes);
+    *out_address = memory->bytes;
+    return fake_leave(code);
+}
+
+static fake_memory *find_memory(const void *address) {
+    for (fake_object *object = g_fake.objects; object != NULL; object = object->next) {
+        fake_memory *memory = (fake_memory *)object;
+        if (object->kind == FAKE_MEMORY && (const char *)address >= (char *)memory->bytes &&
+            (const char *)address < (char *)memory->bytes + memory->byte_count) {
+            return memory;
+        }
+    }
+    return NULL;
+}
+
+static rondo__cu_result deallocate(const char *name, void *address) {
+    rondo__cu_result code = fake_enter(name);
+    if (code == RONDO__CU_SUCCESS && fake_break_unsafe(name)) {
+        code = RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+    fake_memory *memory = find_memory(address);
+    if (memory == NULL || memory->bytes != address) {
+        fake_violation("%s of an address that is not allocated", name);
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+    }
+    free(memory->bytes);
+    fake_free_object(memory);
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuMemGetInfo(size_t *out_free, size_t *out_total) {
+    ENTER("cuMemGetInfo");
+    NEED_CONTEXT("cuMemGetInfo");
+    *out_free = (size_t)1 << 36;
+    *out_total = (size_t)1 << 37;
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuMemAlloc(rondo__cu_address *out_address, size_t bytes) {
+    void *address = NULL;
+    rondo__cu_result code = allocate("cuMemAlloc", bytes, false, &address);
+    if (code == RONDO__CU_SUCCESS) {
+        *out_address = (rondo__cu_address)(uintptr_t)address;
+    }
+    return code;
+}
+
+rondo__cu_result fake_cuMemFree(rondo__cu_address address) {
+    return deallocate("cuMemFree", (void *)(uintptr_t)address);
+}
+
+rondo__cu_result fake_cuMemHostAlloc(void **out_address, size_t bytes, unsigned int flags) {
+    (void)flags;
+    return allocate("cuMemHostAlloc", bytes, true, out_address);
+}
+
+rondo__cu_result fake_cuMemFreeHost(void *address) {
+    return deallocate("cuMemFreeHost", address);
+}
+
+rondo__cu_result fake_cuPointerGetAttribute(void *out_value, int attribute,
+                                            rondo__cu_address address) {
+    ENTER("cuPointerGetAttribute");
+    const fake_memory *memory = find_memory((const void *)(uintptr_t)address);
+    if (memory == NULL || attribute != RONDO__CU_POINTER_ATTRIBUTE_MEMORY_TYPE) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+    }
+    *(unsigned int *)out_value =
+        memory->is_host ? RONDO__CU_MEMORY_TYPE_HOST : RONDO__CU_MEMORY_TYPE_DEVICE;
+    return fake_leave(code);
+}
+
+// ---- modules
+// ---------------------------------------------------------------------------------------
+
+rondo__cu_result fake_cuModuleLoadData(rondo__cu_module *out_module, const void *image) {
+    (void)image;
+    ENTER("cuModuleLoadData");
+    NEED_CONTEXT("cuModuleLoadData");
+    if (fake_break_unsafe("cuModuleLoadData")) {
+        return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
+    *out_module = fake_new_object(FAKE_MODULE, sizeof(fake_module));
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuModuleUnload(rondo__cu_module module) {
+    rondo__cu_result code = fake_enter("cuModuleUnload");
+    if (!fake_is_alive(module, FAKE_MODULE)) {
+        fake_violation("cuModuleUnload of a dead module");
+        return fake_leave(RONDO__CU_ERROR_INVALID_HANDLE);
+    }
+    fake_free_object(module);
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuModuleGetFunction(rondo__cu_function *out_function, rondo__cu_module module,
+                                          const char *name) {
+    ENTER("cuModuleGetFunction");
+    if (!fake_is_alive(module, FAKE_MODULE)) {
+        fake_violation("cuModuleGetFunction of a dead module");
+        return fake_leave(RONDO__CU_ERROR_INVALID_HANDLE);
+    }
+    for (size_t i = 0; i < g_fake.kernel_count; i++) {
+        if (strcmp(g_fake.kernels[i].name, name) == 0) {
+            *out_function = (rondo__cu_function)(void *)&g_fake.kernels[i];
+            return fake_leave(code);
+        }
+    }
+    return fake_leave(RONDO__CU_ERROR_NOT_FOUND);
+}
+
+rondo__cu_result fake_cuFuncGetAttribute(int *out_value, int attribute,
+                                         rondo__cu_function function) {
+    (void)function;
+    (void)attribute;
+    ENTER("cuFuncGetAttribute");
+    *out_value = 1024;
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuFuncSetAttribute(rondo__cu_function function, int attribute, int value) {
+    (void)function;
+    (void)attribute;
+    ENTER("cuFuncSetAttribute");
+    return fake_leave(value == 232448 - 1024 ? code : RONDO__CU_ERROR_INVALID_VALUE);
+}
+
+rondo__cu_result fake_cuFuncGetName(const char **out_name, rondo__cu_function function) {
+    ENTER("cuFuncGetName");
+    *out_name = ((const fake_kernel_entry *)(const void *)function)->name;
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuKernelGetName(const char **out_name, rondo__cu_kernel kernel) {
+    (void)kernel;
+    ENTER("cuKernelGetName");
+    *out_name = "";
+    return fake_leave(RONDO__CU_ERROR_INVALID_HANDLE);
+}
+
+// ---- the library's exports
+// -------------------------------------------------------------------------
+
+typedef struct fake_export {
+    const char *base;
+    const char *exported;
+    int version;
+    void (*function)(void);
+} fake_export;
+
+static const fake_export g_exports[] = {
+#define RONDO__CUDA_SYMBOL(need, name, since, export_name, arguments) \
+    {#name, export_name, since, (void (*)(void))fake_##name},
+#include "backend/cuda/cuda_symbols.h"
+#undef RONDO__CUDA_SYMBOL
+};
+
+static void *address_of_export(const fake_export *entry) {
+    void *address = NULL;
+    memcpy(&address, &entry->function, sizeof(address));
+    return address;
+}
+
+static bool is_missing(const fake_export *entry) {
+    return entry->version > g_fake.options.driver_version ||
+           (g_fake.options.missing_symbol != NULL &&
+            strcmp(entry->exported, g_fake.options.missing_symbol) == 0);
+}
+
+// The newest form that `version` may have. A missing one is a success without a pointer, as the
+// real driver's page says it may be.
+static rondo__cu_result get_proc_address(const char *symbol, void **out_function, int version,
+                                         uint64_t flags, int *out_status) {
+    (void)flags;
+    const fake_export *best = NULL;
+    size_t length = strlen(symbol);
+    for (size_t i = 0; i < sizeof(g_exports) / sizeof(g_exports[0]); i++) {
+        const fake_export *entry = &g_exports[i];
+        bool is_form = strncmp(entry->base, symbol, length) == 0 &&
+                       (entry->base[length] == '\0' || entry->base[length] == '_');
+        if (is_form && !is_missing(entry) && entry->version <= version &&
+            (best == NULL || entry->version > best->version)) {
+            best = entry;
+        }
+    }
+    *out_function = best != NULL ? address_of_export(best) : NULL;
+    *out_status = RONDO__CU_GET_PROC_ADDRESS_SUCCESS;
+    return RONDO__CU_SUCCESS;
+}
+
+void *fake_cuda_resolve(void *user_data, const char *symbol) {
+    (void)user_data;
+    void *address = NULL;
+    if (strcmp(symbol, "cuGetProcAddress_v2") == 0 && g_fake.options.has_get_proc_address) {
+        rondo__cu_result (*function)(const char *, void **, int, uint64_t, int *) =
+            get_proc_address;
+        memcpy(&address, &function, sizeof(address));
+        return address;
+    }
+    for (size_t i = 0; i < sizeof(g_exports) / sizeof(g_exports[0]); i++) {
+        if (strcmp(g_exports[i].exported, symbol) == 0 && !is_missing(&g_exports[i])) {
+            return address_of_export(&g_exports[i]);
+        }
+    }
+    return NULL;
+}

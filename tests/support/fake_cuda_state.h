@@ -1,0 +1,160 @@
+// support/fake_cuda_state.h — what the two files of the fake driver share.
+#ifndef RONDO_TESTS_SUPPORT_FAKE_CUDA_STATE_H
+#define RONDO_TESTS_SUPPORT_FAKE_CUDA_STATE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backend/cuda/cuda_abi.h"
+#include "support/fake_cuda.h"
+
+enum {
+    FAKE_CALL_NAMES_MAX = 128,
+    FAKE_KERNELS_MAX = 16,
+    FAKE_CONTEXTS_MAX = 8,
+    FAKE_DEVICES_MAX = 8,
+    FAKE_DEPENDENCIES_MAX = 16,
+    FAKE_ARGUMENTS_MAX = 4096,
+};
+
+typedef enum fake_kind {
+    FAKE_MEMORY,
+    FAKE_STREAM,
+    FAKE_EVENT,
+    FAKE_MODULE,
+    FAKE_GRAPH,
+    FAKE_EXEC,
+    FAKE_USER_OBJECT,
+} fake_kind;
+
+typedef struct fake_object {
+    fake_kind kind;
+    struct fake_object *previous;
+    struct fake_object *next;
+} fake_object;
+
+typedef struct fake_memory {
+    fake_object object;
+    void *bytes;
+    size_t byte_count;
+    bool is_host;
+} fake_memory;
+
+typedef struct fake_module {
+    fake_object object;
+} fake_module;
+
+typedef struct fake_user_object {
+    fake_object object;
+    void *pointer;
+    rondo__cu_host_function destroy;
+    unsigned int reference_count;
+} fake_user_object;
+
+typedef struct fake_kernel_entry {
+    const char *name;
+    fake_cuda_kernel kernel;
+} fake_kernel_entry;
+
+typedef struct fake_node {
+    int type;  // RONDO__CU_GRAPH_NODE_*
+    size_t dependencies[FAKE_DEPENDENCIES_MAX];
+    size_t dependency_count;
+    const fake_kernel_entry *kernel;
+    unsigned int shape[7];  // grid, block, shared bytes
+    unsigned char arguments[FAKE_ARGUMENTS_MAX];
+    size_t argument_bytes;
+    const void *source;  // copies
+    void *destination;   // copies and fills
+    size_t count;        // bytes, or elements of a fill
+    unsigned int value;
+    unsigned int element_bytes;
+    rondo__cu_host_function function;
+    void *user_data;
+    size_t identity;  // unique in the process, also the handle
+} fake_node;
+
+// A graph; an executable is a copy of one.
+typedef struct fake_graph {
+    fake_object object;
+    fake_node *nodes;
+    size_t node_count;
+    size_t node_capacity;
+    fake_user_object **user_objects;
+    size_t user_object_count;
+} fake_graph;
+
+typedef struct fake_stream {
+    fake_object object;
+    // The capture this stream takes part in: the origin stream of it, NULL when none.
+    struct fake_stream *origin;
+    size_t dependencies[FAKE_DEPENDENCIES_MAX];  // what the next node waits for
+    size_t dependency_count;
+    // Of the origin only.
+    fake_graph *graph;
+    int mode;
+    pthread_t thread;
+    bool is_broken;
+} fake_stream;
+
+typedef struct fake_event {
+    fake_object object;
+    bool is_recorded;
+    fake_stream *origin;  // not NULL: recorded in that capture
+    size_t dependencies[FAKE_DEPENDENCIES_MAX];
+    size_t dependency_count;
+    bool has_time;
+} fake_event;
+
+typedef struct fake_call_count {
+    const char *name;
+    size_t count;
+} fake_call_count;
+
+typedef struct fake_state {
+    pthread_mutex_t lock;
+    fake_cuda_options options;
+    fake_object *objects;
+    int retain_count;
+    char contexts[FAKE_DEVICES_MAX];  // their addresses are the context handles
+    fake_call_count calls[FAKE_CALL_NAMES_MAX];
+    size_t call_name_count;
+    size_t call_count;
+    long fail_countdown;
+    rondo__cu_result fail_code;
+    const char *failed_call;
+    char violations[4096];
+    fake_kernel_entry kernels[FAKE_KERNELS_MAX];
+    size_t kernel_count;
+    size_t node_identity;
+} fake_state;
+
+typedef struct fake_thread {
+    rondo__cu_context contexts[FAKE_CONTEXTS_MAX];
+    int depth;
+    int capture_mode;  // as cuThreadExchangeStreamCaptureMode keeps it
+} fake_thread;
+
+extern fake_state g_fake;
+extern _Thread_local fake_thread g_fake_thread;
+
+// Every call begins with enter, which counts it, takes the lock and yields the planned failure, and
+// ends with leave.
+rondo__cu_result fake_enter(const char *name);
+rondo__cu_result fake_leave(rondo__cu_result code);
+void fake_violation(const char *format, ...);
+void *fake_new_object(fake_kind kind, size_t bytes);
+void fake_free_object(void *address);
+bool fake_is_alive(const void *address, fake_kind kind);
+bool fake_has_context(const char *name);
+// True when a capture forbids this thread an unsafe call; breaks that capture.
+bool fake_break_unsafe(const char *name);
+
+#define RONDO__CUDA_SYMBOL(need, name, version, exported, arguments) \
+    rondo__cu_result fake_##name arguments;
+#include "backend/cuda/cuda_symbols.h"
+#undef RONDO__CUDA_SYMBOL
+
+#endif  // RONDO_TESTS_SUPPORT_FAKE_CUDA_STATE_H
