@@ -1,0 +1,522 @@
+#include "support/op_cases.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel/kernel.h"
+#include "op/op.h"
+#include "rondo/device.h"
+#include "rondo/graph.h"
+
+enum { TENSORS_MAX = 10, GUARD_BYTES = 256, GUARD = 0xA5, POISON = 0xFF };
+
+// ---- reading a case
+// ------------------------------------------------------------------------------
+
+typedef struct parsed_case {
+    rondo__op op;
+    size_t input_count, output_count;
+    rondo_tensor inputs[TENSORS_MAX];
+    bool is_known[TENSORS_MAX];
+    bool has_float;  // a T: to be run again in half precision
+} parsed_case;
+
+static uint32_t random_state;
+
+static uint32_t next_random(void) {
+    random_state = random_state * 1664525u + 1013904223u;
+    return random_state >> 8;
+}
+
+static double next_uniform(void) {
+    return (double)next_random() / 16777216.0;
+}
+
+static void store(rondo_tensor *tensor, int64_t index, double value) {
+    void *data = tensor->data;
+    switch (tensor->dtype) {
+        case RONDO_DTYPE_F32:
+            ((float *)data)[index] = (float)value;
+            break;
+        case RONDO_DTYPE_F64:
+            ((double *)data)[index] = value;
+            break;
+        case RONDO_DTYPE_F16:
+            ((uint16_t *)data)[index] = rondo_half_from_float((float)value);
+            break;
+        case RONDO_DTYPE_I32:
+            ((int32_t *)data)[index] = (int32_t)value;
+            break;
+        case RONDO_DTYPE_I64:
+            ((int64_t *)data)[index] = (int64_t)value;
+            break;
+        default:
+            ((uint8_t *)data)[index] = (uint8_t)(int)value;
+            break;
+    }
+}
+
+static double fetch(rondo_dtype dtype, const void *data, int64_t index) {
+    switch (dtype) {
+        case RONDO_DTYPE_F32:
+            return (double)((const float *)data)[index];
+        case RONDO_DTYPE_F64:
+            return ((const double *)data)[index];
+        case RONDO_DTYPE_F16:
+            return (double)rondo_half_to_float(((const uint16_t *)data)[index]);
+        case RONDO_DTYPE_BF16: {
+            const uint32_t bits = (uint32_t)((const uint16_t *)data)[index] << 16;
+            float value;
+            memcpy(&value, &bits, sizeof(value));
+            return (double)value;
+        }
+        case RONDO_DTYPE_I32:
+            return ((const int32_t *)data)[index];
+        case RONDO_DTYPE_I64:
+            return (double)((const int64_t *)data)[index];
+        default:
+            return ((const uint8_t *)data)[index];
+    }
+}
+
+static rondo_dtype parse_dtype(const char *name, rondo_dtype real, bool *out_is_real) {
+    *out_is_real = strcmp(name, "T") == 0;
+    if (*out_is_real) {
+        return real;
+    }
+    for (int d = 1; d < RONDO_DTYPE_COUNT; d++) {
+        if (strcmp(rondo_dtype_get_name((rondo_dtype)d), name) == 0) {
+            return (rondo_dtype)d;
+        }
+    }
+    return RONDO_DTYPE_NONE;
+}
+
+static void fill_values(rondo_tensor *tensor, const char *values) {
+    const int64_t count = rondo_shape_get_count(&tensor->shape);
+    const bool lists = values[0] == '=';
+    const double limit = values[0] == 'i' || values[0] == 'n' ? atof(values + 1) : 0.0;
+    char *at = NULL;
+    if (lists) {
+        const char *text = values + 1;
+        for (int64_t i = 0; i < count; i++) {
+            store(tensor, i, strtod(text, &at));
+            text = *at == ',' ? at + 1 : at;
+        }
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        const double u = next_uniform();
+        double value = 2.0 * u - 1.0;
+        if (values[0] == 'p') {
+            value = 0.1 + 1.9 * u;
+        } else if (values[0] == 'i') {
+            value = floor(u * limit);
+        } else if (values[0] == 'n') {
+            value = floor(u * 2.0 * limit) - limit;
+        }
+        store(tensor, i, value);
+    }
+}
+
+static bool parse_input(const char *token, rondo_dtype real, parsed_case *parsed) {
+    char name[16] = "";
+    rondo_shape shape = {0};
+    bool is_real = false;
+    const size_t index = parsed->input_count++;
+    if (strcmp(token, "-") == 0) {
+        return true;
+    }
+    const char *open = strchr(token, '['), *close = strchr(token, ']');
+    if (index >= TENSORS_MAX || open == NULL || close == NULL) {
+        return false;
+    }
+    (void)snprintf(name, sizeof(name), "%.*s", (int)(open - token), token);
+    const rondo_dtype dtype = parse_dtype(name, real, &is_real);
+    parsed->has_float = parsed->has_float || is_real;
+    for (const char *at = open + 1; at < close;) {
+        char *end = NULL;
+        shape.extent[shape.rank++] = strtoll(at, &end, 10);
+        at = *end == ',' ? end + 1 : end;
+    }
+    if (rondo_tensor_init(dtype, &shape, &parsed->inputs[index]) != RONDO_STATUS_OK) {
+        return false;
+    }
+    const char *values = close[1] == ':' ? close + 2 : "u";
+    fill_values(&parsed->inputs[index], values);
+    parsed->is_known[index] = values[0] == 'w' || values[0] == '=';
+    return true;
+}
+
+static rondo_status parse_attribute(rondo__op *op, char *token) {
+    char *value = strchr(token, '=');
+    int64_t ints[16];
+    size_t count = 0;
+    char *end = NULL;
+    *value++ = '\0';
+    const long long number = strtoll(value, &end, 10);
+    if (end != value && *end == '\0') {
+        return rondo__op_set_int(op, token, number);
+    }
+    if (strchr(value, ',') != NULL) {
+        for (char *at = value; *at != '\0' && count < 16;) {
+            ints[count++] = strtoll(at, &end, 10);
+            at = *end == ',' ? end + 1 : end;
+        }
+        return rondo__op_set_ints(op, token, ints, count);
+    }
+    const float real = strtof(value, &end);
+    if (end != value && *end == '\0') {
+        return rondo__op_set_float(op, token, real);
+    }
+    return rondo__op_set_string(op, token, value);
+}
+
+static void free_case(parsed_case *parsed) {
+    for (size_t i = 0; i < parsed->input_count && i < TENSORS_MAX; i++) {
+        rondo_tensor_deinit(&parsed->inputs[i]);
+    }
+    rondo__op_deinit(&parsed->op);
+}
+
+static bool parse_case(const op_case *source, rondo_dtype real, parsed_case *out_parsed) {
+    char text[512], *keep = NULL;
+    const bool is_internal = strncmp(source->op, "rondo.", 6) == 0;
+    parsed_case parsed = {.output_count = (size_t)source->outputs};
+    bool is_good = true;
+
+    parsed.op.def = rondo__op_lookup(is_internal ? "rondo" : "",
+                                     is_internal ? source->op + 6 : source->op, source->opset);
+    if (parsed.op.def == NULL) {
+        return false;
+    }
+    parsed.op.name = strdup("case");
+    parsed.op.opset = source->opset;
+    random_state = 1;
+    (void)snprintf(text, sizeof(text), "%s", source->inputs);
+    for (char *token = strtok_r(text, " ", &keep); token != NULL && is_good;
+         token = strtok_r(NULL, " ", &keep)) {
+        is_good = parse_input(token, real, &parsed);
+    }
+    (void)snprintf(text, sizeof(text), "%s", source->attributes);
+    for (char *token = strtok_r(text, " ", &keep); token != NULL && is_good;
+         token = strtok_r(NULL, " ", &keep)) {
+        is_good = parse_attribute(&parsed.op, token) == RONDO_STATUS_OK;
+    }
+    if (!is_good) {
+        free_case(&parsed);
+        return false;
+    }
+    *out_parsed = parsed;
+    return true;
+}
+
+// ---- running it
+// ----------------------------------------------------------------------------------
+
+typedef struct device_run {
+    rondo_device *device;
+    rondo_stream *stream;
+    rondo__kernel *kernel;
+    size_t input_count, output_count;
+    void *inputs[TENSORS_MAX], *outputs[TENSORS_MAX];
+    void *workspace;
+    void *host;  // as large as the largest output with its guard
+    size_t output_bytes[TENSORS_MAX];
+} device_run;
+
+static rondo_status poison(device_run *run) {
+    for (size_t i = 0; i < run->output_count; i++) {
+        rondo_status status =
+            rondo_stream_fill(run->stream, run->outputs[i], POISON, 1, run->output_bytes[i]);
+        if (status == RONDO_STATUS_OK) {
+            status = rondo_stream_fill(run->stream, (char *)run->outputs[i] + run->output_bytes[i],
+                                       GUARD, 1, GUARD_BYTES);
+        }
+        if (status != RONDO_STATUS_OK) {
+            return status;
+        }
+    }
+    return rondo_stream_synchronize(run->stream);
+}
+
+static rondo_status launch(device_run *run) {
+    return run->kernel->launch(run->kernel, run->stream, (const void *const *)run->inputs,
+                               run->outputs, run->workspace);
+}
+
+// Largest |result - wanted| over the larger of 1 and the largest |wanted|; exact for integers.
+static bool is_close(const rondo_tensor *wanted, const void *result, double *out_error) {
+    const int64_t count = rondo_shape_get_count(&wanted->shape);
+    double largest = 1.0;
+    const double tolerance = wanted->dtype == RONDO_DTYPE_F32    ? 2e-5
+                             : wanted->dtype == RONDO_DTYPE_F64  ? 1e-12
+                             : wanted->dtype == RONDO_DTYPE_F16  ? 1e-2
+                             : wanted->dtype == RONDO_DTYPE_BF16 ? 2e-2
+                                                                 : 0.0;
+    *out_error = 0.0;
+    for (int64_t i = 0; i < count; i++) {
+        const double value = fabs(fetch(wanted->dtype, wanted->data, i));
+        largest = isfinite(value) && value > largest ? value : largest;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        const double want = fetch(wanted->dtype, wanted->data, i);
+        const double got = fetch(wanted->dtype, result, i);
+        if ((isnan(want) && isnan(got)) || (isinf(want) && isinf(got) && (want > 0) == (got > 0))) {
+            continue;
+        }
+        const double error = fabs(got - want) / largest;
+        if (!(error <= *out_error)) {
+            *out_error = error;
+        }
+        if (!(error <= tolerance)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_outputs(device_run *run, const rondo_tensor *wanted, const char *mode,
+                          char *message, size_t message_bytes) {
+    for (size_t i = 0; i < run->output_count; i++) {
+        double error = 0.0;
+        const size_t bytes = run->output_bytes[i];
+        if (rondo_stream_copy(run->stream, run->host, run->outputs[i], bytes + GUARD_BYTES,
+                              RONDO_COPY_DEVICE_TO_HOST) != RONDO_STATUS_OK ||
+            rondo_stream_synchronize(run->stream) != RONDO_STATUS_OK) {
+            (void)snprintf(message, message_bytes, "%s: %s", mode, rondo_error_get_last()->message);
+            return false;
+        }
+        for (size_t g = 0; g < GUARD_BYTES; g++) {
+            if (((const uint8_t *)run->host)[bytes + g] != GUARD) {
+                (void)snprintf(message, message_bytes, "%s: output %zu: wrote behind its end", mode,
+                               i);
+                return false;
+            }
+        }
+        if (!is_close(&wanted[i], run->host, &error)) {
+            (void)snprintf(message, message_bytes, "%s: output %zu: error %g", mode, i, error);
+            return false;
+        }
+    }
+    return true;
+}
+
+static rondo_status put_inputs(device_run *run, const parsed_case *parsed) {
+    rondo_status status = RONDO_STATUS_OK;
+    run->input_count = parsed->input_count;
+    for (size_t i = 0; i < parsed->input_count && status == RONDO_STATUS_OK; i++) {
+        const size_t bytes = rondo_tensor_get_bytes(&parsed->inputs[i]);
+        const bool is_owned = (run->kernel->owned_inputs >> i & 1) != 0;
+        if (parsed->inputs[i].dtype == RONDO_DTYPE_NONE || is_owned || bytes == 0) {
+            continue;
+        }
+        status = rondo_memory_allocate(run->device, RONDO_MEMORY_DEVICE, bytes, &run->inputs[i]);
+        if (status == RONDO_STATUS_OK) {
+            status = rondo_stream_copy(run->stream, run->inputs[i], parsed->inputs[i].data, bytes,
+                                       RONDO_COPY_HOST_TO_DEVICE);
+        }
+    }
+    return status;
+}
+
+static rondo_status make_outputs(device_run *run, const rondo_tensor *wanted, size_t count) {
+    rondo_status status = RONDO_STATUS_OK;
+    size_t most = 0;
+    run->output_count = count;
+    for (size_t i = 0; i < count && status == RONDO_STATUS_OK; i++) {
+        run->output_bytes[i] = rondo_tensor_get_bytes(&wanted[i]);
+        most = run->output_bytes[i] > most ? run->output_bytes[i] : most;
+        status = rondo_memory_allocate(run->device, RONDO_MEMORY_DEVICE,
+                                       run->output_bytes[i] + GUARD_BYTES, &run->outputs[i]);
+    }
+    if (status == RONDO_STATUS_OK && run->kernel->workspace_bytes > 0) {
+        status = rondo_memory_allocate(run->device, RONDO_MEMORY_DEVICE,
+                                       run->kernel->workspace_bytes, &run->workspace);
+    }
+    run->host = malloc(most + GUARD_BYTES);
+    return run->host == NULL ? RONDO_STATUS_NO_MEMORY : status;
+}
+
+static void end_run(device_run *run) {
+    if (run->stream != NULL && rondo_stream_synchronize(run->stream) != RONDO_STATUS_OK) {
+        printf("     (the stream failed: %s)\n", rondo_error_get_last()->message);
+    }
+    for (size_t i = 0; i < TENSORS_MAX; i++) {
+        rondo_memory_free(run->device, RONDO_MEMORY_DEVICE, run->inputs[i]);
+        rondo_memory_free(run->device, RONDO_MEMORY_DEVICE, run->outputs[i]);
+    }
+    rondo_memory_free(run->device, RONDO_MEMORY_DEVICE, run->workspace);
+    rondo__kernel_destroy(run->kernel);
+    free(run->host);
+}
+
+// Eager, then recorded (nothing may run), then replayed twice.
+static bool run_modes(device_run *run, const rondo_tensor *wanted, char *message,
+                      size_t message_bytes) {
+    rondo_graph *graph = NULL;
+    bool is_good = false;
+    rondo_status status = poison(run);
+    if (status == RONDO_STATUS_OK) {
+        status = launch(run);
+    }
+    if (status == RONDO_STATUS_OK && !check_outputs(run, wanted, "eager", message, message_bytes)) {
+        return false;
+    }
+    if (status == RONDO_STATUS_OK && !run->kernel->is_capturable) {
+        return true;
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = poison(run);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo_graph_create(run->device, NULL, &graph);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo_graph_capture_begin(graph, run->stream);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = launch(run);
+        const rondo_status ended = rondo_graph_capture_end(graph);
+        status = status != RONDO_STATUS_OK ? status : ended;
+    }
+    for (int turn = 0; turn < 2 && status == RONDO_STATUS_OK; turn++) {
+        status = rondo_graph_replay(graph, run->stream);
+        if (status == RONDO_STATUS_OK) {
+            is_good = check_outputs(run, wanted, "replayed", message, message_bytes);
+            status = is_good ? poison(run) : RONDO_STATUS_OK;
+        }
+        if (!is_good) {
+            break;
+        }
+    }
+    if (status != RONDO_STATUS_OK) {
+        (void)snprintf(message, message_bytes, "%s: %s", rondo_status_get_name(status),
+                       rondo_error_get_last()->message);
+        is_good = false;
+    }
+    rondo_graph_destroy(graph);
+    return is_good;
+}
+
+typedef enum outcome { PASSED, FAILED, UNSUPPORTED } outcome;
+
+static outcome run_parsed(rondo_device *device, rondo_stream *stream, parsed_case *parsed,
+                          char *message, size_t message_bytes) {
+    rondo__tensor_info inputs[TENSORS_MAX] = {0}, outputs[TENSORS_MAX] = {0};
+    const rondo_tensor *tensors[TENSORS_MAX] = {0};
+    rondo_tensor wanted[TENSORS_MAX] = {0};
+    device_run run = {.device = device, .stream = stream};
+    outcome result = FAILED;
+
+    for (size_t i = 0; i < parsed->input_count; i++) {
+        const rondo_tensor *tensor = &parsed->inputs[i];
+        tensors[i] = tensor->dtype != RONDO_DTYPE_NONE ? tensor : NULL;
+        inputs[i] = (rondo__tensor_info){
+            .dtype = tensor->dtype,
+            .is_shape_known = true,
+            .shape = tensor->shape,
+            .constant = parsed->is_known[i] ? tensor : NULL,
+        };
+    }
+    rondo__compute compute = {
+        .op = &parsed->op,
+        .input_count = parsed->input_count,
+        .output_count = parsed->output_count,
+        .inputs = tensors,
+        .outputs = wanted,
+    };
+    rondo_status status = rondo__op_compute(&compute);
+    for (size_t i = 0; i < parsed->output_count; i++) {
+        outputs[i] = (rondo__tensor_info){
+            .dtype = wanted[i].dtype, .is_shape_known = true, .shape = wanted[i].shape};
+    }
+    const rondo__kernel_request request = {
+        .device = device,
+        .op = &parsed->op,
+        .input_count = parsed->input_count,
+        .inputs = inputs,
+        .output_count = parsed->output_count,
+        .outputs = outputs,
+    };
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__kernel_prepare(&request, &run.kernel);
+        if (status == RONDO_STATUS_UNSUPPORTED) {
+            result = UNSUPPORTED;
+        }
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = put_inputs(&run, parsed);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = make_outputs(&run, wanted, parsed->output_count);
+    }
+    if (status == RONDO_STATUS_OK) {
+        result = run_modes(&run, wanted, message, message_bytes) ? PASSED : FAILED;
+    } else {
+        (void)snprintf(message, message_bytes, "%s: %s", rondo_status_get_name(status),
+                       rondo_error_get_last()->message);
+    }
+    end_run(&run);
+    for (size_t i = 0; i < parsed->output_count; i++) {
+        rondo_tensor_deinit(&wanted[i]);
+    }
+    return result;
+}
+
+static void run_case(rondo_device *device, rondo_stream *stream, const op_case *source,
+                     op_case_counts *counts) {
+    const rondo_dtype reals[] = {RONDO_DTYPE_F32, RONDO_DTYPE_F16};
+    for (size_t r = 0; r < 2; r++) {
+        char message[320] = "";
+        parsed_case parsed;
+        outcome result = FAILED;
+        bool has_float = false;
+        if (parse_case(source, reals[r], &parsed)) {
+            has_float = parsed.has_float;
+            if (r == 1 && !has_float) {
+                free_case(&parsed);
+                return;
+            }
+            result = run_parsed(device, stream, &parsed, message, sizeof(message));
+            free_case(&parsed);
+        } else {
+            (void)snprintf(message, sizeof(message), "the case cannot be read");
+        }
+        counts->passed += result == PASSED;
+        counts->failed += result == FAILED;
+        counts->unsupported += result == UNSUPPORTED;
+        if (result != PASSED) {
+            printf("%s %s %s {%s} {%s}: %s\n", result == FAILED ? "FAIL" : "none", source->op,
+                   has_float ? rondo_dtype_get_name(reals[r]) : "", source->inputs,
+                   source->attributes, message);
+        }
+    }
+}
+
+bool op_cases_run(const char *device_name, const char *filter, op_case_counts *out_counts) {
+    rondo_device *device = NULL;
+    rondo_stream *stream = NULL;
+
+    *out_counts = (op_case_counts){0};
+    if (rondo_device_open(device_name, &device) != RONDO_STATUS_OK) {
+        printf("%s: %s\n", device_name, rondo_error_get_last()->message);
+        return false;
+    }
+    if (rondo_stream_create(device, &stream) != RONDO_STATUS_OK) {
+        printf("%s: %s\n", device_name, rondo_error_get_last()->message);
+        rondo_device_release(device);
+        return false;
+    }
+    for (size_t i = 0; i < op_case_count; i++) {
+        if (filter == NULL || strstr(op_cases[i].op, filter) != NULL) {
+            run_case(device, stream, &op_cases[i], out_counts);
+        }
+    }
+    rondo_stream_destroy(stream);
+    rondo_device_release(device);
+    return true;
+}

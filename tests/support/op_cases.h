@@ -1,0 +1,45 @@
+// support/op_cases.h — one list of op cases, run on any device against the plain C references.
+//
+// A case is text, so that adding one is one line:
+//
+//   op          "Conv", or "rondo.Conv" for an internal op
+//   opset       the model opset that selects the entry
+//   inputs      "T[2,3,4] i64[2]:=0,1 - T[8]:w"
+//                 types     T stands for f32, then f16; others as rondo_dtype_get_name says
+//                 values    none: uniform in -1 .. 1       :p  uniform in 0.1 .. 2
+//                           :iN integers in 0 .. N-1       :nN integers in -N .. N-1
+//                           :w  as none, and known when the kernel is prepared
+//                           :=  the listed values, known when the kernel is prepared
+//                           -   absent
+//   attributes  "axis=1 pads=1,1,1,1 axes=1, alpha=0.5 mode=edge" (a comma makes a list, a point a
+//               float, anything else that is no number a string)
+//   outputs     how many are wanted
+#ifndef RONDO_TEST_OP_CASES_H
+#define RONDO_TEST_OP_CASES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct op_case {
+    const char *op;
+    int opset;
+    const char *inputs;
+    const char *attributes;
+    int outputs;
+} op_case;
+
+extern const op_case op_cases[];
+extern const size_t op_case_count;
+
+typedef struct op_case_counts {
+    size_t passed, failed, unsupported;
+} op_case_counts;
+
+// Runs every case on the device: eager, recorded and replayed twice, with poisoned outputs and guard
+// bytes behind them; prints a line for each failure and each unsupported case. `filter`: only ops
+// whose name contains it; NULL for all.
+//
+// Returns:   false when the device cannot be opened; the reason is printed.
+bool op_cases_run(const char *device_name, const char *filter, op_case_counts *out_counts);
+
+#endif  // RONDO_TEST_OP_CASES_H
