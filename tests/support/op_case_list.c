@@ -1,13 +1,17 @@
 // The op cases; see op_cases.h for their writing.
 #include "support/op_cases.h"
 
-#define UNARY(name, values) {name, 18, "T[3,5,7]:" values, "", 1}, {name, 18, "T[4,64]:" values, "", 1}
+#define UNARY(name, values)                  \
+    {name, 18, "T[3,5,7]:" values, "", 1}, { \
+        name, 18, "T[4,64]:" values, "", 1   \
+    }
 #define BINARY(name, values)                                          \
     {name, 18, "T[2,3,8]:" values " T[2,3,8]:" values, "", 1},        \
         {name, 18, "T[2,3,8]:" values " T[8]:" values, "", 1},        \
         {name, 18, "T[2,1,5]:" values " T[3,1]:" values, "", 1},      \
-        {name, 18, "T[]:" values " T[4,4]:" values, "", 1},           \
-        {name, 18, "T[2,16,6,6]:" values " T[1,16,1,1]:" values, "", 1}
+        {name, 18, "T[]:" values " T[4,4]:" values, "", 1}, {         \
+        name, 18, "T[2,16,6,6]:" values " T[1,16,1,1]:" values, "", 1 \
+    }
 
 const op_case op_cases[] = {
     // ---- element-wise, one operand
@@ -187,8 +191,8 @@ const op_case op_cases[] = {
     {"GlobalMaxPool", 9, "T[2,9,7,7]", "", 1},
     {"rondo.MaxPool", 17, "T[2,9,9,16]",
      "kernel_shape=3,3 strides=2,2 pads=1,1,1,1 channels_last=1", 1},
-    {"rondo.MaxPool", 17, "T[1,9,9,6]",
-     "kernel_shape=3,3 strides=2,2 pads=0,0,0,0 channels_last=1", 1},
+    {"rondo.MaxPool", 17, "T[1,9,9,6]", "kernel_shape=3,3 strides=2,2 pads=0,0,0,0 channels_last=1",
+     1},
     {"rondo.AveragePool", 17, "T[2,9,9,16]",
      "kernel_shape=3,3 strides=1,1 pads=1,1,1,1 channels_last=1", 1},
     {"rondo.GlobalAveragePool", 17, "T[2,7,7,512]", "channels_last=1", 1},

@@ -376,7 +376,7 @@ static bool run_modes(device_run *run, const rondo_tensor *wanted, char *message
         status = rondo_graph_create(run->device, NULL, &graph);
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo_graph_capture_begin(graph, run->stream);
+        status = rondo_graph_capture_begin(graph, run->stream, RONDO_CAPTURE_THREAD_LOCAL);
     }
     if (status == RONDO_STATUS_OK) {
         status = launch(run);
