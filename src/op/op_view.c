@@ -173,6 +173,10 @@ static rondo_status infer_flatten(rondo__infer *infer) {
 // Inference leaves the input as it is and the mask all true. So does training with ratio 0; with
 // any other ratio it draws random numbers and is not supported.
 static rondo_status infer_dropout(rondo__infer *infer) {
+    rondo_dtype mask = infer->op->opset < 10 ? infer->inputs[0].dtype : RONDO_DTYPE_BOOL;
+    for (size_t i = 0; i < infer->output_count; ++i) {
+        infer->outputs[i].dtype = i == 0 ? infer->inputs[0].dtype : mask;
+    }
     if (infer->op->opset >= 12 && rondo__infer_has_input(infer, 2)) {
         const rondo_tensor *training = infer->inputs[2].constant;
         if (training == NULL) {
@@ -191,7 +195,6 @@ static rondo_status infer_dropout(rondo__infer *infer) {
         }
     }
     RETURN_IF_ERROR(rondo__infer_like_input(infer));
-    rondo_dtype mask = infer->op->opset < 10 ? infer->inputs[0].dtype : RONDO_DTYPE_BOOL;
     return rondo__infer_set_output(infer, 1, mask, &infer->inputs[0].shape);
 }
 
