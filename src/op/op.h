@@ -14,6 +14,8 @@
 #include "rondo/status.h"
 #include "rondo/tensor.h"
 
+// The opsets that are promised. An entry may begin earlier: where an op has meant the same since an
+// older opset, models of that opset run too.
 enum {
     RONDO_OP_OPSET_MIN = 9,
     RONDO_OP_OPSET_MAX = 21,

@@ -542,7 +542,7 @@ static const char *const scatter_attributes[] = {"axis", "reduction", NULL};
 #define HALF RONDO__OP_NATIVE_HALF
 
 const rondo__op_def rondo__op_table_index[] = {
-    ENTRY("Gather", 9, 21, 2, HALF, axis_attributes, infer_gather, compute_gather, NULL),
+    ENTRY("Gather", 1, 21, 2, HALF, axis_attributes, infer_gather, compute_gather, NULL),
     ENTRY("GatherElements", 11, 21, 2, HALF, axis_attributes, infer_gather_elements,
           compute_gather_elements, NULL),
     ENTRY("GatherND", 11, 21, 2, HALF, gather_nd_attributes, infer_gather_nd, compute_gather_nd,

@@ -482,7 +482,7 @@ static const char *const input_names[] = {"keepdims", "noop_with_empty_axes", NU
     }
 // Axes as an attribute below opset `change`, as an input from there on.
 #define ENTRIES(op, change, infer_function, compute_function)                       \
-    ENTRY(op, 9, (change)-1, 1, attribute_names, infer_function, compute_function), \
+    ENTRY(op, 1, (change)-1, 1, attribute_names, infer_function, compute_function), \
         ENTRY(op, change, RONDO_OP_OPSET_MAX, 2, input_names, infer_function, compute_function)
 
 const rondo__op_def rondo__op_table_reduce[] = {

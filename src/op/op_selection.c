@@ -421,7 +421,7 @@ const rondo__op_def rondo__op_table_selection[] = {
     ENTRY("NonMaxSuppression", 10, 21, 2, 5, 1, NEVER, 0, suppression_attributes, infer_suppression,
           compute_suppression),
     ENTRY("NonZero", 9, 21, 1, 1, 1, NEVER, HALF, no_attributes, infer_non_zero, compute_non_zero),
-    ENTRY("TopK", 9, 9, 1, 1, 2, YES, HALF, top_k_attributes, infer_top_k, compute_top_k),
+    ENTRY("TopK", 1, 9, 1, 1, 2, YES, HALF, top_k_attributes, infer_top_k, compute_top_k),
     ENTRY("TopK", 10, 10, 2, 2, 2, YES, HALF, top_k_10_attributes, infer_top_k, compute_top_k),
     ENTRY("TopK", 11, 21, 2, 2, 2, YES, HALF, top_k_11_attributes, infer_top_k, compute_top_k),
     {0},

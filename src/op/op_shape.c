@@ -358,15 +358,15 @@ static const char *const shape_attributes[] = {"start", "end", NULL};
 #define HALF RONDO__OP_NATIVE_HALF
 
 const rondo__op_def rondo__op_table_shape[] = {
-    ENTRY("Constant", 9, 0, HALF, constant_attributes, infer_constant, compute_constant,
+    ENTRY("Constant", 1, 0, HALF, constant_attributes, infer_constant, compute_constant,
           check_constant),
     ENTRY("ConstantOfShape", 9, 1, HALF, value_attributes, infer_constant_of_shape,
           compute_constant_of_shape, NULL),
-    ENTRY("Expand", 9, 2, HALF, no_attributes, infer_expand, compute_expand, NULL),
+    ENTRY("Expand", 8, 2, HALF, no_attributes, infer_expand, compute_expand, NULL),
     ENTRY("EyeLike", 9, 1, HALF, eye_like_attributes, infer_eye_like, compute_eye_like, NULL),
     ENTRY("Range", 11, 3, 0, no_attributes, infer_range, compute_range, NULL),
-    ENTRY("Shape", 9, 1, HALF | RONDO__OP_SHAPE_ONLY, shape_attributes, infer_shape, compute_shape,
+    ENTRY("Shape", 1, 1, HALF | RONDO__OP_SHAPE_ONLY, shape_attributes, infer_shape, compute_shape,
           NULL),
-    ENTRY("Size", 9, 1, HALF | RONDO__OP_SHAPE_ONLY, no_attributes, infer_size, compute_size, NULL),
+    ENTRY("Size", 1, 1, HALF | RONDO__OP_SHAPE_ONLY, no_attributes, infer_size, compute_size, NULL),
     {0},
 };

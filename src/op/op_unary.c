@@ -22,31 +22,31 @@ typedef struct unary_spec {
 
 // X(name, first opset, expression in x)
 #define UNARY_PLAIN_MAP(X)                                     \
-    X(Acos, 9, acos(x))                                        \
+    X(Acos, 7, acos(x))                                        \
     X(Acosh, 9, acosh(x))                                      \
-    X(Asin, 9, asin(x))                                        \
+    X(Asin, 7, asin(x))                                        \
     X(Asinh, 9, asinh(x))                                      \
-    X(Atan, 9, atan(x))                                        \
+    X(Atan, 7, atan(x))                                        \
     X(Atanh, 9, atanh(x))                                      \
-    X(Ceil, 9, ceil(x))                                        \
-    X(Cos, 9, cos(x))                                          \
+    X(Ceil, 6, ceil(x))                                        \
+    X(Cos, 7, cos(x))                                          \
     X(Cosh, 9, cosh(x))                                        \
     X(Erf, 9, erf(x))                                          \
-    X(Exp, 9, exp(x))                                          \
-    X(Floor, 9, floor(x))                                      \
+    X(Exp, 6, exp(x))                                          \
+    X(Floor, 6, floor(x))                                      \
     X(HardSwish, 14, x *clamp_unit(x / (T)6 + (T)0.5))         \
-    X(Log, 9, log(x))                                          \
+    X(Log, 6, log(x))                                          \
     X(Mish, 18, x *tanh(fmax(x, (T)0) + log1p(exp(-fabs(x))))) \
-    X(Reciprocal, 9, (T)1 / x)                                 \
+    X(Reciprocal, 6, (T)1 / x)                                 \
     X(Round, 11, rint(x))                                      \
-    X(Sigmoid, 9, (T)1 / ((T)1 + exp(-x)))                     \
-    X(Sin, 9, sin(x))                                          \
+    X(Sigmoid, 6, (T)1 / ((T)1 + exp(-x)))                     \
+    X(Sin, 7, sin(x))                                          \
     X(Sinh, 9, sinh(x))                                        \
-    X(Softplus, 9, fmax(x, (T)0) + log1p(exp(-fabs(x))))       \
-    X(Softsign, 9, x / ((T)1 + fabs(x)))                       \
-    X(Sqrt, 9, sqrt(x))                                        \
-    X(Tan, 9, tan(x))                                          \
-    X(Tanh, 9, tanh(x))
+    X(Softplus, 1, fmax(x, (T)0) + log1p(exp(-fabs(x))))       \
+    X(Softsign, 1, x / ((T)1 + fabs(x)))                       \
+    X(Sqrt, 6, sqrt(x))                                        \
+    X(Tan, 7, tan(x))                                          \
+    X(Tanh, 6, tanh(x))
 
 // The two forms of Gelu, an op with a mode.
 #define UNARY_GELU_MAP(X)                                                    \
@@ -58,12 +58,12 @@ typedef struct unary_spec {
 // b)
 #define UNARY_PARAMETER_MAP(X)                                                           \
     X(Celu, 12, "alpha", 1.0f, NULL, 0.0f, x > (T)0 ? x : a * expm1(x / a))              \
-    X(Elu, 9, "alpha", 1.0f, NULL, 0.0f, x < (T)0 ? a * expm1(x) : x)                    \
-    X(HardSigmoid, 9, "alpha", 0.2f, "beta", 0.5f, clamp_unit(a *x + b))                 \
-    X(LeakyRelu, 9, "alpha", 0.01f, NULL, 0.0f, x < (T)0 ? a * x : x)                    \
-    X(Selu, 9, "alpha", 1.67326319217681884765625f, "gamma", 1.05070102214813232421875f, \
+    X(Elu, 6, "alpha", 1.0f, NULL, 0.0f, x < (T)0 ? a * expm1(x) : x)                    \
+    X(HardSigmoid, 6, "alpha", 0.2f, "beta", 0.5f, clamp_unit(a *x + b))                 \
+    X(LeakyRelu, 6, "alpha", 0.01f, NULL, 0.0f, x < (T)0 ? a * x : x)                    \
+    X(Selu, 6, "alpha", 1.67326319217681884765625f, "gamma", 1.05070102214813232421875f, \
       x > (T)0 ? b * x : b * (a * expm1(x)))                                             \
-    X(ThresholdedRelu, 9, "alpha", 1.0f, NULL, 0.0f, x > a ? x : (T)0)
+    X(ThresholdedRelu, 10, "alpha", 1.0f, NULL, 0.0f, x > a ? x : (T)0)
 
 static inline float clamp_unit_F32(float x) {
     return x < 0.0f ? 0.0f : x > 1.0f ? 1.0f : x;
@@ -319,11 +319,11 @@ static const char *const is_inf_attributes[] = {"detect_negative", "detect_posit
 const rondo__op_def rondo__op_table_unary[] = {
     UNARY_PLAIN_MAP(MAP_PLAIN_ENTRY)
     UNARY_PARAMETER_MAP(MAP_PARAMETER_ENTRY)
-    PLAIN_ENTRY(Abs, 9)
+    PLAIN_ENTRY(Abs, 6)
     PLAIN_ENTRY(BitwiseNot, 18)
-    PLAIN_ENTRY(Neg, 9)
-    PLAIN_ENTRY(Not, 9)
-    PLAIN_ENTRY(Relu, 9)
+    PLAIN_ENTRY(Neg, 6)
+    PLAIN_ENTRY(Not, 1)
+    PLAIN_ENTRY(Relu, 6)
     PLAIN_ENTRY(Sign, 9)
     ENTRY("Gelu", 20, gelu_attributes, infer_Gelu, compute_Gelu, check_gelu)
     ENTRY("IsInf", 10, is_inf_attributes, infer_question, compute_is_inf, NULL)

@@ -235,13 +235,13 @@ static const char *const dropout_attributes[] = {"ratio", "seed", NULL};
     }
 
 const rondo__op_def rondo__op_table_view[] = {
-    ENTRY("Dropout", 9, 21, 1, 3, 2, dropout_attributes, infer_dropout, compute_dropout),
-    ENTRY("Flatten", 9, 21, 1, 1, 1, axis_attributes, infer_flatten, compute_view),
-    ENTRY("Identity", 9, 21, 1, 1, 1, no_attributes, rondo__infer_like_input, compute_view),
-    ENTRY("Reshape", 9, 21, 2, 2, 1, reshape_attributes, infer_reshape, compute_view),
-    ENTRY("Squeeze", 9, 12, 1, 1, 1, axes_attributes, infer_squeeze, compute_view),
+    ENTRY("Dropout", 7, 21, 1, 3, 2, dropout_attributes, infer_dropout, compute_dropout),
+    ENTRY("Flatten", 1, 21, 1, 1, 1, axis_attributes, infer_flatten, compute_view),
+    ENTRY("Identity", 1, 21, 1, 1, 1, no_attributes, rondo__infer_like_input, compute_view),
+    ENTRY("Reshape", 5, 21, 2, 2, 1, reshape_attributes, infer_reshape, compute_view),
+    ENTRY("Squeeze", 1, 12, 1, 1, 1, axes_attributes, infer_squeeze, compute_view),
     ENTRY("Squeeze", 13, 21, 1, 2, 1, no_attributes, infer_squeeze, compute_view),
-    ENTRY("Unsqueeze", 9, 12, 1, 1, 1, axes_attributes, infer_unsqueeze, compute_view),
+    ENTRY("Unsqueeze", 1, 12, 1, 1, 1, axes_attributes, infer_unsqueeze, compute_view),
     ENTRY("Unsqueeze", 13, 21, 2, 2, 1, no_attributes, infer_unsqueeze, compute_view),
     {0},
 };
