@@ -1,0 +1,407 @@
+// Whole models: ports, constants, mapped weights, what is unsupported, what is malformed.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "program/program.h"
+#include "rondo/onnx.h"
+#include "support/model_builder.h"
+
+static int set_up(void **state) {
+    model_builder *builder = malloc(sizeof(*builder));
+    if (builder == NULL) {
+        return -1;
+    }
+    model_builder_init(builder);
+    *state = builder;
+    return 0;
+}
+
+static int tear_down(void **state) {
+    model_builder_deinit(*state);
+    free(*state);
+    return 0;
+}
+
+static rondo_status parse(model_builder *builder, rondo_program **out_program) {
+    size_t count = 0;
+    uint8_t *bytes = model_builder_pack(builder, &count);
+    rondo_status status = rondo_program_parse_onnx(bytes, count, out_program);
+    memset(bytes, 0xAA, count);  // nothing may point into them any more
+    return status;
+}
+
+static rondo_program *parse_ok(model_builder *builder) {
+    rondo_program *program = NULL;
+    if (parse(builder, &program) != RONDO_STATUS_OK) {
+        fail_msg("%s", rondo_error_get_last()->message);
+    }
+    return program;
+}
+
+static void assert_refused(model_builder *builder, rondo_status expected, const char *reason) {
+    rondo_program *program = NULL;
+    rondo_status status = parse(builder, &program);
+    assert_null(program);
+    const char *message = rondo_error_get_last()->message;
+    if (status != expected || strstr(message, reason) == NULL) {
+        fail_msg("status %d, \"%s\"; expected %d, \"%s\"", status, message, expected, reason);
+    }
+}
+
+static const rondo_tensor *get_constant(const rondo_program *program, const char *name) {
+    int32_t number = rondo__program_find_value(program, name);
+    assert_true(number >= 0);
+    const rondo_tensor *tensor = &program->values[number].constant;
+    assert_int_not_equal(tensor->dtype, RONDO_DTYPE_NONE);
+    return tensor;
+}
+
+static void test_onnx_importer__reads_ports_and_nodes(void **state) {
+    model_builder *builder = *state;
+    const float values[3] = {1, 2, 3};
+    model_builder_add_floats(builder, builder->graph, "weight", values, 3);
+    model_builder_add_input(builder, builder->graph, "x", 1, "batch 3");
+    // An initializer may be an input as well (files of IR version 3 list them all).
+    model_builder_add_input(builder, builder->graph, "weight", 1, "3");
+    // Users before makers: files need not be sorted.
+    model_builder_add_node(builder, builder->graph, "Relu", "", "sum", "y");
+    model_builder_add_node(builder, builder->graph, "Add", "add", "x weight", "sum");
+    model_builder_add_output(builder, builder->graph, "y", 1, "batch ?");
+    rondo_program *program = parse_ok(builder);
+    assert_int_equal(rondo_program_get_input_count(program), 1);
+    assert_int_equal(rondo_program_get_output_count(program), 1);
+    rondo_port port;
+    assert_int_equal(rondo_program_get_input(program, 0, &port), RONDO_STATUS_OK);
+    assert_string_equal(port.name, "x");
+    assert_int_equal(port.dtype, RONDO_DTYPE_F32);
+    assert_int_equal(port.rank, 2);
+    assert_string_equal(port.symbol[0], "batch");
+    assert_int_equal(port.extent[1], 3);
+    assert_int_equal(rondo_program_get_output(program, 0, &port), RONDO_STATUS_OK);
+    assert_string_equal(port.symbol[0], "batch");
+    assert_int_equal(port.extent[1], -1);
+    assert_null(port.symbol[1]);
+    assert_int_equal(program->symbol_count, 1);
+    assert_int_equal(program->node_count, 2);
+    assert_string_equal(program->nodes[0].op.name, "add");
+    assert_int_equal(program->nodes[0].op.opset, 17);
+    assert_string_equal(program->nodes[1].op.name, "Relu_0");
+    assert_memory_equal(get_constant(program, "weight")->data, values, sizeof(values));
+    rondo_program_destroy(program);
+}
+
+static void test_onnx_importer__maps_large_weights(void **state) {
+    model_builder *builder = *state;
+    enum { COUNT = 4096 };
+    float values[COUNT];
+    for (int i = 0; i < COUNT; ++i) {
+        values[i] = (float)i;
+    }
+    // Four weights whose offsets differ by their names' lengths: at least one is aligned.
+    const char *names[4] = {"a", "ab", "abc", "abcd"};
+    for (int i = 0; i < 4; ++i) {
+        model_builder_add_floats(builder, builder->graph, names[i], values, COUNT);
+        model_builder_add_output(builder, builder->graph, names[i], 1, NULL);
+    }
+    size_t count = 0;
+    const uint8_t *bytes = model_builder_pack(builder, &count);
+    char *folder = model_builder_make_folder(builder);
+    char *path = model_builder_write_file(builder, folder, "model.onnx", bytes, count);
+    rondo_program *program = NULL;
+    assert_int_equal(rondo_program_load_onnx(path, &program), RONDO_STATUS_OK);
+    int mapped_count = 0;
+    for (int i = 0; i < 4; ++i) {
+        const rondo_tensor *tensor = get_constant(program, names[i]);
+        assert_int_equal((uintptr_t)tensor->data % sizeof(float), 0);
+        assert_memory_equal(tensor->data, values, sizeof(values));
+        // Copies are aligned to 64 bytes; what lies in the file is behind a header.
+        mapped_count += (uintptr_t)tensor->data % 64 != 0;
+    }
+    assert_true(mapped_count >= 1);
+    // A tensor keeps the file mapped when the program is gone.
+    rondo_tensor kept;
+    rondo_tensor_retain(get_constant(program, "abc"), &kept);
+    rondo_program_destroy(program);
+    remove(path);
+    remove(folder);
+    assert_memory_equal(kept.data, values, sizeof(values));
+    rondo_tensor_deinit(&kept);
+}
+
+static void test_onnx_importer__reads_all_forms_of_constant(void **state) {
+    model_builder *builder = *state;
+    float floats[2] = {0.5f, 2};
+    int64_t ints[3] = {7, 8, 9};
+    const int64_t dims[1] = {3};
+    Onnx__NodeProto *node =
+        model_builder_add_node(builder, builder->graph, "Constant", "", "", "tensor");
+    Onnx__AttributeProto *attribute = model_builder_add_attribute(
+        builder, node, "value", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR);
+    attribute->t = model_builder_new_tensor(builder, "", 7, 1, dims);
+    model_builder_set_raw(builder, attribute->t, ints, sizeof(ints));
+    node = model_builder_add_node(builder, builder->graph, "Constant", "", "", "float");
+    model_builder_add_attribute(builder, node, "value_float",
+                                ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT)
+        ->f = 0.25f;
+    node = model_builder_add_node(builder, builder->graph, "Constant", "", "", "int");
+    model_builder_add_attribute(builder, node, "value_int",
+                                ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT)
+        ->i = -3;
+    node = model_builder_add_node(builder, builder->graph, "Constant", "", "", "floats");
+    attribute = model_builder_add_attribute(builder, node, "value_floats",
+                                            ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS);
+    attribute->n_floats = 2;
+    attribute->floats = floats;
+    node = model_builder_add_node(builder, builder->graph, "Constant", "", "", "ints");
+    attribute = model_builder_add_attribute(builder, node, "value_ints",
+                                            ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
+    attribute->n_ints = 3;
+    attribute->ints = ints;
+    model_builder_add_output(builder, builder->graph, "ints", 7, NULL);
+    rondo_program *program = parse_ok(builder);
+    assert_int_equal(program->node_count, 0);
+    assert_memory_equal(get_constant(program, "tensor")->data, ints, sizeof(ints));
+    assert_int_equal(get_constant(program, "float")->shape.rank, 0);
+    assert_true(*(const float *)get_constant(program, "float")->data == 0.25f);
+    assert_int_equal(*(const int64_t *)get_constant(program, "int")->data, -3);
+    assert_int_equal(get_constant(program, "floats")->shape.extent[0], 2);
+    assert_memory_equal(get_constant(program, "floats")->data, floats, sizeof(floats));
+    assert_memory_equal(get_constant(program, "ints")->data, ints, sizeof(ints));
+    rondo_program_destroy(program);
+}
+
+// ---- what is unsupported
+
+static void test_onnx_importer__names_unsupported_ops(void **state) {
+    model_builder *builder = *state;
+    model_builder_add_input(builder, builder->graph, "x", 1, "2");
+    Onnx__NodeProto *node =
+        model_builder_add_node(builder, builder->graph, "NoSuchOp", "odd", "x", "y");
+    model_builder_add_output(builder, builder->graph, "y", 1, "2");
+    assert_refused(builder, RONDO_STATUS_UNSUPPORTED, "unsupported: op NoSuchOp version 17");
+    assert_string_equal(rondo_error_get_last()->op, "odd");
+    node->domain = model_builder_copy(builder, "com.example");
+    assert_refused(builder, RONDO_STATUS_UNSUPPORTED,
+                   "unsupported: op com.example.NoSuchOp version 1");
+    node->domain = model_builder_copy(builder, "ai.onnx");
+    node->op_type = model_builder_copy(builder, "Relu");
+    rondo_program_destroy(parse_ok(builder));
+}
+
+static void test_onnx_importer__names_unsupported_attributes(void **state) {
+    model_builder *builder = *state;
+    model_builder_add_input(builder, builder->graph, "x", 1, "2");
+    Onnx__NodeProto *node = model_builder_add_node(builder, builder->graph, "Relu", "", "x", "y");
+    model_builder_add_attribute(builder, node, "speed", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
+    model_builder_add_output(builder, builder->graph, "y", 1, "2");
+    assert_refused(builder, RONDO_STATUS_UNSUPPORTED,
+                   "unsupported: op Relu version 17 (attribute speed)");
+    node = model_builder_add_node(builder, builder->graph, "Constant", "", "", "c");
+    model_builder_add_attribute(builder, node, "value_string",
+                                ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING);
+    assert_refused(builder, RONDO_STATUS_UNSUPPORTED,
+                   "unsupported: op Constant version 17 (attribute value_string)");
+}
+
+static void test_onnx_importer__names_ops_that_touch_strings(void **state) {
+    model_builder *builder = *state;
+    model_builder_add_input(builder, builder->graph, "x", 8, "2");
+    model_builder_add_node(builder, builder->graph, "Identity", "", "x", "y");
+    model_builder_add_output(builder, builder->graph, "y", 8, "2");
+    assert_refused(builder, RONDO_STATUS_UNSUPPORTED,
+                   "unsupported: op Identity version 17 (input x is a tensor of strings)");
+    builder->graph->n_node = 0;
+    builder->graph->n_output = 0;
+    assert_refused(builder, RONDO_STATUS_UNSUPPORTED,
+                   "unsupported: input \"x\" is a tensor of strings");
+}
+
+typedef struct missing_list {
+    int entry_count;
+    size_t exotic_count;
+    size_t attribute_count;
+} missing_list;
+
+static void visit_missing(void *user_data, const char *domain, const char *op, int64_t version,
+                          const char *detail, size_t count) {
+    missing_list *list = user_data;
+    list->entry_count += 1;
+    if (strcmp(domain, "com.example") == 0 && strcmp(op, "Exotic") == 0 && version == 3 &&
+        detail[0] == '\0') {
+        list->exotic_count = count;
+    }
+    if (strcmp(op, "Relu") == 0 && strcmp(detail, "attribute speed") == 0) {
+        list->attribute_count = count;
+    }
+}
+
+static void test_onnx_importer__lists_all_that_is_unsupported(void **state) {
+    model_builder *builder = *state;
+    model_builder_import_opset(builder, "com.example", 3);
+    model_builder_add_input(builder, builder->graph, "x", 1, "2");
+    Onnx__GraphProto *body = model_builder_new_graph(builder, "body");
+    model_builder_add_node(builder, body, "com.example:Exotic", "", "x", "inner");
+    model_builder_add_output(builder, body, "inner", 1, NULL);
+    Onnx__GraphProto *other = model_builder_new_graph(builder, "other");
+    model_builder_add_output(builder, other, "x", 1, NULL);
+    model_builder_add_input(builder, builder->graph, "c", 9, "");
+    model_builder_add_node(builder, builder->graph, "com.example:Exotic", "", "x", "y");
+    Onnx__NodeProto *node = model_builder_add_node(builder, builder->graph, "Relu", "", "y", "z");
+    model_builder_add_attribute(builder, node, "speed", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
+    node = model_builder_add_node(builder, builder->graph, "If", "", "c", "w");
+    model_builder_add_body(builder, node, "then_branch", body);
+    model_builder_add_body(builder, node, "else_branch", other);
+    model_builder_add_output(builder, builder->graph, "z", 1, "2");
+    size_t count = 0;
+    const uint8_t *bytes = model_builder_pack(builder, &count);
+    char *folder = model_builder_make_folder(builder);
+    char *path = model_builder_write_file(builder, folder, "model.onnx", bytes, count);
+    missing_list list = {0};
+    assert_int_equal(rondo_onnx_list_unsupported(path, visit_missing, &list), RONDO_STATUS_OK);
+    assert_int_equal(list.entry_count, 2);
+    assert_int_equal(list.exotic_count, 2);
+    assert_int_equal(list.attribute_count, 1);
+    remove(path);
+    remove(folder);
+}
+
+// ---- what is malformed
+
+static void test_onnx_importer__refuses_what_is_no_model(void **state) {
+    (void)state;
+    rondo_program *program = NULL;
+    assert_int_equal(rondo_program_parse_onnx("", 0, &program), RONDO_STATUS_BAD_DATA);
+    assert_int_equal(rondo_program_parse_onnx(NULL, 4, &program), RONDO_STATUS_INVALID);
+    assert_int_equal(rondo_program_parse_onnx("hello, world", 12, &program), RONDO_STATUS_BAD_DATA);
+    const uint8_t no_graph[] = {0x08, 0x08};
+    assert_int_equal(rondo_program_parse_onnx(no_graph, 2, &program), RONDO_STATUS_BAD_DATA);
+    assert_non_null(strstr(rondo_error_get_last()->message, "no graph"));
+    assert_null(program);
+}
+
+static void test_onnx_importer__names_the_file(void **state) {
+    char *folder = model_builder_make_folder(*state);
+    char *path = model_builder_write_file(*state, folder, "broken.onnx", "hello, world", 12);
+    rondo_program *program = NULL;
+    assert_int_equal(rondo_program_load_onnx(path, &program), RONDO_STATUS_BAD_DATA);
+    assert_non_null(strstr(rondo_error_get_last()->message, "broken.onnx: malformed protobuf"));
+    assert_int_equal(rondo_program_load_onnx(folder, &program), RONDO_STATUS_UNAVAILABLE);
+    remove(path);
+    assert_int_equal(rondo_program_load_onnx(path, &program), RONDO_STATUS_UNAVAILABLE);
+    assert_non_null(strstr(rondo_error_get_last()->message, "broken.onnx"));
+    remove(folder);
+}
+
+static void test_onnx_importer__refuses_cycles(void **state) {
+    model_builder *builder = *state;
+    model_builder_add_node(builder, builder->graph, "Relu", "there", "b", "a");
+    model_builder_add_node(builder, builder->graph, "Relu", "back", "a", "b");
+    model_builder_add_output(builder, builder->graph, "b", 1, NULL);
+    assert_refused(builder, RONDO_STATUS_BAD_DATA, "cycle");
+}
+
+static void test_onnx_importer__refuses_duplicate_names(void **state) {
+    model_builder *builder = *state;
+    const float value = 1;
+    model_builder_add_input(builder, builder->graph, "x", 1, "2");
+    model_builder_add_node(builder, builder->graph, "Relu", "", "x", "y");
+    model_builder_add_node(builder, builder->graph, "Relu", "again", "x", "y");
+    assert_refused(builder, RONDO_STATUS_BAD_DATA, "\"y\" is made twice");
+    builder->graph->n_node = 1;
+    model_builder_add_input(builder, builder->graph, "x", 1, "2");
+    assert_refused(builder, RONDO_STATUS_BAD_DATA, "\"x\" is declared twice");
+    builder->graph->n_input = 1;
+    model_builder_add_floats(builder, builder->graph, "w", &value, 1);
+    model_builder_add_floats(builder, builder->graph, "w", &value, 1);
+    assert_refused(builder, RONDO_STATUS_BAD_DATA, "\"w\" stands there twice");
+    builder->graph->n_initializer = 0;
+    model_builder_add_floats(builder, builder->graph, "y", &value, 1);
+    assert_refused(builder, RONDO_STATUS_BAD_DATA, "\"y\" is made twice");
+}
+
+static void test_onnx_importer__refuses_dangling_names(void **state) {
+    model_builder *builder = *state;
+    model_builder_add_node(builder, builder->graph, "Relu", "user", "nowhere", "y");
+    model_builder_add_output(builder, builder->graph, "y", 1, NULL);
+    assert_refused(builder, RONDO_STATUS_BAD_DATA, "Relu node \"user\"");
+    assert_refused(builder, RONDO_STATUS_BAD_DATA, "\"nowhere\"");
+    builder->graph->n_node = 0;
+    assert_refused(builder, RONDO_STATUS_BAD_DATA, "\"y\"");
+}
+
+static void test_onnx_importer__refuses_absurd_declarations(void **state) {
+    model_builder *builder = *state;
+    model_builder_add_input(builder, builder->graph, "x", 1, "4611686018427387904");
+    assert_refused(builder, RONDO_STATUS_BAD_DATA, "\"x\"");
+    builder->graph->n_input = 0;
+    model_builder_add_input(builder, builder->graph, "x", 1, "2147483648 2147483648 8 batch");
+    assert_refused(builder, RONDO_STATUS_BAD_DATA, "overflows");
+    builder->graph->n_input = 0;
+    model_builder_add_input(builder, builder->graph, "x", 1, "-3");
+    assert_refused(builder, RONDO_STATUS_BAD_DATA, "negative");
+    builder->graph->n_input = 0;
+    model_builder_add_input(builder, builder->graph, "x", 99, "3");
+    assert_refused(builder, RONDO_STATUS_BAD_DATA, "element type 99");
+    builder->graph->n_input = 0;
+    model_builder_add_input(builder, builder->graph, "x", 1, "1 1 1 1 1 1 1 1 1");
+    assert_refused(builder, RONDO_STATUS_UNSUPPORTED, "rank");
+}
+
+static void test_onnx_importer__refuses_wrong_counts(void **state) {
+    model_builder *builder = *state;
+    model_builder_add_input(builder, builder->graph, "x", 1, "2");
+    model_builder_add_node(builder, builder->graph, "Relu", "many", "x x", "y");
+    assert_refused(builder, RONDO_STATUS_BAD_DATA, "Relu node \"many\": has 2 inputs");
+    builder->graph->n_node = 0;
+    model_builder_add_node(builder, builder->graph, "Add", "few", "x", "y");
+    assert_refused(builder, RONDO_STATUS_BAD_DATA, "has 1 inputs");
+    builder->graph->n_node = 0;
+    model_builder_add_node(builder, builder->graph, "Relu", "pair", "x", "y z");
+    assert_refused(builder, RONDO_STATUS_BAD_DATA, "has 2 outputs");
+}
+
+static void test_onnx_importer__handles_long_chains(void **state) {
+    model_builder *builder = *state;
+    enum { COUNT = 20000 };
+    char from[16];
+    char to[16];
+    model_builder_add_input(builder, builder->graph, "v0", 1, "2");
+    for (int i = COUNT; i > 0; --i) {
+        snprintf(from, sizeof(from), "v%d", i - 1);
+        snprintf(to, sizeof(to), "v%d", i);
+        model_builder_add_node(builder, builder->graph, "Relu", "", from, to);
+    }
+    model_builder_add_output(builder, builder->graph, to, 1, NULL);
+    rondo_program *program = parse_ok(builder);
+    assert_int_equal(program->node_count, COUNT);
+    rondo_program_destroy(program);
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(test_onnx_importer__reads_ports_and_nodes),
+        TEST(test_onnx_importer__maps_large_weights),
+        TEST(test_onnx_importer__reads_all_forms_of_constant),
+        TEST(test_onnx_importer__names_unsupported_ops),
+        TEST(test_onnx_importer__names_unsupported_attributes),
+        TEST(test_onnx_importer__names_ops_that_touch_strings),
+        TEST(test_onnx_importer__lists_all_that_is_unsupported),
+        TEST(test_onnx_importer__refuses_what_is_no_model),
+        TEST(test_onnx_importer__names_the_file),
+        TEST(test_onnx_importer__refuses_cycles),
+        TEST(test_onnx_importer__refuses_duplicate_names),
+        TEST(test_onnx_importer__refuses_dangling_names),
+        TEST(test_onnx_importer__refuses_absurd_declarations),
+        TEST(test_onnx_importer__refuses_wrong_counts),
+        TEST(test_onnx_importer__handles_long_chains),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
