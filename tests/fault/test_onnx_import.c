@@ -1,0 +1,112 @@
+// Each allocation of an import fails once, in turn: a clear error, no leak, no half-made program.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "program/program.h"
+#include "rondo/onnx.h"
+#include "support/model_builder.h"
+
+typedef struct countdown {
+    long remaining;  // allocations until the one that fails
+    bool has_struck;
+} countdown;
+
+static bool strike(void *user_data) {
+    countdown *counter = user_data;
+    counter->remaining -= 1;
+    if (counter->remaining == 0) {
+        counter->has_struck = true;
+        return true;
+    }
+    return false;
+}
+
+// A model with a bit of everything: weights, constants, symbols, bodies with captures, functions.
+static uint8_t *build_model(model_builder *builder, size_t *out_count) {
+    model_builder_init(builder);
+    const float values[3] = {1, 2, 3};
+    Onnx__GraphProto *graph = builder->graph;
+    model_builder_add_floats(builder, graph, "weight", values, 3);
+    model_builder_add_input(builder, graph, "c", 9, "");
+    model_builder_add_input(builder, graph, "x", 1, "batch 3");
+    Onnx__FunctionProto *function =
+        model_builder_add_function(builder, "my", "Shift", "a b", "result");
+    model_builder_add_function_node(builder, function, "Add", "a b", "inner");
+    model_builder_add_function_node(builder, function, "Relu", "inner", "result");
+    model_builder_add_node(builder, graph, "my:Shift", "", "x weight", "shifted");
+    Onnx__GraphProto *bodies[2];
+    for (int i = 0; i < 2; ++i) {
+        bodies[i] = model_builder_new_graph(builder, "body");
+        model_builder_add_node(builder, bodies[i], "Mul", "", "shifted weight", "product");
+        model_builder_add_output(builder, bodies[i], "product", 1, NULL);
+    }
+    Onnx__NodeProto *branch = model_builder_add_node(builder, graph, "If", "", "c", "y");
+    model_builder_add_body(builder, branch, "then_branch", bodies[0]);
+    model_builder_add_body(builder, branch, "else_branch", bodies[1]);
+    Onnx__NodeProto *softmax = model_builder_add_node(builder, graph, "Softmax", "", "y", "z");
+    model_builder_add_attribute(builder, softmax, "axis",
+                                ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT)
+        ->i = -1;
+    model_builder_add_output(builder, graph, "z", 1, "batch 3");
+    return model_builder_pack(builder, out_count);
+}
+
+static rondo_status import_and_copy(const uint8_t *bytes, size_t count) {
+    rondo_program *program = NULL;
+    rondo_program *copy = NULL;
+    rondo_status status = rondo_program_parse_onnx(bytes, count, &program);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__program_clone(program, &copy);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__program_remove_dead(copy);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__program_verify(copy);
+    }
+    rondo_program_destroy(copy);
+    rondo_program_destroy(program);
+    return status;
+}
+
+static void test_onnx_import__every_allocation_fails_once(void **state) {
+    (void)state;
+    model_builder builder;
+    size_t count = 0;
+    const uint8_t *bytes = build_model(&builder, &count);
+    assert_int_equal(import_and_copy(bytes, count), RONDO_STATUS_OK);
+    long points = 0;
+    for (bool is_done = false; !is_done;) {
+        countdown counter = {.remaining = points + 1};
+        uint64_t sequence = rondo_error_get_last()->sequence;
+        rondo__memory_set_fault(strike, &counter);
+        rondo_status status = import_and_copy(bytes, count);
+        rondo__memory_set_fault(NULL, NULL);
+        if (counter.has_struck) {
+            assert_int_equal(status, RONDO_STATUS_NO_MEMORY);
+            assert_true(rondo_error_get_last()->sequence > sequence);
+            points += 1;
+        } else {
+            assert_int_equal(status, RONDO_STATUS_OK);
+            is_done = true;
+        }
+    }
+    print_message("%ld allocations failed in turn\n", points);
+    assert_true(points > 100);
+    model_builder_deinit(&builder);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_onnx_import__every_allocation_fails_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
