@@ -2,9 +2,8 @@
 //
 // The references compute in double and apply bias, residual and activation as fused.h says, so that
 // a fused plan can be compared with the model as written.
-#include <string.h>
+#include <math.h>
 
-#include "base/memory.h"
 #include "op/broadcast.h"
 #include "op/convolution.h"
 #include "op/fused.h"
@@ -42,46 +41,35 @@ static void apply_epilogue(const epilogue *ending, int64_t count, double *values
     }
 }
 
-// values[i] += the elements of `tensor`.
-static rondo_status add_tensor(const rondo_tensor *tensor, double *values) {
-    double *wide;
-    RETURN_IF_ERROR(rondo__widen(tensor, &wide));
-    const int64_t count = rondo_shape_get_count(&tensor->shape);
-    for (int64_t i = 0; i < count; i++) {
-        values[i] += wide[i];
-    }
-    rondo__free(wide);
-    return RONDO_STATUS_OK;
-}
-
-// The elements of `tensor`, channels-first: [batch, span, channels] becomes [batch, channels, span]
-// when it is channels-last.
-static rondo_status widen_planes(const rondo_tensor *tensor, bool channels_last, int64_t batch,
-                                 int64_t channels, int64_t span, double **out_values) {
-    double *wide;
-    RETURN_IF_ERROR(rondo__widen(tensor, &wide));
+// The elements of `tensor`, channels-first when they are channels-last ([batch, span, channels]).
+static double *widen_planes(rondo__scratch *scratch, const rondo_tensor *tensor, bool channels_last,
+                            int64_t batch, int64_t channels, int64_t span) {
+    double *wide = rondo__scratch_widen(scratch, tensor);
     if (!channels_last) {
-        *out_values = wide;
-        return RONDO_STATUS_OK;
+        return wide;
     }
-    double *planes;
-    rondo_status status = rondo__doubles_create(batch * channels * span, &planes);
-    if (status == RONDO_STATUS_OK) {
+    double *planes = rondo__scratch_create(scratch, batch * channels * span);
+    if (scratch->status == RONDO_STATUS_OK) {
         rondo__transpose_planes(wide, batch, span, channels, planes);
-        *out_values = planes;
     }
-    rondo__free(wide);
-    return status;
+    return planes;
 }
 
-// Replaces channels-first planes by their channels-last form.
-static rondo_status restore_layout(int64_t batch, int64_t channels, int64_t span, double **values) {
-    double *last;
-    RETURN_IF_ERROR(rondo__doubles_create(batch * channels * span, &last));
-    rondo__transpose_planes(*values, batch, channels, span, last);
-    rondo__free(*values);
-    *values = last;
-    return RONDO_STATUS_OK;
+// The way back: channels-first planes to channels-last ones.
+static double *restore_layout(rondo__scratch *scratch, int64_t batch, int64_t channels,
+                              int64_t span, double *planes) {
+    double *last = rondo__scratch_create(scratch, batch * channels * span);
+    if (scratch->status == RONDO_STATUS_OK) {
+        rondo__transpose_planes(planes, batch, channels, span, last);
+    }
+    return last;
+}
+
+// y += addend, where the addend (when there is one) repeats after `period` elements.
+static void add_repeated(int64_t count, int64_t period, const double *addend, double *y) {
+    for (int64_t i = 0; addend != NULL && i < count; i++) {
+        y[i] += addend[i % period];
+    }
 }
 
 // ---- rondo.Conv ---------------------------------------------------------------------------------
@@ -129,53 +117,31 @@ static rondo_status compute_conv(rondo__compute *compute) {
     RETURN_IF_ERROR(read_epilogue(op, &ending));
     RETURN_IF_ERROR(rondo__convolution_init(op, &x->shape, &compute->inputs[1]->shape,
                                             channels_last, &convolution));
-    const int64_t output_count = rondo_shape_get_count(&convolution.output);
-    double *wide_x = NULL;
-    double *wide_w = NULL;
-    double *wide_b = NULL;
-    double *y = NULL;
-    rondo_status status = widen_planes(x, channels_last, convolution.batch, convolution.channels,
-                                       convolution.input_span, &wide_x);
-    if (status != RONDO_STATUS_OK) {
-        goto done;
+    const int64_t count = rondo_shape_get_count(&convolution.output);
+    rondo__scratch scratch = {0};
+    const double *planes = widen_planes(&scratch, x, channels_last, convolution.batch,
+                                        convolution.channels, convolution.input_span);
+    const double *w = rondo__scratch_widen(&scratch, compute->inputs[1]);
+    const double *b = rondo__scratch_widen(&scratch, rondo__compute_get_input(compute, 2));
+    const double *z = rondo__scratch_widen(&scratch, rondo__compute_get_input(compute, 3));
+    double *y = rondo__scratch_create(&scratch, count);
+    if (scratch.status != RONDO_STATUS_OK) {
+        return rondo__scratch_end(&scratch);
     }
-    status = rondo__widen(compute->inputs[1], &wide_w);
-    if (status != RONDO_STATUS_OK) {
-        goto done;
+    if (b != NULL) {
+        rondo__convolution_fill_bias(&convolution, b, y);
     }
-    status = rondo__doubles_create(output_count, &y);
-    if (status != RONDO_STATUS_OK) {
-        goto done;
-    }
-    if (rondo__compute_has_input(compute, 2)) {
-        status = rondo__widen(compute->inputs[2], &wide_b);
-        if (status != RONDO_STATUS_OK) {
-            goto done;
-        }
-        rondo__convolution_fill_bias(&convolution, wide_b, y);
-    }
-    rondo__convolution_run(&convolution, wide_x, wide_w, y);
+    rondo__convolution_run(&convolution, planes, w, y);
     if (channels_last) {
-        status =
-            restore_layout(convolution.batch, convolution.filters, convolution.output_span, &y);
-        if (status != RONDO_STATUS_OK) {
-            goto done;
-        }
+        y = restore_layout(&scratch, convolution.batch, convolution.filters,
+                           convolution.output_span, y);
     }
-    if (rondo__compute_has_input(compute, 3)) {
-        status = add_tensor(compute->inputs[3], y);
-        if (status != RONDO_STATUS_OK) {
-            goto done;
-        }
+    if (scratch.status == RONDO_STATUS_OK) {
+        add_repeated(count, count, z, y);
+        apply_epilogue(&ending, count, y);
+        scratch.status = rondo__narrow(compute, 0, y);
     }
-    apply_epilogue(&ending, output_count, y);
-    status = rondo__narrow(compute, 0, y);
-done:
-    rondo__free(y);
-    rondo__free(wide_b);
-    rondo__free(wide_w);
-    rondo__free(wide_x);
-    return status;
+    return rondo__scratch_end(&scratch);
 }
 
 // ---- rondo.MatMul -------------------------------------------------------------------------------
@@ -208,59 +174,33 @@ static rondo_status infer_matmul(rondo__infer *infer) {
 
 static rondo_status compute_matmul(rondo__compute *compute) {
     const rondo__op *op = compute->op;
-    const rondo_tensor *bias = rondo__compute_has_input(compute, 2) ? compute->inputs[2] : NULL;
-    const rondo_tensor *z = rondo__compute_has_input(compute, 3) ? compute->inputs[3] : NULL;
+    const rondo_tensor *bias = rondo__compute_get_input(compute, 2);
+    const rondo_tensor *residual = rondo__compute_get_input(compute, 3);
     rondo__product product;
     epilogue ending;
     RETURN_IF_ERROR(read_epilogue(op, &ending));
     RETURN_IF_ERROR(init_product(op, &compute->inputs[0]->shape, &compute->inputs[1]->shape,
-                                 bias == NULL ? NULL : &bias->shape, z == NULL ? NULL : &z->shape,
-                                 &product));
+                                 bias == NULL ? NULL : &bias->shape,
+                                 residual == NULL ? NULL : &residual->shape, &product));
     const int64_t count = rondo_shape_get_count(&product.output);
-    double *a = NULL;
-    double *b = NULL;
-    double *wide_bias = NULL;
-    double *y = NULL;
-    rondo_status status = rondo__widen(compute->inputs[0], &a);
-    if (status != RONDO_STATUS_OK) {
-        goto done;
-    }
-    status = rondo__widen(compute->inputs[1], &b);
-    if (status != RONDO_STATUS_OK) {
-        goto done;
-    }
-    status = rondo__doubles_create(count, &y);
-    if (status != RONDO_STATUS_OK) {
-        goto done;
-    }
-    rondo__product_run(&product, a, b, y);
-    const double scale = (double)rondo__op_get_float(op, "alpha_scale", 1.0f);
-    for (int64_t i = 0; i < count; i++) {
-        y[i] *= scale;
-    }
-    if (bias != NULL) {
-        status = rondo__widen(bias, &wide_bias);
-        if (status != RONDO_STATUS_OK) {
-            goto done;
-        }
+    rondo__scratch scratch = {0};
+    const double *a = rondo__scratch_widen(&scratch, compute->inputs[0]);
+    const double *b = rondo__scratch_widen(&scratch, compute->inputs[1]);
+    const double *wide_bias = rondo__scratch_widen(&scratch, bias);
+    const double *z = rondo__scratch_widen(&scratch, residual);
+    double *y = rondo__scratch_create(&scratch, count);
+    if (scratch.status == RONDO_STATUS_OK) {
+        rondo__product_run(&product, a, b, y);
+        const double scale = (double)rondo__op_get_float(op, "alpha_scale", 1.0f);
         for (int64_t i = 0; i < count; i++) {
-            y[i] += wide_bias[i % product.n];
+            y[i] *= scale;
         }
+        add_repeated(count, product.n, wide_bias, y);
+        add_repeated(count, count, z, y);
+        apply_epilogue(&ending, count, y);
+        scratch.status = rondo__narrow(compute, 0, y);
     }
-    if (z != NULL) {
-        status = add_tensor(z, y);
-        if (status != RONDO_STATUS_OK) {
-            goto done;
-        }
-    }
-    apply_epilogue(&ending, count, y);
-    status = rondo__narrow(compute, 0, y);
-done:
-    rondo__free(y);
-    rondo__free(wide_bias);
-    rondo__free(b);
-    rondo__free(a);
-    return status;
+    return rondo__scratch_end(&scratch);
 }
 
 // ---- pools --------------------------------------------------------------------------------------
@@ -275,31 +215,24 @@ static rondo_status compute_pool(rondo__compute *compute, bool is_max) {
     const rondo_tensor *x = compute->inputs[0];
     rondo__pool pool;
     RETURN_IF_ERROR(rondo__pool_init(compute->op, &x->shape, true, &pool));
-    double *wide = NULL;
-    double *y = NULL;
-    rondo_status status = widen_planes(x, true, pool.batch, pool.channels, pool.input_span, &wide);
-    if (status != RONDO_STATUS_OK) {
-        goto done;
-    }
-    status = rondo__doubles_create(rondo_shape_get_count(&pool.output), &y);
-    if (status != RONDO_STATUS_OK) {
-        goto done;
+    rondo__scratch scratch = {0};
+    const double *planes =
+        widen_planes(&scratch, x, true, pool.batch, pool.channels, pool.input_span);
+    double *y = rondo__scratch_create(&scratch, rondo_shape_get_count(&pool.output));
+    if (scratch.status != RONDO_STATUS_OK) {
+        return rondo__scratch_end(&scratch);
     }
     if (is_max) {
-        rondo__pool_run_max(&pool, wide, -(double)__builtin_inff(), y, NULL, false);
+        rondo__pool_run_max(&pool, planes, -(double)INFINITY, y, NULL, false);
     } else {
         const bool includes_pad = rondo__op_get_int(compute->op, "count_include_pad", 0) != 0;
-        rondo__pool_run_average(&pool, wide, includes_pad, y);
+        rondo__pool_run_average(&pool, planes, includes_pad, y);
     }
-    status = restore_layout(pool.batch, pool.channels, pool.output_span, &y);
-    if (status != RONDO_STATUS_OK) {
-        goto done;
+    y = restore_layout(&scratch, pool.batch, pool.channels, pool.output_span, y);
+    if (scratch.status == RONDO_STATUS_OK) {
+        scratch.status = rondo__narrow(compute, 0, y);
     }
-    status = rondo__narrow(compute, 0, y);
-done:
-    rondo__free(y);
-    rondo__free(wide);
-    return status;
+    return rondo__scratch_end(&scratch);
 }
 
 static rondo_status compute_max_pool(rondo__compute *compute) {
@@ -333,33 +266,24 @@ static rondo_status compute_global_average_pool(rondo__compute *compute) {
     const int64_t batch = x->shape.extent[0];
     const int64_t channels = x->shape.extent[x->shape.rank - 1];
     const int64_t span = rondo__shape_multiply(&x->shape, 1, x->shape.rank - 1);
-    double *wide = NULL;
-    double *y = NULL;
-    rondo_status status = rondo__widen(x, &wide);
-    if (status != RONDO_STATUS_OK) {
-        goto done;
-    }
-    status = rondo__doubles_create(batch * channels, &y);
-    if (status != RONDO_STATUS_OK) {
-        goto done;
-    }
-    const double *source = wide;
-    for (int64_t n = 0; n < batch; n++) {
-        double *means = y + n * channels;
-        for (int64_t i = 0; i < span; i++) {
+    rondo__scratch scratch = {0};
+    const double *source = rondo__scratch_widen(&scratch, x);
+    double *y = rondo__scratch_create(&scratch, batch * channels);
+    if (scratch.status == RONDO_STATUS_OK) {
+        for (int64_t n = 0; n < batch; n++) {
+            double *means = y + n * channels;
+            for (int64_t i = 0; i < span; i++) {
+                for (int64_t c = 0; c < channels; c++) {
+                    means[c] += *source++;
+                }
+            }
             for (int64_t c = 0; c < channels; c++) {
-                means[c] += *source++;
+                means[c] /= (double)span;
             }
         }
-        for (int64_t c = 0; c < channels; c++) {
-            means[c] /= (double)span;
-        }
+        scratch.status = rondo__narrow(compute, 0, y);
     }
-    status = rondo__narrow(compute, 0, y);
-done:
-    rondo__free(y);
-    rondo__free(wide);
-    return status;
+    return rondo__scratch_end(&scratch);
 }
 
 // ---- rondo.Elementwise --------------------------------------------------------------------------
@@ -419,46 +343,48 @@ static rondo_status infer_elementwise(rondo__infer *infer) {
     scalar_step steps[ELEMENTWISE_STEP_MAX];
     size_t step_count;
     RETURN_IF_ERROR(read_steps(infer->op, infer->input_count, steps, &step_count));
+    RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, infer->input_count));
+    for (size_t i = 1; i < infer->input_count; i++) {
+        if (!rondo__infer_has_input(infer, i)) {
+            return RONDO_OP_FAIL(infer->op, BAD_DATA, "input %zu is missing", i);
+        }
+    }
     rondo_shape shape;
     RETURN_IF_ERROR(rondo__broadcast_inputs(infer, &shape));
     return rondo__infer_set_output(infer, 0, infer->inputs[0].dtype, &shape);
 }
 
 static rondo_status compute_elementwise(rondo__compute *compute) {
-    const rondo__op *op = compute->op;
     const size_t input_count = compute->input_count;
+    const rondo_shape *shape = &compute->inferred[0].shape;
     scalar_step steps[ELEMENTWISE_STEP_MAX];
     size_t step_count;
-    RETURN_IF_ERROR(read_steps(op, input_count, steps, &step_count));
-    const rondo_shape shape = compute->inferred[0].shape;
-    double *wide[ELEMENTWISE_INPUT_MAX] = {NULL};
-    int64_t element_steps[ELEMENTWISE_INPUT_MAX][RONDO_RANK_MAX] = {{0}};
-    double *y = NULL;
-    const int64_t count = rondo_shape_get_count(&shape);
-    rondo_status status = rondo__doubles_create(count, &y);
-    if (status != RONDO_STATUS_OK) {
-        goto done;
-    }
+    RETURN_IF_ERROR(read_steps(compute->op, input_count, steps, &step_count));
+    const double *wide[ELEMENTWISE_INPUT_MAX] = {NULL};
+    int64_t strides[ELEMENTWISE_INPUT_MAX][RONDO_RANK_MAX] = {{0}};
+    rondo__scratch scratch = {0};
     for (size_t i = 0; i < input_count; i++) {
         const rondo_shape *own = &compute->inputs[i]->shape;
-        status = rondo__widen(compute->inputs[i], &wide[i]);
-        if (status != RONDO_STATUS_OK) {
-            goto done;
-        }
-        int64_t step = 1;
+        wide[i] = rondo__scratch_widen(&scratch, compute->inputs[i]);
+        int64_t stride = 1;
         for (int32_t k = 1; k <= own->rank; k++) {
             const int64_t extent = own->extent[own->rank - k];
-            element_steps[i][shape.rank - k] = extent == 1 ? 0 : step;
-            step *= extent;
+            strides[i][shape->rank - k] = extent == 1 ? 0 : stride;
+            stride *= extent;
         }
+    }
+    const int64_t count = rondo_shape_get_count(shape);
+    double *y = rondo__scratch_create(&scratch, count);
+    if (scratch.status != RONDO_STATUS_OK) {
+        return rondo__scratch_end(&scratch);
     }
     int64_t index[RONDO_RANK_MAX] = {0};
     float values[ELEMENTWISE_INPUT_MAX + ELEMENTWISE_STEP_MAX];
     for (int64_t at = 0; at < count; at++) {
         for (size_t i = 0; i < input_count; i++) {
             int64_t offset = 0;
-            for (int32_t k = 0; k < shape.rank; k++) {
-                offset += index[k] * element_steps[i][k];
+            for (int32_t k = 0; k < shape->rank; k++) {
+                offset += index[k] * strides[i][k];
             }
             values[i] = (float)wide[i][offset];
         }
@@ -470,15 +396,10 @@ static rondo_status compute_elementwise(rondo__compute *compute) {
                 rondo__scalar_op_apply(step->op, step->alpha, step->beta, a, b);
         }
         y[at] = (double)values[input_count + step_count - 1];
-        rondo__index_advance(shape.rank, shape.extent, index);
+        rondo__index_advance(shape->rank, shape->extent, index);
     }
-    status = rondo__narrow(compute, 0, y);
-done:
-    for (size_t i = 0; i < input_count; i++) {
-        rondo__free(wide[i]);
-    }
-    rondo__free(y);
-    return status;
+    scratch.status = rondo__narrow(compute, 0, y);
+    return rondo__scratch_end(&scratch);
 }
 
 #define FUSED_ENTRY(op_name, least, most, more_flags, infer_function, compute_function)      \

@@ -41,7 +41,7 @@ static inline const rondo_tensor *rondo__compute_get_input(const rondo__compute 
     return rondo__compute_has_input(compute, input) ? compute->inputs[input] : NULL;
 }
 
-enum { RONDO__SCRATCH_MAX = 24 };
+enum { RONDO__SCRATCH_MAX = 72 };
 
 // The arrays of one compute. Zero-initialise to start. After a failure `status` stays set and later
 // calls give NULL, so that a compute checks once, before it calculates.

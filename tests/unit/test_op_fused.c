@@ -1,0 +1,364 @@
+// The fused ops against compositions of the plain ones, over random shapes and attributes.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "op/fused.h"
+#include "op/op.h"
+#include "op/support.h"
+#include "support/op_case.h"
+
+enum { ROUND_COUNT = 60 };
+
+// A small generator of its own: the same cases on every machine.
+static uint32_t random_state = 1;
+
+static int draw(int low, int high) {
+    random_state = random_state * 1664525u + 1013904223u;
+    return low + (int)(random_state >> 16) % (high - low + 1);
+}
+
+static void make_random(const rondo_shape *shape, rondo_tensor *out_tensor) {
+    assert_int_equal(rondo_tensor_init(RONDO_DTYPE_F32, shape, out_tensor), RONDO_STATUS_OK);
+    float *values = out_tensor->data;
+    for (int64_t i = 0; i < rondo_shape_get_count(shape); i++) {
+        values[i] = (float)draw(-1000, 1000) / 500.0f;
+    }
+}
+
+// Runs an op of one input and leaves its output in *in_out.
+static void replace(op_case *test, rondo_tensor *in_out) {
+    if (op_case_run(test, 1) != RONDO_STATUS_OK) {
+        fail_msg("%s", rondo_error_get_last()->message);
+    }
+    rondo_tensor_deinit(in_out);
+    rondo_tensor_retain(&test->outputs[0], in_out);
+    op_case_deinit(test);
+}
+
+static void add(rondo_tensor *in_out, const rondo_tensor *addend) {
+    op_case test;
+    op_case_init(&test, "", "Add", 14);
+    op_case_add_tensor(&test, in_out);
+    op_case_add_tensor(&test, addend);
+    replace(&test, in_out);
+}
+
+static void transpose(rondo_tensor *in_out, bool to_last) {
+    char order[64];
+    const int rank = in_out->shape.rank;
+    int length = snprintf(order, sizeof order, "0");
+    for (int i = 1; i < rank; i++) {
+        const int from = to_last ? (i == rank - 1 ? 1 : i + 1) : (i == 1 ? rank - 1 : i - 1);
+        length += snprintf(order + length, sizeof order - (size_t)length, ",%d", from);
+    }
+    op_case test;
+    op_case_init(&test, "", "Transpose", 13);
+    op_case_set_ints(&test, "perm", order);
+    op_case_add_tensor(&test, in_out);
+    replace(&test, in_out);
+}
+
+static void activate(rondo_tensor *in_out, rondo__activation activation, float alpha, float beta) {
+    float *values = in_out->data;
+    for (int64_t i = 0; i < rondo_shape_get_count(&in_out->shape); i++) {
+        values[i] = rondo__activation_apply(activation, alpha, beta, values[i]);
+    }
+}
+
+static const char *get_activation_name(int activation) {
+#define ACTIVATION_NAME(name, text) text,
+    static const char *const names[] = {RONDO_ACTIVATION_MAP(ACTIVATION_NAME)};
+#undef ACTIVATION_NAME
+    return names[activation];
+}
+
+static void set_activation(op_case *test, int activation, float alpha, float beta) {
+    op_case_set_string(test, "activation", get_activation_name(activation));
+    op_case_set_float(test, "alpha", (double)alpha);
+    op_case_set_float(test, "beta", (double)beta);
+}
+
+// The window attributes of one random convolution or pool.
+static void set_window(op_case *test, int rank, const int64_t *kernel, uint32_t seed) {
+    char text[4][96] = {{0}};
+    random_state = seed;
+    for (int i = 0; i < 2 * rank; i++) {
+        const char *comma = i % rank == 0 ? "" : ",";
+        const int values[3] = {(int)kernel[i % rank], draw(1, 3), draw(1, 2)};
+        for (int k = 0; k < 3 && i < rank; k++) {
+            const size_t used = strlen(text[k]);
+            snprintf(text[k] + used, sizeof text[k] - used, "%s%d", comma, values[k]);
+        }
+        const size_t used = strlen(text[3]);
+        snprintf(text[3] + used, sizeof text[3] - used, "%s%d", i == 0 ? "" : ",",
+                 draw(0, (int)kernel[i % rank] / 2));
+    }
+    op_case_set_ints(test, "kernel_shape", text[0]);
+    op_case_set_ints(test, "strides", text[1]);
+    op_case_set_ints(test, "dilations", text[2]);
+    op_case_set_ints(test, "pads", text[3]);
+}
+
+static void check_conv(uint32_t seed) {
+    random_state = seed;
+    const int rank = draw(1, 3);
+    const int group = draw(1, 3);
+    const int activation = draw(0, RONDO__ACTIVATION_COUNT - 1);
+    const bool channels_last = draw(0, 1) != 0;
+    const bool has_bias = draw(0, 1) != 0;
+    const bool has_residual = draw(0, 1) != 0;
+    rondo_shape x_shape = {.rank = rank + 2, .extent = {draw(1, 2), group * draw(1, 3)}};
+    rondo_shape w_shape = {.rank = rank + 2,
+                           .extent = {group * draw(1, 3), x_shape.extent[1] / group}};
+    for (int i = 0; i < rank; i++) {
+        w_shape.extent[2 + i] = draw(1, 3);
+        x_shape.extent[2 + i] = draw(5, 8);
+    }
+    const rondo_shape b_shape = {.rank = 1, .extent = {w_shape.extent[0]}};
+    rondo_tensor x = {0}, w = {0}, b = {0}, z = {0}, expected = {0};
+    make_random(&x_shape, &x);
+    make_random(&w_shape, &w);
+    make_random(&b_shape, &b);
+
+    op_case plain;
+    op_case_init(&plain, "", "Conv", 13);
+    set_window(&plain, rank, w_shape.extent + 2, seed + 7);
+    op_case_set_int(&plain, "group", group);
+    op_case_add_tensor(&plain, &x);
+    op_case_add_tensor(&plain, &w);
+    if (has_bias) {
+        op_case_add_tensor(&plain, &b);
+    }
+    replace(&plain, &expected);
+    make_random(&expected.shape, &z);
+    if (has_residual) {
+        add(&expected, &z);
+    }
+    activate(&expected, (rondo__activation)activation, 0.1f, 0.8f);
+
+    if (channels_last) {
+        transpose(&x, true);
+        transpose(&z, true);
+        transpose(&expected, true);
+    }
+    op_case fused;
+    op_case_init(&fused, "rondo", "Conv", 1);
+    set_window(&fused, rank, w_shape.extent + 2, seed + 7);
+    op_case_set_int(&fused, "group", group);
+    op_case_set_int(&fused, "channels_last", channels_last);
+    set_activation(&fused, activation, 0.1f, 0.8f);
+    op_case_add_tensor(&fused, &x);
+    op_case_add_tensor(&fused, &w);
+    if (has_bias) {
+        op_case_add_tensor(&fused, &b);
+    } else {
+        op_case_add_absent(&fused);
+    }
+    if (has_residual) {
+        op_case_add_tensor(&fused, &z);
+    }
+    rondo_tensor actual = {0};
+    replace(&fused, &actual);
+    op_case_compare(&actual, &expected, 2e-6);
+
+    rondo_tensor *const all[] = {&x, &w, &b, &z, &expected, &actual};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        rondo_tensor_deinit(all[i]);
+    }
+}
+
+static void test_op_fused__conv_equals_the_plain_ops(void **state) {
+    (void)state;
+    for (uint32_t i = 0; i < ROUND_COUNT; i++) {
+        check_conv(1000 + i * 17);
+    }
+}
+
+static void check_matmul(uint32_t seed) {
+    random_state = seed;
+    const bool trans_a = draw(0, 1) != 0;
+    const bool trans_b = draw(0, 1) != 0;
+    const int activation = draw(0, RONDO__ACTIVATION_COUNT - 1);
+    const int m = draw(1, 5), n = draw(1, 5), k = draw(0, 5);
+    const int batch = draw(1, 3);
+    rondo_shape a_shape = {.rank = 3, .extent = {batch, m, k}};
+    rondo_shape b_shape = {.rank = 4, .extent = {2, draw(0, 1) != 0 ? batch : 1, k, n}};
+    const rondo_shape bias_shape = {.rank = 1, .extent = {n}};
+    rondo_tensor a = {0}, b = {0}, bias = {0}, z = {0}, expected = {0}, actual = {0};
+    make_random(&a_shape, &a);
+    make_random(&b_shape, &b);
+    make_random(&bias_shape, &bias);
+
+    op_case plain;
+    op_case_init(&plain, "", "MatMul", 13);
+    op_case_add_tensor(&plain, &a);
+    op_case_add_tensor(&plain, &b);
+    replace(&plain, &expected);
+    float *values = expected.data;
+    for (int64_t i = 0; i < rondo_shape_get_count(&expected.shape); i++) {
+        values[i] *= 0.5f;
+    }
+    make_random(&expected.shape, &z);
+    add(&expected, &bias);
+    add(&expected, &z);
+    activate(&expected, (rondo__activation)activation, -0.2f, 0.9f);
+
+    op_case swap;
+    if (trans_a) {
+        op_case_init(&swap, "", "Transpose", 13);
+        op_case_set_ints(&swap, "perm", "0,2,1");
+        op_case_add_tensor(&swap, &a);
+        replace(&swap, &a);
+    }
+    if (trans_b) {
+        op_case_init(&swap, "", "Transpose", 13);
+        op_case_set_ints(&swap, "perm", "0,1,3,2");
+        op_case_add_tensor(&swap, &b);
+        replace(&swap, &b);
+    }
+    op_case fused;
+    op_case_init(&fused, "rondo", "MatMul", 1);
+    op_case_set_int(&fused, "trans_a", trans_a);
+    op_case_set_int(&fused, "trans_b", trans_b);
+    op_case_set_float(&fused, "alpha_scale", 0.5);
+    set_activation(&fused, activation, -0.2f, 0.9f);
+    op_case_add_tensor(&fused, &a);
+    op_case_add_tensor(&fused, &b);
+    op_case_add_tensor(&fused, &bias);
+    op_case_add_tensor(&fused, &z);
+    replace(&fused, &actual);
+    op_case_compare(&actual, &expected, 2e-6);
+
+    rondo_tensor *const all[] = {&a, &b, &bias, &z, &expected, &actual};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        rondo_tensor_deinit(all[i]);
+    }
+}
+
+static void test_op_fused__matmul_equals_the_plain_ops(void **state) {
+    (void)state;
+    for (uint32_t i = 0; i < ROUND_COUNT; i++) {
+        check_matmul(5000 + i * 13);
+    }
+}
+
+static void check_pool(const char *name, uint32_t seed) {
+    random_state = seed;
+    const int rank = draw(1, 3);
+    rondo_shape shape = {.rank = rank + 2, .extent = {draw(1, 2), draw(1, 4)}};
+    int64_t kernel[3];
+    for (int i = 0; i < rank; i++) {
+        kernel[i] = draw(1, 3);
+        shape.extent[2 + i] = draw(5, 9);
+    }
+    const int ceil_mode = draw(0, 1);
+    const bool is_global = strncmp(name, "Global", 6) == 0;
+    rondo_tensor x = {0}, expected = {0}, actual = {0};
+    make_random(&shape, &x);
+    op_case tests[2];
+    op_case_init(&tests[0], "", name, 19);
+    op_case_init(&tests[1], "rondo", name, 1);
+    for (int i = 0; i < 2; i++) {
+        if (!is_global) {
+            set_window(&tests[i], rank, kernel, seed + 3);
+            op_case_set_int(&tests[i], "ceil_mode", ceil_mode);
+        }
+        if (strcmp(name, "AveragePool") == 0) {
+            op_case_set_int(&tests[i], "count_include_pad", (int64_t)(seed & 1));
+        }
+    }
+    op_case_add_tensor(&tests[0], &x);
+    replace(&tests[0], &expected);
+    transpose(&expected, true);
+    transpose(&x, true);
+    op_case_set_int(&tests[1], "channels_last", 1);
+    op_case_add_tensor(&tests[1], &x);
+    replace(&tests[1], &actual);
+    op_case_compare(&actual, &expected, 2e-6);
+    rondo_tensor_deinit(&x);
+    rondo_tensor_deinit(&expected);
+    rondo_tensor_deinit(&actual);
+}
+
+static void test_op_fused__pools_equal_the_plain_ops(void **state) {
+    (void)state;
+    for (uint32_t i = 0; i < ROUND_COUNT; i++) {
+        check_pool("MaxPool", 100 + i * 7);
+        check_pool("AveragePool", 200 + i * 7);
+        check_pool("GlobalAveragePool", 300 + i * 7);
+    }
+}
+
+// (x + row) * sigmoid(x), then a clip: two inputs, one of them broadcast, results used again.
+static void test_op_fused__elementwise_runs_a_chain(void **state) {
+    (void)state;
+    op_case test;
+    op_case_init(&test, "rondo", "Elementwise", 1);
+    op_case_set_strings(&test, "ops", "Add,Sigmoid,Mul,Clip");
+    op_case_set_ints(&test, "operands", "0,1,-1,0,-1,-1,2,3,-1,4,-1,-1");
+    op_case_set_floats(&test, "alphas", "0,0,0,-0.5");
+    op_case_set_floats(&test, "betas", "0,0,0,1.5");
+    op_case_add_values(&test, RONDO_DTYPE_F32, "2x2", (const double[]){0.0, 1.0, -1.0, 4.0});
+    op_case_add_values(&test, RONDO_DTYPE_F32, "2", (const double[]){1.0, -2.0});
+    op_case_check(&test, 0, RONDO_DTYPE_F32, "2x2", (const double[]){0.5, -0.5, 0.0, 1.5}, 1e-6);
+    op_case_deinit(&test);
+}
+
+static void test_op_fused__elementwise_knows_every_scalar_op(void **state) {
+    (void)state;
+#define CHECK_SCALAR(name, operands)                                       \
+    assert_int_equal(rondo__scalar_op_parse(#name), RONDO__SCALAR_##name); \
+    assert_int_equal(rondo__scalar_op_get_operand_count(RONDO__SCALAR_##name), operands);
+    RONDO_SCALAR_OP_MAP(CHECK_SCALAR)
+#undef CHECK_SCALAR
+    // Each against numbers from numpy at a = 0.75, b = -1.5, alpha = 0.25, beta = 0.5.
+    static const double expected[] = {
+        -0.75,      2.25,       -1.125,     -0.5,       0.75,       -1.5,        1.53960072,
+        0.75,       0.67917870, 0.63514895, 0.71115563, 2.11700002, -0.28768207, 0.86602540,
+        -0.75,      0.75,       1.33333333, 0.0,        1.0,        1.13687113,  0.58002969,
+        0.50938402, 0.46875,    0.5,        0.75,       0.75,       0.6875,      0.6875,
+    };
+    for (int i = 0; i < RONDO__SCALAR_COUNT; i++) {
+        const double actual =
+            (double)rondo__scalar_op_apply((rondo__scalar_op)i, 0.25f, 0.5f, 0.75f, -1.5f);
+        const double difference = actual - expected[i];
+        if (!(difference <= 2e-6 && difference >= -2e-6)) {
+            fail_msg("scalar op %d gives %.9g, expected %.9g", i, actual, expected[i]);
+        }
+    }
+    assert_int_equal(rondo__scalar_op_parse("Nothing"), -1);
+    assert_int_equal(rondo__activation_parse("nothing"), -1);
+}
+
+static void test_op_fused__bad_steps_are_refused(void **state) {
+    (void)state;
+    op_case test;
+    op_case_init(&test, "rondo", "Elementwise", 1);
+    op_case_add_pattern(&test, RONDO_DTYPE_F32, "3", 1, 0.5);
+    op_case_check_fails(&test, RONDO_STATUS_BAD_DATA, "attribute ops");
+    op_case_set_strings(&test, "ops", "Add");
+    op_case_set_ints(&test, "operands", "0,1,-1");  // operand 1 is the op's own result
+    op_case_check_fails(&test, RONDO_STATUS_BAD_DATA, "attribute operands");
+    op_case_set_strings(&test, "ops", "Explode");
+    op_case_check_fails(&test, RONDO_STATUS_BAD_DATA, "Explode");
+    op_case_deinit(&test);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_op_fused__conv_equals_the_plain_ops),
+        cmocka_unit_test(test_op_fused__matmul_equals_the_plain_ops),
+        cmocka_unit_test(test_op_fused__pools_equal_the_plain_ops),
+        cmocka_unit_test(test_op_fused__elementwise_runs_a_chain),
+        cmocka_unit_test(test_op_fused__elementwise_knows_every_scalar_op),
+        cmocka_unit_test(test_op_fused__bad_steps_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
