@@ -149,8 +149,29 @@ void *fake_new_object(fake_kind kind, size_t bytes);
 void fake_free_object(void *address);
 bool fake_is_alive(const void *address, fake_kind kind);
 bool fake_has_context(const char *name);
+// The stream behind a handle; NULL and the code when it is dead. Special handles never record here.
+fake_stream *fake_get_stream(rondo__cu_stream handle, const char *name, rondo__cu_result *out_code);
+void fake_run_node(const fake_node *node);
+void fake_free_graph(fake_graph *graph);
 // True when a capture forbids this thread an unsafe call; breaks that capture.
 bool fake_break_unsafe(const char *name);
+
+#define ENTER(name)                           \
+    rondo__cu_result code = fake_enter(name); \
+    if (code != RONDO__CU_SUCCESS) {          \
+        return fake_leave(code);              \
+    }
+#define NEED_CONTEXT(name)                                  \
+    if (!fake_has_context(name)) {                          \
+        return fake_leave(RONDO__CU_ERROR_INVALID_CONTEXT); \
+    }
+
+#define GET_STREAM(name)                                               \
+    rondo__cu_result stream_code = RONDO__CU_SUCCESS;                  \
+    fake_stream *stream = fake_get_stream(handle, name, &stream_code); \
+    if (stream == NULL) {                                              \
+        return fake_leave(stream_code);                                \
+    }
 
 #define RONDO__CUDA_SYMBOL(need, name, version, exported, arguments) \
     rondo__cu_result fake_##name arguments;

@@ -80,6 +80,7 @@ rondo_status rondo__cuda_begin_capture(rondo_stream *stream_, rondo_capture_mode
     } else {
         memset(&stream->capture_cause, 0, sizeof(stream->capture_cause));
         stream->capture_mode = native_modes[mode];
+        stream->is_origin = true;
         count_capture(stream->capture_mode, 1);
     }
     rondo__cuda_leave(device, was_pushed);
@@ -134,7 +135,7 @@ rondo_status rondo__cuda_end_capture(rondo_stream *stream_, rondo__template **ou
     rondo__cuda_stream *stream = (rondo__cuda_stream *)stream_;
     *out_template = NULL;
     bool was_pushed = false;
-    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    rondo__cuda_enter_cleanup(device, &was_pushed);  // the stream must stop recording in any case
     rondo_status status = RONDO_STATUS_OK;
     rondo__cuda_template *recorded = NULL;
     rondo__cu_graph graph = NULL;
@@ -143,6 +144,7 @@ rondo_status rondo__cuda_end_capture(rondo_stream *stream_, rondo__template **ou
     if (code != RONDO__CU_ERROR_STREAM_CAPTURE_WRONG_THREAD) {
         count_capture(stream->capture_mode, -1);
         stream->capture_mode = RONDO__CU_CAPTURE_MODE_RELAXED;  // nothing left to count
+        stream->is_origin = false;
     }
     if (code != RONDO__CU_SUCCESS) {
         status = fail_end(stream, code);

@@ -174,19 +174,21 @@ free_device:
 
 void rondo__cuda_close_device(rondo_device *device_) {
     rondo__cuda_device *device = rondo__cuda_device_of(device_);
+    rondo_error saved;
+    rondo__error_save(&saved);
     bool was_pushed = false;
-    if (rondo__cuda_enter(device, &was_pushed) == RONDO_STATUS_OK) {
-        // Host functions still in flight use their arguments until they have run.
-        rondo__cuda_log_failure(device, device->api->cuCtxSynchronize(), "cuCtxSynchronize");
-        rondo__cuda_unload_modules(device);
-        rondo__cuda_leave(device, was_pushed);
-    }
+    rondo__cuda_enter_cleanup(device, &was_pushed);
+    // Host functions still in flight use their arguments until they have run.
+    rondo__cuda_log_failure(device, device->api->cuCtxSynchronize(), "cuCtxSynchronize");
+    rondo__cuda_unload_modules(device);
+    rondo__cuda_leave(device, was_pushed);
     rondo__cuda_free_pending_calls(device);
     rondo__cuda_log_failure(device, device->api->cuDevicePrimaryCtxRelease(device->ordinal),
                             "cuDevicePrimaryCtxRelease");
     pthread_mutex_destroy(&device->lock);
     rondo__free(device->modules);
     rondo__free(device);
+    rondo__error_restore(&saved);
 }
 
 rondo_status rondo__cuda_synchronize_device(rondo_device *device_) {

@@ -46,6 +46,7 @@ typedef struct rondo__cuda_stream {
     // Why the running capture broke, as far as this stream's own calls saw it; status OK: not seen.
     rondo_error capture_cause;
     int capture_mode;
+    bool is_origin;  // a capture began here and has not been ended
 } rondo__cuda_stream;
 
 typedef struct rondo__cuda_event {
@@ -122,6 +123,14 @@ static inline rondo_status rondo__cuda_enter(rondo__cuda_device *device, bool *o
     rondo_status status = rondo__cuda_push_context(device);
     *out_was_pushed = status == RONDO_STATUS_OK;
     return status;
+}
+
+// The same for clean-up, which goes on when the context cannot be selected: most handles know their
+// context anyway, and keeping the object would be a leak for certain.
+static inline void rondo__cuda_enter_cleanup(rondo__cuda_device *device, bool *out_was_pushed) {
+    if (rondo__cuda_enter(device, out_was_pushed) != RONDO_STATUS_OK) {
+        *out_was_pushed = false;
+    }
 }
 
 static inline void rondo__cuda_leave(rondo__cuda_device *device, bool was_pushed) {

@@ -15,11 +15,10 @@ void rondo__cuda_destroy_template(rondo__template *template_) {
     rondo_error saved;
     rondo__error_save(&saved);
     bool was_pushed = false;
-    if (rondo__cuda_enter(device, &was_pushed) == RONDO_STATUS_OK) {
-        rondo__cuda_log_failure(device, device->api->cuGraphDestroy(recorded->native),
-                                "cuGraphDestroy");
-        rondo__cuda_leave(device, was_pushed);
-    }
+    rondo__cuda_enter_cleanup(device, &was_pushed);
+    rondo__cuda_log_failure(device, device->api->cuGraphDestroy(recorded->native),
+                            "cuGraphDestroy");
+    rondo__cuda_leave(device, was_pushed);
     rondo__free(recorded->nodes);
     rondo__free(recorded);
     rondo__error_restore(&saved);
@@ -480,11 +479,10 @@ void rondo__cuda_destroy_executable(rondo__executable *executable_) {
     rondo_error saved;
     rondo__error_save(&saved);
     bool was_pushed = false;
-    if (rondo__cuda_enter(device, &was_pushed) == RONDO_STATUS_OK) {
-        rondo__cuda_log_failure(device, device->api->cuGraphExecDestroy(executable->native),
-                                "cuGraphExecDestroy");
-        rondo__cuda_leave(device, was_pushed);
-    }
+    rondo__cuda_enter_cleanup(device, &was_pushed);
+    rondo__cuda_log_failure(device, device->api->cuGraphExecDestroy(executable->native),
+                            "cuGraphExecDestroy");
+    rondo__cuda_leave(device, was_pushed);
     rondo__free(executable);
     rondo__error_restore(&saved);
 }

@@ -55,16 +55,15 @@ void rondo__cuda_deallocate(rondo_device *device_, rondo_memory_kind kind, void 
     rondo_error saved;
     rondo__error_save(&saved);
     bool was_pushed = false;
-    if (rondo__cuda_enter(device, &was_pushed) == RONDO_STATUS_OK) {
-        int mode = rondo__cuda_relax_thread(device);
-        if (kind == RONDO_MEMORY_PINNED) {
-            rondo__cuda_log_failure(device, api->cuMemFreeHost(address), "cuMemFreeHost");
-        } else {
-            rondo__cuda_log_failure(device, api->cuMemFree(address_of(address)), "cuMemFree");
-        }
-        rondo__cuda_restore_thread(device, mode);
-        rondo__cuda_leave(device, was_pushed);
+    rondo__cuda_enter_cleanup(device, &was_pushed);
+    int mode = rondo__cuda_relax_thread(device);
+    if (kind == RONDO_MEMORY_PINNED) {
+        rondo__cuda_log_failure(device, api->cuMemFreeHost(address), "cuMemFreeHost");
+    } else {
+        rondo__cuda_log_failure(device, api->cuMemFree(address_of(address)), "cuMemFree");
     }
+    rondo__cuda_restore_thread(device, mode);
+    rondo__cuda_leave(device, was_pushed);
     rondo__error_restore(&saved);
 }
 

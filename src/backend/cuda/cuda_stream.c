@@ -89,8 +89,10 @@ leave:
 // capture is ended first, and what it recorded is thrown away.
 static void give_up_capture(rondo_stream *stream) {
     rondo__capture_state state = RONDO__CAPTURE_NONE;
-    if (rondo__cuda_get_capture_state(stream, &state) != RONDO_STATUS_OK ||
-        state == RONDO__CAPTURE_NONE) {
+    bool is_known = rondo__cuda_get_capture_state(stream, &state) == RONDO_STATUS_OK;
+    bool is_recording =
+        is_known ? state != RONDO__CAPTURE_NONE : ((rondo__cuda_stream *)stream)->is_origin;
+    if (!is_recording) {
         return;
     }
     rondo__template *recorded = NULL;
@@ -104,7 +106,8 @@ void rondo__cuda_destroy_stream(rondo_stream *stream) {
     rondo_error saved;
     rondo__error_save(&saved);
     bool was_pushed = false;
-    if (!stream->is_wrapped && rondo__cuda_enter(device, &was_pushed) == RONDO_STATUS_OK) {
+    if (!stream->is_wrapped) {
+        rondo__cuda_enter_cleanup(device, &was_pushed);
         rondo__cu_stream native = rondo__cuda_native_stream(stream);
         give_up_capture(stream);
         rondo__cuda_log_failure(device, device->api->cuStreamSynchronize(native),
@@ -203,11 +206,9 @@ void rondo__cuda_destroy_event(rondo_event *event_) {
     rondo_error saved;
     rondo__error_save(&saved);
     bool was_pushed = false;
-    if (rondo__cuda_enter(device, &was_pushed) == RONDO_STATUS_OK) {
-        rondo__cuda_log_failure(device, device->api->cuEventDestroy(event->native),
-                                "cuEventDestroy");
-        rondo__cuda_leave(device, was_pushed);
-    }
+    rondo__cuda_enter_cleanup(device, &was_pushed);
+    rondo__cuda_log_failure(device, device->api->cuEventDestroy(event->native), "cuEventDestroy");
+    rondo__cuda_leave(device, was_pushed);
     rondo__free(event);
     rondo__error_restore(&saved);
 }

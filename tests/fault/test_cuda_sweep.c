@@ -1,0 +1,316 @@
+// Fail the nth: every driver call and every allocation of a scenario fails once, in turn, on the
+// fake driver. Whatever fails: the failing call wrote a fresh record, nothing crashes, nothing
+// stays behind, every object can still be destroyed, and nothing illegal is asked of the driver.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "backend/backend.h"
+#include "backend/cuda/cuda_api.h"
+#include "backend/cuda/nvrtc.h"
+#include "base/memory.h"
+#include "rondo/log.h"
+#include "rondo/status.h"
+#include "support/fake_cuda.h"
+
+static const rondo__backend *const g_cuda = &rondo__backend_cuda;
+
+// Everything a scenario may hold; torn down in any state.
+typedef struct world {
+    rondo_device *device;
+    rondo_stream *stream;
+    rondo_stream *side;
+    rondo_event *fork;
+    rondo_event *join;
+    void *memory;
+    void *pinned;
+    rondo__template *recorded;
+    rondo__template *second;
+    rondo__executable *executable;
+    int counter;
+} world;
+
+// A call that may fail: when it does, its record is new and says the same.
+static bool step(rondo_status status, uint64_t sequence_before, const char *text) {
+    if (status == RONDO_STATUS_OK) {
+        return true;
+    }
+    const rondo_error *error = rondo_error_get_last();
+    if (error->sequence <= sequence_before || error->status != status ||
+        error->message[0] == '\0' || error->file == NULL) {
+        fail_msg("%s: returned %d without a record of its own (%d: %s)", text, (int)status,
+                 (int)error->status, error->message);
+    }
+    return false;
+}
+
+#define STEP(call)                                             \
+    do {                                                       \
+        uint64_t sequence_ = rondo_error_get_last()->sequence; \
+        if (!step((call), sequence_, #call)) {                 \
+            return;                                            \
+        }                                                      \
+    } while (0)
+
+static void count_up(void *arguments) {
+    int *counter = NULL;
+    memcpy(&counter, arguments, sizeof(counter));
+    ++*counter;
+}
+
+static void open_world(world *w) {
+    STEP(g_cuda->open_device(0, &w->device));
+    STEP(g_cuda->create_stream(w->device, &w->stream));
+    STEP(g_cuda->create_stream(w->device, &w->side));
+    STEP(g_cuda->create_event(w->device, 0, &w->fork));
+    STEP(g_cuda->create_event(w->device, RONDO_EVENT_TIMED, &w->join));
+    STEP(g_cuda->allocate(w->device, RONDO_MEMORY_DEVICE, 256, &w->memory));
+    STEP(g_cuda->allocate(w->device, RONDO_MEMORY_PINNED, 256, &w->pinned));
+    memset(w->pinned, 1, 256);
+}
+
+static void work_eagerly(world *w) {
+    int *counter = &w->counter;
+    bool is_done = false;
+    float milliseconds = 0;
+    rondo_stream *wrapped = NULL;
+    rondo_device_info info;
+    STEP(g_cuda->describe_device(0, &info));
+    STEP(g_cuda->copy(w->stream, w->memory, w->pinned, 256, RONDO_COPY_HOST_TO_DEVICE));
+    STEP(g_cuda->fill(w->stream, w->memory, 3, 2, 8));
+    STEP(g_cuda->call_host(w->stream, "count", count_up, &counter, sizeof(counter)));
+    STEP(g_cuda->record_event(w->join, w->stream));
+    STEP(g_cuda->wait_event(w->side, w->join));
+    STEP(g_cuda->query_event(w->join, &is_done));
+    STEP(g_cuda->synchronize_event(w->join));
+    STEP(g_cuda->get_elapsed_ms(w->join, w->join, &milliseconds));
+    STEP(g_cuda->query_stream(w->stream, &is_done));
+    STEP(g_cuda->synchronize_stream(w->stream));
+    STEP(g_cuda->wrap_stream(w->device, w->stream->native, &wrapped));
+    g_cuda->destroy_stream(wrapped);
+    STEP(g_cuda->synchronize_device(w->device));
+}
+
+static void record(world *w, rondo__template **out_template) {
+    int *counter = &w->counter;
+    STEP(g_cuda->begin_capture(w->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    STEP(g_cuda->copy(w->stream, w->memory, w->pinned, 256, RONDO_COPY_HOST_TO_DEVICE));
+    STEP(g_cuda->record_event(w->fork, w->stream));
+    STEP(g_cuda->wait_event(w->side, w->fork));
+    STEP(g_cuda->fill(w->side, w->memory, 3, 1, 8));
+    STEP(g_cuda->call_host(w->stream, "count", count_up, &counter, sizeof(counter)));
+    void *more = NULL;
+    STEP(g_cuda->allocate(w->device, RONDO_MEMORY_DEVICE, 64, &more));
+    g_cuda->deallocate(w->device, RONDO_MEMORY_DEVICE, more);
+    STEP(g_cuda->record_event(w->join, w->side));
+    STEP(g_cuda->wait_event(w->stream, w->join));
+    STEP(g_cuda->end_capture(w->stream, out_template));
+}
+
+static void replay(world *w) {
+    size_t count = 0;
+    size_t pairs[8];
+    rondo__node_info info;
+    bool was_updated = false;
+    record(w, &w->recorded);
+    if (w->recorded == NULL) {
+        return;
+    }
+    STEP(g_cuda->count_nodes(w->recorded, &count));
+    for (size_t i = 0; i < count; i++) {
+        STEP(g_cuda->describe_node(w->recorded, i, &info));
+    }
+    STEP(g_cuda->list_edges(w->recorded, pairs, 4, &count));
+    STEP(g_cuda->instantiate(w->recorded, &w->executable));
+    STEP(g_cuda->upload(w->executable, w->stream));
+    STEP(g_cuda->replay(w->executable, w->stream));
+    STEP(g_cuda->synchronize_stream(w->stream));
+    record(w, &w->second);
+    if (w->second == NULL) {
+        return;
+    }
+    STEP(g_cuda->update(w->executable, w->second, &was_updated));
+    STEP(g_cuda->replay(w->executable, w->stream));
+    STEP(g_cuda->synchronize_stream(w->stream));
+}
+
+static void scale(const void *arguments, size_t argument_bytes) {
+    (void)arguments;
+    (void)argument_bytes;
+}
+
+static void compile(world *w) {
+    static const char text[] = "extern \"C\" __global__ void scale(float *x) { *x *= 2; }";
+    void *function = NULL;
+    STEP(g_cuda->get_function(w->device, text, NULL, 0, "scale", &function));
+    STEP(g_cuda->get_function(w->device, text, NULL, 0, "scale", &function));
+    rondo_launch launch = {.name = "scale",
+                           .function = function,
+                           .grid = {1, 1, 1},
+                           .block = {1, 1, 1},
+                           .arguments = &w->memory,
+                           .argument_bytes = sizeof(w->memory)};
+    STEP(g_cuda->launch(w->stream, &launch));
+}
+
+static void close_world(world *w) {
+    if (w->executable != NULL) {
+        g_cuda->destroy_executable(w->executable);
+    }
+    if (w->recorded != NULL) {
+        g_cuda->destroy_template(w->recorded);
+    }
+    if (w->second != NULL) {
+        g_cuda->destroy_template(w->second);
+    }
+    if (w->fork != NULL) {
+        g_cuda->destroy_event(w->fork);
+    }
+    if (w->join != NULL) {
+        g_cuda->destroy_event(w->join);
+    }
+    if (w->stream != NULL) {
+        g_cuda->destroy_stream(w->stream);
+    }
+    if (w->side != NULL) {
+        g_cuda->destroy_stream(w->side);
+    }
+    if (w->memory != NULL) {
+        g_cuda->deallocate(w->device, RONDO_MEMORY_DEVICE, w->memory);
+    }
+    if (w->pinned != NULL) {
+        g_cuda->deallocate(w->device, RONDO_MEMORY_PINNED, w->pinned);
+    }
+    if (w->device != NULL) {
+        g_cuda->close_device(w->device);
+    }
+}
+
+typedef void (*scenario)(world *w);
+
+// One round: the scenario with one planned failure, then everything destroyed.
+static void run_round(scenario run) {
+    world w;
+    memset(&w, 0, sizeof(w));
+    open_world(&w);
+    if (w.pinned != NULL) {
+        run(&w);
+    }
+    close_world(&w);
+}
+
+static void check_nothing_is_left(const char *what, size_t n) {
+    if (fake_cuda_count_objects() != 0 || fake_cuda_get_violations()[0] != '\0') {
+        fail_msg("%s %zu (%s): %zu objects left; violations: %s", what, n,
+                 fake_cuda_get_failed_call(), fake_cuda_count_objects(),
+                 fake_cuda_get_violations());
+    }
+}
+
+static size_t sweep_driver_calls(scenario run, rondo__cu_result code) {
+    size_t n = 0;
+    for (;; n++) {
+        fake_cuda_reset(NULL);
+        fake_cuda_set_kernel("scale", scale);
+        fake_cuda_install();
+        fake_cuda_fail_nth((long)n, code);
+        run_round(run);
+        bool has_failed = fake_cuda_has_failed();
+        check_nothing_is_left("driver call", n);
+        if (!has_failed) {
+            return n;
+        }
+    }
+}
+
+typedef struct heap_plan {
+    size_t countdown;
+    bool has_failed;
+} heap_plan;
+
+static bool fail_allocation(void *user_data) {
+    heap_plan *plan = user_data;
+    if (plan->has_failed || plan->countdown-- > 0) {
+        return false;
+    }
+    plan->has_failed = true;
+    return true;
+}
+
+static size_t sweep_allocations(scenario run) {
+    for (size_t n = 0;; n++) {
+        heap_plan plan = {.countdown = n};
+        fake_cuda_reset(NULL);
+        fake_cuda_set_kernel("scale", scale);
+        fake_cuda_install();
+        rondo__memory_set_fault(fail_allocation, &plan);
+        run_round(run);
+        rondo__memory_set_fault(NULL, NULL);
+        check_nothing_is_left("allocation", n);
+        if (!plan.has_failed) {
+            return n;
+        }
+    }
+}
+
+static void ignore_line(void *user_data, rondo_log_level level, const char *message) {
+    (void)user_data;
+    (void)level;
+    (void)message;
+}
+
+static void sweep(const char *name, scenario run) {
+    static const rondo__cu_result codes[] = {
+        RONDO__CU_ERROR_OUT_OF_MEMORY,
+        RONDO__CU_ERROR_UNKNOWN,
+        RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+        RONDO__CU_ERROR_LAUNCH_FAILED,
+    };
+    rondo_log_set_sink(ignore_line, NULL);
+    size_t driver_points = 0;
+    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
+        driver_points += sweep_driver_calls(run, codes[i]);
+    }
+    size_t heap_points = sweep_allocations(run);
+    rondo_log_set_sink(NULL, NULL);
+    fake_cuda_uninstall();
+    print_message("%s: swept %zu points (%zu driver calls, %zu allocations)\n", name,
+                  driver_points + heap_points, driver_points, heap_points);
+    assert_true(driver_points > 40 && heap_points > 3);
+}
+
+static void test_cuda_sweep__eager_work(void **state) {
+    (void)state;
+    sweep("eager work", work_eagerly);
+}
+
+static void test_cuda_sweep__capture_and_replay(void **state) {
+    (void)state;
+    sweep("capture and replay", replay);
+}
+
+static void test_cuda_sweep__compiled_kernels(void **state) {
+    (void)state;
+    int32_t version = 0;
+    if (rondo__cuda_get_compiler_version(&version) != RONDO_STATUS_OK) {
+        print_message("skipped: %s\n", rondo_error_get_last()->message);
+        skip();
+    }
+    sweep("compiled kernels", compile);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cuda_sweep__eager_work),
+        cmocka_unit_test(test_cuda_sweep__capture_and_replay),
+        cmocka_unit_test(test_cuda_sweep__compiled_kernels),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,522 @@
+// The fake driver's streams, events, captures and work. Work on a stream that does not
+// record runs at once; so a stream is always idle and an event that was recorded has happened.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/fake_cuda_state.h"
+
+// The handles NULL, legacy and per-thread are streams too: they never record here.
+fake_stream *fake_get_stream(rondo__cu_stream handle, const char *name,
+                             rondo__cu_result *out_code) {
+    static fake_stream legacy;
+    *out_code = RONDO__CU_SUCCESS;
+    if ((uintptr_t)handle <= 2) {
+        return &legacy;
+    }
+    if (!fake_is_alive(handle, FAKE_STREAM)) {
+        fake_violation("%s with a dead stream", name);
+        *out_code = RONDO__CU_ERROR_INVALID_HANDLE;
+        return NULL;
+    }
+    return (fake_stream *)(void *)handle;
+}
+
+// ---- captures
+// --------------------------------------------------------------------------------------
+
+static fake_stream *next_origin(fake_object *from) {
+    for (fake_object *object = from; object != NULL; object = object->next) {
+        fake_stream *stream = (fake_stream *)object;
+        if (object->kind == FAKE_STREAM && stream->origin == stream) {
+            return stream;
+        }
+    }
+    return NULL;
+}
+
+bool fake_break_unsafe(const char *name) {
+    (void)name;
+    bool is_forbidden = false;
+    if (g_fake_thread.capture_mode == RONDO__CU_CAPTURE_MODE_RELAXED) {
+        return false;
+    }
+    for (fake_stream *origin = next_origin(g_fake.objects); origin != NULL;
+         origin = next_origin(origin->object.next)) {
+        bool is_own = pthread_equal(origin->thread, pthread_self()) != 0;
+        bool is_hit = is_own ? origin->mode != RONDO__CU_CAPTURE_MODE_RELAXED
+                             : origin->mode == RONDO__CU_CAPTURE_MODE_GLOBAL &&
+                                   g_fake_thread.capture_mode == RONDO__CU_CAPTURE_MODE_GLOBAL;
+        if (is_hit) {
+            origin->is_broken = true;
+            is_forbidden = true;
+        }
+    }
+    return is_forbidden;
+}
+
+static size_t add_node(fake_stream *stream, fake_node **out_node) {
+    fake_graph *graph = stream->origin->graph;
+    if (graph->node_count == graph->node_capacity) {
+        graph->node_capacity = graph->node_capacity == 0 ? 8 : 2 * graph->node_capacity;
+        graph->nodes = realloc(graph->nodes, graph->node_capacity * sizeof(*graph->nodes));
+        if (graph->nodes == NULL) {
+            abort();
+        }
+    }
+    fake_node *node = &graph->nodes[graph->node_count];
+    memset(node, 0, sizeof(*node));
+    node->identity = ++g_fake.node_identity;
+    memcpy(node->dependencies, stream->dependencies, sizeof(node->dependencies));
+    node->dependency_count = stream->dependency_count;
+    stream->dependencies[0] = graph->node_count;
+    stream->dependency_count = 1;
+    *out_node = node;
+    return graph->node_count++;
+}
+
+static void add_dependencies(fake_stream *stream, const size_t *dependencies, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        bool is_there = false;
+        for (size_t j = 0; j < stream->dependency_count; j++) {
+            is_there = is_there || stream->dependencies[j] == dependencies[i];
+        }
+        if (!is_there && stream->dependency_count < FAKE_DEPENDENCIES_MAX) {
+            stream->dependencies[stream->dependency_count++] = dependencies[i];
+        }
+    }
+}
+
+static void mark_ancestors(const fake_graph *graph, size_t node, bool *marks) {
+    if (marks[node]) {
+        return;
+    }
+    marks[node] = true;
+    for (size_t i = 0; i < graph->nodes[node].dependency_count; i++) {
+        mark_ancestors(graph, graph->nodes[node].dependencies[i], marks);
+    }
+}
+
+// Every node must lead to the end of the stream the capture began on.
+static bool is_joined(const fake_stream *origin) {
+    const fake_graph *graph = origin->graph;
+    bool *marks = calloc(graph->node_count + 1, sizeof(*marks));
+    if (marks == NULL) {
+        abort();
+    }
+    for (size_t i = 0; i < origin->dependency_count; i++) {
+        mark_ancestors(graph, origin->dependencies[i], marks);
+    }
+    bool is_whole = true;
+    for (size_t i = 0; i < graph->node_count; i++) {
+        is_whole = is_whole && marks[i];
+    }
+    free(marks);
+    return is_whole;
+}
+
+static void leave_capture(fake_stream *origin) {
+    for (fake_object *object = g_fake.objects; object != NULL; object = object->next) {
+        if (object->kind == FAKE_STREAM && ((fake_stream *)object)->origin == origin) {
+            ((fake_stream *)object)->origin = NULL;
+            ((fake_stream *)object)->dependency_count = 0;
+        } else if (object->kind == FAKE_EVENT && ((fake_event *)object)->origin == origin) {
+            ((fake_event *)object)->origin = NULL;
+            ((fake_event *)object)->is_recorded = false;
+        }
+    }
+}
+
+rondo__cu_result fake_cuStreamBeginCapture(rondo__cu_stream handle, int mode) {
+    ENTER("cuStreamBeginCapture");
+    NEED_CONTEXT("cuStreamBeginCapture");
+    GET_STREAM("cuStreamBeginCapture");
+    if ((uintptr_t)handle <= 1) {
+        return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
+    if (stream->origin != NULL) {
+        return fake_leave(RONDO__CU_ERROR_ILLEGAL_STATE);
+    }
+    stream->origin = stream;
+    stream->graph = fake_new_object(FAKE_GRAPH, sizeof(fake_graph));
+    stream->mode = mode;
+    stream->thread = pthread_self();
+    stream->is_broken = false;
+    stream->dependency_count = 0;
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuStreamEndCapture(rondo__cu_stream handle, rondo__cu_graph *out_graph) {
+    rondo__cu_result code = fake_enter("cuStreamEndCapture");
+    *out_graph = NULL;
+    GET_STREAM("cuStreamEndCapture");
+    if (stream->origin == NULL) {
+        return fake_leave(RONDO__CU_ERROR_ILLEGAL_STATE);
+    }
+    if (stream->origin != stream) {
+        stream->origin->is_broken = true;
+        return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNMATCHED);
+    }
+    if (stream->mode != RONDO__CU_CAPTURE_MODE_RELAXED &&
+        pthread_equal(stream->thread, pthread_self()) == 0) {
+        return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+    }
+    if (code == RONDO__CU_SUCCESS && stream->is_broken) {
+        code = RONDO__CU_ERROR_STREAM_CAPTURE_INVALIDATED;
+    } else if (code == RONDO__CU_SUCCESS && !is_joined(stream)) {
+        code = RONDO__CU_ERROR_STREAM_CAPTURE_UNJOINED;
+    }
+    fake_graph *graph = stream->graph;
+    stream->graph = NULL;
+    leave_capture(stream);
+    if (code == RONDO__CU_SUCCESS) {
+        *out_graph = (rondo__cu_graph)(void *)graph;
+    } else {
+        fake_free_graph(graph);
+    }
+    return fake_leave(code);
+}
+
+static int get_status(const fake_stream *stream) {
+    if (stream->origin == NULL) {
+        return RONDO__CU_CAPTURE_STATUS_NONE;
+    }
+    return stream->origin->is_broken ? RONDO__CU_CAPTURE_STATUS_INVALIDATED
+                                     : RONDO__CU_CAPTURE_STATUS_ACTIVE;
+}
+
+rondo__cu_result fake_cuStreamIsCapturing(rondo__cu_stream handle, int *out_status) {
+    ENTER("cuStreamIsCapturing");
+    GET_STREAM("cuStreamIsCapturing");
+    *out_status = get_status(stream);
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuStreamGetCaptureInfo(rondo__cu_stream handle, int *out_status,
+                                             uint64_t *out_id, rondo__cu_graph *out_graph,
+                                             const rondo__cu_graph_node **out_dependencies,
+                                             size_t *out_dependency_count) {
+    (void)out_id;
+    (void)out_dependencies;
+    (void)out_dependency_count;
+    ENTER("cuStreamGetCaptureInfo");
+    GET_STREAM("cuStreamGetCaptureInfo");
+    *out_status = get_status(stream);
+    *out_graph = stream->origin != NULL ? (rondo__cu_graph)(void *)stream->origin->graph : NULL;
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuThreadExchangeStreamCaptureMode(int *in_out_mode) {
+    ENTER("cuThreadExchangeStreamCaptureMode");
+    int former = g_fake_thread.capture_mode;
+    g_fake_thread.capture_mode = *in_out_mode;
+    *in_out_mode = former;
+    return fake_leave(code);
+}
+
+// ---- streams and events
+// ----------------------------------------------------------------------------
+
+rondo__cu_result fake_cuStreamCreate(rondo__cu_stream *out_stream, unsigned int flags) {
+    (void)flags;
+    ENTER("cuStreamCreate");
+    NEED_CONTEXT("cuStreamCreate");
+    *out_stream = fake_new_object(FAKE_STREAM, sizeof(fake_stream));
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuStreamDestroy(rondo__cu_stream handle) {
+    rondo__cu_result code = fake_enter("cuStreamDestroy");
+    GET_STREAM("cuStreamDestroy");
+    if (stream->origin != NULL) {
+        fake_violation("cuStreamDestroy while the stream records");
+        if (stream->origin == stream) {
+            fake_free_graph(stream->graph);
+            leave_capture(stream);
+        }
+    }
+    fake_free_object(stream);
+    return fake_leave(code);
+}
+
+static rondo__cu_result touch_stream(rondo__cu_stream handle, const char *name) {
+    ENTER(name);
+    NEED_CONTEXT(name);
+    GET_STREAM(name);
+    if (stream->origin != NULL) {
+        stream->origin->is_broken = true;
+        return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuStreamSynchronize(rondo__cu_stream handle) {
+    return touch_stream(handle, "cuStreamSynchronize");
+}
+
+rondo__cu_result fake_cuStreamQuery(rondo__cu_stream handle) {
+    return touch_stream(handle, "cuStreamQuery");
+}
+
+rondo__cu_result fake_cuCtxSynchronize(void) {
+    ENTER("cuCtxSynchronize");
+    NEED_CONTEXT("cuCtxSynchronize");
+    fake_stream *origin = next_origin(g_fake.objects);
+    if (origin != NULL) {
+        origin->is_broken = true;
+        return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuStreamGetCtx(rondo__cu_stream handle, rondo__cu_context *out_context) {
+    ENTER("cuStreamGetCtx");
+    NEED_CONTEXT("cuStreamGetCtx");
+    if ((uintptr_t)handle > 2 && !fake_is_alive(handle, FAKE_STREAM)) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_HANDLE);
+    }
+    *out_context = g_fake_thread.contexts[g_fake_thread.depth - 1];
+    return fake_leave(code);
+}
+
+static fake_event *get_event(rondo__cu_event handle, const char *name) {
+    if (!fake_is_alive(handle, FAKE_EVENT)) {
+        fake_violation("%s with a dead event", name);
+        return NULL;
+    }
+    return (fake_event *)(void *)handle;
+}
+
+#define GET_EVENT(name)                                    \
+    fake_event *event = get_event(event_handle, name);     \
+    if (event == NULL) {                                   \
+        return fake_leave(RONDO__CU_ERROR_INVALID_HANDLE); \
+    }
+
+rondo__cu_result fake_cuStreamWaitEvent(rondo__cu_stream handle, rondo__cu_event event_handle,
+                                        unsigned int flags) {
+    (void)flags;
+    ENTER("cuStreamWaitEvent");
+    NEED_CONTEXT("cuStreamWaitEvent");
+    GET_STREAM("cuStreamWaitEvent");
+    GET_EVENT("cuStreamWaitEvent");
+    if (event->origin == NULL) {
+        if (stream->origin != NULL && event->is_recorded) {
+            stream->origin->is_broken = true;
+            return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_ISOLATION);
+        }
+        return fake_leave(code);
+    }
+    if (stream->origin != NULL && stream->origin != event->origin) {
+        stream->origin->is_broken = true;
+        event->origin->is_broken = true;
+        return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_MERGE);
+    }
+    if (stream->origin == NULL) {
+        stream->origin = event->origin;
+        stream->dependency_count = 0;
+    }
+    add_dependencies(stream, event->dependencies, event->dependency_count);
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuEventCreate(rondo__cu_event *out_event, unsigned int flags) {
+    ENTER("cuEventCreate");
+    NEED_CONTEXT("cuEventCreate");
+    fake_event *event = fake_new_object(FAKE_EVENT, sizeof(*event));
+    event->has_time = (flags & RONDO__CU_EVENT_DISABLE_TIMING) == 0;
+    *out_event = (rondo__cu_event)(void *)event;
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuEventDestroy(rondo__cu_event event_handle) {
+    rondo__cu_result code = fake_enter("cuEventDestroy");
+    GET_EVENT("cuEventDestroy");
+    fake_free_object(event);
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuEventRecord(rondo__cu_event event_handle, rondo__cu_stream handle) {
+    ENTER("cuEventRecord");
+    NEED_CONTEXT("cuEventRecord");
+    GET_STREAM("cuEventRecord");
+    GET_EVENT("cuEventRecord");
+    event->is_recorded = true;
+    event->origin = stream->origin;
+    memcpy(event->dependencies, stream->dependencies, sizeof(event->dependencies));
+    event->dependency_count = stream->dependency_count;
+    return fake_leave(code);
+}
+
+static rondo__cu_result touch_event(rondo__cu_event event_handle, const char *name) {
+    ENTER(name);
+    GET_EVENT(name);
+    if (event->origin != NULL) {
+        event->origin->is_broken = true;
+        return fake_leave(RONDO__CU_ERROR_CAPTURED_EVENT);
+    }
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuEventQuery(rondo__cu_event event_handle) {
+    return touch_event(event_handle, "cuEventQuery");
+}
+
+rondo__cu_result fake_cuEventSynchronize(rondo__cu_event event_handle) {
+    return touch_event(event_handle, "cuEventSynchronize");
+}
+
+rondo__cu_result fake_cuEventElapsedTime(float *out_milliseconds, rondo__cu_event start,
+                                         rondo__cu_event end) {
+    ENTER("cuEventElapsedTime");
+    fake_event *first = get_event(start, "cuEventElapsedTime");
+    fake_event *second = get_event(end, "cuEventElapsedTime");
+    if (first == NULL || second == NULL || !first->has_time || !second->has_time ||
+        !first->is_recorded || !second->is_recorded) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_HANDLE);
+    }
+    *out_milliseconds = 0.25f;
+    return fake_leave(code);
+}
+
+// ---- work
+// ------------------------------------------------------------------------------------------
+
+void fake_run_node(const fake_node *node) {
+    switch (node->type) {
+        case RONDO__CU_GRAPH_NODE_KERNEL:
+            if (node->kernel->kernel != NULL) {
+                node->kernel->kernel(node->arguments, node->argument_bytes);
+            }
+            break;
+        case RONDO__CU_GRAPH_NODE_MEMCPY:
+            memmove(node->destination, node->source, node->count);
+            break;
+        case RONDO__CU_GRAPH_NODE_MEMSET:
+            for (size_t i = 0; i < node->count; i++) {
+                memcpy((char *)node->destination + i * node->element_bytes, &node->value,
+                       node->element_bytes);
+            }
+            break;
+        case RONDO__CU_GRAPH_NODE_HOST:
+            node->function(node->user_data);
+            break;
+        default:
+            break;
+    }
+}
+
+// Records the work or runs it. `work` is filled in but for its place in a graph.
+static rondo__cu_result submit(rondo__cu_stream handle, const char *name, const fake_node *work) {
+    GET_STREAM(name);
+    if (stream->origin == NULL) {
+        fake_run_node(work);
+        return fake_leave(RONDO__CU_SUCCESS);
+    }
+    if (stream->origin->is_broken) {
+        return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_INVALIDATED);
+    }
+    fake_node *node = NULL;
+    (void)add_node(stream, &node);
+    fake_node placed = *work;
+    memcpy(placed.dependencies, node->dependencies, sizeof(placed.dependencies));
+    placed.dependency_count = node->dependency_count;
+    placed.identity = node->identity;
+    *node = placed;
+    return fake_leave(RONDO__CU_SUCCESS);
+}
+
+static rondo__cu_result submit_copy(const char *name, void *destination, const void *source,
+                                    size_t bytes, rondo__cu_stream handle) {
+    ENTER(name);
+    NEED_CONTEXT(name);
+    fake_node work = {.type = RONDO__CU_GRAPH_NODE_MEMCPY,
+                      .source = source,
+                      .destination = destination,
+                      .count = bytes};
+    return submit(handle, name, &work);
+}
+
+rondo__cu_result fake_cuMemcpyHtoDAsync(rondo__cu_address destination, const void *source,
+                                        size_t bytes, rondo__cu_stream handle) {
+    return submit_copy("cuMemcpyHtoDAsync", (void *)(uintptr_t)destination, source, bytes, handle);
+}
+
+rondo__cu_result fake_cuMemcpyDtoHAsync(void *destination, rondo__cu_address source, size_t bytes,
+                                        rondo__cu_stream handle) {
+    return submit_copy("cuMemcpyDtoHAsync", destination, (const void *)(uintptr_t)source, bytes,
+                       handle);
+}
+
+rondo__cu_result fake_cuMemcpyDtoDAsync(rondo__cu_address destination, rondo__cu_address source,
+                                        size_t bytes, rondo__cu_stream handle) {
+    return submit_copy("cuMemcpyDtoDAsync", (void *)(uintptr_t)destination,
+                       (const void *)(uintptr_t)source, bytes, handle);
+}
+
+static rondo__cu_result submit_fill(const char *name, rondo__cu_address destination,
+                                    unsigned int value, unsigned int element_bytes, size_t count,
+                                    rondo__cu_stream handle) {
+    ENTER(name);
+    NEED_CONTEXT(name);
+    fake_node work = {.type = RONDO__CU_GRAPH_NODE_MEMSET,
+                      .destination = (void *)(uintptr_t)destination,
+                      .value = value,
+                      .element_bytes = element_bytes,
+                      .count = count};
+    return submit(handle, name, &work);
+}
+
+rondo__cu_result fake_cuMemsetD8Async(rondo__cu_address destination, unsigned char value,
+                                      size_t count, rondo__cu_stream handle) {
+    return submit_fill("cuMemsetD8Async", destination, value, 1, count, handle);
+}
+
+rondo__cu_result fake_cuMemsetD16Async(rondo__cu_address destination, unsigned short value,
+                                       size_t count, rondo__cu_stream handle) {
+    return submit_fill("cuMemsetD16Async", destination, value, 2, count, handle);
+}
+
+rondo__cu_result fake_cuMemsetD32Async(rondo__cu_address destination, unsigned int value,
+                                       size_t count, rondo__cu_stream handle) {
+    return submit_fill("cuMemsetD32Async", destination, value, 4, count, handle);
+}
+
+rondo__cu_result fake_cuLaunchHostFunc(rondo__cu_stream handle, rondo__cu_host_function function,
+                                       void *user_data) {
+    ENTER("cuLaunchHostFunc");
+    NEED_CONTEXT("cuLaunchHostFunc");
+    fake_node work = {
+        .type = RONDO__CU_GRAPH_NODE_HOST, .function = function, .user_data = user_data};
+    return submit(handle, "cuLaunchHostFunc", &work);
+}
+
+rondo__cu_result fake_cuLaunchKernel(rondo__cu_function function, unsigned int grid_x,
+                                     unsigned int grid_y, unsigned int grid_z, unsigned int block_x,
+                                     unsigned int block_y, unsigned int block_z,
+                                     unsigned int shared_bytes, rondo__cu_stream handle,
+                                     void **parameters, void **extra) {
+    ENTER("cuLaunchKernel");
+    NEED_CONTEXT("cuLaunchKernel");
+    if (parameters != NULL) {
+        fake_violation("cuLaunchKernel with a parameter array");
+    }
+    fake_node work = {.type = RONDO__CU_GRAPH_NODE_KERNEL,
+                      .kernel = (const fake_kernel_entry *)(const void *)function,
+                      .shape = {grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes}};
+    const void *arguments = NULL;
+    for (; extra != NULL && *extra != RONDO__CU_LAUNCH_END; extra += 2) {
+        if (extra[0] == RONDO__CU_LAUNCH_BUFFER_POINTER) {
+            arguments = extra[1];
+        } else if (extra[0] == RONDO__CU_LAUNCH_BUFFER_SIZE) {
+            memcpy(&work.argument_bytes, extra[1], sizeof(work.argument_bytes));
+        }
+    }
+    if (block_x > 1024 || work.argument_bytes > FAKE_ARGUMENTS_MAX) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+    }
+    if (work.argument_bytes > 0) {
+        memcpy(work.arguments, arguments, work.argument_bytes);
+    }
+    return submit(handle, "cuLaunchKernel", &work);
+}
