@@ -191,7 +191,6 @@ static void add_depthwise(rondo__cuda_kernel *kernel, const rondo__cuda_convolut
 
 static void add_plain(rondo__cuda_kernel *kernel, const rondo__cuda_convolution *c) {
     rondo__defines defines = {0};
-    rondo__cuda_convolution plain = *c;
     if (c->weight_pitch != c->taps * (c->window.channels_in / c->groups)) {
         rondo__cuda_refuse(kernel, "padded weights");
         return;
@@ -202,24 +201,79 @@ static void add_plain(rondo__cuda_kernel *kernel, const rondo__cuda_convolution 
         return;
     }
     rondo__define_type(&defines, "T", c->dtype);
+    rondo__define_int(&defines, "CHANNELS_LAST", c->window.channels_last);
     rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_conv_plain, &defines, "conv_plain",
                                                (c->pixels + 63) / 64, RONDO__CUDA_BLOCK);
     if (step != NULL) {
         step->launch.grid[1] = (uint32_t)filter_tiles;
         step->launch.grid[2] = (uint32_t)c->groups;
     }
-    push_convolution(step, &plain);
+    push_convolution(step, c);
 }
 
-// Candidates in this order: our tensor core plans, then the plain one when there is none.
-static void build_candidate(rondo__cuda_kernel *kernel, const void *problem, size_t index) {
-    const rondo__cuda_convolution *c = problem;
-    const size_t tensor_count = rondo__cuda_count_tensor_plans(kernel, c);
-    if (index < tensor_count) {
-        rondo__cuda_add_tensor_plan(kernel, c, index);
-        return;
+enum { CUDNN_FUSED_PLANS = 8, CUDNN_BARE_PLANS = 4 };
+
+typedef enum conv_way { WAY_TENSOR, WAY_CUDNN_FUSED, WAY_CUDNN_BARE, WAY_PLAIN } conv_way;
+
+typedef struct conv_problem {
+    rondo__cuda_convolution convolution;
+    size_t count;
+    struct {
+        conv_way way;
+        size_t plan;
+    } candidates[40];
+} conv_problem;
+
+static void add_candidates(conv_problem *problem, conv_way way, size_t plan_count) {
+    const size_t most = sizeof(problem->candidates) / sizeof(problem->candidates[0]);
+    for (size_t i = 0; i < plan_count && problem->count < most; i++) {
+        problem->candidates[problem->count].way = way;
+        problem->candidates[problem->count].plan = i;
+        problem->count++;
     }
-    add_plain(kernel, c);
+}
+
+static void build_candidate(rondo__cuda_kernel *kernel, const void *data, size_t index) {
+    const conv_problem *problem = data;
+    const rondo__cuda_convolution *c = &problem->convolution;
+    const size_t plan = problem->candidates[index].plan;
+    switch (problem->candidates[index].way) {
+        case WAY_TENSOR:
+            rondo__cuda_add_tensor_plan(kernel, c, plan);
+            break;
+        case WAY_CUDNN_FUSED:
+            rondo__cuda_add_cudnn_plan(kernel, c, true, plan);
+            break;
+        case WAY_CUDNN_BARE:
+            rondo__cuda_add_cudnn_plan(kernel, c, false, plan);
+            break;
+        case WAY_PLAIN:
+            add_plain(kernel, c);
+            break;
+    }
+}
+
+static void list_candidates(const rondo__cuda_kernel *kernel, conv_problem *problem) {
+    const rondo__cuda_convolution *c = &problem->convolution;
+    const double work =
+        (double)c->pixels * (double)c->window.channels_out * (double)c->weight_pitch;
+    const bool is_padded = c->weight_pitch != c->taps * (c->window.channels_in / c->groups);
+    add_candidates(problem, WAY_TENSOR, rondo__cuda_count_tensor_plans(kernel, c));
+    // Padded filters are of our own making; cuDNN would read them wrongly.
+    if (rondo__cuda_get_cudnn_version() != 0 && !is_padded) {
+        const rondo__cuda_epilogue *e = &c->epilogue;
+        const bool has_ending =
+            e->has_bias || e->has_residual || e->activation != RONDO__ACTIVATION_NONE;
+        if (has_ending && e->activation <= RONDO__ACTIVATION_CLIP) {
+            add_candidates(problem, WAY_CUDNN_FUSED, CUDNN_FUSED_PLANS);
+        }
+        add_candidates(problem, WAY_CUDNN_BARE, CUDNN_BARE_PLANS);
+    }
+    // The plain kernel is always there, and slow where there is much to do.
+    if (!is_padded &&
+        (problem->count == 0 || work < 1e7 || problem->candidates[0].way != WAY_TENSOR)) {
+        add_candidates(problem, WAY_PLAIN, 1);
+    }
 }
 
 static void write_key(const rondo__cuda_convolution *c, char *text, size_t text_bytes) {
@@ -227,7 +281,7 @@ static void write_key(const rondo__cuda_convolution *c, char *text, size_t text_
     (void)snprintf(text, text_bytes,
                    "conv %s %s n%lld c%lld k%lld g%lld in %lldx%lldx%lld out %lldx%lldx%lld "
                    "kernel %lldx%lldx%lld stride %lldx%lldx%lld dilation %lldx%lldx%lld "
-                   "pads %lldx%lldx%lld act %d bias %d add %d",
+                   "pads %lldx%lldx%lld act %d bias %d add %d cudnn %zu",
                    rondo_dtype_get_name(c->dtype), w->channels_last ? "last" : "first",
                    (long long)w->batch, (long long)w->channels_in, (long long)w->channels_out,
                    (long long)c->groups, (long long)w->in[0], (long long)w->in[1],
@@ -237,35 +291,38 @@ static void write_key(const rondo__cuda_convolution *c, char *text, size_t text_
                    (long long)w->stride[2], (long long)w->dilation[0], (long long)w->dilation[1],
                    (long long)w->dilation[2], (long long)w->before[0], (long long)w->before[1],
                    (long long)w->before[2], (int)c->epilogue.activation, (int)c->epilogue.has_bias,
-                   (int)c->epilogue.has_residual);
+                   (int)c->epilogue.has_residual, rondo__cuda_get_cudnn_version());
 }
 
 void rondo__cuda_prepare_convolution(rondo__cuda_kernel *kernel) {
-    rondo__cuda_convolution convolution;
-    char key[400];
+    conv_problem problem = {0};
+    char key[480];
 
-    if (!read_convolution(kernel, &convolution)) {
+    if (!read_convolution(kernel, &problem.convolution)) {
         return;
     }
+    rondo__cuda_convolution *c = &problem.convolution;
     const rondo_tensor *weights = rondo__cuda_input(kernel, 1)->constant;
-    if (weights != NULL && weights->dtype == convolution.dtype) {
-        pack_constant(kernel, &convolution, weights);
+    if (!c->window.channels_last) {
+        c->w = rondo__address_input(1);
+    } else if (weights != NULL && weights->dtype == c->dtype) {
+        pack_constant(kernel, c, weights);
     } else {
-        pack_computed(kernel, &convolution);
+        pack_computed(kernel, c);
     }
     if (kernel->status != RONDO_STATUS_OK) {
         return;
     }
-    if (convolution.is_depthwise) {
-        add_depthwise(kernel, &convolution);
+    if (c->is_depthwise) {
+        add_depthwise(kernel, c);
         return;
     }
-    write_key(&convolution, key, sizeof(key));
-    const size_t tensor_count = rondo__cuda_count_tensor_plans(kernel, &convolution);
+    write_key(c, key, sizeof(key));
+    list_candidates(kernel, &problem);
     const rondo__tuning tuning = {
         .key = key,
-        .candidate_count = tensor_count > 0 ? tensor_count : 1,
-        .problem = &convolution,
+        .candidate_count = problem.count,
+        .problem = &problem,
         .build = build_candidate,
     };
     rondo__cuda_add_fastest(kernel, &tuning);

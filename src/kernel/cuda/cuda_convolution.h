@@ -12,8 +12,9 @@ typedef struct rondo__cuda_epilogue {
     rondo__address bias, residual;
 } rondo__cuda_epilogue;
 
-// y = act(conv(x, w) + bias + residual). Weights lie in the order the ways below want: [filters,
-// taps, channels of a group], or [taps, channels] when `is_depthwise`.
+// y = act(conv(x, w) + bias + residual). Weights lie as ONNX has them, [filters, channels of a group,
+// taps], when channels come first; as [filters, taps, channels of a group] when they come last; and
+// as [taps, channels] when `is_depthwise`.
 typedef struct rondo__cuda_convolution {
     rondo_dtype dtype;
     rondo__window window;
@@ -39,5 +40,13 @@ void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
 // Whether our tensor core kernel wants filters padded to a multiple of 8 elements.
 bool rondo__cuda_is_stem(const rondo__cuda_kernel *kernel,
                          const rondo__cuda_convolution *convolution);
+
+// cuDNN (cuda_conv_cudnn.c): engine `plan` in the order of its heuristics. `fuses`: the epilogue is
+// part of cuDNN's graph; otherwise ours follows. Refuses where cuDNN is absent or has no such engine.
+void rondo__cuda_add_cudnn_plan(rondo__cuda_kernel *kernel,
+                                const rondo__cuda_convolution *convolution, bool fuses,
+                                size_t plan);
+// The version, 0 when the library is absent; part of tuning keys.
+size_t rondo__cuda_get_cudnn_version(void);
 
 #endif  // RONDO_KERNEL_CUDA_CONVOLUTION_H

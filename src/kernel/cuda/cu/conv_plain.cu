@@ -11,10 +11,13 @@
 #ifndef WIDTH
 #define WIDTH 1
 #endif
+#ifndef CHANNELS_LAST
+#define CHANNELS_LAST 1  // of x, y and z, and the order of w
+#endif
 
 struct conv_arguments {
     const T *x;
-    const T *w;     // [out channels, positions, in channels of a group]
+    const T *w;     // [filters, taps, channels], or [filters, channels, taps] with channels first
     const T *bias;  // may be NULL
     const T *z;     // may be NULL; y's layout
     T *y;
@@ -37,7 +40,9 @@ struct load_pixels {
         }
         const int at = (int)(m % positions);
         const int channels = (int)p.in_channels, kernel2 = (int)p.kernel[2];
-        const int c = (int)k % channels, tap = (int)k / channels;
+        const int taps = kernel2 * (int)p.kernel[1] * (int)p.kernel[0];
+        const int c = CHANNELS_LAST ? (int)k % channels : (int)k / taps;
+        const int tap = CHANNELS_LAST ? (int)k / channels : (int)k % taps;
         const int k2 = tap % kernel2, k1 = tap / kernel2 % (int)p.kernel[1];
         const int k0 = tap / kernel2 / (int)p.kernel[1];
         const int o2 = at % (int)p.out[2], o1 = at / (int)p.out[2] % (int)p.out[1];
