@@ -21,21 +21,37 @@
 typedef struct rondo__backend rondo__backend;
 typedef struct rondo__template rondo__template;      // recorded nodes and edges (CUgraph)
 typedef struct rondo__executable rondo__executable;  // runnable form (CUgraphExec)
+typedef struct rondo__stream_tag rondo__stream_tag;
+
+// Where the first failure of work that runs later waits for somebody to ask. Zeroed: empty.
+typedef struct rondo__failure_slot {
+    atomic_int state;  // 0 empty, 1 being written or read, 2 full
+    rondo_error record;
+} rondo__failure_slot;
 
 struct rondo_device {
     const rondo__backend *backend;
     char name[32];
     int32_t ordinal;
     atomic_int reference_count;  // guarded by the registry lock when it may reach zero
-    atomic_bool
-        is_lost;  // set once by an asynchronous device error; afterwards only destroy is valid
+    // Set once by an asynchronous device error; afterwards only destroy is valid.
+    atomic_bool is_lost;
+    // Set in the child of a fork, where the device's threads and driver do not exist: objects of
+    // the device are then left alone, even by destroy.
+    atomic_bool is_forked;
+    // Failures of host functions where the backend cannot tell the stream; the next wait reports.
+    rondo__failure_slot failure;
 };
 
+// The generic layer retains the device for each object after the backend has made it, and gives it
+// back after the backend has destroyed it.
 struct rondo_stream {
-    rondo_device *device;  // retained
-    bool is_wrapped;       // the native stream is the caller's
-    bool is_legacy;        // wraps the legacy default stream: runs work, never records
-    void *native;          // CUstream, or NULL
+    rondo_device *device;    // retained
+    bool is_wrapped;         // the native stream is the caller's
+    bool is_legacy;          // wraps the legacy default stream: runs work, never records
+    void *native;            // CUstream, or NULL
+    uint32_t number;         // for messages: "stream 3"; set by the generic layer
+    rondo__stream_tag *tag;  // set by the generic layer
 };
 
 struct rondo_event {
@@ -148,6 +164,7 @@ struct rondo__backend {
                            bool *out_was_updated);
     rondo_status (*upload)(rondo__executable *executable, rondo_stream *stream);
     rondo_status (*replay)(rondo__executable *executable, rondo_stream *stream);  // hot path
+    // Replays in flight are finished first, or the driver keeps what they need until they are.
     void (*destroy_executable)(rondo__executable *executable);
     // Raw handles. (optional: UNSUPPORTED)
     void *(*get_native_template)(rondo__template *template_);
@@ -165,6 +182,31 @@ extern const rondo__backend rondo__backend_cuda;
 
 // Every backend, ended by NULL. The one list; a test may swap it before the first device is opened.
 extern const rondo__backend *const *rondo__backend_list;
+
+// ---- streams that may be gone -------------------------------------------------------------------
+
+// A graph waits for its last replay before it is freed, but the stream of that replay may be
+// destroyed by then (which waited, too). So it keeps the stream's tag.
+rondo__stream_tag *rondo__stream_tag_retain(rondo_stream *stream);
+void rondo__stream_tag_release(rondo__stream_tag *tag);  // NULL is fine
+// Waits for the stream's work unless the stream is gone, records, or its device is lost. Failures
+// stay for the stream's own waits to report.
+void rondo__stream_tag_wait(rondo__stream_tag *tag);
+
+// ---- failures of host functions -----------------------------------------------------------------
+
+// Host functions return nothing. One that fails (a reference kernel met an index out of range)
+// writes its error record as usual and calls this: the record goes to the stream that runs it, and
+// the next synchronize of that stream (on CUDA: of anything on the device) fails with it. The first
+// failure wins; outside of a host function this does nothing.
+void rondo__host_report_failure(void);
+
+// For backends: makes `slot` the place of this thread's reports; returns the former one.
+rondo__failure_slot *rondo__failure_enter(rondo__failure_slot *slot);
+// For backends: puts this thread's error record into an empty slot.
+void rondo__failure_put(rondo__failure_slot *slot);
+// For backends: empties the slot; a failure in it becomes this thread's latest record. OK if empty.
+RONDO_MUST_USE rondo_status rondo__failure_take(rondo__failure_slot *slot);
 
 // Argument-checked entry to get_function. Compiled modules are cached in memory for the device's
 // life.

@@ -77,3 +77,10 @@ void rondo__error_restore(const rondo_error *saved) {
         last_error.sequence = sequence;
     }
 }
+
+rondo_status rondo__error_adopt(const rondo_error *record) {
+    uint64_t sequence = last_error.sequence + 1;
+    last_error = *record;
+    last_error.sequence = sequence;
+    return last_error.status;
+}

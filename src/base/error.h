@@ -22,6 +22,9 @@ RONDO_PRINTF(1, 2) void rondo__error_prefix(const char *format, ...);
 void rondo__error_save(rondo_error *out_saved);
 void rondo__error_restore(const rondo_error *saved);
 
+// Makes a record that another thread wrote this thread's latest failure; returns its status.
+rondo_status rondo__error_adopt(const rondo_error *record);
+
 // RONDO_FAIL(INVALID, "feed \"%s\" has rank %d, ...", ...): records and yields the status.
 #define RONDO_FAIL(status_name, ...) \
     rondo__error_set(RONDO_STATUS_##status_name, 0, "", __FILE__, __LINE__, __func__, __VA_ARGS__)

@@ -1,0 +1,353 @@
+// backend/host/host_backend.h — the objects of the CPU backend, and what its files share.
+//
+// Locks, in the order in which they may be held together:
+//
+//   device->lock           the list of streams
+//   device->capture_lock   everything about captures: stream->capture, frontiers, templates that are
+//                          being recorded. One lock for all captures of the device: it is held for
+//                          the time of one append, and a stream that does not record never takes it
+//   event->lock            what an event stands for
+//   lane->lock             who sleeps for the lane
+//
+// device->memory_lock and the team's lock are leaves.
+#ifndef RONDO_BACKEND_HOST_HOST_BACKEND_H
+#define RONDO_BACKEND_HOST_HOST_BACKEND_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backend/backend.h"
+#include "base/error.h"
+
+enum { RONDO__CACHE_LINE_BYTES = 64 };
+
+typedef struct rondo__host_device rondo__host_device;
+typedef struct rondo__host_stream rondo__host_stream;
+typedef struct rondo__host_event rondo__host_event;
+typedef struct rondo__host_capture rondo__host_capture;
+typedef struct rondo__host_template rondo__host_template;
+typedef struct rondo__host_team rondo__host_team;
+
+// ---- lanes (host_lane.c) ------------------------------------------------------------------------
+
+// How far a stream's work has come. Outlives the stream, so that events and executables may ask.
+// Positions are bytes of commands put into the stream's ring since its beginning; they only grow.
+typedef struct rondo__host_lane {
+    _Alignas(64) _Atomic(uint64_t) completed;  // the worker has run everything before this
+    // Smallest position somebody sleeps for; UINT64_MAX: nobody. Written under lock.
+    _Alignas(64) _Atomic(uint64_t) wake_target;
+    atomic_uint wake_word;  // the futex sleepers wait on; changed under lock
+    atomic_int reference_count;
+    pthread_mutex_t lock;
+    rondo__failure_slot failure;
+} rondo__host_lane;
+
+rondo__host_lane *rondo__host_lane_create(void);  // NULL: no memory, recorded
+rondo__host_lane *rondo__host_lane_retain(rondo__host_lane *lane);
+void rondo__host_lane_release(rondo__host_lane *lane);  // NULL is fine
+// Sleeps (after a short spin) until the lane has passed `position`.
+void rondo__host_lane_wait(rondo__host_lane *lane, uint64_t position);
+void rondo__host_lane_wake(rondo__host_lane *lane);  // the slow half of complete
+
+static inline bool rondo__host_lane_has_passed(rondo__host_lane *lane, uint64_t position) {
+    return atomic_load_explicit(&lane->completed, memory_order_acquire) >= position;
+}
+
+// Called by the worker after each command. Sequentially consistent against lane_wait: either the
+// sleeper sees the new position, or we see its target.
+static inline void rondo__host_lane_complete(rondo__host_lane *lane, uint64_t position) {
+    atomic_store(&lane->completed, position);
+    if (position >= atomic_load(&lane->wake_target)) {
+        rondo__host_lane_wake(lane);
+    }
+}
+
+// ---- streams (host_stream.c) --------------------------------------------------------------------
+
+struct rondo__host_stream {
+    rondo_stream head;
+    rondo__host_lane *lane;
+    // Used by the thread that submits.
+    unsigned char *ring;
+    uint64_t submitted;        // position after the last command
+    uint64_t known_completed;  // what submitting last saw of lane->completed
+    bool has_worker;
+    pthread_t worker;
+    // Position up to which the worker may run. In a line of its own with the worker's bed.
+    _Alignas(64) _Atomic(uint64_t) published;
+    atomic_uint is_asleep;  // futex: 1 while the worker sleeps or is about to
+    // NULL: not recording. Written under device->capture_lock; read without it by the stream's own
+    // thread, which is the only one to make it non-NULL.
+    _Alignas(64) _Atomic(rondo__host_capture *) capture;
+    // The nodes that the next recorded one depends on. Guarded by device->capture_lock.
+    size_t *frontier;
+    size_t frontier_count;
+    size_t frontier_capacity;
+    rondo__host_stream *next_in_capture;  // guarded by device->capture_lock
+    rondo__host_stream *next;             // guarded by device->lock
+    rondo__host_stream *previous;         // guarded by device->lock
+};
+
+// Makes room for one command whose `run` gets `argument_bytes` bytes at *out_arguments (aligned to
+// 16), to be filled and then published. Nothing else may be submitted in between.
+//
+// Errors:    NO_MEMORY (the worker thread could not be started).
+RONDO_MUST_USE rondo_status rondo__host_submit(rondo__host_stream *stream, void (*run)(void *),
+                                               size_t argument_bytes, void **out_arguments);
+// Lets the worker run what was submitted.
+void rondo__host_publish(rondo__host_stream *stream);
+// Puts a wait for another lane on the stream.
+RONDO_MUST_USE rondo_status rondo__host_submit_wait(rondo__host_stream *stream,
+                                                    rondo__host_lane *lane, uint64_t position);
+
+rondo_status rondo__host_create_stream(rondo_device *device, rondo_stream **out_stream);
+void rondo__host_destroy_stream(rondo_stream *stream);
+rondo_status rondo__host_synchronize_stream(rondo_stream *stream);
+rondo_status rondo__host_query_stream(rondo_stream *stream, bool *out_is_idle);
+
+// ---- events (host_event.c) ----------------------------------------------------------------------
+
+struct rondo__host_event {
+    rondo_event head;
+    atomic_int reference_count;    // the owner, and each time stamp still to be taken
+    pthread_mutex_t lock;          // guards all below
+    rondo__host_lane *lane;        // retained; NULL: not recorded outside a capture
+    uint64_t position;             // complete when `lane` has passed this
+    rondo__host_capture *capture;  // retained; non-NULL: stands for `nodes` of this capture
+    size_t *nodes;
+    size_t node_count;
+    size_t node_capacity;
+    uint64_t record_serial;  // how often a time stamp was asked for
+    uint64_t stamp_serial;   // which of them stamp_ns belongs to; 0: none
+    uint64_t stamp_ns;
+};
+
+rondo_status rondo__host_create_event(rondo_device *device, uint32_t flags,
+                                      rondo_event **out_event);
+void rondo__host_destroy_event(rondo_event *event);
+rondo_status rondo__host_record_event(rondo_event *event, rondo_stream *stream);
+rondo_status rondo__host_wait_event(rondo_stream *stream, rondo_event *event);
+rondo_status rondo__host_query_event(rondo_event *event, bool *out_is_complete);
+rondo_status rondo__host_synchronize_event(rondo_event *event);
+rondo_status rondo__host_get_elapsed_ms(rondo_event *start, rondo_event *end,
+                                        float *out_milliseconds);
+
+// ---- work (host_work.c) -------------------------------------------------------------------------
+
+typedef struct rondo__host_copy_arguments {
+    void *destination;
+    const void *source;
+    size_t bytes;
+    rondo_copy_kind kind;
+} rondo__host_copy_arguments;
+
+typedef struct rondo__host_fill_arguments {
+    void *destination;
+    size_t count;
+    uint32_t value;
+    uint32_t element_bytes;
+} rondo__host_fill_arguments;
+
+rondo_status rondo__host_copy(rondo_stream *stream, void *destination, const void *source,
+                              size_t bytes, rondo_copy_kind kind);
+rondo_status rondo__host_fill(rondo_stream *stream, void *destination, uint32_t value,
+                              uint32_t element_bytes, size_t count);
+rondo_status rondo__host_call(rondo_stream *stream, const char *name, rondo_host_function function,
+                              const void *arguments, size_t argument_bytes);
+rondo_status rondo__host_launch(rondo_stream *stream, const rondo_launch *launch);
+
+// ---- memory (host_heap.c) -----------------------------------------------------------------------
+
+// An area from rondo_memory_allocate.
+typedef struct rondo__host_area {
+    uintptr_t begin;
+    size_t bytes;
+} rondo__host_area;
+
+rondo_status rondo__host_allocate(rondo_device *device, rondo_memory_kind kind, size_t bytes,
+                                  void **out_address);
+void rondo__host_deallocate(rondo_device *device, rondo_memory_kind kind, void *address);
+// True when all bytes lie in one area that rondo_memory_allocate gave.
+bool rondo__host_is_pinned(rondo__host_device *device, const void *address, size_t bytes);
+
+// ---- captures (host_capture.c) ------------------------------------------------------------------
+
+// A recording in progress. Guarded by device->capture_lock.
+struct rondo__host_capture {
+    size_t reference_count;  // streams and events that point here
+    rondo__host_device *device;
+    rondo_capture_mode mode;
+    rondo__capture_state state;  // NONE: ended
+    rondo_error cause;           // BROKEN: what broke it
+    rondo__host_stream *origin;
+    rondo__host_stream *streams;  // all that take part, by next_in_capture
+    rondo__host_template *recorded;
+    rondo__host_capture *next;  // in device->captures, while not ended
+};
+
+// A node to be recorded.
+typedef struct rondo__host_node {
+    rondo__node_kind kind;
+    void (*run)(void *);
+    const char *name;
+    const void *arguments;
+    size_t argument_bytes;
+    uint32_t grid[3];
+    uint32_t block[3];
+    uint32_t shared_bytes;
+    size_t first_edge;  // into the template's predecessors
+    size_t edge_count;
+} rondo__host_node;
+
+rondo_status rondo__host_begin_capture(rondo_stream *stream, rondo_capture_mode mode);
+rondo_status rondo__host_get_capture_state(rondo_stream *stream, rondo__capture_state *out_state);
+rondo_status rondo__host_end_capture(rondo_stream *stream, rondo__template **out_template);
+
+// Appends the node to the capture of `stream`; *out_was_recorded is false when it has none.
+RONDO_MUST_USE rondo_status rondo__host_record_node(rondo__host_stream *stream,
+                                                    const rondo__host_node *node,
+                                                    bool *out_was_recorded);
+// Refuses a call that cannot be recorded: breaks the stream's capture and says why. OK when the
+// stream does not record. `what` completes "cannot be recorded: ".
+RONDO_MUST_USE rondo_status rondo__host_refuse_in_capture(rondo__host_stream *stream,
+                                                          const char *call, const char *what);
+// Refuses an unsafe call of any thread: breaks every capture of the device that forbids it.
+// all_modes: even captures that forbid nothing to other threads.
+RONDO_MUST_USE rondo_status rondo__host_refuse_unsafe(rondo__host_device *device, const char *call,
+                                                      bool all_modes);
+// The caller holds device->capture_lock for the rest.
+void rondo__host_capture_break(rondo__host_capture *capture);  // cause: this thread's error record
+rondo_status rondo__host_capture_fail_broken(const rondo__host_capture *capture, const char *call);
+void rondo__host_capture_leave(rondo__host_stream *stream);
+void rondo__host_capture_unreference(rondo__host_capture *capture);
+RONDO_MUST_USE rondo_status rondo__host_capture_join(rondo__host_capture *capture,
+                                                     rondo__host_stream *stream,
+                                                     const size_t *nodes, size_t node_count);
+
+// ---- templates (host_template.c) ----------------------------------------------------------------
+
+// A block of argument bytes; nodes point into it.
+typedef struct rondo__host_chunk rondo__host_chunk;
+
+struct rondo__host_template {
+    rondo__template head;
+    rondo__host_node *nodes;  // in an order in which predecessors come first
+    size_t node_count;
+    size_t node_capacity;
+    size_t *predecessors;
+    size_t edge_count;
+    size_t edge_capacity;
+    rondo__host_chunk *chunks;
+};
+
+// Copies node and arguments; `predecessors` become its edges.
+RONDO_MUST_USE rondo_status rondo__host_template_append(rondo__host_template *recorded,
+                                                        const rondo__host_node *node,
+                                                        const size_t *predecessors,
+                                                        size_t predecessor_count);
+void rondo__host_destroy_template(rondo__template *template_);
+rondo_status rondo__host_count_nodes(rondo__template *template_, size_t *out_count);
+rondo_status rondo__host_describe_node(rondo__template *template_, size_t index,
+                                       rondo__node_info *out_info);
+rondo_status rondo__host_list_edges(rondo__template *template_, size_t *out_pairs, size_t capacity,
+                                    size_t *out_count);
+
+// ---- programs and executables (host_program.c, host_executable.c) -------------------------------
+
+typedef struct rondo__host_instruction {
+    void (*run)(void *);
+    void *arguments;
+} rondo__host_instruction;
+
+// A run of instructions in which each depends on the one before only.
+typedef struct rondo__host_segment {
+    uint32_t first;  // instruction
+    uint32_t count;
+    uint32_t first_successor;  // into successors
+    uint32_t successor_count;
+    uint32_t predecessor_count;
+} rondo__host_segment;
+
+// What a run of a program with parallel branches needs; see host_team.c.
+typedef struct rondo__host_job {
+    struct rondo__host_job *next;  // guarded by the team's lock
+    const struct rondo__host_program *program;
+    atomic_uint *pending;  // per segment: predecessors not yet done
+    atomic_uint *ready;    // queue of segments that may run, plus one; 0: not yet written
+    _Alignas(64) atomic_uint pushed;
+    _Alignas(64) atomic_uint popped;
+    _Alignas(64) atomic_uint remaining;  // segments not yet done
+    atomic_uint signal;                  // futex of the thread that owns the job
+    atomic_bool is_owner_asleep;
+    atomic_int helper_count;  // helpers inside
+    rondo__failure_slot *failure;
+} rondo__host_job;
+
+// The runnable form. Immutable once made, apart from the job; replays in flight hold a reference.
+typedef struct rondo__host_program {
+    atomic_int reference_count;
+    size_t count;
+    rondo__host_instruction *instructions;
+    unsigned char *arguments;
+    size_t segment_count;
+    size_t width;  // most segments that may run at once; 1: a straight line
+    rondo__host_segment *segments;
+    uint32_t *successors;
+    rondo__host_job job;
+    rondo__host_team *team;
+} rondo__host_program;
+
+RONDO_MUST_USE rondo_status rondo__host_program_create(const rondo__host_template *recorded,
+                                                       rondo__host_program **out_program);
+void rondo__host_program_release(rondo__host_program *program);
+void rondo__host_program_run(rondo__host_program *program);
+
+rondo_status rondo__host_instantiate(rondo__template *template_,
+                                     rondo__executable **out_executable);
+rondo_status rondo__host_update(rondo__executable *executable, rondo__template *template_,
+                                bool *out_was_updated);
+rondo_status rondo__host_upload(rondo__executable *executable, rondo_stream *stream);
+rondo_status rondo__host_replay(rondo__executable *executable, rondo_stream *stream);
+void rondo__host_destroy_executable(rondo__executable *executable);
+
+// ---- helpers for parallel branches (host_team.c) ------------------------------------------------
+
+rondo__host_team *rondo__host_team_create(void);  // NULL: no memory, recorded
+void rondo__host_team_destroy(rondo__host_team *team);
+void rondo__host_team_start(rondo__host_team *team);  // starts the threads; too few is fine
+// Runs the job to its end on this thread and the helpers.
+void rondo__host_team_run(rondo__host_team *team, rondo__host_job *job);
+
+// ---- threads (host_threads.c) -------------------------------------------------------------------
+
+int32_t rondo__host_get_processor_count(void);
+// Threads one op may use on this thread from now on are divided by `share`; returns the former one.
+int32_t rondo__host_set_thread_share(int32_t share);
+// Starts a thread that takes no signals.
+RONDO_MUST_USE rondo_status rondo__host_start_thread(const char *name, void *(*function)(void *),
+                                                     void *argument, pthread_t *out_thread);
+
+// ---- the device (host_device.c) -----------------------------------------------------------------
+
+struct rondo__host_device {
+    rondo_device head;
+    pthread_mutex_t lock;
+    rondo__host_stream *streams;  // guarded by lock
+    pthread_mutex_t capture_lock;
+    rondo__host_capture *captures;  // guarded by capture_lock
+    atomic_int capture_count;       // of `captures`; read without the lock to skip it
+    pthread_mutex_t memory_lock;
+    rondo__host_area *areas;  // sorted by begin; guarded by memory_lock
+    size_t area_count;        // guarded by memory_lock
+    size_t area_capacity;     // guarded by memory_lock
+    rondo__host_team *team;
+};
+
+static inline rondo__host_device *rondo__host_device_of(rondo_device *device) {
+    return (rondo__host_device *)device;
+}
+
+#endif  // RONDO_BACKEND_HOST_HOST_BACKEND_H

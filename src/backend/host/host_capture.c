@@ -1,0 +1,386 @@
+// backend/host/host_capture.c — recording instead of running, with CUDA's rules.
+//
+// A capture begins on one stream, its origin. While it lasts, work put on the origin becomes nodes
+// of a template. A stream that waits for an event recorded inside the capture joins it (a fork);
+// when the origin later waits for an event of that stream, the branch is joined again:
+//
+//      origin:  a ---- event ---- b ------------ wait ---- c           a -> b -> c
+//                         \                       /                     \       ^
+//      other:               wait ---- d ---- event                       -> d --/
+//
+// Each taking-part stream has a frontier: the nodes that its next node will depend on. Recording a
+// node makes the node the whole frontier; recording an event copies the frontier into the event;
+// waiting for such an event adds its nodes to the frontier.
+//
+// A capture is broken by the first call that cannot be recorded. Its streams then refuse all work
+// until the capture is ended, which yields the error record of that first call and no template.
+// After the end, good or bad, no stream of it records any more.
+//
+// At the end every node must be a predecessor of the origin's frontier or in it; otherwise some
+// branch was never joined, and the error names its stream.
+//
+// Invariants (device->capture_lock): a stream is in capture->streams exactly while stream->capture
+// is that capture; captures that have not ended are in device->captures; each stream and each event
+// that points to a capture holds a reference.
+//
+// Source: CUDA Programming Guide, "Creating a Graph Using Stream Capture"; Driver API, Stream
+// Management.
+#include "backend/host/host_backend.h"
+#include "base/memory.h"
+
+// ---- life ---------------------------------------------------------------------------------------
+
+void rondo__host_capture_unreference(rondo__host_capture *capture) {
+    if (capture != NULL && --capture->reference_count == 0) {
+        if (capture->recorded != NULL) {
+            rondo__host_destroy_template(&capture->recorded->head);
+        }
+        rondo__free(capture);
+    }
+}
+
+static void add_stream(rondo__host_capture *capture, rondo__host_stream *stream) {
+    stream->next_in_capture = capture->streams;
+    capture->streams = stream;
+    stream->frontier_count = 0;
+    ++capture->reference_count;
+    atomic_store(&stream->capture, capture);
+}
+
+static void remove_stream(rondo__host_capture *capture, rondo__host_stream *stream) {
+    rondo__host_stream **link = &capture->streams;
+    while (*link != stream) {
+        link = &(*link)->next_in_capture;
+    }
+    *link = stream->next_in_capture;
+    stream->next_in_capture = NULL;
+    stream->frontier_count = 0;
+    atomic_store(&stream->capture, NULL);
+    rondo__host_capture_unreference(capture);
+}
+
+// Takes all streams out. The caller holds a reference of its own.
+static void close_capture(rondo__host_capture *capture) {
+    rondo__host_device *device = capture->device;
+    capture->state = RONDO__CAPTURE_NONE;
+    while (capture->streams != NULL) {
+        remove_stream(capture, capture->streams);
+    }
+    rondo__host_capture **link = &device->captures;
+    while (*link != capture) {
+        link = &(*link)->next;
+    }
+    *link = capture->next;
+    capture->next = NULL;
+    atomic_fetch_sub(&device->capture_count, 1);
+}
+
+void rondo__host_capture_leave(rondo__host_stream *stream) {
+    rondo__host_capture *capture = atomic_load(&stream->capture);
+    if (capture == NULL) {
+        return;
+    }
+    rondo_error saved;
+    rondo__error_save(&saved);
+    (void)rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, "rondo_stream_destroy",
+                           "stream %u was destroyed while it recorded",
+                           (unsigned)stream->head.number);
+    rondo__host_capture_break(capture);
+    rondo__error_restore(&saved);
+    ++capture->reference_count;
+    if (capture->origin == stream) {
+        close_capture(capture);
+    } else {
+        remove_stream(capture, stream);
+    }
+    rondo__host_capture_unreference(capture);
+}
+
+// ---- breaking -----------------------------------------------------------------------------------
+
+void rondo__host_capture_break(rondo__host_capture *capture) {
+    if (capture->state == RONDO__CAPTURE_ACTIVE) {
+        capture->state = RONDO__CAPTURE_BROKEN;
+        rondo__error_save(&capture->cause);
+    }
+}
+
+rondo_status rondo__host_capture_fail_broken(const rondo__host_capture *capture, const char *call) {
+    const rondo_error *cause = &capture->cause;
+    rondo_status status =
+        rondo__error_set(RONDO_STATUS_STATE, 0, "", cause->file, cause->line, call,
+                         "the capture on stream %u was broken by %s: %s",
+                         (unsigned)capture->origin->head.number, cause->call, cause->message);
+    rondo__error_set_op(cause->op);
+    return status;
+}
+
+rondo_status rondo__host_refuse_in_capture(rondo__host_stream *stream, const char *call,
+                                           const char *what) {
+    if (atomic_load_explicit(&stream->capture, memory_order_acquire) == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    rondo__host_device *device = rondo__host_device_of(stream->head.device);
+    rondo_status status = RONDO_STATUS_OK;
+    pthread_mutex_lock(&device->capture_lock);
+    rondo__host_capture *capture = atomic_load(&stream->capture);
+    if (capture != NULL && capture->state == RONDO__CAPTURE_BROKEN) {
+        status = rondo__host_capture_fail_broken(capture, call);
+    } else if (capture != NULL) {
+        status = rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
+                                  "stream %u records, and this cannot be recorded: %s; call it "
+                                  "before or after the capture",
+                                  (unsigned)stream->head.number, what);
+        rondo__host_capture_break(capture);
+    }
+    pthread_mutex_unlock(&device->capture_lock);
+    return status;
+}
+
+rondo_status rondo__host_refuse_unsafe(rondo__host_device *device, const char *call,
+                                       bool all_modes) {
+    if (atomic_load_explicit(&device->capture_count, memory_order_acquire) == 0) {
+        return RONDO_STATUS_OK;
+    }
+    rondo_status status = RONDO_STATUS_OK;
+    pthread_mutex_lock(&device->capture_lock);
+    for (rondo__host_capture *capture = device->captures; capture != NULL;
+         capture = capture->next) {
+        bool forbids = all_modes || capture->mode == RONDO_CAPTURE_GLOBAL;
+        if (!forbids || capture->state != RONDO__CAPTURE_ACTIVE) {
+            continue;
+        }
+        if (status == RONDO_STATUS_OK) {
+            status = rondo__error_set(
+                RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
+                all_modes ? "stream %u records, so its device cannot be waited for; end the "
+                            "capture first"
+                          : "stream %u records in global mode, which forbids this to every "
+                            "thread; record in thread_local mode, or call it before or after",
+                (unsigned)capture->origin->head.number);
+        }
+        rondo__host_capture_break(capture);
+    }
+    pthread_mutex_unlock(&device->capture_lock);
+    return status;
+}
+
+// ---- beginning and joining ----------------------------------------------------------------------
+
+rondo_status rondo__host_begin_capture(rondo_stream *stream_, rondo_capture_mode mode) {
+    rondo__host_stream *stream = (rondo__host_stream *)stream_;
+    rondo__host_device *device = rondo__host_device_of(stream_->device);
+    rondo_status status = RONDO_STATUS_NO_MEMORY;
+    rondo__host_capture *capture = rondo__calloc(1, sizeof *capture);
+    if (capture == NULL) {
+        return status;
+    }
+    capture->recorded = rondo__calloc(1, sizeof *capture->recorded);
+    if (capture->recorded == NULL) {
+        goto free_capture;
+    }
+    capture->recorded->head.device = stream_->device;
+    capture->device = device;
+    capture->mode = mode;
+    capture->state = RONDO__CAPTURE_ACTIVE;
+    capture->origin = stream;
+
+    pthread_mutex_lock(&device->capture_lock);
+    if (atomic_load(&stream->capture) != NULL) {
+        status = RONDO_FAIL(STATE, "stream %u records already; end that capture first",
+                            (unsigned)stream_->number);
+        pthread_mutex_unlock(&device->capture_lock);
+        goto free_template;
+    }
+    add_stream(capture, stream);
+    capture->next = device->captures;
+    device->captures = capture;
+    atomic_fetch_add(&device->capture_count, 1);
+    pthread_mutex_unlock(&device->capture_lock);
+    return RONDO_STATUS_OK;
+
+free_template:
+    rondo__free(capture->recorded);
+free_capture:
+    rondo__free(capture);
+    return status;
+}
+
+rondo_status rondo__host_get_capture_state(rondo_stream *stream_, rondo__capture_state *out_state) {
+    rondo__host_stream *stream = (rondo__host_stream *)stream_;
+    *out_state = RONDO__CAPTURE_NONE;
+    if (atomic_load_explicit(&stream->capture, memory_order_acquire) != NULL) {
+        rondo__host_device *device = rondo__host_device_of(stream_->device);
+        pthread_mutex_lock(&device->capture_lock);
+        rondo__host_capture *capture = atomic_load(&stream->capture);
+        if (capture != NULL) {
+            *out_state = capture->state;
+        }
+        pthread_mutex_unlock(&device->capture_lock);
+    }
+    return RONDO_STATUS_OK;
+}
+
+static bool holds_node(const size_t *nodes, size_t count, size_t node) {
+    for (size_t i = 0; i < count; ++i) {
+        if (nodes[i] == node) {
+            return true;
+        }
+    }
+    return false;
+}
+
+rondo_status rondo__host_capture_join(rondo__host_capture *capture, rondo__host_stream *stream,
+                                      const size_t *nodes, size_t node_count) {
+    void *frontier = stream->frontier;
+    size_t kept = atomic_load(&stream->capture) == capture ? stream->frontier_count : 0;
+    rondo_status status = rondo__array_reserve(&frontier, &stream->frontier_capacity,
+                                               kept + node_count, sizeof(size_t));
+    stream->frontier = frontier;
+    if (status != RONDO_STATUS_OK) {
+        rondo__host_capture_break(capture);  // a dependency would be missing
+        return status;
+    }
+    if (atomic_load(&stream->capture) == NULL) {
+        add_stream(capture, stream);
+    }
+    for (size_t i = 0; i < node_count; ++i) {
+        if (!holds_node(stream->frontier, stream->frontier_count, nodes[i])) {
+            stream->frontier[stream->frontier_count++] = nodes[i];
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// ---- recording ----------------------------------------------------------------------------------
+
+rondo_status rondo__host_record_node(rondo__host_stream *stream, const rondo__host_node *node,
+                                     bool *out_was_recorded) {
+    *out_was_recorded = false;
+    rondo__host_device *device = rondo__host_device_of(stream->head.device);
+    rondo_status status = RONDO_STATUS_OK;
+    pthread_mutex_lock(&device->capture_lock);
+    rondo__host_capture *capture = atomic_load(&stream->capture);
+    if (capture == NULL) {
+        goto unlock;
+    }
+    if (capture->state == RONDO__CAPTURE_BROKEN) {
+        status = rondo__host_capture_fail_broken(capture, "a recorded call");
+        goto unlock;
+    }
+    // Room for the one node of the new frontier before the template changes.
+    void *frontier = stream->frontier;
+    status =
+        rondo__array_reserve(&frontier, &stream->frontier_capacity, 1, sizeof *stream->frontier);
+    stream->frontier = frontier;
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__host_template_append(capture->recorded, node, stream->frontier,
+                                             stream->frontier_count);
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo__error_set_op(node->name);
+        rondo__host_capture_break(capture);  // the graph would lack this node
+        goto unlock;
+    }
+    stream->frontier[0] = capture->recorded->node_count - 1;
+    stream->frontier_count = 1;
+    *out_was_recorded = true;
+unlock:
+    pthread_mutex_unlock(&device->capture_lock);
+    return status;
+}
+
+// ---- ending -------------------------------------------------------------------------------------
+
+// Marks every node that the nodes of `frontier` depend on, and those themselves. Predecessors have
+// smaller indices, so one sweep from the back does it.
+static void mark_ancestors(const rondo__host_template *recorded, const size_t *frontier,
+                           size_t frontier_count, bool *marks) {
+    for (size_t i = 0; i < frontier_count; ++i) {
+        marks[frontier[i]] = true;
+    }
+    for (size_t i = recorded->node_count; i-- > 0;) {
+        if (marks[i]) {
+            const rondo__host_node *node = &recorded->nodes[i];
+            for (size_t edge = 0; edge < node->edge_count; ++edge) {
+                marks[recorded->predecessors[node->first_edge + edge]] = true;
+            }
+        }
+    }
+}
+
+// OK when every branch came back to the origin.
+static rondo_status check_joined(const rondo__host_capture *capture) {
+    const rondo__host_template *recorded = capture->recorded;
+    bool *marks = rondo__calloc(recorded->node_count, sizeof *marks);
+    if (marks == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo_status status = RONDO_STATUS_OK;
+    mark_ancestors(recorded, capture->origin->frontier, capture->origin->frontier_count, marks);
+    for (const rondo__host_stream *stream = capture->streams;
+         stream != NULL && status == RONDO_STATUS_OK; stream = stream->next_in_capture) {
+        for (size_t i = 0; i < stream->frontier_count; ++i) {
+            size_t node = stream->frontier[i];
+            if (!marks[node]) {
+                status = rondo__error_set(
+                    RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, "rondo_graph_capture_end",
+                    "stream %u was forked from stream %u and not joined: record an event on it and "
+                    "let stream %u wait for that before the end",
+                    (unsigned)stream->head.number, (unsigned)capture->origin->head.number,
+                    (unsigned)capture->origin->head.number);
+                rondo__error_set_op(recorded->nodes[node].name);
+                break;
+            }
+        }
+    }
+    // A branch may also end in an event whose stream went on elsewhere and came back otherwise.
+    for (size_t i = 0; i < recorded->node_count && status == RONDO_STATUS_OK; ++i) {
+        if (!marks[i]) {
+            status = rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__,
+                                      "rondo_graph_capture_end",
+                                      "node %zu was recorded on a branch that was not joined to "
+                                      "stream %u",
+                                      i, (unsigned)capture->origin->head.number);
+            rondo__error_set_op(recorded->nodes[i].name);
+        }
+    }
+    rondo__free(marks);
+    return status;
+}
+
+rondo_status rondo__host_end_capture(rondo_stream *stream_, rondo__template **out_template) {
+    rondo__host_stream *stream = (rondo__host_stream *)stream_;
+    rondo__host_device *device = rondo__host_device_of(stream_->device);
+    *out_template = NULL;
+    rondo_status status = RONDO_STATUS_OK;
+    pthread_mutex_lock(&device->capture_lock);
+    rondo__host_capture *capture = atomic_load(&stream->capture);
+    if (capture == NULL) {
+        status = RONDO_FAIL(STATE, "stream %u does not record", (unsigned)stream_->number);
+        goto unlock;
+    }
+    if (capture->origin != stream) {
+        status = RONDO_FAIL(STATE,
+                            "the capture began on stream %u and ends there, not on stream %u that "
+                            "joined it",
+                            (unsigned)capture->origin->head.number, (unsigned)stream_->number);
+        rondo__host_capture_break(capture);
+        goto unlock;
+    }
+    if (capture->state == RONDO__CAPTURE_BROKEN) {
+        status = rondo__host_capture_fail_broken(capture, "rondo_graph_capture_end");
+    } else {
+        status = check_joined(capture);
+    }
+    ++capture->reference_count;
+    if (status == RONDO_STATUS_OK) {
+        *out_template = &capture->recorded->head;
+        capture->recorded = NULL;
+    }
+    close_capture(capture);
+    rondo__host_capture_unreference(capture);
+unlock:
+    pthread_mutex_unlock(&device->capture_lock);
+    return status;
+}

@@ -1,0 +1,143 @@
+// backend/host/host_executable.c — instantiating, updating and replaying.
+//
+// An executable is a reference to a program and the place of its last replay. A replay puts one
+// command on the stream, which holds a reference of its own, so that updating and destroying need
+// not wait for replays in flight. Replays of one executable run one after the other, also on
+// different streams, as on a GPU: each waits for the one before.
+#include "backend/host/host_backend.h"
+#include "base/memory.h"
+
+typedef struct host_executable {
+    rondo__executable head;
+    rondo__host_program *program;
+    // What an update compares: the shape of the template that the program came from.
+    rondo__node_kind *kinds;
+    size_t node_count;
+    size_t *edges;  // per node: how many, then which
+    size_t edge_entry_count;
+    rondo__host_lane *last_lane;  // retained; NULL: never replayed
+    uint64_t last_position;
+} host_executable;
+
+static rondo_status keep_shape(host_executable *executable, const rondo__host_template *recorded) {
+    executable->node_count = recorded->node_count;
+    executable->edge_entry_count = recorded->node_count + recorded->edge_count;
+    executable->kinds = rondo__calloc(recorded->node_count, sizeof *executable->kinds);
+    executable->edges = rondo__calloc(executable->edge_entry_count, sizeof *executable->edges);
+    if (executable->kinds == NULL || executable->edges == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    size_t entry = 0;
+    for (size_t i = 0; i < recorded->node_count; ++i) {
+        const rondo__host_node *node = &recorded->nodes[i];
+        executable->kinds[i] = node->kind;
+        executable->edges[entry++] = node->edge_count;
+        for (size_t edge = 0; edge < node->edge_count; ++edge) {
+            executable->edges[entry++] = recorded->predecessors[node->first_edge + edge];
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static bool has_same_shape(const host_executable *executable,
+                           const rondo__host_template *recorded) {
+    if (executable->node_count != recorded->node_count ||
+        executable->edge_entry_count != recorded->node_count + recorded->edge_count) {
+        return false;
+    }
+    size_t entry = 0;
+    for (size_t i = 0; i < recorded->node_count; ++i) {
+        const rondo__host_node *node = &recorded->nodes[i];
+        if (executable->kinds[i] != node->kind || executable->edges[entry++] != node->edge_count) {
+            return false;
+        }
+        for (size_t edge = 0; edge < node->edge_count; ++edge) {
+            if (executable->edges[entry++] != recorded->predecessors[node->first_edge + edge]) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+rondo_status rondo__host_instantiate(rondo__template *template_,
+                                     rondo__executable **out_executable) {
+    const rondo__host_template *recorded = (const rondo__host_template *)template_;
+    host_executable *executable = rondo__calloc(1, sizeof *executable);
+    if (executable == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    executable->head.device = template_->device;
+    rondo_status status = keep_shape(executable, recorded);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__host_program_create(recorded, &executable->program);
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo__host_destroy_executable(&executable->head);
+        return status;
+    }
+    *out_executable = &executable->head;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__host_update(rondo__executable *executable_, rondo__template *template_,
+                                bool *out_was_updated) {
+    host_executable *executable = (host_executable *)executable_;
+    const rondo__host_template *recorded = (const rondo__host_template *)template_;
+    *out_was_updated = false;
+    if (!has_same_shape(executable, recorded)) {
+        return RONDO_STATUS_OK;
+    }
+    rondo__host_program *program;
+    RETURN_IF_ERROR(rondo__host_program_create(recorded, &program));
+    rondo__host_program_release(executable->program);
+    executable->program = program;
+    *out_was_updated = true;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__host_upload(rondo__executable *executable, rondo_stream *stream) {
+    (void)executable;  // the program lies where it runs
+    return rondo__host_refuse_in_capture((rondo__host_stream *)stream, "rondo_graph_upload",
+                                         "an upload is not work of the graph");
+}
+
+static void run_program(void *data) {
+    rondo__host_program *program = *(rondo__host_program **)data;
+    rondo__host_program_run(program);
+    rondo__host_program_release(program);
+}
+
+rondo_status rondo__host_replay(rondo__executable *executable_, rondo_stream *stream_) {
+    host_executable *executable = (host_executable *)executable_;
+    rondo__host_stream *stream = (rondo__host_stream *)stream_;
+    RETURN_IF_ERROR(rondo__host_refuse_in_capture(stream, "rondo_graph_replay",
+                                                  "a graph is not replayed into another capture"));
+    if (executable->last_lane != NULL && executable->last_lane != stream->lane) {
+        RETURN_IF_ERROR(
+            rondo__host_submit_wait(stream, executable->last_lane, executable->last_position));
+    }
+    void *room;
+    RETURN_IF_ERROR(rondo__host_submit(stream, run_program, sizeof executable->program, &room));
+    *(rondo__host_program **)room = executable->program;
+    atomic_fetch_add_explicit(&executable->program->reference_count, 1, memory_order_relaxed);
+    if (executable->last_lane != stream->lane) {
+        rondo__host_lane_release(executable->last_lane);
+        executable->last_lane = rondo__host_lane_retain(stream->lane);
+    }
+    executable->last_position = stream->submitted;
+    rondo__host_publish(stream);
+    return RONDO_STATUS_OK;
+}
+
+void rondo__host_destroy_executable(rondo__executable *executable_) {
+    host_executable *executable = (host_executable *)executable_;
+    if (executable->last_lane != NULL) {
+        rondo__host_lane_wait(executable->last_lane, executable->last_position);
+        rondo__host_lane_release(executable->last_lane);
+    }
+    rondo__host_program_release(executable->program);
+    rondo__free(executable->kinds);
+    rondo__free(executable->edges);
+    rondo__free(executable);
+}

@@ -1,0 +1,82 @@
+// backend/host/host_lane.c — waiting for a stream's progress.
+//
+// The worker publishes its position after each command. It looks at one word more, the smallest
+// position anybody sleeps for, and makes a system call only when that has been passed: a thousand
+// small commands with a sleeper for the last one cost one wake, not a thousand.
+#include "backend/host/futex.h"
+#include "backend/host/host_backend.h"
+#include "base/clock.h"
+#include "base/memory.h"
+
+enum {
+    // A sleep and a wake cost a few microseconds, so waiting that long awake is never much worse
+    // than sleeping at once. Longer would take the processor from the threads inside the ops.
+    WAIT_SPIN_NS = 4000,
+    SPINS_PER_LOOK = 16,  // at the clock
+};
+
+rondo__host_lane *rondo__host_lane_create(void) {
+    rondo__host_lane *lane = rondo__malloc_aligned(sizeof *lane, RONDO__CACHE_LINE_BYTES);
+    if (lane == NULL) {
+        return NULL;
+    }
+    atomic_init(&lane->completed, 0);
+    atomic_init(&lane->wake_target, UINT64_MAX);
+    atomic_init(&lane->wake_word, 0);
+    atomic_init(&lane->reference_count, 1);
+    atomic_init(&lane->failure.state, 0);
+    pthread_mutex_init(&lane->lock, NULL);
+    return lane;
+}
+
+rondo__host_lane *rondo__host_lane_retain(rondo__host_lane *lane) {
+    atomic_fetch_add_explicit(&lane->reference_count, 1, memory_order_relaxed);
+    return lane;
+}
+
+void rondo__host_lane_release(rondo__host_lane *lane) {
+    if (lane == NULL ||
+        atomic_fetch_sub_explicit(&lane->reference_count, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    pthread_mutex_destroy(&lane->lock);
+    rondo__free(lane);
+}
+
+void rondo__host_lane_wake(rondo__host_lane *lane) {
+    pthread_mutex_lock(&lane->lock);
+    atomic_store(&lane->wake_target, UINT64_MAX);
+    atomic_fetch_add(&lane->wake_word, 1);
+    pthread_mutex_unlock(&lane->lock);
+    // Everybody wakes; who waits for a later position lies down again with its target.
+    rondo__futex_wake_all(&lane->wake_word);
+}
+
+void rondo__host_lane_wait(rondo__host_lane *lane, uint64_t position) {
+    if (rondo__host_lane_has_passed(lane, position)) {
+        return;
+    }
+    if (rondo__host_get_processor_count() > 1) {
+        uint64_t start = rondo__clock_now_ns();
+        do {
+            for (int i = 0; i < SPINS_PER_LOOK; ++i) {
+                rondo__cpu_relax();
+                if (rondo__host_lane_has_passed(lane, position)) {
+                    return;
+                }
+            }
+        } while (rondo__clock_now_ns() - start < WAIT_SPIN_NS);
+    }
+    while (!rondo__host_lane_has_passed(lane, position)) {
+        pthread_mutex_lock(&lane->lock);
+        if (position < atomic_load(&lane->wake_target)) {
+            atomic_store(&lane->wake_target, position);
+        }
+        unsigned word = atomic_load(&lane->wake_word);
+        pthread_mutex_unlock(&lane->lock);
+        if (atomic_load(&lane->completed) >= position) {
+            return;  // the target stays behind and costs one needless wake
+        }
+        rondo__futex_wait(&lane->wake_word, word);
+    }
+}

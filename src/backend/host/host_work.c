@@ -1,0 +1,139 @@
+// backend/host/host_work.c — copies, fills and functions: run eagerly or recorded.
+#include <string.h>
+
+#include "backend/host/host_backend.h"
+
+enum { INLINE_COPY_BYTES = 4096 };
+
+// ---- what runs ----------------------------------------------------------------------------------
+
+static void run_copy(void *data) {
+    const rondo__host_copy_arguments *arguments = data;
+    memcpy(arguments->destination, arguments->source, arguments->bytes);
+}
+
+// A small pageable source, kept behind the arguments.
+static void run_inline_copy(void *data) {
+    const rondo__host_copy_arguments *arguments = data;
+    memcpy(arguments->destination, arguments + 1, arguments->bytes);
+}
+
+static void run_fill(void *data) {
+    const rondo__host_fill_arguments *arguments = data;
+    if (arguments->element_bytes == 1) {
+        memset(arguments->destination, (int)(arguments->value & 0xffu), arguments->count);
+    } else if (arguments->element_bytes == 2) {
+        uint16_t *elements = arguments->destination;
+        for (size_t i = 0; i < arguments->count; ++i) {
+            elements[i] = (uint16_t)arguments->value;
+        }
+    } else {
+        uint32_t *elements = arguments->destination;
+        for (size_t i = 0; i < arguments->count; ++i) {
+            elements[i] = arguments->value;
+        }
+    }
+}
+
+// ---- running or recording -----------------------------------------------------------------------
+
+// True when the work was recorded; then *out_status says how that went.
+static bool is_recorded(rondo__host_stream *stream, const rondo__host_node *node,
+                        rondo_status *out_status) {
+    if (__builtin_expect(atomic_load_explicit(&stream->capture, memory_order_acquire) == NULL, 1)) {
+        return false;
+    }
+    bool was_recorded = false;
+    *out_status = rondo__host_record_node(stream, node, &was_recorded);
+    return was_recorded || *out_status != RONDO_STATUS_OK;
+}
+
+static rondo_status run_or_record(rondo__host_stream *stream, const rondo__host_node *node) {
+    rondo_status status;
+    if (is_recorded(stream, node, &status)) {
+        return status;
+    }
+    void *room;
+    RETURN_IF_ERROR(rondo__host_submit(stream, node->run, node->argument_bytes, &room));
+    if (node->argument_bytes > 0) {
+        memcpy(room, node->arguments, node->argument_bytes);
+    }
+    rondo__host_publish(stream);
+    return RONDO_STATUS_OK;
+}
+
+// ---- the table's entries ------------------------------------------------------------------------
+
+rondo_status rondo__host_copy(rondo_stream *stream_, void *destination, const void *source,
+                              size_t bytes, rondo_copy_kind kind) {
+    rondo__host_stream *stream = (rondo__host_stream *)stream_;
+    rondo__host_device *device = rondo__host_device_of(stream_->device);
+    rondo__host_copy_arguments arguments = {
+        .destination = destination, .source = source, .bytes = bytes, .kind = kind};
+    rondo__host_node node = {.kind = RONDO__NODE_COPY,
+                             .run = run_copy,
+                             .name = "",
+                             .arguments = &arguments,
+                             .argument_bytes = sizeof arguments};
+    bool is_pageable =
+        (kind == RONDO_COPY_HOST_TO_DEVICE && !rondo__host_is_pinned(device, source, bytes)) ||
+        (kind == RONDO_COPY_DEVICE_TO_HOST && !rondo__host_is_pinned(device, destination, bytes));
+    if (!is_pageable) {
+        return run_or_record(stream, &node);
+    }
+    RETURN_IF_ERROR(rondo__host_refuse_in_capture(
+        stream, "rondo_stream_copy",
+        "the host memory is pageable and may be gone when the graph is replayed; allocate it with "
+        "RONDO_MEMORY_PINNED"));
+    if (kind == RONDO_COPY_HOST_TO_DEVICE && bytes <= INLINE_COPY_BYTES) {
+        void *room;
+        RETURN_IF_ERROR(
+            rondo__host_submit(stream, run_inline_copy, sizeof arguments + bytes, &room));
+        memcpy(room, &arguments, sizeof arguments);
+        memcpy((char *)room + sizeof arguments, source, bytes);
+        rondo__host_publish(stream);
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(run_or_record(stream, &node));
+    rondo__host_lane_wait(stream->lane, stream->submitted);
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__host_fill(rondo_stream *stream, void *destination, uint32_t value,
+                              uint32_t element_bytes, size_t count) {
+    rondo__host_fill_arguments arguments = {
+        .destination = destination, .count = count, .value = value, .element_bytes = element_bytes};
+    rondo__host_node node = {.kind = RONDO__NODE_FILL,
+                             .run = run_fill,
+                             .name = "",
+                             .arguments = &arguments,
+                             .argument_bytes = sizeof arguments};
+    return run_or_record((rondo__host_stream *)stream, &node);
+}
+
+rondo_status rondo__host_call(rondo_stream *stream, const char *name, rondo_host_function function,
+                              const void *arguments, size_t argument_bytes) {
+    rondo__host_node node = {.kind = RONDO__NODE_HOST,
+                             .run = function,
+                             .name = name,
+                             .arguments = arguments,
+                             .argument_bytes = argument_bytes};
+    return run_or_record((rondo__host_stream *)stream, &node);
+}
+
+rondo_status rondo__host_launch(rondo_stream *stream, const rondo_launch *launch) {
+    // An object pointer holds a function's address on every system this library is for.
+    union {
+        void *address;
+        rondo_host_function function;
+    } target = {.address = launch->function};
+    rondo__host_node node = {.kind = RONDO__NODE_KERNEL,
+                             .run = target.function,
+                             .name = launch->name != NULL ? launch->name : "",
+                             .arguments = launch->arguments,
+                             .argument_bytes = launch->argument_bytes,
+                             .grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
+                             .block = {launch->block[0], launch->block[1], launch->block[2]},
+                             .shared_bytes = launch->shared_bytes};
+    return run_or_record((rondo__host_stream *)stream, &node);
+}

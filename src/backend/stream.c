@@ -1,0 +1,148 @@
+// backend/stream.c — streams: argument checks, ownership, and tags that outlive them.
+#include <pthread.h>
+
+#include "backend/backend.h"
+#include "backend/check.h"
+#include "base/memory.h"
+
+struct rondo__stream_tag {
+    atomic_int reference_count;
+    pthread_mutex_t lock;
+    rondo_stream *stream;  // guarded by lock; NULL once destroyed
+};
+
+static atomic_uint last_stream_number;
+
+// What every stream has beyond its backend's part. On failure the backend's part is undone.
+static rondo_status complete_stream(rondo_device *device, rondo_stream *stream,
+                                    rondo_stream **out_stream) {
+    rondo__stream_tag *tag = rondo__calloc(1, sizeof *tag);
+    if (tag == NULL) {
+        device->backend->destroy_stream(stream);
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    atomic_init(&tag->reference_count, 1);
+    pthread_mutex_init(&tag->lock, NULL);
+    tag->stream = stream;
+    rondo_device_retain(device);
+    stream->tag = tag;
+    stream->number = atomic_fetch_add(&last_stream_number, 1) + 1;
+    *out_stream = stream;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_stream_create(rondo_device *device, rondo_stream **out_stream) {
+    RETURN_IF_ERROR(rondo__check_pointer(out_stream, __func__, "out_stream"));
+    *out_stream = NULL;
+    RETURN_IF_ERROR(rondo__check_device(device, __func__));
+    rondo_stream *stream = NULL;
+    RETURN_IF_ERROR(device->backend->create_stream(device, &stream));
+    return complete_stream(device, stream, out_stream);
+}
+
+rondo_status rondo_stream_wrap(rondo_device *device, void *native, rondo_stream **out_stream) {
+    RETURN_IF_ERROR(rondo__check_pointer(out_stream, __func__, "out_stream"));
+    *out_stream = NULL;
+    RETURN_IF_ERROR(rondo__check_device(device, __func__));
+    if (device->backend->wrap_stream == NULL) {
+        return RONDO_FAIL(UNSUPPORTED,
+                          "device %s has no foreign streams; make one with rondo_stream_create",
+                          device->name);
+    }
+    rondo_stream *stream = NULL;
+    RETURN_IF_ERROR(device->backend->wrap_stream(device, native, &stream));
+    return complete_stream(device, stream, out_stream);
+}
+
+void rondo_stream_destroy(rondo_stream *stream) {
+    if (stream == NULL || atomic_load(&stream->device->is_forked)) {
+        return;
+    }
+    rondo_device *device = stream->device;
+    rondo__stream_tag *tag = stream->tag;
+    pthread_mutex_lock(&tag->lock);
+    tag->stream = NULL;
+    pthread_mutex_unlock(&tag->lock);
+    device->backend->destroy_stream(stream);
+    rondo__stream_tag_release(tag);
+    rondo_device_release(device);
+}
+
+rondo_device *rondo_stream_get_device(const rondo_stream *stream) {
+    return stream != NULL ? stream->device : NULL;
+}
+
+void *rondo_stream_get_native(const rondo_stream *stream) {
+    return stream != NULL ? stream->native : NULL;
+}
+
+rondo_status rondo_stream_synchronize(rondo_stream *stream) {
+    RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
+    RETURN_IF_ERROR(stream->device->backend->synchronize_stream(stream));
+    return rondo__failure_take(&stream->device->failure);
+}
+
+rondo_status rondo_stream_query(rondo_stream *stream, bool *out_is_idle) {
+    RETURN_IF_ERROR(rondo__check_pointer(out_is_idle, __func__, "out_is_idle"));
+    *out_is_idle = false;
+    RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
+    return stream->device->backend->query_stream(stream, out_is_idle);
+}
+
+rondo_status rondo_stream_wait_event(rondo_stream *stream, rondo_event *event) {
+    RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
+    RETURN_IF_ERROR(rondo__check_event(event, __func__));
+    if (stream->device->backend != event->device->backend) {
+        return RONDO_FAIL(INVALID,
+                          "a stream of %s cannot wait for an event of %s: they have no common "
+                          "clock; wait on the host with rondo_event_synchronize",
+                          stream->device->name, event->device->name);
+    }
+    return stream->device->backend->wait_event(stream, event);
+}
+
+rondo_status rondo_stream_is_capturing(rondo_stream *stream, bool *out_is_capturing) {
+    RETURN_IF_ERROR(rondo__check_pointer(out_is_capturing, __func__, "out_is_capturing"));
+    *out_is_capturing = false;
+    RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
+    rondo__capture_state state;
+    RETURN_IF_ERROR(stream->device->backend->get_capture_state(stream, &state));
+    *out_is_capturing = state == RONDO__CAPTURE_ACTIVE;
+    return RONDO_STATUS_OK;
+}
+
+// ---- tags ---------------------------------------------------------------------------------------
+
+rondo__stream_tag *rondo__stream_tag_retain(rondo_stream *stream) {
+    atomic_fetch_add_explicit(&stream->tag->reference_count, 1, memory_order_relaxed);
+    return stream->tag;
+}
+
+void rondo__stream_tag_release(rondo__stream_tag *tag) {
+    if (tag == NULL ||
+        atomic_fetch_sub_explicit(&tag->reference_count, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    pthread_mutex_destroy(&tag->lock);
+    rondo__free(tag);
+}
+
+void rondo__stream_tag_wait(rondo__stream_tag *tag) {
+    // The lock keeps the stream from being destroyed while it is waited for.
+    pthread_mutex_lock(&tag->lock);
+    rondo_stream *stream = tag->stream;
+    if (stream != NULL && !atomic_load(&stream->device->is_lost)) {
+        const rondo__backend *backend = stream->device->backend;
+        rondo__capture_state state = RONDO__CAPTURE_NONE;
+        rondo_error saved;
+        rondo__error_save(&saved);
+        if (backend->get_capture_state(stream, &state) == RONDO_STATUS_OK &&
+            state == RONDO__CAPTURE_NONE &&
+            backend->synchronize_stream(stream) != RONDO_STATUS_OK) {
+            // Not this caller's failure: kept for the next wait on the device.
+            rondo__failure_put(&stream->device->failure);
+        }
+        rondo__error_restore(&saved);
+    }
+    pthread_mutex_unlock(&tag->lock);
+}

@@ -1,0 +1,407 @@
+// graph/graph.c — the graph object: what it holds, and what may be done with it when.
+//
+//                begin                end
+//      EMPTY ------------> RECORDING -------> READY --- replay, upload, instantiate, dump
+//        ^  ^                  |  fails or       |
+//        |  +------------------+  is aborted     |
+//        +---------------------------------------+  reset
+//
+// A failed or aborted capture is rolled back: the backend has taken its streams out of recording,
+// what was recorded is freed, and the graph is EMPTY again.
+//
+// The replay path checks the state, the device and the lost flag and calls the backend: no lock, no
+// allocation. A graph is used by one thread at a time, so nothing here is locked.
+#include "graph/graph_internal.h"
+
+#include <string.h>
+
+#include "backend/check.h"
+#include "base/clock.h"
+#include "base/logging.h"
+#include "base/memory.h"
+
+// ---- which thread -------------------------------------------------------------------------------
+
+// A number that no other thread has had. The address of a thread-local variable would do, but a
+// thread that starts after another ended may get the same one.
+static uint64_t get_thread_number(void) {
+    static _Atomic(uint64_t) last_number;
+    static _Thread_local uint64_t own_number;
+    if (own_number == 0) {
+        own_number = atomic_fetch_add(&last_number, 1) + 1;
+    }
+    return own_number;
+}
+
+// ---- life ---------------------------------------------------------------------------------------
+
+rondo_graph_options rondo_graph_options_default(void) {
+    return (rondo_graph_options){.struct_size = sizeof(rondo_graph_options)};
+}
+
+// Fills what an older caller's struct lacks with defaults; refuses what a newer one has beyond ours.
+static rondo_status read_options(const rondo_graph_options *options, rondo_graph_options *out) {
+    *out = rondo_graph_options_default();
+    if (options == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    if (options->struct_size < sizeof options->struct_size ||
+        options->struct_size > sizeof *options) {
+        return RONDO_FAIL(INVALID,
+                          "options of %zu bytes are not known (at most %zu); start from "
+                          "rondo_graph_options_default()",
+                          options->struct_size, sizeof *options);
+    }
+    memcpy(out, options, options->struct_size);
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_graph_create(rondo_device *device, const rondo_graph_options *options,
+                                rondo_graph **out_graph) {
+    RETURN_IF_ERROR(rondo__check_pointer(out_graph, __func__, "out_graph"));
+    *out_graph = NULL;
+    RETURN_IF_ERROR(rondo__check_device(device, __func__));
+    rondo_graph_options wanted;
+    RETURN_IF_ERROR(read_options(options, &wanted));
+    rondo_graph *graph = rondo__calloc(1, sizeof *graph);
+    if (graph == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    graph->label = rondo__strdup(wanted.label != NULL ? wanted.label : "graph");
+    if (graph->label == NULL) {
+        rondo__free(graph);
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo_device_retain(device);
+    graph->device = device;
+    graph->keeps_template = wanted.keep_template;
+    graph->state = RONDO__GRAPH_EMPTY;
+    *out_graph = graph;
+    return RONDO_STATUS_OK;
+}
+
+// Waits for replays in flight, then frees what was captured.
+static void clear(rondo_graph *graph) {
+    const rondo__backend *backend = graph->device->backend;
+    if (graph->last_stream != NULL) {
+        rondo__stream_tag_wait(graph->last_stream);
+        rondo__stream_tag_release(graph->last_stream);
+        graph->last_stream = NULL;
+    }
+
+    if (graph->executable != NULL) {
+        backend->destroy_executable(graph->executable);
+        graph->executable = NULL;
+    }
+    if (graph->recorded != NULL) {
+        backend->destroy_template(graph->recorded);
+        graph->recorded = NULL;
+    }
+    memset(&graph->stats, 0, sizeof graph->stats);
+    graph->state = RONDO__GRAPH_EMPTY;
+}
+
+void rondo_graph_destroy(rondo_graph *graph) {
+    if (graph == NULL || atomic_load(&graph->device->is_forked)) {
+        return;
+    }
+    rondo_graph_capture_abort(graph);
+    clear(graph);
+    rondo_device_release(graph->device);
+    rondo__free(graph->label);
+    rondo__free(graph);
+}
+
+rondo_status rondo_graph_reset(rondo_graph *graph) {
+    RETURN_IF_ERROR(rondo__check_pointer(graph, __func__, "graph"));
+    RETURN_IF_ERROR(rondo__check_alive(graph->device, __func__));
+    if (graph->state == RONDO__GRAPH_RECORDING) {
+        return RONDO_FAIL(STATE, "graph \"%s\" records; end or abort the capture before a reset",
+                          graph->label);
+    }
+    clear(graph);
+    return RONDO_STATUS_OK;
+}
+
+// ---- capture ------------------------------------------------------------------------------------
+
+rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
+                                       rondo_capture_mode mode) {
+    RETURN_IF_ERROR(rondo__check_pointer(graph, __func__, "graph"));
+    RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
+    if (mode != RONDO_CAPTURE_THREAD_LOCAL && mode != RONDO_CAPTURE_GLOBAL &&
+        mode != RONDO_CAPTURE_RELAXED) {
+        return RONDO_FAIL(INVALID, "%d is not a capture mode", (int)mode);
+    }
+    if (graph->state == RONDO__GRAPH_RECORDING) {
+        return RONDO_FAIL(STATE, "graph \"%s\" records already; end or abort that capture first",
+                          graph->label);
+    }
+    if (graph->state == RONDO__GRAPH_READY) {
+        return RONDO_FAIL(STATE, "graph \"%s\" holds a capture; reset it first, or use another",
+                          graph->label);
+    }
+    if (stream->device != graph->device) {
+        return RONDO_FAIL(INVALID, "graph \"%s\" is of %s, the stream of %s", graph->label,
+                          graph->device->name, stream->device->name);
+    }
+    if (stream->is_legacy) {
+        return RONDO_FAIL(INVALID,
+                          "the legacy default stream cannot record; use a stream from "
+                          "rondo_stream_create or a non-default one of your own");
+    }
+    const rondo__backend *backend = graph->device->backend;
+    rondo__capture_state state;
+    RETURN_IF_ERROR(backend->get_capture_state(stream, &state));
+    if (state != RONDO__CAPTURE_NONE) {
+        return RONDO_FAIL(STATE, "stream %u records already; end that capture first",
+                          (unsigned)stream->number);
+    }
+    RETURN_IF_ERROR(backend->begin_capture(stream, mode));
+    graph->state = RONDO__GRAPH_RECORDING;
+    graph->stream = stream;
+    graph->mode = mode;
+    graph->thread_number = get_thread_number();
+    graph->begin_ns = rondo__clock_now_ns();
+    return RONDO_STATUS_OK;
+}
+
+// Counts nodes for the statistics, so that asking for them later is O(1).
+static rondo_status count_kinds(rondo_graph *graph, rondo_graph_stats *stats) {
+    const rondo__backend *backend = graph->device->backend;
+    size_t count = 0;
+    RETURN_IF_ERROR(backend->count_nodes(graph->recorded, &count));
+    stats->node_count = count;
+    for (size_t i = 0; i < count; ++i) {
+        rondo__node_info info;
+        RETURN_IF_ERROR(backend->describe_node(graph->recorded, i, &info));
+        bool is_host_work = info.kind == RONDO__NODE_HOST && backend == &rondo__backend_host;
+        if (info.kind == RONDO__NODE_KERNEL || is_host_work) {
+            ++stats->kernel_count;
+        } else if (info.kind == RONDO__NODE_COPY || info.kind == RONDO__NODE_FILL) {
+            ++stats->copy_count;
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static uint64_t get_free_bytes(rondo_device *device) {
+    rondo_device_info info;
+    rondo_error saved;
+    rondo__error_save(&saved);
+    rondo_status status = device->backend->describe_device(device->ordinal, &info);
+    rondo__error_restore(&saved);
+    return status == RONDO_STATUS_OK ? info.free_bytes : 0;
+}
+
+// Makes an executable from the template and measures what it cost. The host's executables are
+// ordinary memory, of which the rest of the process allocates and frees at the same time: there the
+// difference says nothing.
+static rondo_status instantiate(rondo_graph *graph) {
+    rondo_device *device = graph->device;
+    bool is_measurable = device->backend != &rondo__backend_host;
+    uint64_t free_before = is_measurable ? get_free_bytes(device) : 0;
+    uint64_t start = rondo__clock_now_ns();
+    rondo__executable *executable = NULL;
+    rondo_status status = device->backend->instantiate(graph->recorded, &executable);
+    if (status != RONDO_STATUS_OK) {
+        rondo__error_set_op(graph->label);
+        return status;
+    }
+    graph->stats.instantiate_ns = rondo__clock_now_ns() - start;
+    uint64_t free_after = is_measurable ? get_free_bytes(device) : 0;
+    graph->stats.device_bytes = free_before > free_after ? free_before - free_after : 0;
+    if (graph->executable != NULL) {
+        device->backend->destroy_executable(graph->executable);
+    }
+    graph->executable = executable;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_graph_capture_end(rondo_graph *graph) {
+    RETURN_IF_ERROR(rondo__check_pointer(graph, __func__, "graph"));
+    if (graph->state != RONDO__GRAPH_RECORDING) {
+        return RONDO_FAIL(STATE,
+                          "graph \"%s\" does not record; call rondo_graph_capture_begin "
+                          "first",
+                          graph->label);
+    }
+    if (graph->mode != RONDO_CAPTURE_RELAXED && graph->thread_number != get_thread_number()) {
+        // Harmless: the thread that began can still end it.
+        return RONDO_FAIL(STATE,
+                          "graph \"%s\": the thread that began the capture must end it, unless the "
+                          "mode is relaxed",
+                          graph->label);
+    }
+    const rondo__backend *backend = graph->device->backend;
+    rondo_stream *stream = graph->stream;
+    graph->stream = NULL;
+    graph->state = RONDO__GRAPH_EMPTY;
+    rondo_status status = backend->end_capture(stream, &graph->recorded);
+    if (status != RONDO_STATUS_OK) {
+        goto roll_back;
+    }
+    memset(&graph->stats, 0, sizeof graph->stats);
+    graph->stats.capture_ns = rondo__clock_now_ns() - graph->begin_ns;
+    status = count_kinds(graph, &graph->stats);
+    if (status != RONDO_STATUS_OK) {
+        goto roll_back;
+    }
+    if (graph->stats.node_count == 0) {
+        RONDO_LOG_WARN_F(
+            "graph \"%s\" is empty: nothing was put on stream %u between begin and "
+            "end. Did the work go to another stream or device?",
+            graph->label, (unsigned)stream->number);
+    }
+    status = instantiate(graph);
+    if (status != RONDO_STATUS_OK) {
+        goto roll_back;
+    }
+    if (!graph->keeps_template) {
+        backend->destroy_template(graph->recorded);
+        graph->recorded = NULL;
+    }
+    graph->state = RONDO__GRAPH_READY;
+    return RONDO_STATUS_OK;
+
+roll_back:
+    rondo__error_set_op(graph->label);
+    clear(graph);
+    return status;
+}
+
+void rondo_graph_capture_abort(rondo_graph *graph) {
+    if (graph == NULL || graph->state != RONDO__GRAPH_RECORDING ||
+        atomic_load(&graph->device->is_forked)) {
+        return;
+    }
+    // Whatever end_capture says of the recording, the stream is free afterwards.
+    rondo_error saved;
+    rondo__error_save(&saved);
+    (void)graph->device->backend->end_capture(graph->stream, &graph->recorded);
+    rondo__error_restore(&saved);
+    graph->stream = NULL;
+    clear(graph);
+}
+
+// ---- replay -------------------------------------------------------------------------------------
+
+static rondo_status fail_not_ready(const rondo_graph *graph, const char *call) {
+    return rondo__error_set(
+        RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
+        graph->state == RONDO__GRAPH_RECORDING
+            ? "graph \"%s\" still records; call rondo_graph_capture_end first"
+            : "graph \"%s\" holds nothing: it was not captured yet, or was reset",
+        graph->label);
+}
+
+static rondo_status fail_other_device(const rondo_graph *graph, const rondo_stream *stream,
+                                      const char *call) {
+    return rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__, call,
+                            "graph \"%s\" is of %s, the stream of %s", graph->label,
+                            graph->device->name, stream->device->name);
+}
+
+// What replay and upload share.
+static inline rondo_status check_ready(const rondo_graph *graph, const rondo_stream *stream,
+                                       const char *call) {
+    RETURN_IF_ERROR(rondo__check_pointer(graph, call, "graph"));
+    RETURN_IF_ERROR(rondo__check_stream(stream, call));
+    if (__builtin_expect(graph->state != RONDO__GRAPH_READY, 0)) {
+        return fail_not_ready(graph, call);
+    }
+    if (__builtin_expect(graph->device != stream->device, 0)) {
+        return fail_other_device(graph, stream, call);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Remembers the stream, to wait for it before the executable is freed.
+static void note_stream(rondo_graph *graph, rondo_stream *stream) {
+    rondo__stream_tag_release(graph->last_stream);
+    graph->last_stream = rondo__stream_tag_retain(stream);
+}
+
+rondo_status rondo_graph_replay(rondo_graph *graph, rondo_stream *stream) {
+    RETURN_IF_ERROR(check_ready(graph, stream, __func__));
+    rondo_status status = graph->device->backend->replay(graph->executable, stream);
+    if (__builtin_expect(status != RONDO_STATUS_OK, 0)) {
+        rondo__error_set_op(graph->label);
+        return status;
+    }
+    ++graph->stats.replay_count;
+    if (__builtin_expect(graph->last_stream != stream->tag, 0)) {
+        note_stream(graph, stream);
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_graph_upload(rondo_graph *graph, rondo_stream *stream) {
+    RETURN_IF_ERROR(check_ready(graph, stream, __func__));
+    return graph->device->backend->upload(graph->executable, stream);
+}
+
+// ---- the template and what is known of the graph ------------------------------------------------
+
+rondo_status rondo__graph_check_template(const rondo_graph *graph, const char *call) {
+    RETURN_IF_ERROR(rondo__check_pointer(graph, call, "graph"));
+    if (graph->state != RONDO__GRAPH_READY) {
+        return fail_not_ready(graph, call);
+    }
+    if (graph->recorded == NULL) {
+        return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
+                                "graph \"%s\" did not keep its template; create it with the option "
+                                "keep_template",
+                                graph->label);
+    }
+    return rondo__check_alive(graph->device, call);
+}
+
+rondo_status rondo_graph_instantiate(rondo_graph *graph) {
+    RETURN_IF_ERROR(rondo__graph_check_template(graph, __func__));
+    // The caller may have edited the template through its raw handle.
+    rondo_graph_stats stats = {.replay_count = graph->stats.replay_count,
+                               .capture_ns = graph->stats.capture_ns};
+    RETURN_IF_ERROR(count_kinds(graph, &stats));
+    RETURN_IF_ERROR(instantiate(graph));
+    stats.instantiate_ns = graph->stats.instantiate_ns;
+    stats.device_bytes = graph->stats.device_bytes;
+    graph->stats = stats;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_graph_get_stats(const rondo_graph *graph, rondo_graph_stats *out_stats) {
+    RETURN_IF_ERROR(rondo__check_pointer(out_stats, __func__, "out_stats"));
+    *out_stats = (rondo_graph_stats){0};
+    RETURN_IF_ERROR(rondo__check_pointer(graph, __func__, "graph"));
+    *out_stats = graph->stats;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_graph_get_native(rondo_graph *graph, void **out_template,
+                                    void **out_executable) {
+    if (out_template != NULL) {
+        *out_template = NULL;
+    }
+    if (out_executable != NULL) {
+        *out_executable = NULL;
+    }
+    RETURN_IF_ERROR(rondo__check_pointer(graph, __func__, "graph"));
+    if (graph->state != RONDO__GRAPH_READY) {
+        return fail_not_ready(graph, __func__);
+    }
+    if (out_template != NULL) {
+        RETURN_IF_ERROR(rondo__graph_check_template(graph, __func__));
+    }
+    const rondo__backend *backend = graph->device->backend;
+    if (backend->get_native_template == NULL || backend->get_native_executable == NULL) {
+        return RONDO_FAIL(UNSUPPORTED, "graphs of %s have no raw handles", graph->device->name);
+    }
+    if (out_template != NULL) {
+        *out_template = backend->get_native_template(graph->recorded);
+    }
+    if (out_executable != NULL) {
+        *out_executable = backend->get_native_executable(graph->executable);
+    }
+    return RONDO_STATUS_OK;
+}

@@ -1,0 +1,248 @@
+// The host backend from inside: rings that fill up, positions, failures of host functions, forks,
+// listings of devices.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "backend/backend.h"
+#include "base/error.h"
+#include "base/memory.h"
+
+static rondo_device *open_host(void) {
+    rondo_device *device;
+    assert_int_equal(rondo_device_open("host", &device), RONDO_STATUS_OK);
+    return device;
+}
+
+typedef struct append_arguments {
+    uint32_t *list;
+    uint32_t index;
+    uint32_t value;
+    unsigned char padding[500];  // no divisor of the ring's size: commands meet its end
+} append_arguments;
+
+static void append_value(void *data) {
+    append_arguments *arguments = data;
+    arguments->list[arguments->index] = arguments->value + arguments->padding[499];
+}
+
+static void test_backend_host__a_full_ring_waits_and_keeps_order(void **state) {
+    (void)state;
+    enum { COUNT = 20000 };
+    rondo_device *device = open_host();
+    rondo_stream *stream;
+    assert_int_equal(rondo_stream_create(device, &stream), RONDO_STATUS_OK);
+    uint32_t *list = calloc(COUNT, sizeof *list);
+    assert_non_null(list);
+    for (uint32_t i = 0; i < COUNT; ++i) {
+        append_arguments arguments = {.list = list, .index = i, .value = i};
+        arguments.padding[499] = 7;
+        assert_int_equal(
+            rondo_stream_call_host(stream, "append", append_value, &arguments, sizeof arguments),
+            RONDO_STATUS_OK);
+    }
+    assert_int_equal(rondo_stream_synchronize(stream), RONDO_STATUS_OK);
+    for (uint32_t i = 0; i < COUNT; ++i) {
+        assert_int_equal(list[i], i + 7);
+    }
+    free(list);
+    rondo_stream_destroy(stream);
+    rondo_device_release(device);
+}
+
+static void test_backend_host__devices_are_shared_and_named(void **state) {
+    (void)state;
+    rondo_device *a = open_host();
+    rondo_device *b = open_host();
+    assert_ptr_equal(a, b);
+    assert_string_equal(rondo_device_get_name(a), "host");
+    assert_true(rondo_device_is_host(a));
+    rondo_device_release(b);
+    rondo_device_info info;
+    assert_int_equal(rondo_device_get_info(a, &info), RONDO_STATUS_OK);
+    assert_true(info.available);
+    assert_true(info.compute_units >= 1);
+    assert_true(info.memory_bytes > 0);
+    assert_true(info.free_bytes <= info.memory_bytes);
+    rondo_device_release(a);
+
+    rondo_device *none = (rondo_device *)1;
+    static const char *const wrong[] = {
+        "",      "hos",    "host:0",  "host:1",  "gpu",
+        "cuda:", "cuda:x", "cuda:-1", "cuda:1 ", "cuda:99999999999999999999"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
+        assert_int_equal(rondo_device_open(wrong[i], &none), RONDO_STATUS_INVALID);
+        assert_null(none);
+        assert_non_null(strstr(rondo_error_get_last()->message, "host, "));
+    }
+    assert_int_equal(rondo_device_open(NULL, &none), RONDO_STATUS_INVALID);
+}
+
+static void test_backend_host__listing_names_what_is_missing(void **state) {
+    (void)state;
+    size_t count = 0;
+    assert_int_equal(rondo_device_list(NULL, 0, &count), RONDO_STATUS_OK);
+    assert_true(count >= 2);
+    rondo_device_info infos[16];
+    size_t again = 0;
+    assert_int_equal(rondo_device_list(infos, 16, &again), RONDO_STATUS_OK);
+    assert_int_equal(count, again);
+    assert_string_equal(infos[0].name, "host");
+    for (size_t i = 0; i < count && i < 16; ++i) {
+        assert_true(infos[i].available == (infos[i].reason[0] == '\0'));
+    }
+    rondo_device_info first;
+    assert_int_equal(rondo_device_list(&first, 1, &again), RONDO_STATUS_OK);
+    assert_int_equal(again, count);
+    assert_int_equal(rondo_device_list(NULL, 1, &again), RONDO_STATUS_INVALID);
+}
+
+static void fail_out_of_range(void *data) {
+    (void)RONDO_FAIL(BAD_DATA, "index %d is out of range", *(int *)data);
+    rondo__error_set_op("gather_7");
+    rondo__host_report_failure();
+}
+
+static void test_backend_host__failures_of_functions_reach_the_wait(void **state) {
+    (void)state;
+    rondo_device *device = open_host();
+    rondo_stream *stream;
+    rondo_stream *other;
+    assert_int_equal(rondo_stream_create(device, &stream), RONDO_STATUS_OK);
+    assert_int_equal(rondo_stream_create(device, &other), RONDO_STATUS_OK);
+    rondo__host_report_failure();  // outside of a host function: nothing
+    for (int value = 1; value <= 2; ++value) {
+        assert_int_equal(
+            rondo_stream_call_host(stream, "gather", fail_out_of_range, &value, sizeof value),
+            RONDO_STATUS_OK);
+    }
+    assert_int_equal(rondo_stream_synchronize(other), RONDO_STATUS_OK);
+    uint64_t before = rondo_error_get_last()->sequence;
+    assert_int_equal(rondo_stream_synchronize(stream), RONDO_STATUS_BAD_DATA);
+    assert_string_equal(rondo_error_get_last()->message, "index 1 is out of range");
+    assert_string_equal(rondo_error_get_last()->op, "gather_7");
+    assert_true(rondo_error_get_last()->sequence > before);
+    assert_int_equal(rondo_stream_synchronize(stream), RONDO_STATUS_OK);
+    int value = 3;
+    assert_int_equal(
+        rondo_stream_call_host(stream, "gather", fail_out_of_range, &value, sizeof value),
+        RONDO_STATUS_OK);
+    assert_int_equal(rondo_device_synchronize(device), RONDO_STATUS_BAD_DATA);
+    assert_int_equal(rondo_device_synchronize(device), RONDO_STATUS_OK);
+    rondo_stream_destroy(other);
+    rondo_stream_destroy(stream);
+    rondo_device_release(device);
+}
+
+static void test_backend_host__a_forked_child_starts_afresh(void **state) {
+    (void)state;
+    rondo_device *device = open_host();
+    rondo_stream *stream;
+    rondo_event *event;
+    void *memory;
+    assert_int_equal(rondo_stream_create(device, &stream), RONDO_STATUS_OK);
+    assert_int_equal(rondo_event_create(device, 0, &event), RONDO_STATUS_OK);
+    assert_int_equal(rondo_memory_allocate(device, RONDO_MEMORY_DEVICE, 64, &memory),
+                     RONDO_STATUS_OK);
+    assert_int_equal(rondo_stream_fill(stream, memory, 1, 1, 64), RONDO_STATUS_OK);
+    assert_int_equal(rondo_stream_synchronize(stream), RONDO_STATUS_OK);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        // The worker thread does not exist here: everything of old answers LOST, nothing hangs.
+        alarm(20);
+        int failures = 0;
+        failures += rondo_stream_fill(stream, memory, 2, 1, 64) != RONDO_STATUS_LOST;
+        failures += rondo_stream_synchronize(stream) != RONDO_STATUS_LOST;
+        failures += strstr(rondo_error_get_last()->message, "fork") == NULL;
+        rondo_memory_free(device, RONDO_MEMORY_DEVICE, memory);
+        rondo_event_destroy(event);
+        rondo_stream_destroy(stream);
+        rondo_device_release(device);
+        rondo_device *fresh = NULL;
+        failures += rondo_device_open("host", &fresh) != RONDO_STATUS_OK;
+        failures += fresh == device;
+        failures += rondo_stream_create(fresh, &stream) != RONDO_STATUS_OK;
+        unsigned char bytes[64] = {0};
+        failures +=
+            rondo_memory_allocate(fresh, RONDO_MEMORY_PINNED, 64, &memory) != RONDO_STATUS_OK;
+        failures += rondo_stream_fill(stream, memory, 3, 1, 64) != RONDO_STATUS_OK;
+        failures += rondo_stream_synchronize(stream) != RONDO_STATUS_OK;
+        memcpy(bytes, memory, sizeof bytes);
+        failures += bytes[63] != 3;
+        _exit(failures);
+    }
+    int code = 0;
+    assert_int_equal(waitpid(child, &code, 0), child);
+    assert_true(WIFEXITED(code));
+    assert_int_equal(WEXITSTATUS(code), 0);
+    // The parent goes on as before.
+    assert_int_equal(rondo_stream_fill(stream, memory, 4, 1, 64), RONDO_STATUS_OK);
+    assert_int_equal(rondo_stream_synchronize(stream), RONDO_STATUS_OK);
+    assert_int_equal(((unsigned char *)memory)[0], 4);
+    rondo_memory_free(device, RONDO_MEMORY_DEVICE, memory);
+    rondo_event_destroy(event);
+    rondo_stream_destroy(stream);
+    rondo_device_release(device);
+}
+
+static void test_backend_host__a_lost_device_refuses_all_but_destroy(void **state) {
+    (void)state;
+    rondo_device *device = open_host();
+    rondo_stream *stream;
+    rondo_event *event;
+    rondo_graph *graph;
+    void *memory;
+    bool flag;
+    assert_int_equal(rondo_stream_create(device, &stream), RONDO_STATUS_OK);
+    assert_int_equal(rondo_event_create(device, 0, &event), RONDO_STATUS_OK);
+    assert_int_equal(rondo_graph_create(device, NULL, &graph), RONDO_STATUS_OK);
+    assert_int_equal(rondo_memory_allocate(device, RONDO_MEMORY_DEVICE, 64, &memory),
+                     RONDO_STATUS_OK);
+    atomic_store(&device->is_lost, true);
+    rondo_stream *none;
+    void *address;
+    assert_int_equal(rondo_stream_create(device, &none), RONDO_STATUS_LOST);
+    assert_int_equal(rondo_memory_allocate(device, RONDO_MEMORY_DEVICE, 64, &address),
+                     RONDO_STATUS_LOST);
+    assert_int_equal(rondo_stream_fill(stream, memory, 1, 1, 64), RONDO_STATUS_LOST);
+    assert_int_equal(rondo_stream_synchronize(stream), RONDO_STATUS_LOST);
+    assert_int_equal(rondo_stream_query(stream, &flag), RONDO_STATUS_LOST);
+    assert_int_equal(rondo_stream_wait_event(stream, event), RONDO_STATUS_LOST);
+    assert_int_equal(rondo_event_record(event, stream), RONDO_STATUS_LOST);
+    assert_int_equal(rondo_event_query(event, &flag), RONDO_STATUS_LOST);
+    assert_int_equal(rondo_device_synchronize(device), RONDO_STATUS_LOST);
+    assert_int_equal(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL),
+                     RONDO_STATUS_LOST);
+    rondo_memory_free(device, RONDO_MEMORY_DEVICE, memory);
+    rondo_graph_destroy(graph);
+    rondo_event_destroy(event);
+    rondo_stream_destroy(stream);
+    rondo_device_release(device);
+    // Opened again it is whole.
+    device = open_host();
+    assert_int_equal(rondo_device_synchronize(device), RONDO_STATUS_OK);
+    rondo_device_release(device);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_backend_host__a_full_ring_waits_and_keeps_order),
+        cmocka_unit_test(test_backend_host__devices_are_shared_and_named),
+        cmocka_unit_test(test_backend_host__listing_names_what_is_missing),
+        cmocka_unit_test(test_backend_host__failures_of_functions_reach_the_wait),
+        cmocka_unit_test(test_backend_host__a_forked_child_starts_afresh),
+        cmocka_unit_test(test_backend_host__a_lost_device_refuses_all_but_destroy),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
