@@ -248,6 +248,8 @@ struct rondo__op_def {
     X(reduce)                 \
     X(scan)                   \
     X(selection)              \
+    X(unique)                 \
+    X(ngram)                  \
     X(fused)
 // clang-format on
 

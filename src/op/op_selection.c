@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "op/op.h"
+#include "op/sort_key.h"
 #include "op/support.h"
 
 // ---- Compress
@@ -148,30 +149,10 @@ static rondo_status infer_top_k(rondo__infer *infer) {
     return rondo__infer_set_output(infer, 1, RONDO_DTYPE_I64, &shape);
 }
 
-// Sort keys that order like the elements do: doubles for floats, and whole numbers moved to
-// unsigned order. NaN is greater than all numbers, as in numpy.
 typedef struct sort_item {
     uint64_t key;
     int64_t index;
 } sort_item;
-
-static uint64_t make_key(const rondo_tensor *tensor, int64_t at) {
-    const uint64_t sign = UINT64_C(1) << 63;
-    if (tensor->dtype == RONDO_DTYPE_U64) {
-        return (uint64_t)rondo__tensor_get_int(tensor, at);
-    }
-    if (rondo__dtype_is_integer(tensor->dtype)) {
-        return (uint64_t)rondo__tensor_get_int(tensor, at) ^ sign;
-    }
-    double value = rondo__tensor_get_number(tensor, at);
-    if (value != value) {
-        return UINT64_MAX;
-    }
-    value += 0.0;  // -0 and 0 are equal
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    return (bits & sign) != 0 ? ~bits : bits | sign;
-}
 
 // Ties go to the lower index.
 static int compare_items(const void *a_, const void *b_) {
@@ -213,7 +194,7 @@ static rondo_status compute_top_k(rondo__compute *compute) {
         int64_t first = line / inner * extent * inner + line % inner;
         int64_t to = line / inner * k * inner + line % inner;
         for (int64_t i = 0; i < extent; ++i) {
-            uint64_t key = make_key(input, first + i * inner);
+            uint64_t key = rondo__sort_key(input, first + i * inner);
             items[i] = (sort_item){.key = takes_largest ? ~key : key, .index = i};
         }
         qsort(items, (size_t)extent, sizeof *items, compare_items);
@@ -314,7 +295,7 @@ static int64_t suppress_class(const suppression *s, const float *boxes, const ro
         double score = rondo__tensor_get_number(scores, first_score + i);
         if (!s->has_score_threshold || score > s->score_threshold) {
             s->items[candidates++] =
-                (sort_item){.key = ~make_key(scores, first_score + i), .index = i};
+                (sort_item){.key = ~rondo__sort_key(scores, first_score + i), .index = i};
         }
     }
     qsort(s->items, (size_t)candidates, sizeof *s->items, compare_items);
