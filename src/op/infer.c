@@ -32,9 +32,10 @@ rondo_status rondo__infer_set_output(rondo__infer *infer, size_t output, rondo_d
     if (output >= infer->output_count) {
         return RONDO_STATUS_OK;  // an optional output that the model does not name
     }
-    int64_t count = rondo_shape_get_count(shape);
     size_t bytes = 0;
-    if (count < 0 || !rondo__mul_size((size_t)count, rondo_dtype_get_bytes(dtype), &bytes) ||
+    if (rondo_shape_get_count(shape) < 0 ||
+        !rondo__mul_size((size_t)rondo_shape_get_count(shape), rondo_dtype_get_bytes(dtype),
+                         &bytes) ||
         bytes > (size_t)PTRDIFF_MAX) {
         char text[160];
         return RONDO_OP_FAIL(infer->op, BAD_DATA,
