@@ -14,5 +14,29 @@ rondo_status rondo__host_prepare_elementwise(const rondo__kernel_request *reques
                                              rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_product(const rondo__kernel_request *request,
                                          rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_transpose(const rondo__kernel_request *request,
+                                           rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_expand(const rondo__kernel_request *request,
+                                        rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_slice(const rondo__kernel_request *request,
+                                       rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_concat(const rondo__kernel_request *request,
+                                        rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_split(const rondo__kernel_request *request,
+                                       rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_gather(const rondo__kernel_request *request,
+                                        rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_softmax(const rondo__kernel_request *request,
+                                         rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_layer_normalization(const rondo__kernel_request *request,
+                                                     rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_reduction(const rondo__kernel_request *request,
+                                           rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_global_pool(const rondo__kernel_request *request,
+                                             rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_batch_normalization(const rondo__kernel_request *request,
+                                                     rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_pool(const rondo__kernel_request *request,
+                                      rondo__kernel **out_kernel);
 
 #endif  // RONDO_KERNEL_HOST_HOST_FAMILIES_H

@@ -1,0 +1,301 @@
+// kernel/host/host_move.c — ops that move elements without computing: Transpose, Expand, Slice,
+// Concat, Split, Tile of one axis, Gather. All but Gather are lists of strided copies.
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "kernel/host/host_families.h"
+#include "kernel/host/host_kernel.h"
+#include "kernel/host/host_threads.h"
+#include "kernel/host/strided_copy.h"
+#include "op/support.h"
+
+typedef struct piece {
+    uint32_t input;
+    uint32_t output;
+    bool is_parallel;
+    rondo__strided_copy copy;
+} piece;
+
+typedef struct move_kernel {
+    rondo__host_kernel head;
+    size_t piece_count;
+    piece *pieces;
+} move_kernel;
+
+static void deinit_move(rondo__host_kernel *head) {
+    rondo__free(((move_kernel *)head)->pieces);
+}
+
+static rondo_status run_move(rondo__host_kernel *head, const void *const *inputs,
+                             void *const *outputs, void *workspace) {
+    (void)workspace;
+    const move_kernel *kernel = (const move_kernel *)head;
+    for (size_t i = 0; i < kernel->piece_count; ++i) {
+        const piece *now = &kernel->pieces[i];
+        if (outputs[now->output] != NULL) {
+            rondo__strided_copy_run(&now->copy, inputs[now->input], outputs[now->output],
+                                    now->is_parallel);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status create_move(const rondo__kernel_request *request, size_t piece_count,
+                                move_kernel **out_kernel) {
+    rondo__host_kernel *head =
+        rondo__host_kernel_create(request, sizeof(move_kernel), "simd", run_move, deinit_move);
+    if (head == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    move_kernel *kernel = (move_kernel *)head;
+    kernel->piece_count = piece_count;
+    kernel->pieces = rondo__calloc(piece_count, sizeof *kernel->pieces);
+    if (kernel->pieces == NULL) {
+        rondo__kernel_destroy(&head->base);
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    *out_kernel = kernel;
+    return RONDO_STATUS_OK;
+}
+
+static void init_piece(piece *now, uint32_t input, uint32_t output, size_t element_bytes,
+                       const rondo_shape *box, const int64_t *from_stride, int64_t from_offset,
+                       const int64_t *to_stride, int64_t to_offset) {
+    now->input = input;
+    now->output = output;
+    now->is_parallel =
+        (int64_t)element_bytes * rondo_shape_get_count(box) * 2 > RONDO__HOST_PARALLEL_BYTES;
+    rondo__strided_copy_init(&now->copy, element_bytes, box->rank, box->extent, from_stride,
+                             from_offset, to_stride, to_offset);
+}
+
+// An op that fills its one output from input 0 at these strides.
+static rondo_status prepare_single(const rondo__kernel_request *request, const int64_t *from_stride,
+                                   int64_t from_offset, rondo__kernel **out_kernel) {
+    move_kernel *kernel = NULL;
+    RETURN_IF_ERROR(create_move(request, 1, &kernel));
+    const rondo_shape *box = &request->outputs[0].shape;
+    int64_t to_stride[RONDO_RANK_MAX];
+    rondo__shape_get_strides(box, to_stride);
+    init_piece(&kernel->pieces[0], 0, 0, rondo_dtype_get_bytes(request->outputs[0].dtype), box,
+               from_stride, from_offset, to_stride, 0);
+    *out_kernel = &kernel->head.base;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__host_prepare_transpose(const rondo__kernel_request *request,
+                                           rondo__kernel **out_kernel) {
+    const rondo_shape *x = &request->inputs[0].shape;
+    size_t count = 0;
+    const int64_t *order = rondo__op_get_ints(request->op, "perm", &count);
+    int64_t strides[RONDO_RANK_MAX];
+    int64_t from_stride[RONDO_RANK_MAX];
+    rondo__shape_get_strides(x, strides);
+    for (int32_t i = 0; i < x->rank; ++i) {
+        from_stride[i] = strides[order != NULL ? order[i] : x->rank - 1 - i];
+    }
+    return prepare_single(request, from_stride, 0, out_kernel);
+}
+
+rondo_status rondo__host_prepare_expand(const rondo__kernel_request *request,
+                                        rondo__kernel **out_kernel) {
+    const rondo_shape *x = &request->inputs[0].shape;
+    const rondo_shape *y = &request->outputs[0].shape;
+    int64_t strides[RONDO_RANK_MAX];
+    int64_t from_stride[RONDO_RANK_MAX];
+    rondo__shape_get_strides(x, strides);
+    for (int32_t i = 0; i < y->rank; ++i) {
+        const int32_t own = x->rank - y->rank + i;
+        from_stride[i] = own >= 0 && x->extent[own] != 1 ? strides[own] : 0;
+    }
+    return prepare_single(request, from_stride, 0, out_kernel);
+}
+
+// The values of an integer list that is an input (known or not there) or an attribute.
+static bool read_list(const rondo__kernel_request *request, size_t input, const char *attribute,
+                      int64_t *values, size_t *out_count, bool *out_is_present) {
+    *out_is_present = true;
+    if (attribute != NULL && request->op->def->opset_max < 10) {
+        const int64_t *ints = rondo__op_get_ints(request->op, attribute, out_count);
+        *out_is_present = ints != NULL;
+        if (ints != NULL && *out_count <= RONDO_RANK_MAX) {
+            memcpy(values, ints, *out_count * sizeof *values);
+        }
+        return *out_count <= RONDO_RANK_MAX;
+    }
+    if (input >= request->input_count || request->inputs[input].dtype == RONDO_DTYPE_NONE) {
+        *out_is_present = false;
+        return true;
+    }
+    const rondo_tensor *constant = request->inputs[input].constant;
+    if (constant == NULL) {
+        return false;
+    }
+    const int64_t count = rondo_shape_get_count(&constant->shape);
+    if (count > RONDO_RANK_MAX) {
+        return false;
+    }
+    for (int64_t i = 0; i < count; ++i) {
+        values[i] = rondo__tensor_get_int(constant, i);
+    }
+    *out_count = (size_t)count;
+    return true;
+}
+
+// Slice: only the first index and the step matter, since the output's shape is already known.
+rondo_status rondo__host_prepare_slice(const rondo__kernel_request *request,
+                                       rondo__kernel **out_kernel) {
+    const rondo_shape *x = &request->inputs[0].shape;
+    const rondo_shape *y = &request->outputs[0].shape;
+    int64_t starts[RONDO_RANK_MAX], axes[RONDO_RANK_MAX], steps[RONDO_RANK_MAX];
+    size_t start_count = 0, axis_count = 0, step_count = 0;
+    bool has_starts, has_axes, has_steps;
+    if (!read_list(request, 1, "starts", starts, &start_count, &has_starts) || !has_starts ||
+        !read_list(request, 3, "axes", axes, &axis_count, &has_axes) ||
+        !read_list(request, 4, NULL, steps, &step_count, &has_steps)) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
+    if (request->op->def->opset_max < 10) {
+        has_steps = false;
+    }
+    int64_t from_stride[RONDO_RANK_MAX];
+    rondo__shape_get_strides(x, from_stride);
+    int64_t offset = 0;
+    for (size_t i = 0; i < start_count; ++i) {
+        int64_t axis = has_axes ? axes[i] : (int64_t)i;
+        axis += axis < 0 ? x->rank : 0;
+        const int64_t step = has_steps ? steps[i] : 1;
+        int64_t start = starts[i] + (starts[i] < 0 ? x->extent[axis] : 0);
+        const int64_t highest = step > 0 ? x->extent[axis] : x->extent[axis] - 1;
+        start = start < 0 ? 0 : start > highest ? highest : start;
+        if (y->extent[axis] > 0) {
+            offset += start * from_stride[axis];
+        }
+        from_stride[axis] *= step;
+    }
+    return prepare_single(request, from_stride, offset, out_kernel);
+}
+
+rondo_status rondo__host_prepare_concat(const rondo__kernel_request *request,
+                                        rondo__kernel **out_kernel) {
+    const rondo_shape *y = &request->outputs[0].shape;
+    int32_t axis;
+    RETURN_IF_ERROR(rondo__op_resolve_axis(request->op, rondo__op_get_int(request->op, "axis", 1),
+                                           y->rank, &axis));
+    move_kernel *kernel = NULL;
+    RETURN_IF_ERROR(create_move(request, request->input_count, &kernel));
+    int64_t to_stride[RONDO_RANK_MAX];
+    rondo__shape_get_strides(y, to_stride);
+    int64_t offset = 0;
+    for (size_t i = 0; i < request->input_count; ++i) {
+        const rondo_shape *x = &request->inputs[i].shape;
+        int64_t from_stride[RONDO_RANK_MAX];
+        rondo__shape_get_strides(x, from_stride);
+        init_piece(&kernel->pieces[i], (uint32_t)i, 0,
+                   rondo_dtype_get_bytes(request->outputs[0].dtype), x, from_stride, 0, to_stride,
+                   offset);
+        offset += x->extent[axis] * to_stride[axis];
+    }
+    *out_kernel = &kernel->head.base;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__host_prepare_split(const rondo__kernel_request *request,
+                                       rondo__kernel **out_kernel) {
+    const rondo_shape *x = &request->inputs[0].shape;
+    int32_t axis;
+    RETURN_IF_ERROR(rondo__op_resolve_axis(request->op, rondo__op_get_int(request->op, "axis", 0),
+                                           x->rank, &axis));
+    for (size_t i = 0; i < request->output_count; ++i) {
+        // The extent of a part that nobody wants is not told.
+        if (request->outputs[i].dtype == RONDO_DTYPE_NONE) {
+            return RONDO_STATUS_UNSUPPORTED;
+        }
+    }
+    move_kernel *kernel = NULL;
+    RETURN_IF_ERROR(create_move(request, request->output_count, &kernel));
+    int64_t from_stride[RONDO_RANK_MAX];
+    rondo__shape_get_strides(x, from_stride);
+    int64_t offset = 0;
+    for (size_t i = 0; i < request->output_count; ++i) {
+        const rondo_shape *y = &request->outputs[i].shape;
+        int64_t to_stride[RONDO_RANK_MAX];
+        rondo__shape_get_strides(y, to_stride);
+        init_piece(&kernel->pieces[i], 0, (uint32_t)i,
+                   rondo_dtype_get_bytes(request->outputs[i].dtype), y, from_stride, offset,
+                   to_stride, 0);
+        offset += y->extent[axis] * from_stride[axis];
+    }
+    *out_kernel = &kernel->head.base;
+    return RONDO_STATUS_OK;
+}
+
+// ---- Gather
+// --------------------------------------------------------------------------------------
+
+typedef struct gather_kernel {
+    rondo__host_kernel head;
+    bool is_wide;  // indices are i64, otherwise i32
+    bool is_parallel;
+    int64_t outer_count;  // of the axes before the gathered one
+    int64_t axis_extent;
+    int64_t index_count;
+    size_t inner_bytes;  // of the axes behind it
+} gather_kernel;
+
+static rondo_status run_gather(rondo__host_kernel *head, const void *const *inputs,
+                               void *const *outputs, void *workspace) {
+    (void)workspace;
+    const gather_kernel *kernel = (const gather_kernel *)head;
+    const int64_t extent = kernel->axis_extent;
+    for (int64_t i = 0; i < kernel->index_count; ++i) {
+        const int64_t index =
+            kernel->is_wide ? ((const int64_t *)inputs[1])[i] : ((const int32_t *)inputs[1])[i];
+        if (index < -extent || index >= extent) {
+            return RONDO_OP_FAIL(head->op, BAD_DATA, "index %lld is outside an axis of extent %lld",
+                                 (long long)index, (long long)extent);
+        }
+    }
+    const size_t bytes = kernel->inner_bytes;
+    RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
+    for (int64_t i = 0; i < kernel->outer_count * kernel->index_count; ++i) {
+        const int64_t outer = i / kernel->index_count;
+        const int64_t at = i % kernel->index_count;
+        int64_t index =
+            kernel->is_wide ? ((const int64_t *)inputs[1])[at] : ((const int32_t *)inputs[1])[at];
+        index += index < 0 ? extent : 0;
+        memcpy((char *)outputs[0] + (size_t)i * bytes,
+               (const char *)inputs[0] + (size_t)(outer * extent + index) * bytes, bytes);
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__host_prepare_gather(const rondo__kernel_request *request,
+                                        rondo__kernel **out_kernel) {
+    const rondo_shape *x = &request->inputs[0].shape;
+    const rondo_dtype index_dtype = request->inputs[1].dtype;
+    if (index_dtype != RONDO_DTYPE_I64 && index_dtype != RONDO_DTYPE_I32) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
+    int32_t axis;
+    RETURN_IF_ERROR(rondo__op_resolve_axis(request->op, rondo__op_get_int(request->op, "axis", 0),
+                                           x->rank, &axis));
+    rondo__host_kernel *head =
+        rondo__host_kernel_create(request, sizeof(gather_kernel), "simd", run_gather, NULL);
+    if (head == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    gather_kernel *kernel = (gather_kernel *)head;
+    kernel->is_wide = index_dtype == RONDO_DTYPE_I64;
+    kernel->outer_count = rondo__shape_multiply(x, 0, axis);
+    kernel->axis_extent = x->extent[axis];
+    kernel->index_count = rondo_shape_get_count(&request->inputs[1].shape);
+    kernel->inner_bytes = (size_t)rondo__shape_multiply(x, axis + 1, x->rank) *
+                          rondo_dtype_get_bytes(request->inputs[0].dtype);
+    kernel->is_parallel =
+        (double)kernel->outer_count * (double)kernel->index_count * (double)kernel->inner_bytes >
+        RONDO__HOST_PARALLEL_BYTES;
+    *out_kernel = &head->base;
+    return RONDO_STATUS_OK;
+}

@@ -1,0 +1,348 @@
+// kernel/host/host_rows.c — ops that look at whole rows of f32: Softmax, LogSoftmax,
+// LayerNormalization, reductions over neighbouring axes, global pools, BatchNormalization.
+//
+// Every input is seen as [outer, length, inner]. With inner 1 a row is contiguous and handled by
+// one vector function; otherwise `inner` columns are reduced side by side.
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "kernel/host/host_families.h"
+#include "kernel/host/host_kernel.h"
+#include "kernel/host/host_threads.h"
+#include "kernel/host/simd.h"
+#include "op/support.h"
+
+enum { COLUMNS = 512 };  // of one piece of a reduction side by side; accumulators stay in the cache
+
+typedef enum row_work {
+    ROW_SOFTMAX,
+    ROW_LOG_SOFTMAX,
+    ROW_NORMALIZE,
+    ROW_SUM,
+    ROW_MEAN,
+    ROW_MAXIMUM,
+    ROW_MINIMUM,
+    ROW_SCALE_SHIFT,
+} row_work;
+
+typedef struct row_kernel {
+    rondo__host_kernel head;
+    const rondo__simd *simd;
+    row_work work;
+    bool is_parallel;
+    float epsilon;
+    int64_t outer;
+    int64_t length;
+    int64_t inner;
+    int64_t piece_count;  // reductions: pieces of `inner`
+} row_kernel;
+
+// ---- running
+// -------------------------------------------------------------------------------------
+
+static void normalize_row(const row_kernel *kernel, const float *x, const float *gain,
+                          const float *bias, float *y) {
+    const rondo__simd *simd = kernel->simd;
+    const float count = (float)kernel->length;
+    const float mean = simd->sum(x, kernel->length) / count;
+    const float variance = simd->sum_of_squares(x, kernel->length, mean) / count;
+    simd->normalize(x, y, kernel->length, mean, 1.0f / sqrtf(variance + kernel->epsilon), gain,
+                    bias);
+}
+
+static rondo_status run_rows(rondo__host_kernel *head, const void *const *inputs,
+                             void *const *outputs, void *workspace) {
+    (void)workspace;
+    const row_kernel *kernel = (const row_kernel *)head;
+    const float *gain = head->input_count > 1 ? inputs[1] : NULL;
+    const float *bias = head->input_count > 2 ? inputs[2] : NULL;
+    RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
+    for (int64_t row = 0; row < kernel->outer; ++row) {
+        const float *x = (const float *)inputs[0] + row * kernel->length;
+        float *y = (float *)outputs[0] + row * kernel->length;
+        if (kernel->work == ROW_SOFTMAX) {
+            kernel->simd->softmax(x, y, kernel->length);
+        } else if (kernel->work == ROW_LOG_SOFTMAX) {
+            kernel->simd->log_softmax(x, y, kernel->length);
+        } else {
+            normalize_row(kernel, x, gain, bias, y);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static float reduce_row(const row_kernel *kernel, const float *x) {
+    switch (kernel->work) {
+        case ROW_SUM:
+            return kernel->simd->sum(x, kernel->length);
+        case ROW_MEAN:
+            return kernel->simd->sum(x, kernel->length) / (float)kernel->length;
+        case ROW_MAXIMUM:
+            return kernel->simd->maximum(x, kernel->length);
+        default:
+            return kernel->simd->minimum(x, kernel->length);
+    }
+}
+
+// Reduces columns [first, first + count) of one outer entry side by side.
+static void reduce_columns(const row_kernel *kernel, const float *x, float *y, int64_t count) {
+    const rondo__simd *simd = kernel->simd;
+    memcpy(y, x, (size_t)count * sizeof(float));
+    for (int64_t i = 1; i < kernel->length; ++i) {
+        const float *row = x + i * kernel->inner;
+        switch (kernel->work) {
+            case ROW_SUM:
+            case ROW_MEAN:
+                simd->accumulate(row, y, count);
+                break;
+            case ROW_MAXIMUM:
+                simd->accumulate_maximum(row, y, count);
+                break;
+            default:
+                simd->binary[RONDO__SCALAR_Min](y, row, y, count);
+                break;
+        }
+    }
+    if (kernel->work == ROW_MEAN) {
+        simd->unary[RONDO__SCALAR_Affine](y, y, count, 1.0f / (float)kernel->length, 0.0f);
+    }
+}
+
+static rondo_status run_reduction(rondo__host_kernel *head, const void *const *inputs,
+                                  void *const *outputs, void *workspace) {
+    (void)workspace;
+    const row_kernel *kernel = (const row_kernel *)head;
+    const int64_t pieces = kernel->piece_count;
+    RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
+    for (int64_t i = 0; i < kernel->outer * pieces; ++i) {
+        const int64_t outer = i / pieces;
+        const int64_t column = i % pieces * COLUMNS;
+        const float *x = (const float *)inputs[0] + outer * kernel->length * kernel->inner + column;
+        float *y = (float *)outputs[0] + outer * kernel->inner + column;
+        const int64_t rest = kernel->inner - column;
+        if (kernel->inner == 1) {
+            *y = reduce_row(kernel, x);
+        } else {
+            reduce_columns(kernel, x, y, rest < COLUMNS ? rest : COLUMNS);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// BatchNormalization of [outer, length channels, inner]: one scale and shift for each channel.
+static rondo_status run_batch(rondo__host_kernel *head, const void *const *inputs,
+                              void *const *outputs, void *workspace) {
+    const row_kernel *kernel = (const row_kernel *)head;
+    const float *gain = inputs[1], *bias = inputs[2], *mean = inputs[3], *variance = inputs[4];
+    float *scale = workspace;
+    float *shift = scale + kernel->length;
+    for (int64_t c = 0; c < kernel->length; ++c) {
+        scale[c] = gain[c] / sqrtf(variance[c] + kernel->epsilon);
+        shift[c] = bias[c] - mean[c] * scale[c];
+    }
+    if (kernel->inner == 1) {
+        RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
+        for (int64_t i = 0; i < kernel->outer; ++i) {
+            kernel->simd->scale_shift((const float *)inputs[0] + i * kernel->length, scale, shift,
+                                      (float *)outputs[0] + i * kernel->length, kernel->length);
+        }
+        return RONDO_STATUS_OK;
+    }
+    RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
+    for (int64_t i = 0; i < kernel->outer * kernel->length; ++i) {
+        const int64_t c = i % kernel->length;
+        kernel->simd->unary[RONDO__SCALAR_Affine]((const float *)inputs[0] + i * kernel->inner,
+                                                  (float *)outputs[0] + i * kernel->inner,
+                                                  kernel->inner, scale[c], shift[c]);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// ---- preparing
+// -----------------------------------------------------------------------------------
+
+static bool is_all_f32(const rondo__kernel_request *request) {
+    for (size_t i = 0; i < request->input_count; ++i) {
+        if (request->inputs[i].dtype != RONDO_DTYPE_F32 &&
+            request->inputs[i].dtype != RONDO_DTYPE_NONE) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static rondo_status create(const rondo__kernel_request *request, row_work work, rondo__host_run run,
+                           int64_t outer, int64_t length, int64_t inner, row_kernel **out_kernel) {
+    rondo__host_kernel *head =
+        rondo__host_kernel_create(request, sizeof(row_kernel), "simd", run, NULL);
+    if (head == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    row_kernel *kernel = (row_kernel *)head;
+    kernel->simd = rondo__simd_get();
+    kernel->work = work;
+    kernel->outer = outer;
+    kernel->length = length;
+    kernel->inner = inner;
+    kernel->piece_count = (inner + COLUMNS - 1) / COLUMNS;
+    kernel->is_parallel = (double)outer * (double)length * (double)inner * 2.0 * sizeof(float) >
+                          RONDO__HOST_PARALLEL_BYTES;
+    *out_kernel = kernel;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__host_prepare_softmax(const rondo__kernel_request *request,
+                                         rondo__kernel **out_kernel) {
+    const rondo__op *op = request->op;
+    const rondo_shape *x = &request->inputs[0].shape;
+    const bool is_flattened = op->opset < 13;
+    int32_t axis;
+    if (!is_all_f32(request) || x->rank == 0) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
+    const int64_t given = rondo__op_get_int(op, "axis", is_flattened ? 1 : -1);
+    if (given == x->rank) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
+    RETURN_IF_ERROR(rondo__op_resolve_axis(op, given, x->rank, &axis));
+    const int32_t end = is_flattened ? x->rank : axis + 1;
+    if (rondo__shape_multiply(x, end, x->rank) != 1) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
+    const bool is_log = strcmp(op->def->name, "LogSoftmax") == 0;
+    row_kernel *kernel = NULL;
+    RETURN_IF_ERROR(create(request, is_log ? ROW_LOG_SOFTMAX : ROW_SOFTMAX, run_rows,
+                           rondo__shape_multiply(x, 0, axis), rondo__shape_multiply(x, axis, end),
+                           1, &kernel));
+    *out_kernel = &kernel->head.base;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__host_prepare_layer_normalization(const rondo__kernel_request *request,
+                                                     rondo__kernel **out_kernel) {
+    const rondo__op *op = request->op;
+    const rondo_shape *x = &request->inputs[0].shape;
+    for (size_t i = 1; i < request->output_count; ++i) {
+        if (request->outputs[i].dtype != RONDO_DTYPE_NONE) {
+            return RONDO_STATUS_UNSUPPORTED;
+        }
+    }
+    int32_t axis;
+    if (!is_all_f32(request) || x->rank == 0) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
+    RETURN_IF_ERROR(rondo__op_resolve_axis(op, rondo__op_get_int(op, "axis", -1), x->rank, &axis));
+    const int64_t length = rondo__shape_multiply(x, axis, x->rank);
+    for (size_t i = 1; i < request->input_count; ++i) {
+        if (request->inputs[i].dtype != RONDO_DTYPE_NONE &&
+            rondo_shape_get_count(&request->inputs[i].shape) != length) {
+            return RONDO_STATUS_UNSUPPORTED;
+        }
+    }
+    row_kernel *kernel = NULL;
+    RETURN_IF_ERROR(create(request, ROW_NORMALIZE, run_rows, rondo__shape_multiply(x, 0, axis),
+                           length, 1, &kernel));
+    kernel->epsilon = rondo__op_get_float(op, "epsilon", 1e-5f);
+    *out_kernel = &kernel->head.base;
+    return RONDO_STATUS_OK;
+}
+
+// The reduced axes [first, end) when they are neighbours; false otherwise, or when all is kept.
+static bool find_reduced(const rondo__kernel_request *request, int32_t *out_first,
+                         int32_t *out_end) {
+    const rondo_shape *x = &request->inputs[0].shape;
+    int64_t values[RONDO_RANK_MAX];
+    size_t count = 0;
+    const int64_t *axes = values;
+    if (request->input_count > 1 && request->inputs[1].dtype != RONDO_DTYPE_NONE) {
+        const rondo_tensor *constant = request->inputs[1].constant;
+        if (constant == NULL || rondo_shape_get_count(&constant->shape) > RONDO_RANK_MAX) {
+            return false;
+        }
+        count = (size_t)rondo_shape_get_count(&constant->shape);
+        for (size_t i = 0; i < count; ++i) {
+            values[i] = rondo__tensor_get_int(constant, (int64_t)i);
+        }
+    } else {
+        axes = rondo__op_get_ints(request->op, "axes", &count);
+    }
+    if (count == 0) {
+        *out_first = 0;
+        *out_end = x->rank;
+        return rondo__op_get_int(request->op, "noop_with_empty_axes", 0) == 0;
+    }
+    uint32_t mask = 0;
+    if (rondo__op_resolve_axes(request->op, axes, count, x->rank, &mask) != RONDO_STATUS_OK) {
+        return false;
+    }
+    *out_first = __builtin_ctz(mask);
+    *out_end = *out_first + __builtin_popcount(mask);
+    return mask >> *out_first == (1u << (*out_end - *out_first)) - 1u;
+}
+
+rondo_status rondo__host_prepare_reduction(const rondo__kernel_request *request,
+                                           rondo__kernel **out_kernel) {
+    static const struct {
+        const char *name;
+        row_work work;
+    } known[] = {
+        {"ReduceSum", ROW_SUM},
+        {"ReduceMean", ROW_MEAN},
+        {"ReduceMax", ROW_MAXIMUM},
+        {"ReduceMin", ROW_MINIMUM},
+    };
+    const rondo_shape *x = &request->inputs[0].shape;
+    int32_t first, end;
+    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || rondo_shape_get_count(x) == 0 ||
+        !find_reduced(request, &first, &end)) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; ++i) {
+        if (strcmp(known[i].name, request->op->def->name) == 0) {
+            row_kernel *kernel = NULL;
+            RETURN_IF_ERROR(create(request, known[i].work, run_reduction,
+                                   rondo__shape_multiply(x, 0, first),
+                                   rondo__shape_multiply(x, first, end),
+                                   rondo__shape_multiply(x, end, x->rank), &kernel));
+            *out_kernel = &kernel->head.base;
+            return RONDO_STATUS_OK;
+        }
+    }
+    return RONDO_STATUS_UNSUPPORTED;
+}
+
+rondo_status rondo__host_prepare_global_pool(const rondo__kernel_request *request,
+                                             rondo__kernel **out_kernel) {
+    const rondo_shape *x = &request->inputs[0].shape;
+    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || x->rank < 3 ||
+        rondo_shape_get_count(x) == 0) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
+    const bool is_maximum = strcmp(request->op->def->name, "GlobalMaxPool") == 0;
+    const bool channels_last = rondo__op_get_int(request->op, "channels_last", 0) != 0;
+    const int32_t first = channels_last ? 1 : 2;
+    const int32_t end = channels_last ? x->rank - 1 : x->rank;
+    row_kernel *kernel = NULL;
+    RETURN_IF_ERROR(create(request, is_maximum ? ROW_MAXIMUM : ROW_MEAN, run_reduction,
+                           rondo__shape_multiply(x, 0, first), rondo__shape_multiply(x, first, end),
+                           rondo__shape_multiply(x, end, x->rank), &kernel));
+    *out_kernel = &kernel->head.base;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__host_prepare_batch_normalization(const rondo__kernel_request *request,
+                                                     rondo__kernel **out_kernel) {
+    const rondo_shape *x = &request->inputs[0].shape;
+    if (!is_all_f32(request) || request->input_count != 5 || request->output_count != 1 ||
+        x->rank < 2 || rondo__op_get_int(request->op, "training_mode", 0) != 0) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
+    row_kernel *kernel = NULL;
+    RETURN_IF_ERROR(create(request, ROW_SCALE_SHIFT, run_batch, x->extent[0], x->extent[1],
+                           rondo__shape_multiply(x, 2, x->rank), &kernel));
+    kernel->epsilon = rondo__op_get_float(request->op, "epsilon", 1e-5f);
+    kernel->head.base.workspace_bytes = 2 * (size_t)x->extent[1] * sizeof(float);
+    *out_kernel = &kernel->head.base;
+    return RONDO_STATUS_OK;
+}
