@@ -152,7 +152,9 @@ static void find_taps(const sample_plan *sampler, int32_t axis, double normalize
         x = rint(x);
     }
     if (x < low || x > high) {
-        if (sampler->padding == PADDING_BORDER) {
+        if (sampler->padding == PADDING_BORDER && sampler->mode != SAMPLE_CUBIC) {
+            // Cubic taps are placed one by one, as PyTorch and ONNX Runtime do: just beyond the edge
+            // that is not the edge's value.
             x = fmin(fmax(x, 0.0), extent - 1.0);
         } else if (sampler->padding == PADDING_REFLECTION) {
             x = reflect(x, low, high);

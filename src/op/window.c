@@ -152,8 +152,12 @@ rondo_status rondo__window_init(const rondo__op *op, int32_t rank, const int64_t
                                  (long long)reach, i, (long long)(slack + reach));
         }
         int64_t output = slack / stride + 1;
-        if (rounds_up && slack % stride != 0 && output * stride < input[i] + window->pad_begin[i]) {
-            output++;  // a window that would start in the padding at the end does not count
+        if (rounds_up) {
+            output += slack % stride != 0;
+            // A window that would start in the padding at the end does not count.
+            if ((output - 1) * stride >= input[i] + window->pad_begin[i]) {
+                output--;
+            }
         }
         window->output[i] = output;
     }

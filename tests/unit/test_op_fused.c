@@ -12,7 +12,7 @@
 #include "op/fused.h"
 #include "op/op.h"
 #include "op/support.h"
-#include "support/op_case.h"
+#include "support/op_probe.h"
 
 enum { ROUND_COUNT = 60 };
 
@@ -33,20 +33,20 @@ static void make_random(const rondo_shape *shape, rondo_tensor *out_tensor) {
 }
 
 // Runs an op of one input and leaves its output in *in_out.
-static void replace(op_case *test, rondo_tensor *in_out) {
-    if (op_case_run(test, 1) != RONDO_STATUS_OK) {
+static void replace(op_probe *test, rondo_tensor *in_out) {
+    if (op_probe_run(test, 1) != RONDO_STATUS_OK) {
         fail_msg("%s", rondo_error_get_last()->message);
     }
     rondo_tensor_deinit(in_out);
     rondo_tensor_retain(&test->outputs[0], in_out);
-    op_case_deinit(test);
+    op_probe_deinit(test);
 }
 
 static void add(rondo_tensor *in_out, const rondo_tensor *addend) {
-    op_case test;
-    op_case_init(&test, "", "Add", 14);
-    op_case_add_tensor(&test, in_out);
-    op_case_add_tensor(&test, addend);
+    op_probe test;
+    op_probe_init(&test, "", "Add", 14);
+    op_probe_add_tensor(&test, in_out);
+    op_probe_add_tensor(&test, addend);
     replace(&test, in_out);
 }
 
@@ -58,10 +58,10 @@ static void transpose(rondo_tensor *in_out, bool to_last) {
         const int from = to_last ? (i == rank - 1 ? 1 : i + 1) : (i == 1 ? rank - 1 : i - 1);
         length += snprintf(order + length, sizeof order - (size_t)length, ",%d", from);
     }
-    op_case test;
-    op_case_init(&test, "", "Transpose", 13);
-    op_case_set_ints(&test, "perm", order);
-    op_case_add_tensor(&test, in_out);
+    op_probe test;
+    op_probe_init(&test, "", "Transpose", 13);
+    op_probe_set_ints(&test, "perm", order);
+    op_probe_add_tensor(&test, in_out);
     replace(&test, in_out);
 }
 
@@ -79,14 +79,14 @@ static const char *get_activation_name(int activation) {
     return names[activation];
 }
 
-static void set_activation(op_case *test, int activation, float alpha, float beta) {
-    op_case_set_string(test, "activation", get_activation_name(activation));
-    op_case_set_float(test, "alpha", (double)alpha);
-    op_case_set_float(test, "beta", (double)beta);
+static void set_activation(op_probe *test, int activation, float alpha, float beta) {
+    op_probe_set_string(test, "activation", get_activation_name(activation));
+    op_probe_set_float(test, "alpha", (double)alpha);
+    op_probe_set_float(test, "beta", (double)beta);
 }
 
 // The window attributes of one random convolution or pool.
-static void set_window(op_case *test, int rank, const int64_t *kernel, uint32_t seed) {
+static void set_window(op_probe *test, int rank, const int64_t *kernel, uint32_t seed) {
     char text[4][96] = {{0}};
     random_state = seed;
     for (int i = 0; i < 2 * rank; i++) {
@@ -100,10 +100,10 @@ static void set_window(op_case *test, int rank, const int64_t *kernel, uint32_t 
         snprintf(text[3] + used, sizeof text[3] - used, "%s%d", i == 0 ? "" : ",",
                  draw(0, (int)kernel[i % rank] / 2));
     }
-    op_case_set_ints(test, "kernel_shape", text[0]);
-    op_case_set_ints(test, "strides", text[1]);
-    op_case_set_ints(test, "dilations", text[2]);
-    op_case_set_ints(test, "pads", text[3]);
+    op_probe_set_ints(test, "kernel_shape", text[0]);
+    op_probe_set_ints(test, "strides", text[1]);
+    op_probe_set_ints(test, "dilations", text[2]);
+    op_probe_set_ints(test, "pads", text[3]);
 }
 
 static void check_conv(uint32_t seed) {
@@ -127,14 +127,14 @@ static void check_conv(uint32_t seed) {
     make_random(&w_shape, &w);
     make_random(&b_shape, &b);
 
-    op_case plain;
-    op_case_init(&plain, "", "Conv", 13);
+    op_probe plain;
+    op_probe_init(&plain, "", "Conv", 13);
     set_window(&plain, rank, w_shape.extent + 2, seed + 7);
-    op_case_set_int(&plain, "group", group);
-    op_case_add_tensor(&plain, &x);
-    op_case_add_tensor(&plain, &w);
+    op_probe_set_int(&plain, "group", group);
+    op_probe_add_tensor(&plain, &x);
+    op_probe_add_tensor(&plain, &w);
     if (has_bias) {
-        op_case_add_tensor(&plain, &b);
+        op_probe_add_tensor(&plain, &b);
     }
     replace(&plain, &expected);
     make_random(&expected.shape, &z);
@@ -148,25 +148,25 @@ static void check_conv(uint32_t seed) {
         transpose(&z, true);
         transpose(&expected, true);
     }
-    op_case fused;
-    op_case_init(&fused, "rondo", "Conv", 1);
+    op_probe fused;
+    op_probe_init(&fused, "rondo", "Conv", 1);
     set_window(&fused, rank, w_shape.extent + 2, seed + 7);
-    op_case_set_int(&fused, "group", group);
-    op_case_set_int(&fused, "channels_last", channels_last);
+    op_probe_set_int(&fused, "group", group);
+    op_probe_set_int(&fused, "channels_last", channels_last);
     set_activation(&fused, activation, 0.1f, 0.8f);
-    op_case_add_tensor(&fused, &x);
-    op_case_add_tensor(&fused, &w);
+    op_probe_add_tensor(&fused, &x);
+    op_probe_add_tensor(&fused, &w);
     if (has_bias) {
-        op_case_add_tensor(&fused, &b);
+        op_probe_add_tensor(&fused, &b);
     } else {
-        op_case_add_absent(&fused);
+        op_probe_add_absent(&fused);
     }
     if (has_residual) {
-        op_case_add_tensor(&fused, &z);
+        op_probe_add_tensor(&fused, &z);
     }
     rondo_tensor actual = {0};
     replace(&fused, &actual);
-    op_case_compare(&actual, &expected, 2e-6);
+    op_probe_compare(&actual, &expected, 2e-6);
 
     rondo_tensor *const all[] = {&x, &w, &b, &z, &expected, &actual};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
@@ -196,10 +196,10 @@ static void check_matmul(uint32_t seed) {
     make_random(&b_shape, &b);
     make_random(&bias_shape, &bias);
 
-    op_case plain;
-    op_case_init(&plain, "", "MatMul", 13);
-    op_case_add_tensor(&plain, &a);
-    op_case_add_tensor(&plain, &b);
+    op_probe plain;
+    op_probe_init(&plain, "", "MatMul", 13);
+    op_probe_add_tensor(&plain, &a);
+    op_probe_add_tensor(&plain, &b);
     replace(&plain, &expected);
     float *values = expected.data;
     for (int64_t i = 0; i < rondo_shape_get_count(&expected.shape); i++) {
@@ -210,31 +210,31 @@ static void check_matmul(uint32_t seed) {
     add(&expected, &z);
     activate(&expected, (rondo__activation)activation, -0.2f, 0.9f);
 
-    op_case swap;
+    op_probe swap;
     if (trans_a) {
-        op_case_init(&swap, "", "Transpose", 13);
-        op_case_set_ints(&swap, "perm", "0,2,1");
-        op_case_add_tensor(&swap, &a);
+        op_probe_init(&swap, "", "Transpose", 13);
+        op_probe_set_ints(&swap, "perm", "0,2,1");
+        op_probe_add_tensor(&swap, &a);
         replace(&swap, &a);
     }
     if (trans_b) {
-        op_case_init(&swap, "", "Transpose", 13);
-        op_case_set_ints(&swap, "perm", "0,1,3,2");
-        op_case_add_tensor(&swap, &b);
+        op_probe_init(&swap, "", "Transpose", 13);
+        op_probe_set_ints(&swap, "perm", "0,1,3,2");
+        op_probe_add_tensor(&swap, &b);
         replace(&swap, &b);
     }
-    op_case fused;
-    op_case_init(&fused, "rondo", "MatMul", 1);
-    op_case_set_int(&fused, "trans_a", trans_a);
-    op_case_set_int(&fused, "trans_b", trans_b);
-    op_case_set_float(&fused, "alpha_scale", 0.5);
+    op_probe fused;
+    op_probe_init(&fused, "rondo", "MatMul", 1);
+    op_probe_set_int(&fused, "trans_a", trans_a);
+    op_probe_set_int(&fused, "trans_b", trans_b);
+    op_probe_set_float(&fused, "alpha_scale", 0.5);
     set_activation(&fused, activation, -0.2f, 0.9f);
-    op_case_add_tensor(&fused, &a);
-    op_case_add_tensor(&fused, &b);
-    op_case_add_tensor(&fused, &bias);
-    op_case_add_tensor(&fused, &z);
+    op_probe_add_tensor(&fused, &a);
+    op_probe_add_tensor(&fused, &b);
+    op_probe_add_tensor(&fused, &bias);
+    op_probe_add_tensor(&fused, &z);
     replace(&fused, &actual);
-    op_case_compare(&actual, &expected, 2e-6);
+    op_probe_compare(&actual, &expected, 2e-6);
 
     rondo_tensor *const all[] = {&a, &b, &bias, &z, &expected, &actual};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
@@ -262,26 +262,26 @@ static void check_pool(const char *name, uint32_t seed) {
     const bool is_global = strncmp(name, "Global", 6) == 0;
     rondo_tensor x = {0}, expected = {0}, actual = {0};
     make_random(&shape, &x);
-    op_case tests[2];
-    op_case_init(&tests[0], "", name, 19);
-    op_case_init(&tests[1], "rondo", name, 1);
+    op_probe tests[2];
+    op_probe_init(&tests[0], "", name, 19);
+    op_probe_init(&tests[1], "rondo", name, 1);
     for (int i = 0; i < 2; i++) {
         if (!is_global) {
             set_window(&tests[i], rank, kernel, seed + 3);
-            op_case_set_int(&tests[i], "ceil_mode", ceil_mode);
+            op_probe_set_int(&tests[i], "ceil_mode", ceil_mode);
         }
         if (strcmp(name, "AveragePool") == 0) {
-            op_case_set_int(&tests[i], "count_include_pad", (int64_t)(seed & 1));
+            op_probe_set_int(&tests[i], "count_include_pad", (int64_t)(seed & 1));
         }
     }
-    op_case_add_tensor(&tests[0], &x);
+    op_probe_add_tensor(&tests[0], &x);
     replace(&tests[0], &expected);
     transpose(&expected, true);
     transpose(&x, true);
-    op_case_set_int(&tests[1], "channels_last", 1);
-    op_case_add_tensor(&tests[1], &x);
+    op_probe_set_int(&tests[1], "channels_last", 1);
+    op_probe_add_tensor(&tests[1], &x);
     replace(&tests[1], &actual);
-    op_case_compare(&actual, &expected, 2e-6);
+    op_probe_compare(&actual, &expected, 2e-6);
     rondo_tensor_deinit(&x);
     rondo_tensor_deinit(&expected);
     rondo_tensor_deinit(&actual);
@@ -299,16 +299,16 @@ static void test_op_fused__pools_equal_the_plain_ops(void **state) {
 // (x + row) * sigmoid(x), then a clip: two inputs, one of them broadcast, results used again.
 static void test_op_fused__elementwise_runs_a_chain(void **state) {
     (void)state;
-    op_case test;
-    op_case_init(&test, "rondo", "Elementwise", 1);
-    op_case_set_strings(&test, "ops", "Add,Sigmoid,Mul,Clip");
-    op_case_set_ints(&test, "operands", "0,1,-1,0,-1,-1,2,3,-1,4,-1,-1");
-    op_case_set_floats(&test, "alphas", "0,0,0,-0.5");
-    op_case_set_floats(&test, "betas", "0,0,0,1.5");
-    op_case_add_values(&test, RONDO_DTYPE_F32, "2x2", (const double[]){0.0, 1.0, -1.0, 4.0});
-    op_case_add_values(&test, RONDO_DTYPE_F32, "2", (const double[]){1.0, -2.0});
-    op_case_check(&test, 0, RONDO_DTYPE_F32, "2x2", (const double[]){0.5, -0.5, 0.0, 1.5}, 1e-6);
-    op_case_deinit(&test);
+    op_probe test;
+    op_probe_init(&test, "rondo", "Elementwise", 1);
+    op_probe_set_strings(&test, "ops", "Add,Sigmoid,Mul,Clip");
+    op_probe_set_ints(&test, "operands", "0,1,-1,0,-1,-1,2,3,-1,4,-1,-1");
+    op_probe_set_floats(&test, "alphas", "0,0,0,-0.5");
+    op_probe_set_floats(&test, "betas", "0,0,0,1.5");
+    op_probe_add_values(&test, RONDO_DTYPE_F32, "2x2", (const double[]){0.0, 1.0, -1.0, 4.0});
+    op_probe_add_values(&test, RONDO_DTYPE_F32, "2", (const double[]){1.0, -2.0});
+    op_probe_check(&test, 0, RONDO_DTYPE_F32, "2x2", (const double[]){0.5, -0.5, 0.0, 1.5}, 1e-6);
+    op_probe_deinit(&test);
 }
 
 static void test_op_fused__elementwise_knows_every_scalar_op(void **state) {
@@ -339,16 +339,16 @@ static void test_op_fused__elementwise_knows_every_scalar_op(void **state) {
 
 static void test_op_fused__bad_steps_are_refused(void **state) {
     (void)state;
-    op_case test;
-    op_case_init(&test, "rondo", "Elementwise", 1);
-    op_case_add_pattern(&test, RONDO_DTYPE_F32, "3", 1, 0.5);
-    op_case_check_fails(&test, RONDO_STATUS_BAD_DATA, "attribute ops");
-    op_case_set_strings(&test, "ops", "Add");
-    op_case_set_ints(&test, "operands", "0,1,-1");  // operand 1 is the op's own result
-    op_case_check_fails(&test, RONDO_STATUS_BAD_DATA, "attribute operands");
-    op_case_set_strings(&test, "ops", "Explode");
-    op_case_check_fails(&test, RONDO_STATUS_BAD_DATA, "Explode");
-    op_case_deinit(&test);
+    op_probe test;
+    op_probe_init(&test, "rondo", "Elementwise", 1);
+    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "3", 1, 0.5);
+    op_probe_check_fails(&test, RONDO_STATUS_BAD_DATA, "attribute ops");
+    op_probe_set_strings(&test, "ops", "Add");
+    op_probe_set_ints(&test, "operands", "0,1,-1");  // operand 1 is the op's own result
+    op_probe_check_fails(&test, RONDO_STATUS_BAD_DATA, "attribute operands");
+    op_probe_set_strings(&test, "ops", "Explode");
+    op_probe_check_fails(&test, RONDO_STATUS_BAD_DATA, "Explode");
+    op_probe_deinit(&test);
 }
 
 int main(void) {

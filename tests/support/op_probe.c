@@ -1,4 +1,4 @@
-#include "support/op_case.h"
+#include "support/op_probe.h"
 
 #include <math.h>
 #include <setjmp.h>
@@ -21,7 +21,7 @@ static void require(rondo_status status) {
     }
 }
 
-void op_case_init(op_case *test, const char *domain, const char *name, int32_t opset) {
+void op_probe_init(op_probe *test, const char *domain, const char *name, int32_t opset) {
     memset(test, 0, sizeof *test);
     test->op.def = rondo__op_lookup(domain, name, opset);
     if (test->op.def == NULL) {
@@ -33,13 +33,13 @@ void op_case_init(op_case *test, const char *domain, const char *name, int32_t o
     test->output_count = 1;
 }
 
-static void clear_outputs(op_case *test) {
-    for (size_t i = 0; i < OP_CASE_OUTPUT_MAX; i++) {
+static void clear_outputs(op_probe *test) {
+    for (size_t i = 0; i < OP_PROBE_OUTPUT_MAX; i++) {
         rondo_tensor_deinit(&test->outputs[i]);
     }
 }
 
-void op_case_deinit(op_case *test) {
+void op_probe_deinit(op_probe *test) {
     for (size_t i = 0; i < test->input_count; i++) {
         rondo_tensor_deinit(&test->inputs[i]);
     }
@@ -47,15 +47,15 @@ void op_case_deinit(op_case *test) {
     rondo__op_deinit(&test->op);
 }
 
-void op_case_set_int(op_case *test, const char *name, int64_t value) {
+void op_probe_set_int(op_probe *test, const char *name, int64_t value) {
     require(rondo__op_set_int(&test->op, name, value));
 }
 
-void op_case_set_float(op_case *test, const char *name, double value) {
+void op_probe_set_float(op_probe *test, const char *name, double value) {
     require(rondo__op_set_float(&test->op, name, (float)value));
 }
 
-void op_case_set_string(op_case *test, const char *name, const char *value) {
+void op_probe_set_string(op_probe *test, const char *name, const char *value) {
     require(rondo__op_set_string(&test->op, name, value));
 }
 
@@ -71,7 +71,7 @@ static size_t parse_list(const char *text, double *out_values) {
     return count;
 }
 
-void op_case_set_ints(op_case *test, const char *name, const char *text) {
+void op_probe_set_ints(op_probe *test, const char *name, const char *text) {
     double values[LIST_MAX];
     int64_t ints[LIST_MAX];
     const size_t count = parse_list(text, values);
@@ -81,7 +81,7 @@ void op_case_set_ints(op_case *test, const char *name, const char *text) {
     require(rondo__op_set_ints(&test->op, name, ints, count));
 }
 
-void op_case_set_floats(op_case *test, const char *name, const char *text) {
+void op_probe_set_floats(op_probe *test, const char *name, const char *text) {
     double values[LIST_MAX];
     rondo__attribute attribute = {.kind = RONDO__ATTRIBUTE_FLOATS};
     attribute.count = parse_list(text, values);
@@ -94,7 +94,7 @@ void op_case_set_floats(op_case *test, const char *name, const char *text) {
     require(rondo__op_take_attribute(&test->op, &attribute));
 }
 
-void op_case_set_strings(op_case *test, const char *name, const char *text) {
+void op_probe_set_strings(op_probe *test, const char *name, const char *text) {
     rondo__attribute attribute = {.kind = RONDO__ATTRIBUTE_STRINGS};
     attribute.name = rondo__strdup(name);
     attribute.strings = rondo__calloc(LIST_MAX, sizeof(char *));
@@ -110,7 +110,7 @@ void op_case_set_strings(op_case *test, const char *name, const char *text) {
     require(rondo__op_take_attribute(&test->op, &attribute));
 }
 
-rondo_shape op_case_parse_shape(const char *text) {
+rondo_shape op_probe_parse_shape(const char *text) {
     rondo_shape shape = {0};
     while (*text != '\0') {
         assert_true(shape.rank < RONDO_RANK_MAX);
@@ -122,10 +122,10 @@ rondo_shape op_case_parse_shape(const char *text) {
     return shape;
 }
 
-static rondo_tensor *add_input(op_case *test, rondo_dtype dtype, const char *shape_text,
+static rondo_tensor *add_input(op_probe *test, rondo_dtype dtype, const char *shape_text,
                                double **out_values, size_t *out_count) {
-    assert_true(test->input_count < OP_CASE_INPUT_MAX);
-    const rondo_shape shape = op_case_parse_shape(shape_text);
+    assert_true(test->input_count < OP_PROBE_INPUT_MAX);
+    const rondo_shape shape = op_probe_parse_shape(shape_text);
     rondo_tensor *tensor = &test->inputs[test->input_count++];
     require(rondo_tensor_init(dtype, &shape, tensor));
     *out_count = (size_t)rondo_shape_get_count(&shape);
@@ -134,8 +134,8 @@ static rondo_tensor *add_input(op_case *test, rondo_dtype dtype, const char *sha
     return tensor;
 }
 
-void op_case_add_pattern(op_case *test, rondo_dtype dtype, const char *shape, int seed,
-                         double scale) {
+void op_probe_add_pattern(op_probe *test, rondo_dtype dtype, const char *shape, int seed,
+                          double scale) {
     double *values;
     size_t count;
     const rondo_tensor *tensor = add_input(test, dtype, shape, &values, &count);
@@ -146,7 +146,8 @@ void op_case_add_pattern(op_case *test, rondo_dtype dtype, const char *shape, in
     free(values);
 }
 
-void op_case_add_values(op_case *test, rondo_dtype dtype, const char *shape, const double *values) {
+void op_probe_add_values(op_probe *test, rondo_dtype dtype, const char *shape,
+                         const double *values) {
     double *copy;
     size_t count;
     const rondo_tensor *tensor = add_input(test, dtype, shape, &copy, &count);
@@ -155,18 +156,18 @@ void op_case_add_values(op_case *test, rondo_dtype dtype, const char *shape, con
     free(copy);
 }
 
-void op_case_add_tensor(op_case *test, const rondo_tensor *tensor) {
-    assert_true(test->input_count < OP_CASE_INPUT_MAX);
+void op_probe_add_tensor(op_probe *test, const rondo_tensor *tensor) {
+    assert_true(test->input_count < OP_PROBE_INPUT_MAX);
     rondo_tensor_retain(tensor, &test->inputs[test->input_count++]);
 }
 
-void op_case_add_absent(op_case *test) {
-    assert_true(test->input_count < OP_CASE_INPUT_MAX);
+void op_probe_add_absent(op_probe *test) {
+    assert_true(test->input_count < OP_PROBE_INPUT_MAX);
     test->input_count++;
 }
 
-rondo_status op_case_run(op_case *test, size_t output_count) {
-    const rondo_tensor *inputs[OP_CASE_INPUT_MAX];
+rondo_status op_probe_run(op_probe *test, size_t output_count) {
+    const rondo_tensor *inputs[OP_PROBE_INPUT_MAX];
     for (size_t i = 0; i < test->input_count; i++) {
         inputs[i] = test->inputs[i].dtype == RONDO_DTYPE_NONE ? NULL : &test->inputs[i];
     }
@@ -206,16 +207,16 @@ static void compare_kind(const rondo_tensor *actual, rondo_dtype dtype, const ro
     }
 }
 
-void op_case_check(op_case *test, size_t output, rondo_dtype dtype, const char *shape,
-                   const double *expected, double tolerance) {
-    require(op_case_run(test, test->output_count > output ? test->output_count : output + 1));
-    const rondo_shape expected_shape = op_case_parse_shape(shape);
+void op_probe_check(op_probe *test, size_t output, rondo_dtype dtype, const char *shape,
+                    const double *expected, double tolerance) {
+    require(op_probe_run(test, test->output_count > output ? test->output_count : output + 1));
+    const rondo_shape expected_shape = op_probe_parse_shape(shape);
     compare_kind(&test->outputs[output], dtype, &expected_shape);
     compare_elements(&test->outputs[output], expected, tolerance);
 }
 
-void op_case_check_fails(op_case *test, rondo_status status, const char *part) {
-    const rondo_status actual = op_case_run(test, test->output_count);
+void op_probe_check_fails(op_probe *test, rondo_status status, const char *part) {
+    const rondo_status actual = op_probe_run(test, test->output_count);
     if (actual != status) {
         fail_msg("status is %s, expected %s", rondo_status_get_name(actual),
                  rondo_status_get_name(status));
@@ -225,7 +226,7 @@ void op_case_check_fails(op_case *test, rondo_status status, const char *part) {
     }
 }
 
-void op_case_compare(const rondo_tensor *actual, const rondo_tensor *expected, double tolerance) {
+void op_probe_compare(const rondo_tensor *actual, const rondo_tensor *expected, double tolerance) {
     compare_kind(actual, expected->dtype, &expected->shape);
     const size_t count = (size_t)rondo_shape_get_count(&expected->shape);
     double *values = malloc((count + 1) * sizeof *values);
