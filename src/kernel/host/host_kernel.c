@@ -26,19 +26,13 @@ static void run_call(void *arguments) {
                                       call->addresses + kernel->input_count, call->workspace);
     if (status != RONDO_STATUS_OK) {
         rondo__error_set_op(kernel->op->name);
-        rondo__error_save(&kernel->failure);
-        atomic_store_explicit(&kernel->has_failed, true, memory_order_release);
+        rondo__host_report_failure();
     }
 }
 
 static rondo_status launch_call(rondo__kernel *base, rondo_stream *stream,
                                 const void *const *inputs, void *const *outputs, void *workspace) {
     rondo__host_kernel *kernel = (rondo__host_kernel *)base;
-    if (atomic_load_explicit(&kernel->has_failed, memory_order_acquire)) {
-        atomic_store_explicit(&kernel->has_failed, false, memory_order_relaxed);
-        rondo__error_restore(&kernel->failure);
-        return kernel->failure.status;
-    }
     host_call call;
     call.kernel = kernel;
     call.workspace = workspace;

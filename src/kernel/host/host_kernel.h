@@ -13,7 +13,6 @@
 #ifndef RONDO_KERNEL_HOST_HOST_KERNEL_H
 #define RONDO_KERNEL_HOST_HOST_KERNEL_H
 
-#include <stdatomic.h>
 #include <stdint.h>
 
 #include "kernel/kernel.h"
@@ -34,8 +33,6 @@ struct rondo__host_kernel {
     const void **constants;  // of each input its value when that is known, otherwise NULL
     uint32_t input_count;
     uint32_t output_count;
-    atomic_bool has_failed;  // a run failed; the next launch reports `failure`, which it guards
-    rondo_error failure;
 };
 
 enum {
