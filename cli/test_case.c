@@ -119,6 +119,13 @@ static void close_model(test_case *test) {
     rondo_program_destroy(test->program);
 }
 
+// ONNX's test data has the bits of bf16 numbers as u16.
+static void reinterpret(rondo_tensor *tensor, rondo_dtype declared) {
+    if (tensor->dtype == RONDO_DTYPE_U16 && declared == RONDO_DTYPE_BF16) {
+        tensor->dtype = RONDO_DTYPE_BF16;
+    }
+}
+
 static bool load_data_set(test_case *test, size_t set) {
     char path[CLI_PATH_MAX];
     for (size_t i = 0; i < test->feed_count; i++) {
@@ -134,6 +141,7 @@ static bool load_data_set(test_case *test, size_t set) {
         if (rondo_tensor_load_onnx(path, &test->feeds[i].tensor) != RONDO_STATUS_OK) {
             return finish_with_record(test->result);
         }
+        reinterpret(&test->feeds[i].tensor, port.dtype);
     }
     for (size_t i = 0; i < test->fetch_count; i++) {
         rondo_port port;
@@ -148,6 +156,7 @@ static bool load_data_set(test_case *test, size_t set) {
         if (rondo_tensor_load_onnx(path, &test->expected[i]) != RONDO_STATUS_OK) {
             return finish_with_record(test->result);
         }
+        reinterpret(&test->expected[i], port.dtype);
     }
     return true;
 }

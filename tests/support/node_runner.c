@@ -164,11 +164,12 @@ static node_outcome compare(runner *run, size_t output, const rondo_tensor *got,
         return NODE_FAILED;
     }
     int64_t count = rondo_shape_get_count(&want->shape);
+    bool is_exact = !rondo__dtype_is_float(want->dtype);
     double relative = want->dtype == RONDO_DTYPE_BF16 ? BFLOAT_TOLERANCE : RELATIVE_TOLERANCE;
     for (int64_t i = 0; i < count; i++) {
         double a = rondo__tensor_get_number(got, i);
         double b = rondo__tensor_get_number(want, i);
-        if (!is_close(a, b, relative)) {
+        if (is_exact ? a != b : !is_close(a, b, relative)) {
             snprintf(run->reason, run->reason_bytes,
                      "output %zu element %lld of %lld is %.9g, expected %.9g", output, (long long)i,
                      (long long)count, a, b);
