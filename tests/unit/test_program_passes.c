@@ -1,0 +1,167 @@
+// Passes keep a program's meaning: shipped models computed op by op before and after, and what each pass must do.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka wants the four above first
+#include <cmocka.h>
+
+#include "program/edit.h"
+#include "program/passes.h"
+#include "program/specialise.h"
+#include "rondo/onnx.h"
+#include "support/interpret.h"
+
+static void check(rondo_status status) {
+    if (status != RONDO_STATUS_OK) {
+        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
+    }
+    assert_int_equal(status, RONDO_STATUS_OK);
+}
+
+static size_t count_ops(const rondo_program *program, const char *domain, const char *name) {
+    size_t count = 0;
+    for (size_t n = 0; n < program->node_count; ++n) {
+        count += rondo__node_is(&program->nodes[n], domain, name) ? 1 : 0;
+    }
+    return count;
+}
+
+// A shipped model with its inputs, specialised to them.
+typedef struct model {
+    rondo_program *source;
+    rondo_program *program;
+    rondo_tensor inputs[8];
+    rondo_tensor expected[8];
+} model;
+
+static void load_model(const char *folder, model *out_model) {
+    char path[512];
+    memset(out_model, 0, sizeof *out_model);
+    (void)snprintf(path, sizeof path, "%s/%s/model.onnx", RONDO_SOURCE_DIR, folder);
+    check(rondo_program_load_onnx(path, &out_model->source));
+    rondo_tensor shapes[8] = {{0}};
+    for (size_t i = 0; i < out_model->source->input_count; ++i) {
+        (void)snprintf(path, sizeof path, "%s/%s/test_data_set_0/input_%zu.pb", RONDO_SOURCE_DIR,
+                       folder, i);
+        check(rondo_tensor_load_onnx(path, &out_model->inputs[i]));
+        shapes[i] = out_model->inputs[i];
+        shapes[i].data = NULL;
+        shapes[i].storage = NULL;
+    }
+    check(rondo__program_specialise(out_model->source, shapes, 1 << 26, &out_model->program, NULL));
+    check(interpret_program(out_model->program, out_model->inputs, out_model->expected));
+}
+
+static void free_model(model *m) {
+    for (size_t i = 0; i < 8; ++i) {
+        rondo_tensor_deinit(&m->inputs[i]);
+        rondo_tensor_deinit(&m->expected[i]);
+    }
+    rondo_program_destroy(m->program);
+    rondo_program_destroy(m->source);
+}
+
+static void expect_same_results(model *m, double tolerance) {
+    rondo_tensor outputs[8] = {{0}};
+    check(interpret_program(m->program, m->inputs, outputs));
+    for (size_t i = 0; i < m->program->output_count; ++i) {
+        double error = compare_tensors(&outputs[i], &m->expected[i]);
+        if (!(error <= tolerance)) {
+            print_error("output %zu: error %g above %g\n", i, error, tolerance);
+        }
+        assert_true(error <= tolerance);
+        rondo_tensor_deinit(&outputs[i]);
+    }
+}
+
+static const rondo__pass_options all = {
+    .channels_last = true, .fuse_convolution = true, .fuse_matmul = true, .fuse_elementwise = true};
+
+static void test_program_passes__squeezenet_in_nhwc(void **state) {
+    (void)state;
+    model m;
+    load_model("examples/models/squeezenet1_1", &m);
+    check(rondo__program_simplify(m.program));
+    check(rondo__program_optimise(m.program, &all));
+    assert_int_equal(count_ops(m.program, "", "Conv"), 0);
+    assert_int_equal(count_ops(m.program, "", "Relu"), 0);
+    assert_int_equal(count_ops(m.program, "rondo", "MaxPool"), 3);
+    // One transpose at the image; the way back is free because the last pool leaves 1 x 1 images.
+    assert_int_equal(count_ops(m.program, "", "Transpose"), 1);
+    expect_same_results(&m, 1e-5);
+    free_model(&m);
+}
+
+static void test_program_passes__bert_fuses_products_and_gelu(void **state) {
+    (void)state;
+    model m;
+    load_model("tests/models/bert_mini", &m);
+    check(rondo__program_simplify(m.program));
+    check(rondo__program_optimise(m.program, &all));
+    assert_int_equal(count_ops(m.program, "", "MatMul"), 0);
+    assert_int_equal(count_ops(m.program, "", "Erf"), 0);
+    expect_same_results(&m, 1e-5);
+    free_model(&m);
+}
+
+static void test_program_passes__gpt_stays_the_same(void **state) {
+    (void)state;
+    model m;
+    load_model("tests/models/gpt_mini", &m);
+    check(rondo__program_simplify(m.program));
+    check(rondo__program_optimise(m.program, &all));
+    expect_same_results(&m, 1e-5);
+    free_model(&m);
+}
+
+static void test_program_passes__half_stays_close(void **state) {
+    (void)state;
+    model m;
+    load_model("tests/models/bert_mini", &m);
+    check(rondo__program_simplify(m.program));
+    check(rondo__pass_half(m.program, false));
+    rondo_program *half = m.program;
+    rondo_tensor shapes[8] = {{0}};
+    for (size_t i = 0; i < half->input_count; ++i) {
+        shapes[i] = m.inputs[i];
+        shapes[i].data = NULL;
+        shapes[i].storage = NULL;
+    }
+    check(rondo__program_specialise(half, shapes, 1 << 26, &m.program, NULL));
+    rondo_program_destroy(half);
+    size_t halves = 0;
+    for (size_t v = 0; v < m.program->value_count; ++v) {
+        halves += m.program->values[v].dtype == RONDO_DTYPE_F16 ? 1 : 0;
+    }
+    assert_true(halves > 50);
+    expect_same_results(&m, 2e-2);
+    free_model(&m);
+}
+
+static void test_program_passes__known_shapes_fold_to_constants(void **state) {
+    (void)state;
+    model m;
+    load_model("tests/models/bert_mini", &m);
+    assert_int_equal(count_ops(m.program, "", "Shape"), 0);
+    assert_int_equal(count_ops(m.program, "", "ConstantOfShape"), 0);
+    for (size_t v = 0; v < m.program->value_count; ++v) {
+        rondo_shape shape;
+        assert_true(rondo__value_get_shape(&m.program->values[v], &shape));
+    }
+    free_model(&m);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_program_passes__squeezenet_in_nhwc),
+        cmocka_unit_test(test_program_passes__bert_fuses_products_and_gelu),
+        cmocka_unit_test(test_program_passes__gpt_stays_the_same),
+        cmocka_unit_test(test_program_passes__half_stays_close),
+        cmocka_unit_test(test_program_passes__known_shapes_fold_to_constants),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
