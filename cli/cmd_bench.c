@@ -19,6 +19,7 @@ typedef struct bench_settings {
     double warm_up_ms;
     double duration_s;
     uint64_t iterations;
+    bool has_no_transfers;
     const char *json_path;
 } bench_settings;
 
@@ -73,9 +74,23 @@ static bool add_sample(bench_samples *samples, const rondo_run_times *times) {
     return true;
 }
 
-static bool run_and_sample(cli_session *session, bench_samples *samples) {
+// Without transfers the inputs that the last run left on the device are used again, and nothing is
+// fetched: latency is then submitting, computing and waiting.
+static bool run_once(cli_session *session, const bench_settings *settings) {
+    if (!settings->has_no_transfers) {
+        return cli_session_run(session);
+    }
+    if (rondo_executor_rerun(session->executor) != RONDO_STATUS_OK) {
+        cli_fail_with_record();
+        return false;
+    }
+    return true;
+}
+
+static bool run_and_sample(cli_session *session, const bench_settings *settings,
+                           bench_samples *samples) {
     rondo_run_times times;
-    if (!cli_session_run(session)) {
+    if (!run_once(session, settings)) {
         return false;
     }
     if (rondo_executor_get_times(session->executor, &times) != RONDO_STATUS_OK) {
@@ -91,7 +106,7 @@ static bool measure(cli_session *session, const bench_settings *settings, bench_
     bool is_done = false;
     const double warm_up_end = get_seconds() + settings->warm_up_ms * 1e-3;
     do {
-        if (!run_and_sample(session, NULL)) {
+        if (!run_and_sample(session, settings, NULL)) {
             goto free_arrays;
         }
     } while (get_seconds() < warm_up_end);
@@ -99,7 +114,7 @@ static bool measure(cli_session *session, const bench_settings *settings, bench_
     const double start = get_seconds();
     double now = start;
     do {
-        if (!run_and_sample(session, &samples)) {
+        if (!run_and_sample(session, settings, &samples)) {
             goto free_arrays;
         }
         now = get_seconds();
@@ -235,6 +250,8 @@ static const cli_option bench_options[] = {
      "measure each mode for at least so many seconds (3)"},
     {"--iterations", "N", CLI_COUNT, offsetof(bench_settings, iterations), NULL,
      "and for at least so many runs (10)"},
+    {"--no-transfers", NULL, CLI_SWITCH, offsetof(bench_settings, has_no_transfers), NULL,
+     "feed once and fetch nothing: latency is submitting, computing, waiting"},
     {"--json", "FILE", CLI_TEXT, offsetof(bench_settings, json_path), NULL,
      "write all of it as JSON (eager and replay at the top)"},
 };
