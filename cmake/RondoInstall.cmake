@@ -20,6 +20,10 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/rondo-config-version.cmak
 install(FILES ${PROJECT_BINARY_DIR}/rondo-config.cmake
   ${PROJECT_BINARY_DIR}/rondo-config-version.cmake DESTINATION ${RONDO_CMAKE_DIR})
 
+# The prefix is relative to the file, so that an installed tree can be moved.
+file(RELATIVE_PATH RONDO_PC_TO_PREFIX
+  /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+string(REGEX REPLACE "/$" "" RONDO_PC_TO_PREFIX "${RONDO_PC_TO_PREFIX}")
 configure_file(${CMAKE_CURRENT_LIST_DIR}/rondo.pc.in ${PROJECT_BINARY_DIR}/rondo.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/rondo.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 

@@ -1,0 +1,71 @@
+# What `make install` puts in place can be used: through pkg-config, through CMake (shared and static),
+# by the tool's man pages, and from C++.
+. "$(dirname "$0")/helper.sh"
+build=$(cd "$(dirname "$rondo")" && pwd)
+prefix=$work/prefix
+
+if grep -q '^RONDO_SANITIZE:STRING=.' "$build/CMakeCache.txt"; then
+    echo "skipped: a sanitizer build is not installed"
+    exit 77
+fi
+
+# try NAME COMMAND...: the command must succeed.
+try() {
+    name=$1
+    shift
+    check_count=$((check_count + 1))
+    "$@" >"$work/stdout" 2>"$work/stderr" || fail "$name: status $?"
+}
+
+try install cmake --install "$build" --prefix "$prefix"
+for file in include/rondo/rondo.h lib/librondo.a lib/librondo.so bin/rondo \
+    lib/pkgconfig/rondo.pc lib/cmake/rondo/rondo-config.cmake share/man/man1/rondo-bench.1; do
+    check_count=$((check_count + 1))
+    ls "$prefix/$file" "$prefix"/lib/*/"${file#lib/}" >/dev/null 2>&1 ||
+        [ -e "$prefix/$file" ] || fail "$file is not installed"
+done
+
+cat >"$work/use.c" <<'END'
+#include <rondo/rondo.h>
+#include <stdio.h>
+int main(void) {
+    size_t count = 0;
+    if (rondo_device_list(NULL, 0, &count) != RONDO_STATUS_OK || count == 0) {
+        return 1;
+    }
+    printf("rondo %s\n", rondo_version_get_text());
+    return 0;
+}
+END
+library_folder=$(dirname "$(find "$prefix" -name librondo.so | head -n 1)")
+export PKG_CONFIG_PATH=$library_folder/pkgconfig LD_LIBRARY_PATH=$library_folder
+try "compile with pkg-config" sh -c "\${CC:-cc} '$work/use.c' -o '$work/use' \
+    \$(pkg-config --cflags --libs rondo)"
+try "run with pkg-config" "$work/use"
+expect_text '^rondo [0-9]'
+
+mkdir "$work/project"
+cat >"$work/project/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.25)
+project(use C)
+find_package(rondo 0.1 REQUIRED)
+add_executable(use_shared ../use.c)
+target_link_libraries(use_shared PRIVATE rondo::shared)
+add_executable(use_static ../use.c)
+target_link_libraries(use_static PRIVATE rondo::static)
+END
+try "configure with CMake" cmake -S "$work/project" -B "$work/project/build" \
+    -DCMAKE_PREFIX_PATH="$prefix"
+try "build with CMake" cmake --build "$work/project/build"
+for kind in shared static; do
+    try "run $kind" "$work/project/build/use_$kind"
+    expect_text '^rondo [0-9]'
+done
+
+# Nothing internal is exported.
+try "symbols" sh -c "nm -D --defined-only '$library_folder/librondo.so' | awk '\$2 == \"T\" { print \$3 }'"
+expect_text '^rondo_graph_replay$'
+if grep -vE '^rondo_[a-z]' "$work/stdout" | grep -q . || grep -q '^rondo__' "$work/stdout"; then
+    fail "the shared library exports: $(grep -E '^rondo__|^[^r]' "$work/stdout" | head -n 5)"
+fi
+finish_test
