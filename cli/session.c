@@ -87,7 +87,9 @@ bool cli_session_open(const char *path, const cli_model_settings *settings, cli_
     const rondo_status loaded = rondo_program_load_onnx(path, &session->program);
     cli_progress_clear();
     if (loaded != RONDO_STATUS_OK) {
-        cli_fail_with_record();
+        const rondo_error *error = rondo_error_get_last();
+        const bool names_file = strstr(error->message, path) != NULL;
+        cli_print_error("%s%s%s", names_file ? "" : path, names_file ? "" : ": ", error->message);
         return false;
     }
     if (!set_dimensions(session->program, &settings->dimensions)) {

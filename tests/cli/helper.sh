@@ -48,6 +48,13 @@ expect_text() {
     grep -qE -- "$1" "$work/stdout" || fail "stdout lacks /$1/"
 }
 
+# start_npy FILE HEADER: a .npy file of format 1.0 up to its elements, which the caller appends.
+start_npy() {
+    printf '\223NUMPY\001\000' >"$1"
+    printf "\\$(printf '%03o' ${#2})\\000" >>"$1"
+    printf '%s' "$2" >>"$1"
+}
+
 finish_test() {
     echo "$check_count checks, $failure_count failed"
     [ "$failure_count" = 0 ]

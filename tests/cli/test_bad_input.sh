@@ -39,10 +39,10 @@ expect_error 1 'nobody' run "$good" --set nobody=2
 expect_error 1 '.' run "$good" --set batch=-3
 expect_error 1 '.' run "$good" --set batch=4611686018427387904
 
-# Feeds. The header of a .npy file is padded to 64 bytes by NumPy, but need not be.
+# Feeds.
 write_npy() { # FILE DESCR SHAPE BYTES...
     header="{'descr': '$2', 'fortran_order': False, 'shape': $3, }"
-    printf '\223NUMPY\001\000\%03o\000%s' ${#header} "$header" >"$1"
+    start_npy "$1" "$header"
     printf "$4" >>"$1"
 }
 zeros12='\0\0\0\0\0\0\0\0\0\0\0\0'

@@ -6,7 +6,8 @@ model=$here/models/add_relu.onnx
 write_npy() { # FILE BYTES
     header="{'descr': '<f4', 'fortran_order': False, 'shape': (1, 3), }"
     while [ $(((10 + ${#header} + 1) % 64)) != 0 ]; do header="$header "; done
-    printf '\223NUMPY\001\000\%03o\000%s\n' $((${#header} + 1)) "$header" >"$1"
+    start_npy "$1" "$header
+"
     printf "$2" >>"$1"
 }
 write_npy "$work/x.npy" '\000\000\200\077\000\000\000\300\000\000\100\100'
