@@ -35,11 +35,6 @@ static double get_largest_magnitude(const rondo_tensor *tensor, size_t count) {
 
 static void compare_reals(const rondo_tensor *actual, const rondo_tensor *expected, size_t count,
                           const cli_tolerance *tolerance, cli_comparison *result) {
-    // Eight significant bits cannot do better than one unit in the last place.
-    const double bf16_unit = 1.0 / 128.0;
-    const double relative = expected->dtype == RONDO_DTYPE_BF16
-                                ? fmax(tolerance->relative, bf16_unit)
-                                : tolerance->relative;
     const double absolute =
         tolerance->absolute + tolerance->scale * get_largest_magnitude(expected, count);
     // One unit of bf16's eight bits: ONNX's data was cut to bf16, we round.
