@@ -1,0 +1,109 @@
+// conformance.h — one suite for every backend: what rondo/device.h and rondo/graph.h promise.
+//
+// Each case is a cmocka test that gets the context as its state. Cases that issue work come in three
+// modes: eager; captured (recorded, shown not to have run, replayed once); replayed (recorded, then
+// replayed several times). The same work must give the same bytes in each.
+#ifndef RONDO_TESTS_CONFORMANCE_CONFORMANCE_H
+#define RONDO_TESTS_CONFORMANCE_CONFORMANCE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "rondo/device.h"
+#include "rondo/graph.h"
+#include "rondo/log.h"
+#include "rondo/status.h"
+
+typedef enum suite_mode { SUITE_EAGER, SUITE_CAPTURED, SUITE_REPLAYED } suite_mode;
+
+typedef struct suite_context {
+    rondo_device *device;
+    rondo_stream *stream;
+    bool is_host;
+    // Kernels: a C function on the host, a CUfunction on CUDA.
+    void *affine;  // suite_affine_arguments: x[i] = x[i] * factor + term
+    void *spin;    // suite_spin_arguments
+} suite_context;
+
+// A case and the mode it runs in.
+typedef struct suite_case {
+    suite_context *context;
+    suite_mode mode;
+} suite_case;
+
+// The lists of cases, one per file; each ended by an entry without a function.
+typedef struct suite_entry {
+    const char *name;
+    void (*function)(void **state);
+    bool has_modes;
+} suite_entry;
+extern const suite_entry suite_work_cases[];
+extern const suite_entry suite_stream_cases[];
+extern const suite_entry suite_capture_cases[];
+extern const suite_entry suite_graph_cases[];
+extern const suite_entry suite_thread_cases[];
+
+#define SUITE_CASE(function) \
+    { #function, function, false }
+#define SUITE_CASE_IN_MODES(function) \
+    { #function, function, true }
+
+// Fails the test with the error record when `call` does not give OK.
+#define ASSERT_OK(call) suite_assert_status((call), RONDO_STATUS_OK, #call, __FILE__, __LINE__)
+// Fails the test when `call` does not give the status of this name.
+#define ASSERT_STATUS(call, status_name) \
+    suite_assert_status((call), RONDO_STATUS_##status_name, #call, __FILE__, __LINE__)
+void suite_assert_status(rondo_status status, rondo_status expected, const char *call,
+                         const char *file, int line);
+// Fails when the latest error record does not contain `text`.
+#define ASSERT_MESSAGE_HAS(text) suite_assert_message((text), __FILE__, __LINE__)
+void suite_assert_message(const char *text, const char *file, int line);
+
+static inline suite_context *suite_get_context(void **state) {
+    return ((suite_case *)*state)->context;
+}
+
+// ---- work ---------------------------------------------------------------------------------------
+
+// x[i] = x[i] * factor + term, for i < count. Does not commute, so order shows.
+rondo_status suite_affine(suite_context *context, rondo_stream *stream, uint32_t *x, uint32_t count,
+                          uint32_t factor, uint32_t term);
+// Keeps the stream busy for about so long.
+rondo_status suite_spin(suite_context *context, rondo_stream *stream, uint32_t microseconds);
+
+// Memory that fails the test when there is none.
+uint32_t *suite_allocate(suite_context *context, rondo_memory_kind kind, size_t count);
+void suite_free(suite_context *context, rondo_memory_kind kind, void *address);
+rondo_stream *suite_create_stream(suite_context *context);
+rondo_event *suite_create_event(suite_context *context, uint32_t flags);
+rondo_graph *suite_create_graph(suite_context *context, bool keeps_template);
+
+// Sets, or reads back, device memory, and waits.
+void suite_set(suite_context *context, uint32_t *device_address, uint32_t value, size_t count);
+uint32_t suite_get(suite_context *context, const uint32_t *device_address, size_t index);
+
+// The suite's context on a device; to be closed.
+rondo_status suite_open(const char *name, suite_context *out_context);
+void suite_close(suite_context *context);
+
+// Issues work that starts from scratch (so that it may run any number of times) in the given mode
+// and waits. In the captured modes `canary`, which the work overwrites, must not change before the
+// first replay.
+void suite_run(suite_case *run, rondo_status (*issue)(suite_context *, rondo_stream *, void *),
+               void *data, uint32_t *canary);
+
+// A host function that holds its stream until the gate is opened.
+typedef struct suite_gate suite_gate;
+suite_gate *suite_gate_create(void);
+rondo_status suite_gate_enter(suite_gate *gate, rondo_stream *stream);
+void suite_gate_open(suite_gate *gate);
+void suite_gate_destroy(suite_gate *gate);
+
+#endif  // RONDO_TESTS_CONFORMANCE_CONFORMANCE_H

@@ -1,0 +1,413 @@
+// The graph object: replays, its states, statistics, dumps, handles, updates.
+#include "conformance.h"
+
+#include "backend/backend.h"
+#include "base/text.h"
+
+// Records x = x * factor + term on the context's stream.
+static void capture_affine(suite_context *context, rondo_graph *graph, uint32_t *x, uint32_t factor,
+                           uint32_t term) {
+    ASSERT_OK(rondo_graph_capture_begin(graph, context->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    ASSERT_OK(suite_affine(context, context->stream, x, 1, factor, term));
+    ASSERT_OK(rondo_graph_capture_end(graph));
+}
+
+static void test_conformance_graph__replays_many_times(void **state) {
+    suite_context *context = suite_get_context(state);
+    enum { REPLAY_COUNT = 2000 };
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    suite_set(context, x, 1, 1);
+    rondo_graph *graph = suite_create_graph(context, false);
+    capture_affine(context, graph, x, 3, 7);
+    uint32_t expected = 1;
+    for (int i = 0; i < REPLAY_COUNT; ++i) {
+        ASSERT_OK(rondo_graph_replay(graph, context->stream));
+        expected = expected * 3 + 7;
+        if (i % 500 == 0) {
+            // Replays and eager work mix in order.
+            ASSERT_OK(suite_affine(context, context->stream, x, 1, 5, 1));
+            expected = expected * 5 + 1;
+        }
+    }
+    assert_int_equal(suite_get(context, x, 0), expected);
+    rondo_graph_stats stats;
+    ASSERT_OK(rondo_graph_get_stats(graph, &stats));
+    assert_int_equal(stats.replay_count, REPLAY_COUNT);
+    rondo_graph_destroy(graph);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+}
+
+static void test_conformance_graph__replays_on_several_streams_are_ordered(void **state) {
+    suite_context *context = suite_get_context(state);
+    rondo_stream *streams[3];
+    for (int i = 0; i < 3; ++i) {
+        streams[i] = suite_create_stream(context);
+    }
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    suite_set(context, x, 1, 1);
+    rondo_graph *graph = suite_create_graph(context, false);
+    ASSERT_OK(rondo_graph_capture_begin(graph, context->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    ASSERT_OK(suite_affine(context, context->stream, x, 1, 3, 1));
+    ASSERT_OK(suite_spin(context, context->stream, 20));
+    ASSERT_OK(suite_affine(context, context->stream, x, 1, 5, 2));
+    ASSERT_OK(rondo_graph_capture_end(graph));
+    uint32_t expected = 1;
+    for (int i = 0; i < 150; ++i) {
+        ASSERT_OK(rondo_graph_replay(graph, streams[i % 3]));
+        expected = (expected * 3 + 1) * 5 + 2;
+    }
+    for (int i = 0; i < 3; ++i) {
+        ASSERT_OK(rondo_stream_synchronize(streams[i]));
+    }
+    assert_int_equal(suite_get(context, x, 0), expected);
+    // The streams may go before the graph.
+    for (int i = 0; i < 3; ++i) {
+        rondo_stream_destroy(streams[i]);
+    }
+    rondo_graph_destroy(graph);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+}
+
+static void test_conformance_graph__destroy_and_reset_wait_for_replays(void **state) {
+    suite_context *context = suite_get_context(state);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    for (int round = 0; round < 2; ++round) {
+        suite_set(context, x, 1, 1);
+        rondo_stream *stream = suite_create_stream(context);
+        rondo_graph *graph = suite_create_graph(context, false);
+        ASSERT_OK(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
+        ASSERT_OK(suite_spin(context, stream, 2000));
+        ASSERT_OK(suite_affine(context, stream, x, 1, 3, 1));
+        ASSERT_OK(rondo_graph_capture_end(graph));
+        ASSERT_OK(rondo_graph_replay(graph, stream));
+        ASSERT_OK(rondo_graph_replay(graph, stream));
+        if (round == 0) {
+            ASSERT_OK(rondo_graph_reset(graph));
+        } else {
+            rondo_graph_destroy(graph);
+            graph = NULL;
+        }
+        bool is_idle = false;
+        ASSERT_OK(rondo_stream_query(stream, &is_idle));
+        assert_true(is_idle);
+        assert_int_equal(suite_get(context, x, 0), 13);
+        rondo_graph_destroy(graph);
+        rondo_stream_destroy(stream);
+    }
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+}
+
+static void test_conformance_graph__reset_and_record_again(void **state) {
+    suite_context *context = suite_get_context(state);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    rondo_graph *graph = suite_create_graph(context, true);
+    for (uint32_t round = 0; round < 20; ++round) {
+        suite_set(context, x, 2, 1);
+        capture_affine(context, graph, x, round, 100);
+        ASSERT_STATUS(rondo_graph_capture_begin(graph, context->stream, RONDO_CAPTURE_THREAD_LOCAL),
+                      STATE);
+        ASSERT_OK(rondo_graph_replay(graph, context->stream));
+        assert_int_equal(suite_get(context, x, 0), 2 * round + 100);
+        ASSERT_OK(rondo_graph_reset(graph));
+        ASSERT_STATUS(rondo_graph_replay(graph, context->stream), STATE);
+        ASSERT_MESSAGE_HAS("reset");
+        rondo_graph_stats stats;
+        ASSERT_OK(rondo_graph_get_stats(graph, &stats));
+        assert_int_equal(stats.node_count + stats.replay_count, 0);
+        ASSERT_OK(rondo_graph_reset(graph));
+    }
+    rondo_graph_destroy(graph);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+}
+
+static bool append_text(void *user_data, const char *text, size_t bytes) {
+    rondo__text_append_bytes(user_data, text, bytes);
+    return true;
+}
+
+static bool stop_at_once(void *user_data, const char *text, size_t bytes) {
+    (void)text;
+    (void)bytes;
+    ++*(int *)user_data;
+    return false;
+}
+
+static void test_conformance_graph__states_refuse_what_does_not_fit(void **state) {
+    suite_context *context = suite_get_context(state);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    rondo_graph *graph = suite_create_graph(context, false);
+    rondo_graph_stats stats;
+    void *handle = graph;
+    rondo__text text = {0};
+    // Empty.
+    ASSERT_STATUS(rondo_graph_capture_end(graph), STATE);
+    ASSERT_STATUS(rondo_graph_replay(graph, context->stream), STATE);
+    ASSERT_STATUS(rondo_graph_upload(graph, context->stream), STATE);
+    ASSERT_STATUS(rondo_graph_instantiate(graph), STATE);
+    ASSERT_STATUS(rondo_graph_dump(graph, RONDO_DUMP_DOT, append_text, &text), STATE);
+    ASSERT_STATUS(rondo_graph_get_native(graph, &handle, NULL), STATE);
+    assert_null(handle);
+    ASSERT_OK(rondo_graph_reset(graph));
+    ASSERT_OK(rondo_graph_get_stats(graph, &stats));
+    // Recording.
+    ASSERT_OK(rondo_graph_capture_begin(graph, context->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    ASSERT_OK(suite_affine(context, context->stream, x, 1, 1, 1));
+    rondo_stream *other = suite_create_stream(context);
+    ASSERT_STATUS(rondo_graph_replay(graph, other), STATE);
+    ASSERT_STATUS(rondo_graph_upload(graph, other), STATE);
+    ASSERT_STATUS(rondo_graph_reset(graph), STATE);
+    ASSERT_STATUS(rondo_graph_instantiate(graph), STATE);
+    ASSERT_OK(rondo_graph_capture_end(graph));
+    // Ready, without a template.
+    ASSERT_STATUS(rondo_graph_capture_end(graph), STATE);
+    ASSERT_STATUS(rondo_graph_instantiate(graph), STATE);
+    ASSERT_MESSAGE_HAS("keep_template");
+    ASSERT_STATUS(rondo_graph_dump(graph, RONDO_DUMP_JSON, append_text, &text), STATE);
+    ASSERT_MESSAGE_HAS("keep_template");
+    ASSERT_STATUS(rondo_graph_get_native(graph, &handle, NULL), STATE);
+    assert_int_equal(text.length, 0);
+    // Arguments.
+    ASSERT_STATUS(rondo_graph_replay(NULL, context->stream), INVALID);
+    ASSERT_STATUS(rondo_graph_replay(graph, NULL), INVALID);
+    ASSERT_STATUS(rondo_graph_capture_begin(NULL, context->stream, RONDO_CAPTURE_RELAXED), INVALID);
+    ASSERT_STATUS(rondo_graph_capture_end(NULL), INVALID);
+    ASSERT_STATUS(rondo_graph_reset(NULL), INVALID);
+    ASSERT_STATUS(rondo_graph_get_stats(graph, NULL), INVALID);
+    ASSERT_OK(rondo_graph_reset(graph));
+    ASSERT_STATUS(rondo_graph_capture_begin(graph, NULL, RONDO_CAPTURE_RELAXED), INVALID);
+    ASSERT_STATUS(rondo_graph_capture_begin(graph, context->stream, (rondo_capture_mode)5),
+                  INVALID);
+    rondo_graph *made = graph;
+    rondo_graph_options options = rondo_graph_options_default();
+    options.struct_size += 8;
+    ASSERT_STATUS(rondo_graph_create(context->device, &options, &made), INVALID);
+    assert_null(made);
+    options.struct_size = 0;
+    ASSERT_STATUS(rondo_graph_create(context->device, &options, &made), INVALID);
+    ASSERT_STATUS(rondo_graph_create(NULL, NULL, &made), INVALID);
+    ASSERT_OK(rondo_graph_create(context->device, NULL, &made));
+    rondo_graph_destroy(made);
+    rondo_graph_destroy(NULL);
+    rondo_stream_destroy(other);
+    rondo_graph_destroy(graph);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+}
+
+static void test_conformance_graph__is_not_replayed_into_a_capture(void **state) {
+    suite_context *context = suite_get_context(state);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    rondo_graph *ready = suite_create_graph(context, false);
+    capture_affine(context, ready, x, 1, 1);
+    rondo_stream *stream = suite_create_stream(context);
+    rondo_graph *graph = suite_create_graph(context, false);
+    ASSERT_OK(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
+    ASSERT_STATUS(rondo_graph_replay(ready, stream), STATE);
+    rondo_graph_capture_abort(graph);
+    ASSERT_OK(rondo_graph_replay(ready, stream));
+    ASSERT_OK(rondo_stream_synchronize(stream));
+    rondo_graph_destroy(graph);
+    rondo_graph_destroy(ready);
+    rondo_stream_destroy(stream);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+}
+
+static void count_warnings(void *user_data, rondo_log_level level, const char *message) {
+    if (level == RONDO_LOG_WARNING && strstr(message, "empty") != NULL) {
+        ++*(int *)user_data;
+    }
+}
+
+static void test_conformance_graph__an_empty_capture_warns(void **state) {
+    suite_context *context = suite_get_context(state);
+    int warnings = 0;
+    rondo_graph *graph = suite_create_graph(context, true);
+    rondo_log_set_sink(count_warnings, &warnings);
+    ASSERT_OK(rondo_graph_capture_begin(graph, context->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    rondo_status status = rondo_graph_capture_end(graph);
+    rondo_log_set_sink(NULL, NULL);
+    ASSERT_OK(status);
+    assert_int_equal(warnings, 1);
+    rondo_graph_stats stats;
+    ASSERT_OK(rondo_graph_get_stats(graph, &stats));
+    assert_int_equal(stats.node_count, 0);
+    ASSERT_OK(rondo_graph_replay(graph, context->stream));
+    ASSERT_OK(rondo_stream_synchronize(context->stream));
+    rondo__text text = {0};
+    ASSERT_OK(rondo_graph_dump(graph, RONDO_DUMP_JSON, append_text, &text));
+    rondo__text_deinit(&text);
+    rondo_graph_destroy(graph);
+}
+
+static void do_nothing(void *data) {
+    (void)data;
+}
+
+static void assert_text_has(const rondo__text *text, const char *part) {
+    if (strstr(text->bytes, part) == NULL) {
+        print_error("no \"%s\" in:\n%s\n", part, text->bytes);
+        fail();
+    }
+}
+
+static size_t count_parts(const char *text, const char *part) {
+    size_t count = 0;
+    while ((text = strstr(text, part)) != NULL) {
+        ++count;
+        text += strlen(part);
+    }
+    return count;
+}
+
+static void test_conformance_graph__dumps_and_statistics(void **state) {
+    suite_context *context = suite_get_context(state);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 300);
+    uint32_t *pinned = suite_allocate(context, RONDO_MEMORY_PINNED, 300);
+    rondo_graph *graph = suite_create_graph(context, true);
+    ASSERT_OK(rondo_graph_capture_begin(graph, context->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    rondo_stream *stream = context->stream;
+    rondo_stream *branch = suite_create_stream(context);
+    rondo_event *fork = suite_create_event(context, 0);
+    rondo_event *join = suite_create_event(context, 0);
+    ASSERT_OK(rondo_stream_fill(stream, x, 0x55, 4, 100));
+    ASSERT_OK(rondo_event_record(fork, stream));
+    ASSERT_OK(rondo_stream_wait_event(branch, fork));
+    ASSERT_OK(suite_affine(context, stream, x, 300, 2, 1));
+    ASSERT_OK(rondo_stream_call_host(branch, "say \"hello\"", do_nothing, NULL, 0));
+    ASSERT_OK(rondo_event_record(join, branch));
+    ASSERT_OK(rondo_stream_wait_event(stream, join));
+    ASSERT_OK(rondo_stream_copy(stream, pinned, x, 1200, RONDO_COPY_DEVICE_TO_HOST));
+    ASSERT_OK(rondo_graph_capture_end(graph));
+    rondo_event_destroy(join);
+    rondo_event_destroy(fork);
+    rondo_stream_destroy(branch);
+
+    rondo_graph_stats stats;
+    ASSERT_OK(rondo_graph_get_stats(graph, &stats));
+    assert_int_equal(stats.node_count, 4);
+    assert_int_equal(stats.kernel_count, context->is_host ? 2 : 1);
+    assert_int_equal(stats.copy_count, 2);
+    assert_int_equal(stats.replay_count, 0);
+    assert_true(stats.capture_ns > 0);
+    assert_true(stats.instantiate_ns > 0);
+
+    rondo__text json = {0};
+    ASSERT_OK(rondo_graph_dump(graph, RONDO_DUMP_JSON, append_text, &json));
+    assert_int_equal(json.length, strlen(json.bytes));
+    assert_text_has(&json, "\"label\": \"suite\"");
+    assert_text_has(&json,
+                    "\"kind\": \"kernel\", \"name\": \"affine\", \"grid\": [3, 1, 1], "
+                    "\"block\": [128, 1, 1]");
+    assert_text_has(&json, "\"kind\": \"host\", \"name\": \"say \\\"hello\\\"\"");
+    assert_text_has(&json, "\"kind\": \"memset\", \"value\": 85, \"bytes\": 400");
+    assert_text_has(&json, "\"copy\": \"device_to_host\", \"bytes\": 1200");
+    assert_int_equal(count_parts(json.bytes, "\"index\": "), 4);
+    const char *edges = strstr(json.bytes, "\"edges\": ");
+    assert_non_null(edges);
+    assert_int_equal(count_parts(edges, "["), 5);  // the list and four edges
+    rondo__text_deinit(&json);
+
+    rondo__text dot = {0};
+    ASSERT_OK(rondo_graph_dump(graph, RONDO_DUMP_DOT, append_text, &dot));
+    assert_text_has(&dot, "digraph \"suite\" {");
+    assert_text_has(&dot, "grid 3x1x1 block 128x1x1");
+    assert_text_has(&dot, "say \\\"hello\\\"");
+    assert_text_has(&dot, "value 85, 400 bytes");
+    assert_int_equal(count_parts(dot.bytes, " -> "), 4);
+    assert_int_equal(dot.bytes[dot.length - 2], '}');
+    rondo__text_deinit(&dot);
+
+    int calls = 0;
+    ASSERT_OK(rondo_graph_dump(graph, RONDO_DUMP_DOT, stop_at_once, &calls));
+    assert_int_equal(calls, 1);
+    ASSERT_STATUS(rondo_graph_dump(graph, (rondo_dump_format)9, stop_at_once, &calls), INVALID);
+    ASSERT_STATUS(rondo_graph_dump(graph, RONDO_DUMP_DOT, NULL, NULL), INVALID);
+    rondo_graph_destroy(graph);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+    suite_free(context, RONDO_MEMORY_PINNED, pinned);
+}
+
+static void test_conformance_graph__template_is_kept_and_instantiated_again(void **state) {
+    suite_context *context = suite_get_context(state);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    suite_set(context, x, 1, 1);
+    rondo_graph *graph = suite_create_graph(context, true);
+    capture_affine(context, graph, x, 3, 1);
+    ASSERT_OK(rondo_graph_replay(graph, context->stream));
+    ASSERT_OK(rondo_graph_instantiate(graph));
+    ASSERT_OK(rondo_graph_replay(graph, context->stream));
+    assert_int_equal(suite_get(context, x, 0), 13);
+    rondo_graph_stats stats;
+    ASSERT_OK(rondo_graph_get_stats(graph, &stats));
+    assert_int_equal(stats.node_count, 1);
+    assert_int_equal(stats.replay_count, 2);
+    void *template_handle = NULL;
+    void *executable_handle = NULL;
+    if (context->is_host) {
+        ASSERT_STATUS(rondo_graph_get_native(graph, &template_handle, &executable_handle),
+                      UNSUPPORTED);
+    } else {
+        ASSERT_OK(rondo_graph_get_native(graph, &template_handle, &executable_handle));
+        assert_non_null(template_handle);
+        assert_non_null(executable_handle);
+    }
+    rondo_graph_destroy(graph);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+}
+
+// ---- updating an executable, through the backend's table -----------------------------------------
+
+static rondo__template *record_template(suite_context *context, uint32_t *x, uint32_t factor,
+                                        int extra_nodes) {
+    const rondo__backend *backend = context->device->backend;
+    rondo__template *recorded = NULL;
+    ASSERT_OK(backend->begin_capture(context->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    ASSERT_OK(suite_affine(context, context->stream, x, 1, factor, 1));
+    for (int i = 0; i < extra_nodes; ++i) {
+        ASSERT_OK(suite_affine(context, context->stream, x, 1, 1, 1));
+    }
+    ASSERT_OK(backend->end_capture(context->stream, &recorded));
+    assert_non_null(recorded);
+    return recorded;
+}
+
+static void test_conformance_graph__executables_take_updates(void **state) {
+    suite_context *context = suite_get_context(state);
+    const rondo__backend *backend = context->device->backend;
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    suite_set(context, x, 1, 1);
+    rondo__template *first = record_template(context, x, 3, 1);
+    rondo__template *same = record_template(context, x, 10, 1);
+    rondo__template *longer = record_template(context, x, 7, 4);
+    rondo__executable *executable = NULL;
+    ASSERT_OK(backend->instantiate(first, &executable));
+    ASSERT_OK(backend->replay(executable, context->stream));  // (1 * 3 + 1) + 1
+    bool was_updated = false;
+    ASSERT_OK(backend->update(executable, same, &was_updated));
+    assert_true(was_updated);
+    // The template is no longer needed, and the replay in flight is not disturbed.
+    backend->destroy_template(same);
+    ASSERT_OK(backend->replay(executable, context->stream));  // (5 * 10 + 1) + 1
+    assert_int_equal(suite_get(context, x, 0), 52);
+    ASSERT_OK(backend->update(executable, longer, &was_updated));
+    assert_false(was_updated);
+    ASSERT_OK(backend->replay(executable, context->stream));
+    assert_int_equal(suite_get(context, x, 0), 522);
+    backend->destroy_executable(executable);
+    backend->destroy_template(longer);
+    backend->destroy_template(first);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+}
+
+const suite_entry suite_graph_cases[] = {
+    SUITE_CASE(test_conformance_graph__replays_many_times),
+    SUITE_CASE(test_conformance_graph__replays_on_several_streams_are_ordered),
+    SUITE_CASE(test_conformance_graph__destroy_and_reset_wait_for_replays),
+    SUITE_CASE(test_conformance_graph__reset_and_record_again),
+    SUITE_CASE(test_conformance_graph__states_refuse_what_does_not_fit),
+    SUITE_CASE(test_conformance_graph__is_not_replayed_into_a_capture),
+    SUITE_CASE(test_conformance_graph__an_empty_capture_warns),
+    SUITE_CASE(test_conformance_graph__dumps_and_statistics),
+    SUITE_CASE(test_conformance_graph__template_is_kept_and_instantiated_again),
+    SUITE_CASE(test_conformance_graph__executables_take_updates),
+    {NULL, NULL, false},
+};

@@ -1,0 +1,104 @@
+// rondo_conformance [DEVICE]... — runs the suite on the devices named, or on every available one.
+//
+// Exit status: 0 all passed, 1 something failed, 77 skipped because a device is missing (the reason
+// is printed). RONDO_REQUIRE=cuda makes a missing CUDA device a failure.
+#include "conformance.h"
+
+enum { CASE_COUNT_MAX = 256, NAME_BYTES = 128 };
+
+static const char *const mode_names[] = {"eager", "captured", "replayed"};
+static const suite_entry *const lists[] = {suite_work_cases, suite_stream_cases,
+                                           suite_capture_cases, suite_graph_cases,
+                                           suite_thread_cases};
+
+// Lives outside the functions because cmocka keeps pointers into it.
+static struct CMUnitTest tests[CASE_COUNT_MAX];
+static suite_case cases[CASE_COUNT_MAX];
+static char names[CASE_COUNT_MAX][NAME_BYTES];
+
+static size_t list_cases(suite_context *context) {
+    size_t count = 0;
+    for (size_t list = 0; list < sizeof lists / sizeof *lists; ++list) {
+        for (const suite_entry *entry = lists[list]; entry->function != NULL; ++entry) {
+            int mode_count = entry->has_modes ? 3 : 1;
+            for (int mode = 0; mode < mode_count; ++mode) {
+                if (count == CASE_COUNT_MAX) {
+                    fprintf(stderr, "rondo_conformance: more than %d cases\n", CASE_COUNT_MAX);
+                    exit(1);
+                }
+                cases[count] = (suite_case){.context = context, .mode = (suite_mode)mode};
+                snprintf(names[count], NAME_BYTES, "%s%s%s", entry->name,
+                         entry->has_modes ? "." : "", entry->has_modes ? mode_names[mode] : "");
+                tests[count] = (struct CMUnitTest){.name = names[count],
+                                                   .test_func = entry->function,
+                                                   .initial_state = &cases[count]};
+                ++count;
+            }
+        }
+    }
+    return count;
+}
+
+static bool is_required(const char *name) {
+    const char *required = getenv("RONDO_REQUIRE");
+    return required != NULL && strncmp(name, required, strlen(required)) == 0;
+}
+
+// 0 passed, 1 failed, 77 skipped.
+static int run_device(const char *name) {
+    suite_context context;
+    if (suite_open(name, &context) != RONDO_STATUS_OK) {
+        const rondo_error *error = rondo_error_get_last();
+        if (error->status != RONDO_STATUS_UNAVAILABLE || is_required(name)) {
+            fprintf(stderr, "rondo_conformance: %s: %s\n", name, error->message);
+            return 1;
+        }
+        printf("skipped: %s: %s\n", name, error->message);
+        return 77;
+    }
+    size_t count = list_cases(&context);
+    printf("rondo_conformance: %zu cases on %s\n", count, name);
+    fflush(stdout);
+    int failures = _cmocka_run_group_tests(name, tests, count, NULL, NULL);
+    suite_close(&context);
+    return failures != 0;
+}
+
+// Runs every device that works, and counts the rest as skipped.
+static int run_all(void) {
+    rondo_device_info infos[64];
+    size_t count = 0;
+    if (rondo_device_list(infos, 64, &count) != RONDO_STATUS_OK) {
+        fprintf(stderr, "rondo_conformance: %s\n", rondo_error_get_last()->message);
+        return 1;
+    }
+    int failures = 0;
+    int skips = 0;
+    for (size_t i = 0; i < count && i < 64; ++i) {
+        if (!infos[i].available) {
+            printf("skipped: %s: %s\n", infos[i].name, infos[i].reason);
+            ++skips;
+            failures += is_required(infos[i].name);
+            continue;
+        }
+        int result = run_device(infos[i].name);
+        failures += result == 1;
+        skips += result == 77;
+    }
+    printf("rondo_conformance: %d devices failed, %d skipped\n", failures, skips);
+    return failures != 0;
+}
+
+int main(int argc, char **argv) {
+    if (argc < 2) {
+        return run_all();
+    }
+    int failures = 0;
+    int skips = 0;
+    for (int i = 1; i < argc; ++i) {
+        int result = run_device(argv[i]);
+        failures += result == 1;
+        skips += result == 77;
+    }
+    return failures != 0 ? 1 : skips == argc - 1 ? 77 : 0;
+}

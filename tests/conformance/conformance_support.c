@@ -1,0 +1,257 @@
+// What the cases share: kernels for each backend, memory, modes, gates.
+#include <pthread.h>
+#include <time.h>
+
+#include "backend/backend.h"
+#include "conformance.h"
+
+// ---- kernels ------------------------------------------------------------------------------------
+
+typedef struct affine_arguments {
+    uint32_t *x;
+    uint32_t count;
+    uint32_t factor;
+    uint32_t term;
+} affine_arguments;
+
+typedef struct spin_arguments {
+    uint64_t nanoseconds;
+} spin_arguments;
+
+static const char cuda_source[] =
+    "extern \"C\" __global__ void affine(unsigned *x, unsigned count, unsigned factor,\n"
+    "                                    unsigned term) {\n"
+    "    unsigned i = blockIdx.x * blockDim.x + threadIdx.x;\n"
+    "    if (i < count) { x[i] = x[i] * factor + term; }\n"
+    "}\n"
+    "extern \"C\" __global__ void spin(unsigned long long nanoseconds) {\n"
+    "    unsigned long long start, now;\n"
+    "    asm volatile(\"mov.u64 %0, %globaltimer;\" : \"=l\"(start));\n"
+    "    do {\n"
+    "        asm volatile(\"mov.u64 %0, %globaltimer;\" : \"=l\"(now));\n"
+    "    } while (now - start < nanoseconds);\n"
+    "}\n";
+
+static void run_affine(void *data) {
+    const affine_arguments *arguments = data;
+    for (uint32_t i = 0; i < arguments->count; ++i) {
+        arguments->x[i] = arguments->x[i] * arguments->factor + arguments->term;
+    }
+}
+
+static uint64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+static void run_spin(void *data) {
+    uint64_t end = now_ns() + ((const spin_arguments *)data)->nanoseconds;
+    while (now_ns() < end) {
+    }
+}
+
+rondo_status suite_affine(suite_context *context, rondo_stream *stream, uint32_t *x, uint32_t count,
+                          uint32_t factor, uint32_t term) {
+    affine_arguments arguments = {.x = x, .count = count, .factor = factor, .term = term};
+    rondo_launch launch = {.name = "affine",
+                           .function = context->affine,
+                           .grid = {(count + 127) / 128, 1, 1},
+                           .block = {128, 1, 1},
+                           .arguments = &arguments,
+                           .argument_bytes = offsetof(affine_arguments, term) + sizeof(uint32_t)};
+    return rondo_stream_launch(stream, &launch);
+}
+
+rondo_status suite_spin(suite_context *context, rondo_stream *stream, uint32_t microseconds) {
+    spin_arguments arguments = {.nanoseconds = (uint64_t)microseconds * 1000};
+    rondo_launch launch = {.name = "spin",
+                           .function = context->spin,
+                           .grid = {1, 1, 1},
+                           .block = {1, 1, 1},
+                           .arguments = &arguments,
+                           .argument_bytes = sizeof arguments};
+    return rondo_stream_launch(stream, &launch);
+}
+
+// ---- opening ------------------------------------------------------------------------------------
+
+void suite_close(suite_context *context) {
+    rondo_stream_destroy(context->stream);
+    rondo_device_release(context->device);
+}
+
+rondo_status suite_open(const char *name, suite_context *out_context) {
+    suite_context context = {0};
+    rondo_status status = rondo_device_open(name, &context.device);
+    if (status != RONDO_STATUS_OK) {
+        return status;
+    }
+    context.is_host = rondo_device_is_host(context.device);
+    if (context.is_host) {
+        union {
+            rondo_host_function function;
+            void *address;
+        } affine = {.function = run_affine}, spin = {.function = run_spin};
+        context.affine = affine.address;
+        context.spin = spin.address;
+    } else {
+        status = rondo__device_get_function(context.device, cuda_source, NULL, 0, "affine",
+                                            &context.affine);
+        if (status == RONDO_STATUS_OK) {
+            status = rondo__device_get_function(context.device, cuda_source, NULL, 0, "spin",
+                                                &context.spin);
+        }
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo_stream_create(context.device, &context.stream);
+    }
+    if (status != RONDO_STATUS_OK) {
+        suite_close(&context);
+        return status;
+    }
+    *out_context = context;
+    return RONDO_STATUS_OK;
+}
+
+// ---- checks -------------------------------------------------------------------------------------
+
+void suite_assert_status(rondo_status status, rondo_status expected, const char *call,
+                         const char *file, int line) {
+    if (status != expected) {
+        print_error("%s\n  gave %s, not %s", call, rondo_status_get_name(status),
+                    rondo_status_get_name(expected));
+        if (status != RONDO_STATUS_OK) {
+            const rondo_error *error = rondo_error_get_last();
+            print_error(": %s: %s%s%s", error->call, error->message,
+                        error->driver_name[0] != '\0' ? ", " : "", error->driver_name);
+        }
+        print_error("\n");
+        _fail(file, line);
+    }
+}
+
+void suite_assert_message(const char *text, const char *file, int line) {
+    if (strstr(rondo_error_get_last()->message, text) == NULL) {
+        print_error("\"%s\" does not say \"%s\"\n", rondo_error_get_last()->message, text);
+        _fail(file, line);
+    }
+}
+
+// ---- objects ------------------------------------------------------------------------------------
+
+uint32_t *suite_allocate(suite_context *context, rondo_memory_kind kind, size_t count) {
+    void *address = NULL;
+    ASSERT_OK(rondo_memory_allocate(context->device, kind, count * sizeof(uint32_t), &address));
+    assert_non_null(address);
+    assert_int_equal((uintptr_t)address % 256, 0);
+    return address;
+}
+
+void suite_free(suite_context *context, rondo_memory_kind kind, void *address) {
+    rondo_memory_free(context->device, kind, address);
+}
+
+rondo_stream *suite_create_stream(suite_context *context) {
+    rondo_stream *stream;
+    ASSERT_OK(rondo_stream_create(context->device, &stream));
+    return stream;
+}
+
+rondo_event *suite_create_event(suite_context *context, uint32_t flags) {
+    rondo_event *event;
+    ASSERT_OK(rondo_event_create(context->device, flags, &event));
+    return event;
+}
+
+rondo_graph *suite_create_graph(suite_context *context, bool keeps_template) {
+    rondo_graph_options options = rondo_graph_options_default();
+    options.keep_template = keeps_template;
+    options.label = "suite";
+    rondo_graph *graph;
+    ASSERT_OK(rondo_graph_create(context->device, &options, &graph));
+    return graph;
+}
+
+void suite_set(suite_context *context, uint32_t *device_address, uint32_t value, size_t count) {
+    ASSERT_OK(rondo_stream_fill(context->stream, device_address, value, 4, count));
+    ASSERT_OK(rondo_stream_synchronize(context->stream));
+}
+
+uint32_t suite_get(suite_context *context, const uint32_t *device_address, size_t index) {
+    uint32_t value = 0;
+    ASSERT_OK(rondo_stream_copy(context->stream, &value, device_address + index, sizeof value,
+                                RONDO_COPY_DEVICE_TO_HOST));
+    ASSERT_OK(rondo_stream_synchronize(context->stream));
+    return value;
+}
+
+// ---- modes --------------------------------------------------------------------------------------
+
+void suite_run(suite_case *run, rondo_status (*issue)(suite_context *, rondo_stream *, void *),
+               void *data, uint32_t *canary) {
+    suite_context *context = run->context;
+    rondo_stream *stream = suite_create_stream(context);
+    if (run->mode == SUITE_EAGER) {
+        ASSERT_OK(issue(context, stream, data));
+        ASSERT_OK(rondo_stream_synchronize(stream));
+        rondo_stream_destroy(stream);
+        return;
+    }
+    suite_set(context, canary, 0xcafe, 1);
+    rondo_graph *graph = suite_create_graph(context, false);
+    ASSERT_OK(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
+    ASSERT_OK(issue(context, stream, data));
+    ASSERT_OK(rondo_graph_capture_end(graph));
+    ASSERT_OK(rondo_stream_synchronize(stream));
+    assert_int_equal(suite_get(context, canary, 0), 0xcafe);
+    ASSERT_OK(rondo_graph_upload(graph, stream));
+    for (int i = 0; i < (run->mode == SUITE_REPLAYED ? 5 : 1); ++i) {
+        ASSERT_OK(rondo_graph_replay(graph, stream));
+    }
+    ASSERT_OK(rondo_stream_synchronize(stream));
+    rondo_graph_destroy(graph);
+    rondo_stream_destroy(stream);
+}
+
+// ---- gates --------------------------------------------------------------------------------------
+
+struct suite_gate {
+    pthread_mutex_t lock;
+    pthread_cond_t change;
+    bool is_open;
+};
+
+suite_gate *suite_gate_create(void) {
+    suite_gate *gate = calloc(1, sizeof *gate);
+    assert_non_null(gate);
+    pthread_mutex_init(&gate->lock, NULL);
+    pthread_cond_init(&gate->change, NULL);
+    return gate;
+}
+
+static void pass_gate(void *data) {
+    suite_gate *gate = *(suite_gate **)data;
+    pthread_mutex_lock(&gate->lock);
+    while (!gate->is_open) {
+        pthread_cond_wait(&gate->change, &gate->lock);
+    }
+    pthread_mutex_unlock(&gate->lock);
+}
+
+rondo_status suite_gate_enter(suite_gate *gate, rondo_stream *stream) {
+    return rondo_stream_call_host(stream, "gate", pass_gate, &gate, sizeof gate);
+}
+
+void suite_gate_open(suite_gate *gate) {
+    pthread_mutex_lock(&gate->lock);
+    gate->is_open = true;
+    pthread_cond_broadcast(&gate->change);
+    pthread_mutex_unlock(&gate->lock);
+}
+
+void suite_gate_destroy(suite_gate *gate) {
+    pthread_cond_destroy(&gate->change);
+    pthread_mutex_destroy(&gate->lock);
+    free(gate);
+}

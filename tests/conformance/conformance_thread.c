@@ -1,0 +1,264 @@
+// Captures and threads: the modes, the thread that must end, many captures at once.
+#include <pthread.h>
+
+#include "conformance.h"
+
+// ---- another thread works while this one records ------------------------------------------------
+
+typedef struct bystander {
+    suite_context *context;
+    rondo_stream *stream;  // its own
+    rondo_status allocate_status;
+    rondo_status work_status;
+    uint32_t value;
+} bystander;
+
+// What a data loader does: allocate, copy, wait. No assertions here: cmocka's belong to one thread.
+static void *run_bystander(void *data) {
+    bystander *self = data;
+    rondo_device *device = self->context->device;
+    void *device_memory = NULL;
+    void *pinned = NULL;
+    self->allocate_status =
+        rondo_memory_allocate(device, RONDO_MEMORY_DEVICE, 4096, &device_memory);
+    if (self->allocate_status == RONDO_STATUS_OK) {
+        self->allocate_status = rondo_memory_allocate(device, RONDO_MEMORY_PINNED, 4096, &pinned);
+    }
+    rondo_status status = self->allocate_status;
+    if (status == RONDO_STATUS_OK) {
+        *(uint32_t *)pinned = 77;
+        status =
+            rondo_stream_copy(self->stream, device_memory, pinned, 4096, RONDO_COPY_HOST_TO_DEVICE);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = suite_affine(self->context, self->stream, device_memory, 1, 2, 1);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status =
+            rondo_stream_copy(self->stream, pinned, device_memory, 4096, RONDO_COPY_DEVICE_TO_HOST);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo_stream_synchronize(self->stream);
+    }
+    self->work_status = status;
+    self->value = status == RONDO_STATUS_OK ? *(uint32_t *)pinned : 0;
+    rondo_memory_free(device, RONDO_MEMORY_DEVICE, device_memory);
+    rondo_memory_free(device, RONDO_MEMORY_PINNED, pinned);
+    return NULL;
+}
+
+static bystander run_beside(suite_context *context, rondo_stream *stream) {
+    bystander other = {.context = context, .stream = stream};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, run_bystander, &other), 0);
+    pthread_join(thread, NULL);
+    return other;
+}
+
+static void check_bystander(suite_context *context, rondo_capture_mode mode, bool is_tolerated) {
+    rondo_stream *stream = suite_create_stream(context);
+    rondo_stream *other_stream = suite_create_stream(context);
+    rondo_graph *graph = suite_create_graph(context, false);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    suite_set(context, x, 1, 1);
+    ASSERT_OK(rondo_graph_capture_begin(graph, stream, mode));
+    ASSERT_OK(suite_affine(context, stream, x, 1, 3, 1));
+    bystander other = run_beside(context, other_stream);
+    if (is_tolerated) {
+        assert_int_equal(other.work_status, RONDO_STATUS_OK);
+        assert_int_equal(other.value, 155);
+        ASSERT_OK(suite_affine(context, stream, x, 1, 3, 1));
+        ASSERT_OK(rondo_graph_capture_end(graph));
+        rondo_graph_stats stats;
+        ASSERT_OK(rondo_graph_get_stats(graph, &stats));
+        assert_int_equal(stats.node_count, 2);  // nothing of the other thread was recorded
+        ASSERT_OK(rondo_graph_replay(graph, stream));
+        ASSERT_OK(rondo_stream_synchronize(stream));
+        assert_int_equal(suite_get(context, x, 0), 13);
+    } else {
+        assert_int_equal(other.allocate_status, RONDO_STATUS_STATE);
+        ASSERT_STATUS(rondo_graph_capture_end(graph), STATE);
+        other = run_beside(context, other_stream);
+        assert_int_equal(other.work_status, RONDO_STATUS_OK);
+    }
+    rondo_graph_destroy(graph);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+    rondo_stream_destroy(other_stream);
+    rondo_stream_destroy(stream);
+}
+
+static void test_conformance_thread__thread_local_mode_ignores_other_threads(void **state) {
+    check_bystander(suite_get_context(state), RONDO_CAPTURE_THREAD_LOCAL, true);
+}
+
+static void test_conformance_thread__relaxed_mode_ignores_other_threads(void **state) {
+    check_bystander(suite_get_context(state), RONDO_CAPTURE_RELAXED, true);
+}
+
+static void test_conformance_thread__global_mode_is_broken_by_other_threads(void **state) {
+    check_bystander(suite_get_context(state), RONDO_CAPTURE_GLOBAL, false);
+}
+
+// ---- ending on another thread -------------------------------------------------------------------
+
+typedef struct ender {
+    rondo_graph *graph;
+    rondo_status status;
+} ender;
+
+static void *run_ender(void *data) {
+    ender *self = data;
+    self->status = rondo_graph_capture_end(self->graph);
+    return NULL;
+}
+
+static rondo_status end_elsewhere(rondo_graph *graph) {
+    ender other = {.graph = graph};
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, run_ender, &other), 0);
+    pthread_join(thread, NULL);
+    return other.status;
+}
+
+static void test_conformance_thread__the_thread_that_began_must_end(void **state) {
+    suite_context *context = suite_get_context(state);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_GLOBAL};
+    for (size_t i = 0; i < 2; ++i) {
+        rondo_graph *graph = suite_create_graph(context, false);
+        ASSERT_OK(rondo_graph_capture_begin(graph, context->stream, modes[i]));
+        ASSERT_OK(suite_affine(context, context->stream, x, 1, 1, 1));
+        assert_int_equal(end_elsewhere(graph), RONDO_STATUS_STATE);
+        // Harmless: the capture goes on here.
+        ASSERT_OK(suite_affine(context, context->stream, x, 1, 1, 1));
+        ASSERT_OK(rondo_graph_capture_end(graph));
+        ASSERT_OK(rondo_graph_replay(graph, context->stream));
+        ASSERT_OK(rondo_stream_synchronize(context->stream));
+        rondo_graph_destroy(graph);
+    }
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+}
+
+static void test_conformance_thread__relaxed_captures_end_anywhere(void **state) {
+    suite_context *context = suite_get_context(state);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    suite_set(context, x, 1, 1);
+    rondo_graph *graph = suite_create_graph(context, false);
+    ASSERT_OK(rondo_graph_capture_begin(graph, context->stream, RONDO_CAPTURE_RELAXED));
+    ASSERT_OK(suite_affine(context, context->stream, x, 1, 3, 1));
+    assert_int_equal(end_elsewhere(graph), RONDO_STATUS_OK);
+    ASSERT_OK(rondo_graph_replay(graph, context->stream));
+    assert_int_equal(suite_get(context, x, 0), 4);
+    rondo_graph_destroy(graph);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+}
+
+// ---- many at once -------------------------------------------------------------------------------
+
+enum { THREAD_COUNT = 8, ROUND_COUNT = 12 };
+
+typedef struct recorder {
+    suite_context *context;
+    uint32_t number;
+    rondo_status status;
+    uint32_t got;
+    uint32_t expected;
+} recorder;
+
+// Captures, replays, breaks a capture, captures again; all on objects of its own.
+static rondo_status record_rounds(recorder *self) {
+    suite_context *context = self->context;
+    rondo_device *device = context->device;
+    rondo_stream *stream = NULL;
+    rondo_graph *graph = NULL;
+    void *memory = NULL;
+    void *pinned = NULL;
+    bool is_idle;
+    rondo_status status = rondo_stream_create(device, &stream);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo_graph_create(device, NULL, &graph);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo_memory_allocate(device, RONDO_MEMORY_DEVICE, 4, &memory);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo_memory_allocate(device, RONDO_MEMORY_PINNED, 4, &pinned);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo_stream_fill(stream, memory, self->number, 4, 1);
+    }
+    self->expected = self->number;
+    for (uint32_t round = 0; round < ROUND_COUNT && status == RONDO_STATUS_OK; ++round) {
+        status = rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL);
+        for (uint32_t i = 0; i < 10 && status == RONDO_STATUS_OK; ++i) {
+            status = suite_affine(context, stream, memory, 1, 3, self->number + i);
+        }
+        if (status == RONDO_STATUS_OK && round % 3 == 2) {
+            // Broken on purpose: must hurt nobody else.
+            status = rondo_stream_query(stream, &is_idle) == RONDO_STATUS_STATE &&
+                             rondo_graph_capture_end(graph) == RONDO_STATUS_STATE
+                         ? RONDO_STATUS_OK
+                         : RONDO_STATUS_INTERNAL;
+            continue;
+        }
+        if (status == RONDO_STATUS_OK) {
+            status = rondo_graph_capture_end(graph);
+        }
+        for (uint32_t replay = 0; replay < 20 && status == RONDO_STATUS_OK; ++replay) {
+            status = rondo_graph_replay(graph, stream);
+            for (uint32_t i = 0; i < 10; ++i) {
+                self->expected = self->expected * 3 + self->number + i;
+            }
+        }
+        if (status == RONDO_STATUS_OK) {
+            status = rondo_graph_reset(graph);
+        }
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo_stream_copy(stream, pinned, memory, 4, RONDO_COPY_DEVICE_TO_HOST);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo_stream_synchronize(stream);
+    }
+    if (status == RONDO_STATUS_OK) {
+        self->got = *(uint32_t *)pinned;
+    }
+    rondo_graph_destroy(graph);
+    rondo_stream_destroy(stream);
+    rondo_memory_free(device, RONDO_MEMORY_DEVICE, memory);
+    rondo_memory_free(device, RONDO_MEMORY_PINNED, pinned);
+    return status;
+}
+
+static void *run_recorder(void *data) {
+    recorder *self = data;
+    self->status = record_rounds(self);
+    return NULL;
+}
+
+static void test_conformance_thread__many_captures_at_once(void **state) {
+    suite_context *context = suite_get_context(state);
+    recorder recorders[THREAD_COUNT];
+    pthread_t threads[THREAD_COUNT];
+    for (uint32_t i = 0; i < THREAD_COUNT; ++i) {
+        recorders[i] = (recorder){.context = context, .number = i + 1};
+        assert_int_equal(pthread_create(&threads[i], NULL, run_recorder, &recorders[i]), 0);
+    }
+    for (int i = 0; i < THREAD_COUNT; ++i) {
+        pthread_join(threads[i], NULL);
+    }
+    for (int i = 0; i < THREAD_COUNT; ++i) {
+        assert_int_equal(recorders[i].status, RONDO_STATUS_OK);
+        assert_int_equal(recorders[i].got, recorders[i].expected);
+    }
+}
+
+const suite_entry suite_thread_cases[] = {
+    SUITE_CASE(test_conformance_thread__thread_local_mode_ignores_other_threads),
+    SUITE_CASE(test_conformance_thread__relaxed_mode_ignores_other_threads),
+    SUITE_CASE(test_conformance_thread__global_mode_is_broken_by_other_threads),
+    SUITE_CASE(test_conformance_thread__the_thread_that_began_must_end),
+    SUITE_CASE(test_conformance_thread__relaxed_captures_end_anywhere),
+    SUITE_CASE(test_conformance_thread__many_captures_at_once),
+    {NULL, NULL, false},
+};
