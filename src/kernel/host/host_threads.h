@@ -10,8 +10,18 @@
 #include <omp.h>
 #endif
 
-// RONDO_PARALLEL(clauses): an OpenMP directive, or nothing where there is no OpenMP.
-#ifdef _OPENMP
+// RONDO_PARALLEL(clauses): an OpenMP directive, or nothing where there is no OpenMP. The thread
+// sanitizer does not see the barriers of libgomp, and would report races where there are none.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define RONDO_SERIAL_KERNELS 1
+#endif
+#endif
+#if defined(__SANITIZE_THREAD__) || !defined(_OPENMP)
+#define RONDO_SERIAL_KERNELS 1
+#endif
+
+#ifndef RONDO_SERIAL_KERNELS
 #define RONDO_PRAGMA(text) _Pragma(#text)
 #define RONDO_PARALLEL(...) RONDO_PRAGMA(omp __VA_ARGS__)
 #else

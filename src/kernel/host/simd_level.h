@@ -8,19 +8,41 @@
 #define RONDO_SIMD_LEVEL baseline
 #endif
 
+// Sanitizers add code to every access, and unrolled tiles then take minutes to compile: their builds
+// check the same loops with small tiles that stay loops.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define RONDO_SIMD_CHECKED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define RONDO_SIMD_CHECKED 1
+#endif
+
 // Floats of one vector register.
 #if defined(__AVX512F__)
 #define RONDO_SIMD_WIDTH 16
-#define RONDO_TILE_ROWS 12
 #elif defined(__AVX__)
 #define RONDO_SIMD_WIDTH 8
-#define RONDO_TILE_ROWS 6
 #else
 #define RONDO_SIMD_WIDTH 4
+#endif
+
+// Rows of a tile: as many as leave registers for b and a.
+#if defined(RONDO_SIMD_CHECKED)
+#define RONDO_TILE_ROWS 4
+#elif defined(__AVX512F__)
+#define RONDO_TILE_ROWS 12
+#elif defined(__AVX__)
+#define RONDO_TILE_ROWS 6
+#else
 #define RONDO_TILE_ROWS 4
 #endif
 
-#if defined(__clang__)
+#if defined(RONDO_SIMD_CHECKED)
+#define RONDO_UNROLL
+#define RONDO_VECTORISE
+#elif defined(__clang__)
 #define RONDO_UNROLL _Pragma("clang loop unroll(full)")
 #define RONDO_VECTORISE _Pragma("clang loop vectorize(assume_safety)")
 #else

@@ -15,8 +15,13 @@ typedef float vector __attribute__((vector_size(WIDTH * sizeof(float))));
 #define LOAD(target, address) memcpy(&(target), (address), sizeof(vector))
 #define STORE(address, source) memcpy((address), &(source), sizeof(vector))
 
-static inline __attribute__((always_inline)) void multiply(const rondo__tile *tile, const int rows,
-                                                           const int splits) {
+#if defined(RONDO_SIMD_CHECKED)
+#define INLINE_TILE
+#else
+#define INLINE_TILE inline __attribute__((always_inline))
+#endif
+
+static INLINE_TILE void multiply(const rondo__tile *tile, const int rows, const int splits) {
     vector sums[4][RONDO_TILE_ROWS][2];
     RONDO_UNROLL
     for (int s = 0; s < splits; ++s) {
