@@ -404,6 +404,7 @@ static bool run_modes(device_run *run, const rondo_tensor *wanted, char *message
 
 typedef enum outcome { PASSED, FAILED, UNSUPPORTED } outcome;
 
+// `stream` NULL: only prepares.
 static outcome run_parsed(rondo_device *device, rondo_stream *stream, parsed_case *parsed,
                           char *message, size_t message_bytes) {
     rondo__tensor_info inputs[TENSORS_MAX] = {0}, outputs[TENSORS_MAX] = {0};
@@ -448,14 +449,15 @@ static outcome run_parsed(rondo_device *device, rondo_stream *stream, parsed_cas
             result = UNSUPPORTED;
         }
     }
-    if (status == RONDO_STATUS_OK) {
+    if (status == RONDO_STATUS_OK && stream != NULL) {
         status = put_inputs(&run, parsed);
     }
-    if (status == RONDO_STATUS_OK) {
+    if (status == RONDO_STATUS_OK && stream != NULL) {
         status = make_outputs(&run, wanted, parsed->output_count);
     }
     if (status == RONDO_STATUS_OK) {
-        result = run_modes(&run, wanted, message, message_bytes) ? PASSED : FAILED;
+        const bool runs = stream == NULL || run_modes(&run, wanted, message, message_bytes);
+        result = runs ? PASSED : FAILED;
     } else {
         (void)snprintf(message, message_bytes, "%s: %s", rondo_status_get_name(status),
                        rondo_error_get_last()->message);
@@ -519,4 +521,13 @@ bool op_cases_run(const char *device_name, const char *filter, op_case_counts *o
     rondo_stream_destroy(stream);
     rondo_device_release(device);
     return true;
+}
+
+void op_cases_prepare(rondo_device *device, const char *filter, op_case_counts *out_counts) {
+    *out_counts = (op_case_counts){0};
+    for (size_t i = 0; i < op_case_count; i++) {
+        if (filter == NULL || strstr(op_cases[i].op, filter) != NULL) {
+            run_case(device, NULL, &op_cases[i], out_counts);
+        }
+    }
 }

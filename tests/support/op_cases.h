@@ -42,4 +42,9 @@ typedef struct op_case_counts {
 // Returns:   false when the device cannot be opened; the reason is printed.
 bool op_cases_run(const char *device_name, const char *filter, op_case_counts *out_counts);
 
+struct rondo_device;
+
+// Only prepares the kernel of every case, on a device that need not be able to run any.
+void op_cases_prepare(struct rondo_device *device, const char *filter, op_case_counts *out_counts);
+
 #endif  // RONDO_TEST_OP_CASES_H

@@ -260,7 +260,7 @@ static void list_candidates(const rondo__cuda_kernel *kernel, conv_problem *prob
     const bool is_padded = c->weight_pitch != c->taps * (c->window.channels_in / c->groups);
     add_candidates(problem, WAY_TENSOR, rondo__cuda_count_tensor_plans(kernel, c));
     // Padded filters are of our own making; cuDNN would read them wrongly.
-    if (rondo__cuda_get_cudnn_version() != 0 && !is_padded) {
+    if (rondo__cuda_get_cudnn_version(kernel) != 0 && !is_padded) {
         const rondo__cuda_epilogue *e = &c->epilogue;
         const bool has_ending =
             e->has_bias || e->has_residual || e->activation != RONDO__ACTIVATION_NONE;
@@ -276,7 +276,8 @@ static void list_candidates(const rondo__cuda_kernel *kernel, conv_problem *prob
     }
 }
 
-static void write_key(const rondo__cuda_convolution *c, char *text, size_t text_bytes) {
+static void write_key(const rondo__cuda_kernel *kernel, const rondo__cuda_convolution *c,
+                      char *text, size_t text_bytes) {
     const rondo__window *w = &c->window;
     (void)snprintf(text, text_bytes,
                    "conv %s %s n%lld c%lld k%lld g%lld in %lldx%lldx%lld out %lldx%lldx%lld "
@@ -291,7 +292,7 @@ static void write_key(const rondo__cuda_convolution *c, char *text, size_t text_
                    (long long)w->stride[2], (long long)w->dilation[0], (long long)w->dilation[1],
                    (long long)w->dilation[2], (long long)w->before[0], (long long)w->before[1],
                    (long long)w->before[2], (int)c->epilogue.activation, (int)c->epilogue.has_bias,
-                   (int)c->epilogue.has_residual, rondo__cuda_get_cudnn_version());
+                   (int)c->epilogue.has_residual, rondo__cuda_get_cudnn_version(kernel));
 }
 
 void rondo__cuda_prepare_convolution(rondo__cuda_kernel *kernel) {
@@ -317,7 +318,7 @@ void rondo__cuda_prepare_convolution(rondo__cuda_kernel *kernel) {
         add_depthwise(kernel, c);
         return;
     }
-    write_key(c, key, sizeof(key));
+    write_key(kernel, c, key, sizeof(key));
     list_candidates(kernel, &problem);
     const rondo__tuning tuning = {
         .key = key,

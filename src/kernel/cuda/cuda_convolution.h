@@ -47,6 +47,6 @@ void rondo__cuda_add_cudnn_plan(rondo__cuda_kernel *kernel,
                                 const rondo__cuda_convolution *convolution, bool fuses,
                                 size_t plan);
 // The version, 0 when the library is absent; part of tuning keys.
-size_t rondo__cuda_get_cudnn_version(void);
+size_t rondo__cuda_get_cudnn_version(const rondo__cuda_kernel *kernel);
 
 #endif  // RONDO_KERNEL_CUDA_CONVOLUTION_H

@@ -144,7 +144,7 @@ void rondo__cuda_add_strided_copy(rondo__cuda_kernel *kernel, rondo__strided_cop
     }
     rondo__define_bytes(&defines, "T", copy->element_bytes);
     rondo__define_int(&defines, "RANK", copy->rank);
-    rondo__define_text(&defines, "INDEX", count < INT64_C(1) << 31 ? "u32" : "u64");
+    rondo__define_word(&defines, "INDEX", count < INT64_C(1) << 31 ? "u32" : "u64");
     rondo__step *step =
         rondo__cuda_add_launch(kernel, rondo__cu_copy_strided, &defines, "copy_strided",
                                rondo__cuda_blocks(count), RONDO__CUDA_BLOCK);

@@ -229,7 +229,7 @@ static void add_plain(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p) {
         return;
     }
     rondo__define_type(&defines, "T", p->dtype);
-    rondo__define_text(&defines, "A",
+    rondo__define_word(&defines, "A",
                        p->dtype == RONDO_DTYPE_F64      ? "double"
                        : rondo__cuda_is_float(p->dtype) ? "float"
                                                         : "i64");
@@ -314,7 +314,7 @@ static void list_candidates(const rondo__cuda_kernel *kernel, matmul_problem *pr
             add_candidate(problem, WAY_TENSOR, i);
         }
     }
-    if (rondo__cuda_suits_cublaslt(p) && rondo__cuda_get_cublaslt_version() != 0) {
+    if (rondo__cuda_suits_cublaslt(p) && rondo__cuda_get_cublaslt_version(kernel) != 0) {
         for (size_t i = 0; i < RONDO__CUBLASLT_PLANS; i++) {
             add_candidate(problem, WAY_CUBLASLT, i);
         }
@@ -379,7 +379,7 @@ void rondo__cuda_prepare_matmul(rondo__cuda_kernel *kernel) {
                    (long long)p->a_column, (long long)p->b_row, (long long)p->b_column,
                    (int)p->epilogue.activation, (int)p->epilogue.has_bias, (long long)p->bias_row,
                    (long long)p->bias_column, (int)p->epilogue.has_residual,
-                   rondo__cuda_get_cublaslt_version());
+                   rondo__cuda_get_cublaslt_version(kernel));
     const rondo__tuning tuning = {
         .key = key,
         .candidate_count = problem.count,

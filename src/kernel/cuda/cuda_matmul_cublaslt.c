@@ -108,9 +108,13 @@ bool rondo__cuda_suits_cublaslt(const rondo__cuda_matmul *p) {
            p->m < INT32_MAX && p->n < INT32_MAX && p->k < INT32_MAX && p->k > 0;
 }
 
-size_t rondo__cuda_get_cublaslt_version(void) {
+size_t rondo__cuda_get_cublaslt_version(const rondo__cuda_kernel *kernel) {
     const rondo__lt_api *api = NULL;
-    return rondo__cublaslt_get_api(&api) == RONDO_STATUS_OK ? api->cublasLtGetVersion() : 0;
+    // A test's stand-in for a device has no context that a library could work in.
+    return kernel->device->backend == &rondo__backend_cuda &&
+                   rondo__cublaslt_get_api(&api) == RONDO_STATUS_OK
+               ? api->cublasLtGetVersion()
+               : 0;
 }
 
 static int get_type(rondo_dtype dtype) {

@@ -98,7 +98,7 @@ void rondo__cuda_prepare_reduce(rondo__cuda_kernel *kernel) {
         }
     }
     rondo__define_type(&defines, "T", x->dtype);
-    rondo__define_text(&defines, "A", get_accumulator(x->dtype));
+    rondo__define_word(&defines, "A", get_accumulator(x->dtype));
     rondo__define_int(&defines, "KIND", kind);
     rondo__define_int(&defines, "KEPT", kept.rank);
     rondo__define_int(&defines, "REDUCED", reduced.rank);

@@ -90,8 +90,15 @@ const char *rondo__cuda_type_name(rondo_dtype dtype) {
     }
 }
 
+// Types have a prefix: a macro named T would break the compiler's own headers.
+void rondo__define_word(rondo__defines *defines, const char *name, const char *type) {
+    char prefixed[32];
+    (void)snprintf(prefixed, sizeof(prefixed), "RONDO_%s", name);
+    rondo__define_text(defines, prefixed, type);
+}
+
 void rondo__define_type(rondo__defines *defines, const char *name, rondo_dtype dtype) {
-    rondo__define_text(defines, name, rondo__cuda_type_name(dtype));
+    rondo__define_word(defines, name, rondo__cuda_type_name(dtype));
 }
 
 void rondo__define_bytes(rondo__defines *defines, const char *name, size_t bytes) {
@@ -100,7 +107,7 @@ void rondo__define_bytes(rondo__defines *defines, const char *name, size_t bytes
                        : bytes == 4 ? "u32"
                        : bytes == 8 ? "u64"
                                     : "uint4";
-    rondo__define_text(defines, name, text);
+    rondo__define_word(defines, name, text);
 }
 
 // ---- steps

@@ -126,6 +126,8 @@ typedef struct rondo__defines {
 
 void rondo__define_int(rondo__defines *defines, const char *name, int64_t value);
 void rondo__define_text(rondo__defines *defines, const char *name, const char *value);
+// A type of the device text: -DRONDO_<name>=<type>, which the text turns into a typedef <name>.
+void rondo__define_word(rondo__defines *defines, const char *name, const char *type);
 // The device's name of the type: f32 -> float, f16 -> f16, bool -> b8.
 void rondo__define_type(rondo__defines *defines, const char *name, rondo_dtype dtype);
 // An unsigned type of that many bytes (1, 2, 4, 8, or 16 for uint4): for moves without arithmetic.

@@ -5,9 +5,10 @@
 #include "rondo_activation.cuh"
 #include "tile_product.cuh"
 
-#ifndef T
-#define T float
+#ifndef RONDO_T
+#define RONDO_T float
 #endif
+typedef RONDO_T T;
 #ifndef WIDTH
 #define WIDTH 1
 #endif

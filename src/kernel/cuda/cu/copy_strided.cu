@@ -2,15 +2,17 @@
 // tiles, concatenation and splitting all come down to these three kernels.
 #include "rondo_types.cuh"
 
-#ifndef T
-#define T u32
+#ifndef RONDO_T
+#define RONDO_T u32
 #endif
+typedef RONDO_T T;
 #ifndef RANK
 #define RANK 4
 #endif
-#ifndef INDEX
-#define INDEX u32
+#ifndef RONDO_INDEX
+#define RONDO_INDEX u32
 #endif
+typedef RONDO_INDEX INDEX;
 
 struct copy_arguments {
     i64 count;

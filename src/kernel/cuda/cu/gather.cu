@@ -3,12 +3,14 @@
 // clamped, so that hostile data never reads or writes outside a tensor.
 #include "rondo_types.cuh"
 
-#ifndef T
-#define T u32
+#ifndef RONDO_T
+#define RONDO_T u32
 #endif
-#ifndef I
-#define I i64
+typedef RONDO_T T;
+#ifndef RONDO_I
+#define RONDO_I i64
 #endif
+typedef RONDO_I I;
 #ifndef RANK
 #define RANK 4
 #endif

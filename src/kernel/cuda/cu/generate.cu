@@ -2,12 +2,14 @@
 // sums.
 #include "rondo_types.cuh"
 
-#ifndef T
-#define T float
+#ifndef RONDO_T
+#define RONDO_T float
 #endif
-#ifndef I
-#define I i64
+typedef RONDO_T T;
+#ifndef RONDO_I
+#define RONDO_I i64
 #endif
+typedef RONDO_I I;
 
 struct fill_arguments {
     i64 count;

@@ -4,12 +4,14 @@
 #include "rondo_activation.cuh"
 #include "tile_product.cuh"
 
-#ifndef T
-#define T float
+#ifndef RONDO_T
+#define RONDO_T float
 #endif
-#ifndef A
-#define A float
+typedef RONDO_T T;
+#ifndef RONDO_A
+#define RONDO_A float
 #endif
+typedef RONDO_A A;
 
 struct matmul_arguments {
     const T *a;

@@ -2,12 +2,14 @@
 // float; the variance is that of the deviations (two passes over data that the first pass cached).
 #include "rondo_types.cuh"
 
-#ifndef T
-#define T float
+#ifndef RONDO_T
+#define RONDO_T float
 #endif
-#ifndef S
-#define S float  // statistics that LayerNormalization may put out
+typedef RONDO_T T;
+#ifndef RONDO_S
+#define RONDO_S float  // statistics that LayerNormalization may put out
 #endif
+typedef RONDO_S S;
 
 struct layer_arguments {
     i64 rows;

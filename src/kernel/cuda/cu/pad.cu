@@ -1,9 +1,10 @@
 // pad.cu - Pad in its four modes. T is an unsigned type of the element's size.
 #include "rondo_types.cuh"
 
-#ifndef T
-#define T u32
+#ifndef RONDO_T
+#define RONDO_T u32
 #endif
+typedef RONDO_T T;
 #ifndef RANK
 #define RANK 4
 #endif

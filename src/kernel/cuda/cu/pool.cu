@@ -2,9 +2,10 @@
 // average over channels-last images. With channels last, WIDTH neighbouring channels go together.
 #include "rondo_types.cuh"
 
-#ifndef T
-#define T float
+#ifndef RONDO_T
+#define RONDO_T float
 #endif
+typedef RONDO_T T;
 #ifndef AVERAGE
 #define AVERAGE 0
 #endif

@@ -2,12 +2,14 @@
 // the accumulator. The host merges the kept and the reduced extents separately.
 #include "rondo_types.cuh"
 
-#ifndef T
-#define T float
+#ifndef RONDO_T
+#define RONDO_T float
 #endif
-#ifndef A
-#define A float
+typedef RONDO_T T;
+#ifndef RONDO_A
+#define RONDO_A float
 #endif
+typedef RONDO_A A;
 #ifndef KIND
 #define KIND 0
 #endif

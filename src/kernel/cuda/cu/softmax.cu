@@ -1,9 +1,10 @@
 // softmax.cu - Softmax and LogSoftmax, in float.
 #include "rondo_types.cuh"
 
-#ifndef T
-#define T float
+#ifndef RONDO_T
+#define RONDO_T float
 #endif
+typedef RONDO_T T;
 #ifndef LOGARITHM
 #define LOGARITHM 0
 #endif

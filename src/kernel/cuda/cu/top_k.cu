@@ -2,9 +2,10 @@
 // Quadratic in the axis, without scratch memory, and stable; the host takes it for axes up to 4096.
 #include "rondo_types.cuh"
 
-#ifndef T
-#define T float
+#ifndef RONDO_T
+#define RONDO_T float
 #endif
+typedef RONDO_T T;
 
 struct top_k_arguments {
     i64 lines;

@@ -1,0 +1,116 @@
+// Every CUDA kernel of the op cases is built for three generations of chips, without a GPU.
+//
+// A stand-in for a device hands the texts to NVRTC and the steps to nobody: the host backend's table
+// with another get_function, which compiles and throws the code away. So each family's choice of
+// kernel, options and generated text is what a real device of that generation would get.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backend/backend.h"
+#include "backend/cuda/nvrtc.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "support/op_cases.h"
+
+enum { SKIP = 77, SEEN_MAX = 4096 };
+
+static int32_t g_arch;
+static uint64_t g_seen[SEEN_MAX];
+static size_t g_seen_count;
+
+static rondo_status compile_only(rondo_device *device, const char *source,
+                                 const char *const *options, size_t option_count,
+                                 const char *kernel_name, void **out_function) {
+    static char function;
+    rondo__cuda_image image;
+    (void)device;
+    (void)kernel_name;
+    *out_function = &function;
+    uint64_t hash = rondo__hash64(RONDO__HASH_SEED, source, strlen(source));
+    for (size_t i = 0; i < option_count; i++) {
+        hash = rondo__hash64(hash, options[i], strlen(options[i]) + 1);
+    }
+    for (size_t i = 0; i < g_seen_count; i++) {
+        if (g_seen[i] == hash) {
+            return RONDO_STATUS_OK;
+        }
+    }
+    const rondo_status status = rondo__cuda_compile(source, options, option_count, g_arch, &image);
+    if (status == RONDO_STATUS_OK) {
+        rondo__cuda_image_deinit(&image);
+        if (g_seen_count < SEEN_MAX) {
+            g_seen[g_seen_count++] = hash;
+        }
+    }
+    return status;
+}
+
+static rondo_status describe(int32_t ordinal, rondo_device_info *out_info) {
+    (void)ordinal;
+    *out_info = (rondo_device_info){
+        .description = "stand-in",
+        .available = true,
+        .compute_units = 132,
+        .arch_major = g_arch / 10,
+        .arch_minor = g_arch % 10,
+    };
+    return RONDO_STATUS_OK;
+}
+
+// `filter` keeps the older generations quick: what differs between them are the tensor cores.
+static void compile_all(int32_t arch, const char *filter) {
+    rondo__backend backend = rondo__backend_host;
+    rondo_device *device = NULL;
+    op_case_counts counts;
+    g_arch = arch;
+    g_seen_count = 0;
+    assert_int_equal(rondo_device_open("host", &device), RONDO_STATUS_OK);
+    const rondo__backend *real = device->backend;
+    backend.get_function = compile_only;
+    backend.describe_device = describe;
+    device->backend = &backend;
+    op_cases_prepare(device, filter, &counts);
+    device->backend = real;
+    rondo_device_release(device);
+    printf("sm_%d: %zu prepared, %zu failed, %zu without a kernel; %zu texts compiled\n", arch,
+           counts.passed, counts.failed, counts.unsupported, g_seen_count);
+    assert_int_equal(counts.failed, 0);
+    assert_true(counts.passed > 0);
+}
+
+static void test_kernel_cuda_compile__hopper(void **state) {
+    (void)state;
+    compile_all(90, NULL);
+}
+
+static void test_kernel_cuda_compile__ampere(void **state) {
+    (void)state;
+    compile_all(80, "rondo.");
+}
+
+static void test_kernel_cuda_compile__blackwell(void **state) {
+    (void)state;
+    compile_all(100, "rondo.");
+}
+
+int main(void) {
+    int32_t version = 0;
+    if (rondo__cuda_get_compiler_version(&version) != RONDO_STATUS_OK) {
+        printf("skipped: %s\n", rondo_error_get_last()->message);
+        return SKIP;
+    }
+    (void)setenv("RONDO_TUNE", "off", 1);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernel_cuda_compile__hopper),
+        cmocka_unit_test(test_kernel_cuda_compile__ampere),
+        cmocka_unit_test(test_kernel_cuda_compile__blackwell),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
