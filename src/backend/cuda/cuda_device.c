@@ -142,6 +142,7 @@ rondo_status rondo__cuda_open_device(int32_t ordinal, rondo_device **out_device)
     snprintf(device->head.name, sizeof(device->head.name), "cuda:%d", (int)ordinal);
     atomic_init(&device->head.reference_count, 1);
     atomic_init(&device->head.is_lost, false);
+    atomic_init(&device->head.is_forked, false);
     device->api = api;
     rondo__cu_result code = api->cuDeviceGet(&device->ordinal, ordinal);
     if (code != RONDO__CU_SUCCESS) {

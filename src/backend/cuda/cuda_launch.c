@@ -14,7 +14,8 @@
 #include "base/memory.h"
 
 struct rondo__cuda_host_call {
-    rondo__cuda_device *device;  // NULL when recorded
+    rondo__cuda_device *device;
+    bool is_recorded;  // belongs to a graph, not to the pending list
     rondo__cuda_host_call *previous;
     rondo__cuda_host_call *next;
     const char *name;
@@ -49,8 +50,10 @@ static void link_call(rondo__cuda_host_call *call) {
 
 static void run_call(void *user_data) {
     rondo__cuda_host_call *call = user_data;
+    rondo__failure_slot *former = rondo__failure_enter(&call->device->head.failure);
     call->function(call->arguments);
-    if (call->device != NULL) {
+    (void)rondo__failure_enter(former);
+    if (!call->is_recorded) {
         unlink_call(call);
         rondo__free(call);
     }
@@ -117,11 +120,11 @@ static rondo_status enqueue_call(rondo_stream *stream, rondo__cuda_host_call *ca
                                        "cannot ask whether the stream records");
     }
     bool is_recorded = state == RONDO__CU_CAPTURE_STATUS_ACTIVE;
+    call->is_recorded = is_recorded;
     if (is_recorded) {
         // Once the graph has it, the block's life is no longer our business, launch or not.
         RETURN_IF_ERROR(give_to_graph(stream, graph, call));
     } else {
-        call->device = device;
         link_call(call);
     }
     code = api->cuLaunchHostFunc(native, run_call, call);
@@ -150,6 +153,7 @@ rondo_status rondo__cuda_call_host(rondo_stream *stream, const char *name,
         goto leave;
     }
     memset(call, 0, sizeof(*call));
+    call->device = device;
     call->name = name != NULL ? name : "";
     call->function = function;
     if (argument_bytes > 0) {
