@@ -239,6 +239,7 @@ struct rondo__op_def {
     X(resize)                 \
     X(sampling)               \
     X(signal)                 \
+    X(training)               \
     X(control)                \
     X(view)                   \
     X(shape)                  \
