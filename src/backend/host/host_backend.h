@@ -343,6 +343,7 @@ struct rondo__host_device {
     rondo__host_area *areas;  // sorted by begin; guarded by memory_lock
     size_t area_count;        // guarded by memory_lock
     size_t area_capacity;     // guarded by memory_lock
+    uint64_t memory_bytes;    // what one allocation may ask for at most: memory and swap together
     rondo__host_team *team;
 };
 

@@ -71,6 +71,10 @@ static rondo_status open_device(int32_t ordinal, rondo_device **out_device) {
         rondo__free(device);
         return RONDO_STATUS_NO_MEMORY;
     }
+    struct sysinfo facts;
+    device->memory_bytes = sysinfo(&facts) == 0
+                               ? ((uint64_t)facts.totalram + facts.totalswap) * facts.mem_unit
+                               : UINT64_MAX;
     device->head.backend = &rondo__backend_host;
     device->head.ordinal = ordinal;
     snprintf(device->head.name, sizeof device->head.name, "host");

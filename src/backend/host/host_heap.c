@@ -50,16 +50,17 @@ rondo_status rondo__host_allocate(rondo_device *device_, rondo_memory_kind kind,
     rondo__host_device *device = rondo__host_device_of(device_);
     RETURN_IF_ERROR(rondo__host_refuse_unsafe(device, "rondo_memory_allocate", false));
     bool is_huge = bytes >= HUGE_AREA_BYTES;
-    void *address =
-        rondo__malloc_aligned(bytes, is_huge ? (size_t)HUGE_PAGE_BYTES : (size_t)AREA_ALIGNMENT);
+    // The system would promise more than there is, and end the process when the promise is called.
+    void *address = NULL;
+    if (bytes <= device->memory_bytes) {
+        address = rondo__malloc_aligned(bytes,
+                                        is_huge ? (size_t)HUGE_PAGE_BYTES : (size_t)AREA_ALIGNMENT);
+    }
     if (address == NULL) {
-        if (kind == RONDO_MEMORY_PINNED) {
-            return RONDO_STATUS_NO_MEMORY;
-        }
-        return RONDO_FAIL(NO_DEVICE_MEMORY,
-                          "the host has no %zu bytes left; free some, or use a "
-                          "smaller batch",
-                          bytes);
+        return rondo__error_set(
+            kind == RONDO_MEMORY_PINNED ? RONDO_STATUS_NO_MEMORY : RONDO_STATUS_NO_DEVICE_MEMORY, 0,
+            "", __FILE__, __LINE__, "rondo_memory_allocate",
+            "the host has no %zu bytes left; free some, or use a smaller batch", bytes);
     }
     if (is_huge) {
         // Large weights and activations walk fewer page tables. A refusal does no harm.
