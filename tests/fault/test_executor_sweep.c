@@ -1,0 +1,163 @@
+// Fail the nth allocation of loading, planning, running, capturing and replaying a model, in turn, on the host device:
+// each failure is reported with a record of its own, everything can still be destroyed, and the next run of the same
+// executor without a fault gives the right result.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka wants the four above first
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "rondo/rondo.h"
+#include "support/interpret.h"
+
+// Streams of the host device work on threads of their own, so the counter is atomic.
+typedef struct fault {
+    atomic_long remaining;
+    atomic_bool has_struck;
+} fault;
+
+static bool strike(void *user_data) {
+    fault *f = user_data;
+    if (atomic_fetch_sub(&f->remaining, 1) == 0) {
+        atomic_store(&f->has_struck, true);
+        return true;
+    }
+    return false;
+}
+
+typedef struct fixture {
+    char path[512];
+    rondo_binding feeds[4];
+    size_t feed_count;
+    rondo_tensor expected[4];
+    size_t fetch_count;
+} fixture;
+
+static void must(rondo_status status) {
+    if (status != RONDO_STATUS_OK) {
+        print_error("%s\n", rondo_error_get_last()->message);
+    }
+    assert_int_equal(status, RONDO_STATUS_OK);
+}
+
+static void load_fixture(const char *folder, const char *const *inputs, size_t outputs,
+                         fixture *out_fixture) {
+    memset(out_fixture, 0, sizeof *out_fixture);
+    char path[512];
+    (void)snprintf(out_fixture->path, sizeof out_fixture->path, "%s/%s/model.onnx",
+                   RONDO_SOURCE_DIR, folder);
+    for (; inputs[out_fixture->feed_count] != NULL; ++out_fixture->feed_count) {
+        size_t i = out_fixture->feed_count;
+        out_fixture->feeds[i].name = inputs[i];
+        (void)snprintf(path, sizeof path, "%s/%s/test_data_set_0/input_%zu.pb", RONDO_SOURCE_DIR,
+                       folder, i);
+        must(rondo_tensor_load_onnx(path, &out_fixture->feeds[i].tensor));
+    }
+    for (; out_fixture->fetch_count < outputs; ++out_fixture->fetch_count) {
+        size_t i = out_fixture->fetch_count;
+        (void)snprintf(path, sizeof path, "%s/%s/test_data_set_0/output_%zu.pb", RONDO_SOURCE_DIR,
+                       folder, i);
+        must(rondo_tensor_load_onnx(path, &out_fixture->expected[i]));
+    }
+}
+
+static void free_fixture(fixture *f) {
+    for (size_t i = 0; i < 4; ++i) {
+        rondo_tensor_deinit(&f->feeds[i].tensor);
+        rondo_tensor_deinit(&f->expected[i]);
+    }
+}
+
+static rondo_status run_once(rondo_program *program, rondo_executor *executor, const fixture *f) {
+    rondo_binding fetches[4];
+    memset(fetches, 0, sizeof fetches);
+    for (size_t i = 0; i < f->fetch_count; ++i) {
+        rondo_port port;
+        must(rondo_program_get_output(program, i, &port));
+        fetches[i].name = port.name;
+    }
+    rondo_status status =
+        rondo_executor_run(executor, f->feeds, f->feed_count, fetches, f->fetch_count);
+    for (size_t i = 0; i < f->fetch_count; ++i) {
+        if (status == RONDO_STATUS_OK) {
+            assert_true(compare_tensors(&fetches[i].tensor, &f->expected[i]) <= 1e-3);
+        } else {
+            assert_null(fetches[i].tensor.data);  // written only on success
+        }
+        rondo_tensor_deinit(&fetches[i].tensor);
+    }
+    return status;
+}
+
+// One pass with the n-th allocation failing. Returns whether the fault struck.
+static bool sweep_point(const fixture *f, rondo_device *device, long n) {
+    fault plan;
+    atomic_init(&plan.remaining, n);
+    atomic_init(&plan.has_struck, false);
+    uint64_t sequence = rondo_error_get_last()->sequence;
+    rondo_program *program = NULL;
+    rondo_executor *executor = NULL;
+    rondo__memory_set_fault(strike, &plan);
+    rondo_status status = rondo_program_load_onnx(f->path, &program);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo_executor_create(program, device, NULL, &executor);
+    }
+    for (int run = 0; run < 3 && status == RONDO_STATUS_OK; ++run) {
+        status = run_once(program, executor, f);
+    }
+    rondo__memory_set_fault(NULL, NULL);
+    if (status != RONDO_STATUS_OK) {
+        assert_true(atomic_load(&plan.has_struck));
+        assert_true(rondo_error_get_last()->sequence > sequence);
+        assert_int_equal(rondo_error_get_last()->status, status);
+        assert_true(rondo_error_get_last()->message[0] != '\0');
+    }
+    for (int run = 0; run < 2 && executor != NULL; ++run) {
+        must(run_once(program, executor, f));
+    }
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    return atomic_load(&plan.has_struck);
+}
+
+static void sweep(const char *folder, const char *const *inputs, size_t outputs) {
+    rondo_log_set_level(RONDO_LOG_ERROR);
+    fixture f;
+    load_fixture(folder, inputs, outputs, &f);
+    rondo_device *device;
+    must(rondo_device_open("host", &device));
+    long n = 0;
+    // Every point of the first thousand, then ever larger steps: later points repeat the same code for more nodes.
+    long points = 0;
+    for (; sweep_point(&f, device, n); ++points) {
+        n += n < 1000 ? 1 : n / 100;
+    }
+    print_message("%s: %ld points swept, %ld allocations\n", folder, points, n);
+    assert_true(points > 100);
+    rondo_device_release(device);
+    free_fixture(&f);
+}
+
+static void test_executor_sweep__branch_and_loop(void **state) {
+    (void)state;
+    sweep("tests/models/branch_and_loop", (const char *const[]){"x", "steps", NULL}, 2);
+}
+
+static void test_executor_sweep__gpt(void **state) {
+    (void)state;
+    sweep("tests/models/gpt_mini", (const char *const[]){"ids", "position", "past", NULL}, 2);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_executor_sweep__branch_and_loop),
+        cmocka_unit_test(test_executor_sweep__gpt),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
