@@ -60,6 +60,21 @@ static void warn_about_mode(bench_report *report, const char *name, const bench_
     }
 }
 
+// How far two medians may lie apart by chance: three standard errors of their difference. A median's
+// standard error is about 1.25 times that of a mean.
+static double get_noise(const bench_mode *a, const bench_mode *b) {
+    const bench_mode *const modes[2] = {a, b};
+    double variance = 0.0;
+    for (size_t i = 0; i < 2; i++) {
+        const cli_statistics *latency = &modes[i]->parts[BENCH_LATENCY];
+        const double deviation = latency->variation * latency->mean;
+        if (modes[i]->run_count > 0) {
+            variance += 1.5625 * deviation * deviation / (double)modes[i]->run_count;
+        }
+    }
+    return 3.0 * sqrt(variance);
+}
+
 // One sentence. What graphs can save is the processor's time per op; whether that shows depends on
 // whether the device had to wait for the processor.
 static void conclude(bench_report *report) {
@@ -69,41 +84,48 @@ static void conclude(bench_report *report) {
         snprintf(text, bytes, "Graphs were off, so there is nothing to compare.");
         return;
     }
-    if (report->stats.node_count == 0 || report->replay.replayed_count == 0) {
+    if (report->stats.node_count == 0) {
         snprintf(text, bytes,
-                 "Graphs gained nothing here, because no run could be replayed whole (%" PRIu64
+                 "Graphs gained nothing here, because nothing could be captured (%" PRIu64
                  " of %" PRIu64 " ops run conventionally); `rondo inspect` says why.",
                  report->stats.bypassed_count, report->stats.op_count);
         return;
     }
     const double eager = get_median(&report->eager, BENCH_LATENCY);
-    const double enqueue_saved =
-        get_median(&report->eager, BENCH_ENQUEUE) - get_median(&report->replay, BENCH_ENQUEUE);
-    const double gain = eager > 0.0 ? report->saved_ms / eager : 0.0;
-    const double op_count = (double)report->stats.op_count;
-    if (gain > 0.02) {
+    const double gain_percent = eager > 0.0 ? 100.0 * report->saved_ms / eager : 0.0;
+    const double op_count = fmax((double)report->stats.op_count, 1.0);
+    const double eager_enqueue = get_median(&report->eager, BENCH_ENQUEUE);
+    const double replay_enqueue = get_median(&report->replay, BENCH_ENQUEUE);
+    const bool is_noise = fabs(report->saved_ms) <= report->noise_ms;
+    if (is_noise || fabs(gain_percent) < 1.0) {
+        snprintf(
+            text, bytes,
+            "Graphs gained next to nothing here (%.1f %%%s), because an op works for %.1f us on "
+            "average, and the %.2f us an op that eager submission takes (replay: %.2f us) are "
+            "hidden behind that work.",
+            gain_percent, is_noise ? ", within the noise" : "",
+            1e3 * get_median(&report->replay, BENCH_COMPUTE) / op_count,
+            1e3 * eager_enqueue / op_count, 1e3 * replay_enqueue / op_count);
+    } else if (gain_percent > 0.0) {
+        char why[160];
+        if (replay_enqueue < eager_enqueue) {
+            snprintf(why, sizeof why, "submitting takes the processor %.4f ms instead of %.4f ms",
+                     replay_enqueue, eager_enqueue);
+        } else {
+            snprintf(why, sizeof why, "nothing is handed over op by op while the device waits");
+        }
         snprintf(text, bytes,
-                 "Graphs made a run %.2f times as fast here (%.3f ms saved), because %.0f ops are "
-                 "submitted as %" PRIu64
-                 " graph%s, which takes the processor %.3f ms instead of "
-                 "%.3f ms.",
-                 report->speedup, report->saved_ms, op_count, report->stats.segment_count,
-                 report->stats.segment_count == 1 ? "" : "s",
-                 get_median(&report->replay, BENCH_ENQUEUE),
-                 get_median(&report->eager, BENCH_ENQUEUE));
-    } else if (gain >= -0.02) {
-        snprintf(text, bytes,
-                 "Graphs gained next to nothing here (%.1f %%), because an op works for %.1f us on "
-                 "average, so the %.2f us an op that replay saves in submitting are hidden behind "
-                 "the work.",
-                 100.0 * gain, 1e3 * get_median(&report->replay, BENCH_COMPUTE) / fmax(op_count, 1),
-                 1e3 * enqueue_saved / fmax(op_count, 1));
+                 "Graphs made a run %.2f times as fast here (%.4f ms saved), because %" PRIu64
+                 " op%s run%s as %" PRIu64 " graph%s, so that %s.",
+                 report->speedup, report->saved_ms, report->stats.op_count,
+                 report->stats.op_count == 1 ? "" : "s", report->stats.op_count == 1 ? "s" : "",
+                 report->stats.segment_count, report->stats.segment_count == 1 ? "" : "s", why);
     } else {
         snprintf(
             text, bytes,
-            "Graphs cost %.1f %% here: replay was slower than eager by %.3f ms a run, so eager "
+            "Graphs cost %.1f %% here: a replay takes %.3f ms longer than an eager run, so eager "
             "is the better choice for this model on this device.",
-            -100.0 * gain, -report->saved_ms);
+            -gain_percent, -report->saved_ms);
     }
 }
 
@@ -117,10 +139,11 @@ void bench_report_finish(bench_report *report) {
         warn_about_mode(report, "replay", &report->replay);
         report->speedup = replay > 0.0 ? eager / replay : 0.0;
         report->saved_ms = eager - replay;
+        report->noise_ms = get_noise(&report->eager, &report->replay);
         report->capture_cost_ms =
             (double)(stats->capture_ns + stats->instantiate_ns) * 1e-6 +
             fmax(0.0, first_replay - get_median(&report->replay, BENCH_COMPUTE));
-        if (report->saved_ms > 0.0 && report->replay.replayed_count > 0) {
+        if (report->saved_ms > report->noise_ms && stats->node_count > 0) {
             report->break_even_runs =
                 (uint64_t)fmax(1.0, ceil(report->capture_cost_ms / report->saved_ms));
         }
@@ -146,25 +169,28 @@ static void print_costs(const bench_report *report) {
     char naive[32];
     char constants[32];
     char graphs[32];
-    printf("graph        %" PRIu64 " ops in %" PRIu64 " segments, %" PRIu64
+    printf("graph        %" PRIu64 " ops in %" PRIu64 " segment%s, %" PRIu64
            " run conventionally; %" PRIu64 " nodes\n",
-           stats->op_count, stats->segment_count, stats->bypassed_count, stats->node_count);
+           stats->op_count, stats->segment_count, stats->segment_count == 1 ? "" : "s",
+           stats->bypassed_count, stats->node_count);
     printf(
         "making it    prepare %.1f ms, capture %.3f ms, instantiate %.3f ms, first replay "
         "%.3f ms\n",
         (double)stats->prepare_ns * 1e-6, (double)stats->capture_ns * 1e-6,
         (double)stats->instantiate_ns * 1e-6, (double)stats->first_replay_ns * 1e-6);
+    cli_format_bytes(stats->constant_bytes, constants, sizeof constants);
     printf("memory       plan %s (%s without sharing), weights %s, graphs %s\n",
            cli_format_bytes(stats->arena_bytes, plan, sizeof plan),
            cli_format_bytes(stats->arena_naive_bytes, naive, sizeof naive),
-           cli_format_bytes(stats->constant_bytes, constants, sizeof constants),
+           stats->constant_bytes > 0 ? constants : "not copied",
            cli_format_bytes(stats->graph_bytes, graphs, sizeof graphs));
     if (report->break_even_runs > 0) {
         printf("break-even   after %" PRIu64
-               " replays: capturing cost %.3f ms, each saves %.4f ms\n",
-               report->break_even_runs, report->capture_cost_ms, report->saved_ms);
+               " replay%s: capturing cost %.3f ms, each saves %.4f ms\n",
+               report->break_even_runs, report->break_even_runs == 1 ? "" : "s",
+               report->capture_cost_ms, report->saved_ms);
     } else {
-        printf("break-even   never: capturing cost %.3f ms, and a replay saves nothing\n",
+        printf("break-even   none: capturing cost %.3f ms, and a replay saves nothing measurable\n",
                report->capture_cost_ms);
     }
     printf("speedup      %.3fx by median latency\n", report->speedup);
@@ -244,6 +270,8 @@ void bench_report_write_json(const bench_report *report, FILE *file) {
     if (report->has_replay) {
         write_mode(&json, "replay", &report->replay);
         cli_json_number(&json, "speedup", report->speedup);
+        cli_json_number(&json, "saved_ms", report->saved_ms);
+        cli_json_number(&json, "noise_ms", report->noise_ms);
         cli_json_number(&json, "capture_cost_ms", report->capture_cost_ms);
         if (report->break_even_runs > 0) {
             cli_json_count(&json, "break_even_runs", report->break_even_runs);

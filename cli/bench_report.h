@@ -44,6 +44,7 @@ typedef struct bench_report {
     double speedup;            // eager median latency over replay median latency
     double capture_cost_ms;    // capture, instantiation, and what the first replay took longer
     double saved_ms;           // per replay, by the medians; may be negative
+    double noise_ms;           // by which medians may differ by chance: three standard errors
     uint64_t break_even_runs;  // 0: the capture never pays for itself
     size_t warning_count;
     char warnings[BENCH_WARNING_MAX][BENCH_WARNING_BYTES];

@@ -1,9 +1,10 @@
 // rondo bench — measures a model eagerly and replayed in the same process, and says what the capture
 // cost and whether it pays.
 //
-// The order: one run that compiles the plan, then eager warm-up and measurement, then runs until the
-// capture has been made, then replayed warm-up and measurement. Both sides use the same executor, the
-// same feeds and the same memory, so that only the way of submitting the work differs.
+// The order: one run that compiles the plan, eager warm-up, runs until the capture has been made,
+// replayed warm-up; then both modes take turns in slices of time, so that what else the machine does
+// (clocks, heat, other programs) meets both alike. Both sides use the same executor, the same feeds and
+// the same memory, so that only the way of submitting the work differs.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,8 @@
 #include "bench_report.h"
 #include "progress.h"
 #include "session.h"
+
+static const double slice_s = 0.05;  // seconds of one mode before the other has its turn
 
 typedef struct bench_settings {
     cli_model_settings model;
@@ -100,40 +103,6 @@ static bool run_and_sample(cli_session *session, const bench_settings *settings,
     return samples == NULL || add_sample(samples, &times);
 }
 
-// Warms up, then runs until both the duration and the number of runs are reached.
-static bool measure(cli_session *session, const bench_settings *settings, bench_mode *out_mode) {
-    bench_samples samples = {0};
-    bool is_done = false;
-    const double warm_up_end = get_seconds() + settings->warm_up_ms * 1e-3;
-    do {
-        if (!run_and_sample(session, settings, NULL)) {
-            goto free_arrays;
-        }
-    } while (get_seconds() < warm_up_end);
-
-    const double start = get_seconds();
-    double now = start;
-    do {
-        if (!run_and_sample(session, settings, &samples)) {
-            goto free_arrays;
-        }
-        now = get_seconds();
-    } while (now - start < settings->duration_s || samples.count < settings->iterations);
-
-    out_mode->run_count = samples.count;
-    out_mode->replayed_count = samples.replayed_count;
-    out_mode->seconds = now - start;
-    out_mode->throughput = (double)samples.count / (now - start);
-    for (size_t part = 0; part < BENCH_PART_COUNT; part++) {
-        out_mode->parts[part] = cli_statistics_compute(samples.parts[part], samples.count);
-    }
-    is_done = true;
-
-free_arrays:
-    free_samples(&samples);
-    return is_done;
-}
-
 static bool set_graphs(cli_session *session, rondo_graphs_mode graphs) {
     if (rondo_executor_set_graphs(session->executor, graphs) != RONDO_STATUS_OK) {
         cli_fail_with_record();
@@ -161,24 +130,100 @@ static bool capture(cli_session *session) {
     return true;
 }
 
-static bool measure_modes(cli_session *session, const bench_settings *settings,
-                          bench_report *report) {
-    if (!set_graphs(session, RONDO_GRAPHS_OFF) || !cli_session_run(session) ||
-        !measure(session, settings, &report->eager)) {
+// One side of the comparison.
+typedef struct bench_side {
+    rondo_graphs_mode graphs;
+    bench_samples samples;
+    double seconds;  // in which the samples were taken
+} bench_side;
+
+static bool is_complete(const bench_side *side, const bench_settings *settings) {
+    return side->seconds >= settings->duration_s && side->samples.count >= settings->iterations;
+}
+
+static bool warm_up(cli_session *session, const bench_settings *settings, const bench_side *side) {
+    if (!set_graphs(session, side->graphs)) {
         return false;
     }
-    if (settings->model.graphs != RONDO_GRAPHS_OFF) {
-        if (!set_graphs(session, (rondo_graphs_mode)settings->model.graphs) || !capture(session) ||
-            !measure(session, settings, &report->replay)) {
+    const double end = get_seconds() + settings->warm_up_ms * 1e-3;
+    do {
+        if (!run_and_sample(session, settings, NULL)) {
             return false;
         }
-        report->has_replay = true;
+    } while (get_seconds() < end);
+    return true;
+}
+
+// Measures for one slice of time. The first run after a switch is not counted.
+static bool run_slice(cli_session *session, const bench_settings *settings, bench_side *side) {
+    if (is_complete(side, settings)) {
+        return true;
+    }
+    if (!set_graphs(session, side->graphs) || !run_and_sample(session, settings, NULL)) {
+        return false;
+    }
+    const double start = get_seconds();
+    const double former = side->seconds;
+    do {
+        if (!run_and_sample(session, settings, &side->samples)) {
+            return false;
+        }
+        side->seconds = former + (get_seconds() - start);
+    } while (side->seconds - former < slice_s && !is_complete(side, settings));
+    return true;
+}
+
+static void summarise(bench_side *side, bench_mode *out_mode) {
+    bench_samples *samples = &side->samples;
+    out_mode->run_count = samples->count;
+    out_mode->replayed_count = samples->replayed_count;
+    out_mode->seconds = side->seconds;
+    out_mode->throughput = side->seconds > 0.0 ? (double)samples->count / side->seconds : 0.0;
+    for (size_t part = 0; part < BENCH_PART_COUNT; part++) {
+        out_mode->parts[part] = cli_statistics_compute(samples->parts[part], samples->count);
+    }
+}
+
+static bool measure_modes(cli_session *session, const bench_settings *settings,
+                          bench_report *report) {
+    bench_side sides[2] = {
+        {.graphs = RONDO_GRAPHS_OFF},
+        {.graphs = (rondo_graphs_mode)settings->model.graphs},
+    };
+    const size_t side_count = settings->model.graphs != RONDO_GRAPHS_OFF ? 2 : 1;
+    bool is_done = false;
+
+    if (!set_graphs(session, RONDO_GRAPHS_OFF) || !cli_session_run(session) ||
+        !warm_up(session, settings, &sides[0])) {
+        goto free_arrays;
+    }
+    if (side_count == 2 && (!set_graphs(session, sides[1].graphs) || !capture(session) ||
+                            !warm_up(session, settings, &sides[1]))) {
+        goto free_arrays;
+    }
+    while (!is_complete(&sides[0], settings) ||
+           (side_count == 2 && !is_complete(&sides[1], settings))) {
+        for (size_t i = 0; i < side_count; i++) {
+            if (!run_slice(session, settings, &sides[i])) {
+                goto free_arrays;
+            }
+        }
     }
     if (rondo_executor_get_stats(session->executor, &report->stats) != RONDO_STATUS_OK) {
         cli_fail_with_record();
-        return false;
+        goto free_arrays;
     }
-    return true;
+    summarise(&sides[0], &report->eager);
+    if (side_count == 2) {
+        summarise(&sides[1], &report->replay);
+        report->has_replay = true;
+    }
+    is_done = true;
+
+free_arrays:
+    free_samples(&sides[0].samples);
+    free_samples(&sides[1].samples);
+    return is_done;
 }
 
 // ---- the command --------------------------------------------------------------------------------
