@@ -1,5 +1,6 @@
 // op/op_elementwise.c — element-wise ops that are neither unary nor binary: Cast, CastLike, Clip,
 // Max, Mean, Min, Pow, Sum, Where.
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -104,12 +105,10 @@ static rondo_status compute_clip(rondo__compute *compute) {
     for (size_t i = 0; i < 2; ++i) {
         static const char *const names[2] = {"min", "max"};
         if (compute->op->opset < 11) {
-            if (rondo__op_find(compute->op, names[i]) != NULL) {
-                floats[i] = rondo__op_get_float(compute->op, names[i], 0.0f);
-                doubles[i] = (double)floats[i];
-                bounds[i] = input->dtype == RONDO_DTYPE_F64 ? (const void *)&doubles[i]
-                                                            : (const void *)&floats[i];
-            }
+            floats[i] = rondo__op_get_float(compute->op, names[i], i == 0 ? -FLT_MAX : FLT_MAX);
+            doubles[i] = (double)floats[i];
+            bounds[i] = input->dtype == RONDO_DTYPE_F64 ? (const void *)&doubles[i]
+                                                        : (const void *)&floats[i];
         } else if (rondo__compute_has_input(compute, i + 1)) {
             bounds[i] = compute->inputs[i + 1]->data;
         }

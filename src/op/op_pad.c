@@ -52,6 +52,20 @@ static int64_t map_position(pad_mode mode, int64_t position, int64_t extent) {
     }
 }
 
+// What negative pads leave of an axis. They cut first; padding then shows only what is left.
+typedef struct kept_range {
+    int64_t first;
+    int64_t extent;
+} kept_range;
+
+static kept_range get_kept(int64_t extent, int64_t padded_extent, int64_t begin) {
+    int64_t end = padded_extent - extent - begin;
+    int64_t first = begin < 0 ? -begin : 0;
+    int64_t last = end < 0 ? extent + end : extent;
+    first = first < extent ? first : extent;
+    return (kept_range){.first = first, .extent = last > first ? last - first : 0};
+}
+
 // Writes rows of the result, innermost axis by its table.
 static void pad_row(size_t element_bytes, const uint8_t *source, const int64_t *table,
                     int64_t length, const uint8_t *constant, uint8_t *destination) {
@@ -96,10 +110,11 @@ static rondo_status pad_tensor(const rondo_tensor *input, const rondo_shape *sha
     int64_t *next = tables;
     for (int32_t d = 0; d < rank; ++d) {
         table[d] = next;
+        kept_range kept = get_kept(input->shape.extent[d], shape->extent[d], begin[d]);
         for (int64_t i = 0; i < shape->extent[d]; ++i) {
-            *next++ = input->shape.extent[d] == 0
-                          ? -1
-                          : map_position(mode, i - begin[d], input->shape.extent[d]);
+            int64_t at =
+                kept.extent == 0 ? -1 : map_position(mode, i - begin[d] - kept.first, kept.extent);
+            *next++ = at < 0 ? -1 : at + kept.first;
         }
     }
     int64_t strides[RONDO_RANK_MAX];
@@ -167,8 +182,8 @@ static rondo_status make_pad_plan(const rondo__op *op, const rondo_shape *x, con
                 op, BAD_DATA, "pads %lld and %lld do not fit extent %lld of axis %d",
                 (long long)pads[i], (long long)pads[padded + i], (long long)x->extent[d], d);
         }
-        bool adds = pads[i] > 0 || pads[padded + i] > 0;
-        if (adds && x->extent[d] == 0 && get_mode(op) != PAD_CONSTANT) {
+        kept_range kept = get_kept(x->extent[d], plan.shape.extent[d], plan.begin[d]);
+        if (kept.extent == 0 && plan.shape.extent[d] > 0 && get_mode(op) != PAD_CONSTANT) {
             return RONDO_OP_FAIL(op, BAD_DATA, "axis %d is empty: there is nothing to repeat", d);
         }
     }

@@ -23,7 +23,8 @@ static bool has_axes_input(const rondo__op *op) {
     return op->opset >= (strcmp(op->def->name, "ReduceSum") == 0 ? 13 : 18);
 }
 
-// The mask of reduced axes. `axes` is the value of input 1 or NULL when absent.
+// The mask of reduced axes; with none reduced (noop_with_empty_axes) each element is a set of its
+// own, so that ReduceSumSquare still squares. `axes` is the value of input 1 or NULL when absent.
 static rondo_status read_reduced(const rondo__op *op, const rondo_shape *x,
                                  const rondo_tensor *axes, uint32_t *out_mask) {
     int64_t values[RONDO_RANK_MAX];
@@ -265,7 +266,6 @@ typedef struct reduction {
     int64_t output_count;
     double reduced_count;  // elements that fall into one result
     reduce_walk walk;
-    bool is_done;  // nothing is reduced, or nothing is wanted
 } reduction;
 
 static rondo_status begin(rondo__compute *compute, reduction *out_reduction) {
@@ -280,12 +280,6 @@ static rondo_status begin(rondo__compute *compute, reduction *out_reduction) {
         r.reduced_count *= (mask >> d & 1u) != 0 ? (double)r.input->shape.extent[d] : 1.0;
     }
     walk_init(&r.walk, &r.input->shape, mask);
-    if (mask == 0 && rondo__op_get_int(compute->op, "noop_with_empty_axes", 0) != 0) {
-        r.is_done = true;
-        if (r.output_count > 0) {
-            memcpy(r.output, r.input->data, rondo_tensor_get_bytes(r.input));
-        }
-    }
     *out_reduction = r;
     return RONDO_STATUS_OK;
 }
@@ -327,9 +321,6 @@ static rondo_status compute_accumulated(rondo__compute *compute, const row_kerne
                                         double (*finish)(double value, double count)) {
     reduction r;
     RETURN_IF_ERROR(begin(compute, &r));
-    if (r.is_done) {
-        return RONDO_STATUS_OK;
-    }
     bool are_doubles = is_wide || rondo__dtype_is_float(r.input->dtype);
     uint64_t *accumulators = NULL;
     RETURN_IF_ERROR(
@@ -390,9 +381,6 @@ static rondo_status compute_sum_square(rondo__compute *compute) {
 static rondo_status compute_log_sum_exp(rondo__compute *compute) {
     reduction r;
     RETURN_IF_ERROR(begin(compute, &r));
-    if (r.is_done) {
-        return RONDO_STATUS_OK;
-    }
     rondo_status status = RONDO_STATUS_OK;
     uint64_t *sums = NULL;
     uint64_t *greatest = NULL;
@@ -451,9 +439,6 @@ static rondo_status compute_extreme(rondo__compute *compute, const row_kernel *k
                                     bool is_max) {
     reduction r;
     RETURN_IF_ERROR(begin(compute, &r));
-    if (r.is_done) {
-        return RONDO_STATUS_OK;
-    }
     size_t bytes = rondo_dtype_get_bytes(r.input->dtype);
     fill_weakest(&r, is_max);
     walk_run(&r.walk, kernels[r.input->dtype], r.input->data, bytes, r.output, bytes, NULL);
