@@ -28,6 +28,10 @@ dnnl_status_t rondo__dnnl_append_eltwise(dnnl_post_ops_t post_ops, dnnl_alg_kind
     return dnnl_post_ops_append_eltwise(post_ops, algorithm, alpha, beta);
 }
 
+dnnl_status_t rondo__dnnl_append_sum(dnnl_post_ops_t post_ops) {
+    return dnnl_post_ops_append_sum(post_ops, 1.0f, 0, dnnl_data_type_undef);
+}
+
 dnnl_status_t rondo__dnnl_append_hard_swish(dnnl_post_ops_t post_ops) {
     return dnnl_post_ops_append_eltwise(post_ops, dnnl_eltwise_hardswish, 1.0f / 6.0f, 0.5f);
 }
@@ -136,6 +140,10 @@ dnnl_status_t rondo__dnnl_append_eltwise(dnnl_post_ops_t post_ops, dnnl_alg_kind
     return dnnl_post_ops_append_eltwise(post_ops, 1.0f, algorithm, alpha, beta);
 }
 
+dnnl_status_t rondo__dnnl_append_sum(dnnl_post_ops_t post_ops) {
+    return dnnl_post_ops_append_sum(post_ops, 1.0f);
+}
+
 dnnl_status_t rondo__dnnl_append_hard_swish(dnnl_post_ops_t post_ops) {
     return dnnl_post_ops_append_eltwise(post_ops, 1.0f, dnnl_eltwise_hardswish, 0.0f, 0.0f);
 }
@@ -222,7 +230,3 @@ dnnl_status_t rondo__dnnl_describe_recurrent(dnnl_engine_t engine, rondo__dnnl_c
 }
 
 #endif
-
-dnnl_status_t rondo__dnnl_append_add(dnnl_post_ops_t post_ops, rondo__dnnl_const_layout operand) {
-    return dnnl_post_ops_append_binary(post_ops, dnnl_binary_add, operand);
-}

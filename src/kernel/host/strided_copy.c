@@ -4,7 +4,10 @@
 
 #include "kernel/host/host_threads.h"
 
-enum { TILE = 16 };  // edge of a transposed block: two sides of it fit the first-level cache
+enum {
+    TILE = 16,    // edge of a transposed block: two sides of it fit the first-level cache
+    STRIP = 512,  // rows of a block whose other edge is shorter than TILE
+};
 
 void rondo__strided_copy_init(rondo__strided_copy *copy, size_t element_bytes, int32_t rank,
                               const int64_t *extent, const int64_t *from_stride,
@@ -45,10 +48,12 @@ void rondo__strided_copy_init(rondo__strided_copy *copy, size_t element_bytes, i
             }
         }
     }
+    copy->tile_rows = copy->extent[last] < TILE ? STRIP : TILE;
     copy->row_count = 1;
     for (int32_t i = 0; i < last; ++i) {
-        copy->row_count *=
-            i == copy->tile_axis ? (copy->extent[i] + TILE - 1) / TILE : copy->extent[i];
+        copy->row_count *= i == copy->tile_axis
+                               ? (copy->extent[i] + copy->tile_rows - 1) / copy->tile_rows
+                               : copy->extent[i];
     }
     for (int32_t i = 0; i < kept; ++i) {
         copy->row_count = copy->extent[i] == 0 ? 0 : copy->row_count;
@@ -99,14 +104,16 @@ void rondo__strided_copy_init(rondo__strided_copy *copy, size_t element_bytes, i
         int64_t rows = 0;                                                                          \
         for (int32_t i = last - 1; i >= 0; --i) {                                                  \
             const bool is_tiled = i == copy->tile_axis;                                            \
-            const int64_t pieces =                                                                 \
-                is_tiled ? (copy->extent[i] + TILE - 1) / TILE : copy->extent[i];                  \
-            const int64_t index = (row % pieces) * (is_tiled ? TILE : 1);                          \
+            const int64_t pieces = is_tiled                                                        \
+                                       ? (copy->extent[i] + copy->tile_rows - 1) / copy->tile_rows \
+                                       : copy->extent[i];                                          \
+            const int64_t index = (row % pieces) * (is_tiled ? copy->tile_rows : 1);               \
             row /= pieces;                                                                         \
             x += index * copy->from_stride[i];                                                     \
             y += index * copy->to_stride[i];                                                       \
             if (is_tiled) {                                                                        \
-                rows = copy->extent[i] - index < TILE ? copy->extent[i] - index : TILE;            \
+                rows = copy->extent[i] - index < copy->tile_rows ? copy->extent[i] - index         \
+                                                                 : copy->tile_rows;                \
             }                                                                                      \
         }                                                                                          \
         if (copy->tile_axis >= 0) {                                                                \

@@ -23,6 +23,7 @@ typedef struct rondo__strided_copy {
     int64_t from_offset;  // of the first element
     int64_t to_offset;
     int64_t row_count;  // what a run is cut into: pieces of the outer axes
+    int32_t tile_rows;  // of one block along the tile axis
     int32_t tile_axis;  // axis that is contiguous in the source, for tiled transposes; -1: none
 } rondo__strided_copy;
 
