@@ -247,6 +247,9 @@ static rondo__cu_result touch_stream(rondo__cu_stream handle, const char *name) 
         stream->origin->is_broken = true;
         return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
+    if (fake_break_unsafe(name)) {
+        return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
     return fake_leave(code);
 }
 
@@ -354,6 +357,9 @@ static rondo__cu_result touch_event(rondo__cu_event event_handle, const char *na
     if (event->origin != NULL) {
         event->origin->is_broken = true;
         return fake_leave(RONDO__CU_ERROR_CAPTURED_EVENT);
+    }
+    if (fake_break_unsafe(name)) {
+        return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
     return fake_leave(code);
 }
