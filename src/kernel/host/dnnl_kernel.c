@@ -223,10 +223,12 @@ static dnnl_status_t reorder(rondo__dnnl_kernel *kernel, rondo__dnnl_const_layou
     if (status != dnnl_success) {
         goto destroy_source;
     }
+    const int32_t former = rondo__host_threads_use(1);
     status = dnnl_primitive_execute(primitive, kernel->stream, 2, arguments);
     if (status == dnnl_success) {
         status = dnnl_stream_wait(kernel->stream);
     }
+    (void)rondo__host_threads_use(former);
     (void)dnnl_memory_destroy(arguments[1].memory);
 destroy_source:
     (void)dnnl_memory_destroy(arguments[0].memory);
