@@ -95,7 +95,7 @@ double compare_tensors(const rondo_tensor *a, const rondo_tensor *b) {
         }
         double difference = fabs(x - y) / (1.0 + fabs(y));
         if (!(difference <= worst)) {
-            worst = isnan(difference) ? INFINITY : difference;
+            worst = isnan(difference) ? (double)INFINITY : difference;
         }
     }
     return worst;
