@@ -519,6 +519,9 @@ static void test_cuda_backend__capture_misuse(void **state) {
     assert_int_equal(g_cuda->end_capture(other, &recorded), RONDO_STATUS_STATE);
     assert_int_equal(g_cuda->end_capture(g_stream, &recorded), RONDO_STATUS_STATE);
     assert_non_null(strstr(rondo_error_get_last()->message, "two separate captures"));
+    // The event of an ended capture stands for nothing.
+    assert_int_equal(g_cuda->wait_event(other, event), RONDO_STATUS_STATE);
+    assert_non_null(strstr(rondo_error_get_last()->message, "has ended"));
     // An event from before the capture.
     OK(g_cuda->record_event(event, other));
     OK(g_cuda->begin_capture(g_stream, RONDO_CAPTURE_THREAD_LOCAL));

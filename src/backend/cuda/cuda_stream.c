@@ -163,7 +163,12 @@ rondo_status rondo__cuda_wait_event(rondo_stream *stream, rondo_event *event_) {
     rondo_status status = RONDO_STATUS_OK;
     rondo__cu_result code =
         device->api->cuStreamWaitEvent(rondo__cuda_native_stream(stream), event->native, 0);
-    if (code != RONDO__CU_SUCCESS) {
+    if (code == RONDO__CU_ERROR_INVALID_VALUE && event->capture != 0) {
+        status = RONDO_FAIL_DRIVER(RONDO_STATUS_STATE, code, "CUDA_ERROR_INVALID_VALUE",
+                                   "cuStreamWaitEvent",
+                                   "the event was recorded in a capture that has ended, so it "
+                                   "stands for nothing; record it again");
+    } else if (code != RONDO__CU_SUCCESS) {
         status = RONDO__CUDA_STREAM_FAIL(stream, code, "cuStreamWaitEvent",
                                          "the stream cannot wait for the event");
     } else {
