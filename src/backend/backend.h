@@ -189,6 +189,8 @@ extern const rondo__backend *const *rondo__backend_list;
 // destroyed by then (which waited, too). So it keeps the stream's tag.
 rondo__stream_tag *rondo__stream_tag_retain(rondo_stream *stream);
 void rondo__stream_tag_release(rondo__stream_tag *tag);  // NULL is fine
+// True once the stream is destroyed and its work was waited for.
+bool rondo__stream_tag_is_finished(const rondo__stream_tag *tag);
 // Waits for the stream's work unless the stream is gone, records, or its device is lost. Failures
 // stay for the stream's own waits to report.
 void rondo__stream_tag_wait(rondo__stream_tag *tag);

@@ -9,6 +9,7 @@ struct rondo__stream_tag {
     atomic_int reference_count;
     pthread_mutex_t lock;
     rondo_stream *stream;  // guarded by lock; NULL once destroyed
+    atomic_bool is_finished;
 };
 
 static atomic_uint last_stream_number;
@@ -64,6 +65,7 @@ void rondo_stream_destroy(rondo_stream *stream) {
     tag->stream = NULL;
     pthread_mutex_unlock(&tag->lock);
     device->backend->destroy_stream(stream);
+    atomic_store_explicit(&tag->is_finished, true, memory_order_release);
     rondo__stream_tag_release(tag);
     rondo_device_release(device);
 }
@@ -125,6 +127,10 @@ void rondo__stream_tag_release(rondo__stream_tag *tag) {
     }
     pthread_mutex_destroy(&tag->lock);
     rondo__free(tag);
+}
+
+bool rondo__stream_tag_is_finished(const rondo__stream_tag *tag) {
+    return atomic_load_explicit(&tag->is_finished, memory_order_acquire);
 }
 
 void rondo__stream_tag_wait(rondo__stream_tag *tag) {
