@@ -83,7 +83,7 @@ static double get_element(const rondo_tensor *t, int64_t i) {
 
 double compare_tensors(const rondo_tensor *a, const rondo_tensor *b) {
     if (a->dtype != b->dtype || !rondo_shape_is_equal(&a->shape, &b->shape)) {
-        return INFINITY;
+        return (double)INFINITY;
     }
     double worst = 0.0;
     int64_t count = rondo_shape_get_count(&a->shape);
