@@ -158,6 +158,7 @@ rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
                           (unsigned)stream->number);
     }
     RETURN_IF_ERROR(backend->begin_capture(stream, mode));
+    atomic_store_explicit(&stream->may_record, true, memory_order_relaxed);
     graph->state = RONDO__GRAPH_RECORDING;
     graph->stream = stream;
     graph->mode = mode;
@@ -303,7 +304,7 @@ static rondo_status fail_other_device(const rondo_graph *graph, const rondo_stre
 }
 
 // What replay and upload share.
-static inline rondo_status check_ready(const rondo_graph *graph, const rondo_stream *stream,
+static inline rondo_status check_ready(const rondo_graph *graph, rondo_stream *stream,
                                        const char *call) {
     RETURN_IF_ERROR(rondo__check_pointer(graph, call, "graph"));
     RETURN_IF_ERROR(rondo__check_stream(stream, call));
@@ -313,7 +314,7 @@ static inline rondo_status check_ready(const rondo_graph *graph, const rondo_str
     if (__builtin_expect(graph->device != stream->device, 0)) {
         return fail_other_device(graph, stream, call);
     }
-    return RONDO_STATUS_OK;
+    return rondo__stream_refuse_recording(stream, call);
 }
 
 // Remembers the stream, to wait for it before the executable is freed.
