@@ -67,29 +67,4 @@ dnnl_status_t rondo__dnnl_describe_lrn(dnnl_engine_t engine, rondo__dnnl_const_l
                                        const_dnnl_primitive_attr_t attributes,
                                        dnnl_primitive_desc_t *out_description);
 
-// Layouts of a recurrent layer; NULL where absent.
-typedef struct rondo__dnnl_recurrent {
-    dnnl_rnn_direction_t direction;
-    rondo__dnnl_const_layout x;
-    rondo__dnnl_const_layout initial_h;
-    rondo__dnnl_const_layout initial_c;  // LSTM
-    rondo__dnnl_const_layout w;
-    rondo__dnnl_const_layout r;
-    rondo__dnnl_const_layout bias;
-    rondo__dnnl_const_layout y;
-    rondo__dnnl_const_layout final_h;
-    rondo__dnnl_const_layout final_c;  // LSTM
-} rondo__dnnl_recurrent;
-
-typedef enum rondo__dnnl_cell {
-    RONDO__DNNL_CELL_LSTM,
-    RONDO__DNNL_CELL_GRU,
-    RONDO__DNNL_CELL_GRU_RESET_AFTER,  // "linear before reset"
-} rondo__dnnl_cell;
-
-dnnl_status_t rondo__dnnl_describe_recurrent(dnnl_engine_t engine, rondo__dnnl_cell cell,
-                                             const rondo__dnnl_recurrent *layouts,
-                                             const_dnnl_primitive_attr_t attributes,
-                                             dnnl_primitive_desc_t *out_description);
-
 #endif  // RONDO_KERNEL_HOST_DNNL_COMPAT_H

@@ -43,6 +43,10 @@ static const table_entry table[] = {
     {"", "AveragePool", rondo__host_prepare_pool},
     {"rondo", "MaxPool", rondo__host_prepare_pool},
     {"rondo", "AveragePool", rondo__host_prepare_pool},
+    {"", "LSTM", rondo__host_prepare_recurrent},
+    {"", "GRU", rondo__host_prepare_recurrent},
+    {"", "RNN", rondo__host_prepare_recurrent},
+    {"", "LRN", rondo__host_prepare_lrn},
     {NULL, NULL, NULL},
 };
 

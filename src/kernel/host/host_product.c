@@ -14,7 +14,7 @@
 #include "kernel/host/host_families.h"
 #include "kernel/host/host_kernel.h"
 #include "kernel/host/host_threads.h"
-#include "kernel/host/simd.h"
+#include "kernel/host/packed_matrix.h"
 #include "op/matrix.h"
 
 enum {
@@ -42,27 +42,11 @@ static int64_t get_panel_floats(const product_kernel *kernel) {
     return kernel->product.k * kernel->simd->panel_columns;
 }
 
-// Packs panel `panel` of one matrix b; columns beyond n are zero.
 static void pack_panel(const product_kernel *kernel, const float *b, int64_t panel, float *out) {
     const rondo__product *product = &kernel->product;
-    const int64_t width = kernel->simd->panel_columns;
-    const int64_t first = panel * width;
-    const int64_t columns = product->n - first < width ? product->n - first : width;
-    if (columns < width) {
-        memset(out, 0, (size_t)(product->k * width) * sizeof(float));
-    }
-    if (!product->trans_b) {
-        for (int64_t p = 0; p < product->k; ++p) {
-            memcpy(out + p * width, b + p * product->n + first, (size_t)columns * sizeof(float));
-        }
-        return;
-    }
-    for (int64_t c = 0; c < columns; ++c) {
-        const float *column = b + (first + c) * product->k;
-        for (int64_t p = 0; p < product->k; ++p) {
-            out[p * width + c] = column[p];
-        }
-    }
+    const bool is_swapped = product->trans_b;
+    rondo__pack_panel(kernel->simd, b, is_swapped ? 1 : product->n, is_swapped ? product->k : 1,
+                      product->k, product->n, panel, out);
 }
 
 // Offsets of matrices a and b (counted in matrices) of one batch entry.
