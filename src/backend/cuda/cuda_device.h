@@ -208,12 +208,12 @@ rondo_status rondo__cuda_fail_on_stream(rondo_stream *stream, rondo__cu_result c
                                         const char *format, ...);
 #define RONDO__CUDA_STREAM_FAIL(stream, code, call, ...) \
     rondo__cuda_fail_on_stream((stream), (code), (call), __FILE__, __LINE__, __VA_ARGS__)
-// Keeps this thread's latest record as the cause of a broken capture, unless an earlier one is kept:
+// Keeps this thread's latest record as the cause of a broken capture, unless there is an earlier:
 // of the capture with this serial, or of every capture that a call of any stream may break.
 void rondo__cuda_note_cause(rondo__cuda_device *device, uint64_t capture);
 void rondo__cuda_note_cause_of_all(rondo__cuda_device *device);
-// Breaks the capture that the stream takes part in, as the driver would; this thread's latest record
-// is the cause. For what Rondo refuses though the driver would not.
+// Breaks the capture that the stream takes part in, as the driver would; this thread's latest
+// record is the cause. For what Rondo refuses though the driver would not.
 void rondo__cuda_break_capture(rondo_stream *stream);
 // Tells the captures that `event` was recorded on `stream`, and that `stream` waits for `event`.
 void rondo__cuda_note_record(rondo__cuda_event *event, rondo__cuda_stream *stream);
