@@ -2,9 +2,9 @@
 //
 //   build/bench/host_replay [ROUNDS]
 //
-// Every number is the median over the rounds; the smallest is beside it, since other programs on the
-// machine only ever add. "over the work" means: less the time that the same calls take in a plain
-// loop in this thread.
+// Every number is the median over the rounds; the smallest is beside it, since other programs on
+// the machine only ever add. "over the work" means: less the time that the same calls take in a
+// plain loop in this thread.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -39,7 +39,8 @@ rondo_graph_options rondo_graph_options_default(void) {
     return (rondo_graph_options){.struct_size = sizeof(rondo_graph_options)};
 }
 
-// Fills what an older caller's struct lacks with defaults; refuses what a newer one has beyond ours.
+// Fills what an older caller's struct lacks with defaults; refuses what a newer one has beyond
+// ours.
 static rondo_status read_options(const rondo_graph_options *options, rondo_graph_options *out) {
     *out = rondo_graph_options_default();
     if (options == NULL) {

@@ -371,7 +371,7 @@ static void test_conformance_graph__template_is_kept_and_instantiated_again(void
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-// ---- updating an executable, through the backend's table -----------------------------------------
+// ---- updating an executable, through the backend's table ----------------------------------------
 
 static rondo__template *record_template(suite_context *context, uint32_t *x, uint32_t factor,
                                         int extra_nodes) {

@@ -1,6 +1,7 @@
-// Fail the nth: every allocation of a scenario on the host device fails once, in turn, through the
-// public calls. Whatever fails: the failing call wrote a fresh record, nothing crashes or hangs, the
-// stream and the graph work afterwards, and every object can be destroyed. Leaks show under ASan.
+// Fail the nth: every allocation of a scenario on the host device fails once, in turn, through
+// the public calls. Whatever fails: the failing call wrote a fresh record, nothing crashes or
+// hangs, the stream and the graph work afterwards, and every object can be destroyed. Leaks show
+// under ASan.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
