@@ -17,8 +17,11 @@ typedef struct table_entry {
 static const table_entry table[] = {
     RONDO_SCALAR_OP_MAP(ELEMENTWISE_ENTRY){"", "Sum", rondo__host_prepare_elementwise},
     {"rondo", "Elementwise", rondo__host_prepare_elementwise},
+    {"", "MatMul", rondo__host_prepare_large_product},
     {"", "MatMul", rondo__host_prepare_product},
+    {"", "Gemm", rondo__host_prepare_large_product},
     {"", "Gemm", rondo__host_prepare_product},
+    {"rondo", "MatMul", rondo__host_prepare_large_product},
     {"rondo", "MatMul", rondo__host_prepare_product},
     {"", "Conv", rondo__host_prepare_convolution},
     {"rondo", "Conv", rondo__host_prepare_convolution},
