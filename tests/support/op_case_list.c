@@ -259,6 +259,18 @@ const op_case op_cases[] = {
      "kernel_shape=1,1 strides=1,1 dilations=1,1 pads=0,0,0,0 group=1 channels_last=1 "
      "activation=gelu",
      1},
+    {"rondo.Conv", 17, "T[1,16,9,9] T[16,1,3,3]:w T[16]",
+     "kernel_shape=3,3 strides=2,2 dilations=1,1 pads=1,1,1,1 group=16 channels_last=0 "
+     "activation=clip alpha=0.0 beta=6.0",
+     1},
+    {"rondo.Conv", 17, "T[1,16,9,9] T[24,16,3,3]:w T[24]",
+     "kernel_shape=3,3 strides=1,1 dilations=1,1 pads=1,1,1,1 group=1 channels_last=0 "
+     "activation=clip alpha=0.0 beta=1.0",
+     1},
+    {"rondo.Conv", 17, "T[1,9,9,16] T[24,16,3,3]:w T[24]",
+     "kernel_shape=3,3 strides=1,1 dilations=1,1 pads=1,1,1,1 group=1 channels_last=1 "
+     "activation=clip alpha=0.0 beta=1.0",
+     1},
     // ---- products
     {"MatMul", 13, "T[5,64] T[64,32]", "", 1},
     {"MatMul", 13, "T[2,3,7,16] T[2,3,16,9]", "", 1},

@@ -313,7 +313,8 @@ static rondo__dnn_descriptor make_graph(description *d, rondo__dnn_handle handle
 // ---- engines
 // -------------------------------------------------------------------------------------
 
-static bool is_exact(const rondo__dnn_api *api, rondo__dnn_descriptor config) {
+// Tensor cores have no single precision: on f32 data they mean TF32, whatever else is noted.
+static bool is_exact(const rondo__dnn_api *api, rondo__dnn_descriptor config, rondo_dtype dtype) {
     rondo__dnn_descriptor engine = NULL;
     int32_t notes[RONDO__DNN_NOTE_COUNT] = {0};
     int64_t count = 0;
@@ -329,7 +330,9 @@ static bool is_exact(const rondo__dnn_api *api, rondo__dnn_descriptor config) {
                                       RONDO__DNN_NOTE_COUNT, &count, notes) == RONDO__DNN_SUCCESS) {
         is_good = true;
         for (int64_t i = 0; i < count && i < RONDO__DNN_NOTE_COUNT; i++) {
-            is_good = is_good && notes[i] != RONDO__DNN_NOTE_DOWN_CONVERT &&
+            is_good = is_good &&
+                      (notes[i] != RONDO__DNN_NOTE_TENSOR_CORE || dtype != RONDO_DTYPE_F32) &&
+                      notes[i] != RONDO__DNN_NOTE_DOWN_CONVERT &&
                       notes[i] != RONDO__DNN_NOTE_REDUCED_SUMS &&
                       notes[i] != RONDO__DNN_NOTE_RANDOM_ORDER;
         }
@@ -339,8 +342,8 @@ static bool is_exact(const rondo__dnn_api *api, rondo__dnn_descriptor config) {
 }
 
 // Walks the configurations a heuristic proposes; takes number *countdown of the exact ones.
-static rondo__dnn_descriptor pick_config(description *d, rondo__dnn_descriptor graph, int32_t mode,
-                                         size_t *countdown) {
+static rondo__dnn_descriptor pick_config(description *d, rondo__dnn_descriptor graph,
+                                         rondo_dtype dtype, int32_t mode, size_t *countdown) {
     rondo__dnn_descriptor configs[CONFIGS_MAX] = {NULL}, picked = NULL;
     int64_t found = 0, made = 0;
     const rondo__dnn_api *api = d->api;
@@ -363,7 +366,7 @@ static rondo__dnn_descriptor pick_config(description *d, rondo__dnn_descriptor g
         found = 0;
     }
     for (int64_t i = 0; i < found && i < made && picked == NULL; i++) {
-        if (is_exact(api, configs[i])) {
+        if (is_exact(api, configs[i], dtype)) {
             if (*countdown == 0) {
                 picked = configs[i];
                 configs[i] = NULL;
@@ -462,9 +465,10 @@ static rondo_status make_plan(dnn_state *state, const rondo__cuda_convolution *c
     int64_t count = 0;
 
     rondo__dnn_descriptor graph = make_graph(&d, state->handle->native, c, fuses);
-    rondo__dnn_descriptor config = pick_config(&d, graph, RONDO__DNN_HEURISTIC_A, &countdown);
+    rondo__dnn_descriptor config =
+        pick_config(&d, graph, c->dtype, RONDO__DNN_HEURISTIC_A, &countdown);
     if (config == NULL && d.status == RONDO_STATUS_OK) {
-        config = pick_config(&d, graph, RONDO__DNN_HEURISTIC_FALLBACK, &countdown);
+        config = pick_config(&d, graph, c->dtype, RONDO__DNN_HEURISTIC_FALLBACK, &countdown);
     }
     if (config == NULL && d.status == RONDO_STATUS_OK) {
         d.status = RONDO_FAIL(UNSUPPORTED,

@@ -1,4 +1,6 @@
 // The plans of conv_tensor.cu: which tiles and splits are worth timing for a convolution.
+#include <stdbool.h>
+
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_convolution.h"
 
@@ -6,17 +8,22 @@ typedef struct tensor_tile {
     int64_t m, n;
     int32_t warps_m, warps_n;
     int32_t stages;
+    bool is_wgmma;  // Hopper's own instruction; other chips take the rest
 } tensor_tile;
 
 static const tensor_tile tensor_tiles[] = {
-    {64, 64, 2, 2, 4},  {32, 64, 1, 4, 4},  {64, 32, 2, 2, 4},   {32, 32, 2, 2, 4},
-    {128, 64, 4, 2, 3}, {64, 128, 2, 4, 3}, {128, 128, 2, 4, 3}, {16, 64, 1, 4, 4},
+    {64, 32, 4, 1, 6, true},   {64, 64, 4, 1, 5, true},   {64, 128, 4, 1, 4, true},
+    {128, 64, 8, 1, 4, true},  {128, 128, 8, 1, 4, true}, {32, 64, 1, 4, 4, false},
+    {64, 32, 2, 2, 4, false},  {32, 32, 2, 2, 4, false},  {64, 64, 2, 2, 4, false},
+    {128, 64, 4, 2, 3, false}, {64, 128, 2, 4, 3, false}, {128, 128, 2, 4, 3, false},
+    {16, 64, 1, 4, 4, false},
 };
 
 enum {
     TILE_K = 64,
     SPLIT_MAX = 8,  // blocks of a cluster that every chip with clusters takes
-    PLANS_MAX = 14,
+    PLANS_MAX = 18,
+    HOPPER = 9,  // compute capability 9.0, the one with wgmma
 };
 
 typedef struct tensor_plan {
@@ -81,6 +88,10 @@ static size_t list_plans(const rondo__cuda_kernel *kernel,
 
     for (size_t t = 0; t < sizeof(tensor_tiles) / sizeof(tensor_tiles[0]); t++) {
         const tensor_tile *tile = &tensor_tiles[t];
+        const bool is_hopper = info.arch_major == HOPPER && info.arch_minor == 0;
+        if (tile->is_wgmma && !is_hopper) {
+            continue;
+        }
         const int64_t tiles = divide_up(convolution->pixels, tile->m) *
                               divide_up(convolution->window.channels_out, tile->n);
         // Tiles much larger than the work, or far more of them than the chip runs at once.
@@ -129,7 +140,12 @@ void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
     rondo__define_int(&defines, "WARPS_M", tile->warps_m);
     rondo__define_int(&defines, "WARPS_N", tile->warps_n);
     rondo__define_int(&defines, "SPLIT", split);
+    rondo__define_int(&defines, "WGMMA", tile->is_wgmma);
+    if (tile->is_wgmma) {
+        rondo__define_option(&defines, "--gpu-architecture=sm_90a");
+    }
     rondo__define_int(&defines, "POINT", is_point(window));
+    rondo__define_int(&defines, "ACTIVATION", convolution->epilogue.activation);
     rondo__define_int(&defines, "STEM", rondo__cuda_is_stem(kernel, convolution));
     rondo__step *step =
         rondo__cuda_add_launch(kernel, rondo__cu_conv_tensor, &defines, "conv_tensor", split,
@@ -165,7 +181,6 @@ void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
     rondo__step_int(step, window->before[1]);
     rondo__step_int(step, window->before[2]);
     rondo__step_int(step, convolution->taps);
-    rondo__step_int(step, convolution->epilogue.activation);
     rondo__step_float(step, (double)convolution->epilogue.alpha);
     rondo__step_float(step, (double)convolution->epilogue.beta);
 }

@@ -62,13 +62,19 @@ void rondo__cuda_refuse(rondo__cuda_kernel *kernel, const char *detail) {
 // ---- compiler options
 // ----------------------------------------------------------------------------
 
-void rondo__define_text(rondo__defines *defines, const char *name, const char *value) {
+void rondo__define_option(rondo__defines *defines, const char *option) {
     if (defines->count < RONDO__DEFINES_MAX) {
         char *text = defines->text[defines->count];
-        (void)snprintf(text, sizeof(defines->text[0]), "-D%s=%s", name, value);
+        (void)snprintf(text, sizeof(defines->text[0]), "%s", option);
         defines->options[defines->count] = text;
         defines->count++;
     }
+}
+
+void rondo__define_text(rondo__defines *defines, const char *name, const char *value) {
+    char text[96];
+    (void)snprintf(text, sizeof(text), "-D%s=%s", name, value);
+    rondo__define_option(defines, text);
 }
 
 void rondo__define_int(rondo__defines *defines, const char *name, int64_t value) {

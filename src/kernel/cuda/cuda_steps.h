@@ -125,6 +125,8 @@ typedef struct rondo__defines {
 } rondo__defines;
 
 void rondo__define_int(rondo__defines *defines, const char *name, int64_t value);
+// Any option of the compiler, as it is.
+void rondo__define_option(rondo__defines *defines, const char *option);
 void rondo__define_text(rondo__defines *defines, const char *name, const char *value);
 // A type of the device text: -DRONDO_<name>=<type>, which the text turns into a typedef <name>.
 void rondo__define_word(rondo__defines *defines, const char *name, const char *type);

@@ -29,6 +29,7 @@ typedef void *rondo__dnn_descriptor;
     X(POINTWISE_RELU, CUDNN_POINTWISE_RELU_FWD, 100)                                  \
     X(HEURISTIC_FALLBACK, CUDNN_HEUR_MODE_FALLBACK, 2)                                \
     X(HEURISTIC_A, CUDNN_HEUR_MODE_A, 3)                                              \
+    X(NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_TENSOR_CORE, 0)                          \
     X(NOTE_DOWN_CONVERT, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, 1)                 \
     X(NOTE_REDUCED_SUMS, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION, 2)         \
     X(NOTE_RANDOM_ORDER, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, 4)                    \

@@ -17,10 +17,14 @@
 // results repeat bit for bit. (Tried on paper and dropped: sums through a workspace with a counter,
 // which costs a round trip through L2 and a counter to reset.)
 //
+// On Hopper (WGMMA, sm_90a) four warps together multiply 64 rows at once straight from shared memory,
+// asynchronously, so that no instructions go into moving fragments and the copies of later steps are
+// issued while the product runs. The permutation of the pieces is the one its 128-byte swizzle
+// expects. Each chip before and after it has only mma.
+//
 // Needs: input channels divisible by 8, or STEM, which gathers element by element.
 #include "rondo_types.cuh"
 #include "rondo_activation.cuh"
-#include "tile_product.cuh"
 
 #ifndef TILE_M
 #define TILE_M 64
@@ -45,6 +49,12 @@
 #endif
 #ifndef POINT
 #define POINT 0  // 1: a 1 x 1 window without padding and with stride 1
+#endif
+#ifndef WGMMA
+#define WGMMA 0  // needs TILE_K 64, WARPS_M = TILE_M / 16, WARPS_N 1 and TILE_N 32, 64 or 128
+#endif
+#ifndef ACTIVATION
+#define ACTIVATION 0  // see rondo_activation.cuh; fixed, since code that is not there is not fetched
 #endif
 #ifndef STEM
 #define STEM 0  // 1: any number of channels; w rows are padded to a multiple of 8
@@ -71,7 +81,6 @@ struct tensor_arguments {
     i64 height, width, out_height, out_width;
     i64 kernel_width, stride_y, stride_x, dilation_y, dilation_x, before_y, before_x;
     i64 taps;
-    i64 activation;
     double alpha, beta;
 };
 
@@ -99,6 +108,62 @@ __device__ __forceinline__ u32 piece_offset(int row, int piece) {
     const int turn = PIECES == 8 ? (row & 7) : ((row >> 1) & 3);
     return (u32)((row * PIECES + (piece ^ turn)) * 16);
 }
+#if WGMMA
+// What wgmma wants to know of a tile: its address, 8 rows to the next group of rows, 128-byte swizzle.
+__device__ __forceinline__ u64 describe_tile(u32 address) {
+    return (u64)((address & 0x3ffff) >> 4) | (u64)1 << 16 | (u64)(1024 >> 4) << 32 | (u64)1 << 62;
+}
+__device__ __forceinline__ void multiply_group(float (&d)[4][4], u64 a, u64 b) {
+    asm volatile("wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {"
+                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15}, "
+                 "%16, %17, 1, 1, 1, 0, 0;"
+                 : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]),
+                   "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]),
+                   "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]),
+                   "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3])
+                 : "l"(a), "l"(b));
+}
+__device__ __forceinline__ void multiply_group(float (&d)[8][4], u64 a, u64 b) {
+    asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {"
+                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}, "
+                 "%32, %33, 1, 1, 1, 0, 0;"
+                 : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]),
+                   "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]),
+                   "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]),
+                   "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3]),
+                   "+f"(d[4][0]), "+f"(d[4][1]), "+f"(d[4][2]), "+f"(d[4][3]),
+                   "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]),
+                   "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]),
+                   "+f"(d[7][0]), "+f"(d[7][1]), "+f"(d[7][2]), "+f"(d[7][3])
+                 : "l"(a), "l"(b));
+}
+__device__ __forceinline__ void multiply_group(float (&d)[16][4], u64 a, u64 b) {
+    asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
+                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
+                 "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
+                 "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
+                 "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, "
+                 "%64, %65, 1, 1, 1, 0, 0;"
+                 : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]),
+                   "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3]),
+                   "+f"(d[2][0]), "+f"(d[2][1]), "+f"(d[2][2]), "+f"(d[2][3]),
+                   "+f"(d[3][0]), "+f"(d[3][1]), "+f"(d[3][2]), "+f"(d[3][3]),
+                   "+f"(d[4][0]), "+f"(d[4][1]), "+f"(d[4][2]), "+f"(d[4][3]),
+                   "+f"(d[5][0]), "+f"(d[5][1]), "+f"(d[5][2]), "+f"(d[5][3]),
+                   "+f"(d[6][0]), "+f"(d[6][1]), "+f"(d[6][2]), "+f"(d[6][3]),
+                   "+f"(d[7][0]), "+f"(d[7][1]), "+f"(d[7][2]), "+f"(d[7][3]),
+                   "+f"(d[8][0]), "+f"(d[8][1]), "+f"(d[8][2]), "+f"(d[8][3]),
+                   "+f"(d[9][0]), "+f"(d[9][1]), "+f"(d[9][2]), "+f"(d[9][3]),
+                   "+f"(d[10][0]), "+f"(d[10][1]), "+f"(d[10][2]), "+f"(d[10][3]),
+                   "+f"(d[11][0]), "+f"(d[11][1]), "+f"(d[11][2]), "+f"(d[11][3]),
+                   "+f"(d[12][0]), "+f"(d[12][1]), "+f"(d[12][2]), "+f"(d[12][3]),
+                   "+f"(d[13][0]), "+f"(d[13][1]), "+f"(d[13][2]), "+f"(d[13][3]),
+                   "+f"(d[14][0]), "+f"(d[14][1]), "+f"(d[14][2]), "+f"(d[14][3]),
+                   "+f"(d[15][0]), "+f"(d[15][1]), "+f"(d[15][2]), "+f"(d[15][3])
+                 : "l"(a), "l"(b));
+}
+#endif
 #if SPLIT > 1
 __device__ __forceinline__ void cluster_wait() {
     asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;" ::
@@ -122,7 +187,7 @@ extern "C" __global__ void
 __cluster_dims__(SPLIT, 1, 1)
 #endif
 __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments p) {
-    extern __shared__ __align__(128) u8 memory[];
+    extern __shared__ __align__(1024) u8 memory[];
     f16 *tiles = (f16 *)memory;
     float *sums = (float *)memory;  // after the product, in the same place
     const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
@@ -249,6 +314,28 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
         }
         asm volatile("cp.async.commit_group;");
     }
+#if WGMMA
+    for (int step = 0; step < steps; step++) {
+        asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2));
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+        __syncthreads();
+        const u32 from_a = shared_address(tiles + step % STAGES * STAGE_HALVES);
+        const u64 tile_a = describe_tile(from_a + (warp >> 2) * 64 * TILE_K * 2);
+        const u64 tile_b = describe_tile(from_a + TILE_M * TILE_K * 2);
+        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+#pragma unroll
+        for (int kk = 0; kk < TILE_K / 16; kk++) {
+            multiply_group(sum[0], tile_a + kk * 2, tile_b + kk * 2);
+        }
+        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+        if (step + STAGES - 1 < steps) {
+            fetch((step + STAGES - 1) % STAGES);
+        }
+        asm volatile("cp.async.commit_group;");
+    }
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+#else
     for (int step = 0; step < steps; step++) {
         asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2));
         __syncthreads();
@@ -281,6 +368,7 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
             }
         }
     }
+#endif
     asm volatile("cp.async.wait_group 0;");
     __syncthreads();
 
@@ -344,7 +432,7 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
                 t += p.bias != 0 ? half_to_float(bias.value[v]) : 0.0f;
                 t += p.z != 0 ? half_to_float(z.value[v]) : 0.0f;
                 result.value[v] = half_from_float(
-                    activate_by_number(p.activation, t, (float)p.alpha, (float)p.beta));
+                    activate<ACTIVATION>(t, (float)p.alpha, (float)p.beta));
             }
             *(pack<f16, 8> *)(p.y + to) = result;
         } else {
@@ -353,7 +441,7 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
                 t += p.bias != 0 ? half_to_float(p.bias[n + v]) : 0.0f;
                 t += p.z != 0 ? half_to_float(p.z[to + v]) : 0.0f;
                 p.y[to + v] = half_from_float(
-                    activate_by_number(p.activation, t, (float)p.alpha, (float)p.beta));
+                    activate<ACTIVATION>(t, (float)p.alpha, (float)p.beta));
             }
         }
     }
