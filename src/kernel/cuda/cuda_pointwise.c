@@ -119,6 +119,7 @@ void rondo__pointwise_write(const rondo__pointwise *pointwise,
                        "};\n"
                        "extern \"C\" __global__ void __launch_bounds__(256)\n"
                        "pointwise(const pointwise_arguments a) {\n"
+                       "    take_turn();\n"
                        "    for (%s group = (%s)blockIdx.x * 256 + threadIdx.x; group < a.groups;\n"
                        "         group += (%s)gridDim.x * 256) {\n",
                        index, index, index);

@@ -70,6 +70,7 @@ struct load_filters {
 
 // The grid is (pixel tiles, filter tiles, groups).
 extern "C" __global__ void __launch_bounds__(256) conv_plain(const conv_arguments p) {
+    take_turn();
     const i64 positions = p.out[0] * p.out[1] * p.out[2], pixels = p.batch * positions;
     const i64 depth = p.kernel[0] * p.kernel[1] * p.kernel[2] * p.in_channels;
     const i64 m0 = (i64)blockIdx.x * 64, n0 = (i64)blockIdx.y * 64, group = blockIdx.z;
@@ -106,6 +107,7 @@ extern "C" __global__ void __launch_bounds__(256) conv_plain(const conv_argument
 // Depthwise, channels last, two spatial extents: a thread makes WIDTH channels of one position.
 // w is [taps, channels].
 extern "C" __global__ void __launch_bounds__(128) conv_depthwise(const conv_arguments p) {
+    take_turn();
     const u32 slices = (u32)(p.groups / WIDTH);
     const u32 total = slices * (u32)(p.batch * p.out[1] * p.out[2]);
     const u32 n = blockIdx.x * 128 + threadIdx.x;

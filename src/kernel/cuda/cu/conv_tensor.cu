@@ -50,6 +50,9 @@
 #ifndef POINT
 #define POINT 0  // 1: a 1 x 1 window without padding and with stride 1
 #endif
+#ifndef EAGER_WEIGHTS
+#define EAGER_WEIGHTS 0  // 1: nothing ever writes w, so its copies start before the turn comes
+#endif
 #ifndef WGMMA
 #define WGMMA 0  // needs TILE_K 64, WARPS_M = TILE_M / 16, WARPS_N 1 and TILE_N 32, 64 or 128
 #endif
@@ -190,6 +193,7 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
     extern __shared__ __align__(1024) u8 memory[];
     f16 *tiles = (f16 *)memory;
     float *sums = (float *)memory;  // after the product, in the same place
+    release_successor();
     const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
     const int warp_m = warp / WARPS_N, warp_n = warp % WARPS_N;
     const int part = SPLIT > 1 ? blockIdx.x : 0;
@@ -204,6 +208,31 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
 
     // What this thread copies: one piece of every ROW_STEP-th row.
     const int piece = thread % PIECES, row = thread / PIECES;
+    // Each fetch starts the copies of one step into a buffer and moves on to the next step.
+    int k_b = first_step * TILE_K + piece * 8;
+    auto fetch_b = [&](int buffer) {
+        const u32 to = shared_address(tiles + buffer * STAGE_HALVES) + TILE_M * TILE_K * 2;
+#pragma unroll
+        for (int i = 0; i < ROWS_B; i++) {
+            if (TILE_N % ROW_STEP != 0 && row + i * ROW_STEP >= TILE_N) {
+                break;
+            }
+            const int n = n0 + row + i * ROW_STEP;
+            const bool ok = k_b < depth && n < filters;
+            copy_async(to + piece_offset(row + i * ROW_STEP, piece),
+                       p.w + (ok ? (i64)n * depth + k_b : 0), ok);
+        }
+        k_b += TILE_K;
+    };
+    if (EAGER_WEIGHTS) {
+#pragma unroll
+        for (int s = 0; s < STAGES - 1; s++) {
+            if (s < steps) {
+                fetch_b(s);
+            }
+        }
+    }
+
     int base[ROWS_A], row_y[ROWS_A], row_x[ROWS_A];
 #pragma unroll
     for (int i = 0; i < ROWS_A; i++) {
@@ -230,11 +259,9 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
         tap_x = tap - tap_y * (int)p.kernel_width;
     }
 
-    // Starts the copies of one step into a buffer and moves on to the next step.
-    auto fetch = [&](int buffer) {
+    auto fetch_a = [&](int buffer) {
         f16 *tile_a = tiles + buffer * STAGE_HALVES;
         const u32 to_a = shared_address(tile_a);
-        const u32 to_b = to_a + TILE_M * TILE_K * 2;
         const bool in_depth = k < depth;
 #pragma unroll
         for (int i = 0; i < ROWS_A; i++) {
@@ -272,16 +299,6 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
                            ok);
             }
         }
-#pragma unroll
-        for (int i = 0; i < ROWS_B; i++) {
-            if (TILE_N % ROW_STEP != 0 && row + i * ROW_STEP >= TILE_N) {
-                break;
-            }
-            const int n = n0 + row + i * ROW_STEP;
-            const bool ok = in_depth && n < filters;
-            copy_async(to_b + piece_offset(row + i * ROW_STEP, piece),
-                       p.w + (ok ? (i64)n * depth + k : 0), ok);
-        }
         k += TILE_K;
         if (!POINT && !STEM) {
             channel += TILE_K;
@@ -307,10 +324,14 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
             }
         }
     }
+    await_predecessors();
 #pragma unroll
     for (int s = 0; s < STAGES - 1; s++) {
         if (s < steps) {
-            fetch(s);
+            if (!EAGER_WEIGHTS) {
+                fetch_b(s);
+            }
+            fetch_a(s);
         }
         asm volatile("cp.async.commit_group;");
     }
@@ -330,7 +351,8 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
         }
         asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
         if (step + STAGES - 1 < steps) {
-            fetch((step + STAGES - 1) % STAGES);
+            fetch_b((step + STAGES - 1) % STAGES);
+            fetch_a((step + STAGES - 1) % STAGES);
         }
         asm volatile("cp.async.commit_group;");
     }
@@ -340,7 +362,8 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
         asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2));
         __syncthreads();
         if (step + STAGES - 1 < steps) {
-            fetch((step + STAGES - 1) % STAGES);
+            fetch_b((step + STAGES - 1) % STAGES);
+            fetch_a((step + STAGES - 1) % STAGES);
         }
         asm volatile("cp.async.commit_group;");
         const u32 from_a = shared_address(tiles + step % STAGES * STAGE_HALVES);

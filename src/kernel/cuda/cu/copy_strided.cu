@@ -24,6 +24,7 @@ struct copy_arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(256) copy_strided(const copy_arguments a) {
+    take_turn();
     for (INDEX k = (INDEX)blockIdx.x * 256 + threadIdx.x; k < a.count;
          k += (INDEX)gridDim.x * 256) {
         INDEX rest = k;
@@ -54,6 +55,7 @@ struct transpose_arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(256) transpose_tiles(const transpose_arguments a) {
+    take_turn();
     __shared__ T tile[32][33];
     const T *x = a.x + blockIdx.z * a.batch_stride_x;
     T *y = a.y + blockIdx.z * a.batch_stride_y;

@@ -31,6 +31,7 @@ struct gather_arguments {
     i64 axis_extent, index_count, inner;
 };
 extern "C" __global__ void __launch_bounds__(256) gather(const gather_arguments a) {
+    take_turn();
     for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.count; n += (i64)gridDim.x * 256) {
         i64 i, k, o;
         if (a.count < 0x7fffffff) {
@@ -60,6 +61,7 @@ struct gather_elements_arguments {
 };
 extern "C" __global__ void __launch_bounds__(256)
 gather_elements(const gather_elements_arguments a) {
+    take_turn();
     for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.count; n += (i64)gridDim.x * 256) {
         i64 rest = n, from = 0;
 #pragma unroll
@@ -97,6 +99,7 @@ struct gather_nd_arguments {
     i64 stride[RANK];
 };
 extern "C" __global__ void __launch_bounds__(256) gather_nd(const gather_nd_arguments a) {
+    take_turn();
     for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.count; n += (i64)gridDim.x * 256) {
         const i64 tuple = n / a.inner;
         i64 from = tuple / a.tuples_per_batch * a.batch_stride + n % a.inner;
@@ -109,6 +112,7 @@ extern "C" __global__ void __launch_bounds__(256) gather_nd(const gather_nd_argu
     }
 }
 extern "C" __global__ void __launch_bounds__(256) scatter_nd(const gather_nd_arguments a) {
+    take_turn();
     for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.count; n += (i64)gridDim.x * 256) {
         const i64 tuple = n / a.inner;
         i64 to = n % a.inner;

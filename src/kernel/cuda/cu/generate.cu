@@ -17,6 +17,7 @@ struct fill_arguments {
     i64 bits;  // the element in the low bytes
 };
 extern "C" __global__ void __launch_bounds__(256) fill(const fill_arguments a) {
+    take_turn();
     const T value = *(const T *)&a.bits;
     for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.count; n += (i64)gridDim.x * 256) {
         a.y[n] = value;
@@ -30,6 +31,7 @@ struct range_arguments {
     T *y;
 };
 extern "C" __global__ void __launch_bounds__(256) range(const range_arguments a) {
+    take_turn();
     typedef compute_of<T>::type C;
     const C start = convert<C>(*a.start), delta = convert<C>(*a.delta);
     for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.count; n += (i64)gridDim.x * 256) {
@@ -45,6 +47,7 @@ struct one_hot_arguments {
     i64 depth, inner;
 };
 extern "C" __global__ void __launch_bounds__(256) one_hot(const one_hot_arguments a) {
+    take_turn();
     for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.count; n += (i64)gridDim.x * 256) {
         const i64 i = n % a.inner, d = n / a.inner % a.depth, o = n / a.inner / a.depth;
         i64 hot = convert<i64>(a.index[o * a.inner + i]);
@@ -62,6 +65,7 @@ struct trilu_arguments {
     i64 rows, columns, diagonal, upper;
 };
 extern "C" __global__ void __launch_bounds__(256) trilu(const trilu_arguments a) {
+    take_turn();
     for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.count; n += (i64)gridDim.x * 256) {
         const i64 column = n % a.columns, row = n / a.columns % a.rows;
         const bool keeps =
@@ -80,6 +84,7 @@ struct eye_arguments {
     i64 columns, diagonal;
 };
 extern "C" __global__ void __launch_bounds__(256) eye_like(const eye_arguments a) {
+    take_turn();
     for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.count; n += (i64)gridDim.x * 256) {
         const i64 column = n % a.columns, row = n / a.columns;
         a.y[n] = convert<T>((i32)(column == row + a.diagonal ? 1 : 0));
@@ -93,6 +98,7 @@ struct cum_sum_arguments {
     i64 length, inner, exclusive, reverse;
 };
 extern "C" __global__ void __launch_bounds__(256) cum_sum(const cum_sum_arguments a) {
+    take_turn();
     typedef compute_of<T>::type C;
     for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.lines; n += (i64)gridDim.x * 256) {
         const i64 base = n / a.inner * a.length * a.inner + n % a.inner;

@@ -43,6 +43,7 @@ struct load_operand {
 };
 
 extern "C" __global__ void __launch_bounds__(256) matmul_plain(const matmul_arguments p) {
+    take_turn();
     i64 batch = blockIdx.z, at_a = 0, at_b = 0;
 #pragma unroll
     for (int d = 3; d >= 0; d--) {
@@ -101,6 +102,7 @@ struct vector_arguments {
 #define WIDTH 4
 #endif
 extern "C" __global__ void __launch_bounds__(256) vector_product(const vector_arguments p) {
+    take_turn();
     const int lane = threadIdx.x & 31;
     const i64 n = (i64)blockIdx.x * 8 + (threadIdx.x >> 5), m = blockIdx.y;
     if (n >= p.n) {

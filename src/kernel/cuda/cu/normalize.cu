@@ -24,6 +24,7 @@ struct layer_arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(256) layer_normalization(const layer_arguments a) {
+    take_turn();
     __shared__ float scratch[33];
     for (i64 row = blockIdx.x; row < a.rows; row += gridDim.x) {
         const T *x = a.x + row * a.length;
@@ -70,6 +71,7 @@ struct group_arguments {
     double epsilon;
 };
 extern "C" __global__ void __launch_bounds__(256) group_normalization(const group_arguments a) {
+    take_turn();
     __shared__ float scratch[33];
     for (i64 row = blockIdx.x; row < a.rows; row += gridDim.x) {
         const T *x = a.x + row * a.length;
@@ -104,6 +106,7 @@ struct lrn_arguments {
     double alpha, beta, bias;
 };
 extern "C" __global__ void __launch_bounds__(256) lrn(const lrn_arguments a) {
+    take_turn();
     for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.count; n += (i64)gridDim.x * 256) {
         const i64 c = n / a.spatial % a.channels;
         const i64 first = c - (a.size - 1) / 2, last = c + a.size / 2;

@@ -25,6 +25,7 @@ struct pad_arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(256) pad(const pad_arguments a) {
+    take_turn();
     for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.count; n += (i64)gridDim.x * 256) {
         i64 rest = n, from = 0;
         bool inside = true;

@@ -28,6 +28,7 @@ struct pool_arguments {
 };
 
 extern "C" __global__ void __launch_bounds__(256) pool(const pool_arguments a) {
+    take_turn();
     typedef compute_of<T>::type C;
     const int in0 = (int)a.in[0], in1 = (int)a.in[1], in2 = (int)a.in[2];
     for (i64 g = (i64)blockIdx.x * 256 + threadIdx.x; g < a.groups; g += (i64)gridDim.x * 256) {
@@ -110,6 +111,7 @@ struct global_arguments {
     i64 positions, channels;
 };
 extern "C" __global__ void __launch_bounds__(256) global_average(const global_arguments a) {
+    take_turn();
     __shared__ float sums[8][32][WIDTH + (WIDTH > 1 ? 1 : 0)];
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const i64 channel = ((i64)blockIdx.x * 32 + lane) * WIDTH;

@@ -100,6 +100,7 @@ __device__ __forceinline__ A load(const T *x) {
 
 // One thread for each output: where neighbouring outputs are neighbours in x.
 extern "C" __global__ void __launch_bounds__(256) reduce_columns(const reduce_arguments a) {
+    take_turn();
     for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.outputs; n += (i64)gridDim.x * 256) {
         const T *x = a.x + kept_offset(a, n);
         A shift = (A)0;
@@ -139,6 +140,7 @@ __device__ A block_combine(A value, bool is_valid, A *values, int *valid) {
 
 // One block for each output; the block's size is a power of two.
 extern "C" __global__ void __launch_bounds__(256) reduce_rows(const reduce_arguments a) {
+    take_turn();
     __shared__ A values[256];
     __shared__ int valid[256];
     for (i64 n = blockIdx.x; n < a.outputs; n += gridDim.x) {
@@ -175,6 +177,7 @@ struct arg_arguments {
     i64 length, inner, minimum, last;
 };
 extern "C" __global__ void __launch_bounds__(256) arg_extreme(const arg_arguments a) {
+    take_turn();
     typedef compute_of<T>::type C;
     const int lane = threadIdx.x & 31;
     for (i64 line = (i64)blockIdx.x * 8 + (threadIdx.x >> 5); line < a.lines;

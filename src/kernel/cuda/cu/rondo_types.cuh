@@ -130,6 +130,25 @@ __device__ __forceinline__ To convert(From x) {
     return converter<To>::run(x);
 }
 
+// The first words of every kernel. The host launches our kernels so that they may start while the one
+// before is still running (programmatic dependent launch): its last blocks then hide our start. So a
+// kernel first lets its own successor do the same, and then waits until everything before it is
+// complete and visible, before it touches any memory that others write or read.
+__device__ __forceinline__ void release_successor() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+__device__ __forceinline__ void await_predecessors() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+__device__ __forceinline__ void take_turn() {
+    release_successor();
+    await_predecessors();
+}
+
 // COUNT elements moved as one access; aligned so that the compiler emits one wide load or store.
 template <typename T, int COUNT>
 struct __align__(sizeof(T) * COUNT > 16 ? 16 : sizeof(T) * COUNT) pack {

@@ -25,6 +25,7 @@ __device__ __forceinline__ T finish(float x, float peak, float sum) {
 
 // Contiguous rows of at most blockDim * PER_THREAD elements: one read, one write, a block a row.
 extern "C" __global__ void __launch_bounds__(256) softmax_short_rows(const softmax_arguments a) {
+    take_turn();
     __shared__ float scratch[33];
     for (i64 line = blockIdx.x; line < a.lines; line += gridDim.x) {
         const T *x = a.x + line * a.length;
@@ -56,6 +57,7 @@ extern "C" __global__ void __launch_bounds__(256) softmax_short_rows(const softm
 
 // Rows of any length.
 extern "C" __global__ void __launch_bounds__(256) softmax_rows(const softmax_arguments a) {
+    take_turn();
     __shared__ float scratch[33];
     for (i64 line = blockIdx.x; line < a.lines; line += gridDim.x) {
         const T *x = a.x + line * a.length;
@@ -77,6 +79,7 @@ extern "C" __global__ void __launch_bounds__(256) softmax_rows(const softmax_arg
 
 // Lines whose elements are `inner` apart: a thread a line, so that neighbours read neighbours.
 extern "C" __global__ void __launch_bounds__(256) softmax_columns(const softmax_arguments a) {
+    take_turn();
     for (i64 line = (i64)blockIdx.x * 256 + threadIdx.x; line < a.lines;
          line += (i64)gridDim.x * 256) {
         const i64 base = line / a.inner * a.length * a.inner + line % a.inner;

@@ -17,6 +17,7 @@ struct top_k_arguments {
 
 // One block a line.
 extern "C" __global__ void __launch_bounds__(256) top_k(const top_k_arguments a) {
+    take_turn();
     typedef compute_of<T>::type C;
     for (i64 line = blockIdx.x; line < a.lines; line += gridDim.x) {
         const i64 outer = line / a.inner, i = line % a.inner;
