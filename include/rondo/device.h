@@ -262,6 +262,13 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_call_host(rondo_stream *strea
                                                              const void *arguments,
                                                              size_t argument_bytes);
 
+enum {
+    // The kernel waits for the work before it by itself (griddepcontrol.wait, before it touches memory
+    // that others use), so it may start while that work is still running. Devices that cannot do it
+    // launch as usual.
+    RONDO_LAUNCH_OVERLAP = 1u << 0,
+};
+
 // One launch of a device kernel.
 typedef struct rondo_launch {
     const char *name;       // shown in dumps and errors; a literal
@@ -271,6 +278,7 @@ typedef struct rondo_launch {
     uint32_t shared_bytes;  // dynamic shared memory
     const void *arguments;  // the kernel's parameters, packed as it lays them out; copied now
     size_t argument_bytes;  // up to 4096
+    uint32_t flags;         // RONDO_LAUNCH_*; 0 for none
 } rondo_launch;
 
 // Launches a kernel in stream order.

@@ -41,6 +41,17 @@ SAME_FIELD(rondo__cu_kernel_node, extra, CUDA_KERNEL_NODE_PARAMS_v2, extra);
 SAME_FIELD(rondo__cu_kernel_node, kernel, CUDA_KERNEL_NODE_PARAMS_v2, kern);
 SAME_FIELD(rondo__cu_kernel_node, context, CUDA_KERNEL_NODE_PARAMS_v2, ctx);
 
+SAME_SIZE(rondo__cu_launch_attribute, CUlaunchAttribute);
+SAME_FIELD(rondo__cu_launch_attribute, value, CUlaunchAttribute, value);
+SAME_SIZE(rondo__cu_launch_config, CUlaunchConfig);
+SAME_FIELD(rondo__cu_launch_config, block[0], CUlaunchConfig, blockDimX);
+SAME_FIELD(rondo__cu_launch_config, stream, CUlaunchConfig, hStream);
+SAME_FIELD(rondo__cu_launch_config, attributes, CUlaunchConfig, attrs);
+SAME_FIELD(rondo__cu_launch_config, attribute_count, CUlaunchConfig, numAttrs);
+_Static_assert(RONDO__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION ==
+                   CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+               "attribute");
+
 SAME_SIZE(rondo__cu_copy_node, CUDA_MEMCPY3D);
 SAME_FIELD(rondo__cu_copy_node, source.x_bytes, CUDA_MEMCPY3D, srcXInBytes);
 SAME_FIELD(rondo__cu_copy_node, source.y, CUDA_MEMCPY3D, srcY);

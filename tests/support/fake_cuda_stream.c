@@ -531,3 +531,14 @@ rondo__cu_result fake_cuLaunchKernel(rondo__cu_function function, unsigned int g
     }
     return submit(handle, "cuLaunchKernel", &work);
 }
+
+rondo__cu_result fake_cuLaunchKernelEx(const rondo__cu_launch_config *config,
+                                       rondo__cu_function function, void **parameters,
+                                       void **extra) {
+    if (config->attribute_count != 1) {
+        fake_violation("cuLaunchKernelEx without its attribute");
+    }
+    return fake_cuLaunchKernel(function, config->grid[0], config->grid[1], config->grid[2],
+                               config->block[0], config->block[1], config->block[2],
+                               config->shared_bytes, config->stream, parameters, extra);
+}

@@ -166,6 +166,26 @@ typedef struct rondo__cu_kernel_node {
     rondo__cu_context context;
 } rondo__cu_kernel_node;
 
+// CUlaunchAttribute with the one value used, and CUlaunchConfig.
+#define RONDO__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION 6
+typedef struct rondo__cu_launch_attribute {
+    int32_t id;
+    int32_t padding;
+    union {
+        int32_t is_allowed;
+        char room[64];
+    } value;
+} rondo__cu_launch_attribute;
+
+typedef struct rondo__cu_launch_config {
+    unsigned int grid[3];
+    unsigned int block[3];
+    unsigned int shared_bytes;
+    rondo__cu_stream stream;
+    rondo__cu_launch_attribute *attributes;
+    unsigned int attribute_count;
+} rondo__cu_launch_config;
+
 // CUDA_MEMCPY3D_v2: one end of a copy, twice, then the extent.
 typedef struct rondo__cu_copy_end {
     size_t x_bytes;

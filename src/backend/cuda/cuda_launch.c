@@ -184,10 +184,31 @@ rondo_status rondo__cuda_launch(rondo_stream *stream, const rondo_launch *launch
         &argument_bytes,
         RONDO__CU_LAUNCH_END,
     };
-    rondo__cu_result code = device->api->cuLaunchKernel(
-        launch->function, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0],
-        launch->block[1], launch->block[2], launch->shared_bytes, rondo__cuda_native_stream(stream),
-        NULL, argument_bytes > 0 ? extra : NULL);
+    const bool overlaps = (launch->flags & RONDO_LAUNCH_OVERLAP) != 0 &&
+                          (device->api->capabilities & RONDO__CUDA_CAN_OVERLAP_LAUNCHES) != 0 &&
+                          device->arch >= 90;
+    rondo__cu_result code;
+    if (overlaps) {
+        rondo__cu_launch_attribute attribute = {
+            .id = RONDO__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            .value.is_allowed = 1,
+        };
+        const rondo__cu_launch_config config = {
+            .grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
+            .block = {launch->block[0], launch->block[1], launch->block[2]},
+            .shared_bytes = launch->shared_bytes,
+            .stream = rondo__cuda_native_stream(stream),
+            .attributes = &attribute,
+            .attribute_count = 1,
+        };
+        code = device->api->cuLaunchKernelEx(&config, launch->function, NULL,
+                                             argument_bytes > 0 ? extra : NULL);
+    } else {
+        code = device->api->cuLaunchKernel(
+            launch->function, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0],
+            launch->block[1], launch->block[2], launch->shared_bytes,
+            rondo__cuda_native_stream(stream), NULL, argument_bytes > 0 ? extra : NULL);
+    }
     if (code != RONDO__CU_SUCCESS) {
         const char *name = launch->name != NULL ? launch->name : "";
         status = RONDO__CUDA_STREAM_FAIL(

@@ -104,6 +104,10 @@ RONDO__CUDA_SYMBOL(REQUIRED, cuLaunchKernel, 4000, "cuLaunchKernel",
                     unsigned int block_z, unsigned int shared_bytes, rondo__cu_stream stream,
                     void **parameters, void **extra))
 
+RONDO__CUDA_SYMBOL(OVERLAP_LAUNCHES, cuLaunchKernelEx, 12000, "cuLaunchKernelEx",
+                   (const rondo__cu_launch_config *config, rondo__cu_function function,
+                    void **parameters, void **extra))
+
 RONDO__CUDA_SYMBOL(REQUIRED, cuModuleLoadData, 2000, "cuModuleLoadData",
                    (rondo__cu_module * out_module, const void *image))
 RONDO__CUDA_SYMBOL(REQUIRED, cuModuleUnload, 2000, "cuModuleUnload", (rondo__cu_module module))

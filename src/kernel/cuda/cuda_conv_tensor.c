@@ -144,6 +144,7 @@ void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
     if (tile->is_wgmma) {
         rondo__define_option(&defines, "--gpu-architecture=sm_90a");
     }
+    rondo__define_int(&defines, "EAGER_WEIGHTS", convolution->w.space == RONDO__ADDRESS_FIXED);
     rondo__define_int(&defines, "POINT", is_point(window));
     rondo__define_int(&defines, "ACTIVATION", convolution->epilogue.activation);
     rondo__define_int(&defines, "STEM", rondo__cuda_is_stem(kernel, convolution));

@@ -177,15 +177,26 @@ static void push_convolution(rondo__step *step, const rondo__cuda_convolution *c
 
 static void add_depthwise(rondo__cuda_kernel *kernel, const rondo__cuda_convolution *c) {
     rondo__defines defines = {0};
-    int64_t width = 16 / (int64_t)rondo_dtype_get_bytes(c->dtype);
-    while (c->groups % width != 0) {
-        width /= 2;
-    }
+    rondo__step *step = NULL;
     rondo__define_type(&defines, "T", c->dtype);
-    rondo__define_int(&defines, "WIDTH", width);
-    const int64_t threads = c->pixels * c->groups / width;
-    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_conv_plain, &defines,
-                                               "conv_depthwise", (threads + 127) / 128, 128);
+    if (c->window.channels_last) {
+        int64_t width = 16 / (int64_t)rondo_dtype_get_bytes(c->dtype);
+        while (c->groups % width != 0) {
+            width /= 2;
+        }
+        rondo__define_int(&defines, "WIDTH", width);
+        const int64_t threads = c->pixels * c->groups / width;
+        step = rondo__cuda_add_launch(kernel, rondo__cu_conv_plain, &defines, "conv_depthwise",
+                                      (threads + 127) / 128, 128);
+    } else {
+        const int64_t positions = c->window.out[1] * c->window.out[2];
+        step = rondo__cuda_add_launch(kernel, rondo__cu_conv_plain, &defines,
+                                      "conv_depthwise_planes", (positions + 127) / 128, 128);
+        if (step != NULL) {
+            step->launch.grid[1] = (uint32_t)c->groups;
+            step->launch.grid[2] = (uint32_t)c->window.batch;
+        }
+    }
     push_convolution(step, c);
 }
 

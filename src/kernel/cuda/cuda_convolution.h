@@ -13,8 +13,8 @@ typedef struct rondo__cuda_epilogue {
 } rondo__cuda_epilogue;
 
 // y = act(conv(x, w) + bias + residual). Weights lie as ONNX has them, [filters, channels of a group,
-// taps], when channels come first; as [filters, taps, channels of a group] when they come last; and
-// as [taps, channels] when `is_depthwise`.
+// taps], when channels come first; as [filters, taps, channels of a group] when they come last, or as
+// [taps, channels] when the convolution is depthwise, too.
 typedef struct rondo__cuda_convolution {
     rondo_dtype dtype;
     rondo__window window;

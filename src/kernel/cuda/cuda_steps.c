@@ -153,6 +153,7 @@ rondo__step *rondo__cuda_add_launch(rondo__cuda_kernel *kernel, const char *text
         const int64_t most = INT64_C(1) << 30;
         step->launch.name = name;
         step->launch.function = function;
+        step->launch.flags = RONDO_LAUNCH_OVERLAP;  // every kernel of ours takes its turn itself
         step->launch.grid[0] = (uint32_t)(blocks < 1 ? 1 : blocks > most ? most : blocks);
         step->launch.grid[1] = 1;
         step->launch.grid[2] = 1;

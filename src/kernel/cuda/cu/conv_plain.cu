@@ -1,6 +1,6 @@
 // conv_plain.cu - convolution with bias, residual and activation in plain arithmetic, for any layout,
-// group count and up to three spatial extents; and the depthwise case of channels-last images,
-// which is bound by bandwidth and so is best done directly.
+// group count and up to three spatial extents; and the depthwise case, which is bound by
+// bandwidth and so is best done directly.
 #include "rondo_types.cuh"
 #include "rondo_activation.cuh"
 #include "tile_product.cuh"
@@ -161,4 +161,41 @@ extern "C" __global__ void __launch_bounds__(128) conv_depthwise(const conv_argu
             activate_by_number(p.activation, sum[v], (float)p.alpha, (float)p.beta));
     }
     *(pack<T, WIDTH> *)(p.y + at) = result;
+}
+
+// Depthwise, channels first, two spatial extents: a thread makes one position of a plane. w is
+// [channels, taps].
+extern "C" __global__ void __launch_bounds__(128) conv_depthwise_planes(const conv_arguments p) {
+    take_turn();
+    const u32 positions = (u32)(p.out[1] * p.out[2]);
+    const u32 at = blockIdx.x * 128 + threadIdx.x, plane = blockIdx.y + blockIdx.z * (u32)p.groups;
+    if (at >= positions) {
+        return;
+    }
+    const u32 channel = blockIdx.y;
+    const int o2 = at % (u32)p.out[2], o1 = at / (u32)p.out[2];
+    const T *x = p.x + (i64)plane * p.in[1] * p.in[2];
+    const T *w = p.w + channel * p.kernel[1] * p.kernel[2];
+    const int first1 = o1 * (int)p.stride[1] - (int)p.before[1];
+    const int first2 = o2 * (int)p.stride[2] - (int)p.before[2];
+    float sum = p.bias != 0 ? convert<float>(p.bias[channel]) : 0.0f;
+    for (int k1 = 0; k1 < (int)p.kernel[1]; k1++) {
+        const int i1 = first1 + k1 * (int)p.dilation[1];
+        if (i1 < 0 || i1 >= (int)p.in[1]) {
+            continue;
+        }
+#pragma unroll 3
+        for (int k2 = 0; k2 < (int)p.kernel[2]; k2++) {
+            const int i2 = first2 + k2 * (int)p.dilation[2];
+            if (i2 >= 0 && i2 < (int)p.in[2]) {
+                sum += convert<float>(x[i1 * (int)p.in[2] + i2]) *
+                       convert<float>(w[k1 * (int)p.kernel[2] + k2]);
+            }
+        }
+    }
+    const i64 to = (i64)plane * positions + at;
+    if (p.z != 0) {
+        sum += convert<float>(p.z[to]);
+    }
+    p.y[to] = convert<T>(activate_by_number(p.activation, sum, (float)p.alpha, (float)p.beta));
 }

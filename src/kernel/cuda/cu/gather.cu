@@ -74,7 +74,8 @@ gather_elements(const gather_elements_arguments a) {
     }
 }
 extern "C" __global__ void __launch_bounds__(256)
-scatter_elements(const gather_elements_arguments a) {  // x: updates; y: the result, copied before
+scatter_elements(const gather_elements_arguments a) {
+    take_turn();  // x: updates; y: the result, copied before
     for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.count; n += (i64)gridDim.x * 256) {
         i64 rest = n, to = 0;
 #pragma unroll
