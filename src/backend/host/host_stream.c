@@ -1,5 +1,4 @@
-// backend/host/host_stream.c — ordered asynchronous work: a ring of commands and one worker
-// thread.
+// backend/host/host_stream.c — ordered asynchronous work: a ring of commands and one worker thread.
 //
 //   submitting thread                                   worker thread
 //   -----------------                                   -------------
