@@ -5,7 +5,8 @@
 //
 // Each turn times one call of each kind, in changing order, with the clock's own cost on both
 // sides; the stream is drained every 16 turns, so that no call waits for room in the driver's
-// queue. The numbers are the median and the 10th and 90th percentile over all turns.
+// queue. A block of turns gives the median of each kind; every block has a graph of its own, and
+// what is reported is the median block and the smallest and largest difference of any block.
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -20,7 +21,7 @@ typedef int (*graph_launch_function)(void *executable, void *stream);
 typedef int (*set_context_function)(void *context);
 typedef int (*get_stream_context_function)(void *stream, void **out_context);
 
-enum { DRAIN_EVERY = 16, WARM_UP_TURNS = 500 };
+enum { DRAIN_EVERY = 16, WARM_UP_TURNS = 200, BLOCK_COUNT = 9 };
 
 static const char g_text[] =
     "extern \"C\" __global__ void step(float *x, float f) { x[threadIdx.x] *= f; }\n";
@@ -39,8 +40,15 @@ static int compare_times(const void *a, const void *b) {
     return left < right ? -1 : left > right;
 }
 
-static uint32_t get_percentile(const uint32_t *sorted, size_t count, unsigned percent) {
-    return sorted[(count - 1) * percent / 100];
+static uint32_t get_median(uint32_t *times, size_t count) {
+    qsort(times, count, sizeof(*times), compare_times);
+    return times[count / 2];
+}
+
+static int compare_differences(const void *a, const void *b) {
+    int left = *(const int *)a;
+    int right = *(const int *)b;
+    return left < right ? -1 : left > right;
 }
 
 typedef struct bench {
@@ -49,6 +57,8 @@ typedef struct bench {
     rondo_graph *graph;
     void *executable;
     graph_launch_function launch;
+    set_context_function set_context;
+    void *context;
 } bench;
 
 static uint32_t time_bare(const bench *b) {
@@ -70,7 +80,15 @@ static uint32_t time_rondo(const bench *b) {
     return (uint32_t)(end - start);
 }
 
-static void run(const bench *b, size_t call_count, uint32_t *bare, uint32_t *ours) {
+// Medians of one block, ns.
+typedef struct block {
+    uint32_t bare;
+    uint32_t ours;
+    uint32_t ours_without_context;
+} block;
+
+static block run_block(const bench *b, size_t call_count, uint32_t *bare, uint32_t *ours) {
+    block result;
     for (size_t i = 0; i < WARM_UP_TURNS + call_count; i++) {
         size_t slot = i < WARM_UP_TURNS ? 0 : i - WARM_UP_TURNS;
         if (i % 2 == 0) {
@@ -84,9 +102,20 @@ static void run(const bench *b, size_t call_count, uint32_t *bare, uint32_t *our
             must(rondo_stream_synchronize(b->stream));
         }
     }
+    result.bare = get_median(bare, call_count);
+    result.ours = get_median(ours, call_count);
+    // The same from a thread where no context is current: Rondo selects it and puts it back.
+    b->set_context(NULL);
+    for (size_t i = 0; i < call_count; i++) {
+        ours[i] = time_rondo(b);
+        if (i % DRAIN_EVERY == 0) {
+            must(rondo_stream_synchronize(b->stream));
+        }
+    }
+    b->set_context(b->context);
     must(rondo_stream_synchronize(b->stream));
-    qsort(bare, call_count, sizeof(*bare), compare_times);
-    qsort(ours, call_count, sizeof(*ours), compare_times);
+    result.ours_without_context = get_median(ours, call_count);
+    return result;
 }
 
 static void record(bench *b, void *function, void *memory, size_t node_count) {
@@ -126,9 +155,29 @@ static void *find(void *driver, const char *name) {
         memcpy((out_function), &address_, sizeof(address_)); \
     } while (0)
 
+static void measure(bench *b, void *function, void *memory, size_t node_count, size_t call_count,
+                    uint32_t *bare, uint32_t *ours) {
+    uint32_t bares[BLOCK_COUNT];
+    int differences[BLOCK_COUNT];
+    int without_context[BLOCK_COUNT];
+    for (int i = 0; i < BLOCK_COUNT; i++) {
+        record(b, function, memory, node_count);
+        block medians = run_block(b, call_count, bare, ours);
+        rondo_graph_destroy(b->graph);
+        bares[i] = medians.bare;
+        differences[i] = (int)medians.ours - (int)medians.bare;
+        without_context[i] = (int)medians.ours_without_context - (int)medians.bare;
+    }
+    qsort(differences, BLOCK_COUNT, sizeof(differences[0]), compare_differences);
+    qsort(without_context, BLOCK_COUNT, sizeof(without_context[0]), compare_differences);
+    printf("%6zu  %14u  %10d  (%4d to %4d)  %20d\n", node_count, get_median(bares, BLOCK_COUNT),
+           differences[BLOCK_COUNT / 2], differences[0], differences[BLOCK_COUNT - 1],
+           without_context[BLOCK_COUNT / 2]);
+}
+
 int main(int argc, char **argv) {
     static const size_t node_counts[] = {1, 8, 100, 1000};
-    size_t call_count = argc > 1 ? strtoul(argv[1], NULL, 10) : 20000;
+    size_t call_count = argc > 1 ? strtoul(argv[1], NULL, 10) : 4000;
     uint32_t *bare = calloc(call_count + 1, sizeof(*bare));
     uint32_t *ours = calloc(call_count + 1, sizeof(*ours));
     void *driver = dlopen("libcuda.so.1", RTLD_NOW);
@@ -138,19 +187,17 @@ int main(int argc, char **argv) {
     }
     bench b = {0};
     rondo_device_info info;
-    set_context_function set_context = NULL;
     get_stream_context_function get_stream_context = NULL;
     FIND(driver, "cuGraphLaunch", &b.launch);
-    FIND(driver, "cuCtxSetCurrent", &set_context);
+    FIND(driver, "cuCtxSetCurrent", &b.set_context);
     FIND(driver, "cuStreamGetCtx", &get_stream_context);
     must(rondo_device_open("cuda:0", &b.device));
     must(rondo_device_get_info(b.device, &info));
     must(rondo_stream_create(b.device, &b.stream));
-    void *context = NULL;
     void *memory = NULL;
     void *function = NULL;
-    if (get_stream_context(rondo_stream_get_native(b.stream), &context) != 0 ||
-        set_context(context) != 0) {
+    if (get_stream_context(rondo_stream_get_native(b.stream), &b.context) != 0 ||
+        b.set_context(b.context) != 0) {
         fprintf(stderr, "cannot make the context current\n");
         return 1;
     }
@@ -158,32 +205,18 @@ int main(int argc, char **argv) {
     must(rondo_stream_fill(b.stream, memory, 0, 4, 64));
     must(rondo__device_get_function(b.device, g_text, NULL, 0, "step", &function));
 
-    printf("%s, CUDA driver %d.%d, %zu calls of each kind\n", info.description,
+    printf("%s, CUDA driver %d.%d, %zu calls of each kind in a block\n", info.description,
            info.driver_version / 1000, info.driver_version % 1000 / 10, call_count);
-    printf("%6s  %28s  %28s  %10s  %10s\n", "nodes", "cuGraphLaunch ns (p10 p90)",
-           "rondo_graph_replay (p10 p90)", "over, ns", "no ctx, ns");
+    printf("%6s  %14s  %10s  %14s  %20s\n", "nodes", "cuGraphLaunch", "Rondo adds", "(blocks)",
+           "with no context, adds");
     for (size_t i = 0; i < sizeof(node_counts) / sizeof(node_counts[0]); i++) {
-        record(&b, function, memory, node_counts[i]);
-        run(&b, call_count, bare, ours);
-        uint32_t bare_median = get_percentile(bare, call_count, 50);
-        uint32_t ours_median = get_percentile(ours, call_count, 50);
-        printf("%6zu  %12u (%6u %6u)  %12u (%6u %6u)  %10d", node_counts[i], bare_median,
-               get_percentile(bare, call_count, 10), get_percentile(bare, call_count, 90),
-               ours_median, get_percentile(ours, call_count, 10),
-               get_percentile(ours, call_count, 90), (int)ours_median - (int)bare_median);
-        // The same from a thread where no context is current: Rondo selects it and puts it back.
-        set_context(NULL);
-        for (size_t call = 0; call < call_count; call++) {
-            ours[call] = time_rondo(&b);
-            if (call % DRAIN_EVERY == 0) {
-                must(rondo_stream_synchronize(b.stream));
-            }
-        }
-        set_context(context);
-        qsort(ours, call_count, sizeof(*ours), compare_times);
-        printf("  %10d\n", (int)get_percentile(ours, call_count, 50) - (int)bare_median);
-        rondo_graph_destroy(b.graph);
+        // Long graphs keep the GPU busy for long; fewer calls do for them.
+        size_t fewer = call_count * 8 / node_counts[i];
+        size_t count = node_counts[i] <= 8 ? call_count : fewer < 300 ? 300 : fewer;
+        measure(&b, function, memory, node_counts[i], count < call_count ? count : call_count, bare,
+                ours);
     }
+    printf("CPU time of the call, ns; medians over %d blocks\n", BLOCK_COUNT);
     rondo_memory_free(b.device, RONDO_MEMORY_DEVICE, memory);
     rondo_stream_destroy(b.stream);
     rondo_device_release(b.device);

@@ -17,11 +17,7 @@ if(RONDO_FUZZ)
   set(RONDO_SANITIZE "address,undefined,fuzzer-no-link")
 endif()
 if(RONDO_SANITIZE)
-  # A target with RONDO_UNSANITIZED is left out: clang takes minutes to instrument unrolled vector code.
-  set(is_sanitized $<NOT:$<BOOL:$<TARGET_PROPERTY:RONDO_UNSANITIZED>>>)
   target_compile_options(rondo_sanitize INTERFACE
-    $<${is_sanitized}:-fsanitize=${RONDO_SANITIZE}>
-    $<${is_sanitized}:-fno-omit-frame-pointer>
-    $<${is_sanitized}:-fno-sanitize-recover=all>)
+    -fsanitize=${RONDO_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(rondo_sanitize INTERFACE -fsanitize=${RONDO_SANITIZE})
 endif()

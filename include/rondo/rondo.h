@@ -10,6 +10,7 @@
 #include "rondo/graph.h"     // capture and replay
 #include "rondo/log.h"       // where messages go
 #include "rondo/onnx.h"      // models and tensors from files
+#include "rondo/pool.h"      // memory in stream order, cached
 #include "rondo/program.h"   // a model as data
 #include "rondo/status.h"    // what can fail, and the record of the last failure
 #include "rondo/tensor.h"    // element types, shapes, tensors

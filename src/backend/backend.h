@@ -46,17 +46,21 @@ struct rondo_device {
 // The generic layer retains the device for each object after the backend has made it, and gives it
 // back after the backend has destroyed it.
 struct rondo_stream {
-    rondo_device *device;    // retained
-    bool is_wrapped;         // the native stream is the caller's
-    bool is_legacy;          // wraps the legacy default stream: runs work, never records
-    void *native;            // CUstream, or NULL
-    uint32_t number;         // for messages: "stream 3"; set by the generic layer
+    rondo_device *device;  // retained
+    bool is_wrapped;       // the native stream is the caller's
+    bool is_legacy;        // wraps the legacy default stream: runs work, never records
+    void *native;          // CUstream, or NULL
+    uint32_t number;       // for messages: "stream 3"; set by the generic layer
+    // Kept by the generic layer: false means that the stream certainly does not record a capture
+    // begun through this library, so that a replay need not ask the driver.
+    atomic_bool may_record;
     rondo__stream_tag *tag;  // set by the generic layer
 };
 
 struct rondo_event {
     rondo_device *device;  // retained
     uint32_t flags;
+    atomic_bool may_be_captured;  // recorded while its stream might have been recording
 };
 
 typedef enum rondo__capture_state {
@@ -183,12 +187,18 @@ extern const rondo__backend rondo__backend_cuda;
 // Every backend, ended by NULL. The one list; a test may swap it before the first device is opened.
 extern const rondo__backend *const *rondo__backend_list;
 
+// STATE when the stream records; `call` names what cannot be recorded. Costs one load when
+// may_record is false. The capture goes on.
+RONDO_MUST_USE rondo_status rondo__stream_refuse_recording(rondo_stream *stream, const char *call);
+
 // ---- streams that may be gone -------------------------------------------------------------------
 
 // A graph waits for its last replay before it is freed, but the stream of that replay may be
 // destroyed by then (which waited, too). So it keeps the stream's tag.
 rondo__stream_tag *rondo__stream_tag_retain(rondo_stream *stream);
 void rondo__stream_tag_release(rondo__stream_tag *tag);  // NULL is fine
+// True once the stream is destroyed and its work was waited for.
+bool rondo__stream_tag_is_finished(const rondo__stream_tag *tag);
 // Waits for the stream's work unless the stream is gone, records, or its device is lost. Failures
 // stay for the stream's own waits to report.
 void rondo__stream_tag_wait(rondo__stream_tag *tag);

@@ -33,6 +33,9 @@ rondo_status rondo_event_record(rondo_event *event, rondo_stream *stream) {
         return RONDO_FAIL(INVALID, "an event of %s cannot be recorded on a stream of %s",
                           event->device->name, stream->device->name);
     }
+    atomic_store_explicit(&event->may_be_captured,
+                          atomic_load_explicit(&stream->may_record, memory_order_relaxed),
+                          memory_order_relaxed);
     return stream->device->backend->record_event(event, stream);
 }
 

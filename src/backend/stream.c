@@ -9,6 +9,7 @@ struct rondo__stream_tag {
     atomic_int reference_count;
     pthread_mutex_t lock;
     rondo_stream *stream;  // guarded by lock; NULL once destroyed
+    atomic_bool is_finished;
 };
 
 static atomic_uint last_stream_number;
@@ -64,6 +65,7 @@ void rondo_stream_destroy(rondo_stream *stream) {
     tag->stream = NULL;
     pthread_mutex_unlock(&tag->lock);
     device->backend->destroy_stream(stream);
+    atomic_store_explicit(&tag->is_finished, true, memory_order_release);
     rondo__stream_tag_release(tag);
     rondo_device_release(device);
 }
@@ -98,6 +100,9 @@ rondo_status rondo_stream_wait_event(rondo_stream *stream, rondo_event *event) {
                           "clock; wait on the host with rondo_event_synchronize",
                           stream->device->name, event->device->name);
     }
+    if (atomic_load_explicit(&event->may_be_captured, memory_order_relaxed)) {
+        atomic_store_explicit(&stream->may_record, true, memory_order_relaxed);
+    }
     return stream->device->backend->wait_event(stream, event);
 }
 
@@ -108,6 +113,22 @@ rondo_status rondo_stream_is_capturing(rondo_stream *stream, bool *out_is_captur
     rondo__capture_state state;
     RETURN_IF_ERROR(stream->device->backend->get_capture_state(stream, &state));
     *out_is_capturing = state == RONDO__CAPTURE_ACTIVE;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__stream_refuse_recording(rondo_stream *stream, const char *call) {
+    if (__builtin_expect(!atomic_load_explicit(&stream->may_record, memory_order_relaxed), 1)) {
+        return RONDO_STATUS_OK;
+    }
+    rondo__capture_state state;
+    RETURN_IF_ERROR(stream->device->backend->get_capture_state(stream, &state));
+    if (state != RONDO__CAPTURE_NONE) {
+        return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
+                                "stream %u records, and this is not recorded; call it on another "
+                                "stream, or after the capture",
+                                (unsigned)stream->number);
+    }
+    atomic_store_explicit(&stream->may_record, false, memory_order_relaxed);
     return RONDO_STATUS_OK;
 }
 
@@ -125,6 +146,10 @@ void rondo__stream_tag_release(rondo__stream_tag *tag) {
     }
     pthread_mutex_destroy(&tag->lock);
     rondo__free(tag);
+}
+
+bool rondo__stream_tag_is_finished(const rondo__stream_tag *tag) {
+    return atomic_load_explicit(&tag->is_finished, memory_order_acquire);
 }
 
 void rondo__stream_tag_wait(rondo__stream_tag *tag) {

@@ -1,5 +1,5 @@
-// base/error.h — writing the error record. The place that decides a failure writes it; others pass
-// it on.
+// base/error.h — writing the error record. The place that decides a failure writes it; others
+// pass it on.
 #ifndef RONDO_BASE_ERROR_H
 #define RONDO_BASE_ERROR_H
 

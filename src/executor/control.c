@@ -406,7 +406,7 @@ static rondo_status run_scan(rondo_executor *executor, const rondo__node *node, 
     size_t scan_count = (size_t)scan_inputs;
     size_t carried_count = node->explicit_count - scan_count;
     size_t row_count = node->output_count > carried_count ? node->output_count - carried_count : 0;
-    int64_t length;
+    int64_t length = 0;
     RETURN_IF_ERROR(measure_scan(node, inputs, carried_count, scan_count, &length));
     iteration it;
     RETURN_IF_ERROR(iteration_init(executor, node, step, carried_count, row_count, &it));

@@ -39,7 +39,8 @@ rondo_graph_options rondo_graph_options_default(void) {
     return (rondo_graph_options){.struct_size = sizeof(rondo_graph_options)};
 }
 
-// Fills what an older caller's struct lacks with defaults; refuses what a newer one has beyond ours.
+// Fills what an older caller's struct lacks with defaults; refuses what a newer one has beyond
+// ours.
 static rondo_status read_options(const rondo_graph_options *options, rondo_graph_options *out) {
     *out = rondo_graph_options_default();
     if (options == NULL) {
@@ -158,6 +159,7 @@ rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
                           (unsigned)stream->number);
     }
     RETURN_IF_ERROR(backend->begin_capture(stream, mode));
+    atomic_store_explicit(&stream->may_record, true, memory_order_relaxed);
     graph->state = RONDO__GRAPH_RECORDING;
     graph->stream = stream;
     graph->mode = mode;
@@ -303,7 +305,7 @@ static rondo_status fail_other_device(const rondo_graph *graph, const rondo_stre
 }
 
 // What replay and upload share.
-static inline rondo_status check_ready(const rondo_graph *graph, const rondo_stream *stream,
+static inline rondo_status check_ready(const rondo_graph *graph, rondo_stream *stream,
                                        const char *call) {
     RETURN_IF_ERROR(rondo__check_pointer(graph, call, "graph"));
     RETURN_IF_ERROR(rondo__check_stream(stream, call));
@@ -313,7 +315,7 @@ static inline rondo_status check_ready(const rondo_graph *graph, const rondo_str
     if (__builtin_expect(graph->device != stream->device, 0)) {
         return fail_other_device(graph, stream, call);
     }
-    return RONDO_STATUS_OK;
+    return rondo__stream_refuse_recording(stream, call);
 }
 
 // Remembers the stream, to wait for it before the executable is freed.

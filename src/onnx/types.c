@@ -56,7 +56,7 @@ static rondo_status import_dimension(rondo__importer *importer, const rondo__sco
 
 // Refuses numbers whose product no memory could hold, whatever the symbols will be.
 static rondo_status check_extents(const rondo__value *value) {
-    size_t bytes = rondo_dtype_get_bytes(value->dtype);
+    size_t bytes = value->dtype == RONDO_DTYPE_NONE ? 1 : rondo_dtype_get_bytes(value->dtype);
     for (int32_t i = 0; i < value->rank; ++i) {
         if (value->dims[i].number == 0) {
             return RONDO_STATUS_OK;

@@ -578,7 +578,7 @@ static rondo_status infer_reverse_sequence(rondo__infer *infer) {
     const rondo__tensor_info *lengths = &infer->inputs[1];
     int64_t batch = rondo__op_get_int(infer->op, "batch_axis", 1);
     int64_t time = rondo__op_get_int(infer->op, "time_axis", 0);
-    if (x->rank < 2 || !((batch == 0 && time == 1) || (batch == 1 && time == 0))) {
+    if (x->rank < 2 || (time != 0 && time != 1) || batch != 1 - time) {
         return RONDO_OP_FAIL(infer->op, BAD_DATA,
                              "time_axis and batch_axis must be 0 and 1, and the rank at least 2");
     }

@@ -212,14 +212,36 @@ RONDO_OP_SIGNED_MAP(DEFINE_RELU)
 static const unary_spec spec_Relu = {.kernels = {FLOAT_KERNELS(Relu), SIGNED_KERNELS(Relu)}};
 DEFINE_FUNCTIONS(Relu)
 
-// a: lambd, b: bias. Integers are compared and shifted as doubles, like numpy does it.
-#define SHRINK(x, a, b) (x)<-(a) ? (x) + (b) : (x)>(a) ? (x) - (b) : 0
-#define DEFINE_SHRINK_FLOAT(suffix, type) DEFINE_KERNEL(Shrink, suffix, type, SHRINK(x, a, b))
-#define DEFINE_SHRINK_SIGNED(suffix, type) \
-    DEFINE_KERNEL(Shrink, suffix, type, SHRINK((double)x, a_, b_))
-#define DEFINE_SHRINK_UNSIGNED(suffix, type) \
-    DEFINE_KERNEL(Shrink, suffix, type, (double)x > a_ && (double)x > b_ ? (double)x - b_ : 0)
+// a: lambd, b: bias.
+#define DEFINE_SHRINK_FLOAT(suffix, type) \
+    DEFINE_KERNEL(Shrink, suffix, type, x<-a ? x + b : x> a ? x - b : 0)
 RONDO_OP_FLOAT_MAP(DEFINE_SHRINK_FLOAT)
+
+// Truncates; what does not fit becomes the nearest limit, NaN becomes 0.
+static int64_t truncate_signed(double value) {
+    if (value >= 0x1p63) {
+        return INT64_MAX;
+    }
+    return value >= -0x1p63 ? (int64_t)value : value < 0 ? INT64_MIN : 0;
+}
+
+static uint64_t truncate_unsigned(double value) {
+    return value >= 0x1p64 ? UINT64_MAX : value > 0 ? (uint64_t)value : 0;
+}
+
+// Integers are compared and shifted as doubles, like numpy does it; the parameters need not fit.
+#define DEFINE_SHRINK_INTEGER(suffix, type, truncate)                                  \
+    static void Shrink_##suffix(const void *in, void *out, size_t count, double lambd, \
+                                double bias) {                                         \
+        const type *xs = in;                                                           \
+        type *ys = out;                                                                \
+        for (size_t i = 0; i < count; ++i) {                                           \
+            double x = (double)xs[i];                                                  \
+            ys[i] = (type)truncate(x < -lambd ? x + bias : x > lambd ? x - bias : 0);  \
+        }                                                                              \
+    }
+#define DEFINE_SHRINK_SIGNED(suffix, type) DEFINE_SHRINK_INTEGER(suffix, type, truncate_signed)
+#define DEFINE_SHRINK_UNSIGNED(suffix, type) DEFINE_SHRINK_INTEGER(suffix, type, truncate_unsigned)
 RONDO_OP_SIGNED_MAP(DEFINE_SHRINK_SIGNED)
 RONDO_OP_UNSIGNED_MAP(DEFINE_SHRINK_UNSIGNED)
 static const unary_spec spec_Shrink = {

@@ -6,7 +6,12 @@ if [ ! -d "$nodes" ]; then
     exit 77
 fi
 
-run_tool test --device host --quiet "$nodes"/*
+known_wrong=$here/../support/onnx_known_wrong.txt
+set --
+for directory in "$nodes"/*; do
+    grep -qx "${directory##*/}" "$known_wrong" || set -- "$@" "$directory"
+done
+run_tool test --device host --quiet "$@"
 tail -n 1 "$work/stdout"
 passed=$(sed -n 's/^\([0-9]*\) passed, .*/\1/p' "$work/stdout")
 [ "${passed:-0}" -ge 450 ] || fail "only ${passed:-0} of the node tests pass"

@@ -1,5 +1,5 @@
-// What breaks a capture and what does not. After every failure the stream works, the graph is empty,
-// and the next capture succeeds.
+// What breaks a capture and what does not. After every failure the stream works, the graph is
+// empty, and the next capture succeeds.
 #include "conformance.h"
 
 // Records and replays once on `stream`: proves that stream and graph are whole. Leaves the graph

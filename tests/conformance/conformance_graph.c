@@ -201,10 +201,27 @@ static void test_conformance_graph__is_not_replayed_into_a_capture(void **state)
     rondo_stream *stream = suite_create_stream(context);
     rondo_graph *graph = suite_create_graph(context, false);
     ASSERT_OK(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
+    ASSERT_OK(suite_affine(context, stream, x, 1, 2, 3));
     ASSERT_STATUS(rondo_graph_replay(ready, stream), STATE);
-    rondo_graph_capture_abort(graph);
+    ASSERT_STATUS(rondo_graph_upload(ready, stream), STATE);
+    // Nor on a stream that has joined.
+    rondo_stream *branch = suite_create_stream(context);
+    rondo_event *event = suite_create_event(context, 0);
+    ASSERT_OK(rondo_event_record(event, stream));
+    ASSERT_OK(rondo_stream_wait_event(branch, event));
+    ASSERT_STATUS(rondo_graph_replay(ready, branch), STATE);
+    ASSERT_OK(rondo_event_record(event, branch));
+    ASSERT_OK(rondo_stream_wait_event(stream, event));
+    // Harmless: the capture goes on, and afterwards all streams replay.
+    ASSERT_OK(rondo_graph_capture_end(graph));
+    suite_set(context, x, 1, 1);
     ASSERT_OK(rondo_graph_replay(ready, stream));
     ASSERT_OK(rondo_stream_synchronize(stream));
+    ASSERT_OK(rondo_graph_replay(graph, branch));
+    ASSERT_OK(rondo_stream_synchronize(branch));
+    assert_int_equal(suite_get(context, x, 0), 7);
+    rondo_event_destroy(event);
+    rondo_stream_destroy(branch);
     rondo_graph_destroy(graph);
     rondo_graph_destroy(ready);
     rondo_stream_destroy(stream);
@@ -354,7 +371,7 @@ static void test_conformance_graph__template_is_kept_and_instantiated_again(void
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-// ---- updating an executable, through the backend's table -----------------------------------------
+// ---- updating an executable, through the backend's table ----------------------------------------
 
 static rondo__template *record_template(suite_context *context, uint32_t *x, uint32_t factor,
                                         int extra_nodes) {

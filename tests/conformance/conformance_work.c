@@ -63,7 +63,8 @@ static void deinit_branches(suite_context *context, branches *work) {
     suite_free(context, RONDO_MEMORY_DEVICE, work->sum);
 }
 
-// Origin: fill. Branch i, late: x[i] = x[i] * (i + 2) + 5, on its own cache line. Origin: copies all.
+// Origin: fill. Branch i, late: x[i] = x[i] * (i + 2) + 5, on its own cache line. Origin: copies
+// all.
 static rondo_status issue_branches(suite_context *context, rondo_stream *stream, void *data) {
     branches *work = data;
     rondo_status status = suite_spin(context, stream, 200);

@@ -1,4 +1,4 @@
-// support/fake_cuda.h — a libcuda made of plain C, so that the CUDA backend is tested without a GPU.
+// support/fake_cuda.h — a libcuda in plain C, so that the CUDA backend is tested without a GPU.
 //
 // It keeps streams, events, memory, modules, captures, graphs and user objects, runs work at once
 // on the calling thread, and is strict where the real driver is: the errors of capture (900 to 908)

@@ -202,6 +202,9 @@ static void copy_graph(const fake_graph *graph, fake_graph *copy) {
 static rondo__cu_result instantiate(rondo__cu_graph_exec *out_exec, rondo__cu_graph handle,
                                     const char *name) {
     GET_GRAPH(handle, FAKE_GRAPH, name);
+    if (fake_break_unsafe(name)) {
+        return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
     fake_graph *exec = fake_new_object(FAKE_EXEC, sizeof(*exec));
     copy_graph(graph, exec);
     *out_exec = (rondo__cu_graph_exec)(void *)exec;

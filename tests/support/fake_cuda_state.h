@@ -102,6 +102,7 @@ typedef struct fake_stream {
 typedef struct fake_event {
     fake_object object;
     bool is_recorded;
+    bool is_orphan;       // recorded in a capture that has ended
     fake_stream *origin;  // not NULL: recorded in that capture
     size_t dependencies[FAKE_DEPENDENCIES_MAX];
     size_t dependency_count;

@@ -123,6 +123,7 @@ static void leave_capture(fake_stream *origin) {
         } else if (object->kind == FAKE_EVENT && ((fake_event *)object)->origin == origin) {
             ((fake_event *)object)->origin = NULL;
             ((fake_event *)object)->is_recorded = false;
+            ((fake_event *)object)->is_orphan = true;
         }
     }
 }
@@ -247,6 +248,9 @@ static rondo__cu_result touch_stream(rondo__cu_stream handle, const char *name) 
         stream->origin->is_broken = true;
         return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
+    if (fake_break_unsafe(name)) {
+        return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
     return fake_leave(code);
 }
 
@@ -300,6 +304,9 @@ rondo__cu_result fake_cuStreamWaitEvent(rondo__cu_stream handle, rondo__cu_event
     NEED_CONTEXT("cuStreamWaitEvent");
     GET_STREAM("cuStreamWaitEvent");
     GET_EVENT("cuStreamWaitEvent");
+    if (event->is_orphan) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+    }
     if (event->origin == NULL) {
         if (stream->origin != NULL && event->is_recorded) {
             stream->origin->is_broken = true;
@@ -342,6 +349,7 @@ rondo__cu_result fake_cuEventRecord(rondo__cu_event event_handle, rondo__cu_stre
     GET_STREAM("cuEventRecord");
     GET_EVENT("cuEventRecord");
     event->is_recorded = true;
+    event->is_orphan = false;
     event->origin = stream->origin;
     memcpy(event->dependencies, stream->dependencies, sizeof(event->dependencies));
     event->dependency_count = stream->dependency_count;
@@ -354,6 +362,9 @@ static rondo__cu_result touch_event(rondo__cu_event event_handle, const char *na
     if (event->origin != NULL) {
         event->origin->is_broken = true;
         return fake_leave(RONDO__CU_ERROR_CAPTURED_EVENT);
+    }
+    if (fake_break_unsafe(name)) {
+        return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
     return fake_leave(code);
 }

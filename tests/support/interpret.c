@@ -83,7 +83,7 @@ static double get_element(const rondo_tensor *t, int64_t i) {
 
 double compare_tensors(const rondo_tensor *a, const rondo_tensor *b) {
     if (a->dtype != b->dtype || !rondo_shape_is_equal(&a->shape, &b->shape)) {
-        return INFINITY;
+        return (double)INFINITY;
     }
     double worst = 0.0;
     int64_t count = rondo_shape_get_count(&a->shape);
@@ -95,7 +95,7 @@ double compare_tensors(const rondo_tensor *a, const rondo_tensor *b) {
         }
         double difference = fabs(x - y) / (1.0 + fabs(y));
         if (!(difference <= worst)) {
-            worst = isnan(difference) ? INFINITY : difference;
+            worst = isnan(difference) ? (double)INFINITY : difference;
         }
     }
     return worst;

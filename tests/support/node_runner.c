@@ -23,8 +23,6 @@ typedef struct runner {
     rondo_tensor *values;  // one for each value of the program
     char *reason;
     size_t reason_bytes;
-    node_visit visit;  // may be NULL
-    void *user_data;
 } runner;
 
 static node_outcome say(runner *run, node_outcome outcome, const char *what) {
@@ -117,9 +115,6 @@ static node_outcome run_node(runner *run, const rondo__node *node) {
     }
     for (size_t i = 0; i < node->output_count; i++) {
         wants[i] = node->outputs[i] != RONDO__VALUE_NONE;
-    }
-    if (run->visit != NULL) {
-        run->visit(run->user_data, node, inputs);
     }
     rondo__compute compute = {.op = &node->op,
                               .input_count = node->input_count,
@@ -243,13 +238,7 @@ static node_outcome run_data_set(runner *run, const char *data_set) {
 }
 
 node_outcome node_runner_run(const char *directory, char *reason, size_t reason_bytes) {
-    return node_runner_visit(directory, NULL, NULL, reason, reason_bytes);
-}
-
-node_outcome node_runner_visit(const char *directory, node_visit visit, void *user_data,
-                               char *reason, size_t reason_bytes) {
-    runner run = {
-        .reason = reason, .reason_bytes = reason_bytes, .visit = visit, .user_data = user_data};
+    runner run = {.reason = reason, .reason_bytes = reason_bytes};
     char path[1024];
     rondo_program *program = NULL;
     snprintf(path, sizeof path, "%s/model.onnx", directory);

@@ -5,8 +5,6 @@
 
 #include <stddef.h>
 
-#include "program/program.h"
-
 typedef enum node_outcome { NODE_PASSED, NODE_FAILED, NODE_SKIPPED } node_outcome;
 
 // Runs every test_data_set_* of `directory` (with its model.onnx). `reason` receives one line when
@@ -14,11 +12,5 @@ typedef enum node_outcome { NODE_PASSED, NODE_FAILED, NODE_SKIPPED } node_outcom
 //
 // Skipped: what the library refuses as unsupported, control flow, and values that are no tensors.
 node_outcome node_runner_run(const char *directory, char *reason, size_t reason_bytes);
-
-// The same, showing each node and its inputs (NULL: absent) to `visit` before it runs.
-typedef void (*node_visit)(void *user_data, const rondo__node *node,
-                           const rondo_tensor *const *inputs);
-node_outcome node_runner_visit(const char *directory, node_visit visit, void *user_data,
-                               char *reason, size_t reason_bytes);
 
 #endif  // RONDO_TESTS_NODE_RUNNER_H

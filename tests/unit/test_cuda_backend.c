@@ -347,20 +347,87 @@ static void test_cuda_backend__records_and_describes(void **state) {
     g_cuda->deallocate(g_device, RONDO_MEMORY_PINNED, pinned);
 }
 
-static void test_cuda_backend__pageable_copy_is_refused_and_harmless(void **state) {
+static void test_cuda_backend__pageable_copy_breaks_the_capture(void **state) {
     (void)state;
     char *device = allocate(RONDO_MEMORY_DEVICE, 64);
     char pageable[64] = {0};
+    rondo__template *recorded = NULL;
+    for (int i = 0; i < 2; i++) {
+        OK(g_cuda->begin_capture(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+        rondo_status status =
+            i == 0 ? g_cuda->copy(g_stream, device, pageable, 64, RONDO_COPY_HOST_TO_DEVICE)
+                   : g_cuda->copy(g_stream, pageable, device, 64, RONDO_COPY_DEVICE_TO_HOST);
+        assert_int_equal(status, RONDO_STATUS_STATE);
+        assert_non_null(strstr(rondo_error_get_last()->message, "RONDO_MEMORY_PINNED"));
+        assert_int_equal(get_state(g_stream), RONDO__CAPTURE_BROKEN);
+        assert_int_equal(g_cuda->end_capture(g_stream, &recorded), RONDO_STATUS_STATE);
+        assert_non_null(strstr(rondo_error_get_last()->message, "broken by rondo_stream_copy"));
+        assert_non_null(strstr(rondo_error_get_last()->message, i == 0 ? "from" : "to"));
+    }
+    assert_stream_is_usable();
+    g_cuda->deallocate(g_device, RONDO_MEMORY_DEVICE, device);
+}
+
+// Whoever breaks it, the end of the capture says who: a forked stream, an event, the device.
+static void test_cuda_backend__causes_are_kept_for_the_end(void **state) {
+    (void)state;
+    rondo_stream *side = NULL;
+    rondo_event *event = NULL;
+    rondo__template *recorded = NULL;
+    bool is_complete = false;
+    void *address = NULL;
+    OK(g_cuda->create_stream(g_device, &side));
+    OK(g_cuda->create_event(g_device, 0, &event));
+    static const char *const calls[] = {"cuStreamSynchronize", "cuEventQuery", "cuCtxSynchronize",
+                                        "cuMemAlloc"};
+    for (int i = 0; i < 4; i++) {
+        OK(g_cuda->begin_capture(g_stream, RONDO_CAPTURE_GLOBAL));
+        OK(g_cuda->record_event(event, g_stream));
+        OK(g_cuda->wait_event(side, event));
+        rondo_status status = i == 0   ? g_cuda->synchronize_stream(side)
+                              : i == 1 ? g_cuda->query_event(event, &is_complete)
+                              : i == 2
+                                  ? g_cuda->synchronize_device(g_device)
+                                  : g_cuda->allocate(g_device, RONDO_MEMORY_DEVICE, 64, &address);
+        assert_int_equal(status, RONDO_STATUS_STATE);
+        assert_int_equal(g_cuda->end_capture(g_stream, &recorded), RONDO_STATUS_STATE);
+        assert_string_equal(rondo_error_get_last()->call, calls[i]);
+        assert_non_null(strstr(rondo_error_get_last()->message, "the capture was broken by"));
+    }
+    assert_stream_is_usable();
+    g_cuda->destroy_event(event);
+    g_cuda->destroy_stream(side);
+}
+
+// Waiting for other work while this thread records is harmless, and so is making an executable.
+static void test_cuda_backend__other_streams_may_be_waited_for(void **state) {
+    (void)state;
+    char *device = allocate(RONDO_MEMORY_DEVICE, 64);
+    rondo_stream *other = NULL;
+    rondo_event *event = NULL;
+    bool is_complete = false;
+    rondo__template *recorded = NULL;
+    rondo__executable *executable = NULL;
+    OK(g_cuda->create_stream(g_device, &other));
+    OK(g_cuda->create_event(g_device, 0, &event));
+    OK(g_cuda->begin_capture(other, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(g_cuda->fill(other, device, 1, 1, 64));
+    OK(g_cuda->end_capture(other, &recorded));
     OK(g_cuda->begin_capture(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
-    assert_int_equal(g_cuda->copy(g_stream, device, pageable, 64, RONDO_COPY_HOST_TO_DEVICE),
-                     RONDO_STATUS_STATE);
-    assert_non_null(strstr(rondo_error_get_last()->message, "RONDO_MEMORY_PINNED"));
-    assert_int_equal(g_cuda->copy(g_stream, pageable, device, 64, RONDO_COPY_DEVICE_TO_HOST),
-                     RONDO_STATUS_STATE);
+    OK(g_cuda->record_event(event, other));
+    OK(g_cuda->query_event(event, &is_complete));
+    OK(g_cuda->synchronize_event(event));
+    OK(g_cuda->instantiate(recorded, &executable));
+    OK(g_cuda->replay(executable, other));
+    OK(g_cuda->synchronize_stream(other));
+    assert_int_equal(g_cuda->replay(executable, g_stream), RONDO_STATUS_STATE);
     assert_int_equal(get_state(g_stream), RONDO__CAPTURE_ACTIVE);
-    OK(g_cuda->fill(g_stream, device, 1, 1, 64));
-    rondo__executable *executable = end_and_instantiate();
+    g_cuda->destroy_executable(end_and_instantiate());
+    OK(g_cuda->replay(executable, g_stream));
     g_cuda->destroy_executable(executable);
+    g_cuda->destroy_template(recorded);
+    g_cuda->destroy_event(event);
+    g_cuda->destroy_stream(other);
     g_cuda->deallocate(g_device, RONDO_MEMORY_DEVICE, device);
 }
 
@@ -371,6 +438,7 @@ static void test_cuda_backend__fork_and_join(void **state) {
     rondo_event *fork = NULL;
     rondo_event *join = NULL;
     OK(g_cuda->create_stream(g_device, &side));
+    side->number = 42;  // the generic layer counts them
     OK(g_cuda->create_event(g_device, 0, &fork));
     OK(g_cuda->create_event(g_device, 0, &join));
     OK(g_cuda->begin_capture(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
@@ -407,6 +475,7 @@ static void test_cuda_backend__fork_and_join(void **state) {
     OK(g_cuda->wait_event(side, fork));
     OK(g_cuda->fill(side, device + 8, 2, 1, 8));
     assert_int_equal(g_cuda->end_capture(g_stream, &recorded), RONDO_STATUS_STATE);
+    assert_non_null(strstr(rondo_error_get_last()->message, "stream 42 forked"));
     assert_non_null(strstr(rondo_error_get_last()->message, "not joined"));
     assert_stream_is_usable();
     g_cuda->destroy_event(fork);
@@ -450,6 +519,9 @@ static void test_cuda_backend__capture_misuse(void **state) {
     assert_int_equal(g_cuda->end_capture(other, &recorded), RONDO_STATUS_STATE);
     assert_int_equal(g_cuda->end_capture(g_stream, &recorded), RONDO_STATUS_STATE);
     assert_non_null(strstr(rondo_error_get_last()->message, "two separate captures"));
+    // The event of an ended capture stands for nothing.
+    assert_int_equal(g_cuda->wait_event(other, event), RONDO_STATUS_STATE);
+    assert_non_null(strstr(rondo_error_get_last()->message, "has ended"));
     // An event from before the capture.
     OK(g_cuda->record_event(event, other));
     OK(g_cuda->begin_capture(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
@@ -604,7 +676,9 @@ int main(void) {
         CASE(host_functions_own_their_arguments),
         CASE(launches_packed_arguments),
         CASE(records_and_describes),
-        CASE(pageable_copy_is_refused_and_harmless),
+        CASE(pageable_copy_breaks_the_capture),
+        CASE(causes_are_kept_for_the_end),
+        CASE(other_streams_may_be_waited_for),
         CASE(fork_and_join),
         CASE(broken_capture_names_the_culprit),
         CASE(capture_misuse),

@@ -356,6 +356,11 @@ static rondo_status break_by_old_event(void) {
     return status;
 }
 
+static rondo_status break_by_pageable_copy(void) {
+    static float pageable[16];
+    return rondo_stream_copy(g_stream, g_values, pageable, 64, RONDO_COPY_HOST_TO_DEVICE);
+}
+
 static void test_cuda_device__broken_captures(void **state) {
     (void)state;
     static const struct {
@@ -366,6 +371,7 @@ static void test_cuda_device__broken_captures(void **state) {
         {"query", break_by_query},
         {"wait for the device", break_by_device_wait},
         {"an event from outside", break_by_old_event},
+        {"a pageable copy", break_by_pageable_copy},
     };
     for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
         rondo_graph *graph = NULL;
@@ -384,18 +390,17 @@ static void test_cuda_device__broken_captures(void **state) {
     }
 }
 
-static void test_cuda_device__refusals_leave_the_capture_alone(void **state) {
+static void test_cuda_device__own_calls_leave_the_capture_alone(void **state) {
     (void)state;
-    float pageable[16] = {0};
     rondo_graph *graph = NULL;
+    rondo_stream *other = NULL;
     void *memory = NULL;
     OK(rondo_graph_create(g_device, NULL, &graph));
+    OK(rondo_stream_create(g_device, &other));
     set_values(1);
     OK(rondo_graph_capture_begin(graph, g_stream, RONDO_CAPTURE_THREAD_LOCAL));
-    assert_int_equal(rondo_stream_copy(g_stream, g_values, pageable, 64, RONDO_COPY_HOST_TO_DEVICE),
-                     RONDO_STATUS_STATE);
-    assert_int_equal(rondo_stream_copy(g_stream, pageable, g_values, 64, RONDO_COPY_DEVICE_TO_HOST),
-                     RONDO_STATUS_STATE);
+    OK(launch_scale(other, g_values, 0));
+    OK(rondo_stream_synchronize(other));
     // Allocating, freeing and compiling are legal in a capture of one's own.
     OK(rondo_memory_allocate(g_device, RONDO_MEMORY_DEVICE, 1 << 20, &memory));
     rondo_memory_free(g_device, RONDO_MEMORY_DEVICE, memory);
@@ -409,6 +414,7 @@ static void test_cuda_device__refusals_leave_the_capture_alone(void **state) {
     OK(rondo_graph_replay(graph, g_stream));
     assert_values(4);
     rondo_graph_destroy(graph);
+    rondo_stream_destroy(other);
 
     // In a global capture an allocation breaks it.
     OK(rondo_graph_create(g_device, NULL, &graph));
@@ -616,7 +622,7 @@ int main(void) {
             cmocka_unit_test(test_cuda_device__host_functions),
             cmocka_unit_test(test_cuda_device__branches_and_dump),
             cmocka_unit_test(test_cuda_device__broken_captures),
-            cmocka_unit_test(test_cuda_device__refusals_leave_the_capture_alone),
+            cmocka_unit_test(test_cuda_device__own_calls_leave_the_capture_alone),
             cmocka_unit_test(test_cuda_device__legacy_stream),
             cmocka_unit_test(test_cuda_device__updates_executables),
             cmocka_unit_test(test_cuda_device__threads_capture_at_once),

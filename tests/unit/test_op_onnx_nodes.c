@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -33,6 +34,21 @@ static void run_one(const char *directory, tally *counts, int is_quiet) {
     }
 }
 
+// Tests whose expected output is wrong are left out; the list says why.
+static bool is_known_wrong(const char *name) {
+    char line[256];
+    bool is_listed = false;
+    FILE *file = fopen(RONDO_SOURCE_DIR "/tests/support/onnx_known_wrong.txt", "r");
+    while (file != NULL && !is_listed && fgets(line, sizeof line, file) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        is_listed = strcmp(line, name) == 0;
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return is_listed;
+}
+
 static void test_op_onnx_nodes__pass(void **state) {
     (void)state;
     tally counts = {{0}};
@@ -43,7 +59,7 @@ static void test_op_onnx_nodes__pass(void **state) {
         skip();
     }
     for (int i = 0; i < entry_count; i++) {
-        if (strncmp(entries[i]->d_name, "test_", 5) == 0) {
+        if (strncmp(entries[i]->d_name, "test_", 5) == 0 && !is_known_wrong(entries[i]->d_name)) {
             char path[512];
             snprintf(path, sizeof path, NODES "/%s", entries[i]->d_name);
             run_one(path, &counts, 1);

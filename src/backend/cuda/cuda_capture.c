@@ -1,7 +1,14 @@
 // Capture on CUDA streams.
 //
-// The driver names only the last call of a broken capture. So a stream keeps the record of the
-// first of its calls that failed while it recorded, and the end of the capture reports that one.
+// When a capture fails, the driver tells only that. So the device keeps a note for each capture
+// that runs: the record of the first call that broke it, and which streams were forked from it. The
+// end of the capture reports from there.
+//
+//   stream A   begin(7) -- record(e) ------------- wait(f) -- end
+//   stream B                  wait(e): joins 7 -- record(f)
+//
+// Captures are known by serial numbers, never by stream, so that a stream destroyed in the middle
+// or reused later cannot be taken for another.
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,9 +16,26 @@
 #include "backend/cuda/cuda_device.h"
 #include "base/memory.h"
 
+enum { MEMBERS_MAX = 16 };
+
+struct rondo__cuda_capture {
+    rondo__cuda_capture *next;
+    uint64_t serial;
+    int mode;
+    rondo_error cause;  // status OK: nothing broke it as far as Rondo saw
+    struct {
+        uint32_t stream_number;
+        bool is_joined;
+    } members[MEMBERS_MAX];  // forked streams; further ones are not named
+    size_t member_count;
+};
+
+// ---- threads
+// ---------------------------------------------------------------------------------------
+
 // How many captures this thread has begun and not ended, by mode. A capture that forbids unsafe
-// calls to its own thread only (thread_local) need not forbid Rondo's own allocations, which touch
-// nothing that is recorded; this tells when to lift the ban.
+// calls to its own thread only (thread_local) need not forbid Rondo's own, which touch nothing that
+// is recorded; this tells when to lift the ban.
 static _Thread_local struct {
     int32_t thread_local_count;
     int32_t global_count;
@@ -42,6 +66,81 @@ static void count_capture(int mode, int32_t step) {
     }
 }
 
+// ---- notes on captures
+// -----------------------------------------------------------------------------
+
+// The caller holds the lock. NULL when the capture has ended.
+static rondo__cuda_capture *find_capture(rondo__cuda_device *device, uint64_t serial) {
+    rondo__cuda_capture *capture = device->captures;
+    while (capture != NULL && capture->serial != serial) {
+        capture = capture->next;
+    }
+    return capture;
+}
+
+static uint64_t add_capture(rondo__cuda_device *device, rondo__cuda_capture *capture) {
+    pthread_mutex_lock(&device->lock);
+    capture->serial = ++device->last_capture;
+    capture->next = device->captures;
+    device->captures = capture;
+    pthread_mutex_unlock(&device->lock);
+    return capture->serial;
+}
+
+static rondo__cuda_capture *take_capture(rondo__cuda_device *device, uint64_t serial) {
+    pthread_mutex_lock(&device->lock);
+    rondo__cuda_capture **link = &device->captures;
+    while (*link != NULL && (*link)->serial != serial) {
+        link = &(*link)->next;
+    }
+    rondo__cuda_capture *capture = *link;
+    if (capture != NULL) {
+        *link = capture->next;
+    }
+    pthread_mutex_unlock(&device->lock);
+    return capture;
+}
+
+void rondo__cuda_free_captures(rondo__cuda_device *device) {
+    while (device->captures != NULL) {
+        rondo__cuda_capture *capture = device->captures;
+        device->captures = capture->next;
+        rondo__free(capture);
+    }
+}
+
+static void keep_cause(rondo__cuda_capture *capture) {
+    if (capture->cause.status == RONDO_STATUS_OK) {
+        rondo__error_save(&capture->cause);
+    }
+}
+
+void rondo__cuda_note_cause(rondo__cuda_device *device, uint64_t serial) {
+    if (serial == 0) {
+        return;
+    }
+    pthread_mutex_lock(&device->lock);
+    rondo__cuda_capture *capture = find_capture(device, serial);
+    if (capture != NULL) {
+        keep_cause(capture);
+    }
+    pthread_mutex_unlock(&device->lock);
+}
+
+void rondo__cuda_note_cause_of_all(rondo__cuda_device *device) {
+    pthread_mutex_lock(&device->lock);
+    for (rondo__cuda_capture *capture = device->captures; capture != NULL;
+         capture = capture->next) {
+        keep_cause(capture);
+    }
+    pthread_mutex_unlock(&device->lock);
+}
+
+static bool is_capture_code(rondo__cu_result code) {
+    return code >= RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
+           code <= RONDO__CU_ERROR_STREAM_CAPTURE_WRONG_THREAD;
+}
+
 rondo_status rondo__cuda_fail_on_stream(rondo_stream *stream_, rondo__cu_result code,
                                         const char *call, const char *file, int32_t line,
                                         const char *format, ...) {
@@ -54,13 +153,55 @@ rondo_status rondo__cuda_fail_on_stream(rondo_stream *stream_, rondo__cu_result 
     va_end(arguments);
     rondo_status status =
         rondo__cuda_fail(device->api, &device->head, code, call, file, line, "%s", wanted);
-    bool is_capture_code = code >= RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
-                           code <= RONDO__CU_ERROR_STREAM_CAPTURE_WRONG_THREAD;
-    if (is_capture_code && stream->capture_cause.status == RONDO_STATUS_OK) {
-        rondo__error_save(&stream->capture_cause);
+    if (is_capture_code(code)) {
+        rondo__cuda_note_cause(device, stream->capture);
     }
     return status;
 }
+
+void rondo__cuda_break_capture(rondo_stream *stream) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    rondo__cuda_note_cause(device, ((rondo__cuda_stream *)stream)->capture);
+    // Asking a recording stream whether it is idle is illegal, so the driver breaks its capture.
+    (void)device->api->cuStreamQuery(rondo__cuda_native_stream(stream));
+}
+
+void rondo__cuda_note_record(rondo__cuda_event *event, rondo__cuda_stream *stream) {
+    rondo__capture_state state = RONDO__CAPTURE_NONE;
+    if (stream->capture != 0 &&
+        rondo__cuda_get_capture_state(&stream->head, &state) == RONDO_STATUS_OK &&
+        state == RONDO__CAPTURE_NONE) {
+        stream->capture = 0;  // that capture has ended
+    }
+    event->capture = stream->capture;
+    event->stream_number = stream->head.number;
+}
+
+void rondo__cuda_note_wait(rondo__cuda_stream *stream, const rondo__cuda_event *event) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->head.device);
+    if (event->capture == 0) {
+        return;
+    }
+    pthread_mutex_lock(&device->lock);
+    rondo__cuda_capture *capture = find_capture(device, event->capture);
+    if (capture != NULL) {
+        bool is_member = stream->capture == event->capture;
+        for (size_t i = 0; i < capture->member_count; i++) {
+            if (capture->members[i].stream_number == event->stream_number) {
+                capture->members[i].is_joined = true;
+            }
+        }
+        if (!is_member && capture->member_count < MEMBERS_MAX) {
+            capture->members[capture->member_count].stream_number = stream->head.number;
+            capture->members[capture->member_count++].is_joined = false;
+        }
+        stream->capture = event->capture;
+    }
+    pthread_mutex_unlock(&device->lock);
+}
+
+// ---- begin and end
+// ---------------------------------------------------------------------------------
 
 rondo_status rondo__cuda_begin_capture(rondo_stream *stream_, rondo_capture_mode mode) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream_->device);
@@ -73,16 +214,27 @@ rondo_status rondo__cuda_begin_capture(rondo_stream *stream_, rondo_capture_mode
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
+    rondo__cuda_capture *capture = rondo__calloc(1, sizeof(*capture));
+    if (capture == NULL) {
+        status = RONDO_STATUS_NO_MEMORY;
+        goto leave;
+    }
+    capture->mode = native_modes[mode];
     rondo__cu_result code =
-        device->api->cuStreamBeginCapture(rondo__cuda_native_stream(stream_), native_modes[mode]);
+        device->api->cuStreamBeginCapture(rondo__cuda_native_stream(stream_), capture->mode);
     if (code != RONDO__CU_SUCCESS) {
         status = RONDO__CUDA_FAIL(device, code, "cuStreamBeginCapture", "cannot begin a capture");
-    } else {
-        memset(&stream->capture_cause, 0, sizeof(stream->capture_cause));
-        stream->capture_mode = native_modes[mode];
-        stream->is_origin = true;
-        count_capture(stream->capture_mode, 1);
+        goto free_capture;
     }
+    stream->capture = add_capture(device, capture);
+    stream->capture_mode = capture->mode;
+    stream->is_origin = true;
+    count_capture(capture->mode, 1);
+    goto leave;
+
+free_capture:
+    rondo__free(capture);
+leave:
     rondo__cuda_leave(device, was_pushed);
     return status;
 }
@@ -114,18 +266,49 @@ rondo_status rondo__cuda_get_capture_state(rondo_stream *stream, rondo__capture_
     return status;
 }
 
-// The record of a capture that yields nothing: the first failing call of the stream when one was
-// seen, otherwise what the driver says about the end.
-static rondo_status fail_end(rondo__cuda_stream *stream, rondo__cu_result code) {
-    rondo__cuda_device *device = rondo__cuda_device_of(stream->head.device);
+// "stream 3, stream 5": the forked streams nobody waited for; all of them when each was waited for
+// once, since then one of them went on afterwards.
+static void list_members(const rondo__cuda_capture *capture, char *out_text, size_t bytes) {
+    bool are_all_joined = true;
+    for (size_t i = 0; i < capture->member_count; i++) {
+        are_all_joined = are_all_joined && capture->members[i].is_joined;
+    }
+    size_t used = 0;
+    out_text[0] = '\0';
+    for (size_t i = 0; i < capture->member_count; i++) {
+        if ((are_all_joined || !capture->members[i].is_joined) && used + 16 < bytes) {
+            int written = snprintf(out_text + used, bytes - used, "%sstream %u",
+                                   used > 0 ? ", " : "", capture->members[i].stream_number);
+            used += written > 0 ? (size_t)written : 0;
+        }
+    }
+}
+
+// The record of a capture that yields nothing: what broke it when that was seen, otherwise what the
+// driver says about the end.
+static rondo_status fail_end(rondo__cuda_device *device, rondo__cu_result code,
+                             const rondo__cuda_capture *capture) {
     rondo_status status =
         RONDO__CUDA_FAIL(device, code, "cuStreamEndCapture", "the capture yields no graph");
-    const rondo_error *cause = &stream->capture_cause;
-    if (code == RONDO__CU_ERROR_STREAM_CAPTURE_INVALIDATED && cause->status != RONDO_STATUS_OK) {
+    if (capture == NULL) {
+        return status;
+    }
+    const rondo_error *cause = &capture->cause;
+    bool is_broken = code == RONDO__CU_ERROR_STREAM_CAPTURE_INVALIDATED ||
+                     code == RONDO__CU_ERROR_STREAM_CAPTURE_UNJOINED;
+    if (is_broken && cause->status != RONDO_STATUS_OK) {
         status = rondo__error_set(cause->status, cause->driver_code, cause->driver_name,
                                   cause->file, cause->line, cause->call,
                                   "the capture was broken by %s: %s", cause->call, cause->message);
         rondo__error_set_op(cause->op);
+    } else if (code == RONDO__CU_ERROR_STREAM_CAPTURE_UNJOINED && capture->member_count > 0) {
+        char members[96];
+        list_members(capture, members, sizeof(members));
+        status = RONDO_FAIL_DRIVER(RONDO_STATUS_STATE, code, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED",
+                                   "cuStreamEndCapture",
+                                   "%s forked inside the capture and was not joined; record an "
+                                   "event on it and let the first stream wait for that",
+                                   members);
     }
     return status;
 }
@@ -138,21 +321,22 @@ rondo_status rondo__cuda_end_capture(rondo_stream *stream_, rondo__template **ou
     rondo__cuda_enter_cleanup(device, &was_pushed);  // the stream must stop recording in any case
     rondo_status status = RONDO_STATUS_OK;
     rondo__cuda_template *recorded = NULL;
+    rondo__cuda_capture *capture = NULL;
     rondo__cu_graph graph = NULL;
     rondo__cu_result code =
         device->api->cuStreamEndCapture(rondo__cuda_native_stream(stream_), &graph);
-    if (code != RONDO__CU_ERROR_STREAM_CAPTURE_WRONG_THREAD) {
+    if (code != RONDO__CU_ERROR_STREAM_CAPTURE_WRONG_THREAD && stream->is_origin) {
         count_capture(stream->capture_mode, -1);
+        capture = take_capture(device, stream->capture);
         stream->capture_mode = RONDO__CU_CAPTURE_MODE_RELAXED;  // nothing left to count
+        stream->capture = 0;
         stream->is_origin = false;
     }
-    if (code != RONDO__CU_SUCCESS) {
-        status = fail_end(stream, code);
-        goto leave;
-    }
-    if (graph == NULL) {
+    if (code != RONDO__CU_SUCCESS || graph == NULL) {
         // The driver may report a broken capture as success without a graph.
-        status = fail_end(stream, RONDO__CU_ERROR_STREAM_CAPTURE_INVALIDATED);
+        status = fail_end(
+            device, code != RONDO__CU_SUCCESS ? code : RONDO__CU_ERROR_STREAM_CAPTURE_INVALIDATED,
+            capture);
         goto leave;
     }
     recorded = rondo__calloc(1, sizeof(*recorded));
@@ -168,6 +352,7 @@ rondo_status rondo__cuda_end_capture(rondo_stream *stream_, rondo__template **ou
 destroy_graph:
     (void)device->api->cuGraphDestroy(graph);
 leave:
+    rondo__free(capture);
     rondo__cuda_leave(device, was_pushed);
     return status;
 }

@@ -184,6 +184,7 @@ void rondo__cuda_close_device(rondo_device *device_) {
     rondo__cuda_unload_modules(device);
     rondo__cuda_leave(device, was_pushed);
     rondo__cuda_free_pending_calls(device);
+    rondo__cuda_free_captures(device);
     rondo__cuda_log_failure(device, device->api->cuDevicePrimaryCtxRelease(device->ordinal),
                             "cuDevicePrimaryCtxRelease");
     pthread_mutex_destroy(&device->lock);
@@ -201,6 +202,9 @@ rondo_status rondo__cuda_synchronize_device(rondo_device *device_) {
     if (code != RONDO__CU_SUCCESS) {
         status = RONDO__CUDA_FAIL(device, code, "cuCtxSynchronize", "cannot wait for %s",
                                   device->head.name);
+        if (status == RONDO_STATUS_STATE) {
+            rondo__cuda_note_cause_of_all(device);
+        }
     }
     rondo__cuda_leave(device, was_pushed);
     return status;

@@ -27,6 +27,9 @@ typedef struct rondo__cuda_module {
 // A host function waiting for its turn on a stream, with its copy of the arguments behind it.
 typedef struct rondo__cuda_host_call rondo__cuda_host_call;
 
+// A capture begun here and not ended: what the driver will not tell when it fails.
+typedef struct rondo__cuda_capture rondo__cuda_capture;
+
 typedef struct rondo__cuda_device {
     rondo_device head;
     const rondo__cuda_api *api;
@@ -39,19 +42,22 @@ typedef struct rondo__cuda_device {
     size_t module_count;                   // guarded by lock
     size_t module_capacity;                // guarded by lock
     rondo__cuda_host_call *pending_calls;  // eager host calls not yet run; guarded by lock
+    rondo__cuda_capture *captures;         // guarded by lock
+    uint64_t last_capture;                 // serial of the latest capture; guarded by lock
 } rondo__cuda_device;
 
 typedef struct rondo__cuda_stream {
     rondo_stream head;
-    // Why the running capture broke, as far as this stream's own calls saw it; status OK: not seen.
-    rondo_error capture_cause;
-    int capture_mode;
-    bool is_origin;  // a capture began here and has not been ended
+    uint64_t capture;  // serial of the capture it began or joined; may have ended; 0: none
+    int capture_mode;  // of the capture that began here; RELAXED when none
+    bool is_origin;    // a capture began here and has not been ended
 } rondo__cuda_stream;
 
 typedef struct rondo__cuda_event {
     rondo_event head;
     rondo__cu_event native;
+    uint64_t capture;        // serial of the capture it was recorded in; 0: none
+    uint32_t stream_number;  // of the stream it was recorded on
 } rondo__cuda_event;
 
 typedef struct rondo__cuda_template {
@@ -133,6 +139,12 @@ static inline void rondo__cuda_enter_cleanup(rondo__cuda_device *device, bool *o
     }
 }
 
+// Lets this thread make calls that a capture of its own forbids, unless that capture is global:
+// allocation, module loading, waiting for other streams. None of them touches what is recorded.
+// Returns what to give back to rondo__cuda_restore_thread.
+int rondo__cuda_relax_thread(const rondo__cuda_device *device);
+void rondo__cuda_restore_thread(const rondo__cuda_device *device, int mode);
+
 static inline void rondo__cuda_leave(rondo__cuda_device *device, bool was_pushed) {
     if (was_pushed) {
         rondo__cu_context popped = NULL;
@@ -196,10 +208,17 @@ rondo_status rondo__cuda_fail_on_stream(rondo_stream *stream, rondo__cu_result c
                                         const char *format, ...);
 #define RONDO__CUDA_STREAM_FAIL(stream, code, call, ...) \
     rondo__cuda_fail_on_stream((stream), (code), (call), __FILE__, __LINE__, __VA_ARGS__)
-// Lets this thread make calls that a capture of its own forbids (allocation, module loading: harmless
-// to recorded work), unless that capture is global. Returns what to give back to restore_mode.
-int rondo__cuda_relax_thread(const rondo__cuda_device *device);
-void rondo__cuda_restore_thread(const rondo__cuda_device *device, int mode);
+// Keeps this thread's latest record as the cause of a broken capture, unless there is an earlier:
+// of the capture with this serial, or of every capture that a call of any stream may break.
+void rondo__cuda_note_cause(rondo__cuda_device *device, uint64_t capture);
+void rondo__cuda_note_cause_of_all(rondo__cuda_device *device);
+// Breaks the capture that the stream takes part in, as the driver would; this thread's latest
+// record is the cause. For what Rondo refuses though the driver would not.
+void rondo__cuda_break_capture(rondo_stream *stream);
+// Tells the captures that `event` was recorded on `stream`, and that `stream` waits for `event`.
+void rondo__cuda_note_record(rondo__cuda_event *event, rondo__cuda_stream *stream);
+void rondo__cuda_note_wait(rondo__cuda_stream *stream, const rondo__cuda_event *event);
+void rondo__cuda_free_captures(rondo__cuda_device *device);
 
 // cuda_graph.c
 void rondo__cuda_destroy_template(rondo__template *template_);

@@ -380,7 +380,9 @@ rondo_status rondo__cuda_instantiate(rondo__template *template_,
         goto leave;
     }
     executable->head.device = template_->device;
+    int mode = rondo__cuda_relax_thread(device);
     status = instantiate_graph(recorded, &executable->native);
+    rondo__cuda_restore_thread(device, mode);
     if (status != RONDO_STATUS_OK) {
         goto free_executable;
     }
@@ -457,11 +459,28 @@ rondo_status rondo__cuda_upload(rondo__executable *executable_, rondo_stream *st
     return status;
 }
 
-// The hot path: one thread-local read and the launch itself.
+// The driver would record a replay into a capture as a child graph. Rondo does not (yet the handle
+// of the executable is there for who wants that): such a step would change with the graph inside.
+static rondo_status check_not_recording(rondo_stream *stream) {
+    rondo__capture_state state = RONDO__CAPTURE_NONE;
+    RETURN_IF_ERROR(rondo__cuda_get_capture_state(stream, &state));
+    if (state == RONDO__CAPTURE_NONE) {
+        ((rondo__cuda_stream *)stream)->capture = 0;  // ended; not asked again
+        return RONDO_STATUS_OK;
+    }
+    return RONDO_FAIL(STATE, "stream %u records; end its capture before a replay on it",
+                      (unsigned)stream->number);
+}
+
+// The hot path: one thread-local read and the launch itself. Only a stream that has been part of a
+// capture of Rondo's is asked whether it records.
 rondo_status rondo__cuda_replay(rondo__executable *executable_, rondo_stream *stream) {
     rondo__cuda_executable *executable = (rondo__cuda_executable *)executable_;
     rondo__cuda_device *device = rondo__cuda_device_of(executable_->device);
     bool was_pushed = false;
+    if (((const rondo__cuda_stream *)stream)->capture != 0) {
+        RETURN_IF_ERROR(check_not_recording(stream));
+    }
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
     rondo__cu_result code =

@@ -44,6 +44,9 @@ rondo_status rondo__cuda_allocate(rondo_device *device_, rondo_memory_kind kind,
             *out_address = (void *)(uintptr_t)address;
         }
     }
+    if (status == RONDO_STATUS_STATE) {
+        rondo__cuda_note_cause_of_all(device);
+    }
     rondo__cuda_restore_thread(device, mode);
     rondo__cuda_leave(device, was_pushed);
     return status;
@@ -83,10 +86,14 @@ static rondo_status refuse_pageable(rondo_stream *stream, const void *host_addre
     if (code == RONDO__CU_SUCCESS) {
         return RONDO_STATUS_OK;
     }
-    return RONDO_FAIL(STATE,
-                      "a copy %s pageable host memory (%p) cannot be recorded; allocate it with "
-                      "RONDO_MEMORY_PINNED, or copy before the capture",
-                      direction, host_address);
+    // A step recorded without one of its copies would be a wrong step, so the capture breaks.
+    rondo_status status =
+        rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, "rondo_stream_copy",
+                         "a copy %s pageable host memory (%p) cannot be recorded; allocate it with "
+                         "RONDO_MEMORY_PINNED, or copy before the capture",
+                         direction, host_address);
+    rondo__cuda_break_capture(stream);
+    return status;
 }
 
 rondo_status rondo__cuda_copy(rondo_stream *stream, void *destination, const void *source,

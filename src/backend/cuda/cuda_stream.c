@@ -110,9 +110,11 @@ void rondo__cuda_destroy_stream(rondo_stream *stream) {
         rondo__cuda_enter_cleanup(device, &was_pushed);
         rondo__cu_stream native = rondo__cuda_native_stream(stream);
         give_up_capture(stream);
+        int mode = rondo__cuda_relax_thread(device);
         rondo__cuda_log_failure(device, device->api->cuStreamSynchronize(native),
                                 "cuStreamSynchronize");
         rondo__cuda_log_failure(device, device->api->cuStreamDestroy(native), "cuStreamDestroy");
+        rondo__cuda_restore_thread(device, mode);
         rondo__cuda_leave(device, was_pushed);
     }
     rondo__free(stream);
@@ -124,7 +126,9 @@ rondo_status rondo__cuda_synchronize_stream(rondo_stream *stream) {
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
+    int mode = rondo__cuda_relax_thread(device);
     rondo__cu_result code = device->api->cuStreamSynchronize(rondo__cuda_native_stream(stream));
+    rondo__cuda_restore_thread(device, mode);
     if (code != RONDO__CU_SUCCESS) {
         status = RONDO__CUDA_STREAM_FAIL(stream, code, "cuStreamSynchronize",
                                          "cannot wait for the stream");
@@ -138,7 +142,9 @@ rondo_status rondo__cuda_query_stream(rondo_stream *stream, bool *out_is_idle) {
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
+    int mode = rondo__cuda_relax_thread(device);
     rondo__cu_result code = device->api->cuStreamQuery(rondo__cuda_native_stream(stream));
+    rondo__cuda_restore_thread(device, mode);
     if (code == RONDO__CU_SUCCESS || code == RONDO__CU_ERROR_NOT_READY) {
         *out_is_idle = code == RONDO__CU_SUCCESS;
     } else {
@@ -157,9 +163,16 @@ rondo_status rondo__cuda_wait_event(rondo_stream *stream, rondo_event *event_) {
     rondo_status status = RONDO_STATUS_OK;
     rondo__cu_result code =
         device->api->cuStreamWaitEvent(rondo__cuda_native_stream(stream), event->native, 0);
-    if (code != RONDO__CU_SUCCESS) {
+    if (code == RONDO__CU_ERROR_INVALID_VALUE && event->capture != 0) {
+        status = RONDO_FAIL_DRIVER(RONDO_STATUS_STATE, code, "CUDA_ERROR_INVALID_VALUE",
+                                   "cuStreamWaitEvent",
+                                   "the event was recorded in a capture that has ended, so it "
+                                   "stands for nothing; record it again");
+    } else if (code != RONDO__CU_SUCCESS) {
         status = RONDO__CUDA_STREAM_FAIL(stream, code, "cuStreamWaitEvent",
                                          "the stream cannot wait for the event");
+    } else {
+        rondo__cuda_note_wait((rondo__cuda_stream *)stream, event);
     }
     rondo__cuda_leave(device, was_pushed);
     return status;
@@ -223,6 +236,8 @@ rondo_status rondo__cuda_record_event(rondo_event *event_, rondo_stream *stream)
         device->api->cuEventRecord(event->native, rondo__cuda_native_stream(stream));
     if (code != RONDO__CU_SUCCESS) {
         status = RONDO__CUDA_STREAM_FAIL(stream, code, "cuEventRecord", "cannot record the event");
+    } else {
+        rondo__cuda_note_record(event, (rondo__cuda_stream *)stream);
     }
     rondo__cuda_leave(device, was_pushed);
     return status;
@@ -234,11 +249,14 @@ rondo_status rondo__cuda_query_event(rondo_event *event_, bool *out_is_complete)
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
+    int mode = rondo__cuda_relax_thread(device);
     rondo__cu_result code = device->api->cuEventQuery(event->native);
+    rondo__cuda_restore_thread(device, mode);
     if (code == RONDO__CU_SUCCESS || code == RONDO__CU_ERROR_NOT_READY) {
         *out_is_complete = code == RONDO__CU_SUCCESS;
     } else {
         status = RONDO__CUDA_FAIL(device, code, "cuEventQuery", "cannot look at the event");
+        rondo__cuda_note_cause(device, event->capture);
     }
     rondo__cuda_leave(device, was_pushed);
     return status;
@@ -250,9 +268,12 @@ rondo_status rondo__cuda_synchronize_event(rondo_event *event_) {
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
+    int mode = rondo__cuda_relax_thread(device);
     rondo__cu_result code = device->api->cuEventSynchronize(event->native);
+    rondo__cuda_restore_thread(device, mode);
     if (code != RONDO__CU_SUCCESS) {
         status = RONDO__CUDA_FAIL(device, code, "cuEventSynchronize", "cannot wait for the event");
+        rondo__cuda_note_cause(device, event->capture);
     }
     rondo__cuda_leave(device, was_pushed);
     return status;
@@ -269,8 +290,10 @@ rondo_status rondo__cuda_get_elapsed_ms(rondo_event *start, rondo_event *end,
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
     float milliseconds = 0;
+    int mode = rondo__cuda_relax_thread(device);
     rondo__cu_result code = device->api->cuEventElapsedTime(
         &milliseconds, ((rondo__cuda_event *)start)->native, ((rondo__cuda_event *)end)->native);
+    rondo__cuda_restore_thread(device, mode);
     switch (code) {
         case RONDO__CU_SUCCESS:
             *out_milliseconds = milliseconds;

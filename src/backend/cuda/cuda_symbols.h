@@ -7,7 +7,8 @@
 // need       REQUIRED, or the capability that vanishes with it (RONDO__CUDA_CAN_<need>)
 // name       the driver's base name, asked of cuGetProcAddress together with `version`; where two
 //            forms of a function are in use, the newer one's name ends in _vN here
-// version    the CUDA version that introduced this form of the function (1000 * major + 10 * minor);
+// version    the CUDA version that introduced this form of the function
+//            (1000 * major + 10 * minor);
 // exported   the symbol libcuda exports for this form, for drivers without cuGetProcAddress
 // arguments  the C parameter list; every function returns CUresult
 //

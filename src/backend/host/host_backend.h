@@ -3,9 +3,10 @@
 // Locks, in the order in which they may be held together:
 //
 //   device->lock           the list of streams
-//   device->capture_lock   everything about captures: stream->capture, frontiers, templates that are
-//                          being recorded. One lock for all captures of the device: it is held for
-//                          the time of one append, and a stream that does not record never takes it
+//   device->capture_lock   everything about captures: stream->capture, frontiers, templates that
+//                          are being recorded. One lock for all captures of the device: it is held
+//                          for the time of one append, and a stream that does not record never
+//                          takes it
 //   event->lock            what an event stands for
 //   lane->lock             who sleeps for the lane
 //

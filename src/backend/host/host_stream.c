@@ -1,4 +1,5 @@
-// backend/host/host_stream.c — ordered asynchronous work: a ring of commands and one worker thread.
+// backend/host/host_stream.c — ordered asynchronous work: a ring of commands and one worker
+// thread.
 //
 //   submitting thread                                   worker thread
 //   -----------------                                   -------------

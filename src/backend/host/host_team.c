@@ -30,8 +30,8 @@ enum {
     HELPER_COUNT_MAX = 15,
     SPIN_NS = 30000,      // awake between two pieces of work
     SPINS_PER_LOOK = 16,  // at the clock
-    NO_SEGMENT = UINT32_MAX,
 };
+#define NO_SEGMENT UINT32_MAX
 
 struct rondo__host_team {
     pthread_mutex_t lock;

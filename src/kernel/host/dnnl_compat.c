@@ -28,6 +28,10 @@ dnnl_status_t rondo__dnnl_append_eltwise(dnnl_post_ops_t post_ops, dnnl_alg_kind
     return dnnl_post_ops_append_eltwise(post_ops, algorithm, alpha, beta);
 }
 
+dnnl_status_t rondo__dnnl_append_sum(dnnl_post_ops_t post_ops) {
+    return dnnl_post_ops_append_sum(post_ops, 1.0f, 0, dnnl_data_type_undef);
+}
+
 dnnl_status_t rondo__dnnl_append_hard_swish(dnnl_post_ops_t post_ops) {
     return dnnl_post_ops_append_eltwise(post_ops, dnnl_eltwise_hardswish, 1.0f / 6.0f, 0.5f);
 }
@@ -67,29 +71,6 @@ dnnl_status_t rondo__dnnl_describe_lrn(dnnl_engine_t engine, rondo__dnnl_const_l
     return dnnl_lrn_forward_primitive_desc_create(out_description, engine, dnnl_forward_inference,
                                                   dnnl_lrn_across_channels, x, x, size, alpha, beta,
                                                   bias, attributes);
-}
-
-dnnl_status_t rondo__dnnl_describe_recurrent(dnnl_engine_t engine, rondo__dnnl_cell cell,
-                                             const rondo__dnnl_recurrent *layouts,
-                                             const_dnnl_primitive_attr_t attributes,
-                                             dnnl_primitive_desc_t *out_description) {
-    const rondo__dnnl_recurrent *l = layouts;
-    switch (cell) {
-        case RONDO__DNNL_CELL_LSTM:
-            return dnnl_lstm_forward_primitive_desc_create(
-                out_description, engine, dnnl_forward_inference, l->direction, l->x, l->initial_h,
-                l->initial_c, l->w, l->r, NULL, NULL, l->bias, l->y, l->final_h, l->final_c, 0,
-                attributes);
-        case RONDO__DNNL_CELL_GRU:
-            return dnnl_gru_forward_primitive_desc_create(
-                out_description, engine, dnnl_forward_inference, l->direction, l->x, l->initial_h,
-                l->w, l->r, l->bias, l->y, l->final_h, 0, attributes);
-        case RONDO__DNNL_CELL_GRU_RESET_AFTER:
-            return dnnl_lbr_gru_forward_primitive_desc_create(
-                out_description, engine, dnnl_forward_inference, l->direction, l->x, l->initial_h,
-                l->w, l->r, l->bias, l->y, l->final_h, 0, attributes);
-    }
-    return dnnl_unimplemented;
 }
 
 #else  // oneDNN 2.x
@@ -134,6 +115,10 @@ void rondo__dnnl_layout_destroy(rondo__dnnl_layout layout) {
 dnnl_status_t rondo__dnnl_append_eltwise(dnnl_post_ops_t post_ops, dnnl_alg_kind_t algorithm,
                                          float alpha, float beta) {
     return dnnl_post_ops_append_eltwise(post_ops, 1.0f, algorithm, alpha, beta);
+}
+
+dnnl_status_t rondo__dnnl_append_sum(dnnl_post_ops_t post_ops) {
+    return dnnl_post_ops_append_sum(post_ops, 1.0f);
 }
 
 dnnl_status_t rondo__dnnl_append_hard_swish(dnnl_post_ops_t post_ops) {
@@ -192,37 +177,4 @@ dnnl_status_t rondo__dnnl_describe_lrn(dnnl_engine_t engine, rondo__dnnl_const_l
                : dnnl_primitive_desc_create(out_description, &operation, attributes, engine, NULL);
 }
 
-dnnl_status_t rondo__dnnl_describe_recurrent(dnnl_engine_t engine, rondo__dnnl_cell cell,
-                                             const rondo__dnnl_recurrent *layouts,
-                                             const_dnnl_primitive_attr_t attributes,
-                                             dnnl_primitive_desc_t *out_description) {
-    const rondo__dnnl_recurrent *l = layouts;
-    dnnl_rnn_desc_t operation;
-    dnnl_status_t status = dnnl_unimplemented;
-    switch (cell) {
-        case RONDO__DNNL_CELL_LSTM:
-            status = dnnl_lstm_forward_desc_init(
-                &operation, dnnl_forward_inference, l->direction, l->x, l->initial_h, l->initial_c,
-                l->w, l->r, l->bias, l->y, l->final_h, l->final_c, dnnl_rnn_flags_undef);
-            break;
-        case RONDO__DNNL_CELL_GRU:
-            status = dnnl_gru_forward_desc_init(&operation, dnnl_forward_inference, l->direction,
-                                                l->x, l->initial_h, l->w, l->r, l->bias, l->y,
-                                                l->final_h, dnnl_rnn_flags_undef);
-            break;
-        case RONDO__DNNL_CELL_GRU_RESET_AFTER:
-            status = dnnl_lbr_gru_forward_desc_init(
-                &operation, dnnl_forward_inference, l->direction, l->x, l->initial_h, l->w, l->r,
-                l->bias, l->y, l->final_h, dnnl_rnn_flags_undef);
-            break;
-    }
-    return status != dnnl_success
-               ? status
-               : dnnl_primitive_desc_create(out_description, &operation, attributes, engine, NULL);
-}
-
 #endif
-
-dnnl_status_t rondo__dnnl_append_add(dnnl_post_ops_t post_ops, rondo__dnnl_const_layout operand) {
-    return dnnl_post_ops_append_binary(post_ops, dnnl_binary_add, operand);
-}

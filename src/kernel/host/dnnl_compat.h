@@ -33,7 +33,8 @@ void rondo__dnnl_layout_destroy(rondo__dnnl_layout layout);  // NULL is fine
 // What a list of operations on the result, in order, is built with.
 dnnl_status_t rondo__dnnl_append_eltwise(dnnl_post_ops_t post_ops, dnnl_alg_kind_t algorithm,
                                          float alpha, float beta);
-dnnl_status_t rondo__dnnl_append_add(dnnl_post_ops_t post_ops, rondo__dnnl_const_layout operand);
+// Adds what the destination held before.
+dnnl_status_t rondo__dnnl_append_sum(dnnl_post_ops_t post_ops);
 // hard_swish(x) = x * clip(x / 6 + 1 / 2, 0, 1), whose parameters differ between versions.
 dnnl_status_t rondo__dnnl_append_hard_swish(dnnl_post_ops_t post_ops);
 
@@ -65,30 +66,5 @@ dnnl_status_t rondo__dnnl_describe_lrn(dnnl_engine_t engine, rondo__dnnl_const_l
                                        dnnl_dim_t size, float alpha, float beta, float bias,
                                        const_dnnl_primitive_attr_t attributes,
                                        dnnl_primitive_desc_t *out_description);
-
-// Layouts of a recurrent layer; NULL where absent.
-typedef struct rondo__dnnl_recurrent {
-    dnnl_rnn_direction_t direction;
-    rondo__dnnl_const_layout x;
-    rondo__dnnl_const_layout initial_h;
-    rondo__dnnl_const_layout initial_c;  // LSTM
-    rondo__dnnl_const_layout w;
-    rondo__dnnl_const_layout r;
-    rondo__dnnl_const_layout bias;
-    rondo__dnnl_const_layout y;
-    rondo__dnnl_const_layout final_h;
-    rondo__dnnl_const_layout final_c;  // LSTM
-} rondo__dnnl_recurrent;
-
-typedef enum rondo__dnnl_cell {
-    RONDO__DNNL_CELL_LSTM,
-    RONDO__DNNL_CELL_GRU,
-    RONDO__DNNL_CELL_GRU_RESET_AFTER,  // "linear before reset"
-} rondo__dnnl_cell;
-
-dnnl_status_t rondo__dnnl_describe_recurrent(dnnl_engine_t engine, rondo__dnnl_cell cell,
-                                             const rondo__dnnl_recurrent *layouts,
-                                             const_dnnl_primitive_attr_t attributes,
-                                             dnnl_primitive_desc_t *out_description);
 
 #endif  // RONDO_KERNEL_HOST_DNNL_COMPAT_H

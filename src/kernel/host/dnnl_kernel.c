@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "kernel/host/host_threads.h"
 
 rondo_status rondo__dnnl_convert_status(dnnl_status_t status, const char *call) {
     switch (status) {
@@ -39,6 +40,17 @@ static void deinit_kernel(rondo__host_kernel *head) {
     }
 }
 
+// Puts the addend where the sum post-op reads it.
+static void copy_addend(const void *from, void *to, size_t bytes) {
+    enum { CHUNK = 64 * 1024 };
+    const int64_t chunk_count = (int64_t)((bytes + CHUNK - 1) / CHUNK);
+    RONDO_PARALLEL(parallel for schedule(static) if (chunk_count > 1))
+    for (int64_t i = 0; i < chunk_count; ++i) {
+        const size_t at = (size_t)i * CHUNK;
+        memcpy((char *)to + at, (const char *)from + at, bytes - at < CHUNK ? bytes - at : CHUNK);
+    }
+}
+
 static rondo_status run_kernel(rondo__host_kernel *head, const void *const *inputs,
                                void *const *outputs, void *workspace) {
     rondo__dnnl_kernel *kernel = (rondo__dnnl_kernel *)head;
@@ -66,6 +78,9 @@ static rondo_status run_kernel(rondo__host_kernel *head, const void *const *inpu
             }
             slot->last = address;
         }
+    }
+    if (kernel->addend_bytes > 0 && inputs[kernel->addend_input] != outputs[0]) {
+        copy_addend(inputs[kernel->addend_input], outputs[0], kernel->addend_bytes);
     }
     dnnl_status_t status = dnnl_primitive_execute(kernel->primitive, kernel->stream,
                                                   kernel->slot_count, kernel->arguments);
@@ -208,10 +223,12 @@ static dnnl_status_t reorder(rondo__dnnl_kernel *kernel, rondo__dnnl_const_layou
     if (status != dnnl_success) {
         goto destroy_source;
     }
+    const int32_t former = rondo__host_threads_use(1);
     status = dnnl_primitive_execute(primitive, kernel->stream, 2, arguments);
     if (status == dnnl_success) {
         status = dnnl_stream_wait(kernel->stream);
     }
+    (void)rondo__host_threads_use(former);
     (void)dnnl_memory_destroy(arguments[1].memory);
 destroy_source:
     (void)dnnl_memory_destroy(arguments[0].memory);

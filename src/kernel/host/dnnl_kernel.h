@@ -42,6 +42,8 @@ typedef struct rondo__dnnl_kernel {
     rondo__dnnl_slot slots[RONDO__DNNL_SLOT_MAX];
     dnnl_exec_arg_t arguments[RONDO__DNNL_SLOT_MAX];
     void *owned[RONDO__DNNL_SLOT_MAX];  // packed constants, by slot
+    size_t addend_bytes;  // 0, or a sum post-op wants input `addend_input` in output 0 beforehand
+    size_t addend_input;
 } rondo__dnnl_kernel;
 
 // UNSUPPORTED without a record for what oneDNN lacks, so that the next choice is tried.
@@ -53,8 +55,7 @@ rondo_status rondo__dnnl_convert_status(dnnl_status_t status, const char *call);
 RONDO_MUST_USE rondo_status rondo__dnnl_kernel_create(const rondo__kernel_request *request,
                                                       rondo__dnnl_kernel **out_kernel);
 
-// Attributes of a primitive: scratch memory from us, and post-ops. Post-op operands are bound by
-// the caller under DNNL_ARG_ATTR_MULTIPLE_POST_OP(index) | DNNL_ARG_SRC_1.
+// Attributes of a primitive: scratch memory from us, and post-ops.
 dnnl_status_t rondo__dnnl_attributes_create(dnnl_post_ops_t post_ops,
                                             dnnl_primitive_attr_t *out_attributes);
 

@@ -1,4 +1,4 @@
-// kernel/host/dnnl_pool.c — MaxPool and AveragePool in both layouts with oneDNN.
+// kernel/host/dnnl_pool.c — MaxPool and AveragePool in both layouts, and LRN, with oneDNN.
 #include <string.h>
 
 #include "base/error.h"
@@ -119,6 +119,52 @@ rondo_status rondo__host_prepare_pool(const rondo__kernel_request *request,
     if (status != dnnl_success) {
         rondo__kernel_destroy(&kernel->head.base);
         return rondo__dnnl_convert_status(status, "preparing a pool");
+    }
+    *out_kernel = &kernel->head.base;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__host_prepare_lrn(const rondo__kernel_request *request,
+                                     rondo__kernel **out_kernel) {
+    const rondo__op *op = request->op;
+    const rondo_shape *shape = &request->inputs[0].shape;
+    const int64_t size = rondo__op_get_int(op, "size", 0);
+    // oneDNN's window is centred; an even size is not.
+    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || shape->rank != 4 || size % 2 == 0 ||
+        rondo_shape_get_count(shape) == 0) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
+    rondo__dnnl_kernel *kernel = NULL;
+    RETURN_IF_ERROR(rondo__dnnl_kernel_create(request, &kernel));
+    rondo__dnnl_layout x = NULL;
+    dnnl_primitive_attr_t attributes = NULL;
+    dnnl_primitive_desc_t description = NULL;
+    dnnl_status_t status = rondo__dnnl_layout_create(4, shape->extent, dnnl_nchw, &x);
+    if (status == dnnl_success) {
+        status = rondo__dnnl_attributes_create(NULL, &attributes);
+    }
+    if (status == dnnl_success) {
+        status = rondo__dnnl_describe_lrn(
+            kernel->engine, x, size, rondo__op_get_float(op, "alpha", 1e-4f),
+            rondo__op_get_float(op, "beta", 0.75f), rondo__op_get_float(op, "bias", 1.0f),
+            attributes, &description);
+    }
+    if (status == dnnl_success) {
+        status = rondo__dnnl_kernel_set_primitive(kernel, description);
+    }
+    if (status == dnnl_success) {
+        status = rondo__dnnl_kernel_bind(kernel, DNNL_ARG_SRC, RONDO__DNNL_INPUT, 0, x);
+    }
+    if (status == dnnl_success) {
+        status = rondo__dnnl_kernel_bind(kernel, DNNL_ARG_DST, RONDO__DNNL_OUTPUT, 0, x);
+    }
+    if (attributes != NULL) {
+        (void)dnnl_primitive_attr_destroy(attributes);
+    }
+    rondo__dnnl_layout_destroy(x);
+    if (status != dnnl_success) {
+        rondo__kernel_destroy(&kernel->head.base);
+        return rondo__dnnl_convert_status(status, "preparing a local response normalisation");
     }
     *out_kernel = &kernel->head.base;
     return RONDO_STATUS_OK;

@@ -38,5 +38,11 @@ rondo_status rondo__host_prepare_batch_normalization(const rondo__kernel_request
                                                      rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_pool(const rondo__kernel_request *request,
                                       rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_recurrent(const rondo__kernel_request *request,
+                                           rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_lrn(const rondo__kernel_request *request,
+                                     rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_large_product(const rondo__kernel_request *request,
+                                               rondo__kernel **out_kernel);
 
 #endif  // RONDO_KERNEL_HOST_HOST_FAMILIES_H

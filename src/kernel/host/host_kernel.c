@@ -21,7 +21,7 @@ static_assert(sizeof(host_call) <= 4096, "a launch carries at most 4096 bytes");
 static void run_call(void *arguments) {
     const host_call *call = arguments;
     rondo__host_kernel *kernel = call->kernel;
-    rondo__host_threads_use();
+    (void)rondo__host_threads_use(rondo__host_get_thread_count());
     rondo_status status = kernel->run(kernel, (const void *const *)call->addresses,
                                       call->addresses + kernel->input_count, call->workspace);
     if (status != RONDO_STATUS_OK) {

@@ -17,8 +17,11 @@ typedef struct table_entry {
 static const table_entry table[] = {
     RONDO_SCALAR_OP_MAP(ELEMENTWISE_ENTRY){"", "Sum", rondo__host_prepare_elementwise},
     {"rondo", "Elementwise", rondo__host_prepare_elementwise},
+    {"", "MatMul", rondo__host_prepare_large_product},
     {"", "MatMul", rondo__host_prepare_product},
+    {"", "Gemm", rondo__host_prepare_large_product},
     {"", "Gemm", rondo__host_prepare_product},
+    {"rondo", "MatMul", rondo__host_prepare_large_product},
     {"rondo", "MatMul", rondo__host_prepare_product},
     {"", "Conv", rondo__host_prepare_convolution},
     {"rondo", "Conv", rondo__host_prepare_convolution},
@@ -43,21 +46,16 @@ static const table_entry table[] = {
     {"", "AveragePool", rondo__host_prepare_pool},
     {"rondo", "MaxPool", rondo__host_prepare_pool},
     {"rondo", "AveragePool", rondo__host_prepare_pool},
+    {"", "LSTM", rondo__host_prepare_recurrent},
+    {"", "GRU", rondo__host_prepare_recurrent},
+    {"", "RNN", rondo__host_prepare_recurrent},
+    {"", "LRN", rondo__host_prepare_lrn},
     {NULL, NULL, NULL},
 };
 
-rondo_status rondo__kernel_prepare_host(const rondo__kernel_request *request,
-                                        rondo__kernel **out_kernel) {
-    *out_kernel = NULL;
+// The first choice of the table that takes the request, or the reference.
+static rondo_status prepare_best(const rondo__kernel_request *request, rondo__kernel **out_kernel) {
     const rondo__op_def *def = request->op->def;
-    if (request->input_count + request->output_count > RONDO__HOST_ADDRESS_MAX) {
-        return rondo__op_fail_unsupported(request->op,
-                                          "more than 500 inputs and outputs in one launch");
-    }
-    rondo__host_threads_use();
-    if (request->use_reference) {
-        return rondo__host_prepare_reference(request, out_kernel);
-    }
     if ((def->flags & RONDO__OP_VIEW) != 0 && request->output_count == 1) {
         return rondo__host_prepare_view(request, out_kernel);
     }
@@ -71,4 +69,20 @@ rondo_status rondo__kernel_prepare_host(const rondo__kernel_request *request,
         }
     }
     return rondo__host_prepare_reference(request, out_kernel);
+}
+
+rondo_status rondo__kernel_prepare_host(const rondo__kernel_request *request,
+                                        rondo__kernel **out_kernel) {
+    *out_kernel = NULL;
+    if (request->input_count + request->output_count > RONDO__HOST_ADDRESS_MAX) {
+        return rondo__op_fail_unsupported(request->op,
+                                          "more than 500 inputs and outputs in one launch");
+    }
+    if (request->use_reference) {
+        return rondo__host_prepare_reference(request, out_kernel);
+    }
+    const int32_t former = rondo__host_threads_use(rondo__host_get_thread_count());
+    const rondo_status status = prepare_best(request, out_kernel);
+    (void)rondo__host_threads_use(former);
+    return status;
 }

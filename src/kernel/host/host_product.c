@@ -7,15 +7,13 @@
 //
 // Work is cut into units of one tile height by one panel, all batches together, and dealt out in
 // runs of neighbours, so that a panel stays in the cache while the tiles along its height use it.
-#include <string.h>
-
 #include "base/error.h"
 #include "base/memory.h"
 #include "kernel/host/host_families.h"
 #include "kernel/host/host_kernel.h"
 #include "kernel/host/host_threads.h"
-#include "kernel/host/simd.h"
-#include "op/matrix.h"
+#include "kernel/host/packed_matrix.h"
+#include "kernel/host/product_form.h"
 
 enum {
     PARALLEL_MULTIPLY_ADDS = 256 * 1024,  // below, one thread is as quick (about 10 us of work)
@@ -24,45 +22,23 @@ enum {
 typedef struct product_kernel {
     rondo__host_kernel head;
     const rondo__simd *simd;
-    rondo__product product;
+    rondo__product_form form;
     bool is_parallel;
-    float scale;
-    rondo__activation activation;
-    float alpha, beta;
-    int32_t bias_input;  // -1: none
-    int32_t z_input;     // -1: none
     int64_t panel_count;
     int64_t row_block_count;
-    int64_t b_count;        // different matrices b
     bool reads_b_in_place;  // whole panels
     float *packed;          // constant b; NULL: packed at each run
 } product_kernel;
 
 static int64_t get_panel_floats(const product_kernel *kernel) {
-    return kernel->product.k * kernel->simd->panel_columns;
+    return kernel->form.product.k * kernel->simd->panel_columns;
 }
 
-// Packs panel `panel` of one matrix b; columns beyond n are zero.
 static void pack_panel(const product_kernel *kernel, const float *b, int64_t panel, float *out) {
-    const rondo__product *product = &kernel->product;
-    const int64_t width = kernel->simd->panel_columns;
-    const int64_t first = panel * width;
-    const int64_t columns = product->n - first < width ? product->n - first : width;
-    if (columns < width) {
-        memset(out, 0, (size_t)(product->k * width) * sizeof(float));
-    }
-    if (!product->trans_b) {
-        for (int64_t p = 0; p < product->k; ++p) {
-            memcpy(out + p * width, b + p * product->n + first, (size_t)columns * sizeof(float));
-        }
-        return;
-    }
-    for (int64_t c = 0; c < columns; ++c) {
-        const float *column = b + (first + c) * product->k;
-        for (int64_t p = 0; p < product->k; ++p) {
-            out[p * width + c] = column[p];
-        }
-    }
+    const rondo__product *product = &kernel->form.product;
+    const bool is_swapped = product->trans_b;
+    rondo__pack_panel(kernel->simd, b, is_swapped ? 1 : product->n, is_swapped ? product->k : 1,
+                      product->k, product->n, panel, out);
 }
 
 // Offsets of matrices a and b (counted in matrices) of one batch entry.
@@ -88,7 +64,7 @@ typedef struct run_state {
 static void run_unit(const run_state *state, int64_t batch, int64_t panel, int64_t row_block,
                      int64_t a_matrix, int64_t b_matrix) {
     const product_kernel *kernel = state->kernel;
-    const rondo__product *product = &kernel->product;
+    const rondo__product *product = &kernel->form.product;
     const int64_t m = product->m, n = product->n, k = product->k;
     const int64_t width = kernel->simd->panel_columns;
     const int64_t row = row_block * kernel->simd->tile_rows;
@@ -103,7 +79,7 @@ static void run_unit(const run_state *state, int64_t batch, int64_t panel, int64
         .a_column = product->trans_a ? m : 1,
         .rows = (int32_t)rows,
         .columns = (int32_t)columns,
-        .scale = kernel->scale,
+        .scale = kernel->form.scale,
         .bias = state->bias != NULL ? state->bias + column : NULL,
         .z = state->z != NULL ? state->z + at : NULL,
         .z_row = n,
@@ -120,21 +96,21 @@ static void run_unit(const run_state *state, int64_t batch, int64_t panel, int64
     }
     kernel->simd->multiply_tile(&tile);
     for (int64_t r = 0; r < rows; ++r) {
-        rondo__simd_activate(kernel->simd, kernel->activation, kernel->alpha, kernel->beta,
-                             tile.y + r * n, columns);
+        rondo__simd_activate(kernel->simd, kernel->form.activation, kernel->form.alpha,
+                             kernel->form.beta, tile.y + r * n, columns);
     }
 }
 
 static rondo_status run_product(rondo__host_kernel *head, const void *const *inputs,
                                 void *const *outputs, void *workspace) {
     const product_kernel *kernel = (const product_kernel *)head;
-    const rondo__product *product = &kernel->product;
+    const rondo__product *product = &kernel->form.product;
     const run_state state = {
         .kernel = kernel,
         .a = inputs[0],
         .b = inputs[1],
-        .bias = kernel->bias_input >= 0 ? inputs[kernel->bias_input] : NULL,
-        .z = kernel->z_input >= 0 ? inputs[kernel->z_input] : NULL,
+        .bias = kernel->form.bias_input >= 0 ? inputs[kernel->form.bias_input] : NULL,
+        .z = kernel->form.z_input >= 0 ? inputs[kernel->form.z_input] : NULL,
         .panels = kernel->packed != NULL ? kernel->packed : workspace,
         .y = outputs[0],
     };
@@ -143,7 +119,7 @@ static rondo_status run_product(rondo__host_kernel *head, const void *const *inp
             kernel->reads_b_in_place ? product->n / kernel->simd->panel_columns : 0;
         const int64_t wanted = kernel->panel_count - first;
         RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
-        for (int64_t i = 0; i < kernel->b_count * wanted; ++i) {
+        for (int64_t i = 0; i < kernel->form.b_count * wanted; ++i) {
             const int64_t matrix = i / wanted;
             const int64_t panel = first + i % wanted;
             pack_panel(kernel, state.b + matrix * product->k * product->n, panel,
@@ -171,91 +147,18 @@ static void deinit_product(rondo__host_kernel *head) {
 // ---- preparing
 // -----------------------------------------------------------------------------------
 
-static bool has_input(const rondo__kernel_request *request, size_t input) {
-    return input < request->input_count && request->inputs[input].dtype != RONDO_DTYPE_NONE;
-}
-
-// A batch of a against one b is one taller a.
-static void join_batches(rondo__product *product) {
-    if (product->trans_a) {
-        return;
-    }
-    int64_t dense = 1;
-    for (int32_t i = product->batch_rank - 1; i >= 0; --i) {
-        const bool is_dense = product->batch[i] == 1 || product->a_step[i] == dense;
-        if (!is_dense || product->b_step[i] != 0) {
-            return;
-        }
-        dense *= product->batch[i];
-    }
-    product->m *= product->batch_count;
-    product->batch_count = 1;
-    product->batch_rank = 0;
-}
-
-// Reads operands, bias, residual and scale of the three ops. False when the tuned form lacks one.
-static bool read_operands(const rondo__kernel_request *request, product_kernel *kernel,
-                          bool *out_trans_a, bool *out_trans_b) {
-    const rondo__op *op = request->op;
-    kernel->bias_input = -1;
-    kernel->z_input = -1;
-    kernel->scale = 1.0f;
-    if (strcmp(op->def->domain, "rondo") == 0) {
-        *out_trans_a = rondo__op_get_int(op, "trans_a", 0) != 0;
-        *out_trans_b = rondo__op_get_int(op, "trans_b", 0) != 0;
-        kernel->scale = rondo__op_get_float(op, "alpha_scale", 1.0f);
-        kernel->bias_input = has_input(request, 2) ? 2 : -1;
-        kernel->z_input = has_input(request, 3) ? 3 : -1;
-        const int activation =
-            rondo__activation_parse(rondo__op_get_string(op, "activation", "none"));
-        kernel->activation = (rondo__activation)activation;
-        kernel->alpha = rondo__op_get_float(op, "alpha", 0.0f);
-        kernel->beta = rondo__op_get_float(op, "beta", 0.0f);
-        return activation >= 0;
-    }
-    *out_trans_a = rondo__op_get_int(op, "transA", 0) != 0;
-    *out_trans_b = rondo__op_get_int(op, "transB", 0) != 0;
-    if (strcmp(op->def->name, "Gemm") != 0 || !has_input(request, 2)) {
-        kernel->scale = rondo__op_get_float(op, "alpha", 1.0f);
-        return true;
-    }
-    kernel->scale = rondo__op_get_float(op, "alpha", 1.0f);
-    const rondo_shape *c = &request->inputs[2].shape;
-    const rondo_shape *y = &request->outputs[0].shape;
-    if (rondo__op_get_float(op, "beta", 1.0f) != 1.0f) {
-        return false;
-    }
-    if (rondo_shape_is_equal(c, y)) {
-        kernel->z_input = 2;
-        return true;
-    }
-    kernel->bias_input = 2;
-    return c->rank > 0 && rondo_shape_get_count(c) == y->extent[1] &&
-           c->extent[c->rank - 1] == y->extent[1];
-}
-
 static rondo_status init_kernel(const rondo__kernel_request *request, product_kernel *kernel) {
-    bool trans_a, trans_b;
-    if (!read_operands(request, kernel, &trans_a, &trans_b)) {
-        return RONDO_STATUS_UNSUPPORTED;
-    }
-    rondo__product *product = &kernel->product;
-    RETURN_IF_ERROR(rondo__product_init(request->op, &request->inputs[0].shape,
-                                        &request->inputs[1].shape, trans_a, trans_b, product));
+    RETURN_IF_ERROR(rondo__product_form_init(&kernel->form, request));
+    const rondo__product *product = &kernel->form.product;
     const rondo__simd *simd = rondo__simd_get();
     kernel->simd = simd;
-    kernel->b_count = 1;
-    for (int32_t i = 0; i < product->batch_rank; ++i) {
-        kernel->b_count *= product->b_step[i] != 0 ? product->batch[i] : 1;
-    }
-    join_batches(product);
     kernel->panel_count = (product->n + simd->panel_columns - 1) / simd->panel_columns;
     kernel->row_block_count = (product->m + simd->tile_rows - 1) / simd->tile_rows;
     const double work =
         (double)product->batch_count * (double)product->m * (double)product->n * (double)product->k;
     kernel->is_parallel = work > PARALLEL_MULTIPLY_ADDS;
     const size_t floats =
-        (size_t)(kernel->b_count * kernel->panel_count * get_panel_floats(kernel));
+        (size_t)(kernel->form.b_count * kernel->panel_count * get_panel_floats(kernel));
     const rondo_tensor *b = request->inputs[1].constant;
     if (b == NULL) {
         kernel->reads_b_in_place = !product->trans_b;
@@ -267,7 +170,7 @@ static rondo_status init_kernel(const rondo__kernel_request *request, product_ke
     if (kernel->packed == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    for (int64_t matrix = 0; matrix < kernel->b_count; ++matrix) {
+    for (int64_t matrix = 0; matrix < kernel->form.b_count; ++matrix) {
         for (int64_t panel = 0; panel < kernel->panel_count; ++panel) {
             pack_panel(
                 kernel, (const float *)b->data + matrix * product->k * product->n, panel,
@@ -279,11 +182,6 @@ static rondo_status init_kernel(const rondo__kernel_request *request, product_ke
 
 rondo_status rondo__host_prepare_product(const rondo__kernel_request *request,
                                          rondo__kernel **out_kernel) {
-    for (size_t i = 0; i < request->input_count; ++i) {
-        if (has_input(request, i) && request->inputs[i].dtype != RONDO_DTYPE_F32) {
-            return RONDO_STATUS_UNSUPPORTED;
-        }
-    }
     rondo__host_kernel *head = rondo__host_kernel_create(request, sizeof(product_kernel), "simd",
                                                          run_product, deinit_product);
     if (head == NULL) {

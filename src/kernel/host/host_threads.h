@@ -33,14 +33,22 @@ enum {
     RONDO__HOST_PARALLEL_BYTES = 64 * 1024,
 };
 
-// Makes OpenMP regions of this thread, ours and oneDNN's, use the configured number of threads.
-// oneDNN cuts its work when a primitive is made, so both making and running call this.
-static inline void rondo__host_threads_use(void) {
+// Sets how many threads OpenMP regions of this thread use, ours and oneDNN's; returns the former
+// number, to be set again where the thread is not the library's own. Cheap when nothing changes.
+//
+// oneDNN cuts its work when a primitive is made, so both making and running must see the same
+// number. Packing at preparation uses one thread: a region would leave a second OpenMP team behind
+// (each thread has its own), and libgomp stops spinning between regions once there are more threads
+// than processors, which would slow down every op that follows.
+static inline int32_t rondo__host_threads_use(int32_t count) {
 #ifdef _OPENMP
-    int count = (int)rondo__host_get_thread_count();
-    if (omp_get_max_threads() != count) {
-        omp_set_num_threads(count);
+    const int former = omp_get_max_threads();
+    if (former != count) {
+        omp_set_num_threads((int)count);
     }
+    return (int32_t)former;
+#else
+    return count;
 #endif
 }
 

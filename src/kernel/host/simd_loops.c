@@ -82,32 +82,43 @@ DEFINE_BINARY_CALL(Pow, powf(a, b))
 // and not by the compiler, and several vectors are in flight.
 enum { LANES = 4 * RONDO_SIMD_WIDTH };
 
-#define DEFINE_REDUCTION(name, start, update, join, ...)              \
-    static float name(const float *x, int64_t count, ##__VA_ARGS__) { \
-        float lanes[LANES];                                           \
-        for (int j = 0; j < LANES; ++j) {                             \
-            lanes[j] = (start);                                       \
-        }                                                             \
-        int64_t i = 0;                                                \
-        for (; i + LANES <= count; i += LANES) {                      \
-            for (int j = 0; j < LANES; ++j) {                         \
-                const float value = x[i + j];                         \
-                const float sum = lanes[j];                           \
-                lanes[j] = (update);                                  \
-            }                                                         \
-        }                                                             \
-        for (int j = 0; i < count; ++i, ++j) {                        \
-            const float value = x[i];                                 \
-            const float sum = lanes[j];                               \
-            lanes[j] = (update);                                      \
-        }                                                             \
-        for (int half = LANES / 2; half > 0; half /= 2) {             \
-            for (int j = 0; j < half; ++j) {                          \
-                const float sum = lanes[j], value = lanes[j + half];  \
-                lanes[j] = (join);                                    \
-            }                                                         \
-        }                                                             \
-        return lanes[0];                                              \
+#define DEFINE_REDUCTION(name, start, update, join, ...)                             \
+    static float name(const float *x, int64_t count, ##__VA_ARGS__) {                \
+        float lanes[LANES];                                                          \
+        for (int j = 0; j < LANES; ++j) {                                            \
+            lanes[j] = (start);                                                      \
+        }                                                                            \
+        int64_t i = 0;                                                               \
+        for (; i + LANES <= count; i += LANES) {                                     \
+            for (int j = 0; j < LANES; ++j) {                                        \
+                const float value = x[i + j];                                        \
+                const float sum = lanes[j];                                          \
+                lanes[j] = (update);                                                 \
+            }                                                                        \
+        }                                                                            \
+        for (; i + RONDO_SIMD_WIDTH <= count; i += RONDO_SIMD_WIDTH) {               \
+            for (int j = 0; j < RONDO_SIMD_WIDTH; ++j) {                             \
+                const float value = x[i + j];                                        \
+                const float sum = lanes[j];                                          \
+                lanes[j] = (update);                                                 \
+            }                                                                        \
+        }                                                                            \
+        for (int j = 0; i < count; ++i, ++j) {                                       \
+            const float value = x[i];                                                \
+            const float sum = lanes[j];                                              \
+            lanes[j] = (update);                                                     \
+        }                                                                            \
+        for (int j = 0; j < RONDO_SIMD_WIDTH; ++j) {                                 \
+            for (int k = 1; k < LANES / RONDO_SIMD_WIDTH; ++k) {                     \
+                const float sum = lanes[j], value = lanes[k * RONDO_SIMD_WIDTH + j]; \
+                lanes[j] = (join);                                                   \
+            }                                                                        \
+        }                                                                            \
+        for (int j = 1; j < RONDO_SIMD_WIDTH; ++j) {                                 \
+            const float sum = lanes[0], value = lanes[j];                            \
+            lanes[0] = (join);                                                       \
+        }                                                                            \
+        return lanes[0];                                                             \
     }
 
 DEFINE_REDUCTION(row_sum, 0.0f, sum + value, sum + value)

@@ -4,7 +4,17 @@
 
 #include "kernel/host/host_threads.h"
 
-enum { TILE = 16 };  // edge of a transposed block: two sides of it fit the first-level cache
+enum {
+    TILE = 16,    // edge of a transposed block: two sides of it fit the first-level cache
+    STRIP = 512,  // rows of a block whose other edge is shorter than TILE
+    BLOCK_BYTES = 16 * 1024,  // of one block of rows, the least that a thread gets
+};
+
+// Pieces that an outer axis is cut into.
+static int64_t count_pieces(const rondo__strided_copy *copy, int32_t axis) {
+    const int64_t extent = copy->extent[axis];
+    return axis != copy->block_axis ? extent : (extent + copy->block_rows - 1) / copy->block_rows;
+}
 
 void rondo__strided_copy_init(rondo__strided_copy *copy, size_t element_bytes, int32_t rank,
                               const int64_t *extent, const int64_t *from_stride,
@@ -35,27 +45,27 @@ void rondo__strided_copy_init(rondo__strided_copy *copy, size_t element_bytes, i
         kept = 1;
     }
     copy->rank = kept;
-    copy->tile_axis = -1;
     const int32_t last = kept - 1;
+    const int64_t length = copy->extent[last];
+    copy->block_axis = last - 1;
+    copy->block_rows = BLOCK_BYTES / (length * (int64_t)element_bytes + 1) + 1;
     if (copy->from_stride[last] != 1 && copy->from_stride[last] != 0 &&
-        copy->to_stride[last] == 1 && copy->extent[last] > 1) {
+        copy->to_stride[last] == 1) {
         for (int32_t i = 0; i < last; ++i) {
             if (copy->from_stride[i] == 1) {
-                copy->tile_axis = i;
+                copy->is_transposed = true;
+                copy->block_axis = i;
+                copy->block_rows = length < TILE ? STRIP : TILE;
             }
         }
     }
-    copy->row_count = 1;
+    copy->block_count = length == 0 ? 0 : 1;
     for (int32_t i = 0; i < last; ++i) {
-        copy->row_count *=
-            i == copy->tile_axis ? (copy->extent[i] + TILE - 1) / TILE : copy->extent[i];
-    }
-    for (int32_t i = 0; i < kept; ++i) {
-        copy->row_count = copy->extent[i] == 0 ? 0 : copy->row_count;
+        copy->block_count *= count_pieces(copy, i);
     }
 }
 
-// One row along the innermost axis, and one strip of TILE rows read along the tile axis.
+// One row along the innermost axis; rows read along the block axis; one block.
 #define DEFINE_ROWS(type)                                                                          \
     static void copy_row_##type(const type *from, int64_t from_stride, type *to,                   \
                                 int64_t to_stride, int64_t count) {                                \
@@ -91,30 +101,34 @@ void rondo__strided_copy_init(rondo__strided_copy *copy, size_t element_bytes, i
             }                                                                                      \
         }                                                                                          \
     }                                                                                              \
-    static void copy_piece_##type(const rondo__strided_copy *copy, const void *from, void *to,     \
-                                  int64_t row) {                                                   \
+    static void copy_block_##type(const rondo__strided_copy *copy, const void *from, void *to,     \
+                                  int64_t block) {                                                 \
         const int32_t last = copy->rank - 1;                                                       \
         const type *x = (const type *)from + copy->from_offset;                                    \
         type *y = (type *)to + copy->to_offset;                                                    \
-        int64_t rows = 0;                                                                          \
+        int64_t rows = 1;                                                                          \
         for (int32_t i = last - 1; i >= 0; --i) {                                                  \
-            const bool is_tiled = i == copy->tile_axis;                                            \
-            const int64_t pieces =                                                                 \
-                is_tiled ? (copy->extent[i] + TILE - 1) / TILE : copy->extent[i];                  \
-            const int64_t index = (row % pieces) * (is_tiled ? TILE : 1);                          \
-            row /= pieces;                                                                         \
+            const int64_t pieces = count_pieces(copy, i);                                          \
+            int64_t index = pieces == 1 ? 0 : block % pieces;                                      \
+            block = pieces == 1 ? block : block / pieces;                                          \
+            if (i == copy->block_axis) {                                                           \
+                index *= copy->block_rows;                                                         \
+                rows = copy->extent[i] - index;                                                    \
+                rows = rows < copy->block_rows ? rows : copy->block_rows;                          \
+            }                                                                                      \
             x += index * copy->from_stride[i];                                                     \
             y += index * copy->to_stride[i];                                                       \
-            if (is_tiled) {                                                                        \
-                rows = copy->extent[i] - index < TILE ? copy->extent[i] - index : TILE;            \
-            }                                                                                      \
         }                                                                                          \
-        if (copy->tile_axis >= 0) {                                                                \
-            copy_strip_##type(x, copy->from_stride[last], y, copy->to_stride[copy->tile_axis],     \
-                              rows, copy->extent[last]);                                           \
-        } else {                                                                                   \
-            copy_row_##type(x, copy->from_stride[last], y, copy->to_stride[last],                  \
-                            copy->extent[last]);                                                   \
+        const int64_t length = copy->extent[last];                                                 \
+        const int64_t x_row = copy->block_axis >= 0 ? copy->from_stride[copy->block_axis] : 0;     \
+        const int64_t y_row = copy->block_axis >= 0 ? copy->to_stride[copy->block_axis] : 0;       \
+        if (copy->is_transposed) {                                                                 \
+            copy_strip_##type(x, copy->from_stride[last], y, y_row, rows, length);                 \
+            return;                                                                                \
+        }                                                                                          \
+        for (int64_t r = 0; r < rows; ++r) {                                                       \
+            copy_row_##type(x + r * x_row, copy->from_stride[last], y + r * y_row,                 \
+                            copy->to_stride[last], length);                                        \
         }                                                                                          \
     }
 
@@ -126,13 +140,13 @@ DEFINE_ROWS(uint64_t)
 void rondo__strided_copy_run(const rondo__strided_copy *copy, const void *from, void *to,
                              bool is_parallel) {
     (void)is_parallel;
-    void (*copy_piece)(const rondo__strided_copy *, const void *, void *, int64_t) =
-        copy->element_bytes == 1   ? copy_piece_uint8_t
-        : copy->element_bytes == 2 ? copy_piece_uint16_t
-        : copy->element_bytes == 4 ? copy_piece_uint32_t
-                                   : copy_piece_uint64_t;
+    void (*copy_block)(const rondo__strided_copy *, const void *, void *, int64_t) =
+        copy->element_bytes == 1   ? copy_block_uint8_t
+        : copy->element_bytes == 2 ? copy_block_uint16_t
+        : copy->element_bytes == 4 ? copy_block_uint32_t
+                                   : copy_block_uint64_t;
     RONDO_PARALLEL(parallel for schedule(static) if (is_parallel))
-    for (int64_t row = 0; row < copy->row_count; ++row) {
-        copy_piece(copy, from, to, row);
+    for (int64_t block = 0; block < copy->block_count; ++block) {
+        copy_block(copy, from, to, block);
     }
 }

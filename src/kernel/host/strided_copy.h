@@ -22,8 +22,10 @@ typedef struct rondo__strided_copy {
     int64_t to_stride[RONDO__STRIDED_RANK_MAX];
     int64_t from_offset;  // of the first element
     int64_t to_offset;
-    int64_t row_count;  // what a run is cut into: pieces of the outer axes
-    int32_t tile_axis;  // axis that is contiguous in the source, for tiled transposes; -1: none
+    bool is_transposed;  // the source is contiguous along the block axis, not along the last one
+    int32_t block_axis;  // axis whose rows are copied in blocks; -1: there is only one row
+    int64_t block_rows;
+    int64_t block_count;  // over all axes but the last one
 } rondo__strided_copy;
 
 // Plans a copy. Axes are in the order of the destination, innermost last.

@@ -1,0 +1,39 @@
+// kernel/host/packed_matrix.h — the right operand of a matrix product, cut into panels as wide as a
+// tile (simd.h), each stored row after row and padded with zeros.
+#ifndef RONDO_KERNEL_HOST_PACKED_MATRIX_H
+#define RONDO_KERNEL_HOST_PACKED_MATRIX_H
+
+#include <stdint.h>
+
+#include "kernel/host/simd.h"
+#include "rondo/status.h"
+
+typedef struct rondo__packed_matrix {
+    const rondo__simd *simd;
+    int64_t k;  // rows
+    int64_t n;  // columns
+    float *panels;
+} rondo__packed_matrix;
+
+// Packs one panel of b [k, n]; element (p, c) stands at p * b_row + c * b_column. `out` has
+// k * panel_columns elements.
+void rondo__pack_panel(const rondo__simd *simd, const float *b, int64_t b_row, int64_t b_column,
+                       int64_t k, int64_t n, int64_t panel, float *out);
+
+// Packs a whole matrix.
+//
+// Errors:    NO_MEMORY.
+// Ownership: free with rondo__packed_matrix_deinit.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__packed_matrix_init(rondo__packed_matrix *matrix, const float *b,
+                                                      int64_t b_row, int64_t b_column, int64_t k,
+                                                      int64_t n);
+void rondo__packed_matrix_deinit(rondo__packed_matrix *matrix);  // zeroed is fine
+
+// y [m, n] = a [m, k] x matrix + bias [n] + z [m, n], on this thread. Rows are a_row, z_row and
+// y_row elements apart; bias and z may be NULL; y may be z.
+void rondo__packed_multiply(const rondo__packed_matrix *matrix, const float *a, int64_t a_row,
+                            int64_t m, const float *bias, const float *z, int64_t z_row, float *y,
+                            int64_t y_row);
+
+#endif  // RONDO_KERNEL_HOST_PACKED_MATRIX_H

@@ -1,0 +1,26 @@
+// kernel/host/product_form.h — MatMul, Gemm and rondo.MatMul in one form:
+//
+//   y = act(scale * (op(a) x op(b)) + bias + z)
+#ifndef RONDO_KERNEL_HOST_PRODUCT_FORM_H
+#define RONDO_KERNEL_HOST_PRODUCT_FORM_H
+
+#include "kernel/kernel.h"
+#include "op/fused.h"
+#include "op/matrix.h"
+
+typedef struct rondo__product_form {
+    rondo__product product;  // a batch of a against one b is joined into one taller a
+    int64_t b_count;         // different matrices b
+    float scale;
+    int32_t bias_input;  // one value for each column; -1: none
+    int32_t z_input;     // of y's shape; -1: none
+    rondo__activation activation;
+    float alpha, beta;  // of the activation
+} rondo__product_form;
+
+// Errors:    UNSUPPORTED without a record (not all f32, beta of Gemm, a broadcast C), BAD_DATA.
+// Threads:   safe.
+rondo_status rondo__product_form_init(rondo__product_form *form,
+                                      const rondo__kernel_request *request);
+
+#endif  // RONDO_KERNEL_HOST_PRODUCT_FORM_H

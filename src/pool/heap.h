@@ -1,0 +1,89 @@
+// pool/heap.h — which bytes of some regions are free: pure bookkeeping, no memory is touched.
+//
+//   region  |#### block ####|   free   |## block ##|      free      |
+//             splits when taken, merges with free neighbours when given back
+//
+// Free blocks hang in lists by size: one row for each power of two, sixteen lists in a row. Two bit sets find the
+// first list that surely fits, so that taking and giving cost the same however many blocks there are. Blocks of a
+// region are linked in address order. Not thread-safe: the pool holds its lock.
+//
+// Invariants, checked by rondo__heap_check: the blocks of a region cover it without gaps; no two neighbours are both
+// free; a block is in the list of its size exactly when it is free.
+//
+// Source: Masmano, Ripoll, Crespo, Real, TLSF, ECRTS 2004.
+#ifndef RONDO_POOL_HEAP_H
+#define RONDO_POOL_HEAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rondo/status.h"
+
+enum {
+    RONDO__HEAP_UNIT = 512,  // bytes; sizes and addresses are multiples
+    RONDO__HEAP_ROWS = 48,
+    RONDO__HEAP_COLUMNS = 16,
+};
+
+typedef struct rondo__heap_region rondo__heap_region;
+
+typedef struct rondo__heap_block {
+    rondo__heap_region *region;
+    uint64_t offset;  // bytes from the region's start
+    uint64_t bytes;
+    bool is_free;
+    struct rondo__heap_block *before;  // in address order; NULL at the region's ends
+    struct rondo__heap_block *after;
+    struct rondo__heap_block *next;  // in the free list
+    struct rondo__heap_block *previous;
+} rondo__heap_block;
+
+struct rondo__heap_region {
+    void *base;  // address of the memory; only carried along
+    uint64_t bytes;
+    uint64_t live_count;  // blocks handed out
+    rondo__heap_block *first;
+    rondo__heap_region *next;
+    rondo__heap_region *previous;
+};
+
+typedef struct rondo__heap {
+    rondo__heap_region *regions;
+    rondo__heap_block *spare;  // block records to use again, by `next`
+    uint64_t rows;             // bit r: some list of row r is not empty
+    uint16_t columns[RONDO__HEAP_ROWS];
+    rondo__heap_block *free[RONDO__HEAP_ROWS][RONDO__HEAP_COLUMNS];
+} rondo__heap;
+
+// Zeroed is initialised. Frees records, not memory: the caller takes the regions out first or knows their bases.
+void rondo__heap_deinit(rondo__heap *heap);
+
+// Adds memory: one free block of `bytes`, a multiple of RONDO__HEAP_UNIT.
+//
+// Errors:    NO_MEMORY.
+// Threads:   one at a time.
+RONDO_MUST_USE rondo_status rondo__heap_add(rondo__heap *heap, void *base, uint64_t bytes,
+                                            rondo__heap_region **out_region);
+
+// Takes a block of at least `bytes`; *out_block is NULL when none fits, which is no error.
+//
+// Errors:    NO_MEMORY (for the record of the rest).
+// Threads:   one at a time.
+// Cost:      O(1).
+RONDO_MUST_USE rondo_status rondo__heap_take(rondo__heap *heap, uint64_t bytes,
+                                             rondo__heap_block **out_block);
+
+// Gives a block back and merges it with free neighbours. Cost: O(1).
+void rondo__heap_give(rondo__heap *heap, rondo__heap_block *block);
+
+// Takes a region without live blocks out of the heap; its record is freed, its memory is the caller's.
+void rondo__heap_remove(rondo__heap *heap, rondo__heap_region *region);
+
+// Moves a region without live blocks to another heap.
+void rondo__heap_move(rondo__heap *heap, rondo__heap_region *region, rondo__heap *to);
+
+// True when all invariants hold. Cost: O(blocks).
+bool rondo__heap_check(const rondo__heap *heap);
+
+#endif  // RONDO_POOL_HEAP_H

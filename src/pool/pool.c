@@ -1,0 +1,550 @@
+// pool/pool.c — pools: heaps bound to driver memory, streams and a lock.
+//
+//   pool ── owner (stream 1) ── heap ── regions ── blocks
+//        └─ owner (stream 2) ── heap ── ...
+//        └─ live table: address -> lease of every block handed out
+//        └─ pending: freed leases that other streams may still use, each with an event for each such stream
+//
+// A block never changes its owner while its region has a live or pending block, so that stream order alone makes reuse
+// safe. A region whose stream is gone (and was waited for when it went) may serve any owner. Driver memory is asked for
+// in regions: 2 MiB for small requests, 32 MiB for medium ones, rounded to 2 MiB above.
+//
+// One lock guards everything; a hit holds it for a table look-up and a bit scan. Rejected: a lock for each owner
+// (frees come from any thread and would need two), and lock-free lists (blocks split and merge).
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/backend.h"
+#include "backend/check.h"
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "pool/heap.h"
+#include "pool/live_table.h"
+#include "rondo/pool.h"
+
+enum {
+    SMALL_REGION_BYTES = 2 << 20,
+    MEDIUM_REGION_BYTES = 32 << 20,
+    SMALL_REQUEST_BYTES = 1 << 20,
+    MEDIUM_REQUEST_BYTES = 16 << 20,
+};
+
+// What one stream owns. Found by the stream's number, which is never used twice.
+typedef struct owner {
+    uint32_t stream_number;
+    rondo__stream_tag *tag;  // retained
+    rondo__heap heap;
+    struct owner *next;
+} owner;
+
+// A block handed out or pending.
+typedef struct lease {
+    rondo__heap_block *block;
+    owner *holder;
+    // Streams that were declared with rondo_pool_use, then, once freed, the events that stand for their work.
+    size_t use_count;
+    size_t use_capacity;
+    struct {
+        rondo_stream *stream;    // only compared
+        rondo__stream_tag *tag;  // retained
+        rondo_event *event;      // while pending; NULL once passed
+    } * uses;
+    struct lease *next;  // among the pending, or the spare
+} lease;
+
+struct rondo_pool {
+    rondo_device *device;  // retained
+    rondo_pool_options options;
+    atomic_int reference_count;
+    pthread_mutex_t lock;  // guards everything below
+    owner *owners;
+    rondo__live_table live;
+    lease *pending;
+    lease *spare;
+    rondo_pool_stats stats;
+    bool is_released;  // no references; blocks handed out keep it
+};
+
+rondo_pool_options rondo_pool_options_default(void) {
+    return (rondo_pool_options){.struct_size = sizeof(rondo_pool_options),
+                                .kind = RONDO_MEMORY_DEVICE};
+}
+
+rondo_status rondo_pool_create(rondo_device *device, const rondo_pool_options *options,
+                               rondo_pool **out_pool) {
+    RETURN_IF_ERROR(rondo__check_pointer(out_pool, __func__, "out_pool"));
+    *out_pool = NULL;
+    RETURN_IF_ERROR(rondo__check_device(device, __func__));
+    rondo_pool_options merged = rondo_pool_options_default();
+    if (options != NULL) {
+        if (options->struct_size == 0 || options->struct_size > sizeof merged) {
+            return RONDO_FAIL(INVALID,
+                              "options.struct_size is %zu; start from rondo_pool_options_default()",
+                              options->struct_size);
+        }
+        memcpy(&merged, options, options->struct_size);
+    }
+    if (merged.kind != RONDO_MEMORY_DEVICE && merged.kind != RONDO_MEMORY_PINNED) {
+        return RONDO_FAIL(INVALID, "options.kind is %d, not a rondo_memory_kind", (int)merged.kind);
+    }
+    rondo_pool *pool = rondo__calloc(1, sizeof *pool);
+    if (pool == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    pthread_mutex_init(&pool->lock, NULL);
+    atomic_init(&pool->reference_count, 1);
+    rondo_device_retain(device);
+    pool->device = device;
+    pool->options = merged;
+    *out_pool = pool;
+    return RONDO_STATUS_OK;
+}
+
+// ---- leases --------------------------------------------------------------------------------------
+
+static lease *get_lease(rondo_pool *pool) {
+    lease *l = pool->spare;
+    if (l == NULL) {
+        return rondo__calloc(1, sizeof *l);
+    }
+    pool->spare = l->next;
+    l->next = NULL;
+    return l;
+}
+
+static void drop_uses(lease *l) {
+    for (size_t i = 0; i < l->use_count; ++i) {
+        rondo__stream_tag_release(l->uses[i].tag);
+        rondo_event_destroy(l->uses[i].event);
+    }
+    l->use_count = 0;
+}
+
+static void drop_lease(rondo_pool *pool, lease *l) {
+    drop_uses(l);
+    l->block = NULL;
+    l->next = pool->spare;
+    pool->spare = l;
+}
+
+static void *get_address(const rondo__heap_block *block) {
+    return (char *)block->region->base + block->offset;
+}
+
+// Puts a lease's block back into its heap: nobody uses it any more.
+static void return_block(rondo_pool *pool, lease *l) {
+    rondo__heap_give(&l->holder->heap, l->block);
+    drop_lease(pool, l);
+}
+
+// Looks after freed blocks that other streams use. With `wait`, until all have passed.
+static void settle_pending(rondo_pool *pool, bool wait) {
+    rondo_error saved;
+    rondo__error_save(&saved);
+    lease **link = &pool->pending;
+    while (*link != NULL) {
+        lease *l = *link;
+        bool has_passed = true;
+        for (size_t i = 0; i < l->use_count; ++i) {
+            rondo_event *event = l->uses[i].event;
+            bool is_complete = event == NULL;
+            if (event != NULL && wait) {
+                // A failed wait means a lost device: nothing runs there any more.
+                (void)!rondo_event_synchronize(event);
+                is_complete = true;
+            } else if (event != NULL && rondo_event_query(event, &is_complete) != RONDO_STATUS_OK) {
+                is_complete = false;
+            }
+            if (is_complete && event != NULL) {
+                rondo_event_destroy(event);
+                l->uses[i].event = NULL;
+            }
+            has_passed = has_passed && is_complete;
+        }
+        if (has_passed) {
+            *link = l->next;
+            pool->stats.pending_bytes -= l->block->bytes;
+            return_block(pool, l);
+        } else {
+            link = &l->next;
+        }
+    }
+    rondo__error_restore(&saved);
+}
+
+// ---- driver memory -------------------------------------------------------------------------------
+
+static void free_region(rondo_pool *pool, owner *o, rondo__heap_region *region) {
+    void *base = region->base;
+    pool->stats.reserved_bytes -= region->bytes;
+    rondo__heap_remove(&o->heap, region);
+    rondo_memory_free(pool->device, pool->options.kind, base);
+}
+
+// Frees regions without live blocks while more than `keep_bytes` are reserved. Work that was put on the owner's
+// stream before a block was freed may still run, so the stream is waited for first.
+static uint64_t release_unused(rondo_pool *pool, uint64_t keep_bytes) {
+    uint64_t released = 0;
+    for (owner *o = pool->owners; o != NULL; o = o->next) {
+        bool has_waited = false;
+        for (rondo__heap_region *region = o->heap.regions; region != NULL;) {
+            rondo__heap_region *next = region->next;
+            if (region->live_count == 0 && pool->stats.reserved_bytes > keep_bytes) {
+                if (!has_waited) {
+                    rondo__stream_tag_wait(o->tag);
+                    has_waited = true;
+                }
+                released += region->bytes;
+                free_region(pool, o, region);
+            }
+            region = next;
+        }
+    }
+    return released;
+}
+
+static rondo_status ask_driver(rondo_pool *pool, uint64_t bytes, void **out_base) {
+    if (pool->options.limit_bytes > 0 &&
+        (bytes > pool->options.limit_bytes ||
+         pool->stats.reserved_bytes > pool->options.limit_bytes - bytes)) {
+        return RONDO_FAIL(NO_DEVICE_MEMORY, "the pool's limit of %llu bytes is reached",
+                          (unsigned long long)pool->options.limit_bytes);
+    }
+    pool->stats.driver_call_count += 1;
+    return rondo_memory_allocate(pool->device, pool->options.kind, (size_t)bytes, out_base);
+}
+
+// Says how the memory is used, in front of what the driver or the limit said.
+static void report_exhaustion(const rondo_pool *pool, uint64_t bytes) {
+    rondo_device_info info;
+    rondo_error saved;
+    rondo__error_save(&saved);
+    uint64_t free_bytes = 0;
+    if (rondo_device_get_info(pool->device, &info) == RONDO_STATUS_OK) {
+        free_bytes = info.free_bytes;
+    }
+    rondo__error_restore(&saved);
+    rondo__error_prefix(
+        "%llu bytes wanted; pool: %llu live in %llu blocks, %llu pending, %llu reserved; "
+        "device: %llu free",
+        (unsigned long long)bytes, (unsigned long long)pool->stats.live_bytes,
+        (unsigned long long)pool->stats.live_count, (unsigned long long)pool->stats.pending_bytes,
+        (unsigned long long)pool->stats.reserved_bytes, (unsigned long long)free_bytes);
+}
+
+static rondo_status add_region(rondo_pool *pool, owner *o, uint64_t bytes) {
+    uint64_t region_bytes = bytes <= SMALL_REQUEST_BYTES ? SMALL_REGION_BYTES
+                            : bytes <= MEDIUM_REQUEST_BYTES
+                                ? MEDIUM_REGION_BYTES
+                                : rondo__align_up(bytes, SMALL_REGION_BYTES);
+    void *base = NULL;
+    rondo_status status = ask_driver(pool, region_bytes, &base);
+    if (status == RONDO_STATUS_NO_DEVICE_MEMORY) {
+        // Free the cache, then ask for no more than is needed.
+        settle_pending(pool, true);
+        (void)release_unused(pool, 0);
+        region_bytes = rondo__align_up(bytes, RONDO__HEAP_UNIT);
+        status = ask_driver(pool, region_bytes, &base);
+        if (status == RONDO_STATUS_NO_DEVICE_MEMORY) {
+            report_exhaustion(pool, bytes);
+        }
+    }
+    if (status != RONDO_STATUS_OK) {
+        return status;
+    }
+    rondo__heap_region *region;
+    status = rondo__heap_add(&o->heap, base, region_bytes, &region);
+    if (status != RONDO_STATUS_OK) {
+        rondo_memory_free(pool->device, pool->options.kind, base);
+        return status;
+    }
+    pool->stats.reserved_bytes += region_bytes;
+    if (pool->stats.reserved_bytes > pool->stats.reserved_peak_bytes) {
+        pool->stats.reserved_peak_bytes = pool->stats.reserved_bytes;
+    }
+    return RONDO_STATUS_OK;
+}
+
+// ---- owners --------------------------------------------------------------------------------------
+
+static rondo_status get_owner(rondo_pool *pool, rondo_stream *stream, owner **out_owner) {
+    owner **link = &pool->owners;
+    for (; *link != NULL; link = &(*link)->next) {
+        owner *o = *link;
+        if (o->stream_number == stream->number) {
+            *link = o->next;  // to the front: the next call is most likely for the same stream
+            o->next = pool->owners;
+            pool->owners = o;
+            *out_owner = o;
+            return RONDO_STATUS_OK;
+        }
+    }
+    owner *o = rondo__calloc(1, sizeof *o);
+    if (o == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    o->stream_number = stream->number;
+    o->tag = rondo__stream_tag_retain(stream);
+    o->next = pool->owners;
+    pool->owners = o;
+    *out_owner = o;
+    return RONDO_STATUS_OK;
+}
+
+// Takes over regions of streams that are gone, and forgets owners that have nothing left.
+static bool adopt_regions(rondo_pool *pool, owner *heir) {
+    bool has_adopted = false;
+    owner **link = &pool->owners;
+    while (*link != NULL) {
+        owner *o = *link;
+        if (o == heir || !rondo__stream_tag_is_finished(o->tag)) {
+            link = &o->next;
+            continue;
+        }
+        for (rondo__heap_region *region = o->heap.regions; region != NULL;) {
+            rondo__heap_region *next = region->next;
+            if (region->live_count == 0) {
+                rondo__heap_move(&o->heap, region, &heir->heap);
+                has_adopted = true;
+            }
+            region = next;
+        }
+        if (o->heap.regions == NULL) {
+            *link = o->next;
+            rondo__stream_tag_release(o->tag);
+            rondo__heap_deinit(&o->heap);
+            rondo__free(o);
+        } else {
+            link = &o->next;
+        }
+    }
+    return has_adopted;
+}
+
+// ---- the public calls ----------------------------------------------------------------------------
+
+static rondo_status take_block(rondo_pool *pool, owner *o, uint64_t bytes,
+                               rondo__heap_block **out_block) {
+    RETURN_IF_ERROR(rondo__heap_take(&o->heap, bytes, out_block));
+    if (*out_block == NULL && pool->pending != NULL) {
+        settle_pending(pool, false);
+        RETURN_IF_ERROR(rondo__heap_take(&o->heap, bytes, out_block));
+    }
+    if (*out_block == NULL && adopt_regions(pool, o)) {
+        RETURN_IF_ERROR(rondo__heap_take(&o->heap, bytes, out_block));
+    }
+    if (*out_block == NULL) {
+        RETURN_IF_ERROR(add_region(pool, o, bytes));
+        RETURN_IF_ERROR(rondo__heap_take(&o->heap, bytes, out_block));
+    }
+    return *out_block != NULL ? RONDO_STATUS_OK
+                              : RONDO_FAIL(INTERNAL, "a fresh region has no room for %llu bytes",
+                                           (unsigned long long)bytes);
+}
+
+rondo_status rondo_pool_allocate(rondo_pool *pool, rondo_stream *stream, size_t bytes,
+                                 void **out_address) {
+    RETURN_IF_ERROR(rondo__check_pointer(out_address, __func__, "out_address"));
+    *out_address = NULL;
+    RETURN_IF_ERROR(rondo__check_pointer(pool, __func__, "pool"));
+    RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
+    if (stream->device != pool->device) {
+        return RONDO_FAIL(INVALID, "the stream belongs to device %s, the pool to %s",
+                          stream->device->name, pool->device->name);
+    }
+    if (bytes == 0) {
+        return RONDO_STATUS_OK;
+    }
+    if (bytes > SIZE_MAX / 4) {
+        return RONDO_FAIL(NO_DEVICE_MEMORY, "%zu bytes are more than any device has", bytes);
+    }
+    owner *o = NULL;
+    rondo__heap_block *block = NULL;
+    pthread_mutex_lock(&pool->lock);
+    lease *l = get_lease(pool);
+    rondo_status status =
+        l != NULL ? rondo__live_table_reserve(&pool->live) : RONDO_STATUS_NO_MEMORY;
+    if (status == RONDO_STATUS_OK) {
+        status = get_owner(pool, stream, &o);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = take_block(pool, o, bytes, &block);
+    }
+    if (status == RONDO_STATUS_OK) {
+        l->block = block;
+        l->holder = o;
+        *out_address = get_address(block);
+        rondo__live_table_put(&pool->live, *out_address, l);
+        pool->stats.live_bytes += block->bytes;
+        pool->stats.live_count += 1;
+        pool->stats.allocation_count += 1;
+        if (pool->stats.live_bytes > pool->stats.live_peak_bytes) {
+            pool->stats.live_peak_bytes = pool->stats.live_bytes;
+        }
+    } else if (l != NULL) {
+        drop_lease(pool, l);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return status;
+}
+
+rondo_status rondo_pool_use(rondo_pool *pool, void *address, rondo_stream *stream) {
+    RETURN_IF_ERROR(rondo__check_pointer(pool, __func__, "pool"));
+    RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
+    if (stream->device != pool->device) {
+        return RONDO_FAIL(INVALID, "the stream belongs to device %s, the pool to %s",
+                          stream->device->name, pool->device->name);
+    }
+    rondo_status status = RONDO_STATUS_OK;
+    pthread_mutex_lock(&pool->lock);
+    lease *l = rondo__live_table_get(&pool->live, address);
+    if (l == NULL) {
+        status = RONDO_FAIL(INVALID, "%p is not a live block of this pool", address);
+        goto unlock;
+    }
+    if (l->holder->stream_number == stream->number) {
+        goto unlock;
+    }
+    for (size_t i = 0; i < l->use_count; ++i) {
+        if (l->uses[i].stream == stream) {
+            goto unlock;
+        }
+    }
+    void *uses = l->uses;
+    status = rondo__array_reserve(&uses, &l->use_capacity, l->use_count + 1, sizeof *l->uses);
+    l->uses = uses;
+    if (status == RONDO_STATUS_OK) {
+        l->uses[l->use_count].stream = stream;
+        l->uses[l->use_count].tag = rondo__stream_tag_retain(stream);
+        l->uses[l->use_count].event = NULL;
+        l->use_count += 1;
+    }
+
+unlock:
+    pthread_mutex_unlock(&pool->lock);
+    return status;
+}
+
+// Puts an event behind the work of each stream that was declared; a stream that is gone was waited for.
+static void mark_uses(rondo_pool *pool, lease *l) {
+    rondo_error saved;
+    rondo__error_save(&saved);
+    for (size_t i = 0; i < l->use_count; ++i) {
+        rondo_event *event = NULL;
+        bool is_marked = false;
+        if (rondo__stream_tag_is_finished(l->uses[i].tag)) {
+            continue;
+        }
+        if (rondo_event_create(pool->device, 0, &event) == RONDO_STATUS_OK) {
+            is_marked = rondo_event_record(event, l->uses[i].stream) == RONDO_STATUS_OK;
+        }
+        if (is_marked) {
+            l->uses[i].event = event;
+        } else {
+            // Without an event only waiting tells that the work is done.
+            rondo_event_destroy(event);
+            rondo__stream_tag_wait(l->uses[i].tag);
+        }
+    }
+    rondo__error_restore(&saved);
+}
+
+static void destroy_pool(rondo_pool *pool);
+
+rondo_status rondo_pool_free(rondo_pool *pool, void *address) {
+    RETURN_IF_ERROR(rondo__check_pointer(pool, __func__, "pool"));
+    if (address == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    pthread_mutex_lock(&pool->lock);
+    lease *l = rondo__live_table_take(&pool->live, address);
+    if (l == NULL) {
+        pthread_mutex_unlock(&pool->lock);
+        return RONDO_FAIL(INVALID, "%p is not a live block of this pool; was it freed before?",
+                          address);
+    }
+    pool->stats.live_bytes -= l->block->bytes;
+    pool->stats.live_count -= 1;
+    if (l->use_count == 0) {
+        return_block(pool, l);
+    } else {
+        mark_uses(pool, l);
+        pool->stats.pending_bytes += l->block->bytes;
+        l->next = pool->pending;
+        pool->pending = l;
+    }
+    bool is_last = pool->is_released && pool->stats.live_count == 0;
+    pthread_mutex_unlock(&pool->lock);
+    if (is_last) {
+        destroy_pool(pool);
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_pool_trim(rondo_pool *pool, uint64_t keep_bytes, uint64_t *out_released) {
+    if (out_released != NULL) {
+        *out_released = 0;
+    }
+    RETURN_IF_ERROR(rondo__check_pointer(pool, __func__, "pool"));
+    RETURN_IF_ERROR(rondo__check_device(pool->device, __func__));
+    pthread_mutex_lock(&pool->lock);
+    settle_pending(pool, false);
+    uint64_t released = release_unused(pool, keep_bytes);
+    pthread_mutex_unlock(&pool->lock);
+    if (out_released != NULL) {
+        *out_released = released;
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_pool_get_stats(rondo_pool *pool, rondo_pool_stats *out_stats) {
+    RETURN_IF_ERROR(rondo__check_pointer(pool, __func__, "pool"));
+    RETURN_IF_ERROR(rondo__check_pointer(out_stats, __func__, "out_stats"));
+    pthread_mutex_lock(&pool->lock);
+    *out_stats = pool->stats;
+    pthread_mutex_unlock(&pool->lock);
+    return RONDO_STATUS_OK;
+}
+
+void rondo_pool_retain(rondo_pool *pool) {
+    atomic_fetch_add_explicit(&pool->reference_count, 1, memory_order_relaxed);
+}
+
+static void destroy_pool(rondo_pool *pool) {
+    settle_pending(pool, true);
+    (void)release_unused(pool, 0);
+    while (pool->owners != NULL) {
+        owner *o = pool->owners;
+        pool->owners = o->next;
+        rondo__stream_tag_release(o->tag);
+        rondo__heap_deinit(&o->heap);
+        rondo__free(o);
+    }
+    while (pool->spare != NULL) {
+        lease *l = pool->spare;
+        pool->spare = l->next;
+        rondo__free(l->uses);
+        rondo__free(l);
+    }
+    rondo__live_table_deinit(&pool->live);
+    pthread_mutex_destroy(&pool->lock);
+    rondo_device_release(pool->device);
+    rondo__free(pool);
+}
+
+void rondo_pool_release(rondo_pool *pool) {
+    if (pool == NULL ||
+        atomic_fetch_sub_explicit(&pool->reference_count, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    pthread_mutex_lock(&pool->lock);
+    pool->is_released = true;
+    bool is_empty = pool->stats.live_count == 0;
+    pthread_mutex_unlock(&pool->lock);
+    if (is_empty) {
+        destroy_pool(pool);
+    }
+}

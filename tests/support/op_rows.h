@@ -1,0 +1,29 @@
+// support/op_rows.h — op tests as rows of text: inputs, attributes, and what must come out.
+//
+//   inputs      "f32[2,3]:1,2,3,4,5,6 - i64[]:-1"   separated by blanks; "-" is an absent input;
+//               values missing at the end repeat the last one given; none: zeros
+//   attributes  "axis=1 alpha=f:0.5 mode=s:edge axes=I:0,1 scales=F:1,2 value=T:i32[1]:7"
+//   expected    as inputs, one for each output, "-" for one that is not compared; or
+//               "!STATUS part of the message" when the op must fail
+//
+// A row that succeeds runs three times: into outputs it allocates, into given ones that hold
+// garbage, and with every allocation failing once. What inference says without values must agree.
+#ifndef RONDO_TESTS_OP_ROWS_H
+#define RONDO_TESTS_OP_ROWS_H
+
+#include <stddef.h>
+
+typedef struct op_row {
+    const char *op;
+    int opset;
+    const char *inputs;
+    const char *attributes;
+    const char *expected;
+} op_row;
+
+// Runs rows; the first wrong one ends the test and is named.
+void op_rows_check(const op_row *rows, size_t count);
+
+#define OP_ROWS_CHECK(rows) op_rows_check((rows), sizeof(rows) / sizeof((rows)[0]))
+
+#endif  // RONDO_TESTS_OP_ROWS_H
