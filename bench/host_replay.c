@@ -22,7 +22,7 @@ static void must(rondo_status status) {
     }
 }
 
-// ---- samples ------------------------------------------------------------------------------------
+// ---- samples ----------------------------------------------------------------------------------
 
 typedef struct samples {
     double *values;
@@ -45,7 +45,7 @@ static void print_line(const char *what, samples *s, double divisor, const char 
     printf("%-58s %9.1f %9.1f  %s\n", what, median, s->values[0] / divisor, unit);
 }
 
-// ---- work ---------------------------------------------------------------------------------------
+// ---- work -------------------------------------------------------------------------------------
 
 // As many argument bytes as a small kernel has.
 typedef struct step_arguments {
@@ -95,7 +95,7 @@ static void issue_chain(bench *b) {
     }
 }
 
-// ---- measurements -------------------------------------------------------------------------------
+// ---- measurements -----------------------------------------------------------------------------
 
 static void measure_eager(bench *b, double plain_ns) {
     samples submit = {.values = calloc(b->samples.count, sizeof(double)),

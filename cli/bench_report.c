@@ -23,7 +23,7 @@ static double get_median(const bench_mode *mode, bench_part part) {
     return mode->parts[part].median;
 }
 
-// ---- what follows from the measurements ---------------------------------------------------------
+// ---- what follows from the measurements -------------------------------------------------------
 
 RONDO_PRINTF(2, 3) static void add_warning(bench_report *report, const char *format, ...) {
     if (report->warning_count == BENCH_WARNING_MAX) {
@@ -60,8 +60,8 @@ static void warn_about_mode(bench_report *report, const char *name, const bench_
     }
 }
 
-// How far two medians may lie apart by chance: three standard errors of their difference. A median's
-// standard error is about 1.25 times that of a mean.
+// How far two medians may lie apart by chance: three standard errors of their difference. A
+// median's standard error is about 1.25 times that of a mean.
 static double get_noise(const bench_mode *a, const bench_mode *b) {
     const bench_mode *const modes[2] = {a, b};
     double variance = 0.0;
@@ -156,7 +156,7 @@ void bench_report_finish(bench_report *report) {
     conclude(report);
 }
 
-// ---- text ---------------------------------------------------------------------------------------
+// ---- text -------------------------------------------------------------------------------------
 
 static void print_times(const char *mode, const cli_statistics *times) {
     printf("  %-7s%10.4f%10.4f%10.4f%10.4f%10.4f%10.4f%10.4f\n", mode, times->min, times->max,
@@ -229,7 +229,7 @@ void bench_report_print(const bench_report *report) {
     printf("\n%s\n", report->conclusion);
 }
 
-// ---- JSON ---------------------------------------------------------------------------------------
+// ---- JSON -------------------------------------------------------------------------------------
 
 static void write_mode(cli_json *json, const char *key, const bench_mode *mode) {
     cli_json_begin(json, key, '{');

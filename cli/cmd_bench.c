@@ -1,10 +1,10 @@
-// rondo bench — measures a model eagerly and replayed in the same process, and says what the capture
-// cost and whether it pays.
+// rondo bench — measures a model eagerly and replayed in the same process, and says what the
+// capture cost and whether it pays.
 //
 // The order: one run that compiles the plan, eager warm-up, runs until the capture has been made,
-// replayed warm-up; then both modes take turns in slices of time, so that what else the machine does
-// (clocks, heat, other programs) meets both alike. Both sides use the same executor, the same feeds and
-// the same memory, so that only the way of submitting the work differs.
+// replayed warm-up; then both modes take turns in slices of time, so that what else the machine
+// does (clocks, heat, other programs) meets both alike. Both sides use the same executor, the same
+// feeds and the same memory, so that only the way of submitting the work differs.
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ static double get_seconds(void) {
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-// ---- measuring ----------------------------------------------------------------------------------
+// ---- measuring --------------------------------------------------------------------------------
 
 // Times of the runs of one mode, one array for each part of a run, in milliseconds.
 typedef struct bench_samples {
@@ -226,7 +226,7 @@ free_arrays:
     return is_done;
 }
 
-// ---- the command --------------------------------------------------------------------------------
+// ---- the command ------------------------------------------------------------------------------
 
 static bool save_json(const bench_report *report, const char *path) {
     FILE *file = fopen(path, "w");

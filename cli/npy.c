@@ -36,7 +36,7 @@ static const npy_type types[] = {
 };
 enum { TYPE_COUNT = sizeof types / sizeof types[0] };
 
-// ---- reading ------------------------------------------------------------------------------------
+// ---- reading ----------------------------------------------------------------------------------
 
 typedef struct npy_header {
     rondo_dtype dtype;
@@ -207,7 +207,7 @@ close_file:
     return is_done;
 }
 
-// ---- writing ------------------------------------------------------------------------------------
+// ---- writing ----------------------------------------------------------------------------------
 
 // Writes the dictionary, padded with blanks so that the elements start aligned. Returns its length.
 static size_t format_header(const rondo_tensor *tensor, const char *descr, char *buffer,

@@ -6,7 +6,8 @@
 
 #include "rondo/tensor.h"
 
-// Reads a .npy file (format 1.0 to 3.0, either byte order). On failure prints why and returns false.
+// Reads a .npy file (format 1.0 to 3.0, either byte order). On failure prints why and returns
+// false.
 //
 // Ownership: free *out_tensor with rondo_tensor_deinit.
 bool cli_npy_read(const char *path, rondo_tensor *out_tensor);

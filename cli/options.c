@@ -8,7 +8,7 @@
 
 #include "command.h"
 
-// ---- messages -----------------------------------------------------------------------------------
+// ---- messages ---------------------------------------------------------------------------------
 
 void cli_print_error(const char *format, ...) {
     char line[1024];
@@ -47,7 +47,7 @@ char *cli_format_bytes(uint64_t bytes, char *buffer, size_t buffer_bytes) {
     return buffer;
 }
 
-// ---- help ---------------------------------------------------------------------------------------
+// ---- help -------------------------------------------------------------------------------------
 
 enum { HELP_INDENT = 26 };
 
@@ -85,7 +85,7 @@ void cli_print_help(const cli_command *command) {
     print_option_help("--help", NULL, "show this");
 }
 
-// ---- parsing ------------------------------------------------------------------------------------
+// ---- parsing ----------------------------------------------------------------------------------
 
 static cli_parse_result misuse(const cli_command *command, const char *what, const char *text) {
     cli_print_error("%s%s%s%s (see rondo %s --help)", what, text != NULL ? " \"" : "",

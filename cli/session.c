@@ -37,7 +37,7 @@ char *cli_format_port(const rondo_port *port, char *buffer, size_t buffer_bytes)
     return buffer;
 }
 
-// ---- opening ------------------------------------------------------------------------------------
+// ---- opening ----------------------------------------------------------------------------------
 
 // Splits "NAME=VALUE" at the last '=' before VALUE; false when there is none or NAME is empty.
 static bool split_assignment(const char *text, char *name, size_t name_bytes,
@@ -123,7 +123,7 @@ void cli_session_close(cli_session *session) {
     memset(session, 0, sizeof *session);
 }
 
-// ---- inputs -------------------------------------------------------------------------------------
+// ---- inputs -----------------------------------------------------------------------------------
 
 // SplitMix64: good enough for test data, and the same everywhere.
 // Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
@@ -152,7 +152,8 @@ static void store_random(rondo_dtype dtype, void *data, size_t index, uint64_t b
             ((uint16_t *)data)[index] = (uint16_t)(real_bits >> 16);
             break;
         default: {
-            // Whole numbers are most often ids, lengths and masks, where 0 and 1 are always in range.
+            // Whole numbers are most often ids, lengths and masks, where 0 and 1 are always in
+            // range.
             const size_t width = rondo_dtype_get_bytes(dtype);
             const uint64_t bit = bits >> 63;
             memcpy((char *)data + index * width, &bit, width);

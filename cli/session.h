@@ -1,4 +1,5 @@
-// session.h — a model loaded for a device, with something to feed it: what run, bench and inspect share.
+// session.h — a model loaded for a device, with something to feed it: what run, bench and inspect
+// share.
 #ifndef RONDO_CLI_SESSION_H
 #define RONDO_CLI_SESSION_H
 

@@ -178,8 +178,8 @@ static bool load_data_set(test_case *test, size_t set) {
     return true;
 }
 
-// Runs with graphs off, or until a run was replayed. Outputs are fetched into fresh tensors, so that
-// a stale one cannot pass.
+// Runs with graphs off, or until a run was replayed. Outputs are fetched into fresh tensors, so
+// that a stale one cannot pass.
 static bool run_mode(test_case *test, rondo_graphs_mode graphs) {
     if (rondo_executor_set_graphs(test->executor, graphs) != RONDO_STATUS_OK) {
         return finish_with_record(test->result);

@@ -1,4 +1,5 @@
-// test_case.h — one ONNX test directory: model.onnx and test_data_set_N with input_K.pb, output_K.pb.
+// test_case.h — one ONNX test directory: model.onnx and test_data_set_N with input_K.pb,
+// output_K.pb.
 #ifndef RONDO_CLI_TEST_CASE_H
 #define RONDO_CLI_TEST_CASE_H
 

@@ -1,7 +1,7 @@
 // Capture a step once and replay it, with plain C functions as kernels. Runs on every machine.
 //
-// The step reads x, writes y = 2 * x + 1. It is recorded once; afterwards each replay is one call, and
-// sees whatever x holds by then.
+// The step reads x, writes y = 2 * x + 1. It is recorded once; afterwards each replay is one call,
+// and sees whatever x holds by then.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -18,7 +18,7 @@ typedef struct rondo_device rondo_device;
 typedef struct rondo_stream rondo_stream;
 typedef struct rondo_event rondo_event;
 
-// ---- devices ------------------------------------------------------------------------------------
+// ---- devices ----------------------------------------------------------------------------------
 
 // What is known of a device, or why there is none.
 typedef struct rondo_device_info {
@@ -85,7 +85,7 @@ RONDO_API bool rondo_device_is_host(const rondo_device *device);
 // Capture:   not legal while a stream of the device records.
 RONDO_API RONDO_MUST_USE rondo_status rondo_device_synchronize(rondo_device *device);
 
-// ---- memory -------------------------------------------------------------------------------------
+// ---- memory -----------------------------------------------------------------------------------
 
 typedef enum rondo_memory_kind {
     RONDO_MEMORY_DEVICE = 0,  // memory of the device; on the host backend ordinary memory
@@ -109,7 +109,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_memory_allocate(rondo_device *device
 // Threads:   safe.
 RONDO_API void rondo_memory_free(rondo_device *device, rondo_memory_kind kind, void *address);
 
-// ---- streams ------------------------------------------------------------------------------------
+// ---- streams ----------------------------------------------------------------------------------
 
 // Creates an ordered queue of work. On CUDA it does not synchronise with the legacy default stream.
 //
@@ -168,7 +168,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_wait_event(rondo_stream *stre
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_is_capturing(rondo_stream *stream,
                                                                 bool *out_is_capturing);
 
-// ---- events -------------------------------------------------------------------------------------
+// ---- events -----------------------------------------------------------------------------------
 
 enum {
     RONDO_EVENT_TIMED = 1u << 0,  // the event keeps a time stamp for rondo_event_get_elapsed_ms
@@ -214,7 +214,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_event_get_elapsed_ms(rondo_event *st
                                                                  rondo_event *end,
                                                                  float *out_milliseconds);
 
-// ---- work ---------------------------------------------------------------------------------------
+// ---- work -------------------------------------------------------------------------------------
 
 typedef enum rondo_copy_kind {
     RONDO_COPY_HOST_TO_DEVICE = 0,
@@ -235,7 +235,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_copy(rondo_stream *stream, vo
                                                         const void *source, size_t bytes,
                                                         rondo_copy_kind kind);
 
-// Sets `count` elements of `element_bytes` (1, 2 or 4) to the low bytes of `value`, in stream order.
+// Sets `count` elements of `element_bytes` (1, 2 or 4) to the low bytes of `value`, in stream
+// order.
 //
 // Errors:    INVALID, DRIVER, LOST.
 // Threads:   one thread per stream.
@@ -251,7 +252,8 @@ typedef void (*rondo_host_function)(void *arguments);
 // Runs `function` on the processor in stream order. On the host backend this is how kernels are
 // launched.
 //
-// name             shown in dumps and errors; borrowed for as long as the graph lives: use a literal.
+// name             shown in dumps and errors; borrowed for as long as the graph lives: use a
+//                  literal.
 // argument_bytes   up to 4096; the bytes are copied now (for a graph: once, at capture).
 //
 // Errors:    INVALID, NO_MEMORY, DRIVER, LOST.

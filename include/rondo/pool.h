@@ -1,8 +1,9 @@
 // rondo/pool.h — device memory that is cheap to take and give back, in stream order.
 //
-// A pool keeps what was freed and hands it out again without asking the driver. A block belongs to the stream it was
-// taken for: once freed it can be taken again for that stream at once, because work of one stream runs in order. A
-// block that other streams use as well must be declared with rondo_pool_use; it is then reused only after their work.
+// A pool keeps what was freed and hands it out again without asking the driver. A block belongs to
+// the stream it was taken for: once freed it can be taken again for that stream at once, because
+// work of one stream runs in order. A block that other streams use as well must be declared with
+// rondo_pool_use; it is then reused only after their work.
 #ifndef RONDO_POOL_H
 #define RONDO_POOL_H
 
@@ -52,8 +53,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_create(rondo_device *device,
 // Adds a reference.  Threads: safe.
 RONDO_API void rondo_pool_retain(rondo_pool *pool);
 
-// Gives up a reference. NULL is fine. The last one waits for pending blocks and frees everything the pool holds;
-// blocks still handed out keep the pool's memory until they are freed.
+// Gives up a reference. NULL is fine. The last one waits for pending blocks and frees everything
+// the pool holds; blocks still handed out keep the pool's memory until they are freed.
 //
 // Threads:   safe.
 RONDO_API void rondo_pool_release(rondo_pool *pool);
@@ -62,8 +63,9 @@ RONDO_API void rondo_pool_release(rondo_pool *pool);
 //
 // bytes      0 gives a NULL address and success.
 //
-// Errors:    INVALID (other device), NO_DEVICE_MEMORY (after the cache was freed and the driver asked again; the
-//            message says what is live, reserved and free), NO_MEMORY, DRIVER, LOST.
+// Errors:    INVALID (other device), NO_DEVICE_MEMORY (after the cache was freed and the driver
+//            asked again; the message says what is live, reserved and free), NO_MEMORY, DRIVER,
+//            LOST.
 // Ownership: give back once with rondo_pool_free.
 // Threads:   safe; takes the pool's lock for O(log n) work.
 // Capture:   legal; see rondo/graph.h for where the memory then comes from.

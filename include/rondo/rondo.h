@@ -4,16 +4,18 @@
 #ifndef RONDO_RONDO_H
 #define RONDO_RONDO_H
 
-#include "rondo/device.h"    // devices, streams, events, memory, work
-#include "rondo/executor.h"  // a program on a device
+// clang-format off
 #include "rondo/export.h"    // how symbols are marked
-#include "rondo/graph.h"     // capture and replay
-#include "rondo/log.h"       // where messages go
-#include "rondo/onnx.h"      // models and tensors from files
-#include "rondo/pool.h"      // memory in stream order, cached
-#include "rondo/program.h"   // a model as data
 #include "rondo/status.h"    // what can fail, and the record of the last failure
+#include "rondo/log.h"       // where messages go
 #include "rondo/tensor.h"    // element types, shapes, tensors
+#include "rondo/device.h"    // devices, streams, events, memory, work
+#include "rondo/pool.h"      // memory in stream order, cached
+#include "rondo/graph.h"     // capture and replay
+#include "rondo/program.h"   // a model as data
+#include "rondo/onnx.h"      // models and tensors from files
+#include "rondo/executor.h"  // a program on a device
 #include "rondo/version.h"   // which Rondo this is
+// clang-format on
 
 #endif  // RONDO_RONDO_H

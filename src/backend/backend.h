@@ -191,7 +191,7 @@ extern const rondo__backend *const *rondo__backend_list;
 // may_record is false. The capture goes on.
 RONDO_MUST_USE rondo_status rondo__stream_refuse_recording(rondo_stream *stream, const char *call);
 
-// ---- streams that may be gone -------------------------------------------------------------------
+// ---- streams that may be gone -----------------------------------------------------------------
 
 // A graph waits for its last replay before it is freed, but the stream of that replay may be
 // destroyed by then (which waited, too). So it keeps the stream's tag.
@@ -203,7 +203,7 @@ bool rondo__stream_tag_is_finished(const rondo__stream_tag *tag);
 // stay for the stream's own waits to report.
 void rondo__stream_tag_wait(rondo__stream_tag *tag);
 
-// ---- failures of host functions -----------------------------------------------------------------
+// ---- failures of host functions ---------------------------------------------------------------
 
 // Host functions return nothing. One that fails (a reference kernel met an index out of range)
 // writes its error record as usual and calls this: the record goes to the stream that runs it, and

@@ -30,7 +30,7 @@ static size_t open_count;            // guarded by registry_lock
 static size_t open_capacity;         // guarded by registry_lock
 static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 
-// ---- checks -------------------------------------------------------------------------------------
+// ---- checks -----------------------------------------------------------------------------------
 
 rondo_status rondo__check_fail_null(const char *call, const char *argument) {
     return rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__, call,
@@ -45,7 +45,7 @@ rondo_status rondo__check_fail_lost(const rondo_device *device, const char *call
             : "an earlier failure poisoned it; destroy its objects and start the process again");
 }
 
-// ---- fork ---------------------------------------------------------------------------------------
+// ---- fork -------------------------------------------------------------------------------------
 
 static void before_fork(void) {
     pthread_mutex_lock(&registry_lock);
@@ -70,7 +70,7 @@ static void install_fork_handlers(void) {
     }
 }
 
-// ---- listing ------------------------------------------------------------------------------------
+// ---- listing ----------------------------------------------------------------------------------
 
 static void describe_or_explain(const rondo__backend *backend, int32_t ordinal,
                                 rondo_device_info *out_info) {
@@ -116,7 +116,7 @@ rondo_status rondo_device_list(rondo_device_info *infos, size_t capacity, size_t
     return RONDO_STATUS_OK;
 }
 
-// ---- opening ------------------------------------------------------------------------------------
+// ---- opening ----------------------------------------------------------------------------------
 
 // One more reference to an open device, or a newly opened one.
 static rondo_status open_ordinal(const rondo__backend *backend, int32_t ordinal,
@@ -286,7 +286,7 @@ void rondo_device_release(rondo_device *device) {
     pthread_mutex_unlock(&registry_lock);
 }
 
-// ---- calls on a device --------------------------------------------------------------------------
+// ---- calls on a device ------------------------------------------------------------------------
 
 rondo_status rondo_device_get_info(rondo_device *device, rondo_device_info *out_info) {
     RETURN_IF_ERROR(rondo__check_pointer(out_info, __func__, "out_info"));

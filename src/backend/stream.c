@@ -132,7 +132,7 @@ rondo_status rondo__stream_refuse_recording(rondo_stream *stream, const char *ca
     return RONDO_STATUS_OK;
 }
 
-// ---- tags ---------------------------------------------------------------------------------------
+// ---- tags -------------------------------------------------------------------------------------
 
 rondo__stream_tag *rondo__stream_tag_retain(rondo_stream *stream) {
     atomic_fetch_add_explicit(&stream->tag->reference_count, 1, memory_order_relaxed);

@@ -77,8 +77,7 @@ static void free_tensors(rondo_tensor *tensors, size_t count) {
     rondo__free(tensors);
 }
 
-// ---- If
-// ------------------------------------------------------------------------------------------
+// ---- If ---------------------------------------------------------------------------------------
 
 static rondo_status run_if(rondo_executor *executor, const rondo__node *node, rondo__step *step,
                            const rondo_tensor *const *inputs, rondo_tensor *results) {
@@ -118,8 +117,7 @@ free_lists:
     return status;
 }
 
-// ---- rows collected over iterations
-// --------------------------------------------------------------
+// ---- rows collected over iterations -----------------------------------------------------------
 
 // Tensors of one shape, stacked along a new axis at the end.
 typedef struct collector {
@@ -190,8 +188,7 @@ static rondo_status collector_stack(const rondo__node *node, const collector *c,
     return RONDO_STATUS_OK;
 }
 
-// ---- Loop and Scan share one engine
-// --------------------------------------------------------------
+// ---- Loop and Scan share one engine -----------------------------------------------------------
 
 typedef struct iteration {
     const rondo__node *node;

@@ -30,8 +30,7 @@ static size_t get_step_node(const rondo__plan *plan, const rondo__step *step, si
                                              : step->node;
 }
 
-// ---- text
-// ----------------------------------------------------------------------------------------
+// ---- text -------------------------------------------------------------------------------------
 
 static void append_ports(rondo__text *text, const rondo__plan *plan, const char *title,
                          const int32_t *values, size_t count) {
@@ -83,8 +82,7 @@ static void append_text(rondo__text *text, const rondo_executor *executor,
         plan->arena_bytes, plan->arena_naive_bytes, plan->constant_bytes);
 }
 
-// ---- JSON
-// ----------------------------------------------------------------------------------------
+// ---- JSON -------------------------------------------------------------------------------------
 
 static void append_json_slot(rondo__text *text, const rondo__slot *slot) {
     rondo__text_append(text, "\"dtype\": \"%s\", \"shape\": ", rondo_dtype_get_name(slot->dtype));
@@ -179,8 +177,7 @@ static void append_json(rondo__text *text, const rondo_executor *executor,
     rondo__text_append(text, "\n  ]\n}\n");
 }
 
-// ---- DOT
-// -----------------------------------------------------------------------------------------
+// ---- DOT --------------------------------------------------------------------------------------
 
 static void append_dot(rondo__text *text, const rondo_executor *executor, const rondo__plan *plan) {
     const rondo_program *program = plan->program;

@@ -161,8 +161,7 @@ void rondo_executor_destroy(rondo_executor *executor) {
     rondo__free(executor);
 }
 
-// ---- plans
-// ---------------------------------------------------------------------------------------
+// ---- plans ------------------------------------------------------------------------------------
 
 static bool plan_matches(const rondo_executor *executor, const rondo__plan *plan,
                          const rondo_tensor *feeds) {
@@ -291,8 +290,7 @@ rondo_status rondo__executor_find_plan(rondo_executor *executor, const rondo_ten
     return status;
 }
 
-// ---- settings and statistics
-// ---------------------------------------------------------------------
+// ---- settings and statistics ------------------------------------------------------------------
 
 static void set_graphs(rondo_executor *executor, rondo_graphs_mode graphs) {
     executor->graphs = graphs;

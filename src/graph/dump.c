@@ -31,7 +31,7 @@ static const char *get_copy_name(rondo_copy_kind kind) {
     return names[kind];
 }
 
-// ---- JSON ---------------------------------------------------------------------------------------
+// ---- JSON -------------------------------------------------------------------------------------
 
 static void append_json_node(rondo__text *text, size_t index, const rondo__node_info *info) {
     rondo__text_append(text, "%s\n    {\"index\": %zu, \"kind\": \"%s\"", index > 0 ? "," : "",
@@ -70,7 +70,7 @@ static void append_json_edges(rondo__text *text, const size_t *pairs, size_t cou
     rondo__text_append(text, "]\n}\n");
 }
 
-// ---- DOT ----------------------------------------------------------------------------------------
+// ---- DOT --------------------------------------------------------------------------------------
 
 // Inside a quoted DOT string.
 static void append_dot_text(rondo__text *text, const char *string) {
@@ -114,7 +114,7 @@ static void append_dot_edges(rondo__text *text, const size_t *pairs, size_t coun
     rondo__text_append(text, "}\n");
 }
 
-// ---- both ---------------------------------------------------------------------------------------
+// ---- both -------------------------------------------------------------------------------------
 
 static void append_head(rondo__text *text, rondo_dump_format format, const rondo_graph *graph) {
     if (format == RONDO_DUMP_DOT) {

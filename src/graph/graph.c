@@ -20,7 +20,7 @@
 #include "base/logging.h"
 #include "base/memory.h"
 
-// ---- which thread -------------------------------------------------------------------------------
+// ---- which thread -----------------------------------------------------------------------------
 
 // A number that no other thread has had. The address of a thread-local variable would do, but a
 // thread that starts after another ended may get the same one.
@@ -33,7 +33,7 @@ static uint64_t get_thread_number(void) {
     return own_number;
 }
 
-// ---- life ---------------------------------------------------------------------------------------
+// ---- life -------------------------------------------------------------------------------------
 
 rondo_graph_options rondo_graph_options_default(void) {
     return (rondo_graph_options){.struct_size = sizeof(rondo_graph_options)};
@@ -124,7 +124,7 @@ rondo_status rondo_graph_reset(rondo_graph *graph) {
     return RONDO_STATUS_OK;
 }
 
-// ---- capture ------------------------------------------------------------------------------------
+// ---- capture ----------------------------------------------------------------------------------
 
 rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
                                        rondo_capture_mode mode) {
@@ -286,7 +286,7 @@ void rondo_graph_capture_abort(rondo_graph *graph) {
     clear(graph);
 }
 
-// ---- replay -------------------------------------------------------------------------------------
+// ---- replay -----------------------------------------------------------------------------------
 
 static rondo_status fail_not_ready(const rondo_graph *graph, const char *call) {
     return rondo__error_set(
@@ -343,7 +343,7 @@ rondo_status rondo_graph_upload(rondo_graph *graph, rondo_stream *stream) {
     return graph->device->backend->upload(graph->executable, stream);
 }
 
-// ---- the template and what is known of the graph ------------------------------------------------
+// ---- the template and what is known of the graph ----------------------------------------------
 
 rondo_status rondo__graph_check_template(const rondo_graph *graph, const char *call) {
     RETURN_IF_ERROR(rondo__check_pointer(graph, call, "graph"));

@@ -22,7 +22,7 @@ enum {
     RONDO_OP_ANY_COUNT = 255,  // no upper limit of inputs or outputs
 };
 
-// ---- attributes ---------------------------------------------------------------------------------
+// ---- attributes -------------------------------------------------------------------------------
 
 typedef enum rondo__attribute_kind {
     RONDO__ATTRIBUTE_INT,
@@ -52,7 +52,7 @@ typedef struct rondo__attribute {
     struct rondo_program *body;  // destroyed through the function the program room registers
 } rondo__attribute;
 
-// ---- an op instance -----------------------------------------------------------------------------
+// ---- an op instance ---------------------------------------------------------------------------
 
 typedef struct rondo__op_def rondo__op_def;
 
@@ -110,7 +110,7 @@ typedef struct rondo__body_functions {
 } rondo__body_functions;
 void rondo__op_set_body_functions(const rondo__body_functions *functions);
 
-// ---- shape inference ----------------------------------------------------------------------------
+// ---- shape inference --------------------------------------------------------------------------
 
 // What is known of a tensor before it is computed.
 typedef struct rondo__tensor_info {
@@ -145,7 +145,7 @@ rondo_status rondo__infer_set_output(rondo__infer *infer, size_t output, rondo_d
                                      const rondo_shape *shape);
 bool rondo__infer_has_input(const rondo__infer *infer, size_t input);
 
-// ---- the reference ------------------------------------------------------------------------------
+// ---- the reference ----------------------------------------------------------------------------
 
 // `compute` is plain C on host memory: the oracle of all kernels, the folder of constants, and the
 // runner of ops that nothing faster supports. Inputs are dense; absent optional inputs are NULL. It
@@ -178,7 +178,7 @@ RONDO_MUST_USE rondo_status rondo__compute_get_inferred(rondo__compute *compute,
 bool rondo__compute_has_input(const rondo__compute *compute, size_t input);
 bool rondo__compute_wants_output(const rondo__compute *compute, size_t output);
 
-// ---- the registry -------------------------------------------------------------------------------
+// ---- the registry -----------------------------------------------------------------------------
 
 typedef enum rondo__capture_rule {
     RONDO__CAPTURE_YES,       // fixed work on fixed addresses

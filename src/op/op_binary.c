@@ -61,8 +61,7 @@ static rondo_status compute_binary(rondo__compute *compute, const rondo__binary_
         return compute_binary(compute, kernels_##name);           \
     }
 
-// ---- arithmetic
-// ----------------------------------------------------------------------------------
+// ---- arithmetic -------------------------------------------------------------------------------
 
 // Integers wrap: the sum is made in 64 unsigned bits, so that no overflow is undefined.
 #define WRAPPED(operator) (uint64_t)(u) operator(uint64_t)(v)
@@ -160,8 +159,7 @@ static rondo_status compute_Mod(rondo__compute *compute) {
     return compute_binary(compute, is_fmod ? kernels_Fmod : kernels_Mod);
 }
 
-// ---- PRelu
-// ---------------------------------------------------------------------------------------
+// ---- PRelu ------------------------------------------------------------------------------------
 
 #define DEFINE_PRELU_FLOAT(suffix, type) \
     RONDO_OP_BINARY_KERNEL(PRelu, suffix, type, type, u < (T)0 ? u * v : u)
@@ -187,8 +185,7 @@ static rondo_status compute_PRelu(rondo__compute *compute) {
     return compute_binary(compute, kernels_PRelu);
 }
 
-// ---- logic
-// ---------------------------------------------------------------------------------------
+// ---- logic ------------------------------------------------------------------------------------
 
 RONDO_OP_BINARY_KERNEL(And, BOOL, uint8_t, uint8_t, u != 0 && v != 0)
 RONDO_OP_BINARY_KERNEL(Or, BOOL, uint8_t, uint8_t, u != 0 || v != 0)
@@ -200,8 +197,7 @@ DEFINE_FUNCTIONS(And, RONDO_DTYPE_BOOL)
 DEFINE_FUNCTIONS(Or, RONDO_DTYPE_BOOL)
 DEFINE_FUNCTIONS(Xor, RONDO_DTYPE_BOOL)
 
-// ---- comparison
-// ----------------------------------------------------------------------------------
+// ---- comparison -------------------------------------------------------------------------------
 
 #define DEFINE_EQUAL(suffix, type) RONDO_OP_BINARY_KERNEL(Equal, suffix, type, uint8_t, u == v)
 RONDO_OP_NUMERIC_MAP(DEFINE_EQUAL)
@@ -236,8 +232,7 @@ static const rondo__binary_kernel kernels_LessOrEqual[RONDO_DTYPE_COUNT] = {
     RONDO_OP_NUMERIC_KERNELS(LessOrEqual)};
 DEFINE_FUNCTIONS(LessOrEqual, RONDO_DTYPE_BOOL)
 
-// ---- bits
-// ----------------------------------------------------------------------------------------
+// ---- bits -------------------------------------------------------------------------------------
 
 #define DEFINE_BITWISE_AND(suffix, type) \
     RONDO_OP_BINARY_KERNEL(BitwiseAnd, suffix, type, type, u &v)
@@ -288,8 +283,7 @@ static rondo_status compute_BitShift(rondo__compute *compute) {
     return compute_binary(compute, is_left ? kernels_ShiftLeft : kernels_ShiftRight);
 }
 
-// ---- the table
-// -----------------------------------------------------------------------------------
+// ---- the table --------------------------------------------------------------------------------
 
 static const char *const no_attributes[] = {NULL};
 static const char *const mod_attributes[] = {"fmod", NULL};

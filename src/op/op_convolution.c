@@ -13,7 +13,7 @@ static void start_output(const rondo__convolution *convolution, const double *bi
     }
 }
 
-// ---- Conv and ConvTranspose ---------------------------------------------------------------------
+// ---- Conv and ConvTranspose -------------------------------------------------------------------
 
 static rondo_status infer_either(rondo__infer *infer, bool is_transposed) {
     const rondo__tensor_info *inputs = infer->inputs;
@@ -77,7 +77,7 @@ static rondo_status compute_conv_transpose(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
-// ---- ConvInteger and QLinearConv ----------------------------------------------------------------
+// ---- ConvInteger and QLinearConv --------------------------------------------------------------
 
 static rondo_status check_byte_dtype(const rondo__infer *infer, size_t input) {
     const rondo_dtype dtype = infer->inputs[input].dtype;
@@ -204,7 +204,7 @@ static rondo_status compute_qlinear_conv(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
-// ---- DeformConv ---------------------------------------------------------------------------------
+// ---- DeformConv -------------------------------------------------------------------------------
 
 typedef struct deform_plan {
     rondo__convolution convolution;

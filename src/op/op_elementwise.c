@@ -14,8 +14,7 @@
 #include "op/op.h"
 #include "op/support.h"
 
-// ---- Cast, CastLike
-// ------------------------------------------------------------------------------
+// ---- Cast, CastLike ---------------------------------------------------------------------------
 
 static rondo_status check_cast(const rondo__op *op) {
     int64_t to = rondo__op_get_int(op, "to", 0);
@@ -47,8 +46,7 @@ static rondo_status compute_cast(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- Clip
-// ----------------------------------------------------------------------------------------
+// ---- Clip -------------------------------------------------------------------------------------
 
 // lower or upper NULL: no bound. NaN stays NaN.
 #define DEFINE_CLIP(name, type)                                                         \
@@ -126,8 +124,7 @@ static rondo_status infer_clip_9(rondo__infer *infer) {
     return infer_clip(infer);
 }
 
-// ---- Max, Mean, Min, Sum
-// -------------------------------------------------------------------------
+// ---- Max, Mean, Min, Sum ----------------------------------------------------------------------
 
 // NaN in either operand wins, as in numpy.
 #define DEFINE_MAX_FLOAT(suffix, type) \
@@ -218,8 +215,7 @@ static rondo_status compute_Mean(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- Pow
-// -----------------------------------------------------------------------------------------
+// ---- Pow --------------------------------------------------------------------------------------
 
 static rondo_status infer_pow(rondo__infer *infer) {
     for (size_t i = 0; i < 2; ++i) {
@@ -308,8 +304,7 @@ free_x:
     return status;
 }
 
-// ---- Where
-// ---------------------------------------------------------------------------------------
+// ---- Where ------------------------------------------------------------------------------------
 
 static rondo_status infer_where(rondo__infer *infer) {
     if (infer->inputs[0].dtype != RONDO_DTYPE_BOOL) {
@@ -373,8 +368,7 @@ static rondo_status compute_where(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- the table
-// -----------------------------------------------------------------------------------
+// ---- the table --------------------------------------------------------------------------------
 
 static const char *const no_attributes[] = {NULL};
 static const char *const cast_attributes[] = {"to", "saturate", NULL};

@@ -72,7 +72,7 @@ static void add_repeated(int64_t count, int64_t period, const double *addend, do
     }
 }
 
-// ---- rondo.Conv ---------------------------------------------------------------------------------
+// ---- rondo.Conv -------------------------------------------------------------------------------
 
 static bool is_channels_last(const rondo__op *op) {
     return rondo__op_get_int(op, "channels_last", 0) != 0;
@@ -144,7 +144,7 @@ static rondo_status compute_conv(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
-// ---- rondo.MatMul -------------------------------------------------------------------------------
+// ---- rondo.MatMul -----------------------------------------------------------------------------
 
 static rondo_status init_product(const rondo__op *op, const rondo_shape *a, const rondo_shape *b,
                                  const rondo_shape *bias, const rondo_shape *z,
@@ -203,7 +203,7 @@ static rondo_status compute_matmul(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
-// ---- pools --------------------------------------------------------------------------------------
+// ---- pools ------------------------------------------------------------------------------------
 
 static rondo_status infer_pool(rondo__infer *infer) {
     rondo__pool pool;
@@ -286,7 +286,7 @@ static rondo_status compute_global_average_pool(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
-// ---- rondo.Elementwise --------------------------------------------------------------------------
+// ---- rondo.Elementwise ------------------------------------------------------------------------
 
 typedef struct scalar_step {
     rondo__scalar_op op;

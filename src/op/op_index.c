@@ -37,8 +37,7 @@ static rondo_status fail_index(const rondo__op *op, const rondo_tensor *indices,
                          (long long)extent);
 }
 
-// ---- Gather
-// --------------------------------------------------------------------------------------
+// ---- Gather -----------------------------------------------------------------------------------
 
 static rondo_status infer_gather(rondo__infer *infer) {
     const rondo_shape *x = &infer->inputs[0].shape;
@@ -95,8 +94,7 @@ static rondo_status compute_gather(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- GatherElements
-// ------------------------------------------------------------------------------
+// ---- GatherElements ---------------------------------------------------------------------------
 
 // Data and indices have one rank, and indices stay inside data on all axes but `axis`.
 static rondo_status check_elements(const rondo__infer *infer, int32_t *out_axis) {
@@ -179,8 +177,7 @@ static rondo_status compute_gather_elements(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- GatherND
-// ------------------------------------------------------------------------------------
+// ---- GatherND ---------------------------------------------------------------------------------
 
 static rondo_status infer_gather_nd(rondo__infer *infer) {
     const rondo_shape *x = &infer->inputs[0].shape;
@@ -264,8 +261,7 @@ static rondo_status compute_gather_nd(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- how scattered values meet what is there
-// -----------------------------------------------------
+// ---- how scattered values meet what is there --------------------------------------------------
 
 typedef enum reduction {
     REDUCTION_NONE,
@@ -360,8 +356,7 @@ static rondo_status copy_data(rondo__compute *compute, void **out_data) {
     return RONDO_STATUS_OK;
 }
 
-// ---- ScatterElements, Scatter
-// --------------------------------------------------------------------
+// ---- ScatterElements, Scatter -----------------------------------------------------------------
 
 static rondo_status infer_scatter_elements(rondo__infer *infer) {
     int32_t axis = 0;
@@ -401,8 +396,7 @@ static rondo_status compute_scatter_elements(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- ScatterND
-// -----------------------------------------------------------------------------------
+// ---- ScatterND --------------------------------------------------------------------------------
 
 static rondo_status infer_scatter_nd(rondo__infer *infer) {
     const rondo_shape *x = &infer->inputs[0].shape;
@@ -456,8 +450,7 @@ static rondo_status compute_scatter_nd(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- OneHot
-// --------------------------------------------------------------------------------------
+// ---- OneHot -----------------------------------------------------------------------------------
 
 static rondo_status infer_one_hot(rondo__infer *infer) {
     const rondo_shape *indices = &infer->inputs[0].shape;
@@ -523,8 +516,7 @@ static rondo_status compute_one_hot(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- the table
-// -----------------------------------------------------------------------------------
+// ---- the table --------------------------------------------------------------------------------
 
 static const char *const axis_attributes[] = {"axis", NULL};
 static const char *const gather_nd_attributes[] = {"batch_dims", NULL};

@@ -10,8 +10,7 @@
 #include "op/op.h"
 #include "op/support.h"
 
-// ---- Concat
-// --------------------------------------------------------------------------------------
+// ---- Concat -----------------------------------------------------------------------------------
 
 static rondo_status infer_concat(rondo__infer *infer) {
     rondo_shape shape = infer->inputs[0].shape;
@@ -67,8 +66,7 @@ static rondo_status compute_concat(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- Split
-// ---------------------------------------------------------------------------------------
+// ---- Split ------------------------------------------------------------------------------------
 
 // Where the pieces come from: the attribute (up to opset 12), input 1, or equal parts.
 typedef struct split_plan {
@@ -182,8 +180,7 @@ static rondo_status compute_split(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- Slice
-// ---------------------------------------------------------------------------------------
+// ---- Slice ------------------------------------------------------------------------------------
 
 typedef struct slice_plan {
     rondo_shape shape;
@@ -327,8 +324,7 @@ static rondo_status compute_slice(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- Transpose
-// -----------------------------------------------------------------------------------
+// ---- Transpose --------------------------------------------------------------------------------
 
 static rondo_status read_permutation(const rondo__op *op, int32_t rank, int32_t *out_permutation) {
     size_t count = 0;
@@ -380,8 +376,7 @@ static rondo_status compute_transpose(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- Tile
-// ----------------------------------------------------------------------------------------
+// ---- Tile -------------------------------------------------------------------------------------
 
 static rondo_status infer_tile(rondo__infer *infer) {
     rondo_shape shape = infer->inputs[0].shape;
@@ -430,8 +425,7 @@ static rondo_status compute_tile(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- DepthToSpace, SpaceToDepth
-// ------------------------------------------------------------------
+// ---- DepthToSpace, SpaceToDepth ---------------------------------------------------------------
 
 static rondo_status check_blocks(const rondo__infer *infer, int64_t *out_block) {
     const rondo_shape *x = &infer->inputs[0].shape;
@@ -524,8 +518,7 @@ static rondo_status compute_space_to_depth(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- Trilu
-// ---------------------------------------------------------------------------------------
+// ---- Trilu ------------------------------------------------------------------------------------
 
 static rondo_status infer_trilu(rondo__infer *infer) {
     if (infer->inputs[0].shape.rank < 2) {
@@ -570,8 +563,7 @@ static rondo_status compute_trilu(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- ReverseSequence
-// -----------------------------------------------------------------------------
+// ---- ReverseSequence --------------------------------------------------------------------------
 
 static rondo_status infer_reverse_sequence(rondo__infer *infer) {
     const rondo_shape *x = &infer->inputs[0].shape;
@@ -619,8 +611,7 @@ static rondo_status compute_reverse_sequence(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- the table
-// -----------------------------------------------------------------------------------
+// ---- the table --------------------------------------------------------------------------------
 
 static const char *const no_attributes[] = {NULL};
 static const char *const axis_attributes[] = {"axis", NULL};

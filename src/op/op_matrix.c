@@ -8,7 +8,7 @@
 #include "op/op.h"
 #include "op/reference.h"
 
-// ---- MatMul -------------------------------------------------------------------------------------
+// ---- MatMul -----------------------------------------------------------------------------------
 
 static rondo_status infer_matmul(rondo__infer *infer) {
     const rondo__tensor_info *inputs = infer->inputs;
@@ -74,7 +74,7 @@ static rondo_status compute_matmul(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
-// ---- Gemm ---------------------------------------------------------------------------------------
+// ---- Gemm -------------------------------------------------------------------------------------
 
 static rondo_status init_gemm(const rondo__op *op, const rondo_shape *a, const rondo_shape *b,
                               const rondo_shape *c, rondo__product *out_product) {
@@ -144,7 +144,7 @@ static rondo_status compute_gemm(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
-// ---- Det ----------------------------------------------------------------------------------------
+// ---- Det --------------------------------------------------------------------------------------
 
 static rondo_status infer_det(rondo__infer *infer) {
     const rondo_shape *x = &infer->inputs[0].shape;
@@ -207,7 +207,7 @@ static rondo_status compute_det(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
-// ---- quantised products -------------------------------------------------------------------------
+// ---- quantised products -----------------------------------------------------------------------
 
 // Which element of a scale or zero point belongs to element `index` of an operand with the given
 // rows and columns: one for all, one for each row (of a) or column (of b), also per batch entry.

@@ -40,7 +40,7 @@ static int64_t get_plane_span(const rondo_shape *shape) {
     return shape->rank < 2 ? 1 : rondo__shape_multiply(shape, 2, shape->rank);
 }
 
-// ---- BatchNormalization -------------------------------------------------------------------------
+// ---- BatchNormalization -----------------------------------------------------------------------
 //
 // Training is asked for in three ways: training_mode since version 14, more outputs than one before
 // it (7 and 9), and is_test = 0 before 7, which is out of range here.
@@ -145,7 +145,7 @@ static rondo_status compute_batch(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
-// ---- InstanceNormalization and GroupNormalization -----------------------------------------------
+// ---- InstanceNormalization and GroupNormalization ---------------------------------------------
 
 static rondo_status infer_instance(rondo__infer *infer) {
     RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, 3));
@@ -215,7 +215,7 @@ static rondo_status compute_group(rondo__compute *compute) {
                           compute->op->opset < 21);
 }
 
-// ---- LayerNormalization -------------------------------------------------------------------------
+// ---- LayerNormalization -----------------------------------------------------------------------
 
 // Scale and bias must broadcast to X without stretching it.
 static rondo_status check_stretch(const rondo__infer *infer, size_t input) {
@@ -323,7 +323,7 @@ static rondo_status compute_layer(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
-// ---- LRN ----------------------------------------------------------------------------------------
+// ---- LRN --------------------------------------------------------------------------------------
 
 static rondo_status infer_lrn(rondo__infer *infer) {
     RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, 1));
@@ -371,7 +371,7 @@ static rondo_status compute_lrn(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
-// ---- LpNormalization ----------------------------------------------------------------------------
+// ---- LpNormalization --------------------------------------------------------------------------
 
 static rondo_status infer_lp(rondo__infer *infer) {
     RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, 1));
@@ -416,7 +416,7 @@ static rondo_status compute_lp(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
-// ---- MeanVarianceNormalization ------------------------------------------------------------------
+// ---- MeanVarianceNormalization ----------------------------------------------------------------
 
 static rondo_status read_mvn_axes(const rondo__op *op, int32_t rank, uint32_t *out_mask) {
     static const int64_t defaults[] = {0, 2, 3};

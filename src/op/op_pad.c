@@ -144,8 +144,7 @@ static rondo_status pad_tensor(const rondo_tensor *input, const rondo_shape *sha
     return RONDO_STATUS_OK;
 }
 
-// ---- Pad
-// -----------------------------------------------------------------------------------------
+// ---- Pad --------------------------------------------------------------------------------------
 
 // Far from overflow when positions are shifted by it.
 #define PAD_MAX (INT64_MAX / 4)
@@ -257,8 +256,7 @@ static rondo_status compute_pad(rondo__compute *compute) {
     return pad_tensor(input, &plan.shape, plan.begin, get_mode(compute->op), &constant, output);
 }
 
-// ---- CenterCropPad
-// -------------------------------------------------------------------------------
+// ---- CenterCropPad ----------------------------------------------------------------------------
 
 static rondo_status plan_center(const rondo__op *op, const rondo_shape *x,
                                 const rondo_tensor *target, pad_plan *out_plan) {
@@ -314,8 +312,7 @@ static rondo_status compute_center(rondo__compute *compute) {
     return pad_tensor(input, &plan.shape, plan.begin, PAD_CONSTANT, &zero, output);
 }
 
-// ---- Col2Im
-// --------------------------------------------------------------------------------------
+// ---- Col2Im -----------------------------------------------------------------------------------
 
 typedef struct col2im_plan {
     int32_t spatial;  // number of image axes
@@ -469,8 +466,7 @@ static rondo_status compute_col2im(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- the table
-// -----------------------------------------------------------------------------------
+// ---- the table --------------------------------------------------------------------------------
 
 static const char *const pad_attributes[] = {"mode", "pads", "value", NULL};
 static const char *const pad_11_attributes[] = {"mode", NULL};

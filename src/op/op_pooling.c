@@ -7,7 +7,7 @@
 #include "op/pooling.h"
 #include "op/reference.h"
 
-// ---- sliding pools ------------------------------------------------------------------------------
+// ---- sliding pools ----------------------------------------------------------------------------
 
 static rondo_status infer_pool(rondo__infer *infer) {
     RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, 1));
@@ -93,7 +93,7 @@ static rondo_status compute_lp_pool(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
-// ---- global pools -------------------------------------------------------------------------------
+// ---- global pools -----------------------------------------------------------------------------
 
 static rondo_status infer_global(rondo__infer *infer) {
     RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, 1));
@@ -176,7 +176,7 @@ static rondo_status compute_global_lp(rondo__compute *compute) {
     return compute_global(compute, get_norm);
 }
 
-// ---- MaxUnpool ----------------------------------------------------------------------------------
+// ---- MaxUnpool --------------------------------------------------------------------------------
 
 // What the pool that made x and its indices had as its input, unless output_shape says otherwise.
 static rondo_status get_unpooled_shape(const rondo__op *op, const rondo_shape *x,

@@ -82,7 +82,7 @@ static rondo_status check_zero_point(const rondo__infer *infer) {
     return RONDO_STATUS_OK;
 }
 
-// ---- QuantizeLinear -----------------------------------------------------------------------------
+// ---- QuantizeLinear ---------------------------------------------------------------------------
 
 static rondo_status infer_quantize(rondo__infer *infer) {
     const rondo__tensor_info *inputs = infer->inputs;
@@ -132,7 +132,7 @@ static rondo_status compute_quantize(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
-// ---- DequantizeLinear ---------------------------------------------------------------------------
+// ---- DequantizeLinear -------------------------------------------------------------------------
 
 static rondo_status infer_dequantize(rondo__infer *infer) {
     const rondo__tensor_info *inputs = infer->inputs;
@@ -170,7 +170,7 @@ static rondo_status compute_dequantize(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
-// ---- DynamicQuantizeLinear ----------------------------------------------------------------------
+// ---- DynamicQuantizeLinear --------------------------------------------------------------------
 
 static rondo_status infer_dynamic(rondo__infer *infer) {
     const rondo_shape scalar = {0};

@@ -15,7 +15,7 @@ typedef enum cell_kind { CELL_RNN, CELL_GRU, CELL_LSTM } cell_kind;
 
 enum { GATE_MAX = 4, DIRECTION_MAX = 2 };
 
-// ---- activations --------------------------------------------------------------------------------
+// ---- activations ------------------------------------------------------------------------------
 
 // X(name, alpha by default, beta by default, number of parameters it takes from the lists)
 #define RECURRENT_ACTIVATION_MAP(X) \
@@ -76,7 +76,7 @@ static double apply(const activation *function, double x) {
     return x;
 }
 
-// ---- the plan -----------------------------------------------------------------------------------
+// ---- the plan ---------------------------------------------------------------------------------
 
 typedef struct recurrence {
     cell_kind kind;
@@ -277,7 +277,7 @@ static rondo_status infer_recurrent(rondo__infer *infer) {
     return rondo__infer_set_output(infer, 2, dtype, &plan.y_state);
 }
 
-// ---- the walk -----------------------------------------------------------------------------------
+// ---- the walk ---------------------------------------------------------------------------------
 
 // Everything one direction needs, all as doubles.
 typedef struct sequence_walk {

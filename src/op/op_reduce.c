@@ -15,8 +15,7 @@
 #include "op/op.h"
 #include "op/support.h"
 
-// ---- which axes
-// ----------------------------------------------------------------------------------
+// ---- which axes -------------------------------------------------------------------------------
 
 // ReduceSum takes its axes as an input from opset 13, the others from 18.
 static bool has_axes_input(const rondo__op *op) {
@@ -74,8 +73,7 @@ static rondo_status infer_reduce(rondo__infer *infer, const rondo_dtype *dtypes)
     return rondo__infer_set_output(infer, 0, dtype, &shape);
 }
 
-// ---- walking the input
-// ---------------------------------------------------------------------------
+// ---- walking the input ------------------------------------------------------------------------
 
 typedef struct reduce_walk {
     int32_t rank;                    // of joined axes; the last one is the row
@@ -256,8 +254,7 @@ static rondo_status infer_extreme(rondo__infer *infer) {
     return infer_reduce(infer, extreme_dtypes);
 }
 
-// ---- the references
-// ------------------------------------------------------------------------------
+// ---- the references ---------------------------------------------------------------------------
 
 // What every compute function starts with.
 typedef struct reduction {
@@ -453,8 +450,7 @@ static rondo_status compute_min(rondo__compute *compute) {
     return compute_extreme(compute, min_kernels, false);
 }
 
-// ---- the table
-// -----------------------------------------------------------------------------------
+// ---- the table --------------------------------------------------------------------------------
 
 static const char *const attribute_names[] = {"axes", "keepdims", NULL};
 static const char *const input_names[] = {"keepdims", "noop_with_empty_axes", NULL};

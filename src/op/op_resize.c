@@ -62,7 +62,7 @@ static resize_inputs get_inputs(const rondo__op *op) {
     return (resize_inputs){.roi = 1, .scales = 2, .sizes = 3};
 }
 
-// ---- attributes ---------------------------------------------------------------------------------
+// ---- attributes -------------------------------------------------------------------------------
 
 static rondo_status find_name(const rondo__op *op, const char *attribute, const char *fallback,
                               const char *const *names, int *out_index) {
@@ -123,7 +123,7 @@ static rondo_status read_axes(const rondo__op *op, int32_t rank, int32_t *out_ax
     return RONDO_STATUS_OK;
 }
 
-// ---- extents ------------------------------------------------------------------------------------
+// ---- extents ----------------------------------------------------------------------------------
 
 static rondo_status check_count(const rondo__op *op, const char *what, const rondo_tensor *tensor,
                                 size_t expected) {
@@ -261,7 +261,7 @@ static rondo_status infer_resize(rondo__infer *infer) {
     return rondo__infer_set_output(infer, 0, dtype, &plan.output);
 }
 
-// ---- taps ---------------------------------------------------------------------------------------
+// ---- taps -------------------------------------------------------------------------------------
 
 // The input coordinate of output position `x` on an axis.
 static double get_coordinate(const resize_plan *plan, int32_t axis, int64_t x) {
@@ -382,7 +382,7 @@ static void find_taps(const resize_plan *plan, int32_t axis, int64_t x, int64_t 
     }
 }
 
-// ---- the walk -----------------------------------------------------------------------------------
+// ---- the walk ---------------------------------------------------------------------------------
 
 // Resizes one axis of [outer, input, inner] to [outer, output, inner]. `indices` and `weights` have
 // room for the taps of one position.

@@ -6,7 +6,7 @@
 #include "op/reference.h"
 #include "op/window.h"
 
-// ---- GridSample ---------------------------------------------------------------------------------
+// ---- GridSample -------------------------------------------------------------------------------
 
 typedef enum sample_mode { SAMPLE_NEAREST, SAMPLE_LINEAR, SAMPLE_CUBIC } sample_mode;
 typedef enum sample_padding { PADDING_ZEROS, PADDING_BORDER, PADDING_REFLECTION } sample_padding;
@@ -153,8 +153,8 @@ static void find_taps(const sample_plan *sampler, int32_t axis, double normalize
     }
     if (x < low || x > high) {
         if (sampler->padding == PADDING_BORDER && sampler->mode != SAMPLE_CUBIC) {
-            // Cubic taps are placed one by one, as PyTorch and ONNX Runtime do: just beyond the edge
-            // that is not the edge's value.
+            // Cubic taps are placed one by one, as PyTorch and ONNX Runtime do: just beyond the
+            // edge that is not the edge's value.
             x = fmin(fmax(x, 0.0), extent - 1.0);
         } else if (sampler->padding == PADDING_REFLECTION) {
             x = reflect(x, low, high);
@@ -243,7 +243,7 @@ static rondo_status compute_grid_sample(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
-// ---- AffineGrid ---------------------------------------------------------------------------------
+// ---- AffineGrid -------------------------------------------------------------------------------
 
 static rondo_status infer_affine_grid(rondo__infer *infer) {
     const rondo__tensor_info *inputs = infer->inputs;
@@ -309,7 +309,7 @@ static rondo_status compute_affine_grid(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
-// ---- RoiAlign -----------------------------------------------------------------------------------
+// ---- RoiAlign ---------------------------------------------------------------------------------
 
 enum {
     ROI_GRID_MAX = 4096,  // samples along one side of a bin; a box that asks for more is absurd
@@ -469,7 +469,7 @@ static rondo_status compute_roi_align(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
-// ---- MaxRoiPool ---------------------------------------------------------------------------------
+// ---- MaxRoiPool -------------------------------------------------------------------------------
 
 static rondo_status infer_max_roi_pool(rondo__infer *infer) {
     RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, 2));

@@ -7,8 +7,7 @@
 #include "op/op.h"
 #include "op/support.h"
 
-// ---- ArgMax, ArgMin
-// ------------------------------------------------------------------------------
+// ---- ArgMax, ArgMin ---------------------------------------------------------------------------
 
 // The place of the best of `extent` elements that lie `stride` apart. NaN counts as best, as in
 // numpy.
@@ -94,8 +93,7 @@ static rondo_status compute_arg_min(rondo__compute *compute) {
     return compute_arg(compute, min_kernels);
 }
 
-// ---- CumSum
-// --------------------------------------------------------------------------------------
+// ---- CumSum -----------------------------------------------------------------------------------
 
 // Sums along a line of elements `stride` apart, which may be negative.
 typedef void (*sum_kernel)(const void *x, void *y, int64_t extent, int64_t stride,
@@ -163,8 +161,7 @@ static rondo_status compute_cumsum(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- the table
-// -----------------------------------------------------------------------------------
+// ---- the table --------------------------------------------------------------------------------
 
 static const char *const arg_attributes[] = {"axis", "keepdims", NULL};
 static const char *const arg_12_attributes[] = {"axis", "keepdims", "select_last_index", NULL};

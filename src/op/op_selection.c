@@ -12,8 +12,7 @@
 #include "op/sort_key.h"
 #include "op/support.h"
 
-// ---- Compress
-// ------------------------------------------------------------------------------------
+// ---- Compress ---------------------------------------------------------------------------------
 
 static rondo_status infer_compress(rondo__infer *infer) {
     const rondo__tensor_info *condition = &infer->inputs[1];
@@ -72,8 +71,7 @@ static rondo_status compute_compress(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- NonZero
-// -------------------------------------------------------------------------------------
+// ---- NonZero ----------------------------------------------------------------------------------
 
 static rondo_status infer_non_zero(rondo__infer *infer) {
     return rondo__infer_set_data_dependent(infer, RONDO_DTYPE_I64);
@@ -110,8 +108,7 @@ static rondo_status compute_non_zero(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- TopK
-// ----------------------------------------------------------------------------------------
+// ---- TopK -------------------------------------------------------------------------------------
 
 static rondo_status infer_top_k(rondo__infer *infer) {
     const rondo_shape *x = &infer->inputs[0].shape;
@@ -213,8 +210,7 @@ static rondo_status compute_top_k(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- NonMaxSuppression
-// ---------------------------------------------------------------------------
+// ---- NonMaxSuppression ------------------------------------------------------------------------
 
 static rondo_status infer_suppression(rondo__infer *infer) {
     const rondo_shape *boxes = &infer->inputs[0].shape;
@@ -374,8 +370,7 @@ done:
     return status;
 }
 
-// ---- the table
-// -----------------------------------------------------------------------------------
+// ---- the table --------------------------------------------------------------------------------
 
 static const char *const no_attributes[] = {NULL};
 static const char *const axis_attributes[] = {"axis", NULL};

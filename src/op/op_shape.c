@@ -10,8 +10,7 @@
 #include "op/op.h"
 #include "op/support.h"
 
-// ---- Constant
-// ------------------------------------------------------------------------------------
+// ---- Constant ---------------------------------------------------------------------------------
 
 static rondo_status check_constant(const rondo__op *op) {
     if (op->attribute_count != 1) {
@@ -74,8 +73,7 @@ static rondo_status compute_constant(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- ConstantOfShape
-// -----------------------------------------------------------------------------
+// ---- ConstantOfShape --------------------------------------------------------------------------
 
 static rondo_status infer_constant_of_shape(rondo__infer *infer) {
     const rondo__attribute *value = rondo__op_find(infer->op, "value");
@@ -118,8 +116,7 @@ static rondo_status compute_constant_of_shape(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- Shape, Size
-// ---------------------------------------------------------------------------------
+// ---- Shape, Size ------------------------------------------------------------------------------
 
 // The part [first, last) of the extents that Shape gives.
 static void get_shape_range(const rondo__op *op, int32_t rank, int32_t *out_first,
@@ -166,8 +163,7 @@ static rondo_status compute_size(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- Expand
-// --------------------------------------------------------------------------------------
+// ---- Expand -----------------------------------------------------------------------------------
 
 static rondo_status infer_expand(rondo__infer *infer) {
     infer->outputs[0].dtype = infer->inputs[0].dtype;
@@ -200,8 +196,7 @@ static rondo_status compute_expand(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- EyeLike
-// -------------------------------------------------------------------------------------
+// ---- EyeLike ----------------------------------------------------------------------------------
 
 static rondo_status infer_eye_like(rondo__infer *infer) {
     const rondo_shape *shape = &infer->inputs[0].shape;
@@ -247,8 +242,7 @@ static rondo_status compute_eye_like(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- Range
-// ---------------------------------------------------------------------------------------
+// ---- Range ------------------------------------------------------------------------------------
 
 // How many steps of whole numbers lie in [start, limit); the differences fit 64 unsigned bits.
 static uint64_t count_whole_steps(int64_t start, int64_t limit, int64_t delta) {
@@ -337,8 +331,7 @@ static rondo_status compute_range(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- the table
-// -----------------------------------------------------------------------------------
+// ---- the table --------------------------------------------------------------------------------
 
 static const char *const no_attributes[] = {NULL};
 static const char *const constant_attributes[] = {"value",       "value_int",    "value_ints",

@@ -7,7 +7,7 @@
 
 static const double two_pi = 6.283185307179586476925;
 
-// ---- the transform ------------------------------------------------------------------------------
+// ---- the transform ----------------------------------------------------------------------------
 
 // A transform of one length, made once and run on many lines. re and im are both input and output.
 typedef struct transform_plan {
@@ -125,7 +125,7 @@ static rondo_status read_scalar(const rondo__op *op, const char *what, const ron
     return RONDO_STATUS_OK;
 }
 
-// ---- DFT ----------------------------------------------------------------------------------------
+// ---- DFT --------------------------------------------------------------------------------------
 
 typedef struct dft_plan {
     int32_t axis;
@@ -227,7 +227,7 @@ static rondo_status compute_dft(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
-// ---- STFT ---------------------------------------------------------------------------------------
+// ---- STFT -------------------------------------------------------------------------------------
 
 typedef struct stft_plan {
     int64_t step;
@@ -333,7 +333,7 @@ static rondo_status compute_stft(rondo__compute *compute) {
     return rondo__scratch_end(&scratch);
 }
 
-// ---- windows ------------------------------------------------------------------------------------
+// ---- windows ----------------------------------------------------------------------------------
 
 static rondo_status read_output_dtype(const rondo__op *op, rondo_dtype *out_dtype) {
     *out_dtype = rondo__dtype_from_onnx(rondo__op_get_int(op, "output_datatype", 1));
@@ -385,7 +385,7 @@ static rondo_status compute_blackman(rondo__compute *compute) {
     return compute_window(compute, 0.42, 0.5, 0.08);
 }
 
-// ---- MelWeightMatrix ----------------------------------------------------------------------------
+// ---- MelWeightMatrix --------------------------------------------------------------------------
 
 static rondo_status infer_mel(rondo__infer *infer) {
     rondo_dtype dtype;

@@ -125,8 +125,8 @@ static rondo_status compute_adagrad(rondo__compute *compute) {
     return run_updates(compute, &optimizer, update_adagrad);
 }
 
-// ONNX contradicts itself on the default of epsilon: 1e-6 in the schema, 1e-2 in the data of its own
-// test adam_multiple. An Adam that leaves it out is refused rather than trained wrongly.
+// ONNX contradicts itself on the default of epsilon: 1e-6 in the schema, 1e-2 in the data of its
+// own test adam_multiple. An Adam that leaves it out is refused rather than trained wrongly.
 static rondo_status check_adam(const rondo__op *op) {
     if (rondo__op_find(op, "epsilon") == NULL) {
         return rondo__op_fail_unsupported(op, "attribute epsilon left to its disputed default");

@@ -99,8 +99,7 @@ static inline double clamp_unit_F64(double x) {
     [RONDO_DTYPE_U8] = name##_U8, [RONDO_DTYPE_U16] = name##_U16, [RONDO_DTYPE_U32] = name##_U32, \
     [RONDO_DTYPE_U64] = name##_U64
 
-// ---- what all of them do
-// -------------------------------------------------------------------------
+// ---- what all of them do ----------------------------------------------------------------------
 
 static rondo_status infer_unary(rondo__infer *infer, const unary_spec *spec) {
     rondo_dtype dtype = infer->inputs[0].dtype;
@@ -132,8 +131,7 @@ static rondo_status compute_unary(rondo__compute *compute, const unary_spec *spe
         return compute_unary(compute, &spec_##name);              \
     }
 
-// ---- floats only
-// ---------------------------------------------------------------------------------
+// ---- floats only ------------------------------------------------------------------------------
 
 #define DEFINE_PLAIN(name, opset, expression)                                 \
     DEFINE_KERNEL(name, F32, float, expression)                               \
@@ -171,8 +169,7 @@ static rondo_status compute_Gelu(rondo__compute *compute) {
     return is_tanh_gelu(compute->op) ? compute_GeluTanh(compute) : compute_GeluErf(compute);
 }
 
-// ---- numbers of all kinds
-// ------------------------------------------------------------------------
+// ---- numbers of all kinds ---------------------------------------------------------------------
 
 // Negation in 64-bit unsigned arithmetic, so that the least integer wraps instead of trapping.
 #define WRAP_NEGATE(x) (T)(UINT64_C(0) - (uint64_t)(x))
@@ -268,8 +265,7 @@ static void Not_BOOL(const void *in, void *out, size_t count, double a, double b
 static const unary_spec spec_Not = {.kernels = {[RONDO_DTYPE_BOOL] = Not_BOOL}};
 DEFINE_FUNCTIONS(Not)
 
-// ---- questions about floats
-// ----------------------------------------------------------------------
+// ---- questions about floats -------------------------------------------------------------------
 
 static rondo_status infer_question(rondo__infer *infer) {
     if (!rondo__dtype_is_float(infer->inputs[0].dtype)) {
@@ -306,8 +302,7 @@ static rondo_status compute_is_inf(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- the table
-// -----------------------------------------------------------------------------------
+// ---- the table --------------------------------------------------------------------------------
 
 static const char *const no_attributes[] = {NULL};
 static const char *const gelu_attributes[] = {"approximate", NULL};

@@ -20,8 +20,7 @@ static rondo_status compute_view(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- Reshape
-// -------------------------------------------------------------------------------------
+// ---- Reshape ----------------------------------------------------------------------------------
 
 static rondo_status infer_reshape(rondo__infer *infer) {
     const rondo__tensor_info *x = &infer->inputs[0];
@@ -72,8 +71,7 @@ static rondo_status infer_reshape(rondo__infer *infer) {
     return rondo__infer_set_output(infer, 0, x->dtype, &shape);
 }
 
-// ---- Squeeze, Unsqueeze
-// --------------------------------------------------------------------------
+// ---- Squeeze, Unsqueeze -----------------------------------------------------------------------
 
 // The axes, from the attribute (up to opset 12) or input 1. *out_is_known false: the input's value
 // is not known yet.
@@ -150,8 +148,7 @@ static rondo_status infer_unsqueeze(rondo__infer *infer) {
     return rondo__infer_set_output(infer, 0, infer->inputs[0].dtype, &shape);
 }
 
-// ---- Flatten
-// -------------------------------------------------------------------------------------
+// ---- Flatten ----------------------------------------------------------------------------------
 
 static rondo_status infer_flatten(rondo__infer *infer) {
     const rondo_shape *x = &infer->inputs[0].shape;
@@ -167,8 +164,7 @@ static rondo_status infer_flatten(rondo__infer *infer) {
     return rondo__infer_set_output(infer, 0, infer->inputs[0].dtype, &shape);
 }
 
-// ---- Dropout
-// -------------------------------------------------------------------------------------
+// ---- Dropout ----------------------------------------------------------------------------------
 
 // Inference leaves the input as it is and the mask all true. So does training with ratio 0; with
 // any other ratio it draws random numbers and is not supported.
@@ -216,8 +212,7 @@ static rondo_status compute_dropout(rondo__compute *compute) {
     return RONDO_STATUS_OK;
 }
 
-// ---- the table
-// -----------------------------------------------------------------------------------
+// ---- the table --------------------------------------------------------------------------------
 
 static const char *const no_attributes[] = {NULL};
 static const char *const axes_attributes[] = {"axes", NULL};

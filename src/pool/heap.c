@@ -5,7 +5,8 @@
 
 #include "base/memory.h"
 
-// Row and column of a size in units: row = position of the highest bit, column = the four bits below it.
+// Row and column of a size in units: row = position of the highest bit, column = the four bits
+// below it.
 static void find_list(uint64_t units, unsigned *out_row, unsigned *out_column) {
     unsigned row = 63u - (unsigned)__builtin_clzll(units);
     *out_row = row;
@@ -149,7 +150,8 @@ static rondo__heap_block *find_fit(const rondo__heap *heap, uint64_t units) {
     return heap->free[row][__builtin_ctz(columns)];
 }
 
-// A block of exactly this size, as buffers of a loop have, may sit in a list whose blocks need not all fit.
+// A block of exactly this size, as buffers of a loop have, may sit in a list whose blocks need not
+// all fit.
 static rondo__heap_block *find_exact(const rondo__heap *heap, uint64_t units) {
     enum { LOOKS_MAX = 4 };  // bounds the search
     unsigned row;

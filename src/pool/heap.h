@@ -3,12 +3,13 @@
 //   region  |#### block ####|   free   |## block ##|      free      |
 //             splits when taken, merges with free neighbours when given back
 //
-// Free blocks hang in lists by size: one row for each power of two, sixteen lists in a row. Two bit sets find the
-// first list that surely fits, so that taking and giving cost the same however many blocks there are. Blocks of a
-// region are linked in address order. Not thread-safe: the pool holds its lock.
+// Free blocks hang in lists by size: one row for each power of two, sixteen lists in a row. Two bit
+// sets find the first list that surely fits, so that taking and giving cost the same however many
+// blocks there are. Blocks of a region are linked in address order. Not thread-safe: the pool holds
+// its lock.
 //
-// Invariants, checked by rondo__heap_check: the blocks of a region cover it without gaps; no two neighbours are both
-// free; a block is in the list of its size exactly when it is free.
+// Invariants, checked by rondo__heap_check: the blocks of a region cover it without gaps; no two
+// neighbours are both free; a block is in the list of its size exactly when it is free.
 //
 // Source: Masmano, Ripoll, Crespo, Real, TLSF, ECRTS 2004.
 #ifndef RONDO_POOL_HEAP_H
@@ -56,7 +57,8 @@ typedef struct rondo__heap {
     rondo__heap_block *free[RONDO__HEAP_ROWS][RONDO__HEAP_COLUMNS];
 } rondo__heap;
 
-// Zeroed is initialised. Frees records, not memory: the caller takes the regions out first or knows their bases.
+// Zeroed is initialised. Frees records, not memory: the caller takes the regions out first or knows
+// their bases.
 void rondo__heap_deinit(rondo__heap *heap);
 
 // Adds memory: one free block of `bytes`, a multiple of RONDO__HEAP_UNIT.
@@ -77,7 +79,8 @@ RONDO_MUST_USE rondo_status rondo__heap_take(rondo__heap *heap, uint64_t bytes,
 // Gives a block back and merges it with free neighbours. Cost: O(1).
 void rondo__heap_give(rondo__heap *heap, rondo__heap_block *block);
 
-// Takes a region without live blocks out of the heap; its record is freed, its memory is the caller's.
+// Takes a region without live blocks out of the heap; its record is freed, its memory is the
+// caller's.
 void rondo__heap_remove(rondo__heap *heap, rondo__heap_region *region);
 
 // Moves a region without live blocks to another heap.

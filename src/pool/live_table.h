@@ -1,4 +1,5 @@
-// pool/live_table.h — address to block, for blocks that are handed out. Open addressing; not thread-safe.
+// pool/live_table.h — address to block, for blocks that are handed out. Open addressing; not
+// thread-safe.
 #ifndef RONDO_POOL_LIVE_TABLE_H
 #define RONDO_POOL_LIVE_TABLE_H
 

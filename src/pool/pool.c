@@ -3,14 +3,17 @@
 //   pool ── owner (stream 1) ── heap ── regions ── blocks
 //        └─ owner (stream 2) ── heap ── ...
 //        └─ live table: address -> lease of every block handed out
-//        └─ pending: freed leases that other streams may still use, each with an event for each such stream
+//        └─ pending: freed leases that other streams may still use, each with an event for each
+//        such stream
 //
-// A block never changes its owner while its region has a live or pending block, so that stream order alone makes reuse
-// safe. A region whose stream is gone (and was waited for when it went) may serve any owner. Driver memory is asked for
-// in regions: 2 MiB for small requests, 32 MiB for medium ones, rounded to 2 MiB above.
+// A block never changes its owner while its region has a live or pending block, so that stream
+// order alone makes reuse safe. A region whose stream is gone (and was waited for when it went) may
+// serve any owner. Driver memory is asked for in regions: 2 MiB for small requests, 32 MiB for
+// medium ones, rounded to 2 MiB above.
 //
-// One lock guards everything; a hit holds it for a table look-up and a bit scan. Rejected: a lock for each owner
-// (frees come from any thread and would need two), and lock-free lists (blocks split and merge).
+// One lock guards everything; a hit holds it for a table look-up and a bit scan. Rejected: a lock
+// for each owner (frees come from any thread and would need two), and lock-free lists (blocks split
+// and merge).
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -44,7 +47,8 @@ typedef struct owner {
 typedef struct lease {
     rondo__heap_block *block;
     owner *holder;
-    // Streams that were declared with rondo_pool_use, then, once freed, the events that stand for their work.
+    // Streams that were declared with rondo_pool_use, then, once freed, the events that stand for
+    // their work.
     size_t use_count;
     size_t use_capacity;
     struct {
@@ -103,7 +107,7 @@ rondo_status rondo_pool_create(rondo_device *device, const rondo_pool_options *o
     return RONDO_STATUS_OK;
 }
 
-// ---- leases --------------------------------------------------------------------------------------
+// ---- leases -----------------------------------------------------------------------------------
 
 static lease *get_lease(rondo_pool *pool) {
     lease *l = pool->spare;
@@ -175,7 +179,7 @@ static void settle_pending(rondo_pool *pool, bool wait) {
     rondo__error_restore(&saved);
 }
 
-// ---- driver memory -------------------------------------------------------------------------------
+// ---- driver memory ----------------------------------------------------------------------------
 
 static void free_region(rondo_pool *pool, owner *o, rondo__heap_region *region) {
     void *base = region->base;
@@ -184,8 +188,8 @@ static void free_region(rondo_pool *pool, owner *o, rondo__heap_region *region) 
     rondo_memory_free(pool->device, pool->options.kind, base);
 }
 
-// Frees regions without live blocks while more than `keep_bytes` are reserved. Work that was put on the owner's
-// stream before a block was freed may still run, so the stream is waited for first.
+// Frees regions without live blocks while more than `keep_bytes` are reserved. Work that was put on
+// the owner's stream before a block was freed may still run, so the stream is waited for first.
 static uint64_t release_unused(rondo_pool *pool, uint64_t keep_bytes) {
     uint64_t released = 0;
     for (owner *o = pool->owners; o != NULL; o = o->next) {
@@ -268,7 +272,7 @@ static rondo_status add_region(rondo_pool *pool, owner *o, uint64_t bytes) {
     return RONDO_STATUS_OK;
 }
 
-// ---- owners --------------------------------------------------------------------------------------
+// ---- owners -----------------------------------------------------------------------------------
 
 static rondo_status get_owner(rondo_pool *pool, rondo_stream *stream, owner **out_owner) {
     owner **link = &pool->owners;
@@ -324,7 +328,7 @@ static bool adopt_regions(rondo_pool *pool, owner *heir) {
     return has_adopted;
 }
 
-// ---- the public calls ----------------------------------------------------------------------------
+// ---- the public calls -------------------------------------------------------------------------
 
 static rondo_status take_block(rondo_pool *pool, owner *o, uint64_t bytes,
                                rondo__heap_block **out_block) {
@@ -428,7 +432,8 @@ unlock:
     return status;
 }
 
-// Puts an event behind the work of each stream that was declared; a stream that is gone was waited for.
+// Puts an event behind the work of each stream that was declared; a stream that is gone was waited
+// for.
 static void mark_uses(rondo_pool *pool, lease *l) {
     rondo_error saved;
     rondo__error_save(&saved);

@@ -25,7 +25,8 @@ bool rondo__match_scalar(const rondo_program *program, int32_t value, float *out
     return false;
 }
 
-// Bounds of Clip: attributes before opset 11, inputs from then on. False when a bound is not known ahead.
+// Bounds of Clip: attributes before opset 11, inputs from then on. False when a bound is not known
+// ahead.
 static bool match_clip(const rondo_program *program, const rondo__node *node, float *out_min,
                        float *out_max) {
     *out_min = rondo__op_get_float(&node->op, "min", -FLT_MAX);
@@ -170,7 +171,8 @@ bool rondo__match_scalar_op(const rondo_program *program, const rondo__node *nod
     for (int32_t k = 0; k < 2; ++k) {
         rondo_shape mine;
         rondo_shape result;
-        // A scalar of higher rank than the other operand would raise the result's rank: not an affine map then.
+        // A scalar of higher rank than the other operand would raise the result's rank: not an
+        // affine map then.
         if (rondo__match_scalar(program, node->inputs[k], &c) &&
             rondo__value_get_shape(&program->values[node->inputs[1 - k]], &mine) &&
             rondo__value_get_shape(&program->values[node->outputs[0]], &result) &&

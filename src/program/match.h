@@ -7,15 +7,16 @@
 #include "op/fused.h"
 #include "program/program.h"
 
-// True, with the number in *out_value, when `value` is a constant of one float element (f32 or f16).
+// True, with the number in *out_value, when `value` is a constant of one float element (f32 or
+// f16).
 bool rondo__match_scalar(const rondo_program *program, int32_t value, float *out_value);
 
 // True when the node is an activation of its input 0 that op/fused.h lists, with its parameters.
 bool rondo__match_activation(const rondo_program *program, const rondo__node *node,
                              rondo__activation *out_activation, float *out_alpha, float *out_beta);
 
-// True when the node is an element-wise op of one input, or of one input and scalar constants, or of two inputs;
-// *out_first and *out_second are input positions (second -1 for one operand).
+// True when the node is an element-wise op of one input, or of one input and scalar constants, or
+// of two inputs; *out_first and *out_second are input positions (second -1 for one operand).
 bool rondo__match_scalar_op(const rondo_program *program, const rondo__node *node,
                             rondo__scalar_op *out_op, int32_t *out_first, int32_t *out_second,
                             float *out_alpha, float *out_beta);

@@ -1,7 +1,8 @@
 // program/pass_batch_norm.c — folds BatchNormalization (inference) into the convolution before it.
 //
-// y = scale * (conv(x, w) + b - mean) / sqrt(var + eps) + shift is the convolution with w * s and (b - mean) * s + shift,
-// where s = scale / sqrt(var + eps) for each output channel. Computed in double, rounded once.
+// y = scale * (conv(x, w) + b - mean) / sqrt(var + eps) + shift is the convolution with w * s and
+// (b - mean) * s + shift, where s = scale / sqrt(var + eps) for each output channel. Computed in
+// double, rounded once.
 #include <math.h>
 #include <string.h>
 

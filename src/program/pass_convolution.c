@@ -1,8 +1,9 @@
-// program/pass_convolution.c — Conv with what follows it becomes rondo.Conv: bias, residual sum, activation.
+// program/pass_convolution.c — Conv with what follows it becomes rondo.Conv: bias, residual sum,
+// activation.
 //
 // Shapes are known here, so that auto_pad turns into plain pads. The chain that is taken in is
-// Conv -> (Add of a constant per channel) -> (Add of a tensor of the same shape) -> (activation), where each
-// value in between has no other user.
+// Conv -> (Add of a constant per channel) -> (Add of a tensor of the same shape) -> (activation),
+// where each value in between has no other user.
 #include <string.h>
 
 #include "base/error.h"
@@ -25,7 +26,8 @@ typedef struct chain {
     int32_t result;  // value the chain ends in
 } chain;
 
-// A constant with one number for each channel of a result of this rank: [C, 1, ...] or [1, C, 1, ...].
+// A constant with one number for each channel of a result of this rank: [C, 1, ...] or [1, C, 1,
+// ...].
 static bool is_channel_constant(const rondo_program *program, int32_t value,
                                 const rondo_shape *result) {
     const rondo_tensor *c = &program->values[value].constant;

@@ -1,9 +1,10 @@
-// program/pass_elementwise.c — trees of element-wise ops become one rondo.Elementwise, so that values in between
-// never go through memory.
+// program/pass_elementwise.c — trees of element-wise ops become one rondo.Elementwise, so that
+// values in between never go through memory.
 //
-// A node joins the group of its users when all its users are in one group and its result has the group's shape
-// (operands may broadcast, results in between may not). Since every path out of the node then stays inside the
-// group, no cycle can come about. Groups of one node are left alone: kernels for single ops exist.
+// A node joins the group of its users when all its users are in one group and its result has the
+// group's shape (operands may broadcast, results in between may not). Since every path out of the
+// node then stays inside the group, no cycle can come about. Groups of one node are left alone:
+// kernels for single ops exist.
 #include <string.h>
 
 #include "base/error.h"
@@ -191,7 +192,8 @@ static rondo_status fuse_group(grouping *g, size_t last, size_t node_count) {
     for (size_t n = first; n <= last && fits; ++n) {
         fits = g->group_of[n] != (int32_t)last || add_op(g->program, f, &g->program->nodes[n]);
     }
-    // A group without an input is all constants; a chain whose operands are all broadcast has no lead operand.
+    // A group without an input is all constants; a chain whose operands are all broadcast has no
+    // lead operand.
     rondo_status status = RONDO_STATUS_OK;
     if (fits && f->input_count > 0) {
         status = emit(g, last, f);

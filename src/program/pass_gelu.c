@@ -1,4 +1,5 @@
-// program/pass_gelu.c — names the pattern 0.5 * x * (1 + erf(x / sqrt(2))), however its factors are ordered.
+// program/pass_gelu.c — names the pattern 0.5 * x * (1 + erf(x / sqrt(2))), however its factors are
+// ordered.
 #include <math.h>
 #include <string.h>
 
@@ -8,7 +9,8 @@
 #include "program/match.h"
 #include "program/passes.h"
 
-// The other operand of a two-operand node that has `value` on one side; RONDO__VALUE_NONE when it has not.
+// The other operand of a two-operand node that has `value` on one side; RONDO__VALUE_NONE when it
+// has not.
 static int32_t get_other(const rondo__node *node, int32_t value) {
     if (node->input_count != 2) {
         return RONDO__VALUE_NONE;
@@ -52,8 +54,8 @@ static int32_t get_user(const rondo_program *program, const rondo__uses *uses, i
     return user >= 0 && rondo__node_is(&program->nodes[user], "", op) ? user : -1;
 }
 
-// Follows erf(...) -> + 1 -> * x -> * 0.5, the last two in either order, or x * 0.5 made before. Returns the value
-// that holds the result, or RONDO__VALUE_NONE.
+// Follows erf(...) -> + 1 -> * x -> * 0.5, the last two in either order, or x * 0.5 made before.
+// Returns the value that holds the result, or RONDO__VALUE_NONE.
 static int32_t get_result(const rondo_program *program, const rondo__uses *uses,
                           const rondo__node *erf, int32_t x) {
     float c;

@@ -15,7 +15,8 @@ static rondo_status round_tensor(const rondo_tensor *source, rondo_tensor *out_t
     uint16_t *to = out_tensor->data;
     int64_t count = rondo_shape_get_count(&source->shape);
     for (int64_t i = 0; i < count; ++i) {
-        // Large finite numbers, such as the -3.4e38 of attention masks, stay finite: infinities would make NaN.
+        // Large finite numbers, such as the -3.4e38 of attention masks, stay finite: infinities
+        // would make NaN.
         float x = from[i];
         x = isfinite(x) && x > 65504.0f ? 65504.0f : isfinite(x) && x < -65504.0f ? -65504.0f : x;
         to[i] = rondo_half_from_float(x);

@@ -1,4 +1,5 @@
-// program/pass_identity.c — removes ops that pass their input through: Identity, and Dropout at inference.
+// program/pass_identity.c — removes ops that pass their input through: Identity, and Dropout at
+// inference.
 #include "base/memory.h"
 #include "program/edit.h"
 #include "program/passes.h"

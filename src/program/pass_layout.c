@@ -1,12 +1,14 @@
 // program/pass_layout.c — images in NHWC: convolutions and pools, and what can follow them there.
 //
 //   before   x ── Conv ── MaxPool ── Concat ── Flatten          every value [N, C, H, W]
-//   after    x ─T─ Conv ── MaxPool ── Concat ─T'─ Flatten       T, T' are transposes; between them [N, H, W, C]
+//   after    x ─T─ Conv ── MaxPool ── Concat ─T'─ Flatten       T, T' are transposes; between them
+//            [N, H, W, C]
 //
-// One walk in node order. A value may have a twin in NHWC. Ops that want NHWC take twins (a Transpose makes one where
-// there is none) and make only a twin; ops that do not care about layout follow when all their image operands have
-// twins; any other user of the NCHW value makes a Transpose back necessary, once. Where H and W are 1 the two layouts
-// have the same bytes and the transposes are Reshapes, which cost nothing.
+// One walk in node order. A value may have a twin in NHWC. Ops that want NHWC take twins (a
+// Transpose makes one where there is none) and make only a twin; ops that do not care about layout
+// follow when all their image operands have twins; any other user of the NCHW value makes a
+// Transpose back necessary, once. Where H and W are 1 the two layouts have the same bytes and the
+// transposes are Reshapes, which cost nothing.
 #include <string.h>
 
 #include "base/error.h"
@@ -38,7 +40,8 @@ static rondo_shape to_nhwc(const rondo_shape *nchw) {
         .extent = {nchw->extent[0], nchw->extent[2], nchw->extent[3], nchw->extent[1]}};
 }
 
-// Adds the op that turns `from` into `to`; the shape of `to` is `shape`. Moves of no data become a Reshape.
+// Adds the op that turns `from` into `to`; the shape of `to` is `shape`. Moves of no data become a
+// Reshape.
 static rondo_status add_move(rondo_program *program, int32_t from, int32_t to,
                              const rondo_shape *shape, const int64_t *perm, bool is_free) {
     program->values[to].producer = -1;
@@ -121,7 +124,7 @@ static rondo_status make_twin_output(layout *l, size_t n) {
     return RONDO_STATUS_OK;
 }
 
-// ---- ops that want NHWC --------------------------------------------------------------------------
+// ---- ops that want NHWC -----------------------------------------------------------------------
 
 static bool is_convolution(const layout *l, const rondo__node *node) {
     rondo_shape shape;
@@ -180,7 +183,7 @@ static rondo_status visit_pool(layout *l, size_t n) {
     return make_twin_output(l, n);
 }
 
-// ---- ops that do not care ------------------------------------------------------------------------
+// ---- ops that do not care ---------------------------------------------------------------------
 
 // A constant operand in NHWC: scalars stay, [1, C, 1, 1], [C, 1, 1] and full images are permuted.
 static rondo_status permute_constant(layout *l, int32_t value, int32_t *out_value,

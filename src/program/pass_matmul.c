@@ -1,8 +1,8 @@
 // program/pass_matmul.c — MatMul and Gemm with their surroundings become rondo.MatMul.
 //
-// Taken in before: a Transpose of the last two axes of an operand. Taken in after, in this order, as far as each value
-// has no other user: a factor (Mul or Div by a constant), a bias of one number per column, a residual of the same
-// shape, an activation.
+// Taken in before: a Transpose of the last two axes of an operand. Taken in after, in this order,
+// as far as each value has no other user: a factor (Mul or Div by a constant), a bias of one number
+// per column, a residual of the same shape, an activation.
 #include <string.h>
 
 #include "base/error.h"

@@ -10,7 +10,8 @@ rondo_status rondo__program_simplify(rondo_program *program) {
 }
 
 rondo_status rondo__program_optimise(rondo_program *program, const rondo__pass_options *options) {
-    // Products and convolutions first: they take element-wise neighbours that would otherwise form chains.
+    // Products and convolutions first: they take element-wise neighbours that would otherwise form
+    // chains.
     if (options->fuse_convolution) {
         RETURN_IF_ERROR(rondo__pass_convolution(program));
     }

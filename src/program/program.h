@@ -82,7 +82,7 @@ struct rondo_program {
     uint64_t name_seed;  // differs from program to program, so that no file can choose collisions
 };
 
-// ---- building -----------------------------------------------------------------------------------
+// ---- building ---------------------------------------------------------------------------------
 
 RONDO_MUST_USE rondo_status rondo__program_create(const char *name, rondo_program **out_program);
 // Adds a value; `name` is copied and made unique when taken ("x", "x.1", ...).
@@ -118,7 +118,7 @@ RONDO_MUST_USE rondo_status rondo__program_add_symbol(rondo_program *program, co
 RONDO_MUST_USE rondo_status rondo__program_clone(const rondo_program *program,
                                                  rondo_program **out_program);
 
-// ---- checking and ordering ----------------------------------------------------------------------
+// ---- checking and ordering --------------------------------------------------------------------
 
 // Checks every index, that each value has one maker, and sorts nodes so that makers precede users.
 //

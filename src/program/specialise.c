@@ -194,7 +194,8 @@ static void trace_wanted(const rondo_program *program, bool *needed, bool *out_w
     }
 }
 
-// Gives the inputs their shapes. An input with a fixed value is replaced by a constant wherever it is used.
+// Gives the inputs their shapes. An input with a fixed value is replaced by a constant wherever it
+// is used.
 static rondo_status declare_inputs(rondo_program *program, const rondo_tensor *feeds) {
     for (size_t i = 0; i < program->input_count; ++i) {
         int32_t input = program->inputs[i];

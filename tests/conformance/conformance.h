@@ -70,7 +70,7 @@ static inline suite_context *suite_get_context(void **state) {
     return ((suite_case *)*state)->context;
 }
 
-// ---- work ---------------------------------------------------------------------------------------
+// ---- work -------------------------------------------------------------------------------------
 
 // x[i] = x[i] * factor + term, for i < count. Does not commute, so order shows.
 rondo_status suite_affine(suite_context *context, rondo_stream *stream, uint32_t *x, uint32_t count,

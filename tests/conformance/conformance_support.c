@@ -5,7 +5,7 @@
 #include "backend/backend.h"
 #include "conformance.h"
 
-// ---- kernels ------------------------------------------------------------------------------------
+// ---- kernels ----------------------------------------------------------------------------------
 
 typedef struct affine_arguments {
     uint32_t *x;
@@ -74,7 +74,7 @@ rondo_status suite_spin(suite_context *context, rondo_stream *stream, uint32_t m
     return rondo_stream_launch(stream, &launch);
 }
 
-// ---- opening ------------------------------------------------------------------------------------
+// ---- opening ----------------------------------------------------------------------------------
 
 void suite_close(suite_context *context) {
     rondo_stream_destroy(context->stream);
@@ -114,7 +114,7 @@ rondo_status suite_open(const char *name, suite_context *out_context) {
     return RONDO_STATUS_OK;
 }
 
-// ---- checks -------------------------------------------------------------------------------------
+// ---- checks -----------------------------------------------------------------------------------
 
 void suite_assert_status(rondo_status status, rondo_status expected, const char *call,
                          const char *file, int line) {
@@ -138,7 +138,7 @@ void suite_assert_message(const char *text, const char *file, int line) {
     }
 }
 
-// ---- objects ------------------------------------------------------------------------------------
+// ---- objects ----------------------------------------------------------------------------------
 
 uint32_t *suite_allocate(suite_context *context, rondo_memory_kind kind, size_t count) {
     void *address = NULL;
@@ -186,7 +186,7 @@ uint32_t suite_get(suite_context *context, const uint32_t *device_address, size_
     return value;
 }
 
-// ---- modes --------------------------------------------------------------------------------------
+// ---- modes ------------------------------------------------------------------------------------
 
 void suite_run(suite_case *run, rondo_status (*issue)(suite_context *, rondo_stream *, void *),
                void *data, uint32_t *canary) {
@@ -214,7 +214,7 @@ void suite_run(suite_case *run, rondo_status (*issue)(suite_context *, rondo_str
     rondo_stream_destroy(stream);
 }
 
-// ---- gates --------------------------------------------------------------------------------------
+// ---- gates ------------------------------------------------------------------------------------
 
 struct suite_gate {
     pthread_mutex_t lock;

@@ -3,7 +3,7 @@
 
 #include "conformance.h"
 
-// ---- another thread works while this one records ------------------------------------------------
+// ---- another thread works while this one records ----------------------------------------------
 
 typedef struct bystander {
     suite_context *context;
@@ -99,7 +99,7 @@ static void test_conformance_thread__global_mode_is_broken_by_other_threads(void
     check_bystander(suite_get_context(state), RONDO_CAPTURE_GLOBAL, false);
 }
 
-// ---- ending on another thread -------------------------------------------------------------------
+// ---- ending on another thread -----------------------------------------------------------------
 
 typedef struct ender {
     rondo_graph *graph;
@@ -153,7 +153,7 @@ static void test_conformance_thread__relaxed_captures_end_anywhere(void **state)
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-// ---- many at once -------------------------------------------------------------------------------
+// ---- many at once -----------------------------------------------------------------------------
 
 enum { THREAD_COUNT = 8, ROUND_COUNT = 12 };
 

@@ -1,6 +1,6 @@
-// Fail the nth allocation of loading, planning, running, capturing and replaying a model, in turn, on the host device:
-// each failure is reported with a record of its own, everything can still be destroyed, and the next run of the same
-// executor without a fault gives the right result.
+// Fail the nth allocation of loading, planning, running, capturing and replaying a model, in turn,
+// on the host device: each failure is reported with a record of its own, everything can still be
+// destroyed, and the next run of the same executor without a fault gives the right result.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -133,7 +133,8 @@ static void sweep(const char *folder, const char *const *inputs, size_t outputs)
     rondo_device *device;
     must(rondo_device_open("host", &device));
     long n = 0;
-    // Every point of the first thousand, then ever larger steps: later points repeat the same code for more nodes.
+    // Every point of the first thousand, then ever larger steps: later points repeat the same code
+    // for more nodes.
     long points = 0;
     for (; sweep_point(&f, device, n); ++points) {
         n += n < 1000 ? 1 : n / 100;

@@ -5,8 +5,8 @@
 // inputs (symbolic and unknown extents become 2) and drops what is too large or comes out unknown.
 // Nothing here may crash, leak, or read what was never written; errors are fine.
 //
-// Bytes changed at random rarely stay a model, since lengths no longer fit. So half of the mutations
-// unpack the model, change one number, name, type or extent, and pack it again.
+// Bytes changed at random rarely stay a model, since lengths no longer fit. So half of the
+// mutations unpack the model, change one number, name, type or extent, and pack it again.
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>

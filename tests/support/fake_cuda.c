@@ -16,8 +16,7 @@
 fake_state g_fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
 _Thread_local fake_thread g_fake_thread;
 
-// ---- bookkeeping
-// -----------------------------------------------------------------------------------
+// ---- bookkeeping ------------------------------------------------------------------------------
 
 void fake_violation(const char *format, ...) {
     size_t used = strlen(g_fake.violations);
@@ -202,8 +201,7 @@ void fake_cuda_uninstall(void) {
     rondo__cuda_set_api(NULL);
 }
 
-// ---- driver, devices, contexts
-// ---------------------------------------------------------------------
+// ---- driver, devices, contexts ----------------------------------------------------------------
 
 rondo__cu_result fake_cuInit(unsigned int flags) {
     (void)flags;
@@ -344,8 +342,7 @@ rondo__cu_result fake_cuCtxPopCurrent(rondo__cu_context *out_context) {
     return fake_leave(code);
 }
 
-// ---- memory
-// ----------------------------------------------------------------------------------------
+// ---- memory -----------------------------------------------------------------------------------
 
 static rondo__cu_result allocate(const char *name, size_t bytes, bool is_host, void **out_address) {
     ENTER(name);
@@ -436,8 +433,7 @@ rondo__cu_result fake_cuPointerGetAttribute(void *out_value, int attribute,
     return fake_leave(code);
 }
 
-// ---- modules
-// ---------------------------------------------------------------------------------------
+// ---- modules ----------------------------------------------------------------------------------
 
 rondo__cu_result fake_cuModuleLoadData(rondo__cu_module *out_module, const void *image) {
     (void)image;
@@ -505,8 +501,7 @@ rondo__cu_result fake_cuKernelGetName(const char **out_name, rondo__cu_kernel ke
     return fake_leave(RONDO__CU_ERROR_INVALID_HANDLE);
 }
 
-// ---- the library's exports
-// -------------------------------------------------------------------------
+// ---- the library's exports --------------------------------------------------------------------
 
 typedef struct fake_export {
     const char *base;

@@ -21,8 +21,7 @@ void fake_free_graph(fake_graph *graph) {
     fake_free_object(graph);
 }
 
-// ---- graphs
-// ----------------------------------------------------------------------------------------
+// ---- graphs -----------------------------------------------------------------------------------
 
 static fake_graph *get_graph(void *handle, fake_kind kind, const char *name) {
     if (!fake_is_alive(handle, kind)) {
@@ -291,8 +290,7 @@ rondo__cu_result fake_cuGraphExecDestroy(rondo__cu_graph_exec handle) {
     return fake_leave(code);
 }
 
-// ---- user objects
-// ----------------------------------------------------------------------------------
+// ---- user objects -----------------------------------------------------------------------------
 
 rondo__cu_result fake_cuUserObjectCreate(rondo__cu_user_object *out_object, void *pointer,
                                          rondo__cu_host_function destroy,

@@ -22,8 +22,7 @@ fake_stream *fake_get_stream(rondo__cu_stream handle, const char *name,
     return (fake_stream *)(void *)handle;
 }
 
-// ---- captures
-// --------------------------------------------------------------------------------------
+// ---- captures ---------------------------------------------------------------------------------
 
 static fake_stream *next_origin(fake_object *from) {
     for (fake_object *object = from; object != NULL; object = object->next) {
@@ -215,8 +214,7 @@ rondo__cu_result fake_cuThreadExchangeStreamCaptureMode(int *in_out_mode) {
     return fake_leave(code);
 }
 
-// ---- streams and events
-// ----------------------------------------------------------------------------
+// ---- streams and events -----------------------------------------------------------------------
 
 rondo__cu_result fake_cuStreamCreate(rondo__cu_stream *out_stream, unsigned int flags) {
     (void)flags;
@@ -390,8 +388,7 @@ rondo__cu_result fake_cuEventElapsedTime(float *out_milliseconds, rondo__cu_even
     return fake_leave(code);
 }
 
-// ---- work
-// ------------------------------------------------------------------------------------------
+// ---- work -------------------------------------------------------------------------------------
 
 void fake_run_node(const fake_node *node) {
     switch (node->type) {

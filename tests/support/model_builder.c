@@ -28,7 +28,8 @@ char *model_builder_copy(model_builder *builder, const char *text) {
     return copy;
 }
 
-// Appends to a list of pointers, whose address is given without its type. Lists grow by copying; the old ones stay with the builder.
+// Appends to a list of pointers, whose address is given without its type. Lists grow by copying;
+// the old ones stay with the builder.
 static void append(model_builder *builder, void *list_address, size_t *count, void *element) {
     void **list = NULL;
     memcpy(&list, list_address, sizeof(list));

@@ -13,8 +13,7 @@
 
 enum { TENSORS_MAX = 10, GUARD_BYTES = 256, GUARD = 0xA5, POISON = 0xFF };
 
-// ---- reading a case
-// ------------------------------------------------------------------------------
+// ---- reading a case ---------------------------------------------------------------------------
 
 typedef struct parsed_case {
     rondo__op op;
@@ -214,8 +213,7 @@ static bool parse_case(const op_case *source, rondo_dtype real, parsed_case *out
     return true;
 }
 
-// ---- running it
-// ----------------------------------------------------------------------------------
+// ---- running it -------------------------------------------------------------------------------
 
 typedef struct device_run {
     rondo_device *device;

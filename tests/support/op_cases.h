@@ -35,9 +35,9 @@ typedef struct op_case_counts {
     size_t passed, failed, unsupported;
 } op_case_counts;
 
-// Runs every case on the device: eager, recorded and replayed twice, with poisoned outputs and guard
-// bytes behind them; prints a line for each failure and each unsupported case. `filter`: only ops
-// whose name contains it; NULL for all.
+// Runs every case on the device: eager, recorded and replayed twice, with poisoned outputs and
+// guard bytes behind them; prints a line for each failure and each unsupported case. `filter`: only
+// ops whose name contains it; NULL for all.
 //
 // Returns:   false when the device cannot be opened; the reason is printed.
 bool op_cases_run(const char *device_name, const char *filter, op_case_counts *out_counts);

@@ -81,8 +81,7 @@ static void assert_stream_is_usable(void) {
     g_cuda->deallocate(g_device, RONDO_MEMORY_DEVICE, values);
 }
 
-// ---- devices and memory
-// ----------------------------------------------------------------------------
+// ---- devices and memory -----------------------------------------------------------------------
 
 static void test_cuda_backend__describes_devices(void **state) {
     (void)state;
@@ -163,8 +162,7 @@ static void test_cuda_backend__copies_and_fills(void **state) {
     g_cuda->deallocate(g_device, RONDO_MEMORY_PINNED, pinned);
 }
 
-// ---- streams and events
-// ----------------------------------------------------------------------------
+// ---- streams and events -----------------------------------------------------------------------
 
 static void test_cuda_backend__wraps_streams(void **state) {
     (void)state;
@@ -211,8 +209,7 @@ static void test_cuda_backend__events_tell_time(void **state) {
     }
 }
 
-// ---- work
-// ------------------------------------------------------------------------------------------
+// ---- work -------------------------------------------------------------------------------------
 
 static void add_to(void *arguments) {
     int *target = NULL;
@@ -296,8 +293,7 @@ static void test_cuda_backend__launches_packed_arguments(void **state) {
     api->cuCtxPopCurrent(&popped);
 }
 
-// ---- capture
-// ---------------------------------------------------------------------------------------
+// ---- capture ----------------------------------------------------------------------------------
 
 static void test_cuda_backend__records_and_describes(void **state) {
     (void)state;
@@ -577,8 +573,7 @@ static void test_cuda_backend__wrong_thread_leaves_the_capture_alone(void **stat
     g_cuda->destroy_executable(end_and_instantiate());
 }
 
-// ---- executables
-// -----------------------------------------------------------------------------------
+// ---- executables ------------------------------------------------------------------------------
 
 static rondo__template *record_fills(char *device, uint32_t value, size_t count) {
     rondo__template *recorded = NULL;

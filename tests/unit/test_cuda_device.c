@@ -104,8 +104,7 @@ static void assert_stream_is_usable(void) {
     rondo_graph_destroy(graph);
 }
 
-// ---- eager work
-// ------------------------------------------------------------------------------------
+// ---- eager work -------------------------------------------------------------------------------
 
 static void test_cuda_device__describes_itself(void **state) {
     (void)state;
@@ -242,8 +241,7 @@ static void test_cuda_device__host_functions(void **state) {
     rondo_graph_destroy(graph);
 }
 
-// ---- captures
-// --------------------------------------------------------------------------------------
+// ---- captures ---------------------------------------------------------------------------------
 
 typedef struct collected {
     char text[65536];
@@ -477,8 +475,7 @@ static void test_cuda_device__updates_executables(void **state) {
     }
 }
 
-// ---- threads
-// ---------------------------------------------------------------------------------------
+// ---- threads ----------------------------------------------------------------------------------
 
 enum { THREADS = 8, ROUNDS = 50 };
 
@@ -532,8 +529,7 @@ static void test_cuda_device__threads_capture_at_once(void **state) {
     }
 }
 
-// ---- leaks
-// -----------------------------------------------------------------------------------------
+// ---- leaks ------------------------------------------------------------------------------------
 
 static void test_cuda_device__rounds_do_not_grow(void **state) {
     (void)state;
@@ -564,8 +560,7 @@ static void test_cuda_device__rounds_do_not_grow(void **state) {
     rondo_graph_destroy(graph);
 }
 
-// ---- the end of the device
-// -----------------------------------------------------------------------------
+// ---- the end of the device --------------------------------------------------------------------
 
 // Last, since it poisons the process's context: the fault surfaces, names its cause, and everything
 // can still be destroyed (which happens in main).

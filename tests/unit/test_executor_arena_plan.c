@@ -1,4 +1,5 @@
-// The arena planner: no two blocks overlap in time and place, and the arena is not larger than it must be.
+// The arena planner: no two blocks overlap in time and place, and the arena is not larger than it
+// must be.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
-// Executors on the host device: first run eager, second captured, later replayed, always the same result; shapes
-// that depend on data or on an input's value; control flow; plans per shape; wrong feeds.
+// Executors on the host device: first run eager, second captured, later replayed, always the same
+// result; shapes that depend on data or on an input's value; control flow; plans per shape; wrong
+// feeds.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +28,7 @@ static rondo_device *open_host(void) {
     return device;
 }
 
-// ---- shipped models ------------------------------------------------------------------------------
+// ---- shipped models ---------------------------------------------------------------------------
 
 typedef struct fixture {
     rondo_program *program;
@@ -162,7 +163,7 @@ static void test_executor_run__replay_is_bit_equal_to_eager(void **state) {
     rondo_device_release(device);
 }
 
-// ---- programs made here --------------------------------------------------------------------------
+// ---- programs made here -----------------------------------------------------------------------
 
 static rondo_tensor make_tensor(rondo_dtype dtype, int32_t rank, const int64_t *extents,
                                 const void *bytes) {
@@ -221,7 +222,8 @@ static void test_executor_run__shape_that_depends_on_data(void **state) {
     rondo_device_release(device);
 }
 
-// y = Expand(x, shape) with the shape as an input: planned for each value, conventional when values keep changing.
+// y = Expand(x, shape) with the shape as an input: planned for each value, conventional when values
+// keep changing.
 static void test_executor_run__shape_from_an_input(void **state) {
     (void)state;
     rondo_device *device = open_host();
@@ -301,7 +303,7 @@ static void test_executor_run__plans_are_bounded(void **state) {
     rondo_device_release(device);
 }
 
-// ---- mistakes ------------------------------------------------------------------------------------
+// ---- mistakes ---------------------------------------------------------------------------------
 
 static void expect_refusal(rondo_executor *executor, const rondo_binding *feeds, size_t count,
                            const char *expected_text) {

@@ -1,4 +1,5 @@
-// Every op case on every device there is: kernels against the plain C references, eager and replayed.
+// Every op case on every device there is: kernels against the plain C references, eager and
+// replayed.
 //
 // With an argument (a device name) it runs that device alone; a second one filters ops by name.
 #include <stdio.h>

@@ -1,8 +1,8 @@
 // Every CUDA kernel of the op cases is built for three generations of chips, without a GPU.
 //
-// A stand-in for a device hands the texts to NVRTC and the steps to nobody: the host backend's table
-// with another get_function, which compiles and throws the code away. So each family's choice of
-// kernel, options and generated text is what a real device of that generation would get.
+// A stand-in for a device hands the texts to NVRTC and the steps to nobody: the host backend's
+// table with another get_function, which compiles and throws the code away. So each family's choice
+// of kernel, options and generated text is what a real device of that generation would get.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 // Awkward semantics of GridSample, AffineGrid, RoiAlign and MaxRoiPool.
 //
-// Expected numbers come from ONNX Runtime on the same inputs (op_probe patterns), unless a test says
-// otherwise.
+// Expected numbers come from ONNX Runtime on the same inputs (op_probe patterns), unless a test
+// says otherwise.
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

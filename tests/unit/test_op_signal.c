@@ -1,7 +1,7 @@
 // Awkward semantics of DFT, STFT, windows and the mel matrix.
 //
-// Expected numbers come from ONNX Runtime on the same inputs (op_probe patterns), unless a test says
-// otherwise.
+// Expected numbers come from ONNX Runtime on the same inputs (op_probe patterns), unless a test
+// says otherwise.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

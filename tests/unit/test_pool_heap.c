@@ -1,4 +1,5 @@
-// The pool's bookkeeping: blocks never overlap, free neighbours merge, and everything can be had back.
+// The pool's bookkeeping: blocks never overlap, free neighbours merge, and everything can be had
+// back.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +51,8 @@ static void test_pool_heap__reuses_a_block_of_the_same_size(void **state) {
     rondo__heap heap = {0};
     rondo__heap_region *region;
     assert_int_equal(rondo__heap_add(&heap, NULL, 1 << 24, &region), RONDO_STATUS_OK);
-    // 17 * 512 + 512 falls into a list with smaller blocks: the exact one must be found all the same.
+    // 17 * 512 + 512 falls into a list with smaller blocks: the exact one must be found all the
+    // same.
     rondo__heap_block *block = take(&heap, 33 * 512);
     rondo__heap_block *guard = take(&heap, 512);
     uint64_t offset = block->offset;

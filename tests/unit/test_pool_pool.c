@@ -1,4 +1,5 @@
-// Pools on the host device: reuse per stream, declared cross-stream use, statistics, trimming, limits, misuse.
+// Pools on the host device: reuse per stream, declared cross-stream use, statistics, trimming,
+// limits, misuse.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>

@@ -1,4 +1,5 @@
-// Passes keep a program's meaning: shipped models computed op by op before and after, and what each pass must do.
+// Passes keep a program's meaning: shipped models computed op by op before and after, and what each
+// pass must do.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -160,8 +160,7 @@ rondo_status rondo__cuda_api_require(const rondo__cuda_api *api,
                       (unsigned)capability);
 }
 
-// ---- the process's driver
-// ----------------------------------------------------------------------------
+// ---- the process's driver ---------------------------------------------------------------------
 
 // Part of the device registry's state: which driver serves this process. Guarded by `lock`.
 static struct {

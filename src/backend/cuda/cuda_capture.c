@@ -30,8 +30,7 @@ struct rondo__cuda_capture {
     size_t member_count;
 };
 
-// ---- threads
-// ---------------------------------------------------------------------------------------
+// ---- threads ----------------------------------------------------------------------------------
 
 // How many captures this thread has begun and not ended, by mode. A capture that forbids unsafe
 // calls to its own thread only (thread_local) need not forbid Rondo's own, which touch nothing that
@@ -66,8 +65,7 @@ static void count_capture(int mode, int32_t step) {
     }
 }
 
-// ---- notes on captures
-// -----------------------------------------------------------------------------
+// ---- notes on captures ------------------------------------------------------------------------
 
 // The caller holds the lock. NULL when the capture has ended.
 static rondo__cuda_capture *find_capture(rondo__cuda_device *device, uint64_t serial) {
@@ -200,8 +198,7 @@ void rondo__cuda_note_wait(rondo__cuda_stream *stream, const rondo__cuda_event *
     pthread_mutex_unlock(&device->lock);
 }
 
-// ---- begin and end
-// ---------------------------------------------------------------------------------
+// ---- begin and end ----------------------------------------------------------------------------
 
 rondo_status rondo__cuda_begin_capture(rondo_stream *stream_, rondo_capture_mode mode) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream_->device);

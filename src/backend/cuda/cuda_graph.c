@@ -6,8 +6,7 @@
 #include "base/logging.h"
 #include "base/memory.h"
 
-// ---- templates
-// -------------------------------------------------------------------------------------
+// ---- templates --------------------------------------------------------------------------------
 
 void rondo__cuda_destroy_template(rondo__template *template_) {
     rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
@@ -202,8 +201,7 @@ rondo_status rondo__cuda_describe_node(rondo__template *template_, size_t index,
     return RONDO_STATUS_OK;
 }
 
-// ---- edges
-// -----------------------------------------------------------------------------------------
+// ---- edges ------------------------------------------------------------------------------------
 
 // A node handle and its index, to look indices up by handle.
 typedef struct node_place {
@@ -308,8 +306,7 @@ void *rondo__cuda_get_native_template(rondo__template *template_) {
     return ((rondo__cuda_template *)template_)->native;
 }
 
-// ---- executables
-// -----------------------------------------------------------------------------------
+// ---- executables ------------------------------------------------------------------------------
 
 static const char *describe_instantiate_result(int32_t result) {
     switch (result) {

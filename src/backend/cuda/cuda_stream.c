@@ -2,8 +2,7 @@
 #include "backend/cuda/cuda_device.h"
 #include "base/memory.h"
 
-// ---- streams
-// ---------------------------------------------------------------------------------------
+// ---- streams ----------------------------------------------------------------------------------
 
 static rondo__cuda_stream *new_stream(rondo_device *device) {
     rondo__cuda_stream *stream = rondo__calloc(1, sizeof(*stream));
@@ -178,8 +177,7 @@ rondo_status rondo__cuda_wait_event(rondo_stream *stream, rondo_event *event_) {
     return status;
 }
 
-// ---- events
-// ----------------------------------------------------------------------------------------
+// ---- events -----------------------------------------------------------------------------------
 
 rondo_status rondo__cuda_create_event(rondo_device *device_, uint32_t flags,
                                       rondo_event **out_event) {

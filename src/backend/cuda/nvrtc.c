@@ -121,8 +121,7 @@ void rondo__cuda_image_deinit(rondo__cuda_image *image) {
     *image = (rondo__cuda_image){0};
 }
 
-// ---- choosing the target
-// ---------------------------------------------------------------------------
+// ---- choosing the target ----------------------------------------------------------------------
 
 typedef struct target {
     char option[48];
@@ -172,8 +171,7 @@ static const char *find_own_target(const char *const *options, size_t option_cou
     return NULL;
 }
 
-// ---- compiling
-// -------------------------------------------------------------------------------------
+// ---- compiling --------------------------------------------------------------------------------
 
 // Puts the compiler's log in the log sink, line by line, and its first error in the record.
 static rondo_status fail_compilation(const nvrtc_api *api, nvrtc_program program) {

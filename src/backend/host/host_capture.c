@@ -28,7 +28,7 @@
 #include "backend/host/host_backend.h"
 #include "base/memory.h"
 
-// ---- life ---------------------------------------------------------------------------------------
+// ---- life -------------------------------------------------------------------------------------
 
 void rondo__host_capture_unreference(rondo__host_capture *capture) {
     if (capture != NULL && --capture->reference_count == 0) {
@@ -96,7 +96,7 @@ void rondo__host_capture_leave(rondo__host_stream *stream) {
     rondo__host_capture_unreference(capture);
 }
 
-// ---- breaking -----------------------------------------------------------------------------------
+// ---- breaking ---------------------------------------------------------------------------------
 
 void rondo__host_capture_break(rondo__host_capture *capture) {
     if (capture->state == RONDO__CAPTURE_ACTIVE) {
@@ -165,7 +165,7 @@ rondo_status rondo__host_refuse_unsafe(rondo__host_device *device, const char *c
     return status;
 }
 
-// ---- beginning and joining ----------------------------------------------------------------------
+// ---- beginning and joining --------------------------------------------------------------------
 
 rondo_status rondo__host_begin_capture(rondo_stream *stream_, rondo_capture_mode mode) {
     rondo__host_stream *stream = (rondo__host_stream *)stream_;
@@ -252,7 +252,7 @@ rondo_status rondo__host_capture_join(rondo__host_capture *capture, rondo__host_
     return RONDO_STATUS_OK;
 }
 
-// ---- recording ----------------------------------------------------------------------------------
+// ---- recording --------------------------------------------------------------------------------
 
 rondo_status rondo__host_record_node(rondo__host_stream *stream, const rondo__host_node *node,
                                      bool *out_was_recorded) {
@@ -290,7 +290,7 @@ unlock:
     return status;
 }
 
-// ---- ending -------------------------------------------------------------------------------------
+// ---- ending -----------------------------------------------------------------------------------
 
 // Marks every node that the nodes of `frontier` depend on, and those themselves. Predecessors have
 // smaller indices, so one sweep from the back does it.

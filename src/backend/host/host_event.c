@@ -48,7 +48,7 @@ void rondo__host_destroy_event(rondo_event *event_) {
     release_event(event);
 }
 
-// ---- recording ----------------------------------------------------------------------------------
+// ---- recording --------------------------------------------------------------------------------
 
 typedef struct stamp_arguments {
     rondo__host_event *event;  // retained
@@ -165,7 +165,7 @@ rondo_status rondo__host_record_event(rondo_event *event_, rondo_stream *stream_
     return record_eagerly(event_of(event_), stream);
 }
 
-// ---- waiting on a stream ------------------------------------------------------------------------
+// ---- waiting on a stream ----------------------------------------------------------------------
 
 // Waiting for an event of a capture. The caller holds the capture lock; the event's capture cannot
 // change meanwhile, since that needs the lock, too.
@@ -245,7 +245,7 @@ rondo_status rondo__host_wait_event(rondo_stream *stream_, rondo_event *event_) 
     return status;
 }
 
-// ---- asking and waiting on the host -------------------------------------------------------------
+// ---- asking and waiting on the host -----------------------------------------------------------
 
 // A captured event never happens by itself. Asking breaks the capture, as it does on CUDA.
 static rondo_status refuse_captured(rondo__host_event *event, const char *call) {

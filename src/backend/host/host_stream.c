@@ -53,7 +53,7 @@ static host_command *command_at(rondo__host_stream *stream, uint64_t position) {
     return address;
 }
 
-// ---- the worker ---------------------------------------------------------------------------------
+// ---- the worker -------------------------------------------------------------------------------
 
 // Returns a position beyond `position`, spinning for *spin_ns at most, then sleeping.
 static uint64_t wait_for_work(rondo__host_stream *stream, uint64_t position, uint64_t *spin_ns) {
@@ -118,7 +118,7 @@ static rondo_status start_worker(rondo__host_stream *stream) {
     return RONDO_STATUS_OK;
 }
 
-// ---- submitting ---------------------------------------------------------------------------------
+// ---- submitting -------------------------------------------------------------------------------
 
 // Waits until `bytes` more fit behind the submitted ones.
 static void wait_for_room(rondo__host_stream *stream, uint64_t bytes) {
@@ -186,7 +186,7 @@ rondo_status rondo__host_submit_wait(rondo__host_stream *stream, rondo__host_lan
     return RONDO_STATUS_OK;
 }
 
-// ---- the table's entries ------------------------------------------------------------------------
+// ---- the table's entries ----------------------------------------------------------------------
 
 rondo_status rondo__host_create_stream(rondo_device *device_, rondo_stream **out_stream) {
     rondo__host_device *device = rondo__host_device_of(device_);

@@ -44,7 +44,7 @@ struct rondo__host_team {
     pthread_t threads[HELPER_COUNT_MAX];
 };
 
-// ---- the queue of a job -------------------------------------------------------------------------
+// ---- the queue of a job -----------------------------------------------------------------------
 
 static void push_segment(rondo__host_job *job, uint32_t segment) {
     unsigned place = atomic_fetch_add_explicit(&job->pushed, 1, memory_order_relaxed);
@@ -85,7 +85,7 @@ static void wake_helper(rondo__host_team *team) {
     }
 }
 
-// ---- running segments ---------------------------------------------------------------------------
+// ---- running segments -------------------------------------------------------------------------
 
 // Runs a segment and then, one after the other, successors that became ready by it.
 static void run_chain(rondo__host_team *team, rondo__host_job *job, uint32_t segment_index) {
@@ -140,7 +140,7 @@ static void help(rondo__host_team *team, rondo__host_job *job) {
     rondo__failure_enter(former);
 }
 
-// ---- helpers ------------------------------------------------------------------------------------
+// ---- helpers ----------------------------------------------------------------------------------
 
 // A job with something ready, entered; NULL when there is none.
 static rondo__host_job *enter_job(rondo__host_team *team) {
@@ -194,7 +194,7 @@ static void *run_helper(void *argument) {
     }
 }
 
-// ---- the owner ----------------------------------------------------------------------------------
+// ---- the owner --------------------------------------------------------------------------------
 
 static void reset_job(rondo__host_job *job) {
     const rondo__host_program *program = job->program;
@@ -286,7 +286,7 @@ void rondo__host_team_run(rondo__host_team *team, rondo__host_job *job) {
     rondo__host_set_thread_share(former_share);
 }
 
-// ---- life ---------------------------------------------------------------------------------------
+// ---- life -------------------------------------------------------------------------------------
 
 rondo__host_team *rondo__host_team_create(void) {
     rondo__host_team *team = rondo__calloc(1, sizeof *team);

@@ -5,7 +5,7 @@
 
 enum { INLINE_COPY_BYTES = 4096 };
 
-// ---- what runs ----------------------------------------------------------------------------------
+// ---- what runs --------------------------------------------------------------------------------
 
 static void run_copy(void *data) {
     const rondo__host_copy_arguments *arguments = data;
@@ -35,7 +35,7 @@ static void run_fill(void *data) {
     }
 }
 
-// ---- running or recording -----------------------------------------------------------------------
+// ---- running or recording ---------------------------------------------------------------------
 
 // True when the work was recorded; then *out_status says how that went.
 static bool is_recorded(rondo__host_stream *stream, const rondo__host_node *node,
@@ -62,7 +62,7 @@ static rondo_status run_or_record(rondo__host_stream *stream, const rondo__host_
     return RONDO_STATUS_OK;
 }
 
-// ---- the table's entries ------------------------------------------------------------------------
+// ---- the table's entries ----------------------------------------------------------------------
 
 rondo_status rondo__host_copy(rondo_stream *stream_, void *destination, const void *source,
                               size_t bytes, rondo_copy_kind kind) {

@@ -1,6 +1,6 @@
-// kernel/cuda/cublaslt_api.h — the few entries of cuBLASLt that products use, declared by ourselves so
-// that no toolkit is needed to build, and loaded when the first product is prepared. A test compares
-// sizes and values with NVIDIA's header where one is installed.
+// kernel/cuda/cublaslt_api.h — the few entries of cuBLASLt that products use, declared by ourselves
+// so that no toolkit is needed to build, and loaded when the first product is prepared. A test
+// compares sizes and values with NVIDIA's header where one is installed.
 //
 // Source: cuBLAS documentation, "Using the cuBLASLt API".
 #ifndef RONDO_KERNEL_CUDA_CUBLASLT_API_H

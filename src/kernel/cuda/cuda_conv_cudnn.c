@@ -25,8 +25,7 @@ enum {
     NUMBER_Y = 'y',
 };
 
-// ---- the handle, one a device
-// --------------------------------------------------------------------
+// ---- the handle, one a device -----------------------------------------------------------------
 
 // A handle costs much to make and is used by one thread at a time, so convolutions share it.
 typedef struct shared_handle {
@@ -91,8 +90,7 @@ static void give_handle(const rondo__dnn_api *api, shared_handle *handle) {
     pthread_mutex_unlock(&handle_lock);
 }
 
-// ---- descriptors
-// ---------------------------------------------------------------------------------
+// ---- descriptors ------------------------------------------------------------------------------
 
 // Descriptors that live until the plan is made; the first failure sticks.
 typedef struct description {
@@ -310,8 +308,7 @@ static rondo__dnn_descriptor make_graph(description *d, rondo__dnn_handle handle
     return graph;
 }
 
-// ---- engines
-// -------------------------------------------------------------------------------------
+// ---- engines ----------------------------------------------------------------------------------
 
 // Tensor cores have no single precision: on f32 data they mean TF32, whatever else is noted.
 static bool is_exact(const rondo__dnn_api *api, rondo__dnn_descriptor config, rondo_dtype dtype) {
@@ -386,8 +383,7 @@ static rondo__dnn_descriptor pick_config(description *d, rondo__dnn_descriptor g
     return picked;
 }
 
-// ---- the step
-// ------------------------------------------------------------------------------------
+// ---- the step ---------------------------------------------------------------------------------
 
 typedef struct dnn_state {
     const rondo__dnn_api *api;

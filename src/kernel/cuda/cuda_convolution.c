@@ -10,8 +10,7 @@
 #include "kernel/cuda/cuda_families.h"
 #include "kernel/cuda/cuda_tune.h"
 
-// ---- what is asked
-// -------------------------------------------------------------------------------
+// ---- what is asked ----------------------------------------------------------------------------
 
 bool rondo__cuda_read_epilogue(rondo__cuda_kernel *kernel, rondo__cuda_epilogue *out_epilogue) {
     const rondo__op *op = kernel->request->op;
@@ -84,8 +83,7 @@ static bool read_convolution(rondo__cuda_kernel *kernel, rondo__cuda_convolution
     return true;
 }
 
-// ---- weights
-// -------------------------------------------------------------------------------------
+// ---- weights ----------------------------------------------------------------------------------
 
 // From [filters, channels, taps] on the host: known weights are packed once.
 static void pack_constant(rondo__cuda_kernel *kernel, rondo__cuda_convolution *c,
@@ -137,8 +135,7 @@ static void pack_computed(rondo__cuda_kernel *kernel, rondo__cuda_convolution *c
     rondo__cuda_add_strided_copy(kernel, &copy);
 }
 
-// ---- the ways
-// ------------------------------------------------------------------------------------
+// ---- the ways ---------------------------------------------------------------------------------
 
 static void push_three(rondo__step *step, const int64_t *values) {
     for (int d = 0; d < 3; d++) {

@@ -5,8 +5,7 @@
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_families.h"
 
-// ---- the strided move
-// ----------------------------------------------------------------------------
+// ---- the strided move -------------------------------------------------------------------------
 
 void rondo__strided_copy_push(rondo__strided_copy *copy, int64_t extent, int64_t stride_x,
                               int64_t stride_y) {
@@ -162,8 +161,7 @@ void rondo__cuda_add_strided_copy(rondo__cuda_kernel *kernel, rondo__strided_cop
     }
 }
 
-// ---- the ops
-// -------------------------------------------------------------------------------------
+// ---- the ops ----------------------------------------------------------------------------------
 
 static void get_strides(const rondo_shape *shape, int64_t *out_strides) {
     int64_t stride = 1;

@@ -6,8 +6,8 @@
 
 enum { RONDO__COPY_RANK_MAX = 16 };
 
-// y[offset_y + sum i_d * stride_y[d]] = x[offset_x + sum i_d * stride_x[d]], for all i below extent.
-// Strides and offsets count elements; strides of x may be 0 or negative.
+// y[offset_y + sum i_d * stride_y[d]] = x[offset_x + sum i_d * stride_x[d]], for all i below
+// extent. Strides and offsets count elements; strides of x may be 0 or negative.
 typedef struct rondo__strided_copy {
     size_t element_bytes;
     rondo__address from, to;

@@ -7,8 +7,7 @@
 #include "kernel/cuda/cuda_pointwise.h"
 #include "op/fused.h"
 
-// ---- one op
-// --------------------------------------------------------------------------------------
+// ---- one op -----------------------------------------------------------------------------------
 
 typedef enum operand_shape {
     PLAIN,       // op_Name(x0), op_Name(x0, x1)
@@ -159,8 +158,7 @@ void rondo__cuda_prepare_elementwise(rondo__cuda_kernel *kernel) {
     rondo__cuda_add_pointwise(kernel, &pointwise);
 }
 
-// ---- fused chains
-// --------------------------------------------------------------------------------
+// ---- fused chains -----------------------------------------------------------------------------
 
 static void append_operand(rondo__text *body, int64_t operand, int64_t inputs) {
     if (operand < inputs) {
@@ -228,8 +226,7 @@ void rondo__cuda_prepare_fused_elementwise(rondo__cuda_kernel *kernel) {
     }
 }
 
-// ---- batch normalisation that no convolution took in
-// ---------------------------------------------
+// ---- batch normalisation that no convolution took in ------------------------------------------
 
 void rondo__cuda_prepare_batch_normalization(rondo__cuda_kernel *kernel) {
     const rondo__op *op = kernel->request->op;

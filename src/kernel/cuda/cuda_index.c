@@ -36,8 +36,7 @@ static bool define_index(rondo__cuda_kernel *kernel, rondo__defines *defines, si
     return true;
 }
 
-// ---- gather and scatter
-// --------------------------------------------------------------------------
+// ---- gather and scatter -----------------------------------------------------------------------
 
 void rondo__cuda_prepare_gather(rondo__cuda_kernel *kernel) {
     const rondo__tensor_info *x = rondo__cuda_input(kernel, 0);
@@ -171,8 +170,7 @@ void rondo__cuda_prepare_scatter_nd(rondo__cuda_kernel *kernel) {
     add_nd(kernel, "scatter_nd", &y->shape, 0, 2, count_of(rondo__cuda_input(kernel, 2)));
 }
 
-// ---- pad
-// -----------------------------------------------------------------------------------------
+// ---- pad --------------------------------------------------------------------------------------
 
 void rondo__cuda_prepare_pad(rondo__cuda_kernel *kernel) {
     const rondo__op *op = kernel->request->op;
@@ -246,8 +244,7 @@ void rondo__cuda_prepare_pad(rondo__cuda_kernel *kernel) {
     push_ints(step, before, rank);
 }
 
-// ---- made from little
-// ----------------------------------------------------------------------------
+// ---- made from little -------------------------------------------------------------------------
 
 static rondo__step *add_generator(rondo__cuda_kernel *kernel, rondo__defines *defines,
                                   const char *name, int64_t count) {

@@ -11,8 +11,7 @@
 
 enum { VECTOR_ROWS_MAX = 4 };  // products of so few rows are read-bound: a warp an output
 
-// ---- what is asked
-// -------------------------------------------------------------------------------
+// ---- what is asked ----------------------------------------------------------------------------
 
 // Batch extents of both operands against the output's, merged where both run through.
 static bool read_batches(rondo__cuda_kernel *kernel, const rondo_shape *a, const rondo_shape *b,
@@ -142,8 +141,7 @@ static bool read_matmul(rondo__cuda_kernel *kernel, rondo__cuda_matmul *out_matm
     return true;
 }
 
-// ---- the ways
-// ------------------------------------------------------------------------------------
+// ---- the ways ---------------------------------------------------------------------------------
 
 static bool is_one(float value) {
     return value >= 1.0f && value <= 1.0f;
@@ -325,8 +323,7 @@ static void list_candidates(const rondo__cuda_kernel *kernel, matmul_problem *pr
     }
 }
 
-// ---- weights
-// -------------------------------------------------------------------------------------
+// ---- weights ----------------------------------------------------------------------------------
 
 // A constant b of [k, n] is turned into [n, k] once: our kernels read along k, and cuBLASLt takes
 // either.

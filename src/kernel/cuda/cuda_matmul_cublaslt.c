@@ -1,5 +1,5 @@
-// Products through cuBLASLt. Its matrices are column-major, so a row-major y = a x b is asked for as
-// y' = b' x a': what it calls A is our b, and its bias along rows is ours along n.
+// Products through cuBLASLt. Its matrices are column-major, so a row-major y = a x b is asked for
+// as y' = b' x a': what it calls A is our b, and its bias along rows is ours along n.
 #include "backend/cuda/cuda_device.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -91,8 +91,7 @@ static rondo_status run_product(void *data, rondo_stream *stream,
     return status;
 }
 
-// ---- description
-// ---------------------------------------------------------------------------------
+// ---- description ------------------------------------------------------------------------------
 
 bool rondo__cuda_suits_cublaslt(const rondo__cuda_matmul *p) {
     if (!rondo__cuda_is_float(p->dtype) && p->dtype != RONDO_DTYPE_F64) {
@@ -210,8 +209,7 @@ static rondo_status choose(lt_state *state, size_t plan) {
     return RONDO_STATUS_OK;
 }
 
-// ---- the steps
-// -----------------------------------------------------------------------------------
+// ---- the steps --------------------------------------------------------------------------------
 
 // What the library's own epilogue cannot do, in place on y.
 static void add_ending(rondo__cuda_kernel *kernel, const rondo__cuda_matmul *p, bool adds_bias,
@@ -267,7 +265,8 @@ void rondo__cuda_add_cublaslt_plan(rondo__cuda_kernel *kernel, const rondo__cuda
         return;
     }
     const bool is_wide = p->dtype == RONDO_DTYPE_F64;
-    // [n] added to each row is the library's; other bias shapes, and an activation after them, ours.
+    // [n] added to each row is the library's; other bias shapes, and an activation after them,
+    // ours.
     const bool library_bias = ending->has_bias && p->bias_row == 0 && p->bias_column == 1 &&
                               p->factor >= 1.0f && p->factor <= 1.0f && !is_wide;
     const bool our_bias = ending->has_bias && !library_bias;

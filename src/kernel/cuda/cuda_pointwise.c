@@ -4,8 +4,7 @@
 
 #include "cu_sources.h"
 
-// ---- the loop nest
-// -------------------------------------------------------------------------------
+// ---- the loop nest ----------------------------------------------------------------------------
 
 static void set_strides(const rondo_shape *shape, const rondo_shape *output, int64_t *out_strides) {
     int64_t stride = 1;
@@ -89,8 +88,7 @@ void rondo__pointwise_plan(const rondo__pointwise *pointwise, rondo__pointwise_l
     *out_layout = layout;
 }
 
-// ---- the text
-// ------------------------------------------------------------------------------------
+// ---- the text ---------------------------------------------------------------------------------
 
 void rondo__pointwise_append_float(rondo__text *text, float value) {
     uint32_t bits;
@@ -191,8 +189,7 @@ void rondo__pointwise_write(const rondo__pointwise *pointwise,
                        output_type, output_type);
 }
 
-// ---- the step
-// ------------------------------------------------------------------------------------
+// ---- the step ---------------------------------------------------------------------------------
 
 void rondo__pointwise_take_input(rondo__pointwise *pointwise, const rondo__cuda_kernel *kernel,
                                  size_t index) {

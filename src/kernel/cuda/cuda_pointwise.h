@@ -1,10 +1,10 @@
 // kernel/cuda/cuda_pointwise.h — one generated kernel for any element-wise computation.
 //
-// The caller gives tensors that broadcast to the output and the statements that compute one element;
-// the writer makes a kernel of exactly that. Extents are merged where all tensors allow it, so equal
-// shapes become one flat loop, and elements move 16 bytes at a time where the innermost merged
-// extent allows it. An operand that is constant along the innermost extent (a scalar, or a bias in
-// channels-first layout) is read once per vector.
+// The caller gives tensors that broadcast to the output and the statements that compute one
+// element; the writer makes a kernel of exactly that. Extents are merged where all tensors allow
+// it, so equal shapes become one flat loop, and elements move 16 bytes at a time where the
+// innermost merged extent allows it. An operand that is constant along the innermost extent (a
+// scalar, or a bias in channels-first layout) is read once per vector.
 #ifndef RONDO_KERNEL_CUDA_POINTWISE_H
 #define RONDO_KERNEL_CUDA_POINTWISE_H
 

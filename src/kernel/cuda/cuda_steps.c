@@ -8,8 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-// ---- the kernel
-// ----------------------------------------------------------------------------------
+// ---- the kernel -------------------------------------------------------------------------------
 
 bool rondo__cuda_check(rondo__cuda_kernel *kernel, rondo_status status) {
     if (kernel->status == RONDO_STATUS_OK) {
@@ -59,8 +58,7 @@ void rondo__cuda_refuse(rondo__cuda_kernel *kernel, const char *detail) {
     }
 }
 
-// ---- compiler options
-// ----------------------------------------------------------------------------
+// ---- compiler options -------------------------------------------------------------------------
 
 void rondo__define_option(rondo__defines *defines, const char *option) {
     if (defines->count < RONDO__DEFINES_MAX) {
@@ -116,8 +114,7 @@ void rondo__define_bytes(rondo__defines *defines, const char *name, size_t bytes
     rondo__define_word(defines, name, text);
 }
 
-// ---- steps
-// ---------------------------------------------------------------------------------------
+// ---- steps ------------------------------------------------------------------------------------
 
 static rondo__step *add_step(rondo__cuda_kernel *kernel, rondo__step_kind kind) {
     if (kernel->status != RONDO_STATUS_OK ||
@@ -287,8 +284,7 @@ int64_t rondo__cuda_blocks(int64_t count) {
     return count / RONDO__CUDA_BLOCK + (count % RONDO__CUDA_BLOCK != 0);
 }
 
-// ---- request helpers
-// -----------------------------------------------------------------------------
+// ---- request helpers --------------------------------------------------------------------------
 
 static const rondo__tensor_info absent_tensor = {.dtype = RONDO_DTYPE_NONE};
 
@@ -407,8 +403,7 @@ bool rondo__cuda_is_float(rondo_dtype dtype) {
     return dtype == RONDO_DTYPE_F16 || dtype == RONDO_DTYPE_BF16 || dtype == RONDO_DTYPE_F32;
 }
 
-// ---- a kernel's life
-// -----------------------------------------------------------------------------
+// ---- a kernel's life --------------------------------------------------------------------------
 
 static rondo_status run_step(rondo__step *step, rondo_stream *stream,
                              const rondo__cuda_arguments *arguments) {

@@ -6,8 +6,8 @@
 //
 //     rondo__defines defines = {0};
 //     rondo__define_type(&defines, "T", dtype);
-//     rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_pad, &defines, "pad", blocks, 256);
-//     rondo__step_input(step, 0);
+//     rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_pad, &defines, "pad", blocks,
+//     256); rondo__step_input(step, 0);
 //     rondo__step_output(step, 0);
 //     rondo__step_int(step, count);
 //
@@ -92,8 +92,7 @@ typedef struct rondo__cuda_kernel {
     void **owned;  // device memory
 } rondo__cuda_kernel;
 
-// ---- the kernel
-// ----------------------------------------------------------------------------------
+// ---- the kernel -------------------------------------------------------------------------------
 
 // An empty kernel for the request, which is borrowed until the kernel is finished.
 RONDO_MUST_USE rondo_status rondo__cuda_begin_kernel(const rondo__kernel_request *request,
@@ -115,8 +114,7 @@ void *rondo__cuda_own_memory(rondo__cuda_kernel *kernel, size_t bytes, const voi
 // Refuses with the one wording for unsupported ops; the failure sticks.
 void rondo__cuda_refuse(rondo__cuda_kernel *kernel, const char *detail);
 
-// ---- compiler options
-// ----------------------------------------------------------------------------
+// ---- compiler options -------------------------------------------------------------------------
 
 typedef struct rondo__defines {
     size_t count;
@@ -136,8 +134,7 @@ void rondo__define_type(rondo__defines *defines, const char *name, rondo_dtype d
 void rondo__define_bytes(rondo__defines *defines, const char *name, size_t bytes);
 const char *rondo__cuda_type_name(rondo_dtype dtype);
 
-// ---- steps
-// ---------------------------------------------------------------------------------------
+// ---- steps ------------------------------------------------------------------------------------
 
 // A launch of `name` from CUDA C `text`. `blocks` is clamped to at least 1 and to what a grid can
 // hold, so kernels over elements loop with a grid stride. NULL after a failure.
@@ -168,8 +165,7 @@ void rondo__step_float(rondo__step *step, double value);  // a double on the dev
 // Blocks of RONDO__CUDA_BLOCK threads for `count` elements.
 int64_t rondo__cuda_blocks(int64_t count);
 
-// ---- request helpers
-// -----------------------------------------------------------------------------
+// ---- request helpers --------------------------------------------------------------------------
 
 // Input or output as the request has it; an absent one has dtype NONE.
 const rondo__tensor_info *rondo__cuda_input(const rondo__cuda_kernel *kernel, size_t index);
@@ -177,8 +173,8 @@ const rondo__tensor_info *rondo__cuda_output(const rondo__cuda_kernel *kernel, s
 bool rondo__cuda_has_input(const rondo__cuda_kernel *kernel, size_t index);
 bool rondo__cuda_wants_output(const rondo__cuda_kernel *kernel, size_t index);
 
-// The integers of a constant input (i64 or i32), at most `capacity`. Returns their count, or -1 when
-// the value is not known at prepare time or does not fit; then the kernel is refused.
+// The integers of a constant input (i64 or i32), at most `capacity`. Returns their count, or -1
+// when the value is not known at prepare time or does not fit; then the kernel is refused.
 int64_t rondo__cuda_read_ints(rondo__cuda_kernel *kernel, size_t index, int64_t *out_values,
                               int64_t capacity);
 // Element 0 of a constant input as a double; false (and refused) when it is not known.

@@ -16,8 +16,8 @@ typedef struct rondo__window {
     int64_t kernel[3], stride[3], dilation[3], before[3], after[3];
 } rondo__window;
 
-// Reads attributes, resolves auto_pad, and spreads the extents of x and y. `kernel_shape` NULL takes
-// the attribute of that name. False, and refused, for more than three spatial extents.
+// Reads attributes, resolves auto_pad, and spreads the extents of x and y. `kernel_shape` NULL
+// takes the attribute of that name. False, and refused, for more than three spatial extents.
 bool rondo__cuda_read_window(rondo__cuda_kernel *kernel, const int64_t *kernel_shape,
                              rondo__window *out_window);
 

@@ -155,8 +155,7 @@ static const family_entry family_entries[] = {
 #undef ENTRY
 #undef FUSED
 
-// ---- preparing
-// -----------------------------------------------------------------------------------
+// ---- preparing --------------------------------------------------------------------------------
 
 static bool has_work(const rondo__kernel_request *request) {
     for (size_t i = 0; i < request->output_count; i++) {

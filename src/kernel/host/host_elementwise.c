@@ -58,8 +58,7 @@ typedef struct elementwise_kernel {
     step steps[STEP_MAX];
 } elementwise_kernel;
 
-// ---- running
-// -------------------------------------------------------------------------------------
+// ---- running ----------------------------------------------------------------------------------
 
 // Lays out `count` elements of a spread operand from output position `first` on.
 static void spread(const operand *from, const float *x, int64_t first, int64_t count, float *y) {
@@ -179,8 +178,7 @@ static rondo_status run_elementwise(rondo__host_kernel *head, const void *const 
     return RONDO_STATUS_OK;
 }
 
-// ---- preparing
-// -----------------------------------------------------------------------------------
+// ---- preparing --------------------------------------------------------------------------------
 
 // Works out how `shape` is broadcast to `output`, joining axes that run together.
 static void init_operand(const rondo_shape *shape, const rondo_shape *output, operand *out) {

@@ -231,8 +231,7 @@ rondo_status rondo__host_prepare_split(const rondo__kernel_request *request,
     return RONDO_STATUS_OK;
 }
 
-// ---- Gather
-// --------------------------------------------------------------------------------------
+// ---- Gather -----------------------------------------------------------------------------------
 
 typedef struct gather_kernel {
     rondo__host_kernel head;

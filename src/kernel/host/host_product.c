@@ -144,8 +144,7 @@ static void deinit_product(rondo__host_kernel *head) {
     rondo__free(((product_kernel *)head)->packed);
 }
 
-// ---- preparing
-// -----------------------------------------------------------------------------------
+// ---- preparing --------------------------------------------------------------------------------
 
 static rondo_status init_kernel(const rondo__kernel_request *request, product_kernel *kernel) {
     RETURN_IF_ERROR(rondo__product_form_init(&kernel->form, request));

@@ -40,8 +40,7 @@ typedef struct recurrent_kernel {
     size_t direction_floats;  // workspace of one direction
 } recurrent_kernel;
 
-// ---- running
-// -------------------------------------------------------------------------------------
+// ---- running ----------------------------------------------------------------------------------
 
 // Gates i, o, f, c of one row; h and c are updated in place.
 static void finish_lstm(const recurrent_kernel *kernel, float *gates, float *h, float *c) {
@@ -167,8 +166,7 @@ static void deinit_recurrent(rondo__host_kernel *head) {
     }
 }
 
-// ---- preparing
-// -----------------------------------------------------------------------------------
+// ---- preparing --------------------------------------------------------------------------------
 
 static bool has_input(const rondo__kernel_request *request, size_t input) {
     return input < request->input_count && request->inputs[input].dtype != RONDO_DTYPE_NONE;

@@ -4,8 +4,7 @@
 #include "base/memory.h"
 #include "kernel/host/host_kernel.h"
 
-// ---- the plain C reference
-// ------------------------------------------------------------------------
+// ---- the plain C reference --------------------------------------------------------------------
 
 // Tensor structs are built once; a run only sets their addresses.
 typedef struct reference_kernel {
@@ -87,8 +86,7 @@ rondo_status rondo__host_prepare_reference(const rondo__kernel_request *request,
     return RONDO_STATUS_OK;
 }
 
-// ---- views
-// ----------------------------------------------------------------------------------------
+// ---- views ------------------------------------------------------------------------------------
 
 typedef struct view_kernel {
     rondo__host_kernel head;

@@ -38,8 +38,7 @@ typedef struct row_kernel {
     int64_t piece_count;  // reductions: pieces of `inner`
 } row_kernel;
 
-// ---- running
-// -------------------------------------------------------------------------------------
+// ---- running ----------------------------------------------------------------------------------
 
 static void normalize_row(const row_kernel *kernel, const float *x, const float *gain,
                           const float *bias, float *y) {
@@ -159,8 +158,7 @@ static rondo_status run_batch(rondo__host_kernel *head, const void *const *input
     return RONDO_STATUS_OK;
 }
 
-// ---- preparing
-// -----------------------------------------------------------------------------------
+// ---- preparing --------------------------------------------------------------------------------
 
 static bool is_all_f32(const rondo__kernel_request *request) {
     for (size_t i = 0; i < request->input_count; ++i) {

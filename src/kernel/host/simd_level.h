@@ -8,8 +8,8 @@
 #define RONDO_SIMD_LEVEL baseline
 #endif
 
-// Sanitizers add code to every access, and unrolled tiles then take minutes to compile: their builds
-// check the same loops with small tiles that stay loops.
+// Sanitizers add code to every access, and unrolled tiles then take minutes to compile: their
+// builds check the same loops with small tiles that stay loops.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define RONDO_SIMD_CHECKED 1

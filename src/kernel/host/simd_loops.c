@@ -2,8 +2,7 @@
 #include "kernel/host/simd_level.h"
 #include "kernel/host/simd_math.h"
 
-// ---- one operand
-// ---------------------------------------------------------------------------------
+// ---- one operand ------------------------------------------------------------------------------
 
 #define DEFINE_UNARY(name, expression) DEFINE_UNARY_LOOP(name, RONDO_VECTORISE, expression)
 // The expression calls the C library, which keeps the loop scalar.
@@ -40,8 +39,7 @@ DEFINE_UNARY_CALL(Elu, a < 0.0f ? alpha * expm1f(a) : a)
 DEFINE_UNARY(HardSigmoid, math_clip(alpha *a + beta, 0.0f, 1.0f))
 DEFINE_UNARY(Affine, alpha *a + beta)
 
-// ---- two operands
-// --------------------------------------------------------------------------------
+// ---- two operands -----------------------------------------------------------------------------
 
 #define DEFINE_BINARY(name, expression) DEFINE_BINARY_LOOPS(name, RONDO_VECTORISE, expression)
 #define DEFINE_BINARY_CALL(name, expression) DEFINE_BINARY_LOOPS(name, , expression)
@@ -75,8 +73,7 @@ DEFINE_BINARY(Max, math_maximum(a, b))
 DEFINE_BINARY(Min, math_minimum(a, b))
 DEFINE_BINARY_CALL(Pow, powf(a, b))
 
-// ---- rows
-// ----------------------------------------------------------------------------------------
+// ---- rows -------------------------------------------------------------------------------------
 
 // Sums and maxima keep LANES running values, so that the order of additions is fixed by this file
 // and not by the compiler, and several vectors are in flight.
@@ -191,8 +188,7 @@ static void row_accumulate_maximum(const float *x, float *y, int64_t count) {
     }
 }
 
-// ---- the table
-// -----------------------------------------------------------------------------------
+// ---- the table --------------------------------------------------------------------------------
 
 #define UNARY_ENTRY(name) [RONDO__SCALAR_##name] = unary_##name
 #define BINARY_MAP(prefix)                                                    \
