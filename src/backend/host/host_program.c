@@ -37,7 +37,9 @@ static void deinit_plan(segment_plan *plan) {
 }
 
 static const size_t *predecessors_of(const rondo__host_template *recorded, size_t node) {
-    return recorded->predecessors + recorded->nodes[node].first_edge;
+    return recorded->predecessors == NULL
+               ? NULL
+               : recorded->predecessors + recorded->nodes[node].first_edge;
 }
 
 // Gives each node its segment.
