@@ -1,11 +1,13 @@
 #include "support/op_cases.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "kernel/kernel.h"
 #include "op/op.h"
 #include "rondo/device.h"
@@ -150,9 +152,41 @@ static bool parse_input(const char *token, rondo_dtype real, parsed_case *parsed
     return true;
 }
 
+enum { LIST_MAX = 32 };
+
+// "Mul,Add," as strings.
+static rondo_status take_strings(rondo__op *op, const char *name, char *list) {
+    rondo__attribute attribute = {
+        .name = rondo__strdup(name),
+        .kind = RONDO__ATTRIBUTE_STRINGS,
+        .strings = rondo__calloc(LIST_MAX, sizeof(char *)),
+    };
+    char *rest = NULL;
+    for (char *at = strtok_r(list, ",", &rest); at != NULL && attribute.count < LIST_MAX;
+         at = strtok_r(NULL, ",", &rest)) {
+        attribute.strings[attribute.count++] = rondo__strdup(at);
+    }
+    return rondo__op_take_attribute(op, &attribute);
+}
+
+// "0.5,1.0," as floats.
+static rondo_status take_floats(rondo__op *op, const char *name, const char *list) {
+    rondo__attribute attribute = {
+        .name = rondo__strdup(name),
+        .kind = RONDO__ATTRIBUTE_FLOATS,
+        .floats = rondo__calloc(LIST_MAX, sizeof(float)),
+    };
+    for (const char *at = list; *at != '\0' && attribute.count < LIST_MAX;) {
+        char *end = NULL;
+        attribute.floats[attribute.count++] = strtof(at, &end);
+        at = end + (*end != '\0');
+    }
+    return rondo__op_take_attribute(op, &attribute);
+}
+
 static rondo_status parse_attribute(rondo__op *op, char *token) {
     char *value = strchr(token, '=');
-    int64_t ints[16];
+    int64_t ints[LIST_MAX];
     size_t count = 0;
     char *end = NULL;
     *value++ = '\0';
@@ -160,8 +194,14 @@ static rondo_status parse_attribute(rondo__op *op, char *token) {
     if (end != value && *end == '\0') {
         return rondo__op_set_int(op, token, number);
     }
+    if (strchr(value, ',') != NULL && isalpha((unsigned char)*value)) {
+        return take_strings(op, token, value);
+    }
+    if (strchr(value, ',') != NULL && strchr(value, '.') != NULL) {
+        return take_floats(op, token, value);
+    }
     if (strchr(value, ',') != NULL) {
-        for (char *at = value; *at != '\0' && count < 16;) {
+        for (char *at = value; *at != '\0' && count < LIST_MAX;) {
             ints[count++] = strtoll(at, &end, 10);
             at = *end == ',' ? end + 1 : end;
         }
