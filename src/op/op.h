@@ -1,5 +1,5 @@
-// op/op.h — what an operation is: its schema entry, one instance of it, and the contexts of its two
-// functions (shape inference and the plain C reference).
+// op/op.h — what an operation is: its schema entry, one instance of it, and the contexts of its
+// two functions (shape inference and the plain C reference).
 //
 // To add an op: write `infer` and `compute` in the file of its family, add one line to the family's
 // table (rondo__op_table_*), and a case to the tests. Nothing else knows op names, except fused

@@ -1,4 +1,4 @@
-// op/op_ngram.c — TfIdfVectorizer on integers: counts which n-grams of a pool occur in a sequence.
+// op/op_ngram.c — TfIdfVectorizer on integers: which n-grams of a pool occur in a sequence.
 //
 // The pool lists its 1-grams, then its 2-grams, ...; ngram_counts says where each length starts.
 // An n-gram may be spread: its elements lie 1, 2, ... max_skip_count + 1 places apart.

@@ -1,4 +1,4 @@
-// op/op_unique.c — Unique: the distinct elements of a tensor, or the distinct slices along an axis.
+// op/op_unique.c — Unique: the distinct elements of a tensor, or distinct slices along an axis.
 //
 // A slice is turned into a row of sort keys; sorting the rows brings equal slices together, lowest
 // index first. Each run of equal rows is a group, and the groups are what the outputs describe.

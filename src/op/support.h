@@ -1,4 +1,4 @@
-// op/support.h — what the families of ops share: axes, integer inputs, dtype lists, strided copies.
+// op/support.h — what families of ops share: axes, integer inputs, dtype lists, strided copies.
 #ifndef RONDO_OP_SUPPORT_H
 #define RONDO_OP_SUPPORT_H
 
