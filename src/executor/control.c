@@ -81,7 +81,7 @@ static void free_tensors(rondo_tensor *tensors, size_t count) {
 
 static rondo_status run_if(rondo_executor *executor, const rondo__node *node, rondo__step *step,
                            const rondo_tensor *const *inputs, rondo_tensor *results) {
-    int64_t condition;
+    int64_t condition = 0;
     RETURN_IF_ERROR(read_scalar(node, "the condition", inputs[0], RONDO_DTYPE_BOOL, &condition));
     body_view view;
     if (!find_body(node, condition != 0 ? "then_branch" : "else_branch", &view)) {

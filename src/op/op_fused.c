@@ -113,7 +113,7 @@ static rondo_status compute_conv(rondo__compute *compute) {
     const bool channels_last = is_channels_last(op);
     const rondo_tensor *x = compute->inputs[0];
     rondo__convolution convolution;
-    epilogue ending;
+    epilogue ending = {0};
     RETURN_IF_ERROR(read_epilogue(op, &ending));
     RETURN_IF_ERROR(rondo__convolution_init(op, &x->shape, &compute->inputs[1]->shape,
                                             channels_last, &convolution));
@@ -177,7 +177,7 @@ static rondo_status compute_matmul(rondo__compute *compute) {
     const rondo_tensor *bias = rondo__compute_get_input(compute, 2);
     const rondo_tensor *residual = rondo__compute_get_input(compute, 3);
     rondo__product product;
-    epilogue ending;
+    epilogue ending = {0};
     RETURN_IF_ERROR(read_epilogue(op, &ending));
     RETURN_IF_ERROR(init_product(op, &compute->inputs[0]->shape, &compute->inputs[1]->shape,
                                  bias == NULL ? NULL : &bias->shape,

@@ -50,7 +50,7 @@ static rondo_status infer_loss(rondo__infer *infer) {
                                  (long long)scores->extent[1]);
         }
     }
-    reduction how;
+    reduction how = 0;
     RETURN_IF_ERROR(read_reduction(infer->op, &how));
     const rondo_shape scalar = {0};
     RETURN_IF_ERROR(rondo__infer_set_output(infer, 0, inputs[0].dtype,
@@ -86,7 +86,7 @@ static rondo_status compute_loss(rondo__compute *compute, bool takes_softmax) {
     const int64_t count = shape->extent[0] * span;
     const bool has_ignored = rondo__op_find(op, "ignore_index") != NULL;
     const int64_t ignored = rondo__op_get_int(op, "ignore_index", 0);
-    reduction how;
+    reduction how = 0;
     RETURN_IF_ERROR(read_reduction(op, &how));
     rondo__scratch scratch = {0};
     double *x = rondo__scratch_widen(&scratch, compute->inputs[0]);

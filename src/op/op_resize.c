@@ -85,7 +85,7 @@ static rondo_status read_attributes(const rondo__op *op, resize_plan *plan) {
     static const char *const roundings[] = {"round_prefer_floor", "round_prefer_ceil", "floor",
                                             "ceil", NULL};
     const bool is_old = get_inputs(op).roi == 0;
-    int mode, transform, round;
+    int mode = 0, transform = 0, round = 0;
     RETURN_IF_ERROR(find_name(op, "mode", "nearest", modes, &mode));
     RETURN_IF_ERROR(find_name(op, "coordinate_transformation_mode",
                               is_old ? "asymmetric" : "half_pixel", transforms, &transform));
@@ -168,7 +168,7 @@ static rondo_status apply_sizes(const rondo__op *op, const rondo_tensor *sizes, 
     int64_t values[RONDO_RANK_MAX];
     size_t count;
     RETURN_IF_ERROR(rondo__op_read_ints(op, "sizes", sizes, RONDO_RANK_MAX, values, &count));
-    int policy;
+    int policy = 0;
     RETURN_IF_ERROR(find_name(op, "keep_aspect_ratio_policy", "stretch", policies, &policy));
     double common = policy == POLICY_NOT_LARGER ? (double)INFINITY : 0.0;
     for (size_t i = 0; i < axis_count; i++) {
