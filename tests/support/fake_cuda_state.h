@@ -145,7 +145,7 @@ extern _Thread_local fake_thread g_fake_thread;
 // ends with leave.
 rondo__cu_result fake_enter(const char *name);
 rondo__cu_result fake_leave(rondo__cu_result code);
-void fake_violation(const char *format, ...);
+RONDO_PRINTF(1, 2) void fake_violation(const char *format, ...);
 void *fake_new_object(fake_kind kind, size_t bytes);
 void fake_free_object(void *address);
 bool fake_is_alive(const void *address, fake_kind kind);

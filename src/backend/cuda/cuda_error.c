@@ -18,6 +18,9 @@ static const meaning g_meanings[] = {
      "the driver finds an argument wrong"},
     {RONDO__CU_ERROR_OUT_OF_MEMORY, RONDO_STATUS_NO_DEVICE_MEMORY, false,
      "the GPU's memory is exhausted; free some, or use a smaller batch"},
+    {RONDO__CU_ERROR_NOT_INITIALIZED, RONDO_STATUS_UNAVAILABLE, false,
+     "the driver does not work in the child of a fork once the parent has used it; fork first, or "
+     "start a new program"},
     {RONDO__CU_ERROR_DEINITIALIZED, RONDO_STATUS_DRIVER, false,
      "the driver has shut down; the process is ending"},
     {RONDO__CU_ERROR_DEVICE_UNAVAILABLE, RONDO_STATUS_UNAVAILABLE, false,
