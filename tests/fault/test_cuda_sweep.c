@@ -16,6 +16,7 @@
 #include "backend/cuda/cuda_api.h"
 #include "backend/cuda/nvrtc.h"
 #include "base/memory.h"
+#include "rondo/graph.h"
 #include "rondo/log.h"
 #include "rondo/status.h"
 #include "support/fake_cuda.h"
@@ -141,6 +142,68 @@ static void replay(world *w) {
     STEP(g_cuda->synchronize_stream(w->stream));
 }
 
+// The same through the public calls: registry, argument checks and the graph object on top.
+typedef struct embedding {
+    rondo_device *device;
+    rondo_stream *stream;
+    rondo_stream *other;
+    rondo_graph *graph;
+    void *memory;
+    void *pinned;
+} embedding;
+
+static bool swallow(void *user_data, const char *text, size_t bytes) {
+    *(size_t *)user_data += bytes;
+    (void)text;
+    return true;
+}
+
+static void use_graph(embedding *e) {
+    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_stats stats;
+    rondo_device_info info;
+    size_t dumped = 0;
+    options.keep_template = true;
+    STEP(rondo_device_open("cuda:0", &e->device));
+    STEP(rondo_device_get_info(e->device, &info));
+    STEP(rondo_stream_create(e->device, &e->stream));
+    STEP(rondo_stream_wrap(e->device, rondo_stream_get_native(e->stream), &e->other));
+    STEP(rondo_memory_allocate(e->device, RONDO_MEMORY_DEVICE, 64, &e->memory));
+    STEP(rondo_memory_allocate(e->device, RONDO_MEMORY_PINNED, 64, &e->pinned));
+    STEP(rondo_graph_create(e->device, &options, &e->graph));
+    for (int round = 0; round < 2; round++) {
+        STEP(rondo_graph_capture_begin(e->graph, e->stream, RONDO_CAPTURE_THREAD_LOCAL));
+        STEP(rondo_stream_copy(e->stream, e->memory, e->pinned, 64, RONDO_COPY_HOST_TO_DEVICE));
+        STEP(rondo_stream_fill(e->stream, e->memory, 1, 4, 8));
+        STEP(rondo_stream_copy(e->stream, e->pinned, e->memory, 64, RONDO_COPY_DEVICE_TO_HOST));
+        STEP(rondo_graph_capture_end(e->graph));
+        STEP(rondo_graph_upload(e->graph, e->stream));
+        STEP(rondo_graph_replay(e->graph, e->stream));
+        STEP(rondo_graph_replay(e->graph, e->other));
+        STEP(rondo_graph_dump(e->graph, RONDO_DUMP_JSON, swallow, &dumped));
+        STEP(rondo_graph_instantiate(e->graph));
+        STEP(rondo_graph_get_stats(e->graph, &stats));
+        STEP(rondo_graph_reset(e->graph));
+    }
+    STEP(rondo_graph_capture_begin(e->graph, e->stream, RONDO_CAPTURE_RELAXED));
+    rondo_graph_capture_abort(e->graph);
+    STEP(rondo_stream_synchronize(e->stream));
+    STEP(rondo_device_synchronize(e->device));
+    // Destroyed while it records.
+    STEP(rondo_graph_capture_begin(e->graph, e->stream, RONDO_CAPTURE_THREAD_LOCAL));
+}
+
+static void embed(void) {
+    embedding e = {0};
+    use_graph(&e);
+    rondo_graph_destroy(e.graph);
+    rondo_memory_free(e.device, RONDO_MEMORY_DEVICE, e.memory);
+    rondo_memory_free(e.device, RONDO_MEMORY_PINNED, e.pinned);
+    rondo_stream_destroy(e.other);
+    rondo_stream_destroy(e.stream);
+    rondo_device_release(e.device);
+}
+
 static void scale(const void *arguments, size_t argument_bytes) {
     (void)arguments;
     (void)argument_bytes;
@@ -195,8 +258,13 @@ static void close_world(world *w) {
 
 typedef void (*scenario)(world *w);
 
-// One round: the scenario with one planned failure, then everything destroyed.
+// One round: the scenario (NULL: the public one) with one planned failure, then everything
+// destroyed.
 static void run_round(scenario run) {
+    if (run == NULL) {
+        embed();
+        return;
+    }
     world w;
     memset(&w, 0, sizeof(w));
     open_world(&w);
@@ -296,6 +364,11 @@ static void test_cuda_sweep__capture_and_replay(void **state) {
     sweep("capture and replay", replay);
 }
 
+static void test_cuda_sweep__public_graph(void **state) {
+    (void)state;
+    sweep("public graph", NULL);
+}
+
 static void test_cuda_sweep__compiled_kernels(void **state) {
     (void)state;
     int32_t version = 0;
@@ -310,6 +383,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cuda_sweep__eager_work),
         cmocka_unit_test(test_cuda_sweep__capture_and_replay),
+        cmocka_unit_test(test_cuda_sweep__public_graph),
         cmocka_unit_test(test_cuda_sweep__compiled_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
