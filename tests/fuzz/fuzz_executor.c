@@ -1,0 +1,153 @@
+// A hostile model on the host backend: passes, planning, kernels, capture and replay.
+//
+// Programs with loops are left out, since a loop may rightly run for ever. Inputs are small; shapes
+// that an op computes from data may still be large, and then the run ends with an error.
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "program/program.h"
+#include "rondo/device.h"
+#include "rondo/executor.h"
+#include "rondo/log.h"
+#include "rondo/onnx.h"
+
+enum {
+    ELEMENT_COUNT_MAX = 512,    // of each input
+    CONSTANT_COUNT_MAX = 4096,  // of each constant
+    PORT_COUNT_MAX = 16,
+    NODE_COUNT_MAX = 64,
+    RUN_COUNT = 3,  // eager, captured, replayed
+};
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static rondo_device *device;
+
+static void drop_message(void *user_data, rondo_log_level level, const char *message) {
+    (void)user_data;
+    (void)level;
+    (void)message;
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv) {
+    (void)argc;
+    (void)argv;
+    rondo_log_set_sink(drop_message, NULL);
+    return rondo_device_open("host", &device) == RONDO_STATUS_OK ? 0 : 1;
+}
+
+static bool is_op(const rondo__node *node, const char *name) {
+    return strcmp(node->op.def->name, name) == 0;
+}
+
+// Whether the program is small and certain to end.
+static bool is_tame(const rondo_program *program) {
+    if (program->node_count > NODE_COUNT_MAX || program->declared_count > PORT_COUNT_MAX ||
+        program->output_count > PORT_COUNT_MAX) {
+        return false;
+    }
+    for (size_t i = 0; i < program->value_count; ++i) {
+        const rondo_tensor *constant = &program->values[i].constant;
+        if (constant->dtype != RONDO_DTYPE_NONE &&
+            rondo_shape_get_count(&constant->shape) > CONSTANT_COUNT_MAX) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < program->node_count; ++i) {
+        const rondo__node *node = &program->nodes[i];
+        if (is_op(node, "Loop")) {
+            return false;
+        }
+        for (size_t j = 0; j < node->op.attribute_count; ++j) {
+            const rondo__attribute *attribute = &node->op.attributes[j];
+            if (attribute->kind == RONDO__ATTRIBUTE_BODY && !is_tame(attribute->body)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+// Makes a feed; false when the input is not declared well enough, or too large.
+static bool make_feed(const rondo_program *program, size_t index, rondo_binding *out_feed) {
+    rondo_port port;
+    if (rondo_program_get_input(program, index, &port) != RONDO_STATUS_OK || port.rank < 0 ||
+        port.dtype == RONDO_DTYPE_NONE) {
+        return false;
+    }
+    rondo_shape shape = {.rank = port.rank};
+    for (int32_t i = 0; i < port.rank; ++i) {
+        shape.extent[i] = port.extent[i] < 0 ? 2 : port.extent[i];
+    }
+    int64_t count = rondo_shape_get_count(&shape);
+    if (count < 0 || count > ELEMENT_COUNT_MAX ||
+        rondo_tensor_init(port.dtype, &shape, &out_feed->tensor) != RONDO_STATUS_OK) {
+        return false;
+    }
+    out_feed->name = port.name;
+    uint8_t *bytes = out_feed->tensor.data;
+    size_t element_bytes = rondo_dtype_get_bytes(port.dtype);
+    for (int64_t i = 0; i < count; ++i) {
+        bytes[(size_t)i * element_bytes] =
+            (uint8_t)(port.dtype == RONDO_DTYPE_BOOL ? i % 2 : i % 5);
+    }
+    return true;
+}
+
+static void run(rondo_program *program, bool optimise, const rondo_binding *feeds,
+                size_t feed_count) {
+    rondo_executor_options options = rondo_executor_options_default();
+    options.optimise = optimise;
+    rondo_executor *executor = NULL;
+    if (rondo_executor_create(program, device, &options, &executor) != RONDO_STATUS_OK) {
+        return;
+    }
+    for (int i = 0; i < RUN_COUNT; ++i) {
+        rondo_binding fetches[PORT_COUNT_MAX] = {0};
+        size_t fetch_count = rondo_program_get_output_count(program);
+        for (size_t j = 0; j < fetch_count; ++j) {
+            rondo_port port;
+            if (rondo_program_get_output(program, j, &port) == RONDO_STATUS_OK) {
+                fetches[j].name = port.name;
+            }
+        }
+        rondo_status status = rondo_executor_run(executor, feeds, feed_count, fetches, fetch_count);
+        for (size_t j = 0; j < fetch_count; ++j) {
+            if (status != RONDO_STATUS_OK && fetches[j].tensor.data != NULL) {
+                abort();  // fetches are written only on success
+            }
+            rondo_tensor_deinit(&fetches[j].tensor);
+        }
+        if (status != RONDO_STATUS_OK) {
+            break;
+        }
+    }
+    rondo_executor_destroy(executor);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    rondo_program *program = NULL;
+    rondo_binding feeds[PORT_COUNT_MAX] = {0};
+    if (rondo_program_parse_onnx(data, size, &program) != RONDO_STATUS_OK) {
+        return 0;
+    }
+    if (is_tame(program)) {
+        size_t feed_count = rondo_program_get_input_count(program);
+        bool is_fed = true;
+        for (size_t i = 0; i < feed_count && is_fed; ++i) {
+            is_fed = make_feed(program, i, &feeds[i]);
+        }
+        if (is_fed) {
+            run(program, true, feeds, feed_count);
+            run(program, false, feeds, feed_count);
+        }
+        for (size_t i = 0; i < feed_count; ++i) {
+            rondo_tensor_deinit(&feeds[i].tensor);
+        }
+    }
+    rondo_program_destroy(program);
+    return 0;
+}
