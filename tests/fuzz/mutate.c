@@ -1,4 +1,4 @@
-// Mutating models by structure, for all targets that take one.
+// What all targets share: mutation by structure, and a limit on memory.
 //
 // Bytes changed at random rarely stay a model, since lengths no longer fit. So half of the mutations
 // unpack the model, change one number, name, type or extent, and pack it again.
@@ -9,8 +9,15 @@
 #include "onnx.pb-c.h"
 #include "rondo/onnx.h"
 
+const char *__asan_default_options(void);
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
+
+// A few bytes may rightly ask for gigabytes (ConstantOfShape, say). As on a machine that has less,
+// such a request fails, and the run must end with an error.
+const char *__asan_default_options(void) {
+    return "allocator_may_return_null=1:max_allocation_size_mb=256";
+}
 
 // Marsaglia's xorshift; the seed comes from libFuzzer, so runs repeat.
 static uint32_t draw(uint32_t *random, uint32_t bound) {
