@@ -1,7 +1,7 @@
 // What all targets share: mutation by structure, and a limit on memory.
 //
-// Bytes changed at random rarely stay a model, since lengths no longer fit. So half of the mutations
-// unpack the model, change one number, name, type or extent, and pack it again.
+// Bytes changed at random rarely stay a model, since lengths no longer fit. So half of the
+// mutations unpack the model, change one number, name, type or extent, and pack it again.
 #include <math.h>
 #include <stdint.h>
 #include <string.h>
