@@ -1,4 +1,4 @@
-// program/program.h — a model as plain data: values (edges), nodes (ops with wiring), and bodies of
+// program/program.h — a model as plain data: values (edges), nodes (ops with wiring), and bodies.
 // control flow.
 //
 // Values are numbered; a node lists value numbers. Nodes are kept in an order in which each value
