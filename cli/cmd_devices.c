@@ -12,9 +12,11 @@ static void print_device(const rondo_device_info *info) {
         return;
     }
     printf("%-8s %s\n", info->name, info->description);
-    printf("         %s memory, %s free; %d %s",
-           cli_format_bytes(info->memory_bytes, total, sizeof total),
-           cli_format_bytes(info->free_bytes, free_memory, sizeof free_memory), info->compute_units,
+    printf("         %s memory", cli_format_bytes(info->memory_bytes, total, sizeof total));
+    if (info->free_bytes > 0) {
+        printf(", %s free", cli_format_bytes(info->free_bytes, free_memory, sizeof free_memory));
+    }
+    printf("; %d %s", info->compute_units,
            info->arch_major > 0 ? "multiprocessors" : "hardware threads");
     if (info->arch_major > 0) {
         printf("; compute capability %d.%d; driver for CUDA %d.%d", info->arch_major,

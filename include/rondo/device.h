@@ -27,7 +27,7 @@ typedef struct rondo_device_info {
     char reason[256];       // empty when `available`; otherwise why the device cannot be used
     bool available;
     uint64_t memory_bytes;  // total memory
-    uint64_t free_bytes;    // memory free when asked
+    uint64_t free_bytes;    // memory free when asked; 0: not known, as of a GPU not in use here
     int32_t compute_units;  // GPU multiprocessors, or hardware threads of the host
     int32_t arch_major;     // CUDA compute capability; 0 on the host
     int32_t arch_minor;
