@@ -156,19 +156,22 @@ static rondo_status make_dft_plan(const rondo__op *op, const rondo_shape *x,
     }
     plan->is_inverse = rondo__op_get_int(op, "inverse", 0) != 0;
     plan->is_onesided = rondo__op_get_int(op, "onesided", 0) != 0;
-    if (plan->is_inverse && plan->is_onesided) {
-        return rondo__op_fail_unsupported(op, "attribute inverse with attribute onesided");
-    }
-    if (plan->is_onesided && parts == 2) {
+    if (plan->is_onesided && !plan->is_inverse && parts == 2) {
         return RONDO_OP_FAIL(op, BAD_DATA, "attribute onesided needs a real input");
     }
-    plan->length = x->extent[plan->axis];
+    const bool is_to_real = plan->is_onesided && plan->is_inverse;
+    plan->length = is_to_real ? 2 * (x->extent[plan->axis] - 1) : x->extent[plan->axis];
     if (length != NULL) {
         RETURN_IF_ERROR(read_scalar(op, "dft_length", length, 1, &plan->length));
     }
+    if (plan->length < 1) {
+        return RONDO_OP_FAIL(op, BAD_DATA, "the transform would have %lld points",
+                             (long long)plan->length);
+    }
     plan->output = *x;
-    plan->output.extent[plan->axis] = plan->is_onesided ? plan->length / 2 + 1 : plan->length;
-    plan->output.extent[x->rank - 1] = 2;
+    plan->output.extent[plan->axis] =
+        plan->is_onesided && !is_to_real ? plan->length / 2 + 1 : plan->length;
+    plan->output.extent[x->rank - 1] = is_to_real ? 1 : 2;
     return RONDO_STATUS_OK;
 }
 
@@ -189,6 +192,16 @@ static rondo_status infer_dft(rondo__infer *infer) {
     return rondo__infer_set_output(infer, 0, infer->inputs[0].dtype, &plan.output);
 }
 
+// Fills the upper half of a spectrum that belongs to a real signal: the lower half, conjugated and
+// turned round.
+static void mirror_spectrum(transform_plan *transform) {
+    const int64_t length = transform->length;
+    for (int64_t k = length / 2 + 1; k < length; k++) {
+        transform->re[k] = transform->re[length - k];
+        transform->im[k] = -transform->im[length - k];
+    }
+}
+
 static rondo_status compute_dft(rondo__compute *compute) {
     const rondo_shape *x_shape = &compute->inputs[0]->shape;
     dft_plan plan;
@@ -197,6 +210,7 @@ static rondo_status compute_dft(rondo__compute *compute) {
     const int64_t parts = x_shape->extent[x_shape->rank - 1];
     const int64_t extent = x_shape->extent[plan.axis];
     const int64_t bins = plan.output.extent[plan.axis];
+    const int64_t output_parts = plan.output.extent[x_shape->rank - 1];
     const int64_t outer = rondo__shape_multiply(x_shape, 0, plan.axis);
     const int64_t inner = rondo__shape_multiply(x_shape, plan.axis + 1, x_shape->rank - 1);
     rondo__scratch scratch = {0};
@@ -215,11 +229,16 @@ static rondo_status compute_dft(rondo__compute *compute) {
                 transform.re[n] = n < extent ? value[0] : 0.0;
                 transform.im[n] = n < extent && parts == 2 ? value[1] : 0.0;
             }
+            if (plan.is_inverse && plan.is_onesided) {
+                mirror_spectrum(&transform);
+            }
             transform_run(&transform);
             for (int64_t k = 0; k < bins; k++) {
-                double *target = y + ((o * bins + k) * inner + i) * 2;
+                double *target = y + ((o * bins + k) * inner + i) * output_parts;
                 target[0] = transform.re[k] * factor;
-                target[1] = transform.im[k] * factor;
+                if (output_parts == 2) {
+                    target[1] = transform.im[k] * factor;
+                }
             }
         }
         scratch.status = rondo__narrow(compute, 0, y);

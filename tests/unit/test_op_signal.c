@@ -82,6 +82,35 @@ static void test_op_signal__dft_inverse_divides(void **state) {
     op_probe_deinit(&test);
 }
 
+// Expected numbers from numpy.fft.irfft.
+static void test_op_signal__dft_inverse_to_real(void **state) {
+    (void)state;
+    op_probe test;
+    op_probe_init(&test, "", "DFT", 20);
+    op_probe_set_int(&test, "inverse", 1);
+    op_probe_set_int(&test, "onesided", 1);
+    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x4x2", 1, 0.125);
+    static const double expected_0[] = {0.458333343, 0.170753181,  -0.298744708,
+                                        0.375,       -0.659588635, -0.0457531773};
+    op_probe_check(&test, 0, RONDO_DTYPE_F32, "1x6x1", expected_0, 1e-05);
+    op_probe_deinit(&test);
+}
+
+// Expected numbers from numpy.fft.irfft, which cuts the spectrum.
+static void test_op_signal__dft_inverse_to_real_of_odd_length(void **state) {
+    (void)state;
+    op_probe test;
+    op_probe_init(&test, "", "DFT", 20);
+    op_probe_set_int(&test, "inverse", 1);
+    op_probe_set_int(&test, "onesided", 1);
+    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x4x2", 1, 0.125);
+    op_probe_add_values(&test, RONDO_DTYPE_I64, "", (const double[]){5.0});
+    static const double expected_0[] = {0.75, -0.166432202, 0.117364123, -0.212855622,
+                                        -0.488076299};
+    op_probe_check(&test, 0, RONDO_DTYPE_F32, "1x5x1", expected_0, 1e-05);
+    op_probe_deinit(&test);
+}
+
 // Expected numbers from onnx.reference.
 static void test_op_signal__dft_20_takes_the_axis_as_input(void **state) {
     (void)state;
@@ -294,6 +323,8 @@ int main(void) {
         cmocka_unit_test(test_op_signal__dft_pads_with_zeros),
         cmocka_unit_test(test_op_signal__dft_cuts),
         cmocka_unit_test(test_op_signal__dft_inverse_divides),
+        cmocka_unit_test(test_op_signal__dft_inverse_to_real),
+        cmocka_unit_test(test_op_signal__dft_inverse_to_real_of_odd_length),
         cmocka_unit_test(test_op_signal__dft_20_takes_the_axis_as_input),
         cmocka_unit_test(test_op_signal__stft_onesided_with_window),
         cmocka_unit_test(test_op_signal__stft_complex),
