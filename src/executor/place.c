@@ -103,6 +103,58 @@ static void measure_lifetimes(lifetimes *l, const rondo__plan *plan, const int8_
     }
 }
 
+// Whether `item` alone, at `place`, ends the life of value `input`, so that its first output may take
+// over the bytes.
+static bool is_spent_here(const lifetimes *l, const rondo__plan *plan, const rondo__node *node,
+                          size_t input, size_t place) {
+    const int32_t value = node->inputs[input];
+    const int32_t root = value >= 0 ? plan->slots[value].root : -1;
+    if (root < 0 || plan->slots[root].kind != RONDO__SLOT_ARENA || l->last[root] != place ||
+        plan->slots[root].bytes != plan->slots[node->outputs[0]].bytes) {
+        return false;
+    }
+    for (size_t i = 0; i < node->input_count; ++i) {
+        if (i != input && node->inputs[i] >= 0 && plan->slots[node->inputs[i]].root == root) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Lets outputs take over the bytes of inputs where the kernel can work in place. The input's
+// lifetime then goes on as the output's.
+static void join_in_place(lifetimes *l, rondo__plan *plan) {
+    size_t place = 0;
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        const rondo__step *step = &plan->steps[s];
+        if (step->kind == RONDO__STEP_BYPASS) {
+            place += 1;
+            continue;
+        }
+        for (size_t n = step->first_item; n < step->first_item + step->item_count; ++n, ++place) {
+            const rondo__node *node = &plan->program->nodes[plan->items[n].node];
+            const uint64_t mask = plan->items[n].kernel->in_place_inputs;
+            const int32_t output = mask != 0 ? node->outputs[0] : -1;
+            if (output < 0 || plan->slots[output].kind != RONDO__SLOT_ARENA ||
+                plan->slots[output].root != output || l->first[output] != place) {
+                continue;
+            }
+            for (size_t i = 0; i < node->input_count && i < 64; ++i) {
+                if ((mask >> i & 1) == 0 || !is_spent_here(l, plan, node, i, place)) {
+                    continue;
+                }
+                const int32_t root = plan->slots[node->inputs[i]].root;
+                l->last[root] = l->last[output];
+                for (size_t v = 0; v < plan->program->value_count; ++v) {
+                    plan->slots[v].root =
+                        plan->slots[v].root == output ? root : plan->slots[v].root;
+                }
+                break;
+            }
+        }
+    }
+}
+
 // Staging areas, one place for each input and output that travels.
 static rondo_status place_staging(rondo_executor *executor, rondo__plan *plan) {
     const rondo_program *program = plan->program;
@@ -148,6 +200,7 @@ rondo_status rondo__plan_place_values(rondo_executor *executor, rondo__plan *pla
     }
     describe_slots(plan, class_of);
     measure_lifetimes(&l, plan, class_of);
+    join_in_place(&l, plan);
     for (size_t v = 0; v < program->value_count; ++v) {
         rondo__slot *slot = &plan->slots[v];
         if (slot->kind != RONDO__SLOT_ARENA || slot->root != (int32_t)v) {

@@ -43,6 +43,7 @@ struct rondo__kernel {
                              // other kernels
     uint64_t owned_inputs;   // bit i: constant input i was packed into memory of the kernel's own;
                              // the executor need not put it on the device for this kernel
+    uint64_t in_place_inputs;  // bit i: output 0 may lie where input i lies, which then is spent
     bool is_capturable;
     const char *implementation;  // "onednn", "reference", "nvrtc", "cublaslt", "cudnn"; literal,
                                  // for inspect

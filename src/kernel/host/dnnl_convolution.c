@@ -1,7 +1,7 @@
 // kernel/host/dnnl_convolution.c — Conv and rondo.Conv with oneDNN.
 //
 // y = act(conv(x, w) + b + z): b goes in as the primitive's bias, act as an element-wise post-op,
-// and z as a sum post-op, which adds to what y holds already, so z is copied to y first. (A binary
+// and z as a sum post-op, which adds to what y holds already: z is copied to y first, or lies there. (A binary
 // post-op would read z in place, but oneDNN's quickest implementations refuse it: on AVX-512 the
 // residual convolutions of ResNet-50 took half as long again with it.) The weight is reordered once
 // into the layout that the primitive asks for; x, z and y stay in the layout of the program
@@ -154,6 +154,7 @@ static dnnl_status_t build(const rondo__kernel_request *request, const convoluti
     }
     if (conv->has_addend) {
         kernel->addend_input = 3;
+        kernel->head.base.in_place_inputs = UINT64_C(1) << 3;
         kernel->addend_bytes =
             (size_t)rondo_shape_get_count(&request->outputs[0].shape) * sizeof(float);
     }

@@ -95,6 +95,7 @@ static dnnl_status_t build(const rondo__kernel_request *request, const rondo__pr
     }
     if (form->z_input >= 0) {
         kernel->addend_input = (size_t)form->z_input;
+        kernel->head.base.in_place_inputs = UINT64_C(1) << form->z_input;
         kernel->addend_bytes =
             (size_t)rondo_shape_get_count(&request->outputs[0].shape) * sizeof(float);
     }

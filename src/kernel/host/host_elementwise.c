@@ -398,6 +398,10 @@ static bool init_kernel(const rondo__kernel_request *request, const chain *steps
         // An absent input is never an operand; as a single element it takes no register.
         if (request->inputs[i].dtype != RONDO_DTYPE_NONE) {
             init_operand(&request->inputs[i].shape, output, &kernel->operands[i]);
+            // Each block of a dense input is read before the last step writes it.
+            if (kernel->operands[i].kind == OPERAND_DENSE) {
+                kernel->head.base.in_place_inputs |= UINT64_C(1) << i;
+            }
         } else {
             kernel->operands[i].kind = OPERAND_SINGLE;
         }

@@ -151,6 +151,9 @@ static rondo_status init_kernel(const rondo__kernel_request *request, product_ke
     const rondo__product *product = &kernel->form.product;
     const rondo__simd *simd = rondo__simd_get();
     kernel->simd = simd;
+    if (kernel->form.z_input >= 0) {  // a tile reads its part of z before it writes y
+        kernel->head.base.in_place_inputs = UINT64_C(1) << kernel->form.z_input;
+    }
     kernel->panel_count = (product->n + simd->panel_columns - 1) / simd->panel_columns;
     kernel->row_block_count = (product->m + simd->tile_rows - 1) / simd->tile_rows;
     const double work =

@@ -213,6 +213,7 @@ rondo_status rondo__host_prepare_softmax(const rondo__kernel_request *request,
     RETURN_IF_ERROR(create(request, is_log ? ROW_LOG_SOFTMAX : ROW_SOFTMAX, run_rows,
                            rondo__shape_multiply(x, 0, axis), rondo__shape_multiply(x, axis, end),
                            1, &kernel));
+    kernel->head.base.in_place_inputs = is_log ? 0 : 1;
     *out_kernel = &kernel->head.base;
     return RONDO_STATUS_OK;
 }
@@ -242,6 +243,7 @@ rondo_status rondo__host_prepare_layer_normalization(const rondo__kernel_request
     RETURN_IF_ERROR(create(request, ROW_NORMALIZE, run_rows, rondo__shape_multiply(x, 0, axis),
                            length, 1, &kernel));
     kernel->epsilon = rondo__op_get_float(op, "epsilon", 1e-5f);
+    kernel->head.base.in_place_inputs = 1;
     *out_kernel = &kernel->head.base;
     return RONDO_STATUS_OK;
 }
