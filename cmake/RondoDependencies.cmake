@@ -5,21 +5,8 @@ pkg_check_modules(PROTOBUF_C REQUIRED IMPORTED_TARGET libprotobuf-c)
 find_package(Threads REQUIRED)
 find_package(OpenMP COMPONENTS C)
 
-# oneDNN's CMake package has been called DNNL and dnnl (a case that matters on Linux); distributions
-# also ship it without one. 2.6 (Debian 12) and 3.x both work.
-find_package(dnnl CONFIG QUIET)
-if(NOT TARGET DNNL::dnnl)
-  find_package(DNNL CONFIG QUIET)
-endif()
-if(NOT TARGET DNNL::dnnl)
-  find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.h)
-  find_library(DNNL_LIBRARY dnnl)
-  if(DNNL_INCLUDE_DIR AND DNNL_LIBRARY)
-    add_library(DNNL::dnnl UNKNOWN IMPORTED)
-    set_target_properties(DNNL::dnnl PROPERTIES
-      IMPORTED_LOCATION ${DNNL_LIBRARY} INTERFACE_INCLUDE_DIRECTORIES ${DNNL_INCLUDE_DIR})
-  endif()
-endif()
+# oneDNN 2.6 (Debian 12) and 3.x both work.
+include(${CMAKE_CURRENT_LIST_DIR}/rondo-find-dnnl.cmake)
 if(NOT TARGET DNNL::dnnl)
   message(FATAL_ERROR "oneDNN was not found (Debian and Ubuntu: libdnnl-dev); tools/setup installs it")
 endif()

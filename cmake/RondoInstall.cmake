@@ -18,7 +18,8 @@ configure_package_config_file(${CMAKE_CURRENT_LIST_DIR}/rondo-config.cmake.in
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/rondo-config-version.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/rondo-config.cmake
-  ${PROJECT_BINARY_DIR}/rondo-config-version.cmake DESTINATION ${RONDO_CMAKE_DIR})
+  ${PROJECT_BINARY_DIR}/rondo-config-version.cmake
+  ${CMAKE_CURRENT_LIST_DIR}/rondo-find-dnnl.cmake DESTINATION ${RONDO_CMAKE_DIR})
 
 # The prefix is relative to the file, so that an installed tree can be moved.
 file(RELATIVE_PATH RONDO_PC_TO_PREFIX
