@@ -103,8 +103,8 @@ static void measure_lifetimes(lifetimes *l, const rondo__plan *plan, const int8_
     }
 }
 
-// Whether `item` alone, at `place`, ends the life of value `input`, so that its first output may take
-// over the bytes.
+// Whether the node at `place` ends the life of its input, used once, so that its first output may
+// take over the bytes.
 static bool is_spent_here(const lifetimes *l, const rondo__plan *plan, const rondo__node *node,
                           size_t input, size_t place) {
     const int32_t value = node->inputs[input];

@@ -392,7 +392,36 @@ static void end_run(device_run *run) {
     free(run->host);
 }
 
-// Eager, then recorded (nothing may run), then replayed twice.
+// With output 0 in the place of each input that the kernel says it may take over.
+static bool run_in_place(device_run *run, const rondo_tensor *wanted, char *message,
+                         size_t message_bytes) {
+    for (size_t i = 0; i < TENSORS_MAX; i++) {
+        if ((run->kernel->in_place_inputs >> i & 1) == 0 || run->inputs[i] == NULL) {
+            continue;
+        }
+        void *const kept = run->inputs[i];
+        rondo_status status = poison(run);
+        if (status == RONDO_STATUS_OK && run->output_bytes[0] > 0) {
+            status = rondo_stream_copy(run->stream, run->outputs[0], kept, run->output_bytes[0],
+                                       RONDO_COPY_DEVICE_TO_DEVICE);
+        }
+        run->inputs[i] = run->outputs[0];
+        if (status == RONDO_STATUS_OK) {
+            status = launch(run);
+        }
+        run->inputs[i] = kept;
+        if (status != RONDO_STATUS_OK) {
+            (void)snprintf(message, message_bytes, "in place: %s", rondo_error_get_last()->message);
+            return false;
+        }
+        if (!check_outputs(run, wanted, "in place", message, message_bytes)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Eager, in place, then recorded (nothing may run), then replayed twice.
 static bool run_modes(device_run *run, const rondo_tensor *wanted, char *message,
                       size_t message_bytes) {
     rondo_graph *graph = NULL;
@@ -401,7 +430,9 @@ static bool run_modes(device_run *run, const rondo_tensor *wanted, char *message
     if (status == RONDO_STATUS_OK) {
         status = launch(run);
     }
-    if (status == RONDO_STATUS_OK && !check_outputs(run, wanted, "eager", message, message_bytes)) {
+    if (status == RONDO_STATUS_OK &&
+        (!check_outputs(run, wanted, "eager", message, message_bytes) ||
+         !run_in_place(run, wanted, message, message_bytes))) {
         return false;
     }
     if (status == RONDO_STATUS_OK && !run->kernel->is_capturable) {

@@ -1,12 +1,13 @@
 // kernel/host/dnnl_convolution.c — Conv and rondo.Conv with oneDNN.
 //
 // y = act(conv(x, w) + b + z): b goes in as the primitive's bias, act as an element-wise post-op,
-// and z as a sum post-op, which adds to what y holds already: z is copied to y first, or lies there. (A binary
-// post-op would read z in place, but oneDNN's quickest implementations refuse it: on AVX-512 the
-// residual convolutions of ResNet-50 took half as long again with it.) The weight is reordered once
-// into the layout that the primitive asks for; x, z and y stay in the layout of the program
-// (planes, or channels last), because a reorder of activations per run would cost more than the
-// better layout brings.
+// and z as a sum post-op, which adds to what y holds already: z is copied to y first, or lies
+// there. (A binary post-op would read z in place, but oneDNN's quickest implementations refuse it:
+// on AVX-512 the residual convolutions of ResNet-50 took half as long again with it.)
+//
+// The weight is reordered once into the layout that the primitive asks for; x, z and y stay in the
+// layout of the program (planes, or channels last), because a reorder of activations per run would
+// cost more than the better layout brings.
 #include <string.h>
 
 #include "base/error.h"
