@@ -133,7 +133,7 @@ static bool is_convolution(const layout *l, const rondo__node *node) {
 }
 
 static rondo_status visit_convolution(layout *l, size_t n) {
-    int32_t x;
+    int32_t x = RONDO__VALUE_NONE;
     RETURN_IF_ERROR(get_twin(l, l->program->nodes[n].inputs[0], &x));
     int32_t z = RONDO__VALUE_NONE;
     if (l->program->nodes[n].input_count > 3 && l->program->nodes[n].inputs[3] >= 0) {
@@ -161,7 +161,7 @@ static bool is_pool(const layout *l, const rondo__node *node) {
 }
 
 static rondo_status visit_pool(layout *l, size_t n) {
-    int32_t x;
+    int32_t x = RONDO__VALUE_NONE;
     rondo_shape shape;
     (void)rondo__value_get_shape(&l->program->values[l->program->nodes[n].inputs[0]], &shape);
     RETURN_IF_ERROR(get_twin(l, l->program->nodes[n].inputs[0], &x));
