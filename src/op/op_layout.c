@@ -342,7 +342,12 @@ static rondo_status read_permutation(const rondo__op *op, int32_t rank, int32_t 
     }
     RETURN_IF_ERROR(rondo__op_resolve_axes(op, given, count, rank, &mask));
     for (int32_t d = 0; d < rank; ++d) {
-        out_permutation[d] = (int32_t)(given[d] < 0 ? given[d] + rank : given[d]);
+        // Unlike other axes these do not count from the end; kernels rely on it.
+        if (given[d] < 0) {
+            return RONDO_OP_FAIL(op, BAD_DATA, "attribute perm has the negative entry %lld",
+                                 (long long)given[d]);
+        }
+        out_permutation[d] = (int32_t)given[d];
     }
     return RONDO_STATUS_OK;
 }

@@ -1,5 +1,4 @@
-// program/program.h — a model as plain data: values (edges), nodes (ops with wiring), and bodies.
-// control flow.
+// program/program.h — a model as plain data: values (edges), nodes (ops with wiring), bodies.
 //
 // Values are numbered; a node lists value numbers. Nodes are kept in an order in which each value
 // is made before it is used. A body (of If, Loop, Scan) is a program of its own: what it uses from
