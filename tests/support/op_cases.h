@@ -11,8 +11,8 @@
 //                           :w  as none, and known when the kernel is prepared
 //                           :=  the listed values, known when the kernel is prepared
 //                           -   absent
-//   attributes  "axis=1 pads=1,1,1,1 axes=1, alpha=0.5 mode=edge ops=Mul,Add," (a comma makes a list,
-//               a point a float, anything else that is no number a string)
+//   attributes  "axis=1 pads=1,1,1,1 axes=1, alpha=0.5 mode=edge ops=Mul,Add," (a comma makes a
+//               list, a point a float, anything else that is no number a string)
 //   outputs     how many are wanted
 #ifndef RONDO_TEST_OP_CASES_H
 #define RONDO_TEST_OP_CASES_H
