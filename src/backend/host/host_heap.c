@@ -8,7 +8,7 @@
 #include "base/memory.h"
 
 enum {
-    AREA_ALIGNMENT = 256,
+    AREA_ALIGNMENT = 512,  // what pools promise for their blocks
     HUGE_PAGE_BYTES = 2 * 1024 * 1024,
     HUGE_AREA_BYTES = 4 * HUGE_PAGE_BYTES,  // from here on, large pages are asked for
 };
