@@ -66,70 +66,87 @@ void rondo__strided_copy_init(rondo__strided_copy *copy, size_t element_bytes, i
 }
 
 // One row along the innermost axis; rows read along the block axis; one block.
-#define DEFINE_ROWS(type)                                                                          \
-    static void copy_row_##type(const type *from, int64_t from_stride, type *to,                   \
-                                int64_t to_stride, int64_t count) {                                \
-        if (to_stride == 1 && from_stride == 1) {                                                  \
-            memcpy(to, from, (size_t)count * sizeof(type));                                        \
-        } else if (to_stride == 1 && from_stride == 0) {                                           \
-            const type value = *from;                                                              \
-            for (int64_t i = 0; i < count; ++i) {                                                  \
-                to[i] = value;                                                                     \
-            }                                                                                      \
-        } else {                                                                                   \
-            for (int64_t i = 0; i < count; ++i) {                                                  \
-                to[i * to_stride] = from[i * from_stride];                                         \
-            }                                                                                      \
-        }                                                                                          \
-    }                                                                                              \
-    static void copy_strip_##type(const type *from, int64_t from_stride, type *to, int64_t to_row, \
-                                  int64_t rows, int64_t count) {                                   \
-        for (int64_t first = 0; first < count; first += TILE) {                                    \
-            const int64_t end = first + TILE < count ? first + TILE : count;                       \
-            if (rows == TILE && end - first == TILE) {                                             \
-                for (int64_t r = 0; r < TILE; ++r) {                                               \
-                    for (int64_t i = 0; i < TILE; ++i) {                                           \
-                        to[r * to_row + first + i] = from[(first + i) * from_stride + r];          \
-                    }                                                                              \
-                }                                                                                  \
-                continue;                                                                          \
-            }                                                                                      \
-            for (int64_t r = 0; r < rows; ++r) {                                                   \
-                for (int64_t i = first; i < end; ++i) {                                            \
-                    to[r * to_row + i] = from[i * from_stride + r];                                \
-                }                                                                                  \
-            }                                                                                      \
-        }                                                                                          \
-    }                                                                                              \
-    static void copy_block_##type(const rondo__strided_copy *copy, const void *from, void *to,     \
-                                  int64_t block) {                                                 \
-        const int32_t last = copy->rank - 1;                                                       \
-        const type *x = (const type *)from + copy->from_offset;                                    \
-        type *y = (type *)to + copy->to_offset;                                                    \
-        int64_t rows = 1;                                                                          \
-        for (int32_t i = last - 1; i >= 0; --i) {                                                  \
-            const int64_t pieces = count_pieces(copy, i);                                          \
-            int64_t index = pieces == 1 ? 0 : block % pieces;                                      \
-            block = pieces == 1 ? block : block / pieces;                                          \
-            if (i == copy->block_axis) {                                                           \
-                index *= copy->block_rows;                                                         \
-                rows = copy->extent[i] - index;                                                    \
-                rows = rows < copy->block_rows ? rows : copy->block_rows;                          \
-            }                                                                                      \
-            x += index * copy->from_stride[i];                                                     \
-            y += index * copy->to_stride[i];                                                       \
-        }                                                                                          \
-        const int64_t length = copy->extent[last];                                                 \
-        const int64_t x_row = copy->block_axis >= 0 ? copy->from_stride[copy->block_axis] : 0;     \
-        const int64_t y_row = copy->block_axis >= 0 ? copy->to_stride[copy->block_axis] : 0;       \
-        if (copy->is_transposed) {                                                                 \
-            copy_strip_##type(x, copy->from_stride[last], y, y_row, rows, length);                 \
-            return;                                                                                \
-        }                                                                                          \
-        for (int64_t r = 0; r < rows; ++r) {                                                       \
-            copy_row_##type(x + r * x_row, copy->from_stride[last], y + r * y_row,                 \
-                            copy->to_stride[last], length);                                        \
-        }                                                                                          \
+#define DEFINE_ROWS(type)                                                                      \
+    static void copy_row_##type(const type *from, int64_t from_stride, type *to,               \
+                                int64_t to_stride, int64_t count) {                            \
+        if (to_stride == 1 && from_stride == 1) {                                              \
+            memcpy(to, from, (size_t)count * sizeof(type));                                    \
+        } else if (to_stride == 1 && from_stride == 0) {                                       \
+            const type value = *from;                                                          \
+            for (int64_t i = 0; i < count; ++i) {                                              \
+                to[i] = value;                                                                 \
+            }                                                                                  \
+        } else {                                                                               \
+            for (int64_t i = 0; i < count; ++i) {                                              \
+                to[i * to_stride] = from[i * from_stride];                                     \
+            }                                                                                  \
+        }                                                                                      \
+    }                                                                                          \
+    static void copy_strip_##type(const type *restrict from, int64_t from_stride,              \
+                                  type *restrict to, int64_t to_row, int64_t rows,             \
+                                  int64_t count) {                                             \
+        if (count == 3 && to_row == 3) { /* the colours of an image: stores interleave */      \
+            for (int64_t r = 0; r < rows; ++r) {                                               \
+                to[3 * r] = from[r];                                                           \
+                to[3 * r + 1] = from[from_stride + r];                                         \
+                to[3 * r + 2] = from[2 * from_stride + r];                                     \
+            }                                                                                  \
+            return;                                                                            \
+        }                                                                                      \
+        if (count < TILE) { /* read whole runs of the source, one after the other */           \
+            for (int64_t i = 0; i < count; ++i) {                                              \
+                for (int64_t r = 0; r < rows; ++r) {                                           \
+                    to[r * to_row + i] = from[i * from_stride + r];                            \
+                }                                                                              \
+            }                                                                                  \
+            return;                                                                            \
+        }                                                                                      \
+        for (int64_t first = 0; first < count; first += TILE) {                                \
+            const int64_t end = first + TILE < count ? first + TILE : count;                   \
+            if (rows == TILE && end - first == TILE) {                                         \
+                for (int64_t r = 0; r < TILE; ++r) {                                           \
+                    for (int64_t i = 0; i < TILE; ++i) {                                       \
+                        to[r * to_row + first + i] = from[(first + i) * from_stride + r];      \
+                    }                                                                          \
+                }                                                                              \
+                continue;                                                                      \
+            }                                                                                  \
+            for (int64_t r = 0; r < rows; ++r) {                                               \
+                for (int64_t i = first; i < end; ++i) {                                        \
+                    to[r * to_row + i] = from[i * from_stride + r];                            \
+                }                                                                              \
+            }                                                                                  \
+        }                                                                                      \
+    }                                                                                          \
+    static void copy_block_##type(const rondo__strided_copy *copy, const void *from, void *to, \
+                                  int64_t block) {                                             \
+        const int32_t last = copy->rank - 1;                                                   \
+        const type *x = (const type *)from + copy->from_offset;                                \
+        type *y = (type *)to + copy->to_offset;                                                \
+        int64_t rows = 1;                                                                      \
+        for (int32_t i = last - 1; i >= 0; --i) {                                              \
+            const int64_t pieces = count_pieces(copy, i);                                      \
+            int64_t index = pieces == 1 ? 0 : block % pieces;                                  \
+            block = pieces == 1 ? block : block / pieces;                                      \
+            if (i == copy->block_axis) {                                                       \
+                index *= copy->block_rows;                                                     \
+                rows = copy->extent[i] - index;                                                \
+                rows = rows < copy->block_rows ? rows : copy->block_rows;                      \
+            }                                                                                  \
+            x += index * copy->from_stride[i];                                                 \
+            y += index * copy->to_stride[i];                                                   \
+        }                                                                                      \
+        const int64_t length = copy->extent[last];                                             \
+        const int64_t x_row = copy->block_axis >= 0 ? copy->from_stride[copy->block_axis] : 0; \
+        const int64_t y_row = copy->block_axis >= 0 ? copy->to_stride[copy->block_axis] : 0;   \
+        if (copy->is_transposed) {                                                             \
+            copy_strip_##type(x, copy->from_stride[last], y, y_row, rows, length);             \
+            return;                                                                            \
+        }                                                                                      \
+        for (int64_t r = 0; r < rows; ++r) {                                                   \
+            copy_row_##type(x + r * x_row, copy->from_stride[last], y + r * y_row,             \
+                            copy->to_stride[last], length);                                    \
+        }                                                                                      \
     }
 
 DEFINE_ROWS(uint8_t)
