@@ -10,13 +10,6 @@ dnnl_status_t rondo__dnnl_layout_create(int rank, const dnnl_dim_t *dims, dnnl_f
     return dnnl_memory_desc_create_with_tag(out_layout, rank, dims, dnnl_f32, tag);
 }
 
-dnnl_status_t rondo__dnnl_layout_create_strided(int rank, const dnnl_dim_t *dims,
-                                                const dnnl_dim_t *strides,
-                                                rondo__dnnl_layout *out_layout) {
-    *out_layout = NULL;
-    return dnnl_memory_desc_create_with_strides(out_layout, rank, dims, dnnl_f32, strides);
-}
-
 void rondo__dnnl_layout_destroy(rondo__dnnl_layout layout) {
     if (layout != NULL) {
         (void)dnnl_memory_desc_destroy(layout);
@@ -83,23 +76,6 @@ dnnl_status_t rondo__dnnl_layout_create(int rank, const dnnl_dim_t *dims, dnnl_f
         return dnnl_out_of_memory;
     }
     dnnl_status_t status = dnnl_memory_desc_init_by_tag(layout, rank, dims, dnnl_f32, tag);
-    if (status != dnnl_success) {
-        rondo__free(layout);
-        return status;
-    }
-    *out_layout = layout;
-    return dnnl_success;
-}
-
-dnnl_status_t rondo__dnnl_layout_create_strided(int rank, const dnnl_dim_t *dims,
-                                                const dnnl_dim_t *strides,
-                                                rondo__dnnl_layout *out_layout) {
-    *out_layout = NULL;
-    dnnl_memory_desc_t *layout = rondo__malloc(sizeof *layout);
-    if (layout == NULL) {
-        return dnnl_out_of_memory;
-    }
-    dnnl_status_t status = dnnl_memory_desc_init_by_strides(layout, rank, dims, dnnl_f32, strides);
     if (status != dnnl_success) {
         rondo__free(layout);
         return status;

@@ -24,10 +24,6 @@ typedef const dnnl_memory_desc_t *rondo__dnnl_const_layout;
 // Destroy it with rondo__dnnl_layout_destroy.
 dnnl_status_t rondo__dnnl_layout_create(int rank, const dnnl_dim_t *dims, dnnl_format_tag_t tag,
                                         rondo__dnnl_layout *out_layout);
-// The same with strides in elements.
-dnnl_status_t rondo__dnnl_layout_create_strided(int rank, const dnnl_dim_t *dims,
-                                                const dnnl_dim_t *strides,
-                                                rondo__dnnl_layout *out_layout);
 void rondo__dnnl_layout_destroy(rondo__dnnl_layout layout);  // NULL is fine
 
 // What a list of operations on the result, in order, is built with.

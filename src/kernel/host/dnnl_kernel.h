@@ -7,8 +7,8 @@
 //   rondo__dnnl_kernel_create(request, &kernel)
 //   ... describe the primitive with kernel->engine ...
 //   rondo__dnnl_kernel_set_primitive(kernel, description)      takes the description
-//   rondo__dnnl_kernel_bind_input(kernel, DNNL_ARG_SRC, 0, layout) ...
-//   rondo__dnnl_kernel_finish(kernel)
+//   rondo__dnnl_kernel_bind(kernel, DNNL_ARG_SRC, RONDO__DNNL_INPUT, 0, layout) ...
+//   rondo__dnnl_kernel_bind_packed(kernel, DNNL_ARG_WEIGHTS, data, layout, wanted)
 #ifndef RONDO_KERNEL_HOST_DNNL_KERNEL_H
 #define RONDO_KERNEL_HOST_DNNL_KERNEL_H
 
