@@ -310,35 +310,53 @@ static rondo__dnn_descriptor make_graph(description *d, rondo__dnn_handle handle
 
 // ---- engines ----------------------------------------------------------------------------------
 
-// Tensor cores have no single precision: on f32 data they mean TF32, whatever else is noted.
-static bool is_exact(const rondo__dnn_api *api, rondo__dnn_descriptor config, rondo_dtype dtype) {
-    rondo__dnn_descriptor engine = NULL;
-    int32_t notes[RONDO__DNN_NOTE_COUNT] = {0};
+// Notes of an engine; -1 when cuDNN does not tell.
+static int64_t get_notes(const rondo__dnn_api *api, rondo__dnn_descriptor engine, int attribute,
+                         int type, int64_t capacity, int32_t *out_notes) {
     int64_t count = 0;
-    bool is_good = false;
+    if (api->cudnnBackendGetAttribute(engine, attribute, type, capacity, &count, out_notes) !=
+        RONDO__DNN_SUCCESS) {
+        return -1;
+    }
+    return count < capacity ? count : capacity;
+}
+
+// Tensor cores have no single precision: on f32 data they mean TF32, whatever else is noted. Engines
+// that compile at run time take seconds each, and for f32 bring nothing that pays for it.
+static bool suits_engine(const rondo__dnn_api *api, rondo__dnn_descriptor config,
+                         rondo_dtype dtype) {
+    rondo__dnn_descriptor engine = NULL;
+    int32_t notes[RONDO__DNN_NOTE_COUNT] = {0}, habits[RONDO__DNN_HABIT_COUNT] = {0};
+    int64_t count = 0;
+    bool suits = false;
 
     if (api->cudnnBackendCreateDescriptor(RONDO__DNN_ENGINE_DESCRIPTOR, &engine) !=
         RONDO__DNN_SUCCESS) {
         return false;
     }
     if (api->cudnnBackendGetAttribute(config, RONDO__DNN_CONFIG_ENGINE, RONDO__DNN_TYPE_DESCRIPTOR,
-                                      1, &count, &engine) == RONDO__DNN_SUCCESS &&
-        api->cudnnBackendGetAttribute(engine, RONDO__DNN_ENGINE_NOTES, RONDO__DNN_TYPE_NOTE,
-                                      RONDO__DNN_NOTE_COUNT, &count, notes) == RONDO__DNN_SUCCESS) {
-        is_good = true;
-        for (int64_t i = 0; i < count && i < RONDO__DNN_NOTE_COUNT; i++) {
-            is_good = is_good &&
-                      (notes[i] != RONDO__DNN_NOTE_TENSOR_CORE || dtype != RONDO_DTYPE_F32) &&
-                      notes[i] != RONDO__DNN_NOTE_DOWN_CONVERT &&
-                      notes[i] != RONDO__DNN_NOTE_REDUCED_SUMS &&
-                      notes[i] != RONDO__DNN_NOTE_RANDOM_ORDER;
+                                      1, &count, &engine) == RONDO__DNN_SUCCESS) {
+        const bool is_single = dtype == RONDO_DTYPE_F32;
+        count = get_notes(api, engine, RONDO__DNN_ENGINE_NOTES, RONDO__DNN_TYPE_NOTE,
+                          RONDO__DNN_NOTE_COUNT, notes);
+        suits = count >= 0;
+        for (int64_t i = 0; i < count; i++) {
+            suits = suits && (notes[i] != RONDO__DNN_NOTE_TENSOR_CORE || !is_single) &&
+                    notes[i] != RONDO__DNN_NOTE_DOWN_CONVERT &&
+                    notes[i] != RONDO__DNN_NOTE_REDUCED_SUMS &&
+                    notes[i] != RONDO__DNN_NOTE_RANDOM_ORDER;
+        }
+        count = get_notes(api, engine, RONDO__DNN_ENGINE_HABITS, RONDO__DNN_TYPE_HABIT,
+                          RONDO__DNN_HABIT_COUNT, habits);
+        for (int64_t i = 0; i < count; i++) {
+            suits = suits && (habits[i] != RONDO__DNN_HABIT_COMPILES || !is_single);
         }
     }
     (void)api->cudnnBackendDestroyDescriptor(engine);
-    return is_good;
+    return suits;
 }
 
-// Walks the configurations a heuristic proposes; takes number *countdown of the exact ones.
+// Walks the configurations a heuristic proposes; takes number *countdown of the suitable ones.
 static rondo__dnn_descriptor pick_config(description *d, rondo__dnn_descriptor graph,
                                          rondo_dtype dtype, int32_t mode, size_t *countdown) {
     rondo__dnn_descriptor configs[CONFIGS_MAX] = {NULL}, picked = NULL;
@@ -363,7 +381,7 @@ static rondo__dnn_descriptor pick_config(description *d, rondo__dnn_descriptor g
         found = 0;
     }
     for (int64_t i = 0; i < found && i < made && picked == NULL; i++) {
-        if (is_exact(api, configs[i], dtype)) {
+        if (suits_engine(api, configs[i], dtype)) {
             if (*countdown == 0) {
                 picked = configs[i];
                 configs[i] = NULL;
@@ -468,7 +486,7 @@ static rondo_status make_plan(dnn_state *state, const rondo__cuda_convolution *c
     }
     if (config == NULL && d.status == RONDO_STATUS_OK) {
         d.status = RONDO_FAIL(UNSUPPORTED,
-                              "cuDNN has fewer than %zu exact engines for this "
+                              "cuDNN has fewer than %zu suitable engines for this "
                               "convolution",
                               number + 1);
     }

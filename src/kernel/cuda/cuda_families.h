@@ -41,7 +41,8 @@
     X(lrn)                       \
     X(pool)                      \
     X(convolution)               \
-    X(matmul)
+    X(matmul)                    \
+    X(recurrent)
 
 #define RONDO_CUDA_FAMILY_DECLARE(family) \
     void rondo__cuda_prepare_##family(rondo__cuda_kernel *kernel);

@@ -121,8 +121,17 @@ void rondo__cuda_prepare_pool(rondo__cuda_kernel *kernel) {
     rondo__define_int(&defines, "AVERAGE", is_average);
     rondo__define_int(&defines, "WIDTH", width);
     rondo__define_int(&defines, "CHANNELS_LAST", window.channels_last);
-    rondo__step *step = rondo__cuda_add_launch(kernel, rondo__cu_pool, &defines, "pool",
-                                               rondo__cuda_blocks(groups), RONDO__CUDA_BLOCK);
+    const bool is_square = window.channels_last && !is_average && window.kernel[0] == 1 &&
+                           window.in[0] == 1 && window.kernel[1] == window.kernel[2] &&
+                           window.kernel[1] <= 3 && window.dilation[1] == 1 &&
+                           window.dilation[2] == 1 && window.before[1] < window.kernel[1] &&
+                           window.before[2] < window.kernel[2] && groups < INT64_C(1) << 31;
+    rondo__define_int(&defines, "SQUARE", is_square ? window.kernel[1] : 0);
+    rondo__step *step = is_square
+                            ? rondo__cuda_add_launch(kernel, rondo__cu_pool, &defines,
+                                                     "max_pool_square", (groups + 127) / 128, 128)
+                            : rondo__cuda_add_launch(kernel, rondo__cu_pool, &defines, "pool",
+                                                     rondo__cuda_blocks(groups), RONDO__CUDA_BLOCK);
     rondo__step_int(step, groups);
     rondo__step_input(step, 0);
     rondo__step_output(step, 0);

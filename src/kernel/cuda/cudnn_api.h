@@ -96,7 +96,11 @@ typedef void *rondo__dnn_descriptor;
     X(PACK_NUMBERS, CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, 1000)                         \
     X(PACK_ADDRESSES, CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, 1001)                    \
     X(PACK_WORKSPACE, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, 1003)                        \
-    X(ENGINE_NOTES, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, 1303)
+    X(ENGINE_NOTES, CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, 1303)                           \
+    X(ENGINE_HABITS, CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE, 1305)                           \
+    X(TYPE_HABIT, CUDNN_TYPE_BEHAVIOR_NOTE, 19)                                       \
+    X(HABIT_COMPILES, CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION, 0)                     \
+    X(HABIT_COUNT, CUDNN_BEHAVIOR_NOTE_TYPE_COUNT, 5)
 
 enum {
 #define RONDO_CUDNN_ENUM(name, theirs, value) RONDO__DNN_##name = (value),

@@ -139,6 +139,10 @@ static const family_entry family_entries[] = {
     // windows
     ENTRY("Conv", convolution),
     FUSED("Conv", convolution),
+    // sequences
+    ENTRY("GRU", recurrent),
+    ENTRY("LSTM", recurrent),
+    ENTRY("RNN", recurrent),
     // products
     ENTRY("Gemm", matmul),
     ENTRY("MatMul", matmul),

@@ -71,6 +71,9 @@
 #define STAGE_HALVES ((TILE_M + TILE_N) * TILE_K)
 #define FRAGMENTS_M (TILE_M / WARPS_M / 16)
 #define FRAGMENTS_N (TILE_N / WARPS_N / 8)
+#define COLUMNS (TILE_N / 8)  // packs of eight filters in a row of the tile; divides THREADS
+#define ROW_STRIDE (SPLIT * THREADS / COLUMNS)
+#define PACKS ((TILE_M + ROW_STRIDE - 1) / ROW_STRIDE)
 #define SUM_PITCH (TILE_N + 4)  // floats of a row of sums
 
 struct tensor_arguments {
@@ -335,6 +338,29 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
         }
         asm volatile("cp.async.commit_group;");
     }
+
+    // What this thread will finish: PACKS times eight neighbouring filters of a pixel, always the same
+    // filters; the cluster's blocks share the pixels. Bias and residual are fetched now, while the
+    // product runs.
+    const int column = thread % COLUMNS * 8, n = n0 + column;
+    const int first_row = (part * THREADS + thread) / COLUMNS;
+    const bool is_wide = (filters & 7) == 0;
+    pack<f16, 8> bias, z[PACKS];
+    if (is_wide && n < filters) {
+        if (p.bias != 0) {
+            bias = *(const pack<f16, 8> *)(p.bias + n);
+        }
+        if (p.z != 0) {
+#pragma unroll
+            for (int i = 0; i < PACKS; i++) {
+                const int r = first_row + i * ROW_STRIDE, m = m0 + r;
+                if (r < TILE_M && m < pixels) {
+                    z[i] = *(const pack<f16, 8> *)(p.z + (i64)m * filters + n);
+                }
+            }
+        }
+    }
+
 #if WGMMA
     for (int step = 0; step < steps; step++) {
         asm volatile("cp.async.wait_group %0;" ::"n"(STAGES - 2));
@@ -411,17 +437,15 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
 #else
     __syncthreads();
 #endif
-    // Eight neighbouring filters of a pixel at a time; the cluster's blocks share the pixels.
-    const int columns = TILE_N / 8;
-    for (int at = part * THREADS + thread; at < TILE_M * columns; at += SPLIT * THREADS) {
-        const int r = at / columns, c = at % columns * 8;
-        const int m = m0 + r, n = n0 + c;
-        if (m >= pixels || n >= filters) {
+#pragma unroll
+    for (int i = 0; i < PACKS; i++) {
+        const int r = first_row + i * ROW_STRIDE, m = m0 + r;
+        if (r >= TILE_M || m >= pixels || n >= filters) {
             continue;
         }
         float value[8];
 #if SPLIT > 1
-        const u32 mine = shared_address(sums + r * SUM_PITCH + c);
+        const u32 mine = shared_address(sums + r * SUM_PITCH + column);
         float4 low[SPLIT], high[SPLIT];
 #pragma unroll
         for (u32 s = 0; s < SPLIT; s++) {
@@ -435,27 +459,21 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
             h.x += high[s].x, h.y += high[s].y, h.z += high[s].z, h.w += high[s].w;
         }
 #else
-        const float4 l = *(const float4 *)(sums + r * SUM_PITCH + c);
-        const float4 h = *(const float4 *)(sums + r * SUM_PITCH + c + 4);
+        const float4 l = *(const float4 *)(sums + r * SUM_PITCH + column);
+        const float4 h = *(const float4 *)(sums + r * SUM_PITCH + column + 4);
 #endif
         value[0] = l.x, value[1] = l.y, value[2] = l.z, value[3] = l.w;
         value[4] = h.x, value[5] = h.y, value[6] = h.z, value[7] = h.w;
         const i64 to = (i64)m * filters + n;
-        if ((filters & 7) == 0) {
-            pack<f16, 8> bias, z, result;
-            if (p.bias != 0) {
-                bias = *(const pack<f16, 8> *)(p.bias + n);
-            }
-            if (p.z != 0) {
-                z = *(const pack<f16, 8> *)(p.z + to);
-            }
+        if (is_wide) {
+            pack<f16, 8> result;
 #pragma unroll
             for (int v = 0; v < 8; v++) {
                 float t = value[v];
                 t += p.bias != 0 ? half_to_float(bias.value[v]) : 0.0f;
-                t += p.z != 0 ? half_to_float(z.value[v]) : 0.0f;
-                result.value[v] = half_from_float(
-                    activate<ACTIVATION>(t, (float)p.alpha, (float)p.beta));
+                t += p.z != 0 ? half_to_float(z[i].value[v]) : 0.0f;
+                result.value[v] =
+                    half_from_float(activate<ACTIVATION>(t, (float)p.alpha, (float)p.beta));
             }
             *(pack<f16, 8> *)(p.y + to) = result;
         } else {
@@ -463,8 +481,8 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
                 float t = value[v];
                 t += p.bias != 0 ? half_to_float(p.bias[n + v]) : 0.0f;
                 t += p.z != 0 ? half_to_float(p.z[to + v]) : 0.0f;
-                p.y[to + v] = half_from_float(
-                    activate<ACTIVATION>(t, (float)p.alpha, (float)p.beta));
+                p.y[to + v] =
+                    half_from_float(activate<ACTIVATION>(t, (float)p.alpha, (float)p.beta));
             }
         }
     }

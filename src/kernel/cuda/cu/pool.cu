@@ -12,6 +12,9 @@ typedef RONDO_T T;
 #ifndef WIDTH
 #define WIDTH 1
 #endif
+#ifndef SQUARE
+#define SQUARE 0  // n: the kernel is 1 x n x n
+#endif
 #ifndef CHANNELS_LAST
 #define CHANNELS_LAST 0
 #endif
@@ -101,6 +104,48 @@ extern "C" __global__ void __launch_bounds__(256) pool(const pool_arguments a) {
             a.indices[g] = image * in0 * in1 * in2 + best;
         }
     }
+}
+
+// MaxPool over SQUARE x SQUARE windows of channels-last images. A position outside the image is drawn in
+// to its border, which the window holds too, so that all loads are unconditional and fly together.
+extern "C" __global__ void __launch_bounds__(128) max_pool_square(const pool_arguments a) {
+    take_turn();
+    typedef compute_of<T>::type C;
+    const u32 channels = (u32)a.channels, out1 = (u32)a.out[1], out2 = (u32)a.out[2];
+    const int in1 = (int)a.in[1], in2 = (int)a.in[2];
+    const u32 g = blockIdx.x * 128 + threadIdx.x;
+    if (g >= a.groups) {
+        return;
+    }
+    const u32 c = g % channels, o2 = g / channels % out2, o1 = g / channels / out2 % out1;
+    const u32 image = g / channels / out2 / out1;
+    const T *x = a.x + ((i64)image * in1 * in2 * channels + c) * WIDTH;
+    const int first1 = (int)(o1 * (u32)a.stride[1]) - (int)a.before[1];
+    const int first2 = (int)(o2 * (u32)a.stride[2]) - (int)a.before[2];
+    const int side = SQUARE > 0 ? SQUARE : 1;
+    pack<T, WIDTH> in[side * side];
+#pragma unroll
+    for (int k1 = 0; k1 < side; k1++) {
+        const int i1 = min(max(first1 + k1, 0), in1 - 1);
+#pragma unroll
+        for (int k2 = 0; k2 < side; k2++) {
+            const int i2 = min(max(first2 + k2, 0), in2 - 1);
+            in[k1 * side + k2] =
+                *(const pack<T, WIDTH> *)(x + ((i64)i1 * in2 + i2) * channels * WIDTH);
+        }
+    }
+    pack<T, WIDTH> result;
+#pragma unroll
+    for (int v = 0; v < WIDTH; v++) {
+        C value = convert<C>(in[0].value[v]);
+#pragma unroll
+        for (int k = 1; k < side * side; k++) {
+            const C next = convert<C>(in[k].value[v]);
+            value = next > value || next != next ? next : value;
+        }
+        result.value[v] = convert<T>(value);
+    }
+    *(pack<T, WIDTH> *)(a.y + (i64)g * WIDTH) = result;
 }
 
 // Mean over the positions of channels-last images: 32 lanes of WIDTH channels, 8 warps that share
