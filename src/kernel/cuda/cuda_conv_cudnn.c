@@ -16,7 +16,7 @@
 enum {
     CONFIGS_MAX = 24,  // engine configurations looked at
     RANK_MAX = 5,
-    DESCRIPTORS_MAX = 24,
+    DESCRIPTORS_MAX = 48,
     // Tensors of the graph.
     NUMBER_X = 'x',
     NUMBER_W = 'w',
@@ -356,10 +356,20 @@ static bool suits_engine(const rondo__dnn_api *api, rondo__dnn_descriptor config
     return suits;
 }
 
-// Walks the configurations a heuristic proposes; takes number *countdown of the suitable ones.
-static rondo__dnn_descriptor pick_config(description *d, rondo__dnn_descriptor graph,
-                                         rondo_dtype dtype, int32_t mode, size_t *countdown) {
-    rondo__dnn_descriptor configs[CONFIGS_MAX] = {NULL}, picked = NULL;
+struct rondo__cudnn_menu {
+    description description;
+    rondo__cuda_device *device;
+    shared_handle *handle;
+    const rondo__cuda_convolution *convolution;  // borrowed
+    bool fuses;
+    size_t count;
+    rondo__dnn_descriptor configs[RONDO__CUDNN_PLANS];  // owned by the description
+};
+
+// Adds the suitable configurations that a heuristic proposes.
+static void list_configs(rondo__cudnn_menu *menu, rondo__dnn_descriptor graph, int32_t mode) {
+    description *d = &menu->description;
+    rondo__dnn_descriptor configs[CONFIGS_MAX] = {NULL};
     int64_t found = 0, made = 0;
     const rondo__dnn_api *api = d->api;
 
@@ -368,7 +378,7 @@ static rondo__dnn_descriptor pick_config(description *d, rondo__dnn_descriptor g
     set_enum(d, heuristic, RONDO__DNN_HEURISTIC_MODE, RONDO__DNN_TYPE_HEURISTIC, mode);
     finalise(d, heuristic);
     if (d->status != RONDO_STATUS_OK) {
-        return NULL;
+        return;
     }
     while (made < CONFIGS_MAX &&
            api->cudnnBackendCreateDescriptor(RONDO__DNN_CONFIG_DESCRIPTOR, &configs[made]) ==
@@ -380,25 +390,68 @@ static rondo__dnn_descriptor pick_config(description *d, rondo__dnn_descriptor g
                                       configs) != RONDO__DNN_SUCCESS) {
         found = 0;
     }
-    for (int64_t i = 0; i < found && i < made && picked == NULL; i++) {
-        if (suits_engine(api, configs[i], dtype)) {
-            if (*countdown == 0) {
-                picked = configs[i];
-                configs[i] = NULL;
-            } else {
-                (*countdown)--;
-            }
-        }
-    }
     for (int64_t i = 0; i < made; i++) {
-        if (configs[i] != NULL) {
+        if (i < found && menu->count < RONDO__CUDNN_PLANS && d->count < DESCRIPTORS_MAX &&
+            suits_engine(api, configs[i], menu->convolution->dtype)) {
+            menu->configs[menu->count++] = configs[i];
+            d->all[d->count++] = configs[i];
+        } else {
             (void)api->cudnnBackendDestroyDescriptor(configs[i]);
         }
     }
-    if (picked != NULL && d->count < DESCRIPTORS_MAX) {
-        d->all[d->count++] = picked;
+}
+
+rondo__cudnn_menu *rondo__cuda_open_cudnn_menu(rondo__cuda_kernel *kernel,
+                                               const rondo__cuda_convolution *c, bool fuses) {
+    const rondo__dnn_api *api = NULL;
+    bool was_pushed = false;
+
+    if (!rondo__cuda_check(kernel, rondo__cudnn_get_api(&api))) {
+        return NULL;
     }
-    return picked;
+    rondo__cudnn_menu *menu = rondo__calloc(1, sizeof(*menu));
+    if (menu == NULL) {
+        (void)rondo__cuda_check(kernel, RONDO_STATUS_NO_MEMORY);
+        return NULL;
+    }
+    description *d = &menu->description;
+    d->api = api;
+    menu->device = rondo__cuda_device_of(kernel->device);
+    menu->convolution = c;
+    menu->fuses = fuses;
+    rondo_status status = rondo__cuda_enter(menu->device, &was_pushed);
+    if (status == RONDO_STATUS_OK) {
+        status = take_handle(api, kernel->device, &menu->handle);
+        if (status == RONDO_STATUS_OK) {
+            rondo__dnn_descriptor graph = make_graph(d, menu->handle->native, c, fuses);
+            list_configs(menu, graph, RONDO__DNN_HEURISTIC_A);
+            if (menu->count == 0) {
+                list_configs(menu, graph, RONDO__DNN_HEURISTIC_FALLBACK);
+            }
+            status = d->status;
+        }
+        rondo__cuda_leave(menu->device, was_pushed);
+    }
+    if (!rondo__cuda_check(kernel, status)) {
+        rondo__cuda_close_cudnn_menu(menu);
+        return NULL;
+    }
+    return menu;
+}
+
+void rondo__cuda_close_cudnn_menu(rondo__cudnn_menu *menu) {
+    bool was_pushed = false;
+    if (menu == NULL) {
+        return;
+    }
+    if (rondo__cuda_enter(menu->device, &was_pushed) == RONDO_STATUS_OK) {
+        end_description(&menu->description);
+        if (menu->handle != NULL) {
+            give_handle(menu->description.api, menu->handle);
+        }
+        rondo__cuda_leave(menu->device, was_pushed);
+    }
+    rondo__free(menu);
 }
 
 // ---- the step ---------------------------------------------------------------------------------
@@ -471,44 +524,30 @@ static rondo_status run_convolution(void *data, rondo_stream *stream,
     return status;
 }
 
-static rondo_status make_plan(dnn_state *state, const rondo__cuda_convolution *c, bool fuses,
-                              size_t number) {
+static rondo_status make_plan(dnn_state *state, const rondo__cudnn_menu *menu, size_t number) {
     description d = {.api = state->api};
-    const rondo__dnn_api *api = state->api;
-    size_t countdown = number;
     int64_t count = 0;
 
-    rondo__dnn_descriptor graph = make_graph(&d, state->handle->native, c, fuses);
-    rondo__dnn_descriptor config =
-        pick_config(&d, graph, c->dtype, RONDO__DNN_HEURISTIC_A, &countdown);
-    if (config == NULL && d.status == RONDO_STATUS_OK) {
-        config = pick_config(&d, graph, c->dtype, RONDO__DNN_HEURISTIC_FALLBACK, &countdown);
+    if (number >= menu->count) {
+        return RONDO_FAIL(UNSUPPORTED,
+                          "cuDNN has %zu suitable engines for this convolution, not %zu",
+                          menu->count, number + 1);
     }
-    if (config == NULL && d.status == RONDO_STATUS_OK) {
-        d.status = RONDO_FAIL(UNSUPPORTED,
-                              "cuDNN has fewer than %zu suitable engines for this "
-                              "convolution",
-                              number + 1);
-    }
-    if (d.status == RONDO_STATUS_OK) {
-        const int code =
-            api->cudnnBackendCreateDescriptor(RONDO__DNN_PLAN_DESCRIPTOR, &state->plan);
-        if (code != RONDO__DNN_SUCCESS) {
-            d.status = fail(api, code, "cudnnBackendCreateDescriptor");
-        }
+    int code = d.api->cudnnBackendCreateDescriptor(RONDO__DNN_PLAN_DESCRIPTOR, &state->plan);
+    if (code != RONDO__DNN_SUCCESS) {
+        return fail(d.api, code, "cudnnBackendCreateDescriptor");
     }
     set(&d, state->plan, RONDO__DNN_PLAN_HANDLE, RONDO__DNN_TYPE_HANDLE, 1, &state->handle->native);
-    set_descriptor(&d, state->plan, RONDO__DNN_PLAN_CONFIG, &config);
+    set_descriptor(&d, state->plan, RONDO__DNN_PLAN_CONFIG, &menu->configs[number]);
     finalise(&d, state->plan);
     if (d.status == RONDO_STATUS_OK) {
-        const int code = api->cudnnBackendGetAttribute(state->plan, RONDO__DNN_PLAN_WORKSPACE,
-                                                       RONDO__DNN_TYPE_INT64, 1, &count,
-                                                       &state->workspace_bytes);
+        code = d.api->cudnnBackendGetAttribute(state->plan, RONDO__DNN_PLAN_WORKSPACE,
+                                               RONDO__DNN_TYPE_INT64, 1, &count,
+                                               &state->workspace_bytes);
         if (code != RONDO__DNN_SUCCESS) {
-            d.status = fail(api, code, "cudnnBackendGetAttribute");
+            d.status = fail(d.api, code, "cudnnBackendGetAttribute");
         }
     }
-    end_description(&d);
     return d.status;
 }
 
@@ -573,32 +612,24 @@ size_t rondo__cuda_get_cudnn_version(const rondo__cuda_kernel *kernel) {
                : 0;
 }
 
-void rondo__cuda_add_cudnn_plan(rondo__cuda_kernel *kernel, const rondo__cuda_convolution *c,
-                                bool fuses, size_t plan) {
-    const rondo__dnn_api *api = NULL;
+void rondo__cuda_add_cudnn_plan(rondo__cuda_kernel *kernel, const rondo__cudnn_menu *menu,
+                                size_t plan) {
+    const rondo__cuda_convolution *c = menu->convolution;
     const rondo__cuda_epilogue *e = &c->epilogue;
     bool was_pushed = false;
 
-    if (fuses && e->activation != RONDO__ACTIVATION_NONE &&
-        e->activation != RONDO__ACTIVATION_RELU && e->activation != RONDO__ACTIVATION_CLIP) {
-        rondo__cuda_refuse(kernel, "an activation that cuDNN does not fuse");
-        return;
-    }
-    if (!rondo__cuda_check(kernel, rondo__cudnn_get_api(&api))) {
-        return;
-    }
     dnn_state *state = rondo__calloc(1, sizeof(*state));
     if (state == NULL) {
         (void)rondo__cuda_check(kernel, RONDO_STATUS_NO_MEMORY);
         return;
     }
-    state->api = api;
-    state->device = rondo__cuda_device_of(kernel->device);
+    state->api = menu->description.api;
+    state->device = menu->device;
     rondo_status status = rondo__cuda_enter(state->device, &was_pushed);
     if (status == RONDO_STATUS_OK) {
-        status = take_handle(api, kernel->device, &state->handle);
+        status = take_handle(state->api, kernel->device, &state->handle);
         if (status == RONDO_STATUS_OK) {
-            status = make_plan(state, c, fuses, plan);
+            status = make_plan(state, menu, plan);
         }
         rondo__cuda_leave(state->device, was_pushed);
     }
@@ -609,10 +640,10 @@ void rondo__cuda_add_cudnn_plan(rondo__cuda_kernel *kernel, const rondo__cuda_co
     use_tensor(state, NUMBER_X, c->x);
     use_tensor(state, NUMBER_W, c->w);
     use_tensor(state, NUMBER_Y, c->y);
-    if (fuses && e->has_bias) {
+    if (menu->fuses && e->has_bias) {
         use_tensor(state, NUMBER_B, e->bias);
     }
-    if (fuses && e->has_residual) {
+    if (menu->fuses && e->has_residual) {
         use_tensor(state, NUMBER_Z, e->residual);
     }
     if (state->workspace_bytes > 0) {
@@ -621,7 +652,7 @@ void rondo__cuda_add_cudnn_plan(rondo__cuda_kernel *kernel, const rondo__cuda_co
     }
     (void)rondo__cuda_add_call(kernel, run_convolution, state, destroy_state);
     kernel->head.implementation = "cudnn";
-    if (!fuses) {
+    if (!menu->fuses) {
         add_ending(kernel, c);
     }
 }

@@ -12,7 +12,8 @@ typedef struct tensor_tile {
 } tensor_tile;
 
 static const tensor_tile tensor_tiles[] = {
-    {64, 32, 4, 1, 6, true},   {64, 64, 4, 1, 5, true},   {64, 128, 4, 1, 4, true},
+    {64, 32, 4, 2, 6, true},   {64, 64, 4, 2, 5, true},   {64, 64, 4, 4, 5, true},
+    {64, 32, 4, 1, 6, true},   {64, 64, 4, 1, 5, true},   {64, 128, 4, 2, 4, true},
     {128, 64, 8, 1, 4, true},  {128, 128, 8, 1, 4, true}, {32, 64, 1, 4, 4, false},
     {64, 32, 2, 2, 4, false},  {32, 32, 2, 2, 4, false},  {64, 64, 2, 2, 4, false},
     {128, 64, 4, 2, 3, false}, {64, 128, 2, 4, 3, false}, {128, 128, 2, 4, 3, false},
@@ -22,7 +23,7 @@ static const tensor_tile tensor_tiles[] = {
 enum {
     TILE_K = 64,
     SPLIT_MAX = 8,  // blocks of a cluster that every chip with clusters takes
-    PLANS_MAX = 18,
+    PLANS_MAX = 24,
     HOPPER = 9,  // compute capability 9.0, the one with wgmma
 };
 

@@ -219,7 +219,7 @@ static void add_plain(rondo__cuda_kernel *kernel, const rondo__cuda_convolution 
     push_convolution(step, c);
 }
 
-enum { CUDNN_FUSED_PLANS = 8, CUDNN_BARE_PLANS = 4 };
+enum { CUDNN_FUSED_PLANS = RONDO__CUDNN_PLANS, CUDNN_BARE_PLANS = 4 };
 
 typedef enum conv_way { WAY_TENSOR, WAY_CUDNN_FUSED, WAY_CUDNN_BARE, WAY_PLAIN } conv_way;
 
@@ -229,8 +229,15 @@ typedef struct conv_problem {
     struct {
         conv_way way;
         size_t plan;
-    } candidates[40];
+    } candidates[48];
+    struct conv_menus *menus;
 } conv_problem;
+
+// Opened when first needed: a choice remembered from an earlier run needs one of them at most.
+typedef struct conv_menus {
+    bool was_tried[2];
+    rondo__cudnn_menu *opened[2];  // bare, fused
+} conv_menus;
 
 static void add_candidates(conv_problem *problem, conv_way way, size_t plan_count) {
     const size_t most = sizeof(problem->candidates) / sizeof(problem->candidates[0]);
@@ -239,6 +246,20 @@ static void add_candidates(conv_problem *problem, conv_way way, size_t plan_coun
         problem->candidates[problem->count].plan = i;
         problem->count++;
     }
+}
+
+static void add_cudnn(rondo__cuda_kernel *kernel, const conv_problem *problem, bool fuses,
+                      size_t plan) {
+    conv_menus *menus = problem->menus;
+    if (!menus->was_tried[fuses]) {
+        menus->was_tried[fuses] = true;
+        menus->opened[fuses] = rondo__cuda_open_cudnn_menu(kernel, &problem->convolution, fuses);
+    }
+    if (menus->opened[fuses] == NULL) {
+        rondo__cuda_refuse(kernel, "a convolution that cuDNN does not do");
+        return;
+    }
+    rondo__cuda_add_cudnn_plan(kernel, menus->opened[fuses], plan);
 }
 
 static void build_candidate(rondo__cuda_kernel *kernel, const void *data, size_t index) {
@@ -250,10 +271,10 @@ static void build_candidate(rondo__cuda_kernel *kernel, const void *data, size_t
             rondo__cuda_add_tensor_plan(kernel, c, plan);
             break;
         case WAY_CUDNN_FUSED:
-            rondo__cuda_add_cudnn_plan(kernel, c, true, plan);
+            add_cudnn(kernel, problem, true, plan);
             break;
         case WAY_CUDNN_BARE:
-            rondo__cuda_add_cudnn_plan(kernel, c, false, plan);
+            add_cudnn(kernel, problem, false, plan);
             break;
         case WAY_PLAIN:
             add_plain(kernel, c);
@@ -304,7 +325,8 @@ static void write_key(const rondo__cuda_kernel *kernel, const rondo__cuda_convol
 }
 
 void rondo__cuda_prepare_convolution(rondo__cuda_kernel *kernel) {
-    conv_problem problem = {0};
+    conv_menus menus = {0};
+    conv_problem problem = {.menus = &menus};
     char key[480];
 
     if (!read_convolution(kernel, &problem.convolution)) {
@@ -335,4 +357,6 @@ void rondo__cuda_prepare_convolution(rondo__cuda_kernel *kernel) {
         .build = build_candidate,
     };
     rondo__cuda_add_fastest(kernel, &tuning);
+    rondo__cuda_close_cudnn_menu(menus.opened[0]);
+    rondo__cuda_close_cudnn_menu(menus.opened[1]);
 }

@@ -229,7 +229,7 @@ static bool make_key(const rondo__cuda_kernel *kernel, const rondo__tuning *tuni
         return false;
     }
     const int length =
-        snprintf(text, sizeof(text), "tune 5|%s|%d|%d|%s|%zu", info.description, info.compute_units,
+        snprintf(text, sizeof(text), "tune 6|%s|%d|%d|%s|%zu", info.description, info.compute_units,
                  info.driver_version, tuning->key, tuning->candidate_count);
     if (length < 0 || (size_t)length >= sizeof(text)) {
         return false;

@@ -54,7 +54,7 @@
 #define EAGER_WEIGHTS 0  // 1: nothing ever writes w, so its copies start before the turn comes
 #endif
 #ifndef WGMMA
-#define WGMMA 0  // needs TILE_K 64, WARPS_M = TILE_M / 16, WARPS_N 1 and TILE_N 32, 64 or 128
+#define WGMMA 0  // needs TILE_K 64, WARPS_M = TILE_M / 16, TILE_N / WARPS_N of 16, 32, 64 or 128
 #endif
 #ifndef ACTIVATION
 #define ACTIVATION 0  // see rondo_activation.cuh; fixed, since code that is not there is not fetched
@@ -118,6 +118,14 @@ __device__ __forceinline__ u32 piece_offset(int row, int piece) {
 // What wgmma wants to know of a tile: its address, 8 rows to the next group of rows, 128-byte swizzle.
 __device__ __forceinline__ u64 describe_tile(u32 address) {
     return (u64)((address & 0x3ffff) >> 4) | (u64)1 << 16 | (u64)(1024 >> 4) << 32 | (u64)1 << 62;
+}
+__device__ __forceinline__ void multiply_group(float (&d)[2][4], u64 a, u64 b) {
+    asm volatile("wgmma.mma_async.sync.aligned.m64n16k16.f32.f16.f16 {"
+                 "%0, %1, %2, %3, %4, %5, %6, %7}, "
+                 "%8, %9, 1, 1, 1, 0, 0;"
+                 : "+f"(d[0][0]), "+f"(d[0][1]), "+f"(d[0][2]), "+f"(d[0][3]),
+                   "+f"(d[1][0]), "+f"(d[1][1]), "+f"(d[1][2]), "+f"(d[1][3])
+                 : "l"(a), "l"(b));
 }
 __device__ __forceinline__ void multiply_group(float (&d)[4][4], u64 a, u64 b) {
     asm volatile("wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16 {"
@@ -198,7 +206,13 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
     float *sums = (float *)memory;  // after the product, in the same place
     release_successor();
     const int thread = threadIdx.x, lane = thread & 31, warp = thread >> 5;
+#if WGMMA
+    // Four consecutive warps are a group of 64 rows; groups side by side share the rows.
+    const int group = warp >> 2;
+    const int warp_m = group / WARPS_N * 4 + (warp & 3), warp_n = group % WARPS_N;
+#else
     const int warp_m = warp / WARPS_N, warp_n = warp % WARPS_N;
+#endif
     const int part = SPLIT > 1 ? blockIdx.x : 0;
     const int m0 = blockIdx.z * TILE_M, n0 = blockIdx.y * TILE_N;
     const int pixels = (int)p.pixels, filters = (int)p.filters, depth = (int)p.depth;
@@ -368,8 +382,9 @@ __launch_bounds__(THREADS) conv_tensor(const __grid_constant__ tensor_arguments 
         asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
         __syncthreads();
         const u32 from_a = shared_address(tiles + step % STAGES * STAGE_HALVES);
-        const u64 tile_a = describe_tile(from_a + (warp >> 2) * 64 * TILE_K * 2);
-        const u64 tile_b = describe_tile(from_a + TILE_M * TILE_K * 2);
+        const u64 tile_a = describe_tile(from_a + group / WARPS_N * 64 * TILE_K * 2);
+        const u64 tile_b =
+            describe_tile(from_a + (TILE_M + warp_n * (TILE_N / WARPS_N)) * TILE_K * 2);
         asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
         for (int kk = 0; kk < TILE_K / 16; kk++) {
