@@ -265,9 +265,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_call_host(rondo_stream *strea
                                                              size_t argument_bytes);
 
 enum {
-    // The kernel waits for the work before it by itself (griddepcontrol.wait, before it touches memory
-    // that others use), so it may start while that work is still running. Devices that cannot do it
-    // launch as usual.
+    // The kernel waits for the work before it by itself (griddepcontrol.wait, before it touches
+    // memory that others use), so it may start while that work is still running. Devices that
+    // cannot do it launch as usual.
     RONDO_LAUNCH_OVERLAP = 1u << 0,
 };
 
