@@ -321,8 +321,8 @@ static int64_t get_notes(const rondo__dnn_api *api, rondo__dnn_descriptor engine
     return count < capacity ? count : capacity;
 }
 
-// Tensor cores have no single precision: on f32 data they mean TF32, whatever else is noted. Engines
-// that compile at run time take seconds each, and for f32 bring nothing that pays for it.
+// Tensor cores have no single precision: on f32 data they mean TF32, whatever else is noted.
+// Engines that compile at run time take seconds each, and for f32 bring nothing that pays for it.
 static bool suits_engine(const rondo__dnn_api *api, rondo__dnn_descriptor config,
                          rondo_dtype dtype) {
     rondo__dnn_descriptor engine = NULL;

@@ -12,9 +12,9 @@ typedef struct rondo__cuda_epilogue {
     rondo__address bias, residual;
 } rondo__cuda_epilogue;
 
-// y = act(conv(x, w) + bias + residual). Weights lie as ONNX has them, [filters, channels of a group,
-// taps], when channels come first; as [filters, taps, channels of a group] when they come last, or as
-// [taps, channels] when the convolution is depthwise, too.
+// y = act(conv(x, w) + bias + residual). Weights lie as ONNX has them, [filters, channels of a
+// group, taps], when channels come first; as [filters, taps, channels of a group] when they come
+// last, or as [taps, channels] when the convolution is depthwise, too.
 typedef struct rondo__cuda_convolution {
     rondo_dtype dtype;
     rondo__window window;
@@ -41,9 +41,9 @@ void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
 bool rondo__cuda_is_stem(const rondo__cuda_kernel *kernel,
                          const rondo__cuda_convolution *convolution);
 
-// What cuDNN offers for a convolution (cuda_conv_cudnn.c): its graph, and the engines its heuristics
-// propose, best first, less those that do not suit us. Asking takes much longer than choosing, so
-// it is asked once. `fuses`: the epilogue is part of cuDNN's graph; otherwise ours follows.
+// What cuDNN offers for a convolution (cuda_conv_cudnn.c): its graph, and the engines its
+// heuristics propose, best first, less those that do not suit us. Asking takes much longer than
+// choosing, so it is asked once. `fuses`: the epilogue is part of cuDNN's graph; otherwise ours follows.
 typedef struct rondo__cudnn_menu rondo__cudnn_menu;
 
 enum { RONDO__CUDNN_PLANS = 8 };  // the most a menu lists
