@@ -43,7 +43,8 @@ bool rondo__cuda_is_stem(const rondo__cuda_kernel *kernel,
 
 // What cuDNN offers for a convolution (cuda_conv_cudnn.c): its graph, and the engines its
 // heuristics propose, best first, less those that do not suit us. Asking takes much longer than
-// choosing, so it is asked once. `fuses`: the epilogue is part of cuDNN's graph; otherwise ours follows.
+// choosing, so it is asked once. `fuses`: the epilogue is part of cuDNN's graph; otherwise ours
+// follows.
 typedef struct rondo__cudnn_menu rondo__cudnn_menu;
 
 enum { RONDO__CUDNN_PLANS = 8 };  // the most a menu lists
