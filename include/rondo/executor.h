@@ -51,7 +51,7 @@ typedef struct rondo_binding {
 // What the last run took. Device times come from events on the stream.
 typedef struct rondo_run_times {
     uint64_t latency_ns;         // wall time of the whole run
-    uint64_t enqueue_ns;         // processor time spent putting work on the stream
+    uint64_t enqueue_ns;         // processor time spent putting the ops on the stream
     uint64_t host_to_device_ns;  // 0 on the host
     uint64_t compute_ns;         // on the device, without transfers
     uint64_t device_to_host_ns;  // 0 on the host

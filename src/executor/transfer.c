@@ -162,6 +162,7 @@ rondo_status rondo__executor_run_tensors(rondo_executor *executor, const rondo_t
     RETURN_IF_ERROR(mark(executor, 1));
     uint64_t fed_ns = rondo__clock_now_ns();
     rondo_status status = rondo__plan_run_steps(executor, plan, &times.was_replayed);
+    times.enqueue_ns = rondo__clock_now_ns() - fed_ns;
     if (status != RONDO_STATUS_OK) {
         // What was put on the stream still uses the plan's memory; the first failure stays the one
         // reported.
@@ -174,7 +175,6 @@ rondo_status rondo__executor_run_tensors(rondo_executor *executor, const rondo_t
     RETURN_IF_ERROR(mark(executor, 2));
     RETURN_IF_ERROR(start_fetch(executor, plan, wants));
     RETURN_IF_ERROR(mark(executor, 3));
-    times.enqueue_ns = rondo__clock_now_ns() - start_ns;
     RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
     uint64_t done_ns = rondo__clock_now_ns();
     RETURN_IF_ERROR(finish_fetch(plan, results, wants));
