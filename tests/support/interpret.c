@@ -77,7 +77,7 @@ static double get_element(const rondo_tensor *t, int64_t i) {
         case RONDO_DTYPE_BOOL:
             return (double)((const uint8_t *)t->data)[i];
         default:
-            return NAN;
+            return (double)NAN;
     }
 }
 

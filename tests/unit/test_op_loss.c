@@ -57,7 +57,7 @@ static void test_op_loss__cross_entropy_survives_large_scores(void **state) {
     op_probe_set_string(&test, "reduction", "sum");
     op_probe_add_values(&test, RONDO_DTYPE_F32, "1x2", (const double[]){1000.0, -1000.0});
     op_probe_add_values(&test, RONDO_DTYPE_I64, "1", (const double[]){1.0});
-    static const double expected_0[] = {INFINITY};
+    static const double expected_0[] = {(double)INFINITY};
     op_probe_check(&test, 0, RONDO_DTYPE_F32, "", expected_0, 1e-05);
     op_probe_deinit(&test);
 }

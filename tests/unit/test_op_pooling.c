@@ -103,8 +103,9 @@ static void test_op_pooling__max_hands_nan_on(void **state) {
     op_probe test;
     op_probe_init(&test, "", "MaxPool", 12);
     op_probe_set_ints(&test, "kernel_shape", "2");
-    op_probe_add_values(&test, RONDO_DTYPE_F32, "1x1x4", (const double[]){1.0, NAN, 2.0, 3.0});
-    static const double expected_0[] = {NAN, NAN, 3.0};
+    op_probe_add_values(&test, RONDO_DTYPE_F32, "1x1x4",
+                        (const double[]){1.0, (double)NAN, 2.0, 3.0});
+    static const double expected_0[] = {(double)NAN, (double)NAN, 3.0};
     op_probe_check(&test, 0, RONDO_DTYPE_F32, "1x1x3", expected_0, 1e-05);
     op_probe_deinit(&test);
 }

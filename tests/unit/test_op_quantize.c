@@ -138,7 +138,7 @@ static void test_op_quantize__nan_becomes_the_lowest_or_zero(void **state) {
     (void)state;
     op_probe test;
     op_probe_init(&test, "", "QuantizeLinear", 13);
-    op_probe_add_values(&test, RONDO_DTYPE_F32, "1", (const double[]){NAN});
+    op_probe_add_values(&test, RONDO_DTYPE_F32, "1", (const double[]){(double)NAN});
     op_probe_add_values(&test, RONDO_DTYPE_F32, "", (const double[]){1.0});
     static const double expected_0[] = {0.0};
     op_probe_check(&test, 0, RONDO_DTYPE_U8, "1", expected_0, 1e-05);

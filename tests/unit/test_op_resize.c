@@ -383,7 +383,7 @@ static void test_op_resize__refuses_nan_scales(void **state) {
     op_probe_set_string(&test, "mode", "linear");
     op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x1x4x4", 1, 0.5);
     op_probe_add_absent(&test);
-    op_probe_add_values(&test, RONDO_DTYPE_F32, "4", (const double[]){1.0, 1.0, NAN, 1.0});
+    op_probe_add_values(&test, RONDO_DTYPE_F32, "4", (const double[]){1.0, 1.0, (double)NAN, 1.0});
     op_probe_check_fails(&test, RONDO_STATUS_BAD_DATA, "scales[2]");
     op_probe_deinit(&test);
 }

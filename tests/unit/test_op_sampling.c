@@ -317,7 +317,7 @@ static void test_op_sampling__grid_survives_nan_and_infinity(void **state) {
     op_probe_set_string(&test, "padding_mode", "border");
     op_probe_add_values(&test, RONDO_DTYPE_F32, "1x1x1x2", (const double[]){1.0, 2.0});
     op_probe_add_values(&test, RONDO_DTYPE_F32, "1x1x3x2",
-                        (const double[]){NAN, 0.0, INFINITY, 0.0, 1e+30, 0.0});
+                        (const double[]){(double)NAN, 0.0, (double)INFINITY, 0.0, 1e+30, 0.0});
     static const double expected_0[] = {1.0, 1.0, 2.0};
     op_probe_check(&test, 0, RONDO_DTYPE_F32, "1x1x1x3", expected_0, 1e-05);
     op_probe_deinit(&test);
