@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "rondo/rondo.h"
 #include "support/interpret.h"
+#include "support/source_dir.h"
 
 // Streams of the host device work on threads of their own, so the counter is atomic.
 typedef struct fault {
@@ -51,17 +52,17 @@ static void load_fixture(const char *folder, const char *const *inputs, size_t o
     memset(out_fixture, 0, sizeof *out_fixture);
     char path[512];
     (void)snprintf(out_fixture->path, sizeof out_fixture->path, "%s/%s/model.onnx",
-                   RONDO_SOURCE_DIR, folder);
+                   get_source_dir(), folder);
     for (; inputs[out_fixture->feed_count] != NULL; ++out_fixture->feed_count) {
         size_t i = out_fixture->feed_count;
         out_fixture->feeds[i].name = inputs[i];
-        (void)snprintf(path, sizeof path, "%s/%s/test_data_set_0/input_%zu.pb", RONDO_SOURCE_DIR,
+        (void)snprintf(path, sizeof path, "%s/%s/test_data_set_0/input_%zu.pb", get_source_dir(),
                        folder, i);
         must(rondo_tensor_load_onnx(path, &out_fixture->feeds[i].tensor));
     }
     for (; out_fixture->fetch_count < outputs; ++out_fixture->fetch_count) {
         size_t i = out_fixture->fetch_count;
-        (void)snprintf(path, sizeof path, "%s/%s/test_data_set_0/output_%zu.pb", RONDO_SOURCE_DIR,
+        (void)snprintf(path, sizeof path, "%s/%s/test_data_set_0/output_%zu.pb", get_source_dir(),
                        folder, i);
         must(rondo_tensor_load_onnx(path, &out_fixture->expected[i]));
     }

@@ -1,6 +1,6 @@
-// Executors on the host device: first run eager, second captured, later replayed, always the same
-// result; shapes that depend on data or on an input's value; control flow; plans per shape; wrong
-// feeds.
+// Executors on the host device and, where there is one, on a GPU: first run eager, second captured,
+// later replayed, always the same result; shapes that depend on data or on an input's value;
+// control flow; plans per shape; wrong feeds.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +14,7 @@
 #include "program/edit.h"
 #include "rondo/rondo.h"
 #include "support/interpret.h"
+#include "support/source_dir.h"
 
 static void check(rondo_status status) {
     if (status != RONDO_STATUS_OK) {
@@ -22,9 +23,11 @@ static void check(rondo_status status) {
     assert_int_equal(status, RONDO_STATUS_OK);
 }
 
-static rondo_device *open_host(void) {
+static const char *device_name = "host";
+
+static rondo_device *open_device(void) {
     rondo_device *device;
-    check(rondo_device_open("host", &device));
+    check(rondo_device_open(device_name, &device));
     return device;
 }
 
@@ -42,7 +45,7 @@ typedef struct fixture {
 static void load_fixture(const char *folder, fixture *out_fixture) {
     char path[512];
     memset(out_fixture, 0, sizeof *out_fixture);
-    (void)snprintf(path, sizeof path, "%s/%s/model.onnx", RONDO_SOURCE_DIR, folder);
+    (void)snprintf(path, sizeof path, "%s/%s/model.onnx", get_source_dir(), folder);
     check(rondo_program_load_onnx(path, &out_fixture->program));
     out_fixture->feed_count = rondo_program_get_input_count(out_fixture->program);
     out_fixture->fetch_count = rondo_program_get_output_count(out_fixture->program);
@@ -50,14 +53,14 @@ static void load_fixture(const char *folder, fixture *out_fixture) {
     for (size_t i = 0; i < out_fixture->feed_count; ++i) {
         check(rondo_program_get_input(out_fixture->program, i, &port));
         out_fixture->feeds[i].name = port.name;
-        (void)snprintf(path, sizeof path, "%s/%s/test_data_set_0/input_%zu.pb", RONDO_SOURCE_DIR,
+        (void)snprintf(path, sizeof path, "%s/%s/test_data_set_0/input_%zu.pb", get_source_dir(),
                        folder, i);
         check(rondo_tensor_load_onnx(path, &out_fixture->feeds[i].tensor));
     }
     for (size_t i = 0; i < out_fixture->fetch_count; ++i) {
         check(rondo_program_get_output(out_fixture->program, i, &port));
         out_fixture->fetches[i].name = port.name;
-        (void)snprintf(path, sizeof path, "%s/%s/test_data_set_0/output_%zu.pb", RONDO_SOURCE_DIR,
+        (void)snprintf(path, sizeof path, "%s/%s/test_data_set_0/output_%zu.pb", get_source_dir(),
                        folder, i);
         check(rondo_tensor_load_onnx(path, &out_fixture->expected[i]));
     }
@@ -91,7 +94,7 @@ static void run_and_compare(rondo_executor *executor, fixture *f, double toleran
 }
 
 static void expect_model(const char *folder, bool expects_replay) {
-    rondo_device *device = open_host();
+    rondo_device *device = open_device();
     fixture f;
     load_fixture(folder, &f);
     rondo_executor *executor;
@@ -139,7 +142,7 @@ static void test_executor_run__branch_and_loop(void **state) {
 
 static void test_executor_run__replay_is_bit_equal_to_eager(void **state) {
     (void)state;
-    rondo_device *device = open_host();
+    rondo_device *device = open_device();
     fixture f;
     load_fixture("tests/models/bert_mini", &f);
     rondo_executor *executor;
@@ -187,7 +190,7 @@ static int32_t add_value(rondo_program *program, const char *name, rondo_dtype d
 // y = Relu(x); n = NonZero(y): the second result's shape depends on data.
 static void test_executor_run__shape_that_depends_on_data(void **state) {
     (void)state;
-    rondo_device *device = open_host();
+    rondo_device *device = open_device();
     rondo_program *program;
     check(rondo__program_create("p", &program));
     int32_t x = add_value(program, "x", RONDO_DTYPE_F32);
@@ -226,7 +229,7 @@ static void test_executor_run__shape_that_depends_on_data(void **state) {
 // keep changing.
 static void test_executor_run__shape_from_an_input(void **state) {
     (void)state;
-    rondo_device *device = open_host();
+    rondo_device *device = open_device();
     rondo_program *program;
     check(rondo__program_create("p", &program));
     int32_t inputs[2] = {add_value(program, "x", RONDO_DTYPE_F32),
@@ -269,7 +272,7 @@ static void test_executor_run__shape_from_an_input(void **state) {
 
 static void test_executor_run__plans_are_bounded(void **state) {
     (void)state;
-    rondo_device *device = open_host();
+    rondo_device *device = open_device();
     rondo_program *program;
     check(rondo__program_create("p", &program));
     int32_t x = add_value(program, "x", RONDO_DTYPE_F32);
@@ -318,7 +321,7 @@ static void expect_refusal(rondo_executor *executor, const rondo_binding *feeds,
 
 static void test_executor_run__wrong_feeds_are_told_in_full(void **state) {
     (void)state;
-    rondo_device *device = open_host();
+    rondo_device *device = open_device();
     fixture f;
     load_fixture("tests/models/bert_mini", &f);
     rondo_executor *executor;
@@ -357,5 +360,18 @@ int main(void) {
         cmocka_unit_test(test_executor_run__plans_are_bounded),
         cmocka_unit_test(test_executor_run__wrong_feeds_are_told_in_full),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed_count = cmocka_run_group_tests_name("host", tests, NULL, NULL);
+    rondo_device *gpu;
+    device_name = "cuda:0";
+    if (rondo_device_open(device_name, &gpu) == RONDO_STATUS_OK) {
+        failed_count += cmocka_run_group_tests_name("cuda:0", tests, NULL, NULL);
+        rondo_device_release(gpu);
+    } else {
+        const char *required = getenv("RONDO_REQUIRE");
+        bool is_required = required != NULL && strstr(required, "cuda") != NULL;
+        print_message("%s on cuda:0: %s\n", is_required ? "FAILED" : "skipped",
+                      rondo_error_get_last()->message);
+        failed_count += is_required ? 1 : 0;
+    }
+    return failed_count;
 }

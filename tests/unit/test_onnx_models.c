@@ -18,6 +18,7 @@
 
 #include "program/program.h"
 #include "rondo/onnx.h"
+#include "support/source_dir.h"
 
 typedef struct model_tally {
     int loaded_count;
@@ -104,7 +105,9 @@ static void test_onnx_models__node_tests(void **state) {
 static void test_onnx_models__shipped_models(void **state) {
     (void)state;
     model_tally tally = {0};
-    assert_true(check_folder(RONDO_SOURCE_DIR "/tests/models", &tally));
+    char folder[512];
+    (void)snprintf(folder, sizeof folder, "%s/tests/models", get_source_dir());
+    assert_true(check_folder(folder, &tally));
     print_message("%d loaded, %d unsupported\n", tally.loaded_count, tally.unsupported_count);
     assert_true(tally.loaded_count + tally.unsupported_count > 0);
 }

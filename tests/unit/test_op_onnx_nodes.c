@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "support/node_runner.h"
+#include "support/source_dir.h"
 
 #define NODES "/usr/share/libonnx-testdata/data/node"
 
@@ -38,7 +39,9 @@ static void run_one(const char *directory, tally *counts, int is_quiet) {
 static bool is_known_wrong(const char *name) {
     char line[256];
     bool is_listed = false;
-    FILE *file = fopen(RONDO_SOURCE_DIR "/tests/support/onnx_known_wrong.txt", "r");
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/tests/support/onnx_known_wrong.txt", get_source_dir());
+    FILE *file = fopen(path, "r");
     while (file != NULL && !is_listed && fgets(line, sizeof line, file) != NULL) {
         line[strcspn(line, "\n")] = '\0';
         is_listed = strcmp(line, name) == 0;

@@ -15,6 +15,7 @@
 #include "program/specialise.h"
 #include "rondo/onnx.h"
 #include "support/interpret.h"
+#include "support/source_dir.h"
 
 static void check(rondo_status status) {
     if (status != RONDO_STATUS_OK) {
@@ -42,11 +43,11 @@ typedef struct model {
 static void load_model(const char *folder, model *out_model) {
     char path[512];
     memset(out_model, 0, sizeof *out_model);
-    (void)snprintf(path, sizeof path, "%s/%s/model.onnx", RONDO_SOURCE_DIR, folder);
+    (void)snprintf(path, sizeof path, "%s/%s/model.onnx", get_source_dir(), folder);
     check(rondo_program_load_onnx(path, &out_model->source));
     rondo_tensor shapes[8] = {{0}};
     for (size_t i = 0; i < out_model->source->input_count; ++i) {
-        (void)snprintf(path, sizeof path, "%s/%s/test_data_set_0/input_%zu.pb", RONDO_SOURCE_DIR,
+        (void)snprintf(path, sizeof path, "%s/%s/test_data_set_0/input_%zu.pb", get_source_dir(),
                        folder, i);
         check(rondo_tensor_load_onnx(path, &out_model->inputs[i]));
         shapes[i] = out_model->inputs[i];

@@ -1,0 +1,9 @@
+// support/source_dir.h — where the sources lie, for tests that read shipped models.
+#ifndef RONDO_TEST_SOURCE_DIR_H
+#define RONDO_TEST_SOURCE_DIR_H
+
+// The environment variable RONDO_SOURCE_DIR (a packed build runs elsewhere), otherwise where it was
+// built.
+const char *get_source_dir(void);
+
+#endif  // RONDO_TEST_SOURCE_DIR_H
