@@ -1,5 +1,5 @@
-// Pools on the host device: reuse per stream, declared cross-stream use, statistics, trimming,
-// limits, misuse.
+// Pools on the host device and, where there is one, on a GPU: reuse per stream, declared
+// cross-stream use, statistics, trimming, limits, misuse.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -22,6 +22,8 @@ static void must(rondo_status status) {
     assert_int_equal(status, RONDO_STATUS_OK);
 }
 
+static const char *device_name = "host";
+
 typedef struct world {
     rondo_device *device;
     rondo_stream *a;
@@ -31,7 +33,7 @@ typedef struct world {
 
 static world make_world(const rondo_pool_options *options) {
     world w;
-    must(rondo_device_open("host", &w.device));
+    must(rondo_device_open(device_name, &w.device));
     must(rondo_stream_create(w.device, &w.a));
     must(rondo_stream_create(w.device, &w.b));
     must(rondo_pool_create(w.device, options, &w.pool));
@@ -180,7 +182,7 @@ static void test_pool_pool__blocks_outlive_the_pool(void **state) {
     char *block = take(&w, w.a, 4096);
     rondo_pool *pool = w.pool;
     rondo_pool_release(pool);
-    memset(block, 1, 4096);
+    must(rondo_stream_fill(w.a, block, 1, 1, 4096));
     must(rondo_pool_free(pool, block));  // and with the last block the pool goes
     w.pool = NULL;
     free_world(&w);
@@ -254,5 +256,28 @@ int main(void) {
         cmocka_unit_test(test_pool_pool__regions_of_destroyed_streams_serve_others),
         cmocka_unit_test(test_pool_pool__sixteen_threads),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed_count = cmocka_run_group_tests_name("host", tests, NULL, NULL);
+    // All but the last, whose threads write into their blocks directly.
+    const struct CMUnitTest gpu_tests[] = {
+        cmocka_unit_test(test_pool_pool__reuses_at_once_on_the_same_stream_only),
+        cmocka_unit_test(test_pool_pool__declared_use_delays_reuse),
+        cmocka_unit_test(test_pool_pool__counts_and_trims),
+        cmocka_unit_test(test_pool_pool__limit_frees_the_cache_first),
+        cmocka_unit_test(test_pool_pool__misuse_is_refused),
+        cmocka_unit_test(test_pool_pool__blocks_outlive_the_pool),
+        cmocka_unit_test(test_pool_pool__regions_of_destroyed_streams_serve_others),
+    };
+    rondo_device *gpu;
+    device_name = "cuda:0";
+    if (rondo_device_open(device_name, &gpu) == RONDO_STATUS_OK) {
+        failed_count += cmocka_run_group_tests_name("cuda:0", gpu_tests, NULL, NULL);
+        rondo_device_release(gpu);
+    } else {
+        const char *required = getenv("RONDO_REQUIRE");
+        bool is_required = required != NULL && strstr(required, "cuda") != NULL;
+        print_message("%s on cuda:0: %s\n", is_required ? "FAILED" : "skipped",
+                      rondo_error_get_last()->message);
+        failed_count += is_required ? 1 : 0;
+    }
+    return failed_count;
 }
