@@ -10,6 +10,7 @@
 #include "rondo/log.h"       // where messages go
 #include "rondo/tensor.h"    // element types, shapes, tensors
 #include "rondo/device.h"    // devices, streams, events, memory, work
+#include "rondo/dlpack.h"    // tensors from and to other libraries
 #include "rondo/pool.h"      // memory in stream order, cached
 #include "rondo/graph.h"     // capture and replay
 #include "rondo/program.h"   // a model as data
