@@ -9,6 +9,7 @@
 #ifndef RONDO_BACKEND_BACKEND_H
 #define RONDO_BACKEND_BACKEND_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,6 +23,7 @@ typedef struct rondo__backend rondo__backend;
 typedef struct rondo__template rondo__template;      // recorded nodes and edges (CUgraph)
 typedef struct rondo__executable rondo__executable;  // runnable form (CUgraphExec)
 typedef struct rondo__stream_tag rondo__stream_tag;
+typedef struct rondo__capture rondo__capture;  // backend/capture.h
 
 // Where the first failure of work that runs later waits for somebody to ask. Zeroed: empty.
 typedef struct rondo__failure_slot {
@@ -41,6 +43,10 @@ struct rondo_device {
     atomic_bool is_forked;
     // Failures of host functions where the backend cannot tell the stream; the next wait reports.
     rondo__failure_slot failure;
+    // Captures that graphs began and have not ended; see backend/capture.h.
+    pthread_mutex_t capture_list_lock;
+    rondo__capture *capture_list;   // guarded by capture_list_lock
+    atomic_int open_capture_count;  // of capture_list; read without the lock to skip the search
 };
 
 // The generic layer retains the device for each object after the backend has made it, and gives it
@@ -89,6 +95,9 @@ typedef enum rondo__node_kind {
     RONDO__NODE_CONDITIONAL,
     RONDO__NODE_OTHER,
 } rondo__node_kind;
+
+// A recorded node of a capture in progress. Means something only together with that capture.
+typedef uintptr_t rondo__node_handle;
 
 // What a dump says of a node. Strings live as long as the template.
 typedef struct rondo__node_info {
@@ -152,6 +161,21 @@ struct rondo__backend {
     rondo_status (*begin_capture)(rondo_stream *stream, rondo_capture_mode mode);
     rondo_status (*get_capture_state)(rondo_stream *stream, rondo__capture_state *out_state);
     rondo_status (*end_capture)(rondo_stream *stream, rondo__template **out_template);
+
+    // Which capture the stream records into: an id that no other capture of the process has had, 0
+    // when it records none. Conditional bodies have ids of their own.
+    rondo_status (*get_capture_id)(rondo_stream *stream, rondo__capture_state *out_state,
+                                   uint64_t *out_id);
+    // The nodes that the next node recorded on the stream will depend on. Writes at most `capacity`
+    // handles; *out_count is how many there are. None when nothing is recorded yet.
+    rondo_status (*get_frontier)(rondo_stream *stream, rondo__node_handle *nodes, size_t capacity,
+                                 size_t *out_count);
+    // The nodes that `node`, of the capture that the stream records into, depends on directly.
+    rondo_status (*get_predecessors)(rondo_stream *stream, rondo__node_handle node,
+                                     rondo__node_handle *nodes, size_t capacity, size_t *out_count);
+    // Makes the next node recorded on the stream depend on these of the same capture, too.
+    rondo_status (*add_dependencies)(rondo_stream *stream, const rondo__node_handle *nodes,
+                                     size_t count);
 
     void (*destroy_template)(rondo__template *template_);
     rondo_status (*count_nodes)(rondo__template *template_, size_t *out_count);

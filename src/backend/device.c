@@ -140,6 +140,9 @@ static rondo_status open_ordinal(const rondo__backend *backend, int32_t ordinal,
     }
     status = backend->open_device(ordinal, &device);
     if (status == RONDO_STATUS_OK) {
+        pthread_mutex_init(&device->capture_list_lock, NULL);
+    }
+    if (status == RONDO_STATUS_OK) {
         open_devices[open_count++] = device;
     }
     if (open_count == 0) {
@@ -280,6 +283,7 @@ void rondo_device_release(rondo_device *device) {
         }
         if (!atomic_load(&device->is_forked)) {
             // Closed under the lock, so that a new open does not meet a half closed device.
+            pthread_mutex_destroy(&device->capture_list_lock);
             device->backend->close_device(device);
         }
     }

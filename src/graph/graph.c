@@ -98,6 +98,8 @@ static void clear(rondo_graph *graph) {
         backend->destroy_template(graph->recorded);
         graph->recorded = NULL;
     }
+    rondo__participants_destroy(graph->participants);
+    graph->participants = NULL;
     memset(&graph->stats, 0, sizeof graph->stats);
     graph->state = RONDO__GRAPH_EMPTY;
 }
@@ -125,6 +127,20 @@ rondo_status rondo_graph_reset(rondo_graph *graph) {
 }
 
 // ---- capture ----------------------------------------------------------------------------------
+
+// Takes the stream out of recording and forgets what was recorded. Whatever the backend says of
+// that, the stream is free afterwards; the error record stays as it was.
+static void end_unwanted(rondo_graph *graph, rondo_stream *stream) {
+    rondo_error saved;
+    rondo__error_save(&saved);
+    (void)graph->device->backend->end_capture(stream, &graph->recorded);
+    if (graph->capture != NULL) {
+        graph->participants = rondo__capture_close(graph->capture);
+        graph->capture = NULL;
+    }
+    clear(graph);
+    rondo__error_restore(&saved);
+}
 
 rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
                                        rondo_capture_mode mode) {
@@ -159,6 +175,11 @@ rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
                           (unsigned)stream->number);
     }
     RETURN_IF_ERROR(backend->begin_capture(stream, mode));
+    rondo_status status = rondo__capture_open(stream, mode, graph->label, &graph->capture);
+    if (status != RONDO_STATUS_OK) {
+        end_unwanted(graph, stream);
+        return status;
+    }
     atomic_store_explicit(&stream->may_record, true, memory_order_relaxed);
     graph->state = RONDO__GRAPH_RECORDING;
     graph->stream = stream;
@@ -239,7 +260,17 @@ rondo_status rondo_graph_capture_end(rondo_graph *graph) {
     rondo_stream *stream = graph->stream;
     graph->stream = NULL;
     graph->state = RONDO__GRAPH_EMPTY;
+    // Where both fail, the end of the capture knows the cause.
+    rondo_status finish_status = rondo__capture_finish(graph->capture);
+    rondo_error finish_error;
+    rondo__error_save(&finish_error);
     rondo_status status = backend->end_capture(stream, &graph->recorded);
+    graph->participants = rondo__capture_close(graph->capture);
+    graph->capture = NULL;
+    if (status == RONDO_STATUS_OK && finish_status != RONDO_STATUS_OK) {
+        rondo__error_restore(&finish_error);
+        status = finish_status;
+    }
     if (status != RONDO_STATUS_OK) {
         goto roll_back;
     }
@@ -277,13 +308,9 @@ void rondo_graph_capture_abort(rondo_graph *graph) {
         atomic_load(&graph->device->is_forked)) {
         return;
     }
-    // Whatever end_capture says of the recording, the stream is free afterwards.
-    rondo_error saved;
-    rondo__error_save(&saved);
-    (void)graph->device->backend->end_capture(graph->stream, &graph->recorded);
-    rondo__error_restore(&saved);
+    rondo_stream *stream = graph->stream;
     graph->stream = NULL;
-    clear(graph);
+    end_unwanted(graph, stream);
 }
 
 // ---- replay -----------------------------------------------------------------------------------
@@ -326,10 +353,19 @@ static void note_stream(rondo_graph *graph, rondo_stream *stream) {
 
 rondo_status rondo_graph_replay(rondo_graph *graph, rondo_stream *stream) {
     RETURN_IF_ERROR(check_ready(graph, stream, __func__));
-    rondo_status status = graph->device->backend->replay(graph->executable, stream);
+    rondo_status status = RONDO_STATUS_OK;
+    if (graph->participants != NULL) {
+        status = rondo__participants_prepare_replay(graph->participants, stream);
+    }
+    if (__builtin_expect(status == RONDO_STATUS_OK, 1)) {
+        status = graph->device->backend->replay(graph->executable, stream);
+    }
     if (__builtin_expect(status != RONDO_STATUS_OK, 0)) {
         rondo__error_set_op(graph->label);
         return status;
+    }
+    if (graph->participants != NULL) {
+        rondo__participants_note_replay(graph->participants, stream);
     }
     ++graph->stats.replay_count;
     if (__builtin_expect(graph->last_stream != stream->tag, 0)) {

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "backend/backend.h"
+#include "backend/capture.h"
 #include "rondo/graph.h"
 
 typedef enum rondo__graph_state {
@@ -21,10 +22,13 @@ struct rondo_graph {
     rondo__stream_tag *last_stream;  // of the last replay; retained
     rondo_graph_stats stats;
     rondo__template *recorded;  // READY and keeps_template: never NULL
+    // Who takes part in the graph: its memory, its generators. READY: owned; see backend/capture.h.
+    rondo__participant *participants;
     bool keeps_template;
     char *label;
     // While RECORDING.
     rondo_stream *stream;  // borrowed
+    rondo__capture *capture;
     rondo_capture_mode mode;
     uint64_t thread_number;  // who began
     uint64_t begin_ns;

@@ -27,6 +27,7 @@ typedef struct suite_context {
     rondo_device *device;
     rondo_stream *stream;
     bool is_host;
+    bool is_fake;  // cuda:0 is tests/support/fake_cuda: kernels run as C functions, work at once
     // Kernels: a C function on the host, a CUfunction on CUDA.
     void *affine;  // suite_affine_arguments: x[i] = x[i] * factor + term
     void *spin;    // suite_spin_arguments
@@ -44,11 +45,20 @@ typedef struct suite_entry {
     void (*function)(void **state);
     bool has_modes;
 } suite_entry;
-extern const suite_entry suite_work_cases[];
-extern const suite_entry suite_stream_cases[];
-extern const suite_entry suite_capture_cases[];
-extern const suite_entry suite_graph_cases[];
-extern const suite_entry suite_thread_cases[];
+
+// A file's list enters itself: SUITE_LIST(work) after `static const suite_entry work_cases[]`.
+typedef struct suite_list {
+    const char *name;
+    const suite_entry *entries;
+    struct suite_list *next;
+} suite_list;
+void suite_add_list(suite_list *list);
+#define SUITE_LIST(topic)                                                    \
+    __attribute__((constructor)) static void add_##topic##_cases(void) {     \
+        static suite_list list = {.name = #topic, .entries = topic##_cases}; \
+        suite_add_list(&list);                                               \
+    }                                                                        \
+    _Static_assert(sizeof(topic##_cases) > 0, "a list ends with an empty entry")
 
 #define SUITE_CASE(function) \
     { #function, function, false }
@@ -69,6 +79,11 @@ void suite_assert_message(const char *text, const char *file, int line);
 static inline suite_context *suite_get_context(void **state) {
     return ((suite_case *)*state)->context;
 }
+
+// On the fake device kernels are C functions: what a launch of the kernel `name` runs there. Does
+// nothing on other devices. Call it before rondo__device_get_function.
+void suite_set_fake_kernel(suite_context *context, const char *name,
+                           void (*kernel)(const void *arguments, size_t argument_bytes));
 
 // ---- work -------------------------------------------------------------------------------------
 
@@ -99,9 +114,10 @@ void suite_close(suite_context *context);
 void suite_run(suite_case *run, rondo_status (*issue)(suite_context *, rondo_stream *, void *),
                void *data, uint32_t *canary);
 
-// A host function that holds its stream until the gate is opened.
+// A host function that holds its stream until the gate is opened. Make it before anything else: it
+// skips the case on the fake device, whose streams have no thread of their own to hold.
 typedef struct suite_gate suite_gate;
-suite_gate *suite_gate_create(void);
+suite_gate *suite_gate_create(suite_context *context);
 rondo_status suite_gate_enter(suite_gate *gate, rondo_stream *stream);
 void suite_gate_open(suite_gate *gate);
 void suite_gate_destroy(suite_gate *gate);

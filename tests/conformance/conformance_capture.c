@@ -306,7 +306,7 @@ static void test_conformance_capture__failures_leave_nothing_behind(void **state
     destroy_recording(context, &made);
 }
 
-const suite_entry suite_capture_cases[] = {
+static const suite_entry capture_cases[] = {
     SUITE_CASE(test_conformance_capture__synchronize_breaks_it),
     SUITE_CASE(test_conformance_capture__query_breaks_it),
     SUITE_CASE(test_conformance_capture__asking_a_recorded_event_breaks_it),
@@ -324,3 +324,4 @@ const suite_entry suite_capture_cases[] = {
     SUITE_CASE(test_conformance_capture__failures_leave_nothing_behind),
     {NULL, NULL, false},
 };
+SUITE_LIST(capture);

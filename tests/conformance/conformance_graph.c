@@ -415,7 +415,7 @@ static void test_conformance_graph__executables_take_updates(void **state) {
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-const suite_entry suite_graph_cases[] = {
+static const suite_entry graph_cases[] = {
     SUITE_CASE(test_conformance_graph__replays_many_times),
     SUITE_CASE(test_conformance_graph__replays_on_several_streams_are_ordered),
     SUITE_CASE(test_conformance_graph__destroy_and_reset_wait_for_replays),
@@ -428,3 +428,4 @@ const suite_entry suite_graph_cases[] = {
     SUITE_CASE(test_conformance_graph__executables_take_updates),
     {NULL, NULL, false},
 };
+SUITE_LIST(graph);

@@ -1,15 +1,27 @@
 // rondo_conformance [DEVICE]... — runs the suite on the devices named, or on every available one.
+// rondo_conformance --list     — prints the names of the cases.
+//
+// The device "fake" is the CUDA backend on tests/support/fake_cuda, where no GPU is needed.
 //
 // Exit status: 0 all passed, 1 something failed, 77 skipped because a device is missing (the reason
 // is printed). RONDO_REQUIRE=cuda makes a missing CUDA device a failure.
 #include "conformance.h"
 
-enum { CASE_COUNT_MAX = 256, NAME_BYTES = 128 };
+enum { CASE_COUNT_MAX = 1024, NAME_BYTES = 128 };
 
 static const char *const mode_names[] = {"eager", "captured", "replayed"};
-static const suite_entry *const lists[] = {suite_work_cases, suite_stream_cases,
-                                           suite_capture_cases, suite_graph_cases,
-                                           suite_thread_cases};
+
+static suite_list *g_lists;
+
+// Sorted by name, so that the order does not depend on the linker.
+void suite_add_list(suite_list *list) {
+    suite_list **link = &g_lists;
+    while (*link != NULL && strcmp((*link)->name, list->name) < 0) {
+        link = &(*link)->next;
+    }
+    list->next = *link;
+    *link = list;
+}
 
 // Lives outside the functions because cmocka keeps pointers into it.
 static struct CMUnitTest tests[CASE_COUNT_MAX];
@@ -18,8 +30,8 @@ static char names[CASE_COUNT_MAX][NAME_BYTES];
 
 static size_t list_cases(suite_context *context) {
     size_t count = 0;
-    for (size_t list = 0; list < sizeof lists / sizeof *lists; ++list) {
-        for (const suite_entry *entry = lists[list]; entry->function != NULL; ++entry) {
+    for (const suite_list *list = g_lists; list != NULL; list = list->next) {
+        for (const suite_entry *entry = list->entries; entry->function != NULL; ++entry) {
             int mode_count = entry->has_modes ? 3 : 1;
             for (int mode = 0; mode < mode_count; ++mode) {
                 if (count == CASE_COUNT_MAX) {
@@ -92,6 +104,13 @@ static int run_all(void) {
 int main(int argc, char **argv) {
     if (argc < 2) {
         return run_all();
+    }
+    if (strcmp(argv[1], "--list") == 0) {
+        size_t count = list_cases(NULL);
+        for (size_t i = 0; i < count; ++i) {
+            printf("%s\n", names[i]);
+        }
+        return 0;
     }
     int failures = 0;
     int skips = 0;

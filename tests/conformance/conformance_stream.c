@@ -3,9 +3,9 @@
 
 static void test_conformance_stream__queries_do_not_wait(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_gate *gate = suite_gate_create(context);
     rondo_stream *stream = suite_create_stream(context);
     rondo_event *event = suite_create_event(context, 0);
-    suite_gate *gate = suite_gate_create();
     bool is_done = false;
     ASSERT_OK(rondo_stream_query(stream, &is_done));
     assert_true(is_done);
@@ -31,11 +31,11 @@ static void test_conformance_stream__queries_do_not_wait(void **state) {
 
 static void test_conformance_stream__a_wait_means_the_record_before_it(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_gate *gate = suite_gate_create(context);
     rondo_stream *first = suite_create_stream(context);
     rondo_stream *second = suite_create_stream(context);
     rondo_stream *waiter = suite_create_stream(context);
     rondo_event *event = suite_create_event(context, 0);
-    suite_gate *gate = suite_gate_create();
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);
     // The event is recorded behind the gate, waited for, then recorded again elsewhere, where it
@@ -103,7 +103,7 @@ static void test_conformance_stream__time_stamps(void **state) {
         fail_msg("5 ms took %f ms", (double)milliseconds);
     }
     ASSERT_STATUS(rondo_event_get_elapsed_ms(start, untimed, &milliseconds), STATE);
-    suite_gate *gate = suite_gate_create();
+    suite_gate *gate = suite_gate_create(context);
     ASSERT_OK(suite_gate_enter(gate, context->stream));
     ASSERT_OK(rondo_event_record(end, context->stream));
     ASSERT_STATUS(rondo_event_get_elapsed_ms(start, end, &milliseconds), STATE);
@@ -296,7 +296,7 @@ static void test_conformance_stream__foreign_streams(void **state) {
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-const suite_entry suite_stream_cases[] = {
+static const suite_entry stream_cases[] = {
     SUITE_CASE(test_conformance_stream__queries_do_not_wait),
     SUITE_CASE(test_conformance_stream__a_wait_means_the_record_before_it),
     SUITE_CASE(test_conformance_stream__destroying_events_and_streams_in_use),
@@ -308,3 +308,4 @@ const suite_entry suite_stream_cases[] = {
     SUITE_CASE(test_conformance_stream__foreign_streams),
     {NULL, NULL, false},
 };
+SUITE_LIST(stream);

@@ -253,7 +253,7 @@ static void test_conformance_thread__many_captures_at_once(void **state) {
     }
 }
 
-const suite_entry suite_thread_cases[] = {
+static const suite_entry thread_cases[] = {
     SUITE_CASE(test_conformance_thread__thread_local_mode_ignores_other_threads),
     SUITE_CASE(test_conformance_thread__relaxed_mode_ignores_other_threads),
     SUITE_CASE(test_conformance_thread__global_mode_is_broken_by_other_threads),
@@ -262,3 +262,4 @@ const suite_entry suite_thread_cases[] = {
     SUITE_CASE(test_conformance_thread__many_captures_at_once),
     {NULL, NULL, false},
 };
+SUITE_LIST(thread);

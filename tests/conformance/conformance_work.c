@@ -309,7 +309,7 @@ static void test_conformance_work__host_functions_run_in_order(void **state) {
     suite_free(context, RONDO_MEMORY_DEVICE, work.x);
 }
 
-const suite_entry suite_work_cases[] = {
+static const suite_entry work_cases[] = {
     SUITE_CASE_IN_MODES(test_conformance_work__runs_in_order),
     SUITE_CASE_IN_MODES(test_conformance_work__forked_branches_join),
     SUITE_CASE_IN_MODES(test_conformance_work__streams_hand_over),
@@ -318,3 +318,4 @@ const suite_entry suite_work_cases[] = {
     SUITE_CASE_IN_MODES(test_conformance_work__host_functions_run_in_order),
     {NULL, NULL, false},
 };
+SUITE_LIST(work);

@@ -10,6 +10,8 @@
 
 #include <cmocka.h>
 
+#include "backend/cuda/nvrtc.h"
+#include "base/memory.h"
 #include "rondo/status.h"
 #include "support/fake_cuda_state.h"
 
@@ -197,8 +199,20 @@ void fake_cuda_install(void) {
     rondo__cuda_set_api(&g_api);
 }
 
+static rondo_status compile_nothing(const char *source, rondo__cuda_image *out_image) {
+    (void)source;
+    out_image->bytes = rondo__calloc(1, 1);
+    out_image->byte_count = 1;
+    return out_image->bytes != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+}
+
+void fake_cuda_install_compiler(void) {
+    rondo__cuda_set_compiler(compile_nothing);
+}
+
 void fake_cuda_uninstall(void) {
     rondo__cuda_set_api(NULL);
+    rondo__cuda_set_compiler(NULL);
 }
 
 // ---- driver, devices, contexts ----------------------------------------------------------------

@@ -33,6 +33,9 @@ void *fake_cuda_resolve(void *user_data, const char *symbol);
 // Makes the backend use the fake. Fails the running test when the table cannot be filled.
 void fake_cuda_install(void);
 void fake_cuda_uninstall(void);
+// Takes NVRTC's place until the uninstall: any text "compiles", and its kernels are those of
+// fake_cuda_set_kernel. So the library's own kernels run here without NVRTC, as C functions.
+void fake_cuda_install_compiler(void);
 
 // Call number `n` from now on (0 is the next) fails with `code`; negative: none. With a code that
 // poisons the context every later call fails too.

@@ -11,8 +11,8 @@
 #include "support/fake_cuda.h"
 
 enum {
-    FAKE_CALL_NAMES_MAX = 128,
-    FAKE_KERNELS_MAX = 16,
+    FAKE_CALL_NAMES_MAX = 192,
+    FAKE_KERNELS_MAX = 64,
     FAKE_CONTEXTS_MAX = 8,
     FAKE_DEVICES_MAX = 8,
     FAKE_DEPENDENCIES_MAX = 16,
@@ -92,8 +92,10 @@ typedef struct fake_stream {
     struct fake_stream *origin;
     size_t dependencies[FAKE_DEPENDENCIES_MAX];  // what the next node waits for
     size_t dependency_count;
+    rondo__cu_graph_node frontier[FAKE_DEPENDENCIES_MAX];  // lent to callers: the same as handles
     // Of the origin only.
     fake_graph *graph;
+    uint64_t capture_id;
     int mode;
     pthread_t thread;
     bool is_broken;
@@ -107,6 +109,7 @@ typedef struct fake_event {
     size_t dependencies[FAKE_DEPENDENCIES_MAX];
     size_t dependency_count;
     bool has_time;
+    uint64_t time_ns;  // of the last record
 } fake_event;
 
 typedef struct fake_call_count {
@@ -130,6 +133,7 @@ typedef struct fake_state {
     fake_kernel_entry kernels[FAKE_KERNELS_MAX];
     size_t kernel_count;
     size_t node_identity;
+    uint64_t last_capture_id;  // survives resets, as ids are never used twice
 } fake_state;
 
 typedef struct fake_thread {
@@ -152,6 +156,9 @@ bool fake_is_alive(const void *address, fake_kind kind);
 bool fake_has_context(const char *name);
 // The stream behind a handle; NULL and the code when it is dead. Special handles never record here.
 fake_stream *fake_get_stream(rondo__cu_stream handle, const char *name, rondo__cu_result *out_code);
+int fake_get_capture_status(const fake_stream *stream);  // RONDO__CU_CAPTURE_STATUS_*
+// The stream's next node will depend on these indices, too.
+void fake_add_dependencies(fake_stream *stream, const size_t *dependencies, size_t count);
 void fake_run_node(const fake_node *node);
 void fake_free_graph(fake_graph *graph);
 // True when a capture forbids this thread an unsafe call; breaks that capture.

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "support/fake_cuda_state.h"
 
 // The handles NULL, legacy and per-thread are streams too: they never record here.
@@ -74,7 +75,7 @@ static size_t add_node(fake_stream *stream, fake_node **out_node) {
     return graph->node_count++;
 }
 
-static void add_dependencies(fake_stream *stream, const size_t *dependencies, size_t count) {
+void fake_add_dependencies(fake_stream *stream, const size_t *dependencies, size_t count) {
     for (size_t i = 0; i < count; i++) {
         bool is_there = false;
         for (size_t j = 0; j < stream->dependency_count; j++) {
@@ -139,6 +140,7 @@ rondo__cu_result fake_cuStreamBeginCapture(rondo__cu_stream handle, int mode) {
     }
     stream->origin = stream;
     stream->graph = fake_new_object(FAKE_GRAPH, sizeof(fake_graph));
+    stream->capture_id = ++g_fake.last_capture_id;
     stream->mode = mode;
     stream->thread = pthread_self();
     stream->is_broken = false;
@@ -177,7 +179,7 @@ rondo__cu_result fake_cuStreamEndCapture(rondo__cu_stream handle, rondo__cu_grap
     return fake_leave(code);
 }
 
-static int get_status(const fake_stream *stream) {
+int fake_get_capture_status(const fake_stream *stream) {
     if (stream->origin == NULL) {
         return RONDO__CU_CAPTURE_STATUS_NONE;
     }
@@ -188,21 +190,7 @@ static int get_status(const fake_stream *stream) {
 rondo__cu_result fake_cuStreamIsCapturing(rondo__cu_stream handle, int *out_status) {
     ENTER("cuStreamIsCapturing");
     GET_STREAM("cuStreamIsCapturing");
-    *out_status = get_status(stream);
-    return fake_leave(code);
-}
-
-rondo__cu_result fake_cuStreamGetCaptureInfo(rondo__cu_stream handle, int *out_status,
-                                             uint64_t *out_id, rondo__cu_graph *out_graph,
-                                             const rondo__cu_graph_node **out_dependencies,
-                                             size_t *out_dependency_count) {
-    (void)out_id;
-    (void)out_dependencies;
-    (void)out_dependency_count;
-    ENTER("cuStreamGetCaptureInfo");
-    GET_STREAM("cuStreamGetCaptureInfo");
-    *out_status = get_status(stream);
-    *out_graph = stream->origin != NULL ? (rondo__cu_graph)(void *)stream->origin->graph : NULL;
+    *out_status = fake_get_capture_status(stream);
     return fake_leave(code);
 }
 
@@ -321,7 +309,7 @@ rondo__cu_result fake_cuStreamWaitEvent(rondo__cu_stream handle, rondo__cu_event
         stream->origin = event->origin;
         stream->dependency_count = 0;
     }
-    add_dependencies(stream, event->dependencies, event->dependency_count);
+    fake_add_dependencies(stream, event->dependencies, event->dependency_count);
     return fake_leave(code);
 }
 
@@ -348,6 +336,7 @@ rondo__cu_result fake_cuEventRecord(rondo__cu_event event_handle, rondo__cu_stre
     GET_EVENT("cuEventRecord");
     event->is_recorded = true;
     event->is_orphan = false;
+    event->time_ns = rondo__clock_now_ns();
     event->origin = stream->origin;
     memcpy(event->dependencies, stream->dependencies, sizeof(event->dependencies));
     event->dependency_count = stream->dependency_count;
@@ -384,7 +373,7 @@ rondo__cu_result fake_cuEventElapsedTime(float *out_milliseconds, rondo__cu_even
         !first->is_recorded || !second->is_recorded) {
         return fake_leave(RONDO__CU_ERROR_INVALID_HANDLE);
     }
-    *out_milliseconds = 0.25f;
+    *out_milliseconds = (float)((double)(int64_t)(second->time_ns - first->time_ns) * 1e-6);
     return fake_leave(code);
 }
 

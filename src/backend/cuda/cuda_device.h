@@ -200,6 +200,16 @@ void rondo__cuda_free_pending_calls(rondo__cuda_device *device);
 // cuda_capture.c
 rondo_status rondo__cuda_begin_capture(rondo_stream *stream, rondo_capture_mode mode);
 rondo_status rondo__cuda_get_capture_state(rondo_stream *stream, rondo__capture_state *out_state);
+// cuda_frontier.c; a node's handle is its CUgraphNode
+rondo_status rondo__cuda_get_capture_id(rondo_stream *stream, rondo__capture_state *out_state,
+                                        uint64_t *out_id);
+rondo_status rondo__cuda_get_frontier(rondo_stream *stream, rondo__node_handle *nodes,
+                                      size_t capacity, size_t *out_count);
+rondo_status rondo__cuda_get_predecessors(rondo_stream *stream, rondo__node_handle node,
+                                          rondo__node_handle *nodes, size_t capacity,
+                                          size_t *out_count);
+rondo_status rondo__cuda_add_dependencies(rondo_stream *stream, const rondo__node_handle *nodes,
+                                          size_t count);
 rondo_status rondo__cuda_end_capture(rondo_stream *stream, rondo__template **out_template);
 // Writes the failure of a call on a stream, and keeps it as the cause if it broke a capture.
 RONDO_PRINTF(6, 7)

@@ -132,6 +132,10 @@ RONDO__CUDA_SYMBOL(REQUIRED, cuStreamGetCaptureInfo, 11030, "cuStreamGetCaptureI
                    (rondo__cu_stream stream, int *out_status, uint64_t *out_id,
                     rondo__cu_graph *out_graph, const rondo__cu_graph_node **out_dependencies,
                     size_t *out_dependency_count))
+RONDO__CUDA_SYMBOL(REQUIRED, cuStreamUpdateCaptureDependencies, 11030,
+                   "cuStreamUpdateCaptureDependencies",
+                   (rondo__cu_stream stream, rondo__cu_graph_node *nodes, size_t count,
+                    unsigned int flags))
 RONDO__CUDA_SYMBOL(REQUIRED, cuThreadExchangeStreamCaptureMode, 10010,
                    "cuThreadExchangeStreamCaptureMode", (int *in_out_mode))
 
@@ -141,6 +145,8 @@ RONDO__CUDA_SYMBOL(REQUIRED, cuGraphGetNodes, 10000, "cuGraphGetNodes",
 RONDO__CUDA_SYMBOL(REQUIRED, cuGraphGetEdges, 10000, "cuGraphGetEdges",
                    (rondo__cu_graph graph, rondo__cu_graph_node *from, rondo__cu_graph_node *to,
                     size_t *in_out_count))
+RONDO__CUDA_SYMBOL(REQUIRED, cuGraphNodeGetDependencies, 10000, "cuGraphNodeGetDependencies",
+                   (rondo__cu_graph_node node, rondo__cu_graph_node *nodes, size_t *in_out_count))
 RONDO__CUDA_SYMBOL(REQUIRED, cuGraphNodeGetType, 10000, "cuGraphNodeGetType",
                    (rondo__cu_graph_node node, int *out_type))
 RONDO__CUDA_SYMBOL(REQUIRED, cuGraphMemcpyNodeGetParams, 10000, "cuGraphMemcpyNodeGetParams",
@@ -182,4 +188,12 @@ RONDO__CUDA_SYMBOL(UPDATE_EXECUTABLES, cuGraphExecUpdate, 12000, "cuGraphExecUpd
                     rondo__cu_update_result *out_result))
 RONDO__CUDA_SYMBOL(LIST_TYPED_EDGES, cuGraphGetEdges_v2, 12030, "cuGraphGetEdges_v2",
                    (rondo__cu_graph graph, rondo__cu_graph_node *from, rondo__cu_graph_node *to,
+                    rondo__cu_edge_data *data, size_t *in_out_count))
+RONDO__CUDA_SYMBOL(LIST_TYPED_EDGES, cuStreamGetCaptureInfo_v3, 12030, "cuStreamGetCaptureInfo_v3",
+                   (rondo__cu_stream stream, int *out_status, uint64_t *out_id,
+                    rondo__cu_graph *out_graph, const rondo__cu_graph_node **out_dependencies,
+                    const rondo__cu_edge_data **out_data, size_t *out_dependency_count))
+RONDO__CUDA_SYMBOL(LIST_TYPED_EDGES, cuGraphNodeGetDependencies_v2, 12030,
+                   "cuGraphNodeGetDependencies_v2",
+                   (rondo__cu_graph_node node, rondo__cu_graph_node *nodes,
                     rondo__cu_edge_data *data, size_t *in_out_count))

@@ -2,6 +2,7 @@
 #include "backend/cuda/nvrtc.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -103,7 +104,17 @@ static rondo_status fail(const nvrtc_api *api, nvrtc_result result, const char *
                              "NVRTC failed: %s", api->nvrtcGetErrorString(result));
 }
 
+static _Atomic(rondo__cuda_compiler) substitute;
+
+void rondo__cuda_set_compiler(rondo__cuda_compiler compiler) {
+    atomic_store(&substitute, compiler);
+}
+
 rondo_status rondo__cuda_get_compiler_version(int32_t *out_version) {
+    if (atomic_load(&substitute) != NULL) {
+        *out_version = 0;  // no NVRTC's: nothing it made is taken for real code in the disk cache
+        return RONDO_STATUS_OK;
+    }
     const nvrtc_api *api = NULL;
     RETURN_IF_ERROR(get_compiler(&api));
     int major = 0;
@@ -224,6 +235,10 @@ static rondo_status take_image(const nvrtc_api *api, nvrtc_program program, bool
 rondo_status rondo__cuda_compile(const char *source, const char *const *options,
                                  size_t option_count, int32_t arch, rondo__cuda_image *out_image) {
     *out_image = (rondo__cuda_image){0};
+    rondo__cuda_compiler compiler = atomic_load(&substitute);
+    if (compiler != NULL) {
+        return compiler(source, out_image);
+    }
     const nvrtc_api *api = NULL;
     RETURN_IF_ERROR(get_compiler(&api));
     if (option_count + 4 > OPTION_COUNT_MAX) {

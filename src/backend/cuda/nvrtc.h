@@ -31,6 +31,11 @@ RONDO_MUST_USE rondo_status rondo__cuda_compile(const char *source, const char *
                                                 rondo__cuda_image *out_image);
 void rondo__cuda_image_deinit(rondo__cuda_image *image);
 
+// For tests: compiles in place of NVRTC; NULL: NVRTC again. Fills *out_image with bytes that
+// rondo__free can free.
+typedef rondo_status (*rondo__cuda_compiler)(const char *source, rondo__cuda_image *out_image);
+void rondo__cuda_set_compiler(rondo__cuda_compiler compiler);
+
 // NVRTC's version, 1000 * major + 10 * minor.
 //
 // Errors:    UNAVAILABLE (no NVRTC), DRIVER.

@@ -179,6 +179,7 @@ bool rondo__host_is_pinned(rondo__host_device *device, const void *address, size
 // A recording in progress. Guarded by device->capture_lock.
 struct rondo__host_capture {
     size_t reference_count;  // streams and events that point here
+    uint64_t id;             // never used twice
     rondo__host_device *device;
     rondo_capture_mode mode;
     rondo__capture_state state;  // NONE: ended
@@ -206,6 +207,16 @@ typedef struct rondo__host_node {
 rondo_status rondo__host_begin_capture(rondo_stream *stream, rondo_capture_mode mode);
 rondo_status rondo__host_get_capture_state(rondo_stream *stream, rondo__capture_state *out_state);
 rondo_status rondo__host_end_capture(rondo_stream *stream, rondo__template **out_template);
+// A node's handle is its index in the template.
+rondo_status rondo__host_get_capture_id(rondo_stream *stream, rondo__capture_state *out_state,
+                                        uint64_t *out_id);
+rondo_status rondo__host_get_frontier(rondo_stream *stream, rondo__node_handle *nodes,
+                                      size_t capacity, size_t *out_count);
+rondo_status rondo__host_get_predecessors(rondo_stream *stream, rondo__node_handle node,
+                                          rondo__node_handle *nodes, size_t capacity,
+                                          size_t *out_count);
+rondo_status rondo__host_add_dependencies(rondo_stream *stream, const rondo__node_handle *nodes,
+                                          size_t count);
 
 // Appends the node to the capture of `stream`; *out_was_recorded is false when it has none.
 RONDO_MUST_USE rondo_status rondo__host_record_node(rondo__host_stream *stream,

@@ -180,6 +180,8 @@ rondo_status rondo__host_begin_capture(rondo_stream *stream_, rondo_capture_mode
         goto free_capture;
     }
     capture->recorded->head.device = stream_->device;
+    static _Atomic(uint64_t) last_id;
+    capture->id = atomic_fetch_add(&last_id, 1) + 1;
     capture->device = device;
     capture->mode = mode;
     capture->state = RONDO__CAPTURE_ACTIVE;
@@ -221,6 +223,71 @@ rondo_status rondo__host_get_capture_state(rondo_stream *stream_, rondo__capture
     return RONDO_STATUS_OK;
 }
 
+rondo_status rondo__host_get_capture_id(rondo_stream *stream_, rondo__capture_state *out_state,
+                                        uint64_t *out_id) {
+    rondo__host_stream *stream = (rondo__host_stream *)stream_;
+    *out_state = RONDO__CAPTURE_NONE;
+    *out_id = 0;
+    if (atomic_load_explicit(&stream->capture, memory_order_acquire) != NULL) {
+        rondo__host_device *device = rondo__host_device_of(stream_->device);
+        pthread_mutex_lock(&device->capture_lock);
+        rondo__host_capture *capture = atomic_load(&stream->capture);
+        if (capture != NULL) {
+            *out_state = capture->state;
+            *out_id = capture->id;
+        }
+        pthread_mutex_unlock(&device->capture_lock);
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status fail_not_recording(const rondo_stream *stream, const char *call) {
+    return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
+                            "stream %u does not record", (unsigned)stream->number);
+}
+
+rondo_status rondo__host_get_frontier(rondo_stream *stream_, rondo__node_handle *nodes,
+                                      size_t capacity, size_t *out_count) {
+    rondo__host_stream *stream = (rondo__host_stream *)stream_;
+    rondo__host_device *device = rondo__host_device_of(stream_->device);
+    rondo_status status = RONDO_STATUS_OK;
+    *out_count = 0;
+    pthread_mutex_lock(&device->capture_lock);
+    if (atomic_load(&stream->capture) == NULL) {
+        status = fail_not_recording(stream_, __func__);
+    } else {
+        for (size_t i = 0; i < stream->frontier_count && i < capacity; ++i) {
+            nodes[i] = stream->frontier[i];
+        }
+        *out_count = stream->frontier_count;
+    }
+    pthread_mutex_unlock(&device->capture_lock);
+    return status;
+}
+
+rondo_status rondo__host_get_predecessors(rondo_stream *stream_, rondo__node_handle node,
+                                          rondo__node_handle *nodes, size_t capacity,
+                                          size_t *out_count) {
+    rondo__host_device *device = rondo__host_device_of(stream_->device);
+    rondo_status status = RONDO_STATUS_OK;
+    *out_count = 0;
+    pthread_mutex_lock(&device->capture_lock);
+    const rondo__host_capture *capture = atomic_load(&((rondo__host_stream *)stream_)->capture);
+    if (capture == NULL) {
+        status = fail_not_recording(stream_, __func__);
+    } else if (node >= capture->recorded->node_count) {
+        status = RONDO_FAIL(INVALID, "the capture has no node %zu", (size_t)node);
+    } else {
+        const rondo__host_node *entry = &capture->recorded->nodes[node];
+        for (size_t i = 0; i < entry->edge_count && i < capacity; ++i) {
+            nodes[i] = capture->recorded->predecessors[entry->first_edge + i];
+        }
+        *out_count = entry->edge_count;
+    }
+    pthread_mutex_unlock(&device->capture_lock);
+    return status;
+}
+
 static bool holds_node(const size_t *nodes, size_t count, size_t node) {
     for (size_t i = 0; i < count; ++i) {
         if (nodes[i] == node) {
@@ -250,6 +317,28 @@ rondo_status rondo__host_capture_join(rondo__host_capture *capture, rondo__host_
         }
     }
     return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__host_add_dependencies(rondo_stream *stream_, const rondo__node_handle *nodes,
+                                          size_t count) {
+    rondo__host_stream *stream = (rondo__host_stream *)stream_;
+    rondo__host_device *device = rondo__host_device_of(stream_->device);
+    rondo_status status = RONDO_STATUS_OK;
+    pthread_mutex_lock(&device->capture_lock);
+    rondo__host_capture *capture = atomic_load(&stream->capture);
+    if (capture == NULL) {
+        status = fail_not_recording(stream_, __func__);
+    } else if (capture->state == RONDO__CAPTURE_BROKEN) {
+        status = rondo__host_capture_fail_broken(capture, __func__);
+    }
+    for (size_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
+        size_t node = nodes[i];
+        status = node < capture->recorded->node_count
+                     ? rondo__host_capture_join(capture, stream, &node, 1)
+                     : RONDO_FAIL(INVALID, "the capture has no node %zu", node);
+    }
+    pthread_mutex_unlock(&device->capture_lock);
+    return status;
 }
 
 // ---- recording --------------------------------------------------------------------------------

@@ -1,0 +1,225 @@
+// backend/capture.c — the list of captures in progress on a device.
+#include "backend/capture.h"
+
+#include "backend/check.h"
+#include "base/memory.h"
+
+rondo_status rondo__capture_open(rondo_stream *origin, rondo_capture_mode mode, const char *label,
+                                 rondo__capture **out_capture) {
+    rondo_device *device = origin->device;
+    *out_capture = NULL;
+    rondo__capture *capture = rondo__calloc(1, sizeof *capture);
+    if (capture == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo__capture_state state;
+    rondo_status status = device->backend->get_capture_id(origin, &state, &capture->id);
+    if (status == RONDO_STATUS_OK && capture->id == 0) {
+        status = RONDO_FAIL(STATE, "the capture on stream %u ended as it began",
+                            (unsigned)origin->number);
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo__free(capture);
+        return status;
+    }
+    capture->device = device;
+    capture->origin = origin;
+    capture->mode = mode;
+    capture->label = label;
+    pthread_mutex_init(&capture->lock, NULL);
+    pthread_mutex_lock(&device->capture_list_lock);
+    capture->next = device->capture_list;
+    device->capture_list = capture;
+    atomic_fetch_add(&device->open_capture_count, 1);
+    pthread_mutex_unlock(&device->capture_list_lock);
+    *out_capture = capture;
+    return RONDO_STATUS_OK;
+}
+
+rondo__participant *rondo__capture_close(rondo__capture *capture) {
+    rondo_device *device = capture->device;
+    pthread_mutex_lock(&device->capture_list_lock);
+    rondo__capture **link = &device->capture_list;
+    while (*link != capture) {
+        link = &(*link)->next;
+    }
+    *link = capture->next;
+    atomic_fetch_sub(&device->open_capture_count, 1);
+    pthread_mutex_unlock(&device->capture_list_lock);
+
+    rondo__participant *participants = capture->participants;
+    while (capture->bodies != NULL) {
+        rondo__capture_body *body = capture->bodies;
+        capture->bodies = body->next;
+        rondo__free(body);
+    }
+    pthread_mutex_destroy(&capture->lock);
+    rondo__free(capture);
+    return participants;
+}
+
+// ---- finding ----------------------------------------------------------------------------------
+
+static const rondo__capture_body *find_body(rondo__capture *capture, uint64_t id) {
+    const rondo__capture_body *body = capture->bodies;
+    while (body != NULL && body->id != id) {
+        body = body->next;
+    }
+    return body;
+}
+
+const rondo__capture_body *rondo__capture_find_body(rondo__capture *capture, uint64_t id) {
+    pthread_mutex_lock(&capture->lock);
+    const rondo__capture_body *body = find_body(capture, id);
+    pthread_mutex_unlock(&capture->lock);
+    return body;
+}
+
+static bool holds_id(rondo__capture *capture, uint64_t id) {
+    return capture->id == id || rondo__capture_find_body(capture, id) != NULL;
+}
+
+rondo_status rondo__capture_find(rondo_stream *stream, rondo__capture **out_capture,
+                                 uint64_t *out_id) {
+    rondo_device *device = stream->device;
+    *out_capture = NULL;
+    if (out_id != NULL) {
+        *out_id = 0;
+    }
+    if (atomic_load_explicit(&device->open_capture_count, memory_order_acquire) == 0) {
+        return RONDO_STATUS_OK;
+    }
+    rondo__capture_state state = RONDO__CAPTURE_NONE;
+    uint64_t id = 0;
+    RETURN_IF_ERROR(device->backend->get_capture_id(stream, &state, &id));
+    if (state == RONDO__CAPTURE_NONE) {
+        return RONDO_STATUS_OK;
+    }
+    if (state == RONDO__CAPTURE_BROKEN) {
+        return RONDO_FAIL(STATE,
+                          "the capture that stream %u takes part in is broken; end it to learn why",
+                          (unsigned)stream->number);
+    }
+    pthread_mutex_lock(&device->capture_list_lock);
+    rondo__capture *capture = device->capture_list;
+    while (capture != NULL && !holds_id(capture, id)) {
+        capture = capture->next;
+    }
+    pthread_mutex_unlock(&device->capture_list_lock);
+    *out_capture = capture;
+    if (capture != NULL && out_id != NULL) {
+        *out_id = id;
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo__participant *rondo__capture_find_participant(rondo__capture *capture,
+                                                    const rondo__participant_type *type,
+                                                    const void *key) {
+    pthread_mutex_lock(&capture->lock);
+    rondo__participant *participant = capture->participants;
+    while (participant != NULL && (participant->type != type || participant->key != key)) {
+        participant = participant->next;
+    }
+    pthread_mutex_unlock(&capture->lock);
+    return participant;
+}
+
+void rondo__capture_add_participant(rondo__capture *capture, rondo__participant *participant) {
+    participant->next = NULL;
+    pthread_mutex_lock(&capture->lock);
+    rondo__participant **link = &capture->participants;
+    while (*link != NULL) {
+        link = &(*link)->next;
+    }
+    *link = participant;
+    pthread_mutex_unlock(&capture->lock);
+}
+
+rondo_status rondo__capture_add_body(rondo__capture *capture, rondo_stream *parent,
+                                     rondo__node_handle node, rondo_stream *body) {
+    const rondo__backend *backend = capture->device->backend;
+    rondo__capture_body *entry = rondo__calloc(1, sizeof *entry);
+    if (entry == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo__capture_state state;
+    rondo_status status = backend->get_capture_id(parent, &state, &entry->parent_id);
+    if (status == RONDO_STATUS_OK) {
+        status = backend->get_capture_id(body, &state, &entry->id);
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo__free(entry);
+        return status;
+    }
+    entry->node = node;
+    entry->parent = parent;
+    pthread_mutex_lock(&capture->lock);
+    entry->next = capture->bodies;
+    capture->bodies = entry;
+    pthread_mutex_unlock(&capture->lock);
+    return RONDO_STATUS_OK;
+}
+
+// ---- the participants' turns ------------------------------------------------------------------
+
+// The list may grow while it is walked (by a participant that brings another), but nothing leaves
+// it.
+static rondo__participant *get_next(rondo__capture *capture, rondo__participant *participant) {
+    pthread_mutex_lock(&capture->lock);
+    rondo__participant *next = participant != NULL ? participant->next : capture->participants;
+    pthread_mutex_unlock(&capture->lock);
+    return next;
+}
+
+rondo_status rondo__capture_finish(rondo__capture *capture) {
+    for (rondo__participant *p = get_next(capture, NULL); p != NULL; p = get_next(capture, p)) {
+        if (p->type->finish != NULL) {
+            RETURN_IF_ERROR(p->type->finish(p, capture));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__capture_enter_scope(rondo__capture *capture, rondo_stream *parent) {
+    for (rondo__participant *p = get_next(capture, NULL); p != NULL; p = get_next(capture, p)) {
+        if (p->type->enter_scope != NULL) {
+            RETURN_IF_ERROR(p->type->enter_scope(p, capture, parent));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__capture_leave_body(rondo__capture *capture, rondo_stream *body) {
+    for (rondo__participant *p = get_next(capture, NULL); p != NULL; p = get_next(capture, p)) {
+        if (p->type->leave_body != NULL) {
+            RETURN_IF_ERROR(p->type->leave_body(p, capture, body));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__participants_prepare_replay(rondo__participant *list, rondo_stream *stream) {
+    for (rondo__participant *p = list; p != NULL; p = p->next) {
+        if (p->type->prepare_replay != NULL) {
+            RETURN_IF_ERROR(p->type->prepare_replay(p, stream));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+void rondo__participants_note_replay(rondo__participant *list, rondo_stream *stream) {
+    for (rondo__participant *p = list; p != NULL; p = p->next) {
+        if (p->type->note_replay != NULL) {
+            p->type->note_replay(p, stream);
+        }
+    }
+}
+
+void rondo__participants_destroy(rondo__participant *list) {
+    while (list != NULL) {
+        rondo__participant *next = list->next;
+        list->type->destroy(list);
+        list = next;
+    }
+}

@@ -1,0 +1,125 @@
+// backend/capture.h — captures in progress, and who takes part in them.
+//
+// A graph that begins a capture enters it here. A pool, a generator or whoever else is handed a
+// stream finds that capture, whichever of its streams it is, and takes part: it keeps state for the
+// graph, may record nodes of its own before the end, is asked before each replay, and is told when
+// the graph lets go. So a room that a graph builds on needs to know nothing of graphs.
+//
+//   capture ── participant (private memory) ── participant (a generator) ── ...
+//           └─ body: a conditional node's body that is being recorded, with an id of its own
+//
+// The streams of a capture are known to the driver alone, because a program may join one without
+// Rondo; so a stream is looked up by the capture id that the driver gives. While no capture runs on
+// the device that costs one load.
+#ifndef RONDO_BACKEND_CAPTURE_H
+#define RONDO_BACKEND_CAPTURE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backend/backend.h"
+
+typedef struct rondo__capture rondo__capture;
+typedef struct rondo__participant rondo__participant;
+
+// What a kind of participant does. NULL entries do nothing. Calls of one participant never overlap.
+typedef struct rondo__participant_type {
+    const char *name;  // for messages
+    // All work is recorded and every stream should be joined to capture->origin; nodes recorded
+    // there now are the graph's last. A failure fails the capture.
+    rondo_status (*finish)(rondo__participant *participant, rondo__capture *capture);
+    // A conditional node is about to be recorded on `parent`; nodes recorded now come before it.
+    rondo_status (*enter_scope)(rondo__participant *participant, rondo__capture *capture,
+                                rondo_stream *parent);
+    // A body that was recorded on `body` is complete; nodes recorded now are its last.
+    rondo_status (*leave_body)(rondo__participant *participant, rondo__capture *capture,
+                               rondo_stream *body);
+    // Before each replay, on the stream of the replay; a failure refuses the replay. On the hot
+    // path.
+    rondo_status (*prepare_replay)(rondo__participant *participant, rondo_stream *stream);
+    // The replay was put on the stream.
+    void (*note_replay)(rondo__participant *participant, rondo_stream *stream);
+    // The graph is reset or destroyed and its replays are finished, or the capture failed (then
+    // nothing of it will ever run). Frees the participant.
+    void (*destroy)(rondo__participant *participant);
+} rondo__participant_type;
+
+// Embed as the first member.
+struct rondo__participant {
+    const rondo__participant_type *type;
+    const void *key;  // what it stands for, such as the generator; only compared
+    rondo__participant *next;
+};
+
+// A conditional node's body that is or was being recorded, as a capture of its own inside.
+typedef struct rondo__capture_body {
+    uint64_t id;              // the body's capture id
+    uint64_t parent_id;       // of the capture that holds the conditional node
+    rondo__node_handle node;  // the conditional node, in the parent
+    rondo_stream *parent;     // whose frontier the node is
+    struct rondo__capture_body *next;
+} rondo__capture_body;
+
+struct rondo__capture {
+    rondo_device *device;
+    rondo_stream *origin;
+    rondo_capture_mode mode;
+    const char *label;  // of the graph, for messages; borrowed
+    uint64_t id;
+    pthread_mutex_t lock;              // guards the lists; held for look-ups only
+    rondo__participant *participants;  // in order of arrival
+    rondo__capture_body *bodies;       // open and closed ones, latest first
+    rondo__capture *next;              // guarded by device->capture_list_lock
+};
+
+// Enters a capture that the backend has just begun on `origin`; the caller ends it with
+// rondo__capture_close.
+//
+// Errors:    NO_MEMORY, DRIVER.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__capture_open(rondo_stream *origin, rondo_capture_mode mode,
+                                                const char *label, rondo__capture **out_capture);
+
+// Takes the capture out of the list, hands its participants to the caller, and frees it.
+rondo__participant *rondo__capture_close(rondo__capture *capture);
+
+// The capture begun by a graph that `stream` records into, directly or in a conditional body; NULL
+// when there is none. *out_id (may be NULL) gets the id of the driver's capture, a body's own id
+// inside a body.
+//
+// Errors:    DRIVER, LOST; STATE when that capture is broken already.
+// Threads:   safe; the result lives until the thread that began it ends it.
+RONDO_MUST_USE rondo_status rondo__capture_find(rondo_stream *stream, rondo__capture **out_capture,
+                                                uint64_t *out_id);
+
+// The participant of that type and key, or NULL.  Threads: safe.
+rondo__participant *rondo__capture_find_participant(rondo__capture *capture,
+                                                    const rondo__participant_type *type,
+                                                    const void *key);
+// Adds it at the end; the capture owns it from now on.  Threads: safe.
+void rondo__capture_add_participant(rondo__capture *capture, rondo__participant *participant);
+
+// Enters the body of the conditional `node` of `parent`; `body` already records into it.
+//
+// Errors:    NO_MEMORY, DRIVER.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__capture_add_body(rondo__capture *capture, rondo_stream *parent,
+                                                    rondo__node_handle node, rondo_stream *body);
+// The entry of a body by its id; NULL: `id` is the outermost capture.  Threads: safe.
+const rondo__capture_body *rondo__capture_find_body(rondo__capture *capture, uint64_t id);
+
+// For each participant in turn. finish stops at the first failure.
+RONDO_MUST_USE rondo_status rondo__capture_finish(rondo__capture *capture);
+RONDO_MUST_USE rondo_status rondo__capture_enter_scope(rondo__capture *capture,
+                                                       rondo_stream *parent);
+RONDO_MUST_USE rondo_status rondo__capture_leave_body(rondo__capture *capture, rondo_stream *body);
+
+// For a graph's list of participants.
+RONDO_MUST_USE rondo_status rondo__participants_prepare_replay(rondo__participant *list,
+                                                               rondo_stream *stream);
+void rondo__participants_note_replay(rondo__participant *list, rondo_stream *stream);
+void rondo__participants_destroy(rondo__participant *list);
+
+#endif  // RONDO_BACKEND_CAPTURE_H

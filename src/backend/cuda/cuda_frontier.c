@@ -1,0 +1,163 @@
+// Where a capture stands: its id, the nodes the next one will depend on, and what those depend on.
+//
+// The streams of a capture may be joined, and nodes be recorded, by the program's own driver calls;
+// so nothing is kept here, the driver is asked each time.
+#include "backend/cuda/cuda_device.h"
+#include "base/memory.h"
+
+enum { STACK_EDGES = 64 };
+
+static rondo__capture_state translate_state(int native_state) {
+    switch (native_state) {
+        case RONDO__CU_CAPTURE_STATUS_ACTIVE:
+            return RONDO__CAPTURE_ACTIVE;
+        case RONDO__CU_CAPTURE_STATUS_INVALIDATED:
+            return RONDO__CAPTURE_BROKEN;
+        default:
+            return RONDO__CAPTURE_NONE;
+    }
+}
+
+rondo_status rondo__cuda_get_capture_id(rondo_stream *stream, rondo__capture_state *out_state,
+                                        uint64_t *out_id) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    *out_state = RONDO__CAPTURE_NONE;
+    *out_id = 0;
+    if (stream->is_legacy) {
+        return RONDO_STATUS_OK;  // never records; asking is an error while another stream does
+    }
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    rondo_status status = RONDO_STATUS_OK;
+    int native_state = RONDO__CU_CAPTURE_STATUS_NONE;
+    uint64_t id = 0;
+    rondo__cu_result code = device->api->cuStreamGetCaptureInfo(
+        rondo__cuda_native_stream(stream), &native_state, &id, NULL, NULL, NULL);
+    if (code != RONDO__CU_SUCCESS) {
+        status = RONDO__CUDA_FAIL(device, code, "cuStreamGetCaptureInfo",
+                                  "cannot ask whether the stream records");
+    } else {
+        *out_state = translate_state(native_state);
+        *out_id = *out_state == RONDO__CAPTURE_ACTIVE ? id : 0;
+    }
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}
+
+rondo_status rondo__cuda_get_frontier(rondo_stream *stream, rondo__node_handle *nodes,
+                                      size_t capacity, size_t *out_count) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    const rondo__cuda_api *api = device->api;
+    rondo__cu_stream native = rondo__cuda_native_stream(stream);
+    *out_count = 0;
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    rondo_status status = RONDO_STATUS_OK;
+    int state = RONDO__CU_CAPTURE_STATUS_NONE;
+    uint64_t id = 0;
+    rondo__cu_graph graph = NULL;
+    const rondo__cu_graph_node *frontier = NULL;
+    const rondo__cu_edge_data *data = NULL;
+    size_t count = 0;
+    // The older form refuses to answer when an edge is programmatic.
+    rondo__cu_result code =
+        (api->capabilities & RONDO__CUDA_CAN_LIST_TYPED_EDGES) != 0
+            ? api->cuStreamGetCaptureInfo_v3(native, &state, &id, &graph, &frontier, &data, &count)
+            : api->cuStreamGetCaptureInfo(native, &state, &id, &graph, &frontier, &count);
+    if (code != RONDO__CU_SUCCESS) {
+        status = RONDO__CUDA_STREAM_FAIL(stream, code, "cuStreamGetCaptureInfo",
+                                         "cannot ask where the capture stands");
+    } else if (state != RONDO__CU_CAPTURE_STATUS_ACTIVE) {
+        status = RONDO_FAIL(STATE, "stream %u does not record", (unsigned)stream->number);
+    } else {
+        for (size_t i = 0; i < count && i < capacity; i++) {
+            nodes[i] = (rondo__node_handle)frontier[i];
+        }
+        *out_count = count;
+    }
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}
+
+static rondo__cu_result get_dependencies(const rondo__cuda_api *api, rondo__cu_graph_node node,
+                                         rondo__cu_graph_node *nodes, rondo__cu_edge_data *data,
+                                         size_t *in_out_count) {
+    if ((api->capabilities & RONDO__CUDA_CAN_LIST_TYPED_EDGES) != 0) {
+        return api->cuGraphNodeGetDependencies_v2(node, nodes, data, in_out_count);
+    }
+    return api->cuGraphNodeGetDependencies(node, nodes, in_out_count);
+}
+
+rondo_status rondo__cuda_get_predecessors(rondo_stream *stream, rondo__node_handle node,
+                                          rondo__node_handle *nodes, size_t capacity,
+                                          size_t *out_count) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    const rondo__cuda_api *api = device->api;
+    rondo__cu_graph_node native = (rondo__cu_graph_node)node;
+    rondo__cu_graph_node stack_nodes[STACK_EDGES];
+    rondo__cu_edge_data stack_data[STACK_EDGES];
+    rondo__cu_graph_node *from = stack_nodes;
+    rondo__cu_edge_data *data = stack_data;
+    *out_count = 0;
+    rondo_status status = RONDO_STATUS_OK;
+    size_t count = STACK_EDGES;
+    rondo__cu_result code = get_dependencies(api, native, from, data, &count);
+    if (code == RONDO__CU_SUCCESS && count == STACK_EDGES) {
+        // Perhaps there are more than fit.
+        code = get_dependencies(api, native, NULL, NULL, &count);
+        if (code == RONDO__CU_SUCCESS && count > STACK_EDGES) {
+            from = rondo__calloc(count, sizeof(*from));
+            data = rondo__calloc(count, sizeof(*data));
+            if (from == NULL || data == NULL) {
+                status = RONDO_STATUS_NO_MEMORY;
+                goto free_room;
+            }
+            code = get_dependencies(api, native, from, data, &count);
+        }
+    }
+    if (code != RONDO__CU_SUCCESS) {
+        status = RONDO__CUDA_FAIL(device, code, "cuGraphNodeGetDependencies",
+                                  "cannot ask what a recorded node depends on");
+        goto free_room;
+    }
+    for (size_t i = 0; i < count && i < capacity; i++) {
+        nodes[i] = (rondo__node_handle)from[i];
+    }
+    *out_count = count;
+
+free_room:
+    if (from != stack_nodes) {
+        rondo__free(from);
+        rondo__free(data);
+    }
+    return status;
+}
+
+rondo_status rondo__cuda_add_dependencies(rondo_stream *stream, const rondo__node_handle *nodes,
+                                          size_t count) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    if (count == 0) {
+        return RONDO_STATUS_OK;
+    }
+    rondo__cu_graph_node *natives = rondo__calloc(count, sizeof(*natives));
+    if (natives == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < count; i++) {
+        natives[i] = (rondo__cu_graph_node)nodes[i];
+    }
+    bool was_pushed = false;
+    rondo_status status = rondo__cuda_enter(device, &was_pushed);
+    if (status == RONDO_STATUS_OK) {
+        rondo__cu_result code = device->api->cuStreamUpdateCaptureDependencies(
+            rondo__cuda_native_stream(stream), natives, count, RONDO__CU_CAPTURE_ADD_DEPENDENCIES);
+        if (code != RONDO__CU_SUCCESS) {
+            status = RONDO__CUDA_STREAM_FAIL(stream, code, "cuStreamUpdateCaptureDependencies",
+                                             "cannot make the next node depend on %zu earlier ones",
+                                             count);
+        }
+        rondo__cuda_leave(device, was_pushed);
+    }
+    rondo__free(natives);
+    return status;
+}
