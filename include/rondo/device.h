@@ -154,6 +154,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_query(rondo_stream *stream, b
 
 // Makes later work on `stream` wait for `event`, and joins `stream` to the event's capture, if any.
 //
+// RONDO_EVENT_EXTERNAL, while `stream` records: each replay waits at this place for the records put
+// on streams (also by replays) before that replay was.
+//
 // Errors:    INVALID (other backend), STATE, DRIVER, LOST.
 // Threads:   one thread per stream.
 // Capture:   legal.
@@ -172,12 +175,17 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_is_capturing(rondo_stream *st
 
 enum {
     RONDO_EVENT_TIMED = 1u << 0,  // the event keeps a time stamp for rondo_event_get_elapsed_ms
+    // Inside a capture, recording the event and waiting for it become nodes, which happen at each
+    // replay: for time stamps inside a graph, and for graphs that wait for each other or for work
+    // outside. Such an event never joins a stream to a capture. Outside captures it is as any other.
+    RONDO_EVENT_EXTERNAL = 1u << 1,
 };
 
 // Creates an event that is complete until first recorded.
 //
 // Errors:    INVALID (unknown flag), NO_MEMORY, DRIVER, LOST.
-// Ownership: caller destroys it.
+// Ownership: caller destroys it. A graph that records an external event or waits for it keeps it
+//            alive; a capture that Rondo did not begin does not: the event must outlive its graph.
 // Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_event_create(rondo_device *device, uint32_t flags,
                                                          rondo_event **out_event);
@@ -187,6 +195,9 @@ RONDO_API void rondo_event_destroy(rondo_event *event);
 
 // Marks the present end of the stream's work. While `stream` records, the event stands for that
 // place in the graph and can only be waited for by streams.
+//
+// RONDO_EVENT_EXTERNAL, while `stream` records: each replay records the event at this place, and
+// until then the event stays what it was.
 //
 // Errors:    INVALID (other device), DRIVER, LOST.
 // Threads:   one thread per stream.

@@ -66,6 +66,7 @@ struct rondo_stream {
 struct rondo_event {
     rondo_device *device;  // retained
     uint32_t flags;
+    atomic_int reference_count;   // the owner, and each graph that uses an external event
     atomic_bool may_be_captured;  // recorded while its stream might have been recording
 };
 
@@ -214,6 +215,10 @@ extern const rondo__backend *const *rondo__backend_list;
 // STATE when the stream records; `call` names what cannot be recorded. Costs one load when
 // may_record is false. The capture goes on.
 RONDO_MUST_USE rondo_status rondo__stream_refuse_recording(rondo_stream *stream, const char *call);
+
+// An external event that is used while `stream` records: keeps it alive for the graph. Does nothing
+// for other events and streams.
+RONDO_MUST_USE rondo_status rondo__event_keep_for_graph(rondo_event *event, rondo_stream *stream);
 
 // ---- streams that may be gone -----------------------------------------------------------------
 

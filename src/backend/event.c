@@ -1,30 +1,83 @@
 // backend/event.c — events: argument checks and ownership.
 #include "backend/backend.h"
+#include "backend/capture.h"
 #include "backend/check.h"
+#include "base/memory.h"
+
+// ---- life -------------------------------------------------------------------------------------
 
 rondo_status rondo_event_create(rondo_device *device, uint32_t flags, rondo_event **out_event) {
     RETURN_IF_ERROR(rondo__check_pointer(out_event, __func__, "out_event"));
     *out_event = NULL;
     RETURN_IF_ERROR(rondo__check_device(device, __func__));
-    if ((flags & ~(uint32_t)RONDO_EVENT_TIMED) != 0) {
-        return RONDO_FAIL(INVALID, "event flags 0x%x have unknown bits; there is RONDO_EVENT_TIMED",
+    if ((flags & ~(uint32_t)(RONDO_EVENT_TIMED | RONDO_EVENT_EXTERNAL)) != 0) {
+        return RONDO_FAIL(INVALID,
+                          "event flags 0x%x have unknown bits; there are RONDO_EVENT_TIMED and "
+                          "RONDO_EVENT_EXTERNAL",
                           (unsigned)flags);
     }
     rondo_event *event = NULL;
     RETURN_IF_ERROR(device->backend->create_event(device, flags, &event));
     rondo_device_retain(device);
+    atomic_init(&event->reference_count, 1);
     *out_event = event;
     return RONDO_STATUS_OK;
 }
 
-void rondo_event_destroy(rondo_event *event) {
-    if (event == NULL || atomic_load(&event->device->is_forked)) {
-        return;
+static void release_event(rondo_event *event) {
+    if (atomic_fetch_sub_explicit(&event->reference_count, 1, memory_order_acq_rel) == 1) {
+        rondo_device *device = event->device;
+        device->backend->destroy_event(event);
+        rondo_device_release(device);
     }
-    rondo_device *device = event->device;
-    device->backend->destroy_event(event);
-    rondo_device_release(device);
 }
+
+void rondo_event_destroy(rondo_event *event) {
+    if (event != NULL && !atomic_load(&event->device->is_forked)) {
+        release_event(event);
+    }
+}
+
+// ---- external events in captures --------------------------------------------------------------
+
+// Keeps an external event alive for a graph that records it or waits for it.
+typedef struct event_keeper {
+    rondo__participant head;
+    rondo_event *event;  // retained
+} event_keeper;
+
+static void destroy_keeper(rondo__participant *participant) {
+    event_keeper *keeper = (event_keeper *)participant;
+    release_event(keeper->event);
+    rondo__free(keeper);
+}
+
+static const rondo__participant_type keeper_type = {
+    .name = "an external event",
+    .destroy = destroy_keeper,
+};
+
+rondo_status rondo__event_keep_for_graph(rondo_event *event, rondo_stream *stream) {
+    if ((event->flags & RONDO_EVENT_EXTERNAL) == 0) {
+        return RONDO_STATUS_OK;
+    }
+    rondo__capture *capture;
+    RETURN_IF_ERROR(rondo__capture_find(stream, &capture, NULL));
+    if (capture == NULL || rondo__capture_find_participant(capture, &keeper_type, event) != NULL) {
+        return RONDO_STATUS_OK;
+    }
+    event_keeper *keeper = rondo__calloc(1, sizeof *keeper);
+    if (keeper == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    keeper->head = (rondo__participant){.type = &keeper_type, .key = event};
+    keeper->event = event;
+    atomic_fetch_add_explicit(&event->reference_count, 1, memory_order_relaxed);
+    rondo__capture_add_participant(capture, &keeper->head);
+    return RONDO_STATUS_OK;
+}
+
+// ---- recording, waiting, asking ---------------------------------------------------------------
 
 rondo_status rondo_event_record(rondo_event *event, rondo_stream *stream) {
     RETURN_IF_ERROR(rondo__check_event(event, __func__));
@@ -33,9 +86,12 @@ rondo_status rondo_event_record(rondo_event *event, rondo_stream *stream) {
         return RONDO_FAIL(INVALID, "an event of %s cannot be recorded on a stream of %s",
                           event->device->name, stream->device->name);
     }
-    atomic_store_explicit(&event->may_be_captured,
-                          atomic_load_explicit(&stream->may_record, memory_order_relaxed),
-                          memory_order_relaxed);
+    RETURN_IF_ERROR(rondo__event_keep_for_graph(event, stream));
+    if ((event->flags & RONDO_EVENT_EXTERNAL) == 0) {
+        atomic_store_explicit(&event->may_be_captured,
+                              atomic_load_explicit(&stream->may_record, memory_order_relaxed),
+                              memory_order_relaxed);
+    }
     return stream->device->backend->record_event(event, stream);
 }
 

@@ -100,6 +100,7 @@ rondo_status rondo_stream_wait_event(rondo_stream *stream, rondo_event *event) {
                           "clock; wait on the host with rondo_event_synchronize",
                           stream->device->name, event->device->name);
     }
+    RETURN_IF_ERROR(rondo__event_keep_for_graph(event, stream));
     if (atomic_load_explicit(&event->may_be_captured, memory_order_relaxed)) {
         atomic_store_explicit(&stream->may_record, true, memory_order_relaxed);
     }

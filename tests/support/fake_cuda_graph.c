@@ -180,6 +180,22 @@ rondo__cu_result fake_cuGraphHostNodeGetParams(rondo__cu_graph_node handle,
     return fake_leave(code);
 }
 
+rondo__cu_result fake_cuGraphEventRecordNodeGetEvent(rondo__cu_graph_node handle,
+                                                     rondo__cu_event *out_event) {
+    ENTER("cuGraphEventRecordNodeGetEvent");
+    GET_NODE("cuGraphEventRecordNodeGetEvent", RONDO__CU_GRAPH_NODE_EVENT_RECORD);
+    *out_event = (rondo__cu_event)(void *)node->event;
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuGraphEventWaitNodeGetEvent(rondo__cu_graph_node handle,
+                                                   rondo__cu_event *out_event) {
+    ENTER("cuGraphEventWaitNodeGetEvent");
+    GET_NODE("cuGraphEventWaitNodeGetEvent", RONDO__CU_GRAPH_NODE_WAIT_EVENT);
+    *out_event = (rondo__cu_event)(void *)node->event;
+    return fake_leave(code);
+}
+
 static void copy_graph(const fake_graph *graph, fake_graph *copy) {
     copy->node_count = graph->node_count;
     copy->node_capacity = graph->node_count;

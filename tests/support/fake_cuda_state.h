@@ -73,7 +73,8 @@ typedef struct fake_node {
     unsigned int element_bytes;
     rondo__cu_host_function function;
     void *user_data;
-    size_t identity;  // unique in the process, also the handle
+    struct fake_event *event;  // external event nodes
+    size_t identity;           // unique in the process, also the handle
 } fake_node;
 
 // A graph; an executable is a copy of one.
@@ -160,6 +161,8 @@ int fake_get_capture_status(const fake_stream *stream);  // RONDO__CU_CAPTURE_ST
 // The stream's next node will depend on these indices, too.
 void fake_add_dependencies(fake_stream *stream, const size_t *dependencies, size_t count);
 void fake_run_node(const fake_node *node);
+// Records the work or runs it, and leaves; `work` is filled in but for its place in a graph.
+rondo__cu_result fake_submit(rondo__cu_stream handle, const char *name, const fake_node *work);
 void fake_free_graph(fake_graph *graph);
 // True when a capture forbids this thread an unsafe call; breaks that capture.
 bool fake_break_unsafe(const char *name);

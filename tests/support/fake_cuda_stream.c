@@ -285,11 +285,17 @@ static fake_event *get_event(rondo__cu_event handle, const char *name) {
 
 rondo__cu_result fake_cuStreamWaitEvent(rondo__cu_stream handle, rondo__cu_event event_handle,
                                         unsigned int flags) {
-    (void)flags;
     ENTER("cuStreamWaitEvent");
     NEED_CONTEXT("cuStreamWaitEvent");
     GET_STREAM("cuStreamWaitEvent");
     GET_EVENT("cuStreamWaitEvent");
+    if (flags == RONDO__CU_EVENT_WAIT_EXTERNAL && stream->origin != NULL) {
+        fake_node work = {.type = RONDO__CU_GRAPH_NODE_WAIT_EVENT, .event = event};
+        return fake_submit(handle, "cuStreamWaitEvent", &work);
+    }
+    if (flags != 0) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+    }
     if (event->is_orphan) {
         return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
     }
@@ -341,6 +347,19 @@ rondo__cu_result fake_cuEventRecord(rondo__cu_event event_handle, rondo__cu_stre
     memcpy(event->dependencies, stream->dependencies, sizeof(event->dependencies));
     event->dependency_count = stream->dependency_count;
     return fake_leave(code);
+}
+
+rondo__cu_result fake_cuEventRecordWithFlags(rondo__cu_event event_handle, rondo__cu_stream handle,
+                                             unsigned int flags) {
+    ENTER("cuEventRecordWithFlags");
+    NEED_CONTEXT("cuEventRecordWithFlags");
+    GET_STREAM("cuEventRecordWithFlags");
+    GET_EVENT("cuEventRecordWithFlags");
+    if (flags != RONDO__CU_EVENT_RECORD_EXTERNAL || stream->origin == NULL) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+    }
+    fake_node work = {.type = RONDO__CU_GRAPH_NODE_EVENT_RECORD, .event = event};
+    return fake_submit(handle, "cuEventRecordWithFlags", &work);
 }
 
 static rondo__cu_result touch_event(rondo__cu_event event_handle, const char *name) {
@@ -398,13 +417,20 @@ void fake_run_node(const fake_node *node) {
         case RONDO__CU_GRAPH_NODE_HOST:
             node->function(node->user_data);
             break;
+        case RONDO__CU_GRAPH_NODE_EVENT_RECORD:
+        case RONDO__CU_GRAPH_NODE_WAIT_EVENT:
+            if (!fake_is_alive(node->event, FAKE_EVENT)) {
+                fake_violation("a graph that uses a dead event was launched");
+            } else if (node->type == RONDO__CU_GRAPH_NODE_EVENT_RECORD) {
+                node->event->is_recorded = true;
+            }
+            break;
         default:
             break;
     }
 }
 
-// Records the work or runs it. `work` is filled in but for its place in a graph.
-static rondo__cu_result submit(rondo__cu_stream handle, const char *name, const fake_node *work) {
+rondo__cu_result fake_submit(rondo__cu_stream handle, const char *name, const fake_node *work) {
     GET_STREAM(name);
     if (stream->origin == NULL) {
         fake_run_node(work);
@@ -431,7 +457,7 @@ static rondo__cu_result submit_copy(const char *name, void *destination, const v
                       .source = source,
                       .destination = destination,
                       .count = bytes};
-    return submit(handle, name, &work);
+    return fake_submit(handle, name, &work);
 }
 
 rondo__cu_result fake_cuMemcpyHtoDAsync(rondo__cu_address destination, const void *source,
@@ -461,7 +487,7 @@ static rondo__cu_result submit_fill(const char *name, rondo__cu_address destinat
                       .value = value,
                       .element_bytes = element_bytes,
                       .count = count};
-    return submit(handle, name, &work);
+    return fake_submit(handle, name, &work);
 }
 
 rondo__cu_result fake_cuMemsetD8Async(rondo__cu_address destination, unsigned char value,
@@ -485,7 +511,7 @@ rondo__cu_result fake_cuLaunchHostFunc(rondo__cu_stream handle, rondo__cu_host_f
     NEED_CONTEXT("cuLaunchHostFunc");
     fake_node work = {
         .type = RONDO__CU_GRAPH_NODE_HOST, .function = function, .user_data = user_data};
-    return submit(handle, "cuLaunchHostFunc", &work);
+    return fake_submit(handle, "cuLaunchHostFunc", &work);
 }
 
 rondo__cu_result fake_cuLaunchKernel(rondo__cu_function function, unsigned int grid_x,
@@ -515,7 +541,7 @@ rondo__cu_result fake_cuLaunchKernel(rondo__cu_function function, unsigned int g
     if (work.argument_bytes > 0) {
         memcpy(work.arguments, arguments, work.argument_bytes);
     }
-    return submit(handle, "cuLaunchKernel", &work);
+    return fake_submit(handle, "cuLaunchKernel", &work);
 }
 
 rondo__cu_result fake_cuLaunchKernelEx(const rondo__cu_launch_config *config,

@@ -90,6 +90,8 @@ enum {
     X(STREAM_NON_BLOCKING, CU_STREAM_NON_BLOCKING, 1)                                              \
     X(EVENT_DEFAULT, CU_EVENT_DEFAULT, 0)                                                          \
     X(EVENT_DISABLE_TIMING, CU_EVENT_DISABLE_TIMING, 2)                                            \
+    X(EVENT_RECORD_EXTERNAL, CU_EVENT_RECORD_EXTERNAL, 1)                                          \
+    X(EVENT_WAIT_EXTERNAL, CU_EVENT_WAIT_EXTERNAL, 1)                                              \
     X(CAPTURE_MODE_GLOBAL, CU_STREAM_CAPTURE_MODE_GLOBAL, 0)                                       \
     X(CAPTURE_MODE_THREAD_LOCAL, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, 1)                           \
     X(CAPTURE_MODE_RELAXED, CU_STREAM_CAPTURE_MODE_RELAXED, 2)                                     \

@@ -154,14 +154,28 @@ rondo_status rondo__cuda_query_stream(rondo_stream *stream, bool *out_is_idle) {
     return status;
 }
 
+// Whether a record of the event, or a wait for it, becomes a node of its own. The driver refuses the
+// flags for that outside of a capture.
+static rondo_status is_node(rondo_stream *stream, const rondo_event *event, bool *out_is_node) {
+    rondo__capture_state state = RONDO__CAPTURE_NONE;
+    if ((event->flags & RONDO_EVENT_EXTERNAL) != 0) {
+        RETURN_IF_ERROR(rondo__cuda_get_capture_state(stream, &state));
+    }
+    *out_is_node = state != RONDO__CAPTURE_NONE;
+    return RONDO_STATUS_OK;
+}
+
 rondo_status rondo__cuda_wait_event(rondo_stream *stream, rondo_event *event_) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
     rondo__cuda_event *event = (rondo__cuda_event *)event_;
+    bool was_external = false;
+    RETURN_IF_ERROR(is_node(stream, event_, &was_external));
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
     rondo__cu_result code =
-        device->api->cuStreamWaitEvent(rondo__cuda_native_stream(stream), event->native, 0);
+        device->api->cuStreamWaitEvent(rondo__cuda_native_stream(stream), event->native,
+                                       was_external ? RONDO__CU_EVENT_WAIT_EXTERNAL : 0);
     if (code == RONDO__CU_ERROR_INVALID_VALUE && event->capture != 0) {
         status = RONDO_FAIL_DRIVER(RONDO_STATUS_STATE, code, "CUDA_ERROR_INVALID_VALUE",
                                    "cuStreamWaitEvent",
@@ -227,14 +241,21 @@ void rondo__cuda_destroy_event(rondo_event *event_) {
 rondo_status rondo__cuda_record_event(rondo_event *event_, rondo_stream *stream) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
     rondo__cuda_event *event = (rondo__cuda_event *)event_;
+    bool was_external = false;
+    RETURN_IF_ERROR(is_node(stream, event_, &was_external));
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
-    rondo__cu_result code =
-        device->api->cuEventRecord(event->native, rondo__cuda_native_stream(stream));
+    rondo__cu_stream native = rondo__cuda_native_stream(stream);
+    rondo__cu_result code = was_external
+                                ? device->api->cuEventRecordWithFlags(
+                                      event->native, native, RONDO__CU_EVENT_RECORD_EXTERNAL)
+                                : device->api->cuEventRecord(event->native, native);
     if (code != RONDO__CU_SUCCESS) {
-        status = RONDO__CUDA_STREAM_FAIL(stream, code, "cuEventRecord", "cannot record the event");
-    } else {
+        status = RONDO__CUDA_STREAM_FAIL(stream, code,
+                                         was_external ? "cuEventRecordWithFlags" : "cuEventRecord",
+                                         "cannot record the event");
+    } else if (!was_external) {
         rondo__cuda_note_record(event, (rondo__cuda_stream *)stream);
     }
     rondo__cuda_leave(device, was_pushed);

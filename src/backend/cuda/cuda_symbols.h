@@ -72,6 +72,8 @@ RONDO__CUDA_SYMBOL(REQUIRED, cuEventCreate, 2000, "cuEventCreate",
 RONDO__CUDA_SYMBOL(REQUIRED, cuEventDestroy, 4000, "cuEventDestroy_v2", (rondo__cu_event event))
 RONDO__CUDA_SYMBOL(REQUIRED, cuEventRecord, 2000, "cuEventRecord",
                    (rondo__cu_event event, rondo__cu_stream stream))
+RONDO__CUDA_SYMBOL(REQUIRED, cuEventRecordWithFlags, 11010, "cuEventRecordWithFlags",
+                   (rondo__cu_event event, rondo__cu_stream stream, unsigned int flags))
 RONDO__CUDA_SYMBOL(REQUIRED, cuEventQuery, 2000, "cuEventQuery", (rondo__cu_event event))
 RONDO__CUDA_SYMBOL(REQUIRED, cuEventSynchronize, 2000, "cuEventSynchronize",
                    (rondo__cu_event event))
@@ -155,6 +157,11 @@ RONDO__CUDA_SYMBOL(REQUIRED, cuGraphMemsetNodeGetParams, 10000, "cuGraphMemsetNo
                    (rondo__cu_graph_node node, rondo__cu_fill_node *out_params))
 RONDO__CUDA_SYMBOL(REQUIRED, cuGraphHostNodeGetParams, 10000, "cuGraphHostNodeGetParams",
                    (rondo__cu_graph_node node, rondo__cu_host_node *out_params))
+RONDO__CUDA_SYMBOL(REQUIRED, cuGraphEventRecordNodeGetEvent, 11010,
+                   "cuGraphEventRecordNodeGetEvent",
+                   (rondo__cu_graph_node node, rondo__cu_event *out_event))
+RONDO__CUDA_SYMBOL(REQUIRED, cuGraphEventWaitNodeGetEvent, 11010, "cuGraphEventWaitNodeGetEvent",
+                   (rondo__cu_graph_node node, rondo__cu_event *out_event))
 RONDO__CUDA_SYMBOL(REQUIRED, cuGraphInstantiateWithFlags, 11040, "cuGraphInstantiateWithFlags",
                    (rondo__cu_graph_exec * out_exec, rondo__cu_graph graph,
                     unsigned long long flags))

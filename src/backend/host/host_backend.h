@@ -124,6 +124,7 @@ struct rondo__host_event {
     uint64_t record_serial;  // how often a time stamp was asked for
     uint64_t stamp_serial;   // which of them stamp_ns belongs to; 0: none
     uint64_t stamp_ns;
+    pthread_cond_t happened;  // RONDO_EVENT_EXTERNAL only: stamp_serial grew
 };
 
 rondo_status rondo__host_create_event(rondo_device *device, uint32_t flags,
@@ -135,6 +136,34 @@ rondo_status rondo__host_query_event(rondo_event *event, bool *out_is_complete);
 rondo_status rondo__host_synchronize_event(rondo_event *event);
 rondo_status rondo__host_get_elapsed_ms(rondo_event *start, rondo_event *end,
                                         float *out_milliseconds);
+
+// Takes the time for record number `serial` and tells who waits. Drops no reference.
+void rondo__host_stamp_event(rondo__host_event *event, uint64_t serial);
+void rondo__host_release_event(rondo__host_event *event);
+
+// ---- external events (host_external.c) ----------------------------------------------------------
+
+// What a node that records an external event, or waits for one, gets. `serial` is set before each
+// run of the program: which record this is, or which one to wait for; 0: it was not.
+typedef struct rondo__host_external {
+    rondo__host_event *event;  // kept alive by the graph
+    uint64_t serial;
+    bool is_record;
+} rondo__host_external;
+
+static inline bool rondo__host_is_external(const rondo_event *event) {
+    return (event->flags & RONDO_EVENT_EXTERNAL) != 0;
+}
+
+rondo_status rondo__host_record_external(rondo__host_event *event, rondo__host_stream *stream);
+rondo_status rondo__host_wait_external(rondo__host_stream *stream, rondo__host_event *event);
+bool rondo__host_has_happened(rondo__host_event *event);   // its latest record
+void rondo__host_wait_happened(rondo__host_event *event);  // on the calling thread
+// The arguments of a node as an external event's; NULL when the node is none.
+rondo__host_external *rondo__host_get_external(void (*run)(void *), void *arguments);
+// Asks for the records and resolves the waits of one replay: one serial each, in the order given.
+void rondo__host_ask_externals(rondo__host_external *const *externals, size_t count,
+                               uint64_t *out_serials);
 
 // ---- work (host_work.c) -------------------------------------------------------------------------
 
@@ -310,6 +339,9 @@ typedef struct rondo__host_program {
     uint32_t *successors;
     rondo__host_job job;
     rondo__host_team *team;
+    // Arguments of the nodes that use external events; each replay sets their serials first.
+    rondo__host_external **externals;
+    size_t external_count;
 } rondo__host_program;
 
 RONDO_MUST_USE rondo_status rondo__host_program_create(const rondo__host_template *recorded,

@@ -12,13 +12,16 @@ static rondo__host_event *event_of(rondo_event *event) {
     return (rondo__host_event *)event;
 }
 
-static void release_event(rondo__host_event *event) {
+void rondo__host_release_event(rondo__host_event *event) {
     if (atomic_fetch_sub_explicit(&event->reference_count, 1, memory_order_acq_rel) != 1) {
         return;
     }
     rondo__host_lane_release(event->lane);
     rondo__free(event->nodes);
     pthread_mutex_destroy(&event->lock);
+    if (rondo__host_is_external(&event->head)) {
+        pthread_cond_destroy(&event->happened);
+    }
     rondo__free(event);
 }
 
@@ -32,6 +35,9 @@ rondo_status rondo__host_create_event(rondo_device *device, uint32_t flags,
     event->head.flags = flags;
     atomic_init(&event->reference_count, 1);
     pthread_mutex_init(&event->lock, NULL);
+    if (rondo__host_is_external(&event->head)) {
+        pthread_cond_init(&event->happened, NULL);
+    }
     *out_event = &event->head;
     return RONDO_STATUS_OK;
 }
@@ -45,7 +51,7 @@ void rondo__host_destroy_event(rondo_event *event_) {
         pthread_mutex_unlock(&device->capture_lock);
         event->capture = NULL;
     }
-    release_event(event);
+    rondo__host_release_event(event);
 }
 
 // ---- recording --------------------------------------------------------------------------------
@@ -55,18 +61,24 @@ typedef struct stamp_arguments {
     uint64_t serial;
 } stamp_arguments;
 
-static void run_stamp(void *data) {
-    stamp_arguments *arguments = data;
-    rondo__host_event *event = arguments->event;
+void rondo__host_stamp_event(rondo__host_event *event, uint64_t serial) {
     uint64_t now = rondo__clock_now_ns();
     pthread_mutex_lock(&event->lock);
     // A later record on another stream may have been faster; its time stands.
-    if (arguments->serial > event->stamp_serial) {
-        event->stamp_serial = arguments->serial;
+    if (serial > event->stamp_serial) {
+        event->stamp_serial = serial;
         event->stamp_ns = now;
+        if (rondo__host_is_external(&event->head)) {
+            pthread_cond_broadcast(&event->happened);
+        }
     }
     pthread_mutex_unlock(&event->lock);
-    release_event(event);
+}
+
+static void run_stamp(void *data) {
+    const stamp_arguments *arguments = data;
+    rondo__host_stamp_event(arguments->event, arguments->serial);
+    rondo__host_release_event(arguments->event);
 }
 
 static rondo_status submit_stamp(rondo__host_event *event, rondo__host_stream *stream,
@@ -149,6 +161,9 @@ static rondo_status record_in_capture(rondo__host_event *event, rondo__host_stre
 
 rondo_status rondo__host_record_event(rondo_event *event_, rondo_stream *stream_) {
     rondo__host_stream *stream = (rondo__host_stream *)stream_;
+    if (rondo__host_is_external(event_)) {
+        return rondo__host_record_external(event_of(event_), stream);
+    }
     if (atomic_load_explicit(&stream->capture, memory_order_acquire) != NULL) {
         rondo__host_device *device = rondo__host_device_of(stream_->device);
         pthread_mutex_lock(&device->capture_lock);
@@ -218,6 +233,9 @@ rondo_status rondo__host_wait_event(rondo_stream *stream_, rondo_event *event_) 
     rondo__host_stream *stream = (rondo__host_stream *)stream_;
     rondo__host_event *event = event_of(event_);
     rondo__host_device *device = rondo__host_device_of(stream_->device);
+    if (rondo__host_is_external(event_)) {
+        return rondo__host_wait_external(stream, event);
+    }
 
     pthread_mutex_lock(&event->lock);
     bool is_captured = event->capture != NULL;
@@ -278,6 +296,10 @@ static rondo_status get_place(rondo__host_event *event, const char *call,
 }
 
 rondo_status rondo__host_query_event(rondo_event *event, bool *out_is_complete) {
+    if (rondo__host_is_external(event)) {
+        *out_is_complete = rondo__host_has_happened(event_of(event));
+        return RONDO_STATUS_OK;
+    }
     rondo__host_lane *lane;
     uint64_t position;
     RETURN_IF_ERROR(get_place(event_of(event), "rondo_event_query", &lane, &position));
@@ -287,6 +309,10 @@ rondo_status rondo__host_query_event(rondo_event *event, bool *out_is_complete) 
 }
 
 rondo_status rondo__host_synchronize_event(rondo_event *event) {
+    if (rondo__host_is_external(event)) {
+        rondo__host_wait_happened(event_of(event));
+        return RONDO_STATUS_OK;
+    }
     rondo__host_lane *lane;
     uint64_t position;
     RETURN_IF_ERROR(get_place(event_of(event), "rondo_event_synchronize", &lane, &position));

@@ -108,6 +108,37 @@ static void run_program(void *data) {
     rondo__host_program_release(program);
 }
 
+// The same for a program that uses external events: their serials follow.
+typedef struct external_run {
+    rondo__host_program *program;
+    uint64_t serials[];
+} external_run;
+
+static void run_external_program(void *data) {
+    const external_run *run = data;
+    for (size_t i = 0; i < run->program->external_count; ++i) {
+        run->program->externals[i]->serial = run->serials[i];
+    }
+    rondo__host_program_run(run->program);
+    rondo__host_program_release(run->program);
+}
+
+static rondo_status submit_program(rondo__host_stream *stream, rondo__host_program *program) {
+    void *room;
+    if (program->external_count == 0) {
+        RETURN_IF_ERROR(rondo__host_submit(stream, run_program, sizeof program, &room));
+        *(rondo__host_program **)room = program;
+    } else {
+        size_t bytes = sizeof(external_run) + program->external_count * sizeof(uint64_t);
+        RETURN_IF_ERROR(rondo__host_submit(stream, run_external_program, bytes, &room));
+        external_run *run = room;
+        run->program = program;
+        rondo__host_ask_externals(program->externals, program->external_count, run->serials);
+    }
+    atomic_fetch_add_explicit(&program->reference_count, 1, memory_order_relaxed);
+    return RONDO_STATUS_OK;
+}
+
 rondo_status rondo__host_replay(rondo__executable *executable_, rondo_stream *stream_) {
     host_executable *executable = (host_executable *)executable_;
     rondo__host_stream *stream = (rondo__host_stream *)stream_;
@@ -117,10 +148,7 @@ rondo_status rondo__host_replay(rondo__executable *executable_, rondo_stream *st
         RETURN_IF_ERROR(
             rondo__host_submit_wait(stream, executable->last_lane, executable->last_position));
     }
-    void *room;
-    RETURN_IF_ERROR(rondo__host_submit(stream, run_program, sizeof executable->program, &room));
-    *(rondo__host_program **)room = executable->program;
-    atomic_fetch_add_explicit(&executable->program->reference_count, 1, memory_order_relaxed);
+    RETURN_IF_ERROR(submit_program(stream, executable->program));
     if (executable->last_lane != stream->lane) {
         rondo__host_lane_release(executable->last_lane);
         executable->last_lane = rondo__host_lane_retain(stream->lane);

@@ -21,6 +21,8 @@
 #include "base/memory.h"
 
 enum { NO_SEGMENT = UINT32_MAX, ARGUMENT_ALIGNMENT = 16 };
+// Their serials travel in one command of a stream's ring.
+enum { EXTERNALS_MAX = 4096 };
 
 // Scratch while a program is made.
 typedef struct segment_plan {
@@ -165,6 +167,40 @@ static rondo_status measure_width(rondo__host_program *program, segment_plan *pl
     return RONDO_STATUS_OK;
 }
 
+// Lists the nodes whose serials each replay sets.
+static rondo_status find_externals(rondo__host_program *program) {
+    size_t count = 0;
+    for (size_t pass = 0; pass < 2; ++pass) {
+        count = 0;
+        for (size_t i = 0; i < program->count; ++i) {
+            const rondo__host_instruction *instruction = &program->instructions[i];
+            rondo__host_external *external =
+                rondo__host_get_external(instruction->run, instruction->arguments);
+            if (external != NULL && pass > 0) {
+                program->externals[count] = external;
+            }
+            count += external != NULL;
+        }
+        if (count == 0) {
+            return RONDO_STATUS_OK;
+        }
+        if (count > EXTERNALS_MAX) {
+            return RONDO_FAIL(UNSUPPORTED,
+                              "%zu nodes of a graph use external events; at most %d may, so split "
+                              "the graph",
+                              count, (int)EXTERNALS_MAX);
+        }
+        if (pass == 0) {
+            program->externals = rondo__calloc(count, sizeof *program->externals);
+            if (program->externals == NULL) {
+                return RONDO_STATUS_NO_MEMORY;
+            }
+        }
+    }
+    program->external_count = count;
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status init_job(rondo__host_program *program) {
     program->job.program = program;
     program->job.pending = rondo__calloc(program->segment_count, sizeof *program->job.pending);
@@ -207,6 +243,9 @@ rondo_status rondo__host_program_create(const rondo__host_template *recorded,
     if (status == RONDO_STATUS_OK) {
         status = measure_width(program, &plan);
     }
+    if (status == RONDO_STATUS_OK) {
+        status = find_externals(program);
+    }
     if (status == RONDO_STATUS_OK && program->width > 1) {
         status = init_job(program);
     }
@@ -232,6 +271,7 @@ void rondo__host_program_release(rondo__host_program *program) {
     rondo__free(program->arguments);
     rondo__free(program->segments);
     rondo__free(program->successors);
+    rondo__free(program->externals);
     rondo__free(program->job.pending);
     rondo__free(program->job.ready);
     rondo__free(program);
