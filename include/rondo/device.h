@@ -177,7 +177,8 @@ enum {
     RONDO_EVENT_TIMED = 1u << 0,  // the event keeps a time stamp for rondo_event_get_elapsed_ms
     // Inside a capture, recording the event and waiting for it become nodes, which happen at each
     // replay: for time stamps inside a graph, and for graphs that wait for each other or for work
-    // outside. Such an event never joins a stream to a capture. Outside captures it is as any other.
+    // outside. Such an event never joins a stream to a capture. Outside captures it is as any
+    // other.
     RONDO_EVENT_EXTERNAL = 1u << 1,
 };
 

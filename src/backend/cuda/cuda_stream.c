@@ -154,8 +154,8 @@ rondo_status rondo__cuda_query_stream(rondo_stream *stream, bool *out_is_idle) {
     return status;
 }
 
-// Whether a record of the event, or a wait for it, becomes a node of its own. The driver refuses the
-// flags for that outside of a capture.
+// Whether a record of the event, or a wait for it, becomes a node of its own. The driver refuses
+// the flags for that outside of a capture.
 static rondo_status is_node(rondo_stream *stream, const rondo_event *event, bool *out_is_node) {
     rondo__capture_state state = RONDO__CAPTURE_NONE;
     if ((event->flags & RONDO_EVENT_EXTERNAL) != 0) {

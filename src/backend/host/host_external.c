@@ -1,9 +1,9 @@
 // backend/host/host_external.c — events that graphs record and wait for at each replay.
 //
-// An external event counts its records: `record_serial` is how often one was asked for, `stamp_serial`
-// the latest that has happened. An eager record asks and puts a stamp on the stream. A replay asks
-// when it is put on its stream, so that whoever waits from then on waits for it, and its nodes stamp
-// when they run:
+// An external event counts its records: `record_serial` is how often one was asked for,
+// `stamp_serial` the latest that has happened. An eager record asks and puts a stamp on the stream.
+// A replay asks when it is put on its stream, so that whoever waits from then on waits for it, and
+// its nodes stamp when they run:
 //
 //   replay of A (records e)   asks: e.record_serial = 7 ... runs ... node stamps: stamp_serial = 7
 //   replay of B (waits for e)        reads: target 7 .......... node sleeps until stamp_serial >= 7
@@ -11,8 +11,8 @@
 // All waits of a replay are resolved before its own records are asked for. So a wait always means
 // work that was put on streams earlier, and no graph can wait for itself.
 //
-// Replays of one executable run one after the other, so the serials live in the nodes' arguments and
-// are set by the command that runs the program.
+// Replays of one executable run one after the other, so the serials live in the nodes' arguments
+// and are set by the command that runs the program.
 #include <string.h>
 
 #include "backend/host/host_backend.h"
