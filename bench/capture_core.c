@@ -217,9 +217,9 @@ static void issue_bare(const bench *b, size_t node_count) {
     for (size_t i = 0; i < node_count; ++i) {
         step_arguments a = {b->memory[i & 1], b->memory[~i & 1], 32, 1.0f};
         void *parameters[] = {&a.output, &a.input, &a.count, &a.factor};
-        must_driver(b->driver.launch(b->function, 1, 1, 1, 256, 1, 1, 0, b->native, parameters,
-                                     NULL),
-                    "cuLaunchKernel");
+        must_driver(
+            b->driver.launch(b->function, 1, 1, 1, 256, 1, 1, 0, b->native, parameters, NULL),
+            "cuLaunchKernel");
     }
 }
 
@@ -572,8 +572,8 @@ static rondo_graph *capture_branches(const bench *b, branches *all, int node_cou
         }
         crunch_arguments arguments = {&all->values[i].value, steps};
         for (int j = 0; j < node_count; ++j) {
-            MUST(rondo_stream_call_host(stream, "crunch", run_crunch, &arguments,
-                                        sizeof arguments));
+            MUST(
+                rondo_stream_call_host(stream, "crunch", run_crunch, &arguments, sizeof arguments));
         }
         if (is_parallel) {
             MUST(rondo_event_record(all->joins[i], stream));
@@ -634,7 +634,8 @@ static void measure_all_branches(const bench *b) {
     print_head("branches; replay and wait");
     measure_branches(b, all, 20, 20, kind);
     measure_branches(b, all, 20, 5, kind);
-    measure_branches(b, all, 4, 5, kind);
+    // Too short for a goal: waking a sleeping processor takes as long as these branches.
+    measure_branches(b, all, 4, 5, NO_GOAL);
     measure_branches(b, all, 1, 5, NO_GOAL);
     for (int i = 0; i < BRANCH_COUNT; ++i) {
         rondo_stream_destroy(all->streams[i]);

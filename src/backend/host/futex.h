@@ -21,6 +21,10 @@ static inline void rondo__futex_wake_one(atomic_uint *word) {
     (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
+static inline void rondo__futex_wake(atomic_uint *word, int count) {
+    (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
 static inline void rondo__futex_wake_all(atomic_uint *word) {
     (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
 }

@@ -154,7 +154,11 @@ rondo_status rondo__host_replay(rondo__executable *executable_, rondo_stream *st
         executable->last_lane = rondo__host_lane_retain(stream->lane);
     }
     executable->last_position = stream->submitted;
+    bool was_idle = atomic_load_explicit(&stream->is_asleep, memory_order_relaxed) != 0;
     rondo__host_publish(stream);
+    if (was_idle && executable->program->width > 1) {
+        rondo__host_team_rouse(executable->program->team, executable->program);
+    }
     return RONDO_STATUS_OK;
 }
 

@@ -11,7 +11,9 @@
 // becomes ready once; a push takes the next place with one atomic addition.
 //
 // Helpers belong to the device: one per processor beyond the first. They sleep when no job has
-// anything ready, after spinning a while, as a replay is often followed by the next. Several jobs
+// anything ready, after spinning a while, as a replay is often followed by the next. A replay rouses
+// them when it is put on a stream that has nothing else to do: so they wake while the stream's
+// worker does, not after it, and short branches still gain. Several jobs
 // (of different graphs on different streams) may be under way; helpers go where something is ready.
 //
 // A helper may touch a job only while it is counted in job->helper_count, which it enters under the
@@ -78,10 +80,10 @@ static void wake_owner(rondo__host_job *job) {
     }
 }
 
-static void wake_helper(rondo__host_team *team) {
+static void wake_helpers(rondo__host_team *team, uint32_t count) {
     atomic_fetch_add(&team->signal, 1);
     if (atomic_load(&team->sleeper_count) > 0) {
-        rondo__futex_wake_one(&team->signal);
+        rondo__futex_wake(&team->signal, (int)count);
     }
 }
 
@@ -106,7 +108,7 @@ static void run_chain(rondo__host_team *team, rondo__host_job *job, uint32_t seg
                 segment_index = successor;
             } else {
                 push_segment(job, successor);
-                wake_helper(team);
+                wake_helpers(team, 1);
                 wake_owner(job);
             }
         }
@@ -253,6 +255,10 @@ static void wait_for_job(rondo__host_job *job) {
     atomic_store(&job->is_owner_asleep, false);
 }
 
+void rondo__host_team_rouse(rondo__host_team *team, const rondo__host_program *program) {
+    wake_helpers(team, (uint32_t)program->width - 1);
+}
+
 void rondo__host_team_run(rondo__host_team *team, rondo__host_job *job) {
     const rondo__host_program *program = job->program;
     job->failure = rondo__failure_enter(NULL);
@@ -260,18 +266,20 @@ void rondo__host_team_run(rondo__host_team *team, rondo__host_job *job) {
     int32_t former_share = rondo__host_set_thread_share((int32_t)program->width);
     reset_job(job);
     uint32_t first = NO_SEGMENT;
+    uint32_t queued_count = 0;
     for (size_t i = 0; i < program->segment_count; ++i) {
         if (program->segments[i].predecessor_count == 0) {
             if (first == NO_SEGMENT) {
                 first = (uint32_t)i;
             } else {
                 push_segment(job, (uint32_t)i);
+                ++queued_count;
             }
         }
     }
     list_job(team, job);
-    if (has_ready(job)) {
-        wake_helper(team);
+    if (queued_count > 0) {
+        wake_helpers(team, queued_count);
     }
     while (first != NO_SEGMENT ||
            atomic_load_explicit(&job->remaining, memory_order_acquire) != 0) {
