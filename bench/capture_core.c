@@ -1,5 +1,5 @@
-// What the capture core costs: replay, capture, instantiation, pool, memory growth; on the host also
-// nodes in a row and parallel branches.
+// What the capture core costs: replay, capture, instantiation, pool, growth of memory; on the host
+// also nodes in a row and parallel branches.
 //
 //   build/bench/capture_core DEVICE [--quick] [--check]
 //

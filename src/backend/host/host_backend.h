@@ -362,7 +362,7 @@ void rondo__host_destroy_executable(rondo__executable *executable);
 rondo__host_team *rondo__host_team_create(void);  // NULL: no memory, recorded
 void rondo__host_team_destroy(rondo__host_team *team);
 void rondo__host_team_start(rondo__host_team *team);  // starts the threads; too few is fine
-// Wakes helpers for a program that is about to run; for nothing if it comes late, which is harmless.
+// Wakes helpers for a program that is about to run. Harmless when it comes too late.
 void rondo__host_team_rouse(rondo__host_team *team, const rondo__host_program *program);
 // Runs the job to its end on this thread and the helpers.
 void rondo__host_team_run(rondo__host_team *team, rondo__host_job *job);

@@ -11,9 +11,9 @@
 // becomes ready once; a push takes the next place with one atomic addition.
 //
 // Helpers belong to the device: one per processor beyond the first. They sleep when no job has
-// anything ready, after spinning a while, as a replay is often followed by the next. A replay rouses
-// them when it is put on a stream that has nothing else to do: so they wake while the stream's
-// worker does, not after it, and short branches still gain. Several jobs
+// anything ready, after spinning a while, as a replay is often followed by the next. A replay
+// rouses them when it is put on a stream that has nothing else to do: so they wake while the
+// stream's worker does, not after it, and short branches still gain. Several jobs
 // (of different graphs on different streams) may be under way; helpers go where something is ready.
 //
 // A helper may touch a job only while it is counted in job->helper_count, which it enters under the
