@@ -1,0 +1,134 @@
+// random/random_internal.h — what the files of this room share: the generator, and its kernels.
+#ifndef RONDO_RANDOM_RANDOM_INTERNAL_H
+#define RONDO_RANDOM_RANDOM_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backend/backend.h"
+#include "backend/capture.h"
+#include "rondo/random.h"
+
+// ---- kernels (random_host.c, cu/random.cu) ------------------------------------------------------
+
+typedef enum rondo__random_kernel {
+    RONDO__RANDOM_WORDS,
+    RONDO__RANDOM_UNIFORM,
+    RONDO__RANDOM_UNIFORM_F64,
+    RONDO__RANDOM_NORMAL,
+    RONDO__RANDOM_NORMAL_F64,
+    RONDO__RANDOM_BERNOULLI,
+    RONDO__RANDOM_DROPOUT,
+    RONDO__RANDOM_SET,
+    RONDO__RANDOM_ADVANCE,
+    RONDO__RANDOM_KERNEL_COUNT,
+} rondo__random_kernel;
+
+// The names of the CUDA kernels, and the C functions that do the same on the host.
+extern const char *const rondo__random_kernel_names[RONDO__RANDOM_KERNEL_COUNT];
+rondo_host_function rondo__random_get_host_function(rondo__random_kernel kernel);
+
+// What all but the last two take; 8-byte words, so that C and CUDA lay it out the same. The kernels
+// say which of a to threshold they use, and for what.
+typedef struct rondo__random_arguments {
+    const uint64_t *state;  // seed, offset
+    uint64_t relative;      // of the op's first counter to the offset
+    uint64_t count;         // elements
+    void *out;
+    const void *in;
+    uint8_t *mask;
+    double a, b, c;
+    uint64_t bits;
+    uint64_t threshold;
+    uint64_t dtype;
+    uint64_t in_dtype;
+    uint64_t is_aligned;  // whole groups may be moved at once
+} rondo__random_arguments;
+
+typedef struct rondo__random_set_arguments {
+    uint64_t *state;
+    uint64_t seed;
+    uint64_t offset;
+} rondo__random_set_arguments;
+
+typedef struct rondo__random_advance_arguments {
+    uint64_t *state;
+    uint64_t count;
+} rondo__random_advance_arguments;
+
+// The loops, compiled for each instruction set. Each does the groups [begin, end) of an op: a group
+// is what one counter gives, four words or two numbers of double precision.
+typedef void (*rondo__random_loop)(const rondo__random_arguments *arguments, uint64_t begin,
+                                   uint64_t end);
+typedef struct rondo__random_loops {
+    rondo__random_loop run[RONDO__RANDOM_SET];  // by kernel
+} rondo__random_loops;
+
+// ---- the generator (generator.c) ----------------------------------------------------------------
+
+// A stream on which the state was used since it was last written; the first entry may be the
+// writer.
+typedef struct rondo__random_user {
+    rondo__stream_tag *tag;  // retained
+    uint32_t number;         // of the stream
+    bool is_writer;
+} rondo__random_user;
+
+struct rondo_generator {
+    rondo_device *device;  // retained
+    atomic_int reference_count;
+    uint32_t number;   // for messages: "generator 3"
+    uint64_t *state;   // in device memory: seed, offset
+    rondo_event *event;  // to order one stream after another
+    void *functions[RONDO__RANDOM_KERNEL_COUNT];
+    // The number of the stream that wrote the state last, when nobody has used it since and nothing
+    // is pending: on that stream a graph may be replayed as it is. 0: look closer.
+    atomic_uint settled_stream;
+    pthread_mutex_t lock;          // guards the rest
+    rondo_generator_state start;   // is_dirty: what the state is to be set to
+    bool is_dirty;
+    uint64_t pending;  // counters that eager ops took beyond the state's offset
+    uint64_t epoch;    // of marks: counts changes of the state
+    rondo__random_user *users;
+    size_t user_count;
+    size_t user_capacity;
+    rondo_stream *reader;  // for rondo_generator_get_state; made when first needed
+    size_t recording_count;       // captures in progress that use it
+    const char *recording_label;  // of the graph of one of them
+};
+
+// Runs `issue` with the relative position of `counters` counters on `stream`, eagerly or in the
+// stream's capture, and takes them if it succeeds. NULL: takes them at once.
+typedef rondo_status (*rondo__random_issue)(rondo_generator *generator, rondo_stream *stream,
+                                            uint64_t relative, void *data);
+RONDO_MUST_USE rondo_status rondo__generator_draw(rondo_generator *generator, rondo_stream *stream,
+                                                  uint64_t counters, const char *call,
+                                                  rondo__random_issue issue, void *data,
+                                                  uint64_t *out_relative);
+
+// The caller holds the lock for the rest.
+
+// Writes what is to be written of the state on `stream`, and orders it after all other uses, so
+// that a graph may be replayed there.
+RONDO_MUST_USE rondo_status rondo__generator_settle(rondo_generator *generator,
+                                                    rondo_stream *stream);
+RONDO_MUST_USE rondo_status rondo__generator_launch_advance(rondo_generator *generator,
+                                                            rondo_stream *stream, uint64_t count);
+
+// ---- in captures (generator_capture.c) ----------------------------------------------------------
+
+// rondo__generator_draw for a stream that records into `id` of `capture`.
+RONDO_MUST_USE rondo_status rondo__generator_draw_recorded(
+    rondo_generator *generator, rondo_stream *stream, rondo__capture *capture, uint64_t id,
+    uint64_t counters, rondo__random_issue issue, void *data, uint64_t *out_relative);
+// rondo_generator_get_mark and rondo_generator_rewind there.
+RONDO_MUST_USE rondo_status rondo__generator_mark_recorded(rondo_generator *generator,
+                                                           rondo__capture *capture, uint64_t id,
+                                                           rondo_generator_mark *out_mark);
+RONDO_MUST_USE rondo_status rondo__generator_rewind_recorded(rondo_generator *generator,
+                                                             rondo__capture *capture, uint64_t id,
+                                                             const rondo_generator_mark *mark);
+
+#endif  // RONDO_RANDOM_RANDOM_INTERNAL_H
