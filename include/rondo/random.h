@@ -87,8 +87,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_generator_set_seed(rondo_generator *
 // Errors:    as rondo_generator_set_seed.
 // Threads:   safe.
 // Capture:   legal while no capture uses the generator.
-RONDO_API RONDO_MUST_USE rondo_status
-rondo_generator_set_state(rondo_generator *generator, const rondo_generator_state *state);
+RONDO_API RONDO_MUST_USE rondo_status rondo_generator_set_state(rondo_generator *generator,
+                                                                const rondo_generator_state *state);
 
 // Where the generator stands after everything put on streams so far; waits for that work.
 //
@@ -195,10 +195,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_random_bernoulli(rondo_generator *ge
 //
 // Errors:    see above.
 // Threads:   see above.
-RONDO_API RONDO_MUST_USE rondo_status
-rondo_random_bernoulli_each(rondo_generator *generator, rondo_stream *stream,
-                            rondo_dtype probability_dtype, const void *probabilities,
-                            rondo_dtype dtype, void *out, size_t count);
+RONDO_API RONDO_MUST_USE rondo_status rondo_random_bernoulli_each(
+    rondo_generator *generator, rondo_stream *stream, rondo_dtype probability_dtype,
+    const void *probabilities, rondo_dtype dtype, void *out, size_t count);
 
 // y = x / (1 - ratio) where kept, 0 where dropped; an element is dropped with probability `ratio`.
 //

@@ -13,6 +13,7 @@
 #include "rondo/dlpack.h"    // tensors from and to other libraries
 #include "rondo/pool.h"      // memory in stream order, cached
 #include "rondo/graph.h"     // capture and replay
+#include "rondo/random.h"    // random numbers that replays draw anew
 #include "rondo/program.h"   // a model as data
 #include "rondo/onnx.h"      // models and tensors from files
 #include "rondo/executor.h"  // a program on a device

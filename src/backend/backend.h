@@ -232,6 +232,14 @@ bool rondo__stream_tag_is_finished(const rondo__stream_tag *tag);
 // stay for the stream's own waits to report.
 void rondo__stream_tag_wait(rondo__stream_tag *tag);
 
+// Records `event` on the tag's stream, which may be in use by another thread. *out_was_recorded is
+// false when the stream is gone.
+//
+// Errors:    STATE (the stream records a capture now), DRIVER, LOST, NO_MEMORY.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__stream_tag_record(rondo__stream_tag *tag, rondo_event *event,
+                                                     bool *out_was_recorded);
+
 // ---- failures of host functions ---------------------------------------------------------------
 
 // Host functions return nothing. One that fails (a reference kernel met an index out of range)

@@ -172,3 +172,30 @@ void rondo__stream_tag_wait(rondo__stream_tag *tag) {
     }
     pthread_mutex_unlock(&tag->lock);
 }
+
+rondo_status rondo__stream_tag_record(rondo__stream_tag *tag, rondo_event *event,
+                                      bool *out_was_recorded) {
+    *out_was_recorded = false;
+    // The lock keeps the stream from being destroyed meanwhile.
+    pthread_mutex_lock(&tag->lock);
+    rondo_status status = RONDO_STATUS_OK;
+    rondo_stream *stream = tag->stream;
+    if (stream == NULL) {
+        goto unlock;
+    }
+    rondo__capture_state state = RONDO__CAPTURE_NONE;
+    status = stream->device->backend->get_capture_state(stream, &state);
+    if (status == RONDO_STATUS_OK && state != RONDO__CAPTURE_NONE) {
+        status = RONDO_FAIL(STATE,
+                            "this must come after earlier work on stream %u, which records a "
+                            "capture now and cannot be waited for; do it before or after that",
+                            (unsigned)stream->number);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo_event_record(event, stream);
+        *out_was_recorded = status == RONDO_STATUS_OK;
+    }
+unlock:
+    pthread_mutex_unlock(&tag->lock);
+    return status;
+}

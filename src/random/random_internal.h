@@ -76,18 +76,24 @@ typedef struct rondo__random_user {
     bool is_writer;
 } rondo__random_user;
 
+// A capture in progress that uses the generator.
+typedef struct rondo__random_recording {
+    const char *label;  // of the graph; borrowed
+    struct rondo__random_recording *next;
+} rondo__random_recording;
+
 struct rondo_generator {
     rondo_device *device;  // retained
     atomic_int reference_count;
-    uint32_t number;   // for messages: "generator 3"
-    uint64_t *state;   // in device memory: seed, offset
+    uint32_t number;     // for messages: "generator 3"
+    uint64_t *state;     // in device memory: seed, offset
     rondo_event *event;  // to order one stream after another
     void *functions[RONDO__RANDOM_KERNEL_COUNT];
     // The number of the stream that wrote the state last, when nobody has used it since and nothing
     // is pending: on that stream a graph may be replayed as it is. 0: look closer.
     atomic_uint settled_stream;
-    pthread_mutex_t lock;          // guards the rest
-    rondo_generator_state start;   // is_dirty: what the state is to be set to
+    pthread_mutex_t lock;         // guards the rest
+    rondo_generator_state start;  // is_dirty: what the state is to be set to
     bool is_dirty;
     uint64_t pending;  // counters that eager ops took beyond the state's offset
     uint64_t epoch;    // of marks: counts changes of the state
@@ -95,8 +101,7 @@ struct rondo_generator {
     size_t user_count;
     size_t user_capacity;
     rondo_stream *reader;  // for rondo_generator_get_state; made when first needed
-    size_t recording_count;       // captures in progress that use it
-    const char *recording_label;  // of the graph of one of them
+    rondo__random_recording *recordings;
 };
 
 // Runs `issue` with the relative position of `counters` counters on `stream`, eagerly or in the

@@ -128,10 +128,8 @@ static void run_uniform_f64(const rondo__random_arguments *a, uint64_t begin, ui
     for (uint64_t group = begin; group < end; group += TILE) {
         make_words(a, group, &tile);
         for (size_t i = 0; i < TILE; ++i) {
-            row[2 * i] =
-                rondo_uniform_f64(tile.word[0][i], tile.word[1][i], a->a, a->b, a->c);
-            row[2 * i + 1] =
-                rondo_uniform_f64(tile.word[2][i], tile.word[3][i], a->a, a->b, a->c);
+            row[2 * i] = rondo_uniform_f64(tile.word[0][i], tile.word[1][i], a->a, a->b, a->c);
+            row[2 * i + 1] = rondo_uniform_f64(tile.word[2][i], tile.word[3][i], a->a, a->b, a->c);
         }
         memcpy((double *)a->out + group * 2, row,
                get_length(a->count, group, end, 2) * sizeof *row);

@@ -119,7 +119,8 @@ static rondo_status record_eagerly(rondo__host_event *event, rondo__host_stream 
         former = event->lane;
         event->lane = rondo__host_lane_retain(stream->lane);
     }
-    event->position = stream->submitted;
+    // `published`, not `submitted`: another thread than the stream's may record here, too.
+    event->position = atomic_load(&stream->published);
     pthread_mutex_unlock(&event->lock);
     if (was_captured) {
         pthread_mutex_unlock(&device->capture_lock);
