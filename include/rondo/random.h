@@ -116,8 +116,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_generator_get_mark(rondo_generator *
                                                                rondo_stream *stream,
                                                                rondo_generator_mark *out_mark);
 
-// Goes back (or forward again) to a mark, so that the ops that follow draw the same numbers as those
-// after the mark did: recomputing a dropout in a backward pass, say.
+// Goes back (or forward again) to a mark, so that the ops that follow draw the same numbers as
+// those after the mark did: recomputing a dropout in a backward pass, say.
 //
 // Errors:    INVALID, STATE (the mark is of another capture, or a replay, a new seed or a
 //            conditional body came between), NO_MEMORY, DRIVER, LOST.

@@ -1,4 +1,4 @@
-// random/random_ops.c — the ops: arguments checked, turned into what the kernels take, and launched.
+// random/random_ops.c — the ops: arguments checked, made what the kernels take, and launched.
 #include <math.h>
 #include <string.h>
 
