@@ -359,7 +359,7 @@ static void test_conformance_random__counts_inside_a_capture_can_be_settled(void
     rondo_event *fork = suite_create_event(context, 0);
     rondo_event *join = suite_create_event(context, 0);
     rondo_graph *graph = suite_create_graph(context, false);
-    uint32_t *out = take(context, 4 * 64 * 4);
+    uint32_t *out = take(context, 5 * 64 * 4);
     ASSERT_OK(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
     ASSERT_OK(suite_draw(generator, stream, out));
     ASSERT_OK(rondo_event_record(fork, stream));
@@ -381,7 +381,7 @@ static void test_conformance_random__counts_inside_a_capture_can_be_settled(void
     // Now the settling is late: the draw on the branch must wait for it.
     ASSERT_OK(suite_spin(context, stream, 3000));
     ASSERT_OK(rondo__capture_enter_scope(capture, stream));
-    ASSERT_OK(suite_draw(generator, branch, out + 64));
+    ASSERT_OK(suite_draw(generator, branch, out + 256));
     ASSERT_OK(rondo_event_record(join, branch));
     ASSERT_OK(rondo_stream_wait_event(stream, join));
     ASSERT_OK(rondo_graph_capture_end(graph));
@@ -390,7 +390,8 @@ static void test_conformance_random__counts_inside_a_capture_can_be_settled(void
         ASSERT_DRAWN(context, out, 1, i * 80);
         ASSERT_DRAWN(context, out + 128, 1, i * 80 + 32);
         ASSERT_DRAWN(context, out + 192, 1, i * 80 + 48);
-        ASSERT_DRAWN(context, out + 64, 1, i * 80 + 64);
+        ASSERT_DRAWN(context, out + 64, 1, i * 80 + 16);
+        ASSERT_DRAWN(context, out + 256, 1, i * 80 + 64);
     }
     ASSERT_STANDS(generator, 1, 320);
     rondo_graph_destroy(graph);
