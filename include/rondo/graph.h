@@ -42,6 +42,9 @@ typedef struct rondo_graph_stats {
     uint64_t capture_ns;      // wall time between begin and end
     uint64_t instantiate_ns;  // wall time of the last instantiation
     uint64_t device_bytes;    // driver-side memory of the executable; 0 where not measurable
+    // Nodes that the finished replays have run, those of conditional bodies each time: the proof
+    // that a graph really ran. Host backend; 0 on CUDA, where the driver does not count.
+    uint64_t executed_count;
 } rondo_graph_stats;
 
 // Default options.

@@ -95,6 +95,7 @@ typedef enum rondo__node_kind {
     RONDO__NODE_CHILD,
     RONDO__NODE_CONDITIONAL,
     RONDO__NODE_OTHER,
+    RONDO__NODE_KIND_COUNT,
 } rondo__node_kind;
 
 // A recorded node of a capture in progress. Means something only together with that capture.
@@ -132,6 +133,8 @@ struct rondo__backend {
     rondo_status (*allocate)(rondo_device *device, rondo_memory_kind kind, size_t bytes,
                              void **out_address);
     void (*deallocate)(rondo_device *device, rondo_memory_kind kind, void *address);
+    // Free device memory now, 0 when the driver will not say. (optional: not measurable)
+    uint64_t (*get_free_bytes)(rondo_device *device);
 
     rondo_status (*create_stream)(rondo_device *device, rondo_stream **out_stream);
     rondo_status (*wrap_stream)(rondo_device *device, void *native,
@@ -180,6 +183,8 @@ struct rondo__backend {
 
     void (*destroy_template)(rondo__template *template_);
     rondo_status (*count_nodes)(rondo__template *template_, size_t *out_count);
+    // How many nodes there are of each kind; much cheaper than describing each.
+    rondo_status (*count_kinds)(rondo__template *template_, size_t counts[RONDO__NODE_KIND_COUNT]);
     rondo_status (*describe_node)(rondo__template *template_, size_t index,
                                   rondo__node_info *out_info);
     // Edges as pairs of node indices (from, to); capacity counts pairs.
@@ -193,6 +198,8 @@ struct rondo__backend {
                            bool *out_was_updated);
     rondo_status (*upload)(rondo__executable *executable, rondo_stream *stream);
     rondo_status (*replay)(rondo__executable *executable, rondo_stream *stream);  // hot path
+    // Nodes run by the replays that have finished. (optional: not known)
+    uint64_t (*count_executed)(rondo__executable *executable);
     // Replays in flight are finished first, or the driver keeps what they need until they are.
     void (*destroy_executable)(rondo__executable *executable);
     // Raw handles. (optional: UNSUPPORTED)

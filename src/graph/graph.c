@@ -101,6 +101,7 @@ static void clear(rondo_graph *graph) {
     rondo__participants_destroy(graph->participants);
     graph->participants = NULL;
     memset(&graph->stats, 0, sizeof graph->stats);
+    graph->executed_before = 0;
     graph->state = RONDO__GRAPH_EMPTY;
 }
 
@@ -192,29 +193,15 @@ rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
 // Counts nodes for the statistics, so that asking for them later is O(1).
 static rondo_status count_kinds(rondo_graph *graph, rondo_graph_stats *stats) {
     const rondo__backend *backend = graph->device->backend;
-    size_t count = 0;
-    RETURN_IF_ERROR(backend->count_nodes(graph->recorded, &count));
-    stats->node_count = count;
-    for (size_t i = 0; i < count; ++i) {
-        rondo__node_info info;
-        RETURN_IF_ERROR(backend->describe_node(graph->recorded, i, &info));
-        bool is_host_work = info.kind == RONDO__NODE_HOST && backend == &rondo__backend_host;
-        if (info.kind == RONDO__NODE_KERNEL || is_host_work) {
-            ++stats->kernel_count;
-        } else if (info.kind == RONDO__NODE_COPY || info.kind == RONDO__NODE_FILL) {
-            ++stats->copy_count;
-        }
+    size_t counts[RONDO__NODE_KIND_COUNT] = {0};
+    RETURN_IF_ERROR(backend->count_kinds(graph->recorded, counts));
+    for (size_t kind = 0; kind < RONDO__NODE_KIND_COUNT; ++kind) {
+        stats->node_count += counts[kind];
     }
+    stats->kernel_count = counts[RONDO__NODE_KERNEL];
+    stats->kernel_count += backend == &rondo__backend_host ? counts[RONDO__NODE_HOST] : 0;
+    stats->copy_count = counts[RONDO__NODE_COPY] + counts[RONDO__NODE_FILL];
     return RONDO_STATUS_OK;
-}
-
-static uint64_t get_free_bytes(rondo_device *device) {
-    rondo_device_info info;
-    rondo_error saved;
-    rondo__error_save(&saved);
-    rondo_status status = device->backend->describe_device(device->ordinal, &info);
-    rondo__error_restore(&saved);
-    return status == RONDO_STATUS_OK ? info.free_bytes : 0;
 }
 
 // Makes an executable from the template and measures what it cost. The host's executables are
@@ -222,8 +209,8 @@ static uint64_t get_free_bytes(rondo_device *device) {
 // difference says nothing.
 static rondo_status instantiate(rondo_graph *graph) {
     rondo_device *device = graph->device;
-    bool is_measurable = device->backend != &rondo__backend_host;
-    uint64_t free_before = is_measurable ? get_free_bytes(device) : 0;
+    bool is_measurable = device->backend->get_free_bytes != NULL;
+    uint64_t free_before = is_measurable ? device->backend->get_free_bytes(device) : 0;
     uint64_t start = rondo__clock_now_ns();
     rondo__executable *executable = NULL;
     rondo_status status = device->backend->instantiate(graph->recorded, &executable);
@@ -232,9 +219,13 @@ static rondo_status instantiate(rondo_graph *graph) {
         return status;
     }
     graph->stats.instantiate_ns = rondo__clock_now_ns() - start;
-    uint64_t free_after = is_measurable ? get_free_bytes(device) : 0;
+    uint64_t free_after = is_measurable ? device->backend->get_free_bytes(device) : 0;
     graph->stats.device_bytes = free_before > free_after ? free_before - free_after : 0;
     if (graph->executable != NULL) {
+        if (graph->last_stream != NULL && device->backend->count_executed != NULL) {
+            rondo__stream_tag_wait(graph->last_stream);
+            graph->executed_before += device->backend->count_executed(graph->executable);
+        }
         device->backend->destroy_executable(graph->executable);
     }
     graph->executable = executable;
@@ -413,6 +404,10 @@ rondo_status rondo_graph_get_stats(const rondo_graph *graph, rondo_graph_stats *
     *out_stats = (rondo_graph_stats){0};
     RETURN_IF_ERROR(rondo__check_pointer(graph, __func__, "graph"));
     *out_stats = graph->stats;
+    if (graph->executable != NULL && graph->device->backend->count_executed != NULL) {
+        out_stats->executed_count =
+            graph->executed_before + graph->device->backend->count_executed(graph->executable);
+    }
     return RONDO_STATUS_OK;
 }
 

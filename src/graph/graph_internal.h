@@ -21,6 +21,7 @@ struct rondo_graph {
     rondo__executable *executable;   // READY: never NULL
     rondo__stream_tag *last_stream;  // of the last replay; retained
     rondo_graph_stats stats;
+    uint64_t executed_before;   // nodes that former executables ran
     rondo__template *recorded;  // READY and keeps_template: never NULL
     // Who takes part in the graph: its memory, its generators. READY: owned; see backend/capture.h.
     rondo__participant *participants;

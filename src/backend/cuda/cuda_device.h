@@ -166,6 +166,7 @@ rondo_status rondo__cuda_synchronize_device(rondo_device *device);
 rondo_status rondo__cuda_allocate(rondo_device *device, rondo_memory_kind kind, size_t bytes,
                                   void **out_address);
 void rondo__cuda_deallocate(rondo_device *device, rondo_memory_kind kind, void *address);
+uint64_t rondo__cuda_get_free_bytes(rondo_device *device);
 rondo_status rondo__cuda_copy(rondo_stream *stream, void *destination, const void *source,
                               size_t bytes, rondo_copy_kind kind);
 rondo_status rondo__cuda_fill(rondo_stream *stream, void *destination, uint32_t value,
@@ -233,6 +234,8 @@ void rondo__cuda_free_captures(rondo__cuda_device *device);
 // cuda_graph.c
 void rondo__cuda_destroy_template(rondo__template *template_);
 rondo_status rondo__cuda_count_nodes(rondo__template *template_, size_t *out_count);
+rondo_status rondo__cuda_count_kinds(rondo__template *template_,
+                                     size_t counts[RONDO__NODE_KIND_COUNT]);
 rondo_status rondo__cuda_describe_node(rondo__template *template_, size_t index,
                                        rondo__node_info *out_info);
 rondo_status rondo__cuda_list_edges(rondo__template *template_, size_t *out_pairs, size_t capacity,

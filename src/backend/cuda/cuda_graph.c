@@ -144,6 +144,48 @@ static void describe_host(const rondo__cuda_api *api, rondo__cu_graph_node node,
     }
 }
 
+static rondo__node_kind get_kind(int type) {
+    switch (type) {
+        case RONDO__CU_GRAPH_NODE_KERNEL:
+            return RONDO__NODE_KERNEL;
+        case RONDO__CU_GRAPH_NODE_MEMCPY:
+            return RONDO__NODE_COPY;
+        case RONDO__CU_GRAPH_NODE_MEMSET:
+            return RONDO__NODE_FILL;
+        case RONDO__CU_GRAPH_NODE_HOST:
+            return RONDO__NODE_HOST;
+        case RONDO__CU_GRAPH_NODE_GRAPH:
+            return RONDO__NODE_CHILD;
+        case RONDO__CU_GRAPH_NODE_EMPTY:
+            return RONDO__NODE_EMPTY;
+        case RONDO__CU_GRAPH_NODE_WAIT_EVENT:
+            return RONDO__NODE_EVENT_WAIT;
+        case RONDO__CU_GRAPH_NODE_EVENT_RECORD:
+            return RONDO__NODE_EVENT_RECORD;
+        case RONDO__CU_GRAPH_NODE_CONDITIONAL:
+            return RONDO__NODE_CONDITIONAL;
+        default:
+            return RONDO__NODE_OTHER;
+    }
+}
+
+rondo_status rondo__cuda_count_kinds(rondo__template *template_,
+                                     size_t counts[RONDO__NODE_KIND_COUNT]) {
+    rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
+    rondo__cuda_device *device = rondo__cuda_device_of(template_->device);
+    RETURN_IF_ERROR(fetch_nodes(recorded));
+    for (size_t i = 0; i < recorded->node_count; i++) {
+        int type = 0;
+        rondo__cu_result code = device->api->cuGraphNodeGetType(recorded->nodes[i], &type);
+        if (code != RONDO__CU_SUCCESS) {
+            return RONDO__CUDA_FAIL(device, code, "cuGraphNodeGetType", "cannot look at node %zu",
+                                    i);
+        }
+        ++counts[get_kind(type)];
+    }
+    return RONDO_STATUS_OK;
+}
+
 rondo_status rondo__cuda_describe_node(rondo__template *template_, size_t index,
                                        rondo__node_info *out_info) {
     rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
@@ -161,41 +203,15 @@ rondo_status rondo__cuda_describe_node(rondo__template *template_, size_t index,
         return RONDO__CUDA_FAIL(device, code, "cuGraphNodeGetType", "cannot look at node %zu",
                                 index);
     }
-    rondo__node_info info = {.kind = RONDO__NODE_OTHER, .name = ""};
-    switch (type) {
-        case RONDO__CU_GRAPH_NODE_KERNEL:
-            info.kind = RONDO__NODE_KERNEL;
-            describe_kernel(api, node, &info);
-            break;
-        case RONDO__CU_GRAPH_NODE_MEMCPY:
-            info.kind = RONDO__NODE_COPY;
-            describe_copy(api, node, &info);
-            break;
-        case RONDO__CU_GRAPH_NODE_MEMSET:
-            info.kind = RONDO__NODE_FILL;
-            describe_fill(api, node, &info);
-            break;
-        case RONDO__CU_GRAPH_NODE_HOST:
-            info.kind = RONDO__NODE_HOST;
-            describe_host(api, node, &info);
-            break;
-        case RONDO__CU_GRAPH_NODE_GRAPH:
-            info.kind = RONDO__NODE_CHILD;
-            break;
-        case RONDO__CU_GRAPH_NODE_EMPTY:
-            info.kind = RONDO__NODE_EMPTY;
-            break;
-        case RONDO__CU_GRAPH_NODE_WAIT_EVENT:
-            info.kind = RONDO__NODE_EVENT_WAIT;
-            break;
-        case RONDO__CU_GRAPH_NODE_EVENT_RECORD:
-            info.kind = RONDO__NODE_EVENT_RECORD;
-            break;
-        case RONDO__CU_GRAPH_NODE_CONDITIONAL:
-            info.kind = RONDO__NODE_CONDITIONAL;
-            break;
-        default:
-            break;
+    rondo__node_info info = {.kind = get_kind(type), .name = ""};
+    if (info.kind == RONDO__NODE_KERNEL) {
+        describe_kernel(api, node, &info);
+    } else if (info.kind == RONDO__NODE_COPY) {
+        describe_copy(api, node, &info);
+    } else if (info.kind == RONDO__NODE_FILL) {
+        describe_fill(api, node, &info);
+    } else if (info.kind == RONDO__NODE_HOST) {
+        describe_host(api, node, &info);
     }
     *out_info = info;
     return RONDO_STATUS_OK;

@@ -291,6 +291,8 @@ RONDO_MUST_USE rondo_status rondo__host_template_append(rondo__host_template *re
                                                         size_t predecessor_count);
 void rondo__host_destroy_template(rondo__template *template_);
 rondo_status rondo__host_count_nodes(rondo__template *template_, size_t *out_count);
+rondo_status rondo__host_count_kinds(rondo__template *template_,
+                                     size_t counts[RONDO__NODE_KIND_COUNT]);
 rondo_status rondo__host_describe_node(rondo__template *template_, size_t index,
                                        rondo__node_info *out_info);
 rondo_status rondo__host_list_edges(rondo__template *template_, size_t *out_pairs, size_t capacity,
@@ -321,6 +323,7 @@ typedef struct rondo__host_job {
     _Alignas(64) atomic_uint pushed;
     _Alignas(64) atomic_uint popped;
     _Alignas(64) atomic_uint remaining;  // segments not yet done
+    _Atomic(uint64_t) helped_count;      // nodes that helpers ran
     atomic_uint signal;                  // futex of the thread that owns the job
     atomic_bool is_owner_asleep;
     atomic_int helper_count;  // helpers inside
@@ -339,6 +342,8 @@ typedef struct rondo__host_program {
     uint32_t *successors;
     rondo__host_job job;
     rondo__host_team *team;
+    // Of the executable, which outlives the replays; NULL for what runs inside another program.
+    _Atomic(uint64_t) *executed_count;
     // Arguments of the nodes that use external events; each replay sets their serials first.
     rondo__host_external **externals;
     size_t external_count;
@@ -348,6 +353,8 @@ RONDO_MUST_USE rondo_status rondo__host_program_create(const rondo__host_templat
                                                        rondo__host_program **out_program);
 void rondo__host_program_release(rondo__host_program *program);
 void rondo__host_program_run(rondo__host_program *program);
+// Nodes that this thread ran since it began, programs inside programs included.
+extern _Thread_local uint64_t rondo__host_executed_count;
 
 rondo_status rondo__host_instantiate(rondo__template *template_,
                                      rondo__executable **out_executable);
@@ -355,6 +362,7 @@ rondo_status rondo__host_update(rondo__executable *executable, rondo__template *
                                 bool *out_was_updated);
 rondo_status rondo__host_upload(rondo__executable *executable, rondo_stream *stream);
 rondo_status rondo__host_replay(rondo__executable *executable, rondo_stream *stream);
+uint64_t rondo__host_count_executed(rondo__executable *executable);
 void rondo__host_destroy_executable(rondo__executable *executable);
 
 // ---- helpers for parallel branches (host_team.c) ------------------------------------------------

@@ -17,6 +17,7 @@ typedef struct host_executable {
     size_t edge_entry_count;
     rondo__host_lane *last_lane;  // retained; NULL: never replayed
     uint64_t last_position;
+    _Atomic(uint64_t) executed_count;
 } host_executable;
 
 static rondo_status keep_shape(host_executable *executable, const rondo__host_template *recorded) {
@@ -76,6 +77,7 @@ rondo_status rondo__host_instantiate(rondo__template *template_,
         rondo__host_destroy_executable(&executable->head);
         return status;
     }
+    executable->program->executed_count = &executable->executed_count;
     *out_executable = &executable->head;
     return RONDO_STATUS_OK;
 }
@@ -91,6 +93,7 @@ rondo_status rondo__host_update(rondo__executable *executable_, rondo__template 
     rondo__host_program *program;
     RETURN_IF_ERROR(rondo__host_program_create(recorded, &program));
     rondo__host_program_release(executable->program);
+    program->executed_count = &executable->executed_count;
     executable->program = program;
     *out_was_updated = true;
     return RONDO_STATUS_OK;
@@ -102,10 +105,16 @@ rondo_status rondo__host_upload(rondo__executable *executable, rondo_stream *str
                                          "an upload is not work of the graph");
 }
 
-static void run_program(void *data) {
-    rondo__host_program *program = *(rondo__host_program **)data;
+static void run_and_release(rondo__host_program *program) {
+    uint64_t executed = rondo__host_executed_count;
     rondo__host_program_run(program);
+    executed = rondo__host_executed_count - executed;
+    atomic_fetch_add_explicit(program->executed_count, executed, memory_order_relaxed);
     rondo__host_program_release(program);
+}
+
+static void run_program(void *data) {
+    run_and_release(*(rondo__host_program **)data);
 }
 
 // The same for a program that uses external events: their serials follow.
@@ -119,8 +128,7 @@ static void run_external_program(void *data) {
     for (size_t i = 0; i < run->program->external_count; ++i) {
         run->program->externals[i]->serial = run->serials[i];
     }
-    rondo__host_program_run(run->program);
-    rondo__host_program_release(run->program);
+    run_and_release(run->program);
 }
 
 static rondo_status submit_program(rondo__host_stream *stream, rondo__host_program *program) {
@@ -160,6 +168,11 @@ rondo_status rondo__host_replay(rondo__executable *executable_, rondo_stream *st
         rondo__host_team_rouse(executable->program->team, executable->program);
     }
     return RONDO_STATUS_OK;
+}
+
+uint64_t rondo__host_count_executed(rondo__executable *executable) {
+    return atomic_load_explicit(&((host_executable *)executable)->executed_count,
+                                memory_order_relaxed);
 }
 
 void rondo__host_destroy_executable(rondo__executable *executable_) {

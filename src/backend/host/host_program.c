@@ -277,6 +277,8 @@ void rondo__host_program_release(rondo__host_program *program) {
     rondo__free(program);
 }
 
+_Thread_local uint64_t rondo__host_executed_count;
+
 void rondo__host_program_run(rondo__host_program *program) {
     if (program->width > 1) {
         rondo__host_team_run(program->team, &program->job);
@@ -287,4 +289,5 @@ void rondo__host_program_run(rondo__host_program *program) {
     for (; instruction != end; ++instruction) {
         instruction->run(instruction->arguments);
     }
+    rondo__host_executed_count += (uint64_t)(instruction - program->instructions);
 }

@@ -98,6 +98,7 @@ static void run_chain(rondo__host_team *team, rondo__host_job *job, uint32_t seg
         for (uint32_t i = 0; i < segment->count; ++i) {
             instruction[i].run(instruction[i].arguments);
         }
+        rondo__host_executed_count += segment->count;
         segment_index = NO_SEGMENT;
         for (uint32_t edge = 0; edge < segment->successor_count; ++edge) {
             uint32_t successor = program->successors[segment->first_successor + edge];
@@ -190,7 +191,10 @@ static void *run_helper(void *argument) {
         }
         // Branches share the processors, so an op inside one gets its share only.
         rondo__host_set_thread_share((int32_t)job->program->width);
+        uint64_t executed = rondo__host_executed_count;
         help(team, job);
+        executed = rondo__host_executed_count - executed;
+        atomic_fetch_add_explicit(&job->helped_count, executed, memory_order_relaxed);
         rondo__host_set_thread_share(1);
         atomic_fetch_sub_explicit(&job->helper_count, 1, memory_order_release);
     }
@@ -291,6 +295,8 @@ void rondo__host_team_run(rondo__host_team *team, rondo__host_job *job) {
         first = pop_segment(job);
     }
     unlist_job(team, job);
+    rondo__host_executed_count +=
+        atomic_exchange_explicit(&job->helped_count, 0, memory_order_relaxed);
     rondo__host_set_thread_share(former_share);
 }
 

@@ -88,6 +88,15 @@ rondo_status rondo__host_count_nodes(rondo__template *template_, size_t *out_cou
     return RONDO_STATUS_OK;
 }
 
+rondo_status rondo__host_count_kinds(rondo__template *template_,
+                                     size_t counts[RONDO__NODE_KIND_COUNT]) {
+    const rondo__host_template *recorded = (rondo__host_template *)template_;
+    for (size_t i = 0; i < recorded->node_count; ++i) {
+        ++counts[recorded->nodes[i].kind];
+    }
+    return RONDO_STATUS_OK;
+}
+
 rondo_status rondo__host_describe_node(rondo__template *template_, size_t index,
                                        rondo__node_info *out_info) {
     const rondo__host_template *recorded = (rondo__host_template *)template_;

@@ -1,0 +1,351 @@
+// Sixteen threads at once, and what they may do to each other's objects.
+//
+// No assertions inside the threads: cmocka's belong to the thread that runs the case. A thread
+// keeps the first status that was not OK and what it computed; the case checks both after the join.
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "conformance.h"
+#include "rondo/pool.h"
+
+enum { THREAD_COUNT = 16, BYSTANDER_COUNT = 4, ROUND_COUNT = 6, NODE_COUNT = 10, REPLAY_COUNT = 8 };
+
+// What the threads of a case share.
+typedef struct arena {
+    suite_context *context;
+    rondo_pool *pool;
+    rondo_capture_mode mode;
+    pthread_barrier_t start;
+    atomic_int running_count;  // of those that capture; bystanders go on until it is 0
+} arena;
+
+typedef struct member {
+    arena *shared;
+    pthread_t thread;
+    uint32_t number;
+    rondo_status status;
+    char message[256];
+    uint32_t got;
+    uint32_t expected;
+    uint32_t *x;  // what the pair computes on
+    rondo_stream *stream;
+    rondo_graph *graph;
+    struct member *partner;
+    pthread_barrier_t handover;  // of a pair; the first one's is used
+} member;
+
+static void keep(member *self, rondo_status status) {
+    if (self->status == RONDO_STATUS_OK && status != RONDO_STATUS_OK) {
+        self->status = status;
+        snprintf(self->message, sizeof self->message, "%s", rondo_error_get_last()->message);
+    }
+}
+// Makes the call unless an earlier one failed.
+#define STEP(call)                             \
+    do {                                       \
+        if (self->status == RONDO_STATUS_OK) { \
+            keep(self, (call));                \
+        }                                      \
+    } while (0)
+
+static void check(const member *self) {
+    if (self->status != RONDO_STATUS_OK) {
+        fail_msg("thread %u: %s: %s", (unsigned)self->number, rondo_status_get_name(self->status),
+                 self->message);
+    }
+    assert_int_equal(self->got, self->expected);
+}
+
+static void init_arena(arena *shared, suite_context *context, rondo_capture_mode mode,
+                       unsigned party_count) {
+    memset(shared, 0, sizeof *shared);
+    shared->context = context;
+    shared->mode = mode;
+    ASSERT_OK(rondo_pool_create(context->device, NULL, &shared->pool));
+    pthread_barrier_init(&shared->start, NULL, party_count);
+}
+
+static void deinit_arena(arena *shared) {
+    pthread_barrier_destroy(&shared->start);
+    rondo_pool_release(shared->pool);
+}
+
+static member *make_members(arena *shared, uint32_t count) {
+    member *members = calloc(count, sizeof *members);
+    assert_non_null(members);
+    for (uint32_t i = 0; i < count; ++i) {
+        members[i].shared = shared;
+        members[i].number = i + 1;
+    }
+    return members;
+}
+
+static void start(member *self, void *(*function)(void *)) {
+    assert_int_equal(pthread_create(&self->thread, NULL, function, self), 0);
+}
+
+// ---- capture and replay beside allocations, copies and frees ----------------------------------
+
+static void capture_and_replay(member *self, uint32_t *x) {
+    arena *shared = self->shared;
+    STEP(rondo_graph_capture_begin(self->graph, self->stream, shared->mode));
+    for (uint32_t i = 0; i < NODE_COUNT; ++i) {
+        STEP(suite_affine(shared->context, self->stream, x, 1, 3, self->number + i));
+    }
+    if (self->status == RONDO_STATUS_OK) {
+        keep(self, rondo_graph_capture_end(self->graph));
+    } else {
+        rondo_graph_capture_abort(self->graph);
+    }
+    for (int replay = 0; replay < REPLAY_COUNT; ++replay) {
+        STEP(rondo_graph_replay(self->graph, self->stream));
+        for (uint32_t i = 0; i < NODE_COUNT; ++i) {
+            self->expected = self->expected * 3 + self->number + i;
+        }
+    }
+}
+
+static void *run_recorder(void *data) {
+    member *self = data;
+    arena *shared = self->shared;
+    rondo_device *device = shared->context->device;
+    void *pinned = NULL;
+    rondo_device_retain(device);
+    STEP(rondo_stream_create(device, &self->stream));
+    STEP(rondo_graph_create(device, NULL, &self->graph));
+    STEP(rondo_memory_allocate(device, RONDO_MEMORY_PINNED, 4, &pinned));
+    pthread_barrier_wait(&shared->start);
+    for (int round = 0; round < ROUND_COUNT && self->status == RONDO_STATUS_OK; ++round) {
+        // A block of the common pool; what another thread left in it must not show.
+        void *x = NULL;
+        STEP(rondo_pool_allocate(shared->pool, self->stream, 512, &x));
+        STEP(rondo_stream_fill(self->stream, x, self->number, 4, 1));
+        self->expected = self->number;
+        capture_and_replay(self, x);
+        STEP(rondo_stream_copy(self->stream, pinned, x, 4, RONDO_COPY_DEVICE_TO_HOST));
+        STEP(rondo_stream_synchronize(self->stream));
+        self->got = self->status == RONDO_STATUS_OK ? *(uint32_t *)pinned : 0;
+        if (self->got != self->expected) {
+            break;
+        }
+        STEP(rondo_graph_reset(self->graph));
+        STEP(rondo_pool_free(shared->pool, x));
+    }
+    atomic_fetch_sub(&shared->running_count, 1);
+    rondo_graph_destroy(self->graph);
+    rondo_stream_destroy(self->stream);
+    rondo_memory_free(device, RONDO_MEMORY_PINNED, pinned);
+    rondo_device_release(device);
+    return NULL;
+}
+
+// A data loader: takes memory from the driver and from the pool, copies, computes, frees.
+static void *run_loader(void *data) {
+    member *self = data;
+    arena *shared = self->shared;
+    rondo_device *device = shared->context->device;
+    STEP(rondo_stream_create(device, &self->stream));
+    pthread_barrier_wait(&shared->start);
+    do {
+        void *from_driver = NULL;
+        void *from_pool = NULL;
+        void *pinned = NULL;
+        STEP(rondo_memory_allocate(device, RONDO_MEMORY_DEVICE, 4096, &from_driver));
+        STEP(rondo_memory_allocate(device, RONDO_MEMORY_PINNED, 4096, &pinned));
+        STEP(rondo_pool_allocate(shared->pool, self->stream, 4096, &from_pool));
+        if (self->status == RONDO_STATUS_OK) {
+            *(uint32_t *)pinned = self->number;
+        }
+        STEP(rondo_stream_copy(self->stream, from_driver, pinned, 4096, RONDO_COPY_HOST_TO_DEVICE));
+        STEP(rondo_stream_copy(self->stream, from_pool, from_driver, 4096,
+                               RONDO_COPY_DEVICE_TO_DEVICE));
+        STEP(suite_affine(shared->context, self->stream, from_pool, 1, 2, 1));
+        STEP(rondo_stream_copy(self->stream, pinned, from_pool, 4096, RONDO_COPY_DEVICE_TO_HOST));
+        STEP(rondo_stream_synchronize(self->stream));
+        self->expected = self->number * 2 + 1;
+        self->got = self->status == RONDO_STATUS_OK ? *(uint32_t *)pinned : 0;
+        if (from_pool != NULL) {
+            keep(self, rondo_pool_free(shared->pool, from_pool));
+        }
+        rondo_memory_free(device, RONDO_MEMORY_DEVICE, from_driver);
+        rondo_memory_free(device, RONDO_MEMORY_PINNED, pinned);
+    } while (self->got == self->expected && atomic_load(&shared->running_count) > 0);
+    rondo_stream_destroy(self->stream);
+    return NULL;
+}
+
+static void check_sixteen(suite_context *context, rondo_capture_mode mode) {
+    enum { COUNT = THREAD_COUNT + BYSTANDER_COUNT };
+    arena shared;
+    init_arena(&shared, context, mode, COUNT);
+    atomic_store(&shared.running_count, THREAD_COUNT);
+    member *members = make_members(&shared, COUNT);
+    for (int i = 0; i < COUNT; ++i) {
+        start(&members[i], i < THREAD_COUNT ? run_recorder : run_loader);
+    }
+    for (int i = 0; i < COUNT; ++i) {
+        pthread_join(members[i].thread, NULL);
+    }
+    for (int i = 0; i < COUNT; ++i) {
+        check(&members[i]);
+    }
+    free(members);
+    deinit_arena(&shared);
+}
+
+static void test_conformance_threads16__thread_local_captures_beside_loaders(void **state) {
+    check_sixteen(suite_get_context(state), RONDO_CAPTURE_THREAD_LOCAL);
+}
+
+static void test_conformance_threads16__relaxed_captures_beside_loaders(void **state) {
+    check_sixteen(suite_get_context(state), RONDO_CAPTURE_RELAXED);
+}
+
+// ---- one thread captures what another replays -------------------------------------------------
+
+// Eight pairs. The first of a pair captures a graph and hands it over; while the second replays and
+// destroys that, the first captures the next.
+
+static void *run_producer(void *data) {
+    member *self = data;
+    arena *shared = self->shared;
+    member *consumer = self->partner;
+    rondo_device *device = shared->context->device;
+    STEP(rondo_stream_create(device, &self->stream));
+    for (int round = 0; round < ROUND_COUNT; ++round) {
+        rondo_graph *graph = NULL;
+        STEP(rondo_graph_create(device, NULL, &graph));
+        STEP(rondo_graph_capture_begin(graph, self->stream, shared->mode));
+        for (int i = 0; i < NODE_COUNT; ++i) {
+            STEP(suite_affine(shared->context, self->stream, consumer->x, 1, 3, self->number));
+        }
+        STEP(rondo_graph_capture_end(graph));
+        consumer->graph = graph;
+        pthread_barrier_wait(&self->handover);  // given
+        pthread_barrier_wait(&self->handover);  // taken
+    }
+    rondo_stream_destroy(self->stream);
+    return NULL;
+}
+
+static void *run_consumer(void *data) {
+    member *self = data;
+    arena *shared = self->shared;
+    member *producer = self->partner;
+    rondo_device *device = shared->context->device;
+    STEP(rondo_stream_create(device, &self->stream));
+    for (int round = 0; round < ROUND_COUNT; ++round) {
+        pthread_barrier_wait(&producer->handover);
+        rondo_graph *graph = self->graph;
+        pthread_barrier_wait(&producer->handover);
+        for (int replay = 0; replay < REPLAY_COUNT && graph != NULL; ++replay) {
+            STEP(rondo_graph_replay(graph, self->stream));
+            for (int i = 0; i < NODE_COUNT; ++i) {
+                self->expected = self->expected * 3 + producer->number;
+            }
+        }
+        rondo_graph_destroy(graph);  // in flight, perhaps
+    }
+    STEP(rondo_stream_synchronize(self->stream));
+    rondo_stream_destroy(self->stream);
+    return NULL;
+}
+
+static void test_conformance_threads16__one_captures_while_another_replays(void **state) {
+    suite_context *context = suite_get_context(state);
+    static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_RELAXED};
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, THREAD_COUNT);
+    for (size_t mode = 0; mode < 2; ++mode) {
+        arena shared;
+        init_arena(&shared, context, modes[mode], 1);
+        member *members = make_members(&shared, THREAD_COUNT);
+        suite_set(context, x, 0, THREAD_COUNT);
+        for (int i = 0; i < THREAD_COUNT; ++i) {
+            members[i].x = x + i;
+            members[i].partner = &members[i ^ 1];
+            pthread_barrier_init(&members[i].handover, NULL, 2);
+        }
+        for (int i = 0; i < THREAD_COUNT; ++i) {
+            start(&members[i], i % 2 == 0 ? run_producer : run_consumer);
+        }
+        for (int i = 0; i < THREAD_COUNT; ++i) {
+            pthread_join(members[i].thread, NULL);
+            pthread_barrier_destroy(&members[i].handover);
+        }
+        for (size_t i = 0; i < THREAD_COUNT; ++i) {
+            members[i].got = i % 2 == 1 ? suite_get(context, x + i, 0) : 0;
+            check(&members[i]);
+        }
+        free(members);
+        deinit_arena(&shared);
+    }
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+}
+
+// ---- destroying at the same time --------------------------------------------------------------
+
+// Thread i replays its graph on its stream and then destroys the graph, while its neighbour
+// destroys the stream: each waits for the replays, and neither may touch what the other freed.
+
+static void *run_destroyer(void *data) {
+    member *self = data;
+    arena *shared = self->shared;
+    rondo_device *device = shared->context->device;
+    for (int round = 0; round < ROUND_COUNT; ++round) {
+        STEP(rondo_stream_create(device, &self->stream));
+        STEP(rondo_graph_create(device, NULL, &self->graph));
+        STEP(rondo_graph_capture_begin(self->graph, self->stream, shared->mode));
+        for (int i = 0; i < NODE_COUNT; ++i) {
+            STEP(suite_affine(shared->context, self->stream, self->x, 1, 3, self->number));
+        }
+        STEP(rondo_graph_capture_end(self->graph));
+        for (int replay = 0; replay < REPLAY_COUNT; ++replay) {
+            STEP(rondo_graph_replay(self->graph, self->stream));
+            for (int i = 0; i < NODE_COUNT; ++i) {
+                self->expected = self->expected * 3 + self->number;
+            }
+        }
+        pthread_barrier_wait(&shared->start);
+        rondo_graph_destroy(self->graph);
+        rondo_stream_destroy(self->partner->stream);
+        pthread_barrier_wait(&shared->start);
+        self->graph = NULL;
+        self->stream = NULL;
+    }
+    return NULL;
+}
+
+static void test_conformance_threads16__a_graph_and_its_stream_go_at_once(void **state) {
+    suite_context *context = suite_get_context(state);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, THREAD_COUNT);
+    suite_set(context, x, 0, THREAD_COUNT);
+    arena shared;
+    init_arena(&shared, context, RONDO_CAPTURE_THREAD_LOCAL, THREAD_COUNT);
+    member *members = make_members(&shared, THREAD_COUNT);
+    for (int i = 0; i < THREAD_COUNT; ++i) {
+        members[i].x = x + i;
+        members[i].partner = &members[(i + 1) % THREAD_COUNT];
+    }
+    for (int i = 0; i < THREAD_COUNT; ++i) {
+        start(&members[i], run_destroyer);
+    }
+    for (int i = 0; i < THREAD_COUNT; ++i) {
+        pthread_join(members[i].thread, NULL);
+    }
+    for (size_t i = 0; i < THREAD_COUNT; ++i) {
+        members[i].got = suite_get(context, x + i, 0);
+        check(&members[i]);
+    }
+    free(members);
+    deinit_arena(&shared);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+}
+
+static const suite_entry threads16_cases[] = {
+    SUITE_CASE(test_conformance_threads16__thread_local_captures_beside_loaders),
+    SUITE_CASE(test_conformance_threads16__relaxed_captures_beside_loaders),
+    SUITE_CASE(test_conformance_threads16__one_captures_while_another_replays),
+    SUITE_CASE(test_conformance_threads16__a_graph_and_its_stream_go_at_once),
+    {NULL, NULL, false},
+};
+SUITE_LIST(threads16);
