@@ -31,6 +31,9 @@ typedef struct rondo_graph_options {
     size_t struct_size;  // sizeof(rondo_graph_options)
     bool keep_template;  // keep it after instantiation: for dumps, handles, instantiating again
     const char *label;   // shown in dumps and errors; copied; NULL means "graph"
+    // With keep_template: capture_end makes no executable. rondo_graph_instantiate does, or the
+    // first replay or upload. For templates that are edited, recorded elsewhere or only looked at.
+    bool defer_instantiation;
 } rondo_graph_options;
 
 // What a graph holds and what it cost. Counters are since the last reset.
@@ -75,7 +78,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_capture_begin(rondo_graph *gra
                                                                 rondo_stream *stream,
                                                                 rondo_capture_mode mode);
 
-// Ends recording and instantiates the executable.
+// Ends recording and instantiates the executable (unless that is deferred).
 //
 // A capture without nodes succeeds with a warning in the log; its replay does nothing. After a
 // failure the stream is usable, the graph is empty, and both can record again.
@@ -94,7 +97,7 @@ RONDO_API void rondo_graph_capture_abort(rondo_graph *graph);
 // Errors:    STATE (nothing captured, still recording, `stream` records), INVALID (other device),
 //            DRIVER, LOST.
 // Threads:   one thread per graph and stream.
-// Capture:   not legal while `stream` records.
+// Capture:   not legal while `stream` records: rondo_graph_record does that.
 // Cost:      one driver call; no allocation, no lock, no wait.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_replay(rondo_graph *graph, rondo_stream *stream);
 
@@ -116,6 +119,51 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_reset(rondo_graph *graph);
 // Threads:   one thread per graph.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_instantiate(rondo_graph *graph);
 
+// What rondo_graph_update did.
+typedef enum rondo_update_result {
+    RONDO_UPDATE_PATCHED = 0,       // the executable was patched: same nodes and edges
+    RONDO_UPDATE_INSTANTIATED = 1,  // it was made anew: something else changed, or there was none
+} rondo_update_result;
+
+// Takes over what `source` recorded: the way to capture again, cheaply.
+//
+// The executable is patched to the new template when nodes and edges are the same, and made anew
+// when they are not. `source` is empty afterwards and can record again; its memory and generators
+// belong to `graph`, and those that `graph` had are given up once its replays in flight have
+// finished. After a failure both graphs are as they were.
+//
+// graph       may be empty: then this is the first instantiation. Its own template, if it keeps
+//             one, becomes that of `source`.
+// source      needs keep_template; with defer_instantiation no executable is made in vain.
+// out_result  may be NULL.
+//
+// Errors:    STATE (source holds no template, one of them records), INVALID (other device, the same
+//            graph twice), NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
+// Threads:   one thread per graph.
+// Cost:      patching is several times cheaper than instantiating; no wait unless `graph` owns
+//            memory or generators.
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_update(rondo_graph *graph, rondo_graph *source,
+                                                         rondo_update_result *out_result);
+
+// Records the graph's work as one node into the capture that `stream` takes part in.
+//
+// The capture may be of another Rondo graph, or one that the program began itself on its native
+// stream. Like other work, the node comes after what was recorded on `stream` and before what will
+// be. It holds a copy: editing, resetting or updating `graph` later does not change it.
+//
+// Errors:    STATE (the graph holds no template: create it with keep_template; `stream` does not
+//            record, or its capture is broken), INVALID (other device), UNSUPPORTED (the graph has
+//            conditional nodes, which cannot be copied; or it needs to be asked before each replay,
+//            by a generator or pool named in the message, and the capture is not Rondo's),
+//            NO_MEMORY, DRIVER, LOST. After UNSUPPORTED, NO_MEMORY and DRIVER the capture is
+//            broken.
+// Ownership: what the graph keeps alive (memory, generators, external events) lives until the outer
+//            graph is reset or destroyed, too. In a capture that is not Rondo's, `graph` must not
+//            be reset or destroyed while that graph is used.
+// Threads:   one thread per graph and stream.
+// Capture:   only legal while `stream` records.
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_record(rondo_graph *graph, rondo_stream *stream);
+
 // Fills *out_stats; O(1).
 //
 // Errors:    INVALID.
@@ -125,21 +173,103 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_stats(const rondo_graph *g
 
 // The raw handles, borrowed: CUgraph (needs keep_template) and CUgraphExec. An output may be NULL.
 //
-// Errors:    STATE (nothing captured, template not kept), UNSUPPORTED (host backend has no such
-//            handle).
+// After an edit through the template's handle, rondo_graph_instantiate makes a new executable.
+//
+// Errors:    STATE (nothing captured, template not kept, not instantiated yet), UNSUPPORTED (host
+//            backend has no such handle).
 // Threads:   one thread per graph.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_native(rondo_graph *graph,
                                                              void **out_template,
                                                              void **out_executable);
+
+// The flags that the driver keeps for the executable (CUgraphInstantiate_flags); 0 on the host.
+//
+// Errors:    STATE (nothing captured, not instantiated yet), UNSUPPORTED (driver before 12.0),
+//            DRIVER.
+// Threads:   one thread per graph.
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_flags(rondo_graph *graph,
+                                                            uint64_t *out_flags);
+
+// ---- looking inside ---------------------------------------------------------------------------
+
+typedef enum rondo_node_kind {
+    RONDO_NODE_KERNEL = 0,
+    RONDO_NODE_HOST = 1,  // a host function
+    RONDO_NODE_COPY = 2,
+    RONDO_NODE_FILL = 3,
+    RONDO_NODE_EMPTY = 4,
+    RONDO_NODE_EVENT_WAIT = 5,  // of external events
+    RONDO_NODE_EVENT_RECORD = 6,
+    RONDO_NODE_CHILD = 7,        // a graph inside: rondo_graph_record
+    RONDO_NODE_CONDITIONAL = 8,  // graphs inside: bodies
+    RONDO_NODE_OTHER = 9,        // what only the driver's own calls can record
+} rondo_node_kind;
+
+// One node. Fields that do not belong to its kind are 0.
+typedef struct rondo_graph_node {
+    rondo_node_kind kind;
+    const char
+        *name;  // of the kernel or host function, otherwise ""; lives as long as the template
+    uint32_t grid[3];           // kernels: blocks
+    uint32_t block[3];          // kernels: threads per block
+    uint32_t shared_bytes;      // kernels: dynamic shared memory
+    rondo_copy_kind copy_kind;  // copies
+    const void *destination;    // copies and fills
+    const void *source;         // copies
+    uint64_t byte_count;        // copies and fills: all bytes written
+    uint32_t fill_value;
+    uint32_t element_bytes;  // fills: of one element
+    uint64_t width;          // copies: bytes in a row; fills: elements in a row
+    uint64_t height;         // copies and fills: rows
+    uint64_t depth;          // copies: slices
+    uint64_t pitch_bytes;    // fills of several rows: from one row to the next
+    const void *event;       // event nodes: CUevent; on the host only an identity
+    uint64_t inner_count;    // child nodes: nodes inside
+    const void *native;      // CUgraphNode; NULL on the host
+} rondo_graph_node;
+
+// An edge: `to` depends on `from`.
+typedef struct rondo_graph_edge {
+    uint64_t from;
+    uint64_t to;
+    bool is_programmatic;  // `to` may start earlier and waits by itself (RONDO_LAUNCH_OVERLAP)
+} rondo_graph_edge;
+
+// How many nodes the template has.
+//
+// Errors:    STATE (nothing captured, template not kept), DRIVER, LOST.
+// Threads:   one thread per graph.
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_node_count(rondo_graph *graph,
+                                                                 uint64_t *out_count);
+
+// Describes a node by its index.
+//
+// Errors:    STATE (nothing captured, template not kept), INVALID (no such node), DRIVER, LOST.
+// Threads:   one thread per graph.
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_node(rondo_graph *graph, uint64_t index,
+                                                           rondo_graph_node *out_node);
+
+// Lists the edges between the template's nodes.
+//
+// Writes at most `capacity`; *out_count is how many there are, so a first call may pass edges =
+// NULL and capacity = 0.
+//
+// Errors:    STATE (nothing captured, template not kept), INVALID, NO_MEMORY, DRIVER, LOST.
+// Threads:   one thread per graph.
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_list_edges(rondo_graph *graph,
+                                                             rondo_graph_edge *edges,
+                                                             uint64_t capacity,
+                                                             uint64_t *out_count);
 
 // Receives text piece by piece; returns false to stop early.
 typedef bool (*rondo_write_function)(void *user_data, const char *text, size_t bytes);
 
 typedef enum rondo_dump_format { RONDO_DUMP_DOT = 0, RONDO_DUMP_JSON = 1 } rondo_dump_format;
 
-// Writes the template's nodes and edges as Graphviz DOT or JSON.
+// Writes the template's nodes and edges as Graphviz DOT or JSON, with every field that
+// rondo_graph_get_node has. Graphs inside nodes are clusters in DOT, nested objects in JSON.
 //
-// Errors:    STATE (nothing captured, template not kept), INVALID, DRIVER.
+// Errors:    STATE (nothing captured, template not kept), INVALID, NO_MEMORY, DRIVER.
 // Threads:   one thread per graph.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_dump(rondo_graph *graph, rondo_dump_format format,
                                                        rondo_write_function write, void *user_data);

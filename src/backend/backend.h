@@ -113,6 +113,13 @@ typedef struct rondo__node_info {
     const void *source;
     uint64_t byte_count;  // copies: bytes; fills: elements times element size
     uint32_t fill_value;
+    uint32_t element_bytes;  // fills: of one element
+    uint64_t width;          // copies: bytes in a row; fills: elements in a row
+    uint64_t height;         // rows; 1 unless the node is two-dimensional
+    uint64_t depth;          // copies: slices
+    uint64_t pitch_bytes;    // fills of several rows: from one row to the next
+    const void *event;       // event nodes: CUevent, or the host's event
+    const void *native;      // CUgraphNode; NULL on the host
 } rondo__node_info;
 
 // All entries are called with valid arguments: non-NULL, right device, device not lost. Each
@@ -191,6 +198,17 @@ struct rondo__backend {
     rondo_status (*list_edges)(rondo__template *template_, size_t *out_pairs, size_t capacity,
                                size_t *out_count);
 
+    // What kind of edge each of them is, in the same order: 0 a full one, 1 a programmatic one (the
+    // successor may start before the predecessor has finished). (optional; default: all are full)
+    rondo_status (*list_edge_kinds)(rondo__template *template_, uint8_t *out_kinds, size_t capacity,
+                                    size_t *out_count);
+    // The graph inside a CHILD node, borrowed for as long as the template is not edited.
+    rondo_status (*get_child)(rondo__template *template_, size_t index,
+                              rondo__template **out_child);
+    // Records a copy of the template as one node on a stream that records. A failure breaks the
+    // capture. The template has no conditional nodes.
+    rondo_status (*add_child)(rondo_stream *stream, rondo__template *template_);
+
     rondo_status (*instantiate)(rondo__template *template_, rondo__executable **out_executable);
     // Patches the executable to a template of the same topology; *out_was_updated says whether that
     // was possible.
@@ -205,6 +223,8 @@ struct rondo__backend {
     // Raw handles. (optional: UNSUPPORTED)
     void *(*get_native_template)(rondo__template *template_);
     void *(*get_native_executable)(rondo__executable *executable);
+    // The driver's flags of the executable. (optional; default: 0)
+    rondo_status (*get_flags)(rondo__executable *executable, uint64_t *out_flags);
 
     // Device code. Compiles CUDA C for the device (disk cache included) and looks up one kernel in
     // the result. `options` are extra compiler options. (optional: UNSUPPORTED)

@@ -1,10 +1,25 @@
 // graph/dump.c — a template's nodes and edges as Graphviz DOT or JSON.
+//
+// Graphs inside nodes are written inside: in DOT as clusters whose nodes are named by the way to
+// them (n3_0 is node 0 inside node 3), in JSON as objects with nodes and edges of their own.
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "backend/check.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "graph/graph_internal.h"
+
+enum { PATH_BYTES = 160, FLUSH_BYTES = 16 * 1024, DEPTH_MAX = 16 };
+
+// One dump under way.
+typedef struct dump {
+    rondo_dump_format format;
+    rondo_write_function write;
+    void *user_data;
+    bool is_stopped;  // the reader wants no more
+    rondo__text text;
+} dump;
 
 static const char *get_kind_name(rondo__node_kind kind) {
     static const char *const names[] = {
@@ -31,11 +46,25 @@ static const char *get_copy_name(rondo_copy_kind kind) {
     return names[kind];
 }
 
-// ---- JSON -------------------------------------------------------------------------------------
+// Hands the text on, piece by piece, so that a dump of a large graph needs little memory.
+static void flush(dump *d, size_t threshold) {
+    if (d->text.length > threshold && !d->text.failed && !d->is_stopped) {
+        d->is_stopped = !d->write(d->user_data, d->text.bytes, d->text.length);
+        d->text.length = 0;
+    }
+}
 
-static void append_json_node(rondo__text *text, size_t index, const rondo__node_info *info) {
-    rondo__text_append(text, "%s\n    {\"index\": %zu, \"kind\": \"%s\"", index > 0 ? "," : "",
-                       index, get_kind_name(info->kind));
+static bool is_event(const rondo__node_info *info) {
+    return info->kind == RONDO__NODE_EVENT_RECORD || info->kind == RONDO__NODE_EVENT_WAIT;
+}
+
+// ---- nodes in JSON ----------------------------------------------------------------------------
+
+static void append_json_address(rondo__text *text, const char *name, const void *address) {
+    rondo__text_append(text, ", \"%s\": \"0x%" PRIxPTR "\"", name, (uintptr_t)address);
+}
+
+static void append_json_fields(rondo__text *text, const rondo__node_info *info) {
     if (info->name != NULL && info->name[0] != '\0') {
         rondo__text_append(text, ", \"name\": ");
         rondo__text_append_json(text, info->name);
@@ -48,29 +77,29 @@ static void append_json_node(rondo__text *text, size_t index, const rondo__node_
                            info->grid[0], info->grid[1], info->grid[2], info->block[0],
                            info->block[1], info->block[2], info->shared_bytes);
     } else if (info->kind == RONDO__NODE_COPY) {
-        rondo__text_append(text,
-                           ", \"copy\": \"%s\", \"bytes\": %" PRIu64 ", \"source\": \"0x%" PRIxPTR
-                           "\", \"destination\": \"0x%" PRIxPTR "\"",
-                           get_copy_name(info->copy_kind), info->byte_count,
-                           (uintptr_t)info->source, (uintptr_t)info->destination);
+        rondo__text_append(text, ", \"copy\": \"%s\", \"bytes\": %" PRIu64,
+                           get_copy_name(info->copy_kind), info->byte_count);
+        if (info->height > 1 || info->depth > 1) {
+            rondo__text_append(
+                text, ", \"width\": %" PRIu64 ", \"height\": %" PRIu64 ", \"depth\": %" PRIu64,
+                info->width, info->height, info->depth);
+        }
+        append_json_address(text, "source", info->source);
+        append_json_address(text, "destination", info->destination);
     } else if (info->kind == RONDO__NODE_FILL) {
         rondo__text_append(text,
-                           ", \"value\": %" PRIu32 ", \"bytes\": %" PRIu64
-                           ", \"destination\": \"0x%" PRIxPTR "\"",
-                           info->fill_value, info->byte_count, (uintptr_t)info->destination);
+                           ", \"value\": %" PRIu32 ", \"element_bytes\": %" PRIu32
+                           ", \"width\": %" PRIu64 ", \"height\": %" PRIu64 ", \"pitch\": %" PRIu64
+                           ", \"bytes\": %" PRIu64,
+                           info->fill_value, info->element_bytes, info->width, info->height,
+                           info->pitch_bytes, info->byte_count);
+        append_json_address(text, "destination", info->destination);
+    } else if (is_event(info)) {
+        append_json_address(text, "event", info->event);
     }
-    rondo__text_append(text, "}");
 }
 
-static void append_json_edges(rondo__text *text, const size_t *pairs, size_t count) {
-    rondo__text_append(text, "\n  ],\n  \"edges\": [");
-    for (size_t i = 0; i < count; ++i) {
-        rondo__text_append(text, "%s[%zu, %zu]", i > 0 ? ", " : "", pairs[2 * i], pairs[2 * i + 1]);
-    }
-    rondo__text_append(text, "]\n}\n");
-}
-
-// ---- DOT --------------------------------------------------------------------------------------
+// ---- nodes in DOT -----------------------------------------------------------------------------
 
 // Inside a quoted DOT string.
 static void append_dot_text(rondo__text *text, const char *string) {
@@ -84,8 +113,7 @@ static void append_dot_text(rondo__text *text, const char *string) {
     }
 }
 
-static void append_dot_node(rondo__text *text, size_t index, const rondo__node_info *info) {
-    rondo__text_append(text, "  n%zu [label=\"%zu %s", index, index, get_kind_name(info->kind));
+static void append_dot_fields(rondo__text *text, const rondo__node_info *info) {
     if (info->name != NULL && info->name[0] != '\0') {
         rondo__text_append(text, "\\n");
         append_dot_text(text, info->name);
@@ -97,44 +125,150 @@ static void append_dot_node(rondo__text *text, size_t index, const rondo__node_i
                            info->grid[0], info->grid[1], info->grid[2], info->block[0],
                            info->block[1], info->block[2], info->shared_bytes);
     } else if (info->kind == RONDO__NODE_COPY) {
-        rondo__text_append(text, "\\n%s %" PRIu64 " bytes\\n0x%" PRIxPTR " to 0x%" PRIxPTR,
-                           get_copy_name(info->copy_kind), info->byte_count,
-                           (uintptr_t)info->source, (uintptr_t)info->destination);
+        rondo__text_append(text, "\\n%s %" PRIu64 " bytes", get_copy_name(info->copy_kind),
+                           info->byte_count);
+        if (info->height > 1 || info->depth > 1) {
+            rondo__text_append(text, " (%" PRIu64 " x %" PRIu64 " x %" PRIu64 ")", info->width,
+                               info->height, info->depth);
+        }
+        rondo__text_append(text, "\\n0x%" PRIxPTR " to 0x%" PRIxPTR, (uintptr_t)info->source,
+                           (uintptr_t)info->destination);
     } else if (info->kind == RONDO__NODE_FILL) {
-        rondo__text_append(text, "\\nvalue %" PRIu32 ", %" PRIu64 " bytes\\nat 0x%" PRIxPTR,
-                           info->fill_value, info->byte_count, (uintptr_t)info->destination);
+        rondo__text_append(text,
+                           "\\nvalue %" PRIu32 ", %" PRIu64 " x %" PRIu64 " elements of %" PRIu32
+                           " bytes\\nat 0x%" PRIxPTR,
+                           info->fill_value, info->width, info->height, info->element_bytes,
+                           (uintptr_t)info->destination);
+    } else if (is_event(info)) {
+        rondo__text_append(text, "\\n0x%" PRIxPTR, (uintptr_t)info->event);
     }
-    rondo__text_append(text, "\"];\n");
 }
 
-static void append_dot_edges(rondo__text *text, const size_t *pairs, size_t count) {
-    for (size_t i = 0; i < count; ++i) {
-        rondo__text_append(text, "  n%zu -> n%zu;\n", pairs[2 * i], pairs[2 * i + 1]);
+// ---- templates --------------------------------------------------------------------------------
+
+static rondo_status dump_template(dump *d, rondo__template *recorded, const char *path, int depth);
+
+// The graph inside a node, as part of that node.
+static rondo_status dump_inner(dump *d, rondo__template *inner, const char *path, int depth) {
+    if (depth == DEPTH_MAX) {
+        return RONDO_FAIL(UNSUPPORTED, "graphs inside graphs, more than %d deep, are not dumped",
+                          (int)DEPTH_MAX);
     }
-    rondo__text_append(text, "}\n");
+    if (d->format == RONDO_DUMP_DOT) {
+        rondo__text_append(&d->text,
+                           "  subgraph cluster_%s {\n  label=\"inside %s\"; style=rounded;\n", path,
+                           path);
+    } else {
+        rondo__text_append(&d->text, "{\"nodes\": [");
+    }
+    RETURN_IF_ERROR(dump_template(d, inner, path, depth + 1));
+    rondo__text_append(&d->text, d->format == RONDO_DUMP_DOT ? "  }\n" : "}");
+    return RONDO_STATUS_OK;
 }
 
-// ---- both -------------------------------------------------------------------------------------
+static rondo_status dump_node(dump *d, rondo__template *recorded, size_t index, const char *path,
+                              int depth) {
+    const rondo__backend *backend = recorded->device->backend;
+    rondo__node_info info;
+    RETURN_IF_ERROR(backend->describe_node(recorded, index, &info));
+    char own_path[PATH_BYTES];
+    snprintf(own_path, sizeof own_path, "%s%s%zu", path, depth > 0 ? "_" : "", index);
+    if (d->format == RONDO_DUMP_DOT) {
+        rondo__text_append(&d->text, "  %s [label=\"%zu %s", own_path, index,
+                           get_kind_name(info.kind));
+        append_dot_fields(&d->text, &info);
+        rondo__text_append(&d->text, "\"];\n");
+    } else {
+        rondo__text_append(&d->text, "%s\n    {\"index\": %zu, \"kind\": \"%s\"",
+                           index > 0 ? "," : "", index, get_kind_name(info.kind));
+        append_json_fields(&d->text, &info);
+    }
+    if (info.kind == RONDO__NODE_CHILD) {
+        rondo__template *child;
+        RETURN_IF_ERROR(backend->get_child(recorded, index, &child));
+        if (d->format == RONDO_DUMP_JSON) {
+            rondo__text_append(&d->text, ", \"graph\": ");
+        }
+        RETURN_IF_ERROR(dump_inner(d, child, own_path, depth));
+    }
+    if (d->format == RONDO_DUMP_JSON) {
+        rondo__text_append(&d->text, "}");
+    }
+    return RONDO_STATUS_OK;
+}
 
-static void append_head(rondo__text *text, rondo_dump_format format, const rondo_graph *graph) {
-    if (format == RONDO_DUMP_DOT) {
+static void append_edges(dump *d, const rondo__edge_table *edges, const char *path, int depth) {
+    const char *separator = depth > 0 ? "_" : "";
+    if (d->format == RONDO_DUMP_JSON) {
+        rondo__text_append(&d->text, "\n  ],\n  \"edges\": [");
+    }
+    for (size_t i = 0; i < edges->count; ++i) {
+        size_t from = edges->pairs[2 * i];
+        size_t to = edges->pairs[2 * i + 1];
+        bool is_programmatic = edges->kinds[i] != 0;
+        if (d->format == RONDO_DUMP_DOT) {
+            rondo__text_append(&d->text, "  %s%s%zu -> %s%s%zu%s;\n", path, separator, from, path,
+                               separator, to,
+                               is_programmatic ? " [style=dashed, label=\"programmatic\"]" : "");
+        } else {
+            rondo__text_append(&d->text, "%s[%zu, %zu%s]", i > 0 ? ", " : "", from, to,
+                               is_programmatic ? ", \"programmatic\"" : "");
+        }
+        flush(d, FLUSH_BYTES);
+    }
+    if (d->format == RONDO_DUMP_JSON) {
+        rondo__text_append(&d->text, "]");
+    }
+}
+
+// The nodes and the edges, between the brackets that the caller writes.
+static rondo_status dump_template(dump *d, rondo__template *recorded, const char *path, int depth) {
+    size_t node_count = 0;
+    RETURN_IF_ERROR(recorded->device->backend->count_nodes(recorded, &node_count));
+    rondo__edge_table edges;
+    RETURN_IF_ERROR(rondo__edge_table_init(recorded, &edges));
+    rondo_status status = RONDO_STATUS_OK;
+    for (size_t i = 0; i < node_count && status == RONDO_STATUS_OK && !d->is_stopped; ++i) {
+        status = dump_node(d, recorded, i, path, depth);
+        flush(d, FLUSH_BYTES);
+    }
+    if (status == RONDO_STATUS_OK) {
+        append_edges(d, &edges, path, depth);
+    }
+    rondo__edge_table_deinit(&edges);
+    return status;
+}
+
+// ---- the whole --------------------------------------------------------------------------------
+
+static void append_head(dump *d, const rondo_graph *graph) {
+    const rondo_graph_stats *stats = &graph->stats;
+    rondo__text *text = &d->text;
+    if (d->format == RONDO_DUMP_DOT) {
         rondo__text_append(text, "digraph \"");
         append_dot_text(text, graph->label);
-        rondo__text_append(text, "\" {\n  node [shape=box, fontname=\"monospace\"];\n");
-    } else {
-        rondo__text_append(text, "{\n  \"label\": ");
-        rondo__text_append_json(text, graph->label);
-        rondo__text_append(text, ",\n  \"device\": ");
-        rondo__text_append_json(text, graph->device->name);
-        rondo__text_append(text, ",\n  \"nodes\": [");
+        rondo__text_append(text, "\" {\n  label=\"");
+        append_dot_text(text, graph->label);
+        rondo__text_append(text,
+                           " on %s: %" PRIu64 " nodes, %" PRIu64 " kernels, %" PRIu64
+                           " copies; replayed %" PRIu64
+                           " times\";\n"
+                           "  node [shape=box, fontname=\"monospace\"];\n",
+                           graph->device->name, stats->node_count, stats->kernel_count,
+                           stats->copy_count, stats->replay_count);
+        return;
     }
-}
-
-// Hands the text on and empties it; false when the reader wants no more.
-static bool flush(rondo__text *text, rondo_write_function write, void *user_data) {
-    bool goes_on = text->length == 0 || write(user_data, text->bytes, text->length);
-    text->length = 0;
-    return goes_on;
+    rondo__text_append(text, "{\n  \"label\": ");
+    rondo__text_append_json(text, graph->label);
+    rondo__text_append(text, ",\n  \"device\": ");
+    rondo__text_append_json(text, graph->device->name);
+    rondo__text_append(
+        text,
+        ",\n  \"stats\": {\"nodes\": %" PRIu64 ", \"kernels\": %" PRIu64 ", \"copies\": %" PRIu64
+        ", \"replays\": %" PRIu64 ", \"capture_ns\": %" PRIu64 ", \"instantiate_ns\": %" PRIu64
+        ", \"device_bytes\": %" PRIu64 "},\n  \"nodes\": [",
+        stats->node_count, stats->kernel_count, stats->copy_count, stats->replay_count,
+        stats->capture_ns, stats->instantiate_ns, stats->device_bytes);
 }
 
 rondo_status rondo_graph_dump(rondo_graph *graph, rondo_dump_format format,
@@ -146,51 +280,17 @@ rondo_status rondo_graph_dump(rondo_graph *graph, rondo_dump_format format,
     if (format != RONDO_DUMP_DOT && format != RONDO_DUMP_JSON) {
         return RONDO_FAIL(INVALID, "%d is not a dump format", (int)format);
     }
-    const rondo__backend *backend = graph->device->backend;
-    size_t node_count = 0;
-    size_t edge_count = 0;
-    RETURN_IF_ERROR(backend->count_nodes(graph->recorded, &node_count));
-    RETURN_IF_ERROR(backend->list_edges(graph->recorded, NULL, 0, &edge_count));
-
-    rondo__text text = {0};
-    size_t *pairs = rondo__calloc(edge_count, 2 * sizeof *pairs);
-    if (pairs == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
-    }
-    size_t listed = 0;
-    rondo_status status = backend->list_edges(graph->recorded, pairs, edge_count, &listed);
-    if (status != RONDO_STATUS_OK) {
-        goto free_pairs;
-    }
-    listed = listed < edge_count ? listed : edge_count;
-    append_head(&text, format, graph);
-    for (size_t i = 0; i < node_count; ++i) {
-        rondo__node_info info;
-        status = backend->describe_node(graph->recorded, i, &info);
-        if (status != RONDO_STATUS_OK) {
-            goto free_pairs;
-        }
-        if (format == RONDO_DUMP_DOT) {
-            append_dot_node(&text, i, &info);
-        } else {
-            append_json_node(&text, i, &info);
-        }
-        // Piece by piece, so that a dump of a large graph needs little memory.
-        if (text.length > 16 * 1024 && !text.failed && !flush(&text, write, user_data)) {
-            goto free_pairs;
-        }
-    }
-    if (format == RONDO_DUMP_DOT) {
-        append_dot_edges(&text, pairs, listed);
-    } else {
-        append_json_edges(&text, pairs, listed);
-    }
-    status = rondo__text_get_status(&text);
+    dump d = {.format = format, .write = write, .user_data = user_data};
+    append_head(&d, graph);
+    rondo_status status =
+        dump_template(&d, graph->recorded, format == RONDO_DUMP_DOT ? "n" : "", 0);
+    rondo__text_append(&d.text, format == RONDO_DUMP_DOT ? "}\n" : "\n}\n");
     if (status == RONDO_STATUS_OK) {
-        (void)flush(&text, write, user_data);
+        status = rondo__text_get_status(&d.text);
     }
-free_pairs:
-    rondo__text_deinit(&text);
-    rondo__free(pairs);
+    if (status == RONDO_STATUS_OK) {
+        flush(&d, 0);
+    }
+    rondo__text_deinit(&d.text);
     return status;
 }

@@ -64,6 +64,11 @@ rondo_status rondo_graph_create(rondo_device *device, const rondo_graph_options 
     RETURN_IF_ERROR(rondo__check_device(device, __func__));
     rondo_graph_options wanted;
     RETURN_IF_ERROR(read_options(options, &wanted));
+    if (wanted.defer_instantiation && !wanted.keep_template) {
+        return RONDO_FAIL(INVALID,
+                          "defer_instantiation needs keep_template: there is nothing else to make "
+                          "the executable from");
+    }
     rondo_graph *graph = rondo__calloc(1, sizeof *graph);
     if (graph == NULL) {
         return RONDO_STATUS_NO_MEMORY;
@@ -76,20 +81,23 @@ rondo_status rondo_graph_create(rondo_device *device, const rondo_graph_options 
     rondo_device_retain(device);
     graph->device = device;
     graph->keeps_template = wanted.keep_template;
+    graph->defers_instantiation = wanted.defer_instantiation;
     graph->state = RONDO__GRAPH_EMPTY;
     *out_graph = graph;
     return RONDO_STATUS_OK;
 }
 
-// Waits for replays in flight, then frees what was captured.
-static void clear(rondo_graph *graph) {
-    const rondo__backend *backend = graph->device->backend;
+void rondo__graph_wait(rondo_graph *graph) {
     if (graph->last_stream != NULL) {
         rondo__stream_tag_wait(graph->last_stream);
         rondo__stream_tag_release(graph->last_stream);
         graph->last_stream = NULL;
     }
+}
 
+void rondo__graph_clear(rondo_graph *graph) {
+    const rondo__backend *backend = graph->device->backend;
+    rondo__graph_wait(graph);
     if (graph->executable != NULL) {
         backend->destroy_executable(graph->executable);
         graph->executable = NULL;
@@ -110,7 +118,7 @@ void rondo_graph_destroy(rondo_graph *graph) {
         return;
     }
     rondo_graph_capture_abort(graph);
-    clear(graph);
+    rondo__graph_clear(graph);
     rondo_device_release(graph->device);
     rondo__free(graph->label);
     rondo__free(graph);
@@ -123,7 +131,7 @@ rondo_status rondo_graph_reset(rondo_graph *graph) {
         return RONDO_FAIL(STATE, "graph \"%s\" records; end or abort the capture before a reset",
                           graph->label);
     }
-    clear(graph);
+    rondo__graph_clear(graph);
     return RONDO_STATUS_OK;
 }
 
@@ -139,7 +147,7 @@ static void end_unwanted(rondo_graph *graph, rondo_stream *stream) {
         graph->participants = rondo__capture_close(graph->capture);
         graph->capture = NULL;
     }
-    clear(graph);
+    rondo__graph_clear(graph);
     rondo__error_restore(&saved);
 }
 
@@ -155,7 +163,7 @@ rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
         return RONDO_FAIL(STATE, "graph \"%s\" records already; end or abort that capture first",
                           graph->label);
     }
-    if (graph->state == RONDO__GRAPH_READY) {
+    if (graph->state == RONDO__GRAPH_READY || graph->state == RONDO__GRAPH_RECORDED) {
         return RONDO_FAIL(STATE, "graph \"%s\" holds a capture; reset it first, or use another",
                           graph->label);
     }
@@ -190,45 +198,78 @@ rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
     return RONDO_STATUS_OK;
 }
 
-// Counts nodes for the statistics, so that asking for them later is O(1).
-static rondo_status count_kinds(rondo_graph *graph, rondo_graph_stats *stats) {
-    const rondo__backend *backend = graph->device->backend;
+// Adds up kernels and copies; *out_node_count gets the nodes of this level.
+static rondo_status count_kinds_in(rondo__template *recorded, rondo_graph_stats *stats,
+                                   uint64_t *out_node_count) {
+    const rondo__backend *backend = recorded->device->backend;
     size_t counts[RONDO__NODE_KIND_COUNT] = {0};
-    RETURN_IF_ERROR(backend->count_kinds(graph->recorded, counts));
+    RETURN_IF_ERROR(backend->count_kinds(recorded, counts));
+    *out_node_count = 0;
     for (size_t kind = 0; kind < RONDO__NODE_KIND_COUNT; ++kind) {
-        stats->node_count += counts[kind];
+        *out_node_count += counts[kind];
     }
-    stats->kernel_count = counts[RONDO__NODE_KERNEL];
+    stats->kernel_count += counts[RONDO__NODE_KERNEL];
     stats->kernel_count += backend == &rondo__backend_host ? counts[RONDO__NODE_HOST] : 0;
-    stats->copy_count = counts[RONDO__NODE_COPY] + counts[RONDO__NODE_FILL];
+    stats->copy_count += counts[RONDO__NODE_COPY] + counts[RONDO__NODE_FILL];
+    for (size_t i = 0; counts[RONDO__NODE_CHILD] > 0 && i < *out_node_count; ++i) {
+        rondo__node_info info;
+        RETURN_IF_ERROR(backend->describe_node(recorded, i, &info));
+        if (info.kind == RONDO__NODE_CHILD) {
+            rondo__template *child;
+            uint64_t inner_count;
+            RETURN_IF_ERROR(backend->get_child(recorded, i, &child));
+            RETURN_IF_ERROR(count_kinds_in(child, stats, &inner_count));
+        }
+    }
     return RONDO_STATUS_OK;
 }
 
-// Makes an executable from the template and measures what it cost. The host's executables are
-// ordinary memory, of which the rest of the process allocates and frees at the same time: there the
-// difference says nothing.
-static rondo_status instantiate(rondo_graph *graph) {
+// Counted once, so that asking for the statistics later is O(1).
+rondo_status rondo__graph_count_kinds(rondo__template *recorded, rondo_graph_stats *in_out_stats) {
+    in_out_stats->kernel_count = 0;
+    in_out_stats->copy_count = 0;
+    return count_kinds_in(recorded, in_out_stats, &in_out_stats->node_count);
+}
+
+// The host's executables are ordinary memory, of which the rest of the process allocates and frees
+// at the same time: there the difference says nothing.
+rondo_status rondo__graph_make_executable(rondo_graph *graph, rondo__template *recorded,
+                                          rondo__executable **out_executable,
+                                          rondo_graph_stats *in_out_stats) {
     rondo_device *device = graph->device;
     bool is_measurable = device->backend->get_free_bytes != NULL;
     uint64_t free_before = is_measurable ? device->backend->get_free_bytes(device) : 0;
     uint64_t start = rondo__clock_now_ns();
-    rondo__executable *executable = NULL;
-    rondo_status status = device->backend->instantiate(graph->recorded, &executable);
+    rondo_status status = device->backend->instantiate(recorded, out_executable);
     if (status != RONDO_STATUS_OK) {
         rondo__error_set_op(graph->label);
         return status;
     }
-    graph->stats.instantiate_ns = rondo__clock_now_ns() - start;
+    in_out_stats->instantiate_ns = rondo__clock_now_ns() - start;
     uint64_t free_after = is_measurable ? device->backend->get_free_bytes(device) : 0;
-    graph->stats.device_bytes = free_before > free_after ? free_before - free_after : 0;
+    in_out_stats->device_bytes = free_before > free_after ? free_before - free_after : 0;
+    return RONDO_STATUS_OK;
+}
+
+void rondo__graph_set_executable(rondo_graph *graph, rondo__executable *executable) {
+    const rondo__backend *backend = graph->device->backend;
     if (graph->executable != NULL) {
-        if (graph->last_stream != NULL && device->backend->count_executed != NULL) {
+        if (graph->last_stream != NULL && backend->count_executed != NULL) {
             rondo__stream_tag_wait(graph->last_stream);
-            graph->executed_before += device->backend->count_executed(graph->executable);
+            graph->executed_before += backend->count_executed(graph->executable);
         }
-        device->backend->destroy_executable(graph->executable);
+        backend->destroy_executable(graph->executable);
     }
     graph->executable = executable;
+    graph->state = RONDO__GRAPH_READY;
+}
+
+// RECORDED or READY becomes READY with a new executable.
+static rondo_status instantiate(rondo_graph *graph) {
+    rondo__executable *executable = NULL;
+    RETURN_IF_ERROR(
+        rondo__graph_make_executable(graph, graph->recorded, &executable, &graph->stats));
+    rondo__graph_set_executable(graph, executable);
     return RONDO_STATUS_OK;
 }
 
@@ -267,7 +308,7 @@ rondo_status rondo_graph_capture_end(rondo_graph *graph) {
     }
     memset(&graph->stats, 0, sizeof graph->stats);
     graph->stats.capture_ns = rondo__clock_now_ns() - graph->begin_ns;
-    status = count_kinds(graph, &graph->stats);
+    status = rondo__graph_count_kinds(graph->recorded, &graph->stats);
     if (status != RONDO_STATUS_OK) {
         goto roll_back;
     }
@@ -277,6 +318,10 @@ rondo_status rondo_graph_capture_end(rondo_graph *graph) {
             "end. Did the work go to another stream or device?",
             graph->label, (unsigned)stream->number);
     }
+    if (graph->defers_instantiation) {
+        graph->state = RONDO__GRAPH_RECORDED;
+        return RONDO_STATUS_OK;
+    }
     status = instantiate(graph);
     if (status != RONDO_STATUS_OK) {
         goto roll_back;
@@ -285,12 +330,11 @@ rondo_status rondo_graph_capture_end(rondo_graph *graph) {
         backend->destroy_template(graph->recorded);
         graph->recorded = NULL;
     }
-    graph->state = RONDO__GRAPH_READY;
     return RONDO_STATUS_OK;
 
 roll_back:
     rondo__error_set_op(graph->label);
-    clear(graph);
+    rondo__graph_clear(graph);
     return status;
 }
 
@@ -322,18 +366,39 @@ static rondo_status fail_other_device(const rondo_graph *graph, const rondo_stre
                             graph->device->name, stream->device->name);
 }
 
-// What replay and upload share.
-static inline rondo_status check_ready(const rondo_graph *graph, rondo_stream *stream,
-                                       const char *call) {
+static rondo_status refuse_recording(rondo_stream *stream, const char *call) {
+    rondo__capture_state state;
+    RETURN_IF_ERROR(stream->device->backend->get_capture_state(stream, &state));
+    if (state == RONDO__CAPTURE_NONE) {
+        return rondo__stream_refuse_recording(stream, call);  // which then need not ask again
+    }
+    return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
+                            "stream %u records, and this is not recorded; rondo_graph_record puts "
+                            "a graph's work into a capture",
+                            (unsigned)stream->number);
+}
+
+// What replay and upload share. Only a stream that may record is asked whether it does: one that
+// took part in a capture of Rondo's, or that is the program's own.
+static inline rondo_status check_ready(rondo_graph *graph, rondo_stream *stream, const char *call) {
     RETURN_IF_ERROR(rondo__check_pointer(graph, call, "graph"));
     RETURN_IF_ERROR(rondo__check_stream(stream, call));
+    bool is_deferred = false;
     if (__builtin_expect(graph->state != RONDO__GRAPH_READY, 0)) {
-        return fail_not_ready(graph, call);
+        is_deferred = graph->state == RONDO__GRAPH_RECORDED;
+        if (!is_deferred) {
+            return fail_not_ready(graph, call);
+        }
     }
     if (__builtin_expect(graph->device != stream->device, 0)) {
         return fail_other_device(graph, stream, call);
     }
-    return rondo__stream_refuse_recording(stream, call);
+    if (__builtin_expect(
+            atomic_load_explicit(&stream->may_record, memory_order_relaxed) || stream->is_wrapped,
+            0)) {
+        RETURN_IF_ERROR(refuse_recording(stream, call));
+    }
+    return __builtin_expect(is_deferred, 0) ? instantiate(graph) : RONDO_STATUS_OK;
 }
 
 // Remembers the stream, to wait for it before the executable is freed.
@@ -374,7 +439,7 @@ rondo_status rondo_graph_upload(rondo_graph *graph, rondo_stream *stream) {
 
 rondo_status rondo__graph_check_template(const rondo_graph *graph, const char *call) {
     RETURN_IF_ERROR(rondo__check_pointer(graph, call, "graph"));
-    if (graph->state != RONDO__GRAPH_READY) {
+    if (graph->state != RONDO__GRAPH_READY && graph->state != RONDO__GRAPH_RECORDED) {
         return fail_not_ready(graph, call);
     }
     if (graph->recorded == NULL) {
@@ -391,7 +456,7 @@ rondo_status rondo_graph_instantiate(rondo_graph *graph) {
     // The caller may have edited the template through its raw handle.
     rondo_graph_stats stats = {.replay_count = graph->stats.replay_count,
                                .capture_ns = graph->stats.capture_ns};
-    RETURN_IF_ERROR(count_kinds(graph, &stats));
+    RETURN_IF_ERROR(rondo__graph_count_kinds(graph->recorded, &stats));
     RETURN_IF_ERROR(instantiate(graph));
     stats.instantiate_ns = graph->stats.instantiate_ns;
     stats.device_bytes = graph->stats.device_bytes;
@@ -411,6 +476,30 @@ rondo_status rondo_graph_get_stats(const rondo_graph *graph, rondo_graph_stats *
     return RONDO_STATUS_OK;
 }
 
+// OK when the graph has an executable.
+static rondo_status check_executable(const rondo_graph *graph, const char *call) {
+    RETURN_IF_ERROR(rondo__check_pointer(graph, call, "graph"));
+    if (graph->state == RONDO__GRAPH_RECORDED) {
+        return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
+                                "graph \"%s\" has no executable yet; call rondo_graph_instantiate, "
+                                "or replay it once",
+                                graph->label);
+    }
+    if (graph->state != RONDO__GRAPH_READY) {
+        return fail_not_ready(graph, call);
+    }
+    return rondo__check_alive(graph->device, call);
+}
+
+rondo_status rondo_graph_get_flags(rondo_graph *graph, uint64_t *out_flags) {
+    RETURN_IF_ERROR(rondo__check_pointer(out_flags, __func__, "out_flags"));
+    *out_flags = 0;
+    RETURN_IF_ERROR(check_executable(graph, __func__));
+    const rondo__backend *backend = graph->device->backend;
+    return backend->get_flags != NULL ? backend->get_flags(graph->executable, out_flags)
+                                      : RONDO_STATUS_OK;
+}
+
 rondo_status rondo_graph_get_native(rondo_graph *graph, void **out_template,
                                     void **out_executable) {
     if (out_template != NULL) {
@@ -419,11 +508,10 @@ rondo_status rondo_graph_get_native(rondo_graph *graph, void **out_template,
     if (out_executable != NULL) {
         *out_executable = NULL;
     }
-    RETURN_IF_ERROR(rondo__check_pointer(graph, __func__, "graph"));
-    if (graph->state != RONDO__GRAPH_READY) {
-        return fail_not_ready(graph, __func__);
+    if (out_executable != NULL) {
+        RETURN_IF_ERROR(check_executable(graph, __func__));
     }
-    if (out_template != NULL) {
+    if (out_executable == NULL || out_template != NULL) {
         RETURN_IF_ERROR(rondo__graph_check_template(graph, __func__));
     }
     const rondo__backend *backend = graph->device->backend;

@@ -12,6 +12,7 @@
 typedef enum rondo__graph_state {
     RONDO__GRAPH_EMPTY,
     RONDO__GRAPH_RECORDING,
+    RONDO__GRAPH_RECORDED,  // the template is there, the executable is not yet
     RONDO__GRAPH_READY,
 } rondo__graph_state;
 
@@ -22,10 +23,11 @@ struct rondo_graph {
     rondo__stream_tag *last_stream;  // of the last replay; retained
     rondo_graph_stats stats;
     uint64_t executed_before;   // nodes that former executables ran
-    rondo__template *recorded;  // READY and keeps_template: never NULL
+    rondo__template *recorded;  // READY and keeps_template, RECORDED: never NULL
     // Who takes part in the graph: its memory, its generators. READY: owned; see backend/capture.h.
     rondo__participant *participants;
     bool keeps_template;
+    bool defers_instantiation;
     char *label;
     // While RECORDING.
     rondo_stream *stream;  // borrowed
@@ -34,6 +36,38 @@ struct rondo_graph {
     uint64_t thread_number;  // who began
     uint64_t begin_ns;
 };
+
+// Makes an executable from `recorded` and measures what it cost.
+//
+// Errors:    NO_MEMORY, NO_DEVICE_MEMORY, UNSUPPORTED, DRIVER, LOST.
+RONDO_MUST_USE rondo_status rondo__graph_make_executable(rondo_graph *graph,
+                                                         rondo__template *recorded,
+                                                         rondo__executable **out_executable,
+                                                         rondo_graph_stats *in_out_stats);
+// Takes the executable in the place of the former one: the graph is READY.
+void rondo__graph_set_executable(rondo_graph *graph, rondo__executable *executable);
+// Fills the counts of nodes; those inside child nodes count as kernels and copies, too.
+RONDO_MUST_USE rondo_status rondo__graph_count_kinds(rondo__template *recorded,
+                                                     rondo_graph_stats *in_out_stats);
+// Waits for the last replay. What the graph holds may be freed then.
+void rondo__graph_wait(rondo_graph *graph);
+// The same, and frees everything: the graph is EMPTY afterwards.
+void rondo__graph_clear(rondo_graph *graph);
+
+// The graph's participants, also when it shares them with graphs that it was recorded into.
+rondo__participant *rondo__graph_get_participants(const rondo_graph *graph);
+
+// A template's edges, listed.
+typedef struct rondo__edge_table {
+    size_t *pairs;   // from, to
+    uint8_t *kinds;  // 1: programmatic
+    size_t count;
+} rondo__edge_table;
+
+// Errors:    NO_MEMORY, STATE (edited meanwhile), DRIVER.
+RONDO_MUST_USE rondo_status rondo__edge_table_init(rondo__template *recorded,
+                                                   rondo__edge_table *out_table);
+void rondo__edge_table_deinit(rondo__edge_table *table);
 
 // OK when the graph holds a template.
 //

@@ -116,7 +116,9 @@ rondo__cu_result fake_cuStreamUpdateCaptureDependencies(rondo__cu_stream handle,
     if (stream->origin->is_broken) {
         return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_INVALIDATED);
     }
-    if (flags != RONDO__CU_CAPTURE_ADD_DEPENDENCIES) {
+    if (flags == RONDO__CU_CAPTURE_SET_DEPENDENCIES) {
+        stream->dependency_count = 0;
+    } else if (flags != RONDO__CU_CAPTURE_ADD_DEPENDENCIES) {
         return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
     }
     for (size_t i = 0; i < count; i++) {

@@ -13,6 +13,11 @@ static void release_user_object(fake_user_object *object, unsigned int count) {
 }
 
 void fake_free_graph(fake_graph *graph) {
+    for (size_t i = 0; i < graph->node_count; i++) {
+        if (graph->nodes[i].child != NULL) {
+            fake_free_graph(graph->nodes[i].child);
+        }
+    }
     for (size_t i = 0; i < graph->user_object_count; i++) {
         release_user_object(graph->user_objects[i], 1);
     }
@@ -23,7 +28,7 @@ void fake_free_graph(fake_graph *graph) {
 
 // ---- graphs -----------------------------------------------------------------------------------
 
-static fake_graph *get_graph(void *handle, fake_kind kind, const char *name) {
+fake_graph *fake_get_graph(void *handle, fake_kind kind, const char *name) {
     if (!fake_is_alive(handle, kind)) {
         fake_violation("%s with a dead graph", name);
         return NULL;
@@ -31,17 +36,17 @@ static fake_graph *get_graph(void *handle, fake_kind kind, const char *name) {
     return handle;
 }
 
-#define GET_GRAPH(handle, kind, name)                     \
-    fake_graph *graph = get_graph(handle, kind, name);    \
-    if (graph == NULL) {                                  \
-        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE); \
+#define GET_GRAPH(handle, kind, name)                       \
+    fake_graph *graph = fake_get_graph(handle, kind, name); \
+    if (graph == NULL) {                                    \
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);   \
     }
 
 static rondo__cu_graph_node handle_of(const fake_node *node) {
     return (rondo__cu_graph_node)(uintptr_t)node->identity;
 }
 
-static fake_node *find_node(rondo__cu_graph_node handle) {
+fake_node *fake_find_node(rondo__cu_graph_node handle) {
     for (fake_object *object = g_fake.objects; object != NULL; object = object->next) {
         fake_graph *graph = (fake_graph *)object;
         for (size_t i = 0; object->kind == FAKE_GRAPH && i < graph->node_count; i++) {
@@ -54,7 +59,7 @@ static fake_node *find_node(rondo__cu_graph_node handle) {
 }
 
 #define GET_NODE(name, wanted_type)                       \
-    const fake_node *node = find_node(handle);            \
+    const fake_node *node = fake_find_node(handle);       \
     if (node == NULL || node->type != (wanted_type)) {    \
         fake_violation("%s with a wrong node", name);     \
         return fake_leave(RONDO__CU_ERROR_INVALID_VALUE); \
@@ -110,12 +115,18 @@ rondo__cu_result fake_cuGraphGetEdges_v2(rondo__cu_graph handle, rondo__cu_graph
     if (data != NULL) {
         memset(data, 0, capacity * sizeof(*data));
     }
+    size_t edge = 0;
+    for (size_t i = 0; data != NULL && i < graph->node_count; i++) {
+        for (size_t j = 0; j < graph->nodes[i].dependency_count && edge < capacity; j++, edge++) {
+            data[edge].type = graph->nodes[i].is_programmatic;
+        }
+    }
     return fake_leave(code);
 }
 
 rondo__cu_result fake_cuGraphNodeGetType(rondo__cu_graph_node handle, int *out_type) {
     ENTER("cuGraphNodeGetType");
-    const fake_node *node = find_node(handle);
+    const fake_node *node = fake_find_node(handle);
     if (node == NULL) {
         fake_violation("cuGraphNodeGetType with a dead node");
         return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
@@ -196,7 +207,7 @@ rondo__cu_result fake_cuGraphEventWaitNodeGetEvent(rondo__cu_graph_node handle,
     return fake_leave(code);
 }
 
-static void copy_graph(const fake_graph *graph, fake_graph *copy) {
+void fake_copy_graph(const fake_graph *graph, fake_graph *copy) {
     copy->node_count = graph->node_count;
     copy->node_capacity = graph->node_count;
     copy->nodes = calloc(graph->node_count + 1, sizeof(*copy->nodes));
@@ -207,6 +218,13 @@ static void copy_graph(const fake_graph *graph, fake_graph *copy) {
     }
     if (graph->node_count > 0) {
         memcpy(copy->nodes, graph->nodes, graph->node_count * sizeof(*copy->nodes));
+    }
+    for (size_t i = 0; i < graph->node_count; i++) {
+        if (graph->nodes[i].child != NULL) {
+            // Inside an executable they are executables: nobody may find their nodes.
+            copy->nodes[i].child = fake_new_object(copy->object.kind, sizeof(fake_graph));
+            fake_copy_graph(graph->nodes[i].child, copy->nodes[i].child);
+        }
     }
     for (size_t i = 0; i < graph->user_object_count; i++) {
         copy->user_objects[i] = graph->user_objects[i];
@@ -221,7 +239,7 @@ static rondo__cu_result instantiate(rondo__cu_graph_exec *out_exec, rondo__cu_gr
         return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
     fake_graph *exec = fake_new_object(FAKE_EXEC, sizeof(*exec));
-    copy_graph(graph, exec);
+    fake_copy_graph(graph, exec);
     *out_exec = (rondo__cu_graph_exec)(void *)exec;
     return fake_leave(RONDO__CU_SUCCESS);
 }
@@ -254,7 +272,7 @@ rondo__cu_result fake_cuGraphExecUpdate(rondo__cu_graph_exec exec_handle, rondo_
                                         rondo__cu_update_result *out_result) {
     ENTER("cuGraphExecUpdate");
     GET_GRAPH(handle, FAKE_GRAPH, "cuGraphExecUpdate");
-    fake_graph *exec = get_graph(exec_handle, FAKE_EXEC, "cuGraphExecUpdate");
+    fake_graph *exec = fake_get_graph(exec_handle, FAKE_EXEC, "cuGraphExecUpdate");
     if (exec == NULL) {
         return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
     }
@@ -270,9 +288,14 @@ rondo__cu_result fake_cuGraphExecUpdate(rondo__cu_graph_exec exec_handle, rondo_
     for (size_t i = 0; i < exec->user_object_count; i++) {
         release_user_object(exec->user_objects[i], 1);
     }
+    for (size_t i = 0; i < exec->node_count; i++) {
+        if (exec->nodes[i].child != NULL) {
+            fake_free_graph(exec->nodes[i].child);
+        }
+    }
     free(exec->user_objects);
     free(exec->nodes);
-    copy_graph(graph, exec);
+    fake_copy_graph(graph, exec);
     return fake_leave(code);
 }
 

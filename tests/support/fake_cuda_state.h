@@ -74,6 +74,8 @@ typedef struct fake_node {
     rondo__cu_host_function function;
     void *user_data;
     struct fake_event *event;  // external event nodes
+    struct fake_graph *child;  // child graph nodes; owned
+    bool is_programmatic;      // launched to overlap with what it depends on
     size_t identity;           // unique in the process, also the handle
 } fake_node;
 
@@ -164,6 +166,12 @@ void fake_run_node(const fake_node *node);
 // Records the work or runs it, and leaves; `work` is filled in but for its place in a graph.
 rondo__cu_result fake_submit(rondo__cu_stream handle, const char *name, const fake_node *work);
 void fake_free_graph(fake_graph *graph);
+void fake_copy_graph(const fake_graph *graph, fake_graph *copy);
+// An object of this kind that is not dead; otherwise NULL and a violation.
+fake_graph *fake_get_graph(void *handle, fake_kind kind, const char *name);
+fake_node *fake_find_node(rondo__cu_graph_node handle);
+// Appends a node to the graph. Its place depends on these indices.
+fake_node *fake_append_node(fake_graph *graph, const size_t *dependencies, size_t count);
 // True when a capture forbids this thread an unsafe call; breaks that capture.
 bool fake_break_unsafe(const char *name);
 

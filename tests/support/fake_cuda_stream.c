@@ -55,8 +55,7 @@ bool fake_break_unsafe(const char *name) {
     return is_forbidden;
 }
 
-static size_t add_node(fake_stream *stream, fake_node **out_node) {
-    fake_graph *graph = stream->origin->graph;
+fake_node *fake_append_node(fake_graph *graph, const size_t *dependencies, size_t count) {
     if (graph->node_count == graph->node_capacity) {
         graph->node_capacity = graph->node_capacity == 0 ? 8 : 2 * graph->node_capacity;
         graph->nodes = realloc(graph->nodes, graph->node_capacity * sizeof(*graph->nodes));
@@ -64,15 +63,20 @@ static size_t add_node(fake_stream *stream, fake_node **out_node) {
             abort();
         }
     }
-    fake_node *node = &graph->nodes[graph->node_count];
+    fake_node *node = &graph->nodes[graph->node_count++];
     memset(node, 0, sizeof(*node));
     node->identity = ++g_fake.node_identity;
-    memcpy(node->dependencies, stream->dependencies, sizeof(node->dependencies));
-    node->dependency_count = stream->dependency_count;
-    stream->dependencies[0] = graph->node_count;
+    memcpy(node->dependencies, dependencies, count * sizeof(*dependencies));
+    node->dependency_count = count;
+    return node;
+}
+
+static fake_node *add_node(fake_stream *stream) {
+    fake_graph *graph = stream->origin->graph;
+    fake_node *node = fake_append_node(graph, stream->dependencies, stream->dependency_count);
+    stream->dependencies[0] = graph->node_count - 1;
     stream->dependency_count = 1;
-    *out_node = node;
-    return graph->node_count++;
+    return node;
 }
 
 void fake_add_dependencies(fake_stream *stream, const size_t *dependencies, size_t count) {
@@ -425,6 +429,11 @@ void fake_run_node(const fake_node *node) {
                 node->event->is_recorded = true;
             }
             break;
+        case RONDO__CU_GRAPH_NODE_GRAPH:
+            for (size_t i = 0; i < node->child->node_count; i++) {
+                fake_run_node(&node->child->nodes[i]);
+            }
+            break;
         default:
             break;
     }
@@ -439,8 +448,7 @@ rondo__cu_result fake_submit(rondo__cu_stream handle, const char *name, const fa
     if (stream->origin->is_broken) {
         return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_INVALIDATED);
     }
-    fake_node *node = NULL;
-    (void)add_node(stream, &node);
+    fake_node *node = add_node(stream);
     fake_node placed = *work;
     memcpy(placed.dependencies, node->dependencies, sizeof(placed.dependencies));
     placed.dependency_count = node->dependency_count;
@@ -514,11 +522,9 @@ rondo__cu_result fake_cuLaunchHostFunc(rondo__cu_stream handle, rondo__cu_host_f
     return fake_submit(handle, "cuLaunchHostFunc", &work);
 }
 
-rondo__cu_result fake_cuLaunchKernel(rondo__cu_function function, unsigned int grid_x,
-                                     unsigned int grid_y, unsigned int grid_z, unsigned int block_x,
-                                     unsigned int block_y, unsigned int block_z,
-                                     unsigned int shared_bytes, rondo__cu_stream handle,
-                                     void **parameters, void **extra) {
+static rondo__cu_result launch_kernel(rondo__cu_function function, const unsigned int shape[7],
+                                      bool is_programmatic, rondo__cu_stream handle,
+                                      void **parameters, void **extra) {
     ENTER("cuLaunchKernel");
     NEED_CONTEXT("cuLaunchKernel");
     if (parameters != NULL) {
@@ -526,7 +532,8 @@ rondo__cu_result fake_cuLaunchKernel(rondo__cu_function function, unsigned int g
     }
     fake_node work = {.type = RONDO__CU_GRAPH_NODE_KERNEL,
                       .kernel = (const fake_kernel_entry *)(const void *)function,
-                      .shape = {grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes}};
+                      .is_programmatic = is_programmatic};
+    memcpy(work.shape, shape, sizeof(work.shape));
     const void *arguments = NULL;
     for (; extra != NULL && *extra != RONDO__CU_LAUNCH_END; extra += 2) {
         if (extra[0] == RONDO__CU_LAUNCH_BUFFER_POINTER) {
@@ -535,7 +542,7 @@ rondo__cu_result fake_cuLaunchKernel(rondo__cu_function function, unsigned int g
             memcpy(&work.argument_bytes, extra[1], sizeof(work.argument_bytes));
         }
     }
-    if (block_x > 1024 || work.argument_bytes > FAKE_ARGUMENTS_MAX) {
+    if (shape[3] > 1024 || work.argument_bytes > FAKE_ARGUMENTS_MAX) {
         return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
     }
     if (work.argument_bytes > 0) {
@@ -544,13 +551,23 @@ rondo__cu_result fake_cuLaunchKernel(rondo__cu_function function, unsigned int g
     return fake_submit(handle, "cuLaunchKernel", &work);
 }
 
+rondo__cu_result fake_cuLaunchKernel(rondo__cu_function function, unsigned int grid_x,
+                                     unsigned int grid_y, unsigned int grid_z, unsigned int block_x,
+                                     unsigned int block_y, unsigned int block_z,
+                                     unsigned int shared_bytes, rondo__cu_stream handle,
+                                     void **parameters, void **extra) {
+    const unsigned int shape[7] = {grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes};
+    return launch_kernel(function, shape, false, handle, parameters, extra);
+}
+
 rondo__cu_result fake_cuLaunchKernelEx(const rondo__cu_launch_config *config,
                                        rondo__cu_function function, void **parameters,
                                        void **extra) {
     if (config->attribute_count != 1) {
         fake_violation("cuLaunchKernelEx without its attribute");
     }
-    return fake_cuLaunchKernel(function, config->grid[0], config->grid[1], config->grid[2],
-                               config->block[0], config->block[1], config->block[2],
-                               config->shared_bytes, config->stream, parameters, extra);
+    const unsigned int shape[7] = {config->grid[0],     config->grid[1],  config->grid[2],
+                                   config->block[0],    config->block[1], config->block[2],
+                                   config->shared_bytes};
+    return launch_kernel(function, shape, true, config->stream, parameters, extra);
 }

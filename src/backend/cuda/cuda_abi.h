@@ -99,6 +99,9 @@ enum {
     X(CAPTURE_STATUS_ACTIVE, CU_STREAM_CAPTURE_STATUS_ACTIVE, 1)                                   \
     X(CAPTURE_STATUS_INVALIDATED, CU_STREAM_CAPTURE_STATUS_INVALIDATED, 2)                         \
     X(CAPTURE_ADD_DEPENDENCIES, CU_STREAM_ADD_CAPTURE_DEPENDENCIES, 0)                             \
+    X(CAPTURE_SET_DEPENDENCIES, CU_STREAM_SET_CAPTURE_DEPENDENCIES, 1)                             \
+    X(EDGE_DEFAULT, CU_GRAPH_DEPENDENCY_TYPE_DEFAULT, 0)                                           \
+    X(EDGE_PROGRAMMATIC, CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC, 1)                                 \
     X(MEMORY_TYPE_HOST, CU_MEMORYTYPE_HOST, 1)                                                     \
     X(MEMORY_TYPE_DEVICE, CU_MEMORYTYPE_DEVICE, 2)                                                 \
     X(MEMORY_TYPE_ARRAY, CU_MEMORYTYPE_ARRAY, 3)                                                   \

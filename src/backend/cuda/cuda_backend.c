@@ -39,6 +39,9 @@ const rondo__backend rondo__backend_cuda = {
     .count_kinds = rondo__cuda_count_kinds,
     .describe_node = rondo__cuda_describe_node,
     .list_edges = rondo__cuda_list_edges,
+    .list_edge_kinds = rondo__cuda_list_edge_kinds,
+    .get_child = rondo__cuda_get_child,
+    .add_child = rondo__cuda_add_child,
     .instantiate = rondo__cuda_instantiate,
     .update = rondo__cuda_update,
     .upload = rondo__cuda_upload,
@@ -46,5 +49,6 @@ const rondo__backend rondo__backend_cuda = {
     .destroy_executable = rondo__cuda_destroy_executable,
     .get_native_template = rondo__cuda_get_native_template,
     .get_native_executable = rondo__cuda_get_native_executable,
+    .get_flags = rondo__cuda_get_flags,
     .get_function = rondo__cuda_get_function,
 };

@@ -66,6 +66,9 @@ typedef struct rondo__cuda_template {
     rondo__cu_graph_node *nodes;  // fetched on first use
     size_t node_count;
     bool has_nodes;
+    bool is_borrowed;                       // the graph inside a node: the driver owns it
+    struct rondo__cuda_template *children;  // of the graphs inside its nodes; owned
+    struct rondo__cuda_template *next;      // in the list of its parent
 } rondo__cuda_template;
 
 typedef struct rondo__cuda_executable {
@@ -247,8 +250,22 @@ rondo_status rondo__cuda_update(rondo__executable *executable, rondo__template *
 rondo_status rondo__cuda_upload(rondo__executable *executable, rondo_stream *stream);
 rondo_status rondo__cuda_replay(rondo__executable *executable, rondo_stream *stream);
 void rondo__cuda_destroy_executable(rondo__executable *executable);
+rondo_status rondo__cuda_list_edge_kinds(rondo__template *template_, uint8_t *out_kinds,
+                                         size_t capacity, size_t *out_count);
+// Fetches the node handles of the template unless the kept ones are still as many as it has.
+rondo_status rondo__cuda_fetch_nodes(rondo__cuda_template *recorded);
 void *rondo__cuda_get_native_template(rondo__template *template_);
 void *rondo__cuda_get_native_executable(rondo__executable *executable);
+
+// cuda_child.c
+rondo_status rondo__cuda_get_child(rondo__template *template_, size_t index,
+                                   rondo__template **out_child);
+// A view of a graph that the driver owns and that lives inside a node of `parent`, which keeps it.
+RONDO_MUST_USE rondo_status rondo__cuda_borrow_template(rondo__cuda_template *parent,
+                                                        rondo__cu_graph native,
+                                                        rondo__template **out_template);
+rondo_status rondo__cuda_add_child(rondo_stream *stream, rondo__template *template_);
+rondo_status rondo__cuda_get_flags(rondo__executable *executable, uint64_t *out_flags);
 
 // cuda_module.c
 rondo_status rondo__cuda_get_function(rondo_device *device, const char *source,

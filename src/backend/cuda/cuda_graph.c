@@ -15,8 +15,15 @@ void rondo__cuda_destroy_template(rondo__template *template_) {
     rondo__error_save(&saved);
     bool was_pushed = false;
     rondo__cuda_enter_cleanup(device, &was_pushed);
-    rondo__cuda_log_failure(device, device->api->cuGraphDestroy(recorded->native),
-                            "cuGraphDestroy");
+    while (recorded->children != NULL) {
+        rondo__cuda_template *child = recorded->children;
+        recorded->children = child->next;
+        rondo__cuda_destroy_template(&child->head);
+    }
+    if (!recorded->is_borrowed) {
+        rondo__cuda_log_failure(device, device->api->cuGraphDestroy(recorded->native),
+                                "cuGraphDestroy");
+    }
     rondo__cuda_leave(device, was_pushed);
     rondo__free(recorded->nodes);
     rondo__free(recorded);
@@ -36,8 +43,7 @@ rondo_status rondo__cuda_count_nodes(rondo__template *template_, size_t *out_cou
     return RONDO_STATUS_OK;
 }
 
-// Fetches the node handles unless the kept ones are still as many as the graph has.
-static rondo_status fetch_nodes(rondo__cuda_template *recorded) {
+rondo_status rondo__cuda_fetch_nodes(rondo__cuda_template *recorded) {
     rondo__cuda_device *device = rondo__cuda_device_of(recorded->head.device);
     size_t count = 0;
     RETURN_IF_ERROR(rondo__cuda_count_nodes(&recorded->head, &count));
@@ -113,6 +119,9 @@ static void describe_copy(const rondo__cuda_api *api, rondo__cu_graph_node node,
     size_t rows = params.height > 0 ? params.height : 1;
     size_t slices = params.depth > 0 ? params.depth : 1;
     info->byte_count = (uint64_t)params.width_bytes * rows * slices;
+    info->width = params.width_bytes;
+    info->height = rows;
+    info->depth = slices;
     if (is_host_memory(api, &params.source)) {
         info->copy_kind = RONDO_COPY_HOST_TO_DEVICE;
     } else if (is_host_memory(api, &params.destination)) {
@@ -133,6 +142,21 @@ static void describe_fill(const rondo__cuda_api *api, rondo__cu_graph_node node,
     info->fill_value = params.value;
     size_t rows = params.height > 0 ? params.height : 1;
     info->byte_count = (uint64_t)params.width * params.element_bytes * rows;
+    info->element_bytes = params.element_bytes;
+    info->width = params.width;
+    info->height = rows;
+    info->pitch_bytes = params.pitch_bytes;
+}
+
+static void describe_event(const rondo__cuda_api *api, rondo__cu_graph_node node,
+                           rondo__node_info *info) {
+    rondo__cu_event event = NULL;
+    rondo__cu_result code = info->kind == RONDO__NODE_EVENT_RECORD
+                                ? api->cuGraphEventRecordNodeGetEvent(node, &event)
+                                : api->cuGraphEventWaitNodeGetEvent(node, &event);
+    if (code == RONDO__CU_SUCCESS) {
+        info->event = event;
+    }
 }
 
 static void describe_host(const rondo__cuda_api *api, rondo__cu_graph_node node,
@@ -191,7 +215,7 @@ rondo_status rondo__cuda_describe_node(rondo__template *template_, size_t index,
     rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
     rondo__cuda_device *device = rondo__cuda_device_of(template_->device);
     const rondo__cuda_api *api = device->api;
-    RETURN_IF_ERROR(fetch_nodes(recorded));
+    RETURN_IF_ERROR(rondo__cuda_fetch_nodes(recorded));
     if (index >= recorded->node_count) {
         return RONDO_FAIL(INVALID, "there is no node %zu, the graph has %zu", index,
                           recorded->node_count);
@@ -203,7 +227,7 @@ rondo_status rondo__cuda_describe_node(rondo__template *template_, size_t index,
         return RONDO__CUDA_FAIL(device, code, "cuGraphNodeGetType", "cannot look at node %zu",
                                 index);
     }
-    rondo__node_info info = {.kind = get_kind(type), .name = ""};
+    rondo__node_info info = {.kind = get_kind(type), .name = "", .native = node};
     if (info.kind == RONDO__NODE_KERNEL) {
         describe_kernel(api, node, &info);
     } else if (info.kind == RONDO__NODE_COPY) {
@@ -212,6 +236,8 @@ rondo_status rondo__cuda_describe_node(rondo__template *template_, size_t index,
         describe_fill(api, node, &info);
     } else if (info.kind == RONDO__NODE_HOST) {
         describe_host(api, node, &info);
+    } else if (info.kind == RONDO__NODE_EVENT_RECORD || info.kind == RONDO__NODE_EVENT_WAIT) {
+        describe_event(api, node, &info);
     }
     *out_info = info;
     return RONDO_STATUS_OK;
@@ -280,7 +306,7 @@ rondo_status rondo__cuda_list_edges(rondo__template *template_, size_t *out_pair
     rondo__cuda_device *device = rondo__cuda_device_of(template_->device);
     const rondo__cuda_api *api = device->api;
     *out_count = 0;
-    RETURN_IF_ERROR(fetch_nodes(recorded));
+    RETURN_IF_ERROR(rondo__cuda_fetch_nodes(recorded));
     size_t count = 0;
     rondo__cu_result code = get_edges(api, recorded->native, NULL, NULL, NULL, &count);
     if (code != RONDO__CU_SUCCESS) {
@@ -310,6 +336,37 @@ rondo_status rondo__cuda_list_edges(rondo__template *template_, size_t *out_pair
                                 "the graph was edited through its raw handle while it was listed");
             goto free_room;
         }
+    }
+    *out_count = count;
+
+free_room:
+    deinit_room(&room);
+    return status;
+}
+
+rondo_status rondo__cuda_list_edge_kinds(rondo__template *template_, uint8_t *out_kinds,
+                                         size_t capacity, size_t *out_count) {
+    rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
+    rondo__cuda_device *device = rondo__cuda_device_of(template_->device);
+    *out_count = 0;
+    size_t count = 0;
+    rondo__cu_result code = get_edges(device->api, recorded->native, NULL, NULL, NULL, &count);
+    if (code != RONDO__CU_SUCCESS) {
+        return RONDO__CUDA_FAIL(device, code, "cuGraphGetEdges", "cannot count the edges");
+    }
+    if (count == 0) {
+        return RONDO_STATUS_OK;
+    }
+    edge_room room;
+    RETURN_IF_ERROR(init_room(&room, count, 0));
+    rondo_status status = RONDO_STATUS_OK;
+    code = get_edges(device->api, recorded->native, room.from, room.to, room.data, &count);
+    if (code != RONDO__CU_SUCCESS) {
+        status = RONDO__CUDA_FAIL(device, code, "cuGraphGetEdges", "cannot list the edges");
+        goto free_room;
+    }
+    for (size_t i = 0; i < count && i < capacity; i++) {
+        out_kinds[i] = room.data[i].type == RONDO__CU_EDGE_PROGRAMMATIC;
     }
     *out_count = count;
 
@@ -472,8 +529,8 @@ rondo_status rondo__cuda_upload(rondo__executable *executable_, rondo_stream *st
     return status;
 }
 
-// The driver would record a replay into a capture as a child graph. Rondo does not (yet the handle
-// of the executable is there for who wants that): such a step would change with the graph inside.
+// The driver would record a replay into a capture as a child graph. Rondo does not: who wants that
+// says so with rondo_graph_record, which also keeps what the graph needs.
 static rondo_status check_not_recording(rondo_stream *stream) {
     rondo__capture_state state = RONDO__CAPTURE_NONE;
     RETURN_IF_ERROR(rondo__cuda_get_capture_state(stream, &state));
@@ -481,8 +538,11 @@ static rondo_status check_not_recording(rondo_stream *stream) {
         ((rondo__cuda_stream *)stream)->capture = 0;  // ended; not asked again
         return RONDO_STATUS_OK;
     }
-    return RONDO_FAIL(STATE, "stream %u records; end its capture before a replay on it",
-                      (unsigned)stream->number);
+    return RONDO_FAIL(
+        STATE,
+        "stream %u records, and a replay is not recorded; rondo_graph_record puts the "
+        "graph's work into that capture",
+        (unsigned)stream->number);
 }
 
 // The hot path: one thread-local read and the launch itself. Only a stream that has been part of a

@@ -162,6 +162,12 @@ RONDO__CUDA_SYMBOL(REQUIRED, cuGraphEventRecordNodeGetEvent, 11010,
                    (rondo__cu_graph_node node, rondo__cu_event *out_event))
 RONDO__CUDA_SYMBOL(REQUIRED, cuGraphEventWaitNodeGetEvent, 11010, "cuGraphEventWaitNodeGetEvent",
                    (rondo__cu_graph_node node, rondo__cu_event *out_event))
+RONDO__CUDA_SYMBOL(REQUIRED, cuGraphAddChildGraphNode, 10000, "cuGraphAddChildGraphNode",
+                   (rondo__cu_graph_node * out_node, rondo__cu_graph graph,
+                    const rondo__cu_graph_node *dependencies, size_t dependency_count,
+                    rondo__cu_graph child))
+RONDO__CUDA_SYMBOL(REQUIRED, cuGraphChildGraphNodeGetGraph, 10000, "cuGraphChildGraphNodeGetGraph",
+                   (rondo__cu_graph_node node, rondo__cu_graph *out_graph))
 RONDO__CUDA_SYMBOL(REQUIRED, cuGraphInstantiateWithFlags, 11040, "cuGraphInstantiateWithFlags",
                    (rondo__cu_graph_exec * out_exec, rondo__cu_graph graph,
                     unsigned long long flags))
@@ -204,3 +210,5 @@ RONDO__CUDA_SYMBOL(LIST_TYPED_EDGES, cuGraphNodeGetDependencies_v2, 12030,
                    "cuGraphNodeGetDependencies_v2",
                    (rondo__cu_graph_node node, rondo__cu_graph_node *nodes,
                     rondo__cu_edge_data *data, size_t *in_out_count))
+RONDO__CUDA_SYMBOL(QUERY_FLAGS, cuGraphExecGetFlags, 12000, "cuGraphExecGetFlags",
+                   (rondo__cu_graph_exec exec, uint64_t *out_flags))

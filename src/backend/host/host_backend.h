@@ -298,6 +298,24 @@ rondo_status rondo__host_describe_node(rondo__template *template_, size_t index,
 rondo_status rondo__host_list_edges(rondo__template *template_, size_t *out_pairs, size_t capacity,
                                     size_t *out_count);
 
+// ---- graphs inside graphs (host_child.c) --------------------------------------------------------
+
+// What a CHILD node holds as its arguments: a template of its own.
+typedef struct rondo__host_child {
+    rondo__host_template *recorded;
+} rondo__host_child;
+
+rondo_status rondo__host_add_child(rondo_stream *stream, rondo__template *template_);
+rondo_status rondo__host_get_child(rondo__template *template_, size_t index,
+                                   rondo__template **out_child);
+// The same work without CHILD nodes. *out_flat is `recorded` itself when it has none.
+//
+// Errors:    NO_MEMORY.
+// Ownership: give back with rondo__host_unflatten.
+RONDO_MUST_USE rondo_status rondo__host_flatten(const rondo__host_template *recorded,
+                                                const rondo__host_template **out_flat);
+void rondo__host_unflatten(const rondo__host_template *recorded, const rondo__host_template *flat);
+
 // ---- programs and executables (host_program.c, host_executable.c) -------------------------------
 
 typedef struct rondo__host_instruction {

@@ -20,7 +20,8 @@ typedef struct host_executable {
     _Atomic(uint64_t) executed_count;
 } host_executable;
 
-static rondo_status keep_shape(host_executable *executable, const rondo__host_template *recorded) {
+static rondo_status keep_flat_shape(host_executable *executable,
+                                    const rondo__host_template *recorded) {
     executable->node_count = recorded->node_count;
     executable->edge_entry_count = recorded->node_count + recorded->edge_count;
     executable->kinds = rondo__calloc(recorded->node_count, sizeof *executable->kinds);
@@ -40,8 +41,16 @@ static rondo_status keep_shape(host_executable *executable, const rondo__host_te
     return RONDO_STATUS_OK;
 }
 
-static bool has_same_shape(const host_executable *executable,
-                           const rondo__host_template *recorded) {
+static rondo_status keep_shape(host_executable *executable, const rondo__host_template *recorded) {
+    const rondo__host_template *flat;
+    RETURN_IF_ERROR(rondo__host_flatten(recorded, &flat));
+    rondo_status status = keep_flat_shape(executable, flat);
+    rondo__host_unflatten(recorded, flat);
+    return status;
+}
+
+static bool has_same_flat_shape(const host_executable *executable,
+                                const rondo__host_template *recorded) {
     if (executable->node_count != recorded->node_count ||
         executable->edge_entry_count != recorded->node_count + recorded->edge_count) {
         return false;
@@ -59,6 +68,15 @@ static bool has_same_shape(const host_executable *executable,
         }
     }
     return true;
+}
+
+static rondo_status compare_shape(const host_executable *executable,
+                                  const rondo__host_template *recorded, bool *out_is_same) {
+    const rondo__host_template *flat;
+    RETURN_IF_ERROR(rondo__host_flatten(recorded, &flat));
+    *out_is_same = has_same_flat_shape(executable, flat);
+    rondo__host_unflatten(recorded, flat);
+    return RONDO_STATUS_OK;
 }
 
 rondo_status rondo__host_instantiate(rondo__template *template_,
@@ -87,7 +105,9 @@ rondo_status rondo__host_update(rondo__executable *executable_, rondo__template 
     host_executable *executable = (host_executable *)executable_;
     const rondo__host_template *recorded = (const rondo__host_template *)template_;
     *out_was_updated = false;
-    if (!has_same_shape(executable, recorded)) {
+    bool is_same = false;
+    RETURN_IF_ERROR(compare_shape(executable, recorded, &is_same));
+    if (!is_same) {
         return RONDO_STATUS_OK;
     }
     rondo__host_program *program;
@@ -151,7 +171,8 @@ rondo_status rondo__host_replay(rondo__executable *executable_, rondo_stream *st
     host_executable *executable = (host_executable *)executable_;
     rondo__host_stream *stream = (rondo__host_stream *)stream_;
     RETURN_IF_ERROR(rondo__host_refuse_in_capture(stream, "rondo_graph_replay",
-                                                  "a graph is not replayed into another capture"));
+                                                  "rondo_graph_record puts the graph's work into "
+                                                  "that capture"));
     if (executable->last_lane != NULL && executable->last_lane != stream->lane) {
         RETURN_IF_ERROR(
             rondo__host_submit_wait(stream, executable->last_lane, executable->last_position));

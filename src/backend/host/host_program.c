@@ -209,9 +209,8 @@ static rondo_status init_job(rondo__host_program *program) {
                                                                       : RONDO_STATUS_NO_MEMORY;
 }
 
-rondo_status rondo__host_program_create(const rondo__host_template *recorded,
-                                        rondo__host_program **out_program) {
-    *out_program = NULL;
+static rondo_status create_flat(const rondo__host_template *recorded,
+                                rondo__host_program **out_program) {
     if (recorded->node_count >= NO_SEGMENT || recorded->edge_count >= NO_SEGMENT) {
         return RONDO_FAIL(UNSUPPORTED, "a graph of %zu nodes and %zu edges is too large",
                           recorded->node_count, recorded->edge_count);
@@ -259,6 +258,16 @@ rondo_status rondo__host_program_create(const rondo__host_template *recorded,
     }
 release_program:
     rondo__host_program_release(program);
+    return status;
+}
+
+rondo_status rondo__host_program_create(const rondo__host_template *recorded,
+                                        rondo__host_program **out_program) {
+    *out_program = NULL;
+    const rondo__host_template *flat;
+    RETURN_IF_ERROR(rondo__host_flatten(recorded, &flat));
+    rondo_status status = create_flat(flat, out_program);
+    rondo__host_unflatten(recorded, flat);
     return status;
 }
 

@@ -73,6 +73,12 @@ rondo_status rondo__host_template_append(rondo__host_template *recorded,
 
 void rondo__host_destroy_template(rondo__template *template_) {
     rondo__host_template *recorded = (rondo__host_template *)template_;
+    for (size_t i = 0; i < recorded->node_count; ++i) {
+        if (recorded->nodes[i].kind == RONDO__NODE_CHILD) {
+            const rondo__host_child *child = recorded->nodes[i].arguments;
+            rondo__host_destroy_template(&child->recorded->head);
+        }
+    }
     while (recorded->chunks != NULL) {
         rondo__host_chunk *next = recorded->chunks->next;
         rondo__free(recorded->chunks);
@@ -115,11 +121,20 @@ rondo_status rondo__host_describe_node(rondo__template *template_, size_t index,
         info.destination = arguments->destination;
         info.source = arguments->source;
         info.byte_count = arguments->bytes;
+        info.width = arguments->bytes;
+        info.height = 1;
+        info.depth = 1;
     } else if (node->kind == RONDO__NODE_FILL) {
         const rondo__host_fill_arguments *arguments = node->arguments;
         info.destination = arguments->destination;
         info.byte_count = (uint64_t)arguments->count * arguments->element_bytes;
         info.fill_value = arguments->value;
+        info.element_bytes = arguments->element_bytes;
+        info.width = arguments->count;
+        info.height = 1;
+    } else if (node->kind == RONDO__NODE_EVENT_RECORD || node->kind == RONDO__NODE_EVENT_WAIT) {
+        const rondo__host_external *arguments = node->arguments;
+        info.event = arguments->event;
     }
     *out_info = info;
     return RONDO_STATUS_OK;

@@ -1,0 +1,188 @@
+// graph/record.c — a graph's work as one node of another capture.
+//
+// The node holds a copy of the template. What the graph keeps alive (its participants: memory,
+// generators, external events) is from then on shared by the graph and the capture's graph, and
+// freed with the last of them:
+//
+//      graph ----- sharer ---+
+//                            +--> share { participants of the graph }
+//      outer ----- sharer ---+
+//
+// Each replay of either asks the shared participants, one at a time.
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "backend/check.h"
+#include "base/memory.h"
+#include "graph/graph_internal.h"
+
+typedef struct share {
+    atomic_int reference_count;
+    pthread_mutex_t lock;  // calls of the participants
+    rondo__participant *participants;
+} share;
+
+typedef struct sharer {
+    rondo__participant head;  // its key is the share
+    share *share;             // retained
+} sharer;
+
+static rondo_status prepare_replay(rondo__participant *participant, rondo_stream *stream) {
+    share *shared = ((sharer *)participant)->share;
+    pthread_mutex_lock(&shared->lock);
+    rondo_status status = rondo__participants_prepare_replay(shared->participants, stream);
+    pthread_mutex_unlock(&shared->lock);
+    return status;
+}
+
+static void note_replay(rondo__participant *participant, rondo_stream *stream) {
+    share *shared = ((sharer *)participant)->share;
+    pthread_mutex_lock(&shared->lock);
+    rondo__participants_note_replay(shared->participants, stream);
+    pthread_mutex_unlock(&shared->lock);
+}
+
+static void destroy_sharer(rondo__participant *participant) {
+    sharer *self = (sharer *)participant;
+    if (atomic_fetch_sub_explicit(&self->share->reference_count, 1, memory_order_acq_rel) == 1) {
+        rondo__participants_destroy(self->share->participants);
+        pthread_mutex_destroy(&self->share->lock);
+        rondo__free(self->share);
+    }
+    rondo__free(self);
+}
+
+static const rondo__participant_type sharer_type = {
+    .name = "what a recorded graph needs",
+    .prepare_replay = prepare_replay,
+    .note_replay = note_replay,
+    .destroy = destroy_sharer,
+};
+
+rondo__participant *rondo__graph_get_participants(const rondo_graph *graph) {
+    rondo__participant *first = graph->participants;
+    return first != NULL && first->type == &sharer_type ? ((sharer *)first)->share->participants
+                                                        : first;
+}
+
+static sharer *create_sharer(share *shared) {
+    sharer *self = rondo__calloc(1, sizeof *self);
+    if (self != NULL) {
+        self->head = (rondo__participant){.type = &sharer_type, .key = shared};
+        self->share = shared;
+        atomic_fetch_add_explicit(&shared->reference_count, 1, memory_order_relaxed);
+    }
+    return self;
+}
+
+// Puts the graph's participants behind a share; *out_share is borrowed from the graph.
+static rondo_status share_participants(rondo_graph *graph, share **out_share) {
+    rondo__participant *first = graph->participants;
+    if (first->type == &sharer_type) {
+        *out_share = ((sharer *)first)->share;
+        return RONDO_STATUS_OK;
+    }
+    share *shared = rondo__calloc(1, sizeof *shared);
+    if (shared == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    sharer *self = create_sharer(shared);
+    if (self == NULL) {
+        rondo__free(shared);
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    pthread_mutex_init(&shared->lock, NULL);
+    shared->participants = first;
+    graph->participants = &self->head;
+    *out_share = shared;
+    return RONDO_STATUS_OK;
+}
+
+// ---- recording --------------------------------------------------------------------------------
+
+static rondo_status check_copyable(const rondo_graph *graph) {
+    const rondo__backend *backend = graph->device->backend;
+    size_t count = 0;
+    RETURN_IF_ERROR(backend->count_nodes(graph->recorded, &count));
+    for (size_t i = 0; i < count; ++i) {
+        rondo__node_info info;
+        RETURN_IF_ERROR(backend->describe_node(graph->recorded, i, &info));
+        if (info.kind == RONDO__NODE_CONDITIONAL) {
+            return rondo__error_set(RONDO_STATUS_UNSUPPORTED, 0, "", __FILE__, __LINE__,
+                                    "rondo_graph_record",
+                                    "graph \"%s\" has a conditional node (number %zu), and those "
+                                    "cannot be copied into another graph; record its work directly",
+                                    graph->label, i);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// A capture that is not Rondo's makes a graph whose replays nobody tells us of.
+static rondo_status check_foreign(const rondo_graph *graph) {
+    for (const rondo__participant *participant = rondo__graph_get_participants(graph);
+         participant != NULL; participant = participant->next) {
+        if (participant->type->prepare_replay != NULL) {
+            return rondo__error_set(RONDO_STATUS_UNSUPPORTED, 0, "", __FILE__, __LINE__,
+                                    "rondo_graph_record",
+                                    "graph \"%s\" uses %s, which has to be asked before each "
+                                    "replay, and this capture is not Rondo's; begin it with "
+                                    "rondo_graph_capture_begin",
+                                    graph->label, participant->type->name);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status check_recording(rondo_stream *stream) {
+    rondo__capture_state state = RONDO__CAPTURE_NONE;
+    RETURN_IF_ERROR(stream->device->backend->get_capture_state(stream, &state));
+    if (state == RONDO__CAPTURE_NONE) {
+        return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, "rondo_graph_record",
+                                "stream %u does not record; rondo_graph_replay runs the graph",
+                                (unsigned)stream->number);
+    }
+    if (state == RONDO__CAPTURE_BROKEN) {
+        return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, "rondo_graph_record",
+                                "the capture that stream %u takes part in is broken; end it to "
+                                "learn why",
+                                (unsigned)stream->number);
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_graph_record(rondo_graph *graph, rondo_stream *stream) {
+    RETURN_IF_ERROR(rondo__graph_check_template(graph, __func__));
+    RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
+    if (graph->device != stream->device) {
+        return RONDO_FAIL(INVALID, "graph \"%s\" is of %s, the stream of %s", graph->label,
+                          graph->device->name, stream->device->name);
+    }
+    RETURN_IF_ERROR(check_recording(stream));
+    RETURN_IF_ERROR(check_copyable(graph));
+    rondo__capture *capture;
+    RETURN_IF_ERROR(rondo__capture_find(stream, &capture, NULL));
+    sharer *added = NULL;
+    if (capture == NULL) {
+        RETURN_IF_ERROR(check_foreign(graph));
+    } else if (graph->participants != NULL) {
+        share *shared;
+        RETURN_IF_ERROR(share_participants(graph, &shared));
+        if (rondo__capture_find_participant(capture, &sharer_type, shared) == NULL) {
+            added = create_sharer(shared);
+            if (added == NULL) {
+                return RONDO_STATUS_NO_MEMORY;
+            }
+        }
+    }
+    rondo_status status = stream->device->backend->add_child(stream, graph->recorded);
+    if (status != RONDO_STATUS_OK) {
+        rondo__error_set_op(graph->label);
+        if (added != NULL) {
+            destroy_sharer(&added->head);
+        }
+    } else if (added != NULL) {
+        rondo__capture_add_participant(capture, &added->head);
+    }
+    return status;
+}

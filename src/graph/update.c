@@ -1,0 +1,79 @@
+// graph/update.c — a graph takes over what another one recorded.
+#include "backend/check.h"
+#include "base/clock.h"
+#include "graph/graph_internal.h"
+
+static rondo_status check_pair(const rondo_graph *graph, const rondo_graph *source) {
+    RETURN_IF_ERROR(rondo__check_pointer(graph, "rondo_graph_update", "graph"));
+    RETURN_IF_ERROR(rondo__graph_check_template(source, "rondo_graph_update"));
+    if (graph == source) {
+        return rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__,
+                                "rondo_graph_update",
+                                "graph \"%s\" cannot take over its own work; record into another "
+                                "graph, or call rondo_graph_instantiate",
+                                graph->label);
+    }
+    if (graph->device != source->device) {
+        return rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__,
+                                "rondo_graph_update", "graph \"%s\" is of %s, graph \"%s\" of %s",
+                                graph->label, graph->device->name, source->label,
+                                source->device->name);
+    }
+    if (graph->state == RONDO__GRAPH_RECORDING) {
+        return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, "rondo_graph_update",
+                                "graph \"%s\" records; end or abort that capture first",
+                                graph->label);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Patches graph->executable, or makes a new one and puts it there.
+static rondo_status renew_executable(rondo_graph *graph, rondo__template *recorded,
+                                     rondo_graph_stats *stats, bool *out_was_patched) {
+    const rondo__backend *backend = graph->device->backend;
+    *out_was_patched = false;
+    if (graph->executable != NULL) {
+        uint64_t start = rondo__clock_now_ns();
+        RETURN_IF_ERROR(backend->update(graph->executable, recorded, out_was_patched));
+        if (*out_was_patched) {
+            stats->instantiate_ns = rondo__clock_now_ns() - start;
+            stats->device_bytes = graph->stats.device_bytes;
+            return RONDO_STATUS_OK;
+        }
+    }
+    rondo__executable *executable = NULL;
+    RETURN_IF_ERROR(rondo__graph_make_executable(graph, recorded, &executable, stats));
+    rondo__graph_set_executable(graph, executable);
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_graph_update(rondo_graph *graph, rondo_graph *source,
+                                rondo_update_result *out_result) {
+    RETURN_IF_ERROR(check_pair(graph, source));
+    rondo_graph_stats stats = source->stats;
+    stats.replay_count = graph->stats.replay_count;
+    bool was_patched = false;
+    RETURN_IF_ERROR(renew_executable(graph, source->recorded, &stats, &was_patched));
+
+    // Replays in flight may still use what the former work needs.
+    if (graph->participants != NULL) {
+        rondo__graph_wait(graph);
+        rondo__participants_destroy(graph->participants);
+    }
+    graph->participants = source->participants;
+    source->participants = NULL;
+    if (graph->recorded != NULL) {
+        graph->device->backend->destroy_template(graph->recorded);
+        graph->recorded = NULL;
+    }
+    if (graph->keeps_template) {
+        graph->recorded = source->recorded;
+        source->recorded = NULL;
+    }
+    graph->stats = stats;
+    rondo__graph_clear(source);
+    if (out_result != NULL) {
+        *out_result = was_patched ? RONDO_UPDATE_PATCHED : RONDO_UPDATE_INSTANTIATED;
+    }
+    return RONDO_STATUS_OK;
+}

@@ -1,0 +1,66 @@
+// The fake driver's graphs inside graphs.
+#include <string.h>
+
+#include "support/fake_cuda_state.h"
+
+// A clone's nodes have handles of their own.
+static void rename_nodes(fake_graph *graph) {
+    for (size_t i = 0; i < graph->node_count; i++) {
+        graph->nodes[i].identity = ++g_fake.node_identity;
+        if (graph->nodes[i].child != NULL) {
+            rename_nodes(graph->nodes[i].child);
+        }
+    }
+}
+
+rondo__cu_result fake_cuGraphAddChildGraphNode(rondo__cu_graph_node *out_node,
+                                               rondo__cu_graph handle,
+                                               const rondo__cu_graph_node *dependencies,
+                                               size_t dependency_count,
+                                               rondo__cu_graph child_handle) {
+    ENTER("cuGraphAddChildGraphNode");
+    fake_graph *graph = fake_get_graph(handle, FAKE_GRAPH, "cuGraphAddChildGraphNode");
+    fake_graph *child = fake_get_graph(child_handle, FAKE_GRAPH, "cuGraphAddChildGraphNode");
+    if (graph == NULL || child == NULL || graph == child ||
+        dependency_count > FAKE_DEPENDENCIES_MAX) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+    }
+    size_t indices[FAKE_DEPENDENCIES_MAX];
+    for (size_t i = 0; i < dependency_count; i++) {
+        const fake_node *node = fake_find_node(dependencies[i]);
+        if (node < graph->nodes || node >= graph->nodes + graph->node_count) {
+            fake_violation("cuGraphAddChildGraphNode behind a node of another graph");
+            return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+        }
+        indices[i] = (size_t)(node - graph->nodes);
+    }
+    fake_graph *clone = fake_new_object(FAKE_GRAPH, sizeof(*clone));
+    fake_copy_graph(child, clone);
+    rename_nodes(clone);
+    fake_node *node = fake_append_node(graph, indices, dependency_count);
+    node->type = RONDO__CU_GRAPH_NODE_GRAPH;
+    node->child = clone;
+    *out_node = (rondo__cu_graph_node)(uintptr_t)node->identity;
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuGraphChildGraphNodeGetGraph(rondo__cu_graph_node handle,
+                                                    rondo__cu_graph *out_graph) {
+    ENTER("cuGraphChildGraphNodeGetGraph");
+    const fake_node *node = fake_find_node(handle);
+    if (node == NULL || node->type != RONDO__CU_GRAPH_NODE_GRAPH) {
+        fake_violation("cuGraphChildGraphNodeGetGraph with a wrong node");
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+    }
+    *out_graph = (rondo__cu_graph)(void *)node->child;
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuGraphExecGetFlags(rondo__cu_graph_exec handle, uint64_t *out_flags) {
+    ENTER("cuGraphExecGetFlags");
+    if (fake_get_graph(handle, FAKE_EXEC, "cuGraphExecGetFlags") == NULL) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+    }
+    *out_flags = 0;
+    return fake_leave(code);
+}
