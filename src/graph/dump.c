@@ -88,11 +88,11 @@ static void append_json_fields(rondo__text *text, const rondo__node_info *info) 
         append_json_address(text, "destination", info->destination);
     } else if (info->kind == RONDO__NODE_FILL) {
         rondo__text_append(text,
-                           ", \"value\": %" PRIu32 ", \"element_bytes\": %" PRIu32
-                           ", \"width\": %" PRIu64 ", \"height\": %" PRIu64 ", \"pitch\": %" PRIu64
-                           ", \"bytes\": %" PRIu64,
-                           info->fill_value, info->element_bytes, info->width, info->height,
-                           info->pitch_bytes, info->byte_count);
+                           ", \"value\": %" PRIu32 ", \"bytes\": %" PRIu64
+                           ", \"element_bytes\": %" PRIu32 ", \"width\": %" PRIu64
+                           ", \"height\": %" PRIu64 ", \"pitch\": %" PRIu64,
+                           info->fill_value, info->byte_count, info->element_bytes, info->width,
+                           info->height, info->pitch_bytes);
         append_json_address(text, "destination", info->destination);
     } else if (is_event(info)) {
         append_json_address(text, "event", info->event);
@@ -135,10 +135,10 @@ static void append_dot_fields(rondo__text *text, const rondo__node_info *info) {
                            (uintptr_t)info->destination);
     } else if (info->kind == RONDO__NODE_FILL) {
         rondo__text_append(text,
-                           "\\nvalue %" PRIu32 ", %" PRIu64 " x %" PRIu64 " elements of %" PRIu32
-                           " bytes\\nat 0x%" PRIxPTR,
-                           info->fill_value, info->width, info->height, info->element_bytes,
-                           (uintptr_t)info->destination);
+                           "\\nvalue %" PRIu32 ", %" PRIu64 " bytes\\n%" PRIu64 " x %" PRIu64
+                           " elements of %" PRIu32 "\\nat 0x%" PRIxPTR,
+                           info->fill_value, info->byte_count, info->width, info->height,
+                           info->element_bytes, (uintptr_t)info->destination);
     } else if (is_event(info)) {
         rondo__text_append(text, "\\n0x%" PRIxPTR, (uintptr_t)info->event);
     }

@@ -1,4 +1,4 @@
-// graph/nodes.c — a template's nodes and edges, for programs.
+// graph/node_list.c — a template's nodes and edges, for programs.
 #include "backend/check.h"
 #include "base/memory.h"
 #include "graph/graph_internal.h"
