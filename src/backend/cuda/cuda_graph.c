@@ -197,7 +197,7 @@ rondo_status rondo__cuda_count_kinds(rondo__template *template_,
                                      size_t counts[RONDO__NODE_KIND_COUNT]) {
     rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
     rondo__cuda_device *device = rondo__cuda_device_of(template_->device);
-    RETURN_IF_ERROR(fetch_nodes(recorded));
+    RETURN_IF_ERROR(rondo__cuda_fetch_nodes(recorded));
     for (size_t i = 0; i < recorded->node_count; i++) {
         int type = 0;
         rondo__cu_result code = device->api->cuGraphNodeGetType(recorded->nodes[i], &type);
