@@ -1,5 +1,5 @@
 // What generators cost: a replay with generators against one without, an eager op against a plain
-// launch, and how fast memory fills with random numbers against plain filling.
+// fill, and how fast memory fills with random numbers against plain filling.
 //
 //   build/bench/random_cost [DEVICE]        default: cuda:0; "host" has no bare launch to compare
 //

@@ -1,7 +1,7 @@
-// Fail the nth for random numbers: every driver call (on the fake driver) and every allocation (there
-// and on the host) of a scenario fails once, in turn. Whatever fails: the failing call wrote a fresh
-// record, nothing stays behind, nothing illegal is asked of the driver, and the generator stands
-// where those calls put it that succeeded.
+// Fail the nth for random numbers: every driver call (on the fake driver) and every allocation
+// (there and on the host) of a scenario fails once, in turn. Whatever fails: the failing call wrote
+// a fresh record, nothing stays behind, nothing illegal is asked of the driver, and the generator
+// stands where those calls put it that succeeded.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
