@@ -14,6 +14,7 @@
 
 #include "rondo/device.h"
 #include "rondo/export.h"
+#include "rondo/pool.h"
 #include "rondo/status.h"
 
 RONDO_EXTERN_C_BEGIN
@@ -34,6 +35,9 @@ typedef struct rondo_graph_options {
     // With keep_template: capture_end makes no executable. rondo_graph_instantiate does, or the
     // first replay or upload. For templates that are edited, recorded elsewhere or only looked at.
     bool defer_instantiation;
+    // Where captures take memory from: shared with other graphs, retained. NULL means an arena of
+    // the graph's own. See rondo/pool.h.
+    rondo_arena *arena;
 } rondo_graph_options;
 
 // What a graph holds and what it cost. Counters are since the last reset.
@@ -48,6 +52,10 @@ typedef struct rondo_graph_stats {
     // Nodes that the finished replays have run, those of conditional bodies each time: the proof
     // that a graph really ran. Host backend; 0 on CUDA, where the driver does not count.
     uint64_t executed_count;
+    // Memory that the capture took from pools; of all graphs together that share the arena.
+    uint64_t arena_live_bytes;      // blocks handed out now
+    uint64_t arena_reserved_bytes;  // taken from pools now
+    uint64_t arena_peak_bytes;      // most that was handed out at a time
 } rondo_graph_stats;
 
 // Default options.
@@ -94,11 +102,12 @@ RONDO_API void rondo_graph_capture_abort(rondo_graph *graph);
 
 // Runs the recorded work in stream order on any stream of the device.
 //
-// Errors:    STATE (nothing captured, still recording, `stream` records), INVALID (other device),
-//            DRIVER, LOST.
+// Errors:    STATE (nothing captured, still recording, `stream` records; a graph that shares the
+//            arena would lose data: see rondo/pool.h), INVALID (other device), DRIVER, LOST.
 // Threads:   one thread per graph and stream.
 // Capture:   not legal while `stream` records: rondo_graph_record does that.
-// Cost:      one driver call; no allocation, no lock, no wait.
+// Cost:      one driver call; no allocation, no lock, no wait. Graphs that share an arena: a lock,
+//            and an event.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_replay(rondo_graph *graph, rondo_stream *stream);
 
 // Uploads the executable so that the first replay costs no more than the later ones.
@@ -170,6 +179,16 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_record(rondo_graph *graph, ron
 // Threads:   one thread per graph.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_stats(const rondo_graph *graph,
                                                             rondo_graph_stats *out_stats);
+
+// The graph's arena, to make other graphs share its memory (see rondo/pool.h).
+//
+// From now on replays of the graph are checked against those of sharers.
+//
+// Errors:    INVALID.
+// Ownership: borrowed; a graph made with it keeps a reference of its own.
+// Threads:   one thread per graph.
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_arena(rondo_graph *graph,
+                                                            rondo_arena **out_arena);
 
 // The raw handles, borrowed: CUgraph (needs keep_template) and CUgraphExec. An output may be NULL.
 //

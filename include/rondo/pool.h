@@ -4,6 +4,9 @@
 // the stream it was taken for: once freed it can be taken again for that stream at once, because
 // work of one stream runs in order. A block that other streams use as well must be declared with
 // rondo_pool_use; it is then reused only after their work.
+//
+// On a stream that records for a graph, rondo_pool_allocate takes from the graph's arena instead:
+// see "memory of captures" below. The calls are the same, so that a step can be written once.
 #ifndef RONDO_POOL_H
 #define RONDO_POOL_H
 
@@ -18,6 +21,7 @@
 RONDO_EXTERN_C_BEGIN
 
 typedef struct rondo_pool rondo_pool;
+typedef struct rondo_arena rondo_arena;
 
 typedef struct rondo_pool_options {
     size_t struct_size;      // sizeof(rondo_pool_options)
@@ -68,8 +72,9 @@ RONDO_API void rondo_pool_release(rondo_pool *pool);
 //            LOST.
 // Ownership: give back once with rondo_pool_free.
 // Threads:   safe; takes the pool's lock for O(log n) work.
-// Capture:   legal; see rondo/graph.h for where the memory then comes from.
-// Cost:      a hit makes no driver call.
+// Capture:   legal, in every mode and on every stream that joined; the block then belongs to the
+//            graph's arena, and running out of memory does not break the capture.
+// Cost:      a hit makes no driver call; while a capture is open on the device, one.
 RONDO_API RONDO_MUST_USE rondo_status rondo_pool_allocate(rondo_pool *pool, rondo_stream *stream,
                                                           size_t bytes, void **out_address);
 
@@ -77,12 +82,13 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_allocate(rondo_pool *pool, rond
 //
 // Errors:    INVALID (not a live block of this pool: a second free, or an address from elsewhere).
 // Threads:   safe.
-// Capture:   legal.
+// Capture:   legal; a block that was taken before the capture is not looked at again until no
+//            capture is open on the device.
 RONDO_API RONDO_MUST_USE rondo_status rondo_pool_free(rondo_pool *pool, void *address);
 
 // Declares that work on `stream`, too, uses the block, which is not that of the allocation.
 //
-// Errors:    INVALID (not a live block, other device), NO_MEMORY.
+// Errors:    INVALID (not a live block, other device), NO_MEMORY, STATE (the capture is broken).
 // Threads:   safe.
 // Capture:   legal.
 RONDO_API RONDO_MUST_USE rondo_status rondo_pool_use(rondo_pool *pool, void *address,
@@ -102,6 +108,89 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_trim(rondo_pool *pool, uint64_t
 // Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_pool_get_stats(rondo_pool *pool,
                                                            rondo_pool_stats *out_stats);
+
+// ---- memory of captures -----------------------------------------------------------------------
+//
+// A graph has an arena: the memory that its capture took from pools. The bytes stay the graph's
+// until it is reset or destroyed, so that its addresses hold for every replay; eager work never
+// gets them. Then they go back to the pools they came from. A block that is still held stays valid
+// until it is freed, whatever becomes of the graph.
+//
+// Inside a capture a freed block serves the same stream again at once. It serves another stream
+// once all work on the block comes before what that stream records next, that is after a join:
+//
+//   stream 1:  take x -- use x -- free x -- event
+//   stream 2:  take y (not x) -- use y ------- wait for it -- take z (may be x)
+//
+// Graphs may share an arena: then a capture also reuses what earlier captures freed, and needs less
+// memory of its own. A block that is held is never reused. Sharers write over each other's freed
+// blocks, so the order of replays matters:
+//
+//              first 4 KiB               next 4 KiB
+//   graph A    temporary, freed          output, held        captured first
+//   graph B    output, held              reads it            captured second
+//
+// A, B, A, B is right as long as nobody needs what B left behind when A runs again. Rondo looks at
+// each replay and refuses (STATE, naming both graphs) what would lose data:
+//
+//   - a replay that writes over a block that another graph has produced in this round and that is
+//     still held: the second A above, unless B's output was freed or a new round was begun;
+//   - a replay of a graph that takes in another graph's block (it freed the block while it was
+//     captured, or declared a use of it with rondo_pool_use on one of its streams), when a third
+//     graph, or itself, has written over the block since it was produced.
+//
+// "Produced" and "written over" mean the replays of graphs; what eager work reads and writes is not
+// seen. Replays of sharers on different streams are put one after the other on the device. Where a
+// program takes care of the order by itself, an arena can be made without these checks.
+
+typedef struct rondo_arena_options {
+    size_t struct_size;     // sizeof(rondo_arena_options)
+    bool allows_any_order;  // replays of sharers are neither checked nor put in a row
+} rondo_arena_options;
+
+// A snapshot; O(1). All graphs of the arena together.
+typedef struct rondo_arena_stats {
+    uint64_t live_bytes;           // blocks handed out now
+    uint64_t live_count;           // how many
+    uint64_t reserved_bytes;       // taken from pools now
+    uint64_t live_peak_bytes;      // most of live_bytes since the arena was empty
+    uint64_t reserved_peak_bytes;  // most of reserved_bytes since the arena was empty
+    uint64_t graph_count;          // graphs that hold memory in it
+} rondo_arena_stats;
+
+RONDO_API rondo_arena_options rondo_arena_options_default(void);
+
+// Makes an empty arena for several graphs; pass it in rondo_graph_options. A graph without one
+// makes its own, which rondo_graph_get_arena hands out.
+//
+// options    NULL means the defaults.
+//
+// Errors:    INVALID, NO_MEMORY, LOST.
+// Ownership: one reference, given back with rondo_arena_release; graphs keep their own. The device
+//            is retained.
+// Threads:   safe.
+RONDO_API RONDO_MUST_USE rondo_status rondo_arena_create(rondo_device *device,
+                                                         const rondo_arena_options *options,
+                                                         rondo_arena **out_arena);
+
+// Adds a reference.  Threads: safe.
+RONDO_API void rondo_arena_retain(rondo_arena *arena);
+
+// Gives up a reference. NULL is fine.  Threads: safe.
+RONDO_API void rondo_arena_release(rondo_arena *arena);
+
+// Says that nobody needs what the sharers' replays have left behind, held or not: the next step of
+// a loop begins, and they may write over each other's outputs again.
+//
+// Errors:    INVALID.
+// Threads:   safe.
+// Cost:      O(1), no driver call.
+RONDO_API RONDO_MUST_USE rondo_status rondo_arena_begin_round(rondo_arena *arena);
+
+// Errors:    INVALID.
+// Threads:   safe.
+RONDO_API RONDO_MUST_USE rondo_status rondo_arena_get_stats(rondo_arena *arena,
+                                                            rondo_arena_stats *out_stats);
 
 RONDO_EXTERN_C_END
 

@@ -256,8 +256,8 @@ void rondo__stream_tag_release(rondo__stream_tag *tag);  // NULL is fine
 // True once the stream is destroyed and its work was waited for.
 bool rondo__stream_tag_is_finished(const rondo__stream_tag *tag);
 // Waits for the stream's work unless the stream is gone, records, or its device is lost. Failures
-// stay for the stream's own waits to report.
-void rondo__stream_tag_wait(rondo__stream_tag *tag);
+// stay for the stream's own waits to report. False: it records, so its work may still run.
+bool rondo__stream_tag_wait(rondo__stream_tag *tag);
 
 // Records `event` on the tag's stream, which may be in use by another thread. *out_was_recorded is
 // false when the stream is gone.

@@ -48,6 +48,11 @@ rondo__participant *rondo__capture_close(rondo__capture *capture) {
     pthread_mutex_unlock(&device->capture_list_lock);
 
     rondo__participant *participants = capture->participants;
+    for (rondo__participant *p = participants; p != NULL; p = p->next) {
+        if (p->type->close != NULL) {
+            p->type->close(p, capture);
+        }
+    }
     while (capture->bodies != NULL) {
         rondo__capture_body *body = capture->bodies;
         capture->bodies = body->next;
@@ -201,11 +206,24 @@ rondo_status rondo__capture_leave_body(rondo__capture *capture, rondo_stream *bo
 
 rondo_status rondo__participants_prepare_replay(rondo__participant *list, rondo_stream *stream) {
     for (rondo__participant *p = list; p != NULL; p = p->next) {
+        rondo_status status = RONDO_STATUS_OK;
         if (p->type->prepare_replay != NULL) {
-            RETURN_IF_ERROR(p->type->prepare_replay(p, stream));
+            status = p->type->prepare_replay(p, stream);
+        }
+        if (__builtin_expect(status != RONDO_STATUS_OK, 0)) {
+            rondo__participants_cancel_replay(list, p);
+            return status;
         }
     }
     return RONDO_STATUS_OK;
+}
+
+void rondo__participants_cancel_replay(rondo__participant *list, const rondo__participant *end) {
+    for (rondo__participant *p = list; p != end; p = p->next) {
+        if (p->type->cancel_replay != NULL) {
+            p->type->cancel_replay(p);
+        }
+    }
 }
 
 void rondo__participants_note_replay(rondo__participant *list, rondo_stream *stream) {

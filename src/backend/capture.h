@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "backend/backend.h"
+#include "rondo/pool.h"
 
 typedef struct rondo__capture rondo__capture;
 typedef struct rondo__participant rondo__participant;
@@ -36,11 +37,16 @@ typedef struct rondo__participant_type {
     // A body that was recorded on `body` is complete; nodes recorded now are its last.
     rondo_status (*leave_body)(rondo__participant *participant, rondo__capture *capture,
                                rondo_stream *body);
+    // The capture has ended, well or badly: its streams record no more, `capture` is about to be
+    // freed.
+    void (*close)(rondo__participant *participant, rondo__capture *capture);
     // Before each replay, on the stream of the replay; a failure refuses the replay. On the hot
     // path.
     rondo_status (*prepare_replay)(rondo__participant *participant, rondo_stream *stream);
     // The replay was put on the stream.
     void (*note_replay)(rondo__participant *participant, rondo_stream *stream);
+    // The replay did not happen after all: a later participant or the backend refused it.
+    void (*cancel_replay)(rondo__participant *participant);
     // The graph is reset or destroyed and its replays are finished, or the capture failed (then
     // nothing of it will ever run). Frees the participant.
     void (*destroy)(rondo__participant *participant);
@@ -68,6 +74,7 @@ struct rondo__capture {
     rondo_capture_mode mode;
     const char *label;  // of the graph, for messages; borrowed
     uint64_t id;
+    rondo_arena *arena;                // the graph's private memory; borrowed from it
     pthread_mutex_t lock;              // guards the lists; held for look-ups only
     rondo__participant *participants;  // in order of arrival
     rondo__capture_body *bodies;       // open and closed ones, latest first
@@ -82,7 +89,8 @@ struct rondo__capture {
 RONDO_MUST_USE rondo_status rondo__capture_open(rondo_stream *origin, rondo_capture_mode mode,
                                                 const char *label, rondo__capture **out_capture);
 
-// Takes the capture out of the list, hands its participants to the caller, and frees it.
+// Takes the capture, which the backend has ended, out of the list, lets the participants close,
+// hands them to the caller, and frees it.
 rondo__participant *rondo__capture_close(rondo__capture *capture);
 
 // The capture begun by a graph that `stream` records into, directly or in a conditional body; NULL
@@ -120,6 +128,8 @@ RONDO_MUST_USE rondo_status rondo__capture_leave_body(rondo__capture *capture, r
 RONDO_MUST_USE rondo_status rondo__participants_prepare_replay(rondo__participant *list,
                                                                rondo_stream *stream);
 void rondo__participants_note_replay(rondo__participant *list, rondo_stream *stream);
+// prepare_replay cancels those before a failing one by itself; `end` is NULL for all.
+void rondo__participants_cancel_replay(rondo__participant *list, const rondo__participant *end);
 void rondo__participants_destroy(rondo__participant *list);
 
 #endif  // RONDO_BACKEND_CAPTURE_H

@@ -153,7 +153,8 @@ bool rondo__stream_tag_is_finished(const rondo__stream_tag *tag) {
     return atomic_load_explicit(&tag->is_finished, memory_order_acquire);
 }
 
-void rondo__stream_tag_wait(rondo__stream_tag *tag) {
+bool rondo__stream_tag_wait(rondo__stream_tag *tag) {
+    bool has_waited = true;
     // The lock keeps the stream from being destroyed while it is waited for.
     pthread_mutex_lock(&tag->lock);
     rondo_stream *stream = tag->stream;
@@ -162,15 +163,16 @@ void rondo__stream_tag_wait(rondo__stream_tag *tag) {
         rondo__capture_state state = RONDO__CAPTURE_NONE;
         rondo_error saved;
         rondo__error_save(&saved);
-        if (backend->get_capture_state(stream, &state) == RONDO_STATUS_OK &&
-            state == RONDO__CAPTURE_NONE &&
-            backend->synchronize_stream(stream) != RONDO_STATUS_OK) {
+        has_waited = backend->get_capture_state(stream, &state) == RONDO_STATUS_OK &&
+                     state == RONDO__CAPTURE_NONE;
+        if (has_waited && backend->synchronize_stream(stream) != RONDO_STATUS_OK) {
             // Not this caller's failure: kept for the next wait on the device.
             rondo__failure_put(&stream->device->failure);
         }
         rondo__error_restore(&saved);
     }
     pthread_mutex_unlock(&tag->lock);
+    return has_waited;
 }
 
 rondo_status rondo__stream_tag_record(rondo__stream_tag *tag, rondo_event *event,

@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/logging.h"
 #include "base/memory.h"
+#include "pool/arena.h"
 
 // ---- which thread -----------------------------------------------------------------------------
 
@@ -69,12 +70,23 @@ rondo_status rondo_graph_create(rondo_device *device, const rondo_graph_options 
                           "defer_instantiation needs keep_template: there is nothing else to make "
                           "the executable from");
     }
+    if (wanted.arena != NULL) {
+        RETURN_IF_ERROR(rondo__arena_check_device(wanted.arena, device));
+    }
     rondo_graph *graph = rondo__calloc(1, sizeof *graph);
     if (graph == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     graph->label = rondo__strdup(wanted.label != NULL ? wanted.label : "graph");
     if (graph->label == NULL) {
+        rondo__free(graph);
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    if (wanted.arena != NULL) {
+        rondo_arena_retain(wanted.arena);
+        graph->arena = wanted.arena;
+    } else if (rondo__arena_create_private(device, &graph->arena) != RONDO_STATUS_OK) {
+        rondo__free(graph->label);
         rondo__free(graph);
         return RONDO_STATUS_NO_MEMORY;
     }
@@ -119,6 +131,7 @@ void rondo_graph_destroy(rondo_graph *graph) {
     }
     rondo_graph_capture_abort(graph);
     rondo__graph_clear(graph);
+    rondo_arena_release(graph->arena);
     rondo_device_release(graph->device);
     rondo__free(graph->label);
     rondo__free(graph);
@@ -183,8 +196,13 @@ rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
         return RONDO_FAIL(STATE, "stream %u records already; end that capture first",
                           (unsigned)stream->number);
     }
+    rondo__arena_settle(graph->arena);
     RETURN_IF_ERROR(backend->begin_capture(stream, mode));
     rondo_status status = rondo__capture_open(stream, mode, graph->label, &graph->capture);
+    if (status == RONDO_STATUS_OK) {
+        graph->capture->arena = graph->arena;
+        status = rondo__arena_join(graph->arena, graph->capture);
+    }
     if (status != RONDO_STATUS_OK) {
         end_unwanted(graph, stream);
         return status;
@@ -415,6 +433,9 @@ rondo_status rondo_graph_replay(rondo_graph *graph, rondo_stream *stream) {
     }
     if (__builtin_expect(status == RONDO_STATUS_OK, 1)) {
         status = graph->device->backend->replay(graph->executable, stream);
+        if (__builtin_expect(status != RONDO_STATUS_OK, 0)) {
+            rondo__participants_cancel_replay(graph->participants, NULL);
+        }
     }
     if (__builtin_expect(status != RONDO_STATUS_OK, 0)) {
         rondo__error_set_op(graph->label);
@@ -473,6 +494,20 @@ rondo_status rondo_graph_get_stats(const rondo_graph *graph, rondo_graph_stats *
         out_stats->executed_count =
             graph->executed_before + graph->device->backend->count_executed(graph->executable);
     }
+    rondo_arena_stats memory;
+    RETURN_IF_ERROR(rondo_arena_get_stats(graph->arena, &memory));
+    out_stats->arena_live_bytes = memory.live_bytes;
+    out_stats->arena_reserved_bytes = memory.reserved_bytes;
+    out_stats->arena_peak_bytes = memory.live_peak_bytes;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_graph_get_arena(rondo_graph *graph, rondo_arena **out_arena) {
+    RETURN_IF_ERROR(rondo__check_pointer(out_arena, __func__, "out_arena"));
+    *out_arena = NULL;
+    RETURN_IF_ERROR(rondo__check_pointer(graph, __func__, "graph"));
+    rondo__arena_expose(graph->arena);
+    *out_arena = graph->arena;
     return RONDO_STATUS_OK;
 }
 

@@ -26,6 +26,7 @@ struct rondo_graph {
     rondo__template *recorded;  // READY and keeps_template, RECORDED: never NULL
     // Who takes part in the graph: its memory, its generators. READY: owned; see backend/capture.h.
     rondo__participant *participants;
+    rondo_arena *arena;  // retained
     bool keeps_template;
     bool defers_instantiation;
     char *label;

@@ -19,6 +19,7 @@ static void link_free(rondo__heap *heap, rondo__heap_block *block) {
     unsigned column;
     find_list(block->bytes / RONDO__HEAP_UNIT, &row, &column);
     block->is_free = true;
+    block->home = heap;
     block->previous = NULL;
     block->next = heap->free[row][column];
     if (block->next != NULL) {
@@ -169,18 +170,14 @@ static rondo__heap_block *find_exact(const rondo__heap *heap, uint64_t units) {
     return NULL;
 }
 
-rondo_status rondo__heap_take(rondo__heap *heap, uint64_t bytes, rondo__heap_block **out_block) {
-    *out_block = NULL;
+static uint64_t count_units(uint64_t bytes) {
     uint64_t units = bytes / RONDO__HEAP_UNIT + (bytes % RONDO__HEAP_UNIT != 0 ? 1 : 0);
-    units = units > 0 ? units : 1;
-    rondo__heap_block *block = find_exact(heap, units);
-    if (block == NULL) {
-        block = find_fit(heap, units);
-    }
-    if (block == NULL) {
-        return RONDO_STATUS_OK;
-    }
-    uint64_t wanted = units * RONDO__HEAP_UNIT;
+    return units > 0 ? units : 1;
+}
+
+// Takes `wanted` bytes of a free block out of its lists; the rest stays in them.
+static rondo_status carve(rondo__heap *heap, rondo__heap_block *block, uint64_t wanted,
+                          rondo__heap_block **out_block) {
     if (block->bytes > wanted) {
         rondo__heap_block *rest = get_record(heap);
         if (rest == NULL) {
@@ -190,6 +187,7 @@ rondo_status rondo__heap_take(rondo__heap *heap, uint64_t bytes, rondo__heap_blo
         rest->region = block->region;
         rest->offset = block->offset + wanted;
         rest->bytes = block->bytes - wanted;
+        rest->mark = block->mark;
         rest->before = block;
         rest->after = block->after;
         if (rest->after != NULL) {
@@ -206,9 +204,41 @@ rondo_status rondo__heap_take(rondo__heap *heap, uint64_t bytes, rondo__heap_blo
     return RONDO_STATUS_OK;
 }
 
+rondo_status rondo__heap_take(rondo__heap *heap, uint64_t bytes, rondo__heap_block **out_block) {
+    *out_block = NULL;
+    uint64_t units = count_units(bytes);
+    rondo__heap_block *block = find_exact(heap, units);
+    if (block == NULL) {
+        block = find_fit(heap, units);
+    }
+    return block != NULL ? carve(heap, block, units * RONDO__HEAP_UNIT, out_block)
+                         : RONDO_STATUS_OK;
+}
+
+rondo_status rondo__heap_take_marked(rondo__heap *heap, uint64_t bytes, uint64_t mark_max,
+                                     rondo__heap_block **out_block) {
+    *out_block = NULL;
+    uint64_t units = count_units(bytes);
+    unsigned first_row;
+    unsigned first_column;
+    find_list(units, &first_row, &first_column);
+    for (unsigned row = first_row; row < RONDO__HEAP_ROWS; ++row) {
+        unsigned column = row == first_row ? first_column : 0;
+        for (; (heap->rows >> row & 1u) != 0 && column < RONDO__HEAP_COLUMNS; ++column) {
+            for (rondo__heap_block *b = heap->free[row][column]; b != NULL; b = b->next) {
+                if (b->mark <= mark_max && b->bytes >= units * RONDO__HEAP_UNIT) {
+                    return carve(heap, b, units * RONDO__HEAP_UNIT, out_block);
+                }
+            }
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 // Lets `block` swallow its neighbour `after`.
 static void merge_after(rondo__heap *heap, rondo__heap_block *block) {
     rondo__heap_block *after = block->after;
+    block->mark = after->mark > block->mark ? after->mark : block->mark;
     block->bytes += after->bytes;
     block->after = after->after;
     if (block->after != NULL) {
@@ -217,18 +247,41 @@ static void merge_after(rondo__heap *heap, rondo__heap_block *block) {
     drop_record(heap, after);
 }
 
-void rondo__heap_give(rondo__heap *heap, rondo__heap_block *block) {
-    block->region->live_count -= 1;
-    if (block->after != NULL && block->after->is_free) {
+static bool is_free_in(const rondo__heap *heap, const rondo__heap_block *block) {
+    return block != NULL && block->is_free && block->home == heap;
+}
+
+static void merge_and_link(rondo__heap *heap, rondo__heap_block *block) {
+    if (is_free_in(heap, block->after)) {
         unlink_free(heap, block->after);
         merge_after(heap, block);
     }
-    if (block->before != NULL && block->before->is_free) {
+    if (is_free_in(heap, block->before)) {
         block = block->before;
         unlink_free(heap, block);
         merge_after(heap, block);
     }
     link_free(heap, block);
+}
+
+void rondo__heap_give(rondo__heap *heap, rondo__heap_block *block) {
+    block->region->live_count -= 1;
+    merge_and_link(heap, block);
+}
+
+void rondo__heap_absorb(rondo__heap *heap, rondo__heap *from) {
+    while (from->rows != 0) {
+        unsigned row = (unsigned)__builtin_ctzll(from->rows);
+        unsigned column = (unsigned)__builtin_ctz(from->columns[row]);
+        rondo__heap_block *block = from->free[row][column];
+        unlink_free(from, block);
+        block->mark = 0;
+        merge_and_link(heap, block);
+    }
+}
+
+bool rondo__heap_is_whole(const rondo__heap *heap, const rondo__heap_region *region) {
+    return region->first->after == NULL && is_free_in(heap, region->first);
 }
 
 void rondo__heap_remove(rondo__heap *heap, rondo__heap_region *region) {
@@ -257,9 +310,29 @@ static bool is_listed(const rondo__heap *heap, const rondo__heap_block *block) {
     return false;
 }
 
+static size_t count_listed(const rondo__heap *heap) {
+    size_t count = 0;
+    for (size_t row = 0; row < RONDO__HEAP_ROWS; ++row) {
+        for (size_t column = 0; column < RONDO__HEAP_COLUMNS; ++column) {
+            for (const rondo__heap_block *b = heap->free[row][column]; b != NULL; b = b->next) {
+                count += 1;
+            }
+        }
+    }
+    return count;
+}
+
+bool rondo__heap_check_shared(const rondo__heap *heap, const rondo__heap *shared) {
+    size_t count = 0;
+    for (const rondo__heap_region *region = heap->regions; region != NULL; region = region->next) {
+        for (const rondo__heap_block *block = region->first; block != NULL; block = block->after) {
+            count += is_free_in(shared, block) ? 1 : 0;
+        }
+    }
+    return count == count_listed(shared);
+}
+
 bool rondo__heap_check(const rondo__heap *heap) {
-    size_t free_in_regions = 0;
-    size_t free_in_lists = 0;
     for (const rondo__heap_region *region = heap->regions; region != NULL; region = region->next) {
         uint64_t end = 0;
         uint64_t live = 0;
@@ -267,24 +340,16 @@ bool rondo__heap_check(const rondo__heap *heap) {
             if (block->region != region || block->offset != end || block->bytes == 0 ||
                 block->bytes % RONDO__HEAP_UNIT != 0 ||
                 (block->after != NULL && block->after->before != block) ||
-                (block->is_free && block->after != NULL && block->after->is_free) ||
-                block->is_free != is_listed(heap, block)) {
+                (block->is_free && is_free_in(block->home, block->after)) ||
+                (block->is_free && !is_listed(block->home, block))) {
                 return false;
             }
             end += block->bytes;
             live += block->is_free ? 0 : 1;
-            free_in_regions += block->is_free ? 1 : 0;
         }
         if (end != region->bytes || live != region->live_count) {
             return false;
         }
     }
-    for (size_t row = 0; row < RONDO__HEAP_ROWS; ++row) {
-        for (size_t column = 0; column < RONDO__HEAP_COLUMNS; ++column) {
-            for (const rondo__heap_block *b = heap->free[row][column]; b != NULL; b = b->next) {
-                free_in_lists += 1;
-            }
-        }
-    }
-    return free_in_regions == free_in_lists;
+    return rondo__heap_check_shared(heap, heap);
 }

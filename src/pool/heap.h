@@ -8,8 +8,13 @@
 // blocks there are. Blocks of a region are linked in address order. Not thread-safe: the pool holds
 // its lock.
 //
+// Several heaps may share regions that one of them holds: a block is given to the heap whose free
+// lists it shall be in, and merges only with neighbours there. So the branches of a capture can
+// free into lists of their own, side by side in one region.
+//
 // Invariants, checked by rondo__heap_check: the blocks of a region cover it without gaps; no two
-// neighbours are both free; a block is in the list of its size exactly when it is free.
+// neighbours are both free in the same heap; a block is in the list of its size exactly when it is
+// free.
 //
 // Source: Masmano, Ripoll, Crespo, Real, TLSF, ECRTS 2004.
 #ifndef RONDO_POOL_HEAP_H
@@ -34,6 +39,8 @@ typedef struct rondo__heap_block {
     uint64_t offset;  // bytes from the region's start
     uint64_t bytes;
     bool is_free;
+    struct rondo__heap *home;  // whose lists it is in; while free
+    uint64_t mark;  // the caller's, see rondo__heap_take_marked; neighbours merge to the larger
     struct rondo__heap_block *before;  // in address order; NULL at the region's ends
     struct rondo__heap_block *after;
     struct rondo__heap_block *next;  // in the free list
@@ -76,17 +83,31 @@ RONDO_MUST_USE rondo_status rondo__heap_add(rondo__heap *heap, void *base, uint6
 RONDO_MUST_USE rondo_status rondo__heap_take(rondo__heap *heap, uint64_t bytes,
                                              rondo__heap_block **out_block);
 
-// Gives a block back and merges it with free neighbours. Cost: O(1).
+// The same for a block whose mark is at most `mark_max`. Cost: O(free blocks).
+RONDO_MUST_USE rondo_status rondo__heap_take_marked(rondo__heap *heap, uint64_t bytes,
+                                                    uint64_t mark_max,
+                                                    rondo__heap_block **out_block);
+
+// Gives a block back and merges it with the heap's free neighbours. Cost: O(1).
 void rondo__heap_give(rondo__heap *heap, rondo__heap_block *block);
 
-// Takes a region without live blocks out of the heap; its record is freed, its memory is the
+// Moves all free blocks of `from`, which holds no regions, to `heap`; their marks become 0.
+void rondo__heap_absorb(rondo__heap *heap, rondo__heap *from);
+
+// True when the region is one free block of this heap, which may then be removed or moved.
+bool rondo__heap_is_whole(const rondo__heap *heap, const rondo__heap_region *region);
+
+// Takes a whole region out of the heap; its record is freed, its memory is the
 // caller's.
 void rondo__heap_remove(rondo__heap *heap, rondo__heap_region *region);
 
-// Moves a region without live blocks to another heap.
+// Moves a whole region to another heap.
 void rondo__heap_move(rondo__heap *heap, rondo__heap_region *region, rondo__heap *to);
 
 // True when all invariants hold. Cost: O(blocks).
 bool rondo__heap_check(const rondo__heap *heap);
+
+// The same for the lists of `shared`, whose blocks lie in regions of `heap`.
+bool rondo__heap_check_shared(const rondo__heap *heap, const rondo__heap *shared);
 
 #endif  // RONDO_POOL_HEAP_H

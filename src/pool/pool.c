@@ -5,6 +5,9 @@
 //        └─ live table: address -> lease of every block handed out
 //        └─ pending: freed leases that other streams may still use, each with an event for each
 //        such stream
+//        └─ idle: whole regions that a capture gave back
+//
+// Blocks of captures come from arenas instead: see arena.c.
 //
 // A block never changes its owner while its region has a live or pending block, so that stream
 // order alone makes reuse safe. A region whose stream is gone (and was waited for when it went) may
@@ -14,62 +17,21 @@
 // One lock guards everything; a hit holds it for a table look-up and a bit scan. Rejected: a lock
 // for each owner (frees come from any thread and would need two), and lock-free lists (blocks split
 // and merge).
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/backend.h"
 #include "backend/check.h"
+#include "backend/exempt.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "pool/heap.h"
-#include "pool/live_table.h"
-#include "rondo/pool.h"
+#include "pool/pool_internal.h"
 
 enum {
     SMALL_REGION_BYTES = 2 << 20,
     MEDIUM_REGION_BYTES = 32 << 20,
     SMALL_REQUEST_BYTES = 1 << 20,
     MEDIUM_REQUEST_BYTES = 16 << 20,
-};
-
-// What one stream owns. Found by the stream's number, which is never used twice.
-typedef struct owner {
-    uint32_t stream_number;
-    rondo__stream_tag *tag;  // retained
-    rondo__heap heap;
-    struct owner *next;
-} owner;
-
-// A block handed out or pending.
-typedef struct lease {
-    rondo__heap_block *block;
-    owner *holder;
-    // Streams that were declared with rondo_pool_use, then, once freed, the events that stand for
-    // their work.
-    size_t use_count;
-    size_t use_capacity;
-    struct {
-        rondo_stream *stream;    // only compared
-        rondo__stream_tag *tag;  // retained
-        rondo_event *event;      // while pending; NULL once passed
-    } * uses;
-    struct lease *next;  // among the pending, or the spare
-} lease;
-
-struct rondo_pool {
-    rondo_device *device;  // retained
-    rondo_pool_options options;
-    atomic_int reference_count;
-    pthread_mutex_t lock;  // guards everything below
-    owner *owners;
-    rondo__live_table live;
-    lease *pending;
-    lease *spare;
-    rondo_pool_stats stats;
-    bool is_released;  // no references; blocks handed out keep it
 };
 
 rondo_pool_options rondo_pool_options_default(void) {
@@ -109,8 +71,8 @@ rondo_status rondo_pool_create(rondo_device *device, const rondo_pool_options *o
 
 // ---- leases -----------------------------------------------------------------------------------
 
-static lease *get_lease(rondo_pool *pool) {
-    lease *l = pool->spare;
+rondo__lease *rondo__pool_get_lease(rondo_pool *pool) {
+    rondo__lease *l = pool->spare;
     if (l == NULL) {
         return rondo__calloc(1, sizeof *l);
     }
@@ -119,7 +81,7 @@ static lease *get_lease(rondo_pool *pool) {
     return l;
 }
 
-static void drop_uses(lease *l) {
+static void drop_uses(rondo__lease *l) {
     for (size_t i = 0; i < l->use_count; ++i) {
         rondo__stream_tag_release(l->uses[i].tag);
         rondo_event_destroy(l->uses[i].event);
@@ -127,48 +89,129 @@ static void drop_uses(lease *l) {
     l->use_count = 0;
 }
 
-static void drop_lease(rondo_pool *pool, lease *l) {
+void rondo__pool_drop_lease(rondo_pool *pool, rondo__lease *l) {
     drop_uses(l);
     l->block = NULL;
     l->next = pool->spare;
     pool->spare = l;
 }
 
-static void *get_address(const rondo__heap_block *block) {
+void *rondo__pool_get_address(const rondo__heap_block *block) {
     return (char *)block->region->base + block->offset;
 }
 
-// Puts a lease's block back into its heap: nobody uses it any more.
-static void return_block(rondo_pool *pool, lease *l) {
-    rondo__heap_give(&l->holder->heap, l->block);
-    drop_lease(pool, l);
+rondo_status rondo__lease_add_use(rondo__lease *l, rondo_stream *stream, uint64_t scope) {
+    void *uses = l->uses;
+    rondo_status status =
+        rondo__array_reserve(&uses, &l->use_capacity, l->use_count + 1, sizeof *l->uses);
+    l->uses = uses;
+    if (status == RONDO_STATUS_OK) {
+        l->uses[l->use_count++] =
+            (rondo__use){.stream = stream, .tag = rondo__stream_tag_retain(stream), .scope = scope};
+    }
+    return status;
 }
 
-// Looks after freed blocks that other streams use. With `wait`, until all have passed.
-static void settle_pending(rondo_pool *pool, bool wait) {
+void rondo__pool_hand_out(rondo_pool *pool, rondo__lease *l) {
+    l->serial = ++pool->last_serial;
+    rondo__live_table_put(&pool->live, rondo__pool_get_address(l->block), l);
+    pool->stats.live_bytes += l->block->bytes;
+    pool->stats.live_count += 1;
+    pool->stats.allocation_count += 1;
+    if (pool->stats.live_bytes > pool->stats.live_peak_bytes) {
+        pool->stats.live_peak_bytes = pool->stats.live_bytes;
+    }
+}
+
+// Puts a lease's block back into its heap: nobody uses it any more.
+static void return_block(rondo_pool *pool, rondo__lease *l) {
+    if (l->part != NULL) {
+        rondo__arena_return(pool, l);
+        return;
+    }
+    rondo__heap_give(&l->holder->heap, l->block);
+    rondo__pool_drop_lease(pool, l);
+}
+
+// ---- blocks that streams may still use --------------------------------------------------------
+
+static bool has_open_captures(const rondo_pool *pool) {
+    return atomic_load_explicit(&pool->device->open_capture_count, memory_order_acquire) > 0;
+}
+
+// Puts an event behind the work of a use. A stream that records is left alone: an event would land
+// in its capture. Then the use is marked by a later look.
+static void mark_use(rondo_pool *pool, rondo__use *use) {
+    rondo__capture_state state = RONDO__CAPTURE_NONE;
+    if (rondo__stream_tag_is_finished(use->tag)) {
+        use->has_passed = true;  // the stream was waited for when it went
+        return;
+    }
+    if (atomic_load_explicit(&use->stream->may_record, memory_order_relaxed) ||
+        has_open_captures(pool)) {
+        (void)!pool->device->backend->get_capture_state(use->stream, &state);
+        if (state != RONDO__CAPTURE_NONE) {
+            return;
+        }
+    }
+    rondo_event *event = NULL;
+    if (rondo_event_create(pool->device, 0, &event) == RONDO_STATUS_OK &&
+        rondo_event_record(event, use->stream) == RONDO_STATUS_OK) {
+        use->event = event;
+        return;
+    }
+    // Without an event only waiting tells that the work is done.
+    rondo_event_destroy(event);
+    use->has_passed = rondo__stream_tag_wait(use->tag);
+}
+
+void rondo__pool_let_pass(rondo_pool *pool, rondo__lease *l) {
     rondo_error saved;
     rondo__error_save(&saved);
-    lease **link = &pool->pending;
+    for (size_t i = 0; i < l->use_count; ++i) {
+        mark_use(pool, &l->uses[i]);
+    }
+    rondo__error_restore(&saved);
+    pool->stats.pending_bytes += l->block->bytes;
+    l->next = pool->pending;
+    pool->pending = l;
+}
+
+static bool has_passed(rondo_pool *pool, rondo__use *use, bool wait) {
+    if (!use->has_passed && use->event == NULL) {
+        mark_use(pool, use);
+    }
+    if (use->has_passed || use->event == NULL) {
+        return use->has_passed || wait;
+    }
+    if (wait) {
+        // A failed wait means a lost device: nothing runs there any more.
+        (void)!rondo_event_synchronize(use->event);
+        use->has_passed = true;
+    } else if (rondo_event_query(use->event, &use->has_passed) != RONDO_STATUS_OK) {
+        use->has_passed = false;
+    }
+    if (use->has_passed) {
+        rondo_event_destroy(use->event);
+        use->event = NULL;
+    }
+    return use->has_passed;
+}
+
+void rondo__pool_settle(rondo_pool *pool, bool wait) {
+    if (pool->pending == NULL || (!wait && has_open_captures(pool))) {
+        return;  // a query could break a capture
+    }
+    rondo_error saved;
+    rondo__error_save(&saved);
+    rondo__lease **link = &pool->pending;
     while (*link != NULL) {
-        lease *l = *link;
-        bool has_passed = true;
+        rondo__lease *l = *link;
+        bool may_return = true;
         for (size_t i = 0; i < l->use_count; ++i) {
-            rondo_event *event = l->uses[i].event;
-            bool is_complete = event == NULL;
-            if (event != NULL && wait) {
-                // A failed wait means a lost device: nothing runs there any more.
-                (void)!rondo_event_synchronize(event);
-                is_complete = true;
-            } else if (event != NULL && rondo_event_query(event, &is_complete) != RONDO_STATUS_OK) {
-                is_complete = false;
-            }
-            if (is_complete && event != NULL) {
-                rondo_event_destroy(event);
-                l->uses[i].event = NULL;
-            }
-            has_passed = has_passed && is_complete;
+            may_return = has_passed(pool, &l->uses[i], wait) && may_return;
         }
-        if (has_passed) {
+        if (may_return) {
             *link = l->next;
             pool->stats.pending_bytes -= l->block->bytes;
             return_block(pool, l);
@@ -181,33 +224,49 @@ static void settle_pending(rondo_pool *pool, bool wait) {
 
 // ---- driver memory ----------------------------------------------------------------------------
 
-static void free_region(rondo_pool *pool, owner *o, rondo__heap_region *region) {
+static void free_region(rondo_pool *pool, rondo__heap *heap, rondo__heap_region *region) {
     void *base = region->base;
     pool->stats.reserved_bytes -= region->bytes;
-    rondo__heap_remove(&o->heap, region);
+    rondo__heap_remove(heap, region);
     rondo_memory_free(pool->device, pool->options.kind, base);
 }
 
 // Frees regions without live blocks while more than `keep_bytes` are reserved. Work that was put on
-// the owner's stream before a block was freed may still run, so the stream is waited for first.
+// the owner's stream before a block was freed may still run, so the stream is waited for first; one
+// that records cannot be, and keeps its regions.
 static uint64_t release_unused(rondo_pool *pool, uint64_t keep_bytes) {
     uint64_t released = 0;
-    for (owner *o = pool->owners; o != NULL; o = o->next) {
+    while (pool->idle.regions != NULL && pool->stats.reserved_bytes > keep_bytes) {
+        released += pool->idle.regions->bytes;
+        free_region(pool, &pool->idle, pool->idle.regions);
+    }
+    for (rondo__owner *o = pool->owners; o != NULL; o = o->next) {
         bool has_waited = false;
         for (rondo__heap_region *region = o->heap.regions; region != NULL;) {
             rondo__heap_region *next = region->next;
             if (region->live_count == 0 && pool->stats.reserved_bytes > keep_bytes) {
+                has_waited = has_waited || rondo__stream_tag_wait(o->tag);
                 if (!has_waited) {
-                    rondo__stream_tag_wait(o->tag);
-                    has_waited = true;
+                    break;
                 }
                 released += region->bytes;
-                free_region(pool, o, region);
+                free_region(pool, &o->heap, region);
             }
             region = next;
         }
     }
     return released;
+}
+
+// The smallest idle region that has room.
+static rondo__heap_region *find_idle(const rondo_pool *pool, uint64_t bytes) {
+    rondo__heap_region *best = NULL;
+    for (rondo__heap_region *r = pool->idle.regions; r != NULL; r = r->next) {
+        if (r->bytes >= bytes && (best == NULL || r->bytes < best->bytes)) {
+            best = r;
+        }
+    }
+    return best;
 }
 
 static rondo_status ask_driver(rondo_pool *pool, uint64_t bytes, void **out_base) {
@@ -239,32 +298,55 @@ static void report_exhaustion(const rondo_pool *pool, uint64_t bytes) {
         (unsigned long long)pool->stats.reserved_bytes, (unsigned long long)free_bytes);
 }
 
-static rondo_status add_region(rondo_pool *pool, owner *o, uint64_t bytes) {
+static rondo_status get_memory(rondo_pool *pool, uint64_t bytes, uint64_t *out_region_bytes,
+                               void **out_base) {
     uint64_t region_bytes = bytes <= SMALL_REQUEST_BYTES ? SMALL_REGION_BYTES
                             : bytes <= MEDIUM_REQUEST_BYTES
                                 ? MEDIUM_REGION_BYTES
                                 : rondo__align_up(bytes, SMALL_REGION_BYTES);
-    void *base = NULL;
-    rondo_status status = ask_driver(pool, region_bytes, &base);
+    rondo_status status = ask_driver(pool, region_bytes, out_base);
     if (status == RONDO_STATUS_NO_DEVICE_MEMORY) {
         // Free the cache, then ask for no more than is needed.
-        settle_pending(pool, true);
+        rondo__pool_settle(pool, !has_open_captures(pool));
         (void)release_unused(pool, 0);
         region_bytes = rondo__align_up(bytes, RONDO__HEAP_UNIT);
-        status = ask_driver(pool, region_bytes, &base);
+        status = ask_driver(pool, region_bytes, out_base);
         if (status == RONDO_STATUS_NO_DEVICE_MEMORY) {
             report_exhaustion(pool, bytes);
         }
     }
+    *out_region_bytes = region_bytes;
+    return status;
+}
+
+rondo_status rondo__pool_add_region(rondo_pool *pool, rondo__heap *heap, uint64_t bytes,
+                                    bool is_capture, uint64_t *out_bytes) {
+    *out_bytes = 0;
+    rondo__heap_region *region = find_idle(pool, bytes);
+    if (region != NULL) {
+        rondo__heap_move(&pool->idle, region, heap);
+        *out_bytes = region->bytes;
+        return RONDO_STATUS_OK;
+    }
+    if (is_capture) {
+        rondo__exempt_enter();
+    }
+    uint64_t region_bytes = 0;
+    void *base = NULL;
+    rondo_status status = get_memory(pool, bytes, &region_bytes, &base);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__heap_add(heap, base, region_bytes, &region);
+        if (status != RONDO_STATUS_OK) {
+            rondo_memory_free(pool->device, pool->options.kind, base);
+        }
+    }
+    if (is_capture) {
+        rondo__exempt_leave();
+    }
     if (status != RONDO_STATUS_OK) {
         return status;
     }
-    rondo__heap_region *region;
-    status = rondo__heap_add(&o->heap, base, region_bytes, &region);
-    if (status != RONDO_STATUS_OK) {
-        rondo_memory_free(pool->device, pool->options.kind, base);
-        return status;
-    }
+    *out_bytes = region_bytes;
     pool->stats.reserved_bytes += region_bytes;
     if (pool->stats.reserved_bytes > pool->stats.reserved_peak_bytes) {
         pool->stats.reserved_peak_bytes = pool->stats.reserved_bytes;
@@ -274,10 +356,10 @@ static rondo_status add_region(rondo_pool *pool, owner *o, uint64_t bytes) {
 
 // ---- owners -----------------------------------------------------------------------------------
 
-static rondo_status get_owner(rondo_pool *pool, rondo_stream *stream, owner **out_owner) {
-    owner **link = &pool->owners;
+static rondo_status get_owner(rondo_pool *pool, rondo_stream *stream, rondo__owner **out_owner) {
+    rondo__owner **link = &pool->owners;
     for (; *link != NULL; link = &(*link)->next) {
-        owner *o = *link;
+        rondo__owner *o = *link;
         if (o->stream_number == stream->number) {
             *link = o->next;  // to the front: the next call is most likely for the same stream
             o->next = pool->owners;
@@ -286,7 +368,7 @@ static rondo_status get_owner(rondo_pool *pool, rondo_stream *stream, owner **ou
             return RONDO_STATUS_OK;
         }
     }
-    owner *o = rondo__calloc(1, sizeof *o);
+    rondo__owner *o = rondo__calloc(1, sizeof *o);
     if (o == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
@@ -299,11 +381,11 @@ static rondo_status get_owner(rondo_pool *pool, rondo_stream *stream, owner **ou
 }
 
 // Takes over regions of streams that are gone, and forgets owners that have nothing left.
-static bool adopt_regions(rondo_pool *pool, owner *heir) {
+static bool adopt_regions(rondo_pool *pool, rondo__owner *heir) {
     bool has_adopted = false;
-    owner **link = &pool->owners;
+    rondo__owner **link = &pool->owners;
     while (*link != NULL) {
-        owner *o = *link;
+        rondo__owner *o = *link;
         if (o == heir || !rondo__stream_tag_is_finished(o->tag)) {
             link = &o->next;
             continue;
@@ -330,18 +412,19 @@ static bool adopt_regions(rondo_pool *pool, owner *heir) {
 
 // ---- the public calls -------------------------------------------------------------------------
 
-static rondo_status take_block(rondo_pool *pool, owner *o, uint64_t bytes,
+static rondo_status take_block(rondo_pool *pool, rondo__owner *o, uint64_t bytes,
                                rondo__heap_block **out_block) {
     RETURN_IF_ERROR(rondo__heap_take(&o->heap, bytes, out_block));
     if (*out_block == NULL && pool->pending != NULL) {
-        settle_pending(pool, false);
+        rondo__pool_settle(pool, false);
         RETURN_IF_ERROR(rondo__heap_take(&o->heap, bytes, out_block));
     }
     if (*out_block == NULL && adopt_regions(pool, o)) {
         RETURN_IF_ERROR(rondo__heap_take(&o->heap, bytes, out_block));
     }
     if (*out_block == NULL) {
-        RETURN_IF_ERROR(add_region(pool, o, bytes));
+        uint64_t added = 0;
+        RETURN_IF_ERROR(rondo__pool_add_region(pool, &o->heap, bytes, false, &added));
         RETURN_IF_ERROR(rondo__heap_take(&o->heap, bytes, out_block));
     }
     return *out_block != NULL ? RONDO_STATUS_OK
@@ -365,10 +448,16 @@ rondo_status rondo_pool_allocate(rondo_pool *pool, rondo_stream *stream, size_t 
     if (bytes > SIZE_MAX / 4) {
         return RONDO_FAIL(NO_DEVICE_MEMORY, "%zu bytes are more than any device has", bytes);
     }
-    owner *o = NULL;
+    rondo__capture *capture = NULL;
+    uint64_t scope = 0;
+    RETURN_IF_ERROR(rondo__capture_find(stream, &capture, &scope));
+    if (__builtin_expect(capture != NULL, 0)) {
+        return rondo__arena_allocate(pool, stream, capture, scope, bytes, out_address);
+    }
+    rondo__owner *o = NULL;
     rondo__heap_block *block = NULL;
     pthread_mutex_lock(&pool->lock);
-    lease *l = get_lease(pool);
+    rondo__lease *l = rondo__pool_get_lease(pool);
     rondo_status status =
         l != NULL ? rondo__live_table_reserve(&pool->live) : RONDO_STATUS_NO_MEMORY;
     if (status == RONDO_STATUS_OK) {
@@ -380,16 +469,10 @@ rondo_status rondo_pool_allocate(rondo_pool *pool, rondo_stream *stream, size_t 
     if (status == RONDO_STATUS_OK) {
         l->block = block;
         l->holder = o;
-        *out_address = get_address(block);
-        rondo__live_table_put(&pool->live, *out_address, l);
-        pool->stats.live_bytes += block->bytes;
-        pool->stats.live_count += 1;
-        pool->stats.allocation_count += 1;
-        if (pool->stats.live_bytes > pool->stats.live_peak_bytes) {
-            pool->stats.live_peak_bytes = pool->stats.live_bytes;
-        }
+        rondo__pool_hand_out(pool, l);
+        *out_address = rondo__pool_get_address(block);
     } else if (l != NULL) {
-        drop_lease(pool, l);
+        rondo__pool_drop_lease(pool, l);
     }
     pthread_mutex_unlock(&pool->lock);
     return status;
@@ -402,59 +485,32 @@ rondo_status rondo_pool_use(rondo_pool *pool, void *address, rondo_stream *strea
         return RONDO_FAIL(INVALID, "the stream belongs to device %s, the pool to %s",
                           stream->device->name, pool->device->name);
     }
+    rondo__capture *capture = NULL;
+    uint64_t scope = 0;
+    RETURN_IF_ERROR(rondo__capture_find(stream, &capture, &scope));
     rondo_status status = RONDO_STATUS_OK;
     pthread_mutex_lock(&pool->lock);
-    lease *l = rondo__live_table_get(&pool->live, address);
+    rondo__lease *l = rondo__live_table_get(&pool->live, address);
     if (l == NULL) {
         status = RONDO_FAIL(INVALID, "%p is not a live block of this pool", address);
         goto unlock;
     }
-    if (l->holder->stream_number == stream->number) {
+    if (l->holder != NULL && l->holder->stream_number == stream->number) {
         goto unlock;
     }
+    if (l->part != NULL) {
+        rondo__arena_note_use(pool, l, stream);
+    }
     for (size_t i = 0; i < l->use_count; ++i) {
-        if (l->uses[i].stream == stream) {
+        if (l->uses[i].stream == stream && l->uses[i].scope == scope) {
             goto unlock;
         }
     }
-    void *uses = l->uses;
-    status = rondo__array_reserve(&uses, &l->use_capacity, l->use_count + 1, sizeof *l->uses);
-    l->uses = uses;
-    if (status == RONDO_STATUS_OK) {
-        l->uses[l->use_count].stream = stream;
-        l->uses[l->use_count].tag = rondo__stream_tag_retain(stream);
-        l->uses[l->use_count].event = NULL;
-        l->use_count += 1;
-    }
+    status = rondo__lease_add_use(l, stream, scope);
 
 unlock:
     pthread_mutex_unlock(&pool->lock);
     return status;
-}
-
-// Puts an event behind the work of each stream that was declared; a stream that is gone was waited
-// for.
-static void mark_uses(rondo_pool *pool, lease *l) {
-    rondo_error saved;
-    rondo__error_save(&saved);
-    for (size_t i = 0; i < l->use_count; ++i) {
-        rondo_event *event = NULL;
-        bool is_marked = false;
-        if (rondo__stream_tag_is_finished(l->uses[i].tag)) {
-            continue;
-        }
-        if (rondo_event_create(pool->device, 0, &event) == RONDO_STATUS_OK) {
-            is_marked = rondo_event_record(event, l->uses[i].stream) == RONDO_STATUS_OK;
-        }
-        if (is_marked) {
-            l->uses[i].event = event;
-        } else {
-            // Without an event only waiting tells that the work is done.
-            rondo_event_destroy(event);
-            rondo__stream_tag_wait(l->uses[i].tag);
-        }
-    }
-    rondo__error_restore(&saved);
 }
 
 static void destroy_pool(rondo_pool *pool);
@@ -465,7 +521,7 @@ rondo_status rondo_pool_free(rondo_pool *pool, void *address) {
         return RONDO_STATUS_OK;
     }
     pthread_mutex_lock(&pool->lock);
-    lease *l = rondo__live_table_take(&pool->live, address);
+    rondo__lease *l = rondo__live_table_take(&pool->live, address);
     if (l == NULL) {
         pthread_mutex_unlock(&pool->lock);
         return RONDO_FAIL(INVALID, "%p is not a live block of this pool; was it freed before?",
@@ -473,13 +529,12 @@ rondo_status rondo_pool_free(rondo_pool *pool, void *address) {
     }
     pool->stats.live_bytes -= l->block->bytes;
     pool->stats.live_count -= 1;
-    if (l->use_count == 0) {
+    if (l->part != NULL) {
+        rondo__arena_free(pool, l);
+    } else if (l->use_count == 0) {
         return_block(pool, l);
     } else {
-        mark_uses(pool, l);
-        pool->stats.pending_bytes += l->block->bytes;
-        l->next = pool->pending;
-        pool->pending = l;
+        rondo__pool_let_pass(pool, l);
     }
     bool is_last = pool->is_released && pool->stats.live_count == 0;
     pthread_mutex_unlock(&pool->lock);
@@ -496,7 +551,7 @@ rondo_status rondo_pool_trim(rondo_pool *pool, uint64_t keep_bytes, uint64_t *ou
     RETURN_IF_ERROR(rondo__check_pointer(pool, __func__, "pool"));
     RETURN_IF_ERROR(rondo__check_device(pool->device, __func__));
     pthread_mutex_lock(&pool->lock);
-    settle_pending(pool, false);
+    rondo__pool_settle(pool, false);
     uint64_t released = release_unused(pool, keep_bytes);
     pthread_mutex_unlock(&pool->lock);
     if (out_released != NULL) {
@@ -519,19 +574,22 @@ void rondo_pool_retain(rondo_pool *pool) {
 }
 
 static void destroy_pool(rondo_pool *pool) {
-    settle_pending(pool, true);
+    rondo__pool_settle(pool, true);
+    rondo__arena_forget_pool(pool);
     (void)release_unused(pool, 0);
+    rondo__heap_deinit(&pool->idle);
     while (pool->owners != NULL) {
-        owner *o = pool->owners;
+        rondo__owner *o = pool->owners;
         pool->owners = o->next;
         rondo__stream_tag_release(o->tag);
         rondo__heap_deinit(&o->heap);
         rondo__free(o);
     }
     while (pool->spare != NULL) {
-        lease *l = pool->spare;
+        rondo__lease *l = pool->spare;
         pool->spare = l->next;
         rondo__free(l->uses);
+        rondo__mark_list_deinit(&l->marks);
         rondo__free(l);
     }
     rondo__live_table_deinit(&pool->live);

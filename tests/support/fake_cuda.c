@@ -377,7 +377,7 @@ static rondo__cu_result allocate(const char *name, size_t bytes, bool is_host, v
     fake_memory *memory = fake_new_object(FAKE_MEMORY, sizeof(*memory));
     memory->byte_count = bytes;
     memory->is_host = is_host;
-    if (posix_memalign(&memory->bytes, 256, bytes) != 0) {
+    if (posix_memalign(&memory->bytes, 512, bytes) != 0) {
         abort();
     }
     memset(memory->bytes, 0xcd, bytes);

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "backend/cuda/cuda_device.h"
+#include "backend/exempt.h"
 #include "base/memory.h"
 
 enum { MEMBERS_MAX = 16 };
@@ -42,7 +43,8 @@ static _Thread_local struct {
 
 int rondo__cuda_relax_thread(const rondo__cuda_device *device) {
     int mode = RONDO__CU_CAPTURE_MODE_RELAXED;
-    if (g_open_captures.thread_local_count == 0 || g_open_captures.global_count > 0) {
+    bool is_wanted = g_open_captures.thread_local_count > 0 && g_open_captures.global_count == 0;
+    if (!is_wanted && !rondo__exempt_is_entered()) {
         return -1;
     }
     if (device->api->cuThreadExchangeStreamCaptureMode(&mode) != RONDO__CU_SUCCESS) {

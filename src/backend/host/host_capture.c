@@ -25,6 +25,7 @@
 //
 // Source: CUDA Programming Guide, "Creating a Graph Using Stream Capture"; Driver API, Stream
 // Management.
+#include "backend/exempt.h"
 #include "backend/host/host_backend.h"
 #include "base/memory.h"
 
@@ -139,7 +140,8 @@ rondo_status rondo__host_refuse_in_capture(rondo__host_stream *stream, const cha
 
 rondo_status rondo__host_refuse_unsafe(rondo__host_device *device, const char *call,
                                        bool all_modes) {
-    if (atomic_load_explicit(&device->capture_count, memory_order_acquire) == 0) {
+    if (atomic_load_explicit(&device->capture_count, memory_order_acquire) == 0 ||
+        rondo__exempt_is_entered()) {
         return RONDO_STATUS_OK;
     }
     rondo_status status = RONDO_STATUS_OK;

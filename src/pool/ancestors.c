@@ -1,0 +1,235 @@
+// pool/ancestors.c — see ancestors.h.
+#include "pool/ancestors.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+enum { STACK_NODES = 32 };
+
+// Handles that a query of unknown size gave.
+typedef struct handle_list {
+    rondo__node_handle stack[STACK_NODES];
+    rondo__node_handle *handles;
+    size_t count;
+} handle_list;
+
+static void deinit_handles(handle_list *list) {
+    if (list->handles != list->stack) {
+        rondo__free(list->handles);
+    }
+}
+
+typedef rondo_status (*ask_function)(rondo_stream *stream, rondo__node_handle node,
+                                     rondo__node_handle *nodes, size_t capacity, size_t *out_count);
+
+static rondo_status ask_frontier(rondo_stream *stream, rondo__node_handle node,
+                                 rondo__node_handle *nodes, size_t capacity, size_t *out_count) {
+    (void)node;
+    return stream->device->backend->get_frontier(stream, nodes, capacity, out_count);
+}
+
+static rondo_status ask_predecessors(rondo_stream *stream, rondo__node_handle node,
+                                     rondo__node_handle *nodes, size_t capacity,
+                                     size_t *out_count) {
+    return stream->device->backend->get_predecessors(stream, node, nodes, capacity, out_count);
+}
+
+// The caller deinits the list, also after a failure.
+static rondo_status ask(ask_function function, rondo_stream *stream, rondo__node_handle node,
+                        handle_list *list) {
+    list->handles = list->stack;
+    list->count = 0;
+    size_t capacity = STACK_NODES;
+    size_t count = 0;
+    RETURN_IF_ERROR(function(stream, node, list->handles, capacity, &count));
+    while (count > capacity) {  // more than once if another thread records meanwhile
+        deinit_handles(list);
+        list->handles = rondo__calloc(count, sizeof *list->handles);
+        if (list->handles == NULL) {
+            list->handles = list->stack;
+            return RONDO_STATUS_NO_MEMORY;
+        }
+        capacity = count;
+        RETURN_IF_ERROR(function(stream, node, list->handles, capacity, &count));
+    }
+    list->count = count;
+    return RONDO_STATUS_OK;
+}
+
+// ---- lists ------------------------------------------------------------------------------------
+
+void rondo__mark_list_deinit(rondo__mark_list *list) {
+    rondo__free(list->entries);
+    memset(list, 0, sizeof *list);
+}
+
+static rondo_status append(rondo__mark_list *list, uint64_t scope, const rondo__node_handle *nodes,
+                           size_t count) {
+    void *entries = list->entries;
+    rondo_status status =
+        rondo__array_reserve(&entries, &list->capacity, list->count + count, sizeof *list->entries);
+    list->entries = entries;
+    for (size_t i = 0; status == RONDO_STATUS_OK && i < count; ++i) {
+        list->entries[list->count++] = (rondo__mark){.scope = scope, .node = nodes[i]};
+    }
+    return status;
+}
+
+rondo_status rondo__marks_add_body(rondo__mark_list *list, const rondo__capture_body *body) {
+    return append(list, body->parent_id, &body->node, 1);
+}
+
+// What comes before the bodies from `scope` outwards, up to the first with any.
+static rondo_status add_entry(rondo__mark_list *list, rondo__capture *capture, uint64_t scope) {
+    const rondo__capture_body *body = rondo__capture_find_body(capture, scope);
+    size_t before = list->count;
+    rondo_status status = RONDO_STATUS_OK;
+    while (body != NULL && list->count == before && status == RONDO_STATUS_OK) {
+        handle_list nodes;
+        status = ask(ask_predecessors, body->parent, body->node, &nodes);
+        if (status == RONDO_STATUS_OK) {
+            status = append(list, body->parent_id, nodes.handles, nodes.count);
+        }
+        deinit_handles(&nodes);
+        body = rondo__capture_find_body(capture, body->parent_id);
+    }
+    return status;
+}
+
+rondo_status rondo__marks_add_frontier(rondo__mark_list *list, rondo__capture *capture,
+                                       rondo_stream *stream, uint64_t scope) {
+    handle_list nodes;
+    rondo_status status = ask(ask_frontier, stream, 0, &nodes);
+    if (status == RONDO_STATUS_OK && nodes.count > 0) {
+        status = append(list, scope, nodes.handles, nodes.count);
+    } else if (status == RONDO_STATUS_OK) {
+        status = add_entry(list, capture, scope);
+    }
+    deinit_handles(&nodes);
+    return status;
+}
+
+// ---- the set ----------------------------------------------------------------------------------
+
+void rondo__ancestors_deinit(rondo__ancestors *ancestors) {
+    rondo__free(ancestors->slots);
+    rondo__mark_list_deinit(&ancestors->to_walk);
+    memset(ancestors, 0, sizeof *ancestors);
+}
+
+static size_t find_slot(const rondo__ancestors *ancestors, rondo__mark mark) {
+    uint64_t bits = ((uint64_t)mark.node + mark.scope * UINT64_C(0xD1B54A32D192ED03)) *
+                    UINT64_C(0x9E3779B97F4A7C15);
+    size_t i = (size_t)(bits >> 20) & (ancestors->capacity - 1);
+    while (ancestors->slots[i].scope != 0 &&
+           (ancestors->slots[i].scope != mark.scope || ancestors->slots[i].node != mark.node)) {
+        i = (i + 1) & (ancestors->capacity - 1);
+    }
+    return i;
+}
+
+static bool holds(const rondo__ancestors *ancestors, rondo__mark mark) {
+    return ancestors->capacity > 0 &&
+           ancestors->slots[find_slot(ancestors, mark)].scope == mark.scope;
+}
+
+static rondo_status insert(rondo__ancestors *ancestors, rondo__mark mark) {
+    if (2 * (ancestors->count + 1) > ancestors->capacity) {
+        rondo__ancestors grown = {.capacity =
+                                      ancestors->capacity > 0 ? 2 * ancestors->capacity : 64};
+        grown.slots = rondo__calloc(grown.capacity, sizeof *grown.slots);
+        if (grown.slots == NULL) {
+            return RONDO_STATUS_NO_MEMORY;
+        }
+        for (size_t i = 0; i < ancestors->capacity; ++i) {
+            if (ancestors->slots[i].scope != 0) {
+                grown.slots[find_slot(&grown, ancestors->slots[i])] = ancestors->slots[i];
+            }
+        }
+        rondo__free(ancestors->slots);
+        ancestors->slots = grown.slots;
+        ancestors->capacity = grown.capacity;
+    }
+    ancestors->slots[find_slot(ancestors, mark)] = mark;
+    ancestors->count += 1;
+    return RONDO_STATUS_OK;
+}
+
+// Walks from the marks on the list back to what is known.
+static rondo_status walk(rondo__ancestors *ancestors, rondo__capture *capture, rondo_stream *stream,
+                         uint64_t scope) {
+    rondo__mark_list *list = &ancestors->to_walk;
+    while (list->count > 0) {
+        rondo__mark mark = list->entries[--list->count];
+        if (holds(ancestors, mark)) {
+            continue;
+        }
+        RETURN_IF_ERROR(insert(ancestors, mark));
+        // A node outside the body is asked for on the stream that the body hangs on.
+        rondo_stream *teller = stream;
+        for (uint64_t s = scope; s != mark.scope;) {
+            const rondo__capture_body *body = rondo__capture_find_body(capture, s);
+            if (body == NULL) {
+                break;
+            }
+            teller = body->parent;
+            s = body->parent_id;
+        }
+        handle_list nodes;
+        rondo_status status = ask(ask_predecessors, teller, mark.node, &nodes);
+        if (status == RONDO_STATUS_OK && nodes.count > 0) {
+            status = append(list, mark.scope, nodes.handles, nodes.count);
+        } else if (status == RONDO_STATUS_OK && mark.scope != scope) {
+            status = add_entry(list, capture, mark.scope);  // the first node of an outer body
+        }
+        deinit_handles(&nodes);
+        RETURN_IF_ERROR(status);
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__ancestors_extend(rondo__ancestors *ancestors, rondo__capture *capture,
+                                     rondo_stream *stream, uint64_t scope) {
+    rondo_status status = RONDO_STATUS_OK;
+    ancestors->to_walk.count = 0;
+    if (!ancestors->has_entered) {
+        status = add_entry(&ancestors->to_walk, capture, scope);
+        ancestors->has_entered = status == RONDO_STATUS_OK;
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__marks_add_frontier(&ancestors->to_walk, capture, stream, scope);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = walk(ancestors, capture, stream, scope);
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo__ancestors_deinit(ancestors);  // later walks must not stop at half walked nodes
+    }
+    return status;
+}
+
+static bool comes_before(const rondo__ancestors *ancestors, rondo__capture *capture,
+                         rondo__mark mark) {
+    for (;;) {
+        if (holds(ancestors, mark)) {
+            return true;
+        }
+        const rondo__capture_body *body = rondo__capture_find_body(capture, mark.scope);
+        if (body == NULL) {
+            return false;
+        }
+        mark = (rondo__mark){.scope = body->parent_id, .node = body->node};
+    }
+}
+
+bool rondo__ancestors_hold(const rondo__ancestors *ancestors, rondo__capture *capture,
+                           const rondo__mark *marks, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+        if (!comes_before(ancestors, capture, marks[i])) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,399 @@
+// pool/arena.c — arenas, and who sits in them; see arena.h. Taking and giving blocks inside a
+// capture is in seat.c, the order of replays in order.c.
+#include "pool/arena.h"
+
+#include <string.h>
+
+#include "backend/check.h"
+#include "base/memory.h"
+#include "pool/seat.h"
+
+// ---- life -------------------------------------------------------------------------------------
+
+rondo_arena_options rondo_arena_options_default(void) {
+    return (rondo_arena_options){.struct_size = sizeof(rondo_arena_options)};
+}
+
+rondo_status rondo_arena_create(rondo_device *device, const rondo_arena_options *options,
+                                rondo_arena **out_arena) {
+    RETURN_IF_ERROR(rondo__check_pointer(out_arena, __func__, "out_arena"));
+    *out_arena = NULL;
+    RETURN_IF_ERROR(rondo__check_device(device, __func__));
+    rondo_arena_options merged = rondo_arena_options_default();
+    if (options != NULL) {
+        if (options->struct_size < sizeof options->struct_size ||
+            options->struct_size > sizeof merged) {
+            return RONDO_FAIL(
+                INVALID, "options.struct_size is %zu; start from rondo_arena_options_default()",
+                options->struct_size);
+        }
+        memcpy(&merged, options, options->struct_size);
+    }
+    rondo_arena *arena = rondo__calloc(1, sizeof *arena);
+    if (arena == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    pthread_mutex_init(&arena->lock, NULL);
+    atomic_init(&arena->reference_count, 1);
+    atomic_init(&arena->is_exposed, true);
+    rondo_device_retain(device);
+    arena->device = device;
+    arena->options = merged;
+    arena->round = 1;
+    arena->version = 1;
+    *out_arena = arena;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__arena_create_private(rondo_device *device, rondo_arena **out_arena) {
+    RETURN_IF_ERROR(rondo_arena_create(device, NULL, out_arena));
+    atomic_store(&(*out_arena)->is_exposed, false);
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__arena_check_device(const rondo_arena *arena, const rondo_device *device) {
+    return arena->device == device
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL(INVALID, "the arena belongs to device %s, the graph to %s",
+                            arena->device->name, device->name);
+}
+
+void rondo__arena_expose(rondo_arena *arena) {
+    atomic_store(&arena->is_exposed, true);
+}
+
+void rondo_arena_retain(rondo_arena *arena) {
+    if (arena != NULL) {
+        atomic_fetch_add_explicit(&arena->reference_count, 1, memory_order_relaxed);
+    }
+}
+
+void rondo_arena_release(rondo_arena *arena) {
+    if (arena == NULL ||
+        atomic_fetch_sub_explicit(&arena->reference_count, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    rondo_event_destroy(arena->last_event);
+    rondo__stream_tag_release(arena->last_stream);
+    pthread_mutex_destroy(&arena->lock);
+    rondo_device_release(arena->device);
+    rondo__free(arena);
+}
+
+rondo_status rondo_arena_begin_round(rondo_arena *arena) {
+    RETURN_IF_ERROR(rondo__check_pointer(arena, __func__, "arena"));
+    pthread_mutex_lock(&arena->lock);
+    arena->round += 1;
+    pthread_mutex_unlock(&arena->lock);
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_arena_get_stats(rondo_arena *arena, rondo_arena_stats *out_stats) {
+    RETURN_IF_ERROR(rondo__check_pointer(out_stats, __func__, "out_stats"));
+    *out_stats = (rondo_arena_stats){0};
+    RETURN_IF_ERROR(rondo__check_pointer(arena, __func__, "arena"));
+    *out_stats = (rondo_arena_stats){
+        .live_bytes = atomic_load_explicit(&arena->live_bytes, memory_order_relaxed),
+        .live_count = atomic_load_explicit(&arena->live_count, memory_order_relaxed),
+        .reserved_bytes = atomic_load_explicit(&arena->reserved_bytes, memory_order_relaxed),
+        .live_peak_bytes = atomic_load_explicit(&arena->live_peak_bytes, memory_order_relaxed),
+        .reserved_peak_bytes =
+            atomic_load_explicit(&arena->reserved_peak_bytes, memory_order_relaxed),
+        .graph_count = atomic_load_explicit(&arena->session_count, memory_order_relaxed),
+    };
+    return RONDO_STATUS_OK;
+}
+
+static void raise(atomic_uint_fast64_t *peak, uint64_t value) {
+    uint64_t seen = atomic_load_explicit(peak, memory_order_relaxed);
+    while (seen < value && !atomic_compare_exchange_weak(peak, &seen, value)) {
+    }
+}
+
+void rondo__arena_count_live(rondo_arena *arena, uint64_t bytes) {
+    raise(&arena->live_peak_bytes, atomic_fetch_add(&arena->live_bytes, bytes) + bytes);
+    atomic_fetch_add(&arena->live_count, 1);
+}
+
+void rondo__arena_count_freed(rondo_arena *arena, uint64_t bytes) {
+    atomic_fetch_sub(&arena->live_bytes, bytes);
+    atomic_fetch_sub(&arena->live_count, 1);
+}
+
+void rondo__arena_count_region(rondo_arena *arena, uint64_t bytes) {
+    raise(&arena->reserved_peak_bytes, atomic_fetch_add(&arena->reserved_bytes, bytes) + bytes);
+}
+
+// ---- parts: with the pool's lock held ---------------------------------------------------------
+
+static rondo_status get_part(rondo_pool *pool, rondo_arena *arena, rondo__part **out_part) {
+    rondo__part *part = pool->parts;
+    while (part != NULL && part->arena != arena) {
+        part = part->next;
+    }
+    if (part == NULL) {
+        part = rondo__calloc(1, sizeof *part);
+        if (part == NULL) {
+            return RONDO_STATUS_NO_MEMORY;
+        }
+        rondo_arena_retain(arena);
+        part->arena = arena;
+        part->pool = pool;
+        part->next = pool->parts;
+        pool->parts = part;
+    }
+    *out_part = part;
+    return RONDO_STATUS_OK;
+}
+
+static void free_part(rondo__part *part) {
+    rondo__part **link = &part->pool->parts;
+    while (*link != part) {
+        link = &(*link)->next;
+    }
+    *link = part->next;
+    rondo__heap_deinit(&part->heap);
+    rondo_arena_release(part->arena);
+    rondo__free(part);
+}
+
+static bool is_touched(const rondo__part *part, const rondo__heap_region *region) {
+    uintptr_t begin = (uintptr_t)region->base;
+    for (const rondo__seat *seat = part->seats; seat != NULL; seat = seat->next_in_part) {
+        for (size_t i = 0; i < seat->touched_count; ++i) {
+            if (seat->touched[i].begin < begin + region->bytes && seat->touched[i].end > begin) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+// Gives the pool what no graph needs any more, and the part itself when nothing is left.
+static void give_back(rondo__part *part) {
+    for (rondo__heap_region *region = part->heap.regions; region != NULL;) {
+        rondo__heap_region *next = region->next;
+        if (rondo__heap_is_whole(&part->heap, region) && !is_touched(part, region)) {
+            atomic_fetch_sub(&part->arena->reserved_bytes, region->bytes);
+            rondo__heap_move(&part->heap, region, &part->pool->idle);
+        }
+        region = next;
+    }
+    rondo_arena *arena = part->arena;
+    if (atomic_load(&arena->session_count) == 0 && atomic_load(&arena->reserved_bytes) == 0) {
+        atomic_store(&arena->live_peak_bytes, 0);
+        atomic_store(&arena->reserved_peak_bytes, 0);
+    }
+    if (part->seats == NULL && part->heap.regions == NULL) {
+        free_part(part);
+    }
+}
+
+void rondo__arena_return(rondo_pool *pool, rondo__lease *l) {
+    rondo__part *part = l->part;
+    l->block->mark = 0;
+    rondo__heap_give(&part->heap, l->block);
+    rondo__seat_drop_lease(pool, l);
+    if (part->seats == NULL) {
+        give_back(part);
+    }
+}
+
+void rondo__arena_forget_pool(rondo_pool *pool) {
+    while (pool->parts != NULL) {
+        rondo__part *part = pool->parts;
+        for (rondo__heap_region *region = part->heap.regions; region != NULL;) {
+            rondo__heap_region *next = region->next;
+            rondo__heap_move(&part->heap, region, &pool->idle);
+            region = next;
+        }
+        free_part(part);
+    }
+}
+
+// ---- sessions and seats: with the arena's lock held -------------------------------------------
+
+static rondo_status get_session(rondo_arena *arena, rondo__capture *capture,
+                                rondo__session **out_session) {
+    rondo__session *session =
+        (rondo__session *)rondo__capture_find_participant(capture, &rondo__session_type, NULL);
+    if (session == NULL) {
+        session = rondo__calloc(1, sizeof *session);
+        if (session == NULL) {
+            return RONDO_STATUS_NO_MEMORY;
+        }
+        session->participant.type = &rondo__session_type;
+        rondo_arena_retain(arena);
+        session->arena = arena;
+        session->label = capture->label;
+        session->next = arena->sessions;
+        arena->sessions = session;
+        arena->version += 1;
+        atomic_fetch_add(&arena->session_count, 1);
+        rondo__capture_add_participant(capture, &session->participant);
+    }
+    *out_session = session;
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status add_seat(rondo__session *session, rondo_pool *pool, rondo__capture *capture,
+                             rondo__seat **out_seat) {
+    rondo__seat *seat = session->seats;
+    while (seat != NULL && seat->pool != pool) {
+        seat = seat->next_in_session;
+    }
+    if (seat == NULL) {
+        seat = rondo__calloc(1, sizeof *seat);
+        if (seat == NULL) {
+            return RONDO_STATUS_NO_MEMORY;
+        }
+        pthread_mutex_lock(&pool->lock);
+        rondo_status status = get_part(pool, session->arena, &seat->part);
+        if (status == RONDO_STATUS_OK) {
+            seat->next_in_part = seat->part->seats;
+            seat->part->seats = seat;
+            seat->capture = capture;
+        }
+        pthread_mutex_unlock(&pool->lock);
+        if (status != RONDO_STATUS_OK) {
+            rondo__free(seat);
+            return status;
+        }
+        rondo_pool_retain(pool);
+        seat->pool = pool;
+        seat->session = session;
+        seat->next_in_session = session->seats;
+        session->seats = seat;
+    }
+    *out_seat = seat;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__arena_get_seat(rondo_pool *pool, rondo__capture *capture,
+                                   rondo__seat **out_seat) {
+    rondo_arena *arena = capture->arena;
+    pthread_mutex_lock(&arena->lock);
+    rondo__session *session = NULL;
+    rondo_status status = get_session(arena, capture, &session);
+    if (status == RONDO_STATUS_OK) {
+        status = add_seat(session, pool, capture, out_seat);
+    }
+    pthread_mutex_unlock(&arena->lock);
+    return status;
+}
+
+rondo_status rondo__arena_join(rondo_arena *arena, rondo__capture *capture) {
+    if (!atomic_load(&arena->is_exposed)) {
+        return RONDO_STATUS_OK;
+    }
+    // Takes a seat beside every other session, so that their blocks can be freed into this capture.
+    pthread_mutex_lock(&arena->lock);
+    rondo__session *session = NULL;
+    rondo_status status = get_session(arena, capture, &session);
+    for (rondo__session *s = arena->sessions; s != NULL && status == RONDO_STATUS_OK; s = s->next) {
+        for (rondo__seat *seat = s != session ? s->seats : NULL;
+             seat != NULL && status == RONDO_STATUS_OK; seat = seat->next_in_session) {
+            rondo__seat *own = NULL;
+            status = add_seat(session, seat->pool, capture, &own);
+        }
+    }
+    pthread_mutex_unlock(&arena->lock);
+    return status;
+}
+
+void rondo__arena_settle(rondo_arena *arena) {
+    pthread_mutex_lock(&arena->lock);
+    for (rondo__session *s = arena->sessions; s != NULL; s = s->next) {
+        for (rondo__seat *seat = s->seats; seat != NULL; seat = seat->next_in_session) {
+            pthread_mutex_lock(&seat->pool->lock);
+            rondo__pool_settle(seat->pool, false);
+            pthread_mutex_unlock(&seat->pool->lock);
+        }
+    }
+    pthread_mutex_unlock(&arena->lock);
+}
+
+// ---- the participant --------------------------------------------------------------------------
+
+static rondo_status finish_session(rondo__participant *participant, rondo__capture *capture) {
+    rondo__session *session = (rondo__session *)participant;
+    (void)capture;
+    rondo_status status = RONDO_STATUS_OK;
+    pthread_mutex_lock(&session->arena->lock);
+    for (rondo__seat *seat = session->seats; seat != NULL; seat = seat->next_in_session) {
+        if (seat->has_lost_imports) {
+            status = RONDO_FAIL(NO_MEMORY,
+                                "no memory to note which blocks of other graphs graph "
+                                "\"%s\" takes in",
+                                session->label);
+        }
+    }
+    pthread_mutex_unlock(&session->arena->lock);
+    return status;
+}
+
+static void close_session(rondo__participant *participant, rondo__capture *capture) {
+    rondo__session *session = (rondo__session *)participant;
+    (void)capture;
+    pthread_mutex_lock(&session->arena->lock);
+    for (rondo__seat *seat = session->seats; seat != NULL; seat = seat->next_in_session) {
+        pthread_mutex_lock(&seat->pool->lock);
+        rondo__seat_close(seat);
+        pthread_mutex_unlock(&seat->pool->lock);
+    }
+    session->is_closed = true;
+    session->arena->version += 1;
+    pthread_mutex_unlock(&session->arena->lock);
+}
+
+static void remove_seat(rondo__seat *seat) {
+    rondo__part *part = seat->part;
+    rondo__seat **link = &part->seats;
+    while (*link != seat) {
+        link = &(*link)->next_in_part;
+    }
+    *link = seat->next_in_part;
+    rondo__seat_forget_leases(seat);
+    rondo__order_forget_outputs(part->arena, seat);
+    give_back(part);
+}
+
+static void destroy_session(rondo__participant *participant) {
+    rondo__session *session = (rondo__session *)participant;
+    rondo_arena *arena = session->arena;
+    pthread_mutex_lock(&arena->lock);
+    rondo__session **link = &arena->sessions;
+    while (*link != session) {
+        link = &(*link)->next;
+    }
+    *link = session->next;
+    arena->version += 1;
+    atomic_fetch_sub(&arena->session_count, 1);
+    for (rondo__seat *seat = session->seats; seat != NULL; seat = seat->next_in_session) {
+        pthread_mutex_lock(&seat->pool->lock);
+        remove_seat(seat);
+        pthread_mutex_unlock(&seat->pool->lock);
+    }
+    pthread_mutex_unlock(&arena->lock);
+    while (session->seats != NULL) {
+        rondo__seat *seat = session->seats;
+        session->seats = seat->next_in_session;
+        rondo_pool_release(seat->pool);
+        rondo__free(seat->touched);
+        rondo__free(seat->imports.entries);
+        rondo__free(seat);
+    }
+    rondo__free(session->conflicts.entries);
+    rondo__free(session);
+    rondo_arena_release(arena);
+}
+
+const rondo__participant_type rondo__session_type = {
+    .name = "private memory",
+    .finish = finish_session,
+    .close = close_session,
+    .prepare_replay = rondo__order_prepare_replay,
+    .note_replay = rondo__order_note_replay,
+    .cancel_replay = rondo__order_cancel_replay,
+    .destroy = destroy_session,
+};

@@ -1,0 +1,261 @@
+// pool/order.c — in which order the sharers of an arena may be replayed.
+//
+// Each graph writes the bytes that it touched while it was captured, and leaves behind the blocks
+// that lived at the end: its outputs. Of each output is known whether it was produced (its graph
+// was replayed in this round), whether a replay has written over it since, and whether the program
+// still holds it. A graph's conflicts are the outputs of others in bytes that it writes; its
+// imports are the outputs of others that it takes in.
+//
+//   replay of A:  refused when an import was written over,
+//                 or a conflict was produced, not written over, and is held
+//   afterwards:   conflicts are written over by A; A's own outputs are produced
+//
+// Conflicts are found anew after graphs came or went, so that a replay looks at those alone: a
+// replay of a graph that shares nothing reads one flag. The arena's lock is held from the look to
+// the launch, so that two threads cannot both find the way free.
+//
+// What was rejected: demanding the order of captures (breaks graphs of which each step replays one,
+// as inference servers have for each batch size), and comparing contents.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "pool/arena.h"
+
+// ---- what a graph writes ----------------------------------------------------------------------
+
+static int compare_ranges(const void *a, const void *b) {
+    uintptr_t left = ((const rondo__range *)a)->begin;
+    uintptr_t right = ((const rondo__range *)b)->begin;
+    return left < right ? -1 : left > right;
+}
+
+void rondo__order_close_seat(rondo__seat *seat) {
+    if (seat->touched_count == 0) {
+        return;
+    }
+    qsort(seat->touched, seat->touched_count, sizeof *seat->touched, compare_ranges);
+    size_t kept = 0;
+    for (size_t i = 1; i < seat->touched_count; ++i) {
+        rondo__range *last = &seat->touched[kept];
+        const rondo__range *range = &seat->touched[i];
+        if (range->begin <= last->end) {
+            last->end = range->end > last->end ? range->end : last->end;
+        } else {
+            seat->touched[++kept] = *range;
+        }
+    }
+    seat->touched_count = kept + 1;
+}
+
+// True when the graph writes some of the bytes.
+static bool writes(const rondo__seat *seat, const rondo__range *range) {
+    size_t low = 0;
+    size_t high = seat->touched_count;
+    while (low < high) {  // the first range that ends behind the beginning
+        size_t middle = low + (high - low) / 2;
+        if (seat->touched[middle].end <= range->begin) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < seat->touched_count && seat->touched[low].begin < range->end;
+}
+
+// ---- lists of outputs -------------------------------------------------------------------------
+
+static rondo_status add_output(rondo__output_list *list, rondo__output *output) {
+    for (size_t i = 0; i < list->count; ++i) {
+        if (list->entries[i] == output) {
+            return RONDO_STATUS_OK;
+        }
+    }
+    void *entries = list->entries;
+    rondo_status status =
+        rondo__array_reserve(&entries, &list->capacity, list->count + 1, sizeof *list->entries);
+    list->entries = entries;
+    if (status == RONDO_STATUS_OK) {
+        list->entries[list->count++] = output;
+    }
+    return status;
+}
+
+void rondo__order_add_import(rondo__seat *seat, rondo__output *output) {
+    rondo_error saved;
+    rondo__error_save(&saved);
+    if (add_output(&seat->imports, output) != RONDO_STATUS_OK) {
+        seat->has_lost_imports = true;
+    }
+    rondo__error_restore(&saved);
+}
+
+static void remove_outputs_of(rondo__output_list *list, const rondo__seat *seat) {
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; ++i) {
+        if (list->entries[i]->seat != seat) {
+            list->entries[kept++] = list->entries[i];
+        }
+    }
+    list->count = kept;
+}
+
+void rondo__order_forget_outputs(rondo_arena *arena, rondo__seat *seat) {
+    // Blocks of one seat are only ever taken in by seats of the same part.
+    for (rondo__seat *other = seat->part->seats; other != NULL; other = other->next_in_part) {
+        remove_outputs_of(&other->imports, seat);
+    }
+    arena->version += 1;
+    while (seat->outputs != NULL) {
+        rondo__output *output = seat->outputs;
+        seat->outputs = output->next;
+        rondo__free(output);
+    }
+}
+
+static rondo_status find_conflicts(rondo__session *session) {
+    rondo__output_list *list = &session->conflicts;
+    if (session->conflicts_version == session->arena->version) {
+        return RONDO_STATUS_OK;
+    }
+    list->count = 0;
+    for (const rondo__seat *seat = session->seats; seat != NULL; seat = seat->next_in_session) {
+        for (const rondo__seat *other = seat->part->seats; other != NULL;
+             other = other->next_in_part) {
+            for (rondo__output *o = other != seat ? other->outputs : NULL; o != NULL; o = o->next) {
+                if (writes(seat, &o->range)) {
+                    RETURN_IF_ERROR(add_output(list, o));
+                }
+            }
+        }
+    }
+    session->conflicts_version = session->arena->version;
+    return RONDO_STATUS_OK;
+}
+
+// ---- replays ----------------------------------------------------------------------------------
+
+static rondo_status check_imports(const rondo__session *session) {
+    for (const rondo__seat *seat = session->seats; seat != NULL; seat = seat->next_in_session) {
+        for (size_t i = 0; i < seat->imports.count; ++i) {
+            const rondo__output *o = seat->imports.entries[i];
+            if (o->is_overwritten) {
+                const char *producer = o->seat->session->label;
+                return rondo__error_set(
+                    RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, "rondo_graph_replay",
+                    "graph \"%s\" takes in a block of %zu bytes at %p that graph \"%s\" produces, "
+                    "but graph \"%s\", which shares the memory, has written over it since; replay "
+                    "\"%s\" first, or see rondo_arena_options.allows_any_order",
+                    session->label, (size_t)(o->range.end - o->range.begin), (void *)o->range.begin,
+                    producer, o->overwriter, producer);
+            }
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status check_conflicts(const rondo__session *session) {
+    for (size_t i = 0; i < session->conflicts.count; ++i) {
+        const rondo__output *o = session->conflicts.entries[i];
+        if (o->round == session->arena->round && !o->is_overwritten && atomic_load(&o->is_held)) {
+            return rondo__error_set(
+                RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, "rondo_graph_replay",
+                "graph \"%s\" would write over a block of %zu bytes at %p that graph \"%s\", which "
+                "shares the memory, has produced and that is still held; free the block, call "
+                "rondo_arena_begin_round once its data is not needed any more, or see "
+                "rondo_arena_options.allows_any_order",
+                session->label, (size_t)(o->range.end - o->range.begin), (void *)o->range.begin,
+                o->seat->session->label);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Puts the replay behind the last one of a sharer, if that was on another stream.
+static rondo_status wait_for_last(rondo_arena *arena, rondo_stream *stream) {
+    if (arena->last_stream == NULL || arena->last_stream == stream->tag) {
+        return RONDO_STATUS_OK;
+    }
+    if (arena->has_last_event) {
+        return rondo_stream_wait_event(stream, arena->last_event);
+    }
+    (void)rondo__stream_tag_wait(arena->last_stream);
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__order_prepare_replay(rondo__participant *participant, rondo_stream *stream) {
+    rondo__session *session = (rondo__session *)participant;
+    rondo_arena *arena = session->arena;
+    if (__builtin_expect(!atomic_load_explicit(&arena->is_exposed, memory_order_acquire), 1) ||
+        arena->options.allows_any_order) {
+        return RONDO_STATUS_OK;
+    }
+    pthread_mutex_lock(&arena->lock);
+    rondo_status status = find_conflicts(session);
+    if (status == RONDO_STATUS_OK) {
+        status = check_imports(session);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = check_conflicts(session);
+    }
+    if (status == RONDO_STATUS_OK && arena->sessions->next != NULL) {
+        status = wait_for_last(arena, stream);
+    }
+    if (status != RONDO_STATUS_OK) {
+        pthread_mutex_unlock(&arena->lock);
+        return status;
+    }
+    session->is_locked = true;
+    return RONDO_STATUS_OK;
+}
+
+// An event behind the replay, for sharers on other streams. Without one they wait for the stream.
+static void mark_last(rondo_arena *arena, rondo_stream *stream) {
+    if (arena->last_stream != stream->tag) {
+        rondo__stream_tag_release(arena->last_stream);
+        arena->last_stream = rondo__stream_tag_retain(stream);
+    }
+    arena->has_last_event = false;
+    if (arena->sessions->next == NULL) {
+        return;  // nobody to wait
+    }
+    rondo_error saved;
+    rondo__error_save(&saved);
+    if (arena->last_event != NULL ||
+        rondo_event_create(arena->device, 0, &arena->last_event) == RONDO_STATUS_OK) {
+        arena->has_last_event = rondo_event_record(arena->last_event, stream) == RONDO_STATUS_OK;
+    }
+    rondo__error_restore(&saved);
+}
+
+void rondo__order_note_replay(rondo__participant *participant, rondo_stream *stream) {
+    rondo__session *session = (rondo__session *)participant;
+    if (!session->is_locked) {
+        return;
+    }
+    rondo_arena *arena = session->arena;
+    for (size_t i = 0; i < session->conflicts.count; ++i) {
+        rondo__output *o = session->conflicts.entries[i];
+        o->is_overwritten = true;
+        snprintf(o->overwriter, sizeof o->overwriter, "%s", session->label);
+    }
+    for (const rondo__seat *seat = session->seats; seat != NULL; seat = seat->next_in_session) {
+        for (rondo__output *o = seat->outputs; o != NULL; o = o->next) {
+            o->round = arena->round;
+            o->is_overwritten = false;
+        }
+    }
+    mark_last(arena, stream);
+    session->is_locked = false;
+    pthread_mutex_unlock(&arena->lock);
+}
+
+void rondo__order_cancel_replay(rondo__participant *participant) {
+    rondo__session *session = (rondo__session *)participant;
+    if (session->is_locked) {
+        session->is_locked = false;
+        pthread_mutex_unlock(&session->arena->lock);
+    }
+}

@@ -1,0 +1,132 @@
+// pool/pool_internal.h — what the files of this room share: pools, leases, and their use by
+// captures.
+#ifndef RONDO_POOL_POOL_INTERNAL_H
+#define RONDO_POOL_POOL_INTERNAL_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backend/backend.h"
+#include "backend/capture.h"
+#include "pool/ancestors.h"
+#include "pool/heap.h"
+#include "pool/live_table.h"
+#include "rondo/pool.h"
+
+typedef struct rondo__part rondo__part;
+typedef struct rondo__seat rondo__seat;
+typedef struct rondo__branch rondo__branch;
+typedef struct rondo__output rondo__output;
+
+// What one stream owns. Found by the stream's number, which is never used twice.
+typedef struct rondo__owner {
+    uint32_t stream_number;
+    rondo__stream_tag *tag;  // retained
+    rondo__heap heap;
+    struct rondo__owner *next;
+} rondo__owner;
+
+// A stream that uses a block: declared with rondo_pool_use, and for blocks of captures the stream
+// of the allocation, too, in front.
+typedef struct rondo__use {
+    rondo_stream *stream;    // valid while the tag is not finished
+    rondo__stream_tag *tag;  // retained
+    uint64_t scope;          // the capture that it recorded when it was declared; 0: none
+    rondo_event *event;      // stands for its work once the block is freed; NULL: none yet
+    bool has_passed;         // its work is done
+} rondo__use;
+
+// A block handed out or pending.
+typedef struct rondo__lease {
+    rondo__heap_block *block;
+    rondo__owner *holder;  // NULL for a block of an arena
+    uint64_t serial;       // never used twice
+    size_t use_count;
+    size_t use_capacity;
+    rondo__use *uses;
+    struct rondo__lease *next;  // among the pending, or the spare
+    // For a block of an arena.
+    rondo__part *part;
+    rondo__seat *seat;      // of the graph that allocated it; NULL once that is gone
+    rondo__branch *branch;  // who took it; while the seat is open
+    rondo__output *output;  // what the replay order knows of it; NULL once the seat is gone
+    struct rondo__lease *seat_next;
+    struct rondo__lease *seat_previous;
+    rondo__mark_list marks;  // pending in a capture: the nodes that must have run
+    bool is_held;            // pending in a capture: not to be used again before its end
+} rondo__lease;
+
+struct rondo_pool {
+    rondo_device *device;  // retained
+    rondo_pool_options options;
+    atomic_int reference_count;
+    pthread_mutex_t lock;  // guards everything below
+    rondo__owner *owners;
+    rondo__heap idle;  // whole regions that nobody uses
+    rondo__live_table live;
+    rondo__lease *pending;
+    rondo__lease *spare;
+    rondo__part *parts;
+    uint64_t last_serial;
+    rondo_pool_stats stats;
+    bool is_released;  // no references; blocks handed out keep it
+};
+
+// ---- pool.c: with the pool's lock held --------------------------------------------------------
+
+rondo__lease *rondo__pool_get_lease(rondo_pool *pool);  // NULL: NO_MEMORY
+void rondo__pool_drop_lease(rondo_pool *pool, rondo__lease *lease);
+void *rondo__pool_get_address(const rondo__heap_block *block);
+
+// Adds a use at the end.
+//
+// Errors:    NO_MEMORY.
+// Threads:   holds the pool's lock.
+RONDO_MUST_USE rondo_status rondo__lease_add_use(rondo__lease *lease, rondo_stream *stream,
+                                                 uint64_t scope);
+
+// Enters a block into the table of live ones, which has room, and counts it.
+void rondo__pool_hand_out(rondo_pool *pool, rondo__lease *lease);
+
+// Puts a freed lease among the pending, until the work of its uses has passed.
+void rondo__pool_let_pass(rondo_pool *pool, rondo__lease *lease);
+
+// Looks after freed blocks whose streams may still use them; not while a capture is open, unless
+// `wait`: then until all have passed.
+void rondo__pool_settle(rondo_pool *pool, bool wait);
+
+// Makes `heap` hold a region with room for `bytes`: an idle one, or the driver's. With
+// `is_capture`, memory calls break no capture.
+//
+// Errors:    NO_DEVICE_MEMORY, NO_MEMORY, DRIVER, LOST.
+// Threads:   holds the pool's lock.
+RONDO_MUST_USE rondo_status rondo__pool_add_region(rondo_pool *pool, rondo__heap *heap,
+                                                   uint64_t bytes, bool is_capture,
+                                                   uint64_t *out_bytes);
+
+// ---- arena.c ----------------------------------------------------------------------------------
+
+// rondo_pool_allocate on a stream that records `capture`, in `scope`.
+//
+// Errors:    NO_DEVICE_MEMORY, NO_MEMORY, DRIVER, LOST.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__arena_allocate(rondo_pool *pool, rondo_stream *stream,
+                                                  rondo__capture *capture, uint64_t scope,
+                                                  size_t bytes, void **out_address);
+
+// A lease of an arena was freed and is out of the table of live blocks. With the pool's lock held.
+void rondo__arena_free(rondo_pool *pool, rondo__lease *lease);
+
+// `stream` uses the block, says the caller. With the pool's lock held.
+void rondo__arena_note_use(rondo_pool *pool, rondo__lease *lease, rondo_stream *stream);
+
+// Its uses have passed: the block goes back to the arena. With the pool's lock held.
+void rondo__arena_return(rondo_pool *pool, rondo__lease *lease);
+
+// Forgets the arenas of a pool that is destroyed: nothing is live in them.
+void rondo__arena_forget_pool(rondo_pool *pool);
+
+#endif  // RONDO_POOL_POOL_INTERNAL_H

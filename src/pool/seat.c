@@ -1,0 +1,454 @@
+// pool/seat.c — blocks inside a capture: who may take what was freed, and when; see arena.h.
+#include "pool/seat.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+// ---- records ----------------------------------------------------------------------------------
+
+void rondo__seat_drop_lease(rondo_pool *pool, rondo__lease *l) {
+    l->part = NULL;
+    l->seat = NULL;
+    l->branch = NULL;
+    l->output = NULL;
+    l->seat_next = NULL;
+    l->seat_previous = NULL;
+    l->marks.count = 0;
+    l->is_held = false;
+    rondo__pool_drop_lease(pool, l);
+}
+
+static void link_lease(rondo__seat *seat, rondo__lease *l) {
+    l->seat = seat;
+    l->seat_previous = NULL;
+    l->seat_next = seat->leases;
+    if (l->seat_next != NULL) {
+        l->seat_next->seat_previous = l;
+    }
+    seat->leases = l;
+}
+
+static void unlink_lease(rondo__lease *l) {
+    if (l->seat == NULL) {
+        return;
+    }
+    if (l->seat_next != NULL) {
+        l->seat_next->seat_previous = l->seat_previous;
+    }
+    if (l->seat_previous != NULL) {
+        l->seat_previous->seat_next = l->seat_next;
+    } else {
+        l->seat->leases = l->seat_next;
+    }
+    l->seat_next = NULL;
+    l->seat_previous = NULL;
+}
+
+void rondo__seat_forget_leases(rondo__seat *seat) {
+    while (seat->leases != NULL) {
+        rondo__lease *l = seat->leases;
+        unlink_lease(l);
+        l->seat = NULL;
+        l->output = NULL;
+    }
+}
+
+// ---- branches ---------------------------------------------------------------------------------
+
+static rondo__branch *find_branch(const rondo__seat *seat, const rondo_stream *stream,
+                                  uint64_t scope) {
+    rondo__branch *branch = seat->branches;
+    while (branch != NULL && (branch->tag != stream->tag || branch->scope != scope)) {
+        branch = branch->next;
+    }
+    return branch;
+}
+
+static rondo_status get_branch(rondo__seat *seat, rondo_stream *stream, uint64_t scope,
+                               rondo__branch **out_branch) {
+    rondo__branch *branch = find_branch(seat, stream, scope);
+    if (branch == NULL) {
+        branch = rondo__calloc(1, sizeof *branch);
+        if (branch == NULL) {
+            return RONDO_STATUS_NO_MEMORY;
+        }
+        branch->stream = stream;
+        branch->tag = rondo__stream_tag_retain(stream);
+        branch->scope = scope;
+        branch->next = seat->branches;
+        seat->branches = branch;
+    }
+    *out_branch = branch;
+    return RONDO_STATUS_OK;
+}
+
+static void free_branch(rondo__branch *branch) {
+    rondo__stream_tag_release(branch->tag);
+    rondo__heap_deinit(&branch->free);
+    rondo__free(branch->stamps);
+    rondo__mark_list_deinit(&branch->marks);
+    rondo__ancestors_deinit(&branch->ancestors);
+    rondo__free(branch);
+}
+
+static bool ends_with(const rondo__branch *branch, size_t first) {
+    if (branch->stamp_count == 0) {
+        return false;
+    }
+    const rondo__stamp *last = &branch->stamps[branch->stamp_count - 1];
+    if (last->count != branch->marks.count - first) {
+        return false;
+    }
+    for (size_t i = 0; i < last->count; ++i) {
+        const rondo__mark *a = &branch->marks.entries[last->first + i];
+        const rondo__mark *b = &branch->marks.entries[first + i];
+        if (a->scope != b->scope || a->node != b->node) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// The mark of where the branch stands now, for a block that it frees. When that cannot be told,
+// UINT64_MAX: only the branch itself takes the block again.
+static uint64_t stamp(rondo__branch *branch, rondo__capture *capture) {
+    size_t first = branch->marks.count;
+    void *stamps = branch->stamps;
+    rondo_status status = rondo__array_reserve(&stamps, &branch->stamp_capacity,
+                                               branch->stamp_count + 1, sizeof *branch->stamps);
+    branch->stamps = stamps;
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__marks_add_frontier(&branch->marks, capture, branch->stream, branch->scope);
+    }
+    if (status != RONDO_STATUS_OK) {
+        branch->marks.count = first;
+        return UINT64_MAX;
+    }
+    if (ends_with(branch, first)) {
+        branch->marks.count = first;
+        return branch->last_mark;
+    }
+    branch->last_mark += 1;
+    branch->stamps[branch->stamp_count++] = (rondo__stamp){
+        .mark = branch->last_mark, .first = first, .count = branch->marks.count - first};
+    return branch->last_mark;
+}
+
+// The latest mark of `other` that comes before where `taker` stands; later stamps come after
+// earlier ones, so that the answer is found by halving.
+static uint64_t find_mark_max(const rondo__branch *taker, rondo__capture *capture,
+                              const rondo__branch *other) {
+    size_t low = 0;
+    size_t high = other->stamp_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const rondo__stamp *s = &other->stamps[middle];
+        if (rondo__ancestors_hold(&taker->ancestors, capture, &other->marks.entries[s->first],
+                                  s->count)) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low > 0 ? other->stamps[low - 1].mark : 0;
+}
+
+// ---- taking -----------------------------------------------------------------------------------
+
+// Gives the branch the pending blocks whose every use comes before where it stands.
+static void settle_seat(rondo__seat *seat, rondo__branch *taker) {
+    rondo__lease **link = &seat->pending;
+    while (*link != NULL) {
+        rondo__lease *l = *link;
+        if (!l->is_held && rondo__ancestors_hold(&taker->ancestors, seat->capture, l->marks.entries,
+                                                 l->marks.count)) {
+            *link = l->next;
+            seat->pool->stats.pending_bytes -= l->block->bytes;
+            l->block->mark = stamp(taker, seat->capture);
+            rondo__heap_give(&taker->free, l->block);
+            rondo__seat_drop_lease(seat->pool, l);
+        } else {
+            link = &l->next;
+        }
+    }
+}
+
+static rondo_status take_from_others(rondo__seat *seat, rondo__branch *taker, uint64_t bytes,
+                                     rondo__heap_block **out_block) {
+    for (rondo__branch *b = seat->branches; b != NULL && *out_block == NULL; b = b->next) {
+        if (b != taker && b->free.rows != 0) {
+            uint64_t mark_max = find_mark_max(taker, seat->capture, b);
+            RETURN_IF_ERROR(rondo__heap_take_marked(&b->free, bytes, mark_max, out_block));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static bool others_have_freed(const rondo__seat *seat, const rondo__branch *taker) {
+    for (const rondo__branch *b = seat->branches; b != NULL; b = b->next) {
+        if (b != taker && b->free.rows != 0) {
+            return true;
+        }
+    }
+    return seat->pending != NULL;
+}
+
+static rondo_status take_block(rondo__seat *seat, rondo__branch *branch, uint64_t bytes,
+                               rondo__heap_block **out_block) {
+    rondo__heap *open = &seat->part->heap;
+    RETURN_IF_ERROR(rondo__heap_take(&branch->free, bytes, out_block));
+    if (*out_block == NULL && others_have_freed(seat, branch)) {
+        rondo_error saved;
+        rondo__error_save(&saved);
+        bool is_known = rondo__ancestors_extend(&branch->ancestors, seat->capture, branch->stream,
+                                                branch->scope) == RONDO_STATUS_OK;
+        rondo__error_restore(&saved);
+        if (is_known) {
+            settle_seat(seat, branch);
+            RETURN_IF_ERROR(rondo__heap_take(&branch->free, bytes, out_block));
+        }
+        if (is_known && *out_block == NULL) {
+            RETURN_IF_ERROR(take_from_others(seat, branch, bytes, out_block));
+        }
+    }
+    if (*out_block == NULL) {
+        RETURN_IF_ERROR(rondo__heap_take(open, bytes, out_block));
+    }
+    if (*out_block == NULL) {
+        uint64_t added = 0;
+        RETURN_IF_ERROR(rondo__pool_add_region(seat->pool, open, bytes, true, &added));
+        rondo__arena_count_region(seat->part->arena, added);
+        RETURN_IF_ERROR(rondo__heap_take(open, bytes, out_block));
+    }
+    return *out_block != NULL ? RONDO_STATUS_OK
+                              : RONDO_FAIL(INTERNAL, "a fresh region has no room for %llu bytes",
+                                           (unsigned long long)bytes);
+}
+
+static rondo_status reserve_range(rondo__seat *seat) {
+    void *touched = seat->touched;
+    rondo_status status = rondo__array_reserve(&touched, &seat->touched_capacity,
+                                               seat->touched_count + 1, sizeof *seat->touched);
+    seat->touched = touched;
+    return status;
+}
+
+rondo_status rondo__arena_allocate(rondo_pool *pool, rondo_stream *stream, rondo__capture *capture,
+                                   uint64_t scope, size_t bytes, void **out_address) {
+    rondo__seat *seat = NULL;
+    RETURN_IF_ERROR(rondo__arena_get_seat(pool, capture, &seat));
+    rondo__branch *branch = NULL;
+    rondo__heap_block *block = NULL;
+    rondo__output *output = NULL;
+    pthread_mutex_lock(&pool->lock);
+    rondo__lease *l = rondo__pool_get_lease(pool);
+    rondo_status status =
+        l != NULL ? rondo__live_table_reserve(&pool->live) : RONDO_STATUS_NO_MEMORY;
+    if (status == RONDO_STATUS_OK) {
+        status = get_branch(seat, stream, scope, &branch);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = reserve_range(seat);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__lease_add_use(l, stream, scope);
+    }
+    if (status == RONDO_STATUS_OK) {
+        output = rondo__calloc(1, sizeof *output);
+        status = output != NULL ? take_block(seat, branch, bytes, &block) : RONDO_STATUS_NO_MEMORY;
+    }
+    if (status != RONDO_STATUS_OK) {
+        goto drop;
+    }
+    uintptr_t begin = (uintptr_t)rondo__pool_get_address(block);
+    output->range = (rondo__range){.begin = begin, .end = begin + block->bytes};
+    atomic_init(&output->is_held, true);
+    output->seat = seat;
+    seat->touched[seat->touched_count++] = output->range;
+    l->block = block;
+    l->holder = NULL;
+    l->part = seat->part;
+    l->branch = branch;
+    l->output = output;
+    link_lease(seat, l);
+    rondo__pool_hand_out(pool, l);
+    rondo__arena_count_live(seat->part->arena, block->bytes);
+    *out_address = (void *)begin;
+    goto unlock;
+
+drop:
+    rondo__free(output);
+    if (l != NULL) {
+        rondo__pool_drop_lease(pool, l);
+    }
+unlock:
+    pthread_mutex_unlock(&pool->lock);
+    return status;
+}
+
+// ---- giving -----------------------------------------------------------------------------------
+
+static bool is_in_capture(rondo__capture *capture, uint64_t id) {
+    return id != 0 && (capture->id == id || rondo__capture_find_body(capture, id) != NULL);
+}
+
+// The id that the stream of a use records into now; 0: none, or gone.
+static uint64_t get_present_scope(const rondo__use *use) {
+    if (rondo__stream_tag_is_finished(use->tag) ||
+        atomic_load_explicit(&use->stream->device->open_capture_count, memory_order_acquire) == 0) {
+        return 0;
+    }
+    rondo__capture_state state = RONDO__CAPTURE_NONE;
+    uint64_t id = 0;
+    rondo_error saved;
+    rondo__error_save(&saved);
+    if (use->stream->device->backend->get_capture_id(use->stream, &state, &id) != RONDO_STATUS_OK ||
+        state != RONDO__CAPTURE_ACTIVE) {
+        id = 0;
+    }
+    rondo__error_restore(&saved);
+    return id;
+}
+
+// The open seat of the part whose capture holds `id`.
+static rondo__seat *find_open_seat(const rondo__part *part, uint64_t id) {
+    rondo__seat *seat = part->seats;
+    while (seat != NULL && (seat->capture == NULL || !is_in_capture(seat->capture, id))) {
+        seat = seat->next_in_part;
+    }
+    return seat;
+}
+
+// Notes what must have run before the block may serve another branch. What cannot be told, and
+// work outside the capture, holds the block until the capture is closed.
+static void note_marks(rondo__seat *seat, rondo__lease *l) {
+    rondo__capture *capture = seat->capture;
+    rondo_error saved;
+    rondo__error_save(&saved);
+    for (size_t i = 0; i < l->use_count && !l->is_held; ++i) {
+        const rondo__use *use = &l->uses[i];
+        uint64_t id = get_present_scope(use);
+        bool is_inside = is_in_capture(capture, id);
+        if (is_inside &&
+            rondo__marks_add_frontier(&l->marks, capture, use->stream, id) != RONDO_STATUS_OK) {
+            l->is_held = true;
+        } else if (use->scope == 0) {
+            l->is_held = !is_inside;
+        } else if (use->scope != id) {
+            // The stream has left a body since; the conditional node stands for all work in it.
+            const rondo__capture_body *body = rondo__capture_find_body(capture, use->scope);
+            l->is_held = body == NULL || rondo__marks_add_body(&l->marks, body) != RONDO_STATUS_OK;
+        }
+    }
+    rondo__error_restore(&saved);
+}
+
+static void free_in_capture(rondo_pool *pool, rondo__lease *l, rondo__seat *seat, uint64_t scope) {
+    rondo__branch *branch = find_branch(seat, l->uses[0].stream, scope);
+    bool is_own = branch != NULL && branch == l->branch;
+    if (is_own && l->use_count == 1) {
+        l->block->mark = stamp(branch, seat->capture);
+        rondo__heap_give(&branch->free, l->block);
+        rondo__seat_drop_lease(pool, l);
+        return;
+    }
+    note_marks(seat, l);
+    pool->stats.pending_bytes += l->block->bytes;
+    l->next = seat->pending;
+    seat->pending = l;
+}
+
+// The block comes from another graph's capture, and its stream may have used it eagerly before this
+// one. The branch is there to be waited for at the end.
+static void adopt(rondo__seat *seat, rondo__lease *l, uint64_t scope) {
+    rondo__branch *branch = NULL;
+    rondo_error saved;
+    rondo__error_save(&saved);
+    seat->has_adopted = true;
+    if (get_branch(seat, l->uses[0].stream, scope, &branch) != RONDO_STATUS_OK) {
+        l->is_held = true;
+    }
+    rondo__error_restore(&saved);
+}
+
+void rondo__arena_free(rondo_pool *pool, rondo__lease *l) {
+    uint64_t scope = get_present_scope(&l->uses[0]);
+    rondo__seat *seat = find_open_seat(l->part, scope);
+    rondo__seat *own = l->seat;
+    if (seat == NULL && own != NULL && own->capture != NULL) {
+        seat = own;  // its stream has left the capture, say a body that is closed
+    }
+    unlink_lease(l);
+    rondo__arena_count_freed(l->part->arena, l->block->bytes);
+    if (own != NULL && own == seat) {
+        rondo__free(l->output);  // it leaves nothing behind
+    } else if (l->output != NULL) {
+        atomic_store(&l->output->is_held, false);
+        if (seat != NULL) {
+            rondo__order_add_import(seat, l->output);
+        }
+    }
+    l->output = NULL;
+    l->seat = NULL;
+    if (seat != NULL && seat != own) {
+        adopt(seat, l, scope);
+    }
+    if (seat != NULL) {
+        free_in_capture(pool, l, seat, scope);
+    } else {
+        rondo__pool_let_pass(pool, l);
+    }
+}
+
+void rondo__arena_note_use(rondo_pool *pool, rondo__lease *l, rondo_stream *stream) {
+    (void)pool;
+    rondo__use use = {.stream = stream, .tag = stream->tag};
+    rondo__seat *seat = find_open_seat(l->part, get_present_scope(&use));
+    if (seat != NULL && seat != l->seat && l->output != NULL) {
+        rondo__order_add_import(seat, l->output);
+    }
+}
+
+// ---- the end of the capture -------------------------------------------------------------------
+
+static void close_pending(rondo__seat *seat) {
+    while (seat->pending != NULL) {
+        rondo__lease *l = seat->pending;
+        seat->pending = l->next;
+        seat->pool->stats.pending_bytes -= l->block->bytes;
+        if (l->is_held) {
+            l->is_held = false;
+            l->marks.count = 0;
+            rondo__pool_let_pass(seat->pool, l);
+        } else {
+            l->block->mark = 0;
+            rondo__heap_give(&seat->part->heap, l->block);
+            rondo__seat_drop_lease(seat->pool, l);
+        }
+    }
+}
+
+void rondo__seat_close(rondo__seat *seat) {
+    while (seat->branches != NULL) {
+        rondo__branch *branch = seat->branches;
+        seat->branches = branch->next;
+        if (seat->has_adopted) {
+            (void)rondo__stream_tag_wait(branch->tag);
+        }
+        rondo__heap_absorb(&seat->part->heap, &branch->free);
+        free_branch(branch);
+    }
+    seat->capture = NULL;
+    close_pending(seat);
+    for (rondo__lease *l = seat->leases; l != NULL; l = l->seat_next) {
+        l->branch = NULL;
+        for (size_t i = 0; i < l->use_count; ++i) {
+            l->uses[i].scope = 0;
+        }
+        l->output->next = seat->outputs;
+        seat->outputs = l->output;
+    }
+    rondo__order_close_seat(seat);
+}
