@@ -1,0 +1,238 @@
+// What generators cost: a replay with generators against one without, an eager op against a plain
+// fill, and how fast memory fills with random numbers against plain filling.
+//
+//   build/bench/random_cost [DEVICE]        default: cuda:0; "host" has no bare launch to compare
+//
+// A turn times one call of each kind, in changing order; the stream is drained every 16 turns. What
+// is reported are medians over all turns of CPU time, and medians over 15 fills of device time.
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/backend.h"
+#include "base/clock.h"
+#include "rondo/rondo.h"
+
+typedef int (*graph_launch_function)(void *executable, void *stream);
+
+enum { DRAIN_EVERY = 16, TURNS = 8000, GENERATORS_MAX = 16, FILLS = 15 };
+
+static void must(rondo_status status) {
+    if (status != RONDO_STATUS_OK) {
+        const rondo_error *error = rondo_error_get_last();
+        fprintf(stderr, "%s: %s (%s)\n", error->call, error->message, error->driver_name);
+        exit(1);
+    }
+}
+
+static int compare_times(const void *a, const void *b) {
+    const double left = *(const double *)a;
+    const double right = *(const double *)b;
+    return left < right ? -1 : left > right;
+}
+
+static double get_median(double *times, size_t count) {
+    qsort(times, count, sizeof *times, compare_times);
+    return times[count / 2];
+}
+
+typedef struct bench {
+    rondo_device *device;
+    rondo_stream *stream;
+    rondo_generator *generators[GENERATORS_MAX];
+    uint32_t *memory;
+    graph_launch_function launch;  // NULL on the host
+} bench;
+
+// ---- replays ----------------------------------------------------------------------------------
+
+// As many nodes whether generators draw or not: each draws once and is moved on once.
+static rondo_graph *record(const bench *b, int generator_count, int node_count) {
+    rondo_graph *graph;
+    must(rondo_graph_create(b->device, NULL, &graph));
+    must(rondo_graph_capture_begin(graph, b->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    for (int i = 0; i < node_count; ++i) {
+        if (i < generator_count) {
+            must(rondo_random_words(b->generators[i], b->stream, b->memory, 256));
+        } else if (i >= 2 * generator_count) {
+            must(rondo_stream_fill(b->stream, b->memory, 0, 4, 256));
+        }
+    }
+    must(rondo_graph_capture_end(graph));
+    must(rondo_graph_upload(graph, b->stream));
+    must(rondo_graph_replay(graph, b->stream));
+    must(rondo_stream_synchronize(b->stream));
+    return graph;
+}
+
+static double time_replay(const bench *b, rondo_graph *graph) {
+    const uint64_t start = rondo__clock_now_ns();
+    const rondo_status status = rondo_graph_replay(graph, b->stream);
+    const uint64_t end = rondo__clock_now_ns();
+    must(status);
+    return (double)(end - start);
+}
+
+static double time_bare(const bench *b, rondo_graph *graph) {
+    void *executable = NULL;
+    if (b->launch == NULL) {
+        return 0;
+    }
+    must(rondo_graph_get_native(graph, NULL, &executable));
+    const uint64_t start = rondo__clock_now_ns();
+    const int code = b->launch(executable, rondo_stream_get_native(b->stream));
+    const uint64_t end = rondo__clock_now_ns();
+    if (code != 0) {
+        fprintf(stderr, "cuGraphLaunch: %d\n", code);
+        exit(1);
+    }
+    return (double)(end - start);
+}
+
+static void measure_replays(const bench *b) {
+    static double times[4][TURNS];
+    printf("%-34s %10s %10s %12s\n", "replay, ns of CPU", "ours", "bare", "ours - bare");
+    const int counts[] = {1, 4, GENERATORS_MAX};
+    for (size_t k = 0; k < sizeof counts / sizeof *counts; ++k) {
+        const int nodes = 2 * counts[k];
+        rondo_graph *none = record(b, 0, nodes);
+        rondo_graph *some = record(b, counts[k], nodes);
+        for (int i = 0; i < TURNS; ++i) {
+            for (int j = 0; j < 4; ++j) {
+                const int kind = (i + j) % 4;
+                rondo_graph *graph = kind < 2 ? none : some;
+                times[kind][i] = kind % 2 == 0 ? time_replay(b, graph) : time_bare(b, graph);
+            }
+            if (i % (DRAIN_EVERY / 4) == 0) {
+                must(rondo_stream_synchronize(b->stream));
+            }
+        }
+        double medians[4];
+        for (int kind = 0; kind < 4; ++kind) {
+            medians[kind] = get_median(times[kind], TURNS);
+        }
+        printf("%2d nodes, no generator             %10.0f %10.0f %12.0f\n", nodes, medians[0],
+               medians[1], medians[0] - medians[1]);
+        printf("%2d nodes, %2d generators            %10.0f %10.0f %12.0f\n", nodes, counts[k],
+               medians[2], medians[3], medians[2] - medians[3]);
+        printf("   generators add                                         %12.0f\n",
+               (medians[2] - medians[3]) - (medians[0] - medians[1]));
+        rondo_graph_destroy(none);
+        rondo_graph_destroy(some);
+    }
+}
+
+static void measure_eager(const bench *b) {
+    static double times[2][TURNS];
+    for (int i = 0; i < TURNS; ++i) {
+        for (int kind = 0; kind < 2; ++kind) {
+            const uint64_t start = rondo__clock_now_ns();
+            if (kind == 0) {
+                must(rondo_random_words(b->generators[0], b->stream, b->memory, 256));
+            } else {
+                must(rondo_stream_fill(b->stream, b->memory, 0, 4, 256));
+            }
+            times[kind][i] = (double)(rondo__clock_now_ns() - start);
+        }
+        if (i % DRAIN_EVERY == 0) {
+            must(rondo_stream_synchronize(b->stream));
+        }
+    }
+    printf("eager, ns of CPU: 256 random words %.0f, a fill of 256 words %.0f\n",
+           get_median(times[0], TURNS), get_median(times[1], TURNS));
+}
+
+// ---- filling ----------------------------------------------------------------------------------
+
+static rondo_status fill(const bench *b, int kind, size_t bytes) {
+    rondo_generator *g = b->generators[0];
+    switch (kind) {
+        case 0:
+            return rondo_stream_fill(b->stream, b->memory, 0, 4, bytes / 4);
+        case 1:
+            return rondo_random_words(g, b->stream, b->memory, bytes / 4);
+        case 2:
+            return rondo_random_uniform(g, b->stream, RONDO_DTYPE_F32, b->memory, bytes / 4, 0, 1);
+        case 3:
+            return rondo_random_uniform(g, b->stream, RONDO_DTYPE_F16, b->memory, bytes / 2, 0, 1);
+        case 4:
+            return rondo_random_uniform(g, b->stream, RONDO_DTYPE_F64, b->memory, bytes / 8, 0, 1);
+        case 5:
+            return rondo_random_normal(g, b->stream, RONDO_DTYPE_F32, b->memory, bytes / 4, 0, 1);
+        case 6:
+            return rondo_random_normal(g, b->stream, RONDO_DTYPE_F16, b->memory, bytes / 2, 0, 1);
+        case 7:
+            return rondo_random_normal(g, b->stream, RONDO_DTYPE_F64, b->memory, bytes / 8, 0, 1);
+        default:
+            return rondo_random_dropout(g, b->stream, RONDO_DTYPE_F32, b->memory, b->memory, NULL,
+                                        bytes / 4, 0.5);
+    }
+}
+
+static void measure_fills(const bench *b, size_t bytes) {
+    static const char *const names[] = {"plain fill",  "words",       "uniform f32",
+                                        "uniform f16", "uniform f64", "normal f32",
+                                        "normal f16",  "normal f64",  "dropout f32 in place"};
+    rondo_event *start;
+    rondo_event *end;
+    must(rondo_event_create(b->device, RONDO_EVENT_TIMED, &start));
+    must(rondo_event_create(b->device, RONDO_EVENT_TIMED, &end));
+    printf("\n%-24s %10s %10s %14s\n", "filling", "ms", "GB/s", "1e9 numbers/s");
+    const double widths[] = {4, 4, 4, 2, 8, 4, 2, 8, 4};
+    for (int kind = 0; kind < (int)(sizeof names / sizeof *names); ++kind) {
+        double times[FILLS];
+        for (int i = -2; i < FILLS; ++i) {
+            float ms;
+            must(rondo_event_record(start, b->stream));
+            must(fill(b, kind, bytes));
+            must(rondo_event_record(end, b->stream));
+            must(rondo_stream_synchronize(b->stream));
+            must(rondo_event_get_elapsed_ms(start, end, &ms));
+            if (i >= 0) {
+                times[i] = (double)ms;
+            }
+        }
+        const double ms = get_median(times, FILLS);
+        const double traffic = kind == 8 ? 2.0 : 1.0;
+        printf("%-24s %10.3f %10.1f %14.2f\n", names[kind], ms, traffic * (double)bytes / ms / 1e6,
+               (double)bytes / widths[kind] / ms / 1e6);
+    }
+    rondo_event_destroy(start);
+    rondo_event_destroy(end);
+}
+
+int main(int argc, char **argv) {
+    const char *name = argc > 1 ? argv[1] : "cuda:0";
+    bench b = {0};
+    rondo_device_info info;
+    void *memory;
+    must(rondo_device_open(name, &b.device));
+    must(rondo_device_get_info(b.device, &info));
+    must(rondo_stream_create(b.device, &b.stream));
+    const bool is_host = rondo_device_is_host(b.device);
+    const size_t bytes = (size_t)(is_host ? 64 : 1024) << 20;
+    if (!is_host) {
+        void *driver = dlopen("libcuda.so.1", RTLD_NOW);
+        void *address = driver != NULL ? dlsym(driver, "cuGraphLaunch") : NULL;
+        memcpy(&b.launch, &address, sizeof address);
+    }
+    must(rondo_memory_allocate(b.device, RONDO_MEMORY_DEVICE, bytes, &memory));
+    b.memory = memory;
+    for (int i = 0; i < GENERATORS_MAX; ++i) {
+        must(rondo_generator_create(b.device, (uint64_t)i, &b.generators[i]));
+    }
+    printf("%s, CUDA driver %d.%d\n", info.description, info.driver_version / 1000,
+           info.driver_version % 1000 / 10);
+    measure_replays(&b);
+    measure_eager(&b);
+    measure_fills(&b, bytes);
+    for (int i = 0; i < GENERATORS_MAX; ++i) {
+        rondo_generator_release(b.generators[i]);
+    }
+    rondo_memory_free(b.device, RONDO_MEMORY_DEVICE, memory);
+    rondo_stream_destroy(b.stream);
+    rondo_device_release(b.device);
+    return 0;
+}
