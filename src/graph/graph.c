@@ -485,6 +485,12 @@ rondo_status rondo_graph_instantiate(rondo_graph *graph) {
     return RONDO_STATUS_OK;
 }
 
+// Where its memory lies; after an update that is the arena of the graph it was updated by.
+static rondo_arena *get_arena(const rondo_graph *graph) {
+    rondo_arena *arena = rondo__arena_find(rondo__graph_get_participants(graph));
+    return arena != NULL ? arena : graph->arena;
+}
+
 rondo_status rondo_graph_get_stats(const rondo_graph *graph, rondo_graph_stats *out_stats) {
     RETURN_IF_ERROR(rondo__check_pointer(out_stats, __func__, "out_stats"));
     *out_stats = (rondo_graph_stats){0};
@@ -495,7 +501,7 @@ rondo_status rondo_graph_get_stats(const rondo_graph *graph, rondo_graph_stats *
             graph->executed_before + graph->device->backend->count_executed(graph->executable);
     }
     rondo_arena_stats memory;
-    RETURN_IF_ERROR(rondo_arena_get_stats(graph->arena, &memory));
+    RETURN_IF_ERROR(rondo_arena_get_stats(get_arena(graph), &memory));
     out_stats->arena_live_bytes = memory.live_bytes;
     out_stats->arena_reserved_bytes = memory.reserved_bytes;
     out_stats->arena_peak_bytes = memory.live_peak_bytes;
@@ -506,8 +512,8 @@ rondo_status rondo_graph_get_arena(rondo_graph *graph, rondo_arena **out_arena) 
     RETURN_IF_ERROR(rondo__check_pointer(out_arena, __func__, "out_arena"));
     *out_arena = NULL;
     RETURN_IF_ERROR(rondo__check_pointer(graph, __func__, "graph"));
-    rondo__arena_expose(graph->arena);
-    *out_arena = graph->arena;
+    rondo__arena_expose(get_arena(graph));
+    *out_arena = get_arena(graph);
     return RONDO_STATUS_OK;
 }
 

@@ -15,6 +15,7 @@
 #include "backend/check.h"
 #include "base/memory.h"
 #include "graph/graph_internal.h"
+#include "pool/arena.h"
 
 typedef struct share {
     atomic_int reference_count;
@@ -42,6 +43,13 @@ static void note_replay(rondo__participant *participant, rondo_stream *stream) {
     pthread_mutex_unlock(&shared->lock);
 }
 
+static void cancel_replay(rondo__participant *participant) {
+    share *shared = ((sharer *)participant)->share;
+    pthread_mutex_lock(&shared->lock);
+    rondo__participants_cancel_replay(shared->participants, NULL);
+    pthread_mutex_unlock(&shared->lock);
+}
+
 static void destroy_sharer(rondo__participant *participant) {
     sharer *self = (sharer *)participant;
     if (atomic_fetch_sub_explicit(&self->share->reference_count, 1, memory_order_acq_rel) == 1) {
@@ -56,6 +64,7 @@ static const rondo__participant_type sharer_type = {
     .name = "what a recorded graph needs",
     .prepare_replay = prepare_replay,
     .note_replay = note_replay,
+    .cancel_replay = cancel_replay,
     .destroy = destroy_sharer,
 };
 
@@ -92,6 +101,7 @@ static rondo_status share_participants(rondo_graph *graph, share **out_share) {
         return RONDO_STATUS_NO_MEMORY;
     }
     pthread_mutex_init(&shared->lock, NULL);
+    rondo__arena_expose(graph->arena);  // from now on two executables use its memory
     shared->participants = first;
     graph->participants = &self->head;
     *out_share = shared;

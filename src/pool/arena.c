@@ -62,6 +62,13 @@ void rondo__arena_expose(rondo_arena *arena) {
     atomic_store(&arena->is_exposed, true);
 }
 
+rondo_arena *rondo__arena_find(const rondo__participant *list) {
+    while (list != NULL && list->type != &rondo__session_type) {
+        list = list->next;
+    }
+    return list != NULL ? ((const rondo__session *)list)->arena : NULL;
+}
+
 void rondo_arena_retain(rondo_arena *arena) {
     if (arena != NULL) {
         atomic_fetch_add_explicit(&arena->reference_count, 1, memory_order_relaxed);
@@ -222,10 +229,14 @@ static rondo_status get_session(rondo_arena *arena, rondo__capture *capture,
         if (session == NULL) {
             return RONDO_STATUS_NO_MEMORY;
         }
+        session->label = rondo__strdup(capture->label);
+        if (session->label == NULL) {
+            rondo__free(session);
+            return RONDO_STATUS_NO_MEMORY;
+        }
         session->participant.type = &rondo__session_type;
         rondo_arena_retain(arena);
         session->arena = arena;
-        session->label = capture->label;
         session->next = arena->sessions;
         arena->sessions = session;
         arena->version += 1;
@@ -341,7 +352,6 @@ static void close_session(rondo__participant *participant, rondo__capture *captu
         rondo__seat_close(seat);
         pthread_mutex_unlock(&seat->pool->lock);
     }
-    session->is_closed = true;
     session->arena->version += 1;
     pthread_mutex_unlock(&session->arena->lock);
 }
@@ -384,6 +394,7 @@ static void destroy_session(rondo__participant *participant) {
         rondo__free(seat);
     }
     rondo__free(session->conflicts.entries);
+    rondo__free(session->label);
     rondo__free(session);
     rondo_arena_release(arena);
 }

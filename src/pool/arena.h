@@ -34,7 +34,9 @@ struct rondo_arena {
     pthread_mutex_t lock;    // guards the rest but the counters
     rondo__session *sessions;
     uint64_t round;
-    uint64_t version;  // of the sessions and outputs; see order.c
+    uint64_t version;         // of the sessions and outputs; see order.c
+    int replay_depth;         // replays between the look and the launch
+    pthread_t replay_thread;  // whose they are
     // The last replay of a sharer.
     rondo__stream_tag *last_stream;  // retained; NULL: none
     rondo_event *last_event;
@@ -122,10 +124,8 @@ struct rondo__seat {
 struct rondo__session {
     rondo__participant participant;
     rondo_arena *arena;  // retained
-    const char *label;   // of the graph; borrowed
+    char *label;         // of the graph that was captured; it may be gone by now
     rondo__seat *seats;
-    bool is_closed;
-    bool is_locked;                // between prepare_replay and the end of the replay
     rondo__output_list conflicts;  // of other graphs, in bytes that this one writes
     uint64_t conflicts_version;
     rondo__session *next;
@@ -145,6 +145,9 @@ RONDO_MUST_USE rondo_status rondo__arena_create_private(rondo_device *device,
 // INVALID when the arena is of another device.
 RONDO_MUST_USE rondo_status rondo__arena_check_device(const rondo_arena *arena,
                                                       const rondo_device *device);
+
+// The arena whose memory a graph's participants use, or NULL.
+rondo_arena *rondo__arena_find(const rondo__participant *list);
 
 // Hands the arena out: from now on replays of its graphs look at each other.
 void rondo__arena_expose(rondo_arena *arena);

@@ -11,8 +11,10 @@
 //   afterwards:   conflicts are written over by A; A's own outputs are produced
 //
 // Conflicts are found anew after graphs came or went, so that a replay looks at those alone: a
-// replay of a graph that shares nothing reads one flag. The arena's lock is held from the look to
-// the launch, so that two threads cannot both find the way free.
+// replay of a graph that shares nothing reads one flag. From the look to the launch the arena
+// belongs to the replaying thread: another thread's replay of a sharer, which would come before or
+// after by chance, is refused. (Holding the lock so long could deadlock, because a graph that was
+// recorded into others takes part in several arenas.)
 //
 // What was rejected: demanding the order of captures (breaks graphs of which each step replays one,
 // as inference servers have for each batch size), and comparing contents.
@@ -137,6 +139,12 @@ static rondo_status find_conflicts(rondo__session *session) {
 
 // ---- replays ----------------------------------------------------------------------------------
 
+// Does not change during a replay: handing an arena out is a call on its graph.
+static inline bool is_watched(const rondo_arena *arena) {
+    return __builtin_expect(atomic_load_explicit(&arena->is_exposed, memory_order_acquire), 0) &&
+           !arena->options.allows_any_order;
+}
+
 static rondo_status check_imports(const rondo__session *session) {
     for (const rondo__seat *seat = session->seats; seat != NULL; seat = seat->next_in_session) {
         for (size_t i = 0; i < seat->imports.count; ++i) {
@@ -173,6 +181,25 @@ static rondo_status check_conflicts(const rondo__session *session) {
     return RONDO_STATUS_OK;
 }
 
+// Refuses a replay while another thread is about to launch a sharer's.
+static rondo_status enter_replay(rondo__session *session) {
+    rondo_arena *arena = session->arena;
+    if (arena->replay_depth > 0 && !pthread_equal(arena->replay_thread, pthread_self())) {
+        return rondo__error_set(
+            RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, "rondo_graph_replay",
+            "another thread replays a graph that shares the memory of graph \"%s\" at this moment, "
+            "so which comes first is left to chance; let one thread wait for the other",
+            session->label);
+    }
+    arena->replay_thread = pthread_self();
+    arena->replay_depth += 1;
+    return RONDO_STATUS_OK;
+}
+
+static void leave_replay(rondo__session *session) {
+    session->arena->replay_depth -= 1;
+}
+
 // Puts the replay behind the last one of a sharer, if that was on another stream.
 static rondo_status wait_for_last(rondo_arena *arena, rondo_stream *stream) {
     if (arena->last_stream == NULL || arena->last_stream == stream->tag) {
@@ -188,8 +215,7 @@ static rondo_status wait_for_last(rondo_arena *arena, rondo_stream *stream) {
 rondo_status rondo__order_prepare_replay(rondo__participant *participant, rondo_stream *stream) {
     rondo__session *session = (rondo__session *)participant;
     rondo_arena *arena = session->arena;
-    if (__builtin_expect(!atomic_load_explicit(&arena->is_exposed, memory_order_acquire), 1) ||
-        arena->options.allows_any_order) {
+    if (!is_watched(arena)) {
         return RONDO_STATUS_OK;
     }
     pthread_mutex_lock(&arena->lock);
@@ -200,15 +226,17 @@ rondo_status rondo__order_prepare_replay(rondo__participant *participant, rondo_
     if (status == RONDO_STATUS_OK) {
         status = check_conflicts(session);
     }
-    if (status == RONDO_STATUS_OK && arena->sessions->next != NULL) {
+    if (status == RONDO_STATUS_OK) {
+        status = enter_replay(session);
+    }
+    if (status == RONDO_STATUS_OK) {
         status = wait_for_last(arena, stream);
+        if (status != RONDO_STATUS_OK) {
+            leave_replay(session);
+        }
     }
-    if (status != RONDO_STATUS_OK) {
-        pthread_mutex_unlock(&arena->lock);
-        return status;
-    }
-    session->is_locked = true;
-    return RONDO_STATUS_OK;
+    pthread_mutex_unlock(&arena->lock);
+    return status;
 }
 
 // An event behind the replay, for sharers on other streams. Without one they wait for the stream.
@@ -218,9 +246,6 @@ static void mark_last(rondo_arena *arena, rondo_stream *stream) {
         arena->last_stream = rondo__stream_tag_retain(stream);
     }
     arena->has_last_event = false;
-    if (arena->sessions->next == NULL) {
-        return;  // nobody to wait
-    }
     rondo_error saved;
     rondo__error_save(&saved);
     if (arena->last_event != NULL ||
@@ -232,10 +257,11 @@ static void mark_last(rondo_arena *arena, rondo_stream *stream) {
 
 void rondo__order_note_replay(rondo__participant *participant, rondo_stream *stream) {
     rondo__session *session = (rondo__session *)participant;
-    if (!session->is_locked) {
+    rondo_arena *arena = session->arena;
+    if (!is_watched(arena)) {
         return;
     }
-    rondo_arena *arena = session->arena;
+    pthread_mutex_lock(&arena->lock);
     for (size_t i = 0; i < session->conflicts.count; ++i) {
         rondo__output *o = session->conflicts.entries[i];
         o->is_overwritten = true;
@@ -248,14 +274,15 @@ void rondo__order_note_replay(rondo__participant *participant, rondo_stream *str
         }
     }
     mark_last(arena, stream);
-    session->is_locked = false;
+    leave_replay(session);
     pthread_mutex_unlock(&arena->lock);
 }
 
 void rondo__order_cancel_replay(rondo__participant *participant) {
     rondo__session *session = (rondo__session *)participant;
-    if (session->is_locked) {
-        session->is_locked = false;
+    if (is_watched(session->arena)) {
+        pthread_mutex_lock(&session->arena->lock);
+        leave_replay(session);
         pthread_mutex_unlock(&session->arena->lock);
     }
 }
