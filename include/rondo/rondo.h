@@ -11,9 +11,11 @@
 #include "rondo/tensor.h"    // element types, shapes, tensors
 #include "rondo/device.h"    // devices, streams, events, memory, work
 #include "rondo/dlpack.h"    // tensors from and to other libraries
+#include "rondo/label.h"     // scopes that name what is put on a stream
 #include "rondo/pool.h"      // memory in stream order, cached
 #include "rondo/graph.h"     // capture and replay
 #include "rondo/random.h"    // random numbers that replays draw anew
+#include "rondo/report.h"    // what broke a capture; a step that is finished either way
 #include "rondo/program.h"   // a model as data
 #include "rondo/onnx.h"      // models and tensors from files
 #include "rondo/executor.h"  // a program on a device

@@ -49,6 +49,18 @@ struct rondo_device {
     atomic_int open_capture_count;  // of capture_list; read without the lock to skip the search
 };
 
+// What the generic layer remembers of a stream's part in a capture, for the report if that breaks
+// (backend/blame.h). Used by the stream's own thread only.
+typedef struct rondo__stream_marks {
+    uint64_t capture_id;  // of the capture it began or joined last; it may have ended; 0: none
+    const char *work;     // name of the latest recorded call
+    uint64_t work_count;  // recorded calls since it joined
+    uint64_t node_count;  // nodes of the capture when they were counted last
+    uint64_t work_count_then;
+    char node_name[64];  // the latest node then, and its label
+    char node_label[128];
+} rondo__stream_marks;
+
 // The generic layer retains the device for each object after the backend has made it, and gives it
 // back after the backend has destroyed it.
 struct rondo_stream {
@@ -61,13 +73,16 @@ struct rondo_stream {
     // begun through this library, so that a replay need not ask the driver.
     atomic_bool may_record;
     rondo__stream_tag *tag;  // set by the generic layer
+    rondo__stream_marks marks;
+    struct rondo__label_stack *labels;  // open label scopes (backend/label.h); NULL: none yet
 };
 
 struct rondo_event {
     rondo_device *device;  // retained
     uint32_t flags;
-    atomic_int reference_count;   // the owner, and each graph that uses an external event
-    atomic_bool may_be_captured;  // recorded while its stream might have been recording
+    atomic_int reference_count;    // the owner, and each graph that uses an external event
+    atomic_bool may_be_captured;   // recorded while its stream might have been recording
+    _Atomic(uint64_t) capture_id;  // of the stream it was recorded on, by that one's marks
 };
 
 typedef enum rondo__capture_state {
@@ -187,6 +202,12 @@ struct rondo__backend {
     // Makes the next node recorded on the stream depend on these of the same capture, too.
     rondo_status (*add_dependencies)(rondo_stream *stream, const rondo__node_handle *nodes,
                                      size_t count);
+    // How many nodes the capture that the stream takes part in has so far. STATE when that cannot
+    // be told, because there is none or it is broken.
+    rondo_status (*count_recorded)(rondo_stream *stream, size_t *out_count);
+    // What describe_node will say of a node of the capture that the stream records into.
+    rondo_status (*describe_recorded)(rondo_stream *stream, rondo__node_handle node,
+                                      rondo__node_info *out_info);
 
     void (*destroy_template)(rondo__template *template_);
     rondo_status (*count_nodes)(rondo__template *template_, size_t *out_count);
@@ -194,6 +215,10 @@ struct rondo__backend {
     rondo_status (*count_kinds)(rondo__template *template_, size_t counts[RONDO__NODE_KIND_COUNT]);
     rondo_status (*describe_node)(rondo__template *template_, size_t index,
                                   rondo__node_info *out_info);
+    // The handles that the nodes had while they were recorded, in the order of their indices;
+    // `count` is what count_nodes says.
+    rondo_status (*list_handles)(rondo__template *template_, rondo__node_handle *handles,
+                                 size_t count);
     // Edges as pairs of node indices (from, to); capacity counts pairs.
     rondo_status (*list_edges)(rondo__template *template_, size_t *out_pairs, size_t capacity,
                                size_t *out_count);

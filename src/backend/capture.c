@@ -2,7 +2,9 @@
 #include "backend/capture.h"
 
 #include "backend/check.h"
+#include "backend/label.h"
 #include "base/memory.h"
+#include "base/thread.h"
 
 rondo_status rondo__capture_open(rondo_stream *origin, rondo_capture_mode mode, const char *label,
                                  rondo__capture **out_capture) {
@@ -26,7 +28,16 @@ rondo_status rondo__capture_open(rondo_stream *origin, rondo_capture_mode mode, 
     capture->origin = origin;
     capture->mode = mode;
     capture->label = label;
+    capture->thread_number = rondo__thread_get_number();
+    capture->label_depth = rondo__label_get_depth(origin);
     pthread_mutex_init(&capture->lock, NULL);
+    status = rondo__label_begin(capture);
+    if (status != RONDO_STATUS_OK) {
+        pthread_mutex_destroy(&capture->lock);
+        rondo__free(capture);
+        return status;
+    }
+    rondo__marks_begin(origin, capture->id);
     pthread_mutex_lock(&device->capture_list_lock);
     capture->next = device->capture_list;
     device->capture_list = capture;

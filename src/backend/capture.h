@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "backend/backend.h"
+#include "backend/blame.h"
 #include "rondo/pool.h"
 
 typedef struct rondo__capture rondo__capture;
@@ -70,13 +71,16 @@ typedef struct rondo__capture_body {
 
 struct rondo__capture {
     rondo_device *device;
-    rondo_stream *origin;
+    rondo_stream *origin;  // NULL: destroyed meanwhile; guarded by device->capture_list_lock
     rondo_capture_mode mode;
-    const char *label;  // of the graph, for messages; borrowed
+    uint64_t thread_number;  // who began (base/thread.h)
+    size_t label_depth;      // scopes open on the origin then
+    const char *label;       // of the graph, for messages; borrowed
     uint64_t id;
     rondo_arena *arena;                // the graph's private memory; borrowed from it
     pthread_mutex_t lock;              // guards the lists; held for look-ups only
     rondo__participant *participants;  // in order of arrival
+    rondo__blame blame;                // what broke it; guarded by lock
     rondo__capture_body *bodies;       // open and closed ones, latest first
     rondo__capture *next;              // guarded by device->capture_list_lock
 };

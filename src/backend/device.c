@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "backend/blame.h"
 #include "backend/check.h"
 #include "base/logging.h"
 #include "base/memory.h"
@@ -309,7 +310,8 @@ bool rondo_device_is_host(const rondo_device *device) {
 
 rondo_status rondo_device_synchronize(rondo_device *device) {
     RETURN_IF_ERROR(rondo__check_device(device, __func__));
-    RETURN_IF_ERROR(device->backend->synchronize_device(device));
+    RETURN_IF_ERROR(rondo__mark_call(device, NULL, RONDO_CAUSE_SYNCHRONIZE,
+                                     device->backend->synchronize_device(device)));
     return rondo__failure_take(&device->failure);
 }
 
@@ -327,7 +329,8 @@ rondo_status rondo_memory_allocate(rondo_device *device, rondo_memory_kind kind,
     if (bytes > (size_t)PTRDIFF_MAX) {
         return RONDO_FAIL(NO_DEVICE_MEMORY, "%zu bytes are more than any device has", bytes);
     }
-    return device->backend->allocate(device, kind, bytes, out_address);
+    return rondo__mark_call(device, NULL, RONDO_CAUSE_ALLOCATION,
+                            device->backend->allocate(device, kind, bytes, out_address));
 }
 
 void rondo_memory_free(rondo_device *device, rondo_memory_kind kind, void *address) {

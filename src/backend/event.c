@@ -1,5 +1,6 @@
 // backend/event.c — events: argument checks and ownership.
 #include "backend/backend.h"
+#include "backend/blame.h"
 #include "backend/capture.h"
 #include "backend/check.h"
 #include "base/memory.h"
@@ -83,28 +84,41 @@ rondo_status rondo_event_record(rondo_event *event, rondo_stream *stream) {
     RETURN_IF_ERROR(rondo__check_event(event, __func__));
     RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
     if (event->device != stream->device) {
-        return RONDO_FAIL(INVALID, "an event of %s cannot be recorded on a stream of %s",
-                          event->device->name, stream->device->name);
+        rondo_status status =
+            RONDO_FAIL(INVALID, "an event of %s cannot be recorded on a stream of %s",
+                       event->device->name, stream->device->name);
+        rondo__blame_set_cause(RONDO_CAUSE_OTHER_DEVICE);
+        rondo__blame_work(stream, "");
+        return status;
     }
-    RETURN_IF_ERROR(rondo__event_keep_for_graph(event, stream));
-    if ((event->flags & RONDO_EVENT_EXTERNAL) == 0) {
+    rondo_status status = rondo__event_keep_for_graph(event, stream);
+    if (status == RONDO_STATUS_OK && (event->flags & RONDO_EVENT_EXTERNAL) == 0) {
         atomic_store_explicit(&event->may_be_captured,
                               atomic_load_explicit(&stream->may_record, memory_order_relaxed),
                               memory_order_relaxed);
+        atomic_store_explicit(&event->capture_id, stream->marks.capture_id, memory_order_relaxed);
     }
-    return stream->device->backend->record_event(event, stream);
+    if (status == RONDO_STATUS_OK) {
+        status = stream->device->backend->record_event(event, stream);
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo__blame_work(stream, "");
+    }
+    return status;
 }
 
 rondo_status rondo_event_query(rondo_event *event, bool *out_is_complete) {
     RETURN_IF_ERROR(rondo__check_pointer(out_is_complete, __func__, "out_is_complete"));
     *out_is_complete = false;
     RETURN_IF_ERROR(rondo__check_event(event, __func__));
-    return event->device->backend->query_event(event, out_is_complete);
+    return rondo__mark_call(event->device, NULL, RONDO_CAUSE_SYNCHRONIZE,
+                            event->device->backend->query_event(event, out_is_complete));
 }
 
 rondo_status rondo_event_synchronize(rondo_event *event) {
     RETURN_IF_ERROR(rondo__check_event(event, __func__));
-    return event->device->backend->synchronize_event(event);
+    return rondo__mark_call(event->device, NULL, RONDO_CAUSE_SYNCHRONIZE,
+                            event->device->backend->synchronize_event(event));
 }
 
 rondo_status rondo_event_get_elapsed_ms(rondo_event *start, rondo_event *end,

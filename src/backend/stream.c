@@ -2,7 +2,9 @@
 #include <pthread.h>
 
 #include "backend/backend.h"
+#include "backend/blame.h"
 #include "backend/check.h"
+#include "backend/label.h"
 #include "base/memory.h"
 
 struct rondo__stream_tag {
@@ -61,6 +63,9 @@ void rondo_stream_destroy(rondo_stream *stream) {
     }
     rondo_device *device = stream->device;
     rondo__stream_tag *tag = stream->tag;
+    rondo__blame_destroyed_stream(stream);
+    rondo__label_close_above(stream, 0);
+    rondo__label_stack_destroy(stream->labels);
     pthread_mutex_lock(&tag->lock);
     tag->stream = NULL;
     pthread_mutex_unlock(&tag->lock);
@@ -80,7 +85,9 @@ void *rondo_stream_get_native(const rondo_stream *stream) {
 
 rondo_status rondo_stream_synchronize(rondo_stream *stream) {
     RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
-    RETURN_IF_ERROR(stream->device->backend->synchronize_stream(stream));
+    rondo__marks_prepare(stream);
+    RETURN_IF_ERROR(rondo__mark_call(stream->device, stream, RONDO_CAUSE_SYNCHRONIZE,
+                                     stream->device->backend->synchronize_stream(stream)));
     return rondo__failure_take(&stream->device->failure);
 }
 
@@ -88,23 +95,46 @@ rondo_status rondo_stream_query(rondo_stream *stream, bool *out_is_idle) {
     RETURN_IF_ERROR(rondo__check_pointer(out_is_idle, __func__, "out_is_idle"));
     *out_is_idle = false;
     RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
-    return stream->device->backend->query_stream(stream, out_is_idle);
+    rondo__marks_prepare(stream);
+    return rondo__mark_call(stream->device, stream, RONDO_CAUSE_SYNCHRONIZE,
+                            stream->device->backend->query_stream(stream, out_is_idle));
+}
+
+// A wait makes no node, so it leaves no mark but that the stream joined the event's capture.
+static rondo_status mark_wait(rondo_stream *stream, rondo_event *event, rondo_status status) {
+    uint64_t id = atomic_load_explicit(&event->capture_id, memory_order_relaxed);
+    if (status != RONDO_STATUS_OK) {
+        rondo__blame_work(stream, "");
+    } else if (id != 0 && atomic_load_explicit(&event->may_be_captured, memory_order_relaxed)) {
+        rondo__marks_begin(stream, id);
+    }
+    return status;
 }
 
 rondo_status rondo_stream_wait_event(rondo_stream *stream, rondo_event *event) {
     RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
     RETURN_IF_ERROR(rondo__check_event(event, __func__));
     if (stream->device->backend != event->device->backend) {
-        return RONDO_FAIL(INVALID,
-                          "a stream of %s cannot wait for an event of %s: they have no common "
-                          "clock; wait on the host with rondo_event_synchronize",
-                          stream->device->name, event->device->name);
+        rondo_status status =
+            RONDO_FAIL(INVALID,
+                       "a stream of %s cannot wait for an event of %s: they have no common clock; "
+                       "wait on the host with rondo_event_synchronize",
+                       stream->device->name, event->device->name);
+        rondo__blame_set_cause(RONDO_CAUSE_OTHER_DEVICE);
+        return mark_wait(stream, event, status);
     }
-    RETURN_IF_ERROR(rondo__event_keep_for_graph(event, stream));
+    rondo_status status = rondo__event_keep_for_graph(event, stream);
+    if (status != RONDO_STATUS_OK) {
+        return mark_wait(stream, event, status);
+    }
     if (atomic_load_explicit(&event->may_be_captured, memory_order_relaxed)) {
         atomic_store_explicit(&stream->may_record, true, memory_order_relaxed);
     }
-    return stream->device->backend->wait_event(stream, event);
+    status = stream->device->backend->wait_event(stream, event);
+    if (status != RONDO_STATUS_OK && stream->device != event->device) {
+        rondo__blame_set_cause(RONDO_CAUSE_OTHER_DEVICE);
+    }
+    return mark_wait(stream, event, status);
 }
 
 rondo_status rondo_stream_is_capturing(rondo_stream *stream, bool *out_is_capturing) {

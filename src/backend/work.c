@@ -1,50 +1,79 @@
 // backend/work.c — work put on a stream: argument checks, the same for every backend.
 #include "backend/backend.h"
+#include "backend/blame.h"
 #include "backend/check.h"
 
 enum { ARGUMENT_BYTES_MAX = 4096 };
 
-rondo_status rondo_stream_copy(rondo_stream *stream, void *destination, const void *source,
-                               size_t bytes, rondo_copy_kind kind) {
-    RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
+// Inside checks, which are given the name of the public `call`.
+#define FAIL_INVALID(...) \
+    rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__, call, __VA_ARGS__)
+
+static rondo_status check_copy(const void *destination, const void *source, size_t bytes,
+                               rondo_copy_kind kind, const char *call) {
     if (kind != RONDO_COPY_HOST_TO_DEVICE && kind != RONDO_COPY_DEVICE_TO_HOST &&
         kind != RONDO_COPY_DEVICE_TO_DEVICE) {
-        return RONDO_FAIL(INVALID, "%d is not a kind of copy", (int)kind);
+        return FAIL_INVALID("%d is not a kind of copy", (int)kind);
     }
     if (bytes == 0) {
         return RONDO_STATUS_OK;
     }
-    RETURN_IF_ERROR(rondo__check_pointer(destination, __func__, "destination"));
-    RETURN_IF_ERROR(rondo__check_pointer(source, __func__, "source"));
+    RETURN_IF_ERROR(rondo__check_pointer(destination, call, "destination"));
+    RETURN_IF_ERROR(rondo__check_pointer(source, call, "source"));
     uintptr_t to = (uintptr_t)destination;
     uintptr_t from = (uintptr_t)source;
     if (bytes > (size_t)PTRDIFF_MAX || (to < from ? from - to : to - from) < bytes) {
-        return RONDO_FAIL(INVALID, "the areas of a copy of %zu bytes overlap", bytes);
+        return FAIL_INVALID("the areas of a copy of %zu bytes overlap", bytes);
     }
-    return stream->device->backend->copy(stream, destination, source, bytes, kind);
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_stream_copy(rondo_stream *stream, void *destination, const void *source,
+                               size_t bytes, rondo_copy_kind kind) {
+    RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
+    rondo_status status = check_copy(destination, source, bytes, kind, __func__);
+    if (status == RONDO_STATUS_OK && bytes == 0) {
+        return RONDO_STATUS_OK;
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = stream->device->backend->copy(stream, destination, source, bytes, kind);
+    }
+    return rondo__mark_work(stream, "memcpy", status);
+}
+
+static rondo_status check_fill(const void *destination, uint32_t element_bytes, size_t count,
+                               const char *call) {
+    if (element_bytes != 1 && element_bytes != 2 && element_bytes != 4) {
+        return FAIL_INVALID("a fill has elements of 1, 2 or 4 bytes, not %u",
+                            (unsigned)element_bytes);
+    }
+    if (count == 0) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(rondo__check_pointer(destination, call, "destination"));
+    if ((uintptr_t)destination % element_bytes != 0) {
+        return FAIL_INVALID(
+            "the destination of a fill is not aligned to its elements of "
+            "%u bytes",
+            (unsigned)element_bytes);
+    }
+    if (count > (size_t)PTRDIFF_MAX / element_bytes) {
+        return FAIL_INVALID("a fill of %zu elements is larger than memory", count);
+    }
+    return RONDO_STATUS_OK;
 }
 
 rondo_status rondo_stream_fill(rondo_stream *stream, void *destination, uint32_t value,
                                uint32_t element_bytes, size_t count) {
     RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
-    if (element_bytes != 1 && element_bytes != 2 && element_bytes != 4) {
-        return RONDO_FAIL(INVALID, "a fill has elements of 1, 2 or 4 bytes, not %u",
-                          (unsigned)element_bytes);
-    }
-    if (count == 0) {
+    rondo_status status = check_fill(destination, element_bytes, count, __func__);
+    if (status == RONDO_STATUS_OK && count == 0) {
         return RONDO_STATUS_OK;
     }
-    RETURN_IF_ERROR(rondo__check_pointer(destination, __func__, "destination"));
-    if ((uintptr_t)destination % element_bytes != 0) {
-        return RONDO_FAIL(INVALID,
-                          "the destination of a fill is not aligned to its elements of "
-                          "%u bytes",
-                          (unsigned)element_bytes);
+    if (status == RONDO_STATUS_OK) {
+        status = stream->device->backend->fill(stream, destination, value, element_bytes, count);
     }
-    if (count > (size_t)PTRDIFF_MAX / element_bytes) {
-        return RONDO_FAIL(INVALID, "a fill of %zu elements is larger than memory", count);
-    }
-    return stream->device->backend->fill(stream, destination, value, element_bytes, count);
+    return rondo__mark_work(stream, "memset", status);
 }
 
 static rondo_status check_arguments(const void *arguments, size_t argument_bytes,
@@ -63,29 +92,37 @@ rondo_status rondo_stream_call_host(rondo_stream *stream, const char *name,
                                     rondo_host_function function, const void *arguments,
                                     size_t argument_bytes) {
     RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
-    if (function == NULL) {
-        return rondo__check_fail_null(__func__, "function");
+    name = name != NULL ? name : "";
+    rondo_status status = function != NULL ? check_arguments(arguments, argument_bytes, __func__)
+                                           : rondo__check_fail_null(__func__, "function");
+    if (status == RONDO_STATUS_OK) {
+        status =
+            stream->device->backend->call_host(stream, name, function, arguments, argument_bytes);
     }
-    RETURN_IF_ERROR(check_arguments(arguments, argument_bytes, __func__));
-    return stream->device->backend->call_host(stream, name != NULL ? name : "", function, arguments,
-                                              argument_bytes);
+    return rondo__mark_work(stream, name, status);
+}
+
+static rondo_status check_launch(const rondo_launch *launch, const char *call) {
+    RETURN_IF_ERROR(rondo__check_pointer(launch->function, call, "launch->function"));
+    for (int i = 0; i < 3; ++i) {
+        if (launch->grid[i] == 0 || launch->block[i] == 0) {
+            return FAIL_INVALID(
+                "kernel \"%s\": grid %u x %u x %u and block %u x %u x %u must all be "
+                "at least 1",
+                launch->name != NULL ? launch->name : "", (unsigned)launch->grid[0],
+                (unsigned)launch->grid[1], (unsigned)launch->grid[2], (unsigned)launch->block[0],
+                (unsigned)launch->block[1], (unsigned)launch->block[2]);
+        }
+    }
+    return check_arguments(launch->arguments, launch->argument_bytes, call);
 }
 
 rondo_status rondo_stream_launch(rondo_stream *stream, const rondo_launch *launch) {
     RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
     RETURN_IF_ERROR(rondo__check_pointer(launch, __func__, "launch"));
-    RETURN_IF_ERROR(rondo__check_pointer(launch->function, __func__, "launch->function"));
-    for (int i = 0; i < 3; ++i) {
-        if (launch->grid[i] == 0 || launch->block[i] == 0) {
-            return RONDO_FAIL(INVALID,
-                              "kernel \"%s\": grid %u x %u x %u and block %u x %u x %u must all be "
-                              "at least 1",
-                              launch->name != NULL ? launch->name : "", (unsigned)launch->grid[0],
-                              (unsigned)launch->grid[1], (unsigned)launch->grid[2],
-                              (unsigned)launch->block[0], (unsigned)launch->block[1],
-                              (unsigned)launch->block[2]);
-        }
+    rondo_status status = check_launch(launch, __func__);
+    if (status == RONDO_STATUS_OK) {
+        status = stream->device->backend->launch(stream, launch);
     }
-    RETURN_IF_ERROR(check_arguments(launch->arguments, launch->argument_bytes, __func__));
-    return stream->device->backend->launch(stream, launch);
+    return rondo__mark_work(stream, launch->name != NULL ? launch->name : "", status);
 }

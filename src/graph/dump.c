@@ -14,6 +14,7 @@ enum { PATH_BYTES = 160, FLUSH_BYTES = 16 * 1024, DEPTH_MAX = 16 };
 
 // One dump under way.
 typedef struct dump {
+    const rondo_graph *graph;
     rondo_dump_format format;
     rondo_write_function write;
     void *user_data;
@@ -171,17 +172,26 @@ static rondo_status dump_node(dump *d, rondo__template *recorded, size_t index, 
     const rondo__backend *backend = recorded->device->backend;
     rondo__node_info info;
     RETURN_IF_ERROR(backend->describe_node(recorded, index, &info));
+    const char *label = depth == 0 ? rondo__graph_get_node_label(d->graph, index) : "";
     char own_path[PATH_BYTES];
     snprintf(own_path, sizeof own_path, "%s%s%zu", path, depth > 0 ? "_" : "", index);
     if (d->format == RONDO_DUMP_DOT) {
         rondo__text_append(&d->text, "  %s [label=\"%zu %s", own_path, index,
                            get_kind_name(info.kind));
         append_dot_fields(&d->text, &info);
+        if (label[0] != '\0') {
+            rondo__text_append(&d->text, "\\nin ");
+            append_dot_text(&d->text, label);
+        }
         rondo__text_append(&d->text, "\"];\n");
     } else {
         rondo__text_append(&d->text, "%s\n    {\"index\": %zu, \"kind\": \"%s\"",
                            index > 0 ? "," : "", index, get_kind_name(info.kind));
         append_json_fields(&d->text, &info);
+        if (label[0] != '\0') {
+            rondo__text_append(&d->text, ", \"label\": ");
+            rondo__text_append_json(&d->text, label);
+        }
     }
     if (info.kind == RONDO__NODE_CHILD) {
         rondo__template *child;
@@ -280,7 +290,7 @@ rondo_status rondo_graph_dump(rondo_graph *graph, rondo_dump_format format,
     if (format != RONDO_DUMP_DOT && format != RONDO_DUMP_JSON) {
         return RONDO_FAIL(INVALID, "%d is not a dump format", (int)format);
     }
-    dump d = {.format = format, .write = write, .user_data = user_data};
+    dump d = {.graph = graph, .format = format, .write = write, .user_data = user_data};
     append_head(&d, graph);
     rondo_status status =
         dump_template(&d, graph->recorded, format == RONDO_DUMP_DOT ? "n" : "", 0);

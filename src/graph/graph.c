@@ -16,23 +16,13 @@
 #include <string.h>
 
 #include "backend/check.h"
+#include "backend/label.h"
 #include "base/clock.h"
 #include "base/logging.h"
 #include "base/memory.h"
+#include "base/nvtx.h"
+#include "base/thread.h"
 #include "pool/arena.h"
-
-// ---- which thread -----------------------------------------------------------------------------
-
-// A number that no other thread has had. The address of a thread-local variable would do, but a
-// thread that starts after another ended may get the same one.
-static uint64_t get_thread_number(void) {
-    static _Atomic(uint64_t) last_number;
-    static _Thread_local uint64_t own_number;
-    if (own_number == 0) {
-        own_number = atomic_fetch_add(&last_number, 1) + 1;
-    }
-    return own_number;
-}
 
 // ---- life -------------------------------------------------------------------------------------
 
@@ -164,6 +154,18 @@ static void end_unwanted(rondo_graph *graph, rondo_stream *stream) {
     rondo__error_restore(&saved);
 }
 
+// After the end: takes the capture out of the list; its participants are the graph's.
+static void close_capture(rondo_graph *graph) {
+    graph->participants = rondo__capture_close(graph->capture);
+    graph->capture = NULL;
+    graph->stream = NULL;
+    graph->state = RONDO__GRAPH_EMPTY;
+    if (graph->range != 0) {
+        rondo__nvtx_end_range(graph->range);
+        graph->range = 0;
+    }
+}
+
 rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
                                        rondo_capture_mode mode) {
     RETURN_IF_ERROR(rondo__check_pointer(graph, __func__, "graph"));
@@ -207,12 +209,14 @@ rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
         end_unwanted(graph, stream);
         return status;
     }
+    memset(&graph->report, 0, sizeof graph->report);
     atomic_store_explicit(&stream->may_record, true, memory_order_relaxed);
     graph->state = RONDO__GRAPH_RECORDING;
     graph->stream = stream;
     graph->mode = mode;
-    graph->thread_number = get_thread_number();
+    graph->thread_number = rondo__thread_get_number();
     graph->begin_ns = rondo__clock_now_ns();
+    graph->range = rondo__nvtx_is_on() ? rondo__nvtx_start_range("capture", graph->label) : 0;
     return RONDO_STATUS_OK;
 }
 
@@ -299,7 +303,8 @@ rondo_status rondo_graph_capture_end(rondo_graph *graph) {
                           "first",
                           graph->label);
     }
-    if (graph->mode != RONDO_CAPTURE_RELAXED && graph->thread_number != get_thread_number()) {
+    if (graph->mode != RONDO_CAPTURE_RELAXED &&
+        graph->thread_number != rondo__thread_get_number()) {
         // Harmless: the thread that began can still end it.
         return RONDO_FAIL(STATE,
                           "graph \"%s\": the thread that began the capture must end it, unless the "
@@ -308,25 +313,39 @@ rondo_status rondo_graph_capture_end(rondo_graph *graph) {
     }
     const rondo__backend *backend = graph->device->backend;
     rondo_stream *stream = graph->stream;
-    graph->stream = NULL;
-    graph->state = RONDO__GRAPH_EMPTY;
+    uint32_t stream_number = graph->capture->origin != NULL ? stream->number : 0;
+    size_t label_depth = graph->capture->label_depth;
+    rondo_status status = RONDO_STATUS_OK;
+    rondo_status finish_status = RONDO_STATUS_OK;
+    rondo_error finish_error = {0};
+    rondo_capture_cause fallback = RONDO_CAUSE_OTHER;
+    rondo__blame blame;
+    rondo__blame_conclude(graph->capture, __func__, &blame);
+    if (!blame.is_broken) {
+        finish_status = rondo__capture_finish(graph->capture);
+        rondo__error_save(&finish_error);
+    }
+    if (graph->capture->origin != NULL) {
+        status = backend->end_capture(stream, &graph->recorded);
+    }
+    close_capture(graph);
     // Where both fail, the end of the capture knows the cause.
-    rondo_status finish_status = rondo__capture_finish(graph->capture);
-    rondo_error finish_error;
-    rondo__error_save(&finish_error);
-    rondo_status status = backend->end_capture(stream, &graph->recorded);
-    graph->participants = rondo__capture_close(graph->capture);
-    graph->capture = NULL;
     if (status == RONDO_STATUS_OK && finish_status != RONDO_STATUS_OK) {
         rondo__error_restore(&finish_error);
         status = finish_status;
     }
-    if (status != RONDO_STATUS_OK) {
+    if (status == RONDO_STATUS_OK && blame.is_broken && !blame.has_cause) {
+        status = RONDO_FAIL(STATE, "the capture was found broken, though its end went well");
+    }
+    if (status != RONDO_STATUS_OK || blame.is_broken) {
         goto roll_back;
     }
     memset(&graph->stats, 0, sizeof graph->stats);
     graph->stats.capture_ns = rondo__clock_now_ns() - graph->begin_ns;
-    status = rondo__graph_count_kinds(graph->recorded, &graph->stats);
+    status = rondo__label_resolve(graph->participants, graph->recorded);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__graph_count_kinds(graph->recorded, &graph->stats);
+    }
     if (status != RONDO_STATUS_OK) {
         goto roll_back;
     }
@@ -334,12 +353,13 @@ rondo_status rondo_graph_capture_end(rondo_graph *graph) {
         RONDO_LOG_WARN_F(
             "graph \"%s\" is empty: nothing was put on stream %u between begin and "
             "end. Did the work go to another stream or device?",
-            graph->label, (unsigned)stream->number);
+            graph->label, (unsigned)stream_number);
     }
     if (graph->defers_instantiation) {
         graph->state = RONDO__GRAPH_RECORDED;
         return RONDO_STATUS_OK;
     }
+    fallback = RONDO_CAUSE_INSTANTIATION;
     status = instantiate(graph);
     if (status != RONDO_STATUS_OK) {
         goto roll_back;
@@ -351,7 +371,10 @@ rondo_status rondo_graph_capture_end(rondo_graph *graph) {
     return RONDO_STATUS_OK;
 
 roll_back:
-    rondo__error_set_op(graph->label);
+    status = rondo__graph_report_failure(graph, &blame, fallback);
+    if (stream_number != 0) {
+        rondo__label_close_above(stream, label_depth);
+    }
     rondo__graph_clear(graph);
     return status;
 }
@@ -361,9 +384,24 @@ void rondo_graph_capture_abort(rondo_graph *graph) {
         atomic_load(&graph->device->is_forked)) {
         return;
     }
+    rondo_error saved;
+    rondo__error_save(&saved);
     rondo_stream *stream = graph->stream;
-    graph->stream = NULL;
-    end_unwanted(graph, stream);
+    bool has_origin = graph->capture->origin != NULL;
+    size_t label_depth = graph->capture->label_depth;
+    rondo__blame blame;
+    rondo__blame_conclude(graph->capture, __func__, &blame);
+    if (has_origin) {
+        // Whatever the backend says of that, the stream is free afterwards.
+        (void)graph->device->backend->end_capture(stream, &graph->recorded);
+    }
+    close_capture(graph);
+    rondo__graph_report_abort(graph, &blame);
+    if (has_origin) {
+        rondo__label_close_above(stream, label_depth);
+    }
+    rondo__graph_clear(graph);
+    rondo__error_restore(&saved);
 }
 
 // ---- replay -----------------------------------------------------------------------------------
@@ -425,8 +463,8 @@ static void note_stream(rondo_graph *graph, rondo_stream *stream) {
     graph->last_stream = rondo__stream_tag_retain(stream);
 }
 
-rondo_status rondo_graph_replay(rondo_graph *graph, rondo_stream *stream) {
-    RETURN_IF_ERROR(check_ready(graph, stream, __func__));
+static inline rondo_status replay(rondo_graph *graph, rondo_stream *stream) {
+    RETURN_IF_ERROR(check_ready(graph, stream, "rondo_graph_replay"));
     rondo_status status = RONDO_STATUS_OK;
     if (graph->participants != NULL) {
         status = rondo__participants_prepare_replay(graph->participants, stream);
@@ -449,6 +487,16 @@ rondo_status rondo_graph_replay(rondo_graph *graph, rondo_stream *stream) {
         note_stream(graph, stream);
     }
     return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_graph_replay(rondo_graph *graph, rondo_stream *stream) {
+    if (__builtin_expect(!rondo__nvtx_is_on() || graph == NULL, 1)) {
+        return replay(graph, stream);
+    }
+    rondo__nvtx_push_named("replay", graph->label);
+    rondo_status status = replay(graph, stream);
+    rondo__nvtx_pop();
+    return status;
 }
 
 rondo_status rondo_graph_upload(rondo_graph *graph, rondo_stream *stream) {

@@ -8,6 +8,7 @@
 #include "backend/backend.h"
 #include "backend/capture.h"
 #include "rondo/graph.h"
+#include "rondo/report.h"
 
 typedef enum rondo__graph_state {
     RONDO__GRAPH_EMPTY,
@@ -30,12 +31,14 @@ struct rondo_graph {
     bool keeps_template;
     bool defers_instantiation;
     char *label;
+    rondo_capture_report report;  // on the latest capture
     // While RECORDING.
     rondo_stream *stream;  // borrowed
     rondo__capture *capture;
     rondo_capture_mode mode;
     uint64_t thread_number;  // who began
     uint64_t begin_ns;
+    uint64_t range;  // NVTX's, when a tool listens
 };
 
 // Makes an executable from `recorded` and measures what it cost.
@@ -75,5 +78,21 @@ void rondo__edge_table_deinit(rondo__edge_table *table);
 // Errors:    INVALID, STATE (nothing captured, not kept), LOST.
 // Threads:   one thread per graph.
 RONDO_MUST_USE rondo_status rondo__graph_check_template(const rondo_graph *graph, const char *call);
+
+// The label of a node (rondo/label.h) by its index when the capture ended; "" when it has none.
+//
+// Returns:   borrowed until the graph is reset or destroyed.
+// Threads:   one thread per graph.
+const char *rondo__graph_get_node_label(const rondo_graph *graph, size_t index);
+
+// Fills graph->report for a capture that yields nothing. `blame` is what was known when it ended;
+// the thread's error record is what the end, or a later part, said. When the blame knows better,
+// the record and the status become those of the first failure.
+//
+// Returns:   the status of the failure.
+rondo_status rondo__graph_report_failure(rondo_graph *graph, const rondo__blame *blame,
+                                         rondo_capture_cause fallback);
+// The same for a capture that the program gave up; the thread's error record stays.
+void rondo__graph_report_abort(rondo_graph *graph, const rondo__blame *blame);
 
 #endif  // RONDO_GRAPH_GRAPH_INTERNAL_H

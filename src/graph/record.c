@@ -194,5 +194,5 @@ rondo_status rondo_graph_record(rondo_graph *graph, rondo_stream *stream) {
     } else if (added != NULL) {
         rondo__capture_add_participant(capture, &added->head);
     }
-    return status;
+    return rondo__mark_work(stream, "graph", status);
 }

@@ -102,6 +102,7 @@ typedef struct fake_stream {
     int mode;
     pthread_t thread;
     bool is_broken;
+    bool is_blocking;  // the legacy stream waits for it, and it for that
 } fake_stream;
 
 typedef struct fake_event {
@@ -174,6 +175,8 @@ fake_node *fake_find_node(rondo__cu_graph_node handle);
 fake_node *fake_append_node(fake_graph *graph, const size_t *dependencies, size_t count);
 // True when a capture forbids this thread an unsafe call; breaks that capture.
 bool fake_break_unsafe(const char *name);
+// True when work on the legacy stream meets a capture; breaks that capture.
+bool fake_break_blocking(void);
 
 #define ENTER(name)                           \
     rondo__cu_result code = fake_enter(name); \

@@ -132,6 +132,19 @@ static void leave_capture(fake_stream *origin) {
     }
 }
 
+// Work on the legacy stream would wait for blocking streams: breaks their captures.
+bool fake_break_blocking(void) {
+    bool is_hit = false;
+    for (fake_object *object = g_fake.objects; object != NULL; object = object->next) {
+        fake_stream *stream = (fake_stream *)object;
+        if (object->kind == FAKE_STREAM && stream->is_blocking && stream->origin != NULL) {
+            stream->origin->is_broken = true;
+            is_hit = true;
+        }
+    }
+    return is_hit;
+}
+
 rondo__cu_result fake_cuStreamBeginCapture(rondo__cu_stream handle, int mode) {
     ENTER("cuStreamBeginCapture");
     NEED_CONTEXT("cuStreamBeginCapture");
@@ -209,10 +222,11 @@ rondo__cu_result fake_cuThreadExchangeStreamCaptureMode(int *in_out_mode) {
 // ---- streams and events -----------------------------------------------------------------------
 
 rondo__cu_result fake_cuStreamCreate(rondo__cu_stream *out_stream, unsigned int flags) {
-    (void)flags;
     ENTER("cuStreamCreate");
     NEED_CONTEXT("cuStreamCreate");
-    *out_stream = fake_new_object(FAKE_STREAM, sizeof(fake_stream));
+    fake_stream *stream = fake_new_object(FAKE_STREAM, sizeof(*stream));
+    stream->is_blocking = (flags & RONDO__CU_STREAM_NON_BLOCKING) == 0;
+    *out_stream = (rondo__cu_stream)(void *)stream;
     return fake_leave(code);
 }
 
@@ -441,6 +455,9 @@ void fake_run_node(const fake_node *node) {
 
 rondo__cu_result fake_submit(rondo__cu_stream handle, const char *name, const fake_node *work) {
     GET_STREAM(name);
+    if ((uintptr_t)handle <= 1 && fake_break_blocking()) {
+        return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_IMPLICIT);
+    }
     if (stream->origin == NULL) {
         fake_run_node(work);
         return fake_leave(RONDO__CU_SUCCESS);
@@ -543,6 +560,10 @@ static rondo__cu_result launch_kernel(rondo__cu_function function, const unsigne
         }
     }
     if (shape[3] > 1024 || work.argument_bytes > FAKE_ARGUMENTS_MAX) {
+        if ((uintptr_t)handle > 2 && fake_is_alive(handle, FAKE_STREAM) &&
+            ((fake_stream *)(void *)handle)->origin != NULL) {
+            ((fake_stream *)(void *)handle)->origin->is_broken = true;
+        }
         return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
     }
     if (work.argument_bytes > 0) {

@@ -29,6 +29,10 @@ struct rondo__cuda_capture {
         bool is_joined;
     } members[MEMBERS_MAX];  // forked streams; further ones are not named
     size_t member_count;
+    // Streams that were to be destroyed while they took part: a stream that records can be neither
+    // waited for nor destroyed, so that is done at the end.
+    rondo__cu_stream orphans[MEMBERS_MAX];
+    size_t orphan_count;
 };
 
 // ---- threads ----------------------------------------------------------------------------------
@@ -200,6 +204,35 @@ void rondo__cuda_note_wait(rondo__cuda_stream *stream, const rondo__cuda_event *
     pthread_mutex_unlock(&device->lock);
 }
 
+bool rondo__cuda_keep_until_end(rondo_stream *stream) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    rondo__capture_state state = RONDO__CAPTURE_NONE;
+    if (rondo__cuda_get_capture_state(stream, &state) != RONDO_STATUS_OK ||
+        state == RONDO__CAPTURE_NONE) {
+        return false;
+    }
+    pthread_mutex_lock(&device->lock);
+    rondo__cuda_capture *capture =
+        find_capture(device, ((const rondo__cuda_stream *)stream)->capture);
+    bool is_kept = capture != NULL && capture->orphan_count < MEMBERS_MAX;
+    if (is_kept) {
+        capture->orphans[capture->orphan_count++] = rondo__cuda_native_stream(stream);
+    }
+    pthread_mutex_unlock(&device->lock);
+    return is_kept;
+}
+
+static void destroy_orphans(rondo__cuda_device *device, const rondo__cuda_capture *capture) {
+    for (size_t i = 0; capture != NULL && i < capture->orphan_count; i++) {
+        rondo__cu_stream native = capture->orphans[i];
+        int mode = rondo__cuda_relax_thread(device);
+        rondo__cuda_log_failure(device, device->api->cuStreamSynchronize(native),
+                                "cuStreamSynchronize");
+        rondo__cuda_log_failure(device, device->api->cuStreamDestroy(native), "cuStreamDestroy");
+        rondo__cuda_restore_thread(device, mode);
+    }
+}
+
 // ---- begin and end ----------------------------------------------------------------------------
 
 rondo_status rondo__cuda_begin_capture(rondo_stream *stream_, rondo_capture_mode mode) {
@@ -351,6 +384,12 @@ rondo_status rondo__cuda_end_capture(rondo_stream *stream_, rondo__template **ou
 destroy_graph:
     (void)device->api->cuGraphDestroy(graph);
 leave:
+    if (capture != NULL && capture->orphan_count > 0) {
+        rondo_error saved;
+        rondo__error_save(&saved);
+        destroy_orphans(device, capture);
+        rondo__error_restore(&saved);
+    }
     rondo__free(capture);
     rondo__cuda_leave(device, was_pushed);
     return status;

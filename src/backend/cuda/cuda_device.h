@@ -214,6 +214,12 @@ rondo_status rondo__cuda_get_predecessors(rondo_stream *stream, rondo__node_hand
                                           size_t *out_count);
 rondo_status rondo__cuda_add_dependencies(rondo_stream *stream, const rondo__node_handle *nodes,
                                           size_t count);
+// cuda_recorded.c
+rondo_status rondo__cuda_count_recorded(rondo_stream *stream, size_t *out_count);
+rondo_status rondo__cuda_describe_recorded(rondo_stream *stream, rondo__node_handle node,
+                                           rondo__node_info *out_info);
+rondo_status rondo__cuda_list_handles(rondo__template *template_, rondo__node_handle *handles,
+                                      size_t count);
 rondo_status rondo__cuda_end_capture(rondo_stream *stream, rondo__template **out_template);
 // Writes the failure of a call on a stream, and keeps it as the cause if it broke a capture.
 RONDO_PRINTF(6, 7)
@@ -232,6 +238,8 @@ void rondo__cuda_break_capture(rondo_stream *stream);
 // Tells the captures that `event` was recorded on `stream`, and that `stream` waits for `event`.
 void rondo__cuda_note_record(rondo__cuda_event *event, rondo__cuda_stream *stream);
 void rondo__cuda_note_wait(rondo__cuda_stream *stream, const rondo__cuda_event *event);
+// True when the native stream takes part in a capture and will be destroyed at its end.
+bool rondo__cuda_keep_until_end(rondo_stream *stream);
 void rondo__cuda_free_captures(rondo__cuda_device *device);
 
 // cuda_graph.c
@@ -241,6 +249,9 @@ rondo_status rondo__cuda_count_kinds(rondo__template *template_,
                                      size_t counts[RONDO__NODE_KIND_COUNT]);
 rondo_status rondo__cuda_describe_node(rondo__template *template_, size_t index,
                                        rondo__node_info *out_info);
+// The same for a node by its handle.
+rondo_status rondo__cuda_describe_native(rondo__cuda_device *device, rondo__cu_graph_node node,
+                                         rondo__node_info *out_info);
 rondo_status rondo__cuda_list_edges(rondo__template *template_, size_t *out_pairs, size_t capacity,
                                     size_t *out_count);
 rondo_status rondo__cuda_instantiate(rondo__template *template_,

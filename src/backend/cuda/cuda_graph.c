@@ -210,22 +210,13 @@ rondo_status rondo__cuda_count_kinds(rondo__template *template_,
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__cuda_describe_node(rondo__template *template_, size_t index,
-                                       rondo__node_info *out_info) {
-    rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
-    rondo__cuda_device *device = rondo__cuda_device_of(template_->device);
+rondo_status rondo__cuda_describe_native(rondo__cuda_device *device, rondo__cu_graph_node node,
+                                         rondo__node_info *out_info) {
     const rondo__cuda_api *api = device->api;
-    RETURN_IF_ERROR(rondo__cuda_fetch_nodes(recorded));
-    if (index >= recorded->node_count) {
-        return RONDO_FAIL(INVALID, "there is no node %zu, the graph has %zu", index,
-                          recorded->node_count);
-    }
-    rondo__cu_graph_node node = recorded->nodes[index];
     int type = 0;
     rondo__cu_result code = api->cuGraphNodeGetType(node, &type);
     if (code != RONDO__CU_SUCCESS) {
-        return RONDO__CUDA_FAIL(device, code, "cuGraphNodeGetType", "cannot look at node %zu",
-                                index);
+        return RONDO__CUDA_FAIL(device, code, "cuGraphNodeGetType", "cannot look at a node");
     }
     rondo__node_info info = {.kind = get_kind(type), .name = "", .native = node};
     if (info.kind == RONDO__NODE_KERNEL) {
@@ -241,6 +232,18 @@ rondo_status rondo__cuda_describe_node(rondo__template *template_, size_t index,
     }
     *out_info = info;
     return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__cuda_describe_node(rondo__template *template_, size_t index,
+                                       rondo__node_info *out_info) {
+    rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
+    RETURN_IF_ERROR(rondo__cuda_fetch_nodes(recorded));
+    if (index >= recorded->node_count) {
+        return RONDO_FAIL(INVALID, "there is no node %zu, the graph has %zu", index,
+                          recorded->node_count);
+    }
+    return rondo__cuda_describe_native(rondo__cuda_device_of(template_->device),
+                                       recorded->nodes[index], out_info);
 }
 
 // ---- edges ------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
 // Memory of the CUDA backend: device and pinned allocations, copies and fills.
+#include "backend/blame.h"
 #include "backend/cuda/cuda_device.h"
 
 static rondo__cu_address address_of(const void *address) {
@@ -92,6 +93,7 @@ static rondo_status refuse_pageable(rondo_stream *stream, const void *host_addre
                          "a copy %s pageable host memory (%p) cannot be recorded; allocate it with "
                          "RONDO_MEMORY_PINNED, or copy before the capture",
                          direction, host_address);
+    rondo__blame_set_cause(RONDO_CAUSE_PAGEABLE_COPY);
     rondo__cuda_break_capture(stream);
     return status;
 }

@@ -109,11 +109,14 @@ void rondo__cuda_destroy_stream(rondo_stream *stream) {
         rondo__cuda_enter_cleanup(device, &was_pushed);
         rondo__cu_stream native = rondo__cuda_native_stream(stream);
         give_up_capture(stream);
-        int mode = rondo__cuda_relax_thread(device);
-        rondo__cuda_log_failure(device, device->api->cuStreamSynchronize(native),
-                                "cuStreamSynchronize");
-        rondo__cuda_log_failure(device, device->api->cuStreamDestroy(native), "cuStreamDestroy");
-        rondo__cuda_restore_thread(device, mode);
+        if (!rondo__cuda_keep_until_end(stream)) {
+            int mode = rondo__cuda_relax_thread(device);
+            rondo__cuda_log_failure(device, device->api->cuStreamSynchronize(native),
+                                    "cuStreamSynchronize");
+            rondo__cuda_log_failure(device, device->api->cuStreamDestroy(native),
+                                    "cuStreamDestroy");
+            rondo__cuda_restore_thread(device, mode);
+        }
         rondo__cuda_leave(device, was_pushed);
     }
     rondo__free(stream);

@@ -246,6 +246,12 @@ rondo_status rondo__host_get_predecessors(rondo_stream *stream, rondo__node_hand
                                           size_t *out_count);
 rondo_status rondo__host_add_dependencies(rondo_stream *stream, const rondo__node_handle *nodes,
                                           size_t count);
+// host_recorded.c
+rondo_status rondo__host_count_recorded(rondo_stream *stream, size_t *out_count);
+rondo_status rondo__host_describe_recorded(rondo_stream *stream, rondo__node_handle node,
+                                           rondo__node_info *out_info);
+rondo_status rondo__host_list_handles(rondo__template *template_, rondo__node_handle *handles,
+                                      size_t count);
 
 // Appends the node to the capture of `stream`; *out_was_recorded is false when it has none.
 RONDO_MUST_USE rondo_status rondo__host_record_node(rondo__host_stream *stream,

@@ -25,6 +25,7 @@
 //
 // Source: CUDA Programming Guide, "Creating a Graph Using Stream Capture"; Driver API, Stream
 // Management.
+#include "backend/blame.h"
 #include "backend/exempt.h"
 #include "backend/host/host_backend.h"
 #include "base/memory.h"
@@ -420,6 +421,7 @@ static rondo_status check_joined(const rondo__host_capture *capture) {
                     "let stream %u wait for that before the end",
                     (unsigned)stream->head.number, (unsigned)capture->origin->head.number,
                     (unsigned)capture->origin->head.number);
+                rondo__blame_set_cause(RONDO_CAUSE_UNJOINED_STREAM);
                 rondo__error_set_op(recorded->nodes[node].name);
                 break;
             }
@@ -433,6 +435,7 @@ static rondo_status check_joined(const rondo__host_capture *capture) {
                                       "node %zu was recorded on a branch that was not joined to "
                                       "stream %u",
                                       i, (unsigned)capture->origin->head.number);
+            rondo__blame_set_cause(RONDO_CAUSE_UNJOINED_STREAM);
             rondo__error_set_op(recorded->nodes[i].name);
         }
     }

@@ -2,6 +2,7 @@
 //
 // Outside a capture an event is a lane and a position, so that recording one is no command at all
 // and waiting is a comparison. Only timed events put a command on the stream, which takes the time.
+#include "backend/blame.h"
 #include "backend/host/host_backend.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -202,6 +203,7 @@ static rondo_status wait_in_capture(rondo__host_stream *stream, rondo__host_even
         status = rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
                                   "recorded work cannot wait for work outside the capture: the "
                                   "event was recorded before it, or on a stream that did not join");
+        rondo__blame_set_cause(RONDO_CAUSE_OUTSIDE_WORK);
         rondo__host_capture_break(own);
         return status;
     }
@@ -209,6 +211,7 @@ static rondo_status wait_in_capture(rondo__host_stream *stream, rondo__host_even
         status = rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
                                   "the event stands for a place in a capture that has ended; "
                                   "record it again");
+        rondo__blame_set_cause(RONDO_CAUSE_OUTSIDE_WORK);
         if (own != NULL) {
             rondo__host_capture_break(own);
         }
@@ -223,6 +226,7 @@ static rondo_status wait_in_capture(rondo__host_stream *stream, rondo__host_even
             "it would join two captures, that of stream %u and that of stream %u; wait only for "
             "events of the same capture",
             (unsigned)own->origin->head.number, (unsigned)other->origin->head.number);
+        rondo__blame_set_cause(RONDO_CAUSE_MERGE);
         rondo__host_capture_break(own);
         rondo__host_capture_break(other);
         return status;

@@ -1,6 +1,7 @@
 // backend/host/host_work.c — copies, fills and functions: run eagerly or recorded.
 #include <string.h>
 
+#include "backend/blame.h"
 #include "backend/host/host_backend.h"
 
 enum { INLINE_COPY_BYTES = 4096 };
@@ -81,10 +82,14 @@ rondo_status rondo__host_copy(rondo_stream *stream_, void *destination, const vo
     if (!is_pageable) {
         return run_or_record(stream, &node);
     }
-    RETURN_IF_ERROR(rondo__host_refuse_in_capture(
+    rondo_status status = rondo__host_refuse_in_capture(
         stream, "rondo_stream_copy",
         "the host memory is pageable and may be gone when the graph is replayed; allocate it with "
-        "RONDO_MEMORY_PINNED"));
+        "RONDO_MEMORY_PINNED");
+    if (status != RONDO_STATUS_OK) {
+        rondo__blame_set_cause(RONDO_CAUSE_PAGEABLE_COPY);
+        return status;
+    }
     if (kind == RONDO_COPY_HOST_TO_DEVICE && bytes <= INLINE_COPY_BYTES) {
         void *room;
         RETURN_IF_ERROR(

@@ -1,0 +1,55 @@
+// rondo/label.h — scopes that name what a program puts on a stream.
+//
+//   rondo_label_push(stream, "layer3");
+//   rondo_label_push(stream, "attention");
+//   ... launches, library calls, work on streams forked from this one and joined again ...
+//   rondo_label_pop(stream);
+//   rondo_label_pop(stream);
+//
+// Nodes recorded inside a scope carry its path, "layer3/attention": in dumps of the graph, and in
+// the report on a capture that failed (rondo/report.h). That holds for work put on the stream by
+// any means, Rondo's calls, the program's own launches or a library's, and for other streams that
+// are forked and joined inside the scope. The innermost scope counts.
+//
+// Tools that listen through NVTX (Nsight Systems) see each scope as a range, in the domain "rondo",
+// inside a capture and outside.
+#ifndef RONDO_LABEL_H
+#define RONDO_LABEL_H
+
+#include "rondo/device.h"
+#include "rondo/export.h"
+#include "rondo/status.h"
+
+RONDO_EXTERN_C_BEGIN
+
+// Opens a scope on the stream.
+//
+// text       copied; its path should stay below 128 bytes, of which reports show the beginning.
+//
+// Errors:    INVALID (NULL or empty), NO_MEMORY; then no scope was opened.
+// Threads:   one thread per stream.
+// Capture:   legal; records nothing. A capture that is broken by then stays so, and its report will
+//            say that this was noticed here.
+// Cost:      no driver call outside captures; a few inside.
+RONDO_API RONDO_MUST_USE rondo_status rondo_label_push(rondo_stream *stream, const char *text);
+
+// Closes the scope opened last on the stream.
+//
+// A capture that fails or is aborted closes the scopes opened on its first stream since it began.
+//
+// Errors:    STATE (no scope is open), INVALID.
+// Threads:   one thread per stream.
+// Capture:   legal; records nothing.
+// Cost:      as for push.
+RONDO_API RONDO_MUST_USE rondo_status rondo_label_pop(rondo_stream *stream);
+
+// The path of the scopes open on the stream, "layer3/attention"; "" when none is.
+//
+// Returns:   borrowed until the next push or pop on the stream.
+// Threads:   one thread per stream.
+// Capture:   legal.
+RONDO_API const char *rondo_label_get_path(const rondo_stream *stream);
+
+RONDO_EXTERN_C_END
+
+#endif  // RONDO_LABEL_H

@@ -1,0 +1,166 @@
+// rondo/report.h — what broke a capture, and a capture that finishes the step either way.
+//
+//   if (rondo_graph_capture_end(graph) != RONDO_STATUS_OK) {
+//       rondo_capture_report report = {.struct_size = sizeof report};
+//       char text[2048];
+//       rondo_graph_get_report(graph, &report);
+//       rondo_capture_report_format(&report, text, sizeof text);
+//       fputs(text, stderr);
+//   }
+//
+// A failed or aborted capture is rolled back: its streams can be used, the memory of its private
+// pool is given back, generators stand where they stood, nothing of it is left, and the same graph
+// can record again. The report tells the first thing that was not in order, where in the step that
+// was, and what to do.
+#ifndef RONDO_REPORT_H
+#define RONDO_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rondo/device.h"
+#include "rondo/export.h"
+#include "rondo/graph.h"
+#include "rondo/status.h"
+
+RONDO_EXTERN_C_BEGIN
+
+// Why a capture yields no graph: RONDO_CAUSE_<name>, what happened, what to do. Values are
+// permanent.
+#define RONDO_CAPTURE_CAUSE_MAP(X)                                                               \
+    X(NONE, 0, "nothing broke it", "")                                                           \
+    X(SYNCHRONIZE, 1, "a call waited for, or asked about, work that is only being recorded",     \
+      "make that call before the capture or after its end; inside, order work with events")      \
+    X(ALLOCATION, 2,                                                                             \
+      "memory was allocated outside a pool, which the mode of the capture "                      \
+      "forbids",                                                                                 \
+      "allocate before the capture or from a rondo_pool, or record in thread_local mode")        \
+    X(LEGACY_STREAM, 3, "work met the legacy default stream, which waits for other streams",     \
+      "use streams of your own, made with the non-blocking flag, also for library handles")      \
+    X(PAGEABLE_COPY, 4, "a copy from or to pageable host memory, which may be gone at a replay", \
+      "allocate that memory with RONDO_MEMORY_PINNED, or copy before the capture")               \
+    X(UNJOINED_STREAM, 5, "a stream forked inside the capture was not joined again",             \
+      "record an event on it and let the first stream wait for that before the end")             \
+    X(OTHER_THREAD, 6, "another thread made a call that global mode forbids to every thread",    \
+      "record in thread_local mode, or hold that thread's call back until the end")              \
+    X(OTHER_DEVICE, 7, "a call mixed the capture with an object of another device",              \
+      "keep one capture to streams, events and memory of one device")                            \
+    X(ABORTED, 8, "the program gave the capture up", "mend what made the program give it up")    \
+    X(OUT_OF_MEMORY, 9, "host or device memory is exhausted",                                    \
+      "free some, use a smaller batch, or raise the limit of the pool")                          \
+    X(WORK_REFUSED, 10,                                                                          \
+      "a launch, a copy, a fill or a host function was refused, so the step "                    \
+      "would lack it",                                                                           \
+      "mend that call; it fails outside a capture, too")                                         \
+    X(STREAM_DESTROYED, 11, "a stream was destroyed while it recorded",                          \
+      "destroy streams after the end of the capture")                                            \
+    X(INSTANTIATION, 12, "the recorded step could not be made executable",                       \
+      "see the driver's code; free memory, or split the step")                                   \
+    X(MERGE, 13, "a stream waited for an event of another capture",                              \
+      "wait only for events recorded in the same capture")                                       \
+    X(OUTSIDE_WORK, 14, "recorded work was to wait for work outside the capture",                \
+      "record that event inside the capture, or wait for it before")                             \
+    X(UNSEEN_CALL, 15, "a call that did not go through Rondo broke it",                          \
+      "look between the last good node and where it was noticed for calls that wait, query, "    \
+      "allocate or use the legacy stream; more label scopes narrow it down")                     \
+    X(OTHER, 16, "see the message", "see the message")
+
+typedef enum rondo_capture_cause {
+#define RONDO_CAPTURE_CAUSE_ENUM(name, value, what, advice) RONDO_CAUSE_##name = (value),
+    RONDO_CAPTURE_CAUSE_MAP(RONDO_CAPTURE_CAUSE_ENUM)
+#undef RONDO_CAPTURE_CAUSE_ENUM
+} rondo_capture_cause;
+
+// What is known of a capture that failed. Plain data.
+typedef struct rondo_capture_report {
+    size_t struct_size;    // sizeof(rondo_capture_report), set by the caller
+    rondo_status status;   // of the failure; RONDO_STATUS_OK: the latest capture did not fail
+    int32_t cause;         // rondo_capture_cause
+    const char *what;      // what happened, in plain words; static text
+    const char *advice;    // what to do; static text
+    char message[240];     // the error record's line, with the particulars
+    char call[48];         // the call that broke it; for an UNSEEN_CALL the one that noticed
+    char op[64];           // the kernel or host function at fault; "" when none is known
+    char label[128];       // path of the scopes that were open there (rondo/label.h)
+    int32_t driver_code;   // the driver's code; 0 when none was involved
+    char driver_name[48];  // its symbolic name
+    const char *file;      // source file and line of Rondo where it was found
+    int32_t line;
+    uint32_t stream_number;     // "stream 3" of messages; 0 when no stream was involved
+    uint64_t thread_number;     // of the thread that made the call
+    char thread_name[16];       // its name, when it has one
+    bool is_other_thread;       // not the thread that began the capture
+    bool has_last_node;         // something was recorded before
+    bool is_index_exact;        // false: at least that many, because the driver would not say
+    uint64_t last_node_index;   // in the order of recording; the first is 0
+    char last_node_name[64];    // "memcpy", "memset" or the kernel's name; "" when not known
+    char last_node_label[128];  // path of its scope
+} rondo_capture_report;
+
+// The report on the graph's latest capture. Kept until the next begin, also across a reset.
+//
+// out_report   its struct_size says how much of it is filled in.
+//
+// Errors:    INVALID (unknown size).
+// Threads:   one thread per graph.
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_report(const rondo_graph *graph,
+                                                             rondo_capture_report *out_report);
+
+// Writes the report as a few lines of text, ended by a null byte and cut where `capacity` ends.
+//
+// Returns:   the length of the whole text without the null byte, as snprintf does.
+// Threads:   safe.
+RONDO_API size_t rondo_capture_report_format(const rondo_capture_report *report, char *text,
+                                             size_t capacity);
+
+// "SYNCHRONIZE" and so on; "UNKNOWN" for a value not in the list.
+RONDO_API const char *rondo_capture_cause_get_name(int32_t cause);
+
+// ---- a step that is finished either way -------------------------------------------------------
+
+// Puts one step on the stream. It runs once to be recorded, and once more when that failed and the
+// step is to be finished eagerly.
+typedef rondo_status (*rondo_step_function)(rondo_stream *stream, void *user_data);
+
+typedef struct rondo_step_options {
+    size_t struct_size;       // sizeof(rondo_step_options)
+    rondo_capture_mode mode;  // default: thread_local
+    bool finish_eagerly;      // default: true. When the capture fails, run the step at once
+} rondo_step_options;
+
+typedef enum rondo_step_outcome {
+    RONDO_STEP_NOTHING = 0,      // the call failed: nothing was recorded, nothing left to run
+    RONDO_STEP_CAPTURED = 1,     // recorded and not run: replay the graph
+    RONDO_STEP_RAN_EAGERLY = 2,  // not recorded: the work is on the stream; see the report
+} rondo_step_outcome;
+
+// Default options.
+RONDO_API rondo_step_options rondo_step_options_default(void);
+
+// Records what `step` puts on the stream; when that cannot be recorded, runs it instead.
+//
+// Begins a capture, calls the step, ends. When the capture was broken, by the step or by another
+// thread, it is rolled back and the step is called again on the stream, which does not record any
+// more. A step that fails for a reason of its own is not called again: the capture is aborted, and
+// the step's status and error record are the result.
+//
+// For the second call to be right, the step must have no effect but on the stream: a counter it
+// advances, a file it reads, a host buffer it fills by itself happen twice. Pools and generators of
+// Rondo are rolled back, label scopes it left open are closed.
+//
+// options      NULL means the defaults.
+// out_outcome  cleared on entry.
+//
+// Errors:    as rondo_graph_capture_begin; the step's own; without finish_eagerly those of
+//            rondo_graph_capture_end; with it those of the step outside the capture.
+// Threads:   one thread per graph and stream.
+// Capture:   not legal while `stream` records.
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_capture(rondo_graph *graph, rondo_stream *stream,
+                                                          const rondo_step_options *options,
+                                                          rondo_step_function step, void *user_data,
+                                                          rondo_step_outcome *out_outcome);
+
+RONDO_EXTERN_C_END
+
+#endif  // RONDO_REPORT_H

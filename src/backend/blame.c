@@ -1,0 +1,370 @@
+// backend/blame.c — marks on streams, and the first failure of a capture.
+#include "backend/blame.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/capture.h"
+#include "backend/check.h"
+#include "backend/label.h"
+#include "base/thread.h"
+
+enum {
+    FRONTIER_MAX = 16,
+    // CUDA counts the nodes of a graph one by one (8 ns each), so at a label scope they are counted
+    // only while there are few.
+    COUNTED_NODES_MAX = 1024,
+};
+
+static void copy_text(char *destination, size_t capacity, const char *source) {
+    snprintf(destination, capacity, "%s", source != NULL ? source : "");
+}
+
+// ---- causes -----------------------------------------------------------------------------------
+
+static _Thread_local struct {
+    uint64_t sequence;  // of the error record it is about
+    rondo_capture_cause cause;
+} g_decided;
+
+void rondo__blame_set_cause(rondo_capture_cause cause) {
+    g_decided.sequence = rondo_error_get_last()->sequence;
+    g_decided.cause = cause;
+}
+
+rondo_capture_cause rondo__blame_classify(const rondo_error *record, rondo_capture_cause fallback) {
+    static const struct {
+        const char *driver_name;
+        rondo_capture_cause cause;
+    } codes[] = {
+        {"CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", RONDO_CAUSE_UNSEEN_CALL},
+        {"CUDA_ERROR_STREAM_CAPTURE_MERGE", RONDO_CAUSE_MERGE},
+        {"CUDA_ERROR_STREAM_CAPTURE_UNJOINED", RONDO_CAUSE_UNJOINED_STREAM},
+        {"CUDA_ERROR_STREAM_CAPTURE_ISOLATION", RONDO_CAUSE_OUTSIDE_WORK},
+        {"CUDA_ERROR_STREAM_CAPTURE_IMPLICIT", RONDO_CAUSE_LEGACY_STREAM},
+        {"CUDA_ERROR_CAPTURED_EVENT", RONDO_CAUSE_SYNCHRONIZE},
+    };
+    if (g_decided.sequence == record->sequence && g_decided.sequence != 0) {
+        return g_decided.cause;
+    }
+    for (size_t i = 0; i < sizeof codes / sizeof *codes; ++i) {
+        if (strcmp(record->driver_name, codes[i].driver_name) == 0) {
+            return codes[i].cause;
+        }
+    }
+    if (record->status == RONDO_STATUS_NO_MEMORY ||
+        record->status == RONDO_STATUS_NO_DEVICE_MEMORY) {
+        return RONDO_CAUSE_OUT_OF_MEMORY;
+    }
+    return fallback;
+}
+
+// ---- finding the capture ----------------------------------------------------------------------
+
+// The caller holds device->capture_list_lock.
+static rondo__capture *find_by_id(rondo_device *device, uint64_t id) {
+    rondo__capture *capture = device->capture_list;
+    while (capture != NULL && (id == 0 || capture->id != id)) {
+        capture = capture->next;
+    }
+    return capture;
+}
+
+// A broken capture has no id any more, so the stream's own memory comes first. It is right unless
+// the program joined the stream by its own driver calls; then the driver is asked, and if that
+// tells nothing the stream may be where a capture began.
+static rondo__capture *find_capture(rondo_stream *stream) {
+    rondo_device *device = stream->device;
+    if (atomic_load_explicit(&device->open_capture_count, memory_order_acquire) == 0) {
+        return NULL;
+    }
+    pthread_mutex_lock(&device->capture_list_lock);
+    rondo__capture *capture = find_by_id(device, stream->marks.capture_id);
+    for (rondo__capture *c = device->capture_list; c != NULL && capture == NULL; c = c->next) {
+        capture = c->origin == stream ? c : NULL;
+    }
+    pthread_mutex_unlock(&device->capture_list_lock);
+    if (capture == NULL && rondo__capture_find(stream, &capture, NULL) != RONDO_STATUS_OK) {
+        capture = NULL;
+    }
+    return capture;
+}
+
+static bool is_broken_now(rondo_stream *stream) {
+    rondo__capture_state state = RONDO__CAPTURE_NONE;
+    return stream->device->backend->get_capture_state(stream, &state) == RONDO_STATUS_OK &&
+           state == RONDO__CAPTURE_BROKEN;
+}
+
+// ---- marks ------------------------------------------------------------------------------------
+
+void rondo__marks_begin(rondo_stream *stream, uint64_t capture_id) {
+    if (stream->marks.capture_id != capture_id) {
+        memset(&stream->marks, 0, sizeof stream->marks);
+        stream->marks.capture_id = capture_id;
+    }
+}
+
+static const char *name_node(const rondo__node_info *info) {
+    switch (info->kind) {
+        case RONDO__NODE_COPY:
+            return "memcpy";
+        case RONDO__NODE_FILL:
+            return "memset";
+        default:
+            return info->name != NULL ? info->name : "";
+    }
+}
+
+// The latest of the nodes that the stream's next one will depend on.
+static bool look_at_latest(rondo_stream *stream, rondo__node_handle *out_node) {
+    rondo__node_handle nodes[FRONTIER_MAX];
+    size_t count = 0;
+    if (stream->device->backend->get_frontier(stream, nodes, FRONTIER_MAX, &count) !=
+            RONDO_STATUS_OK ||
+        count == 0) {
+        return false;
+    }
+    *out_node = nodes[(count < FRONTIER_MAX ? count : FRONTIER_MAX) - 1];
+    return true;
+}
+
+static void take_marks(rondo_stream *stream, bool counts_many) {
+    const rondo__backend *backend = stream->device->backend;
+    rondo__stream_marks *marks = &stream->marks;
+    rondo_error saved;
+    rondo__error_save(&saved);
+    uint64_t own_count = marks->work_count - marks->work_count_then;
+    size_t count = (size_t)(marks->node_count + own_count);
+    bool is_counted = (counts_many || count <= COUNTED_NODES_MAX) &&
+                      backend->count_recorded(stream, &count) == RONDO_STATUS_OK;
+    rondo__node_handle node;
+    rondo__node_info info;
+    if (count > marks->node_count || (!is_counted && own_count == 0)) {
+        // All of them put there by Rondo's calls on this stream: then the name is known.
+        const char *name = "";
+        if (is_counted && own_count > 0 && count - marks->node_count == own_count) {
+            name = marks->work;
+        } else if (look_at_latest(stream, &node) &&
+                   backend->describe_recorded(stream, node, &info) == RONDO_STATUS_OK) {
+            name = name_node(&info);
+        }
+        copy_text(marks->node_name, sizeof marks->node_name, name);
+        copy_text(marks->node_label, sizeof marks->node_label, rondo_label_get_path(stream));
+        marks->node_count = count;
+        marks->work_count_then = marks->work_count;
+    }
+    rondo__error_restore(&saved);
+}
+
+void rondo__marks_take(rondo_stream *stream) {
+    take_marks(stream, false);
+}
+
+void rondo__marks_prepare(rondo_stream *stream) {
+    if (__builtin_expect(!atomic_load_explicit(&stream->may_record, memory_order_relaxed), 1) ||
+        atomic_load_explicit(&stream->device->open_capture_count, memory_order_acquire) == 0) {
+        return;
+    }
+    rondo__capture_state state = RONDO__CAPTURE_NONE;
+    if (stream->device->backend->get_capture_state(stream, &state) == RONDO_STATUS_OK &&
+        state == RONDO__CAPTURE_ACTIVE) {
+        take_marks(stream, true);
+    }
+}
+
+// ---- where it was -----------------------------------------------------------------------------
+
+// A branch without scopes of its own lies in those of the stream that the capture began on, as far
+// as the thread that uses that one can tell.
+static const char *get_path(const rondo__capture *capture, const rondo_stream *stream) {
+    const char *path = rondo_label_get_path(stream);
+    bool may_ask = capture->origin != NULL && capture->thread_number == rondo__thread_get_number();
+    return path[0] == '\0' && may_ask ? rondo_label_get_path(capture->origin) : path;
+}
+
+// Called by a thread that may use the stream. The caller holds capture->lock.
+static void fill_place(rondo__capture *capture, rondo_stream *stream, const char *call) {
+    rondo__blame *blame = &capture->blame;
+    if (blame->has_place) {
+        return;
+    }
+    blame->has_place = true;
+    copy_text(blame->noticed_by, sizeof blame->noticed_by, call);
+    copy_text(blame->label, sizeof blame->label, get_path(capture, stream));
+
+    size_t count = 0;
+    blame->is_index_exact =
+        stream->device->backend->count_recorded(stream, &count) == RONDO_STATUS_OK;
+    if (blame->is_index_exact) {
+        take_marks(stream, true);
+    }
+    const rondo__stream_marks *marks = &stream->marks;
+    uint64_t since = marks->work_count - marks->work_count_then;
+    if (since > 0 && !blame->is_index_exact) {
+        copy_text(blame->node_name, sizeof blame->node_name, marks->work);
+        copy_text(blame->node_label, sizeof blame->node_label, blame->label);
+    } else {
+        since = 0;
+        copy_text(blame->node_name, sizeof blame->node_name, marks->node_name);
+        copy_text(blame->node_label, sizeof blame->node_label,
+                  marks->work_count == 0 && marks->node_label[0] == '\0' ? blame->label
+                                                                         : marks->node_label);
+    }
+    uint64_t total = marks->node_count + since;
+    blame->has_node = total > 0;
+    blame->node_index = total > 0 ? total - 1 : 0;
+}
+
+// ---- failures ---------------------------------------------------------------------------------
+
+// The caller holds capture->lock.
+static void set_cause(rondo__capture *capture, const rondo_error *record, rondo_capture_cause cause,
+                      const rondo_stream *stream) {
+    rondo__blame *blame = &capture->blame;
+    blame->is_broken = true;
+    if (blame->has_cause) {
+        return;
+    }
+    blame->has_cause = true;
+    blame->record = *record;
+    blame->thread_number = rondo__thread_get_number();
+    rondo__thread_get_name(blame->thread_name, sizeof blame->thread_name);
+    blame->stream_number = stream != NULL ? stream->number : 0;
+    bool is_other = blame->thread_number != capture->thread_number;
+    blame->cause = is_other && capture->mode == RONDO_CAPTURE_GLOBAL &&
+                           (cause == RONDO_CAUSE_ALLOCATION || cause == RONDO_CAUSE_SYNCHRONIZE)
+                       ? RONDO_CAUSE_OTHER_THREAD
+                       : cause;
+}
+
+void rondo__blame_work(rondo_stream *stream, const char *work) {
+    rondo_error record;
+    rondo__error_save(&record);
+    rondo_capture_cause fallback =
+        record.status == RONDO_STATUS_STATE ? RONDO_CAUSE_OTHER : RONDO_CAUSE_WORK_REFUSED;
+    rondo_capture_cause cause = rondo__blame_classify(&record, fallback);
+    rondo__capture *capture = find_capture(stream);
+    if (capture != NULL) {
+        if (record.op[0] == '\0' && cause != RONDO_CAUSE_UNSEEN_CALL) {
+            copy_text(record.op, sizeof record.op, work);
+        }
+        pthread_mutex_lock(&capture->lock);
+        fill_place(capture, stream, record.call);
+        set_cause(capture, &record, cause, stream);
+        pthread_mutex_unlock(&capture->lock);
+    }
+    if (capture == NULL || cause == RONDO_CAUSE_MERGE) {
+        // Work on a stream outside may break captures that it knows nothing of.
+        rondo__blame_call(stream->device, NULL, cause);
+    }
+    rondo__error_restore(&record);
+}
+
+// The caller holds device->capture_list_lock, which keeps the capture and its origin.
+static void blame_if_broken(rondo__capture *capture, rondo_stream *stream,
+                            const rondo_error *record, rondo_capture_cause cause) {
+    bool is_own = capture->thread_number == rondo__thread_get_number();
+    bool is_broken = capture->origin != NULL && is_broken_now(capture->origin);
+    pthread_mutex_lock(&capture->lock);
+    rondo__blame *blame = &capture->blame;
+    if (is_broken && !blame->has_cause) {
+        if (is_own) {
+            fill_place(capture, stream != NULL ? stream : capture->origin, record->call);
+        }
+        set_cause(capture, record, cause, stream != NULL ? stream : capture->origin);
+    } else if (!is_broken && is_own && !blame->has_suspect) {
+        blame->has_suspect = true;
+        blame->suspect = *record;
+        blame->suspect_cause = rondo__blame_classify(record, RONDO_CAUSE_OTHER);
+    }
+    pthread_mutex_unlock(&capture->lock);
+}
+
+void rondo__blame_call(rondo_device *device, rondo_stream *stream, rondo_capture_cause cause) {
+    if (atomic_load_explicit(&device->open_capture_count, memory_order_acquire) == 0) {
+        return;
+    }
+    rondo_error record;
+    rondo__error_save(&record);
+    cause = rondo__blame_classify(&record, cause);
+    pthread_mutex_lock(&device->capture_list_lock);
+    rondo__capture *known = stream != NULL ? find_by_id(device, stream->marks.capture_id) : NULL;
+    for (rondo__capture *capture = device->capture_list; capture != NULL; capture = capture->next) {
+        if (known == NULL || capture == known) {
+            blame_if_broken(capture, stream, &record, cause);
+        }
+    }
+    pthread_mutex_unlock(&device->capture_list_lock);
+    rondo__error_restore(&record);
+}
+
+void rondo__blame_notice(rondo_stream *stream, const char *call) {
+    rondo_error saved;
+    rondo__error_save(&saved);
+    rondo__capture *capture = find_capture(stream);
+    if (capture != NULL && is_broken_now(stream)) {
+        pthread_mutex_lock(&capture->lock);
+        capture->blame.is_broken = true;
+        fill_place(capture, stream, call);
+        pthread_mutex_unlock(&capture->lock);
+    }
+    rondo__error_restore(&saved);
+}
+
+// Ends the capture that began on the stream, as rondo_stream_destroy promises. Nothing comes of it.
+static void give_up(rondo__capture *capture, rondo_stream *stream) {
+    rondo_device *device = stream->device;
+    rondo__template *recorded = NULL;
+    if (device->backend->end_capture(stream, &recorded) == RONDO_STATUS_OK) {
+        device->backend->destroy_template(recorded);
+    }
+    pthread_mutex_lock(&device->capture_list_lock);
+    capture->origin = NULL;
+    pthread_mutex_unlock(&device->capture_list_lock);
+}
+
+void rondo__blame_destroyed_stream(rondo_stream *stream) {
+    rondo_device *device = stream->device;
+    if (atomic_load_explicit(&device->open_capture_count, memory_order_acquire) == 0) {
+        return;
+    }
+    rondo_error saved;
+    rondo__error_save(&saved);
+    rondo__capture_state state = RONDO__CAPTURE_NONE;
+    bool is_recording = device->backend->get_capture_state(stream, &state) == RONDO_STATUS_OK &&
+                        state != RONDO__CAPTURE_NONE;
+    rondo__capture *capture = is_recording ? find_capture(stream) : NULL;
+    // A wrapped stream that was forked lives on without its wrapper.
+    if (capture != NULL && (capture->origin == stream || !stream->is_wrapped)) {
+        (void)rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__,
+                               "rondo_stream_destroy",
+                               "stream %u was destroyed while it recorded; destroy streams after "
+                               "the end of the capture",
+                               (unsigned)stream->number);
+        rondo_error record;
+        rondo__error_save(&record);
+        pthread_mutex_lock(&capture->lock);
+        fill_place(capture, stream, record.call);
+        set_cause(capture, &record, RONDO_CAUSE_STREAM_DESTROYED, stream);
+        pthread_mutex_unlock(&capture->lock);
+        if (capture->origin == stream) {
+            give_up(capture, stream);
+        }
+    }
+    rondo__error_restore(&saved);
+}
+
+void rondo__blame_conclude(rondo__capture *capture, const char *call, rondo__blame *out_blame) {
+    rondo_error saved;
+    rondo__error_save(&saved);
+    pthread_mutex_lock(&capture->lock);
+    rondo__blame *blame = &capture->blame;
+    if (capture->origin != NULL) {
+        blame->is_broken = blame->is_broken || is_broken_now(capture->origin);
+        fill_place(capture, capture->origin, call);
+    }
+    *out_blame = *blame;
+    pthread_mutex_unlock(&capture->lock);
+    rondo__error_restore(&saved);
+}

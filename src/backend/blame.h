@@ -1,0 +1,105 @@
+// backend/blame.h — who broke a capture, and where in the step that was.
+//
+// A driver tells of a broken capture only that it is broken. So the public calls of this room leave
+// marks: a call that recorded something leaves its name on the stream (two stores), a label scope
+// counts the nodes so far, and a call that failed looks whether a capture broke by it. The first
+// failure is the cause:
+//
+//   launch gemm      push "attention"     cuStreamSynchronize      launch softmax
+//   mark: gemm       mark: 12 nodes       (the program's own)      fails: broken, not by a call
+//                                                                  that Rondo saw; so between
+//                                                                  gemm, node 12, and softmax
+//
+// A recording call that fails breaks the capture even where the driver would go on: the step would
+// lack it.
+#ifndef RONDO_BACKEND_BLAME_H
+#define RONDO_BACKEND_BLAME_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backend/backend.h"
+#include "rondo/report.h"
+
+enum { RONDO__BLAME_LABEL_BYTES = 128, RONDO__BLAME_NAME_BYTES = 64 };
+
+// Guarded by the lock of the capture that it is part of; zeroed: nothing is wrong.
+typedef struct rondo__blame {
+    bool is_broken;  // no graph may come of it
+    // The first failure.
+    bool has_cause;
+    rondo_capture_cause cause;
+    rondo_error record;
+    uint64_t thread_number;
+    char thread_name[16];
+    uint32_t stream_number;  // 0: no stream of ours
+    // A failure that broke nothing, such as memory that was not to be had: the likely reason when
+    // the program gives up.
+    bool has_suspect;
+    rondo_capture_cause suspect_cause;
+    rondo_error suspect;
+    // Where the step was when that was noticed.
+    bool has_place;
+    char noticed_by[48];  // call
+    char label[RONDO__BLAME_LABEL_BYTES];
+    bool has_node;
+    bool is_index_exact;
+    uint64_t node_index;
+    char node_name[RONDO__BLAME_NAME_BYTES];
+    char node_label[RONDO__BLAME_LABEL_BYTES];
+} rondo__blame;
+
+// Says of this thread's latest error record why it breaks captures. For who decides the failure.
+void rondo__blame_set_cause(rondo_capture_cause cause);
+// The same for records whose own code tells nothing: what it says itself, or else `fallback`.
+rondo_capture_cause rondo__blame_classify(const rondo_error *record, rondo_capture_cause fallback);
+
+// ---- marks on streams -------------------------------------------------------------------------
+
+// A stream joined (or began) the capture with this id.
+void rondo__marks_begin(rondo_stream *stream, uint64_t capture_id);
+// Names the latest node and, while there are few, counts them, for a break later that cannot be
+// asked about. On failure the marks stay as they were; the error record stays in any case.
+void rondo__marks_take(rondo_stream *stream);
+// Before a call that breaks a capture: takes the marks when the stream takes part in one.
+void rondo__marks_prepare(rondo_stream *stream);
+
+// The slow half of rondo__mark_work.
+void rondo__blame_work(rondo_stream *stream, const char *work);
+
+// For each call that should have been recorded: leaves its name, or blames it. Returns `status`.
+static inline rondo_status rondo__mark_work(rondo_stream *stream, const char *work,
+                                            rondo_status status) {
+    if (__builtin_expect(status == RONDO_STATUS_OK, 1)) {
+        if (__builtin_expect(atomic_load_explicit(&stream->may_record, memory_order_relaxed), 0)) {
+            stream->marks.work = work;
+            ++stream->marks.work_count;
+        }
+        return status;
+    }
+    rondo__blame_work(stream, work);
+    return status;
+}
+
+// ---- failures ---------------------------------------------------------------------------------
+
+// The slow half of rondo__mark_call.
+void rondo__blame_call(rondo_device *device, rondo_stream *stream, rondo_capture_cause cause);
+
+// For each call that is not recorded but can break captures of the device; `stream` may be NULL.
+static inline rondo_status rondo__mark_call(rondo_device *device, rondo_stream *stream,
+                                            rondo_capture_cause cause, rondo_status status) {
+    if (__builtin_expect(status != RONDO_STATUS_OK, 0)) {
+        rondo__blame_call(device, stream, cause);
+    }
+    return status;
+}
+
+// A call on the stream found its capture broken, by nothing that was seen: keeps the place.
+void rondo__blame_notice(rondo_stream *stream, const char *call);
+// The stream is about to be destroyed. A capture that began on it has no origin from now on.
+void rondo__blame_destroyed_stream(rondo_stream *stream);
+// The capture is about to be ended by `call`: fills in what is missing and copies the result.
+void rondo__blame_conclude(rondo__capture *capture, const char *call, rondo__blame *out_blame);
+
+#endif  // RONDO_BACKEND_BLAME_H

@@ -1,0 +1,68 @@
+// What can be asked of nodes while they are being recorded. A node's handle is its CUgraphNode.
+#include <string.h>
+
+#include "backend/cuda/cuda_device.h"
+#include "base/memory.h"
+
+rondo_status rondo__cuda_count_recorded(rondo_stream *stream, size_t *out_count) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    const rondo__cuda_api *api = device->api;
+    *out_count = 0;
+    if (stream->is_legacy) {
+        return RONDO_FAIL(STATE, "the legacy stream does not record");
+    }
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    rondo_status status = RONDO_STATUS_OK;
+    int state = RONDO__CU_CAPTURE_STATUS_NONE;
+    uint64_t id = 0;
+    rondo__cu_graph graph = NULL;
+    size_t count = 0;
+    rondo__cu_result code = api->cuStreamGetCaptureInfo(rondo__cuda_native_stream(stream), &state,
+                                                        &id, &graph, NULL, NULL);
+    if (code != RONDO__CU_SUCCESS) {
+        status = RONDO__CUDA_FAIL(device, code, "cuStreamGetCaptureInfo",
+                                  "cannot ask where the capture stands");
+    } else if (state != RONDO__CU_CAPTURE_STATUS_ACTIVE) {
+        // Of a broken capture the driver may have thrown the graph away already.
+        status = RONDO_FAIL(STATE, "stream %u does not record", (unsigned)stream->number);
+    } else {
+        code = api->cuGraphGetNodes(graph, NULL, &count);
+        if (code != RONDO__CU_SUCCESS) {
+            status = RONDO__CUDA_FAIL(device, code, "cuGraphGetNodes", "cannot count the nodes");
+        }
+    }
+    *out_count = count;
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}
+
+rondo_status rondo__cuda_describe_recorded(rondo_stream *stream, rondo__node_handle node,
+                                           rondo__node_info *out_info) {
+    return rondo__cuda_describe_native(rondo__cuda_device_of(stream->device),
+                                       (rondo__cu_graph_node)node, out_info);
+}
+
+rondo_status rondo__cuda_list_handles(rondo__template *template_, rondo__node_handle *handles,
+                                      size_t count) {
+    rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
+    rondo__cuda_device *device = rondo__cuda_device_of(template_->device);
+    if (count == 0) {
+        return RONDO_STATUS_OK;
+    }
+    rondo__cu_graph_node *nodes = rondo__calloc(count, sizeof(*nodes));
+    if (nodes == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo_status status = RONDO_STATUS_OK;
+    rondo__cu_result code = device->api->cuGraphGetNodes(recorded->native, nodes, &count);
+    if (code != RONDO__CU_SUCCESS) {
+        status = RONDO__CUDA_FAIL(device, code, "cuGraphGetNodes", "cannot list the nodes");
+    } else {
+        for (size_t i = 0; i < count; i++) {
+            handles[i] = (rondo__node_handle)nodes[i];
+        }
+    }
+    rondo__free(nodes);
+    return status;
+}

@@ -1,0 +1,291 @@
+// graph/report.c — the report on a capture that failed, and the error record that is its short
+// form.
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backend/check.h"
+#include "backend/label.h"
+#include "graph/graph_internal.h"
+
+// ---- names and texts --------------------------------------------------------------------------
+
+typedef struct cause_text {
+    int32_t value;
+    const char *name;
+    const char *what;
+    const char *advice;
+} cause_text;
+
+static const cause_text *find_text(int32_t cause) {
+    static const cause_text texts[] = {
+#define CAUSE_TEXT(name, value, what, advice) {(value), #name, what, advice},
+        RONDO_CAPTURE_CAUSE_MAP(CAUSE_TEXT)
+#undef CAUSE_TEXT
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
+        if (texts[i].value == cause) {
+            return &texts[i];
+        }
+    }
+    return NULL;
+}
+
+const char *rondo_capture_cause_get_name(int32_t cause) {
+    const cause_text *text = find_text(cause);
+    return text != NULL ? text->name : "UNKNOWN";
+}
+
+static void copy_text(char *destination, size_t capacity, const char *source) {
+    snprintf(destination, capacity, "%s", source);
+}
+
+// ---- filling ----------------------------------------------------------------------------------
+
+static void fill_place(rondo_graph *graph, const rondo__blame *blame) {
+    rondo_capture_report *report = &graph->report;
+    copy_text(report->label, sizeof report->label, blame->label);
+    report->has_last_node = blame->has_node;
+    report->is_index_exact = blame->is_index_exact;
+    report->last_node_index = blame->node_index;
+    copy_text(report->last_node_name, sizeof report->last_node_name, blame->node_name);
+    copy_text(report->last_node_label, sizeof report->last_node_label, blame->node_label);
+}
+
+static void fill_cause(rondo_graph *graph, const rondo_error *record, rondo_capture_cause cause) {
+    rondo_capture_report *report = &graph->report;
+    const cause_text *text = find_text((int32_t)cause);
+    report->struct_size = sizeof *report;
+    report->status = record->status;
+    report->cause = (int32_t)cause;
+    report->what = text != NULL ? text->what : "";
+    report->advice = text != NULL ? text->advice : "";
+    copy_text(report->message, sizeof report->message, record->message);
+    copy_text(report->call, sizeof report->call, record->call);
+    copy_text(report->op, sizeof report->op, record->op);
+    report->driver_code = record->driver_code;
+    copy_text(report->driver_name, sizeof report->driver_name, record->driver_name);
+    report->file = record->file != NULL ? record->file : "";
+    report->line = record->line;
+}
+
+static void fill_thread(rondo_graph *graph, const rondo__blame *blame) {
+    rondo_capture_report *report = &graph->report;
+    report->stream_number = blame->stream_number;
+    report->thread_number = blame->thread_number;
+    copy_text(report->thread_name, sizeof report->thread_name, blame->thread_name);
+    report->is_other_thread = blame->thread_number != graph->thread_number;
+}
+
+// Where it broke, in a few words: ` of thread 3 "loader" in "layer3/attention" after node 12
+// "gemm"`. Takes in as much as there is room for, the most telling first.
+static void describe_place(const rondo_capture_report *report, size_t room, char *text,
+                           size_t capacity) {
+    char parts[3][72] = {"", "", ""};
+    if (report->is_other_thread) {
+        bool has_name = report->thread_name[0] != '\0';
+        snprintf(parts[0], sizeof parts[0], " of thread %" PRIu64 "%s%s%s", report->thread_number,
+                 has_name ? " \"" : "", report->thread_name, has_name ? "\"" : "");
+    }
+    if (report->label[0] != '\0') {
+        snprintf(parts[1], sizeof parts[1], " in \"%.40s\"", report->label);
+    }
+    if (report->has_last_node) {
+        bool has_name = report->last_node_name[0] != '\0';
+        snprintf(parts[2], sizeof parts[2], " after node %" PRIu64 "%s%.24s%s",
+                 report->last_node_index, has_name ? " \"" : "", report->last_node_name,
+                 has_name ? "\"" : "");
+    }
+    size_t length = 0;
+    text[0] = '\0';
+    for (int i = 0; i < 3; ++i) {
+        size_t bytes = strlen(parts[i]);
+        if (length + bytes < capacity && length + bytes <= room) {
+            memcpy(text + length, parts[i], bytes + 1);
+            length += bytes;
+        }
+    }
+}
+
+// The short form of the report as this thread's error record. The cure at the end of the message
+// must not be cut, so the place gives way.
+static rondo_status write_record(const rondo_graph *graph, bool was_broken_by_call) {
+    const rondo_capture_report *report = &graph->report;
+    char message[sizeof report->message];
+    char broken[128] = "";
+    char place[192];
+    copy_text(message, sizeof message, report->message);
+    if (report->cause == RONDO_CAUSE_OTHER_THREAD) {
+        snprintf(message, sizeof message, "%s; %s", report->what, report->advice);
+    }
+    if (was_broken_by_call) {
+        snprintf(broken, sizeof broken, "broken by %s", report->call);
+    } else if (report->cause == RONDO_CAUSE_UNSEEN_CALL) {
+        snprintf(broken, sizeof broken, "broken by a call that Rondo did not see");
+    }
+    size_t used = strlen(broken) + strlen(message) + 3;
+    describe_place(report, used < sizeof message ? sizeof message - used : 0, place, sizeof place);
+    const char *where = broken[0] == '\0' && place[0] != '\0' ? place + 1 : place;
+    rondo_status status =
+        rondo__error_set(report->status, report->driver_code, report->driver_name, report->file,
+                         report->line, report->call, "%s%s%s%s", broken, where,
+                         broken[0] != '\0' || where[0] != '\0' ? ": " : "", message);
+    rondo__error_set_op(report->op[0] != '\0'      ? report->op
+                        : report->label[0] != '\0' ? report->label
+                                                   : graph->label);
+    return status;
+}
+
+// A call that Rondo did not see: what can be said instead of a driver's word on the end.
+static void describe_unseen(rondo_graph *graph, const rondo__blame *blame) {
+    rondo_capture_report *report = &graph->report;
+    snprintf(report->message, sizeof report->message,
+             "it waits, queries, allocates or uses the legacy stream%s; noticed by %s; look there, "
+             "or push labels to narrow it down",
+             graph->mode == RONDO_CAPTURE_GLOBAL ? ", or is another thread's" : "",
+             blame->noticed_by);
+    copy_text(report->call, sizeof report->call, blame->noticed_by);
+    report->op[0] = '\0';
+}
+
+rondo_status rondo__graph_report_failure(rondo_graph *graph, const rondo__blame *blame,
+                                         rondo_capture_cause fallback) {
+    rondo_error record;
+    rondo__error_save(&record);
+    rondo_capture_cause cause = rondo__blame_classify(&record, fallback);
+    // A call that was seen to break it comes first. Of one that was not, the end may know more.
+    bool was_seen = blame->has_cause && blame->cause != RONDO_CAUSE_UNSEEN_CALL;
+    if (was_seen) {
+        record = blame->record;
+        cause = blame->cause;
+    }
+    memset(&graph->report, 0, sizeof graph->report);
+    fill_place(graph, blame);
+    fill_cause(graph, &record, cause);
+    graph->report.thread_number = graph->thread_number;
+    if (blame->has_cause) {
+        fill_thread(graph, blame);
+    }
+    if (cause == RONDO_CAUSE_UNSEEN_CALL) {
+        describe_unseen(graph, blame);
+    }
+    return write_record(graph, was_seen);
+}
+
+void rondo__graph_report_abort(rondo_graph *graph, const rondo__blame *blame) {
+    memset(&graph->report, 0, sizeof graph->report);
+    fill_place(graph, blame);
+    graph->report.thread_number = graph->thread_number;
+    if (blame->has_cause) {
+        fill_cause(graph, &blame->record, blame->cause);
+        fill_thread(graph, blame);
+    } else if (blame->is_broken) {
+        const rondo_error record = {.status = RONDO_STATUS_STATE, .file = __FILE__};
+        fill_cause(graph, &record, RONDO_CAUSE_UNSEEN_CALL);
+        describe_unseen(graph, blame);
+    } else if (blame->has_suspect) {
+        fill_cause(graph, &blame->suspect, blame->suspect_cause);
+    } else {
+        rondo_error record = {.status = RONDO_STATUS_STATE, .file = __FILE__, .line = __LINE__};
+        copy_text(record.call, sizeof record.call, "rondo_graph_capture_abort");
+        copy_text(record.message, sizeof record.message, "the program gave the capture up");
+        fill_cause(graph, &record, RONDO_CAUSE_ABORTED);
+    }
+}
+
+// ---- the public calls -------------------------------------------------------------------------
+
+rondo_status rondo_graph_get_report(const rondo_graph *graph, rondo_capture_report *out_report) {
+    RETURN_IF_ERROR(rondo__check_pointer(graph, __func__, "graph"));
+    RETURN_IF_ERROR(rondo__check_pointer(out_report, __func__, "out_report"));
+    size_t size = out_report->struct_size;
+    if (size < sizeof size || size > sizeof *out_report) {
+        return RONDO_FAIL(INVALID,
+                          "a report of %zu bytes is not known; set struct_size to "
+                          "sizeof(rondo_capture_report), which is %zu here",
+                          size, sizeof *out_report);
+    }
+    rondo_capture_report report = graph->report;
+    if (report.what == NULL) {
+        report.what = find_text(RONDO_CAUSE_NONE)->what;
+        report.advice = "";
+        report.file = "";
+    }
+    memcpy(out_report, &report, size);
+    out_report->struct_size = size;
+    return RONDO_STATUS_OK;
+}
+
+// Appends to a text that may be cut; counts what it would have been.
+typedef struct cut_text {
+    char *bytes;
+    size_t capacity;
+    size_t length;
+} cut_text;
+
+RONDO_PRINTF(2, 3) static void append(cut_text *text, const char *format, ...);
+
+static void append(cut_text *text, const char *format, ...) {
+    bool has_room = text->length < text->capacity;
+    va_list arguments;
+    va_start(arguments, format);
+    int written = vsnprintf(has_room ? text->bytes + text->length : NULL,
+                            has_room ? text->capacity - text->length : 0, format, arguments);
+    va_end(arguments);
+    text->length += written > 0 ? (size_t)written : 0;
+}
+
+size_t rondo_capture_report_format(const rondo_capture_report *report, char *text,
+                                   size_t capacity) {
+    cut_text out = {.bytes = text, .capacity = text != NULL ? capacity : 0};
+    if (out.capacity > 0) {
+        text[0] = '\0';
+    }
+    if (report == NULL || report->struct_size != sizeof *report) {
+        return 0;
+    }
+    if (report->status == RONDO_STATUS_OK) {
+        append(&out, "the latest capture did not fail\n");
+        return out.length;
+    }
+    append(&out, "the capture failed (%s): %s\n", rondo_capture_cause_get_name(report->cause),
+           report->what);
+    append(&out, "  call:      %s%s%s%s\n",
+           report->cause == RONDO_CAUSE_UNSEEN_CALL ? "not seen; noticed by " : "", report->call,
+           report->op[0] != '\0' ? " of " : "", report->op);
+    append(&out, "  message:   %s\n", report->message);
+    if (report->driver_code != 0) {
+        append(&out, "  driver:    %s (%d)\n", report->driver_name, (int)report->driver_code);
+    }
+    if (report->label[0] != '\0') {
+        append(&out, "  label:     %s\n", report->label);
+    }
+    if (report->has_last_node) {
+        append(&out, "  last good: node %s%" PRIu64, report->is_index_exact ? "" : "at least ",
+               report->last_node_index);
+        if (report->last_node_name[0] != '\0') {
+            append(&out, " \"%s\"", report->last_node_name);
+        }
+        if (report->last_node_label[0] != '\0') {
+            append(&out, " in \"%s\"", report->last_node_label);
+        }
+        append(&out, "\n");
+    } else {
+        append(&out, "  last good: nothing was recorded before\n");
+    }
+    if (report->stream_number != 0) {
+        append(&out, "  stream:    %u\n", (unsigned)report->stream_number);
+    }
+    if (report->is_other_thread) {
+        append(&out, "  thread:    %" PRIu64 " \"%s\", not the one that began the capture\n",
+               report->thread_number, report->thread_name);
+    }
+    append(&out, "  found at:  %s:%d\n", report->file, (int)report->line);
+    append(&out, "  what to do: %s\n", report->advice);
+    return out.length;
+}
+
+const char *rondo__graph_get_node_label(const rondo_graph *graph, size_t index) {
+    return rondo__label_of_node(rondo__graph_get_participants(graph), index);
+}

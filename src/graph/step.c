@@ -1,0 +1,80 @@
+// graph/step.c — a step that is recorded, or run at once when it cannot be.
+#include <string.h>
+
+#include "backend/check.h"
+#include "backend/label.h"
+#include "graph/graph_internal.h"
+
+rondo_step_options rondo_step_options_default(void) {
+    return (rondo_step_options){.struct_size = sizeof(rondo_step_options),
+                                .mode = RONDO_CAPTURE_THREAD_LOCAL,
+                                .finish_eagerly = true};
+}
+
+static rondo_status read_options(const rondo_step_options *options, rondo_step_options *out) {
+    *out = rondo_step_options_default();
+    if (options == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    if (options->struct_size < sizeof options->struct_size ||
+        options->struct_size > sizeof *options) {
+        return rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__,
+                                "rondo_graph_capture",
+                                "options of %zu bytes are not known (at most %zu); start from "
+                                "rondo_step_options_default()",
+                                options->struct_size, sizeof *options);
+    }
+    memcpy(out, options, options->struct_size);
+    return RONDO_STATUS_OK;
+}
+
+// Whether the step failed because it was being recorded, so that it may succeed outside. A step
+// that met a failure of its own kind (a wrong argument, a lost device) would only fail again.
+static bool was_broken_by_recording(const rondo_graph *graph, rondo_status step_status) {
+    const rondo_capture_report *report = &graph->report;
+    switch (report->cause) {
+        case RONDO_CAUSE_NONE:
+        case RONDO_CAUSE_ABORTED:
+        case RONDO_CAUSE_WORK_REFUSED:
+        case RONDO_CAUSE_OTHER_DEVICE:
+            return false;
+        default:
+            return step_status == report->status;
+    }
+}
+
+rondo_status rondo_graph_capture(rondo_graph *graph, rondo_stream *stream,
+                                 const rondo_step_options *options, rondo_step_function step,
+                                 void *user_data, rondo_step_outcome *out_outcome) {
+    RETURN_IF_ERROR(rondo__check_pointer(out_outcome, __func__, "out_outcome"));
+    *out_outcome = RONDO_STEP_NOTHING;
+    if (step == NULL) {
+        return rondo__check_fail_null(__func__, "step");
+    }
+    rondo_step_options wanted;
+    RETURN_IF_ERROR(read_options(options, &wanted));
+    RETURN_IF_ERROR(rondo_graph_capture_begin(graph, stream, wanted.mode));
+    size_t label_depth = rondo__label_get_depth(stream);
+    bool may_run = wanted.finish_eagerly;
+    rondo_status status = step(stream, user_data);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo_graph_capture_end(graph);
+        if (status == RONDO_STATUS_OK) {
+            *out_outcome = RONDO_STEP_CAPTURED;
+        }
+    } else {
+        rondo_graph_capture_abort(graph);
+        may_run = may_run && was_broken_by_recording(graph, status);
+    }
+    if (graph->report.cause == RONDO_CAUSE_STREAM_DESTROYED) {
+        return status;  // it may have been this one
+    }
+    if (status != RONDO_STATUS_OK && may_run) {
+        status = step(stream, user_data);
+        if (status == RONDO_STATUS_OK) {
+            *out_outcome = RONDO_STEP_RAN_EAGERLY;
+        }
+    }
+    rondo__label_close_above(stream, label_depth);
+    return status;
+}
