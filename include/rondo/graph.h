@@ -139,7 +139,8 @@ typedef enum rondo_update_result {
 // The executable is patched to the new template when nodes and edges are the same, and made anew
 // when they are not. `source` is empty afterwards and can record again; its memory and generators
 // belong to `graph`, and those that `graph` had are given up once its replays in flight have
-// finished. After a failure both graphs are as they were.
+// finished. The two graphs' arenas (rondo/pool.h) are swapped. After a failure both graphs are as
+// they were.
 //
 // graph       may be empty: then this is the first instantiation. Its own template, if it keeps
 //             one, becomes that of `source`.
@@ -159,6 +160,10 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_update(rondo_graph *graph, ron
 // The capture may be of another Rondo graph, or one that the program began itself on its native
 // stream. Like other work, the node comes after what was recorded on `stream` and before what will
 // be. It holds a copy: editing, resetting or updating `graph` later does not change it.
+//
+// Graphs that share an arena (rondo/pool.h) keep being watched: a replay of the outer graph counts
+// as one of each of them, all at once. Where one of them reads what another one makes, that is
+// refused unless the arena allows any order.
 //
 // Errors:    STATE (the graph holds no template: create it with keep_template; `stream` does not
 //            record, or its capture is broken), INVALID (other device), UNSUPPORTED (the graph has
@@ -229,6 +234,7 @@ typedef struct rondo_graph_node {
     rondo_node_kind kind;
     const char
         *name;  // of the kernel or host function, otherwise ""; lives as long as the template
+    const char *label;          // of the scope it was recorded in (rondo/label.h), otherwise ""
     uint32_t grid[3];           // kernels: blocks
     uint32_t block[3];          // kernels: threads per block
     uint32_t shared_bytes;      // kernels: dynamic shared memory

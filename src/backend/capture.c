@@ -129,6 +129,27 @@ rondo_status rondo__capture_find(rondo_stream *stream, rondo__capture **out_capt
     return RONDO_STATUS_OK;
 }
 
+rondo_status rondo__capture_refuse_foreign(rondo_stream *stream, const char *call,
+                                           const char *what) {
+    if (!stream->is_wrapped && !atomic_load_explicit(&stream->may_record, memory_order_relaxed)) {
+        return RONDO_STATUS_OK;
+    }
+    rondo__capture *capture;
+    RETURN_IF_ERROR(rondo__capture_find(stream, &capture, NULL));
+    rondo__capture_state state = RONDO__CAPTURE_NONE;
+    if (capture == NULL) {
+        RETURN_IF_ERROR(stream->device->backend->get_capture_state(stream, &state));
+    }
+    if (state == RONDO__CAPTURE_NONE) {
+        return RONDO_STATUS_OK;
+    }
+    return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
+                            "stream %u records into a capture that Rondo did not begin, so the %s "
+                            "would never learn how long its memory is needed; begin the capture "
+                            "with rondo_graph_capture_begin, or allocate before it",
+                            (unsigned)stream->number, what);
+}
+
 rondo__participant *rondo__capture_find_participant(rondo__capture *capture,
                                                     const rondo__participant_type *type,
                                                     const void *key) {

@@ -106,6 +106,14 @@ rondo__participant *rondo__capture_close(rondo__capture *capture);
 RONDO_MUST_USE rondo_status rondo__capture_find(rondo_stream *stream, rondo__capture **out_capture,
                                                 uint64_t *out_id);
 
+// STATE when `stream` records into a capture that Rondo did not begin, where `what` ("pool", say)
+// would miss the end and the replays. Costs nothing for streams that certainly do not record.
+//
+// Errors:    STATE, DRIVER.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__capture_refuse_foreign(rondo_stream *stream, const char *call,
+                                                          const char *what);
+
 // The participant of that type and key, or NULL.  Threads: safe.
 rondo__participant *rondo__capture_find_participant(rondo__capture *capture,
                                                     const rondo__participant_type *type,

@@ -93,9 +93,10 @@ rondo_status rondo_event_record(rondo_event *event, rondo_stream *stream) {
     }
     rondo_status status = rondo__event_keep_for_graph(event, stream);
     if (status == RONDO_STATUS_OK && (event->flags & RONDO_EVENT_EXTERNAL) == 0) {
-        atomic_store_explicit(&event->may_be_captured,
-                              atomic_load_explicit(&stream->may_record, memory_order_relaxed),
-                              memory_order_relaxed);
+        atomic_store_explicit(
+            &event->may_be_captured,
+            atomic_load_explicit(&stream->may_record, memory_order_relaxed) || stream->is_wrapped,
+            memory_order_relaxed);
         atomic_store_explicit(&event->capture_id, stream->marks.capture_id, memory_order_relaxed);
     }
     if (status == RONDO_STATUS_OK) {

@@ -20,7 +20,7 @@ rondo_status rondo_graph_get_node_count(rondo_graph *graph, uint64_t *out_count)
 
 rondo_status rondo_graph_get_node(rondo_graph *graph, uint64_t index, rondo_graph_node *out_node) {
     RETURN_IF_ERROR(rondo__check_pointer(out_node, __func__, "out_node"));
-    *out_node = (rondo_graph_node){.kind = RONDO_NODE_OTHER, .name = ""};
+    *out_node = (rondo_graph_node){.kind = RONDO_NODE_OTHER, .name = "", .label = ""};
     RETURN_IF_ERROR(rondo__graph_check_template(graph, __func__));
     const rondo__backend *backend = graph->device->backend;
     rondo__node_info info;
@@ -34,6 +34,7 @@ rondo_status rondo_graph_get_node(rondo_graph *graph, uint64_t index, rondo_grap
     *out_node = (rondo_graph_node){
         .kind = (rondo_node_kind)info.kind,
         .name = info.name != NULL ? info.name : "",
+        .label = rondo__graph_get_node_label(graph, (size_t)index),
         .grid = {info.grid[0], info.grid[1], info.grid[2]},
         .block = {info.block[0], info.block[1], info.block[2]},
         .shared_bytes = info.shared_bytes,

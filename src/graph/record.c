@@ -26,6 +26,7 @@ typedef struct share {
 typedef struct sharer {
     rondo__participant head;  // its key is the share
     share *share;             // retained
+    bool is_own;              // of the graph whose participants are shared: its only one
 } sharer;
 
 static rondo_status prepare_replay(rondo__participant *participant, rondo_stream *stream) {
@@ -68,10 +69,13 @@ static const rondo__participant_type sharer_type = {
     .destroy = destroy_sharer,
 };
 
+static bool is_own_share(const rondo__participant *first) {
+    return first != NULL && first->type == &sharer_type && ((const sharer *)first)->is_own;
+}
+
 rondo__participant *rondo__graph_get_participants(const rondo_graph *graph) {
     rondo__participant *first = graph->participants;
-    return first != NULL && first->type == &sharer_type ? ((sharer *)first)->share->participants
-                                                        : first;
+    return is_own_share(first) ? ((sharer *)first)->share->participants : first;
 }
 
 static sharer *create_sharer(share *shared) {
@@ -87,7 +91,7 @@ static sharer *create_sharer(share *shared) {
 // Puts the graph's participants behind a share; *out_share is borrowed from the graph.
 static rondo_status share_participants(rondo_graph *graph, share **out_share) {
     rondo__participant *first = graph->participants;
-    if (first->type == &sharer_type) {
+    if (is_own_share(first)) {
         *out_share = ((sharer *)first)->share;
         return RONDO_STATUS_OK;
     }
@@ -103,6 +107,7 @@ static rondo_status share_participants(rondo_graph *graph, share **out_share) {
     pthread_mutex_init(&shared->lock, NULL);
     rondo__arena_expose(graph->arena);  // from now on two executables use its memory
     shared->participants = first;
+    self->is_own = true;
     graph->participants = &self->head;
     *out_share = shared;
     return RONDO_STATUS_OK;
@@ -128,11 +133,14 @@ static rondo_status check_copyable(const rondo_graph *graph) {
     return RONDO_STATUS_OK;
 }
 
-// A capture that is not Rondo's makes a graph whose replays nobody tells us of.
+// A capture that is not Rondo's makes a graph whose replays nobody tells us of. Memory that no
+// other graph shares needs no telling.
 static rondo_status check_foreign(const rondo_graph *graph) {
     for (const rondo__participant *participant = rondo__graph_get_participants(graph);
          participant != NULL; participant = participant->next) {
-        if (participant->type->prepare_replay != NULL) {
+        bool is_own_memory =
+            participant->type == &rondo__session_type && !atomic_load(&graph->arena->is_exposed);
+        if (participant->type->prepare_replay != NULL && !is_own_memory) {
             return rondo__error_set(RONDO_STATUS_UNSUPPORTED, 0, "", __FILE__, __LINE__,
                                     "rondo_graph_record",
                                     "graph \"%s\" uses %s, which has to be asked before each "

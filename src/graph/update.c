@@ -62,6 +62,10 @@ rondo_status rondo_graph_update(rondo_graph *graph, rondo_graph *source,
     }
     graph->participants = source->participants;
     source->participants = NULL;
+    // The memory of the work lies in the arena that it was captured with.
+    rondo_arena *arena = graph->arena;
+    graph->arena = source->arena;
+    source->arena = arena;
     if (graph->recorded != NULL) {
         graph->device->backend->destroy_template(graph->recorded);
         graph->recorded = NULL;

@@ -454,6 +454,7 @@ rondo_status rondo_pool_allocate(rondo_pool *pool, rondo_stream *stream, size_t 
     if (__builtin_expect(capture != NULL, 0)) {
         return rondo__arena_allocate(pool, stream, capture, scope, bytes, out_address);
     }
+    RETURN_IF_ERROR(rondo__capture_refuse_foreign(stream, __func__, "pool"));
     rondo__owner *o = NULL;
     rondo__heap_block *block = NULL;
     pthread_mutex_lock(&pool->lock);

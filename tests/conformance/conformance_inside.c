@@ -4,6 +4,7 @@
 #include "backend/cuda/cuda_api.h"
 #include "base/text.h"
 #include "conformance.h"
+#include "rondo/pool.h"
 
 static bool append_text(void *user_data, const char *bytes, size_t count) {
     rondo__text_append_bytes(user_data, bytes, count);
@@ -340,6 +341,7 @@ static void test_conformance_inside__participants_travel_along(void **state) {
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);
     int counts[3] = {0, 0, 0};
+    rondo_graph *other_outer;
     rondo_graph *inner = capture_with_witness(context, x, counts);
     replay_and_wait(context, inner);
     assert_int_equal(counts[0], 1);
@@ -367,12 +369,96 @@ static void test_conformance_inside__participants_travel_along(void **state) {
     assert_int_equal(counts[2], 0);
     replay_and_wait(context, outers[1]);
     assert_int_equal(counts[0], 4);
+    // One level more: both stay what they are.
+    int others[3] = {0, 0, 0};
+    rondo_graph *other = capture_with_witness(context, x, others);
+    begin(other_outer = create_deferred(context), context->stream);
+    ASSERT_OK(rondo_graph_record(other, context->stream));
+    ASSERT_OK(rondo_graph_capture_end(other_outer));
+    rondo_graph *top = suite_create_graph(context, false);
+    begin(top, context->stream);
+    ASSERT_OK(rondo_graph_record(other_outer, context->stream));
+    ASSERT_OK(rondo_graph_capture_end(top));
+    rondo_graph_destroy(other);
+    replay_and_wait(context, other_outer);
+    rondo_graph_destroy(other_outer);
+    replay_and_wait(context, top);
+    assert_int_equal(others[0], 2);
+    assert_int_equal(others[2], 0);
+    rondo_graph_destroy(top);
+    assert_int_equal(others[2], 1);
+
     ASSERT_OK(rondo_graph_reset(outers[0]));
     assert_int_equal(counts[2], 0);
     rondo_graph_destroy(outers[1]);
     assert_int_equal(counts[2], 1);
-    assert_int_equal(suite_get(context, x, 0), 127);  // six times
+    assert_int_equal(suite_get(context, x, 0), 511);  // eight times
     rondo_graph_destroy(outers[0]);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+}
+
+// Memory that the inner graph took from a pool lives as long as the outer graph.
+static void test_conformance_inside__memory_travels_along(void **state) {
+    suite_context *context = suite_get_context(state);
+    rondo_stream *stream = context->stream;
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    rondo_pool *pool;
+    ASSERT_OK(rondo_pool_create(context->device, NULL, &pool));
+    rondo_graph *inner = create_deferred(context);
+    void *block = NULL;
+    begin(inner, stream);
+    ASSERT_OK(rondo_pool_allocate(pool, stream, 64, &block));
+    ASSERT_OK(rondo_stream_fill(stream, block, 5, 4, 1));
+    ASSERT_OK(suite_affine(context, stream, block, 1, 2, 1));
+    ASSERT_OK(rondo_stream_copy(stream, x, block, 4, RONDO_COPY_DEVICE_TO_DEVICE));
+    ASSERT_OK(rondo_pool_free(pool, block));
+    ASSERT_OK(rondo_graph_capture_end(inner));
+    rondo_graph *outer = suite_create_graph(context, false);
+    begin(outer, stream);
+    ASSERT_OK(rondo_graph_record(inner, stream));
+    ASSERT_OK(suite_affine(context, stream, x, 1, 3, 0));
+    ASSERT_OK(rondo_graph_capture_end(outer));
+    rondo_graph_destroy(inner);
+    ASSERT_OK(rondo_pool_trim(pool, 0, NULL));
+    // Others may take memory now, but not that.
+    void *others[4];
+    for (int i = 0; i < 4; ++i) {
+        ASSERT_OK(rondo_pool_allocate(pool, stream, 64, &others[i]));
+        assert_ptr_not_equal(others[i], block);
+    }
+    replay_and_wait(context, outer);
+    assert_int_equal(suite_get(context, x, 0), 33);
+    for (int i = 0; i < 4; ++i) {
+        ASSERT_OK(rondo_pool_free(pool, others[i]));
+    }
+    // An update hands it over as well.
+    rondo_graph *updated = suite_create_graph(context, false);
+    rondo_graph *source = create_deferred(context);
+    for (uint32_t round = 0; round < 3; ++round) {
+        begin(source, stream);
+        ASSERT_OK(rondo_pool_allocate(pool, stream, 64, &block));
+        ASSERT_OK(rondo_stream_fill(stream, block, round, 4, 1));
+        ASSERT_OK(suite_affine(context, stream, block, 1, 2, 1));
+        ASSERT_OK(rondo_stream_copy(stream, x, block, 4, RONDO_COPY_DEVICE_TO_DEVICE));
+        ASSERT_OK(rondo_pool_free(pool, block));
+        ASSERT_OK(rondo_graph_capture_end(source));
+        ASSERT_OK(rondo_graph_update(updated, source, NULL));
+        replay_and_wait(context, updated);
+        assert_int_equal(suite_get(context, x, 0), 2 * round + 1);
+    }
+    rondo_graph_stats stats;
+    ASSERT_OK(rondo_graph_get_stats(updated, &stats));
+    assert_true(stats.arena_reserved_bytes > 0);
+    rondo_graph_destroy(source);
+    replay_and_wait(context, updated);
+    rondo_graph_destroy(updated);
+    rondo_graph_destroy(outer);
+    rondo_pool_stats pool_stats;
+    ASSERT_OK(rondo_pool_trim(pool, 0, NULL));
+    ASSERT_OK(rondo_pool_get_stats(pool, &pool_stats));
+    assert_int_equal(pool_stats.live_count, 0);
+    assert_int_equal(pool_stats.reserved_bytes, 0);
+    rondo_pool_release(pool);
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
@@ -437,6 +523,8 @@ static void test_conformance_inside__foreign_captures(void **state) {
     add_arguments add = {.x = pinned + 1, .term = 4};
     pinned[1] = 0;
 
+    rondo_pool *pool;
+    ASSERT_OK(rondo_pool_create(context->device, NULL, &pool));
     // As in a program of the runtime API: the primary context is current.
     rondo__cu_context pushed = NULL;
     assert_int_equal(api->cuDevicePrimaryCtxRetain(&pushed, 0), 0);
@@ -454,6 +542,11 @@ static void test_conformance_inside__foreign_captures(void **state) {
     ASSERT_OK(rondo_graph_record(inner, stream));
     ASSERT_STATUS(rondo_graph_record(asking, stream), UNSUPPORTED);
     ASSERT_MESSAGE_HAS("a witness");
+    ASSERT_STATUS(rondo_graph_replay(inner, side), STATE);  // it joined
+    void *block = NULL;
+    ASSERT_STATUS(rondo_pool_allocate(pool, stream, 64, &block), STATE);
+    ASSERT_MESSAGE_HAS("did not begin");
+    ASSERT_STATUS(rondo_pool_allocate(pool, side, 64, &block), STATE);
     ASSERT_OK(rondo_event_record(join, side));
     ASSERT_OK(rondo_stream_wait_event(stream, join));
     ASSERT_OK(rondo_stream_call_host(stream, "add", run_add, &add, sizeof add));
@@ -475,6 +568,10 @@ static void test_conformance_inside__foreign_captures(void **state) {
     assert_int_equal(api->cuCtxPopCurrent(&pushed), 0);
     assert_int_equal(api->cuDevicePrimaryCtxRelease(0), 0);
     // The stream is an ordinary one again.
+    void *taken = NULL;
+    ASSERT_OK(rondo_pool_allocate(pool, stream, 64, &taken));
+    ASSERT_OK(rondo_pool_free(pool, taken));
+    rondo_pool_release(pool);
     ASSERT_OK(rondo_graph_replay(inner, stream));
     ASSERT_OK(rondo_stream_synchronize(stream));
     assert_int_equal(suite_get(context, x, 0), 23);
@@ -628,6 +725,7 @@ static const suite_entry inside_cases[] = {
     SUITE_CASE(test_conformance_inside__a_graph_is_recorded_into_another),
     SUITE_CASE(test_conformance_inside__branches_and_depth),
     SUITE_CASE(test_conformance_inside__participants_travel_along),
+    SUITE_CASE(test_conformance_inside__memory_travels_along),
     SUITE_CASE(test_conformance_inside__recording_refused),
     SUITE_CASE(test_conformance_inside__foreign_captures),
     SUITE_CASE(test_conformance_inside__instantiation_on_demand),
