@@ -9,7 +9,9 @@
 #include "backend/cuda/cuda_device.h"
 #include "base/memory.h"
 #include "conformance.h"
+#include "random_support.h"
 #include "rondo/label.h"
+#include "rondo/pool.h"
 #include "rondo/report.h"
 #include "support/fake_cuda.h"
 
@@ -455,6 +457,60 @@ static void test_conformance_blame__every_cause_is_reported_and_rolled_back(void
     }
 }
 
+// Whatever breaks it, the memory is the pool's again and the generator stands where it stood.
+static void test_conformance_blame__memory_and_generators_are_rolled_back(void **state) {
+    suite_context *context = suite_get_context(state);
+    uint64_t seed = 5;
+    uint64_t offset = DRAW_COUNTERS;
+    rondo_pool *pool = NULL;
+    rondo_pool_stats before;
+    rondo_pool_stats after;
+    rondo_generator *generator = suite_create_generator(context, seed);
+    uint32_t *words = suite_allocate(context, RONDO_MEMORY_DEVICE, DRAW_WORDS);
+    ASSERT_OK(rondo_pool_create(context->device, NULL, &pool));
+    ASSERT_OK(suite_draw(generator, context->stream, words));
+    for (size_t i = 0; i < sizeof cause_rows / sizeof *cause_rows; ++i) {
+        const cause_row *row = &cause_rows[i];
+        step s = create_step(context);
+        if ((row->needs_cuda && context->is_host) ||
+            (row->needs_other_device && s.other_device == NULL)) {
+            destroy_step(&s);
+            continue;
+        }
+        void *kept = NULL;
+        void *taken = NULL;
+        ASSERT_OK(rondo_pool_allocate(pool, s.stream, 1000, &kept));
+        ASSERT_OK(rondo_pool_get_stats(pool, &before));
+        for (int ends = 0; ends < 2; ++ends) {
+            begin_step(&s, row->mode);
+            ASSERT_OK(suite_draw(generator, s.stream, words));
+            ASSERT_OK(rondo_pool_allocate(pool, s.stream, 100000, &taken));
+            ASSERT_OK(rondo_pool_free(pool, taken));
+            ASSERT_OK(rondo_pool_allocate(pool, s.stream, 3000, &taken));
+            ASSERT_OK(rondo_pool_free(pool, taken));
+            row->break_it(&s);
+            if (ends) {
+                assert_int_not_equal(rondo_graph_capture_end(s.graph), RONDO_STATUS_OK);
+            } else {
+                rondo_graph_capture_abort(s.graph);
+            }
+            rondo_graph_capture_abort(s.second_graph);
+            ASSERT_OK(rondo_pool_get_stats(pool, &after));
+            assert_int_equal(after.live_bytes, before.live_bytes);
+            assert_int_equal(after.live_count, before.live_count);
+            ASSERT_STANDS(generator, seed, offset);
+            ASSERT_OK(suite_draw(generator, s.stream, words));
+            ASSERT_DRAWN(context, words, seed, offset);
+            offset += DRAW_COUNTERS;
+        }
+        ASSERT_OK(rondo_pool_free(pool, kept));
+        destroy_step(&s);
+    }
+    suite_free(context, RONDO_MEMORY_DEVICE, words);
+    rondo_generator_release(generator);
+    rondo_pool_release(pool);
+}
+
 // ---- what does not break it -------------------------------------------------------------------
 
 static void test_conformance_blame__modes_forbid_what_they_say(void **state) {
@@ -698,6 +754,7 @@ static void test_conformance_blame__reports_check_their_size(void **state) {
 
 static const suite_entry blame_cases[] = {
     SUITE_CASE(test_conformance_blame__every_cause_is_reported_and_rolled_back),
+    SUITE_CASE(test_conformance_blame__memory_and_generators_are_rolled_back),
     SUITE_CASE(test_conformance_blame__modes_forbid_what_they_say),
     SUITE_CASE(torch_27_another_thread_allocates_during_a_capture),
     SUITE_CASE(torch_33_a_host_read_in_a_capture_says_that_it_waits),
