@@ -34,13 +34,19 @@ typedef struct rondo_executor_options {
     size_t struct_size;        // sizeof(rondo_executor_options)
     rondo_graphs_mode graphs;  // AUTO; the environment variable RONDO_GRAPHS (auto, on, off) wins
     rondo_dtype dtype;         // F32, or F16 to convert weights and compute in half
-    uint64_t seed;             // for ops that draw random numbers
+    uint64_t seed;             // for ops that draw random numbers; see below
     bool optimise;             // fold, fuse, choose layouts (true); false: the model op by op
     bool reference;            // every op with the plain C reference (host only; the test oracle)
     size_t plan_limit;         // plans kept for different shapes, oldest use dropped; 0 means 16
     rondo_progress_function progress;  // NULL: none
     void *progress_data;
 } rondo_executor_options;
+
+// Random numbers. The ops of a program that draw (RandomNormal, Dropout in training, ...) share a
+// generator (rondo/random.h) that starts at `seed`, so each run draws new numbers and a fresh
+// executor repeats them. An op with an attribute `seed` has a generator of its own that starts there
+// (a whole number as it is, another by its bits), so what it draws does not depend on other ops; it,
+// too, goes on from run to run. Eager and replayed runs draw the same.
 
 // A named tensor in host memory.
 typedef struct rondo_binding {
@@ -75,6 +81,7 @@ typedef struct rondo_executor_stats {
     uint64_t graph_bytes;        // driver-side memory of the graphs, measured
     uint64_t eager_run_count;
     uint64_t replay_run_count;
+    uint64_t random_op_count;  // ops that draw random numbers
 } rondo_executor_stats;
 
 RONDO_API rondo_executor_options rondo_executor_options_default(void);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/plan.h"
+#include "op/draws.h"
 
 typedef struct bypass {
     rondo_executor *executor;
@@ -140,6 +141,35 @@ static rondo_status store_output(bypass *b, size_t i) {
                              RONDO_COPY_HOST_TO_DEVICE);
 }
 
+// Runs the reference. One that draws does so from where its generator stands, and moves that on.
+static rondo_status run_reference(bypass *b) {
+    rondo__compute compute = {.op = &b->node->op,
+                              .input_count = b->node->input_count,
+                              .output_count = b->node->output_count,
+                              .inputs = b->input_pointers,
+                              .outputs = b->outputs,
+                              .wants_output = b->wants};
+    rondo__tensor_info training[3] = {{0}};
+    if (b->node->input_count > 2 && b->input_pointers[2] != NULL) {
+        training[2].dtype = b->input_pointers[2]->dtype;
+        training[2].constant = b->input_pointers[2];
+    }
+    if (!rondo__op_draws(&b->node->op, training,
+                         b->node->input_count < 3 ? b->node->input_count : 3)) {
+        return rondo__op_compute(&compute);
+    }
+    rondo_generator *generator = NULL;
+    rondo_generator_state state;
+    uint64_t counters = 0;
+    RETURN_IF_ERROR(rondo__executor_get_generator(b->executor, b->node, &generator));
+    RETURN_IF_ERROR(rondo_generator_get_state(generator, &state));
+    compute.random = &state;
+    compute.random_counters = &counters;
+    RETURN_IF_ERROR(rondo__op_compute(&compute));
+    state.offset += counters;
+    return rondo_generator_set_state(generator, &state);
+}
+
 rondo_status rondo__bypass_run(rondo_executor *executor, rondo__plan *plan, rondo__step *step) {
     const rondo__node *node = &plan->program->nodes[step->node];
     bypass b;
@@ -163,13 +193,7 @@ rondo_status rondo__bypass_run(rondo_executor *executor, rondo__plan *plan, rond
     if (status == RONDO_STATUS_OK && is_control) {
         status = rondo__control_run(executor, node, step, b.input_pointers, b.outputs);
     } else if (status == RONDO_STATUS_OK) {
-        rondo__compute compute = {.op = &node->op,
-                                  .input_count = node->input_count,
-                                  .output_count = node->output_count,
-                                  .inputs = b.input_pointers,
-                                  .outputs = b.outputs,
-                                  .wants_output = b.wants};
-        status = rondo__op_compute(&compute);
+        status = run_reference(&b);
     }
     for (size_t i = 0; i < node->output_count && status == RONDO_STATUS_OK; ++i) {
         status = store_output(&b, i);

@@ -139,6 +139,7 @@ rondo_status rondo__executor_create_body(rondo_executor *parent, const rondo_pro
     RETURN_IF_ERROR(
         create(body, parent->device, &parent->options, parent->depth + 1, out_executor));
     (*out_executor)->graphs = parent->graphs;
+    (*out_executor)->parent = parent;
     return RONDO_STATUS_OK;
 }
 
@@ -151,6 +152,7 @@ void rondo_executor_destroy(rondo_executor *executor) {
     }
     rondo__free(executor->plans);
     rondo__free(executor->constants);  // the last plan released the last constant
+    rondo__executor_release_generators(executor);
     for (size_t i = 0; i < 4; ++i) {
         rondo_event_destroy(executor->events[i]);
     }
@@ -359,6 +361,7 @@ rondo_status rondo_executor_get_stats(const rondo_executor *executor,
         .op_count = plan->item_count + plan->bypassed_count,
         .segment_count = plan->step_count - plan->bypassed_count,
         .bypassed_count = plan->bypassed_count,
+        .random_op_count = plan->random_count,
         .plan_count = executor->plan_count,
         .first_replay_ns = plan->first_replay_ns,
         .prepare_ns = plan->prepare_ns,

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/logging.h"
 #include "base/memory.h"
+#include "op/draws.h"
 #include "program/edit.h"
 #include "program/passes.h"
 #include "program/specialise.h"
@@ -60,8 +61,8 @@ static bool is_known(const rondo_program *program, int32_t value) {
 }
 
 // Decides how node `n` runs, and prepares its kernel when it has one.
-static rondo_status classify(const rondo_executor *executor, const rondo__plan *plan, size_t n,
-                             const rondo__kernel_request *request, int8_t *out_class,
+static rondo_status classify(rondo_executor *executor, const rondo__plan *plan, size_t n,
+                             rondo__kernel_request *request, int8_t *out_class,
                              rondo__kernel **out_kernel) {
     const rondo__node *node = &plan->program->nodes[n];
     uint32_t flags = node->op.def->flags;
@@ -85,17 +86,21 @@ static rondo_status classify(const rondo_executor *executor, const rondo__plan *
         *out_class = 1 + RONDO__BYPASS_DYNAMIC;
         return RONDO_STATUS_OK;
     }
-    if (is_empty || ((flags & RONDO__OP_VIEW) != 0 && is_single && node->inputs[0] >= 0 &&
+    const bool draws = rondo__op_draws(&node->op, request->inputs, request->input_count);
+    if (is_empty || (!draws && (flags & RONDO__OP_VIEW) != 0 && is_single && node->inputs[0] >= 0 &&
                      request->inputs[0].dtype == request->outputs[0].dtype)) {
         *out_class = -1;
         return RONDO_STATUS_OK;
+    }
+    if (draws) {
+        RETURN_IF_ERROR(rondo__executor_get_generator(executor, node, &request->generator));
     }
     rondo_status status = rondo__kernel_prepare(request, out_kernel);
     if (status == RONDO_STATUS_OK) {
         *out_class = 0;
         return RONDO_STATUS_OK;
     }
-    if (status == RONDO_STATUS_UNSUPPORTED && !rondo_device_is_host(executor->device) &&
+    if (status == RONDO_STATUS_UNSUPPORTED && (draws || !rondo_device_is_host(executor->device)) &&
         node->op.def->compute != NULL) {
         RONDO_LOG_INFO_F("%s runs on the host: %s", rondo__node_describe(node),
                          rondo_error_get_last()->message);
@@ -127,6 +132,7 @@ static rondo_status prepare_nodes(rondo_executor *executor, rondo__plan *plan, i
         rondo__kernel_request request;
         fill_request(executor, plan, n, infos, infos + widest, uses, &request);
         status = classify(executor, plan, n, &request, &class_of[n], &kernels[n]);
+        plan->random_count += rondo__op_draws(request.op, request.inputs, request.input_count);
         if (executor->options.progress != NULL && executor->depth == 0) {
             executor->options.progress(executor->options.progress_data, "preparing kernels", n + 1,
                                        program->node_count);

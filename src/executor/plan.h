@@ -76,6 +76,13 @@ typedef struct rondo__device_constant {
     size_t use_count;
 } rondo__device_constant;
 
+// A generator of the executor: NULL name: of all ops without a seed of their own.
+typedef struct rondo__executor_generator {
+    char *name;  // of the node with the seed
+    rondo_generator *generator;
+    struct rondo__executor_generator *next;
+} rondo__executor_generator;
+
 typedef struct rondo__plan {
     rondo_tensor
         *feeds;  // what it was made for: dtype and shape of each input; `data` where the value
@@ -89,6 +96,7 @@ typedef struct rondo__plan {
     size_t step_count;
     rondo__step *steps;
     size_t bypassed_count;
+    size_t random_count;  // nodes that draw
 
     void *arena;
     size_t arena_bytes;
@@ -114,8 +122,10 @@ struct rondo_executor {
     rondo_event *events[4];  // around the transfers; NULL on the host device
     rondo_executor_options options;
     rondo_graphs_mode graphs;
-    int32_t depth;  // 0 for a caller's executor, 1 and more for bodies of control ops
-    bool *keyed;    // one for each input: its value is part of the plan's key
+    int32_t depth;           // 0 for a caller's executor, 1 and more for bodies of control ops
+    rondo_executor *parent;  // of a body's executor
+    rondo__executor_generator *generators;  // of a caller's executor, for its bodies, too
+    bool *keyed;  // one for each input: its value is part of the plan's key
     size_t keyed_miss_count;
     size_t plan_count;
     size_t plan_capacity;
@@ -165,6 +175,16 @@ RONDO_MUST_USE rondo_status rondo__constant_acquire(rondo_executor *executor,
                                                     const rondo_tensor *tensor,
                                                     rondo__device_constant **out_constant);
 void rondo__constant_release(rondo_executor *executor, rondo__device_constant *constant);
+
+// The generator that `node`, which draws, uses; made when it is first asked for.
+//
+// Errors:    as rondo_generator_create.
+// Ownership: the executor's.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_get_generator(rondo_executor *executor,
+                                                          const rondo__node *node,
+                                                          rondo_generator **out_generator);
+void rondo__executor_release_generators(rondo_executor *executor);
 
 // Runs one bypass step: waits for the stream, computes on the host, puts results where their slots
 // are.

@@ -1,6 +1,7 @@
 #include "kernel/kernel.h"
 
 #include "base/error.h"
+#include "op/draws.h"
 
 rondo_status rondo__kernel_prepare(const rondo__kernel_request *request,
                                    rondo__kernel **out_kernel) {
@@ -18,6 +19,9 @@ rondo_status rondo__kernel_prepare(const rondo__kernel_request *request,
             return rondo__op_fail_unsupported(request->op,
                                               "the shape of an output depends on data");
         }
+    }
+    if (rondo__op_draws(request->op, request->inputs, request->input_count)) {
+        return rondo__kernel_prepare_random(request, out_kernel);
     }
     return rondo_device_is_host(request->device) ? rondo__kernel_prepare_host(request, out_kernel)
                                                  : rondo__kernel_prepare_cuda(request, out_kernel);

@@ -13,6 +13,7 @@
 
 #include "op/op.h"
 #include "rondo/device.h"
+#include "rondo/random.h"
 #include "rondo/status.h"
 #include "rondo/tensor.h"
 
@@ -29,6 +30,7 @@ typedef struct rondo__kernel_request {
     size_t output_count;
     const rondo__tensor_info *outputs;  // dtype NONE: not wanted
     bool use_reference;                 // host only: the plain C reference, nothing tuned
+    rondo_generator *generator;         // for ops that draw; the kernel retains it
 } rondo__kernel_request;
 
 struct rondo__kernel {
@@ -62,6 +64,9 @@ RONDO_MUST_USE rondo_status rondo__kernel_prepare(const rondo__kernel_request *r
                                                   rondo__kernel **out_kernel);
 void rondo__kernel_destroy(rondo__kernel *kernel);  // NULL is fine
 
+// What draws random numbers, on any device (random_kernel.c).
+rondo_status rondo__kernel_prepare_random(const rondo__kernel_request *request,
+                                          rondo__kernel **out_kernel);
 // The two rooms behind it. Each returns UNSUPPORTED for what it lacks.
 rondo_status rondo__kernel_prepare_host(const rondo__kernel_request *request,
                                         rondo__kernel **out_kernel);

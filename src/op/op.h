@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rondo/random.h"
 #include "rondo/status.h"
 #include "rondo/tensor.h"
 
@@ -163,6 +164,10 @@ typedef struct rondo__compute {
     // values. So `infer` has accepted these very inputs when `compute` starts, and their dtypes and
     // shapes need no second check.
     const rondo__tensor_info *inferred;
+    // For ops that draw: from where (NULL: seed 0, counter 0), and how many counters they took
+    // (NULL: nobody asks).
+    const rondo_generator_state *random;
+    uint64_t *random_counters;
 } rondo__compute;
 
 // The address of output `output` with this dtype and shape.
@@ -194,7 +199,7 @@ enum {
     RONDO__OP_ELEMENTWISE =
         1u << 1,  // each output element depends on one (broadcast) element of each input
     RONDO__OP_CONTROL = 1u << 2,     // If, Loop, Scan: run by the executor; `compute` is NULL
-    RONDO__OP_RANDOM = 1u << 3,      // not folded, not reordered
+    RONDO__OP_RANDOM = 1u << 3,      // not folded, not reordered; see also op/draws.h
     RONDO__OP_SHAPE_ONLY = 1u << 4,  // reads shapes, never values (Shape, Size)
     RONDO__OP_NATIVE_HALF =
         1u << 5,  // `compute` handles f16 and bf16 itself; otherwise rondo__op_compute converts
@@ -235,6 +240,7 @@ struct rondo__op_def {
     X(softmax)                \
     X(recurrent)              \
     X(quantize)               \
+    X(random)                 \
     X(loss)                   \
     X(resize)                 \
     X(sampling)               \

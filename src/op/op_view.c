@@ -6,6 +6,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "op/draws.h"
 #include "op/op.h"
 #include "op/support.h"
 
@@ -166,8 +167,8 @@ static rondo_status infer_flatten(rondo__infer *infer) {
 
 // ---- Dropout ----------------------------------------------------------------------------------
 
-// Inference leaves the input as it is and the mask all true. So does training with ratio 0; with
-// any other ratio it draws random numbers and is not supported.
+// Inference leaves the input as it is and the mask all true. Training draws random numbers, and
+// what it does to the input is in op_random.c.
 static rondo_status infer_dropout(rondo__infer *infer) {
     rondo_dtype mask = infer->op->opset < 10 ? infer->inputs[0].dtype : RONDO_DTYPE_BOOL;
     for (size_t i = 0; i < infer->output_count; ++i) {
@@ -183,18 +184,17 @@ static rondo_status infer_dropout(rondo__infer *infer) {
         if (is_training && rondo__infer_has_input(infer, 1) && infer->inputs[1].constant == NULL) {
             return rondo__infer_needs_value(infer, 1);
         }
-        bool has_zero_ratio = rondo__infer_has_input(infer, 1) &&
-                              rondo_shape_get_count(&infer->inputs[1].shape) == 1 &&
-                              rondo__tensor_get_number(infer->inputs[1].constant, 0) == 0.0;
-        if (is_training && !has_zero_ratio) {
-            return rondo__op_fail_unsupported(infer->op, "input training_mode=true");
-        }
     }
     RETURN_IF_ERROR(rondo__infer_like_input(infer));
     return rondo__infer_set_output(infer, 1, mask, &infer->inputs[0].shape);
 }
 
 static rondo_status compute_dropout(rondo__compute *compute) {
+    if (compute->op->opset >= 12 && rondo__compute_has_input(compute, 2) &&
+        rondo_shape_get_count(&compute->inputs[2]->shape) == 1 &&
+        rondo__tensor_get_number(compute->inputs[2], 0) != 0.0) {
+        return rondo__op_compute_dropout(compute);
+    }
     RETURN_IF_ERROR(compute_view(compute));
     if (!rondo__compute_wants_output(compute, 1)) {
         return RONDO_STATUS_OK;

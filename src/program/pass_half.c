@@ -30,7 +30,7 @@ static bool stays_single(const rondo__node *node, size_t input) {
     if (strcmp(name, "Resize") == 0) {
         return input == 2 || (input == 1 && node->op.opset < 11);
     }
-    return strcmp(name, "Upsample") == 0 && input == 1;
+    return (strcmp(name, "Upsample") == 0 || strcmp(name, "Dropout") == 0) && input == 1;
 }
 
 static rondo_status convert_constants(rondo_program *program) {
@@ -89,6 +89,11 @@ static rondo_status convert_attributes(rondo__node *node) {
             rondo_tensor_deinit(&attribute->tensor_value);
             attribute->tensor_value = half;
         }
+    }
+    // Without a dtype these make f32.
+    if ((rondo__node_is(node, "", "RandomNormal") || rondo__node_is(node, "", "RandomUniform")) &&
+        rondo__op_find(&node->op, "dtype") == NULL) {
+        return rondo__op_set_int(&node->op, "dtype", ONNX_FLOAT16);
     }
     // ConstantOfShape without a value makes f32 zeros.
     if (rondo__node_is(node, "", "ConstantOfShape") && rondo__op_find(&node->op, "value") == NULL) {

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "op/draws.h"
 #include "program/edit.h"
 
 void rondo__program_get_info(const rondo_program *program, int32_t value,
@@ -69,7 +70,8 @@ static rondo_status scratch_init(const rondo_program *program, scratch *out_scra
 static bool can_fold(const rondo_program *program, const rondo__node *node, size_t fold_bytes,
                      scratch *s) {
     const rondo__op_def *def = node->op.def;
-    if (def->compute == NULL || (def->flags & (RONDO__OP_CONTROL | RONDO__OP_RANDOM)) != 0) {
+    if (def->compute == NULL || (def->flags & RONDO__OP_CONTROL) != 0 ||
+        rondo__op_draws(&node->op, s->inputs, node->input_count)) {
         return false;
     }
     bool shape_only = (def->flags & RONDO__OP_SHAPE_ONLY) != 0;

@@ -35,7 +35,6 @@ static void test_op_shape__reshapes(void **state) {
         {"Flatten", 13, "f32[2]:1", "axis=2", "!BAD_DATA axis 2 is outside [-1, 1]"},
         {"Dropout", 13, "f32[2]:1,2 f32[]:0.5 bool[]:0", "", "f32[2]:1,2 bool[2]:1,1"},
         {"Dropout", 9, "f32[2]:1,2", "ratio=f:0.5", "f32[2]:1,2 f32[2]:1,1"},
-        {"Dropout", 13, "f32[2] f32[]:0.5 bool[]:1", "", "!UNSUPPORTED training_mode=true"},
     };
     OP_ROWS_CHECK(rows);
 }

@@ -109,7 +109,7 @@ static void test_random_numbers__all_instruction_sets_agree(void **state) {
                     memset(first, 0x5a, sizeof first);
                     memset(first_mask, 0x5a, sizeof first_mask);
                 }
-                const uint64_t groups = (COUNT + (is_f64 ? 1 : 3)) / (is_f64 ? 2 : 4);
+                const uint64_t groups = is_f64 ? (COUNT + 1) / 2 : (COUNT + 3) / 4;
                 // In two parts, the second of them short.
                 entries[e].loops->run[kernel](&arguments, 0, groups - 5);
                 entries[e].loops->run[kernel](&arguments, groups - 5, groups);

@@ -1,0 +1,377 @@
+// Programs that draw random numbers, on the host device and, where there is one, on a GPU: each run
+// draws anew, eager and replayed runs draw the same, and kernels agree with the references.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka wants the four above first
+#include <cmocka.h>
+#include <math.h>
+
+#include "program/edit.h"
+#include "rondo/rondo.h"
+
+enum { COUNT = 1001, RUNS = 5, SEED = 12 };
+
+static const char *device_name = "host";
+
+static void check(rondo_status status) {
+    if (status != RONDO_STATUS_OK) {
+        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
+    }
+    assert_int_equal(status, RONDO_STATUS_OK);
+}
+
+static rondo_device *open_device(void) {
+    rondo_device *device;
+    check(rondo_device_open(device_name, &device));
+    return device;
+}
+
+// ---- programs ---------------------------------------------------------------------------------
+
+static int32_t add_value(rondo_program *program, const char *name, rondo_dtype dtype) {
+    int32_t value;
+    check(rondo__program_add_value(program, name, &value));
+    program->values[value].dtype = dtype;
+    return value;
+}
+
+static int32_t add_scalar(rondo_program *program, const char *name, rondo_dtype dtype,
+                          const void *bytes) {
+    rondo_tensor tensor;
+    const rondo_shape shape = {0};
+    int32_t value;
+    check(rondo_tensor_init(dtype, &shape, &tensor));
+    memcpy(tensor.data, bytes, rondo_tensor_get_bytes(&tensor));
+    check(rondo__program_add_constant(program, name, &tensor, &value));
+    rondo_tensor_deinit(&tensor);
+    return value;
+}
+
+static rondo__op *add_node(rondo_program *program, const char *op, const char *name,
+                           const int32_t *inputs, size_t input_count, const int32_t *outputs,
+                           size_t output_count) {
+    check(rondo__program_add_simple(program, "", op, name, inputs, input_count, outputs,
+                                    output_count));
+    return &program->nodes[program->node_count - 1].op;
+}
+
+// One of each op that draws; x and p are inputs of COUNT elements.
+static rondo_program *make_program(void) {
+    static const int64_t shape[] = {COUNT};
+    const float ratio_value = 0.25f;
+    const uint8_t yes = 1;
+    rondo_program *program;
+    check(rondo__program_create("draws", &program));
+    const int32_t x = add_value(program, "x", RONDO_DTYPE_F32);
+    const int32_t p = add_value(program, "p", RONDO_DTYPE_F32);
+    const int32_t logits = add_value(program, "logits", RONDO_DTYPE_F32);
+    const int32_t normal = add_value(program, "normal", RONDO_DTYPE_F32);
+    const int32_t seeded = add_value(program, "seeded", RONDO_DTYPE_F32);
+    const int32_t uniform = add_value(program, "uniform", RONDO_DTYPE_F32);
+    const int32_t dropped[2] = {add_value(program, "dropped", RONDO_DTYPE_F32),
+                                add_value(program, "mask", RONDO_DTYPE_BOOL)};
+    const int32_t coins = add_value(program, "coins", RONDO_DTYPE_F32);
+    const int32_t chosen = add_value(program, "chosen", RONDO_DTYPE_I32);
+    const int32_t ratio = add_scalar(program, "ratio", RONDO_DTYPE_F32, &ratio_value);
+    const int32_t training = add_scalar(program, "training", RONDO_DTYPE_BOOL, &yes);
+    check(rondo__program_add_input(program, x));
+    check(rondo__program_add_input(program, p));
+    check(rondo__program_add_input(program, logits));
+    rondo__op *op = add_node(program, "RandomNormal", "normal", NULL, 0, &normal, 1);
+    check(rondo__op_set_ints(op, "shape", shape, 1));
+    check(rondo__op_set_float(op, "mean", 1.0f));
+    check(rondo__op_set_float(op, "scale", 2.0f));
+    op = add_node(program, "RandomNormal", "seeded", NULL, 0, &seeded, 1);
+    check(rondo__op_set_ints(op, "shape", shape, 1));
+    check(rondo__op_set_float(op, "seed", 5.0f));
+    op = add_node(program, "RandomUniformLike", "uniform", &x, 1, &uniform, 1);
+    check(rondo__op_set_float(op, "low", -2.0f));
+    const int32_t dropout_inputs[3] = {x, ratio, training};
+    (void)add_node(program, "Dropout", "dropout", dropout_inputs, 3, dropped, 2);
+    (void)add_node(program, "Bernoulli", "coins", &p, 1, &coins, 1);
+    op = add_node(program, "Multinomial", "chosen", &logits, 1, &chosen, 1);
+    check(rondo__op_set_int(op, "sample_size", 100));
+    const int32_t outputs[] = {normal, seeded, uniform, dropped[0], dropped[1], coins, chosen};
+    for (size_t i = 0; i < sizeof outputs / sizeof *outputs; ++i) {
+        check(rondo__program_add_output(program, outputs[i]));
+    }
+    check(rondo__program_verify(program));
+    return program;
+}
+
+enum { NORMAL, SEEDED, UNIFORM, DROPPED, MASK, COINS, CHOSEN, OUTPUTS };
+static const char *const names[OUTPUTS] = {"normal", "seeded", "uniform", "dropped",
+                                           "mask",   "coins",  "chosen"};
+
+typedef struct run_results {
+    rondo_tensor tensors[OUTPUTS];
+} run_results;
+
+static void free_results(run_results *results) {
+    for (int i = 0; i < OUTPUTS; ++i) {
+        rondo_tensor_deinit(&results->tensors[i]);
+    }
+}
+
+static void run_once(rondo_executor *executor, run_results *out_results) {
+    static float x[COUNT];
+    static float p[COUNT];
+    static float logits[2][3] = {{0, 1, 2}, {2, 0, -1}};
+    for (int i = 0; i < COUNT; ++i) {
+        x[i] = (float)i;
+        p[i] = (float)i / COUNT;
+    }
+    rondo_binding feeds[3] = {
+        {"x", {.dtype = RONDO_DTYPE_F32, .shape = {1, {COUNT}}, .data = x}},
+        {"p", {.dtype = RONDO_DTYPE_F32, .shape = {1, {COUNT}}, .data = p}},
+        {"logits", {.dtype = RONDO_DTYPE_F32, .shape = {2, {2, 3}}, .data = logits}}};
+    rondo_binding fetches[OUTPUTS];
+    for (int i = 0; i < OUTPUTS; ++i) {
+        fetches[i] = (rondo_binding){.name = names[i]};
+    }
+    check(rondo_executor_run(executor, feeds, 3, fetches, OUTPUTS));
+    for (int i = 0; i < OUTPUTS; ++i) {
+        out_results->tensors[i] = fetches[i].tensor;
+    }
+}
+
+static rondo_executor *make_executor(rondo_program *program, rondo_device *device,
+                                     rondo_graphs_mode graphs, bool optimise) {
+    rondo_executor_options options = rondo_executor_options_default();
+    rondo_executor *executor;
+    options.graphs = graphs;
+    options.optimise = optimise;
+    options.seed = SEED;
+    check(rondo_executor_create(program, device, &options, &executor));
+    return executor;
+}
+
+// ---- cases ------------------------------------------------------------------------------------
+
+static void test_random_executor__replays_draw_what_eager_runs_draw(void **state) {
+    (void)state;
+    rondo_device *device = open_device();
+    rondo_program *program = make_program();
+    rondo_executor *eager = make_executor(program, device, RONDO_GRAPHS_OFF, true);
+    rondo_executor *replayed = make_executor(program, device, RONDO_GRAPHS_AUTO, true);
+    rondo_executor *plain = make_executor(program, device, RONDO_GRAPHS_ON, false);
+    run_results last = {0};
+    for (int run = 0; run < RUNS; ++run) {
+        run_results a, b, c;
+        run_once(eager, &a);
+        run_once(replayed, &b);
+        run_once(plain, &c);
+        for (int i = 0; i < OUTPUTS; ++i) {
+            const size_t bytes = rondo_tensor_get_bytes(&a.tensors[i]);
+            assert_memory_equal(a.tensors[i].data, b.tensors[i].data, bytes);
+            assert_memory_equal(a.tensors[i].data, c.tensors[i].data, bytes);
+            // New numbers each time.
+            if (run > 0) {
+                assert_memory_not_equal(a.tensors[i].data, last.tensors[i].data, bytes);
+            }
+        }
+        free_results(&last);
+        free_results(&b);
+        free_results(&c);
+        last = a;
+    }
+    free_results(&last);
+    rondo_executor_stats stats;
+    check(rondo_executor_get_stats(replayed, &stats));
+    assert_int_equal(stats.bypassed_count, 1);  // Multinomial
+    assert_true(stats.node_count > 5);
+    rondo_executor_destroy(eager);
+    rondo_executor_destroy(replayed);
+    rondo_executor_destroy(plain);
+    rondo_program_destroy(program);
+    rondo_device_release(device);
+}
+
+static void test_random_executor__results_are_what_the_ops_mean(void **state) {
+    (void)state;
+    rondo_device *device = open_device();
+    rondo_program *program = make_program();
+    rondo_executor *executor = make_executor(program, device, RONDO_GRAPHS_AUTO, true);
+    // The op with a seed of its own draws from a generator that starts there.
+    rondo_generator *generator;
+    rondo_stream *stream;
+    void *memory;
+    static float expected[COUNT];
+    check(rondo_generator_create(device, 5, &generator));
+    check(rondo_stream_create(device, &stream));
+    check(rondo_memory_allocate(device, RONDO_MEMORY_DEVICE, sizeof expected, &memory));
+    double ones = 0;
+    double chosen[2][3] = {{0}};
+    for (int run = 0; run < RUNS; ++run) {
+        run_results r;
+        run_once(executor, &r);
+        check(rondo_random_normal(generator, stream, RONDO_DTYPE_F32, memory, COUNT, 0, 1));
+        check(rondo_stream_copy(stream, expected, memory, sizeof expected,
+                                RONDO_COPY_DEVICE_TO_HOST));
+        check(rondo_stream_synchronize(stream));
+        assert_memory_equal(r.tensors[SEEDED].data, expected, sizeof expected);
+        const float *normal = r.tensors[NORMAL].data;
+        const float *uniform = r.tensors[UNIFORM].data;
+        const float *dropped = r.tensors[DROPPED].data;
+        const uint8_t *mask = r.tensors[MASK].data;
+        const float *coins = r.tensors[COINS].data;
+        double sum = 0;
+        double kept = 0;
+        for (int i = 0; i < COUNT; ++i) {
+            sum += (double)normal[i];
+            assert_true(uniform[i] >= -2.0f && uniform[i] < 1.0f);
+            assert_true(dropped[i] == (mask[i] != 0 ? (float)i * (float)(1.0 / 0.75) : 0.0f));
+            kept += mask[i];
+            ones += (double)coins[i];
+        }
+        assert_true(coins[0] == 0.0f);
+        assert_true(fabs(sum / COUNT - 1) < 5 * 2 / sqrt(COUNT));
+        assert_true(fabs(kept / COUNT - 0.75) < 5 * sqrt(0.1875 / COUNT));
+        for (int i = 0; i < 200; ++i) {
+            const int32_t k = ((const int32_t *)r.tensors[CHOSEN].data)[i];
+            assert_in_range(k, 0, 2);
+            ++chosen[i / 100][k];
+        }
+        free_results(&r);
+    }
+    assert_true(fabs(ones / RUNS / COUNT - 0.5) < 5 * sqrt(0.25 / RUNS / COUNT));
+    const double total = 1 + exp(1) + exp(2);
+    for (int k = 0; k < 3; ++k) {
+        assert_true(fabs(chosen[0][k] / (100 * RUNS) - exp(k) / total) <
+                    5 * sqrt(0.25 / 100 / RUNS));
+    }
+    rondo_memory_free(device, RONDO_MEMORY_DEVICE, memory);
+    rondo_stream_destroy(stream);
+    rondo_generator_release(generator);
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    rondo_device_release(device);
+}
+
+// Every random op of one input alone, run by run: the references, started where the executor's
+// generator stands, draw the same.
+static void test_random_executor__kernels_agree_with_the_references(void **state) {
+    (void)state;
+    static const char *const ops[] = {"RandomNormalLike", "RandomUniformLike", "Bernoulli"};
+    rondo_device *device = open_device();
+    static float x[COUNT];
+    static float y[COUNT];
+    for (int i = 0; i < COUNT; ++i) {
+        x[i] = (float)i / COUNT;
+    }
+    for (size_t k = 0; k < sizeof ops / sizeof *ops; ++k) {
+        rondo_program *program;
+        check(rondo__program_create("p", &program));
+        const int32_t in = add_value(program, "x", RONDO_DTYPE_F32);
+        const int32_t out = add_value(program, "y", RONDO_DTYPE_F32);
+        check(rondo__program_add_input(program, in));
+        rondo__op *op = add_node(program, ops[k], "op", &in, 1, &out, 1);
+        check(rondo__program_add_output(program, out));
+        check(rondo__program_verify(program));
+        rondo_executor *executor = make_executor(program, device, RONDO_GRAPHS_AUTO, true);
+        rondo_generator_state place = {.seed = SEED};
+        for (int run = 0; run < RUNS; ++run) {
+            rondo_binding feed = {"x",
+                                  {.dtype = RONDO_DTYPE_F32, .shape = {1, {COUNT}}, .data = x}};
+            rondo_binding fetch = {"y",
+                                   {.dtype = RONDO_DTYPE_F32, .shape = {1, {COUNT}}, .data = y}};
+            check(rondo_executor_run(executor, &feed, 1, &fetch, 1));
+            const rondo_tensor *inputs[] = {&feed.tensor};
+            rondo_tensor result = {0};
+            uint64_t counters = 0;
+            rondo__compute compute = {.op = op,
+                                      .input_count = 1,
+                                      .output_count = 1,
+                                      .inputs = inputs,
+                                      .outputs = &result,
+                                      .random = &place,
+                                      .random_counters = &counters};
+            check(rondo__op_compute(&compute));
+            assert_int_equal(counters, (COUNT + 3) / 4);
+            place.offset += counters;
+            for (int i = 0; i < COUNT; ++i) {
+                const double difference =
+                    fabs((double)y[i] - (double)((const float *)result.data)[i]);
+                if (!(difference <= 1e-5)) {
+                    fail_msg("%s, run %d, element %d: %g, not %g", ops[k], run, i, (double)y[i],
+                             (double)((const float *)result.data)[i]);
+                }
+            }
+            rondo_tensor_deinit(&result);
+        }
+        rondo_executor_destroy(executor);
+        rondo_program_destroy(program);
+    }
+    rondo_device_release(device);
+}
+
+// Training as an input: a plan for each value of it, and numbers that go on from plan to plan.
+static void test_random_executor__training_can_be_an_input(void **state) {
+    (void)state;
+    rondo_device *device = open_device();
+    rondo_program *program;
+    const float ratio_value = 0.5f;
+    check(rondo__program_create("p", &program));
+    const int32_t inputs[3] = {add_value(program, "x", RONDO_DTYPE_F32),
+                               add_scalar(program, "ratio", RONDO_DTYPE_F32, &ratio_value),
+                               add_value(program, "training", RONDO_DTYPE_BOOL)};
+    const int32_t y = add_value(program, "y", RONDO_DTYPE_F32);
+    check(rondo__program_add_input(program, inputs[0]));
+    check(rondo__program_add_input(program, inputs[2]));
+    (void)add_node(program, "Dropout", "dropout", inputs, 3, &y, 1);
+    check(rondo__program_add_output(program, y));
+    check(rondo__program_verify(program));
+    rondo_executor *executor = make_executor(program, device, RONDO_GRAPHS_AUTO, true);
+    static float x[COUNT];
+    static float out[COUNT];
+    for (int i = 0; i < COUNT; ++i) {
+        x[i] = 3.0f;
+    }
+    uint64_t draws = 0;
+    for (int run = 0; run < 12; ++run) {
+        uint8_t training = run % 3 != 0;
+        rondo_binding feeds[2] = {
+            {"x", {.dtype = RONDO_DTYPE_F32, .shape = {1, {COUNT}}, .data = x}},
+            {"training", {.dtype = RONDO_DTYPE_BOOL, .shape = {0}, .data = &training}}};
+        rondo_binding fetch = {"y", {.dtype = RONDO_DTYPE_F32, .shape = {1, {COUNT}}, .data = out}};
+        check(rondo_executor_run(executor, feeds, 2, &fetch, 1));
+        for (uint32_t i = 0; i < COUNT; ++i) {
+            uint32_t words[4];
+            rondo_philox_u32(SEED, 0, draws * ((COUNT + 3) / 4) + i / 4, words);
+            const bool is_kept = words[i % 4] >= UINT32_C(0x80000000);
+            assert_true(out[i] == (!training ? 3.0f : is_kept ? 6.0f : 0.0f));
+        }
+        draws += training;
+    }
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    rondo_device_release(device);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_random_executor__replays_draw_what_eager_runs_draw),
+        cmocka_unit_test(test_random_executor__results_are_what_the_ops_mean),
+        cmocka_unit_test(test_random_executor__kernels_agree_with_the_references),
+        cmocka_unit_test(test_random_executor__training_can_be_an_input),
+    };
+    int failed_count = cmocka_run_group_tests_name("host", tests, NULL, NULL);
+    rondo_device *gpu;
+    device_name = "cuda:0";
+    if (rondo_device_open(device_name, &gpu) == RONDO_STATUS_OK) {
+        failed_count += cmocka_run_group_tests_name("cuda:0", tests, NULL, NULL);
+        rondo_device_release(gpu);
+    } else {
+        const char *required = getenv("RONDO_REQUIRE");
+        bool is_required = required != NULL && strstr(required, "cuda") != NULL;
+        print_message("%s on cuda:0: %s\n", is_required ? "FAILED" : "skipped",
+                      rondo_error_get_last()->message);
+        failed_count += is_required ? 1 : 0;
+    }
+    return failed_count;
+}
