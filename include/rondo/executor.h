@@ -44,9 +44,9 @@ typedef struct rondo_executor_options {
 
 // Random numbers. The ops of a program that draw (RandomNormal, Dropout in training, ...) share a
 // generator (rondo/random.h) that starts at `seed`, so each run draws new numbers and a fresh
-// executor repeats them. An op with an attribute `seed` has a generator of its own that starts there
-// (a whole number as it is, another by its bits), so what it draws does not depend on other ops; it,
-// too, goes on from run to run. Eager and replayed runs draw the same.
+// executor repeats them. An op with an attribute `seed` has a generator of its own that starts
+// there (a whole number as it is, another by its bits), so what it draws does not depend on other
+// ops; it, too, goes on from run to run. Eager and replayed runs draw the same.
 
 // A named tensor in host memory.
 typedef struct rondo_binding {
