@@ -16,6 +16,7 @@
 #include "rondo/graph.h"     // capture and replay
 #include "rondo/random.h"    // random numbers that replays draw anew
 #include "rondo/report.h"    // what broke a capture; a step that is finished either way
+#include "rondo/control.h"   // if, switch and while, decided on the device
 #include "rondo/program.h"   // a model as data
 #include "rondo/onnx.h"      // models and tensors from files
 #include "rondo/executor.h"  // a program on a device

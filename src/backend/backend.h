@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rondo/control.h"
 #include "rondo/device.h"
 #include "rondo/graph.h"
 #include "rondo/status.h"
@@ -47,6 +48,9 @@ struct rondo_device {
     pthread_mutex_t capture_list_lock;
     rondo__capture *capture_list;   // guarded by capture_list_lock
     atomic_int open_capture_count;  // of capture_list; read without the lock to skip the search
+    struct rondo__scope
+        *scope_list;         // open scopes (graph/conditional.h); guarded by capture_list_lock
+    uint64_t last_scope_id;  // guarded by capture_list_lock
 };
 
 // What the generic layer remembers of a stream's part in a capture, for the report if that breaks
@@ -135,7 +139,19 @@ typedef struct rondo__node_info {
     uint64_t pitch_bytes;    // fills of several rows: from one row to the next
     const void *event;       // event nodes: CUevent, or the host's event
     const void *native;      // CUgraphNode; NULL on the host
+    // Conditional nodes; their name is "if", "if_else", "switch" or "while".
+    const void *predicate;
+    uint32_t branch_count;  // 0: not known, as of a node that was not recorded through Rondo
 } rondo__node_info;
+
+// A conditional node that is being recorded, and what its bodies need. The backend embeds it.
+typedef struct rondo__conditional {
+    rondo_device *device;
+    rondo_scope_kind kind;
+    const void *predicate;
+    uint32_t branch_count;
+    rondo__node_handle last_node;  // the whole frontier of the parent stream behind it
+} rondo__conditional;
 
 // All entries are called with valid arguments: non-NULL, right device, device not lost. Each
 // failure writes the error record. "(optional)" entries may be NULL; the generic layer then does
@@ -209,6 +225,24 @@ struct rondo__backend {
     rondo_status (*describe_recorded)(rondo_stream *stream, rondo__node_handle node,
                                       rondo__node_info *out_info);
 
+    // Breaks the capture that the stream takes part in, if any; this thread's latest record is the
+    // cause, unless there is an earlier one.
+    void (*break_capture)(rondo_stream *stream);
+
+    // Conditional nodes. OK, or UNSUPPORTED with the cure.
+    rondo_status (*check_feature)(rondo_device *device, rondo_feature feature);
+    // Records the node, with empty bodies, on a stream that records.
+    rondo_status (*add_conditional)(rondo_stream *parent, rondo_scope_kind kind,
+                                    const void *predicate, uint32_t branch_count,
+                                    rondo__conditional **out_conditional);
+    // Lets `body`, which records nothing, record the branch. *out_node: the node in the parent.
+    rondo_status (*begin_body)(rondo__conditional *conditional, uint32_t branch, rondo_stream *body,
+                               rondo__node_handle *out_node);
+    // Always leaves `body` not recording. After a failure the branch is empty, and the caller
+    // breaks the parent's capture. Legal when the parent's capture is broken or has ended.
+    rondo_status (*end_body)(rondo__conditional *conditional, uint32_t branch, rondo_stream *body);
+    void (*release_conditional)(rondo__conditional *conditional);
+
     void (*destroy_template)(rondo__template *template_);
     rondo_status (*count_nodes)(rondo__template *template_, size_t *out_count);
     // How many nodes there are of each kind; much cheaper than describing each.
@@ -233,6 +267,9 @@ struct rondo__backend {
     // Records a copy of the template as one node on a stream that records. A failure breaks the
     // capture. The template has no conditional nodes.
     rondo_status (*add_child)(rondo_stream *stream, rondo__template *template_);
+    // The body of one branch of the conditional node `index`, to be listed like a template;
+    // borrowed from the template. NULL: empty, or not known.
+    rondo__template *(*get_body)(rondo__template *template_, size_t index, uint32_t branch);
 
     rondo_status (*instantiate)(rondo__template *template_, rondo__executable **out_executable);
     // Patches the executable to a template of the same topology; *out_was_updated says whether that

@@ -335,6 +335,9 @@ void rondo__blame_destroyed_stream(rondo_stream *stream) {
     bool is_recording = device->backend->get_capture_state(stream, &state) == RONDO_STATUS_OK &&
                         state != RONDO__CAPTURE_NONE;
     rondo__capture *capture = is_recording ? find_capture(stream) : NULL;
+    if (capture != NULL && capture->close_scopes != NULL) {
+        capture->close_scopes(capture, capture->origin == stream ? NULL : stream);
+    }
     // A wrapped stream that was forked lives on without its wrapper.
     if (capture != NULL && (capture->origin == stream || !stream->is_wrapped)) {
         (void)rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__,

@@ -81,8 +81,12 @@ struct rondo__capture {
     pthread_mutex_t lock;              // guards the lists; held for look-ups only
     rondo__participant *participants;  // in order of arrival
     rondo__blame blame;                // what broke it; guarded by lock
-    rondo__capture_body *bodies;       // open and closed ones, latest first
-    rondo__capture *next;              // guarded by device->capture_list_lock
+    // Closes the open scopes (graph/conditional.h) that hang on a stream which is about to be
+    // destroyed; NULL: all, the capture is about to end. Set by the first scope, used by the thread
+    // that records.
+    void (*close_scopes)(rondo__capture *capture, const rondo_stream *stream);
+    rondo__capture_body *bodies;  // open and closed ones, latest first
+    rondo__capture *next;         // guarded by device->capture_list_lock
 };
 
 // Enters a capture that the backend has just begun on `origin`; the caller ends it with

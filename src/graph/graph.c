@@ -11,6 +11,7 @@
 //
 // The replay path checks the state, the device and the lost flag and calls the backend: no lock, no
 // allocation. A graph is used by one thread at a time, so nothing here is locked.
+#include "graph/conditional.h"
 #include "graph/graph_internal.h"
 
 #include <string.h>
@@ -320,6 +321,7 @@ rondo_status rondo_graph_capture_end(rondo_graph *graph) {
     rondo_error finish_error = {0};
     rondo_capture_cause fallback = RONDO_CAUSE_OTHER;
     rondo__blame blame;
+    rondo__scopes_refuse_open(graph->capture);
     rondo__blame_conclude(graph->capture, __func__, &blame);
     if (!blame.is_broken) {
         finish_status = rondo__capture_finish(graph->capture);
@@ -390,6 +392,7 @@ void rondo_graph_capture_abort(rondo_graph *graph) {
     bool has_origin = graph->capture->origin != NULL;
     size_t label_depth = graph->capture->label_depth;
     rondo__blame blame;
+    rondo__scopes_roll_back(graph->capture);
     rondo__blame_conclude(graph->capture, __func__, &blame);
     if (has_origin) {
         // Whatever the backend says of that, the stream is free afterwards.

@@ -103,6 +103,26 @@ SAME_FIELD(rondo__cu_update_result, result, CUgraphExecUpdateResultInfo, result)
 SAME_FIELD(rondo__cu_update_result, error_node, CUgraphExecUpdateResultInfo, errorNode);
 SAME_FIELD(rondo__cu_update_result, error_from_node, CUgraphExecUpdateResultInfo, errorFromNode);
 
+#if CUDA_VERSION >= 12030
+SAME_SIZE(rondo__cu_conditional_node, CUDA_CONDITIONAL_NODE_PARAMS);
+SAME_SIZE(uint64_t, CUgraphConditionalHandle);
+SAME_FIELD(rondo__cu_conditional_node, handle, CUDA_CONDITIONAL_NODE_PARAMS, handle);
+SAME_FIELD(rondo__cu_conditional_node, type, CUDA_CONDITIONAL_NODE_PARAMS, type);
+SAME_FIELD(rondo__cu_conditional_node, body_count, CUDA_CONDITIONAL_NODE_PARAMS, size);
+SAME_FIELD(rondo__cu_conditional_node, bodies, CUDA_CONDITIONAL_NODE_PARAMS, phGraph_out);
+SAME_FIELD(rondo__cu_conditional_node, context, CUDA_CONDITIONAL_NODE_PARAMS, ctx);
+SAME_SIZE(rondo__cu_node_params, CUgraphNodeParams);
+SAME_FIELD(rondo__cu_node_params, type, CUgraphNodeParams, type);
+SAME_FIELD(rondo__cu_node_params, reserved0, CUgraphNodeParams, reserved0);
+SAME_FIELD(rondo__cu_node_params, value.conditional, CUgraphNodeParams, conditional);
+SAME_FIELD(rondo__cu_node_params, reserved2, CUgraphNodeParams, reserved2);
+_Static_assert(RONDO__CU_CONDITIONAL_IF == CU_GRAPH_COND_TYPE_IF, "if");
+_Static_assert(RONDO__CU_CONDITIONAL_WHILE == CU_GRAPH_COND_TYPE_WHILE, "while");
+#endif
+#if CUDA_VERSION >= 12080
+_Static_assert(RONDO__CU_CONDITIONAL_SWITCH == CU_GRAPH_COND_TYPE_SWITCH, "switch");
+#endif
+
 #define SAME_RESULT(name, value) _Static_assert((int)CUDA_##name == (value), #name);
 RONDO__CU_RESULT_MAP(SAME_RESULT)
 
@@ -123,7 +143,7 @@ static size_t compare_pointers(void) {
 
 int main(void) {
     size_t difference_count = compare_pointers();
-    printf("compared with cuda.h %d: %d result codes, %d constants, 9 structs; %zu differences\n",
+    printf("compared with cuda.h %d: %d result codes, %d constants, 11 structs; %zu differences\n",
            CUDA_VERSION, 0 RONDO__CU_RESULT_MAP(COUNT_ONE), 0 RONDO__CU_CONSTANT_MAP(COUNT_ONE),
            difference_count);
     return difference_count == 0 ? 0 : 1;

@@ -126,6 +126,10 @@ void fake_cuda_reset(const fake_cuda_options *options) {
     while (g_fake.objects != NULL) {
         fake_object *object = g_fake.objects;
         if (object->kind == FAKE_GRAPH || object->kind == FAKE_EXEC) {
+            fake_graph *graph = (fake_graph *)object;
+            for (size_t i = 0; i < graph->node_count; i++) {
+                free(graph->nodes[i].bodies);  // the list; they are objects themselves
+            }
             free(((fake_graph *)object)->nodes);
             free(((fake_graph *)object)->user_objects);
         } else if (object->kind == FAKE_MEMORY) {
@@ -482,6 +486,14 @@ rondo__cu_result fake_cuModuleGetFunction(rondo__cu_function *out_function, rond
     if (!fake_is_alive(module, FAKE_MODULE)) {
         fake_violation("cuModuleGetFunction of a dead module");
         return fake_leave(RONDO__CU_ERROR_INVALID_HANDLE);
+    }
+    if (strcmp(name, fake_condition_kernel.name) == 0) {
+        union {
+            const fake_kernel_entry *entry;
+            rondo__cu_function function;
+        } built_in = {.entry = &fake_condition_kernel};
+        *out_function = built_in.function;
+        return fake_leave(code);
     }
     for (size_t i = 0; i < g_fake.kernel_count; i++) {
         if (strcmp(g_fake.kernels[i].name, name) == 0) {

@@ -21,6 +21,9 @@ void fake_free_graph(fake_graph *graph) {
     for (size_t i = 0; i < graph->user_object_count; i++) {
         release_user_object(graph->user_objects[i], 1);
     }
+    for (size_t i = 0; i < graph->node_count; i++) {
+        fake_free_bodies(&graph->nodes[i]);
+    }
     free(graph->user_objects);
     free(graph->nodes);
     fake_free_object(graph);
@@ -68,6 +71,10 @@ fake_node *fake_find_node(rondo__cu_graph_node handle) {
 rondo__cu_result fake_cuGraphDestroy(rondo__cu_graph handle) {
     rondo__cu_result code = fake_enter("cuGraphDestroy");
     GET_GRAPH(handle, FAKE_GRAPH, "cuGraphDestroy");
+    if (graph->is_body) {
+        fake_violation("cuGraphDestroy of a body, which its node owns");
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+    }
     fake_free_graph(graph);
     return fake_leave(code);
 }
@@ -225,6 +232,7 @@ void fake_copy_graph(const fake_graph *graph, fake_graph *copy) {
             copy->nodes[i].child = fake_new_object(copy->object.kind, sizeof(fake_graph));
             fake_copy_graph(graph->nodes[i].child, copy->nodes[i].child);
         }
+        fake_copy_bodies(&copy->nodes[i]);
     }
     for (size_t i = 0; i < graph->user_object_count; i++) {
         copy->user_objects[i] = graph->user_objects[i];
@@ -237,6 +245,9 @@ static rondo__cu_result instantiate(rondo__cu_graph_exec *out_exec, rondo__cu_gr
     GET_GRAPH(handle, FAKE_GRAPH, name);
     if (fake_break_unsafe(name)) {
         return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
+    if (fake_has_host_node_in_body(graph)) {
+        return fake_leave(RONDO__CU_ERROR_NOT_SUPPORTED);
     }
     fake_graph *exec = fake_new_object(FAKE_EXEC, sizeof(*exec));
     fake_copy_graph(graph, exec);
@@ -276,11 +287,7 @@ rondo__cu_result fake_cuGraphExecUpdate(rondo__cu_graph_exec exec_handle, rondo_
     if (exec == NULL) {
         return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
     }
-    bool is_same = exec->node_count == graph->node_count;
-    for (size_t i = 0; is_same && i < graph->node_count; i++) {
-        is_same = exec->nodes[i].type == graph->nodes[i].type &&
-                  exec->nodes[i].dependency_count == graph->nodes[i].dependency_count;
-    }
+    bool is_same = fake_is_same_topology(exec, graph);
     out_result->result = is_same ? RONDO__CU_UPDATE_SUCCESS : RONDO__CU_UPDATE_TOPOLOGY_CHANGED;
     if (!is_same) {
         return fake_leave(RONDO__CU_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
@@ -292,6 +299,7 @@ rondo__cu_result fake_cuGraphExecUpdate(rondo__cu_graph_exec exec_handle, rondo_
         if (exec->nodes[i].child != NULL) {
             fake_free_graph(exec->nodes[i].child);
         }
+        fake_free_bodies(&exec->nodes[i]);
     }
     free(exec->user_objects);
     free(exec->nodes);

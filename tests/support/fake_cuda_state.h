@@ -17,6 +17,7 @@ enum {
     FAKE_DEVICES_MAX = 8,
     FAKE_DEPENDENCIES_MAX = 16,
     FAKE_ARGUMENTS_MAX = 4096,
+    FAKE_CONDITIONS_MAX = 4096,  // handles; older ones are taken anew
 };
 
 typedef enum fake_kind {
@@ -77,6 +78,11 @@ typedef struct fake_node {
     struct fake_graph *child;  // child graph nodes; owned
     bool is_programmatic;      // launched to overlap with what it depends on
     size_t identity;           // unique in the process, also the handle
+    // Conditional nodes (fake_cuda_conditional.c).
+    uint64_t condition;
+    int conditional_type;
+    rondo__cu_graph *bodies;  // allocated; each a fake_graph of the node's own
+    size_t body_count;
 } fake_node;
 
 // A graph; an executable is a copy of one.
@@ -87,6 +93,7 @@ typedef struct fake_graph {
     size_t node_capacity;
     fake_user_object **user_objects;
     size_t user_object_count;
+    bool is_body;  // belongs to a conditional node
 } fake_graph;
 
 typedef struct fake_stream {
@@ -137,6 +144,9 @@ typedef struct fake_state {
     fake_kernel_entry kernels[FAKE_KERNELS_MAX];
     size_t kernel_count;
     size_t node_identity;
+    uint32_t condition_values[FAKE_CONDITIONS_MAX];
+    bool condition_is_set[FAKE_CONDITIONS_MAX];
+    size_t condition_count;
     uint64_t last_capture_id;  // survives resets, as ids are never used twice
 } fake_state;
 
@@ -173,6 +183,14 @@ fake_graph *fake_get_graph(void *handle, fake_kind kind, const char *name);
 fake_node *fake_find_node(rondo__cu_graph_node handle);
 // Appends a node to the graph. Its place depends on these indices.
 fake_node *fake_append_node(fake_graph *graph, const size_t *dependencies, size_t count);
+// What a conditional node has beyond others.
+extern const fake_kernel_entry fake_condition_kernel;
+void fake_run_conditional(const fake_node *node);
+void fake_copy_bodies(fake_node *copy);  // of a node copied byte for byte
+void fake_free_bodies(fake_node *node);
+void fake_check_bodies_are_closed(const fake_graph *graph);  // a violation when one records
+bool fake_has_host_node_in_body(const fake_graph *graph);
+bool fake_is_same_topology(const fake_graph *a, const fake_graph *b);
 // True when a capture forbids this thread an unsafe call; breaks that capture.
 bool fake_break_unsafe(const char *name);
 // True when work on the legacy stream meets a capture; breaks that capture.

@@ -186,12 +186,16 @@ rondo__cu_result fake_cuStreamEndCapture(rondo__cu_stream handle, rondo__cu_grap
         code = RONDO__CU_ERROR_STREAM_CAPTURE_UNJOINED;
     }
     fake_graph *graph = stream->graph;
+    bool is_lost = stream->is_broken || code == RONDO__CU_ERROR_STREAM_CAPTURE_UNJOINED;
+    fake_check_bodies_are_closed(graph);
     stream->graph = NULL;
     leave_capture(stream);
     if (code == RONDO__CU_SUCCESS) {
         *out_graph = (rondo__cu_graph)(void *)graph;
-    } else {
+    } else if (!graph->is_body) {
         fake_free_graph(graph);
+    } else if (is_lost) {
+        fake_violation("the end of a broken body, whose graph driver 580 then frees twice");
     }
     return fake_leave(code);
 }
@@ -236,7 +240,9 @@ rondo__cu_result fake_cuStreamDestroy(rondo__cu_stream handle) {
     if (stream->origin != NULL) {
         fake_violation("cuStreamDestroy while the stream records");
         if (stream->origin == stream) {
-            fake_free_graph(stream->graph);
+            if (!stream->graph->is_body) {
+                fake_free_graph(stream->graph);
+            }
             leave_capture(stream);
         }
     }
@@ -447,6 +453,9 @@ void fake_run_node(const fake_node *node) {
             for (size_t i = 0; i < node->child->node_count; i++) {
                 fake_run_node(&node->child->nodes[i]);
             }
+            break;
+        case RONDO__CU_GRAPH_NODE_CONDITIONAL:
+            fake_run_conditional(node);
             break;
         default:
             break;

@@ -231,6 +231,30 @@ typedef struct rondo__cu_host_node {
     void *user_data;
 } rondo__cu_host_node;
 
+// Kinds of conditional nodes, CUgraphConditionalNodeType; the last one came with CUDA 12.8.
+#define RONDO__CU_CONDITIONAL_IF 0
+#define RONDO__CU_CONDITIONAL_WHILE 1
+#define RONDO__CU_CONDITIONAL_SWITCH 2
+
+// CUDA_CONDITIONAL_NODE_PARAMS, and CUgraphNodeParams with the one kind of node used.
+typedef struct rondo__cu_conditional_node {
+    uint64_t handle;
+    int32_t type;
+    uint32_t body_count;
+    rondo__cu_graph *bodies;  // the driver's, as long as the node lives
+    rondo__cu_context context;
+} rondo__cu_conditional_node;
+
+typedef struct rondo__cu_node_params {
+    int32_t type;
+    int32_t reserved0[3];
+    union {
+        int64_t reserved1[29];
+        rondo__cu_conditional_node conditional;
+    } value;
+    int64_t reserved2;
+} rondo__cu_node_params;
+
 // CUgraphEdgeData.
 typedef struct rondo__cu_edge_data {
     unsigned char from_port;

@@ -7,33 +7,18 @@
 //   stream A   begin(7) -- record(e) ------------- wait(f) -- end
 //   stream B                  wait(e): joins 7 -- record(f)
 //
+// A capture can also be broken by Rondo alone (`is_poisoned`): calls that Rondo refuses, and bodies
+// of conditional nodes, whose captures the driver must not break (cuda_body.c says why).
+//
 // Captures are known by serial numbers, never by stream, so that a stream destroyed in the middle
 // or reused later cannot be taken for another.
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/cuda/cuda_device.h"
+#include "backend/cuda/cuda_capture.h"
 #include "backend/exempt.h"
 #include "base/memory.h"
-
-enum { MEMBERS_MAX = 16 };
-
-struct rondo__cuda_capture {
-    rondo__cuda_capture *next;
-    uint64_t serial;
-    int mode;
-    rondo_error cause;  // status OK: nothing broke it as far as Rondo saw
-    struct {
-        uint32_t stream_number;
-        bool is_joined;
-    } members[MEMBERS_MAX];  // forked streams; further ones are not named
-    size_t member_count;
-    // Streams that were to be destroyed while they took part: a stream that records can be neither
-    // waited for nor destroyed, so that is done at the end.
-    rondo__cu_stream orphans[MEMBERS_MAX];
-    size_t orphan_count;
-};
 
 // ---- threads ----------------------------------------------------------------------------------
 
@@ -74,7 +59,7 @@ static void count_capture(int mode, int32_t step) {
 // ---- notes on captures ------------------------------------------------------------------------
 
 // The caller holds the lock. NULL when the capture has ended.
-static rondo__cuda_capture *find_capture(rondo__cuda_device *device, uint64_t serial) {
+rondo__cuda_capture *rondo__cuda_find_capture(rondo__cuda_device *device, uint64_t serial) {
     rondo__cuda_capture *capture = device->captures;
     while (capture != NULL && capture->serial != serial) {
         capture = capture->next;
@@ -82,9 +67,10 @@ static rondo__cuda_capture *find_capture(rondo__cuda_device *device, uint64_t se
     return capture;
 }
 
-static uint64_t add_capture(rondo__cuda_device *device, rondo__cuda_capture *capture) {
+uint64_t rondo__cuda_add_capture(rondo__cuda_device *device, rondo__cuda_capture *capture) {
     pthread_mutex_lock(&device->lock);
     capture->serial = ++device->last_capture;
+    capture->root = capture->root == RONDO__CUDA_CAPTURE_IS_ROOT ? capture->serial : capture->root;
     capture->next = device->captures;
     device->captures = capture;
     pthread_mutex_unlock(&device->lock);
@@ -109,11 +95,12 @@ void rondo__cuda_free_captures(rondo__cuda_device *device) {
     while (device->captures != NULL) {
         rondo__cuda_capture *capture = device->captures;
         device->captures = capture->next;
+        rondo__cuda_free_notes(capture->notes);
         rondo__free(capture);
     }
 }
 
-static void keep_cause(rondo__cuda_capture *capture) {
+void rondo__cuda_keep_cause(rondo__cuda_capture *capture) {
     if (capture->cause.status == RONDO_STATUS_OK) {
         rondo__error_save(&capture->cause);
     }
@@ -124,9 +111,9 @@ void rondo__cuda_note_cause(rondo__cuda_device *device, uint64_t serial) {
         return;
     }
     pthread_mutex_lock(&device->lock);
-    rondo__cuda_capture *capture = find_capture(device, serial);
+    rondo__cuda_capture *capture = rondo__cuda_find_capture(device, serial);
     if (capture != NULL) {
-        keep_cause(capture);
+        rondo__cuda_keep_cause(capture);
     }
     pthread_mutex_unlock(&device->lock);
 }
@@ -135,7 +122,7 @@ void rondo__cuda_note_cause_of_all(rondo__cuda_device *device) {
     pthread_mutex_lock(&device->lock);
     for (rondo__cuda_capture *capture = device->captures; capture != NULL;
          capture = capture->next) {
-        keep_cause(capture);
+        rondo__cuda_keep_cause(capture);
     }
     pthread_mutex_unlock(&device->lock);
 }
@@ -163,11 +150,36 @@ rondo_status rondo__cuda_fail_on_stream(rondo_stream *stream_, rondo__cu_result 
     return status;
 }
 
-void rondo__cuda_break_capture(rondo_stream *stream) {
-    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
-    rondo__cuda_note_cause(device, ((rondo__cuda_stream *)stream)->capture);
-    // Asking a recording stream whether it is idle is illegal, so the driver breaks its capture.
-    (void)device->api->cuStreamQuery(rondo__cuda_native_stream(stream));
+// Only the first capture around bodies is broken in the driver's eyes, too.
+void rondo__cuda_break_capture(rondo_stream *stream_) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream_->device);
+    const rondo__cuda_stream *stream = (const rondo__cuda_stream *)stream_;
+    pthread_mutex_lock(&device->lock);
+    rondo__cuda_capture *capture = rondo__cuda_find_capture(device, stream->capture);
+    bool is_body = capture != NULL && capture->root != capture->serial;
+    if (capture != NULL) {
+        rondo__cuda_keep_cause(capture);
+        capture->is_poisoned = true;
+    }
+    pthread_mutex_unlock(&device->lock);
+    bool was_pushed = false;
+    if (!is_body && rondo__cuda_enter(device, &was_pushed) == RONDO_STATUS_OK) {
+        // Asking a recording stream whether it is idle is illegal, so the driver breaks its
+        // capture.
+        (void)device->api->cuStreamQuery(rondo__cuda_native_stream(stream_));
+        rondo__cuda_leave(device, was_pushed);
+    }
+}
+
+bool rondo__cuda_is_poisoned(rondo__cuda_device *device, uint64_t serial) {
+    if (serial == 0) {
+        return false;
+    }
+    pthread_mutex_lock(&device->lock);
+    const rondo__cuda_capture *capture = rondo__cuda_find_capture(device, serial);
+    bool is_poisoned = capture != NULL && capture->is_poisoned;
+    pthread_mutex_unlock(&device->lock);
+    return is_poisoned;
 }
 
 void rondo__cuda_note_record(rondo__cuda_event *event, rondo__cuda_stream *stream) {
@@ -177,6 +189,7 @@ void rondo__cuda_note_record(rondo__cuda_event *event, rondo__cuda_stream *strea
         state == RONDO__CAPTURE_NONE) {
         stream->capture = 0;  // that capture has ended
     }
+    event->is_recorded = true;
     event->capture = stream->capture;
     event->stream_number = stream->head.number;
 }
@@ -187,7 +200,7 @@ void rondo__cuda_note_wait(rondo__cuda_stream *stream, const rondo__cuda_event *
         return;
     }
     pthread_mutex_lock(&device->lock);
-    rondo__cuda_capture *capture = find_capture(device, event->capture);
+    rondo__cuda_capture *capture = rondo__cuda_find_capture(device, event->capture);
     if (capture != NULL) {
         bool is_member = stream->capture == event->capture;
         for (size_t i = 0; i < capture->member_count; i++) {
@@ -195,7 +208,7 @@ void rondo__cuda_note_wait(rondo__cuda_stream *stream, const rondo__cuda_event *
                 capture->members[i].is_joined = true;
             }
         }
-        if (!is_member && capture->member_count < MEMBERS_MAX) {
+        if (!is_member && capture->member_count < RONDO__CUDA_MEMBERS_MAX) {
             capture->members[capture->member_count].stream_number = stream->head.number;
             capture->members[capture->member_count++].is_joined = false;
         }
@@ -213,8 +226,8 @@ bool rondo__cuda_keep_until_end(rondo_stream *stream) {
     }
     pthread_mutex_lock(&device->lock);
     rondo__cuda_capture *capture =
-        find_capture(device, ((const rondo__cuda_stream *)stream)->capture);
-    bool is_kept = capture != NULL && capture->orphan_count < MEMBERS_MAX;
+        rondo__cuda_find_capture(device, ((const rondo__cuda_stream *)stream)->capture);
+    bool is_kept = capture != NULL && capture->orphan_count < RONDO__CUDA_MEMBERS_MAX;
     if (is_kept) {
         capture->orphans[capture->orphan_count++] = rondo__cuda_native_stream(stream);
     }
@@ -252,13 +265,17 @@ rondo_status rondo__cuda_begin_capture(rondo_stream *stream_, rondo_capture_mode
         goto leave;
     }
     capture->mode = native_modes[mode];
+    capture->root = RONDO__CUDA_CAPTURE_IS_ROOT;
+    if (mode == RONDO_CAPTURE_GLOBAL) {
+        rondo__cuda_prepare_conditions(device);
+    }
     rondo__cu_result code =
         device->api->cuStreamBeginCapture(rondo__cuda_native_stream(stream_), capture->mode);
     if (code != RONDO__CU_SUCCESS) {
         status = RONDO__CUDA_FAIL(device, code, "cuStreamBeginCapture", "cannot begin a capture");
         goto free_capture;
     }
-    stream->capture = add_capture(device, capture);
+    stream->capture = rondo__cuda_add_capture(device, capture);
     stream->capture_mode = capture->mode;
     stream->is_origin = true;
     count_capture(capture->mode, 1);
@@ -288,7 +305,9 @@ rondo_status rondo__cuda_get_capture_state(rondo_stream *stream, rondo__capture_
         status = RONDO__CUDA_FAIL(device, code, "cuStreamIsCapturing",
                                   "cannot ask whether the stream records");
     } else if (native_state == RONDO__CU_CAPTURE_STATUS_ACTIVE) {
-        *out_state = RONDO__CAPTURE_ACTIVE;
+        *out_state = rondo__cuda_is_poisoned(device, ((rondo__cuda_stream *)stream)->capture)
+                         ? RONDO__CAPTURE_BROKEN
+                         : RONDO__CAPTURE_ACTIVE;
     } else if (native_state == RONDO__CU_CAPTURE_STATUS_INVALIDATED) {
         *out_state = RONDO__CAPTURE_BROKEN;
     } else {
@@ -300,7 +319,7 @@ rondo_status rondo__cuda_get_capture_state(rondo_stream *stream, rondo__capture_
 
 // "stream 3, stream 5": the forked streams nobody waited for; all of them when each was waited for
 // once, since then one of them went on afterwards.
-static void list_members(const rondo__cuda_capture *capture, char *out_text, size_t bytes) {
+void rondo__cuda_list_members(const rondo__cuda_capture *capture, char *out_text, size_t bytes) {
     bool are_all_joined = true;
     for (size_t i = 0; i < capture->member_count; i++) {
         are_all_joined = are_all_joined && capture->members[i].is_joined;
@@ -335,7 +354,7 @@ static rondo_status fail_end(rondo__cuda_device *device, rondo__cu_result code,
         rondo__error_set_op(cause->op);
     } else if (code == RONDO__CU_ERROR_STREAM_CAPTURE_UNJOINED && capture->member_count > 0) {
         char members[96];
-        list_members(capture, members, sizeof(members));
+        rondo__cuda_list_members(capture, members, sizeof(members));
         status = RONDO_FAIL_DRIVER(RONDO_STATUS_STATE, code, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED",
                                    "cuStreamEndCapture",
                                    "%s forked inside the capture and was not joined; record an "
@@ -345,16 +364,18 @@ static rondo_status fail_end(rondo__cuda_device *device, rondo__cu_result code,
     return status;
 }
 
-rondo_status rondo__cuda_end_capture(rondo_stream *stream_, rondo__template **out_template) {
+rondo_status rondo__cuda_end_native(rondo_stream *stream_, rondo__cu_graph *out_graph,
+                                    rondo__cuda_note **out_notes) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream_->device);
     rondo__cuda_stream *stream = (rondo__cuda_stream *)stream_;
-    *out_template = NULL;
-    bool was_pushed = false;
-    rondo__cuda_enter_cleanup(device, &was_pushed);  // the stream must stop recording in any case
     rondo_status status = RONDO_STATUS_OK;
-    rondo__cuda_template *recorded = NULL;
     rondo__cuda_capture *capture = NULL;
     rondo__cu_graph graph = NULL;
+    bool is_body = stream->is_body;
+    *out_graph = NULL;
+    *out_notes = NULL;
+    bool was_pushed = false;
+    rondo__cuda_enter_cleanup(device, &was_pushed);  // the stream must stop recording in any case
     rondo__cu_result code =
         device->api->cuStreamEndCapture(rondo__cuda_native_stream(stream_), &graph);
     if (code != RONDO__CU_ERROR_STREAM_CAPTURE_WRONG_THREAD && stream->is_origin) {
@@ -363,34 +384,62 @@ rondo_status rondo__cuda_end_capture(rondo_stream *stream_, rondo__template **ou
         stream->capture_mode = RONDO__CU_CAPTURE_MODE_RELAXED;  // nothing left to count
         stream->capture = 0;
         stream->is_origin = false;
+        stream->is_body = false;
     }
-    if (code != RONDO__CU_SUCCESS || graph == NULL) {
+    bool is_poisoned = capture != NULL && capture->is_poisoned;
+    if (code == RONDO__CU_SUCCESS && (graph == NULL || is_poisoned)) {
         // The driver may report a broken capture as success without a graph.
-        status = fail_end(
-            device, code != RONDO__CU_SUCCESS ? code : RONDO__CU_ERROR_STREAM_CAPTURE_INVALIDATED,
-            capture);
-        goto leave;
+        code = RONDO__CU_ERROR_STREAM_CAPTURE_INVALIDATED;
     }
-    recorded = rondo__calloc(1, sizeof(*recorded));
-    if (recorded == NULL) {
-        status = RONDO_STATUS_NO_MEMORY;
-        goto destroy_graph;
+    if (code != RONDO__CU_SUCCESS) {
+        status = fail_end(device, code, capture);
+        if (graph != NULL && !is_body) {
+            (void)device->api->cuGraphDestroy(graph);
+        }
+    } else {
+        *out_graph = graph;
     }
-    recorded->head.device = stream_->device;
-    recorded->native = graph;
-    *out_template = &recorded->head;
-    goto leave;
-
-destroy_graph:
-    (void)device->api->cuGraphDestroy(graph);
-leave:
     if (capture != NULL && capture->orphan_count > 0) {
         rondo_error saved;
         rondo__error_save(&saved);
         destroy_orphans(device, capture);
         rondo__error_restore(&saved);
     }
-    rondo__free(capture);
     rondo__cuda_leave(device, was_pushed);
+    if (capture != NULL) {
+        if (status == RONDO_STATUS_OK) {
+            *out_notes = capture->notes;
+        } else {
+            rondo__cuda_free_notes(capture->notes);
+        }
+        rondo__free(capture);
+    }
     return status;
+}
+
+rondo_status rondo__cuda_end_capture(rondo_stream *stream, rondo__template **out_template) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    rondo__cu_graph graph = NULL;
+    rondo__cuda_note *notes = NULL;
+    *out_template = NULL;
+    RETURN_IF_ERROR(rondo__cuda_end_native(stream, &graph, &notes));
+    rondo__cuda_template *recorded = rondo__calloc(1, sizeof(*recorded));
+    if (recorded == NULL) {
+        bool was_pushed = false;
+        rondo__cuda_enter_cleanup(device, &was_pushed);
+        (void)device->api->cuGraphDestroy(graph);
+        rondo__cuda_leave(device, was_pushed);
+        rondo__cuda_free_notes(notes);
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    recorded->head.device = stream->device;
+    recorded->native = graph;
+    recorded->notes = notes;
+    for (rondo__cuda_note *note = notes; note != NULL; note = note->next) {
+        for (uint32_t i = 0; i < note->branch_count; i++) {
+            note->bodies[i].root = recorded;
+        }
+    }
+    *out_template = &recorded->head;
+    return RONDO_STATUS_OK;
 }

@@ -195,6 +195,7 @@ void rondo__cuda_close_device(rondo_device *device_) {
 
 rondo_status rondo__cuda_synchronize_device(rondo_device *device_) {
     rondo__cuda_device *device = rondo__cuda_device_of(device_);
+    RETURN_IF_ERROR(rondo__cuda_refuse_around_bodies(device, "cuCtxSynchronize"));
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;

@@ -43,6 +43,7 @@ typedef struct rondo__cuda_device {
     size_t module_capacity;                // guarded by lock
     rondo__cuda_host_call *pending_calls;  // eager host calls not yet run; guarded by lock
     rondo__cuda_capture *captures;         // guarded by lock
+    rondo__cu_function condition;          // the kernel of cuda_conditional.c; guarded by lock
     uint64_t last_capture;                 // serial of the latest capture; guarded by lock
 } rondo__cuda_device;
 
@@ -51,14 +52,19 @@ typedef struct rondo__cuda_stream {
     uint64_t capture;  // serial of the capture it began or joined; may have ended; 0: none
     int capture_mode;  // of the capture that began here; RELAXED when none
     bool is_origin;    // a capture began here and has not been ended
+    bool is_body;      // is_origin, and it records into a body that a conditional node owns
 } rondo__cuda_stream;
 
 typedef struct rondo__cuda_event {
     rondo_event head;
     rondo__cu_event native;
+    bool is_recorded;        // at least once, not as a node
     uint64_t capture;        // serial of the capture it was recorded in; 0: none
     uint32_t stream_number;  // of the stream it was recorded on
 } rondo__cuda_event;
+
+// What the driver (before CUDA 13.2) does not tell about a conditional node.
+typedef struct rondo__cuda_note rondo__cuda_note;
 
 typedef struct rondo__cuda_template {
     rondo__template head;
@@ -69,7 +75,18 @@ typedef struct rondo__cuda_template {
     bool is_borrowed;                       // the graph inside a node: the driver owns it
     struct rondo__cuda_template *children;  // of the graphs inside its nodes; owned
     struct rondo__cuda_template *next;      // in the list of its parent
+    rondo__cuda_note *notes;                // of its conditional nodes and of those inside bodies
+    struct rondo__cuda_template *root;      // bodies: who has the notes; NULL: itself
 } rondo__cuda_template;
+
+struct rondo__cuda_note {
+    rondo__cuda_note *next;
+    rondo__cu_graph_node node;
+    rondo_scope_kind kind;
+    const void *predicate;
+    uint32_t branch_count;
+    rondo__cuda_template bodies[];  // borrowed graphs, to be listed
+};
 
 typedef struct rondo__cuda_executable {
     rondo__executable head;
@@ -235,6 +252,8 @@ void rondo__cuda_note_cause_of_all(rondo__cuda_device *device);
 // Breaks the capture that the stream takes part in, as the driver would; this thread's latest
 // record is the cause. For what Rondo refuses though the driver would not.
 void rondo__cuda_break_capture(rondo_stream *stream);
+// True when Rondo broke the capture with this serial.
+bool rondo__cuda_is_poisoned(rondo__cuda_device *device, uint64_t serial);
 // Tells the captures that `event` was recorded on `stream`, and that `stream` waits for `event`.
 void rondo__cuda_note_record(rondo__cuda_event *event, rondo__cuda_stream *stream);
 void rondo__cuda_note_wait(rondo__cuda_stream *stream, const rondo__cuda_event *event);
@@ -277,8 +296,51 @@ RONDO_MUST_USE rondo_status rondo__cuda_borrow_template(rondo__cuda_template *pa
                                                         rondo__template **out_template);
 rondo_status rondo__cuda_add_child(rondo_stream *stream, rondo__template *template_);
 rondo_status rondo__cuda_get_flags(rondo__executable *executable, uint64_t *out_flags);
+rondo__template *rondo__cuda_get_body(rondo__template *template_, size_t index, uint32_t branch);
+
+// cuda_body.c A capture of its own on `stream`, into a graph that a node of the capture `parent` (a
+// serial) owns. end_body always leaves the stream not recording.
+rondo_status rondo__cuda_begin_body_capture(rondo_stream *stream, rondo__cu_graph graph,
+                                            uint64_t parent);
+rondo_status rondo__cuda_end_body_capture(rondo_stream *stream);
+// Refuses a call that would break the body that the stream (the event) records, as the driver
+// would; OK when it records none. `code` is the driver's word for it.
+RONDO_MUST_USE rondo_status rondo__cuda_refuse_in_body(rondo_stream *stream, rondo__cu_result code,
+                                                       const char *call, const char *wanted);
+RONDO_MUST_USE rondo_status rondo__cuda_refuse_event_of_body(rondo__cuda_event *event,
+                                                             const char *call);
+// The same for a wait that would tie a body to other work.
+RONDO_MUST_USE rondo_status rondo__cuda_refuse_wait_across(rondo_stream *stream,
+                                                           const rondo__cuda_event *event);
+// The same for a call that would break every capture of the device while one of them is a body's.
+RONDO_MUST_USE rondo_status rondo__cuda_refuse_around_bodies(rondo__cuda_device *device,
+                                                             const char *call);
+// Refuses what no body can hold: breaks its capture. OK when the stream records none.
+RONDO_MUST_USE rondo_status rondo__cuda_refuse_node_in_body(rondo_stream *stream, const char *call,
+                                                            const char *what);
+// Gives the note to the outermost capture around `serial`; false when Rondo began none, then it
+// stays the caller's.
+bool rondo__cuda_keep_note(rondo__cuda_device *device, uint64_t serial, rondo__cuda_note *note);
+void rondo__cuda_free_notes(rondo__cuda_note *notes);
+
+// cuda_conditional.c
+rondo_status rondo__cuda_check_feature(rondo_device *device, rondo_feature feature);
+rondo_status rondo__cuda_add_conditional(rondo_stream *parent, rondo_scope_kind kind,
+                                         const void *predicate, uint32_t branch_count,
+                                         rondo__conditional **out_conditional);
+rondo_status rondo__cuda_begin_body(rondo__conditional *conditional, uint32_t branch,
+                                    rondo_stream *body, rondo__node_handle *out_node);
+rondo_status rondo__cuda_end_body(rondo__conditional *conditional, uint32_t branch,
+                                  rondo_stream *body);
+void rondo__cuda_release_conditional(rondo__conditional *conditional);
+// Loads the kernel that sets conditions, which a capture in global mode would not survive. Failures
+// wait until somebody needs it.
+void rondo__cuda_prepare_conditions(rondo__cuda_device *device);
 
 // cuda_module.c
+// A kernel out of machine-independent code (PTX), which the driver compiles.
+rondo_status rondo__cuda_load_ptx(rondo__cuda_device *device, const char *text,
+                                  const char *kernel_name, rondo__cu_function *out_function);
 rondo_status rondo__cuda_get_function(rondo_device *device, const char *source,
                                       const char *const *options, size_t option_count,
                                       const char *kernel_name, void **out_function);

@@ -38,6 +38,10 @@ rondo_status rondo__cuda_get_capture_id(rondo_stream *stream, rondo__capture_sta
                                   "cannot ask whether the stream records");
     } else {
         *out_state = translate_state(native_state);
+        if (*out_state == RONDO__CAPTURE_ACTIVE &&
+            rondo__cuda_is_poisoned(device, ((rondo__cuda_stream *)stream)->capture)) {
+            *out_state = RONDO__CAPTURE_BROKEN;
+        }
         *out_id = *out_state == RONDO__CAPTURE_ACTIVE ? id : 0;
     }
     rondo__cuda_leave(device, was_pushed);

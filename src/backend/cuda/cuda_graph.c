@@ -25,6 +25,7 @@ void rondo__cuda_destroy_template(rondo__template *template_) {
                                 "cuGraphDestroy");
     }
     rondo__cuda_leave(device, was_pushed);
+    rondo__cuda_free_notes(recorded->notes);
     rondo__free(recorded->nodes);
     rondo__free(recorded);
     rondo__error_restore(&saved);
@@ -234,6 +235,41 @@ rondo_status rondo__cuda_describe_native(rondo__cuda_device *device, rondo__cu_g
     return RONDO_STATUS_OK;
 }
 
+static rondo__cuda_note *find_note(const rondo__cuda_template *recorded,
+                                   rondo__cu_graph_node node) {
+    const rondo__cuda_template *root = recorded->root != NULL ? recorded->root : recorded;
+    rondo__cuda_note *note = root->notes;
+    while (note != NULL && note->node != node) {
+        note = note->next;
+    }
+    return note;
+}
+
+static void describe_conditional(const rondo__cuda_template *recorded, rondo__cu_graph_node node,
+                                 rondo__node_info *info) {
+    static const char *const names[] = {
+        [RONDO_SCOPE_IF] = "if",
+        [RONDO_SCOPE_IF_ELSE] = "if_else",
+        [RONDO_SCOPE_SWITCH] = "switch",
+        [RONDO_SCOPE_WHILE] = "while",
+    };
+    const rondo__cuda_note *note = find_note(recorded, node);
+    if (note != NULL) {
+        info->name = names[note->kind];
+        info->predicate = note->predicate;
+        info->branch_count = note->branch_count;
+    }
+}
+
+rondo__template *rondo__cuda_get_body(rondo__template *template_, size_t index, uint32_t branch) {
+    rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
+    if (rondo__cuda_fetch_nodes(recorded) != RONDO_STATUS_OK || index >= recorded->node_count) {
+        return NULL;
+    }
+    rondo__cuda_note *note = find_note(recorded, recorded->nodes[index]);
+    return note != NULL && branch < note->branch_count ? &note->bodies[branch].head : NULL;
+}
+
 rondo_status rondo__cuda_describe_node(rondo__template *template_, size_t index,
                                        rondo__node_info *out_info) {
     rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
@@ -242,8 +278,12 @@ rondo_status rondo__cuda_describe_node(rondo__template *template_, size_t index,
         return RONDO_FAIL(INVALID, "there is no node %zu, the graph has %zu", index,
                           recorded->node_count);
     }
-    return rondo__cuda_describe_native(rondo__cuda_device_of(template_->device),
-                                       recorded->nodes[index], out_info);
+    RETURN_IF_ERROR(rondo__cuda_describe_native(rondo__cuda_device_of(template_->device),
+                                                recorded->nodes[index], out_info));
+    if (out_info->kind == RONDO__NODE_CONDITIONAL) {
+        describe_conditional(recorded, recorded->nodes[index], out_info);
+    }
+    return RONDO_STATUS_OK;
 }
 
 // ---- edges ------------------------------------------------------------------------------------

@@ -120,6 +120,15 @@ static rondo_status enqueue_call(rondo_stream *stream, rondo__cuda_host_call *ca
                                        "cannot ask whether the stream records");
     }
     bool is_recorded = state == RONDO__CU_CAPTURE_STATUS_ACTIVE;
+    if (is_recorded) {
+        rondo_status status =
+            rondo__cuda_refuse_node_in_body(stream, "rondo_stream_call_host", "host functions");
+        if (status != RONDO_STATUS_OK) {
+            rondo__free(call);
+            rondo__error_set_op(name);
+            return status;
+        }
+    }
     call->is_recorded = is_recorded;
     if (is_recorded) {
         // Once the graph has it, the block's life is no longer our business, launch or not.

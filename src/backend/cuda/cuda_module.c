@@ -177,6 +177,42 @@ leave:
     return status;
 }
 
+rondo_status rondo__cuda_load_ptx(rondo__cuda_device *device, const char *text,
+                                  const char *kernel_name, rondo__cu_function *out_function) {
+    rondo__hash128 key = rondo__hash128_bytes(text, strlen(text));
+    *out_function = NULL;
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    int mode = rondo__cuda_relax_thread(device);
+    rondo_status status = RONDO_STATUS_OK;
+    rondo__cu_module module = NULL;
+    rondo__cu_function function = NULL;
+    if (!find_module(device, key, &module)) {
+        rondo__cu_result code = device->api->cuModuleLoadData(&module, text);
+        if (code != RONDO__CU_SUCCESS) {
+            status = RONDO__CUDA_FAIL(device, code, "cuModuleLoadData",
+                                      "the driver cannot compile kernel %s", kernel_name);
+            goto leave;
+        }
+        status = keep_module(device, key, &module);
+    }
+    if (status == RONDO_STATUS_OK) {
+        rondo__cu_result code = device->api->cuModuleGetFunction(&function, module, kernel_name);
+        if (code != RONDO__CU_SUCCESS) {
+            status = RONDO__CUDA_FAIL(device, code, "cuModuleGetFunction", "cannot find kernel %s",
+                                      kernel_name);
+        }
+    }
+    if (status == RONDO_STATUS_OK) {
+        *out_function = function;
+    }
+
+leave:
+    rondo__cuda_restore_thread(device, mode);
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}
+
 void rondo__cuda_unload_modules(rondo__cuda_device *device) {
     for (size_t i = 0; i < device->module_count; i++) {
         rondo__cuda_log_failure(device, device->api->cuModuleUnload(device->modules[i].module),

@@ -94,6 +94,10 @@ static void give_up_capture(rondo_stream *stream) {
     if (!is_recording) {
         return;
     }
+    if (((rondo__cuda_stream *)stream)->is_body) {
+        (void)rondo__cuda_end_body_capture(stream);
+        return;
+    }
     rondo__template *recorded = NULL;
     if (rondo__cuda_end_capture(stream, &recorded) == RONDO_STATUS_OK) {
         rondo__cuda_destroy_template(recorded);
@@ -125,6 +129,9 @@ void rondo__cuda_destroy_stream(rondo_stream *stream) {
 
 rondo_status rondo__cuda_synchronize_stream(rondo_stream *stream) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    RETURN_IF_ERROR(rondo__cuda_refuse_in_body(stream, RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+                                               "cuStreamSynchronize",
+                                               "cannot wait for the stream"));
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
@@ -141,6 +148,8 @@ rondo_status rondo__cuda_synchronize_stream(rondo_stream *stream) {
 
 rondo_status rondo__cuda_query_stream(rondo_stream *stream, bool *out_is_idle) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    RETURN_IF_ERROR(rondo__cuda_refuse_in_body(stream, RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+                                               "cuStreamQuery", "cannot look at the stream"));
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
@@ -173,6 +182,12 @@ rondo_status rondo__cuda_wait_event(rondo_stream *stream, rondo_event *event_) {
     rondo__cuda_event *event = (rondo__cuda_event *)event_;
     bool was_external = false;
     RETURN_IF_ERROR(is_node(stream, event_, &was_external));
+    if (was_external) {
+        RETURN_IF_ERROR(rondo__cuda_refuse_node_in_body(stream, "rondo_stream_wait_event",
+                                                        "waits for external events"));
+    } else {
+        RETURN_IF_ERROR(rondo__cuda_refuse_wait_across(stream, event));
+    }
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
@@ -246,6 +261,10 @@ rondo_status rondo__cuda_record_event(rondo_event *event_, rondo_stream *stream)
     rondo__cuda_event *event = (rondo__cuda_event *)event_;
     bool was_external = false;
     RETURN_IF_ERROR(is_node(stream, event_, &was_external));
+    if (was_external) {
+        RETURN_IF_ERROR(rondo__cuda_refuse_node_in_body(stream, "rondo_event_record",
+                                                        "records of external events"));
+    }
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
@@ -268,6 +287,7 @@ rondo_status rondo__cuda_record_event(rondo_event *event_, rondo_stream *stream)
 rondo_status rondo__cuda_query_event(rondo_event *event_, bool *out_is_complete) {
     rondo__cuda_device *device = rondo__cuda_device_of(event_->device);
     rondo__cuda_event *event = (rondo__cuda_event *)event_;
+    RETURN_IF_ERROR(rondo__cuda_refuse_event_of_body(event, "cuEventQuery"));
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
@@ -287,6 +307,7 @@ rondo_status rondo__cuda_query_event(rondo_event *event_, bool *out_is_complete)
 rondo_status rondo__cuda_synchronize_event(rondo_event *event_) {
     rondo__cuda_device *device = rondo__cuda_device_of(event_->device);
     rondo__cuda_event *event = (rondo__cuda_event *)event_;
+    RETURN_IF_ERROR(rondo__cuda_refuse_event_of_body(event, "cuEventSynchronize"));
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;

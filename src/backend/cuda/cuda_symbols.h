@@ -212,3 +212,17 @@ RONDO__CUDA_SYMBOL(LIST_TYPED_EDGES, cuGraphNodeGetDependencies_v2, 12030,
                     rondo__cu_edge_data *data, size_t *in_out_count))
 RONDO__CUDA_SYMBOL(QUERY_FLAGS, cuGraphExecGetFlags, 12000, "cuGraphExecGetFlags",
                    (rondo__cu_graph_exec exec, uint64_t *out_flags))
+
+// Conditional nodes and their bodies. ELSE and SWITCH came with CUDA 12.8, see cuda_conditional.c.
+RONDO__CUDA_SYMBOL(CONDITIONALS, cuGraphConditionalHandleCreate, 12030,
+                   "cuGraphConditionalHandleCreate",
+                   (uint64_t * out_handle, rondo__cu_graph graph, rondo__cu_context context,
+                    unsigned int default_value, unsigned int flags))
+RONDO__CUDA_SYMBOL(CONDITIONALS, cuGraphAddNode, 12030, "cuGraphAddNode_v2",
+                   (rondo__cu_graph_node * out_node, rondo__cu_graph graph,
+                    const rondo__cu_graph_node *dependencies, const rondo__cu_edge_data *data,
+                    size_t dependency_count, rondo__cu_node_params *params))
+RONDO__CUDA_SYMBOL(CONDITIONALS, cuStreamBeginCaptureToGraph, 12030, "cuStreamBeginCaptureToGraph",
+                   (rondo__cu_stream stream, rondo__cu_graph graph,
+                    const rondo__cu_graph_node *dependencies, const rondo__cu_edge_data *data,
+                    size_t dependency_count, int mode))

@@ -30,6 +30,8 @@ typedef struct rondo__host_stream rondo__host_stream;
 typedef struct rondo__host_event rondo__host_event;
 typedef struct rondo__host_capture rondo__host_capture;
 typedef struct rondo__host_template rondo__host_template;
+typedef struct rondo__host_branches rondo__host_branches;
+typedef struct rondo__host_program rondo__host_program;
 typedef struct rondo__host_team rondo__host_team;
 
 // ---- lanes (host_lane.c) ------------------------------------------------------------------------
@@ -213,6 +215,7 @@ struct rondo__host_capture {
     rondo_capture_mode mode;
     rondo__capture_state state;  // NONE: ended
     rondo_error cause;           // BROKEN: what broke it
+    bool is_body;                // of a conditional node
     rondo__host_stream *origin;
     rondo__host_stream *streams;  // all that take part, by next_in_capture
     rondo__host_template *recorded;
@@ -231,6 +234,7 @@ typedef struct rondo__host_node {
     uint32_t shared_bytes;
     size_t first_edge;  // into the template's predecessors
     size_t edge_count;
+    rondo__host_branches *branches;  // conditional nodes: owned by the template
 } rondo__host_node;
 
 rondo_status rondo__host_begin_capture(rondo_stream *stream, rondo_capture_mode mode);
@@ -274,6 +278,48 @@ RONDO_MUST_USE rondo_status rondo__host_capture_join(rondo__host_capture *captur
                                                      rondo__host_stream *stream,
                                                      const size_t *nodes, size_t node_count);
 
+void rondo__host_break_capture(rondo_stream *stream);
+
+// ---- conditional nodes (host_conditional.c) -----------------------------------------------------
+
+// What a recorded conditional node chooses from.
+struct rondo__host_branches {
+    rondo_scope_kind kind;
+    const void *predicate;
+    uint32_t count;
+    rondo__host_template *bodies[];  // NULL: empty
+};
+
+// The same in a program.
+typedef struct rondo__host_choice {
+    struct rondo__host_choice *next;  // of the same program
+    rondo_scope_kind kind;
+    const void *predicate;
+    uint32_t count;
+    rondo__host_program *bodies[];  // NULL: empty
+} rondo__host_choice;
+
+void rondo__host_branches_destroy(rondo__host_branches *branches);  // NULL is fine
+const char *rondo__host_branches_get_name(const rondo__host_branches *branches);
+RONDO_MUST_USE rondo_status rondo__host_choice_create(const rondo__host_branches *branches,
+                                                      rondo__host_choice **out_choice);
+void rondo__host_choice_destroy(rondo__host_choice *choice);
+void rondo__host_choice_run(void *choice);
+
+// Refuses what no body can hold: breaks the body's capture. OK when the stream records none.
+RONDO_MUST_USE rondo_status rondo__host_refuse_in_body(rondo__host_stream *stream, const char *call,
+                                                       const char *what);
+rondo_status rondo__host_check_feature(rondo_device *device, rondo_feature feature);
+rondo_status rondo__host_add_conditional(rondo_stream *parent, rondo_scope_kind kind,
+                                         const void *predicate, uint32_t branch_count,
+                                         rondo__conditional **out_conditional);
+rondo_status rondo__host_begin_body(rondo__conditional *conditional, uint32_t branch,
+                                    rondo_stream *body, rondo__node_handle *out_node);
+rondo_status rondo__host_end_body(rondo__conditional *conditional, uint32_t branch,
+                                  rondo_stream *body);
+void rondo__host_release_conditional(rondo__conditional *conditional);
+rondo__template *rondo__host_get_body(rondo__template *template_, size_t index, uint32_t branch);
+
 // ---- templates (host_template.c) ----------------------------------------------------------------
 
 // A block of argument bytes; nodes point into it.
@@ -288,9 +334,11 @@ struct rondo__host_template {
     size_t edge_count;
     size_t edge_capacity;
     rondo__host_chunk *chunks;
+    bool borrows_branches;  // flattened: conditional nodes are those of another template
 };
 
-// Copies node and arguments; `predecessors` become its edges.
+// Copies node and arguments; `predecessors` become its edges. On success the template owns the
+// node's branches.
 RONDO_MUST_USE rondo_status rondo__host_template_append(rondo__host_template *recorded,
                                                         const rondo__host_node *node,
                                                         const size_t *predecessors,
@@ -355,7 +403,7 @@ typedef struct rondo__host_job {
 } rondo__host_job;
 
 // The runnable form. Immutable once made, apart from the job; replays in flight hold a reference.
-typedef struct rondo__host_program {
+struct rondo__host_program {
     atomic_int reference_count;
     size_t count;
     rondo__host_instruction *instructions;
@@ -371,7 +419,8 @@ typedef struct rondo__host_program {
     // Arguments of the nodes that use external events; each replay sets their serials first.
     rondo__host_external **externals;
     size_t external_count;
-} rondo__host_program;
+    rondo__host_choice *choices;  // of the conditional nodes
+};
 
 RONDO_MUST_USE rondo_status rondo__host_program_create(const rondo__host_template *recorded,
                                                        rondo__host_program **out_program);

@@ -107,6 +107,16 @@ void rondo__host_capture_break(rondo__host_capture *capture) {
     }
 }
 
+void rondo__host_break_capture(rondo_stream *stream) {
+    rondo__host_device *device = rondo__host_device_of(stream->device);
+    pthread_mutex_lock(&device->capture_lock);
+    rondo__host_capture *capture = atomic_load(&((rondo__host_stream *)stream)->capture);
+    if (capture != NULL) {
+        rondo__host_capture_break(capture);
+    }
+    pthread_mutex_unlock(&device->capture_lock);
+}
+
 rondo_status rondo__host_capture_fail_broken(const rondo__host_capture *capture, const char *call) {
     const rondo_error *cause = &capture->cause;
     rondo_status status =
@@ -401,6 +411,10 @@ static void mark_ancestors(const rondo__host_template *recorded, const size_t *f
     }
 }
 
+static const char *name_end(const rondo__host_capture *capture) {
+    return capture->is_body ? "rondo_scope_leave" : "rondo_graph_capture_end";
+}
+
 // OK when every branch came back to the origin.
 static rondo_status check_joined(const rondo__host_capture *capture) {
     const rondo__host_template *recorded = capture->recorded;
@@ -416,7 +430,7 @@ static rondo_status check_joined(const rondo__host_capture *capture) {
             size_t node = stream->frontier[i];
             if (!marks[node]) {
                 status = rondo__error_set(
-                    RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, "rondo_graph_capture_end",
+                    RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, name_end(capture),
                     "stream %u was forked from stream %u and not joined: record an event on it and "
                     "let stream %u wait for that before the end",
                     (unsigned)stream->head.number, (unsigned)capture->origin->head.number,
@@ -430,11 +444,11 @@ static rondo_status check_joined(const rondo__host_capture *capture) {
     // A branch may also end in an event whose stream went on elsewhere and came back otherwise.
     for (size_t i = 0; i < recorded->node_count && status == RONDO_STATUS_OK; ++i) {
         if (!marks[i]) {
-            status = rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__,
-                                      "rondo_graph_capture_end",
-                                      "node %zu was recorded on a branch that was not joined to "
-                                      "stream %u",
-                                      i, (unsigned)capture->origin->head.number);
+            status =
+                rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, name_end(capture),
+                                 "node %zu was recorded on a branch that was not joined to "
+                                 "stream %u",
+                                 i, (unsigned)capture->origin->head.number);
             rondo__blame_set_cause(RONDO_CAUSE_UNJOINED_STREAM);
             rondo__error_set_op(recorded->nodes[i].name);
         }
@@ -463,7 +477,7 @@ rondo_status rondo__host_end_capture(rondo_stream *stream_, rondo__template **ou
         goto unlock;
     }
     if (capture->state == RONDO__CAPTURE_BROKEN) {
-        status = rondo__host_capture_fail_broken(capture, "rondo_graph_capture_end");
+        status = rondo__host_capture_fail_broken(capture, name_end(capture));
     } else {
         status = check_joined(capture);
     }

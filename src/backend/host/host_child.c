@@ -213,6 +213,7 @@ rondo_status rondo__host_flatten(const rondo__host_template *recorded,
         return RONDO_STATUS_NO_MEMORY;
     }
     flat->head.device = recorded->head.device;
+    flat->borrows_branches = true;
     const node_set entry = {0};
     node_set exit = {0};
     rondo_status status = flatten_into(flat, recorded, &entry, &exit);

@@ -4,79 +4,76 @@
 // command on the stream, which holds a reference of its own, so that updating and destroying need
 // not wait for replays in flight. Replays of one executable run one after the other, also on
 // different streams, as on a GPU: each waits for the one before.
+#include <string.h>
+
 #include "backend/host/host_backend.h"
 #include "base/memory.h"
+
+// Node kinds and edges in a row, bodies of conditional nodes inside: equal exactly for templates
+// that an executable may be updated to.
+typedef struct graph_shape {
+    size_t *words;
+    size_t count;
+    size_t capacity;
+} graph_shape;
 
 typedef struct host_executable {
     rondo__executable head;
     rondo__host_program *program;
     // What an update compares: the shape of the template that the program came from.
-    rondo__node_kind *kinds;
-    size_t node_count;
-    size_t *edges;  // per node: how many, then which
-    size_t edge_entry_count;
+    graph_shape shape;
     rondo__host_lane *last_lane;  // retained; NULL: never replayed
     uint64_t last_position;
     _Atomic(uint64_t) executed_count;
 } host_executable;
 
-static rondo_status keep_flat_shape(host_executable *executable,
-                                    const rondo__host_template *recorded) {
-    executable->node_count = recorded->node_count;
-    executable->edge_entry_count = recorded->node_count + recorded->edge_count;
-    executable->kinds = rondo__calloc(recorded->node_count, sizeof *executable->kinds);
-    executable->edges = rondo__calloc(executable->edge_entry_count, sizeof *executable->edges);
-    if (executable->kinds == NULL || executable->edges == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
+static rondo_status append_shape(graph_shape *shape, const rondo__host_template *recorded);
+
+static rondo_status append_branches(graph_shape *shape, const rondo__host_branches *branches) {
+    shape->words[shape->count++] = (size_t)branches->kind;
+    shape->words[shape->count++] = branches->count;
+    for (uint32_t i = 0; i < branches->count; ++i) {
+        RETURN_IF_ERROR(append_shape(shape, branches->bodies[i]));
     }
-    size_t entry = 0;
-    for (size_t i = 0; i < recorded->node_count; ++i) {
-        const rondo__host_node *node = &recorded->nodes[i];
-        executable->kinds[i] = node->kind;
-        executable->edges[entry++] = node->edge_count;
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status append_flat_shape(graph_shape *shape, const rondo__host_template *recorded) {
+    size_t node_count = recorded->node_count;
+    for (size_t i = 0; i <= node_count; ++i) {
+        // The first turn writes the number of nodes; further ones a node each.
+        const rondo__host_node *node = i > 0 ? &recorded->nodes[i - 1] : NULL;
+        size_t needed = node != NULL ? node->edge_count + 4 : 1;
+        void *words = shape->words;
+        rondo_status status = rondo__array_reserve(&words, &shape->capacity, shape->count + needed,
+                                                   sizeof *shape->words);
+        shape->words = words;
+        RETURN_IF_ERROR(status);
+        if (node == NULL) {
+            shape->words[shape->count++] = node_count;
+            continue;
+        }
+        shape->words[shape->count++] = (size_t)node->kind;
+        shape->words[shape->count++] = node->edge_count;
         for (size_t edge = 0; edge < node->edge_count; ++edge) {
-            executable->edges[entry++] = recorded->predecessors[node->first_edge + edge];
+            shape->words[shape->count++] = recorded->predecessors[node->first_edge + edge];
+        }
+        if (node->branches != NULL) {
+            RETURN_IF_ERROR(append_branches(shape, node->branches));
         }
     }
     return RONDO_STATUS_OK;
 }
 
-static rondo_status keep_shape(host_executable *executable, const rondo__host_template *recorded) {
+// `recorded` may be NULL: nothing.
+static rondo_status append_shape(graph_shape *shape, const rondo__host_template *recorded) {
+    static const rondo__host_template nothing;
+    const rondo__host_template *whole = recorded != NULL ? recorded : &nothing;
     const rondo__host_template *flat;
-    RETURN_IF_ERROR(rondo__host_flatten(recorded, &flat));
-    rondo_status status = keep_flat_shape(executable, flat);
-    rondo__host_unflatten(recorded, flat);
+    RETURN_IF_ERROR(rondo__host_flatten(whole, &flat));
+    rondo_status status = append_flat_shape(shape, flat);
+    rondo__host_unflatten(whole, flat);
     return status;
-}
-
-static bool has_same_flat_shape(const host_executable *executable,
-                                const rondo__host_template *recorded) {
-    if (executable->node_count != recorded->node_count ||
-        executable->edge_entry_count != recorded->node_count + recorded->edge_count) {
-        return false;
-    }
-    size_t entry = 0;
-    for (size_t i = 0; i < recorded->node_count; ++i) {
-        const rondo__host_node *node = &recorded->nodes[i];
-        if (executable->kinds[i] != node->kind || executable->edges[entry++] != node->edge_count) {
-            return false;
-        }
-        for (size_t edge = 0; edge < node->edge_count; ++edge) {
-            if (executable->edges[entry++] != recorded->predecessors[node->first_edge + edge]) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-static rondo_status compare_shape(const host_executable *executable,
-                                  const rondo__host_template *recorded, bool *out_is_same) {
-    const rondo__host_template *flat;
-    RETURN_IF_ERROR(rondo__host_flatten(recorded, &flat));
-    *out_is_same = has_same_flat_shape(executable, flat);
-    rondo__host_unflatten(recorded, flat);
-    return RONDO_STATUS_OK;
 }
 
 rondo_status rondo__host_instantiate(rondo__template *template_,
@@ -87,7 +84,7 @@ rondo_status rondo__host_instantiate(rondo__template *template_,
         return RONDO_STATUS_NO_MEMORY;
     }
     executable->head.device = template_->device;
-    rondo_status status = keep_shape(executable, recorded);
+    rondo_status status = append_shape(&executable->shape, recorded);
     if (status == RONDO_STATUS_OK) {
         status = rondo__host_program_create(recorded, &executable->program);
     }
@@ -105,10 +102,13 @@ rondo_status rondo__host_update(rondo__executable *executable_, rondo__template 
     host_executable *executable = (host_executable *)executable_;
     const rondo__host_template *recorded = (const rondo__host_template *)template_;
     *out_was_updated = false;
-    bool is_same = false;
-    RETURN_IF_ERROR(compare_shape(executable, recorded, &is_same));
+    graph_shape shape = {0};
+    rondo_status status = append_shape(&shape, recorded);
+    bool is_same = status == RONDO_STATUS_OK && shape.count == executable->shape.count &&
+                   memcmp(shape.words, executable->shape.words, shape.count * sizeof(size_t)) == 0;
+    rondo__free(shape.words);
     if (!is_same) {
-        return RONDO_STATUS_OK;
+        return status;
     }
     rondo__host_program *program;
     RETURN_IF_ERROR(rondo__host_program_create(recorded, &program));
@@ -203,7 +203,6 @@ void rondo__host_destroy_executable(rondo__executable *executable_) {
         rondo__host_lane_release(executable->last_lane);
     }
     rondo__host_program_release(executable->program);
-    rondo__free(executable->kinds);
-    rondo__free(executable->edges);
+    rondo__free(executable->shape.words);
     rondo__free(executable);
 }

@@ -81,6 +81,10 @@ static rondo_status record_node(rondo__host_stream *stream, rondo__host_event *e
     if (atomic_load_explicit(&stream->capture, memory_order_acquire) == NULL) {
         return RONDO_STATUS_OK;
     }
+    // A body may not run, or run often: a record and its waits would lose each other.
+    RETURN_IF_ERROR(rondo__host_refuse_in_body(
+        stream, is_record ? "rondo_event_record" : "rondo_stream_wait_event",
+        is_record ? "records of external events" : "waits for external events"));
     rondo__host_external arguments;
     memset(&arguments, 0, sizeof arguments);
     arguments.event = event;

@@ -13,6 +13,9 @@
 // nodes, and a predecessor's last node always precedes its successor's first one, so running the
 // segments in order is right on one thread; host_team.c runs them on several.
 //
+// A conditional node is one instruction, whose argument is a choice: the programs of its bodies
+// (see host_conditional.c).
+//
 // Cost: 16 bytes and the rounded-up arguments per node, 20 bytes per segment.
 #include <string.h>
 
@@ -72,6 +75,17 @@ static rondo_status init_plan(const rondo__host_template *recorded, segment_plan
     return RONDO_STATUS_OK;
 }
 
+static rondo_status place_choice(const rondo__host_branches *branches, rondo__host_program *program,
+                                 rondo__host_instruction *out_instruction) {
+    rondo__host_choice *choice;
+    RETURN_IF_ERROR(rondo__host_choice_create(branches, &choice));
+    choice->next = program->choices;
+    program->choices = choice;
+    *out_instruction =
+        (rondo__host_instruction){.run = rondo__host_choice_run, .arguments = choice};
+    return RONDO_STATUS_OK;
+}
+
 // Cuts the instructions among the segments, and copies the arguments in that order.
 static rondo_status place_instructions(const rondo__host_template *recorded, segment_plan *plan,
                                        rondo__host_program *program) {
@@ -97,8 +111,13 @@ static rondo_status place_instructions(const rondo__host_template *recorded, seg
         order[plan->cursor[plan->segment_of[i]]++] = (uint32_t)i;
     }
     unsigned char *arguments = program->arguments;
-    for (size_t place = 0; place < recorded->node_count; ++place) {
+    rondo_status status = RONDO_STATUS_OK;
+    for (size_t place = 0; place < recorded->node_count && status == RONDO_STATUS_OK; ++place) {
         const rondo__host_node *node = &recorded->nodes[order[place]];
+        if (node->branches != NULL) {
+            status = place_choice(node->branches, program, &program->instructions[place]);
+            continue;
+        }
         program->instructions[place] =
             (rondo__host_instruction){.run = node->run, .arguments = arguments};
         if (node->argument_bytes > 0) {
@@ -107,7 +126,7 @@ static rondo_status place_instructions(const rondo__host_template *recorded, seg
         }
     }
     rondo__free(order);
-    return RONDO_STATUS_OK;
+    return status;
 }
 
 // Edges between nodes of different segments become edges between segments. Several between the same
@@ -275,6 +294,11 @@ void rondo__host_program_release(rondo__host_program *program) {
     if (program == NULL ||
         atomic_fetch_sub_explicit(&program->reference_count, 1, memory_order_acq_rel) != 1) {
         return;
+    }
+    while (program->choices != NULL) {
+        rondo__host_choice *next = program->choices->next;
+        rondo__host_choice_destroy(program->choices);
+        program->choices = next;
     }
     rondo__free(program->instructions);
     rondo__free(program->arguments);

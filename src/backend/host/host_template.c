@@ -84,6 +84,9 @@ void rondo__host_destroy_template(rondo__template *template_) {
         rondo__free(recorded->chunks);
         recorded->chunks = next;
     }
+    for (size_t i = 0; i < recorded->node_count && !recorded->borrows_branches; ++i) {
+        rondo__host_branches_destroy(recorded->nodes[i].branches);
+    }
     rondo__free(recorded->nodes);
     rondo__free(recorded->predecessors);
     rondo__free(recorded);
@@ -135,6 +138,10 @@ rondo_status rondo__host_describe_node(rondo__template *template_, size_t index,
     } else if (node->kind == RONDO__NODE_EVENT_RECORD || node->kind == RONDO__NODE_EVENT_WAIT) {
         const rondo__host_external *arguments = node->arguments;
         info.event = arguments->event;
+    } else if (node->branches != NULL) {
+        info.name = rondo__host_branches_get_name(node->branches);
+        info.predicate = node->branches->predicate;
+        info.branch_count = node->branches->count;
     }
     *out_info = info;
     return RONDO_STATUS_OK;

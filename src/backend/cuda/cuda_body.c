@@ -1,0 +1,356 @@
+// Bodies of conditional nodes: captures into graphs that the driver owns.
+//
+// The driver (580, CUDA 13.0) cannot undo such a capture. When a body's capture is broken, or ends
+// with a stream that was not joined, the driver destroys the body's graph although its node owns
+// it, and destroys it again with the parent: the process dies. So a body must never be broken in
+// the driver's eyes:
+//
+//   unsafe calls              the capture of a body is relaxed; they break the captures around it,
+//                             which is fine once their bodies have ended
+//   what Rondo refuses        is refused before the driver hears of it, and the capture is noted as
+//                             poisoned: it ends well, and Rondo reports the cause
+//   streams not joined        are joined by Rondo before the end; the cause is noted, too
+//   the order of the ends     bodies first, then what is around them
+//
+// What is left is a program that waits for the body's native stream behind Rondo's back. Such a
+// body cannot be ended, see give_up_body.
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/cuda/cuda_capture.h"
+#include "base/memory.h"
+
+// ---- notes ------------------------------------------------------------------------------------
+
+bool rondo__cuda_keep_note(rondo__cuda_device *device, uint64_t serial, rondo__cuda_note *note) {
+    pthread_mutex_lock(&device->lock);
+    rondo__cuda_capture *capture = rondo__cuda_find_capture(device, serial);
+    if (capture != NULL) {
+        capture = rondo__cuda_find_capture(device, capture->root);
+    }
+    if (capture != NULL) {
+        note->next = capture->notes;
+        capture->notes = note;
+    }
+    pthread_mutex_unlock(&device->lock);
+    return capture != NULL;
+}
+
+void rondo__cuda_free_notes(rondo__cuda_note *notes) {
+    while (notes != NULL) {
+        rondo__cuda_note *next = notes->next;
+        for (uint32_t i = 0; i < notes->branch_count; i++) {
+            rondo__cuda_template *body = &notes->bodies[i];
+            rondo__free(body->nodes);
+            while (body->children != NULL) {
+                rondo__cuda_template *child = body->children;
+                body->children = child->next;
+                rondo__cuda_destroy_template(&child->head);
+            }
+        }
+        rondo__free(notes);
+        notes = next;
+    }
+}
+
+// ---- refusing ---------------------------------------------------------------------------------
+
+// The caller holds the lock. NULL unless the serial is that of a body which is being recorded.
+static rondo__cuda_capture *find_body(rondo__cuda_device *device, uint64_t serial) {
+    rondo__cuda_capture *capture = serial != 0 ? rondo__cuda_find_capture(device, serial) : NULL;
+    return capture != NULL && capture->root != capture->serial ? capture : NULL;
+}
+
+// Whether that body is being recorded; nothing else is needed without the lock.
+static bool is_body(rondo__cuda_device *device, uint64_t serial) {
+    if (serial == 0) {
+        return false;
+    }
+    pthread_mutex_lock(&device->lock);
+    bool is_found = find_body(device, serial) != NULL;
+    pthread_mutex_unlock(&device->lock);
+    return is_found;
+}
+
+// This thread's latest record becomes the cause.
+static void poison(rondo__cuda_device *device, uint64_t serial) {
+    pthread_mutex_lock(&device->lock);
+    rondo__cuda_capture *capture = find_body(device, serial);
+    if (capture != NULL) {
+        rondo__cuda_keep_cause(capture);
+        capture->is_poisoned = true;
+    }
+    pthread_mutex_unlock(&device->lock);
+}
+
+rondo_status rondo__cuda_refuse_in_body(rondo_stream *stream, rondo__cu_result code,
+                                        const char *call, const char *wanted) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    uint64_t serial = ((rondo__cuda_stream *)stream)->capture;
+    if (!is_body(device, serial)) {
+        return RONDO_STATUS_OK;
+    }
+    rondo_status status = RONDO__CUDA_FAIL(device, code, call, "%s", wanted);
+    poison(device, serial);
+    return status;
+}
+
+rondo_status rondo__cuda_refuse_event_of_body(rondo__cuda_event *event, const char *call) {
+    rondo__cuda_device *device = rondo__cuda_device_of(event->head.device);
+    if (!is_body(device, event->capture)) {
+        return RONDO_STATUS_OK;
+    }
+    rondo_status status =
+        RONDO__CUDA_FAIL(device, RONDO__CU_ERROR_CAPTURED_EVENT, call, "cannot look at the event");
+    poison(device, event->capture);
+    return status;
+}
+
+rondo_status rondo__cuda_refuse_wait_across(rondo_stream *stream, const rondo__cuda_event *event) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    uint64_t own = ((rondo__cuda_stream *)stream)->capture;
+    uint64_t other = event->capture;
+    if (own == other || (own == 0 && other == 0)) {
+        return RONDO_STATUS_OK;
+    }
+    pthread_mutex_lock(&device->lock);
+    bool is_own_body = find_body(device, own) != NULL;
+    bool is_other_body = find_body(device, other) != NULL;
+    bool is_own_open = own != 0 && rondo__cuda_find_capture(device, own) != NULL;
+    bool is_other_open = other != 0 && rondo__cuda_find_capture(device, other) != NULL;
+    pthread_mutex_unlock(&device->lock);
+    rondo__cu_result code = RONDO__CU_SUCCESS;
+    if (is_own_open && is_other_open && (is_own_body || is_other_body)) {
+        code = RONDO__CU_ERROR_STREAM_CAPTURE_MERGE;
+    } else if (is_own_body && !is_other_open && event->is_recorded) {
+        code = RONDO__CU_ERROR_STREAM_CAPTURE_ISOLATION;
+    }
+    if (code == RONDO__CU_SUCCESS) {
+        return RONDO_STATUS_OK;
+    }
+    rondo_status status =
+        RONDO__CUDA_FAIL(device, code, "cuStreamWaitEvent", "the stream cannot wait for the event");
+    poison(device, own);
+    poison(device, other);
+    if (!is_own_body) {
+        rondo__cuda_break_capture(stream);
+    }
+    return status;
+}
+
+rondo_status rondo__cuda_refuse_around_bodies(rondo__cuda_device *device, const char *call) {
+    bool has_body = false;
+    pthread_mutex_lock(&device->lock);
+    for (const rondo__cuda_capture *capture = device->captures; capture != NULL;
+         capture = capture->next) {
+        has_body = has_body || capture->root != capture->serial;
+    }
+    pthread_mutex_unlock(&device->lock);
+    if (!has_body) {
+        return RONDO_STATUS_OK;
+    }
+    rondo_status status =
+        RONDO__CUDA_FAIL(device, RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED, call,
+                         "cannot wait for %s while its streams record", device->head.name);
+    pthread_mutex_lock(&device->lock);
+    for (rondo__cuda_capture *capture = device->captures; capture != NULL;
+         capture = capture->next) {
+        rondo__cuda_keep_cause(capture);
+        capture->is_poisoned = true;
+    }
+    pthread_mutex_unlock(&device->lock);
+    return status;
+}
+
+rondo_status rondo__cuda_refuse_node_in_body(rondo_stream *stream, const char *call,
+                                             const char *what) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    uint64_t serial = ((rondo__cuda_stream *)stream)->capture;
+    if (!is_body(device, serial)) {
+        return RONDO_STATUS_OK;
+    }
+    rondo_status status =
+        rondo__error_set(RONDO_STATUS_UNSUPPORTED, 0, "", __FILE__, __LINE__, call,
+                         "there are no %s inside conditional bodies on CUDA; use kernels, copies "
+                         "and fills there, and "
+                         "do this before or after the scope",
+                         what);
+    poison(device, serial);
+    return status;
+}
+
+// ---- recording --------------------------------------------------------------------------------
+
+rondo_status rondo__cuda_begin_body_capture(rondo_stream *stream_, rondo__cu_graph graph,
+                                            uint64_t parent) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream_->device);
+    rondo__cuda_stream *stream = (rondo__cuda_stream *)stream_;
+    rondo__cuda_capture *capture = rondo__calloc(1, sizeof(*capture));
+    if (capture == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    capture->mode = RONDO__CU_CAPTURE_MODE_RELAXED;
+    rondo__cu_result code = device->api->cuStreamBeginCaptureToGraph(
+        rondo__cuda_native_stream(stream_), graph, NULL, NULL, 0, capture->mode);
+    if (code != RONDO__CU_SUCCESS) {
+        rondo__free(capture);
+        return RONDO__CUDA_FAIL(device, code, "cuStreamBeginCaptureToGraph",
+                                "cannot record the body of a conditional node");
+    }
+    pthread_mutex_lock(&device->lock);
+    const rondo__cuda_capture *around = rondo__cuda_find_capture(device, parent);
+    capture->root = around != NULL ? around->root : 0;
+    pthread_mutex_unlock(&device->lock);
+    stream->capture = rondo__cuda_add_capture(device, capture);
+    stream->capture_mode = capture->mode;
+    stream->is_origin = true;
+    stream->is_body = true;
+    return RONDO_STATUS_OK;
+}
+
+// ---- joining what was not joined --------------------------------------------------------------
+
+static int compare_handles(const void *a, const void *b) {
+    uintptr_t left = (uintptr_t) * (rondo__cu_graph_node const *)a;
+    uintptr_t right = (uintptr_t) * (rondo__cu_graph_node const *)b;
+    return left < right ? -1 : left > right;
+}
+
+static bool holds(const rondo__cu_graph_node *sorted, size_t count, rondo__cu_graph_node node) {
+    return bsearch(&node, sorted, count, sizeof(node), compare_handles) != NULL;
+}
+
+// The nodes of a graph, those that others depend on (sorted), and a frontier (sorted).
+typedef struct body_nodes {
+    rondo__cu_graph_node *nodes;
+    size_t count;
+    rondo__cu_graph_node *from;
+    rondo__cu_graph_node *to;
+    rondo__cu_edge_data *data;
+    size_t edge_count;
+    rondo__cu_graph_node *frontier;
+    size_t frontier_count;
+} body_nodes;
+
+static void deinit_nodes(body_nodes *all) {
+    rondo__free(all->nodes);
+    rondo__free(all->from);
+    rondo__free(all->to);
+    rondo__free(all->data);
+    rondo__free(all->frontier);
+}
+
+static rondo_status fetch_all(rondo_stream *stream, rondo__cu_graph graph, body_nodes *all) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    const rondo__cuda_api *api = device->api;
+    bool is_typed = (api->capabilities & RONDO__CUDA_CAN_LIST_TYPED_EDGES) != 0;
+    rondo__cu_result code = api->cuGraphGetNodes(graph, NULL, &all->count);
+    if (code == RONDO__CU_SUCCESS) {
+        code = is_typed ? api->cuGraphGetEdges_v2(graph, NULL, NULL, NULL, &all->edge_count)
+                        : api->cuGraphGetEdges(graph, NULL, NULL, &all->edge_count);
+    }
+    if (code != RONDO__CU_SUCCESS) {
+        return RONDO__CUDA_FAIL(device, code, "cuGraphGetNodes", "cannot list the nodes of a body");
+    }
+    RETURN_IF_ERROR(rondo__cuda_get_frontier(stream, NULL, 0, &all->frontier_count));
+    all->nodes = rondo__calloc(all->count, sizeof(*all->nodes));
+    all->from = rondo__calloc(all->edge_count, sizeof(*all->from));
+    all->to = rondo__calloc(all->edge_count, sizeof(*all->to));
+    all->data = rondo__calloc(all->edge_count, sizeof(*all->data));
+    all->frontier = rondo__calloc(all->frontier_count, sizeof(*all->frontier));
+    if (all->nodes == NULL || all->from == NULL || all->to == NULL || all->data == NULL ||
+        all->frontier == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    if (all->count > 0) {
+        code = api->cuGraphGetNodes(graph, all->nodes, &all->count);
+    }
+    if (code == RONDO__CU_SUCCESS && all->edge_count > 0) {
+        code = is_typed
+                   ? api->cuGraphGetEdges_v2(graph, all->from, all->to, all->data, &all->edge_count)
+                   : api->cuGraphGetEdges(graph, all->from, all->to, &all->edge_count);
+    }
+    if (code != RONDO__CU_SUCCESS) {
+        return RONDO__CUDA_FAIL(device, code, "cuGraphGetNodes", "cannot list the nodes of a body");
+    }
+    // A handle of a node is its CUgraphNode, see cuda_frontier.c.
+    RETURN_IF_ERROR(rondo__cuda_get_frontier(stream, (rondo__node_handle *)(void *)all->frontier,
+                                             all->frontier_count, &all->frontier_count));
+    qsort(all->from, all->edge_count, sizeof(*all->from), compare_handles);
+    qsort(all->frontier, all->frontier_count, sizeof(*all->frontier), compare_handles);
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status fail_unjoined(rondo__cuda_device *device, uint64_t serial) {
+    char members[96] = "";
+    pthread_mutex_lock(&device->lock);
+    const rondo__cuda_capture *capture = find_body(device, serial);
+    if (capture != NULL) {
+        rondo__cuda_list_members(capture, members, sizeof(members));
+    }
+    pthread_mutex_unlock(&device->lock);
+    return RONDO_FAIL_DRIVER(RONDO_STATUS_STATE, RONDO__CU_ERROR_STREAM_CAPTURE_UNJOINED,
+                             "CUDA_ERROR_STREAM_CAPTURE_UNJOINED", "cuStreamEndCapture",
+                             "%s forked inside the body and was not joined; record an event on it "
+                             "and let the body's stream wait for that",
+                             members[0] != '\0' ? members : "a stream");
+}
+
+// Every node that nothing depends on must be in the body's frontier. Where one is not, a stream was
+// not joined: noted as the cause, and joined all the same.
+static rondo_status join_all(rondo_stream *stream, rondo__cu_graph graph) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    uint64_t serial = ((rondo__cuda_stream *)stream)->capture;
+    body_nodes all = {0};
+    rondo_status status = fetch_all(stream, graph, &all);
+    if (status != RONDO_STATUS_OK) {
+        goto deinit;
+    }
+    size_t missing = 0;
+    for (size_t i = 0; i < all.count; i++) {
+        if (!holds(all.from, all.edge_count, all.nodes[i]) &&
+            !holds(all.frontier, all.frontier_count, all.nodes[i])) {
+            all.nodes[missing++] = all.nodes[i];
+        }
+    }
+    if (missing > 0) {
+        status = fail_unjoined(device, serial);
+        poison(device, serial);
+        rondo__cu_result code = device->api->cuStreamUpdateCaptureDependencies(
+            rondo__cuda_native_stream(stream), all.nodes, missing,
+            RONDO__CU_CAPTURE_ADD_DEPENDENCIES);
+        rondo__cuda_log_failure(device, code, "cuStreamUpdateCaptureDependencies");
+    }
+
+deinit:
+    deinit_nodes(&all);
+    return status;
+}
+
+// ---- ending -----------------------------------------------------------------------------------
+
+rondo_status rondo__cuda_end_body_capture(rondo_stream *stream) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    rondo__cu_graph graph = NULL;
+    rondo__cuda_note *notes = NULL;
+    bool was_pushed = false;
+    rondo__cuda_enter_cleanup(device, &was_pushed);
+    int state = RONDO__CU_CAPTURE_STATUS_NONE;
+    uint64_t id = 0;
+    rondo__cu_result code = device->api->cuStreamGetCaptureInfo(rondo__cuda_native_stream(stream),
+                                                                &state, &id, &graph, NULL, NULL);
+    rondo_status status = RONDO_STATUS_OK;
+    if (code == RONDO__CU_SUCCESS && state == RONDO__CU_CAPTURE_STATUS_ACTIVE) {
+        status = join_all(stream, graph);
+    }
+    rondo_error first;
+    rondo__error_save(&first);
+    rondo_status end_status = rondo__cuda_end_native(stream, &graph, &notes);
+    rondo__cuda_free_notes(notes);
+    rondo__cuda_leave(device, was_pushed);
+    if (end_status == RONDO_STATUS_OK && status != RONDO_STATUS_OK) {
+        rondo__error_restore(&first);
+        return status;
+    }
+    return end_status;
+}

@@ -1,0 +1,48 @@
+// backend/cuda/cuda_capture.h — what is noted of a capture that runs; shared by the files about
+// captures.
+#ifndef RONDO_BACKEND_CUDA_CUDA_CAPTURE_H
+#define RONDO_BACKEND_CUDA_CUDA_CAPTURE_H
+
+#include "backend/cuda/cuda_device.h"
+
+enum { RONDO__CUDA_MEMBERS_MAX = 16 };
+#define RONDO__CUDA_CAPTURE_IS_ROOT UINT64_MAX  // as `root`, until the serial is known
+
+// All guarded by device->lock while listed.
+struct rondo__cuda_capture {
+    rondo__cuda_capture *next;
+    uint64_t serial;
+    uint64_t root;  // serial of the outermost capture around a body; its own otherwise; 0: unknown
+    int mode;
+    bool is_poisoned;         // broken by Rondo, whatever the driver thinks
+    rondo__cuda_note *notes;  // of the outermost capture: conditional nodes so far
+    rondo_error cause;        // status OK: nothing broke it as far as Rondo saw
+    struct {
+        uint32_t stream_number;
+        bool is_joined;
+    } members[RONDO__CUDA_MEMBERS_MAX];  // forked streams; further ones are not named
+    size_t member_count;
+    // Streams that were to be destroyed while they took part: a stream that records can be neither
+    // waited for nor destroyed, so that is done at the end.
+    rondo__cu_stream orphans[RONDO__CUDA_MEMBERS_MAX];
+    size_t orphan_count;
+};
+
+// The caller holds the lock. NULL when the capture has ended.
+rondo__cuda_capture *rondo__cuda_find_capture(rondo__cuda_device *device, uint64_t serial);
+// Keeps this thread's latest record unless there is an earlier cause. The caller holds the lock.
+void rondo__cuda_keep_cause(rondo__cuda_capture *capture);
+
+// Lists it; its serial.
+uint64_t rondo__cuda_add_capture(rondo__cuda_device *device, rondo__cuda_capture *capture);
+
+// Ends the capture that began on the stream. On success the graph is the caller's (a body's: its
+// node's), with the notes on it.
+rondo_status rondo__cuda_end_native(rondo_stream *stream, rondo__cu_graph *out_graph,
+                                    rondo__cuda_note **out_notes);
+
+// "stream 3, stream 5": the forked streams nobody waited for; all of them when each was waited for
+// once, since then one of them went on afterwards.
+void rondo__cuda_list_members(const rondo__cuda_capture *capture, char *out_text, size_t bytes);
+
+#endif  // RONDO_BACKEND_CUDA_CUDA_CAPTURE_H

@@ -1,0 +1,413 @@
+// graph/conditional.c — scopes: conditional nodes with bodies, recorded piece by piece.
+//
+//   begin   participants put nodes before the node; the backend records it, with empty bodies
+//   enter   a stream of our own records the body, as a capture of its own
+//   leave   participants put nodes at the body's end; the body ends
+//   end     the parent stream goes on behind the node
+//
+// From begin to end the parent stream's frontier is the node and nothing else. Where it is not,
+// work was put there instead of on a body's stream; that would run whatever the predicate says, so
+// the capture is broken.
+//
+// Open scopes hang in the device's list, latest first, and are known to the program by a number. So
+// a handle that outlived its scope is an error and not a dead address, and a capture that ends or
+// is given up finds what it left open.
+#include "graph/conditional.h"
+
+#include "backend/blame.h"
+#include "backend/check.h"
+#include "base/memory.h"
+
+enum { BRANCH_COUNT_MAX = 1024 };
+
+typedef struct rondo__scope rondo__scope;
+
+struct rondo__scope {
+    rondo__scope *next;  // guarded by device->capture_list_lock
+    uint64_t id;
+    rondo_device *device;     // kept alive by the parent stream
+    rondo__capture *capture;  // NULL: a capture that no graph began
+    rondo_stream *parent;     // borrowed
+    rondo_stream *body;       // owned; records while a body is open; NULL before the first
+    rondo__conditional *conditional;
+    uint32_t open_branch;
+    bool is_body_open;
+    bool was_entered[];  // by branch
+};
+
+static const char *const kind_names[] = {
+    [RONDO_SCOPE_IF] = "if",
+    [RONDO_SCOPE_IF_ELSE] = "if_else",
+    [RONDO_SCOPE_SWITCH] = "switch",
+    [RONDO_SCOPE_WHILE] = "while",
+};
+
+// ---- the list of open scopes ------------------------------------------------------------------
+
+static void list_scope(rondo__scope *scope) {
+    rondo_device *device = scope->device;
+    pthread_mutex_lock(&device->capture_list_lock);
+    scope->id = ++device->last_scope_id;
+    scope->next = device->scope_list;
+    device->scope_list = scope;
+    pthread_mutex_unlock(&device->capture_list_lock);
+}
+
+static void unlist_scope(rondo__scope *scope) {
+    rondo_device *device = scope->device;
+    pthread_mutex_lock(&device->capture_list_lock);
+    rondo__scope **link = &device->scope_list;
+    while (*link != scope) {
+        link = &(*link)->next;
+    }
+    *link = scope->next;
+    pthread_mutex_unlock(&device->capture_list_lock);
+}
+
+// The latest scope with this id (if not 0), capture (if not NULL) and parent (if not NULL).
+static rondo__scope *find_scope(rondo_device *device, uint64_t id, const rondo__capture *capture,
+                                const rondo_stream *parent) {
+    pthread_mutex_lock(&device->capture_list_lock);
+    rondo__scope *scope = device->scope_list;
+    while (scope != NULL &&
+           !((id == 0 || scope->id == id) && (capture == NULL || scope->capture == capture) &&
+             (parent == NULL || scope->parent == parent))) {
+        scope = scope->next;
+    }
+    pthread_mutex_unlock(&device->capture_list_lock);
+    return scope;
+}
+
+static rondo_status get_scope(rondo_scope handle, const char *call, rondo__scope **out_scope) {
+    *out_scope = NULL;
+    RETURN_IF_ERROR(rondo__check_pointer(handle.device, call, "scope.device"));
+    if (handle.id != 0) {
+        *out_scope = find_scope(handle.device, handle.id, NULL, NULL);
+    }
+    if (*out_scope == NULL) {
+        return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
+                                "this scope is over: it was ended, or its capture was");
+    }
+    return rondo__check_alive(handle.device, call);
+}
+
+// ---- closing and breaking ---------------------------------------------------------------------
+
+// This thread's latest record is the cause and stays.
+static void break_capture_of(rondo_stream *stream) {
+    rondo_error saved;
+    rondo__error_save(&saved);
+    rondo__blame_work(stream, saved.call);
+    stream->device->backend->break_capture(stream);
+    rondo__error_restore(&saved);
+}
+
+static void break_parent(const rondo__scope *scope) {
+    break_capture_of(scope->parent);
+}
+
+static void free_scope(rondo__scope *scope) {
+    unlist_scope(scope);
+    scope->device->backend->release_conditional(scope->conditional);
+    rondo_stream_destroy(scope->body);
+    rondo__free(scope);
+}
+
+// Closes what is inside first: the list has it earlier.
+static void close_scope(rondo__scope *scope) {
+    const rondo__backend *backend = scope->device->backend;
+    rondo_error saved;
+    rondo__error_save(&saved);
+    while (scope->body != NULL) {
+        rondo__scope *inner = find_scope(scope->device, 0, NULL, scope->body);
+        if (inner == NULL) {
+            break;
+        }
+        close_scope(inner);
+    }
+    if (scope->is_body_open) {
+        (void)backend->end_body(scope->conditional, scope->open_branch, scope->body);
+    }
+    free_scope(scope);
+    rondo__error_restore(&saved);
+}
+
+static void close_scopes(rondo__capture *capture, const rondo_stream *stream) {
+    rondo__scope *scope;
+    while ((scope = find_scope(capture->device, 0, capture, stream)) != NULL) {
+        close_scope(scope);
+    }
+}
+
+void rondo__scopes_roll_back(rondo__capture *capture) {
+    close_scopes(capture, NULL);
+}
+
+void rondo__scopes_refuse_open(rondo__capture *capture) {
+    const rondo__scope *scope = find_scope(capture->device, 0, capture, NULL);
+    if (scope == NULL) {
+        return;
+    }
+    (void)rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, "rondo_graph_capture_end",
+                           "the %s scope on stream %u is still open; call %srondo_scope_end first",
+                           kind_names[scope->conditional->kind], (unsigned)scope->parent->number,
+                           scope->is_body_open ? "rondo_scope_leave and " : "");
+    if (capture->origin != NULL) {
+        break_capture_of(capture->origin);
+    }
+    rondo__scopes_roll_back(capture);
+}
+
+void rondo__scope_abandon(rondo_scope handle) {
+    rondo__scope *scope = find_scope(handle.device, handle.id, NULL, NULL);
+    if (scope != NULL) {
+        break_parent(scope);
+        close_scope(scope);
+    }
+}
+
+// OK while the parent stream stands right behind the node.
+static rondo_status check_parent(const rondo__scope *scope, const char *call) {
+    const rondo__backend *backend = scope->device->backend;
+    unsigned number = scope->parent->number;
+    rondo__capture_state state = RONDO__CAPTURE_NONE;
+    RETURN_IF_ERROR(backend->get_capture_state(scope->parent, &state));
+    if (state != RONDO__CAPTURE_ACTIVE) {
+        return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
+                                state == RONDO__CAPTURE_BROKEN
+                                    ? "the capture that stream %u takes part in is broken; end it "
+                                      "to learn why"
+                                    : "stream %u no longer records: its capture ended before the "
+                                      "scope",
+                                number);
+    }
+    rondo__node_handle node = 0;
+    size_t count = 0;
+    RETURN_IF_ERROR(backend->get_frontier(scope->parent, &node, 1, &count));
+    if (count == 1 && node == scope->conditional->last_node) {
+        return RONDO_STATUS_OK;
+    }
+    rondo_status status = rondo__error_set(
+        RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
+        "stream %u was used while its %s scope was open; put the work of a body on the stream from "
+        "rondo_scope_enter, and other work before or after the scope",
+        number, kind_names[scope->conditional->kind]);
+    break_parent(scope);
+    return status;
+}
+
+// ---- begin ------------------------------------------------------------------------------------
+
+static rondo_status check_begin(rondo_stream *stream, rondo_scope_kind kind, const void *predicate,
+                                uint32_t *in_out_branch_count) {
+    static const char call[] = "rondo_scope_begin";
+    static const uint32_t counts[] = {[RONDO_SCOPE_IF] = 1,
+                                      [RONDO_SCOPE_IF_ELSE] = 2,
+                                      [RONDO_SCOPE_SWITCH] = BRANCH_COUNT_MAX,
+                                      [RONDO_SCOPE_WHILE] = 1};
+    uint32_t count = *in_out_branch_count;
+    RETURN_IF_ERROR(rondo__check_stream(stream, call));
+    if ((unsigned)kind > RONDO_SCOPE_WHILE) {
+        return rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__, call,
+                                "%d is not a kind of scope", (int)kind);
+    }
+    RETURN_IF_ERROR(rondo__check_pointer(predicate, call, "predicate"));
+    if ((uintptr_t)predicate % sizeof(uint32_t) != 0) {
+        return rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__, call,
+                                "the predicate is not aligned to its 4 bytes");
+    }
+    if (kind == RONDO_SCOPE_SWITCH ? count == 0 || count > BRANCH_COUNT_MAX : count != 0) {
+        return rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__, call,
+                                "branch_count is 1 to %d for a switch and 0 for the other kinds, "
+                                "not %u",
+                                (int)BRANCH_COUNT_MAX, (unsigned)count);
+    }
+    rondo__capture_state state = RONDO__CAPTURE_NONE;
+    RETURN_IF_ERROR(stream->device->backend->get_capture_state(stream, &state));
+    if (state != RONDO__CAPTURE_ACTIVE) {
+        return rondo__error_set(
+            RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
+            state == RONDO__CAPTURE_BROKEN
+                ? "the capture that stream %u takes part in is broken; end it to learn why"
+                : "stream %u does not record; scopes are for captures, the functions of "
+                  "rondo/control.h work outside, too",
+            (unsigned)stream->number);
+    }
+    if (find_scope(stream->device, 0, NULL, stream) != NULL) {
+        return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
+                                "stream %u has an open scope; nest on the stream of its body, or "
+                                "end it first",
+                                (unsigned)stream->number);
+    }
+    *in_out_branch_count = kind == RONDO_SCOPE_SWITCH ? count : counts[kind];
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_scope_begin(rondo_stream *stream, rondo_scope_kind kind, const void *predicate,
+                               uint32_t branch_count, rondo_scope *out_scope) {
+    static const rondo_feature features[] = {
+        [RONDO_SCOPE_IF] = RONDO_FEATURE_IF,
+        [RONDO_SCOPE_IF_ELSE] = RONDO_FEATURE_IF_ELSE,
+        [RONDO_SCOPE_SWITCH] = RONDO_FEATURE_SWITCH,
+        [RONDO_SCOPE_WHILE] = RONDO_FEATURE_WHILE,
+    };
+    RETURN_IF_ERROR(rondo__check_pointer(out_scope, __func__, "out_scope"));
+    *out_scope = (rondo_scope){0};
+    RETURN_IF_ERROR(check_begin(stream, kind, predicate, &branch_count));
+    rondo_device *device = stream->device;
+    const rondo__backend *backend = device->backend;
+    RETURN_IF_ERROR(backend->check_feature(device, features[kind]));
+    rondo__capture *capture = NULL;
+    rondo__scope *scope = rondo__calloc(1, sizeof *scope + branch_count * sizeof(bool));
+    rondo_status status =
+        scope != NULL ? rondo__capture_find(stream, &capture, NULL) : RONDO_STATUS_NO_MEMORY;
+    if (status == RONDO_STATUS_OK && capture != NULL) {
+        status = rondo__capture_enter_scope(capture, stream);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status =
+            backend->add_conditional(stream, kind, predicate, branch_count, &scope->conditional);
+    }
+    if (status != RONDO_STATUS_OK) {
+        break_capture_of(stream);  // what belongs to the node may be there already
+        rondo__free(scope);
+        return status;
+    }
+    scope->device = device;
+    scope->capture = capture;
+    scope->parent = stream;
+    if (capture != NULL) {
+        capture->close_scopes = close_scopes;
+    }
+    list_scope(scope);
+    *out_scope = (rondo_scope){.device = device, .id = scope->id};
+    return RONDO_STATUS_OK;
+}
+
+// ---- bodies -----------------------------------------------------------------------------------
+
+static rondo_status check_enter(const rondo__scope *scope, uint32_t branch) {
+    static const char call[] = "rondo_scope_enter";
+    const rondo__conditional *conditional = scope->conditional;
+    const char *kind = kind_names[conditional->kind];
+    if (scope->is_body_open) {
+        return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
+                                "body %u of the %s is open; leave it first",
+                                (unsigned)scope->open_branch, kind);
+    }
+    if (branch >= conditional->branch_count) {
+        return rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__, call,
+                                "there is no branch %u, the %s has %u", (unsigned)branch, kind,
+                                (unsigned)conditional->branch_count);
+    }
+    if (scope->was_entered[branch]) {
+        return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
+                                "body %u of the %s was recorded already", (unsigned)branch, kind);
+    }
+    return check_parent(scope, call);
+}
+
+rondo_status rondo_scope_enter(rondo_scope handle, uint32_t branch, rondo_stream **out_body) {
+    RETURN_IF_ERROR(rondo__check_pointer(out_body, __func__, "out_body"));
+    *out_body = NULL;
+    rondo__scope *scope;
+    RETURN_IF_ERROR(get_scope(handle, __func__, &scope));
+    RETURN_IF_ERROR(check_enter(scope, branch));
+    const rondo__backend *backend = scope->device->backend;
+    rondo__node_handle node = 0;
+    rondo_status status = RONDO_STATUS_OK;
+    if (scope->body == NULL) {
+        status = rondo_stream_create(scope->device, &scope->body);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = backend->begin_body(scope->conditional, branch, scope->body, &node);
+    }
+    if (status == RONDO_STATUS_OK && scope->capture != NULL) {
+        status = rondo__capture_add_body(scope->capture, scope->parent, node, scope->body);
+        if (status != RONDO_STATUS_OK) {
+            rondo_error saved;
+            rondo__error_save(&saved);
+            (void)backend->end_body(scope->conditional, branch, scope->body);
+            rondo__error_restore(&saved);
+        }
+    }
+    if (status != RONDO_STATUS_OK) {
+        break_parent(scope);  // the graph would lack the body
+        return status;
+    }
+    atomic_store_explicit(&scope->body->may_record, true, memory_order_relaxed);
+    if (scope->capture != NULL) {
+        rondo__marks_begin(scope->body, scope->capture->id);
+    }
+    scope->was_entered[branch] = true;
+    scope->open_branch = branch;
+    scope->is_body_open = true;
+    *out_body = scope->body;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_scope_leave(rondo_scope handle) {
+    rondo__scope *scope;
+    RETURN_IF_ERROR(get_scope(handle, __func__, &scope));
+    const rondo__backend *backend = scope->device->backend;
+    if (!scope->is_body_open) {
+        return RONDO_FAIL(STATE, "no body of the %s is open; call rondo_scope_enter first",
+                          kind_names[scope->conditional->kind]);
+    }
+    const rondo__scope *inner = find_scope(scope->device, 0, NULL, scope->body);
+    if (inner != NULL) {
+        return RONDO_FAIL(STATE, "a %s inside the body is open; end it first",
+                          kind_names[inner->conditional->kind]);
+    }
+    rondo_status status = check_parent(scope, __func__);
+    if (status == RONDO_STATUS_OK && scope->capture != NULL) {
+        status = rondo__capture_leave_body(scope->capture, scope->body);
+    }
+    // Where both fail, a body that was broken before knows the cause.
+    rondo_error first;
+    rondo__error_save(&first);
+    rondo_status end_status =
+        backend->end_body(scope->conditional, scope->open_branch, scope->body);
+    scope->is_body_open = false;
+    if (end_status == RONDO_STATUS_OK && status != RONDO_STATUS_OK) {
+        rondo__error_restore(&first);
+    } else {
+        status = end_status;
+    }
+    if (status != RONDO_STATUS_OK) {
+        break_parent(scope);
+    }
+    return status;
+}
+
+// ---- end --------------------------------------------------------------------------------------
+
+rondo_status rondo_scope_end(rondo_scope handle) {
+    rondo__scope *scope;
+    RETURN_IF_ERROR(get_scope(handle, __func__, &scope));
+    if (scope->is_body_open) {
+        return RONDO_FAIL(STATE, "body %u of the %s is open; call rondo_scope_leave first",
+                          (unsigned)scope->open_branch, kind_names[scope->conditional->kind]);
+    }
+    if (scope->conditional->kind == RONDO_SCOPE_WHILE && !scope->was_entered[0]) {
+        return RONDO_FAIL(STATE,
+                          "the while has no body, so nothing would ever end it; call "
+                          "rondo_scope_enter, and write the predicate in the body");
+    }
+    rondo_status status = check_parent(scope, __func__);
+    rondo_error saved;
+    rondo__error_save(&saved);
+    free_scope(scope);
+    rondo__error_restore(&saved);
+    return status;
+}
+
+// ---- what a device can do ---------------------------------------------------------------------
+
+rondo_status rondo_device_supports(rondo_device *device, rondo_feature feature) {
+    RETURN_IF_ERROR(rondo__check_device(device, __func__));
+    if ((unsigned)feature > RONDO_FEATURE_HOST_IN_BODY) {
+        return RONDO_FAIL(INVALID, "%d is not a feature", (int)feature);
+    }
+    return device->backend->check_feature(device, feature);
+}

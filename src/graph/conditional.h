@@ -1,0 +1,21 @@
+// graph/conditional.h — open scopes, for those who begin and end captures.
+#ifndef RONDO_GRAPH_CONDITIONAL_H
+#define RONDO_GRAPH_CONDITIONAL_H
+
+#include "backend/capture.h"
+#include "rondo/control.h"
+
+// Closes the scopes of the capture that are still open, bodies included, and breaks the capture if
+// there were any: it is about to end with a scope in it.
+//
+// Threads:   the thread that ends the capture.
+void rondo__scopes_refuse_open(rondo__capture *capture);
+
+// Closes them because the capture is given up. The error record stays as it was.
+void rondo__scopes_roll_back(rondo__capture *capture);
+
+// Closes the scope with its open body and the scopes inside that, and breaks its capture; this
+// thread's latest record is the cause and stays.
+void rondo__scope_abandon(rondo_scope scope);
+
+#endif  // RONDO_GRAPH_CONDITIONAL_H

@@ -1,0 +1,299 @@
+// Fail the nth, in control flow: every driver call (on the fake driver) and every allocation (there
+// and on the host) of a scenario with nested scopes fails once, in turn. Whatever fails: the
+// failing call wrote a fresh record, nothing crashes, nothing stays behind, nothing illegal is
+// asked of the driver, and every object can still be destroyed, most of them in the middle of a
+// capture.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+
+#include "base/memory.h"
+#include "rondo/rondo.h"
+#include "support/fake_cuda.h"
+
+typedef struct world {
+    const char *device_name;
+    rondo_device *device;
+    rondo_stream *stream;
+    rondo_stream *side;
+    rondo_event *fork;
+    rondo_event *join;
+    rondo_graph *graph;
+    uint32_t *memory;
+} world;
+
+// A call that may fail: when it does, its record is new and says the same.
+static rondo_status step(rondo_status status, uint64_t sequence_before, const char *text) {
+    if (status != RONDO_STATUS_OK) {
+        const rondo_error *error = rondo_error_get_last();
+        if (error->sequence <= sequence_before || error->status != status ||
+            error->message[0] == '\0' || error->file == NULL) {
+            fail_msg("%s: returned %d without a record of its own (%d: %s)", text, (int)status,
+                     (int)error->status, error->message);
+        }
+    }
+    return status;
+}
+
+#define STEP(call)                                             \
+    do {                                                       \
+        uint64_t sequence_ = rondo_error_get_last()->sequence; \
+        rondo_status status_ = step((call), sequence_, #call); \
+        if (status_ != RONDO_STATUS_OK) {                      \
+            return status_;                                    \
+        }                                                      \
+    } while (0)
+
+static rondo_status open_world(world *w) {
+    rondo_graph_options options = rondo_graph_options_default();
+    options.keep_template = true;
+    STEP(rondo_device_open(w->device_name, &w->device));
+    STEP(rondo_stream_create(w->device, &w->stream));
+    STEP(rondo_stream_create(w->device, &w->side));
+    STEP(rondo_event_create(w->device, 0, &w->fork));
+    STEP(rondo_event_create(w->device, 0, &w->join));
+    STEP(rondo_graph_create(w->device, &options, &w->graph));
+    STEP(rondo_memory_allocate(w->device, RONDO_MEMORY_DEVICE, 64, (void **)&w->memory));
+    STEP(rondo_stream_fill(w->stream, w->memory, 1, 4, 16));
+    STEP(rondo_stream_synchronize(w->stream));
+    return RONDO_STATUS_OK;
+}
+
+static void close_world(world *w) {
+    rondo_graph_destroy(w->graph);
+    rondo_event_destroy(w->fork);
+    rondo_event_destroy(w->join);
+    rondo_stream_destroy(w->side);
+    rondo_stream_destroy(w->stream);
+    rondo_memory_free(w->device, RONDO_MEMORY_DEVICE, w->memory);
+    rondo_device_release(w->device);
+}
+
+static rondo_status clear_first(rondo_stream *stream, void *user_data) {
+    STEP(rondo_stream_fill(stream, ((world *)user_data)->memory, 0, 4, 1));
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status set_third(rondo_stream *stream, void *user_data) {
+    STEP(rondo_stream_fill(stream, ((world *)user_data)->memory + 2, 7, 4, 1));
+    return RONDO_STATUS_OK;
+}
+
+// while (m0 != 0) { beside each other: m3 = 5; if (m1) { m2 = 7; } else { m0 = 0; }  then m0 = 0; }
+static rondo_status record_loop(world *w, bool is_joined) {
+    rondo_scope loop;
+    rondo_stream *body;
+    STEP(rondo_scope_begin(w->stream, RONDO_SCOPE_WHILE, w->memory, 0, &loop));
+    STEP(rondo_scope_enter(loop, 0, &body));
+    STEP(rondo_stream_fill(body, w->memory + 4, 5, 4, 1));
+    STEP(rondo_event_record(w->fork, body));
+    STEP(rondo_stream_wait_event(w->side, w->fork));
+    STEP(rondo_stream_fill(w->side, w->memory + 3, 5, 4, 1));
+    STEP(rondo_control_if(body, w->memory + 1, set_third, clear_first, w));
+    STEP(clear_first(body, w));
+    if (is_joined) {
+        STEP(rondo_event_record(w->join, w->side));
+        STEP(rondo_stream_wait_event(body, w->join));
+    }
+    STEP(rondo_scope_leave(loop));
+    STEP(rondo_scope_end(loop));
+    return RONDO_STATUS_OK;
+}
+
+static bool swallow(void *user_data, const char *text, size_t bytes) {
+    (void)user_data;
+    (void)text;
+    return bytes > 0;
+}
+
+static rondo_status record_and_replay(world *w) {
+    static const rondo_body_function cases[] = {NULL, set_third, clear_first};
+    uint32_t values[4];
+    STEP(rondo_device_supports(w->device, RONDO_FEATURE_SWITCH));
+    for (int round = 0; round < 2; ++round) {
+        STEP(rondo_graph_capture_begin(
+            w->graph, w->stream, round == 0 ? RONDO_CAPTURE_THREAD_LOCAL : RONDO_CAPTURE_GLOBAL));
+        STEP(record_loop(w, true));
+        STEP(rondo_control_switch(w->stream, w->memory + 1, cases, 3, w));
+        STEP(rondo_graph_capture_end(w->graph));
+        STEP(rondo_graph_dump(w->graph, RONDO_DUMP_JSON, swallow, NULL));
+        STEP(rondo_graph_instantiate(w->graph));
+        STEP(rondo_graph_replay(w->graph, w->stream));
+        STEP(rondo_stream_copy(w->stream, values, w->memory, sizeof values,
+                               RONDO_COPY_DEVICE_TO_HOST));
+        STEP(rondo_stream_synchronize(w->stream));
+        assert_int_equal(values[0], 0);
+        assert_int_equal(values[2], 7);
+        assert_int_equal(values[3], 5);
+        STEP(rondo_stream_fill(w->stream, w->memory, 1, 4, 16));
+        STEP(rondo_stream_synchronize(w->stream));
+        STEP(rondo_graph_reset(w->graph));
+    }
+    STEP(rondo_control_while(w->stream, w->memory, clear_first, w));
+    STEP(rondo_stream_synchronize(w->stream));
+    // Given up with scopes open.
+    rondo_scope outer;
+    rondo_scope inner;
+    rondo_stream *body;
+    STEP(rondo_graph_capture_begin(w->graph, w->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    STEP(rondo_scope_begin(w->stream, RONDO_SCOPE_IF_ELSE, w->memory, 0, &outer));
+    STEP(rondo_scope_enter(outer, 1, &body));
+    STEP(rondo_scope_begin(body, RONDO_SCOPE_WHILE, w->memory, 0, &inner));
+    STEP(rondo_scope_enter(inner, 0, &body));
+    return RONDO_STATUS_OK;
+}
+
+// What goes wrong by itself goes wrong, whatever else fails before. A capture that lacks work
+// because a call failed may still end well: that call said so.
+static rondo_status misuse(world *w) {
+    rondo_stream *body = NULL;
+    rondo_scope scope;
+    STEP(rondo_graph_capture_begin(w->graph, w->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    rondo_status status = record_loop(w, false);
+    assert_int_not_equal(status, RONDO_STATUS_OK);
+    status = rondo_graph_capture_end(w->graph);
+    STEP(rondo_graph_reset(w->graph));
+
+    STEP(rondo_graph_capture_begin(w->graph, w->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    STEP(rondo_scope_begin(w->stream, RONDO_SCOPE_IF, w->memory, 0, &scope));
+    STEP(rondo_scope_enter(scope, 0, &body));
+    assert_int_not_equal(rondo_stream_synchronize(body), RONDO_STATUS_OK);
+    assert_int_not_equal(rondo_scope_leave(scope), RONDO_STATUS_OK);
+    assert_int_not_equal(rondo_graph_capture_end(w->graph), RONDO_STATUS_OK);
+
+    STEP(rondo_graph_capture_begin(w->graph, w->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    STEP(rondo_scope_begin(w->stream, RONDO_SCOPE_IF, w->memory, 0, &scope));
+    STEP(rondo_stream_fill(w->stream, w->memory, 1, 4, 1));
+    assert_int_not_equal(rondo_scope_enter(scope, 0, &body), RONDO_STATUS_OK);
+    assert_int_not_equal(rondo_graph_capture_end(w->graph), RONDO_STATUS_OK);
+    return RONDO_STATUS_OK;
+}
+
+typedef rondo_status (*scenario)(world *w);
+
+static void run_round(const char *device_name, scenario run) {
+    world w = {.device_name = device_name};
+    if (open_world(&w) == RONDO_STATUS_OK) {
+        rondo_status status = run(&w);
+        (void)status;  // what failed was looked at by STEP
+    }
+    close_world(&w);
+}
+
+static void check_nothing_is_left(const char *what, size_t n) {
+    if (fake_cuda_count_objects() != 0 || fake_cuda_get_violations()[0] != '\0') {
+        fail_msg("%s %zu (%s): %zu objects left; violations: %s", what, n,
+                 fake_cuda_get_failed_call(), fake_cuda_count_objects(),
+                 fake_cuda_get_violations());
+    }
+}
+
+static size_t sweep_driver_calls(const fake_cuda_options *options, scenario run,
+                                 rondo__cu_result code) {
+    for (size_t n = 0;; n++) {
+        fake_cuda_reset(options);
+        fake_cuda_install();
+        fake_cuda_fail_nth((long)n, code);
+        run_round("cuda:0", run);
+        check_nothing_is_left("driver call", n);
+        if (!fake_cuda_has_failed()) {
+            return n;
+        }
+    }
+}
+
+// Fails the allocation after `countdown` more of the test's own thread.
+typedef struct heap_plan {
+    pthread_t thread;
+    size_t countdown;
+    bool has_failed;
+} heap_plan;
+
+static bool fail_allocation(void *user_data) {
+    heap_plan *plan = user_data;
+    if (!pthread_equal(plan->thread, pthread_self()) || plan->has_failed || plan->countdown-- > 0) {
+        return false;
+    }
+    plan->has_failed = true;
+    return true;
+}
+
+static size_t sweep_allocations(const char *device_name, const fake_cuda_options *options,
+                                scenario run) {
+    for (size_t n = 0;; n++) {
+        heap_plan plan = {.thread = pthread_self(), .countdown = n};
+        fake_cuda_reset(options);
+        fake_cuda_install();
+        rondo__memory_set_fault(fail_allocation, &plan);
+        run_round(device_name, run);
+        rondo__memory_set_fault(NULL, NULL);
+        check_nothing_is_left("allocation", n);
+        if (!plan.has_failed) {
+            return n;
+        }
+    }
+}
+
+static void ignore_line(void *user_data, rondo_log_level level, const char *message) {
+    (void)user_data;
+    (void)level;
+    (void)message;
+}
+
+static void sweep(const char *name, const char *device_name, int driver_version, scenario run) {
+    static const rondo__cu_result codes[] = {
+        RONDO__CU_ERROR_OUT_OF_MEMORY,
+        RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+        RONDO__CU_ERROR_LAUNCH_FAILED,
+    };
+    const fake_cuda_options options = {
+        .device_count = 1,
+        .driver_version = driver_version != 0 ? driver_version : 13000,
+        .has_get_proc_address = true};
+    rondo_log_set_sink(ignore_line, NULL);
+    size_t driver_points = 0;
+    for (size_t i = 0; driver_version != 0 && i < sizeof(codes) / sizeof(codes[0]); i++) {
+        driver_points += sweep_driver_calls(&options, run, codes[i]);
+    }
+    size_t heap_points = sweep_allocations(device_name, &options, run);
+    rondo_log_set_sink(NULL, NULL);
+    fake_cuda_uninstall();
+    print_message("%s on %s %d: swept %zu points (%zu driver calls, %zu allocations)\n", name,
+                  device_name, driver_version, driver_points + heap_points, driver_points,
+                  heap_points);
+    assert_true(heap_points > 15 && (driver_version == 0 || driver_points > 100));
+}
+
+static void test_control_sweep__host(void **state) {
+    (void)state;
+    sweep("record and replay", "host", 0, record_and_replay);
+    sweep("misuse", "host", 0, misuse);
+}
+
+static void test_control_sweep__cuda(void **state) {
+    (void)state;
+    sweep("record and replay", "cuda:0", 13000, record_and_replay);
+}
+
+// Where ELSE and SWITCH are built of several IFs.
+static void test_control_sweep__older_cuda(void **state) {
+    (void)state;
+    sweep("record and replay", "cuda:0", 12040, record_and_replay);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_control_sweep__host),
+        cmocka_unit_test(test_control_sweep__cuda),
+        cmocka_unit_test(test_control_sweep__older_cuda),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
