@@ -162,13 +162,17 @@ void rondo__cuda_break_capture(rondo_stream *stream_) {
         capture->is_poisoned = true;
     }
     pthread_mutex_unlock(&device->lock);
-    bool was_pushed = false;
-    if (!is_body && rondo__cuda_enter(device, &was_pushed) == RONDO_STATUS_OK) {
-        // Asking a recording stream whether it is idle is illegal, so the driver breaks its
-        // capture.
-        (void)device->api->cuStreamQuery(rondo__cuda_native_stream(stream_));
-        rondo__cuda_leave(device, was_pushed);
+    if (is_body) {
+        return;
     }
+    rondo_error saved;
+    rondo__error_save(&saved);
+    bool was_pushed = false;
+    rondo__cuda_enter_cleanup(device, &was_pushed);
+    // Asking a recording stream whether it is idle is illegal, so the driver breaks its capture.
+    (void)device->api->cuStreamQuery(rondo__cuda_native_stream(stream_));
+    rondo__cuda_leave(device, was_pushed);
+    rondo__error_restore(&saved);
 }
 
 bool rondo__cuda_is_poisoned(rondo__cuda_device *device, uint64_t serial) {
