@@ -236,7 +236,8 @@ typedef enum rondo_copy_kind {
 
 // Copies `bytes` in stream order. The two areas must not overlap.
 //
-// Host memory should be pinned: a copy from pageable memory waits, and is refused while recording.
+// Host memory should be pinned: a copy from pageable memory waits. While recording, pageable memory
+// is refused, or as a source kept in a snapshot: see rondo_pageable_sources in rondo/graph.h.
 //
 // Errors:    INVALID, STATE (pageable memory while recording), DRIVER, LOST.
 // Ownership: both areas are borrowed until the stream passes this point (for a graph: as long as it

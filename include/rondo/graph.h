@@ -28,6 +28,16 @@ typedef enum rondo_capture_mode {
     RONDO_CAPTURE_RELAXED = 2,       // none
 } rondo_capture_mode;
 
+// What a capture does with a host-to-device copy whose source is pageable memory: a replay would
+// read whatever stands there by then, if it stands there at all.
+typedef enum rondo_pageable_sources {
+    // The copy fails, naming the address, and breaks the capture: the default, because a program
+    // that refills its source before each replay would silently get the old bytes from a snapshot.
+    RONDO_PAGEABLE_REFUSE = 0,
+    // The bytes are copied at once into pinned memory of the graph; each replay reads those.
+    RONDO_PAGEABLE_SNAPSHOT = 1,
+} rondo_pageable_sources;
+
 typedef struct rondo_graph_options {
     size_t struct_size;  // sizeof(rondo_graph_options)
     bool keep_template;  // keep it after instantiation: for dumps, handles, instantiating again
@@ -38,6 +48,7 @@ typedef struct rondo_graph_options {
     // Where captures take memory from: shared with other graphs, retained. NULL means an arena of
     // the graph's own. See rondo/pool.h.
     rondo_arena *arena;
+    rondo_pageable_sources pageable_sources;
 } rondo_graph_options;
 
 // What a graph holds and what it cost. Counters are since the last reset.

@@ -46,7 +46,17 @@ struct rondo_device {
     rondo__failure_slot failure;
     // Captures that graphs began and have not ended; see backend/capture.h.
     pthread_mutex_t capture_list_lock;
-    rondo__capture *capture_list;   // guarded by capture_list_lock
+    rondo__capture *capture_list;  // guarded by capture_list_lock
+    // Host memory that graphs use, and areas of rondo_memory_allocate; see backend/captured.h.
+    pthread_mutex_t captured_lock;
+    void *host_uses;  // guarded by captured_lock, as the four below
+    void *orphans;
+    struct rondo__area *areas;  // by address
+    size_t area_count;
+    size_t area_capacity;
+    uint64_t last_area_serial;
+    atomic_int host_use_count;      // of host_uses
+    atomic_int watcher_count;       // captures that want addresses noted
     atomic_int open_capture_count;  // of capture_list; read without the lock to skip the search
     struct rondo__scope
         *scope_list;         // open scopes (graph/conditional.h); guarded by capture_list_lock
@@ -173,6 +183,9 @@ struct rondo__backend {
     void (*deallocate)(rondo_device *device, rondo_memory_kind kind, void *address);
     // Free device memory now, 0 when the driver will not say. (optional: not measurable)
     uint64_t (*get_free_bytes)(rondo_device *device);
+
+    // True for host memory that the device cannot copy from without a detour.
+    bool (*is_pageable)(rondo_device *device, const void *address, size_t bytes);
 
     rondo_status (*create_stream)(rondo_device *device, rondo_stream **out_stream);
     rondo_status (*wrap_stream)(rondo_device *device, void *native,

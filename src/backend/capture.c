@@ -56,6 +56,9 @@ rondo__participant *rondo__capture_close(rondo__capture *capture) {
     }
     *link = capture->next;
     atomic_fetch_sub(&device->open_capture_count, 1);
+    if (capture->wants_addresses) {
+        atomic_fetch_sub(&device->watcher_count, 1);
+    }
     pthread_mutex_unlock(&device->capture_list_lock);
 
     rondo__participant *participants = capture->participants;

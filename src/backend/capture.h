@@ -38,6 +38,10 @@ typedef struct rondo__participant_type {
     // A body that was recorded on `body` is complete; nodes recorded now are its last.
     rondo_status (*leave_body)(rondo__participant *participant, rondo__capture *capture,
                                rondo_stream *body);
+    // Work recorded on `stream` uses `address`; for captures that want addresses. A failure is the
+    // call's.
+    rondo_status (*note_address)(rondo__participant *participant, rondo_stream *stream,
+                                 const void *address, const char *what);
     // The capture has ended, well or badly: its streams record no more, `capture` is about to be
     // freed.
     void (*close)(rondo__participant *participant, rondo__capture *capture);
@@ -78,6 +82,8 @@ struct rondo__capture {
     const char *label;       // of the graph, for messages; borrowed
     uint64_t id;
     rondo_arena *arena;                // the graph's private memory; borrowed from it
+    bool snapshots_pageable;           // the graph wants copies of pageable sources
+    bool wants_addresses;              // see rondo__captured_watch
     pthread_mutex_t lock;              // guards the lists; held for look-ups only
     rondo__participant *participants;  // in order of arrival
     rondo__blame blame;                // what broke it; guarded by lock

@@ -13,6 +13,7 @@
 
 #include "backend/backend.h"
 #include "backend/blame.h"
+#include "backend/captured.h"
 #include "backend/check.h"
 #include "base/logging.h"
 #include "base/memory.h"
@@ -142,6 +143,7 @@ static rondo_status open_ordinal(const rondo__backend *backend, int32_t ordinal,
     status = backend->open_device(ordinal, &device);
     if (status == RONDO_STATUS_OK) {
         pthread_mutex_init(&device->capture_list_lock, NULL);
+        pthread_mutex_init(&device->captured_lock, NULL);
     }
     if (status == RONDO_STATUS_OK) {
         open_devices[open_count++] = device;
@@ -285,6 +287,8 @@ void rondo_device_release(rondo_device *device) {
         if (!atomic_load(&device->is_forked)) {
             // Closed under the lock, so that a new open does not meet a half closed device.
             pthread_mutex_destroy(&device->capture_list_lock);
+            pthread_mutex_destroy(&device->captured_lock);
+            rondo__free(device->areas);
             device->backend->close_device(device);
         }
     }
@@ -329,14 +333,21 @@ rondo_status rondo_memory_allocate(rondo_device *device, rondo_memory_kind kind,
     if (bytes > (size_t)PTRDIFF_MAX) {
         return RONDO_FAIL(NO_DEVICE_MEMORY, "%zu bytes are more than any device has", bytes);
     }
-    return rondo__mark_call(device, NULL, RONDO_CAUSE_ALLOCATION,
-                            device->backend->allocate(device, kind, bytes, out_address));
+    RETURN_IF_ERROR(rondo__mark_call(device, NULL, RONDO_CAUSE_ALLOCATION,
+                                     device->backend->allocate(device, kind, bytes, out_address)));
+    rondo_status status = rondo__areas_add(device, *out_address, bytes);
+    if (status != RONDO_STATUS_OK) {
+        device->backend->deallocate(device, kind, *out_address);
+        *out_address = NULL;
+    }
+    return status;
 }
 
 void rondo_memory_free(rondo_device *device, rondo_memory_kind kind, void *address) {
     if (device == NULL || address == NULL || atomic_load(&device->is_forked)) {
         return;
     }
+    rondo__areas_remove(device, address);
     device->backend->deallocate(device, kind, address);
 }
 

@@ -1,6 +1,7 @@
 // backend/work.c — work put on a stream: argument checks, the same for every backend.
 #include "backend/backend.h"
 #include "backend/blame.h"
+#include "backend/captured.h"
 #include "backend/check.h"
 
 enum { ARGUMENT_BYTES_MAX = 4096 };
@@ -36,7 +37,16 @@ rondo_status rondo_stream_copy(rondo_stream *stream, void *destination, const vo
         return RONDO_STATUS_OK;
     }
     if (status == RONDO_STATUS_OK) {
+        status = rondo__captured_prepare_copy(stream, &source, destination, bytes, kind);
+    }
+    if (status == RONDO_STATUS_OK) {
         status = stream->device->backend->copy(stream, destination, source, bytes, kind);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__captured_note(stream, destination, "a copy");
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__captured_note(stream, source, "a copy");
     }
     return rondo__mark_work(stream, "memcpy", status);
 }
@@ -73,6 +83,9 @@ rondo_status rondo_stream_fill(rondo_stream *stream, void *destination, uint32_t
     if (status == RONDO_STATUS_OK) {
         status = stream->device->backend->fill(stream, destination, value, element_bytes, count);
     }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__captured_note(stream, destination, "a fill");
+    }
     return rondo__mark_work(stream, "memset", status);
 }
 
@@ -99,6 +112,9 @@ rondo_status rondo_stream_call_host(rondo_stream *stream, const char *name,
         status =
             stream->device->backend->call_host(stream, name, function, arguments, argument_bytes);
     }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__captured_note_words(stream, arguments, argument_bytes, name);
+    }
     return rondo__mark_work(stream, name, status);
 }
 
@@ -123,6 +139,10 @@ rondo_status rondo_stream_launch(rondo_stream *stream, const rondo_launch *launc
     rondo_status status = check_launch(launch, __func__);
     if (status == RONDO_STATUS_OK) {
         status = stream->device->backend->launch(stream, launch);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__captured_note_words(stream, launch->arguments, launch->argument_bytes,
+                                            launch->name != NULL ? launch->name : "a kernel");
     }
     return rondo__mark_work(stream, launch->name != NULL ? launch->name : "", status);
 }

@@ -61,6 +61,11 @@ rondo_status rondo_graph_create(rondo_device *device, const rondo_graph_options 
                           "defer_instantiation needs keep_template: there is nothing else to make "
                           "the executable from");
     }
+    if (wanted.pageable_sources != RONDO_PAGEABLE_REFUSE &&
+        wanted.pageable_sources != RONDO_PAGEABLE_SNAPSHOT) {
+        return RONDO_FAIL(INVALID, "%d is not a rondo_pageable_sources",
+                          (int)wanted.pageable_sources);
+    }
     if (wanted.arena != NULL) {
         RETURN_IF_ERROR(rondo__arena_check_device(wanted.arena, device));
     }
@@ -84,6 +89,7 @@ rondo_status rondo_graph_create(rondo_device *device, const rondo_graph_options 
     rondo_device_retain(device);
     graph->device = device;
     graph->keeps_template = wanted.keep_template;
+    graph->snapshots_pageable = wanted.pageable_sources == RONDO_PAGEABLE_SNAPSHOT;
     graph->defers_instantiation = wanted.defer_instantiation;
     graph->state = RONDO__GRAPH_EMPTY;
     *out_graph = graph;
@@ -204,6 +210,7 @@ rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
     rondo_status status = rondo__capture_open(stream, mode, graph->label, &graph->capture);
     if (status == RONDO_STATUS_OK) {
         graph->capture->arena = graph->arena;
+        graph->capture->snapshots_pageable = graph->snapshots_pageable;
         status = rondo__arena_join(graph->arena, graph->capture);
     }
     if (status != RONDO_STATUS_OK) {

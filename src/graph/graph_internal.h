@@ -28,6 +28,7 @@ struct rondo_graph {
     // Who takes part in the graph: its memory, its generators. READY: owned; see backend/capture.h.
     rondo__participant *participants;
     rondo_arena *arena;  // retained
+    bool snapshots_pageable;
     bool keeps_template;
     bool defers_instantiation;
     char *label;

@@ -211,7 +211,9 @@ void rondo__arena_forget_pool(rondo_pool *pool) {
         rondo__part *part = pool->parts;
         for (rondo__heap_region *region = part->heap.regions; region != NULL;) {
             rondo__heap_region *next = region->next;
-            rondo__heap_move(&part->heap, region, &pool->idle);
+            if (rondo__heap_is_whole(&part->heap, region)) {
+                rondo__heap_move(&part->heap, region, &pool->idle);
+            }
             region = next;
         }
         free_part(part);

@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/captured.h"
 #include "backend/check.h"
 #include "backend/exempt.h"
 #include "base/checked.h"
@@ -98,6 +99,11 @@ void rondo__pool_drop_lease(rondo_pool *pool, rondo__lease *l) {
 
 void *rondo__pool_get_address(const rondo__heap_block *block) {
     return (char *)block->region->base + block->offset;
+}
+
+bool rondo__pool_is_captured(const rondo_pool *pool, const rondo__lease *l) {
+    return pool->options.kind == RONDO_MEMORY_PINNED &&
+           rondo__captured_covers(pool->device, rondo__pool_get_address(l->block), l->block->bytes);
 }
 
 rondo_status rondo__lease_add_use(rondo__lease *l, rondo_stream *stream, uint64_t scope) {
@@ -207,7 +213,7 @@ void rondo__pool_settle(rondo_pool *pool, bool wait) {
     rondo__lease **link = &pool->pending;
     while (*link != NULL) {
         rondo__lease *l = *link;
-        bool may_return = true;
+        bool may_return = !rondo__pool_is_captured(pool, l);
         for (size_t i = 0; i < l->use_count; ++i) {
             may_return = has_passed(pool, &l->uses[i], wait) && may_return;
         }
@@ -532,7 +538,7 @@ rondo_status rondo_pool_free(rondo_pool *pool, void *address) {
     pool->stats.live_count -= 1;
     if (l->part != NULL) {
         rondo__arena_free(pool, l);
-    } else if (l->use_count == 0) {
+    } else if (l->use_count == 0 && !rondo__pool_is_captured(pool, l)) {
         return_block(pool, l);
     } else {
         rondo__pool_let_pass(pool, l);
@@ -574,8 +580,27 @@ void rondo_pool_retain(rondo_pool *pool) {
     atomic_fetch_add_explicit(&pool->reference_count, 1, memory_order_relaxed);
 }
 
+// What is pending even now lies in regions that graphs use; they are freed with the graphs.
+static void leave_captured(rondo_pool *pool) {
+    while (pool->pending != NULL) {
+        rondo__lease *l = pool->pending;
+        rondo__heap_region *region = l->block->region;
+        pool->pending = l->next;
+        drop_uses(l);
+        rondo__free(l->uses);
+        rondo__mark_list_deinit(&l->marks);
+        if (region->base != NULL) {
+            rondo__captured_leave_behind(pool->device, region->base, region->bytes, l);
+            region->base = NULL;  // once for all its blocks
+        } else {
+            rondo__free(l);
+        }
+    }
+}
+
 static void destroy_pool(rondo_pool *pool) {
     rondo__pool_settle(pool, true);
+    leave_captured(pool);
     rondo__arena_forget_pool(pool);
     (void)release_unused(pool, 0);
     rondo__heap_deinit(&pool->idle);

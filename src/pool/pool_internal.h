@@ -81,6 +81,10 @@ rondo__lease *rondo__pool_get_lease(rondo_pool *pool);  // NULL: NO_MEMORY
 void rondo__pool_drop_lease(rondo_pool *pool, rondo__lease *lease);
 void *rondo__pool_get_address(const rondo__heap_block *block);
 
+// Pinned memory that a graph's recorded copy uses: not to be given out again while the graph lives,
+// because the program would write to it while replays read it.
+bool rondo__pool_is_captured(const rondo_pool *pool, const rondo__lease *lease);
+
 // Adds a use at the end.
 //
 // Errors:    NO_MEMORY.

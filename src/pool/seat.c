@@ -348,12 +348,13 @@ static void note_marks(rondo__seat *seat, rondo__lease *l) {
 static void free_in_capture(rondo_pool *pool, rondo__lease *l, rondo__seat *seat, uint64_t scope) {
     rondo__branch *branch = find_branch(seat, l->uses[0].stream, scope);
     bool is_own = branch != NULL && branch == l->branch;
-    if (is_own && l->use_count == 1) {
+    if (is_own && l->use_count == 1 && !rondo__pool_is_captured(pool, l)) {
         l->block->mark = stamp(branch, seat->capture);
         rondo__heap_give(&branch->free, l->block);
         rondo__seat_drop_lease(pool, l);
         return;
     }
+    l->is_held = l->is_held || rondo__pool_is_captured(pool, l);
     note_marks(seat, l);
     pool->stats.pending_bytes += l->block->bytes;
     l->next = seat->pending;

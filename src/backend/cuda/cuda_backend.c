@@ -10,6 +10,7 @@ const rondo__backend rondo__backend_cuda = {
     .synchronize_device = rondo__cuda_synchronize_device,
     .allocate = rondo__cuda_allocate,
     .deallocate = rondo__cuda_deallocate,
+    .is_pageable = rondo__cuda_is_pageable,
     .get_free_bytes = rondo__cuda_get_free_bytes,
     .create_stream = rondo__cuda_create_stream,
     .wrap_stream = rondo__cuda_wrap_stream,

@@ -71,27 +71,32 @@ void rondo__cuda_deallocate(rondo_device *device_, rondo_memory_kind kind, void 
     rondo__error_restore(&saved);
 }
 
+bool rondo__cuda_is_pageable(rondo_device *device, const void *address, size_t bytes) {
+    (void)bytes;
+    unsigned int memory_type = 0;
+    return rondo__cuda_device_of(device)->api->cuPointerGetAttribute(
+               &memory_type, RONDO__CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address_of(address)) !=
+           RONDO__CU_SUCCESS;
+}
+
 // A graph reads host memory anew at each replay. The driver would record a pageable address without
 // a word, and replays would read whatever stands there by then; so it is refused here.
 static rondo_status refuse_pageable(rondo_stream *stream, const void *host_address,
                                     const char *direction) {
-    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
     rondo__capture_state state = RONDO__CAPTURE_NONE;
     RETURN_IF_ERROR(rondo__cuda_get_capture_state(stream, &state));
     if (state != RONDO__CAPTURE_ACTIVE) {
         return RONDO_STATUS_OK;
     }
-    unsigned int memory_type = 0;
-    rondo__cu_result code = device->api->cuPointerGetAttribute(
-        &memory_type, RONDO__CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address_of(host_address));
-    if (code == RONDO__CU_SUCCESS) {
+    if (!rondo__cuda_is_pageable(stream->device, host_address, 1)) {
         return RONDO_STATUS_OK;
     }
     // A step recorded without one of its copies would be a wrong step, so the capture breaks.
     rondo_status status =
         rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, "rondo_stream_copy",
                          "a copy %s pageable host memory (%p) cannot be recorded; allocate it with "
-                         "RONDO_MEMORY_PINNED, or copy before the capture",
+                         "RONDO_MEMORY_PINNED, copy before the capture, or, for a source, let the "
+                         "graph keep a copy (RONDO_PAGEABLE_SNAPSHOT)",
                          direction, host_address);
     rondo__blame_set_cause(RONDO_CAUSE_PAGEABLE_COPY);
     rondo__cuda_break_capture(stream);

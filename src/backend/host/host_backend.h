@@ -203,6 +203,7 @@ rondo_status rondo__host_allocate(rondo_device *device, rondo_memory_kind kind, 
                                   void **out_address);
 void rondo__host_deallocate(rondo_device *device, rondo_memory_kind kind, void *address);
 // True when all bytes lie in one area that rondo_memory_allocate gave.
+bool rondo__host_is_pageable(rondo_device *device, const void *address, size_t bytes);
 bool rondo__host_is_pinned(rondo__host_device *device, const void *address, size_t bytes);
 
 // ---- captures (host_capture.c) ------------------------------------------------------------------

@@ -143,6 +143,7 @@ const rondo__backend rondo__backend_host = {
     .synchronize_device = synchronize_device,
     .allocate = rondo__host_allocate,
     .deallocate = rondo__host_deallocate,
+    .is_pageable = rondo__host_is_pageable,
     .create_stream = rondo__host_create_stream,
     .wrap_stream = NULL,
     .destroy_stream = rondo__host_destroy_stream,

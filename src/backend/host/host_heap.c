@@ -105,3 +105,7 @@ bool rondo__host_is_pinned(rondo__host_device *device, const void *address, size
     pthread_mutex_unlock(&device->memory_lock);
     return is_inside;
 }
+
+bool rondo__host_is_pageable(rondo_device *device, const void *address, size_t bytes) {
+    return !rondo__host_is_pinned(rondo__host_device_of(device), address, bytes);
+}

@@ -1,0 +1,359 @@
+// backend/captured.c — see captured.h.
+#include "backend/captured.h"
+
+#include <string.h>
+
+#include "backend/check.h"
+#include "backend/exempt.h"
+#include "base/checked.h"
+#include "base/memory.h"
+
+enum { CHUNK_BYTES = 64 * 1024, SNAPSHOT_ALIGNMENT = 64 };
+
+// Pinned memory for snapshots, filled from the front.
+typedef struct chunk {
+    struct chunk *next;
+    char *bytes;
+    size_t capacity;
+    size_t used;
+} chunk;
+
+typedef struct host_range {
+    uintptr_t begin;
+    uintptr_t end;
+} host_range;
+
+// A graph's use of host memory.
+typedef struct host_use {
+    rondo__participant participant;
+    rondo_device *device;
+    chunk *chunks;  // of the recording thread
+    // Guarded by device->captured_lock.
+    host_range *ranges;
+    size_t count;
+    size_t capacity;
+    struct host_use *next;
+    struct host_use *previous;
+} host_use;
+
+// Memory that waits for the graphs that use it.
+typedef struct orphan {
+    struct orphan *next;
+    void *base;
+    size_t bytes;
+} orphan;
+_Static_assert(sizeof(orphan) <= RONDO__CAPTURED_RECORD_BYTES, "an orphan fits a record");
+
+// ---- host memory of graphs --------------------------------------------------------------------
+
+static bool is_covered(const rondo_device *device, uintptr_t begin, uintptr_t end) {
+    for (const host_use *use = device->host_uses; use != NULL; use = use->next) {
+        for (size_t i = 0; i < use->count; ++i) {
+            if (use->ranges[i].begin < end && use->ranges[i].end > begin) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+bool rondo__captured_covers(rondo_device *device, const void *address, size_t bytes) {
+    if (atomic_load_explicit(&device->host_use_count, memory_order_acquire) == 0) {
+        return false;
+    }
+    pthread_mutex_lock(&device->captured_lock);
+    bool is_used = is_covered(device, (uintptr_t)address, (uintptr_t)address + bytes);
+    pthread_mutex_unlock(&device->captured_lock);
+    return is_used;
+}
+
+void rondo__captured_leave_behind(rondo_device *device, void *base, size_t bytes, void *record) {
+    orphan *o = record;
+    *o = (orphan){.base = base, .bytes = bytes};
+    pthread_mutex_lock(&device->captured_lock);
+    bool is_used = is_covered(device, (uintptr_t)base, (uintptr_t)base + bytes);
+    if (is_used) {
+        o->next = device->orphans;
+        device->orphans = o;
+    }
+    pthread_mutex_unlock(&device->captured_lock);
+    if (!is_used) {
+        rondo_memory_free(device, RONDO_MEMORY_PINNED, base);
+        rondo__free(o);
+    }
+}
+
+// Takes those out of the list that no graph uses any more.
+static orphan *take_orphans(rondo_device *device) {
+    orphan *taken = NULL;
+    for (orphan **link = (orphan **)&device->orphans; *link != NULL;) {
+        orphan *o = *link;
+        if (is_covered(device, (uintptr_t)o->base, (uintptr_t)o->base + o->bytes)) {
+            link = &o->next;
+        } else {
+            *link = o->next;
+            o->next = taken;
+            taken = o;
+        }
+    }
+    return taken;
+}
+
+static void destroy_host_use(rondo__participant *participant) {
+    host_use *use = (host_use *)participant;
+    rondo_device *device = use->device;
+    pthread_mutex_lock(&device->captured_lock);
+    if (use->next != NULL) {
+        use->next->previous = use->previous;
+    }
+    if (use->previous != NULL) {
+        use->previous->next = use->next;
+    } else {
+        device->host_uses = use->next;
+    }
+    atomic_fetch_sub(&device->host_use_count, 1);
+    orphan *orphans = take_orphans(device);
+    pthread_mutex_unlock(&device->captured_lock);
+    while (orphans != NULL) {
+        orphan *next = orphans->next;
+        rondo_memory_free(device, RONDO_MEMORY_PINNED, orphans->base);
+        rondo__free(orphans);
+        orphans = next;
+    }
+    while (use->chunks != NULL) {
+        chunk *next = use->chunks->next;
+        rondo_memory_free(device, RONDO_MEMORY_PINNED, use->chunks->bytes);
+        rondo__free(use->chunks);
+        use->chunks = next;
+    }
+    rondo__free(use->ranges);
+    rondo__free(use);
+    rondo_device_release(device);
+}
+
+static const rondo__participant_type host_use_type = {
+    .name = "host memory of copies",
+    .destroy = destroy_host_use,
+};
+
+static rondo_status get_host_use(rondo__capture *capture, host_use **out_use) {
+    rondo_device *device = capture->device;
+    *out_use = (host_use *)rondo__capture_find_participant(capture, &host_use_type, NULL);
+    if (*out_use != NULL) {
+        return RONDO_STATUS_OK;
+    }
+    host_use *use = rondo__calloc(1, sizeof *use);
+    if (use == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    use->participant.type = &host_use_type;
+    rondo_device_retain(device);
+    use->device = device;
+    pthread_mutex_lock(&device->captured_lock);
+    use->next = device->host_uses;
+    if (use->next != NULL) {
+        use->next->previous = use;
+    }
+    device->host_uses = use;
+    atomic_fetch_add(&device->host_use_count, 1);
+    pthread_mutex_unlock(&device->captured_lock);
+    rondo__capture_add_participant(capture, &use->participant);
+    *out_use = use;
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status add_range(host_use *use, const void *address, size_t bytes) {
+    pthread_mutex_lock(&use->device->captured_lock);
+    void *ranges = use->ranges;
+    rondo_status status =
+        rondo__array_reserve(&ranges, &use->capacity, use->count + 1, sizeof *use->ranges);
+    use->ranges = ranges;
+    if (status == RONDO_STATUS_OK) {
+        use->ranges[use->count++] =
+            (host_range){.begin = (uintptr_t)address, .end = (uintptr_t)address + bytes};
+    }
+    pthread_mutex_unlock(&use->device->captured_lock);
+    return status;
+}
+
+static rondo_status take_snapshot(host_use *use, const void *source, size_t bytes,
+                                  const void **out_copy) {
+    size_t wanted = rondo__align_up(bytes, (size_t)SNAPSHOT_ALIGNMENT);
+    chunk *c = use->chunks;
+    if (c == NULL || c->capacity - c->used < wanted) {
+        c = rondo__calloc(1, sizeof *c);
+        if (c == NULL) {
+            return RONDO_STATUS_NO_MEMORY;
+        }
+        c->capacity = wanted > CHUNK_BYTES ? wanted : CHUNK_BYTES;
+        void *memory = NULL;
+        rondo__exempt_enter();
+        rondo_status status =
+            rondo_memory_allocate(use->device, RONDO_MEMORY_PINNED, c->capacity, &memory);
+        rondo__exempt_leave();
+        if (status != RONDO_STATUS_OK) {
+            rondo__free(c);
+            return status;
+        }
+        c->bytes = memory;
+        c->next = use->chunks;
+        use->chunks = c;
+    }
+    memcpy(c->bytes + c->used, source, bytes);
+    *out_copy = c->bytes + c->used;
+    c->used += wanted;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__captured_prepare_copy(rondo_stream *stream, const void **in_out_source,
+                                          const void *destination, size_t bytes,
+                                          rondo_copy_kind kind) {
+    rondo_device *device = stream->device;
+    if (kind == RONDO_COPY_DEVICE_TO_DEVICE ||
+        atomic_load_explicit(&device->open_capture_count, memory_order_acquire) == 0) {
+        return RONDO_STATUS_OK;
+    }
+    rondo__capture *capture = NULL;
+    RETURN_IF_ERROR(rondo__capture_find(stream, &capture, NULL));
+    if (capture == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    const void *host = kind == RONDO_COPY_HOST_TO_DEVICE ? *in_out_source : destination;
+    bool is_pageable = device->backend->is_pageable(device, host, bytes);
+    if (is_pageable && (kind != RONDO_COPY_HOST_TO_DEVICE || !capture->snapshots_pageable)) {
+        return RONDO_STATUS_OK;  // refused by the backend
+    }
+    host_use *use = NULL;
+    RETURN_IF_ERROR(get_host_use(capture, &use));
+    return is_pageable ? take_snapshot(use, host, bytes, in_out_source)
+                       : add_range(use, host, bytes);
+}
+
+// ---- addresses --------------------------------------------------------------------------------
+
+void rondo__captured_watch(rondo__capture *capture) {
+    if (!capture->wants_addresses) {
+        capture->wants_addresses = true;
+        atomic_fetch_add(&capture->device->watcher_count, 1);
+    }
+}
+
+static rondo_status find_watcher(rondo_stream *stream, rondo__capture **out_capture) {
+    *out_capture = NULL;
+    if (__builtin_expect(
+            atomic_load_explicit(&stream->device->watcher_count, memory_order_acquire) == 0, 1)) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(rondo__capture_find(stream, out_capture, NULL));
+    if (*out_capture != NULL && !(*out_capture)->wants_addresses) {
+        *out_capture = NULL;
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status note(rondo__capture *capture, rondo_stream *stream, const void *address,
+                         const char *what) {
+    pthread_mutex_lock(&capture->lock);
+    rondo__participant *p = capture->participants;
+    pthread_mutex_unlock(&capture->lock);
+    while (p != NULL) {
+        if (p->type->note_address != NULL) {
+            RETURN_IF_ERROR(p->type->note_address(p, stream, address, what));
+        }
+        pthread_mutex_lock(&capture->lock);
+        p = p->next;
+        pthread_mutex_unlock(&capture->lock);
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__captured_note(rondo_stream *stream, const void *address, const char *what) {
+    rondo__capture *capture;
+    RETURN_IF_ERROR(find_watcher(stream, &capture));
+    return capture != NULL ? note(capture, stream, address, what) : RONDO_STATUS_OK;
+}
+
+rondo_status rondo__captured_note_words(rondo_stream *stream, const void *words, size_t bytes,
+                                        const char *what) {
+    rondo__capture *capture;
+    RETURN_IF_ERROR(find_watcher(stream, &capture));
+    for (size_t i = 0; capture != NULL && i + sizeof(uintptr_t) <= bytes; i += sizeof(uintptr_t)) {
+        uintptr_t word;
+        memcpy(&word, (const char *)words + i, sizeof word);
+        if (word >= 4096) {
+            RETURN_IF_ERROR(note(capture, stream, (const void *)word, what));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// ---- areas ------------------------------------------------------------------------------------
+
+// Index of the first area that begins after `begin`.
+static size_t find_after(const rondo_device *device, uintptr_t begin) {
+    size_t low = 0;
+    size_t high = device->area_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (device->areas[middle].begin <= begin) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+rondo_status rondo__areas_add(rondo_device *device, const void *address, size_t bytes) {
+    pthread_mutex_lock(&device->captured_lock);
+    void *areas = device->areas;
+    rondo_status status = rondo__array_reserve(&areas, &device->area_capacity,
+                                               device->area_count + 1, sizeof *device->areas);
+    device->areas = areas;
+    if (status == RONDO_STATUS_OK) {
+        size_t index = find_after(device, (uintptr_t)address);
+        memmove(&device->areas[index + 1], &device->areas[index],
+                (device->area_count - index) * sizeof *device->areas);
+        device->areas[index] = (rondo__area){
+            .begin = (uintptr_t)address, .bytes = bytes, .serial = ++device->last_area_serial};
+        ++device->area_count;
+    }
+    pthread_mutex_unlock(&device->captured_lock);
+    return status;
+}
+
+static rondo__area *find_area(rondo_device *device, uintptr_t address) {
+    size_t after = find_after(device, address);
+    rondo__area *area = after > 0 ? &device->areas[after - 1] : NULL;
+    return area != NULL && address - area->begin < area->bytes ? area : NULL;
+}
+
+void rondo__areas_remove(rondo_device *device, const void *address) {
+    pthread_mutex_lock(&device->captured_lock);
+    rondo__area *area = find_area(device, (uintptr_t)address);
+    if (area != NULL && area->begin == (uintptr_t)address) {
+        size_t index = (size_t)(area - device->areas);
+        --device->area_count;
+        memmove(area, area + 1, (device->area_count - index) * sizeof *area);
+    }
+    pthread_mutex_unlock(&device->captured_lock);
+}
+
+void rondo__areas_set_holder(rondo_device *device, const void *address, const void *holder) {
+    pthread_mutex_lock(&device->captured_lock);
+    rondo__area *area = find_area(device, (uintptr_t)address);
+    if (area != NULL) {
+        area->holder = holder;
+    }
+    pthread_mutex_unlock(&device->captured_lock);
+}
+
+bool rondo__areas_find(rondo_device *device, const void *address, rondo__area *out_area) {
+    pthread_mutex_lock(&device->captured_lock);
+    const rondo__area *area = find_area(device, (uintptr_t)address);
+    if (area != NULL) {
+        *out_area = *area;
+    }
+    pthread_mutex_unlock(&device->captured_lock);
+    return area != NULL;
+}
