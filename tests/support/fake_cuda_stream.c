@@ -447,6 +447,7 @@ void fake_run_node(const fake_node *node) {
                 fake_violation("a graph that uses a dead event was launched");
             } else if (node->type == RONDO__CU_GRAPH_NODE_EVENT_RECORD) {
                 node->event->is_recorded = true;
+                node->event->time_ns = rondo__clock_now_ns();
             }
             break;
         case RONDO__CU_GRAPH_NODE_GRAPH:
