@@ -239,6 +239,26 @@ rondo_status rondo__capture_leave_body(rondo__capture *capture, rondo_stream *bo
     return RONDO_STATUS_OK;
 }
 
+rondo_status rondo__participants_enter_child(rondo__participant *list, rondo__capture *capture,
+                                             rondo_stream *stream) {
+    for (rondo__participant *p = list; p != NULL; p = p->next) {
+        if (p->type->enter_child != NULL) {
+            RETURN_IF_ERROR(p->type->enter_child(p, capture, stream));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__participants_leave_child(rondo__participant *list, rondo__capture *capture,
+                                             rondo_stream *stream) {
+    for (rondo__participant *p = list; p != NULL; p = p->next) {
+        if (p->type->leave_child != NULL) {
+            RETURN_IF_ERROR(p->type->leave_child(p, capture, stream));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 rondo_status rondo__participants_prepare_replay(rondo__participant *list, rondo_stream *stream) {
     for (rondo__participant *p = list; p != NULL; p = p->next) {
         rondo_status status = RONDO_STATUS_OK;

@@ -42,6 +42,12 @@ typedef struct rondo__participant_type {
     // call's.
     rondo_status (*note_address)(rondo__participant *participant, rondo_stream *stream,
                                  const void *address, const char *what);
+    // The participant's graph is about to be recorded on `stream`, of another capture, as one node.
+    rondo_status (*enter_child)(rondo__participant *participant, rondo__capture *capture,
+                                rondo_stream *stream);
+    // It was; the node is all that the next one on `stream` depends on.
+    rondo_status (*leave_child)(rondo__participant *participant, rondo__capture *capture,
+                                rondo_stream *stream);
     // The capture has ended, well or badly: its streams record no more, `capture` is about to be
     // freed.
     void (*close)(rondo__participant *participant, rondo__capture *capture);
@@ -147,6 +153,12 @@ RONDO_MUST_USE rondo_status rondo__capture_enter_scope(rondo__capture *capture,
 RONDO_MUST_USE rondo_status rondo__capture_leave_body(rondo__capture *capture, rondo_stream *body);
 
 // For a graph's list of participants.
+RONDO_MUST_USE rondo_status rondo__participants_enter_child(rondo__participant *list,
+                                                            rondo__capture *capture,
+                                                            rondo_stream *stream);
+RONDO_MUST_USE rondo_status rondo__participants_leave_child(rondo__participant *list,
+                                                            rondo__capture *capture,
+                                                            rondo_stream *stream);
 RONDO_MUST_USE rondo_status rondo__participants_prepare_replay(rondo__participant *list,
                                                                rondo_stream *stream);
 void rondo__participants_note_replay(rondo__participant *list, rondo_stream *stream);

@@ -29,6 +29,24 @@ typedef struct sharer {
     bool is_own;              // of the graph whose participants are shared: its only one
 } sharer;
 
+static rondo_status enter_child(rondo__participant *participant, rondo__capture *capture,
+                                rondo_stream *stream) {
+    share *shared = ((sharer *)participant)->share;
+    pthread_mutex_lock(&shared->lock);
+    rondo_status status = rondo__participants_enter_child(shared->participants, capture, stream);
+    pthread_mutex_unlock(&shared->lock);
+    return status;
+}
+
+static rondo_status leave_child(rondo__participant *participant, rondo__capture *capture,
+                                rondo_stream *stream) {
+    share *shared = ((sharer *)participant)->share;
+    pthread_mutex_lock(&shared->lock);
+    rondo_status status = rondo__participants_leave_child(shared->participants, capture, stream);
+    pthread_mutex_unlock(&shared->lock);
+    return status;
+}
+
 static rondo_status prepare_replay(rondo__participant *participant, rondo_stream *stream) {
     share *shared = ((sharer *)participant)->share;
     pthread_mutex_lock(&shared->lock);
@@ -63,6 +81,8 @@ static void destroy_sharer(rondo__participant *participant) {
 
 static const rondo__participant_type sharer_type = {
     .name = "what a recorded graph needs",
+    .enter_child = enter_child,
+    .leave_child = leave_child,
     .prepare_replay = prepare_replay,
     .note_replay = note_replay,
     .cancel_replay = cancel_replay,
@@ -193,7 +213,16 @@ rondo_status rondo_graph_record(rondo_graph *graph, rondo_stream *stream) {
             }
         }
     }
-    rondo_status status = stream->device->backend->add_child(stream, graph->recorded);
+    rondo_status status = RONDO_STATUS_OK;
+    if (capture != NULL) {
+        status = rondo__participants_enter_child(graph->participants, capture, stream);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = stream->device->backend->add_child(stream, graph->recorded);
+    }
+    if (status == RONDO_STATUS_OK && capture != NULL) {
+        status = rondo__participants_leave_child(graph->participants, capture, stream);
+    }
     if (status != RONDO_STATUS_OK) {
         rondo__error_set_op(graph->label);
         if (added != NULL) {

@@ -9,7 +9,8 @@
 //      body:                                    op +0   advance 1
 //
 // So a body that does not run takes nothing, and one that runs again goes on. Before a conditional
-// node the capture's own count is added, too, because the body counts from 0.
+// node the capture's own count is added, too, because the body counts from 0. A graph that is
+// recorded into the capture as one node is no different.
 //
 // Within a scope ops may be on branches of their own: they only read. An advance in the middle of a
 // scope must come after all earlier ops of the scope and before all later ones, on whichever
@@ -190,6 +191,20 @@ static rondo_status get_id(rondo_stream *stream, uint64_t *out_id) {
     return stream->device->backend->get_capture_id(stream, &state, out_id);
 }
 
+// What `stream` ends in, one node, becomes the barrier.
+static rondo_status set_barrier_behind(scope *s, rondo_stream *stream) {
+    rondo__node_handle node = 0;
+    size_t count = 0;
+    RETURN_IF_ERROR(stream->device->backend->get_frontier(stream, &node, 1, &count));
+    if (count != 1) {
+        return RONDO_FAIL(INTERNAL, "a recorded node left %zu nodes at the end of stream %u", count,
+                          (unsigned)stream->number);
+    }
+    set_barrier(s, node);
+    ++s->epoch;
+    return RONDO_STATUS_OK;
+}
+
 // Adds what the scope of `parent` took so far. The advance becomes what the conditional depends on.
 static rondo_status flush_scope(generator_part *part, scope *s, rondo_stream *parent) {
     RETURN_IF_ERROR(depend_on_users(s, parent));
@@ -198,16 +213,7 @@ static rondo_status flush_scope(generator_part *part, scope *s, rondo_stream *pa
     }
     RETURN_IF_ERROR(rondo__generator_launch_advance(part->generator, parent, s->relative));
     s->relative = 0;
-    ++s->epoch;
-    rondo__node_handle node = 0;
-    size_t count = 0;
-    RETURN_IF_ERROR(parent->device->backend->get_frontier(parent, &node, 1, &count));
-    if (count != 1) {
-        return RONDO_FAIL(INTERNAL, "a recorded node left %zu nodes at the end of stream %u", count,
-                          (unsigned)parent->number);
-    }
-    set_barrier(s, node);
-    return RONDO_STATUS_OK;
+    return set_barrier_behind(s, parent);
 }
 
 static rondo_status enter_scope(rondo__participant *participant, rondo__capture *capture,
@@ -261,6 +267,49 @@ unlock:
     return status;
 }
 
+static rondo_status get_part(rondo_generator *generator, rondo__capture *capture,
+                             generator_part **out_part);
+
+// The graph counts from 0 and moves the generator on by itself, as a conditional body does. The
+// outer capture takes part from now on: its later ops must come after the graph.
+static rondo_status enter_child(rondo__participant *participant, rondo__capture *capture,
+                                rondo_stream *stream) {
+    rondo_generator *generator = ((generator_part *)participant)->generator;
+    uint64_t id = 0;
+    RETURN_IF_ERROR(get_id(stream, &id));
+    generator_part *outer = NULL;
+    scope *s = NULL;
+    pthread_mutex_lock(&generator->lock);
+    rondo_status status = get_part(generator, capture, &outer);
+    if (status == RONDO_STATUS_OK) {
+        status = get_scope(outer, id, &s);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = flush_scope(outer, s, stream);
+    }
+    pthread_mutex_unlock(&generator->lock);
+    return status;
+}
+
+static rondo_status leave_child(rondo__participant *participant, rondo__capture *capture,
+                                rondo_stream *stream) {
+    rondo_generator *generator = ((generator_part *)participant)->generator;
+    uint64_t id = 0;
+    RETURN_IF_ERROR(get_id(stream, &id));
+    generator_part *outer = NULL;
+    scope *s = NULL;
+    pthread_mutex_lock(&generator->lock);
+    rondo_status status = get_part(generator, capture, &outer);
+    if (status == RONDO_STATUS_OK) {
+        status = get_scope(outer, id, &s);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = set_barrier_behind(s, stream);
+    }
+    pthread_mutex_unlock(&generator->lock);
+    return status;
+}
+
 static rondo_status prepare_replay(rondo__participant *participant, rondo_stream *stream) {
     rondo_generator *generator = ((generator_part *)participant)->generator;
     if (__builtin_expect(atomic_load_explicit(&generator->settled_stream, memory_order_acquire) ==
@@ -289,6 +338,8 @@ static const rondo__participant_type generator_part_type = {
     .finish = finish,
     .enter_scope = enter_scope,
     .leave_body = leave_body,
+    .enter_child = enter_child,
+    .leave_child = leave_child,
     .prepare_replay = prepare_replay,
     .destroy = destroy,
 };

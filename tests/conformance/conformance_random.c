@@ -403,6 +403,67 @@ static void test_conformance_random__counts_inside_a_capture_can_be_settled(void
     suite_free(context, RONDO_MEMORY_DEVICE, out);
 }
 
+// A graph recorded into another capture takes its turn, whatever streams the draws around it are
+// on.
+static void test_conformance_random__recorded_graphs_draw_in_turn(void **state) {
+    suite_context *context = suite_get_context(state);
+    rondo_generator *generator = suite_create_generator(context, 1);
+    rondo_stream *stream = suite_create_stream(context);
+    rondo_stream *branch = suite_create_stream(context);
+    rondo_event *fork = suite_create_event(context, 0);
+    rondo_event *join = suite_create_event(context, 0);
+    rondo_graph *inner = suite_create_graph(context, true);
+    rondo_graph *outer = suite_create_graph(context, false);
+    uint32_t *out = take(context, 5 * 64 * 4);
+    ASSERT_OK(rondo_graph_capture_begin(inner, stream, RONDO_CAPTURE_THREAD_LOCAL));
+    ASSERT_OK(suite_spin(context, stream, 2000));
+    ASSERT_OK(suite_draw(generator, stream, out));
+    ASSERT_OK(rondo_graph_capture_end(inner));
+    for (int has_drawn = 0; has_drawn < 2; ++has_drawn) {
+        ASSERT_OK(rondo_generator_set_seed(generator, 1));
+        ASSERT_OK(rondo_graph_capture_begin(outer, stream, RONDO_CAPTURE_THREAD_LOCAL));
+        if (has_drawn) {
+            ASSERT_OK(suite_draw(generator, stream, out + 64));
+        } else {
+            ASSERT_OK(suite_spin(context, stream, 1));
+        }
+        ASSERT_OK(rondo_event_record(fork, stream));
+        ASSERT_OK(rondo_stream_wait_event(branch, fork));
+        ASSERT_OK(rondo_graph_record(inner, stream));
+        ASSERT_OK(suite_draw(generator, branch, out + 128));
+        ASSERT_OK(rondo_event_record(join, branch));
+        ASSERT_OK(rondo_stream_wait_event(stream, join));
+        ASSERT_OK(suite_draw(generator, stream, out + 192));
+        ASSERT_STATUS(rondo_generator_set_seed(generator, 1), STATE);
+        ASSERT_OK(rondo_graph_capture_end(outer));
+        uint64_t offset = 0;
+        for (int i = 0; i < 3; ++i) {
+            ASSERT_OK(rondo_graph_replay(outer, stream));
+            if (has_drawn) {
+                ASSERT_DRAWN(context, out + 64, 1, offset);
+                offset += 16;
+            }
+            ASSERT_DRAWN(context, out, 1, offset);
+            ASSERT_DRAWN(context, out + 128, 1, offset + 16);
+            ASSERT_DRAWN(context, out + 192, 1, offset + 32);
+            ASSERT_OK(rondo_graph_replay(inner, branch));
+            ASSERT_OK(suite_draw(generator, branch, out + 256));
+            ASSERT_DRAWN(context, out, 1, offset + 48);
+            ASSERT_DRAWN(context, out + 256, 1, offset + 64);
+            offset += 80;
+        }
+        ASSERT_OK(rondo_graph_reset(outer));
+    }
+    rondo_graph_destroy(inner);
+    rondo_graph_destroy(outer);
+    rondo_event_destroy(fork);
+    rondo_event_destroy(join);
+    rondo_stream_destroy(stream);
+    rondo_stream_destroy(branch);
+    rondo_generator_release(generator);
+    suite_free(context, RONDO_MEMORY_DEVICE, out);
+}
+
 // ---- threads ----------------------------------------------------------------------------------
 
 enum { THREADS = 6, ROUNDS = 30 };
@@ -687,6 +748,7 @@ static const suite_entry random_cases[] = {
     SUITE_CASE(test_conformance_random__coins_and_dropout_keep_their_odds),
     SUITE_CASE(test_conformance_random__uses_on_several_streams_come_in_order),
     SUITE_CASE(test_conformance_random__counts_inside_a_capture_can_be_settled),
+    SUITE_CASE(test_conformance_random__recorded_graphs_draw_in_turn),
     SUITE_CASE(test_conformance_random__threads_with_generators_of_their_own),
     SUITE_CASE(test_conformance_random__threads_share_a_generator),
     SUITE_CASE(test_conformance_random__own_kernels_reserve_their_range),
