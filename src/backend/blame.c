@@ -332,7 +332,7 @@ void rondo__blame_destroyed_stream(rondo_stream *stream) {
     rondo_error saved;
     rondo__error_save(&saved);
     rondo__capture_state state = RONDO__CAPTURE_NONE;
-    bool is_recording = device->backend->get_capture_state(stream, &state) == RONDO_STATUS_OK &&
+    bool is_recording = device->backend->get_capture_state(stream, &state) != RONDO_STATUS_OK ||
                         state != RONDO__CAPTURE_NONE;
     rondo__capture *capture = is_recording ? find_capture(stream) : NULL;
     if (capture != NULL && capture->close_scopes != NULL) {

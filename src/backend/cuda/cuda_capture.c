@@ -223,12 +223,8 @@ void rondo__cuda_note_wait(rondo__cuda_stream *stream, const rondo__cuda_event *
 
 bool rondo__cuda_keep_until_end(rondo_stream *stream) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
-    rondo__capture_state state = RONDO__CAPTURE_NONE;
-    if (rondo__cuda_get_capture_state(stream, &state) != RONDO_STATUS_OK ||
-        state == RONDO__CAPTURE_NONE) {
-        return false;
-    }
     pthread_mutex_lock(&device->lock);
+    // A stream that joined takes part until the end, also once it was joined again.
     rondo__cuda_capture *capture =
         rondo__cuda_find_capture(device, ((const rondo__cuda_stream *)stream)->capture);
     bool is_kept = capture != NULL && capture->orphan_count < RONDO__CUDA_MEMBERS_MAX;

@@ -1,0 +1,346 @@
+// Fail the nth in captures that fail: labels, reports and steps that finish eagerly, with every
+// driver call and every allocation failing once, in turn, on the fake driver and on the host.
+//
+// Whatever fails, and whatever broke the capture besides: the failing call wrote a fresh record,
+// nothing stays behind, nothing illegal is asked of the driver, and the stream and the graph can be
+// used again.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "rondo/graph.h"
+#include "rondo/label.h"
+#include "rondo/log.h"
+#include "rondo/pool.h"
+#include "rondo/report.h"
+#include "support/fake_cuda.h"
+
+typedef struct world {
+    const char *device_name;
+    rondo_device *device;
+    rondo_stream *stream;
+    rondo_stream *branch;
+    rondo_event *fork;
+    rondo_event *join;
+    rondo_graph *graph;
+    rondo_pool *pool;
+    uint32_t *memory;
+    void *block;  // of the pool, while handed out
+    int step_count;
+} world;
+
+static bool step(rondo_status status, uint64_t sequence_before, const char *text) {
+    if (status == RONDO_STATUS_OK) {
+        return true;
+    }
+    const rondo_error *error = rondo_error_get_last();
+    if (error->sequence <= sequence_before || error->status != status ||
+        error->message[0] == '\0' || error->file == NULL) {
+        fail_msg("%s: returned %d without a record of its own (%d: %s)", text, (int)status,
+                 (int)error->status, error->message);
+    }
+    return false;
+}
+
+#define STEP(call)                                             \
+    do {                                                       \
+        uint64_t sequence_ = rondo_error_get_last()->sequence; \
+        if (!step((call), sequence_, #call)) {                 \
+            return;                                            \
+        }                                                      \
+    } while (0)
+
+static void open_world(world *w) {
+    rondo_graph_options options = rondo_graph_options_default();
+    void *memory = NULL;
+    options.keep_template = true;
+    options.label = "swept";
+    STEP(rondo_device_open(w->device_name, &w->device));
+    STEP(rondo_stream_create(w->device, &w->stream));
+    STEP(rondo_stream_create(w->device, &w->branch));
+    STEP(rondo_event_create(w->device, 0, &w->fork));
+    STEP(rondo_event_create(w->device, 0, &w->join));
+    STEP(rondo_pool_create(w->device, NULL, &w->pool));
+    STEP(rondo_memory_allocate(w->device, RONDO_MEMORY_DEVICE, 256, &memory));
+    w->memory = memory;
+    STEP(rondo_graph_create(w->device, &options, &w->graph));
+}
+
+// A failed capture leaves blocks to those who took them.
+static void free_block(world *w) {
+    if (w->block != NULL) {
+        assert_int_equal(rondo_pool_free(w->pool, w->block), RONDO_STATUS_OK);
+        w->block = NULL;
+    }
+}
+
+static void close_world(world *w) {
+    rondo_graph_destroy(w->graph);
+    free_block(w);
+    rondo_memory_free(w->device, RONDO_MEMORY_DEVICE, w->memory);
+    rondo_pool_release(w->pool);
+    rondo_event_destroy(w->join);
+    rondo_event_destroy(w->fork);
+    rondo_stream_destroy(w->branch);
+    rondo_stream_destroy(w->stream);
+    rondo_device_release(w->device);
+}
+
+static bool swallow(void *user_data, const char *text, size_t bytes) {
+    *(size_t *)user_data += bytes;
+    (void)text;
+    return true;
+}
+
+// A step with scopes on two streams.
+static void record(world *w) {
+    free_block(w);
+    STEP(rondo_label_push(w->stream, "layer3"));
+    STEP(rondo_stream_fill(w->stream, w->memory, 1, 4, 8));
+    STEP(rondo_pool_allocate(w->pool, w->stream, 512, &w->block));
+    STEP(rondo_event_record(w->fork, w->stream));
+    STEP(rondo_stream_wait_event(w->branch, w->fork));
+    STEP(rondo_label_push(w->branch, "attention"));
+    STEP(rondo_stream_fill(w->branch, w->block, 2, 4, 8));
+    STEP(rondo_label_pop(w->branch));
+    free_block(w);
+    STEP(rondo_event_record(w->join, w->branch));
+    STEP(rondo_stream_wait_event(w->stream, w->join));
+    STEP(rondo_stream_fill(w->stream, w->memory, 3, 4, 8));
+    STEP(rondo_label_pop(w->stream));
+}
+
+// The report and its text are there whatever happened.
+static void check_report(world *w, bool has_failed) {
+    rondo_capture_report report = {.struct_size = sizeof report};
+    char text[2048];
+    assert_int_equal(rondo_graph_get_report(w->graph, &report), RONDO_STATUS_OK);
+    assert_int_equal(report.status != RONDO_STATUS_OK, has_failed);
+    if (has_failed && (report.cause == RONDO_CAUSE_NONE || report.message[0] == '\0' ||
+                       report.call[0] == '\0' || report.file == NULL)) {
+        fail_msg("an empty report: %s, \"%s\" by \"%s\"",
+                 rondo_capture_cause_get_name(report.cause), report.message, report.call);
+    }
+    size_t length = rondo_capture_report_format(&report, text, sizeof text);
+    assert_int_equal(length, strlen(text));
+}
+
+// Ends a capture that should fail (or might, by the planned failure).
+static void end_and_check(world *w) {
+    uint64_t sequence = rondo_error_get_last()->sequence;
+    rondo_status status = rondo_graph_capture_end(w->graph);
+    (void)step(status, sequence, "rondo_graph_capture_end");
+    check_report(w, status != RONDO_STATUS_OK);
+    (void)!rondo_graph_reset(w->graph);
+}
+
+static void record_labels(world *w) {
+    size_t dumped = 0;
+    STEP(rondo_label_push(w->stream, "model"));
+    STEP(rondo_graph_capture_begin(w->graph, w->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    record(w);
+    uint64_t sequence = rondo_error_get_last()->sequence;
+    rondo_status status = rondo_graph_capture_end(w->graph);
+    check_report(w, status != RONDO_STATUS_OK);
+    if (!step(status, sequence, "rondo_graph_capture_end")) {
+        return;
+    }
+    STEP(rondo_graph_dump(w->graph, RONDO_DUMP_JSON, swallow, &dumped));
+    STEP(rondo_graph_replay(w->graph, w->stream));
+    STEP(rondo_stream_synchronize(w->stream));
+    STEP(rondo_graph_reset(w->graph));
+    STEP(rondo_label_pop(w->stream));
+}
+
+static void break_captures(world *w) {
+    for (int kind = 0; kind < 5; ++kind) {
+        void *address = NULL;
+        STEP(rondo_graph_capture_begin(w->graph, w->stream, RONDO_CAPTURE_GLOBAL));
+        record(w);
+        switch (kind) {
+            case 0:
+                (void)!rondo_stream_synchronize(w->stream);
+                break;
+            case 1:
+                if (rondo_memory_allocate(w->device, RONDO_MEMORY_DEVICE, 64, &address) ==
+                    RONDO_STATUS_OK) {
+                    rondo_memory_free(w->device, RONDO_MEMORY_DEVICE, address);
+                }
+                break;
+            case 2:
+                (void)!rondo_stream_fill(w->stream, w->memory, 0, 3, 1);
+                break;
+            case 3:
+                (void)!rondo_label_push(w->stream, "given up");
+                rondo_graph_capture_abort(w->graph);
+                check_report(w, true);
+                continue;
+            default:
+                rondo_stream_destroy(w->branch);
+                w->branch = NULL;
+                break;
+        }
+        end_and_check(w);
+    }
+    STEP(rondo_stream_create(w->device, &w->branch));
+    // The origin itself.
+    STEP(rondo_graph_capture_begin(w->graph, w->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    record(w);
+    rondo_stream_destroy(w->stream);
+    w->stream = NULL;
+    end_and_check(w);
+    STEP(rondo_stream_create(w->device, &w->stream));
+    STEP(rondo_graph_capture_begin(w->graph, w->stream, RONDO_CAPTURE_RELAXED));
+    record(w);
+    end_and_check(w);
+}
+
+static rondo_status wait_in_step(rondo_stream *stream, void *user_data) {
+    world *w = user_data;
+    ++w->step_count;
+    rondo_status status = rondo_label_push(stream, "step");
+    if (status == RONDO_STATUS_OK) {
+        status = rondo_stream_fill(stream, w->memory, 7, 4, 8);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo_stream_synchronize(stream);
+    }
+    return status;
+}
+
+static void run_steps(world *w) {
+    rondo_step_outcome outcome = RONDO_STEP_CAPTURED;
+    w->step_count = 0;
+    uint64_t sequence = rondo_error_get_last()->sequence;
+    rondo_status status = rondo_graph_capture(w->graph, w->stream, NULL, wait_in_step, w, &outcome);
+    bool is_fine = step(status, sequence, "rondo_graph_capture");
+    assert_string_equal(rondo_label_get_path(w->stream), "");
+    assert_int_equal(outcome, is_fine ? RONDO_STEP_RAN_EAGERLY : RONDO_STEP_NOTHING);
+    assert_true(w->step_count <= 2);
+    if (is_fine && w->step_count != 2) {
+        fail_msg("the step ran %d times", w->step_count);
+    }
+}
+
+typedef void (*scenario)(world *w);
+
+static void run_round(const char *device_name, scenario run) {
+    world w = {.device_name = device_name};
+    open_world(&w);
+    if (w.graph != NULL) {
+        run(&w);
+    }
+    close_world(&w);
+}
+
+static void check_nothing_is_left(const char *what, size_t n) {
+    if (fake_cuda_count_objects() != 0 || fake_cuda_get_violations()[0] != '\0') {
+        fail_msg("%s %zu (%s): %zu objects left; violations: %s", what, n,
+                 fake_cuda_get_failed_call(), fake_cuda_count_objects(),
+                 fake_cuda_get_violations());
+    }
+}
+
+static size_t sweep_driver_calls(scenario run, rondo__cu_result code) {
+    for (size_t n = 0;; n++) {
+        fake_cuda_reset(NULL);
+        fake_cuda_install();
+        fake_cuda_fail_nth((long)n, code);
+        run_round("cuda:0", run);
+        bool has_failed = fake_cuda_has_failed();
+        check_nothing_is_left("driver call", n);
+        if (!has_failed) {
+            return n;
+        }
+    }
+}
+
+typedef struct heap_plan {
+    size_t countdown;
+    bool has_failed;
+} heap_plan;
+
+static bool fail_allocation(void *user_data) {
+    heap_plan *plan = user_data;
+    if (plan->has_failed || plan->countdown-- > 0) {
+        return false;
+    }
+    plan->has_failed = true;
+    return true;
+}
+
+static size_t sweep_allocations(const char *device_name, scenario run) {
+    for (size_t n = 0;; n++) {
+        heap_plan plan = {.countdown = n};
+        fake_cuda_reset(NULL);
+        fake_cuda_install();
+        rondo__memory_set_fault(fail_allocation, &plan);
+        run_round(device_name, run);
+        rondo__memory_set_fault(NULL, NULL);
+        check_nothing_is_left("allocation", n);
+        if (!plan.has_failed) {
+            return n;
+        }
+    }
+}
+
+static void ignore_line(void *user_data, rondo_log_level level, const char *message) {
+    (void)user_data;
+    (void)level;
+    (void)message;
+}
+
+static void sweep(const char *name, scenario run) {
+    static const rondo__cu_result codes[] = {
+        RONDO__CU_ERROR_OUT_OF_MEMORY,
+        RONDO__CU_ERROR_UNKNOWN,
+        RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+        RONDO__CU_ERROR_STREAM_CAPTURE_INVALIDATED,
+        RONDO__CU_ERROR_LAUNCH_FAILED,
+    };
+    rondo_log_set_sink(ignore_line, NULL);
+    size_t driver_points = 0;
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        driver_points += sweep_driver_calls(run, codes[i]);
+    }
+    size_t fake_points = sweep_allocations("cuda:0", run);
+    size_t host_points = sweep_allocations("host", run);
+    rondo_log_set_sink(NULL, NULL);
+    fake_cuda_uninstall();
+    print_message(
+        "%s: swept %zu points (%zu driver calls, %zu allocations there, %zu on the "
+        "host)\n",
+        name, driver_points + fake_points + host_points, driver_points, fake_points, host_points);
+    assert_true(driver_points > 100 && fake_points > 10 && host_points > 10);
+}
+
+static void test_blame_sweep__labels(void **state) {
+    (void)state;
+    sweep("labels", record_labels);
+}
+
+static void test_blame_sweep__broken_captures(void **state) {
+    (void)state;
+    sweep("broken captures", break_captures);
+}
+
+static void test_blame_sweep__eager_finish(void **state) {
+    (void)state;
+    sweep("eager finish", run_steps);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_blame_sweep__labels),
+        cmocka_unit_test(test_blame_sweep__broken_captures),
+        cmocka_unit_test(test_blame_sweep__eager_finish),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
