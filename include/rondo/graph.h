@@ -90,7 +90,8 @@ RONDO_API void rondo_graph_destroy(rondo_graph *graph);
 //
 // Errors:    STATE (graph already holds or records something, stream already records), INVALID
 //            (legacy default stream, stream of another device), DRIVER, LOST.
-// Ownership: `stream` is borrowed until capture_end or capture_abort.
+// Ownership: `stream` is borrowed until capture_end or capture_abort; destroying it breaks the
+//            capture.
 // Threads:   end on the same thread unless the mode is relaxed.
 // Capture:   not legal while `stream` records.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_capture_begin(rondo_graph *graph,
@@ -100,7 +101,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_capture_begin(rondo_graph *gra
 // Ends recording and instantiates the executable (unless that is deferred).
 //
 // A capture without nodes succeeds with a warning in the log; its replay does nothing. After a
-// failure the stream is usable, the graph is empty, and both can record again.
+// failure the stream is usable, the graph is empty, and both can record again; what broke the
+// capture is in the error record and, in full, in the report (rondo/report.h). A call that failed
+// to record its work breaks the capture, because the step would lack it.
 //
 // Errors:    STATE (not recording; the capture was broken: the record names op and cause; a forked
 //            stream was not joined), NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.

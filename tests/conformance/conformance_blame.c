@@ -8,34 +8,15 @@
 #include "backend/backend.h"
 #include "backend/cuda/cuda_device.h"
 #include "base/memory.h"
-#include "conformance.h"
+#include "blame_support.h"
 #include "random_support.h"
-#include "rondo/label.h"
 #include "rondo/pool.h"
-#include "rondo/report.h"
 #include "support/fake_cuda.h"
-
-enum { COUNT = 64 };
-
-typedef struct step {
-    suite_context *context;
-    rondo_graph *graph;
-    rondo_stream *stream;
-    rondo_stream *branch;
-    rondo_event *event;
-    rondo_event *old_event;  // recorded before the capture
-    rondo_device *other_device;
-    rondo_event *other_event;
-    rondo_graph *second_graph;  // a capture of its own, on second_stream
-    rondo_stream *second_stream;
-    uint32_t *x;
-    bool is_stream_gone;
-} step;
 
 typedef struct cause_row {
     const char *name;
     rondo_capture_mode mode;
-    void (*break_it)(step *s);
+    void (*break_it)(blame_step *s);
     rondo_status status;  // of the end
     rondo_capture_cause cause;
     const char *call;     // in the report's call
@@ -47,54 +28,54 @@ typedef struct cause_row {
 
 // ---- what breaks it ---------------------------------------------------------------------------
 
-static void synchronize_stream(step *s) {
+static void synchronize_stream(blame_step *s) {
     ASSERT_STATUS(rondo_stream_synchronize(s->stream), STATE);
 }
 
-static void query_stream(step *s) {
+static void query_stream(blame_step *s) {
     bool is_idle;
     ASSERT_STATUS(rondo_stream_query(s->stream, &is_idle), STATE);
 }
 
-static void synchronize_device(step *s) {
+static void synchronize_device(blame_step *s) {
     ASSERT_STATUS(rondo_device_synchronize(s->context->device), STATE);
 }
 
-static void synchronize_event(step *s) {
+static void synchronize_event(blame_step *s) {
     ASSERT_OK(rondo_event_record(s->event, s->stream));
     ASSERT_STATUS(rondo_event_synchronize(s->event), STATE);
 }
 
-static void query_event(step *s) {
+static void query_event(blame_step *s) {
     bool is_complete;
     ASSERT_OK(rondo_event_record(s->event, s->stream));
     ASSERT_STATUS(rondo_event_query(s->event, &is_complete), STATE);
 }
 
-static void allocate(step *s) {
+static void allocate(blame_step *s) {
     void *address = NULL;
     ASSERT_STATUS(rondo_memory_allocate(s->context->device, RONDO_MEMORY_DEVICE, 64, &address),
                   STATE);
 }
 
-static void copy_pageable(step *s) {
-    static uint32_t pageable[COUNT];
+static void copy_pageable(blame_step *s) {
+    static uint32_t pageable[BLAME_WORDS];
     ASSERT_STATUS(
         rondo_stream_copy(s->stream, s->x, pageable, sizeof pageable, RONDO_COPY_HOST_TO_DEVICE),
         STATE);
 }
 
-static void leave_a_branch(step *s) {
+static void leave_a_branch(blame_step *s) {
     ASSERT_OK(rondo_event_record(s->event, s->stream));
     ASSERT_OK(rondo_stream_wait_event(s->branch, s->event));
     ASSERT_OK(suite_affine(s->context, s->branch, s->x + 32, 1, 1, 1));
 }
 
-static void wait_for_outside_work(step *s) {
+static void wait_for_outside_work(blame_step *s) {
     ASSERT_STATUS(rondo_stream_wait_event(s->stream, s->old_event), STATE);
 }
 
-static void wait_for_another_capture(step *s) {
+static void wait_for_another_capture(blame_step *s) {
     ASSERT_OK(
         rondo_graph_capture_begin(s->second_graph, s->second_stream, RONDO_CAPTURE_THREAD_LOCAL));
     ASSERT_OK(suite_affine(s->context, s->second_stream, s->x + 16, 1, 1, 1));
@@ -102,30 +83,30 @@ static void wait_for_another_capture(step *s) {
     ASSERT_STATUS(rondo_stream_wait_event(s->stream, s->event), STATE);
 }
 
-static void wait_for_another_device(step *s) {
+static void wait_for_another_device(blame_step *s) {
     if (rondo_stream_wait_event(s->stream, s->other_event) == RONDO_STATUS_OK) {
         fail_msg("a capture waited for another device");
     }
 }
 
-static void record_event_of_another_device(step *s) {
+static void record_event_of_another_device(blame_step *s) {
     ASSERT_STATUS(rondo_event_record(s->other_event, s->stream), INVALID);
 }
 
 static void *allocate_elsewhere(void *data) {
-    step *s = data;
+    blame_step *s = data;
     pthread_setname_np(pthread_self(), "loader");
     allocate(s);
     return NULL;
 }
 
-static void allocate_in_another_thread(step *s) {
+static void allocate_in_another_thread(blame_step *s) {
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, allocate_elsewhere, s), 0);
     pthread_join(thread, NULL);
 }
 
-static void launch_nothing(step *s) {
+static void launch_nothing(blame_step *s) {
     rondo_launch launch = {.name = "gemm_without_blocks",
                            .function = s->context->affine,
                            .grid = {1, 1, 1},
@@ -133,7 +114,7 @@ static void launch_nothing(step *s) {
     ASSERT_STATUS(rondo_stream_launch(s->stream, &launch), INVALID);
 }
 
-static void launch_too_wide(step *s) {
+static void launch_too_wide(blame_step *s) {
     rondo_launch launch = {.name = "gemm_too_wide",
                            .function = s->context->affine,
                            .grid = {1, 1, 1},
@@ -141,33 +122,28 @@ static void launch_too_wide(step *s) {
     ASSERT_STATUS(rondo_stream_launch(s->stream, &launch), DRIVER);
 }
 
-static void call_no_function(step *s) {
+static void call_no_function(blame_step *s) {
     ASSERT_STATUS(rondo_stream_call_host(s->stream, "reduce_on_host", NULL, NULL, 0), INVALID);
 }
 
-static void copy_onto_itself(step *s) {
+static void copy_onto_itself(blame_step *s) {
     ASSERT_STATUS(rondo_stream_copy(s->stream, s->x, s->x + 1, 64, RONDO_COPY_DEVICE_TO_DEVICE),
                   INVALID);
 }
 
-static void fill_unaligned(step *s) {
+static void fill_unaligned(blame_step *s) {
     ASSERT_STATUS(rondo_stream_fill(s->stream, (char *)s->x + 1, 0, 4, 1), INVALID);
-}
-
-static bool always_fails(void *user_data) {
-    (void)user_data;
-    return true;
 }
 
 static void do_nothing(void *arguments) {
     (void)arguments;
 }
 
-static void run_out_of_host_memory(step *s) {
+static void run_out_of_host_memory(blame_step *s) {
     // On the host a node's arguments may fit into a chunk that is there; not for long.
     static const char arguments[4096];
     rondo_status status = RONDO_STATUS_OK;
-    rondo__memory_set_fault(always_fails, NULL);
+    rondo__memory_set_fault(blame_fail_always, NULL);
     for (int i = 0; i < 16 && status == RONDO_STATUS_OK; ++i) {
         status = rondo_stream_call_host(s->stream, "big_arguments", do_nothing, arguments,
                                         sizeof arguments);
@@ -176,13 +152,13 @@ static void run_out_of_host_memory(step *s) {
     assert_int_equal(status, RONDO_STATUS_NO_MEMORY);
 }
 
-static void destroy_the_stream(step *s) {
+static void destroy_the_stream(blame_step *s) {
     rondo_stream_destroy(s->stream);
     s->stream = suite_create_stream(s->context);
     s->is_stream_gone = true;
 }
 
-static void destroy_a_branch(step *s) {
+static void destroy_a_branch(blame_step *s) {
     ASSERT_OK(rondo_event_record(s->event, s->stream));
     ASSERT_OK(rondo_stream_wait_event(s->branch, s->event));
     rondo_stream_destroy(s->branch);
@@ -191,7 +167,7 @@ static void destroy_a_branch(step *s) {
 
 // The program's own driver calls.
 
-static void synchronize_unseen(step *s) {
+static void synchronize_unseen(blame_step *s) {
     rondo__cuda_device *device = rondo__cuda_device_of(s->context->device);
     rondo__cu_stream native = (rondo__cu_stream)rondo_stream_get_native(s->stream);
     rondo__cu_context popped = NULL;
@@ -201,7 +177,7 @@ static void synchronize_unseen(step *s) {
 }
 
 static void *allocate_unseen(void *data) {
-    step *s = data;
+    blame_step *s = data;
     rondo__cuda_device *device = rondo__cuda_device_of(s->context->device);
     rondo__cu_context popped = NULL;
     rondo__cu_address address = 0;
@@ -211,7 +187,7 @@ static void *allocate_unseen(void *data) {
     return NULL;
 }
 
-static void allocate_unseen_in_another_thread(step *s) {
+static void allocate_unseen_in_another_thread(blame_step *s) {
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, allocate_unseen, s), 0);
     pthread_join(thread, NULL);
@@ -272,83 +248,7 @@ static const cause_row cause_rows[] = {
      false},
 };
 
-// ---- the world around it ----------------------------------------------------------------------
-
-static step create_step(suite_context *context) {
-    step s = {.context = context,
-              .graph = suite_create_graph(context, false),
-              .second_graph = suite_create_graph(context, false),
-              .stream = suite_create_stream(context),
-              .branch = suite_create_stream(context),
-              .second_stream = suite_create_stream(context),
-              .event = suite_create_event(context, 0),
-              .old_event = suite_create_event(context, 0),
-              .x = suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT)};
-    ASSERT_OK(rondo_event_record(s.old_event, context->stream));
-    ASSERT_OK(rondo_stream_synchronize(context->stream));
-    // Any other device: the host where this is a GPU, a GPU where this is the host.
-    const char *name = context->is_host ? "cuda:0" : "host";
-    if (rondo_device_open(name, &s.other_device) == RONDO_STATUS_OK) {
-        ASSERT_OK(rondo_event_create(s.other_device, 0, &s.other_event));
-    }
-    return s;
-}
-
-static void destroy_step(step *s) {
-    rondo_graph_destroy(s->second_graph);
-    rondo_graph_destroy(s->graph);
-    rondo_event_destroy(s->other_event);
-    rondo_device_release(s->other_device);
-    rondo_event_destroy(s->old_event);
-    rondo_event_destroy(s->event);
-    rondo_stream_destroy(s->second_stream);
-    rondo_stream_destroy(s->branch);
-    rondo_stream_destroy(s->stream);
-    suite_free(s->context, RONDO_MEMORY_DEVICE, s->x);
-}
-
-// Eager work gives the right bytes, and the same graph captures and replays.
-static void assert_usable(step *s, rondo_graph *graph, rondo_stream *stream) {
-    bool is_capturing = true;
-    ASSERT_OK(rondo_stream_is_capturing(stream, &is_capturing));
-    assert_false(is_capturing);
-    suite_set(s->context, s->x, 3, COUNT);
-    ASSERT_OK(suite_affine(s->context, stream, s->x, COUNT, 2, 1));
-    ASSERT_OK(rondo_stream_synchronize(stream));
-    assert_int_equal(suite_get(s->context, s->x, COUNT - 1), 7);
-    ASSERT_STATUS(rondo_graph_replay(graph, stream), STATE);
-    ASSERT_OK(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
-    ASSERT_OK(suite_affine(s->context, stream, s->x, COUNT, 5, 0));
-    ASSERT_OK(rondo_graph_capture_end(graph));
-    rondo_capture_report report = {.struct_size = sizeof report};
-    ASSERT_OK(rondo_graph_get_report(graph, &report));
-    assert_int_equal(report.status, RONDO_STATUS_OK);
-    assert_int_equal(report.cause, RONDO_CAUSE_NONE);
-    ASSERT_OK(rondo_graph_replay(graph, stream));
-    ASSERT_OK(rondo_graph_replay(graph, stream));
-    ASSERT_OK(rondo_stream_synchronize(stream));
-    assert_int_equal(suite_get(s->context, s->x, 0), 7 * 25);
-    rondo_graph_stats stats;
-    ASSERT_OK(rondo_graph_get_stats(graph, &stats));
-    assert_int_equal(stats.node_count, 1);
-    ASSERT_OK(rondo_graph_reset(graph));
-}
-
-static void begin_step(step *s, rondo_capture_mode mode) {
-    ASSERT_OK(rondo_graph_capture_begin(s->graph, s->stream, mode));
-    ASSERT_OK(rondo_label_push(s->stream, "layer3"));
-    ASSERT_OK(suite_affine(s->context, s->stream, s->x, COUNT, 1, 1));
-    ASSERT_OK(rondo_label_push(s->stream, "attention"));
-    ASSERT_OK(suite_affine(s->context, s->stream, s->x, COUNT, 1, 1));
-}
-
-static void check_text(const char *text, const char *part, const char *row, const char *what) {
-    if (strstr(text, part) == NULL) {
-        fail_msg("%s: %s \"%s\" does not say \"%s\"", row, what, text, part);
-    }
-}
-
-static void check_report(const step *s, const cause_row *row, uint32_t stream_number) {
+static void check_report(const blame_step *s, const cause_row *row, uint32_t stream_number) {
     rondo_capture_report report = {.struct_size = sizeof report};
     ASSERT_OK(rondo_graph_get_report(s->graph, &report));
     if (report.cause != (int32_t)row->cause) {
@@ -356,7 +256,7 @@ static void check_report(const step *s, const cause_row *row, uint32_t stream_nu
                  rondo_capture_cause_get_name((int32_t)row->cause), report.message);
     }
     assert_int_equal(report.status, rondo_error_get_last()->status);
-    check_text(report.call, row->call, row->name, "call");
+    blame_check_text(report.call, row->call, row->name, "call");
     assert_true(report.what[0] != '\0' && report.advice[0] != '\0' && report.message[0] != '\0');
     assert_non_null(report.file);
     // A branch that is not joined comes to light at the end, when every scope is closed.
@@ -373,9 +273,10 @@ static void check_report(const step *s, const cause_row *row, uint32_t stream_nu
                  (unsigned long long)report.last_node_index, (unsigned long long)last_index);
     }
     if (is_last_known) {
-        check_text(report.last_node_name, "affine", row->name, "last node");
+        blame_check_text(report.last_node_name, "affine", row->name, "last node");
     }
-    check_text(report.last_node_label, "layer3/attention", row->name, "label of the last node");
+    blame_check_text(report.last_node_label, "layer3/attention", row->name,
+                     "label of the last node");
     assert_int_equal(report.is_other_thread, row->is_other_thread);
     if (row->is_other_thread) {
         assert_string_equal(report.thread_name, "loader");
@@ -387,63 +288,56 @@ static void check_report(const step *s, const cause_row *row, uint32_t stream_nu
     char text[2048];
     size_t length = rondo_capture_report_format(&report, text, sizeof text);
     assert_int_equal(length, strlen(text));
-    check_text(text, rondo_capture_cause_get_name(report.cause), row->name, "text");
-    check_text(text, report.advice, row->name, "text");
-    check_text(text, "layer3/attention", row->name, "text");
-    check_text(text, is_last_known ? "\"affine\"" : "last good: node", row->name, "text");
+    blame_check_text(text, rondo_capture_cause_get_name(report.cause), row->name, "text");
+    blame_check_text(text, report.advice, row->name, "text");
+    blame_check_text(text, "layer3/attention", row->name, "text");
+    blame_check_text(text, is_last_known ? "\"affine\"" : "last good: node", row->name, "text");
     char cut[32];
     assert_int_equal(rondo_capture_report_format(&report, cut, sizeof cut), length);
     assert_memory_equal(cut, text, sizeof cut - 1);
     assert_int_equal(cut[sizeof cut - 1], '\0');
 }
 
-// Destroys of a stream that records close its scopes, too.
-static void end_step(step *s) {
-    while (rondo_label_get_path(s->stream)[0] != '\0') {
-        ASSERT_OK(rondo_label_pop(s->stream));
-    }
-}
-
 static void run_row(suite_context *context, const cause_row *row) {
     size_t objects = context->is_fake ? fake_cuda_count_objects() : 0;
-    step s = create_step(context);
+    blame_step s = blame_create_step(context);
     uint32_t stream_number = s.stream->number;
     bool is_possible = (!row->needs_cuda || !context->is_host) &&
                        (!row->needs_other_device || s.other_device != NULL);
     if (!is_possible) {
         print_message("skipped on this device: %s\n", row->name);
-        destroy_step(&s);
+        blame_destroy_step(&s);
         return;
     }
     for (int round = 0; round < 2; ++round) {
-        begin_step(&s, row->mode);
+        blame_begin_step(&s, row->mode);
         row->break_it(&s);
-        end_step(&s);
+        blame_end_step(&s);
         rondo_status status = rondo_graph_capture_end(s.graph);
         if (status == RONDO_STATUS_OK || (row->status >= 0 && status != row->status)) {
             fail_msg("%s: the end gave %s, not %s: %s", row->name, rondo_status_get_name(status),
                      rondo_status_get_name(row->status), rondo_error_get_last()->message);
         }
-        check_text(rondo_error_get_last()->message, row->message, row->name, "message");
+        blame_check_text(rondo_error_get_last()->message, row->message, row->name, "message");
         assert_true(rondo_error_get_last()->op[0] != '\0');
         check_report(&s, row, stream_number);
         if (row->cause == RONDO_CAUSE_MERGE) {
             ASSERT_STATUS(rondo_graph_capture_end(s.second_graph), STATE);
-            assert_usable(&s, s.second_graph, s.second_stream);
+            blame_assert_usable(&s, s.second_graph, s.second_stream);
         }
-        assert_usable(&s, s.graph, s.stream);
-        assert_usable(&s, s.graph, s.branch);
+        blame_assert_usable(&s, s.graph, s.stream);
+        blame_assert_usable(&s, s.graph, s.branch);
         stream_number = s.stream->number;
         // The next one leaves by way of an abort.
-        begin_step(&s, row->mode);
+        blame_begin_step(&s, row->mode);
         row->break_it(&s);
         rondo_graph_capture_abort(s.graph);
         rondo_graph_capture_abort(s.second_graph);
         assert_string_equal(rondo_label_get_path(s.stream), "");
-        assert_usable(&s, s.graph, s.stream);
+        blame_assert_usable(&s, s.graph, s.stream);
         stream_number = s.stream->number;
     }
-    destroy_step(&s);
+    blame_destroy_step(&s);
     if (context->is_fake) {
         assert_int_equal(fake_cuda_count_objects(), objects);
         assert_string_equal(fake_cuda_get_violations(), "");
@@ -471,10 +365,10 @@ static void test_conformance_blame__memory_and_generators_are_rolled_back(void *
     ASSERT_OK(suite_draw(generator, context->stream, words));
     for (size_t i = 0; i < sizeof cause_rows / sizeof *cause_rows; ++i) {
         const cause_row *row = &cause_rows[i];
-        step s = create_step(context);
+        blame_step s = blame_create_step(context);
         if ((row->needs_cuda && context->is_host) ||
             (row->needs_other_device && s.other_device == NULL)) {
-            destroy_step(&s);
+            blame_destroy_step(&s);
             continue;
         }
         void *kept = NULL;
@@ -482,7 +376,7 @@ static void test_conformance_blame__memory_and_generators_are_rolled_back(void *
         ASSERT_OK(rondo_pool_allocate(pool, s.stream, 1000, &kept));
         ASSERT_OK(rondo_pool_get_stats(pool, &before));
         for (int ends = 0; ends < 2; ++ends) {
-            begin_step(&s, row->mode);
+            blame_begin_step(&s, row->mode);
             ASSERT_OK(suite_draw(generator, s.stream, words));
             ASSERT_OK(rondo_pool_allocate(pool, s.stream, 100000, &taken));
             ASSERT_OK(rondo_pool_free(pool, taken));
@@ -504,265 +398,16 @@ static void test_conformance_blame__memory_and_generators_are_rolled_back(void *
             offset += DRAW_COUNTERS;
         }
         ASSERT_OK(rondo_pool_free(pool, kept));
-        destroy_step(&s);
+        blame_destroy_step(&s);
     }
     suite_free(context, RONDO_MEMORY_DEVICE, words);
     rondo_generator_release(generator);
     rondo_pool_release(pool);
 }
 
-// ---- what does not break it -------------------------------------------------------------------
-
-static void test_conformance_blame__modes_forbid_what_they_say(void **state) {
-    suite_context *context = suite_get_context(state);
-    step s = create_step(context);
-    static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_RELAXED};
-    for (size_t i = 0; i < 2; ++i) {
-        begin_step(&s, modes[i]);
-        suite_free(context, RONDO_MEMORY_DEVICE, suite_allocate(context, RONDO_MEMORY_DEVICE, 8));
-        ASSERT_OK(rondo_stream_synchronize(context->stream));
-        end_step(&s);
-        ASSERT_OK(rondo_graph_capture_end(s.graph));
-        ASSERT_OK(rondo_graph_reset(s.graph));
-    }
-    assert_usable(&s, s.graph, s.stream);
-    destroy_step(&s);
-}
-
-typedef struct allocation {
-    suite_context *context;
-    rondo_status status;
-    char message[240];
-} allocation;
-
-static void *allocate_and_free(void *data) {
-    allocation *a = data;
-    void *address = NULL;
-    pthread_setname_np(pthread_self(), "allocator");
-    a->status = rondo_memory_allocate(a->context->device, RONDO_MEMORY_DEVICE, 1 << 16, &address);
-    snprintf(a->message, sizeof a->message, "%s", rondo_error_get_last()->message);
-    rondo_memory_free(a->context->device, RONDO_MEMORY_DEVICE, address);
-    return NULL;
-}
-
-static allocation allocate_meanwhile(suite_context *context) {
-    allocation a = {.context = context};
-    pthread_t thread;
-    assert_int_equal(pthread_create(&thread, NULL, allocate_and_free, &a), 0);
-    pthread_join(thread, NULL);
-    return a;
-}
-
-static void torch_27_another_thread_allocates_during_a_capture(void **state) {
-    suite_context *context = suite_get_context(state);
-    step s = create_step(context);
-    static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_RELAXED};
-    for (size_t i = 0; i < 2; ++i) {
-        suite_set(context, s.x, 1, COUNT);
-        begin_step(&s, modes[i]);
-        assert_int_equal(allocate_meanwhile(context).status, RONDO_STATUS_OK);
-        end_step(&s);
-        ASSERT_OK(rondo_graph_capture_end(s.graph));
-        ASSERT_OK(rondo_graph_replay(s.graph, s.stream));
-        ASSERT_OK(rondo_stream_synchronize(s.stream));
-        assert_int_equal(suite_get(context, s.x, 0), 3);
-        ASSERT_OK(rondo_graph_reset(s.graph));
-    }
-    // In global mode the other thread is refused, and the thread that records learns who it was.
-    begin_step(&s, RONDO_CAPTURE_GLOBAL);
-    allocation refused = allocate_meanwhile(context);
-    assert_int_equal(refused.status, RONDO_STATUS_STATE);
-    end_step(&s);
-    ASSERT_STATUS(rondo_graph_capture_end(s.graph), STATE);
-    ASSERT_MESSAGE_HAS("allocator");
-    rondo_capture_report report = {.struct_size = sizeof report};
-    ASSERT_OK(rondo_graph_get_report(s.graph, &report));
-    assert_int_equal(report.cause, RONDO_CAUSE_OTHER_THREAD);
-    assert_string_equal(report.thread_name, "allocator");
-    assert_true(report.is_other_thread);
-    assert_usable(&s, s.graph, s.stream);
-    destroy_step(&s);
-}
-
-static void torch_33_a_host_read_in_a_capture_says_that_it_waits(void **state) {
-    suite_context *context = suite_get_context(state);
-    step s = create_step(context);
-    uint32_t *pinned = suite_allocate(context, RONDO_MEMORY_PINNED, 1);
-    begin_step(&s, RONDO_CAPTURE_THREAD_LOCAL);
-    ASSERT_OK(rondo_stream_copy(s.stream, pinned, s.x, sizeof *pinned, RONDO_COPY_DEVICE_TO_HOST));
-    ASSERT_STATUS(rondo_stream_synchronize(s.stream), STATE);
-    end_step(&s);
-    ASSERT_STATUS(rondo_graph_capture_end(s.graph), STATE);
-    rondo_capture_report report = {.struct_size = sizeof report};
-    char text[2048];
-    ASSERT_OK(rondo_graph_get_report(s.graph, &report));
-    rondo_capture_report_format(&report, text, sizeof text);
-    check_text(text, "waited for", "host read", "text");
-    check_text(text, "ynchronize", "host read", "text");
-    assert_int_equal(report.last_node_index, 2);
-    assert_string_equal(report.last_node_name, "memcpy");
-    assert_usable(&s, s.graph, s.stream);
-    suite_free(context, RONDO_MEMORY_PINNED, pinned);
-    destroy_step(&s);
-}
-
-// On CUDA the legacy stream waits for streams made without the non-blocking flag.
-static void test_conformance_blame__work_on_the_legacy_stream(void **state) {
-    suite_context *context = suite_get_context(state);
-    if (context->is_host) {
-        print_message("skipped: the host has no legacy stream\n");
-        skip();
-    }
-    rondo__cuda_device *device = rondo__cuda_device_of(context->device);
-    rondo__cu_context popped = NULL;
-    rondo__cu_stream native = NULL;
-    rondo_stream *legacy = NULL;
-    step s = create_step(context);
-    assert_int_equal(device->api->cuCtxPushCurrent(device->context), 0);
-    assert_int_equal(device->api->cuStreamCreate(&native, 0), 0);
-    rondo_stream_destroy(s.stream);
-    ASSERT_OK(rondo_stream_wrap(context->device, native, &s.stream));
-    ASSERT_OK(rondo_stream_wrap(context->device, NULL, &legacy));
-    for (int mode = RONDO_CAPTURE_THREAD_LOCAL; mode <= RONDO_CAPTURE_RELAXED; ++mode) {
-        begin_step(&s, (rondo_capture_mode)mode);
-        ASSERT_STATUS(suite_affine(context, legacy, s.x, COUNT, 1, 1), STATE);
-        end_step(&s);
-        ASSERT_STATUS(rondo_graph_capture_end(s.graph), STATE);
-        ASSERT_MESSAGE_HAS("legacy");
-        rondo_capture_report report = {.struct_size = sizeof report};
-        ASSERT_OK(rondo_graph_get_report(s.graph, &report));
-        assert_int_equal(report.cause, RONDO_CAUSE_LEGACY_STREAM);
-        assert_string_equal(report.driver_name, "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT");
-        assert_string_equal(report.label, "layer3/attention");
-        assert_int_equal(report.last_node_index, 1);
-        assert_usable(&s, s.graph, s.stream);
-    }
-    rondo_stream_destroy(legacy);
-    destroy_step(&s);
-    assert_int_equal(device->api->cuStreamDestroy(native), 0);
-    assert_int_equal(device->api->cuCtxPopCurrent(&popped), 0);
-}
-
-static void test_conformance_blame__captures_are_blamed_apart(void **state) {
-    suite_context *context = suite_get_context(state);
-    step s = create_step(context);
-    step other = create_step(context);
-    begin_step(&s, RONDO_CAPTURE_THREAD_LOCAL);
-    begin_step(&other, RONDO_CAPTURE_THREAD_LOCAL);
-    synchronize_stream(&s);
-    end_step(&s);
-    end_step(&other);
-    ASSERT_OK(rondo_graph_capture_end(other.graph));
-    ASSERT_STATUS(rondo_graph_capture_end(s.graph), STATE);
-    rondo_capture_report report = {.struct_size = sizeof report};
-    ASSERT_OK(rondo_graph_get_report(other.graph, &report));
-    assert_int_equal(report.cause, RONDO_CAUSE_NONE);
-    ASSERT_OK(rondo_graph_get_report(s.graph, &report));
-    assert_int_equal(report.cause, RONDO_CAUSE_SYNCHRONIZE);
-    ASSERT_OK(rondo_graph_reset(other.graph));
-    assert_usable(&other, other.graph, other.stream);
-    assert_usable(&s, s.graph, s.stream);
-    destroy_step(&other);
-    destroy_step(&s);
-}
-
-static void test_conformance_blame__an_abort_is_reported(void **state) {
-    suite_context *context = suite_get_context(state);
-    step s = create_step(context);
-    rondo_capture_report report = {.struct_size = sizeof report};
-    begin_step(&s, RONDO_CAPTURE_THREAD_LOCAL);
-    rondo_graph_capture_abort(s.graph);
-    ASSERT_OK(rondo_graph_get_report(s.graph, &report));
-    assert_int_equal(report.cause, RONDO_CAUSE_ABORTED);
-    assert_string_equal(report.label, "layer3/attention");
-    assert_int_equal(report.last_node_index, 1);
-    assert_string_equal(report.last_node_name, "affine");
-    assert_usable(&s, s.graph, s.stream);
-    // Memory that is not to be had breaks nothing, but is the likely reason of an abort.
-    void *address = NULL;
-    size_t too_much = (size_t)1 << 46;
-    begin_step(&s, RONDO_CAPTURE_THREAD_LOCAL);
-    ASSERT_STATUS(rondo_memory_allocate(context->device, RONDO_MEMORY_DEVICE, too_much, &address),
-                  NO_DEVICE_MEMORY);
-    rondo_graph_capture_abort(s.graph);
-    ASSERT_OK(rondo_graph_get_report(s.graph, &report));
-    assert_int_equal(report.cause, RONDO_CAUSE_OUT_OF_MEMORY);
-    assert_int_equal(report.status, RONDO_STATUS_NO_DEVICE_MEMORY);
-    begin_step(&s, RONDO_CAPTURE_THREAD_LOCAL);
-    ASSERT_STATUS(rondo_memory_allocate(context->device, RONDO_MEMORY_DEVICE, too_much, &address),
-                  NO_DEVICE_MEMORY);
-    end_step(&s);
-    ASSERT_OK(rondo_graph_capture_end(s.graph));
-    ASSERT_OK(rondo_graph_reset(s.graph));
-    assert_usable(&s, s.graph, s.stream);
-    destroy_step(&s);
-}
-
-static void test_conformance_blame__an_instantiation_that_fails(void **state) {
-    suite_context *context = suite_get_context(state);
-    step s = create_step(context);
-    rondo_capture_report report = {.struct_size = sizeof report};
-    begin_step(&s, RONDO_CAPTURE_THREAD_LOCAL);
-    end_step(&s);
-    rondo__memory_set_fault(always_fails, NULL);
-    ASSERT_STATUS(rondo_graph_capture_end(s.graph), NO_MEMORY);
-    rondo__memory_set_fault(NULL, NULL);
-    ASSERT_OK(rondo_graph_get_report(s.graph, &report));
-    assert_int_equal(report.cause, RONDO_CAUSE_OUT_OF_MEMORY);
-    assert_usable(&s, s.graph, s.stream);
-    // The driver's own refusal.
-    bool was_met = !context->is_fake;
-    for (long n = 0; !was_met && n < 100; ++n) {
-        begin_step(&s, RONDO_CAPTURE_THREAD_LOCAL);
-        end_step(&s);
-        fake_cuda_fail_nth(n, RONDO__CU_ERROR_NOT_SUPPORTED);
-        rondo_status status = rondo_graph_capture_end(s.graph);
-        was_met = strncmp(fake_cuda_get_failed_call(), "cuGraphInstantiate", 18) == 0;
-        fake_cuda_fail_nth(-1, RONDO__CU_SUCCESS);
-        if (was_met) {
-            assert_int_equal(status, RONDO_STATUS_UNSUPPORTED);
-            ASSERT_OK(rondo_graph_get_report(s.graph, &report));
-            assert_int_equal(report.cause, RONDO_CAUSE_INSTANTIATION);
-            assert_string_equal(report.driver_name, "CUDA_ERROR_NOT_SUPPORTED");
-        }
-        ASSERT_OK(rondo_graph_reset(s.graph));
-    }
-    assert_true(was_met);
-    assert_usable(&s, s.graph, s.stream);
-    destroy_step(&s);
-}
-
-static void test_conformance_blame__reports_check_their_size(void **state) {
-    suite_context *context = suite_get_context(state);
-    rondo_graph *graph = suite_create_graph(context, false);
-    rondo_capture_report report = {.struct_size = sizeof report};
-    ASSERT_OK(rondo_graph_get_report(graph, &report));
-    assert_int_equal(report.status, RONDO_STATUS_OK);
-    assert_int_equal(report.struct_size, sizeof report);
-    char text[64];
-    rondo_capture_report_format(&report, text, sizeof text);
-    assert_string_equal(text, "the latest capture did not fail\n");
-    report.struct_size = sizeof report + 1;
-    ASSERT_STATUS(rondo_graph_get_report(graph, &report), INVALID);
-    report.struct_size = 0;
-    ASSERT_STATUS(rondo_graph_get_report(graph, &report), INVALID);
-    ASSERT_STATUS(rondo_graph_get_report(NULL, &report), INVALID);
-    assert_string_equal(rondo_capture_cause_get_name(RONDO_CAUSE_MERGE), "MERGE");
-    assert_string_equal(rondo_capture_cause_get_name(999), "UNKNOWN");
-    rondo_graph_destroy(graph);
-}
-
 static const suite_entry blame_cases[] = {
     SUITE_CASE(test_conformance_blame__every_cause_is_reported_and_rolled_back),
     SUITE_CASE(test_conformance_blame__memory_and_generators_are_rolled_back),
-    SUITE_CASE(test_conformance_blame__modes_forbid_what_they_say),
-    SUITE_CASE(torch_27_another_thread_allocates_during_a_capture),
-    SUITE_CASE(torch_33_a_host_read_in_a_capture_says_that_it_waits),
-    SUITE_CASE(test_conformance_blame__work_on_the_legacy_stream),
-    SUITE_CASE(test_conformance_blame__captures_are_blamed_apart),
-    SUITE_CASE(test_conformance_blame__an_abort_is_reported),
-    SUITE_CASE(test_conformance_blame__an_instantiation_that_fails),
-    SUITE_CASE(test_conformance_blame__reports_check_their_size),
     {NULL, NULL, false},
 };
 SUITE_LIST(blame);
