@@ -178,7 +178,7 @@ enum {
     // Inside a capture, recording the event and waiting for it become nodes, which happen at each
     // replay: for time stamps inside a graph, and for graphs that wait for each other or for work
     // outside. Such an event never joins a stream to a capture. Outside captures it is as any
-    // other.
+    // other. Not inside the bodies of conditional nodes (UNSUPPORTED).
     RONDO_EVENT_EXTERNAL = 1u << 1,
 };
 

@@ -53,7 +53,7 @@ typedef struct rondo_graph_options {
 
 // What a graph holds and what it cost. Counters are since the last reset.
 typedef struct rondo_graph_stats {
-    uint64_t node_count;
+    uint64_t node_count;    // of the graph itself; the next two count those inside nodes, too
     uint64_t kernel_count;  // kernel nodes; on the host backend launches and host functions
     uint64_t copy_count;    // memcpy and memset nodes
     uint64_t replay_count;
@@ -246,11 +246,10 @@ typedef enum rondo_node_kind {
 // One node. Fields that do not belong to its kind are 0.
 typedef struct rondo_graph_node {
     rondo_node_kind kind;
-    const char
-        *name;  // of the kernel or host function, otherwise ""; lives as long as the template
-    const char *label;          // of the scope it was recorded in (rondo/label.h), otherwise ""
-    uint32_t grid[3];           // kernels: blocks
-    uint32_t block[3];          // kernels: threads per block
+    const char *name;   // of kernel, host function or conditional; lives as long as the template
+    const char *label;  // of the scope it was recorded in (rondo/label.h), otherwise ""
+    uint32_t grid[3];   // kernels: blocks
+    uint32_t block[3];  // kernels: threads per block
     uint32_t shared_bytes;      // kernels: dynamic shared memory
     rondo_copy_kind copy_kind;  // copies
     const void *destination;    // copies and fills
@@ -263,7 +262,9 @@ typedef struct rondo_graph_node {
     uint64_t depth;          // copies: slices
     uint64_t pitch_bytes;    // fills of several rows: from one row to the next
     const void *event;       // event nodes: CUevent; on the host only an identity
-    uint64_t inner_count;    // child nodes: nodes inside
+    const void *predicate;   // conditional nodes; their name is "if", "if_else", "switch", "while"
+    uint32_t branch_count;   // conditional nodes; 0: not known, as of one that Rondo did not record
+    uint64_t inner_count;    // child and conditional nodes: nodes inside
     const void *native;      // CUgraphNode; NULL on the host
 } rondo_graph_node;
 

@@ -63,8 +63,17 @@ rondo_status rondo__event_keep_for_graph(rondo_event *event, rondo_stream *strea
         return RONDO_STATUS_OK;
     }
     rondo__capture *capture;
-    RETURN_IF_ERROR(rondo__capture_find(stream, &capture, NULL));
-    if (capture == NULL || rondo__capture_find_participant(capture, &keeper_type, event) != NULL) {
+    uint64_t id;
+    RETURN_IF_ERROR(rondo__capture_find(stream, &capture, &id));
+    if (capture == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    if (rondo__capture_find_body(capture, id) != NULL) {
+        return RONDO_FAIL(UNSUPPORTED,
+                          "an external event cannot be recorded or waited for inside the body of a "
+                          "conditional node; do it before or behind that node");
+    }
+    if (rondo__capture_find_participant(capture, &keeper_type, event) != NULL) {
         return RONDO_STATUS_OK;
     }
     event_keeper *keeper = rondo__calloc(1, sizeof *keeper);

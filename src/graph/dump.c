@@ -97,6 +97,8 @@ static void append_json_fields(rondo__text *text, const rondo__node_info *info) 
         append_json_address(text, "destination", info->destination);
     } else if (is_event(info)) {
         append_json_address(text, "event", info->event);
+    } else if (info->kind == RONDO__NODE_CONDITIONAL) {
+        append_json_address(text, "predicate", info->predicate);
     }
 }
 
@@ -142,6 +144,8 @@ static void append_dot_fields(rondo__text *text, const rondo__node_info *info) {
                            info->element_bytes, (uintptr_t)info->destination);
     } else if (is_event(info)) {
         rondo__text_append(text, "\\n0x%" PRIxPTR, (uintptr_t)info->event);
+    } else if (info->kind == RONDO__NODE_CONDITIONAL) {
+        rondo__text_append(text, "\\npredicate at 0x%" PRIxPTR, (uintptr_t)info->predicate);
     }
 }
 
@@ -164,6 +168,34 @@ static rondo_status dump_inner(dump *d, rondo__template *inner, const char *path
     }
     RETURN_IF_ERROR(dump_template(d, inner, path, depth + 1));
     rondo__text_append(&d->text, d->format == RONDO_DUMP_DOT ? "  }\n" : "}");
+    return RONDO_STATUS_OK;
+}
+
+// The bodies of a conditional node; an empty one is null in JSON and nothing in DOT.
+static rondo_status dump_bodies(dump *d, rondo__template *recorded, size_t index, uint32_t count,
+                                const char *path, int depth) {
+    bool is_json = d->format == RONDO_DUMP_JSON;
+    if (is_json) {
+        rondo__text_append(&d->text, ", \"bodies\": [");
+    }
+    for (uint32_t branch = 0; branch < count; ++branch) {
+        if (is_json && branch > 0) {
+            rondo__text_append(&d->text, ", ");
+        }
+        rondo__template *body = recorded->device->backend->get_body(recorded, index, branch);
+        if (body == NULL) {
+            if (is_json) {
+                rondo__text_append(&d->text, "null");
+            }
+            continue;
+        }
+        char body_path[PATH_BYTES + 12];
+        snprintf(body_path, sizeof body_path, "%s_%" PRIu32, path, branch);
+        RETURN_IF_ERROR(dump_inner(d, body, body_path, depth));
+    }
+    if (is_json) {
+        rondo__text_append(&d->text, "]");
+    }
     return RONDO_STATUS_OK;
 }
 
@@ -200,6 +232,9 @@ static rondo_status dump_node(dump *d, rondo__template *recorded, size_t index, 
             rondo__text_append(&d->text, ", \"graph\": ");
         }
         RETURN_IF_ERROR(dump_inner(d, child, own_path, depth));
+    }
+    if (info.kind == RONDO__NODE_CONDITIONAL) {
+        RETURN_IF_ERROR(dump_bodies(d, recorded, index, info.branch_count, own_path, depth));
     }
     if (d->format == RONDO_DUMP_JSON) {
         rondo__text_append(&d->text, "}");

@@ -241,9 +241,18 @@ static rondo_status count_kinds_in(rondo__template *recorded, rondo_graph_stats 
     stats->kernel_count += counts[RONDO__NODE_KERNEL];
     stats->kernel_count += backend == &rondo__backend_host ? counts[RONDO__NODE_HOST] : 0;
     stats->copy_count += counts[RONDO__NODE_COPY] + counts[RONDO__NODE_FILL];
-    for (size_t i = 0; counts[RONDO__NODE_CHILD] > 0 && i < *out_node_count; ++i) {
+    bool has_inner = counts[RONDO__NODE_CHILD] + counts[RONDO__NODE_CONDITIONAL] > 0;
+    for (size_t i = 0; has_inner && i < *out_node_count; ++i) {
         rondo__node_info info;
         RETURN_IF_ERROR(backend->describe_node(recorded, i, &info));
+        for (uint32_t branch = 0;
+             info.kind == RONDO__NODE_CONDITIONAL && branch < info.branch_count; ++branch) {
+            rondo__template *body = backend->get_body(recorded, i, branch);
+            uint64_t inner_count;
+            if (body != NULL) {
+                RETURN_IF_ERROR(count_kinds_in(body, stats, &inner_count));
+            }
+        }
         if (info.kind == RONDO__NODE_CHILD) {
             rondo__template *child;
             uint64_t inner_count;

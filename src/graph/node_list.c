@@ -18,6 +18,27 @@ rondo_status rondo_graph_get_node_count(rondo_graph *graph, uint64_t *out_count)
     return RONDO_STATUS_OK;
 }
 
+// Nodes of the graphs inside a node, not counting those further inside.
+static rondo_status count_inner(rondo__template *recorded, size_t index,
+                                const rondo__node_info *info, size_t *out_count) {
+    const rondo__backend *backend = recorded->device->backend;
+    *out_count = 0;
+    if (info->kind == RONDO__NODE_CHILD) {
+        rondo__template *child;
+        RETURN_IF_ERROR(backend->get_child(recorded, index, &child));
+        return backend->count_nodes(child, out_count);
+    }
+    for (uint32_t branch = 0; branch < info->branch_count; ++branch) {
+        rondo__template *body = backend->get_body(recorded, index, branch);
+        size_t count = 0;
+        if (body != NULL) {
+            RETURN_IF_ERROR(backend->count_nodes(body, &count));
+        }
+        *out_count += count;
+    }
+    return RONDO_STATUS_OK;
+}
+
 rondo_status rondo_graph_get_node(rondo_graph *graph, uint64_t index, rondo_graph_node *out_node) {
     RETURN_IF_ERROR(rondo__check_pointer(out_node, __func__, "out_node"));
     *out_node = (rondo_graph_node){.kind = RONDO_NODE_OTHER, .name = "", .label = ""};
@@ -26,11 +47,7 @@ rondo_status rondo_graph_get_node(rondo_graph *graph, uint64_t index, rondo_grap
     rondo__node_info info;
     RETURN_IF_ERROR(backend->describe_node(graph->recorded, (size_t)index, &info));
     size_t inner_count = 0;
-    if (info.kind == RONDO__NODE_CHILD) {
-        rondo__template *child;
-        RETURN_IF_ERROR(backend->get_child(graph->recorded, (size_t)index, &child));
-        RETURN_IF_ERROR(backend->count_nodes(child, &inner_count));
-    }
+    RETURN_IF_ERROR(count_inner(graph->recorded, (size_t)index, &info, &inner_count));
     *out_node = (rondo_graph_node){
         .kind = (rondo_node_kind)info.kind,
         .name = info.name != NULL ? info.name : "",
@@ -49,6 +66,8 @@ rondo_status rondo_graph_get_node(rondo_graph *graph, uint64_t index, rondo_grap
         .depth = info.depth,
         .pitch_bytes = info.pitch_bytes,
         .event = info.event,
+        .predicate = info.predicate,
+        .branch_count = info.branch_count,
         .inner_count = inner_count,
         .native = info.native,
     };

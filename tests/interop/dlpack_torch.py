@@ -30,9 +30,13 @@ class Info(ctypes.Structure):
                 ("is_copied", ctypes.c_bool)]
 
 
+class Shape(ctypes.Structure):
+    _fields_ = [("rank", ctypes.c_int32), ("extent", ctypes.c_int64 * 8)]
+
+
 class Tensor(ctypes.Structure):
-    _fields_ = [("dtype", ctypes.c_int), ("rank", ctypes.c_int32), ("extent", ctypes.c_int64 * 8),
-                ("data", ctypes.c_void_p), ("storage", ctypes.c_void_p)]
+    _fields_ = [("dtype", ctypes.c_int), ("shape", Shape), ("data", ctypes.c_void_p),
+                ("storage", ctypes.c_void_p)]
 
 
 def load(path):
@@ -78,8 +82,8 @@ def check(library, device, dtype, shape):
     address, expected = source.data_ptr(), source.clone()
     status, tensor, info = take(library, dlpack.to_dlpack(source))
     assert status == 0, (dtype, status)
-    assert (tensor.data or 0) == address and tensor.rank == len(shape), (tensor.data, address)
-    assert list(tensor.extent[: len(shape)]) == list(shape)
+    assert (tensor.data or 0) == address and tensor.shape.rank == len(shape), (tensor.data, address)
+    assert list(tensor.shape.extent[: len(shape)]) == list(shape)
     del source
     gc.collect()
     back = torch.from_dlpack(give(library, tensor, info))

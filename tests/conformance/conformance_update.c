@@ -1,0 +1,237 @@
+// Captures that Rondo did not begin, executables on demand, one graph updated by another.
+#include "backend/cuda/cuda_api.h"
+#include "inside_support.h"
+#include "rondo/pool.h"
+
+// ---- captures that Rondo did not begin --------------------------------------------------------
+
+static void test_conformance_update__foreign_captures(void **state) {
+    suite_context *context = suite_get_context(state);
+    if (context->is_host) {
+        print_message("skipped: the host has no captures but Rondo's\n");
+        skip();
+    }
+    const rondo__cuda_api *api;
+    ASSERT_OK(rondo__cuda_get_api(&api));
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 4);
+    uint32_t *pinned = suite_allocate(context, RONDO_MEMORY_PINNED, 4);
+    suite_set(context, x, 1, 4);
+    pinned[0] = 0;
+    rondo_graph *inner = inside_capture_affine(context, x, 2);
+    int counts[3] = {0, 0, 0};
+    rondo_graph *asking = inside_capture_with_witness(context, x, counts);
+    // The program's own stream: wrapped, not taken over.
+    rondo_stream *owner = suite_create_stream(context);
+    rondo_stream *side = suite_create_stream(context);
+    rondo__cu_stream native = rondo_stream_get_native(owner);
+    rondo_stream *stream;
+    ASSERT_OK(rondo_stream_wrap(context->device, native, &stream));
+    rondo_event *fork = suite_create_event(context, 0);
+    rondo_event *join = suite_create_event(context, 0);
+    inside_add_arguments add = {.x = pinned + 1, .term = 4};
+    pinned[1] = 0;
+
+    rondo_pool *pool;
+    ASSERT_OK(rondo_pool_create(context->device, NULL, &pool));
+    // As in a program of the runtime API: the primary context is current.
+    rondo__cu_context pushed = NULL;
+    assert_int_equal(api->cuDevicePrimaryCtxRetain(&pushed, 0), 0);
+    assert_int_equal(api->cuCtxPushCurrent(pushed), 0);
+    assert_int_equal(api->cuStreamBeginCapture(native, RONDO__CU_CAPTURE_MODE_THREAD_LOCAL), 0);
+    bool is_capturing = false;
+    ASSERT_OK(rondo_stream_is_capturing(stream, &is_capturing));
+    assert_true(is_capturing);
+    ASSERT_OK(rondo_stream_fill(stream, x, 5, 4, 4));
+    ASSERT_OK(rondo_event_record(fork, stream));
+    ASSERT_OK(rondo_stream_wait_event(side, fork));
+    ASSERT_OK(suite_affine(context, side, x + 1, 1, 3, 0));
+    ASSERT_STATUS(rondo_graph_replay(inner, stream), STATE);
+    ASSERT_MESSAGE_HAS("rondo_graph_record");
+    ASSERT_OK(rondo_graph_record(inner, stream));
+    ASSERT_STATUS(rondo_graph_record(asking, stream), UNSUPPORTED);
+    ASSERT_MESSAGE_HAS("a witness");
+    ASSERT_STATUS(rondo_graph_replay(inner, side), STATE);  // it joined
+    void *block = NULL;
+    ASSERT_STATUS(rondo_pool_allocate(pool, stream, 64, &block), STATE);
+    ASSERT_MESSAGE_HAS("did not begin");
+    ASSERT_STATUS(rondo_pool_allocate(pool, side, 64, &block), STATE);
+    ASSERT_OK(rondo_event_record(join, side));
+    ASSERT_OK(rondo_stream_wait_event(stream, join));
+    ASSERT_OK(rondo_stream_call_host(stream, "add", inside_run_add, &add, sizeof add));
+    ASSERT_OK(rondo_stream_copy(stream, pinned, x, 4, RONDO_COPY_DEVICE_TO_HOST));
+    rondo__cu_graph graph = NULL;
+    assert_int_equal(api->cuStreamEndCapture(native, &graph), 0);
+    assert_int_equal(pinned[0], 0);
+    assert_int_equal(suite_get(context, x, 0), 1);
+
+    rondo__cu_graph_exec exec = NULL;
+    assert_int_equal(api->cuGraphInstantiateWithFlags(&exec, graph, 0), 0);
+    assert_int_equal(api->cuGraphLaunch(exec, native), 0);
+    ASSERT_OK(rondo_stream_synchronize(stream));
+    assert_int_equal(pinned[0], 11);
+    assert_int_equal(pinned[1], 4);
+    assert_int_equal(suite_get(context, x, 1), 15);
+    assert_int_equal(api->cuGraphExecDestroy(exec), 0);
+    assert_int_equal(api->cuGraphDestroy(graph), 0);
+    assert_int_equal(api->cuCtxPopCurrent(&pushed), 0);
+    assert_int_equal(api->cuDevicePrimaryCtxRelease(0), 0);
+    // The stream is an ordinary one again.
+    void *taken = NULL;
+    ASSERT_OK(rondo_pool_allocate(pool, stream, 64, &taken));
+    ASSERT_OK(rondo_pool_free(pool, taken));
+    rondo_pool_release(pool);
+    ASSERT_OK(rondo_graph_replay(inner, stream));
+    ASSERT_OK(rondo_stream_synchronize(stream));
+    assert_int_equal(suite_get(context, x, 0), 23);
+    rondo_event_destroy(join);
+    rondo_event_destroy(fork);
+    rondo_stream_destroy(stream);
+    rondo_stream_destroy(side);
+    rondo_stream_destroy(owner);
+    rondo_graph_destroy(asking);
+    rondo_graph_destroy(inner);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+    suite_free(context, RONDO_MEMORY_PINNED, pinned);
+}
+
+// ---- executables on demand --------------------------------------------------------------------
+
+static void test_conformance_update__instantiation_on_demand(void **state) {
+    suite_context *context = suite_get_context(state);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    suite_set(context, x, 1, 1);
+    rondo_graph *graph = inside_capture_affine(context, x, 2);
+    rondo_graph_stats stats;
+    ASSERT_OK(rondo_graph_get_stats(graph, &stats));
+    assert_int_equal(stats.instantiate_ns, 0);
+    assert_int_equal(stats.node_count, 1);
+    uint64_t flags = 7;
+    ASSERT_STATUS(rondo_graph_get_flags(graph, &flags), STATE);
+    ASSERT_MESSAGE_HAS("rondo_graph_instantiate");
+    ASSERT_STATUS(rondo_graph_capture_begin(graph, context->stream, RONDO_CAPTURE_THREAD_LOCAL),
+                  STATE);
+    inside_replay_and_wait(context, graph);
+    assert_int_equal(suite_get(context, x, 0), 3);
+    ASSERT_OK(rondo_graph_get_flags(graph, &flags));
+    assert_int_equal(flags, 0);
+    ASSERT_OK(rondo_graph_get_stats(graph, &stats));
+    assert_true(stats.instantiate_ns > 0);
+    ASSERT_OK(rondo_graph_instantiate(graph));
+    inside_replay_and_wait(context, graph);
+    assert_int_equal(suite_get(context, x, 0), 7);
+    ASSERT_OK(rondo_graph_reset(graph));
+    ASSERT_STATUS(rondo_graph_get_flags(graph, &flags), STATE);
+    // An upload makes one, too; so does asking for it.
+    inside_begin(graph, context->stream);
+    ASSERT_OK(suite_affine(context, context->stream, x, 1, 2, 1));
+    ASSERT_OK(rondo_graph_capture_end(graph));
+    ASSERT_OK(rondo_graph_upload(graph, context->stream));
+    ASSERT_OK(rondo_graph_get_flags(graph, &flags));
+    inside_replay_and_wait(context, graph);
+    assert_int_equal(suite_get(context, x, 0), 15);
+    rondo_graph_destroy(graph);
+    rondo_graph_options options = rondo_graph_options_default();
+    options.defer_instantiation = true;
+    ASSERT_STATUS(rondo_graph_create(context->device, &options, &graph), INVALID);
+    ASSERT_MESSAGE_HAS("keep_template");
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+}
+
+// ---- one graph updated by another -------------------------------------------------------------
+
+static void test_conformance_update__update_patches_or_instantiates(void **state) {
+    suite_context *context = suite_get_context(state);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 2);
+    uint32_t *y = x + 1;
+    suite_set(context, x, 1, 2);
+    rondo_graph *graph = suite_create_graph(context, false);
+    rondo_update_result result = RONDO_UPDATE_PATCHED;
+    // Empty: the first instantiation.
+    rondo_graph *source = inside_capture_affine(context, x, 2);
+    ASSERT_OK(rondo_graph_update(graph, source, &result));
+    assert_int_equal(result, RONDO_UPDATE_INSTANTIATED);
+    ASSERT_STATUS(rondo_graph_replay(source, context->stream), STATE);
+    inside_replay_and_wait(context, graph);
+    assert_int_equal(suite_get(context, x, 0), 3);
+    // The same nodes with other arguments, while a replay is in flight.
+    for (uint32_t round = 0; round < 3; ++round) {
+        ASSERT_OK(rondo_graph_replay(graph, context->stream));
+        inside_begin(source, context->stream);
+        ASSERT_OK(suite_affine(context, context->stream, y, 1, 3 + round, 0));
+        ASSERT_OK(rondo_graph_capture_end(source));
+        ASSERT_OK(rondo_graph_update(graph, source, &result));
+        assert_int_equal(result, RONDO_UPDATE_PATCHED);
+    }
+    inside_replay_and_wait(context, graph);
+    assert_int_equal(suite_get(context, x, 0), 7);
+    assert_int_equal(suite_get(context, y, 0), 60);
+    rondo_graph_stats stats;
+    ASSERT_OK(rondo_graph_get_stats(graph, &stats));
+    assert_int_equal(stats.replay_count, 5);
+    assert_int_equal(stats.node_count, 1);
+    // One node more.
+    inside_begin(source, context->stream);
+    ASSERT_OK(suite_affine(context, context->stream, y, 1, 1, 1));
+    ASSERT_OK(suite_affine(context, context->stream, y, 1, 2, 0));
+    ASSERT_OK(rondo_graph_capture_end(source));
+    ASSERT_OK(rondo_graph_update(graph, source, NULL));
+    ASSERT_OK(rondo_graph_get_stats(graph, &stats));
+    assert_int_equal(stats.node_count, 2);
+    inside_replay_and_wait(context, graph);
+    assert_int_equal(suite_get(context, y, 0), 122);
+    rondo_graph_destroy(source);
+    rondo_graph_destroy(graph);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+}
+
+static void test_conformance_update__update_takes_what_belongs_to_it(void **state) {
+    suite_context *context = suite_get_context(state);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    suite_set(context, x, 1, 1);
+    int first[3] = {0, 0, 0};
+    int second[3] = {0, 0, 0};
+    rondo_graph *graph = inside_capture_with_witness(context, x, first);
+    inside_replay_and_wait(context, graph);
+    rondo_graph *source = inside_capture_with_witness(context, x, second);
+    rondo_update_result result = RONDO_UPDATE_INSTANTIATED;
+    ASSERT_OK(rondo_graph_update(graph, source, &result));
+    assert_int_equal(result, RONDO_UPDATE_PATCHED);
+    assert_int_equal(first[2], 1);
+    rondo_graph_destroy(source);
+    assert_int_equal(second[2], 0);
+    inside_replay_and_wait(context, graph);
+    assert_int_equal(second[0], 1);
+    assert_int_equal(suite_get(context, x, 0), 7);
+    // It keeps its template, so it can be looked at, recorded, and be a source itself.
+    uint64_t count = 0;
+    ASSERT_OK(rondo_graph_get_node_count(graph, &count));
+    assert_int_equal(count, 1);
+    rondo_graph *last = suite_create_graph(context, true);
+    ASSERT_OK(rondo_graph_update(last, graph, &result));
+    assert_int_equal(result, RONDO_UPDATE_INSTANTIATED);
+    inside_replay_and_wait(context, last);
+    assert_int_equal(suite_get(context, x, 0), 15);
+    ASSERT_STATUS(rondo_graph_update(last, last, &result), INVALID);
+    ASSERT_STATUS(rondo_graph_update(last, graph, &result), STATE);  // it is empty now
+    ASSERT_STATUS(rondo_graph_update(NULL, last, &result), INVALID);
+    ASSERT_STATUS(rondo_graph_update(last, NULL, &result), INVALID);
+    inside_begin(graph, context->stream);
+    ASSERT_STATUS(rondo_graph_update(graph, last, &result), STATE);
+    ASSERT_STATUS(rondo_graph_update(last, graph, &result), STATE);
+    rondo_graph_capture_abort(graph);
+    inside_replay_and_wait(context, last);
+    assert_int_equal(suite_get(context, x, 0), 31);
+    rondo_graph_destroy(last);
+    assert_int_equal(second[2], 1);
+    rondo_graph_destroy(graph);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+}
+
+static const suite_entry update_cases[] = {
+    SUITE_CASE(test_conformance_update__foreign_captures),
+    SUITE_CASE(test_conformance_update__instantiation_on_demand),
+    SUITE_CASE(test_conformance_update__update_patches_or_instantiates),
+    SUITE_CASE(test_conformance_update__update_takes_what_belongs_to_it),
+    {NULL, NULL, false},
+};
+SUITE_LIST(update);

@@ -1,0 +1,28 @@
+// inside_support.h — what the cases on graphs in graphs share.
+#ifndef RONDO_TESTS_CONFORMANCE_INSIDE_SUPPORT_H
+#define RONDO_TESTS_CONFORMANCE_INSIDE_SUPPORT_H
+
+#include "conformance.h"
+
+// Fails unless the dump has that part.
+void inside_assert_dump_has(rondo_graph *graph, rondo_dump_format format, const char *part);
+// Begins a thread-local capture.
+void inside_begin(rondo_graph *graph, rondo_stream *stream);
+// A graph that keeps its template and makes no executable by itself.
+rondo_graph *inside_create_deferred(suite_context *context);
+// x = x * factor + 1 as such a graph of one node.
+rondo_graph *inside_capture_affine(suite_context *context, uint32_t *x, uint32_t factor);
+void inside_replay_and_wait(suite_context *context, rondo_graph *graph);
+
+// A host function that adds to a number.
+typedef struct inside_add_arguments {
+    uint32_t *x;
+    uint32_t term;
+} inside_add_arguments;
+void inside_run_add(void *data);
+
+// x = x * 2 + 1 as a deferred graph with a participant that counts how often it was asked, told of
+// a replay, and destroyed.
+rondo_graph *inside_capture_with_witness(suite_context *context, uint32_t *x, int counts[3]);
+
+#endif  // RONDO_TESTS_CONFORMANCE_INSIDE_SUPPORT_H
