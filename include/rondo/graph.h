@@ -49,6 +49,14 @@ typedef struct rondo_graph_options {
     // the graph's own. See rondo/pool.h.
     rondo_arena *arena;
     rondo_pageable_sources pageable_sources;
+    // Checked mode: a replay is refused, naming the work and the address, when memory that the
+    // graph was seen to use was freed since, also if it was given out again. Seen are the
+    // destinations and sources of copies and fills, and eight-byte words in the arguments of
+    // rondo_stream_launch and rondo_stream_call_host, as far as they lie in memory of
+    // rondo_memory_allocate or of pools. Not seen are arguments of the program's own launches,
+    // addresses that stand in memory themselves, and memory from elsewhere. For testing: each
+    // replay looks at every one.
+    bool check_addresses;
 } rondo_graph_options;
 
 // What a graph holds and what it cost. Counters are since the last reset.
@@ -59,7 +67,11 @@ typedef struct rondo_graph_stats {
     uint64_t replay_count;
     uint64_t capture_ns;      // wall time between begin and end
     uint64_t instantiate_ns;  // wall time of the last instantiation
-    uint64_t device_bytes;    // driver-side memory of the executable; 0 where not measurable
+    // Driver-side memory of the executable; 0 on the host. Drivers take memory in chunks, so that
+    // one more executable often changes nothing that can be seen: then this is an estimate from the
+    // number of nodes, and rondo_graph_measure_device_bytes knows better.
+    uint64_t device_bytes;
+    bool device_bytes_is_estimate;
     // Nodes that the finished replays have run, those of conditional bodies each time: the proof
     // that a graph really ran. Host backend; 0 on CUDA, where the driver does not count.
     uint64_t executed_count;
@@ -198,6 +210,18 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_record(rondo_graph *graph, ron
 // Threads:   one thread per graph.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_stats(const rondo_graph *graph,
                                                             rondo_graph_stats *out_stats);
+
+// Measures the driver-side memory of one executable: makes so many of the kept template that the
+// device's free memory shows them, and divides. The result stands in the statistics, too.
+//
+// Units:     bytes; good to a few per cent for graphs of at least some hundred nodes. Other programs
+//            on the device disturb it.
+// Errors:    STATE (nothing captured, template not kept), UNSUPPORTED (host backend; nothing to be
+//            seen), NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
+// Threads:   one thread per graph.
+// Cost:      up to 1024 instantiations, or as many as have 100 000 nodes together.
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_measure_device_bytes(rondo_graph *graph,
+                                                                       uint64_t *out_bytes);
 
 // The graph's arena, to make other graphs share its memory (see rondo/pool.h).
 //

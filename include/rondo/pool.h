@@ -135,9 +135,11 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_get_stats(rondo_pool *pool,
 //
 //   - a replay that writes over a block that another graph has produced in this round and that is
 //     still held: the second A above, unless B's output was freed or a new round was begun;
-//   - a replay of a graph that takes in another graph's block (it freed the block while it was
-//     captured, or declared a use of it with rondo_pool_use on one of its streams), when a third
-//     graph, or itself, has written over the block since it was produced.
+//   - a replay of a graph that takes in another graph's block, when a third graph, or itself, has
+//     written over the block since it was produced. A graph takes in what it freed while it was
+//     captured, and what its work was seen to use: in copies and fills, and as eight-byte words in
+//     the arguments of rondo_stream_launch and rondo_stream_call_host. What the program's own
+//     driver calls use is declared with rondo_pool_use on a stream of the capture.
 //
 // "Produced" and "written over" mean the replays of graphs; what eager work reads and writes is not
 // seen. Replays of sharers on different streams are put one after the other on the device. Where a

@@ -24,6 +24,7 @@
 #include "base/nvtx.h"
 #include "base/thread.h"
 #include "pool/arena.h"
+#include "pool/guard.h"
 
 // ---- life -------------------------------------------------------------------------------------
 
@@ -89,6 +90,7 @@ rondo_status rondo_graph_create(rondo_device *device, const rondo_graph_options 
     rondo_device_retain(device);
     graph->device = device;
     graph->keeps_template = wanted.keep_template;
+    graph->checks_addresses = wanted.check_addresses;
     graph->snapshots_pageable = wanted.pageable_sources == RONDO_PAGEABLE_SNAPSHOT;
     graph->defers_instantiation = wanted.defer_instantiation;
     graph->state = RONDO__GRAPH_EMPTY;
@@ -213,6 +215,9 @@ rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
         graph->capture->snapshots_pageable = graph->snapshots_pageable;
         status = rondo__arena_join(graph->arena, graph->capture);
     }
+    if (status == RONDO_STATUS_OK && graph->checks_addresses) {
+        status = rondo__guard_join(graph->capture);
+    }
     if (status != RONDO_STATUS_OK) {
         end_unwanted(graph, stream);
         return status;
@@ -286,7 +291,9 @@ rondo_status rondo__graph_make_executable(rondo_graph *graph, rondo__template *r
     }
     in_out_stats->instantiate_ns = rondo__clock_now_ns() - start;
     uint64_t free_after = is_measurable ? device->backend->get_free_bytes(device) : 0;
-    in_out_stats->device_bytes = free_before > free_after ? free_before - free_after : 0;
+    if (is_measurable) {
+        rondo__graph_set_device_bytes(in_out_stats, free_before, free_after);
+    }
     return RONDO_STATUS_OK;
 }
 
@@ -363,6 +370,9 @@ rondo_status rondo_graph_capture_end(rondo_graph *graph) {
     status = rondo__label_resolve(graph->participants, graph->recorded);
     if (status == RONDO_STATUS_OK) {
         status = rondo__graph_count_kinds(graph->recorded, &graph->stats);
+    }
+    if (status == RONDO_STATUS_OK && graph->checks_addresses) {
+        status = rondo__graph_guard_nodes(graph);
     }
     if (status != RONDO_STATUS_OK) {
         goto roll_back;
@@ -548,6 +558,7 @@ rondo_status rondo_graph_instantiate(rondo_graph *graph) {
     RETURN_IF_ERROR(instantiate(graph));
     stats.instantiate_ns = graph->stats.instantiate_ns;
     stats.device_bytes = graph->stats.device_bytes;
+    stats.device_bytes_is_estimate = graph->stats.device_bytes_is_estimate;
     graph->stats = stats;
     return RONDO_STATUS_OK;
 }

@@ -29,6 +29,7 @@ struct rondo_graph {
     rondo__participant *participants;
     rondo_arena *arena;  // retained
     bool snapshots_pageable;
+    bool checks_addresses;
     bool keeps_template;
     bool defers_instantiation;
     char *label;
@@ -73,6 +74,16 @@ typedef struct rondo__edge_table {
 RONDO_MUST_USE rondo_status rondo__edge_table_init(rondo__template *recorded,
                                                    rondo__edge_table *out_table);
 void rondo__edge_table_deinit(rondo__edge_table *table);
+
+// What an executable took of the device's free memory, or where that did not change, an estimate.
+void rondo__graph_set_device_bytes(rondo_graph_stats *stats, uint64_t free_before,
+                                   uint64_t free_after);
+
+// Tells a checked graph's guard which addresses the nodes of the template use.
+//
+// Errors:    NO_MEMORY, DRIVER.
+// Threads:   one thread per graph.
+RONDO_MUST_USE rondo_status rondo__graph_guard_nodes(rondo_graph *graph);
 
 // OK when the graph holds a template.
 //

@@ -38,6 +38,7 @@ static rondo_status renew_executable(rondo_graph *graph, rondo__template *record
         if (*out_was_patched) {
             stats->instantiate_ns = rondo__clock_now_ns() - start;
             stats->device_bytes = graph->stats.device_bytes;
+            stats->device_bytes_is_estimate = graph->stats.device_bytes_is_estimate;
             return RONDO_STATUS_OK;
         }
     }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "backend/captured.h"
 #include "backend/check.h"
 #include "base/memory.h"
 #include "pool/seat.h"
@@ -299,6 +300,9 @@ rondo_status rondo__arena_join(rondo_arena *arena, rondo__capture *capture) {
     if (!atomic_load(&arena->is_exposed)) {
         return RONDO_STATUS_OK;
     }
+    if (!arena->options.allows_any_order) {
+        rondo__captured_watch(capture);
+    }
     // Takes a seat beside every other session, so that their blocks can be freed into this capture.
     pthread_mutex_lock(&arena->lock);
     rondo__session *session = NULL;
@@ -401,8 +405,40 @@ static void destroy_session(rondo__participant *participant) {
     rondo_arena_release(arena);
 }
 
+// Work of the graph uses a block: if another sharer produces it, this graph takes it in.
+static rondo_status note_address(rondo__participant *participant, rondo_stream *stream,
+                                 const void *address, const char *what) {
+    rondo__session *session = (rondo__session *)participant;
+    rondo_arena *arena = session->arena;
+    rondo__area area;
+    (void)what;
+    if (!rondo__areas_find(arena->device, address, &area) || area.holder == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    pthread_mutex_lock(&arena->lock);
+    for (rondo__seat *seat = session->seats; seat != NULL; seat = seat->next_in_session) {
+        if (seat->pool != area.holder) {
+            continue;
+        }
+        pthread_mutex_lock(&seat->pool->lock);
+        const rondo__part *part = NULL;
+        const rondo__heap_block *block = rondo__pool_find_block(seat->pool, address, &part);
+        rondo__lease *l =
+            part == seat->part && block != NULL && !block->is_free
+                ? rondo__live_table_get(&seat->pool->live, rondo__pool_get_address(block))
+                : NULL;
+        if (l != NULL) {
+            rondo__arena_note_use(seat->pool, l, stream);
+        }
+        pthread_mutex_unlock(&seat->pool->lock);
+    }
+    pthread_mutex_unlock(&arena->lock);
+    return RONDO_STATUS_OK;
+}
+
 const rondo__participant_type rondo__session_type = {
     .name = "private memory",
+    .note_address = note_address,
     .finish = finish_session,
     .close = close_session,
     .prepare_replay = rondo__order_prepare_replay,

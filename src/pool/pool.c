@@ -26,7 +26,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "pool/pool_internal.h"
+#include "pool/arena.h"
 
 enum {
     SMALL_REGION_BYTES = 2 << 20,
@@ -341,6 +341,7 @@ rondo_status rondo__pool_add_region(rondo_pool *pool, rondo__heap *heap, uint64_
     void *base = NULL;
     rondo_status status = get_memory(pool, bytes, &region_bytes, &base);
     if (status == RONDO_STATUS_OK) {
+        rondo__areas_set_holder(pool->device, base, pool);
         status = rondo__heap_add(heap, base, region_bytes, &region);
         if (status != RONDO_STATUS_OK) {
             rondo_memory_free(pool->device, pool->options.kind, base);
@@ -358,6 +359,38 @@ rondo_status rondo__pool_add_region(rondo_pool *pool, rondo__heap *heap, uint64_
         pool->stats.reserved_peak_bytes = pool->stats.reserved_bytes;
     }
     return RONDO_STATUS_OK;
+}
+
+static const rondo__heap_block *find_in_heap(const rondo__heap *heap, uintptr_t address) {
+    for (const rondo__heap_region *r = heap->regions; r != NULL; r = r->next) {
+        uintptr_t base = (uintptr_t)r->base;
+        if (address < base || address - base >= r->bytes) {
+            continue;
+        }
+        const rondo__heap_block *block = r->first;
+        while (block->offset + block->bytes <= address - base) {
+            block = block->after;
+        }
+        return block;
+    }
+    return NULL;
+}
+
+const rondo__heap_block *rondo__pool_find_block(const rondo_pool *pool, const void *address,
+                                                const rondo__part **out_part) {
+    *out_part = NULL;
+    for (const rondo__part *part = pool->parts; part != NULL; part = part->next) {
+        const rondo__heap_block *block = find_in_heap(&part->heap, (uintptr_t)address);
+        if (block != NULL) {
+            *out_part = part;
+            return block;
+        }
+    }
+    const rondo__heap_block *block = find_in_heap(&pool->idle, (uintptr_t)address);
+    for (const rondo__owner *o = pool->owners; block == NULL && o != NULL; o = o->next) {
+        block = find_in_heap(&o->heap, (uintptr_t)address);
+    }
+    return block;
 }
 
 // ---- owners -----------------------------------------------------------------------------------

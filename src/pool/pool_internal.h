@@ -95,6 +95,11 @@ RONDO_MUST_USE rondo_status rondo__lease_add_use(rondo__lease *lease, rondo_stre
 // Enters a block into the table of live ones, which has room, and counts it.
 void rondo__pool_hand_out(rondo_pool *pool, rondo__lease *lease);
 
+// The block, free or not, in which the address lies; NULL when that is no memory of the pool.
+// *out_part is its arena's part, or NULL. Cost: O(regions and blocks).
+const rondo__heap_block *rondo__pool_find_block(const rondo_pool *pool, const void *address,
+                                                const rondo__part **out_part);
+
 // Puts a freed lease among the pending, until the work of its uses has passed.
 void rondo__pool_let_pass(rondo_pool *pool, rondo__lease *lease);
 

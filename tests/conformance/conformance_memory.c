@@ -1,0 +1,349 @@
+// Memory of captures beyond what other libraries' tests ask for: giving back after failures, blocks
+// that outlive their graph, checked replays, recorded work that uses sharers' blocks, growth.
+#include "memory_support.h"
+
+enum { COUNT = 1024 };
+
+static void break_capture(rondo_stream *stream) {
+    (void)!rondo_stream_synchronize(stream);
+}
+
+// A capture that fails or is given up gives everything back; what is still held stays valid.
+static void test_conformance_memory__failed_captures_give_back(void **state) {
+    suite_context *context = suite_get_context(state);
+    rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
+    rondo_stream *stream = suite_create_stream(context);
+    rondo_stream *side = suite_create_stream(context);
+    rondo_graph *graph = memory_create_graph(context, "doomed", NULL);
+    for (int way = 0; way < 4; ++way) {
+        memory_begin(graph, stream);
+        uint32_t *held = memory_take(pool, stream, COUNT);
+        uint32_t *freed = memory_take(pool, stream, COUNT);
+        memory_fill(stream, freed, 1, COUNT);
+        memory_join(context, side, stream);
+        uint32_t *crossed = memory_take(pool, side, COUNT);
+        ASSERT_OK(rondo_pool_use(pool, crossed, stream));
+        memory_free(pool, crossed);  // pending until a join that never comes
+        memory_free(pool, freed);
+        if (way == 0) {
+            rondo_graph_capture_abort(graph);
+        } else if (way == 1) {
+            break_capture(stream);
+            ASSERT_STATUS(rondo_graph_capture_end(graph), STATE);
+        } else if (way == 2) {
+            memory_fill(side, held, 1, COUNT);  // and never joined
+            ASSERT_STATUS(rondo_graph_capture_end(graph), STATE);
+        } else {
+            break_capture(stream);
+            void *address = NULL;
+            ASSERT_STATUS(rondo_pool_allocate(pool, stream, 16, &address), STATE);
+            rondo_graph_destroy(graph);
+            graph = memory_create_graph(context, "doomed", NULL);
+        }
+        rondo_pool_stats stats = memory_get_pool_stats(pool);
+        assert_int_equal(stats.live_count, 1);
+        memory_fill(stream, held, 6, COUNT);
+        ASSERT_OK(rondo_stream_synchronize(stream));
+        assert_int_equal(suite_get(context, held, 9), 6);
+        memory_free(pool, held);
+        ASSERT_OK(rondo_stream_synchronize(side));
+        ASSERT_OK(rondo_pool_trim(pool, 0, NULL));
+        stats = memory_get_pool_stats(pool);
+        assert_int_equal(stats.reserved_bytes, 0);
+        assert_int_equal(stats.pending_bytes, 0);
+        assert_int_equal(stats.live_bytes, 0);
+    }
+    rondo_graph_destroy(graph);
+    rondo_stream_destroy(side);
+    rondo_stream_destroy(stream);
+    rondo_pool_release(pool);
+}
+
+// Freed late, on a stream that is gone, after the pool's last reference: all is given back.
+static void test_conformance_memory__blocks_outlive_everything(void **state) {
+    suite_context *context = suite_get_context(state);
+    rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
+    rondo_stream *stream = suite_create_stream(context);
+    rondo_graph *graph = memory_create_graph(context, "short", NULL);
+    memory_begin(graph, stream);
+    uint32_t *x = memory_take(pool, stream, COUNT);
+    uint32_t *y = memory_take(pool, stream, COUNT);
+    memory_fill(stream, x, 3, COUNT);
+    memory_add(context, stream, y, x, 1, COUNT);
+    memory_end(graph);
+    memory_replay(graph, stream);
+    rondo_graph_destroy(graph);
+    rondo_stream_destroy(stream);
+    rondo_pool_release(pool);
+    assert_int_equal(suite_get(context, y, COUNT - 1), 4);
+    memory_free(pool, x);
+    assert_int_equal(suite_get(context, y, 0), 4);
+    memory_free(pool, y);  // and with it the pool
+}
+
+// 10 000 rounds stand in the bench; here enough to see growth.
+static void test_conformance_memory__capture_and_reset_do_not_grow(void **state) {
+    suite_context *context = suite_get_context(state);
+    rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
+    rondo_stream *stream = suite_create_stream(context);
+    rondo_stream *side = suite_create_stream(context);
+    rondo_arena *arena;
+    ASSERT_OK(rondo_arena_create(context->device, NULL, &arena));
+    rondo_graph *graphs[2] = {memory_create_graph(context, "even", arena),
+                              memory_create_graph(context, "odd", arena)};
+    uint64_t reserved = 0;
+    for (int i = 0; i < 1000; ++i) {
+        rondo_graph *graph = graphs[i % 2];
+        ASSERT_OK(rondo_graph_reset(graph));
+        memory_begin(graph, stream);
+        uint32_t *x = memory_take(pool, stream, COUNT);
+        memory_fill(stream, x, 1, 8);
+        memory_join(context, side, stream);
+        uint32_t *y = memory_take(pool, side, (size_t)COUNT * (unsigned)(1 + i % 7));
+        memory_fill(side, y, 1, 8);
+        memory_free(pool, y);
+        memory_join(context, stream, side);
+        memory_end(graph);
+        memory_free(pool, x);
+        if (i == 20) {
+            reserved = memory_get_pool_stats(pool).reserved_bytes;
+        }
+        if (i > 20) {
+            assert_int_equal(memory_get_pool_stats(pool).reserved_bytes, reserved);
+        }
+    }
+    rondo_graph_destroy(graphs[0]);
+    rondo_graph_destroy(graphs[1]);
+    ASSERT_OK(rondo_stream_synchronize(stream));
+    ASSERT_OK(rondo_pool_trim(pool, UINT64_MAX, NULL));  // looks after the last block
+    assert_int_equal(
+        memory_get_arena_stats(arena).reserved_bytes + memory_get_arena_stats(arena).live_count, 0);
+    rondo_arena_release(arena);
+    rondo_stream_destroy(side);
+    rondo_stream_destroy(stream);
+    rondo_pool_release(pool);
+}
+
+// A graph that is seen to use another's block is not replayed once that was written over.
+static void test_conformance_memory__uses_are_seen_in_recorded_work(void **state) {
+    suite_context *context = suite_get_context(state);
+    for (int way = 0; way < 4; ++way) {
+        rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
+        rondo_stream *stream = suite_create_stream(context);
+        rondo_graph *producer = memory_create_graph(context, "producer", NULL);
+        rondo_arena *arena = memory_get_arena(producer);
+        rondo_graph *consumer = memory_create_graph(context, "consumer", arena);
+        rondo_graph *vandal = memory_create_graph(context, "vandal", arena);
+        uint32_t *sink = suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT);
+        memory_begin(producer, stream);
+        uint32_t *x = memory_take(pool, stream, COUNT);
+        memory_fill(stream, x, 1, COUNT);
+        memory_end(producer);
+        memory_begin(consumer, stream);
+        if (way == 0) {
+            ASSERT_OK(rondo_stream_copy(stream, sink, x + 7, 64, RONDO_COPY_DEVICE_TO_DEVICE));
+        } else if (way == 1) {
+            ASSERT_OK(suite_affine(context, stream, x + 7, 16, 1, 1));
+        } else if (way == 2) {
+            ASSERT_OK(rondo_pool_use(pool, x, stream));
+            memory_fill(stream, sink, 1, COUNT);
+        } else {
+            memory_fill(stream, sink, 1, COUNT);  // does not use it
+        }
+        memory_end(consumer);
+        memory_free(pool, x);
+        ASSERT_OK(rondo_stream_synchronize(stream));
+        memory_begin(vandal, stream);
+        uint32_t *y = memory_take(pool, stream, COUNT);
+        assert_ptr_equal(y, x);
+        memory_fill(stream, y, 9, COUNT);
+        memory_end(vandal);
+        memory_replay(producer, stream);
+        memory_replay(consumer, stream);
+        memory_replay(vandal, stream);
+        if (way < 3) {
+            ASSERT_STATUS(rondo_graph_replay(consumer, stream), STATE);
+            ASSERT_MESSAGE_HAS("graph \"consumer\" takes in a block of 4096 bytes");
+            ASSERT_MESSAGE_HAS("graph \"vandal\"");
+        } else {
+            memory_replay(consumer, stream);
+        }
+        memory_free(pool, y);
+        memory_replay(producer, stream);
+        memory_replay(consumer, stream);
+        // Without the vandal the data is safe again.
+        memory_replay(vandal, stream);
+        rondo_graph_destroy(vandal);
+        memory_replay(producer, stream);
+        memory_replay(consumer, stream);
+        rondo_graph_destroy(consumer);
+        rondo_graph_destroy(producer);
+        suite_free(context, RONDO_MEMORY_DEVICE, sink);
+        rondo_stream_destroy(stream);
+        rondo_pool_release(pool);
+    }
+}
+
+static rondo_graph *create_checked(suite_context *context) {
+    rondo_graph_options options = rondo_graph_options_default();
+    options.label = "checked";
+    options.check_addresses = true;
+    rondo_graph *graph;
+    ASSERT_OK(rondo_graph_create(context->device, &options, &graph));
+    return graph;
+}
+
+static void touch_word(void *arguments) {
+    ++**(uint32_t **)arguments;
+}
+
+// Each kind of work with each kind of memory, freed, or freed and given out again.
+static void test_conformance_memory__checked_replays_refuse_stale_memory(void **state) {
+    suite_context *context = suite_get_context(state);
+    rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
+    rondo_stream *stream = suite_create_stream(context);
+    uint32_t *other = suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT);
+    for (int way = 0; way < 12; ++way) {
+        bool is_pooled = way % 2 != 0;
+        int work = way / 2;
+        if (work == 4 && is_pooled && !context->is_host) {
+            continue;  // a host function does not touch device memory
+        }
+        rondo_graph *graph = create_checked(context);
+        uint32_t *pinned = suite_allocate(context, RONDO_MEMORY_PINNED, COUNT);
+        uint32_t *x = is_pooled ? memory_take(pool, stream, COUNT)
+                                : suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT);
+        uint32_t *word = is_pooled ? x : pinned;
+        memory_begin(graph, stream);
+        uint32_t *own = memory_take(pool, stream, COUNT);
+        memory_fill(stream, own, 1, COUNT);
+        const char *name = "a copy";
+        if (work == 0) {
+            ASSERT_OK(rondo_stream_copy(stream, other, x + 3, 64, RONDO_COPY_DEVICE_TO_DEVICE));
+        } else if (work == 1) {
+            ASSERT_OK(rondo_stream_copy(stream, x + 3, other, 64, RONDO_COPY_DEVICE_TO_DEVICE));
+        } else if (work == 2) {
+            memory_fill(stream, x, 1, 4);
+            name = "a fill";
+        } else if (work == 3) {
+            ASSERT_OK(suite_affine(context, stream, x, 4, 1, 1));
+            name = "affine";
+        } else if (work == 4) {
+            ASSERT_OK(rondo_stream_call_host(stream, "touch", touch_word, &word, sizeof word));
+            name = "touch";
+        } else {
+            ASSERT_OK(rondo_stream_copy(stream, pinned, x, 64, RONDO_COPY_DEVICE_TO_HOST));
+        }
+        memory_free(pool, own);  // the graph's own memory may be freed
+        memory_end(graph);
+        memory_replay(graph, stream);
+        memory_replay(graph, stream);
+        bool frees_pinned = work == 4 && !is_pooled;
+        if (is_pooled) {
+            memory_free(pool, x);
+        } else if (frees_pinned) {
+            suite_free(context, RONDO_MEMORY_PINNED, pinned);
+        } else {
+            suite_free(context, RONDO_MEMORY_DEVICE, x);
+        }
+        ASSERT_STATUS(rondo_graph_replay(graph, stream), STATE);
+        ASSERT_MESSAGE_HAS("graph \"checked\" uses memory that is gone");
+        ASSERT_MESSAGE_HAS(name);
+        ASSERT_MESSAGE_HAS(is_pooled ? "pool's block" : "rondo_memory_allocate");
+        if (is_pooled) {
+            // At the same address again, but another block.
+            uint32_t *again = memory_take(pool, stream, COUNT);
+            assert_ptr_equal(again, x);
+            ASSERT_STATUS(rondo_graph_replay(graph, stream), STATE);
+            memory_free(pool, again);
+        }
+        ASSERT_OK(rondo_graph_reset(graph));
+        memory_begin(graph, stream);
+        memory_fill(stream, other, 1, 4);
+        memory_end(graph);
+        memory_replay(graph, stream);
+        rondo_graph_destroy(graph);
+        if (frees_pinned) {
+            suite_free(context, RONDO_MEMORY_DEVICE, x);
+        } else {
+            suite_free(context, RONDO_MEMORY_PINNED, pinned);
+        }
+    }
+    suite_free(context, RONDO_MEMORY_DEVICE, other);
+    rondo_stream_destroy(stream);
+    rondo_pool_release(pool);
+}
+
+// What the driver keeps for an executable: measured where that is possible, otherwise an estimate.
+static void test_conformance_memory__driver_bytes_of_an_executable(void **state) {
+    suite_context *context = suite_get_context(state);
+    rondo_graph *graph = suite_create_graph(context, true);
+    rondo_stream *stream = suite_create_stream(context);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT);
+    uint64_t bytes = 1;
+    ASSERT_STATUS(rondo_graph_measure_device_bytes(graph, &bytes), STATE);
+    assert_int_equal(bytes, 0);
+    memory_begin(graph, stream);
+    for (int i = 0; i < 500; ++i) {
+        ASSERT_OK(suite_affine(context, stream, x, COUNT, 1, 1));
+    }
+    memory_end(graph);
+    rondo_graph_stats stats;
+    ASSERT_OK(rondo_graph_get_stats(graph, &stats));
+    if (context->is_host) {
+        assert_int_equal(stats.device_bytes, 0);
+        assert_false(stats.device_bytes_is_estimate);
+    } else {
+        assert_true(stats.device_bytes > 500 * 100);
+    }
+    if (context->is_host || context->is_fake) {
+        ASSERT_STATUS(rondo_graph_measure_device_bytes(graph, &bytes), UNSUPPORTED);
+    } else {
+        ASSERT_OK(rondo_graph_measure_device_bytes(graph, &bytes));
+        print_message("500 kernel nodes: %llu bytes measured, %llu at the instantiation%s\n",
+                      (unsigned long long)bytes, (unsigned long long)stats.device_bytes,
+                      stats.device_bytes_is_estimate ? " (estimate)" : "");
+        assert_in_range(bytes, 500 * 500, 500 * 10000);
+        ASSERT_OK(rondo_graph_get_stats(graph, &stats));
+        assert_int_equal(stats.device_bytes, bytes);
+        assert_false(stats.device_bytes_is_estimate);
+    }
+    memory_replay(graph, stream);
+    rondo_graph_destroy(graph);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+    rondo_stream_destroy(stream);
+}
+
+// In global mode any driver call for memory breaks the capture; the pool's do not.
+static void test_conformance_memory__every_mode_may_take_memory(void **state) {
+    suite_context *context = suite_get_context(state);
+    static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_GLOBAL,
+                                               RONDO_CAPTURE_RELAXED};
+    rondo_stream *stream = suite_create_stream(context);
+    for (int i = 0; i < 3; ++i) {
+        rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
+        rondo_graph *graph = memory_create_graph(context, "mode", NULL);
+        ASSERT_OK(rondo_graph_capture_begin(graph, stream, modes[i]));
+        uint32_t *x = memory_take(pool, stream, COUNT);
+        memory_fill(stream, x, 3, COUNT);
+        memory_end(graph);
+        memory_replay(graph, stream);
+        assert_int_equal(suite_get(context, x, 0), 3);
+        memory_free(pool, x);
+        rondo_graph_destroy(graph);
+        rondo_pool_release(pool);
+    }
+    rondo_stream_destroy(stream);
+}
+
+static const suite_entry memory_cases[] = {
+    SUITE_CASE(test_conformance_memory__failed_captures_give_back),
+    SUITE_CASE(test_conformance_memory__blocks_outlive_everything),
+    SUITE_CASE(test_conformance_memory__capture_and_reset_do_not_grow),
+    SUITE_CASE(test_conformance_memory__uses_are_seen_in_recorded_work),
+    SUITE_CASE(test_conformance_memory__checked_replays_refuse_stale_memory),
+    SUITE_CASE(test_conformance_memory__driver_bytes_of_an_executable),
+    SUITE_CASE(test_conformance_memory__every_mode_may_take_memory),
+    {NULL, NULL, false},
+};
+SUITE_LIST(memory);
