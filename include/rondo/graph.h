@@ -214,8 +214,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_stats(const rondo_graph *g
 // Measures the driver-side memory of one executable: makes so many of the kept template that the
 // device's free memory shows them, and divides. The result stands in the statistics, too.
 //
-// Units:     bytes; good to a few per cent for graphs of at least some hundred nodes. Other programs
-//            on the device disturb it.
+// Units:     bytes; good to a few per cent for graphs of at least some hundred nodes. Other
+//            programs on the device disturb it.
 // Errors:    STATE (nothing captured, template not kept), UNSUPPORTED (host backend; nothing to be
 //            seen), NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
 // Threads:   one thread per graph.
