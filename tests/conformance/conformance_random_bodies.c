@@ -1,5 +1,5 @@
-// Random numbers in conditional bodies: what does not run draws nothing, what runs again draws anew,
-// and everything after it goes on from there.
+// Random numbers in conditional bodies: what does not run draws nothing, what runs again draws
+// anew, and everything after it goes on from there.
 #include "random_support.h"
 #include "rondo/control.h"
 
