@@ -184,7 +184,8 @@ static const char *get_path(const rondo__capture *capture, const rondo_stream *s
 }
 
 // Called by a thread that may use the stream. The caller holds capture->lock.
-static void fill_place(rondo__capture *capture, rondo_stream *stream, const char *call) {
+// Without `asks` it goes by the marks alone, which costs nothing.
+static void fill_place(rondo__capture *capture, rondo_stream *stream, const char *call, bool asks) {
     rondo__blame *blame = &capture->blame;
     if (blame->has_place) {
         return;
@@ -195,7 +196,7 @@ static void fill_place(rondo__capture *capture, rondo_stream *stream, const char
 
     size_t count = 0;
     blame->is_index_exact =
-        stream->device->backend->count_recorded(stream, &count) == RONDO_STATUS_OK;
+        asks && stream->device->backend->count_recorded(stream, &count) == RONDO_STATUS_OK;
     if (blame->is_index_exact) {
         take_marks(stream, true);
     }
@@ -250,7 +251,7 @@ void rondo__blame_work(rondo_stream *stream, const char *work) {
             copy_text(record.op, sizeof record.op, work);
         }
         pthread_mutex_lock(&capture->lock);
-        fill_place(capture, stream, record.call);
+        fill_place(capture, stream, record.call, true);
         set_cause(capture, &record, cause, stream);
         pthread_mutex_unlock(&capture->lock);
     }
@@ -270,7 +271,7 @@ static void blame_if_broken(rondo__capture *capture, rondo_stream *stream,
     rondo__blame *blame = &capture->blame;
     if (is_broken && !blame->has_cause) {
         if (is_own) {
-            fill_place(capture, stream != NULL ? stream : capture->origin, record->call);
+            fill_place(capture, stream != NULL ? stream : capture->origin, record->call, true);
         }
         set_cause(capture, record, cause, stream != NULL ? stream : capture->origin);
     } else if (!is_broken && is_own && !blame->has_suspect) {
@@ -306,7 +307,7 @@ void rondo__blame_notice(rondo_stream *stream, const char *call) {
     if (capture != NULL && is_broken_now(stream)) {
         pthread_mutex_lock(&capture->lock);
         capture->blame.is_broken = true;
-        fill_place(capture, stream, call);
+        fill_place(capture, stream, call, true);
         pthread_mutex_unlock(&capture->lock);
     }
     rondo__error_restore(&saved);
@@ -348,7 +349,7 @@ void rondo__blame_destroyed_stream(rondo_stream *stream) {
         rondo_error record;
         rondo__error_save(&record);
         pthread_mutex_lock(&capture->lock);
-        fill_place(capture, stream, record.call);
+        fill_place(capture, stream, record.call, true);
         set_cause(capture, &record, RONDO_CAUSE_STREAM_DESTROYED, stream);
         pthread_mutex_unlock(&capture->lock);
         if (capture->origin == stream) {
@@ -358,14 +359,15 @@ void rondo__blame_destroyed_stream(rondo_stream *stream) {
     rondo__error_restore(&saved);
 }
 
-void rondo__blame_conclude(rondo__capture *capture, const char *call, rondo__blame *out_blame) {
+void rondo__blame_conclude(rondo__capture *capture, const char *call, bool is_given_up,
+                           rondo__blame *out_blame) {
     rondo_error saved;
     rondo__error_save(&saved);
     pthread_mutex_lock(&capture->lock);
     rondo__blame *blame = &capture->blame;
     if (capture->origin != NULL) {
         blame->is_broken = blame->is_broken || is_broken_now(capture->origin);
-        fill_place(capture, capture->origin, call);
+        fill_place(capture, capture->origin, call, is_given_up || blame->is_broken);
     }
     *out_blame = *blame;
     pthread_mutex_unlock(&capture->lock);

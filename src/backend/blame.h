@@ -99,7 +99,9 @@ static inline rondo_status rondo__mark_call(rondo_device *device, rondo_stream *
 void rondo__blame_notice(rondo_stream *stream, const char *call);
 // The stream is about to be destroyed. A capture that began on it has no origin from now on.
 void rondo__blame_destroyed_stream(rondo_stream *stream);
-// The capture is about to be ended by `call`: fills in what is missing and copies the result.
-void rondo__blame_conclude(rondo__capture *capture, const char *call, rondo__blame *out_blame);
+// The capture is about to be ended by `call`: fills in what is missing and copies the result. A
+// capture that seems fine costs one driver call here.
+void rondo__blame_conclude(rondo__capture *capture, const char *call, bool is_given_up,
+                           rondo__blame *out_blame);
 
 #endif  // RONDO_BACKEND_BLAME_H

@@ -345,7 +345,7 @@ rondo_status rondo_graph_capture_end(rondo_graph *graph) {
     rondo_capture_cause fallback = RONDO_CAUSE_OTHER;
     rondo__blame blame;
     rondo__scopes_refuse_open(graph->capture);
-    rondo__blame_conclude(graph->capture, __func__, &blame);
+    rondo__blame_conclude(graph->capture, __func__, false, &blame);
     if (!blame.is_broken) {
         finish_status = rondo__capture_finish(graph->capture);
         rondo__error_save(&finish_error);
@@ -419,7 +419,7 @@ void rondo_graph_capture_abort(rondo_graph *graph) {
     size_t label_depth = graph->capture->label_depth;
     rondo__blame blame;
     rondo__scopes_roll_back(graph->capture);
-    rondo__blame_conclude(graph->capture, __func__, &blame);
+    rondo__blame_conclude(graph->capture, __func__, true, &blame);
     if (has_origin) {
         // Whatever the backend says of that, the stream is free afterwards.
         (void)graph->device->backend->end_capture(stream, &graph->recorded);
