@@ -266,7 +266,10 @@ void rondo__blame_work(rondo_stream *stream, const char *work) {
 static void blame_if_broken(rondo__capture *capture, rondo_stream *stream,
                             const rondo_error *record, rondo_capture_cause cause) {
     bool is_own = capture->thread_number == rondo__thread_get_number();
-    bool is_broken = capture->origin != NULL && is_broken_now(capture->origin);
+    // Of a conditional body the driver knows nothing but that it is a capture of its own.
+    bool is_in_body = stream != NULL && stream->marks.capture_id == capture->id;
+    bool is_broken = capture->origin != NULL &&
+                     (is_broken_now(capture->origin) || (is_in_body && is_broken_now(stream)));
     pthread_mutex_lock(&capture->lock);
     rondo__blame *blame = &capture->blame;
     if (is_broken && !blame->has_cause) {

@@ -194,6 +194,7 @@ rondo_status rondo__capture_add_body(rondo__capture *capture, rondo_stream *pare
     }
     entry->node = node;
     entry->parent = parent;
+    rondo__marks_begin(body, capture->id);
     pthread_mutex_lock(&capture->lock);
     entry->next = capture->bodies;
     capture->bodies = entry;

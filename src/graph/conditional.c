@@ -97,7 +97,7 @@ static rondo_status get_scope(rondo_scope handle, const char *call, rondo__scope
 static void break_capture_of(rondo_stream *stream) {
     rondo_error saved;
     rondo__error_save(&saved);
-    rondo__blame_work(stream, saved.call);
+    rondo__blame_work(stream, "");
     stream->device->backend->break_capture(stream);
     rondo__error_restore(&saved);
 }

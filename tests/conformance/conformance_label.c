@@ -3,6 +3,7 @@
 #include "backend/cuda/cuda_device.h"
 #include "conformance.h"
 #include "graph/graph_internal.h"
+#include "rondo/control.h"
 #include "rondo/label.h"
 #include "rondo/report.h"
 
@@ -315,6 +316,67 @@ static void test_conformance_label__large_captures(void **state) {
     destroy_scene(&s);
 }
 
+static bool has_conditional_labelled(scene *s, const char *label) {
+    const rondo__backend *backend = s->context->device->backend;
+    size_t count = 0;
+    ASSERT_OK(backend->count_nodes(s->graph->recorded, &count));
+    for (size_t i = 0; i < count; ++i) {
+        rondo__node_info info;
+        ASSERT_OK(backend->describe_node(s->graph->recorded, i, &info));
+        if (info.kind == RONDO__NODE_CONDITIONAL) {
+            return strcmp(rondo__graph_get_node_label(s->graph, i), label) == 0;
+        }
+    }
+    return false;
+}
+
+// A conditional node carries the label; work after it goes on as before. A body that breaks says so.
+static void test_conformance_label__conditional_nodes_carry_it(void **state) {
+    suite_context *context = suite_get_context(state);
+    if (rondo_device_supports(context->device, RONDO_FEATURE_IF) != RONDO_STATUS_OK) {
+        print_message("skipped: %s\n", rondo_error_get_last()->message);
+        skip();
+    }
+    scene s = create_scene(context);
+    rondo_scope scope;
+    rondo_stream *body = NULL;
+    begin(&s);
+    ASSERT_OK(rondo_label_push(s.a, "branchy"));
+    uint32_t before = work(&s, s.a);
+    ASSERT_OK(rondo_scope_begin(s.a, RONDO_SCOPE_IF, s.x, 0, &scope));
+    ASSERT_OK(rondo_scope_enter(scope, 0, &body));
+    ASSERT_OK(rondo_label_push(body, "inside"));
+    ASSERT_OK(rondo_stream_fill(body, s.x + 100, 1, 4, 1));
+    ASSERT_OK(rondo_label_pop(body));
+    ASSERT_OK(rondo_scope_leave(scope));
+    ASSERT_OK(rondo_scope_end(scope));
+    uint32_t after = work(&s, s.a);
+    ASSERT_OK(rondo_label_pop(s.a));
+    uint32_t outside = work(&s, s.a);
+    ASSERT_OK(rondo_graph_capture_end(s.graph));
+    ASSERT_LABEL(&s, before, "branchy");
+    ASSERT_LABEL(&s, after, "branchy");
+    ASSERT_LABEL(&s, outside, "");
+    assert_true(has_conditional_labelled(&s, "branchy"));
+    ASSERT_OK(rondo_graph_reset(s.graph));
+    begin(&s);
+    ASSERT_OK(rondo_label_push(s.a, "branchy"));
+    (void)work(&s, s.a);
+    ASSERT_OK(rondo_scope_begin(s.a, RONDO_SCOPE_IF, s.x, 0, &scope));
+    ASSERT_OK(rondo_scope_enter(scope, 0, &body));
+    ASSERT_OK(rondo_stream_fill(body, s.x + 100, 1, 4, 1));
+    ASSERT_STATUS(rondo_stream_synchronize(body), STATE);
+    (void)!rondo_scope_leave(scope);
+    (void)!rondo_scope_end(scope);
+    ASSERT_STATUS(rondo_graph_capture_end(s.graph), STATE);
+    rondo_capture_report report = {.struct_size = sizeof report};
+    ASSERT_OK(rondo_graph_get_report(s.graph, &report));
+    assert_int_equal(report.cause, RONDO_CAUSE_SYNCHRONIZE);
+    assert_string_equal(report.label, "branchy");
+    assert_string_equal(report.last_node_name, "memset");
+    destroy_scene(&s);
+}
+
 // The program's own driver calls, also a fork that Rondo does not see.
 static void test_conformance_label__foreign_work_carries_it(void **state) {
     suite_context *context = suite_get_context(state);
@@ -385,6 +447,7 @@ static const suite_entry label_cases[] = {
     SUITE_CASE(test_conformance_label__scopes_may_span_captures),
     SUITE_CASE(test_conformance_label__misuse_is_harmless),
     SUITE_CASE(test_conformance_label__large_captures),
+    SUITE_CASE(test_conformance_label__conditional_nodes_carry_it),
     SUITE_CASE(test_conformance_label__foreign_work_carries_it),
     {NULL, NULL, false},
 };
