@@ -330,7 +330,7 @@ static bool has_conditional_labelled(scene *s, const char *label) {
     return false;
 }
 
-// A conditional node carries the label; work after it goes on as before. A body that breaks says so.
+// A conditional node carries the label; work after it goes on as before. Breaks in bodies are told.
 static void test_conformance_label__conditional_nodes_carry_it(void **state) {
     suite_context *context = suite_get_context(state);
     if (rondo_device_supports(context->device, RONDO_FEATURE_IF) != RONDO_STATUS_OK) {
@@ -374,6 +374,14 @@ static void test_conformance_label__conditional_nodes_carry_it(void **state) {
     assert_int_equal(report.cause, RONDO_CAUSE_SYNCHRONIZE);
     assert_string_equal(report.label, "branchy");
     assert_string_equal(report.last_node_name, "memset");
+    // A scope that is still open at the end is not taken for something else.
+    begin(&s);
+    ASSERT_OK(rondo_scope_begin(s.a, RONDO_SCOPE_IF, s.x, 0, &scope));
+    ASSERT_OK(rondo_scope_enter(scope, 0, &body));
+    ASSERT_STATUS(rondo_graph_capture_end(s.graph), STATE);
+    ASSERT_OK(rondo_graph_get_report(s.graph, &report));
+    assert_int_equal(report.cause, RONDO_CAUSE_OTHER);
+    assert_non_null(strstr(report.message, "scope"));
     destroy_scene(&s);
 }
 
