@@ -14,6 +14,7 @@
 
 #include "backend/capture.h"
 #include "base/memory.h"
+#include "program/edit.h"
 #include "rondo/rondo.h"
 #include "support/fake_cuda.h"
 #include "support/fake_random.h"
@@ -30,7 +31,10 @@ typedef struct world {
     rondo_graph *graph;
     rondo_generator *generator;
     rondo_generator *other;
+    rondo_graph *outer;
+    rondo_executor *executor;
     void *memory;
+    void *flag;
     uint64_t seed;
     uint64_t offset;      // where the generator should stand
     uint64_t per_replay;  // what a replay of the graph takes
@@ -62,6 +66,7 @@ static bool step(rondo_status status, uint64_t sequence_before, const char *text
 static void open_world(world *w) {
     rondo_graph_options options = rondo_graph_options_default();
     options.label = "swept";
+    options.keep_template = true;
     STEP(rondo_device_open(w->device_name, &w->device));
     STEP(rondo_stream_create(w->device, &w->stream));
     STEP(rondo_stream_create(w->device, &w->side));
@@ -69,6 +74,7 @@ static void open_world(world *w) {
     STEP(rondo_event_create(w->device, 0, &w->join));
     STEP(rondo_memory_allocate(w->device, RONDO_MEMORY_DEVICE, COUNT * sizeof(double) * 2,
                                &w->memory));
+    STEP(rondo_memory_allocate(w->device, RONDO_MEMORY_DEVICE, 4, &w->flag));
     STEP(rondo_graph_create(w->device, &options, &w->graph));
     STEP(rondo_generator_create(w->device, 1, &w->generator));
     STEP(rondo_generator_create(w->device, 2, &w->other));
@@ -156,7 +162,86 @@ static void work_in_graphs(world *w) {
     rondo_graph_capture_abort(w->graph);
 }
 
+// Draws before, inside and after conditional nodes, one in the other. The predicate is zero at
+// first.
+static void record_bodies(world *w) {
+    rondo_generator *g = w->generator;
+    rondo_scope outer;
+    rondo_scope inner;
+    rondo_stream *body;
+    STEP(rondo_graph_capture_begin(w->graph, w->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    STEP(rondo_random_words(g, w->stream, w->memory, COUNT));
+    STEP(rondo_scope_begin(w->stream, RONDO_SCOPE_IF, w->flag, 0, &outer));
+    STEP(rondo_scope_enter(outer, 0, &body));
+    STEP(rondo_random_words(g, body, w->memory, COUNT));
+    STEP(rondo_random_words(w->other, body, w->memory, COUNT));
+    STEP(rondo_scope_begin(body, RONDO_SCOPE_IF, w->flag, 0, &inner));
+    STEP(rondo_scope_enter(inner, 0, &body));
+    STEP(rondo_random_words(g, body, w->memory, COUNT));
+    STEP(rondo_scope_leave(inner));
+    STEP(rondo_scope_end(inner));
+    STEP(rondo_scope_leave(outer));
+    STEP(rondo_scope_end(outer));
+    STEP(rondo_random_words(g, w->stream, w->memory, COUNT));
+    STEP(rondo_random_words(w->other, w->stream, w->memory, COUNT));
+    STEP(rondo_graph_capture_end(w->graph));
+    w->per_replay = 2 * COUNTERS;
+}
+
+static void work_in_bodies(world *w) {
+    STEP(rondo_stream_fill(w->stream, w->flag, 0, 4, 1));
+    record_bodies(w);
+    if (w->per_replay == 0) {
+        return;
+    }
+    STEP(rondo_graph_replay(w->graph, w->stream));
+    w->offset += w->per_replay;
+    STEP(rondo_stream_fill(w->stream, w->flag, 1, 4, 1));
+    STEP(rondo_graph_replay(w->graph, w->stream));
+    w->offset += w->per_replay + 2 * COUNTERS;
+}
+
+// A graph as a node of another one.
+static void work_in_recorded_graphs(world *w) {
+    record(w);
+    if (w->per_replay == 0) {
+        return;
+    }
+    rondo_graph_options options = rondo_graph_options_default();
+    STEP(rondo_graph_create(w->device, &options, &w->outer));
+    STEP(rondo_graph_capture_begin(w->outer, w->side, RONDO_CAPTURE_THREAD_LOCAL));
+    STEP(rondo_random_words(w->generator, w->side, w->memory, COUNT));
+    STEP(rondo_graph_record(w->graph, w->side));
+    STEP(rondo_random_words(w->generator, w->side, w->memory, COUNT));
+    STEP(rondo_graph_capture_end(w->outer));
+    STEP(rondo_graph_replay(w->outer, w->side));
+    w->offset += w->per_replay + 2 * COUNTERS;
+    STEP(rondo_graph_replay(w->graph, w->stream));
+    w->offset += w->per_replay;
+}
+
+// A program of ops that draw, with a generator of its own for one of them.
+static rondo_program *g_program;
+
+static void work_in_programs(world *w) {
+    rondo_executor_options options = rondo_executor_options_default();
+    options.seed = 3;
+    STEP(rondo_executor_create(g_program, w->device, &options, &w->executor));
+    for (int run = 0; run < 3; ++run) {
+        rondo_binding fetches[2] = {{.name = "a"}, {.name = "b"}};
+        uint64_t sequence = rondo_error_get_last()->sequence;
+        rondo_status status = rondo_executor_run(w->executor, NULL, 0, fetches, 2);
+        rondo_tensor_deinit(&fetches[0].tensor);
+        rondo_tensor_deinit(&fetches[1].tensor);
+        if (!step(status, sequence, "rondo_executor_run")) {
+            return;
+        }
+    }
+}
+
 static void close_world(world *w) {
+    rondo_executor_destroy(w->executor);
+    rondo_graph_destroy(w->outer);
     rondo_generator_release(w->other);
     rondo_graph_destroy(w->graph);
     rondo_generator_release(w->generator);
@@ -165,12 +250,14 @@ static void close_world(world *w) {
     rondo_stream_destroy(w->side);
     rondo_stream_destroy(w->stream);
     rondo_memory_free(w->device, RONDO_MEMORY_DEVICE, w->memory);
+    rondo_memory_free(w->device, RONDO_MEMORY_DEVICE, w->flag);
     rondo_device_release(w->device);
 }
 
 // Failures are over: unless the device is lost, the generator stands where it should, and draws.
 static void check_generator(world *w, const char *what, size_t n) {
     rondo_graph_capture_abort(w->graph);
+    rondo_graph_capture_abort(w->outer);
     if (w->generator == NULL || w->other == NULL) {
         return;
     }
@@ -316,21 +403,80 @@ static void test_random_sweep__graphs_on_the_fake_driver(void **state) {
     sweep_on_fake("random, in graphs", work_in_graphs);
 }
 
+static void test_random_sweep__bodies_on_the_fake_driver(void **state) {
+    (void)state;
+    sweep_on_fake("random, in bodies", work_in_bodies);
+}
+
+static void test_random_sweep__recorded_graphs_on_the_fake_driver(void **state) {
+    (void)state;
+    sweep_on_fake("random, in recorded graphs", work_in_recorded_graphs);
+}
+
+static void test_random_sweep__programs_on_the_fake_driver(void **state) {
+    (void)state;
+    sweep_on_fake("random, in programs", work_in_programs);
+}
+
 static void test_random_sweep__host(void **state) {
     (void)state;
+    static const scenario scenarios[] = {work_eagerly, work_in_graphs, work_in_bodies,
+                                         work_in_recorded_graphs, work_in_programs};
     rondo_log_set_sink(ignore_line, NULL);
-    const size_t eager = sweep_allocations(work_eagerly, "host");
-    const size_t graphs = sweep_allocations(work_in_graphs, "host");
+    size_t points = 0;
+    for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; ++i) {
+        const size_t more = sweep_allocations(scenarios[i], "host");
+        assert_true(more > 10);
+        points += more;
+    }
     rondo_log_set_sink(NULL, NULL);
-    print_message("random, host: swept %zu points\n", eager + graphs);
-    assert_true(eager > 10 && graphs > 20);
+    print_message("random, host: swept %zu points\n", points);
+}
+
+// a = RandomNormal; b = Dropout(a) in training.
+static int make_program(void **state) {
+    (void)state;
+    static const int64_t shape[] = {COUNT};
+    static uint8_t yes = 1;
+    rondo_tensor training = {.dtype = RONDO_DTYPE_BOOL, .data = &yes};
+    int32_t inputs[3] = {0, -1, 0};
+    int32_t dropped;
+    const bool is_made =
+        rondo__program_create("draws", &g_program) == RONDO_STATUS_OK &&
+        rondo__program_add_value(g_program, "a", &inputs[0]) == RONDO_STATUS_OK &&
+        rondo__program_add_value(g_program, "b", &dropped) == RONDO_STATUS_OK &&
+        rondo__program_add_constant(g_program, "training", &training, &inputs[2]) ==
+            RONDO_STATUS_OK &&
+        rondo__program_add_simple(g_program, "", "RandomNormal", "normal", NULL, 0, inputs, 1) ==
+            RONDO_STATUS_OK &&
+        rondo__op_set_ints(&g_program->nodes[0].op, "shape", shape, 1) == RONDO_STATUS_OK &&
+        rondo__op_set_float(&g_program->nodes[0].op, "seed", 8.0f) == RONDO_STATUS_OK &&
+        rondo__program_add_simple(g_program, "", "Dropout", "dropout", inputs, 3, &dropped, 1) ==
+            RONDO_STATUS_OK &&
+        rondo__program_add_output(g_program, inputs[0]) == RONDO_STATUS_OK &&
+        rondo__program_add_output(g_program, dropped) == RONDO_STATUS_OK;
+    if (!is_made) {
+        return -1;
+    }
+    g_program->values[inputs[0]].dtype = RONDO_DTYPE_F32;
+    g_program->values[dropped].dtype = RONDO_DTYPE_F32;
+    return rondo__program_verify(g_program) == RONDO_STATUS_OK ? 0 : -1;
+}
+
+static int free_program(void **state) {
+    (void)state;
+    rondo_program_destroy(g_program);
+    return 0;
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_sweep__eager_on_the_fake_driver),
         cmocka_unit_test(test_random_sweep__graphs_on_the_fake_driver),
+        cmocka_unit_test(test_random_sweep__bodies_on_the_fake_driver),
+        cmocka_unit_test(test_random_sweep__recorded_graphs_on_the_fake_driver),
+        cmocka_unit_test(test_random_sweep__programs_on_the_fake_driver),
         cmocka_unit_test(test_random_sweep__host),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_program, free_program);
 }
