@@ -364,6 +364,7 @@ static void close_session(rondo__participant *participant, rondo__capture *captu
 
 static void remove_seat(rondo__seat *seat) {
     rondo__part *part = seat->part;
+    rondo__pool_settle(seat->pool, false);  // what was freed lately goes back with the rest
     rondo__seat **link = &part->seats;
     while (*link != seat) {
         link = &(*link)->next_in_part;
