@@ -57,10 +57,11 @@ void rondo__seat_forget_leases(rondo__seat *seat) {
 
 // ---- branches ---------------------------------------------------------------------------------
 
-static rondo__branch *find_branch(const rondo__seat *seat, const rondo_stream *stream,
+// By the tag, because the stream may be gone, as a body's is behind the body.
+static rondo__branch *find_branch(const rondo__seat *seat, const rondo__stream_tag *tag,
                                   uint64_t scope) {
     rondo__branch *branch = seat->branches;
-    while (branch != NULL && (branch->tag != stream->tag || branch->scope != scope)) {
+    while (branch != NULL && (branch->tag != tag || branch->scope != scope)) {
         branch = branch->next;
     }
     return branch;
@@ -68,7 +69,7 @@ static rondo__branch *find_branch(const rondo__seat *seat, const rondo_stream *s
 
 static rondo_status get_branch(rondo__seat *seat, rondo_stream *stream, uint64_t scope,
                                rondo__branch **out_branch) {
-    rondo__branch *branch = find_branch(seat, stream, scope);
+    rondo__branch *branch = find_branch(seat, stream->tag, scope);
     if (branch == NULL) {
         branch = rondo__calloc(1, sizeof *branch);
         if (branch == NULL) {
@@ -346,7 +347,7 @@ static void note_marks(rondo__seat *seat, rondo__lease *l) {
 }
 
 static void free_in_capture(rondo_pool *pool, rondo__lease *l, rondo__seat *seat, uint64_t scope) {
-    rondo__branch *branch = find_branch(seat, l->uses[0].stream, scope);
+    rondo__branch *branch = find_branch(seat, l->uses[0].tag, scope);
     bool is_own = branch != NULL && branch == l->branch;
     if (is_own && l->use_count == 1 && !rondo__pool_is_captured(pool, l)) {
         l->block->mark = stamp(branch, seat->capture);
