@@ -130,6 +130,22 @@ static void test_conformance_control__empty_bodies(void **state) {
     finish(&it);
 }
 
+static void test_conformance_control__in_every_mode(void **state) {
+    static const rondo_capture_mode modes[] = {RONDO_CAPTURE_GLOBAL, RONDO_CAPTURE_RELAXED};
+    control_case it = start(state);
+    for (uint32_t i = 0; i < 2; ++i) {
+        ASSERT_OK(rondo_graph_capture_begin(it.graph, it.stream, modes[i]));
+        record_countdown(&it);
+        record_nested(&it);
+        ASSERT_OK(rondo_graph_capture_end(it.graph));
+        set(&it, 0, 4);
+        replay(&it);
+        assert_int_equal(get(&it, 2), 4 * (i + 1));
+        ASSERT_OK(rondo_graph_reset(it.graph));
+    }
+    finish(&it);
+}
+
 // ---- nesting and forks ------------------------------------------------------------------------
 
 static void test_conformance_control__if_in_while_in_switch(void **state) {
@@ -427,6 +443,7 @@ static const suite_entry control_cases[] = {
     SUITE_CASE(test_conformance_control__switch_runs_one_branch),
     SUITE_CASE(test_conformance_control__while_turns_until_zero),
     SUITE_CASE(test_conformance_control__empty_bodies),
+    SUITE_CASE(test_conformance_control__in_every_mode),
     SUITE_CASE(test_conformance_control__if_in_while_in_switch),
     SUITE_CASE(test_conformance_control__nests_deeply),
     SUITE_CASE(test_conformance_control__predicate_is_computed_by_earlier_nodes),

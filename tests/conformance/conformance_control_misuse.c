@@ -251,6 +251,45 @@ static void test_conformance_control__a_broken_body_breaks_the_capture(void **st
     finish(&it);
 }
 
+// The driver refuses the launch and breaks the body, which it cannot undo (cuda_body.c).
+static void test_conformance_control__a_launch_refused_in_a_body(void **state) {
+    control_case it = start(state);
+    if (it.context->is_host) {
+        finish(&it);
+        print_message("skipped: the host refuses no launch\n");
+        skip();
+    }
+    rondo_stream *branch = suite_create_stream(it.context);
+    rondo_event *fork = suite_create_event(it.context, 0);
+    rondo_launch launch = {
+        .name = "wide", .function = it.context->affine, .grid = {1, 1, 1}, .block = {9999, 1, 1}};
+    for (int depth = 0; depth < 2; ++depth) {
+        begin_capture(&it);
+        rondo_scope scope = begin_scope(&it, it.stream, RONDO_SCOPE_WHILE, 0, 0);
+        rondo_scope inner = scope;
+        rondo_stream *body = enter(scope, 0);
+        put(&it, body, 1, 1, 1);
+        if (depth > 0) {
+            inner = begin_scope(&it, body, RONDO_SCOPE_IF, 0, 0);
+            body = enter(inner, 0);
+        }
+        ASSERT_OK(rondo_event_record(fork, body));
+        ASSERT_OK(rondo_stream_wait_event(branch, fork));
+        put(&it, branch, 2, 1, 1);
+        assert_int_not_equal(rondo_stream_launch(body, &launch), RONDO_STATUS_OK);
+        assert_int_not_equal(rondo_scope_leave(inner), RONDO_STATUS_OK);
+        assert_int_not_equal(rondo_graph_capture_end(it.graph), RONDO_STATUS_OK);
+        ASSERT_MESSAGE_HAS("wide");
+        // Everything goes on, the stream that was forked inside the body too.
+        assert_usable(&it);
+        put(&it, branch, 2, 1, 1);
+        ASSERT_OK(rondo_stream_synchronize(branch));
+    }
+    rondo_event_destroy(fork);
+    rondo_stream_destroy(branch);
+    finish(&it);
+}
+
 static const suite_entry control_misuse_cases[] = {
     SUITE_CASE(test_conformance_control__a_function_that_fails_breaks_the_capture),
     SUITE_CASE(test_conformance_control__misuse_is_refused_and_harmless),
@@ -259,6 +298,7 @@ static const suite_entry control_misuse_cases[] = {
     SUITE_CASE(test_conformance_control__abort_closes_scopes),
     SUITE_CASE(test_conformance_control__unjoined_work_in_a_body),
     SUITE_CASE(test_conformance_control__a_broken_body_breaks_the_capture),
+    SUITE_CASE(test_conformance_control__a_launch_refused_in_a_body),
     {NULL, NULL, false},
 };
 SUITE_LIST(control_misuse);

@@ -179,13 +179,14 @@ static rondo_status misuse(world *w) {
 
 typedef rondo_status (*scenario)(world *w);
 
-static void run_round(const char *device_name, scenario run) {
+static rondo_status run_round(const char *device_name, scenario run) {
     world w = {.device_name = device_name};
-    if (open_world(&w) == RONDO_STATUS_OK) {
-        rondo_status status = run(&w);
-        (void)status;  // what failed was looked at by STEP
+    rondo_status status = open_world(&w);
+    if (status == RONDO_STATUS_OK) {
+        status = run(&w);
     }
     close_world(&w);
+    return status;
 }
 
 static void check_nothing_is_left(const char *what, size_t n) {
@@ -202,9 +203,10 @@ static size_t sweep_driver_calls(const fake_cuda_options *options, scenario run,
         fake_cuda_reset(options);
         fake_cuda_install();
         fake_cuda_fail_nth((long)n, code);
-        run_round("cuda:0", run);
+        rondo_status status = run_round("cuda:0", run);
         check_nothing_is_left("driver call", n);
         if (!fake_cuda_has_failed()) {
+            assert_int_equal(status, RONDO_STATUS_OK);
             return n;
         }
     }
@@ -233,10 +235,11 @@ static size_t sweep_allocations(const char *device_name, const fake_cuda_options
         fake_cuda_reset(options);
         fake_cuda_install();
         rondo__memory_set_fault(fail_allocation, &plan);
-        run_round(device_name, run);
+        rondo_status status = run_round(device_name, run);
         rondo__memory_set_fault(NULL, NULL);
         check_nothing_is_left("allocation", n);
         if (!plan.has_failed) {
+            assert_int_equal(status, RONDO_STATUS_OK);
             return n;
         }
     }
@@ -281,6 +284,7 @@ static void test_control_sweep__host(void **state) {
 static void test_control_sweep__cuda(void **state) {
     (void)state;
     sweep("record and replay", "cuda:0", 13000, record_and_replay);
+    sweep("misuse", "cuda:0", 13000, misuse);
 }
 
 // Where ELSE and SWITCH are built of several IFs.

@@ -94,6 +94,7 @@ typedef struct fake_graph {
     fake_user_object **user_objects;
     size_t user_object_count;
     bool is_body;  // belongs to a conditional node
+    bool is_gone;  // freed by the end of its broken capture, though the node will free it again
 } fake_graph;
 
 typedef struct fake_stream {
@@ -109,6 +110,7 @@ typedef struct fake_stream {
     int mode;
     pthread_t thread;
     bool is_broken;
+    bool is_dangling;  // records into a body whose node was freed
     bool is_blocking;  // the legacy stream waits for it, and it for that
 } fake_stream;
 
@@ -188,7 +190,6 @@ extern const fake_kernel_entry fake_condition_kernel;
 void fake_run_conditional(const fake_node *node);
 void fake_copy_bodies(fake_node *copy);  // of a node copied byte for byte
 void fake_free_bodies(fake_node *node);
-void fake_check_bodies_are_closed(const fake_graph *graph);  // a violation when one records
 bool fake_has_host_node_in_body(const fake_graph *graph);
 bool fake_is_same_topology(const fake_graph *a, const fake_graph *b);
 // True when a capture forbids this thread an unsafe call; breaks that capture.

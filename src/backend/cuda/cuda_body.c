@@ -12,12 +12,17 @@
 //   streams not joined        are joined by Rondo before the end; the cause is noted, too
 //   the order of the ends     bodies first, then what is around them
 //
-// What is left is a program that waits for the body's native stream behind Rondo's back. Such a
-// body cannot be ended, see give_up_body.
+// What is left is a body that the driver broke all the same: by a call of the program's own on the
+// native stream, or by a launch that it refused. Such a body is in limbo: it is ended after the
+// outermost capture, whose graph then lacks a part and is never destroyed. That leaks the graph,
+// and everything else goes on. Where the outermost capture broke in the driver's eyes as well, or
+// broken bodies lie in one another, there is no safe end at all: the body's stream stays as it is,
+// and the context is kept at the end.
 #include <stdlib.h>
 #include <string.h>
 
 #include "backend/cuda/cuda_capture.h"
+#include "base/logging.h"
 #include "base/memory.h"
 
 // ---- notes ------------------------------------------------------------------------------------
@@ -200,11 +205,13 @@ rondo_status rondo__cuda_begin_body_capture(rondo_stream *stream_, rondo__cu_gra
     pthread_mutex_lock(&device->lock);
     const rondo__cuda_capture *around = rondo__cuda_find_capture(device, parent);
     capture->root = around != NULL ? around->root : 0;
+    capture->depth = around != NULL ? around->depth + 1 : 1;
     pthread_mutex_unlock(&device->lock);
     stream->capture = rondo__cuda_add_capture(device, capture);
     stream->capture_mode = capture->mode;
     stream->is_origin = true;
     stream->is_body = true;
+    stream->is_scratch = true;
     return RONDO_STATUS_OK;
 }
 
@@ -297,11 +304,12 @@ static rondo_status fail_unjoined(rondo__cuda_device *device, uint64_t serial) {
 }
 
 // Every node that nothing depends on must be in the body's frontier. Where one is not, a stream was
-// not joined: noted as the cause, and joined all the same.
-static rondo_status join_all(rondo_stream *stream, rondo__cu_graph graph) {
+// not joined: noted as the cause, and joined all the same. *out_is_whole: the body can be ended.
+static rondo_status join_all(rondo_stream *stream, rondo__cu_graph graph, bool *out_is_whole) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
     uint64_t serial = ((rondo__cuda_stream *)stream)->capture;
     body_nodes all = {0};
+    *out_is_whole = false;
     rondo_status status = fetch_all(stream, graph, &all);
     if (status != RONDO_STATUS_OK) {
         goto deinit;
@@ -313,14 +321,21 @@ static rondo_status join_all(rondo_stream *stream, rondo__cu_graph graph) {
             all.nodes[missing++] = all.nodes[i];
         }
     }
+    rondo__cu_result code = RONDO__CU_SUCCESS;
     if (missing > 0) {
         status = fail_unjoined(device, serial);
         poison(device, serial);
-        rondo__cu_result code = device->api->cuStreamUpdateCaptureDependencies(
-            rondo__cuda_native_stream(stream), all.nodes, missing,
-            RONDO__CU_CAPTURE_ADD_DEPENDENCIES);
-        rondo__cuda_log_failure(device, code, "cuStreamUpdateCaptureDependencies");
+        code = device->api->cuStreamUpdateCaptureDependencies(rondo__cuda_native_stream(stream),
+                                                              all.nodes, missing,
+                                                              RONDO__CU_CAPTURE_ADD_DEPENDENCIES);
+        if (code != RONDO__CU_SUCCESS) {
+            rondo_error saved;
+            rondo__error_save(&saved);
+            (void)RONDO__CUDA_FAIL(device, code, "cuStreamUpdateCaptureDependencies", "");
+            rondo__error_restore(&saved);
+        }
     }
+    *out_is_whole = code == RONDO__CU_SUCCESS;
 
 deinit:
     deinit_nodes(&all);
@@ -329,19 +344,66 @@ deinit:
 
 // ---- ending -----------------------------------------------------------------------------------
 
+// Sees to it that the driver finds nothing wrong with the end of the body.
+static rondo_status make_whole(rondo_stream *stream, bool *out_is_whole) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    int state = RONDO__CU_CAPTURE_STATUS_NONE;
+    uint64_t id = 0;
+    rondo__cu_graph graph = NULL;
+    *out_is_whole = false;
+    rondo__cu_result code = device->api->cuStreamGetCaptureInfo(rondo__cuda_native_stream(stream),
+                                                                &state, &id, &graph, NULL, NULL);
+    if (code == RONDO__CU_SUCCESS && state == RONDO__CU_CAPTURE_STATUS_ACTIVE) {
+        return join_all(stream, graph, out_is_whole);
+    }
+    return RONDO__CUDA_FAIL(
+        device, code != RONDO__CU_SUCCESS ? code : RONDO__CU_ERROR_STREAM_CAPTURE_INVALIDATED,
+        "cuStreamEndCapture", "the body of a conditional node is broken");
+}
+
+// Puts the body into limbo, its native stream with it. This thread's latest record says why.
+static rondo_status give_up_body(rondo_stream *stream_) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream_->device);
+    rondo__cuda_stream *stream = (rondo__cuda_stream *)stream_;
+    rondo__cuda_capture *capture = rondo__cuda_take_capture(device, stream->capture);
+    rondo__cuda_keep_cause(capture);
+    capture->native = rondo__cuda_native_stream(stream_);
+    stream->capture = 0;
+    stream->is_origin = false;
+    stream->is_body = false;
+    stream_->is_wrapped = true;  // the native stream is no longer this one's
+    rondo_status status =
+        rondo__cuda_fail_end(device, RONDO__CU_ERROR_STREAM_CAPTURE_INVALIDATED, capture);
+    pthread_mutex_lock(&device->lock);
+    rondo__cuda_capture *root = rondo__cuda_find_capture(device, capture->root);
+    if (root != NULL) {
+        rondo__cuda_keep_cause(root);
+        root->is_poisoned = true;
+        capture->next = root->limbo;
+        root->limbo = capture;
+    }
+    pthread_mutex_unlock(&device->lock);
+    if (root == NULL) {
+        // Inside a capture that the program began by itself, whose end Rondo does not see.
+        atomic_store(&device->has_lost_body, true);
+        rondo__free(capture);
+    }
+    return status;
+}
+
 rondo_status rondo__cuda_end_body_capture(rondo_stream *stream) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
     rondo__cu_graph graph = NULL;
     rondo__cuda_note *notes = NULL;
     bool was_pushed = false;
+    bool is_whole = false;
     rondo__cuda_enter_cleanup(device, &was_pushed);
-    int state = RONDO__CU_CAPTURE_STATUS_NONE;
-    uint64_t id = 0;
-    rondo__cu_result code = device->api->cuStreamGetCaptureInfo(rondo__cuda_native_stream(stream),
-                                                                &state, &id, &graph, NULL, NULL);
-    rondo_status status = RONDO_STATUS_OK;
-    if (code == RONDO__CU_SUCCESS && state == RONDO__CU_CAPTURE_STATUS_ACTIVE) {
-        status = join_all(stream, graph);
+    rondo_status status = make_whole(stream, &is_whole);
+    // With the device everything is lost; nothing is destroyed twice there.
+    if (!is_whole && !atomic_load(&device->head.is_lost)) {
+        status = give_up_body(stream);
+        rondo__cuda_leave(device, was_pushed);
+        return status;
     }
     rondo_error first;
     rondo__error_save(&first);
@@ -353,4 +415,50 @@ rondo_status rondo__cuda_end_body_capture(rondo_stream *stream) {
         return status;
     }
     return end_status;
+}
+
+// True when the driver left the graph around alone.
+static bool end_late(rondo__cuda_device *device, const rondo__cuda_capture *body) {
+    const rondo__cuda_api *api = device->api;
+    rondo__cuda_stream stream = {.head = {.device = &device->head, .native = body->native}};
+    bool is_whole = false;
+    rondo__cu_graph graph = NULL;
+    rondo_status status = make_whole(&stream.head, &is_whole);
+    (void)status;  // the cause is known
+    is_whole = api->cuStreamEndCapture(body->native, &graph) == RONDO__CU_SUCCESS && is_whole;
+    rondo__cuda_destroy_orphans(device, body);
+    int mode = rondo__cuda_relax_thread(device);
+    rondo__cuda_log_failure(device, api->cuStreamDestroy(body->native), "cuStreamDestroy");
+    rondo__cuda_restore_thread(device, mode);
+    return is_whole;
+}
+
+bool rondo__cuda_end_limbo(rondo__cuda_device *device, rondo__cuda_capture *capture,
+                           bool has_graph) {
+    rondo_error saved;
+    rondo__error_save(&saved);
+    uint32_t depth = 0;
+    for (const rondo__cuda_capture *body = capture->limbo; body != NULL; body = body->next) {
+        depth = body->depth > depth ? body->depth : depth;
+    }
+    bool is_whole = true;
+    while (capture->limbo != NULL) {
+        rondo__cuda_capture *body = capture->limbo;
+        capture->limbo = body->next;
+        if (has_graph && body->depth == depth) {
+            is_whole = end_late(device, body) && is_whole;
+        } else {
+            atomic_store(&device->has_lost_body, true);
+            is_whole = false;
+        }
+        rondo__free(body);
+    }
+    if (!is_whole) {
+        RONDO_LOG_WARN_F(
+            "%s: the driver broke the body of a conditional node, and cannot free its graph; that "
+            "memory is lost until the end of the process",
+            device->head.name);
+    }
+    rondo__error_restore(&saved);
+    return is_whole;
 }

@@ -77,7 +77,7 @@ uint64_t rondo__cuda_add_capture(rondo__cuda_device *device, rondo__cuda_capture
     return capture->serial;
 }
 
-static rondo__cuda_capture *take_capture(rondo__cuda_device *device, uint64_t serial) {
+rondo__cuda_capture *rondo__cuda_take_capture(rondo__cuda_device *device, uint64_t serial) {
     pthread_mutex_lock(&device->lock);
     rondo__cuda_capture **link = &device->captures;
     while (*link != NULL && (*link)->serial != serial) {
@@ -156,13 +156,15 @@ void rondo__cuda_break_capture(rondo_stream *stream_) {
     const rondo__cuda_stream *stream = (const rondo__cuda_stream *)stream_;
     pthread_mutex_lock(&device->lock);
     rondo__cuda_capture *capture = rondo__cuda_find_capture(device, stream->capture);
-    bool is_body = capture != NULL && capture->root != capture->serial;
+    // Where the driver must not know: see cuda_body.c.
+    bool is_silent =
+        capture != NULL && (capture->root != capture->serial || capture->limbo != NULL);
     if (capture != NULL) {
         rondo__cuda_keep_cause(capture);
         capture->is_poisoned = true;
     }
     pthread_mutex_unlock(&device->lock);
-    if (is_body) {
+    if (is_silent) {
         return;
     }
     rondo_error saved;
@@ -235,7 +237,7 @@ bool rondo__cuda_keep_until_end(rondo_stream *stream) {
     return is_kept;
 }
 
-static void destroy_orphans(rondo__cuda_device *device, const rondo__cuda_capture *capture) {
+void rondo__cuda_destroy_orphans(rondo__cuda_device *device, const rondo__cuda_capture *capture) {
     for (size_t i = 0; capture != NULL && i < capture->orphan_count; i++) {
         rondo__cu_stream native = capture->orphans[i];
         int mode = rondo__cuda_relax_thread(device);
@@ -335,10 +337,8 @@ void rondo__cuda_list_members(const rondo__cuda_capture *capture, char *out_text
     }
 }
 
-// The record of a capture that yields nothing: what broke it when that was seen, otherwise what the
-// driver says about the end.
-static rondo_status fail_end(rondo__cuda_device *device, rondo__cu_result code,
-                             const rondo__cuda_capture *capture) {
+rondo_status rondo__cuda_fail_end(rondo__cuda_device *device, rondo__cu_result code,
+                                  const rondo__cuda_capture *capture) {
     rondo_status status =
         RONDO__CUDA_FAIL(device, code, "cuStreamEndCapture", "the capture yields no graph");
     if (capture == NULL) {
@@ -380,20 +380,22 @@ rondo_status rondo__cuda_end_native(rondo_stream *stream_, rondo__cu_graph *out_
         device->api->cuStreamEndCapture(rondo__cuda_native_stream(stream_), &graph);
     if (code != RONDO__CU_ERROR_STREAM_CAPTURE_WRONG_THREAD && stream->is_origin) {
         count_capture(stream->capture_mode, -1);
-        capture = take_capture(device, stream->capture);
+        capture = rondo__cuda_take_capture(device, stream->capture);
         stream->capture_mode = RONDO__CU_CAPTURE_MODE_RELAXED;  // nothing left to count
         stream->capture = 0;
         stream->is_origin = false;
         stream->is_body = false;
     }
     bool is_poisoned = capture != NULL && capture->is_poisoned;
+    bool is_whole = capture == NULL || capture->limbo == NULL ||
+                    rondo__cuda_end_limbo(device, capture, graph != NULL);
     if (code == RONDO__CU_SUCCESS && (graph == NULL || is_poisoned)) {
         // The driver may report a broken capture as success without a graph.
         code = RONDO__CU_ERROR_STREAM_CAPTURE_INVALIDATED;
     }
     if (code != RONDO__CU_SUCCESS) {
-        status = fail_end(device, code, capture);
-        if (graph != NULL && !is_body) {
+        status = rondo__cuda_fail_end(device, code, capture);
+        if (graph != NULL && !is_body && is_whole) {
             (void)device->api->cuGraphDestroy(graph);
         }
     } else {
@@ -402,7 +404,7 @@ rondo_status rondo__cuda_end_native(rondo_stream *stream_, rondo__cu_graph *out_
     if (capture != NULL && capture->orphan_count > 0) {
         rondo_error saved;
         rondo__error_save(&saved);
-        destroy_orphans(device, capture);
+        rondo__cuda_destroy_orphans(device, capture);
         rondo__error_restore(&saved);
     }
     rondo__cuda_leave(device, was_pushed);

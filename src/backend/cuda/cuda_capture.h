@@ -26,6 +26,10 @@ struct rondo__cuda_capture {
     // waited for nor destroyed, so that is done at the end.
     rondo__cu_stream orphans[RONDO__CUDA_MEMBERS_MAX];
     size_t orphan_count;
+    // Bodies, see cuda_body.c.
+    uint32_t depth;              // of bodies around, itself included; 0: outermost
+    rondo__cu_stream native;     // in limbo: the stream that records it
+    rondo__cuda_capture *limbo;  // of the outermost: bodies that are ended after it, by `next`
 };
 
 // The caller holds the lock. NULL when the capture has ended.
@@ -35,6 +39,18 @@ void rondo__cuda_keep_cause(rondo__cuda_capture *capture);
 
 // Lists it; its serial.
 uint64_t rondo__cuda_add_capture(rondo__cuda_device *device, rondo__cuda_capture *capture);
+
+// Takes it out of the list; NULL when it has ended.
+rondo__cuda_capture *rondo__cuda_take_capture(rondo__cuda_device *device, uint64_t serial);
+// The record of a capture that yields nothing: what broke it when that was seen, otherwise what the
+// driver says about the end.
+rondo_status rondo__cuda_fail_end(rondo__cuda_device *device, rondo__cu_result code,
+                                  const rondo__cuda_capture *capture);
+void rondo__cuda_destroy_orphans(rondo__cuda_device *device, const rondo__cuda_capture *capture);
+// Ends the bodies that could not be ended before `capture`, which has just ended. False: the
+// driver has freed a part of its graph, which must not be destroyed. `has_graph`: the end was good.
+bool rondo__cuda_end_limbo(rondo__cuda_device *device, rondo__cuda_capture *capture,
+                           bool has_graph);
 
 // Ends the capture that began on the stream. On success the graph is the caller's (a body's: its
 // node's), with the notes on it.

@@ -185,8 +185,10 @@ void rondo__cuda_close_device(rondo_device *device_) {
     rondo__cuda_leave(device, was_pushed);
     rondo__cuda_free_pending_calls(device);
     rondo__cuda_free_captures(device);
-    rondo__cuda_log_failure(device, device->api->cuDevicePrimaryCtxRelease(device->ordinal),
-                            "cuDevicePrimaryCtxRelease");
+    if (!atomic_load(&device->has_lost_body)) {
+        rondo__cuda_log_failure(device, device->api->cuDevicePrimaryCtxRelease(device->ordinal),
+                                "cuDevicePrimaryCtxRelease");
+    }
     pthread_mutex_destroy(&device->lock);
     rondo__free(device->modules);
     rondo__free(device);

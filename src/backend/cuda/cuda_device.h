@@ -45,6 +45,7 @@ typedef struct rondo__cuda_device {
     rondo__cuda_capture *captures;         // guarded by lock
     rondo__cu_function condition;          // the kernel of cuda_conditional.c; guarded by lock
     uint64_t last_capture;                 // serial of the latest capture; guarded by lock
+    atomic_bool has_lost_body;             // see cuda_body.c; the context must outlive the device
 } rondo__cuda_device;
 
 typedef struct rondo__cuda_stream {
@@ -53,6 +54,7 @@ typedef struct rondo__cuda_stream {
     int capture_mode;  // of the capture that began here; RELAXED when none
     bool is_origin;    // a capture began here and has not been ended
     bool is_body;      // is_origin, and it records into a body that a conditional node owns
+    bool is_scratch;   // has recorded bodies, and nothing else: there is no work to wait for
 } rondo__cuda_stream;
 
 typedef struct rondo__cuda_event {

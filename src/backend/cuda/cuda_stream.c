@@ -115,8 +115,11 @@ void rondo__cuda_destroy_stream(rondo_stream *stream) {
         give_up_capture(stream);
         if (!rondo__cuda_keep_until_end(stream)) {
             int mode = rondo__cuda_relax_thread(device);
-            rondo__cuda_log_failure(device, device->api->cuStreamSynchronize(native),
-                                    "cuStreamSynchronize");
+            // A wait would break a capture in global mode, perhaps the one that the bodies are of.
+            if (!((rondo__cuda_stream *)stream)->is_scratch) {
+                rondo__cuda_log_failure(device, device->api->cuStreamSynchronize(native),
+                                        "cuStreamSynchronize");
+            }
             rondo__cuda_log_failure(device, device->api->cuStreamDestroy(native),
                                     "cuStreamDestroy");
             rondo__cuda_restore_thread(device, mode);
