@@ -1,4 +1,5 @@
 // If, switch and while: two captures at once, and what the library sees of bodies.
+#include <inttypes.h>
 #include <pthread.h>
 
 #include "backend/capture.h"
@@ -86,6 +87,48 @@ static void test_conformance_control__bodies_are_listed(void **state) {
     ASSERT_OK(backend->count_nodes(level, &count));
     assert_int_equal(count, 1);
     backend->destroy_template(recorded);
+    finish(&it);
+}
+
+static bool append_text(void *user_data, const char *text, size_t bytes) {
+    char *all = user_data;
+    size_t used = strlen(all);
+    assert_true(used + bytes < 16384);
+    memcpy(all + used, text, bytes);
+    all[used + bytes] = '\0';
+    return true;
+}
+
+static size_t count_parts(const char *text, const char *part) {
+    size_t count = 0;
+    while ((text = strstr(text, part)) != NULL) {
+        ++count;
+        text += strlen(part);
+    }
+    return count;
+}
+
+static void test_conformance_control__dumps_show_bodies(void **state) {
+    control_case it = start(state);
+    char json[16384] = "";
+    char dot[16384] = "";
+    begin_capture(&it);
+    record_nested(&it);
+    ASSERT_OK(rondo_graph_capture_end(it.graph));
+    ASSERT_OK(rondo_graph_dump(it.graph, RONDO_DUMP_JSON, append_text, json));
+    ASSERT_OK(rondo_graph_dump(it.graph, RONDO_DUMP_DOT, append_text, dot));
+    char predicate[64];
+    snprintf(predicate, sizeof predicate, "\"name\": \"while\", \"predicate\": \"0x%" PRIxPTR "\"",
+             (uintptr_t)(it.x + 1));
+    assert_int_equal(count_parts(json, predicate), 1);
+    assert_int_equal(count_parts(json, "\"bodies\": ["), 3);
+    // The host keeps nothing of empty bodies; CUDA has a graph for each.
+    assert_int_equal(count_parts(json, "\"nodes\": ["), it.context->is_host ? 5 : 7);
+    assert_int_equal(count_parts(json, "{"), count_parts(json, "}"));
+    assert_int_equal(count_parts(json, "\"name\": \"affine\""), 2 + 1 + 2);
+    assert_int_equal(count_parts(dot, "conditional\\nif_else"), 1);
+    assert_int_equal(count_parts(dot, "subgraph cluster_"), it.context->is_host ? 4 : 6);
+    assert_int_equal(count_parts(dot, "{"), count_parts(dot, "}"));
     finish(&it);
 }
 
@@ -214,6 +257,7 @@ static void test_conformance_control__features_are_told(void **state) {
 static const suite_entry control_inside_cases[] = {
     SUITE_CASE(test_conformance_control__two_captures_in_two_threads),
     SUITE_CASE(test_conformance_control__bodies_are_listed),
+    SUITE_CASE(test_conformance_control__dumps_show_bodies),
     SUITE_CASE(test_conformance_control__executables_take_updates_of_bodies),
     SUITE_CASE(test_conformance_control__participants_are_told),
     SUITE_CASE(test_conformance_control__features_are_told),

@@ -331,7 +331,8 @@ static rondo_status join_all(rondo_stream *stream, rondo__cu_graph graph, bool *
         if (code != RONDO__CU_SUCCESS) {
             rondo_error saved;
             rondo__error_save(&saved);
-            (void)RONDO__CUDA_FAIL(device, code, "cuStreamUpdateCaptureDependencies", "");
+            (void)RONDO__CUDA_FAIL(device, code, "cuStreamUpdateCaptureDependencies",
+                                   "cannot join a stream to a body");
             rondo__error_restore(&saved);
         }
     }
