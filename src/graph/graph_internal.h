@@ -22,11 +22,11 @@ struct rondo_graph {
     rondo__graph_state state;
     rondo__executable *executable;   // READY: never NULL
     rondo__stream_tag *last_stream;  // of the last replay; retained
+    // Who takes part in the graph: its memory, its generators. READY: owned; see backend/capture.h.
+    rondo__participant *participants;
     rondo_graph_stats stats;
     uint64_t executed_before;   // nodes that former executables ran
     rondo__template *recorded;  // READY and keeps_template, RECORDED: never NULL
-    // Who takes part in the graph: its memory, its generators. READY: owned; see backend/capture.h.
-    rondo__participant *participants;
     rondo_arena *arena;  // retained
     bool snapshots_pageable;
     bool checks_addresses;

@@ -270,6 +270,8 @@ static void test_conformance_threads16__one_captures_while_another_replays(void 
         }
         for (int i = 0; i < THREAD_COUNT; ++i) {
             pthread_join(members[i].thread, NULL);
+        }
+        for (int i = 0; i < THREAD_COUNT; ++i) {
             pthread_barrier_destroy(&members[i].handover);
         }
         for (size_t i = 0; i < THREAD_COUNT; ++i) {

@@ -119,6 +119,13 @@ bool fake_has_context(const char *name) {
     return false;
 }
 
+bool fake_may_launch(rondo__cu_stream handle, const char *name) {
+    if ((uintptr_t)handle <= 2) {
+        return fake_has_context(name);
+    }
+    return g_fake_thread.depth > 0 || g_fake.options.driver_version >= 13000;
+}
+
 void fake_cuda_reset(const fake_cuda_options *options) {
     static const fake_cuda_options defaults = {
         .device_count = 1, .driver_version = 13000, .has_get_proc_address = true};

@@ -317,7 +317,9 @@ rondo__cu_result fake_cuGraphUpload(rondo__cu_graph_exec handle, rondo__cu_strea
 
 rondo__cu_result fake_cuGraphLaunch(rondo__cu_graph_exec exec_handle, rondo__cu_stream handle) {
     ENTER("cuGraphLaunch");
-    NEED_CONTEXT("cuGraphLaunch");
+    if (!fake_may_launch(handle, "cuGraphLaunch")) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_CONTEXT);
+    }
     GET_GRAPH(exec_handle, FAKE_EXEC, "cuGraphLaunch");
     GET_STREAM("cuGraphLaunch");
     if (stream->origin != NULL) {

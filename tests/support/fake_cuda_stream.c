@@ -557,7 +557,9 @@ static rondo__cu_result launch_kernel(rondo__cu_function function, const unsigne
                                       bool is_programmatic, rondo__cu_stream handle,
                                       void **parameters, void **extra) {
     ENTER("cuLaunchKernel");
-    NEED_CONTEXT("cuLaunchKernel");
+    if (!fake_may_launch(handle, "cuLaunchKernel")) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_CONTEXT);
+    }
     if (parameters != NULL) {
         fake_violation("cuLaunchKernel with a parameter array");
     }

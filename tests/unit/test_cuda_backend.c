@@ -126,6 +126,35 @@ static void test_cuda_backend__context_is_restored(void **state) {
     api->cuCtxPopCurrent(&current);
 }
 
+static size_t count_pushes_of_a_replay(void) {
+    uint32_t *values = allocate(RONDO_MEMORY_DEVICE, 16);
+    OK(g_cuda->begin_capture(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(g_cuda->fill(g_stream, values, 7, 4, 4));
+    rondo__executable *executable = end_and_instantiate();
+    OK(g_cuda->replay(executable, g_stream));  // asks once whether the capture has ended
+    OK(g_cuda->fill(g_stream, values, 0, 4, 4));
+    size_t before = fake_cuda_count_calls("cuCtxPushCurrent");
+    size_t calls = fake_cuda_count_calls(NULL);
+    OK(g_cuda->replay(executable, g_stream));
+    size_t pushes = fake_cuda_count_calls("cuCtxPushCurrent") - before;
+    // Where nothing needs to be pushed the launch is all that the driver is asked.
+    assert_true(pushes > 0 || fake_cuda_count_calls(NULL) == calls + 1);
+    assert_int_equal(values[3], 7);
+    g_cuda->destroy_executable(executable);
+    g_cuda->deallocate(g_device, RONDO_MEMORY_DEVICE, values);
+    return pushes;
+}
+
+// A replay from a thread without a context: a driver that takes the stream's is asked for nothing
+// else; one that wants it current gets it.
+static void test_cuda_backend__replays_need_no_current_context(void **state) {
+    assert_int_equal(count_pushes_of_a_replay(), 0);
+    assert_int_equal(tear_down(state), 0);
+    set_up_driver(&(fake_cuda_options){
+        .device_count = 1, .driver_version = 12040, .has_get_proc_address = true});
+    assert_int_equal(count_pushes_of_a_replay(), 1);
+}
+
 static void test_cuda_backend__out_of_memory_says_how_much(void **state) {
     (void)state;
     void *address = NULL;
@@ -664,6 +693,7 @@ int main(void) {
         CASE(describes_devices),
         cmocka_unit_test(test_cuda_backend__no_gpu_is_explained),
         CASE(context_is_restored),
+        CASE(replays_need_no_current_context),
         CASE(out_of_memory_says_how_much),
         CASE(copies_and_fills),
         CASE(wraps_streams),

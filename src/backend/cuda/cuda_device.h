@@ -93,6 +93,8 @@ struct rondo__cuda_note {
 typedef struct rondo__cuda_executable {
     rondo__executable head;
     rondo__cu_graph_exec native;
+    // cuGraphLaunch, kept here so that a replay touches no line of the device's for it.
+    rondo__cu_result (*launch)(rondo__cu_graph_exec native, rondo__cu_stream stream);
 } rondo__cuda_executable;
 
 static inline rondo__cuda_device *rondo__cuda_device_of(rondo_device *device) {
@@ -151,6 +153,17 @@ static inline rondo_status rondo__cuda_enter(rondo__cuda_device *device, bool *o
     rondo_status status = rondo__cuda_push_context(device);
     *out_was_pushed = status == RONDO_STATUS_OK;
     return status;
+}
+
+// True when launches into the stream need no current context: the driver takes the stream's own.
+// The default streams (NULL, legacy, per-thread) are whatever the current context says. Measured on
+// driver 580 with no context and with another one current; a driver that does want the context says
+// so (rondo__cuda_wants_context) before it launches anything, and is then asked again inside it.
+static inline bool rondo__cuda_knows_context(const rondo_stream *stream) {
+    return (uintptr_t)stream->native > 2;
+}
+static inline bool rondo__cuda_wants_context(rondo__cu_result code) {
+    return code == RONDO__CU_ERROR_INVALID_CONTEXT || code == RONDO__CU_ERROR_INVALID_HANDLE;
 }
 
 // The same for clean-up, which goes on when the context cannot be selected: most handles know their

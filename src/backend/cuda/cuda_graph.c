@@ -493,6 +493,7 @@ rondo_status rondo__cuda_instantiate(rondo__template *template_,
         goto leave;
     }
     executable->head.device = template_->device;
+    executable->launch = device->api->cuGraphLaunch;
     int mode = rondo__cuda_relax_thread(device);
     status = instantiate_graph(recorded, &executable->native);
     rondo__cuda_restore_thread(device, mode);
@@ -588,24 +589,38 @@ static rondo_status check_not_recording(rondo_stream *stream) {
         (unsigned)stream->number);
 }
 
-// The hot path: one thread-local read and the launch itself. Only a stream that has been part of a
-// capture of Rondo's is asked whether it records.
-rondo_status rondo__cuda_replay(rondo__executable *executable_, rondo_stream *stream) {
-    rondo__cuda_executable *executable = (rondo__cuda_executable *)executable_;
-    rondo__cuda_device *device = rondo__cuda_device_of(executable_->device);
+// A launch that did not succeed, or needs the context because the stream is a default one.
+static rondo_status replay_in_context(rondo__cuda_executable *executable, rondo_stream *stream,
+                                      rondo__cu_result code) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
     bool was_pushed = false;
-    if (((const rondo__cuda_stream *)stream)->capture != 0) {
-        RETURN_IF_ERROR(check_not_recording(stream));
-    }
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
-    rondo__cu_result code =
-        device->api->cuGraphLaunch(executable->native, rondo__cuda_native_stream(stream));
+    if (rondo__cuda_wants_context(code)) {
+        code = executable->launch(executable->native, rondo__cuda_native_stream(stream));
+    }
     if (code != RONDO__CU_SUCCESS) {
         status = RONDO__CUDA_STREAM_FAIL(stream, code, "cuGraphLaunch", "cannot replay the graph");
     }
     rondo__cuda_leave(device, was_pushed);
     return status;
+}
+
+// The hot path: the launch itself, as a stream knows its context. Only a stream that has been part
+// of a capture of Rondo's is asked whether it records.
+rondo_status rondo__cuda_replay(rondo__executable *executable_, rondo_stream *stream) {
+    rondo__cuda_executable *executable = (rondo__cuda_executable *)executable_;
+    if (((const rondo__cuda_stream *)stream)->capture != 0) {
+        RETURN_IF_ERROR(check_not_recording(stream));
+    }
+    rondo__cu_result code = RONDO__CU_ERROR_INVALID_CONTEXT;
+    if (rondo__cuda_knows_context(stream)) {
+        code = executable->launch(executable->native, rondo__cuda_native_stream(stream));
+        if (__builtin_expect(code == RONDO__CU_SUCCESS, 1)) {
+            return RONDO_STATUS_OK;
+        }
+    }
+    return replay_in_context(executable, stream, code);
 }
 
 void rondo__cuda_destroy_executable(rondo__executable *executable_) {

@@ -175,11 +175,8 @@ leave:
     return status;
 }
 
-rondo_status rondo__cuda_launch(rondo_stream *stream, const rondo_launch *launch) {
-    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
-    bool was_pushed = false;
-    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
-    rondo_status status = RONDO_STATUS_OK;
+static rondo__cu_result launch_kernel(const rondo__cuda_device *device, const rondo_stream *stream,
+                                      const rondo_launch *launch) {
     size_t argument_bytes = launch->argument_bytes;
     // The driver only reads the parameters, though its interface takes them as void *.
     union {
@@ -196,27 +193,37 @@ rondo_status rondo__cuda_launch(rondo_stream *stream, const rondo_launch *launch
     const bool overlaps = (launch->flags & RONDO_LAUNCH_OVERLAP) != 0 &&
                           (device->api->capabilities & RONDO__CUDA_CAN_OVERLAP_LAUNCHES) != 0 &&
                           device->arch >= 90;
-    rondo__cu_result code;
-    if (overlaps) {
-        rondo__cu_launch_attribute attribute = {
-            .id = RONDO__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-            .value.is_allowed = 1,
-        };
-        const rondo__cu_launch_config config = {
-            .grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
-            .block = {launch->block[0], launch->block[1], launch->block[2]},
-            .shared_bytes = launch->shared_bytes,
-            .stream = rondo__cuda_native_stream(stream),
-            .attributes = &attribute,
-            .attribute_count = 1,
-        };
-        code = device->api->cuLaunchKernelEx(&config, launch->function, NULL,
-                                             argument_bytes > 0 ? extra : NULL);
-    } else {
-        code = device->api->cuLaunchKernel(
+    if (!overlaps) {
+        return device->api->cuLaunchKernel(
             launch->function, launch->grid[0], launch->grid[1], launch->grid[2], launch->block[0],
             launch->block[1], launch->block[2], launch->shared_bytes,
             rondo__cuda_native_stream(stream), NULL, argument_bytes > 0 ? extra : NULL);
+    }
+    rondo__cu_launch_attribute attribute = {
+        .id = RONDO__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+        .value.is_allowed = 1,
+    };
+    const rondo__cu_launch_config config = {
+        .grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
+        .block = {launch->block[0], launch->block[1], launch->block[2]},
+        .shared_bytes = launch->shared_bytes,
+        .stream = rondo__cuda_native_stream(stream),
+        .attributes = &attribute,
+        .attribute_count = 1,
+    };
+    return device->api->cuLaunchKernelEx(&config, launch->function, NULL,
+                                         argument_bytes > 0 ? extra : NULL);
+}
+
+// A launch that did not succeed, or needs the context because the stream is a default one.
+static rondo_status launch_in_context(rondo_stream *stream, const rondo_launch *launch,
+                                      rondo__cu_result code) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    rondo_status status = RONDO_STATUS_OK;
+    if (rondo__cuda_wants_context(code)) {
+        code = launch_kernel(device, stream, launch);
     }
     if (code != RONDO__CU_SUCCESS) {
         const char *name = launch->name != NULL ? launch->name : "";
@@ -229,4 +236,15 @@ rondo_status rondo__cuda_launch(rondo_stream *stream, const rondo_launch *launch
     }
     rondo__cuda_leave(device, was_pushed);
     return status;
+}
+
+rondo_status rondo__cuda_launch(rondo_stream *stream, const rondo_launch *launch) {
+    rondo__cu_result code = RONDO__CU_ERROR_INVALID_CONTEXT;
+    if (rondo__cuda_knows_context(stream)) {
+        code = launch_kernel(rondo__cuda_device_of(stream->device), stream, launch);
+        if (__builtin_expect(code == RONDO__CU_SUCCESS, 1)) {
+            return RONDO_STATUS_OK;
+        }
+    }
+    return launch_in_context(stream, launch, code);
 }
