@@ -14,10 +14,13 @@
 // Set by tests while no other thread allocates, so that the pair needs no lock.
 static _Atomic(rondo__fault_function) fault_function;
 static _Atomic(void *) fault_user_data;
+static atomic_bool is_balanced;
+static _Atomic(int64_t) balance;
 
 void rondo__memory_set_fault(rondo__fault_function function, void *user_data) {
     atomic_store(&fault_function, NULL);
     atomic_store(&fault_user_data, user_data);
+    atomic_store(&is_balanced, true);
     atomic_store(&fault_function, function);
 }
 
@@ -26,12 +29,24 @@ static bool must_fail(void) {
     return function != NULL && function(atomic_load(&fault_user_data));
 }
 
+// Counts an allocation, and gives it back unchanged.
+static void *note(void *address) {
+    if (atomic_load_explicit(&is_balanced, memory_order_relaxed) && address != NULL) {
+        atomic_fetch_add_explicit(&balance, 1, memory_order_relaxed);
+    }
+    return address;
+}
+
+int64_t rondo__memory_get_balance(void) {
+    return atomic_load(&balance);
+}
+
 static void report(size_t count, size_t bytes) {
     (void)RONDO_FAIL(NO_MEMORY, "cannot allocate %zu x %zu bytes of host memory", count, bytes);
 }
 
 void *rondo__malloc(size_t bytes) {
-    void *address = must_fail() ? NULL : malloc(bytes != 0 ? bytes : 1);
+    void *address = must_fail() ? NULL : note(malloc(bytes != 0 ? bytes : 1));
     if (address == NULL) {
         report(1, bytes);
     }
@@ -43,7 +58,7 @@ void *rondo__calloc(size_t count, size_t bytes) {
     size_t total;
     // The product is checked here: a sanitizer's calloc would end the process.
     if (rondo__mul_size(count, bytes, &total) && !must_fail()) {
-        address = calloc(1, total != 0 ? total : 1);
+        address = note(calloc(1, total != 0 ? total : 1));
     }
     if (address == NULL) {
         report(count, bytes);
@@ -55,6 +70,8 @@ void *rondo__realloc(void *address, size_t bytes) {
     void *moved = must_fail() ? NULL : realloc(address, bytes != 0 ? bytes : 1);
     if (moved == NULL) {
         report(1, bytes);
+    } else if (address == NULL) {
+        (void)note(moved);
     }
     return moved;
 }
@@ -68,7 +85,7 @@ void *rondo__malloc_aligned(size_t bytes, size_t alignment) {
         report(1, bytes);
         return NULL;
     }
-    return address;
+    return note(address);
 }
 
 char *rondo__strdup(const char *text) {
@@ -104,6 +121,9 @@ char *rondo__strformat(const char *format, ...) {
 }
 
 void rondo__free(void *address) {
+    if (atomic_load_explicit(&is_balanced, memory_order_relaxed) && address != NULL) {
+        atomic_fetch_sub_explicit(&balance, 1, memory_order_relaxed);
+    }
     free(address);
 }
 

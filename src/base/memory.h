@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "rondo/status.h"
 
@@ -28,5 +29,7 @@ RONDO_MUST_USE rondo_status rondo__array_reserve(void **array, size_t *capacity,
 // none.
 typedef bool (*rondo__fault_function)(void *user_data);
 void rondo__memory_set_fault(rondo__fault_function function, void *user_data);
+// Allocations less frees since the first hook was set; not counted before.  Threads: safe.
+int64_t rondo__memory_get_balance(void);
 
 #endif  // RONDO_BASE_MEMORY_H

@@ -60,6 +60,9 @@ void suite_add_list(suite_list *list);
     }                                                                        \
     _Static_assert(sizeof(topic##_cases) > 0, "a list ends with an empty entry")
 
+// All lists, by name.
+extern suite_list *suite_lists;
+
 #define SUITE_CASE(function) \
     { #function, function, false }
 #define SUITE_CASE_IN_MODES(function) \
@@ -72,6 +75,8 @@ void suite_add_list(suite_list *list);
     suite_assert_status((call), RONDO_STATUS_##status_name, #call, __FILE__, __LINE__)
 void suite_assert_status(rondo_status status, rondo_status expected, const char *call,
                          const char *file, int line);
+// Called with every status that a case asserts, before the assertion; NULL: nobody is interested.
+extern void (*suite_status_hook)(rondo_status status, rondo_status expected, const char *call);
 // Fails when the latest error record does not contain `text`.
 #define ASSERT_MESSAGE_HAS(text) suite_assert_message((text), __FILE__, __LINE__)
 void suite_assert_message(const char *text, const char *file, int line);
@@ -121,5 +126,7 @@ suite_gate *suite_gate_create(suite_context *context);
 rondo_status suite_gate_enter(suite_gate *gate, rondo_stream *stream);
 void suite_gate_open(suite_gate *gate);
 void suite_gate_destroy(suite_gate *gate);
+// Opens the gates that a case which failed has left closed.
+void suite_gate_open_all(void);
 
 #endif  // RONDO_TESTS_CONFORMANCE_CONFORMANCE_H

@@ -11,18 +11,6 @@ enum { CASE_COUNT_MAX = 1024, NAME_BYTES = 128 };
 
 static const char *const mode_names[] = {"eager", "captured", "replayed"};
 
-static suite_list *g_lists;
-
-// Sorted by name, so that the order does not depend on the linker.
-void suite_add_list(suite_list *list) {
-    suite_list **link = &g_lists;
-    while (*link != NULL && strcmp((*link)->name, list->name) < 0) {
-        link = &(*link)->next;
-    }
-    list->next = *link;
-    *link = list;
-}
-
 // Lives outside the functions because cmocka keeps pointers into it.
 static struct CMUnitTest tests[CASE_COUNT_MAX];
 static suite_case cases[CASE_COUNT_MAX];
@@ -30,7 +18,7 @@ static char names[CASE_COUNT_MAX][NAME_BYTES];
 
 static size_t list_cases(suite_context *context) {
     size_t count = 0;
-    for (const suite_list *list = g_lists; list != NULL; list = list->next) {
+    for (const suite_list *list = suite_lists; list != NULL; list = list->next) {
         for (const suite_entry *entry = list->entries; entry->function != NULL; ++entry) {
             int mode_count = entry->has_modes ? 3 : 1;
             for (int mode = 0; mode < mode_count; ++mode) {

@@ -151,10 +151,29 @@ rondo_status suite_open(const char *name, suite_context *out_context) {
     return RONDO_STATUS_OK;
 }
 
+// ---- lists ------------------------------------------------------------------------------------
+
+suite_list *suite_lists;
+
+// Sorted by name, so that the order does not depend on the linker.
+void suite_add_list(suite_list *list) {
+    suite_list **link = &suite_lists;
+    while (*link != NULL && strcmp((*link)->name, list->name) < 0) {
+        link = &(*link)->next;
+    }
+    list->next = *link;
+    *link = list;
+}
+
 // ---- checks -----------------------------------------------------------------------------------
+
+void (*suite_status_hook)(rondo_status status, rondo_status expected, const char *call);
 
 void suite_assert_status(rondo_status status, rondo_status expected, const char *call,
                          const char *file, int line) {
+    if (suite_status_hook != NULL) {
+        suite_status_hook(status, expected, call);
+    }
     if (status != expected) {
         print_error("%s\n  gave %s, not %s", call, rondo_status_get_name(status),
                     rondo_status_get_name(expected));
@@ -257,7 +276,10 @@ struct suite_gate {
     pthread_mutex_t lock;
     pthread_cond_t change;
     bool is_open;
+    suite_gate *next;  // among all
 };
+
+static suite_gate *gates;  // made and not destroyed; of the thread that runs the cases
 
 suite_gate *suite_gate_create(suite_context *context) {
     if (context->is_fake) {
@@ -267,6 +289,8 @@ suite_gate *suite_gate_create(suite_context *context) {
     assert_non_null(gate);
     pthread_mutex_init(&gate->lock, NULL);
     pthread_cond_init(&gate->change, NULL);
+    gate->next = gates;
+    gates = gate;
     return gate;
 }
 
@@ -290,7 +314,18 @@ void suite_gate_open(suite_gate *gate) {
     pthread_mutex_unlock(&gate->lock);
 }
 
+void suite_gate_open_all(void) {
+    for (suite_gate *gate = gates; gate != NULL; gate = gate->next) {
+        suite_gate_open(gate);
+    }
+}
+
 void suite_gate_destroy(suite_gate *gate) {
+    suite_gate **link = &gates;
+    while (*link != NULL && *link != gate) {
+        link = &(*link)->next;
+    }
+    *link = *link != NULL ? gate->next : NULL;
     pthread_cond_destroy(&gate->change);
     pthread_mutex_destroy(&gate->lock);
     free(gate);

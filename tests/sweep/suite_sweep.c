@@ -1,0 +1,417 @@
+// suite_sweep [--all] [--device NAME] [--case TEXT] [--verbose] — fail the nth over a whole suite.
+// suite_sweep --alone KIND N CODE --device NAME --case TEXT     — one point, in this process.
+//
+// Each case of the conformance suite runs on the fake driver and on the host, again and again, each
+// time with one allocation or one driver call failing. A point is a process of its own:
+//
+//   fork ── open the device ── arm the failure ── run the case ── give everything back ── look
+//                                                  |                |
+//                                                  stops at its     objects of the case, which the
+//                                                  first assertion  calls in suite_track.h listed
+//
+// A case may pass all the same (the failure was in something optional, or was recovered from) or
+// stop; either is right. What is wrong at any point:
+//
+//   crash   the process died, or cmocka caught a signal
+//   hang    it did not finish within its time
+//   leak    an object of the fake driver or an allocation of the library is left after everything
+//           was destroyed
+//   illegal the fake driver was asked for something undefined
+//   lost    a call failed without a record of its own, or the case stopped though no call of its
+//           own thread said that anything was wrong (what other threads are told is theirs to keep)
+//
+// By default the points of a case are a few, evenly spread; --all takes every one, with every code.
+// The number of points is printed. Why a process each: a case that stops leaves the suite's own
+// state anywhere, and a crash should cost one point and not the sweep.
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE  // memfd_create
+#endif
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "conformance/conformance.h"
+#include "support/fake_cuda.h"
+
+#define SUITE_TRACK_PLAIN
+#include "suite_track.h"
+
+enum {
+    DRIVER_POINTS = 5,  // of a case, by default
+    HEAP_POINTS = 4,
+    SLOW_POINTS = 2,  // of either kind, for a case that takes long
+    SLOW_NS = 60 * 1000 * 1000,
+    POINT_SECONDS_MAX = 30,
+    SAID_BYTES_MAX = 1 << 16,
+};
+
+typedef enum kind { KIND_NONE, KIND_DRIVER, KIND_HEAP } kind;
+
+// What a process tells its parent, in shared memory.
+typedef struct outcome {
+    bool is_finished;
+    bool has_failed;   // the planned failure came
+    bool has_stopped;  // the case did not pass
+    bool was_said;     // some call of the case's thread failed after that, or unexpectedly
+    bool has_threads;  // the case made some
+    char lost[256];    // a failure without a record of its own; empty when none
+    char failed_call[64];
+    size_t driver_calls;
+    size_t allocations;
+    size_t objects_left;
+    int64_t allocations_left;
+    char violations[256];
+    uint64_t ns;
+} outcome;
+
+typedef struct point {
+    const char *device;
+    const suite_entry *entry;
+    suite_mode mode;
+    kind kind;
+    size_t n;
+    rondo__cu_result code;
+} point;
+
+static outcome *g_outcome;  // shared
+static int g_said;          // file with what the process printed
+static bool g_is_verbose;
+static size_t g_problem_count;
+static bool g_is_alone;
+static point g_alone;
+
+static uint64_t now_ns(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+}
+
+// ---- in the process of a point ----------------------------------------------------------------
+
+static atomic_bool heap_is_armed;
+static _Atomic(int64_t) heap_countdown;  // allocations until the one that fails; negative: none
+static atomic_size_t heap_count;
+static atomic_bool heap_has_failed;
+
+static bool fail_allocation(void *user_data) {
+    (void)user_data;
+    if (!atomic_load(&heap_is_armed)) {
+        return false;
+    }
+    atomic_fetch_add(&heap_count, 1);
+    if (atomic_fetch_sub(&heap_countdown, 1) != 0) {
+        return false;
+    }
+    atomic_store(&heap_has_failed, true);
+    return true;
+}
+
+static bool has_come(void) {
+    return atomic_load(&heap_has_failed) || fake_cuda_has_failed();
+}
+
+static _Thread_local uint64_t last_sequence;
+
+// Every status that a case asserts passes here: a failure must have written a record of its own.
+static void look_at_status(rondo_status status, rondo_status expected, const char *call) {
+    const rondo_error *error = rondo_error_get_last();
+    if (status != RONDO_STATUS_OK) {
+        g_outcome->was_said = g_outcome->was_said || status != expected || has_come();
+        if (error->status != status || error->sequence <= last_sequence ||
+            error->message[0] == '\0') {
+            snprintf(g_outcome->lost, sizeof g_outcome->lost,
+                     "%.120s gave %s, the record says %s: %.60s", call,
+                     rondo_status_get_name(status), rondo_status_get_name(error->status),
+                     error->message);
+        }
+    }
+    last_sequence = error->sequence;
+}
+
+static void ignore_line(void *user_data, rondo_log_level level, const char *message) {
+    (void)user_data;
+    (void)level;
+    (void)message;
+}
+
+// A case that stopped left its frames behind; threads and streams may still write into them. So
+// what follows keeps away from them.
+__attribute__((noinline)) static void unwind_far_away(void) {
+    volatile char gap[256 * 1024];
+    gap[0] = 0;
+    gap[sizeof gap - 1] = gap[0];
+    suite_gate_open_all();
+    suite_track_unwind();
+}
+
+static void arm(const point *p) {
+    if (p->kind == KIND_DRIVER) {
+        fake_cuda_fail_nth((long)p->n, p->code);
+    }
+    atomic_store(&heap_countdown, p->kind == KIND_HEAP ? (int64_t)p->n : -1);
+    atomic_store(&heap_is_armed, true);
+}
+
+static void disarm(const point *p, size_t calls_before) {
+    atomic_store(&heap_is_armed, false);
+    bool is_fake = strcmp(p->device, "fake") == 0;
+    g_outcome->allocations = atomic_load(&heap_count);
+    g_outcome->driver_calls = is_fake ? fake_cuda_count_calls(NULL) - calls_before : 0;
+    g_outcome->has_failed = atomic_load(&heap_has_failed);
+    if (p->kind == KIND_DRIVER) {
+        g_outcome->has_failed = fake_cuda_has_failed();
+        snprintf(g_outcome->failed_call, sizeof g_outcome->failed_call, "%s",
+                 fake_cuda_get_failed_call());
+        if (!g_outcome->has_failed) {
+            fake_cuda_fail_nth(-1, RONDO__CU_SUCCESS);
+        }
+    }
+}
+
+static void run_process(const point *p) {
+    static suite_context context;
+    static suite_case run;
+    static struct CMUnitTest test;
+    if (!g_is_alone) {
+        dup2(g_said, STDOUT_FILENO);
+        dup2(g_said, STDERR_FILENO);
+    }
+    alarm(POINT_SECONDS_MAX);
+    rondo_log_set_sink(ignore_line, NULL);
+    rondo__memory_set_fault(fail_allocation, NULL);
+    if (suite_open(p->device, &context) != RONDO_STATUS_OK) {
+        _exit(1);
+    }
+    bool is_fake = context.is_fake;
+    run = (suite_case){.context = &context, .mode = p->mode};
+    test = (struct CMUnitTest){
+        .name = p->entry->name, .test_func = p->entry->function, .initial_state = &run};
+    last_sequence = rondo_error_get_last()->sequence;
+    suite_status_hook = look_at_status;
+    size_t calls_before = is_fake ? fake_cuda_count_calls(NULL) : 0;
+    uint64_t start = now_ns();
+    arm(p);
+    g_outcome->has_stopped = _cmocka_run_group_tests("point", &test, 1, NULL, NULL) != 0;
+    disarm(p, calls_before);
+    g_outcome->ns = now_ns() - start;
+    g_outcome->has_threads = suite_track_has_made_threads();
+    unwind_far_away();  // the suite's own stream and device, too
+    g_outcome->allocations_left = rondo__memory_get_balance();
+    if (is_fake) {
+        g_outcome->objects_left = fake_cuda_count_objects();
+        snprintf(g_outcome->violations, sizeof g_outcome->violations, "%s",
+                 fake_cuda_get_violations());
+    }
+    g_outcome->is_finished = true;
+    fflush(NULL);
+    _exit(0);
+}
+
+// ---- in the parent ----------------------------------------------------------------------------
+
+// What the process printed, ended by a zero.
+static char *read_said(void) {
+    static char said[SAID_BYTES_MAX];
+    ssize_t count = pread(g_said, said, sizeof said - 1, 0);
+    said[count > 0 ? count : 0] = '\0';
+    return said;
+}
+
+static void complain(const point *p, const char *what, const char *detail) {
+    static const char *const modes[] = {"eager", "captured", "replayed"};
+    static const char *const kinds[] = {"nothing", "driver call", "allocation"};
+    ++g_problem_count;
+    printf("%s: %s%s%s on %s, %s %zu failing", what, p->entry->name, p->entry->has_modes ? "." : "",
+           p->entry->has_modes ? modes[p->mode] : "", p->device, kinds[p->kind], p->n);
+    if (p->kind == KIND_DRIVER) {
+        printf(" (%s, code %d)", g_outcome->failed_call, (int)p->code);
+    }
+    printf(": %s\n", detail);
+    if (g_is_verbose) {
+        printf("%s\n", read_said());
+    }
+    fflush(stdout);
+}
+
+static void judge(const point *p, int status) {
+    char text[320];
+    if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
+        complain(p, "hang", "did not finish in time");
+        return;
+    }
+    if (!g_outcome->is_finished) {
+        snprintf(text, sizeof text, "the process ended with status 0x%x", (unsigned)status);
+        complain(p, "crash", text);
+        return;
+    }
+    if (strstr(read_said(), "failed with exception") != NULL) {
+        complain(p, "crash", "cmocka caught a signal");
+    }
+    if (g_outcome->objects_left != 0 || g_outcome->allocations_left != 0) {
+        snprintf(text, sizeof text, "%zu objects of the driver and %lld allocations are left",
+                 g_outcome->objects_left, (long long)g_outcome->allocations_left);
+        complain(p, "leak", text);
+    }
+    if (g_outcome->violations[0] != '\0') {
+        complain(p, "illegal", g_outcome->violations);
+    }
+    if (g_outcome->lost[0] != '\0') {
+        complain(p, "lost", g_outcome->lost);
+    }
+    if (g_outcome->has_stopped && g_outcome->has_failed && !g_outcome->was_said &&
+        !g_outcome->has_threads) {
+        complain(p, "lost", "the case found something wrong, but no call had said so");
+    }
+}
+
+// Runs one point; the outcome is in *g_outcome.
+static void run_point(const point *p) {
+    memset(g_outcome, 0, sizeof *g_outcome);
+    if (ftruncate(g_said, 0) != 0 || lseek(g_said, 0, SEEK_SET) != 0) {
+        perror("suite_sweep");
+        exit(1);
+    }
+    fflush(NULL);
+    pid_t child = fork();
+    if (child < 0) {
+        perror("suite_sweep: fork");
+        exit(1);
+    }
+    if (child == 0) {
+        run_process(p);
+    }
+    int status = 0;
+    while (waitpid(child, &status, 0) < 0) {
+    }
+    judge(p, status);
+}
+
+typedef struct totals {
+    size_t cases;
+    size_t driver_points;
+    size_t heap_points;
+    size_t stopped;  // points at which the case stopped
+} totals;
+
+static void take_point(const point *p, totals *sum) {
+    run_point(p);
+    if (!g_outcome->has_failed) {
+        return;  // threads: this time there were fewer
+    }
+    sum->driver_points += p->kind == KIND_DRIVER;
+    sum->heap_points += p->kind == KIND_HEAP;
+    sum->stopped += g_outcome->has_stopped;
+}
+
+static void sweep_kind(point p, kind what, size_t count, size_t limit, totals *sum) {
+    static const rondo__cu_result codes[] = {RONDO__CU_ERROR_OUT_OF_MEMORY, RONDO__CU_ERROR_UNKNOWN,
+                                             RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+                                             RONDO__CU_ERROR_LAUNCH_FAILED};
+    enum { CODE_COUNT = sizeof codes / sizeof *codes };
+    static size_t turn;
+    bool takes_all = limit >= count;
+    size_t taken = takes_all ? count : limit;
+    p.kind = what;
+    for (size_t i = 0; i < taken; ++i) {
+        p.n = takes_all ? i : (2 * i + 1) * count / (2 * taken);
+        size_t code_count = what == KIND_DRIVER && limit == SIZE_MAX ? CODE_COUNT : 1;
+        for (size_t c = 0; c < code_count; ++c) {
+            p.code = codes[turn++ % CODE_COUNT];
+            take_point(&p, sum);
+        }
+    }
+}
+
+static void sweep_case(point p, bool takes_all, totals *sum) {
+    if (g_is_alone) {
+        p.kind = g_alone.kind;
+        p.n = g_alone.n;
+        p.code = g_alone.code;
+        run_process(&p);
+    }
+    size_t problems = g_problem_count;
+    run_point(&p);
+    if (g_outcome->has_stopped && g_problem_count == problems) {
+        complain(&p, "fails", "the case does not pass with nothing failing");
+    }
+    if (g_problem_count != problems) {
+        return;
+    }
+    ++sum->cases;
+    bool is_slow = g_outcome->ns > SLOW_NS;
+    size_t calls = g_outcome->driver_calls;
+    size_t allocations = g_outcome->allocations;
+    size_t driver_limit = takes_all ? SIZE_MAX : is_slow ? SLOW_POINTS : DRIVER_POINTS;
+    size_t heap_limit = takes_all ? SIZE_MAX : is_slow ? SLOW_POINTS : HEAP_POINTS;
+    sweep_kind(p, KIND_DRIVER, calls, driver_limit, sum);
+    sweep_kind(p, KIND_HEAP, allocations, heap_limit, sum);
+}
+
+static void sweep_device(const char *device, const char *filter, bool takes_all, totals *sum) {
+    for (const suite_list *list = suite_lists; list != NULL; list = list->next) {
+        for (const suite_entry *entry = list->entries; entry->function != NULL; ++entry) {
+            for (int mode = 0; mode < (entry->has_modes ? 3 : 1); ++mode) {
+                if (filter == NULL || strstr(entry->name, filter) != NULL) {
+                    point p = {.device = device, .entry = entry, .mode = (suite_mode)mode};
+                    sweep_case(p, takes_all, sum);
+                }
+            }
+        }
+    }
+}
+
+int main(int argc, char **argv) {
+    static const char *const devices[] = {"fake", "host"};
+    const char *device = NULL;
+    const char *filter = NULL;
+    bool takes_all = false;
+    for (int i = 1; i < argc; ++i) {
+        if (strcmp(argv[i], "--all") == 0) {
+            takes_all = true;
+        } else if (strcmp(argv[i], "--verbose") == 0) {
+            g_is_verbose = true;
+        } else if (strcmp(argv[i], "--alone") == 0 && i + 3 < argc) {
+            g_alone.kind = (kind)strtol(argv[++i], NULL, 10);
+            g_alone.n = strtoul(argv[++i], NULL, 10);
+            g_alone.code = (rondo__cu_result)strtol(argv[++i], NULL, 10);
+            g_is_alone = true;
+        } else if (strcmp(argv[i], "--device") == 0 && i + 1 < argc) {
+            device = argv[++i];
+        } else if (strcmp(argv[i], "--case") == 0 && i + 1 < argc) {
+            filter = argv[++i];
+        } else {
+            fprintf(stderr,
+                    "usage: suite_sweep [--all] [--device fake|host] [--case TEXT] [--verbose]\n");
+            return 2;
+        }
+    }
+    g_outcome =
+        mmap(NULL, sizeof *g_outcome, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    g_said = memfd_create("said", MFD_CLOEXEC);
+    if (g_outcome == MAP_FAILED || g_said < 0) {
+        perror("suite_sweep");
+        return 1;
+    }
+    uint64_t start = now_ns();
+    size_t points = 0;
+    for (size_t i = 0; i < sizeof devices / sizeof *devices; ++i) {
+        if (device != NULL && strcmp(device, devices[i]) != 0) {
+            continue;
+        }
+        totals sum = {0};
+        sweep_device(devices[i], filter, takes_all, &sum);
+        printf(
+            "%s: %zu cases, swept %zu points (%zu driver calls, %zu allocations); the case "
+            "stopped at %zu of them\n",
+            devices[i], sum.cases, sum.driver_points + sum.heap_points, sum.driver_points,
+            sum.heap_points, sum.stopped);
+        points += sum.driver_points + sum.heap_points;
+    }
+    printf("suite_sweep: %zu points, %zu problems, %.1f s\n", points, g_problem_count,
+           (double)(now_ns() - start) / 1e9);
+    return g_problem_count != 0 || points == 0 ? 1 : 0;
+}

@@ -1,0 +1,305 @@
+// The list of what a case has made; see suite_track.h.
+#include <stdio.h>
+#include <stdlib.h>
+
+#define SUITE_TRACK_PLAIN
+#include "suite_track.h"
+
+// In the order in which they are given back when a case stopped in its middle: whoever uses comes
+// before what is used.
+typedef enum kind {
+    KIND_THREAD,
+    KIND_GRAPH,
+    KIND_POOL_BLOCK,
+    KIND_POOL,
+    KIND_GENERATOR,
+    KIND_EVENT,
+    KIND_STREAM,
+    KIND_MEMORY,
+    KIND_DEVICE,
+    KIND_COUNT,
+} kind;
+
+typedef struct object {
+    struct object *next;
+    kind kind;
+    void *address;
+    void *owner;  // of memory its device, of a block its pool
+    rondo_memory_kind memory_kind;
+    pthread_t thread;
+    int reference_count;
+} object;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static object *objects;  // guarded by lock; latest first
+
+static bool has_made_threads;  // guarded by lock
+
+bool suite_track_has_made_threads(void) {
+    pthread_mutex_lock(&lock);
+    bool has_made = has_made_threads;
+    pthread_mutex_unlock(&lock);
+    return has_made;
+}
+
+static object **find(kind wanted, const void *address) {
+    object **link = &objects;
+    while (*link != NULL && ((*link)->kind != wanted || (*link)->address != address)) {
+        link = &(*link)->next;
+    }
+    return link;
+}
+
+static void add(object wanted) {
+    pthread_mutex_lock(&lock);
+    object **link = find(wanted.kind, wanted.address);
+    has_made_threads = has_made_threads || wanted.kind == KIND_THREAD;
+    if (*link != NULL && wanted.kind != KIND_THREAD) {
+        ++(*link)->reference_count;
+    } else {
+        object *entry = malloc(sizeof *entry);
+        if (entry == NULL) {
+            abort();
+        }
+        *entry = wanted;
+        entry->reference_count = 1;
+        entry->next = objects;
+        objects = entry;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void drop(kind wanted, const void *address) {
+    pthread_mutex_lock(&lock);
+    object **link = find(wanted, address);
+    object *entry = *link;
+    if (entry != NULL && --entry->reference_count == 0) {
+        *link = entry->next;
+        free(entry);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+// ---- the calls --------------------------------------------------------------------------------
+
+rondo_status suite_track_open_device(const char *name, rondo_device **out_device) {
+    rondo_status status = rondo_device_open(name, out_device);
+    if (status == RONDO_STATUS_OK) {
+        add((object){.kind = KIND_DEVICE, .address = *out_device});
+    }
+    return status;
+}
+
+void suite_track_retain_device(rondo_device *device) {
+    rondo_device_retain(device);
+    add((object){.kind = KIND_DEVICE, .address = device});
+}
+
+void suite_track_release_device(rondo_device *device) {
+    drop(KIND_DEVICE, device);
+    rondo_device_release(device);
+}
+
+rondo_status suite_track_allocate(rondo_device *device, rondo_memory_kind memory_kind, size_t bytes,
+                                  void **out_address) {
+    rondo_status status = rondo_memory_allocate(device, memory_kind, bytes, out_address);
+    if (status == RONDO_STATUS_OK && *out_address != NULL) {
+        add((object){.kind = KIND_MEMORY,
+                     .address = *out_address,
+                     .owner = device,
+                     .memory_kind = memory_kind});
+    }
+    return status;
+}
+
+void suite_track_free(rondo_device *device, rondo_memory_kind memory_kind, void *address) {
+    drop(KIND_MEMORY, address);
+    rondo_memory_free(device, memory_kind, address);
+}
+
+rondo_status suite_track_create_stream(rondo_device *device, rondo_stream **out_stream) {
+    rondo_status status = rondo_stream_create(device, out_stream);
+    if (status == RONDO_STATUS_OK) {
+        add((object){.kind = KIND_STREAM, .address = *out_stream});
+    }
+    return status;
+}
+
+rondo_status suite_track_wrap_stream(rondo_device *device, void *native,
+                                     rondo_stream **out_stream) {
+    rondo_status status = rondo_stream_wrap(device, native, out_stream);
+    if (status == RONDO_STATUS_OK) {
+        add((object){.kind = KIND_STREAM, .address = *out_stream});
+    }
+    return status;
+}
+
+void suite_track_destroy_stream(rondo_stream *stream) {
+    drop(KIND_STREAM, stream);
+    rondo_stream_destroy(stream);
+}
+
+rondo_status suite_track_create_event(rondo_device *device, uint32_t flags,
+                                      rondo_event **out_event) {
+    rondo_status status = rondo_event_create(device, flags, out_event);
+    if (status == RONDO_STATUS_OK) {
+        add((object){.kind = KIND_EVENT, .address = *out_event});
+    }
+    return status;
+}
+
+void suite_track_destroy_event(rondo_event *event) {
+    drop(KIND_EVENT, event);
+    rondo_event_destroy(event);
+}
+
+rondo_status suite_track_create_graph(rondo_device *device, const rondo_graph_options *options,
+                                      rondo_graph **out_graph) {
+    rondo_status status = rondo_graph_create(device, options, out_graph);
+    if (status == RONDO_STATUS_OK) {
+        add((object){.kind = KIND_GRAPH, .address = *out_graph});
+    }
+    return status;
+}
+
+void suite_track_destroy_graph(rondo_graph *graph) {
+    drop(KIND_GRAPH, graph);
+    rondo_graph_destroy(graph);
+}
+
+rondo_status suite_track_create_pool(rondo_device *device, const rondo_pool_options *options,
+                                     rondo_pool **out_pool) {
+    rondo_status status = rondo_pool_create(device, options, out_pool);
+    if (status == RONDO_STATUS_OK) {
+        add((object){.kind = KIND_POOL, .address = *out_pool});
+    }
+    return status;
+}
+
+void suite_track_retain_pool(rondo_pool *pool) {
+    rondo_pool_retain(pool);
+    add((object){.kind = KIND_POOL, .address = pool});
+}
+
+void suite_track_release_pool(rondo_pool *pool) {
+    drop(KIND_POOL, pool);
+    rondo_pool_release(pool);
+}
+
+rondo_status suite_track_pool_allocate(rondo_pool *pool, rondo_stream *stream, size_t bytes,
+                                       void **out_address) {
+    rondo_status status = rondo_pool_allocate(pool, stream, bytes, out_address);
+    if (status == RONDO_STATUS_OK && *out_address != NULL) {
+        add((object){.kind = KIND_POOL_BLOCK, .address = *out_address, .owner = pool});
+    }
+    return status;
+}
+
+rondo_status suite_track_pool_free(rondo_pool *pool, void *address) {
+    drop(KIND_POOL_BLOCK, address);
+    return rondo_pool_free(pool, address);
+}
+
+rondo_status suite_track_create_generator(rondo_device *device, uint64_t seed,
+                                          rondo_generator **out_generator) {
+    rondo_status status = rondo_generator_create(device, seed, out_generator);
+    if (status == RONDO_STATUS_OK) {
+        add((object){.kind = KIND_GENERATOR, .address = *out_generator});
+    }
+    return status;
+}
+
+void suite_track_retain_generator(rondo_generator *generator) {
+    rondo_generator_retain(generator);
+    add((object){.kind = KIND_GENERATOR, .address = generator});
+}
+
+void suite_track_release_generator(rondo_generator *generator) {
+    drop(KIND_GENERATOR, generator);
+    rondo_generator_release(generator);
+}
+
+int suite_track_create_thread(pthread_t *out_thread, const pthread_attr_t *attributes,
+                              void *(*function)(void *), void *argument) {
+    int code = pthread_create(out_thread, attributes, function, argument);
+    if (code == 0) {
+        add((object){.kind = KIND_THREAD, .thread = *out_thread});
+    }
+    return code;
+}
+
+int suite_track_join_thread(pthread_t thread, void **out_result) {
+    pthread_mutex_lock(&lock);
+    for (object **link = &objects; *link != NULL; link = &(*link)->next) {
+        object *entry = *link;
+        if (entry->kind == KIND_THREAD && pthread_equal(entry->thread, thread)) {
+            *link = entry->next;
+            free(entry);
+            break;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+    return pthread_join(thread, out_result);
+}
+
+// ---- giving back ------------------------------------------------------------------------------
+
+static void give_back(const object *entry) {
+    switch (entry->kind) {
+        case KIND_THREAD:
+            pthread_join(entry->thread, NULL);
+            break;
+        case KIND_GRAPH:
+            rondo_graph_destroy(entry->address);
+            break;
+        case KIND_POOL_BLOCK:
+            (void)!rondo_pool_free(entry->owner, entry->address);
+            break;
+        case KIND_POOL:
+            rondo_pool_release(entry->address);
+            break;
+        case KIND_GENERATOR:
+            rondo_generator_release(entry->address);
+            break;
+        case KIND_EVENT:
+            rondo_event_destroy(entry->address);
+            break;
+        case KIND_STREAM:
+            rondo_stream_destroy(entry->address);
+            break;
+        case KIND_MEMORY:
+            rondo_memory_free(entry->owner, entry->memory_kind, entry->address);
+            break;
+        case KIND_DEVICE:
+            rondo_device_release(entry->address);
+            break;
+        default:
+            break;
+    }
+}
+
+static object *take(kind wanted) {
+    pthread_mutex_lock(&lock);
+    object **link = &objects;
+    while (*link != NULL && (*link)->kind != wanted) {
+        link = &(*link)->next;
+    }
+    object *entry = *link;
+    if (entry != NULL) {
+        *link = entry->next;
+    }
+    pthread_mutex_unlock(&lock);
+    return entry;
+}
+
+void suite_track_unwind(void) {
+    for (int i = 0; i < KIND_COUNT; ++i) {
+        object *entry;
+        while ((entry = take((kind)i)) != NULL) {
+            for (int j = 0; j < entry->reference_count; ++j) {
+                give_back(entry);
+            }
+            free(entry);
+        }
+    }
+}
