@@ -105,6 +105,12 @@ rondo_stream *suite_create_stream(suite_context *context);
 rondo_event *suite_create_event(suite_context *context, uint32_t flags);
 rondo_graph *suite_create_graph(suite_context *context, bool keeps_template);
 
+// Objects that do not come from the public calls, which the sweep of failures (tests/sweep) knows by
+// itself: destroyed by it when the case stops before suite_forget(object).
+void suite_remember(void (*destroy)(void *object), void *object);
+void suite_forget(void *object);
+void suite_destroy_remembered(void);
+
 // Sets, or reads back, device memory, and waits.
 void suite_set(suite_context *context, uint32_t *device_address, uint32_t value, size_t count);
 uint32_t suite_get(suite_context *context, const uint32_t *device_address, size_t index);

@@ -373,6 +373,18 @@ static void test_conformance_graph__template_is_kept_and_instantiated_again(void
 
 // ---- updating an executable, through the backend's table ----------------------------------------
 
+static void destroy_template(void *object) {
+    rondo__template *recorded = object;
+    suite_forget(recorded);
+    recorded->device->backend->destroy_template(recorded);
+}
+
+static void destroy_executable(void *object) {
+    rondo__executable *executable = object;
+    suite_forget(executable);
+    executable->device->backend->destroy_executable(executable);
+}
+
 static rondo__template *record_template(suite_context *context, uint32_t *x, uint32_t factor,
                                         int extra_nodes) {
     const rondo__backend *backend = context->device->backend;
@@ -384,6 +396,7 @@ static rondo__template *record_template(suite_context *context, uint32_t *x, uin
     }
     ASSERT_OK(backend->end_capture(context->stream, &recorded));
     assert_non_null(recorded);
+    suite_remember(destroy_template, recorded);
     return recorded;
 }
 
@@ -397,21 +410,22 @@ static void test_conformance_graph__executables_take_updates(void **state) {
     rondo__template *longer = record_template(context, x, 7, 4);
     rondo__executable *executable = NULL;
     ASSERT_OK(backend->instantiate(first, &executable));
+    suite_remember(destroy_executable, executable);
     ASSERT_OK(backend->replay(executable, context->stream));  // (1 * 3 + 1) + 1
     bool was_updated = false;
     ASSERT_OK(backend->update(executable, same, &was_updated));
     assert_true(was_updated);
     // The template is no longer needed, and the replay in flight is not disturbed.
-    backend->destroy_template(same);
+    destroy_template(same);
     ASSERT_OK(backend->replay(executable, context->stream));  // (5 * 10 + 1) + 1
     assert_int_equal(suite_get(context, x, 0), 52);
     ASSERT_OK(backend->update(executable, longer, &was_updated));
     assert_false(was_updated);
     ASSERT_OK(backend->replay(executable, context->stream));
     assert_int_equal(suite_get(context, x, 0), 522);
-    backend->destroy_executable(executable);
-    backend->destroy_template(longer);
-    backend->destroy_template(first);
+    destroy_executable(executable);
+    destroy_template(longer);
+    destroy_template(first);
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 

@@ -565,12 +565,16 @@ static void test_conformance_random__threads_share_a_generator(void **state) {
     for (int i = 0; i < THREADS; ++i) {
         workers[i] = (worker){
             .context = context, .generator = generator, .out = take(context, ROUNDS * 64 * 4)};
+    }
+    for (int i = 0; i < THREADS; ++i) {
         assert_int_equal(pthread_create(&threads[i], NULL, share, &workers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; ++i) {
+        pthread_join(threads[i], NULL);
     }
     static uint8_t seen[THREADS * ROUNDS];
     memset(seen, 0, sizeof seen);
     for (int i = 0; i < THREADS; ++i) {
-        pthread_join(threads[i], NULL);
         if (workers[i].failure != NULL) {
             fail_msg("thread %d: %s", i, workers[i].failure);
         }

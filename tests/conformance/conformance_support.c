@@ -229,6 +229,39 @@ rondo_graph *suite_create_graph(suite_context *context, bool keeps_template) {
     return graph;
 }
 
+enum { REMEMBERED_MAX = 16 };
+
+static struct {
+    void (*destroy)(void *object);
+    void *object;
+} remembered[REMEMBERED_MAX];
+static size_t remembered_count;
+
+void suite_remember(void (*destroy)(void *object), void *object) {
+    assert_true(remembered_count < REMEMBERED_MAX);
+    remembered[remembered_count].destroy = destroy;
+    remembered[remembered_count].object = object;
+    ++remembered_count;
+}
+
+void suite_forget(void *object) {
+    for (size_t i = 0; i < remembered_count; ++i) {
+        if (remembered[i].object == object) {
+            --remembered_count;
+            memmove(&remembered[i], &remembered[i + 1],
+                    (remembered_count - i) * sizeof remembered[0]);
+            return;
+        }
+    }
+}
+
+void suite_destroy_remembered(void) {
+    while (remembered_count > 0) {
+        --remembered_count;
+        remembered[remembered_count].destroy(remembered[remembered_count].object);
+    }
+}
+
 void suite_set(suite_context *context, uint32_t *device_address, uint32_t value, size_t count) {
     ASSERT_OK(rondo_stream_fill(context->stream, device_address, value, 4, count));
     ASSERT_OK(rondo_stream_synchronize(context->stream));

@@ -41,8 +41,8 @@
 #include "suite_track.h"
 
 enum {
-    DRIVER_POINTS = 5,  // of a case, by default
-    HEAP_POINTS = 4,
+    DRIVER_POINTS = 16,  // of a case, by default
+    HEAP_POINTS = 10,
     SLOW_POINTS = 2,  // of either kind, for a case that takes long
     SLOW_NS = 60 * 1000 * 1000,
     POINT_SECONDS_MAX = 30,
@@ -145,6 +145,7 @@ __attribute__((noinline)) static void unwind_far_away(void) {
     gap[0] = 0;
     gap[sizeof gap - 1] = gap[0];
     suite_gate_open_all();
+    suite_destroy_remembered();
     suite_track_unwind();
 }
 
