@@ -45,7 +45,7 @@ enum {
     HEAP_POINTS = 10,
     SLOW_POINTS = 2,  // of either kind, for a case that takes long
     SLOW_NS = 60 * 1000 * 1000,
-    POINT_SECONDS_MAX = 30,
+    POINT_SECONDS_MAX = 10,
     SAID_BYTES_MAX = 1 << 16,
 };
 

@@ -12,6 +12,7 @@ typedef enum kind {
     KIND_GRAPH,
     KIND_POOL_BLOCK,
     KIND_POOL,
+    KIND_ARENA,
     KIND_GENERATOR,
     KIND_EVENT,
     KIND_STREAM,
@@ -200,6 +201,33 @@ rondo_status suite_track_pool_free(rondo_pool *pool, void *address) {
     return rondo_pool_free(pool, address);
 }
 
+rondo_status suite_track_create_arena(rondo_device *device, const rondo_arena_options *options,
+                                      rondo_arena **out_arena) {
+    rondo_status status = rondo_arena_create(device, options, out_arena);
+    if (status == RONDO_STATUS_OK) {
+        add((object){.kind = KIND_ARENA, .address = *out_arena});
+    }
+    return status;
+}
+
+rondo_status suite_track_get_arena(rondo_graph *graph, rondo_arena **out_arena) {
+    rondo_status status = rondo_graph_get_arena(graph, out_arena);
+    if (status == RONDO_STATUS_OK) {
+        add((object){.kind = KIND_ARENA, .address = *out_arena});
+    }
+    return status;
+}
+
+void suite_track_retain_arena(rondo_arena *arena) {
+    rondo_arena_retain(arena);
+    add((object){.kind = KIND_ARENA, .address = arena});
+}
+
+void suite_track_release_arena(rondo_arena *arena) {
+    drop(KIND_ARENA, arena);
+    rondo_arena_release(arena);
+}
+
 rondo_status suite_track_create_generator(rondo_device *device, uint64_t seed,
                                           rondo_generator **out_generator) {
     rondo_status status = rondo_generator_create(device, seed, out_generator);
@@ -257,6 +285,9 @@ static void give_back(const object *entry) {
             break;
         case KIND_POOL:
             rondo_pool_release(entry->address);
+            break;
+        case KIND_ARENA:
+            rondo_arena_release(entry->address);
             break;
         case KIND_GENERATOR:
             rondo_generator_release(entry->address);

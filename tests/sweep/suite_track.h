@@ -32,6 +32,11 @@ void suite_track_release_pool(rondo_pool *pool);
 rondo_status suite_track_pool_allocate(rondo_pool *pool, rondo_stream *stream, size_t bytes,
                                        void **out_address);
 rondo_status suite_track_pool_free(rondo_pool *pool, void *address);
+rondo_status suite_track_create_arena(rondo_device *device, const rondo_arena_options *options,
+                                      rondo_arena **out_arena);
+rondo_status suite_track_get_arena(rondo_graph *graph, rondo_arena **out_arena);
+void suite_track_retain_arena(rondo_arena *arena);
+void suite_track_release_arena(rondo_arena *arena);
 rondo_status suite_track_create_generator(rondo_device *device, uint64_t seed,
                                           rondo_generator **out_generator);
 void suite_track_retain_generator(rondo_generator *generator);
@@ -65,6 +70,10 @@ void suite_track_unwind(void);
 #define rondo_pool_allocate(pool, stream, bytes, out) \
     suite_track_pool_allocate(pool, stream, bytes, out)
 #define rondo_pool_free(pool, address) suite_track_pool_free(pool, address)
+#define rondo_arena_create(device, options, out) suite_track_create_arena(device, options, out)
+#define rondo_graph_get_arena(graph, out) suite_track_get_arena(graph, out)
+#define rondo_arena_retain(arena) suite_track_retain_arena(arena)
+#define rondo_arena_release(arena) suite_track_release_arena(arena)
 #define rondo_generator_create(device, seed, out) suite_track_create_generator(device, seed, out)
 #define rondo_generator_retain(generator) suite_track_retain_generator(generator)
 #define rondo_generator_release(generator) suite_track_release_generator(generator)
