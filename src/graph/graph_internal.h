@@ -27,7 +27,7 @@ struct rondo_graph {
     rondo_graph_stats stats;
     uint64_t executed_before;   // nodes that former executables ran
     rondo__template *recorded;  // READY and keeps_template, RECORDED: never NULL
-    rondo_arena *arena;  // retained
+    rondo_arena *arena;         // retained
     bool snapshots_pageable;
     bool checks_addresses;
     bool keeps_template;

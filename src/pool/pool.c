@@ -597,7 +597,8 @@ rondo_status rondo_pool_trim(rondo_pool *pool, uint64_t keep_bytes, uint64_t *ou
     if (out_released != NULL) {
         *out_released = released;
     }
-    return RONDO_STATUS_OK;
+    // Giving memory back may have shown that the device is lost.
+    return rondo__check_device(pool->device, __func__);
 }
 
 rondo_status rondo_pool_get_stats(rondo_pool *pool, rondo_pool_stats *out_stats) {

@@ -21,6 +21,9 @@
 #include "rondo/log.h"
 #include "rondo/status.h"
 
+typedef struct rondo__template rondo__template;      // backend/backend.h
+typedef struct rondo__executable rondo__executable;  // backend/backend.h
+
 typedef enum suite_mode { SUITE_EAGER, SUITE_CAPTURED, SUITE_REPLAYED } suite_mode;
 
 typedef struct suite_context {
@@ -105,11 +108,23 @@ rondo_stream *suite_create_stream(suite_context *context);
 rondo_event *suite_create_event(suite_context *context, uint32_t flags);
 rondo_graph *suite_create_graph(suite_context *context, bool keeps_template);
 
-// Objects that do not come from the public calls, which the sweep of failures (tests/sweep) knows by
-// itself: destroyed by it when the case stops before suite_forget(object).
+// Collects what rondo_graph_dump writes; takes nothing from the heap.
+typedef struct suite_text {
+    size_t length;
+    char bytes[1 << 16];
+} suite_text;
+bool suite_append_text(void *text, const char *bytes, size_t count);  // a rondo_write_function
+
+// Objects that do not come from the public calls, which the sweep of failures (tests/sweep) knows
+// by itself: destroyed by it when the case stops before suite_forget(object).
 void suite_remember(void (*destroy)(void *object), void *object);
 void suite_forget(void *object);
 void suite_destroy_remembered(void);
+// The same for what the backend's table gives: remembered, then destroyed and forgotten.
+void suite_keep_template(rondo__template *recorded);
+void suite_drop_template(rondo__template *recorded);
+void suite_keep_executable(rondo__executable *executable);
+void suite_drop_executable(rondo__executable *executable);
 
 // Sets, or reads back, device memory, and waits.
 void suite_set(suite_context *context, uint32_t *device_address, uint32_t value, size_t count);
@@ -134,5 +149,10 @@ void suite_gate_open(suite_gate *gate);
 void suite_gate_destroy(suite_gate *gate);
 // Opens the gates that a case which failed has left closed.
 void suite_gate_open_all(void);
+// The longest that a gate holds its stream in seconds, 0 for any time (the default), and whether
+// one gave way.
+// Where a call fails the library may have to wait for a stream that it would only have asked.
+extern uint32_t suite_gate_patience_s;
+extern volatile bool suite_gate_gave_way;
 
 #endif  // RONDO_TESTS_CONFORMANCE_CONFORMANCE_H

@@ -59,6 +59,7 @@ static void test_conformance_control__bodies_are_listed(void **state) {
     ASSERT_OK(backend->begin_capture(it.stream, RONDO_CAPTURE_THREAD_LOCAL));
     record_nested(&it);
     ASSERT_OK(backend->end_capture(it.stream, &recorded));
+    suite_keep_template(recorded);
     static const char *const names[] = {"switch", "while", "if_else"};
     static const uint32_t counts[] = {3, 1, 2};
     static const uint32_t branches[] = {1, 0, 1};
@@ -86,7 +87,7 @@ static void test_conformance_control__bodies_are_listed(void **state) {
     size_t count = 0;
     ASSERT_OK(backend->count_nodes(level, &count));
     assert_int_equal(count, 1);
-    backend->destroy_template(recorded);
+    suite_drop_template(recorded);
     finish(&it);
 }
 
@@ -146,6 +147,7 @@ static rondo__template *record_loop(control_case *it, uint32_t term, bool has_mo
     leave(scope);
     end(scope);
     ASSERT_OK(backend->end_capture(it->stream, &recorded));
+    suite_keep_template(recorded);
     return recorded;
 }
 
@@ -158,22 +160,23 @@ static void test_conformance_control__executables_take_updates_of_bodies(void **
     rondo__executable *executable = NULL;
     bool was_updated = false;
     ASSERT_OK(backend->instantiate(first, &executable));
+    suite_keep_executable(executable);
     set(&it, 0, 3);
     ASSERT_OK(backend->replay(executable, it.stream));
     ASSERT_OK(rondo_stream_synchronize(it.stream));
     assert_int_equal(get(&it, 1), 30);
     ASSERT_OK(backend->update(executable, same, &was_updated));
     assert_true(was_updated);
-    backend->destroy_template(same);
+    suite_drop_template(same);
     set(&it, 0, 2);
     ASSERT_OK(backend->replay(executable, it.stream));
     ASSERT_OK(rondo_stream_synchronize(it.stream));
     assert_int_equal(get(&it, 1), 230);
     ASSERT_OK(backend->update(executable, longer, &was_updated));
     assert_false(was_updated);
-    backend->destroy_executable(executable);
-    backend->destroy_template(longer);
-    backend->destroy_template(first);
+    suite_drop_executable(executable);
+    suite_drop_template(longer);
+    suite_drop_template(first);
     finish(&it);
 }
 

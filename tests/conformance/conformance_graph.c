@@ -2,7 +2,6 @@
 #include "conformance.h"
 
 #include "backend/backend.h"
-#include "base/text.h"
 
 // Records x = x * factor + term on the context's stream.
 static void capture_affine(suite_context *context, rondo_graph *graph, uint32_t *x, uint32_t factor,
@@ -120,11 +119,6 @@ static void test_conformance_graph__reset_and_record_again(void **state) {
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-static bool append_text(void *user_data, const char *text, size_t bytes) {
-    rondo__text_append_bytes(user_data, text, bytes);
-    return true;
-}
-
 static bool stop_at_once(void *user_data, const char *text, size_t bytes) {
     (void)text;
     (void)bytes;
@@ -138,13 +132,14 @@ static void test_conformance_graph__states_refuse_what_does_not_fit(void **state
     rondo_graph *graph = suite_create_graph(context, false);
     rondo_graph_stats stats;
     void *handle = graph;
-    rondo__text text = {0};
+    static suite_text text;
+    text = (suite_text){0};
     // Empty.
     ASSERT_STATUS(rondo_graph_capture_end(graph), STATE);
     ASSERT_STATUS(rondo_graph_replay(graph, context->stream), STATE);
     ASSERT_STATUS(rondo_graph_upload(graph, context->stream), STATE);
     ASSERT_STATUS(rondo_graph_instantiate(graph), STATE);
-    ASSERT_STATUS(rondo_graph_dump(graph, RONDO_DUMP_DOT, append_text, &text), STATE);
+    ASSERT_STATUS(rondo_graph_dump(graph, RONDO_DUMP_DOT, suite_append_text, &text), STATE);
     ASSERT_STATUS(rondo_graph_get_native(graph, &handle, NULL), STATE);
     assert_null(handle);
     ASSERT_OK(rondo_graph_reset(graph));
@@ -162,7 +157,7 @@ static void test_conformance_graph__states_refuse_what_does_not_fit(void **state
     ASSERT_STATUS(rondo_graph_capture_end(graph), STATE);
     ASSERT_STATUS(rondo_graph_instantiate(graph), STATE);
     ASSERT_MESSAGE_HAS("keep_template");
-    ASSERT_STATUS(rondo_graph_dump(graph, RONDO_DUMP_JSON, append_text, &text), STATE);
+    ASSERT_STATUS(rondo_graph_dump(graph, RONDO_DUMP_JSON, suite_append_text, &text), STATE);
     ASSERT_MESSAGE_HAS("keep_template");
     ASSERT_STATUS(rondo_graph_get_native(graph, &handle, NULL), STATE);
     assert_int_equal(text.length, 0);
@@ -249,9 +244,9 @@ static void test_conformance_graph__an_empty_capture_warns(void **state) {
     assert_int_equal(stats.node_count, 0);
     ASSERT_OK(rondo_graph_replay(graph, context->stream));
     ASSERT_OK(rondo_stream_synchronize(context->stream));
-    rondo__text text = {0};
-    ASSERT_OK(rondo_graph_dump(graph, RONDO_DUMP_JSON, append_text, &text));
-    rondo__text_deinit(&text);
+    static suite_text text;
+    text = (suite_text){0};
+    ASSERT_OK(rondo_graph_dump(graph, RONDO_DUMP_JSON, suite_append_text, &text));
     rondo_graph_destroy(graph);
 }
 
@@ -259,7 +254,7 @@ static void do_nothing(void *data) {
     (void)data;
 }
 
-static void assert_text_has(const rondo__text *text, const char *part) {
+static void assert_text_has(const suite_text *text, const char *part) {
     if (strstr(text->bytes, part) == NULL) {
         print_error("no \"%s\" in:\n%s\n", part, text->bytes);
         fail();
@@ -307,8 +302,9 @@ static void test_conformance_graph__dumps_and_statistics(void **state) {
     assert_true(stats.capture_ns > 0);
     assert_true(stats.instantiate_ns > 0);
 
-    rondo__text json = {0};
-    ASSERT_OK(rondo_graph_dump(graph, RONDO_DUMP_JSON, append_text, &json));
+    static suite_text json;
+    json = (suite_text){0};
+    ASSERT_OK(rondo_graph_dump(graph, RONDO_DUMP_JSON, suite_append_text, &json));
     assert_int_equal(json.length, strlen(json.bytes));
     assert_text_has(&json, "\"label\": \"suite\"");
     assert_text_has(&json,
@@ -321,17 +317,16 @@ static void test_conformance_graph__dumps_and_statistics(void **state) {
     const char *edges = strstr(json.bytes, "\"edges\": ");
     assert_non_null(edges);
     assert_int_equal(count_parts(edges, "["), 5);  // the list and four edges
-    rondo__text_deinit(&json);
 
-    rondo__text dot = {0};
-    ASSERT_OK(rondo_graph_dump(graph, RONDO_DUMP_DOT, append_text, &dot));
+    static suite_text dot;
+    dot = (suite_text){0};
+    ASSERT_OK(rondo_graph_dump(graph, RONDO_DUMP_DOT, suite_append_text, &dot));
     assert_text_has(&dot, "digraph \"suite\" {");
     assert_text_has(&dot, "grid 3x1x1 block 128x1x1");
     assert_text_has(&dot, "say \\\"hello\\\"");
     assert_text_has(&dot, "value 85, 400 bytes");
     assert_int_equal(count_parts(dot.bytes, " -> "), 4);
     assert_int_equal(dot.bytes[dot.length - 2], '}');
-    rondo__text_deinit(&dot);
 
     int calls = 0;
     ASSERT_OK(rondo_graph_dump(graph, RONDO_DUMP_DOT, stop_at_once, &calls));
@@ -373,18 +368,6 @@ static void test_conformance_graph__template_is_kept_and_instantiated_again(void
 
 // ---- updating an executable, through the backend's table ----------------------------------------
 
-static void destroy_template(void *object) {
-    rondo__template *recorded = object;
-    suite_forget(recorded);
-    recorded->device->backend->destroy_template(recorded);
-}
-
-static void destroy_executable(void *object) {
-    rondo__executable *executable = object;
-    suite_forget(executable);
-    executable->device->backend->destroy_executable(executable);
-}
-
 static rondo__template *record_template(suite_context *context, uint32_t *x, uint32_t factor,
                                         int extra_nodes) {
     const rondo__backend *backend = context->device->backend;
@@ -396,7 +379,7 @@ static rondo__template *record_template(suite_context *context, uint32_t *x, uin
     }
     ASSERT_OK(backend->end_capture(context->stream, &recorded));
     assert_non_null(recorded);
-    suite_remember(destroy_template, recorded);
+    suite_keep_template(recorded);
     return recorded;
 }
 
@@ -410,22 +393,22 @@ static void test_conformance_graph__executables_take_updates(void **state) {
     rondo__template *longer = record_template(context, x, 7, 4);
     rondo__executable *executable = NULL;
     ASSERT_OK(backend->instantiate(first, &executable));
-    suite_remember(destroy_executable, executable);
+    suite_keep_executable(executable);
     ASSERT_OK(backend->replay(executable, context->stream));  // (1 * 3 + 1) + 1
     bool was_updated = false;
     ASSERT_OK(backend->update(executable, same, &was_updated));
     assert_true(was_updated);
     // The template is no longer needed, and the replay in flight is not disturbed.
-    destroy_template(same);
+    suite_drop_template(same);
     ASSERT_OK(backend->replay(executable, context->stream));  // (5 * 10 + 1) + 1
     assert_int_equal(suite_get(context, x, 0), 52);
     ASSERT_OK(backend->update(executable, longer, &was_updated));
     assert_false(was_updated);
     ASSERT_OK(backend->replay(executable, context->stream));
     assert_int_equal(suite_get(context, x, 0), 522);
-    destroy_executable(executable);
-    destroy_template(longer);
-    destroy_template(first);
+    suite_drop_executable(executable);
+    suite_drop_template(longer);
+    suite_drop_template(first);
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 

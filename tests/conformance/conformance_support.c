@@ -229,6 +229,15 @@ rondo_graph *suite_create_graph(suite_context *context, bool keeps_template) {
     return graph;
 }
 
+bool suite_append_text(void *user_data, const char *bytes, size_t count) {
+    suite_text *text = user_data;
+    assert_true(count < sizeof text->bytes - text->length);
+    memcpy(text->bytes + text->length, bytes, count);
+    text->length += count;
+    text->bytes[text->length] = '\0';
+    return true;
+}
+
 enum { REMEMBERED_MAX = 16 };
 
 static struct {
@@ -253,6 +262,32 @@ void suite_forget(void *object) {
             return;
         }
     }
+}
+
+static void destroy_template(void *recorded) {
+    ((rondo__template *)recorded)->device->backend->destroy_template(recorded);
+}
+
+void suite_keep_template(rondo__template *recorded) {
+    suite_remember(destroy_template, recorded);
+}
+
+void suite_drop_template(rondo__template *recorded) {
+    suite_forget(recorded);
+    destroy_template(recorded);
+}
+
+static void destroy_executable(void *executable) {
+    ((rondo__executable *)executable)->device->backend->destroy_executable(executable);
+}
+
+void suite_keep_executable(rondo__executable *executable) {
+    suite_remember(destroy_executable, executable);
+}
+
+void suite_drop_executable(rondo__executable *executable) {
+    suite_forget(executable);
+    destroy_executable(executable);
 }
 
 void suite_destroy_remembered(void) {
@@ -327,11 +362,22 @@ suite_gate *suite_gate_create(suite_context *context) {
     return gate;
 }
 
+uint32_t suite_gate_patience_s;
+volatile bool suite_gate_gave_way;
+
 static void pass_gate(void *data) {
     suite_gate *gate = *(suite_gate **)data;
+    struct timespec end;
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += (time_t)suite_gate_patience_s;
     pthread_mutex_lock(&gate->lock);
     while (!gate->is_open) {
-        pthread_cond_wait(&gate->change, &gate->lock);
+        if (suite_gate_patience_s == 0) {
+            pthread_cond_wait(&gate->change, &gate->lock);
+        } else if (pthread_cond_timedwait(&gate->change, &gate->lock, &end) != 0) {
+            gate->is_open = true;
+            suite_gate_gave_way = true;
+        }
     }
     pthread_mutex_unlock(&gate->lock);
 }

@@ -2,21 +2,15 @@
 #include "inside_support.h"
 
 #include "backend/capture.h"
-#include "base/text.h"
-
-static bool append_text(void *user_data, const char *bytes, size_t count) {
-    rondo__text_append_bytes(user_data, bytes, count);
-    return true;
-}
 
 void inside_assert_dump_has(rondo_graph *graph, rondo_dump_format format, const char *part) {
-    rondo__text text = {0};
-    ASSERT_OK(rondo_graph_dump(graph, format, append_text, &text));
+    static suite_text text;
+    text = (suite_text){0};
+    ASSERT_OK(rondo_graph_dump(graph, format, suite_append_text, &text));
     if (strstr(text.bytes, part) == NULL) {
         print_error("no \"%s\" in:\n%s\n", part, text.bytes);
         fail();
     }
-    rondo__text_deinit(&text);
 }
 
 void inside_begin(rondo_graph *graph, rondo_stream *stream) {

@@ -5,7 +5,6 @@
 #include "backend/backend.h"
 #include "backend/cuda/cuda_api.h"
 #include "backend/host/host_backend.h"
-#include "base/text.h"
 #include "peers_kernel.h"
 #include "random_support.h"
 
@@ -25,11 +24,6 @@ static rondo_graph *create_deferred(suite_context *context) {
 static void sleep_ms(long milliseconds) {
     struct timespec pause = {.tv_nsec = milliseconds * 1000000L};
     nanosleep(&pause, NULL);
-}
-
-static bool append_text(void *user_data, const char *bytes, size_t count) {
-    rondo__text_append_bytes(user_data, bytes, count);
-    return true;
 }
 
 static bool is_capturing(rondo_stream *stream) {
@@ -221,8 +215,9 @@ static void torch_07_debug_dump(void **state) {
     ASSERT_OK(rondo_stream_wait_event(context->stream, join));
     ASSERT_OK(suite_affine(context, context->stream, x, 2, 2, 1));
     ASSERT_OK(rondo_graph_capture_end(graph));
-    rondo__text dot = {0};
-    ASSERT_OK(rondo_graph_dump(graph, RONDO_DUMP_DOT, append_text, &dot));
+    static suite_text dot;
+    dot = (suite_text){0};
+    ASSERT_OK(rondo_graph_dump(graph, RONDO_DUMP_DOT, suite_append_text, &dot));
     assert_non_null(strstr(dot.bytes, "digraph"));
     assert_non_null(strstr(dot.bytes, "affine"));
     size_t edges = 0;
@@ -230,7 +225,6 @@ static void torch_07_debug_dump(void **state) {
         ++edges;
     }
     assert_int_equal(edges, 2);  // the two branches have no common root, and meet in the third
-    rondo__text_deinit(&dot);
     rondo_graph_destroy(graph);
     rondo_event_destroy(fork);
     rondo_event_destroy(join);

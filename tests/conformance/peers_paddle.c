@@ -1,7 +1,6 @@
 // What PaddlePaddle's own tests say of its CUDAGraph, by their numbers in docs/peer_tests.md.
 #include <pthread.h>
 
-#include "base/text.h"
 #include "peers_kernel.h"
 #include "random_support.h"
 #include "rondo/pool.h"
@@ -80,11 +79,6 @@ static void run_parts(void *data) {
 
 PEERS_FAKE(run_parts, parts_arguments);
 
-static bool append_text(void *user_data, const char *bytes, size_t count) {
-    rondo__text_append_bytes(user_data, bytes, count);
-    return true;
-}
-
 static void paddle_02_concat_and_split(void **state) {
     suite_context *context = suite_get_context(state);
     static const peers_kernel kernel = {"move_parts", parts_text, run_parts, fake_run_parts};
@@ -125,11 +119,11 @@ static void paddle_02_concat_and_split(void **state) {
             assert_int_equal(suite_get(context, parts[i], (size_t)i % COUNT), expected[i]);
         }
     }
-    rondo__text dot = {0};
-    ASSERT_OK(rondo_graph_dump(graph, RONDO_DUMP_DOT, append_text, &dot));
+    static suite_text dot;
+    dot = (suite_text){0};
+    ASSERT_OK(rondo_graph_dump(graph, RONDO_DUMP_DOT, suite_append_text, &dot));
     assert_non_null(strstr(dot.bytes, "move_parts"));
     assert_non_null(strstr(dot.bytes, "host_to_device 800 bytes"));
-    rondo__text_deinit(&dot);
     rondo_graph_destroy(graph);
     for (uint32_t i = 0; i < WAYS; ++i) {
         suite_free(context, RONDO_MEMORY_DEVICE, parts[i]);
@@ -200,10 +194,20 @@ static void *run_loader(void *argument) {
     return NULL;
 }
 
+// When the case stops in its middle, the loaders must, too.
+static void stop_loaders(void *object) {
+    loader_queue *queue = object;
+    pthread_mutex_lock(&queue->lock);
+    queue->has_failed = true;
+    pthread_cond_broadcast(&queue->changed);
+    pthread_mutex_unlock(&queue->lock);
+}
+
 static void paddle_03_capture_beside_loader_threads(void **state) {
     suite_context *context = suite_get_context(state);
     rondo_stream *stream = context->stream;
-    loader_queue queue = {.context = context};
+    static loader_queue queue;
+    queue = (loader_queue){.context = context};
     pthread_mutex_init(&queue.lock, NULL);
     pthread_cond_init(&queue.changed, NULL);
     for (int i = 0; i < SLOTS; ++i) {
@@ -212,6 +216,7 @@ static void paddle_03_capture_beside_loader_threads(void **state) {
     }
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, BATCH_WORDS);
     rondo_graph *graph = suite_create_graph(context, false);
+    suite_remember(stop_loaders, &queue);
     pthread_t loaders[LOADERS];
     for (int i = 0; i < LOADERS; ++i) {
         assert_int_equal(pthread_create(&loaders[i], NULL, run_loader, &queue), 0);
@@ -251,6 +256,7 @@ static void paddle_03_capture_beside_loader_threads(void **state) {
     for (int i = 0; i < LOADERS; ++i) {
         pthread_join(loaders[i], NULL);
     }
+    suite_forget(&queue);
     assert_false(queue.has_failed);
     assert_int_equal(wrong, 0);
     assert_int_equal(queue.consumed, BATCHES);

@@ -20,7 +20,8 @@
 //   lost    a call failed without a record of its own, or the case stopped though no call of its
 //           own thread said that anything was wrong (what other threads are told is theirs to keep)
 //
-// By default the points of a case are a few, evenly spread; --all takes every one, with every code.
+// By default the points of a case are a few, evenly spread; --all takes every one, with every code
+// (of cases with threads, where the nth is another each time, 200).
 // The number of points is printed. Why a process each: a case that stops leaves the suite's own
 // state anywhere, and a crash should cost one point and not the sweep.
 #ifndef _GNU_SOURCE
@@ -41,11 +42,13 @@
 #include "suite_track.h"
 
 enum {
-    DRIVER_POINTS = 16,  // of a case, by default
-    HEAP_POINTS = 10,
+    DRIVER_POINTS = 10,  // of a case, by default
+    HEAP_POINTS = 6,
     SLOW_POINTS = 2,  // of either kind, for a case that takes long
     SLOW_NS = 60 * 1000 * 1000,
+    THREAD_POINTS = 200,  // with --all, of a case with threads: there the nth differs each time
     POINT_SECONDS_MAX = 10,
+    LEFT_SECONDS_MAX = 1,  // after a thread of the case has asserted
     SAID_BYTES_MAX = 1 << 16,
 };
 
@@ -58,7 +61,10 @@ typedef struct outcome {
     bool has_stopped;  // the case did not pass
     bool was_said;     // some call of the case's thread failed after that, or unexpectedly
     bool has_threads;  // the case made some
-    char lost[256];    // a failure without a record of its own; empty when none
+    // A thread of the case asserted: what it had open is left, and others may wait for it.
+    bool has_left_thread;
+    bool has_given_way;  // a gate did, so that the case could not show what it wanted
+    char lost[256];      // a failure without a record of its own; empty when none
     char failed_call[64];
     size_t driver_calls;
     size_t allocations;
@@ -114,22 +120,36 @@ static bool has_come(void) {
     return atomic_load(&heap_has_failed) || fake_cuda_has_failed();
 }
 
-static _Thread_local uint64_t last_sequence;
+static pthread_t case_thread;
+static uint64_t last_sequence;  // of case_thread's records while nothing had failed yet
 
-// Every status that a case asserts passes here: a failure must have written a record of its own.
+// Every status that a case asserts passes here: an unexpected failure must have written a record
+// since the planned one came. A thread of the case that asserts ends here, as cmocka would end the
+// process.
 static void look_at_status(rondo_status status, rondo_status expected, const char *call) {
     const rondo_error *error = rondo_error_get_last();
-    if (status != RONDO_STATUS_OK) {
-        g_outcome->was_said = g_outcome->was_said || status != expected || has_come();
-        if (error->status != status || error->sequence <= last_sequence ||
-            error->message[0] == '\0') {
-            snprintf(g_outcome->lost, sizeof g_outcome->lost,
-                     "%.120s gave %s, the record says %s: %.60s", call,
-                     rondo_status_get_name(status), rondo_status_get_name(error->status),
-                     error->message);
+    if (!pthread_equal(pthread_self(), case_thread)) {
+        if (status != expected) {
+            g_outcome->has_left_thread = true;
+            alarm(LEFT_SECONDS_MAX);
+            pthread_exit(NULL);
         }
+        return;
     }
-    last_sequence = error->sequence;
+    if (!has_come()) {
+        last_sequence = error->sequence;
+        return;
+    }
+    g_outcome->was_said = g_outcome->was_said || status != RONDO_STATUS_OK;
+    // A status that was kept in a variable may be older than the latest record.
+    bool is_call = strchr(call, '(') != NULL;
+    if (is_call && status != expected && status != RONDO_STATUS_OK &&
+        (error->status != status || error->sequence <= last_sequence ||
+         error->message[0] == '\0')) {
+        snprintf(g_outcome->lost, sizeof g_outcome->lost,
+                 "%.120s gave %s, the record says %s: %.60s", call, rondo_status_get_name(status),
+                 rondo_status_get_name(error->status), error->message);
+    }
 }
 
 static void ignore_line(void *user_data, rondo_log_level level, const char *message) {
@@ -191,8 +211,10 @@ static void run_process(const point *p) {
     run = (suite_case){.context = &context, .mode = p->mode};
     test = (struct CMUnitTest){
         .name = p->entry->name, .test_func = p->entry->function, .initial_state = &run};
+    case_thread = pthread_self();
     last_sequence = rondo_error_get_last()->sequence;
     suite_status_hook = look_at_status;
+    suite_gate_patience_s = 1;
     size_t calls_before = is_fake ? fake_cuda_count_calls(NULL) : 0;
     uint64_t start = now_ns();
     arm(p);
@@ -200,6 +222,9 @@ static void run_process(const point *p) {
     disarm(p, calls_before);
     g_outcome->ns = now_ns() - start;
     g_outcome->has_threads = suite_track_has_made_threads();
+    g_outcome->has_given_way = suite_gate_gave_way;
+    g_outcome->was_said = g_outcome->was_said || (p->kind == KIND_DRIVER &&
+                                                  rondo_error_get_last()->sequence > last_sequence);
     unwind_far_away();  // the suite's own stream and device, too
     g_outcome->allocations_left = rondo__memory_get_balance();
     if (is_fake) {
@@ -238,10 +263,43 @@ static void complain(const point *p, const char *what, const char *detail) {
     fflush(stdout);
 }
 
+// Cases that play a program with driver calls of its own, or record through the backend's table
+// without a graph: what they have open is theirs to close, and only their end is looked at.
+static bool is_outside(const point *p) {
+    static const char *const names[] = {
+        "test_conformance_blame__work_on_the_legacy_stream",
+        "test_conformance_control__bodies_are_listed",
+        "test_conformance_control__executables_take_updates_of_bodies",
+        "test_conformance_inside__foreign_captures",
+        "test_conformance_label__foreign_work_carries_it",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+        if (strcmp(p->entry->name, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Cases that want to see memory reused: where the driver cannot be asked whether streams have
+// joined, the pool goes on with other memory, which is right and no failure.
+static bool wants_reuse(const point *p) {
+    return strncmp(p->entry->name, "torch_38_", 9) == 0 ||
+           strncmp(p->entry->name, "torch_39_", 9) == 0;
+}
+
+// Cases that keep statuses aside and look at them later.
+static bool keeps_statuses(const point *p) {
+    static const char prefix[] = "test_conformance_step__";
+    return p->kind == KIND_HEAP && strncmp(p->entry->name, prefix, sizeof prefix - 1) == 0;
+}
+
 static void judge(const point *p, int status) {
     char text[320];
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM) {
-        complain(p, "hang", "did not finish in time");
+        if (!g_outcome->has_left_thread) {
+            complain(p, "hang", "did not finish in time");
+        }
         return;
     }
     if (!g_outcome->is_finished) {
@@ -251,6 +309,9 @@ static void judge(const point *p, int status) {
     }
     if (strstr(read_said(), "failed with exception") != NULL) {
         complain(p, "crash", "cmocka caught a signal");
+    }
+    if (is_outside(p) || g_outcome->has_left_thread) {
+        return;
     }
     if (g_outcome->objects_left != 0 || g_outcome->allocations_left != 0) {
         snprintf(text, sizeof text, "%zu objects of the driver and %lld allocations are left",
@@ -264,7 +325,8 @@ static void judge(const point *p, int status) {
         complain(p, "lost", g_outcome->lost);
     }
     if (g_outcome->has_stopped && g_outcome->has_failed && !g_outcome->was_said &&
-        !g_outcome->has_threads) {
+        !g_outcome->has_threads && !g_outcome->has_given_way && !wants_reuse(p) &&
+        !keeps_statuses(p)) {
         complain(p, "lost", "the case found something wrong, but no call had said so");
     }
 }
@@ -346,6 +408,11 @@ static void sweep_case(point p, bool takes_all, totals *sum) {
     bool is_slow = g_outcome->ns > SLOW_NS;
     size_t calls = g_outcome->driver_calls;
     size_t allocations = g_outcome->allocations;
+    if (takes_all && g_outcome->has_threads) {
+        sweep_kind(p, KIND_DRIVER, calls, THREAD_POINTS, sum);
+        sweep_kind(p, KIND_HEAP, allocations, THREAD_POINTS, sum);
+        return;
+    }
     size_t driver_limit = takes_all ? SIZE_MAX : is_slow ? SLOW_POINTS : DRIVER_POINTS;
     size_t heap_limit = takes_all ? SIZE_MAX : is_slow ? SLOW_POINTS : HEAP_POINTS;
     sweep_kind(p, KIND_DRIVER, calls, driver_limit, sum);

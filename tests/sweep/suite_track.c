@@ -210,14 +210,6 @@ rondo_status suite_track_create_arena(rondo_device *device, const rondo_arena_op
     return status;
 }
 
-rondo_status suite_track_get_arena(rondo_graph *graph, rondo_arena **out_arena) {
-    rondo_status status = rondo_graph_get_arena(graph, out_arena);
-    if (status == RONDO_STATUS_OK) {
-        add((object){.kind = KIND_ARENA, .address = *out_arena});
-    }
-    return status;
-}
-
 void suite_track_retain_arena(rondo_arena *arena) {
     rondo_arena_retain(arena);
     add((object){.kind = KIND_ARENA, .address = arena});

@@ -1,8 +1,8 @@
 // sweep/suite_track.h — what a case of the conformance suite has made and not given back.
 //
-// Included before everything else in the suite's files when they are built for the sweep: the public
-// calls that make and destroy go through these, so that a case that stopped in its middle leaves a
-// list of its objects, and the sweep can show that every one can still be destroyed.
+// Included before everything else in the suite's files when they are built for the sweep: the
+// public calls that make and destroy go through these, so that a case that stopped in its middle
+// leaves a list of its objects, and the sweep can show that every one can still be destroyed.
 #ifndef RONDO_TESTS_SWEEP_SUITE_TRACK_H
 #define RONDO_TESTS_SWEEP_SUITE_TRACK_H
 
@@ -34,7 +34,6 @@ rondo_status suite_track_pool_allocate(rondo_pool *pool, rondo_stream *stream, s
 rondo_status suite_track_pool_free(rondo_pool *pool, void *address);
 rondo_status suite_track_create_arena(rondo_device *device, const rondo_arena_options *options,
                                       rondo_arena **out_arena);
-rondo_status suite_track_get_arena(rondo_graph *graph, rondo_arena **out_arena);
 void suite_track_retain_arena(rondo_arena *arena);
 void suite_track_release_arena(rondo_arena *arena);
 rondo_status suite_track_create_generator(rondo_device *device, uint64_t seed,
@@ -71,7 +70,6 @@ void suite_track_unwind(void);
     suite_track_pool_allocate(pool, stream, bytes, out)
 #define rondo_pool_free(pool, address) suite_track_pool_free(pool, address)
 #define rondo_arena_create(device, options, out) suite_track_create_arena(device, options, out)
-#define rondo_graph_get_arena(graph, out) suite_track_get_arena(graph, out)
 #define rondo_arena_retain(arena) suite_track_retain_arena(arena)
 #define rondo_arena_release(arena) suite_track_release_arena(arena)
 #define rondo_generator_create(device, seed, out) suite_track_create_generator(device, seed, out)

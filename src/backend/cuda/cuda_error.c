@@ -132,10 +132,12 @@ rondo_status rondo__cuda_fail(const rondo__cuda_api *api, rondo_device *device,
                             wanted, advice != NULL ? advice : "unknown driver error");
 }
 
-void rondo__cuda_log_failure(const rondo__cuda_device *device, rondo__cu_result code,
-                             const char *call) {
-    if (code == RONDO__CU_SUCCESS || code == RONDO__CU_ERROR_DEINITIALIZED ||
-        rondo__cuda_is_sticky(code)) {
+void rondo__cuda_log_failure(rondo__cuda_device *device, rondo__cu_result code, const char *call) {
+    if (code == RONDO__CU_SUCCESS || code == RONDO__CU_ERROR_DEINITIALIZED) {
+        return;
+    }
+    if (rondo__cuda_is_sticky(code)) {
+        atomic_store(&device->head.is_lost, true);  // the next call says so
         return;
     }
     RONDO_LOG_WARN_F("%s: %s failed with %s while cleaning up", device->head.name, call,

@@ -70,27 +70,31 @@ rondo_status rondo__cuda_fetch_nodes(rondo__cuda_template *recorded) {
     return RONDO_STATUS_OK;
 }
 
-// Details are for dumps: what the driver will not tell is left empty.
-static void describe_kernel(const rondo__cuda_api *api, rondo__cu_graph_node node,
-                            rondo__node_info *info) {
+// Details are for dumps: what the driver cannot tell is left empty. Each returns what it said.
+static rondo__cu_result describe_kernel(const rondo__cuda_api *api, rondo__cu_graph_node node,
+                                        rondo__node_info *info) {
     rondo__cu_kernel_node params;
     memset(&params, 0, sizeof(params));
-    if ((api->capabilities & RONDO__CUDA_CAN_DESCRIBE_KERNELS) == 0 ||
-        api->cuGraphKernelNodeGetParams(node, &params) != RONDO__CU_SUCCESS) {
-        return;
+    if ((api->capabilities & RONDO__CUDA_CAN_DESCRIBE_KERNELS) == 0) {
+        return RONDO__CU_SUCCESS;
+    }
+    rondo__cu_result code = api->cuGraphKernelNodeGetParams(node, &params);
+    if (code != RONDO__CU_SUCCESS) {
+        return code;
     }
     memcpy(info->grid, params.grid, sizeof(info->grid));
     memcpy(info->block, params.block, sizeof(info->block));
     info->shared_bytes = params.shared_bytes;
     if ((api->capabilities & RONDO__CUDA_CAN_NAME_FUNCTIONS) == 0) {
-        return;
+        return RONDO__CU_SUCCESS;
     }
     const char *name = NULL;
-    rondo__cu_result code = params.function != NULL ? api->cuFuncGetName(&name, params.function)
-                                                    : api->cuKernelGetName(&name, params.kernel);
+    code = params.function != NULL ? api->cuFuncGetName(&name, params.function)
+                                   : api->cuKernelGetName(&name, params.kernel);
     if (code == RONDO__CU_SUCCESS && name != NULL) {
         info->name = name;
     }
+    return code;
 }
 
 static bool is_host_memory(const rondo__cuda_api *api, const rondo__cu_copy_end *end) {
@@ -108,12 +112,13 @@ static const void *get_copy_address(const rondo__cu_copy_end *end) {
                                                           : (const void *)(uintptr_t)end->device;
 }
 
-static void describe_copy(const rondo__cuda_api *api, rondo__cu_graph_node node,
-                          rondo__node_info *info) {
+static rondo__cu_result describe_copy(const rondo__cuda_api *api, rondo__cu_graph_node node,
+                                      rondo__node_info *info) {
     rondo__cu_copy_node params;
     memset(&params, 0, sizeof(params));
-    if (api->cuGraphMemcpyNodeGetParams(node, &params) != RONDO__CU_SUCCESS) {
-        return;
+    rondo__cu_result code = api->cuGraphMemcpyNodeGetParams(node, &params);
+    if (code != RONDO__CU_SUCCESS) {
+        return code;
     }
     info->source = get_copy_address(&params.source);
     info->destination = get_copy_address(&params.destination);
@@ -130,14 +135,16 @@ static void describe_copy(const rondo__cuda_api *api, rondo__cu_graph_node node,
     } else {
         info->copy_kind = RONDO_COPY_DEVICE_TO_DEVICE;
     }
+    return RONDO__CU_SUCCESS;
 }
 
-static void describe_fill(const rondo__cuda_api *api, rondo__cu_graph_node node,
-                          rondo__node_info *info) {
+static rondo__cu_result describe_fill(const rondo__cuda_api *api, rondo__cu_graph_node node,
+                                      rondo__node_info *info) {
     rondo__cu_fill_node params;
     memset(&params, 0, sizeof(params));
-    if (api->cuGraphMemsetNodeGetParams(node, &params) != RONDO__CU_SUCCESS) {
-        return;
+    rondo__cu_result code = api->cuGraphMemsetNodeGetParams(node, &params);
+    if (code != RONDO__CU_SUCCESS) {
+        return code;
     }
     info->destination = (const void *)(uintptr_t)params.destination;
     info->fill_value = params.value;
@@ -147,10 +154,11 @@ static void describe_fill(const rondo__cuda_api *api, rondo__cu_graph_node node,
     info->width = params.width;
     info->height = rows;
     info->pitch_bytes = params.pitch_bytes;
+    return RONDO__CU_SUCCESS;
 }
 
-static void describe_event(const rondo__cuda_api *api, rondo__cu_graph_node node,
-                           rondo__node_info *info) {
+static rondo__cu_result describe_event(const rondo__cuda_api *api, rondo__cu_graph_node node,
+                                       rondo__node_info *info) {
     rondo__cu_event event = NULL;
     rondo__cu_result code = info->kind == RONDO__NODE_EVENT_RECORD
                                 ? api->cuGraphEventRecordNodeGetEvent(node, &event)
@@ -158,15 +166,24 @@ static void describe_event(const rondo__cuda_api *api, rondo__cu_graph_node node
     if (code == RONDO__CU_SUCCESS) {
         info->event = event;
     }
+    return code;
 }
 
-static void describe_host(const rondo__cuda_api *api, rondo__cu_graph_node node,
-                          rondo__node_info *info) {
+static rondo__cu_result describe_host(const rondo__cuda_api *api, rondo__cu_graph_node node,
+                                      rondo__node_info *info) {
     rondo__cu_host_node params;
     memset(&params, 0, sizeof(params));
-    if (api->cuGraphHostNodeGetParams(node, &params) == RONDO__CU_SUCCESS) {
+    rondo__cu_result code = api->cuGraphHostNodeGetParams(node, &params);
+    if (code == RONDO__CU_SUCCESS) {
         info->name = rondo__cuda_get_host_call_name(&params);
     }
+    return code;
+}
+
+// The driver knows the node but not this of it: a kernel of a library, a copy of an array.
+static bool is_refusal(rondo__cu_result code) {
+    return code == RONDO__CU_ERROR_INVALID_VALUE || code == RONDO__CU_ERROR_INVALID_HANDLE ||
+           code == RONDO__CU_ERROR_NOT_SUPPORTED;
 }
 
 static rondo__node_kind get_kind(int type) {
@@ -221,15 +238,18 @@ rondo_status rondo__cuda_describe_native(rondo__cuda_device *device, rondo__cu_g
     }
     rondo__node_info info = {.kind = get_kind(type), .name = "", .native = node};
     if (info.kind == RONDO__NODE_KERNEL) {
-        describe_kernel(api, node, &info);
+        code = describe_kernel(api, node, &info);
     } else if (info.kind == RONDO__NODE_COPY) {
-        describe_copy(api, node, &info);
+        code = describe_copy(api, node, &info);
     } else if (info.kind == RONDO__NODE_FILL) {
-        describe_fill(api, node, &info);
+        code = describe_fill(api, node, &info);
     } else if (info.kind == RONDO__NODE_HOST) {
-        describe_host(api, node, &info);
+        code = describe_host(api, node, &info);
     } else if (info.kind == RONDO__NODE_EVENT_RECORD || info.kind == RONDO__NODE_EVENT_WAIT) {
-        describe_event(api, node, &info);
+        code = describe_event(api, node, &info);
+    }
+    if (code != RONDO__CU_SUCCESS && !is_refusal(code)) {
+        return RONDO__CUDA_FAIL(device, code, "cuGraphNodeGetParams", "cannot describe a node");
     }
     *out_info = info;
     return RONDO_STATUS_OK;
@@ -446,9 +466,9 @@ static void blame_node(rondo__cuda_template *recorded, rondo__cu_graph_node node
     }
     rondo__node_info info = {.name = ""};
     if (type == RONDO__CU_GRAPH_NODE_KERNEL) {
-        describe_kernel(api, node, &info);
+        (void)describe_kernel(api, node, &info);
     } else if (type == RONDO__CU_GRAPH_NODE_HOST) {
-        describe_host(api, node, &info);
+        (void)describe_host(api, node, &info);
     }
     if (info.name[0] != '\0') {
         rondo__error_set_op(info.name);
