@@ -266,15 +266,10 @@ static void complain(const point *p, const char *what, const char *detail) {
 // Cases that play a program with driver calls of its own, or record through the backend's table
 // without a graph: what they have open is theirs to close, and only their end is looked at.
 static bool is_outside(const point *p) {
-    static const char *const names[] = {
-        "test_conformance_blame__work_on_the_legacy_stream",
-        "test_conformance_control__bodies_are_listed",
-        "test_conformance_control__executables_take_updates_of_bodies",
-        "test_conformance_inside__foreign_captures",
-        "test_conformance_label__foreign_work_carries_it",
-    };
-    for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
-        if (strcmp(p->entry->name, names[i]) == 0) {
+    static const char *const parts[] = {"__bodies_are_listed", "_updates_of_bodies", "__foreign_",
+                                        "_legacy_stream"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i) {
+        if (strstr(p->entry->name, parts[i]) != NULL) {
             return true;
         }
     }
