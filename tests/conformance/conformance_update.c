@@ -137,6 +137,44 @@ static void test_conformance_update__instantiation_on_demand(void **state) {
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
+// A template edited by the driver's own calls runs as edited once it is instantiated again.
+static void test_conformance_update__edits_through_the_raw_handle(void **state) {
+    suite_context *context = suite_get_context(state);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 2);
+    suite_set(context, x, 1, 2);
+    rondo_graph *graph = inside_capture_affine(context, x, 2);
+    rondo_graph *added = inside_capture_affine(context, x + 1, 3);
+    inside_replay_and_wait(context, graph);
+    void *native = NULL;
+    if (context->is_host) {
+        ASSERT_STATUS(rondo_graph_get_native(graph, &native, NULL), UNSUPPORTED);
+        ASSERT_MESSAGE_HAS("no raw handles");
+    } else {
+        const rondo__cuda_api *api;
+        void *child = NULL;
+        rondo__cu_graph_node node;
+        ASSERT_OK(rondo__cuda_get_api(&api));
+        ASSERT_OK(rondo_graph_get_native(graph, &native, NULL));
+        ASSERT_OK(rondo_graph_get_native(added, &child, NULL));
+        assert_int_equal(api->cuGraphAddChildGraphNode(&node, native, NULL, 0, child), 0);
+        inside_replay_and_wait(context, graph);  // still the former executable
+        assert_int_equal(suite_get(context, x, 1), 1);
+        ASSERT_OK(rondo_graph_instantiate(graph));
+        inside_replay_and_wait(context, graph);
+        assert_int_equal(suite_get(context, x, 0), 15);
+        assert_int_equal(suite_get(context, x, 1), 4);
+        rondo_graph_stats stats;
+        ASSERT_OK(rondo_graph_get_stats(graph, &stats));
+        assert_int_equal(stats.node_count, 2);
+        assert_int_equal(stats.kernel_count, 2);
+        assert_int_equal(stats.replay_count, 3);
+        inside_assert_dump_has(graph, RONDO_DUMP_JSON, "\"kind\": \"child\"");
+    }
+    rondo_graph_destroy(added);
+    rondo_graph_destroy(graph);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+}
+
 // ---- one graph updated by another -------------------------------------------------------------
 
 static void test_conformance_update__update_patches_or_instantiates(void **state) {
@@ -230,6 +268,7 @@ static void test_conformance_update__update_takes_what_belongs_to_it(void **stat
 static const suite_entry update_cases[] = {
     SUITE_CASE(test_conformance_update__foreign_captures),
     SUITE_CASE(test_conformance_update__instantiation_on_demand),
+    SUITE_CASE(test_conformance_update__edits_through_the_raw_handle),
     SUITE_CASE(test_conformance_update__update_patches_or_instantiates),
     SUITE_CASE(test_conformance_update__update_takes_what_belongs_to_it),
     {NULL, NULL, false},
