@@ -75,11 +75,9 @@ static const rondo__participant_type witness_type = {.name = "a witness",
                                                      .note_replay = note_witness,
                                                      .destroy = destroy_witness};
 
-rondo_graph *inside_capture_with_witness(suite_context *context, uint32_t *x, int counts[3]) {
-    rondo_graph *graph = inside_create_deferred(context);
-    inside_begin(graph, context->stream);
+void inside_add_witness(rondo_stream *stream, int counts[3]) {
     rondo__capture *capture;
-    ASSERT_OK(rondo__capture_find(context->stream, &capture, NULL));
+    ASSERT_OK(rondo__capture_find(stream, &capture, NULL));
     assert_non_null(capture);
     witness *w = malloc(sizeof *w);
     assert_non_null(w);
@@ -88,6 +86,12 @@ rondo_graph *inside_capture_with_witness(suite_context *context, uint32_t *x, in
                    .noted = &counts[1],
                    .destroyed = &counts[2]};
     rondo__capture_add_participant(capture, &w->head);
+}
+
+rondo_graph *inside_capture_with_witness(suite_context *context, uint32_t *x, int counts[3]) {
+    rondo_graph *graph = inside_create_deferred(context);
+    inside_begin(graph, context->stream);
+    inside_add_witness(context->stream, counts);
     ASSERT_OK(suite_affine(context, context->stream, x, 1, 2, 1));
     ASSERT_OK(rondo_graph_capture_end(graph));
     return graph;
