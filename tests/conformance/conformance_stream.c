@@ -103,13 +103,15 @@ static void test_conformance_stream__time_stamps(void **state) {
         fail_msg("5 ms took %f ms", (double)milliseconds);
     }
     ASSERT_STATUS(rondo_event_get_elapsed_ms(start, untimed, &milliseconds), STATE);
-    suite_gate *gate = suite_gate_create(context);
-    ASSERT_OK(suite_gate_enter(gate, context->stream));
-    ASSERT_OK(rondo_event_record(end, context->stream));
-    ASSERT_STATUS(rondo_event_get_elapsed_ms(start, end, &milliseconds), STATE);
-    suite_gate_open(gate);
-    ASSERT_OK(rondo_stream_synchronize(context->stream));
-    suite_gate_destroy(gate);
+    if (!context->is_fake) {  // whose work has happened when the call returns
+        suite_gate *gate = suite_gate_create(context);
+        ASSERT_OK(suite_gate_enter(gate, context->stream));
+        ASSERT_OK(rondo_event_record(end, context->stream));
+        ASSERT_STATUS(rondo_event_get_elapsed_ms(start, end, &milliseconds), STATE);
+        suite_gate_open(gate);
+        ASSERT_OK(rondo_stream_synchronize(context->stream));
+        suite_gate_destroy(gate);
+    }
     rondo_event_destroy(untimed);
     rondo_event_destroy(end);
     rondo_event_destroy(start);
