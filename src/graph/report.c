@@ -236,6 +236,15 @@ static void append(cut_text *text, const char *format, ...) {
     text->length += written > 0 ? (size_t)written : 0;
 }
 
+// The path of a source file from the root of the sources on.
+static const char *shorten_path(const char *path) {
+    const char *root = strstr(path, "src/");
+    for (const char *next = root; next != NULL; next = strstr(next + 1, "src/")) {
+        root = next;
+    }
+    return root != NULL ? root : path;
+}
+
 size_t rondo_capture_report_format(const rondo_capture_report *report, char *text,
                                    size_t capacity) {
     cut_text out = {.bytes = text, .capacity = text != NULL ? capacity : 0};
@@ -281,8 +290,8 @@ size_t rondo_capture_report_format(const rondo_capture_report *report, char *tex
         append(&out, "  thread:    %" PRIu64 " \"%s\", not the one that began the capture\n",
                report->thread_number, report->thread_name);
     }
-    append(&out, "  found at:  %s:%d\n", report->file, (int)report->line);
-    append(&out, "  what to do: %s\n", report->advice);
+    append(&out, "  found at:  %s:%d\n", shorten_path(report->file), (int)report->line);
+    append(&out, "  cure:      %s\n", report->advice);
     return out.length;
 }
 
