@@ -75,7 +75,7 @@ static rondo_status run_step(rondo_stream *stream, void *user_data) {
                 status = rondo_stream_wait_event(data->branch, data->event);
             }
             if (status == RONDO_STATUS_OK) {
-                status = suite_affine(context, data->branch, data->x, 1, 1, 0);
+                status = suite_affine(context, data->branch, data->x + COUNT, 1, 1, 0);
             }
             break;
         case STEP_FAILS:
@@ -119,7 +119,7 @@ static scene create_scene(suite_context *context) {
     s.data.context = context;
     s.data.branch = suite_create_stream(context);
     s.data.event = suite_create_event(context, 0);
-    s.data.x = suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT);
+    s.data.x = suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT + 1);
     return s;
 }
 
