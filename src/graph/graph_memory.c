@@ -12,8 +12,8 @@ enum {
     // executables of 1000 nodes.
     NODE_BYTES_ESTIMATE = 2470,
     COPIES_MAX = 1024,
-    NODES_MAX = 100000,                     // of all copies together
-    GROWTH_BYTES_ENOUGH = 64 * 1024 * 1024  // the driver takes 2 MiB at a time: 3 % then
+    NODES_MAX = 100000,  // of all copies together
+    GROWTH_BYTES_ENOUGH = 64 * 1024 * 1024
 };
 
 void rondo__graph_set_device_bytes(rondo_graph_stats *stats, uint64_t free_before,
@@ -44,22 +44,41 @@ rondo_status rondo__graph_guard_nodes(rondo_graph *graph) {
 
 // ---- measuring --------------------------------------------------------------------------------
 
+// The driver takes memory in chunks, and a chunk just taken is mostly empty. So what is counted is
+// the growth from one chunk to a later one, over the copies made between them:
+//
+//   taken |            +-----+-----      bytes of a copy = growth between the first and the last
+//         |      +-----'                 step, divided by the copies between them
+//         |------'---------------> copies
+typedef struct growth {
+    size_t copy_count;
+    size_t first_count;  // copies at the first step; 0: no step yet
+    uint64_t first_bytes;
+    size_t last_count;
+    uint64_t last_bytes;
+} growth;
+
 // Makes copies until the driver's memory has grown enough to tell.
 static rondo_status grow(rondo_graph *graph, rondo_stream *stream, rondo__executable **copies,
-                         size_t *out_count, uint64_t *out_growth) {
+                         growth *out) {
     const rondo__backend *backend = graph->device->backend;
     uint64_t nodes = graph->stats.node_count > 0 ? graph->stats.node_count : 1;
     uint64_t start_bytes = backend->get_free_bytes(graph->device);
-    *out_count = 0;
-    *out_growth = 0;
-    while (*out_count < COPIES_MAX && *out_growth < GROWTH_BYTES_ENOUGH &&
-           (*out_count < 2 || (*out_count + 1) * nodes <= NODES_MAX)) {
-        RETURN_IF_ERROR(backend->instantiate(graph->recorded, &copies[*out_count]));
-        *out_count += 1;
-        RETURN_IF_ERROR(backend->upload(copies[*out_count - 1], stream));
+    while (out->copy_count < COPIES_MAX &&
+           out->last_bytes - out->first_bytes < GROWTH_BYTES_ENOUGH &&
+           (out->copy_count < 2 || (out->copy_count + 1) * nodes <= NODES_MAX)) {
+        RETURN_IF_ERROR(backend->instantiate(graph->recorded, &copies[out->copy_count]));
+        out->copy_count += 1;
+        RETURN_IF_ERROR(backend->upload(copies[out->copy_count - 1], stream));
         RETURN_IF_ERROR(backend->synchronize_stream(stream));
         uint64_t free_bytes = backend->get_free_bytes(graph->device);
-        *out_growth = start_bytes > free_bytes ? start_bytes - free_bytes : 0;
+        uint64_t bytes = start_bytes > free_bytes ? start_bytes - free_bytes : 0;
+        if (bytes > out->last_bytes) {
+            out->last_bytes = bytes;
+            out->last_count = out->copy_count;
+            out->first_bytes = out->first_count == 0 ? bytes : out->first_bytes;
+            out->first_count = out->first_count == 0 ? out->copy_count : out->first_count;
+        }
     }
     return RONDO_STATUS_OK;
 }
@@ -76,17 +95,16 @@ rondo_status rondo_graph_measure_device_bytes(rondo_graph *graph, uint64_t *out_
                           graph->device->name);
     }
     rondo_stream *stream = NULL;
-    size_t count = 0;
-    uint64_t growth = 0;
+    growth g = {0};
     rondo__executable **copies = rondo__calloc(COPIES_MAX, sizeof *copies);
     if (copies == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     rondo_status status = rondo_stream_create(graph->device, &stream);
     if (status == RONDO_STATUS_OK) {
-        status = grow(graph, stream, copies, &count, &growth);
+        status = grow(graph, stream, copies, &g);
     }
-    for (size_t i = 0; i < count; ++i) {
+    for (size_t i = 0; i < g.copy_count; ++i) {
         backend->destroy_executable(copies[i]);
     }
     rondo_stream_destroy(stream);
@@ -94,13 +112,15 @@ rondo_status rondo_graph_measure_device_bytes(rondo_graph *graph, uint64_t *out_
     if (status != RONDO_STATUS_OK) {
         return status;
     }
-    if (growth == 0) {
+    if (g.last_bytes == 0) {
         return RONDO_FAIL(UNSUPPORTED,
                           "the driver's memory did not grow over %zu executables, so that theirs "
                           "cannot be told",
-                          count);
+                          g.copy_count);
     }
-    *out_bytes = growth / count;
+    *out_bytes = g.last_count > g.first_count
+                     ? (g.last_bytes - g.first_bytes) / (g.last_count - g.first_count)
+                     : g.last_bytes / g.last_count;
     graph->stats.device_bytes = *out_bytes;
     graph->stats.device_bytes_is_estimate = false;
     return RONDO_STATUS_OK;
