@@ -327,6 +327,7 @@ RONDO_MUST_USE rondo_status rondo__event_keep_for_graph(rondo_event *event, rond
 // A graph waits for its last replay before it is freed, but the stream of that replay may be
 // destroyed by then (which waited, too). So it keeps the stream's tag.
 rondo__stream_tag *rondo__stream_tag_retain(rondo_stream *stream);
+rondo__stream_tag *rondo__stream_tag_retain_again(rondo__stream_tag *tag);
 void rondo__stream_tag_release(rondo__stream_tag *tag);  // NULL is fine
 // True once the stream is destroyed and its work was waited for.
 bool rondo__stream_tag_is_finished(const rondo__stream_tag *tag);

@@ -170,6 +170,11 @@ rondo__stream_tag *rondo__stream_tag_retain(rondo_stream *stream) {
     return stream->tag;
 }
 
+rondo__stream_tag *rondo__stream_tag_retain_again(rondo__stream_tag *tag) {
+    atomic_fetch_add_explicit(&tag->reference_count, 1, memory_order_relaxed);
+    return tag;
+}
+
 void rondo__stream_tag_release(rondo__stream_tag *tag) {
     if (tag == NULL ||
         atomic_fetch_sub_explicit(&tag->reference_count, 1, memory_order_acq_rel) != 1) {

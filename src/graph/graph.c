@@ -100,7 +100,10 @@ rondo_status rondo_graph_create(rondo_device *device, const rondo_graph_options 
 
 void rondo__graph_wait(rondo_graph *graph) {
     if (graph->last_stream != NULL) {
-        rondo__stream_tag_wait(graph->last_stream);
+        if (!rondo__stream_tag_wait(graph->last_stream)) {
+            // The stream records by now; the driver keeps what it runs, and the arena its memory.
+            rondo__arena_hold_back(rondo__graph_get_participants(graph), graph->last_stream);
+        }
         rondo__stream_tag_release(graph->last_stream);
         graph->last_stream = NULL;
     }

@@ -136,7 +136,8 @@ void rondo__arena_count_region(rondo_arena *arena, uint64_t bytes) {
 
 static rondo_status get_part(rondo_pool *pool, rondo_arena *arena, rondo__part **out_part) {
     rondo__part *part = pool->parts;
-    while (part != NULL && part->arena != arena) {
+    while (part != NULL &&
+           (part->arena != arena || (part->in_flight != NULL && part->seats == NULL))) {
         part = part->next;
     }
     if (part == NULL) {
@@ -161,6 +162,7 @@ static void free_part(rondo__part *part) {
     }
     *link = part->next;
     rondo__heap_deinit(&part->heap);
+    rondo__stream_tag_release(part->in_flight);
     rondo_arena_release(part->arena);
     rondo__free(part);
 }
@@ -179,6 +181,13 @@ static bool is_touched(const rondo__part *part, const rondo__heap_region *region
 
 // Gives the pool what no graph needs any more, and the part itself when nothing is left.
 static void give_back(rondo__part *part) {
+    if (part->in_flight != NULL && !part->is_stuck && rondo__stream_tag_wait(part->in_flight)) {
+        rondo__stream_tag_release(part->in_flight);
+        part->in_flight = NULL;
+    }
+    if (part->in_flight != NULL) {
+        return;
+    }
     for (rondo__heap_region *region = part->heap.regions; region != NULL;) {
         rondo__heap_region *next = region->next;
         if (rondo__heap_is_whole(&part->heap, region) && !is_touched(part, region)) {
@@ -195,6 +204,29 @@ static void give_back(rondo__part *part) {
     if (part->seats == NULL && part->heap.regions == NULL) {
         free_part(part);
     }
+}
+
+void rondo__arena_give_held_back(rondo_pool *pool) {
+    for (rondo__part *part = pool->parts; part != NULL;) {
+        rondo__part *next = part->next;
+        if (part->in_flight != NULL && part->seats == NULL) {
+            give_back(part);
+        }
+        part = next;
+    }
+}
+
+// What a graph leaves is held back when its replays may still run on a stream that records.
+static void hold_back(rondo__part *part, rondo__stream_tag *stream) {
+    if (stream == NULL || stream == part->in_flight) {
+        return;
+    }
+    if (part->in_flight != NULL && !rondo__stream_tag_wait(part->in_flight)) {
+        part->is_stuck = true;
+        return;
+    }
+    rondo__stream_tag_release(part->in_flight);
+    part->in_flight = rondo__stream_tag_retain_again(stream);
 }
 
 void rondo__arena_return(rondo_pool *pool, rondo__lease *l) {
@@ -330,6 +362,16 @@ void rondo__arena_settle(rondo_arena *arena) {
     pthread_mutex_unlock(&arena->lock);
 }
 
+void rondo__arena_hold_back(const rondo__participant *list, rondo__stream_tag *stream) {
+    while (list != NULL && list->type != &rondo__session_type) {
+        list = list->next;
+    }
+    rondo__session *session = (rondo__session *)(uintptr_t)list;
+    if (session != NULL && session->in_flight == NULL) {
+        session->in_flight = rondo__stream_tag_retain_again(stream);
+    }
+}
+
 // ---- the participant --------------------------------------------------------------------------
 
 static rondo_status finish_session(rondo__participant *participant, rondo__capture *capture) {
@@ -370,6 +412,7 @@ static void remove_seat(rondo__seat *seat) {
         link = &(*link)->next_in_part;
     }
     *link = seat->next_in_part;
+    hold_back(part, seat->session->in_flight);
     rondo__seat_forget_leases(seat);
     rondo__order_forget_outputs(part->arena, seat);
     give_back(part);
@@ -402,6 +445,7 @@ static void destroy_session(rondo__participant *participant) {
     }
     rondo__free(session->conflicts.entries);
     rondo__free(session->label);
+    rondo__stream_tag_release(session->in_flight);
     rondo__free(session);
     rondo_arena_release(arena);
 }

@@ -54,6 +54,8 @@ struct rondo__part {
     rondo_pool *pool;    // whose list it is in
     rondo__heap heap;    // regions, and open free blocks
     rondo__seat *seats;
+    rondo__stream_tag *in_flight;  // replays of a graph that is gone may run there; retained
+    bool is_stuck;                 // on a second such stream, too: kept as long as the pool
     rondo__part *next;
 };
 
@@ -128,6 +130,7 @@ struct rondo__session {
     rondo__seat *seats;
     rondo__output_list conflicts;  // of other graphs, in bytes that this one writes
     uint64_t conflicts_version;
+    rondo__stream_tag *in_flight;  // see rondo__arena_hold_back; retained; NULL: none
     rondo__session *next;
 };
 
@@ -148,6 +151,10 @@ RONDO_MUST_USE rondo_status rondo__arena_check_device(const rondo_arena *arena,
 
 // The arena whose memory a graph's participants use, or NULL.
 rondo_arena *rondo__arena_find(const rondo__participant *list);
+
+// Replays that used the memory may be in flight on a stream that cannot be waited for: once the
+// graph is gone, nobody gets the memory before the stream can.
+void rondo__arena_hold_back(const rondo__participant *list, rondo__stream_tag *stream);
 
 // Hands the arena out: from now on replays of its graphs look at each other.
 void rondo__arena_expose(rondo_arena *arena);

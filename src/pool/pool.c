@@ -205,8 +205,12 @@ static bool has_passed(rondo_pool *pool, rondo__use *use, bool wait) {
 }
 
 void rondo__pool_settle(rondo_pool *pool, bool wait) {
-    if (pool->pending == NULL || (!wait && has_open_captures(pool))) {
+    if (!wait && has_open_captures(pool)) {
         return;  // a query could break a capture
+    }
+    rondo__arena_give_held_back(pool);
+    if (pool->pending == NULL) {
+        return;
     }
     rondo_error saved;
     rondo__error_save(&saved);
@@ -454,7 +458,7 @@ static bool adopt_regions(rondo_pool *pool, rondo__owner *heir) {
 static rondo_status take_block(rondo_pool *pool, rondo__owner *o, uint64_t bytes,
                                rondo__heap_block **out_block) {
     RETURN_IF_ERROR(rondo__heap_take(&o->heap, bytes, out_block));
-    if (*out_block == NULL && pool->pending != NULL) {
+    if (*out_block == NULL && (pool->pending != NULL || pool->parts != NULL)) {
         rondo__pool_settle(pool, false);
         RETURN_IF_ERROR(rondo__heap_take(&o->heap, bytes, out_block));
     }

@@ -135,6 +135,10 @@ void rondo__arena_note_use(rondo_pool *pool, rondo__lease *lease, rondo_stream *
 // Its uses have passed: the block goes back to the arena. With the pool's lock held.
 void rondo__arena_return(rondo_pool *pool, rondo__lease *lease);
 
+// Gives the pool regions that were held back, when their streams can be waited for by now. With the
+// pool's lock held.
+void rondo__arena_give_held_back(rondo_pool *pool);
+
 // Forgets the arenas of a pool that is destroyed: nothing is live in them.
 void rondo__arena_forget_pool(rondo_pool *pool);
 

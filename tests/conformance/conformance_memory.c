@@ -336,6 +336,50 @@ static void test_conformance_memory__every_mode_may_take_memory(void **state) {
     rondo_stream_destroy(stream);
 }
 
+// A graph that is destroyed while the stream of its last replay records: that stream cannot be
+// waited for, so nobody gets the memory yet.
+static void test_conformance_memory__held_back_while_a_replay_may_run(void **state) {
+    suite_context *context = suite_get_context(state);
+    rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
+    rondo_stream *stream = suite_create_stream(context);
+    rondo_stream *other = suite_create_stream(context);
+    rondo_graph *first = memory_create_graph(context, "first", NULL);
+    rondo_graph *second = memory_create_graph(context, "second", NULL);
+    memory_begin(first, stream);
+    uint32_t *x = memory_take(pool, stream, COUNT);
+    ASSERT_OK(suite_spin(context, stream, 2000));
+    memory_fill(stream, x, 1, COUNT);
+    memory_free(pool, x);
+    memory_end(first);
+    ASSERT_OK(rondo_graph_replay(first, stream));
+    memory_begin(second, stream);
+    ASSERT_OK(rondo_graph_reset(first));
+    uint32_t *inside = memory_take(pool, stream, COUNT);
+    assert_ptr_not_equal(inside, x);
+    uint32_t *eager = memory_take(pool, other, COUNT);
+    assert_ptr_not_equal(eager, x);
+    memory_free(pool, eager);
+    memory_free(pool, inside);
+    memory_end(second);
+    // Nor does the graph itself, as long as that is not clear.
+    memory_begin(first, stream);
+    x = memory_take(pool, stream, COUNT);
+    memory_fill(stream, x, 2, COUNT);
+    memory_end(first);
+    memory_replay(first, stream);
+    assert_int_equal(suite_get(context, x, 0), 2);
+    memory_free(pool, x);
+    rondo_graph_destroy(first);
+    rondo_graph_destroy(second);
+    ASSERT_OK(rondo_stream_synchronize(stream));
+    ASSERT_OK(rondo_stream_synchronize(other));
+    ASSERT_OK(rondo_pool_trim(pool, 0, NULL));
+    assert_int_equal(memory_get_pool_stats(pool).reserved_bytes, 0);
+    rondo_stream_destroy(other);
+    rondo_stream_destroy(stream);
+    rondo_pool_release(pool);
+}
+
 static const suite_entry memory_cases[] = {
     SUITE_CASE(test_conformance_memory__failed_captures_give_back),
     SUITE_CASE(test_conformance_memory__blocks_outlive_everything),
@@ -344,6 +388,7 @@ static const suite_entry memory_cases[] = {
     SUITE_CASE(test_conformance_memory__checked_replays_refuse_stale_memory),
     SUITE_CASE(test_conformance_memory__driver_bytes_of_an_executable),
     SUITE_CASE(test_conformance_memory__every_mode_may_take_memory),
+    SUITE_CASE(test_conformance_memory__held_back_while_a_replay_may_run),
     {NULL, NULL, false},
 };
 SUITE_LIST(memory);
