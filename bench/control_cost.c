@@ -4,9 +4,9 @@
 //
 // Each graph begins with a fill of the predicate and is timed from the replay call to the end of
 // the wait. The body is one kernel that counts the predicate down, on one thread (on the host a C
-// function), so what is shown is the decision and the launch. The row of nodes is the same kernel as
-// often without a loop. Median and smallest of the repeats; "per turn" is the slope from 10 turns
-// to 1000.
+// function), so what is shown is the decision and the launch. The row of nodes is the same kernel
+// as often without a loop. Median and smallest of the repeats; "per turn" is the slope from 10
+// turns to 1000.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
