@@ -25,7 +25,9 @@ static inline control_case start(void **state) {
                        .stream = suite_create_stream(context),
                        .graph = suite_create_graph(context, true),
                        .x = suite_allocate(context, RONDO_MEMORY_DEVICE, NUMBERS)};
-    suite_set(context, it.x, 0, NUMBERS);
+    // Not suite_set: the context's stream is for one thread at a time, and threads call this.
+    ASSERT_OK(rondo_stream_fill(it.stream, it.x, 0, 4, NUMBERS));
+    ASSERT_OK(rondo_stream_synchronize(it.stream));
     return it;
 }
 
