@@ -142,8 +142,10 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_get_stats(rondo_pool *pool,
 //     driver calls use is declared with rondo_pool_use on a stream of the capture.
 //
 // "Produced" and "written over" mean the replays of graphs; what eager work reads and writes is not
-// seen. Replays of sharers on different streams are put one after the other on the device. Where a
-// program takes care of the order by itself, an arena can be made without these checks.
+// seen. Replays of sharers on different streams are put one after the other on the device; of two
+// threads that replay sharers at the same moment one is refused, because their order would be left
+// to chance. Where a program takes care of the order by itself, an arena can be made without these
+// checks.
 
 typedef struct rondo_arena_options {
     size_t struct_size;     // sizeof(rondo_arena_options)
