@@ -219,14 +219,14 @@ rondo_status rondo__captured_prepare_copy(rondo_stream *stream, const void **in_
         return RONDO_STATUS_OK;
     }
     const void *host = kind == RONDO_COPY_HOST_TO_DEVICE ? *in_out_source : destination;
-    bool is_pageable = device->backend->is_pageable(device, host, bytes);
-    if (is_pageable && (kind != RONDO_COPY_HOST_TO_DEVICE || !capture->snapshots_pageable)) {
-        return RONDO_STATUS_OK;  // refused by the backend
-    }
+    bool wants_snapshot = kind == RONDO_COPY_HOST_TO_DEVICE && capture->snapshots_pageable &&
+                          device->backend->is_pageable(device, host, bytes);
     host_use *use = NULL;
     RETURN_IF_ERROR(get_host_use(capture, &use));
-    return is_pageable ? take_snapshot(use, host, bytes, in_out_source)
-                       : add_range(use, host, bytes);
+    // Also a pageable address, which the backend refuses: only it decides, so that a copy it records
+    // is never missing here.
+    return wants_snapshot ? take_snapshot(use, host, bytes, in_out_source)
+                          : add_range(use, host, bytes);
 }
 
 // ---- addresses --------------------------------------------------------------------------------
