@@ -223,8 +223,8 @@ rondo_status rondo__captured_prepare_copy(rondo_stream *stream, const void **in_
                           device->backend->is_pageable(device, host, bytes);
     host_use *use = NULL;
     RETURN_IF_ERROR(get_host_use(capture, &use));
-    // Also a pageable address, which the backend refuses: only it decides, so that a copy it records
-    // is never missing here.
+    // Also a pageable address, which the backend refuses: only it decides, so that a copy that it
+    // records is never missing here.
     return wants_snapshot ? take_snapshot(use, host, bytes, in_out_source)
                           : add_range(use, host, bytes);
 }

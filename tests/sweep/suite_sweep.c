@@ -90,7 +90,6 @@ static outcome *g_outcome;  // shared
 static int g_said;          // file with what the process printed
 static bool g_is_verbose;
 static size_t g_problem_count;
-static size_t g_known_count;
 static bool g_is_alone;
 static point g_alone;
 
@@ -253,33 +252,12 @@ static char *read_said(void) {
     return said;
 }
 
-// Found by the sweep and not yet examined: printed as "known" and counted apart. What is left of
-// conditional bodies after a failed capture may be the fake driver's own.
-static bool is_known(const point *p) {
-    static const char *const parts[] = {
-        "_control__",
-        "_memory_bodies__",
-        "_random_bodies__",
-        "pinned_memory_outlives_its_pool",
-        "torch_29_nodes_can_be_listed",
-    };
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i) {
-        if (strstr(p->entry->name, parts[i]) != NULL) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void complain(const point *p, const char *what, const char *detail) {
     static const char *const modes[] = {"eager", "captured", "replayed"};
     static const char *const kinds[] = {"nothing", "driver call", "allocation"};
-    bool is_known_one = is_known(p);
-    g_known_count += is_known_one;
-    g_problem_count += !is_known_one;
-    printf("%s%s: %s%s%s on %s, %s %zu failing", is_known_one ? "known " : "", what, p->entry->name,
-           p->entry->has_modes ? "." : "", p->entry->has_modes ? modes[p->mode] : "", p->device,
-           kinds[p->kind], p->n);
+    ++g_problem_count;
+    printf("%s: %s%s%s on %s, %s %zu failing", what, p->entry->name, p->entry->has_modes ? "." : "",
+           p->entry->has_modes ? modes[p->mode] : "", p->device, kinds[p->kind], p->n);
     if (p->kind == KIND_DRIVER) {
         printf(" (%s, code %d)", g_outcome->failed_call, (int)p->code);
     }
@@ -420,12 +398,12 @@ static void sweep_case(point p, bool takes_all, totals *sum) {
         p.code = g_alone.code;
         run_process(&p);
     }
-    size_t problems = g_problem_count + g_known_count;
+    size_t problems = g_problem_count;
     run_point(&p);
-    if (g_outcome->has_stopped && g_problem_count + g_known_count == problems) {
+    if (g_outcome->has_stopped && g_problem_count == problems) {
         complain(&p, "fails", "the case does not pass with nothing failing");
     }
-    if (g_problem_count + g_known_count != problems) {
+    if (g_problem_count != problems) {
         return;
     }
     ++sum->cases;
@@ -503,7 +481,7 @@ int main(int argc, char **argv) {
             sum.heap_points, sum.stopped);
         points += sum.driver_points + sum.heap_points;
     }
-    printf("suite_sweep: %zu points, %zu problems (and %zu known), %.1f s\n", points,
-           g_problem_count, g_known_count, (double)(now_ns() - start) / 1e9);
+    printf("suite_sweep: %zu points, %zu problems, %.1f s\n", points, g_problem_count,
+           (double)(now_ns() - start) / 1e9);
     return g_problem_count != 0 || points == 0 ? 1 : 0;
 }
