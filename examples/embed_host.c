@@ -70,6 +70,8 @@ int main(void) {
     check(rondo_stream_synchronize(main_stream));
     int is_same = memcmp(cells, expected, sizeof cells) == 0 && cells[1] > 0.5f;
     printf("%d replays of 3 nodes: %s\n", STEPS, is_same ? "as expected" : "WRONG");
-    rondo_graph_destroy(graph);  // the rest goes with the process
+    rondo_graph_destroy(graph), rondo_event_destroy(fork), rondo_event_destroy(join);
+    rondo_stream_destroy(main_stream), rondo_stream_destroy(side_stream);
+    rondo_device_release(device);
     return is_same ? EXIT_SUCCESS : EXIT_FAILURE;
 }

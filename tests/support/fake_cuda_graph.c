@@ -335,6 +335,10 @@ rondo__cu_result fake_cuGraphLaunch(rondo__cu_graph_exec exec_handle, rondo__cu_
 rondo__cu_result fake_cuGraphExecDestroy(rondo__cu_graph_exec handle) {
     rondo__cu_result code = fake_enter("cuGraphExecDestroy");
     GET_GRAPH(handle, FAKE_EXEC, "cuGraphExecDestroy");
+    // The driver (580) forbids it only while the executable runs; here it always may.
+    if (fake_break_unsafe("cuGraphExecDestroy")) {
+        return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    }
     fake_free_graph(graph);
     return fake_leave(code);
 }

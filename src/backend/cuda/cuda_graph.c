@@ -650,8 +650,11 @@ void rondo__cuda_destroy_executable(rondo__executable *executable_) {
     rondo__error_save(&saved);
     bool was_pushed = false;
     rondo__cuda_enter_cleanup(device, &was_pushed);
+    // Of an executable that still runs, this breaks the captures that forbid unsafe calls.
+    int mode = rondo__cuda_relax_thread(device);
     rondo__cuda_log_failure(device, device->api->cuGraphExecDestroy(executable->native),
                             "cuGraphExecDestroy");
+    rondo__cuda_restore_thread(device, mode);
     rondo__cuda_leave(device, was_pushed);
     rondo__free(executable);
     rondo__error_restore(&saved);
