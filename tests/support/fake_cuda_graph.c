@@ -336,7 +336,7 @@ rondo__cu_result fake_cuGraphExecDestroy(rondo__cu_graph_exec handle) {
     rondo__cu_result code = fake_enter("cuGraphExecDestroy");
     GET_GRAPH(handle, FAKE_EXEC, "cuGraphExecDestroy");
     // The driver (580) forbids it only while the executable runs; here it always may.
-    if (fake_break_unsafe("cuGraphExecDestroy")) {
+    if (code == RONDO__CU_SUCCESS && fake_break_unsafe("cuGraphExecDestroy")) {
         return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
     fake_free_graph(graph);
