@@ -246,7 +246,7 @@ static rondo_status infer_multinomial(rondo__infer *infer) {
 
 // A class of one row of unnormalised log-probabilities, by the inverse of their running sum.
 static int64_t choose(const double *x, int64_t classes, double unit) {
-    double largest = -INFINITY;
+    double largest = -(double)INFINITY;
     double total = 0.0;
     for (int64_t k = 0; k < classes; ++k) {
         largest = fmax(largest, x[k]);

@@ -126,7 +126,7 @@ static double round_to(rondo_dtype dtype, double value) {
 
 static double get_next_below(rondo_dtype dtype, double high) {
     if (dtype == RONDO_DTYPE_F64) {
-        return nextafter(high, -INFINITY);
+        return nextafter(high, -(double)INFINITY);
     }
     if (dtype == RONDO_DTYPE_F32) {
         return (double)nextafterf((float)high, -INFINITY);

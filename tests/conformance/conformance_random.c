@@ -710,7 +710,8 @@ static void test_conformance_random__misuse_is_refused(void **state) {
                   INVALID);
     ASSERT_MESSAGE_HAS("aligned");
     ASSERT_STATUS(rondo_random_normal(generator, stream, RONDO_DTYPE_F32, out, 4, 0, -1), INVALID);
-    ASSERT_STATUS(rondo_random_normal(generator, stream, RONDO_DTYPE_F32, out, 4, NAN, 1), INVALID);
+    ASSERT_STATUS(rondo_random_normal(generator, stream, RONDO_DTYPE_F32, out, 4, (double)NAN, 1),
+                  INVALID);
     ASSERT_STATUS(rondo_random_normal(generator, stream, RONDO_DTYPE_I32, out, 4, 0, 1),
                   UNSUPPORTED);
     ASSERT_MESSAGE_HAS("bf16");

@@ -196,7 +196,7 @@ static void test_random_numbers__thresholds_are_exact(void **state) {
     assert_int_equal(rondo_threshold_f64(0.5), UINT64_C(1) << 31);
     assert_int_equal(rondo_threshold_f64(0x1p-32), 1);
     assert_int_equal(rondo_threshold_f64(0x1p-40), 1);
-    assert_int_equal(rondo_threshold_f64(NAN), 0);
+    assert_int_equal(rondo_threshold_f64((double)NAN), 0);
     assert_int_equal(rondo_threshold_f64(-1.0), 0);
     assert_int_equal(rondo_threshold_f64(7.0), UINT64_C(1) << 32);
     for (uint32_t i = 0; i < 1000; ++i) {
