@@ -21,6 +21,7 @@
 #include "rondo/pool.h"
 #include "rondo/report.h"
 #include "support/fake_cuda.h"
+#include "support/sweep.h"
 
 typedef struct world {
     const char *device_name;
@@ -36,23 +37,10 @@ typedef struct world {
     int step_count;
 } world;
 
-static bool step(rondo_status status, uint64_t sequence_before, const char *text) {
-    if (status == RONDO_STATUS_OK) {
-        return true;
-    }
-    const rondo_error *error = rondo_error_get_last();
-    if (error->sequence <= sequence_before || error->status != status ||
-        error->message[0] == '\0' || error->file == NULL) {
-        fail_msg("%s: returned %d without a record of its own (%d: %s)", text, (int)status,
-                 (int)error->status, error->message);
-    }
-    return false;
-}
-
 #define STEP(call)                                             \
     do {                                                       \
         uint64_t sequence_ = rondo_error_get_last()->sequence; \
-        if (!step((call), sequence_, #call)) {                 \
+        if (!sweep_step((call), sequence_, #call)) {           \
             return;                                            \
         }                                                      \
     } while (0)
@@ -136,7 +124,7 @@ static void check_report(world *w, bool has_failed) {
 static void end_and_check(world *w) {
     uint64_t sequence = rondo_error_get_last()->sequence;
     rondo_status status = rondo_graph_capture_end(w->graph);
-    (void)step(status, sequence, "rondo_graph_capture_end");
+    (void)sweep_step(status, sequence, "rondo_graph_capture_end");
     check_report(w, status != RONDO_STATUS_OK);
     (void)!rondo_graph_reset(w->graph);
 }
@@ -149,7 +137,7 @@ static void record_labels(world *w) {
     uint64_t sequence = rondo_error_get_last()->sequence;
     rondo_status status = rondo_graph_capture_end(w->graph);
     check_report(w, status != RONDO_STATUS_OK);
-    if (!step(status, sequence, "rondo_graph_capture_end")) {
+    if (!sweep_step(status, sequence, "rondo_graph_capture_end")) {
         return;
     }
     STEP(rondo_graph_dump(w->graph, RONDO_DUMP_JSON, swallow, &dumped));
@@ -220,7 +208,7 @@ static void run_steps(world *w) {
     w->step_count = 0;
     uint64_t sequence = rondo_error_get_last()->sequence;
     rondo_status status = rondo_graph_capture(w->graph, w->stream, NULL, wait_in_step, w, &outcome);
-    bool is_fine = step(status, sequence, "rondo_graph_capture");
+    bool is_fine = sweep_step(status, sequence, "rondo_graph_capture");
     assert_string_equal(rondo_label_get_path(w->stream), "");
     assert_int_equal(outcome, is_fine ? RONDO_STEP_RAN_EAGERLY : RONDO_STEP_NOTHING);
     assert_true(w->step_count <= 2);
@@ -291,12 +279,6 @@ static size_t sweep_allocations(const char *device_name, scenario run) {
     }
 }
 
-static void ignore_line(void *user_data, rondo_log_level level, const char *message) {
-    (void)user_data;
-    (void)level;
-    (void)message;
-}
-
 static void sweep(const char *name, scenario run) {
     static const rondo__cu_result codes[] = {
         RONDO__CU_ERROR_OUT_OF_MEMORY,
@@ -305,7 +287,7 @@ static void sweep(const char *name, scenario run) {
         RONDO__CU_ERROR_STREAM_CAPTURE_INVALIDATED,
         RONDO__CU_ERROR_LAUNCH_FAILED,
     };
-    rondo_log_set_sink(ignore_line, NULL);
+    rondo_log_set_sink(sweep_ignore_line, NULL);
     size_t driver_points = 0;
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
         driver_points += sweep_driver_calls(run, codes[i]);

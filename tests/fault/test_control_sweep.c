@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "rondo/rondo.h"
 #include "support/fake_cuda.h"
+#include "support/sweep.h"
 
 typedef struct world {
     const char *device_name;
@@ -30,24 +31,11 @@ typedef struct world {
     uint32_t *memory;
 } world;
 
-// A call that may fail: when it does, its record is new and says the same.
-static rondo_status step(rondo_status status, uint64_t sequence_before, const char *text) {
-    if (status != RONDO_STATUS_OK) {
-        const rondo_error *error = rondo_error_get_last();
-        if (error->sequence <= sequence_before || error->status != status ||
-            error->message[0] == '\0' || error->file == NULL) {
-            fail_msg("%s: returned %d without a record of its own (%d: %s)", text, (int)status,
-                     (int)error->status, error->message);
-        }
-    }
-    return status;
-}
-
 #define STEP(call)                                             \
     do {                                                       \
         uint64_t sequence_ = rondo_error_get_last()->sequence; \
-        rondo_status status_ = step((call), sequence_, #call); \
-        if (status_ != RONDO_STATUS_OK) {                      \
+        rondo_status status_ = (call);                         \
+        if (!sweep_step(status_, sequence_, #call)) {          \
             return status_;                                    \
         }                                                      \
     } while (0)
@@ -245,12 +233,6 @@ static size_t sweep_allocations(const char *device_name, const fake_cuda_options
     }
 }
 
-static void ignore_line(void *user_data, rondo_log_level level, const char *message) {
-    (void)user_data;
-    (void)level;
-    (void)message;
-}
-
 static void sweep(const char *name, const char *device_name, int driver_version, scenario run) {
     static const rondo__cu_result codes[] = {
         RONDO__CU_ERROR_OUT_OF_MEMORY,
@@ -261,7 +243,7 @@ static void sweep(const char *name, const char *device_name, int driver_version,
         .device_count = 1,
         .driver_version = driver_version != 0 ? driver_version : 13000,
         .has_get_proc_address = true};
-    rondo_log_set_sink(ignore_line, NULL);
+    rondo_log_set_sink(sweep_ignore_line, NULL);
     size_t driver_points = 0;
     for (size_t i = 0; driver_version != 0 && i < sizeof(codes) / sizeof(codes[0]); i++) {
         driver_points += sweep_driver_calls(&options, run, codes[i]);

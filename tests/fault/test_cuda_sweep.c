@@ -20,6 +20,7 @@
 #include "rondo/log.h"
 #include "rondo/status.h"
 #include "support/fake_cuda.h"
+#include "support/sweep.h"
 
 static const rondo__backend *const g_cuda = &rondo__backend_cuda;
 
@@ -38,24 +39,10 @@ typedef struct world {
     int counter;
 } world;
 
-// A call that may fail: when it does, its record is new and says the same.
-static bool step(rondo_status status, uint64_t sequence_before, const char *text) {
-    if (status == RONDO_STATUS_OK) {
-        return true;
-    }
-    const rondo_error *error = rondo_error_get_last();
-    if (error->sequence <= sequence_before || error->status != status ||
-        error->message[0] == '\0' || error->file == NULL) {
-        fail_msg("%s: returned %d without a record of its own (%d: %s)", text, (int)status,
-                 (int)error->status, error->message);
-    }
-    return false;
-}
-
 #define STEP(call)                                             \
     do {                                                       \
         uint64_t sequence_ = rondo_error_get_last()->sequence; \
-        if (!step((call), sequence_, #call)) {                 \
+        if (!sweep_step((call), sequence_, #call)) {           \
             return;                                            \
         }                                                      \
     } while (0)
@@ -328,12 +315,6 @@ static size_t sweep_allocations(scenario run) {
     }
 }
 
-static void ignore_line(void *user_data, rondo_log_level level, const char *message) {
-    (void)user_data;
-    (void)level;
-    (void)message;
-}
-
 static void sweep(const char *name, scenario run) {
     static const rondo__cu_result codes[] = {
         RONDO__CU_ERROR_OUT_OF_MEMORY,
@@ -341,7 +322,7 @@ static void sweep(const char *name, scenario run) {
         RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED,
         RONDO__CU_ERROR_LAUNCH_FAILED,
     };
-    rondo_log_set_sink(ignore_line, NULL);
+    rondo_log_set_sink(sweep_ignore_line, NULL);
     size_t driver_points = 0;
     for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
         driver_points += sweep_driver_calls(run, codes[i]);

@@ -16,6 +16,7 @@
 
 #include "base/memory.h"
 #include "rondo/rondo.h"
+#include "support/sweep.h"
 
 typedef struct world {
     rondo_device *device;
@@ -28,23 +29,10 @@ typedef struct world {
     void *pinned;
 } world;
 
-static bool step(rondo_status status, uint64_t sequence_before, const char *text) {
-    if (status == RONDO_STATUS_OK) {
-        return true;
-    }
-    const rondo_error *error = rondo_error_get_last();
-    if (error->sequence <= sequence_before || error->status != status ||
-        error->message[0] == '\0' || error->file == NULL) {
-        fail_msg("%s: returned %d without a record of its own (%d: %s)", text, (int)status,
-                 (int)error->status, error->message);
-    }
-    return false;
-}
-
 #define STEP(call)                                             \
     do {                                                       \
         uint64_t sequence_ = rondo_error_get_last()->sequence; \
-        if (!step((call), sequence_, #call)) {                 \
+        if (!sweep_step((call), sequence_, #call)) {           \
             return;                                            \
         }                                                      \
     } while (0)
@@ -165,14 +153,8 @@ static bool fail_allocation(void *user_data) {
     return true;
 }
 
-static void ignore_line(void *user_data, rondo_log_level level, const char *message) {
-    (void)user_data;
-    (void)level;
-    (void)message;
-}
-
 static void sweep(const char *name, void (*run)(world *w)) {
-    rondo_log_set_sink(ignore_line, NULL);
+    rondo_log_set_sink(sweep_ignore_line, NULL);
     size_t n = 0;
     for (;; ++n) {
         world w = {0};

@@ -17,6 +17,7 @@
 #include "rondo/graph.h"
 #include "rondo/log.h"
 #include "support/fake_cuda.h"
+#include "support/sweep.h"
 
 typedef struct world {
     const char *name;
@@ -32,23 +33,10 @@ typedef struct world {
     void *memory;
 } world;
 
-static bool step(rondo_status status, uint64_t sequence_before, const char *text) {
-    if (status == RONDO_STATUS_OK) {
-        return true;
-    }
-    const rondo_error *error = rondo_error_get_last();
-    if (error->sequence <= sequence_before || error->status != status ||
-        error->message[0] == '\0' || error->file == NULL) {
-        fail_msg("%s: returned %d without a record of its own (%d: %s)", text, (int)status,
-                 (int)error->status, error->message);
-    }
-    return false;
-}
-
 #define STEP(call)                                             \
     do {                                                       \
         uint64_t sequence_ = rondo_error_get_last()->sequence; \
-        if (!step((call), sequence_, #call)) {                 \
+        if (!sweep_step((call), sequence_, #call)) {           \
             return false;                                      \
         }                                                      \
     } while (0)
@@ -190,12 +178,6 @@ static bool fail_allocation(void *user_data) {
     return true;
 }
 
-static void ignore_line(void *user_data, rondo_log_level level, const char *message) {
-    (void)user_data;
-    (void)level;
-    (void)message;
-}
-
 // One round on the device, with allocation `n` failing.
 static bool run_round(const char *name, size_t n) {
     world w = {.name = name};
@@ -228,7 +210,7 @@ static void check_nothing_is_left(const char *what, size_t n) {
 
 static void test_interop_sweep__host_allocations(void **state) {
     (void)state;
-    rondo_log_set_sink(ignore_line, NULL);
+    rondo_log_set_sink(sweep_ignore_line, NULL);
     size_t n = 0;
     while (run_round("host", n)) {
         ++n;
@@ -240,7 +222,7 @@ static void test_interop_sweep__host_allocations(void **state) {
 
 static void test_interop_sweep__cuda_allocations(void **state) {
     (void)state;
-    rondo_log_set_sink(ignore_line, NULL);
+    rondo_log_set_sink(sweep_ignore_line, NULL);
     size_t n = 0;
     bool has_failed = true;
     for (; has_failed; ++n) {
@@ -259,7 +241,7 @@ static void test_interop_sweep__cuda_driver_calls(void **state) {
     static const rondo__cu_result codes[] = {RONDO__CU_ERROR_OUT_OF_MEMORY, RONDO__CU_ERROR_UNKNOWN,
                                              RONDO__CU_ERROR_LAUNCH_FAILED};
     size_t points = 0;
-    rondo_log_set_sink(ignore_line, NULL);
+    rondo_log_set_sink(sweep_ignore_line, NULL);
     for (size_t i = 0; i < sizeof codes / sizeof *codes; ++i) {
         bool has_failed = true;
         for (size_t n = 0; has_failed; ++n, ++points) {

@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "rondo/rondo.h"
 #include "support/fake_cuda.h"
+#include "support/sweep.h"
 
 enum { BYTES = 4096, BLOCKS_MAX = 64 };
 
@@ -39,23 +40,10 @@ typedef struct world {
     size_t block_count;
 } world;
 
-static bool step(rondo_status status, uint64_t sequence_before, const char *text) {
-    if (status == RONDO_STATUS_OK) {
-        return true;
-    }
-    const rondo_error *error = rondo_error_get_last();
-    if (error->sequence <= sequence_before || error->status != status ||
-        error->message[0] == '\0' || error->file == NULL) {
-        fail_msg("%s: returned %d without a record of its own (%d: %s)", text, (int)status,
-                 (int)error->status, error->message);
-    }
-    return false;
-}
-
 #define STEP(call)                                             \
     do {                                                       \
         uint64_t sequence_ = rondo_error_get_last()->sequence; \
-        if (!step((call), sequence_, #call)) {                 \
+        if (!sweep_step((call), sequence_, #call)) {           \
             return;                                            \
         }                                                      \
     } while (0)
@@ -316,12 +304,6 @@ static size_t sweep_allocations(const char *device_name) {
     }
 }
 
-static void ignore_line(void *user_data, rondo_log_level level, const char *message) {
-    (void)user_data;
-    (void)level;
-    (void)message;
-}
-
 static void test_pool_sweep__fake_driver(void **state) {
     (void)state;
     static const rondo__cu_result codes[] = {
@@ -330,7 +312,7 @@ static void test_pool_sweep__fake_driver(void **state) {
         RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED,
         RONDO__CU_ERROR_LAUNCH_FAILED,
     };
-    rondo_log_set_sink(ignore_line, NULL);
+    rondo_log_set_sink(sweep_ignore_line, NULL);
     size_t driver_points = 0;
     for (size_t i = 0; i < sizeof codes / sizeof *codes; ++i) {
         driver_points += sweep_driver_calls(codes[i]);
@@ -345,7 +327,7 @@ static void test_pool_sweep__fake_driver(void **state) {
 
 static void test_pool_sweep__host(void **state) {
     (void)state;
-    rondo_log_set_sink(ignore_line, NULL);
+    rondo_log_set_sink(sweep_ignore_line, NULL);
     size_t points = sweep_allocations("host");
     rondo_log_set_sink(NULL, NULL);
     print_message("memory in captures, host: swept %zu points\n", points);

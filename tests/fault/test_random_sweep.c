@@ -18,6 +18,7 @@
 #include "rondo/rondo.h"
 #include "support/fake_cuda.h"
 #include "support/fake_random.h"
+#include "support/sweep.h"
 
 enum { COUNT = 64, COUNTERS = 16 };
 
@@ -40,23 +41,10 @@ typedef struct world {
     uint64_t per_replay;  // what a replay of the graph takes
 } world;
 
-static bool step(rondo_status status, uint64_t sequence_before, const char *text) {
-    if (status == RONDO_STATUS_OK) {
-        return true;
-    }
-    const rondo_error *error = rondo_error_get_last();
-    if (error->sequence <= sequence_before || error->status != status ||
-        error->message[0] == '\0' || error->file == NULL) {
-        fail_msg("%s: returned %d without a record of its own (%d: %s)", text, (int)status,
-                 (int)error->status, error->message);
-    }
-    return false;
-}
-
 #define STEP(call)                                             \
     do {                                                       \
         uint64_t sequence_ = rondo_error_get_last()->sequence; \
-        if (!step((call), sequence_, #call)) {                 \
+        if (!sweep_step((call), sequence_, #call)) {           \
             return;                                            \
         }                                                      \
     } while (0)
@@ -233,7 +221,7 @@ static void work_in_programs(world *w) {
         rondo_status status = rondo_executor_run(w->executor, NULL, 0, fetches, 2);
         rondo_tensor_deinit(&fetches[0].tensor);
         rondo_tensor_deinit(&fetches[1].tensor);
-        if (!step(status, sequence, "rondo_executor_run")) {
+        if (!sweep_step(status, sequence, "rondo_executor_run")) {
             return;
         }
     }
@@ -366,12 +354,6 @@ static size_t sweep_allocations(scenario run, const char *device_name) {
     }
 }
 
-static void ignore_line(void *user_data, rondo_log_level level, const char *message) {
-    (void)user_data;
-    (void)level;
-    (void)message;
-}
-
 static void sweep_on_fake(const char *name, scenario run) {
     static const rondo__cu_result codes[] = {
         RONDO__CU_ERROR_OUT_OF_MEMORY,
@@ -380,7 +362,7 @@ static void sweep_on_fake(const char *name, scenario run) {
         RONDO__CU_ERROR_LAUNCH_FAILED,
     };
     setenv("RONDO_CACHE_DIR", "", 1);
-    rondo_log_set_sink(ignore_line, NULL);
+    rondo_log_set_sink(sweep_ignore_line, NULL);
     size_t driver_points = 0;
     for (size_t i = 0; i < sizeof codes / sizeof *codes; ++i) {
         driver_points += sweep_driver_calls(run, codes[i]);
@@ -422,7 +404,7 @@ static void test_random_sweep__host(void **state) {
     (void)state;
     static const scenario scenarios[] = {work_eagerly, work_in_graphs, work_in_bodies,
                                          work_in_recorded_graphs, work_in_programs};
-    rondo_log_set_sink(ignore_line, NULL);
+    rondo_log_set_sink(sweep_ignore_line, NULL);
     size_t points = 0;
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; ++i) {
         const size_t more = sweep_allocations(scenarios[i], "host");

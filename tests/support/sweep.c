@@ -1,0 +1,26 @@
+#include "support/sweep.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+bool sweep_step(rondo_status status, uint64_t sequence_before, const char *text) {
+    if (status == RONDO_STATUS_OK) {
+        return true;
+    }
+    const rondo_error *error = rondo_error_get_last();
+    if (error->sequence <= sequence_before || error->status != status ||
+        error->message[0] == '\0' || error->file == NULL) {
+        fail_msg("%s: returned %d without a record of its own (%d: %s)", text, (int)status,
+                 (int)error->status, error->message);
+    }
+    return false;
+}
+
+void sweep_ignore_line(void *user_data, rondo_log_level level, const char *message) {
+    (void)user_data;
+    (void)level;
+    (void)message;
+}
