@@ -56,7 +56,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_device_list(rondo_device_info *infos
 RONDO_API RONDO_MUST_USE rondo_status rondo_device_open(const char *name,
                                                         rondo_device **out_device);
 
-// Adds a reference.  Threads: safe.
+// Adds a reference. NULL is fine.  Threads: safe.
 RONDO_API void rondo_device_retain(rondo_device *device);
 
 // Gives up a reference; the last one frees the device. NULL is fine.
@@ -107,6 +107,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_memory_allocate(rondo_device *device
 // Frees memory from rondo_memory_allocate. NULL is fine. Work that uses it must have finished.
 //
 // Threads:   safe.
+// Capture:   legal; breaks no capture of any mode.
 RONDO_API void rondo_memory_free(rondo_device *device, rondo_memory_kind kind, void *address);
 
 // ---- streams ----------------------------------------------------------------------------------
@@ -130,6 +131,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_wrap(rondo_device *device, vo
                                                         rondo_stream **out_stream);
 
 // Waits for the stream's work and frees it. NULL is fine. A running capture is given up first.
+//
+// Threads:   the stream's.
+// Capture:   legal; captures that the stream takes no part in go on, in every mode.
 RONDO_API void rondo_stream_destroy(rondo_stream *stream);
 
 // The device the stream belongs to; borrowed.
@@ -192,6 +196,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_event_create(rondo_device *device, u
                                                          rondo_event **out_event);
 
 // Frees the event; work that waits for it is not disturbed. NULL is fine.
+//
+// Threads:   safe once no call uses the event any more.
+// Capture:   legal; a place in a capture that it stood for stays what it was for who waited.
 RONDO_API void rondo_event_destroy(rondo_event *event);
 
 // Marks the present end of the stream's work. While `stream` records, the event stands for that

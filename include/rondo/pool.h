@@ -54,13 +54,14 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_create(rondo_device *device,
                                                         const rondo_pool_options *options,
                                                         rondo_pool **out_pool);
 
-// Adds a reference.  Threads: safe.
+// Adds a reference. NULL is fine.  Threads: safe.
 RONDO_API void rondo_pool_retain(rondo_pool *pool);
 
-// Gives up a reference. NULL is fine. The last one waits for pending blocks and frees everything
-// the pool holds; blocks still handed out keep the pool's memory until they are freed.
+// Gives up a reference. NULL is fine. The last one waits for the work that may use the pool's
+// memory and frees all of it; blocks still handed out keep the pool's memory until they are freed.
 //
 // Threads:   safe.
+// Capture:   legal; breaks no capture of any mode.
 RONDO_API void rondo_pool_release(rondo_pool *pool);
 
 // Takes a block for use on `stream`, aligned to 512 bytes.
@@ -177,7 +178,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_arena_create(rondo_device *device,
                                                          const rondo_arena_options *options,
                                                          rondo_arena **out_arena);
 
-// Adds a reference.  Threads: safe.
+// Adds a reference. NULL is fine.  Threads: safe.
 RONDO_API void rondo_arena_retain(rondo_arena *arena);
 
 // Gives up a reference. NULL is fine.  Threads: safe.

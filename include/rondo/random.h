@@ -58,13 +58,14 @@ typedef struct rondo_generator_state {
 RONDO_API RONDO_MUST_USE rondo_status rondo_generator_create(rondo_device *device, uint64_t seed,
                                                              rondo_generator **out_generator);
 
-// Adds a reference.  Threads: safe.
+// Adds a reference. NULL is fine.  Threads: safe.
 RONDO_API void rondo_generator_retain(rondo_generator *generator);
 
 // Gives up a reference. NULL is fine. Graphs that use the generator keep references of their own.
 // The last one waits for the work that uses it.
 //
 // Threads:   safe.
+// Capture:   legal; breaks no capture of any mode.
 RONDO_API void rondo_generator_release(rondo_generator *generator);
 
 // The number that messages call it by ("generator 3"); 0 for NULL.

@@ -97,6 +97,8 @@ struct rondo_event {
     atomic_int reference_count;    // the owner, and each graph that uses an external event
     atomic_bool may_be_captured;   // recorded while its stream might have been recording
     _Atomic(uint64_t) capture_id;  // of the stream it was recorded on, by that one's marks
+    // The library's own, recorded by a thread that may not be the stream's: never in a capture.
+    bool is_from_outside;
 };
 
 typedef enum rondo__capture_state {
@@ -192,6 +194,9 @@ struct rondo__backend {
                                 rondo_stream **out_stream);  // (optional: UNSUPPORTED)
     void (*destroy_stream)(rondo_stream *stream);
     rondo_status (*synchronize_stream)(rondo_stream *stream);
+    // Waits for the work that was put on the stream, also while the stream records. (optional: not
+    // possible; then freeing memory waits for whatever runs)
+    rondo_status (*drain_stream)(rondo_stream *stream);
     rondo_status (*query_stream)(rondo_stream *stream, bool *out_is_idle);
     rondo_status (*wait_event)(rondo_stream *stream, rondo_event *event);
 
@@ -334,9 +339,15 @@ bool rondo__stream_tag_is_finished(const rondo__stream_tag *tag);
 // Waits for the stream's work unless the stream is gone, records, or its device is lost. Failures
 // stay for the stream's own waits to report. False: it records, so its work may still run.
 bool rondo__stream_tag_wait(rondo__stream_tag *tag);
+// The same before memory is freed for good that the stream's work may use: waits also while the
+// stream records. Where the driver cannot, it waits by itself when it frees.
+void rondo__stream_tag_drain(rondo__stream_tag *tag);
 
-// Records `event` on the tag's stream, which may be in use by another thread. *out_was_recorded is
-// false when the stream is gone.
+// The id of the capture that the stream takes part in; 0: none, a broken one, or it is gone.
+uint64_t rondo__stream_tag_get_capture_id(rondo__stream_tag *tag);
+
+// Records `event`, one of the library's own, on the tag's stream, which may be in use by another
+// thread. *out_was_recorded is false when the stream is gone and its work done.
 //
 // Errors:    STATE (the stream records a capture now), DRIVER, LOST, NO_MEMORY.
 // Threads:   safe.

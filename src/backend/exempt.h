@@ -1,8 +1,9 @@
-// backend/exempt.h — memory for a capture while captures forbid driver memory calls.
+// backend/exempt.h — calls that captures forbid to programs, and the library must make.
 //
-// A capture in global mode breaks when any thread asks the driver for memory. A pool must ask all
-// the same when the capture itself wants a block: CUDA has a thread mode for just that. Between
-// enter and leave the backends use it, so that the call breaks no capture.
+// A capture in global mode breaks when any thread asks the driver for memory, waits or queries. A
+// pool must ask all the same when the capture itself wants a block, and what is given back must be
+// waited for: CUDA has a thread mode for just that. Between enter and leave the backends use it, so
+// that the call breaks no capture.
 #ifndef RONDO_BACKEND_EXEMPT_H
 #define RONDO_BACKEND_EXEMPT_H
 

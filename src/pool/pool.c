@@ -47,7 +47,8 @@ rondo_status rondo_pool_create(rondo_device *device, const rondo_pool_options *o
     RETURN_IF_ERROR(rondo__check_device(device, __func__));
     rondo_pool_options merged = rondo_pool_options_default();
     if (options != NULL) {
-        if (options->struct_size == 0 || options->struct_size > sizeof merged) {
+        if (options->struct_size < sizeof options->struct_size ||
+            options->struct_size > sizeof merged) {
             return RONDO_FAIL(INVALID,
                               "options.struct_size is %zu; start from rondo_pool_options_default()",
                               options->struct_size);
@@ -148,27 +149,28 @@ static bool has_open_captures(const rondo_pool *pool) {
 // Puts an event behind the work of a use. A stream that records is left alone: an event would land
 // in its capture. Then the use is marked by a later look.
 static void mark_use(rondo_pool *pool, rondo__use *use) {
-    rondo__capture_state state = RONDO__CAPTURE_NONE;
     if (rondo__stream_tag_is_finished(use->tag)) {
         use->has_passed = true;  // the stream was waited for when it went
         return;
     }
-    if (atomic_load_explicit(&use->stream->may_record, memory_order_relaxed) ||
-        has_open_captures(pool)) {
-        (void)!pool->device->backend->get_capture_state(use->stream, &state);
-        if (state != RONDO__CAPTURE_NONE) {
-            return;
-        }
-    }
     rondo_event *event = NULL;
-    if (rondo_event_create(pool->device, 0, &event) == RONDO_STATUS_OK &&
-        rondo_event_record(event, use->stream) == RONDO_STATUS_OK) {
+    bool was_recorded = false;
+    rondo_status status = rondo_event_create(pool->device, 0, &event);
+    if (status == RONDO_STATUS_OK) {
+        // The stream is another thread's, who may destroy it at this moment.
+        status = rondo__stream_tag_record(use->tag, event, &was_recorded);
+    }
+    if (was_recorded) {
         use->event = event;
         return;
     }
-    // Without an event only waiting tells that the work is done.
     rondo_event_destroy(event);
-    use->has_passed = rondo__stream_tag_wait(use->tag);
+    if (status == RONDO_STATUS_OK) {
+        use->has_passed = true;
+    } else if (status != RONDO_STATUS_STATE) {
+        // Without an event only waiting tells that the work is done.
+        use->has_passed = rondo__stream_tag_wait(use->tag);
+    }
 }
 
 void rondo__pool_let_pass(rondo_pool *pool, rondo__lease *l) {
@@ -190,6 +192,8 @@ static bool has_passed(rondo_pool *pool, rondo__use *use, bool wait) {
     if (use->has_passed || use->event == NULL) {
         return use->has_passed || wait;
     }
+    // Of captures that the program began itself, nothing is known here: they must not break.
+    rondo__exempt_enter();
     if (wait) {
         // A failed wait means a lost device: nothing runs there any more.
         (void)!rondo_event_synchronize(use->event);
@@ -197,6 +201,7 @@ static bool has_passed(rondo_pool *pool, rondo__use *use, bool wait) {
     } else if (rondo_event_query(use->event, &use->has_passed) != RONDO_STATUS_OK) {
         use->has_passed = false;
     }
+    rondo__exempt_leave();
     if (use->has_passed) {
         rondo_event_destroy(use->event);
         use->event = NULL;
@@ -243,15 +248,15 @@ static void free_region(rondo_pool *pool, rondo__heap *heap, rondo__heap_region 
 
 // Frees regions without live blocks while more than `keep_bytes` are reserved. Work that was put on
 // the owner's stream before a block was freed may still run, so the stream is waited for first; one
-// that records cannot be, and keeps its regions.
-static uint64_t release_unused(rondo_pool *pool, uint64_t keep_bytes) {
+// that records cannot be, and keeps its regions, unless all were drained.
+static uint64_t release_unused(rondo_pool *pool, uint64_t keep_bytes, bool were_drained) {
     uint64_t released = 0;
     while (pool->idle.regions != NULL && pool->stats.reserved_bytes > keep_bytes) {
         released += pool->idle.regions->bytes;
         free_region(pool, &pool->idle, pool->idle.regions);
     }
     for (rondo__owner *o = pool->owners; o != NULL; o = o->next) {
-        bool has_waited = false;
+        bool has_waited = were_drained;
         for (rondo__heap_region *region = o->heap.regions; region != NULL;) {
             rondo__heap_region *next = region->next;
             if (region->live_count == 0 && pool->stats.reserved_bytes > keep_bytes) {
@@ -318,7 +323,7 @@ static rondo_status get_memory(rondo_pool *pool, uint64_t bytes, uint64_t *out_r
     if (status == RONDO_STATUS_NO_DEVICE_MEMORY) {
         // Free the cache, then ask for no more than is needed.
         rondo__pool_settle(pool, !has_open_captures(pool));
-        (void)release_unused(pool, 0);
+        (void)release_unused(pool, 0, false);
         region_bytes = rondo__align_up(bytes, RONDO__HEAP_UNIT);
         status = ask_driver(pool, region_bytes, out_base);
         if (status == RONDO_STATUS_NO_DEVICE_MEMORY) {
@@ -546,7 +551,8 @@ rondo_status rondo_pool_use(rondo_pool *pool, void *address, rondo_stream *strea
         rondo__arena_note_use(pool, l, stream);
     }
     for (size_t i = 0; i < l->use_count; ++i) {
-        if (l->uses[i].stream == stream && l->uses[i].scope == scope) {
+        // By the tag: another stream may have the address of one that is gone.
+        if (l->uses[i].tag == stream->tag && l->uses[i].scope == scope) {
             goto unlock;
         }
     }
@@ -596,7 +602,7 @@ rondo_status rondo_pool_trim(rondo_pool *pool, uint64_t keep_bytes, uint64_t *ou
     RETURN_IF_ERROR(rondo__check_device(pool->device, __func__));
     pthread_mutex_lock(&pool->lock);
     rondo__pool_settle(pool, false);
-    uint64_t released = release_unused(pool, keep_bytes);
+    uint64_t released = release_unused(pool, keep_bytes, false);
     pthread_mutex_unlock(&pool->lock);
     if (out_released != NULL) {
         *out_released = released;
@@ -615,6 +621,9 @@ rondo_status rondo_pool_get_stats(rondo_pool *pool, rondo_pool_stats *out_stats)
 }
 
 void rondo_pool_retain(rondo_pool *pool) {
+    if (pool == NULL) {
+        return;
+    }
     atomic_fetch_add_explicit(&pool->reference_count, 1, memory_order_relaxed);
 }
 
@@ -636,11 +645,29 @@ static void leave_captured(rondo_pool *pool) {
     }
 }
 
+// Lets all work that may use the pool's memory finish, also on streams that record by now.
+static void drain_streams(rondo_pool *pool) {
+    for (rondo__owner *o = pool->owners; o != NULL; o = o->next) {
+        rondo__stream_tag_drain(o->tag);
+    }
+    for (rondo__lease *l = pool->pending; l != NULL; l = l->next) {
+        for (size_t i = 0; i < l->use_count; ++i) {
+            rondo__stream_tag_drain(l->uses[i].tag);
+        }
+    }
+    for (rondo__part *part = pool->parts; part != NULL; part = part->next) {
+        if (part->in_flight != NULL) {
+            rondo__stream_tag_drain(part->in_flight);
+        }
+    }
+}
+
 static void destroy_pool(rondo_pool *pool) {
+    drain_streams(pool);
     rondo__pool_settle(pool, true);
     leave_captured(pool);
     rondo__arena_forget_pool(pool);
-    (void)release_unused(pool, 0);
+    (void)release_unused(pool, 0, true);
     rondo__heap_deinit(&pool->idle);
     while (pool->owners != NULL) {
         rondo__owner *o = pool->owners;

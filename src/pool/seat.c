@@ -297,20 +297,7 @@ static bool is_in_capture(rondo__capture *capture, uint64_t id) {
 
 // The id that the stream of a use records into now; 0: none, or gone.
 static uint64_t get_present_scope(const rondo__use *use) {
-    if (rondo__stream_tag_is_finished(use->tag) ||
-        atomic_load_explicit(&use->stream->device->open_capture_count, memory_order_acquire) == 0) {
-        return 0;
-    }
-    rondo__capture_state state = RONDO__CAPTURE_NONE;
-    uint64_t id = 0;
-    rondo_error saved;
-    rondo__error_save(&saved);
-    if (use->stream->device->backend->get_capture_id(use->stream, &state, &id) != RONDO_STATUS_OK ||
-        state != RONDO__CAPTURE_ACTIVE) {
-        id = 0;
-    }
-    rondo__error_restore(&saved);
-    return id;
+    return rondo__stream_tag_is_finished(use->tag) ? 0 : rondo__stream_tag_get_capture_id(use->tag);
 }
 
 // The open seat of the part whose capture holds `id`.

@@ -667,7 +667,7 @@ static void test_cuda_backend__failed_instantiation_names_its_node(void **state)
     rondo__template *recorded = NULL;
     rondo__executable *executable = NULL;
     OK(g_cuda->end_capture(g_stream, &recorded));
-    fake_cuda_fail_nth(2, RONDO__CU_ERROR_NOT_SUPPORTED);  // after getting and pushing the context
+    fake_cuda_fail_nth(3, RONDO__CU_ERROR_NOT_SUPPORTED);  // after context and thread mode
     assert_int_equal(g_cuda->instantiate(recorded, &executable), RONDO_STATUS_UNSUPPORTED);
     assert_string_equal(fake_cuda_get_failed_call(), "cuGraphInstantiateWithParams");
     assert_string_equal(rondo_error_get_last()->op, "culprit");

@@ -16,6 +16,7 @@ const rondo__backend rondo__backend_cuda = {
     .wrap_stream = rondo__cuda_wrap_stream,
     .destroy_stream = rondo__cuda_destroy_stream,
     .synchronize_stream = rondo__cuda_synchronize_stream,
+    .drain_stream = NULL,
     .query_stream = rondo__cuda_query_stream,
     .wait_event = rondo__cuda_wait_event,
     .create_event = rondo__cuda_create_event,

@@ -428,7 +428,7 @@ static bool end_late(rondo__cuda_device *device, const rondo__cuda_capture *body
     (void)status;  // the cause is known
     is_whole = api->cuStreamEndCapture(body->native, &graph) == RONDO__CU_SUCCESS && is_whole;
     rondo__cuda_destroy_orphans(device, body);
-    int mode = rondo__cuda_relax_thread(device);
+    int mode = rondo__cuda_relax_always(device);
     rondo__cuda_log_failure(device, api->cuStreamDestroy(body->native), "cuStreamDestroy");
     rondo__cuda_restore_thread(device, mode);
     return is_whole;

@@ -30,16 +30,17 @@ static _Thread_local struct {
     int32_t global_count;
 } g_open_captures;
 
-int rondo__cuda_relax_thread(const rondo__cuda_device *device) {
+int rondo__cuda_relax_always(const rondo__cuda_device *device) {
     int mode = RONDO__CU_CAPTURE_MODE_RELAXED;
-    bool is_wanted = g_open_captures.thread_local_count > 0 && g_open_captures.global_count == 0;
-    if (!is_wanted && !rondo__exempt_is_entered()) {
-        return -1;
-    }
     if (device->api->cuThreadExchangeStreamCaptureMode(&mode) != RONDO__CU_SUCCESS) {
         return -1;
     }
     return mode;
+}
+
+int rondo__cuda_relax_thread(const rondo__cuda_device *device) {
+    bool is_wanted = g_open_captures.thread_local_count > 0 && g_open_captures.global_count == 0;
+    return is_wanted || rondo__exempt_is_entered() ? rondo__cuda_relax_always(device) : -1;
 }
 
 void rondo__cuda_restore_thread(const rondo__cuda_device *device, int mode) {
@@ -240,7 +241,7 @@ bool rondo__cuda_keep_until_end(rondo_stream *stream) {
 void rondo__cuda_destroy_orphans(rondo__cuda_device *device, const rondo__cuda_capture *capture) {
     for (size_t i = 0; capture != NULL && i < capture->orphan_count; i++) {
         rondo__cu_stream native = capture->orphans[i];
-        int mode = rondo__cuda_relax_thread(device);
+        int mode = rondo__cuda_relax_always(device);
         rondo__cuda_log_failure(device, device->api->cuStreamSynchronize(native),
                                 "cuStreamSynchronize");
         rondo__cuda_log_failure(device, device->api->cuStreamDestroy(native), "cuStreamDestroy");

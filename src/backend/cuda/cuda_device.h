@@ -177,6 +177,9 @@ static inline void rondo__cuda_enter_cleanup(rondo__cuda_device *device, bool *o
 // allocation, module loading, waiting for other streams. None of them touches what is recorded.
 // Returns what to give back to rondo__cuda_restore_thread.
 int rondo__cuda_relax_thread(const rondo__cuda_device *device);
+// The same for calls that must not break a global capture of any thread, nor fail because of one:
+// what destroys, and what a capture itself needs to become executable.
+int rondo__cuda_relax_always(const rondo__cuda_device *device);
 void rondo__cuda_restore_thread(const rondo__cuda_device *device, int mode);
 
 static inline void rondo__cuda_leave(rondo__cuda_device *device, bool was_pushed) {

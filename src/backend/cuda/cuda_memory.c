@@ -60,7 +60,7 @@ void rondo__cuda_deallocate(rondo_device *device_, rondo_memory_kind kind, void 
     rondo__error_save(&saved);
     bool was_pushed = false;
     rondo__cuda_enter_cleanup(device, &was_pushed);
-    int mode = rondo__cuda_relax_thread(device);
+    int mode = rondo__cuda_relax_always(device);
     if (kind == RONDO_MEMORY_PINNED) {
         rondo__cuda_log_failure(device, api->cuMemFreeHost(address), "cuMemFreeHost");
     } else {

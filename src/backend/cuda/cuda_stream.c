@@ -114,8 +114,7 @@ void rondo__cuda_destroy_stream(rondo_stream *stream) {
         rondo__cu_stream native = rondo__cuda_native_stream(stream);
         give_up_capture(stream);
         if (!rondo__cuda_keep_until_end(stream)) {
-            int mode = rondo__cuda_relax_thread(device);
-            // A wait would break a capture in global mode, perhaps the one that the bodies are of.
+            int mode = rondo__cuda_relax_always(device);
             if (!((rondo__cuda_stream *)stream)->is_scratch) {
                 rondo__cuda_log_failure(device, device->api->cuStreamSynchronize(native),
                                         "cuStreamSynchronize");
@@ -280,7 +279,7 @@ rondo_status rondo__cuda_record_event(rondo_event *event_, rondo_stream *stream)
         status = RONDO__CUDA_STREAM_FAIL(stream, code,
                                          was_external ? "cuEventRecordWithFlags" : "cuEventRecord",
                                          "cannot record the event");
-    } else if (!was_external) {
+    } else if (!was_external && !event_->is_from_outside) {
         rondo__cuda_note_record(event, (rondo__cuda_stream *)stream);
     }
     rondo__cuda_leave(device, was_pushed);

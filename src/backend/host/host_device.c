@@ -148,6 +148,7 @@ const rondo__backend rondo__backend_host = {
     .wrap_stream = NULL,
     .destroy_stream = rondo__host_destroy_stream,
     .synchronize_stream = rondo__host_synchronize_stream,
+    .drain_stream = rondo__host_drain_stream,
     .query_stream = rondo__host_query_stream,
     .wait_event = rondo__host_wait_event,
     .create_event = rondo__host_create_event,

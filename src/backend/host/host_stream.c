@@ -258,14 +258,19 @@ void rondo__host_destroy_stream(rondo_stream *stream_) {
     rondo__free(stream);
 }
 
+rondo_status rondo__host_drain_stream(rondo_stream *stream_) {
+    rondo__host_stream *stream = (rondo__host_stream *)stream_;
+    // `published`, not `submitted`: a thread that destroys a graph may wait here, too.
+    rondo__host_lane_wait(stream->lane, atomic_load(&stream->published));
+    return rondo__failure_take(&stream->lane->failure);
+}
+
 rondo_status rondo__host_synchronize_stream(rondo_stream *stream_) {
     rondo__host_stream *stream = (rondo__host_stream *)stream_;
     RETURN_IF_ERROR(rondo__host_refuse_in_capture(stream, "rondo_stream_synchronize",
                                                   "nothing runs while the stream records, so "
                                                   "there is nothing to wait for"));
-    // `published`, not `submitted`: a thread that destroys a graph may wait here, too.
-    rondo__host_lane_wait(stream->lane, atomic_load(&stream->published));
-    return rondo__failure_take(&stream->lane->failure);
+    return rondo__host_drain_stream(stream_);
 }
 
 rondo_status rondo__host_query_stream(rondo_stream *stream_, bool *out_is_idle) {

@@ -1,0 +1,160 @@
+// Destroying, releasing and freeing while captures are open: that breaks none of them, frees
+// nothing that running work still uses, and loses nothing.
+#include <pthread.h>
+
+#include "backend/backend.h"
+#include "memory_support.h"
+#include "rondo/random.h"
+
+enum { COUNT = 1024, SPIN_US = 20000 };
+
+// ---- giving things back beside a capture in global mode ---------------------------------------
+
+typedef struct belongings {
+    rondo_device *device;
+    rondo_stream *stream;
+    rondo_stream *other;
+    rondo_event *event;
+    rondo_graph *graph;
+    rondo_pool *pool;
+    rondo_generator *generator;
+    void *memory;
+    void *pinned;
+} belongings;
+
+// Everything has been used, so that giving it back has something to wait for.
+static belongings make_belongings(suite_context *context) {
+    belongings b = {.device = context->device};
+    b.stream = suite_create_stream(context);
+    b.other = suite_create_stream(context);
+    b.event = suite_create_event(context, 0);
+    b.pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
+    b.graph = memory_create_graph(context, "left", NULL);
+    b.memory = suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT);
+    b.pinned = suite_allocate(context, RONDO_MEMORY_PINNED, COUNT);
+    ASSERT_OK(rondo_generator_create(context->device, 7, &b.generator));
+    memory_begin(b.graph, b.stream);
+    uint32_t *inside = memory_take(b.pool, b.stream, COUNT);
+    memory_fill(b.stream, inside, 1, COUNT);
+    ASSERT_OK(rondo_random_words(b.generator, b.stream, inside, COUNT));
+    memory_free(b.pool, inside);
+    memory_end(b.graph);
+    ASSERT_OK(rondo_graph_replay(b.graph, b.stream));
+    uint32_t *block = memory_take(b.pool, b.stream, COUNT);
+    ASSERT_OK(rondo_pool_use(b.pool, block, b.other));
+    memory_fill(b.other, block, 1, COUNT);
+    memory_free(b.pool, block);
+    memory_fill(b.other, b.memory, 1, COUNT);
+    ASSERT_OK(rondo_event_record(b.event, b.other));
+    ASSERT_OK(rondo_random_words(b.generator, b.other, b.memory, COUNT));
+    return b;
+}
+
+static void *give_back(void *data) {
+    belongings *b = data;
+    rondo_generator_release(b->generator);
+    rondo_graph_destroy(b->graph);
+    rondo_pool_release(b->pool);
+    rondo_event_destroy(b->event);
+    rondo_stream_destroy(b->other);
+    rondo_stream_destroy(b->stream);
+    rondo_memory_free(b->device, RONDO_MEMORY_DEVICE, b->memory);
+    rondo_memory_free(b->device, RONDO_MEMORY_PINNED, b->pinned);
+    return NULL;
+}
+
+static void check_giving_back(suite_context *context, bool in_another_thread) {
+    size_t area_count = context->device->area_count;
+    belongings b = make_belongings(context);
+    rondo_stream *stream = suite_create_stream(context);
+    rondo_graph *graph = suite_create_graph(context, false);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    suite_set(context, x, 1, 1);
+    ASSERT_OK(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_GLOBAL));
+    ASSERT_OK(suite_affine(context, stream, x, 1, 2, 1));
+    if (in_another_thread) {
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, give_back, &b), 0);
+        pthread_join(thread, NULL);
+    } else {
+        (void)give_back(&b);
+    }
+    ASSERT_OK(suite_affine(context, stream, x, 1, 2, 1));
+    ASSERT_OK(rondo_graph_capture_end(graph));
+    memory_replay(graph, stream);
+    assert_int_equal(suite_get(context, x, 0), 7);
+    rondo_graph_destroy(graph);
+    rondo_stream_destroy(stream);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+    assert_int_equal(context->device->area_count, area_count);
+}
+
+static void test_conformance_teardown__giving_back_breaks_no_global_capture(void **state) {
+    check_giving_back(suite_get_context(state), false);
+}
+
+static void test_conformance_teardown__nor_does_it_in_another_thread(void **state) {
+    check_giving_back(suite_get_context(state), true);
+}
+
+// ---- what a recording stream has used before --------------------------------------------------
+
+// The stream cannot be waited for, yet its earlier work may still use the memory.
+static void test_conformance_teardown__pool_whose_stream_records(void **state) {
+    suite_context *context = suite_get_context(state);
+    size_t area_count = context->device->area_count;
+    rondo_stream *stream = suite_create_stream(context);
+    rondo_stream *other = suite_create_stream(context);
+    rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
+    rondo_graph *graph = suite_create_graph(context, false);
+    uint32_t *own = memory_take(pool, stream, COUNT);
+    uint32_t *shared = memory_take(pool, other, COUNT);
+    ASSERT_OK(rondo_pool_use(pool, shared, stream));
+    ASSERT_OK(suite_spin(context, stream, SPIN_US));
+    memory_fill(stream, own, 1, COUNT);
+    memory_fill(stream, shared, 1, COUNT);
+    memory_begin(graph, stream);
+    memory_free(pool, own);
+    memory_free(pool, shared);
+    rondo_pool_release(pool);
+    assert_int_equal(context->device->area_count, area_count);
+    ASSERT_OK(rondo_graph_capture_end(graph));
+    ASSERT_OK(rondo_stream_synchronize(stream));
+    rondo_graph_destroy(graph);
+    rondo_stream_destroy(other);
+    rondo_stream_destroy(stream);
+}
+
+static void test_conformance_teardown__generator_whose_stream_records(void **state) {
+    suite_context *context = suite_get_context(state);
+    size_t area_count = context->device->area_count;
+    rondo_stream *stream = suite_create_stream(context);
+    rondo_graph *graph = suite_create_graph(context, false);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_PINNED, COUNT);
+    memset(x, 0, COUNT * sizeof *x);
+    rondo_generator *generator;
+    ASSERT_OK(rondo_generator_create(context->device, 7, &generator));
+    ASSERT_OK(suite_spin(context, stream, SPIN_US));
+    ASSERT_OK(rondo_random_words(generator, stream, x, COUNT));
+    memory_begin(graph, stream);
+    rondo_generator_release(generator);
+    if (context->is_host) {
+        assert_int_not_equal(x[COUNT - 1], 0);  // the state was there until this had run
+    }
+    ASSERT_OK(rondo_graph_capture_end(graph));
+    ASSERT_OK(rondo_stream_synchronize(stream));
+    assert_int_not_equal(x[COUNT - 1], 0);
+    rondo_graph_destroy(graph);
+    suite_free(context, RONDO_MEMORY_PINNED, x);
+    rondo_stream_destroy(stream);
+    assert_int_equal(context->device->area_count, area_count);
+}
+
+static const suite_entry teardown_cases[] = {
+    SUITE_CASE(test_conformance_teardown__giving_back_breaks_no_global_capture),
+    SUITE_CASE(test_conformance_teardown__nor_does_it_in_another_thread),
+    SUITE_CASE(test_conformance_teardown__pool_whose_stream_records),
+    SUITE_CASE(test_conformance_teardown__generator_whose_stream_records),
+    {NULL, NULL, false},
+};
+SUITE_LIST(teardown);
