@@ -67,7 +67,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_device_supports(rondo_device *device
 
 // Puts the work of a body on `stream`. Outside a capture it is called for each turn; inside one it
 // is called once, and `stream` is then the body's. A failure it returns is passed on; it breaks the
-// capture.
+// capture. So does a wrong argument of the calls below, because the step would lack the node.
 typedef rondo_status (*rondo_body_function)(rondo_stream *stream, void *user_data);
 
 // Runs `then_body` when the predicate is not zero, otherwise `else_body`. One of them may be NULL.
@@ -85,6 +85,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_control_if(rondo_stream *stream, con
                                                        void *user_data);
 
 // Runs bodies[index]; nothing when the index is below 0 or not below body_count, or the entry NULL.
+//
+// body_count   1 to 1024
 //
 // Errors:    as rondo_control_if.
 // Threads:   one thread per stream.

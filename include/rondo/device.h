@@ -105,6 +105,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_memory_allocate(rondo_device *device
                                                             void **out_address);
 
 // Frees memory from rondo_memory_allocate. NULL is fine. Work that uses it must have finished.
+// Blocks of pools (rondo/pool.h) are left alone, with a warning in the log.
 //
 // Threads:   safe.
 // Capture:   legal; breaks no capture of any mode.

@@ -149,6 +149,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_upload(rondo_graph *graph, ron
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_reset(rondo_graph *graph);
 
 // Instantiates again from the kept template, for example after an edit through the raw handle.
+// Replays of the former executable are waited for when the graph owns memory or generators.
 //
 // Errors:    STATE (nothing captured, or template not kept: say keep_template), DRIVER, LOST.
 // Threads:   one thread per graph.

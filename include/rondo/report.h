@@ -145,6 +145,9 @@ RONDO_API rondo_step_options rondo_step_options_default(void);
 // more. A step that fails for a reason of its own is not called again: the capture is aborted, and
 // the step's status and error record are the result.
 //
+// The step leaves the graph and its capture to this call: one that ends or aborts the capture by
+// itself is refused (STATE) and the graph is empty. Nor does it destroy the stream.
+//
 // For the second call to be right, the step must have no effect but on the stream: a counter it
 // advances, a file it reads, a host buffer it fills by itself happen twice. Pools and generators of
 // Rondo are rolled back, label scopes it left open are closed.

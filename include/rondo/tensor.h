@@ -63,11 +63,11 @@ RONDO_API size_t rondo_dtype_get_bytes(rondo_dtype dtype);
 // "f32", "i64" and so on; "none" for unknown values.
 RONDO_API const char *rondo_dtype_get_name(rondo_dtype dtype);
 
-// Number of elements; -1 when an extent is negative, the rank is out of range or the product
-// overflows.
+// Number of elements; -1 for NULL, and when an extent is negative, the rank is out of range or the
+// product overflows.
 RONDO_API int64_t rondo_shape_get_count(const rondo_shape *shape);
 
-// True when rank and all extents are equal.
+// True when rank and all extents are equal; false when one of them is NULL.
 RONDO_API bool rondo_shape_is_equal(const rondo_shape *a, const rondo_shape *b);
 
 // Writes "[2, 3, 4]" into `buffer`, always terminated, cut when too long. Returns `buffer`.
@@ -81,7 +81,8 @@ RONDO_API char *rondo_shape_format(const rondo_shape *shape, char *buffer, size_
 RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_init(rondo_dtype dtype, const rondo_shape *shape,
                                                         rondo_tensor *out_tensor);
 
-// Makes *out_tensor share the bytes of `tensor` and keep them alive (when `tensor` owns them).
+// Makes *out_tensor share the bytes of `tensor` and keep them alive (when `tensor` owns them). Of
+// NULL it becomes an empty one.
 //
 // Ownership: free *out_tensor with rondo_tensor_deinit.
 // Threads:   safe.
@@ -92,7 +93,7 @@ RONDO_API void rondo_tensor_retain(const rondo_tensor *tensor, rondo_tensor *out
 // Threads:   safe on different structs, also when they share bytes.
 RONDO_API void rondo_tensor_deinit(rondo_tensor *tensor);
 
-// Bytes of all elements; 0 for an empty tensor or an invalid shape.
+// Bytes of all elements; 0 for NULL, an empty tensor or an invalid shape.
 RONDO_API size_t rondo_tensor_get_bytes(const rondo_tensor *tensor);
 
 // Between IEEE 754 half and single precision; round to nearest even, infinities and NaN kept.

@@ -328,15 +328,17 @@ static rondo__area *find_area(rondo_device *device, uintptr_t address) {
     return area != NULL && address - area->begin < area->bytes ? area : NULL;
 }
 
-void rondo__areas_remove(rondo_device *device, const void *address) {
+bool rondo__areas_remove(rondo_device *device, const void *address) {
     pthread_mutex_lock(&device->captured_lock);
     rondo__area *area = find_area(device, (uintptr_t)address);
-    if (area != NULL && area->begin == (uintptr_t)address) {
+    bool is_held = area != NULL && area->holder != NULL;
+    if (area != NULL && area->begin == (uintptr_t)address && !is_held) {
         size_t index = (size_t)(area - device->areas);
         --device->area_count;
         memmove(area, area + 1, (device->area_count - index) * sizeof *area);
     }
     pthread_mutex_unlock(&device->captured_lock);
+    return !is_held;
 }
 
 void rondo__areas_set_holder(rondo_device *device, const void *address, const void *holder) {

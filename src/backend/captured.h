@@ -69,7 +69,9 @@ typedef struct rondo__area {
 // Threads:   safe, all four.
 RONDO_MUST_USE rondo_status rondo__areas_add(rondo_device *device, const void *address,
                                              size_t bytes);
-void rondo__areas_remove(rondo_device *device, const void *address);
+// Before an area is freed. False: somebody holds it, who gives out parts of it; it stays.
+bool rondo__areas_remove(rondo_device *device, const void *address);
+// Who gives out parts of it, or NULL.
 void rondo__areas_set_holder(rondo_device *device, const void *address, const void *holder);
 // The area that holds the address; false when none does.
 bool rondo__areas_find(rondo_device *device, const void *address, rondo__area *out_area);

@@ -347,7 +347,13 @@ void rondo_memory_free(rondo_device *device, rondo_memory_kind kind, void *addre
     if (device == NULL || address == NULL || atomic_load(&device->is_forked)) {
         return;
     }
-    rondo__areas_remove(device, address);
+    if (!rondo__areas_remove(device, address)) {
+        RONDO_LOG_WARN_F(
+            "rondo_memory_free: %p is memory of a pool and stays; give blocks back with "
+            "rondo_pool_free",
+            address);
+        return;
+    }
     device->backend->deallocate(device, kind, address);
 }
 

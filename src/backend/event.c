@@ -90,8 +90,11 @@ rondo_status rondo__event_keep_for_graph(rondo_event *event, rondo_stream *strea
 // ---- recording, waiting, asking ---------------------------------------------------------------
 
 rondo_status rondo_event_record(rondo_event *event, rondo_stream *stream) {
-    RETURN_IF_ERROR(rondo__check_event(event, __func__));
     RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
+    if (event == NULL) {
+        return rondo__mark_work(stream, "", rondo__check_fail_null(__func__, "event"));
+    }
+    RETURN_IF_ERROR(rondo__check_alive(event->device, __func__));
     if (event->device != stream->device) {
         rondo_status status =
             RONDO_FAIL(INVALID, "an event of %s cannot be recorded on a stream of %s",

@@ -115,7 +115,10 @@ static rondo_status mark_wait(rondo_stream *stream, rondo_event *event, rondo_st
 
 rondo_status rondo_stream_wait_event(rondo_stream *stream, rondo_event *event) {
     RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
-    RETURN_IF_ERROR(rondo__check_event(event, __func__));
+    if (event == NULL) {
+        return rondo__mark_work(stream, "", rondo__check_fail_null(__func__, "event"));
+    }
+    RETURN_IF_ERROR(rondo__check_alive(event->device, __func__));
     if (stream->device->backend != event->device->backend) {
         rondo_status status =
             RONDO_FAIL(INVALID,

@@ -130,13 +130,20 @@ static rondo_status check_launch(const rondo_launch *launch, const char *call) {
                 (unsigned)launch->block[1], (unsigned)launch->block[2]);
         }
     }
+    if ((launch->flags & ~(uint32_t)RONDO_LAUNCH_OVERLAP) != 0) {
+        return FAIL_INVALID("launch flags 0x%x have unknown bits; there is RONDO_LAUNCH_OVERLAP",
+                            (unsigned)launch->flags);
+    }
     return check_arguments(launch->arguments, launch->argument_bytes, call);
 }
 
 rondo_status rondo_stream_launch(rondo_stream *stream, const rondo_launch *launch) {
     RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
-    RETURN_IF_ERROR(rondo__check_pointer(launch, __func__, "launch"));
-    rondo_status status = check_launch(launch, __func__);
+    rondo_status status = rondo__check_pointer(launch, __func__, "launch");
+    if (status != RONDO_STATUS_OK) {
+        return rondo__mark_work(stream, "", status);
+    }
+    status = check_launch(launch, __func__);
     if (status == RONDO_STATUS_OK) {
         status = stream->device->backend->launch(stream, launch);
     }

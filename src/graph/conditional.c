@@ -198,6 +198,22 @@ static rondo_status check_parent(const rondo__scope *scope, const char *call) {
 
 // ---- begin ------------------------------------------------------------------------------------
 
+rondo_status rondo__scope_check_predicate(const void *predicate, const char *call) {
+    RETURN_IF_ERROR(rondo__check_pointer(predicate, call, "predicate"));
+    return (uintptr_t)predicate % sizeof(uint32_t) == 0
+               ? RONDO_STATUS_OK
+               : rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__, call,
+                                  "the predicate is not aligned to its 4 bytes");
+}
+
+rondo_status rondo__scope_check_switch(uint32_t branch_count, const char *call) {
+    return branch_count > 0 && branch_count <= BRANCH_COUNT_MAX
+               ? RONDO_STATUS_OK
+               : rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__, call,
+                                  "a switch has 1 to %d branches, not %u", (int)BRANCH_COUNT_MAX,
+                                  (unsigned)branch_count);
+}
+
 static rondo_status check_begin(rondo_stream *stream, rondo_scope_kind kind, const void *predicate,
                                 uint32_t *in_out_branch_count) {
     static const char call[] = "rondo_scope_begin";
@@ -211,16 +227,13 @@ static rondo_status check_begin(rondo_stream *stream, rondo_scope_kind kind, con
         return rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__, call,
                                 "%d is not a kind of scope", (int)kind);
     }
-    RETURN_IF_ERROR(rondo__check_pointer(predicate, call, "predicate"));
-    if ((uintptr_t)predicate % sizeof(uint32_t) != 0) {
+    RETURN_IF_ERROR(rondo__scope_check_predicate(predicate, call));
+    if (kind == RONDO_SCOPE_SWITCH) {
+        RETURN_IF_ERROR(rondo__scope_check_switch(count, call));
+    } else if (count != 0) {
         return rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__, call,
-                                "the predicate is not aligned to its 4 bytes");
-    }
-    if (kind == RONDO_SCOPE_SWITCH ? count == 0 || count > BRANCH_COUNT_MAX : count != 0) {
-        return rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__, call,
-                                "branch_count is 1 to %d for a switch and 0 for the other kinds, "
-                                "not %u",
-                                (int)BRANCH_COUNT_MAX, (unsigned)count);
+                                "branch_count is a switch's; of the kind \"%s\" it is 0, not %u",
+                                kind_names[kind], (unsigned)count);
     }
     rondo__capture_state state = RONDO__CAPTURE_NONE;
     RETURN_IF_ERROR(stream->device->backend->get_capture_state(stream, &state));

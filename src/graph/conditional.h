@@ -14,6 +14,13 @@ void rondo__scopes_refuse_open(rondo__capture *capture);
 // Closes them because the capture is given up. The error record stays as it was.
 void rondo__scopes_roll_back(rondo__capture *capture);
 
+// What every form of a predicate, and of a switch, has to be; `call` is what messages name.
+//
+// Errors:    INVALID.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__scope_check_predicate(const void *predicate, const char *call);
+RONDO_MUST_USE rondo_status rondo__scope_check_switch(uint32_t branch_count, const char *call);
+
 // Closes the scope with its open body and the scopes inside that, and breaks its capture; this
 // thread's latest record is the cause and stays.
 void rondo__scope_abandon(rondo_scope scope);

@@ -303,8 +303,11 @@ rondo_status rondo__graph_make_executable(rondo_graph *graph, rondo__template *r
 void rondo__graph_set_executable(rondo_graph *graph, rondo__executable *executable) {
     const rondo__backend *backend = graph->device->backend;
     if (graph->executable != NULL) {
-        if (graph->last_stream != NULL && backend->count_executed != NULL) {
-            rondo__stream_tag_wait(graph->last_stream);
+        // What the former one still runs uses the same memory, and counts.
+        if (graph->participants != NULL || backend->count_executed != NULL) {
+            rondo__graph_wait(graph);
+        }
+        if (backend->count_executed != NULL) {
             graph->executed_before += backend->count_executed(graph->executable);
         }
         backend->destroy_executable(graph->executable);

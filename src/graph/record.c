@@ -189,6 +189,17 @@ static rondo_status check_recording(rondo_stream *stream) {
     return RONDO_STATUS_OK;
 }
 
+// A sharer for the capture to take over, unless it has one of this graph's share already.
+static rondo_status add_sharer(rondo_graph *graph, rondo__capture *capture, sharer **out_added) {
+    share *shared;
+    RETURN_IF_ERROR(share_participants(graph, &shared));
+    if (rondo__capture_find_participant(capture, &sharer_type, shared) != NULL) {
+        return RONDO_STATUS_OK;
+    }
+    *out_added = create_sharer(shared);
+    return *out_added != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+}
+
 rondo_status rondo_graph_record(rondo_graph *graph, rondo_stream *stream) {
     RETURN_IF_ERROR(rondo__graph_check_template(graph, __func__));
     RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
@@ -197,24 +208,16 @@ rondo_status rondo_graph_record(rondo_graph *graph, rondo_stream *stream) {
                           graph->device->name, stream->device->name);
     }
     RETURN_IF_ERROR(check_recording(stream));
-    RETURN_IF_ERROR(check_copyable(graph));
     rondo__capture *capture;
     RETURN_IF_ERROR(rondo__capture_find(stream, &capture, NULL));
     sharer *added = NULL;
-    if (capture == NULL) {
-        RETURN_IF_ERROR(check_foreign(graph));
-    } else if (graph->participants != NULL) {
-        share *shared;
-        RETURN_IF_ERROR(share_participants(graph, &shared));
-        if (rondo__capture_find_participant(capture, &sharer_type, shared) == NULL) {
-            added = create_sharer(shared);
-            if (added == NULL) {
-                return RONDO_STATUS_NO_MEMORY;
-            }
-        }
+    rondo_status status = check_copyable(graph);
+    if (status == RONDO_STATUS_OK && capture == NULL) {
+        status = check_foreign(graph);
+    } else if (status == RONDO_STATUS_OK && graph->participants != NULL) {
+        status = add_sharer(graph, capture, &added);
     }
-    rondo_status status = RONDO_STATUS_OK;
-    if (capture != NULL) {
+    if (status == RONDO_STATUS_OK && capture != NULL) {
         status = rondo__participants_enter_child(graph->participants, capture, stream);
     }
     if (status == RONDO_STATUS_OK) {

@@ -43,6 +43,21 @@ static bool was_broken_by_recording(const rondo_graph *graph, rondo_status step_
     }
 }
 
+static rondo_status run_step(rondo_stream *stream, rondo_step_function step, void *user_data) {
+    uint64_t sequence = rondo_error_get_last()->sequence;
+    return rondo__graph_note_callback(step(stream, user_data), sequence, "rondo_graph_capture",
+                                      "the step");
+}
+
+// The step has ended the capture by itself: what it holds now is not this call's.
+static rondo_status fail_ended(rondo_graph *graph) {
+    rondo__graph_clear(graph);
+    return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, "rondo_graph_capture",
+                            "the step ended or aborted the capture of graph \"%s\" by itself; it "
+                            "only puts work on the stream, and returns a failure to give up",
+                            graph->label);
+}
+
 rondo_status rondo_graph_capture(rondo_graph *graph, rondo_stream *stream,
                                  const rondo_step_options *options, rondo_step_function step,
                                  void *user_data, rondo_step_outcome *out_outcome) {
@@ -55,9 +70,13 @@ rondo_status rondo_graph_capture(rondo_graph *graph, rondo_stream *stream,
     RETURN_IF_ERROR(read_options(options, &wanted));
     RETURN_IF_ERROR(rondo_graph_capture_begin(graph, stream, wanted.mode));
     size_t label_depth = rondo__label_get_depth(stream);
+    rondo__stream_tag *tag = rondo__stream_tag_retain(stream);
     bool may_run = wanted.finish_eagerly;
-    rondo_status status = step(stream, user_data);
-    if (status == RONDO_STATUS_OK) {
+    rondo_status status = run_step(stream, step, user_data);
+    if (status == RONDO_STATUS_OK && graph->state != RONDO__GRAPH_RECORDING) {
+        status = fail_ended(graph);
+        may_run = false;
+    } else if (status == RONDO_STATUS_OK) {
         status = rondo_graph_capture_end(graph);
         if (status == RONDO_STATUS_OK) {
             *out_outcome = RONDO_STEP_CAPTURED;
@@ -66,15 +85,18 @@ rondo_status rondo_graph_capture(rondo_graph *graph, rondo_stream *stream,
         rondo_graph_capture_abort(graph);
         may_run = may_run && was_broken_by_recording(graph, status);
     }
-    if (graph->report.cause == RONDO_CAUSE_STREAM_DESTROYED) {
-        return status;  // it may have been this one
-    }
-    if (status != RONDO_STATUS_OK && may_run) {
-        status = step(stream, user_data);
+    bool has_stream = !rondo__stream_tag_is_finished(tag);
+    rondo__stream_tag_release(tag);
+    // A step that destroyed a stream of its own would do so again, perhaps with the same handle.
+    bool has_destroyed = graph->report.cause == RONDO_CAUSE_STREAM_DESTROYED;
+    if (status != RONDO_STATUS_OK && may_run && has_stream && !has_destroyed) {
+        status = run_step(stream, step, user_data);
         if (status == RONDO_STATUS_OK) {
             *out_outcome = RONDO_STEP_RAN_EAGERLY;
         }
     }
-    rondo__label_close_above(stream, label_depth);
+    if (has_stream) {
+        rondo__label_close_above(stream, label_depth);
+    }
     return status;
 }

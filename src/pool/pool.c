@@ -239,11 +239,16 @@ void rondo__pool_settle(rondo_pool *pool, bool wait) {
 
 // ---- driver memory ----------------------------------------------------------------------------
 
+static void give_to_driver(rondo_pool *pool, void *base) {
+    rondo__areas_set_holder(pool->device, base, NULL);
+    rondo_memory_free(pool->device, pool->options.kind, base);
+}
+
 static void free_region(rondo_pool *pool, rondo__heap *heap, rondo__heap_region *region) {
     void *base = region->base;
     pool->stats.reserved_bytes -= region->bytes;
     rondo__heap_remove(heap, region);
-    rondo_memory_free(pool->device, pool->options.kind, base);
+    give_to_driver(pool, base);
 }
 
 // Frees regions without live blocks while more than `keep_bytes` are reserved. Work that was put on
@@ -353,7 +358,7 @@ rondo_status rondo__pool_add_region(rondo_pool *pool, rondo__heap *heap, uint64_
         rondo__areas_set_holder(pool->device, base, pool);
         status = rondo__heap_add(heap, base, region_bytes, &region);
         if (status != RONDO_STATUS_OK) {
-            rondo_memory_free(pool->device, pool->options.kind, base);
+            give_to_driver(pool, base);
         }
     }
     if (is_capture) {
@@ -637,6 +642,7 @@ static void leave_captured(rondo_pool *pool) {
         rondo__free(l->uses);
         rondo__mark_list_deinit(&l->marks);
         if (region->base != NULL) {
+            rondo__areas_set_holder(pool->device, region->base, NULL);
             rondo__captured_leave_behind(pool->device, region->base, region->bytes, l);
             region->base = NULL;  // once for all its blocks
         } else {

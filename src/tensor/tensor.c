@@ -8,7 +8,7 @@
 #include "tensor/storage.h"
 
 int64_t rondo_shape_get_count(const rondo_shape *shape) {
-    if (shape->rank < 0 || shape->rank > RONDO_RANK_MAX) {
+    if (shape == NULL || shape->rank < 0 || shape->rank > RONDO_RANK_MAX) {
         return -1;
     }
     // An overflow counts even when another extent is 0: such a shape is never meant.
@@ -31,7 +31,7 @@ int64_t rondo_shape_get_count(const rondo_shape *shape) {
 }
 
 bool rondo_shape_is_equal(const rondo_shape *a, const rondo_shape *b) {
-    if (a->rank != b->rank) {
+    if (a == NULL || b == NULL || a->rank != b->rank) {
         return false;
     }
     for (int32_t i = 0; i < a->rank && i < RONDO_RANK_MAX; ++i) {
@@ -43,12 +43,12 @@ bool rondo_shape_is_equal(const rondo_shape *a, const rondo_shape *b) {
 }
 
 char *rondo_shape_format(const rondo_shape *shape, char *buffer, size_t buffer_bytes) {
-    if (buffer_bytes == 0) {
+    if (buffer == NULL || buffer_bytes == 0) {
         return buffer;
     }
     buffer[0] = '\0';
     size_t used = 0;
-    int32_t rank = shape->rank < 0 ? 0 : shape->rank;
+    int32_t rank = shape == NULL || shape->rank < 0 ? 0 : shape->rank;
     if (rank > RONDO_RANK_MAX) {
         rank = RONDO_RANK_MAX;
     }
@@ -127,7 +127,10 @@ rondo_status rondo__tensor_init_storage(rondo_dtype dtype, const rondo_shape *sh
 }
 
 void rondo_tensor_retain(const rondo_tensor *tensor, rondo_tensor *out_tensor) {
-    rondo_tensor copy = *tensor;
+    if (out_tensor == NULL) {
+        return;
+    }
+    rondo_tensor copy = tensor != NULL ? *tensor : (rondo_tensor){0};
     rondo__storage_retain(copy.storage);
     *out_tensor = copy;
 }
@@ -141,7 +144,7 @@ void rondo_tensor_deinit(rondo_tensor *tensor) {
 }
 
 size_t rondo_tensor_get_bytes(const rondo_tensor *tensor) {
-    int64_t count = rondo_shape_get_count(&tensor->shape);
+    int64_t count = tensor != NULL ? rondo_shape_get_count(&tensor->shape) : 0;
     size_t bytes;
     if (count <= 0 ||
         !rondo__mul_size((size_t)count, rondo_dtype_get_bytes(tensor->dtype), &bytes)) {

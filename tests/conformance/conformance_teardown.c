@@ -4,7 +4,7 @@
 
 #include "backend/backend.h"
 #include "memory_support.h"
-#include "rondo/random.h"
+#include "random_support.h"
 
 enum { COUNT = 1024, SPIN_US = 20000 };
 
@@ -32,7 +32,7 @@ static belongings make_belongings(suite_context *context) {
     b.graph = memory_create_graph(context, "left", NULL);
     b.memory = suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT);
     b.pinned = suite_allocate(context, RONDO_MEMORY_PINNED, COUNT);
-    ASSERT_OK(rondo_generator_create(context->device, 7, &b.generator));
+    b.generator = suite_create_generator(context, 7);
     memory_begin(b.graph, b.stream);
     uint32_t *inside = memory_take(b.pool, b.stream, COUNT);
     memory_fill(b.stream, inside, 1, COUNT);
@@ -132,8 +132,7 @@ static void test_conformance_teardown__generator_whose_stream_records(void **sta
     rondo_graph *graph = suite_create_graph(context, false);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_PINNED, COUNT);
     memset(x, 0, COUNT * sizeof *x);
-    rondo_generator *generator;
-    ASSERT_OK(rondo_generator_create(context->device, 7, &generator));
+    rondo_generator *generator = suite_create_generator(context, 7);
     ASSERT_OK(suite_spin(context, stream, SPIN_US));
     ASSERT_OK(rondo_random_words(generator, stream, x, COUNT));
     memory_begin(graph, stream);

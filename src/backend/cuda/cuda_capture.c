@@ -31,11 +31,14 @@ static _Thread_local struct {
 } g_open_captures;
 
 int rondo__cuda_relax_always(const rondo__cuda_device *device) {
-    int mode = RONDO__CU_CAPTURE_MODE_RELAXED;
-    if (device->api->cuThreadExchangeStreamCaptureMode(&mode) != RONDO__CU_SUCCESS) {
-        return -1;
+    // What cannot be destroyed is lost, so this is tried twice.
+    for (int i = 0; i < 2; i++) {
+        int mode = RONDO__CU_CAPTURE_MODE_RELAXED;
+        if (device->api->cuThreadExchangeStreamCaptureMode(&mode) == RONDO__CU_SUCCESS) {
+            return mode;
+        }
     }
-    return mode;
+    return -1;
 }
 
 int rondo__cuda_relax_thread(const rondo__cuda_device *device) {

@@ -1,0 +1,303 @@
+// Programs that do not look at what calls return, functions that fail in ways of their own, and
+// steps that do more than they should: no step loses work in silence, and no failure is blamed on
+// an older one.
+#include "backend/backend.h"
+#include "inside_support.h"
+#include "memory_support.h"
+#include "rondo/control.h"
+#include "rondo/report.h"
+
+// ---- a call that failed is missing in the step ------------------------------------------------
+
+typedef struct careless {
+    suite_context *context;
+    rondo_stream *stream;
+    rondo_graph *conditional;  // cannot be recorded into another graph
+    uint32_t *x;
+} careless;
+
+static rondo_status put_one(rondo_stream *stream, void *user_data) {
+    careless *c = user_data;
+    return suite_affine(c->context, stream, c->x, 1, 2, 1);
+}
+
+static rondo_status launch_null(careless *c) {
+    return rondo_stream_launch(c->stream, NULL);
+}
+
+static rondo_status launch_with_unknown_flags(careless *c) {
+    return rondo_stream_launch(c->stream, &(rondo_launch){.name = "flags",
+                                                          .function = c->context->affine,
+                                                          .grid = {1, 1, 1},
+                                                          .block = {1, 1, 1},
+                                                          .flags = 1u << 9});
+}
+
+static rondo_status record_no_event(careless *c) {
+    return rondo_event_record(NULL, c->stream);
+}
+
+static rondo_status wait_for_no_event(careless *c) {
+    return rondo_stream_wait_event(c->stream, NULL);
+}
+
+static rondo_status choose_nothing(careless *c) {
+    return rondo_control_if(c->stream, c->x, NULL, NULL, c);
+}
+
+static rondo_status switch_without_branches(careless *c) {
+    return rondo_control_switch(c->stream, c->x, (rondo_body_function[]){put_one}, 0, c);
+}
+
+static rondo_status loop_over_odd_predicate(careless *c) {
+    return rondo_control_while(c->stream, (char *)c->x + 1, put_one, c);
+}
+
+static rondo_status record_conditional_graph(careless *c) {
+    return rondo_graph_record(c->conditional, c->stream);
+}
+
+static void test_conformance_careless__a_step_does_not_lack_what_failed(void **state) {
+    static const struct {
+        rondo_status (*call)(careless *c);
+        rondo_status status;
+        bool needs_capture;
+        const char *name;
+    } cases[] = {
+        {launch_null, RONDO_STATUS_INVALID, false, "rondo_stream_launch"},
+        {launch_with_unknown_flags, RONDO_STATUS_INVALID, false, "rondo_stream_launch"},
+        {record_no_event, RONDO_STATUS_INVALID, false, "rondo_event_record"},
+        {wait_for_no_event, RONDO_STATUS_INVALID, false, "rondo_stream_wait_event"},
+        {choose_nothing, RONDO_STATUS_INVALID, false, "rondo_control_if"},
+        {switch_without_branches, RONDO_STATUS_INVALID, false, "rondo_control_switch"},
+        {loop_over_odd_predicate, RONDO_STATUS_INVALID, false, "rondo_control_while"},
+        {record_conditional_graph, RONDO_STATUS_UNSUPPORTED, true, "rondo_graph_record"},
+    };
+    suite_context *context = suite_get_context(state);
+    careless c = {.context = context, .stream = suite_create_stream(context)};
+    c.x = suite_allocate(context, RONDO_MEMORY_DEVICE, 2);
+    c.conditional = suite_create_graph(context, true);
+    suite_set(context, c.x, 0, 2);
+    memory_begin(c.conditional, c.stream);
+    ASSERT_OK(rondo_control_if(c.stream, c.x, put_one, NULL, &c));
+    memory_end(c.conditional);
+    rondo_graph *graph = suite_create_graph(context, false);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
+        // The same outside a capture, where nothing is to be broken.
+        assert_int_equal(cases[i].call(&c),
+                         cases[i].needs_capture ? RONDO_STATUS_STATE : cases[i].status);
+        memory_begin(graph, c.stream);
+        ASSERT_OK(put_one(c.stream, &c));
+        assert_int_equal(cases[i].call(&c), cases[i].status);
+        (void)put_one(c.stream, &c);
+        suite_assert_status(rondo_graph_capture_end(graph), cases[i].status, cases[i].name,
+                            __FILE__, __LINE__);
+        assert_string_equal(rondo_error_get_last()->call, cases[i].name);
+    }
+    memory_begin(graph, c.stream);
+    ASSERT_OK(put_one(c.stream, &c));
+    memory_end(graph);
+    memory_replay(graph, c.stream);
+    assert_int_equal(suite_get(context, c.x, 0), 1);
+    rondo_graph_destroy(graph);
+    rondo_graph_destroy(c.conditional);
+    suite_free(context, RONDO_MEMORY_DEVICE, c.x);
+    rondo_stream_destroy(c.stream);
+}
+
+// ---- functions that fail without a call of Rondo's ----------------------------------------------
+
+static rondo_status fail_by_itself(rondo_stream *stream, void *user_data) {
+    (void)stream;
+    (void)user_data;
+    return RONDO_STATUS_INVALID;
+}
+
+// The thread's record is an old one of the same status.
+static void leave_old_record(void) {
+    ASSERT_STATUS(rondo_stream_synchronize(NULL), INVALID);
+}
+
+static void assert_new_record(const char *call) {
+    ASSERT_MESSAGE_HAS("returned 1 (INVALID)");
+    assert_string_equal(rondo_error_get_last()->call, call);
+}
+
+static void test_conformance_careless__own_failures_are_not_older_ones(void **state) {
+    suite_context *context = suite_get_context(state);
+    rondo_stream *stream = suite_create_stream(context);
+    rondo_graph *graph = suite_create_graph(context, false);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    suite_set(context, x, 1, 1);
+    const rondo_body_function bodies[] = {NULL, fail_by_itself};
+    for (int records = 0; records < 2; ++records) {
+        for (int kind = 0; kind < 3; ++kind) {
+            if (records != 0) {
+                memory_begin(graph, stream);
+            }
+            leave_old_record();
+            if (kind == 0) {
+                ASSERT_STATUS(rondo_control_if(stream, x, fail_by_itself, NULL, NULL), INVALID);
+                assert_new_record("rondo_control_if");
+            } else if (kind == 1) {
+                ASSERT_STATUS(rondo_control_switch(stream, x, bodies, 2, NULL), INVALID);
+                assert_new_record("rondo_control_switch");
+            } else {
+                ASSERT_STATUS(rondo_control_while(stream, x, fail_by_itself, NULL), INVALID);
+                assert_new_record("rondo_control_while");
+            }
+            if (records != 0) {
+                ASSERT_STATUS(rondo_graph_capture_end(graph), INVALID);
+                assert_new_record(kind == 0   ? "rondo_control_if"
+                                  : kind == 1 ? "rondo_control_switch"
+                                              : "rondo_control_while");
+            }
+        }
+    }
+    rondo_step_outcome outcome;
+    leave_old_record();
+    ASSERT_STATUS(rondo_graph_capture(graph, stream, NULL, fail_by_itself, NULL, &outcome),
+                  INVALID);
+    assert_new_record("rondo_graph_capture");
+    assert_int_equal(outcome, RONDO_STEP_NOTHING);
+    rondo_graph_destroy(graph);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+    rondo_stream_destroy(stream);
+}
+
+// ---- steps that do more than put work on the stream ---------------------------------------------
+
+typedef struct meddler {
+    suite_context *context;
+    rondo_graph *graph;
+    uint32_t *x;
+    bool aborts;
+    int call_count;
+} meddler;
+
+static rondo_status end_own_capture(rondo_stream *stream, void *user_data) {
+    meddler *m = user_data;
+    ++m->call_count;
+    if (m->aborts) {
+        rondo_graph_capture_abort(m->graph);
+        return RONDO_STATUS_OK;
+    }
+    rondo_status status = suite_affine(m->context, stream, m->x, 1, 2, 1);
+    return status == RONDO_STATUS_OK ? rondo_graph_capture_end(m->graph) : status;
+}
+
+static rondo_status wait_and_destroy(rondo_stream *stream, void *user_data) {
+    ++((meddler *)user_data)->call_count;
+    rondo_status status = rondo_stream_synchronize(stream);
+    rondo_stream_destroy(stream);
+    return status;
+}
+
+static void test_conformance_careless__steps_that_meddle_are_refused(void **state) {
+    suite_context *context = suite_get_context(state);
+    rondo_stream *stream = suite_create_stream(context);
+    meddler m = {.context = context, .graph = suite_create_graph(context, false)};
+    m.x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    suite_set(context, m.x, 0, 1);
+    rondo_step_outcome outcome;
+    for (int i = 0; i < 2; ++i) {
+        m.aborts = i == 1;
+        m.call_count = 0;
+        ASSERT_STATUS(rondo_graph_capture(m.graph, stream, NULL, end_own_capture, &m, &outcome),
+                      STATE);
+        ASSERT_MESSAGE_HAS("by itself");
+        assert_int_equal(outcome, RONDO_STEP_NOTHING);
+        assert_int_equal(m.call_count, 1);
+        ASSERT_STATUS(rondo_graph_replay(m.graph, stream), STATE);
+    }
+    // The first failure is the wait; the second call would get a stream that is gone.
+    m.call_count = 0;
+    ASSERT_STATUS(rondo_graph_capture(m.graph, stream, NULL, wait_and_destroy, &m, &outcome),
+                  STATE);
+    assert_int_equal(m.call_count, 1);
+    assert_int_equal(suite_get(context, m.x, 0), 0);
+    rondo_graph_destroy(m.graph);
+    suite_free(context, RONDO_MEMORY_DEVICE, m.x);
+}
+
+// ---- memory given back the wrong way ------------------------------------------------------------
+
+static void drop_warning(void *user_data, rondo_log_level level, const char *message) {
+    (void)level;
+    *(bool *)user_data = strstr(message, "rondo_pool_free") != NULL;
+}
+
+static void test_conformance_careless__memory_of_pools_is_not_freed(void **state) {
+    suite_context *context = suite_get_context(state);
+    size_t area_count = context->device->area_count;
+    rondo_stream *stream = suite_create_stream(context);
+    rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
+    uint32_t *x = memory_take(pool, stream, 1);
+    static bool was_told;  // outlives a case that stops here
+    was_told = false;
+    rondo_log_set_sink(drop_warning, &was_told);
+    rondo_memory_free(context->device, RONDO_MEMORY_DEVICE, x);
+    rondo_log_set_sink(NULL, NULL);
+    assert_true(was_told);
+    memory_fill(stream, x, 5, 1);
+    ASSERT_OK(rondo_stream_synchronize(stream));
+    assert_int_equal(suite_get(context, x, 0), 5);
+    memory_free(pool, x);
+    rondo_pool_release(pool);
+    rondo_stream_destroy(stream);
+    assert_int_equal(context->device->area_count, area_count);
+}
+
+// ---- counters -----------------------------------------------------------------------------------
+
+static rondo_graph *capture_with_memory(suite_context *context, rondo_pool *pool,
+                                        rondo_stream *stream) {
+    rondo_graph *graph = suite_create_graph(context, true);
+    memory_begin(graph, stream);
+    uint32_t *x = memory_take(pool, stream, 1);
+    memory_fill(stream, x, 1, 1);
+    memory_free(pool, x);
+    memory_end(graph);
+    return graph;
+}
+
+static uint64_t count_executed(rondo_graph *graph) {
+    rondo_graph_stats stats;
+    ASSERT_OK(rondo_graph_get_stats(graph, &stats));
+    return stats.executed_count;
+}
+
+// Counters are since the last reset, whatever executable ran.
+static void test_conformance_careless__executed_nodes_stay_counted(void **state) {
+    suite_context *context = suite_get_context(state);
+    if (!context->is_host) {
+        skip();  // the driver does not count
+    }
+    rondo_stream *stream = suite_create_stream(context);
+    rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
+    rondo_graph *graph = capture_with_memory(context, pool, stream);
+    rondo_graph *source = capture_with_memory(context, pool, stream);
+    ASSERT_OK(rondo_graph_replay(graph, stream));
+    memory_replay(graph, stream);
+    assert_int_equal(count_executed(graph), 2);
+    ASSERT_OK(rondo_graph_update(graph, source, NULL));
+    assert_int_equal(count_executed(graph), 2);
+    ASSERT_OK(rondo_graph_instantiate(graph));
+    assert_int_equal(count_executed(graph), 2);
+    memory_replay(graph, stream);
+    assert_int_equal(count_executed(graph), 3);
+    rondo_graph_destroy(source);
+    rondo_graph_destroy(graph);
+    rondo_pool_release(pool);
+    rondo_stream_destroy(stream);
+}
+
+static const suite_entry careless_cases[] = {
+    SUITE_CASE(test_conformance_careless__a_step_does_not_lack_what_failed),
+    SUITE_CASE(test_conformance_careless__own_failures_are_not_older_ones),
+    SUITE_CASE(test_conformance_careless__steps_that_meddle_are_refused),
+    SUITE_CASE(test_conformance_careless__memory_of_pools_is_not_freed),
+    SUITE_CASE(test_conformance_careless__executed_nodes_stay_counted),
+    {NULL, NULL, false},
+};
+SUITE_LIST(careless);
