@@ -28,6 +28,8 @@
 // The predicate is a uint32_t in device memory (an int32_t for a switch), aligned to 4 bytes. Zero
 // is false. It is read once where the scope stands, and by a while again after each turn.
 //
+// Label scopes (rondo/label.h) that are open around a body hold in it, too; it may open its own.
+//
 // On CUDA a body may hold kernels, copies and fills of device or pinned memory, and further scopes;
 // no host functions (RONDO_FEATURE_HOST_IN_BODY).
 #ifndef RONDO_CONTROL_H

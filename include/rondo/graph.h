@@ -188,6 +188,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_update(rondo_graph *graph, ron
 // stream. Like other work, the node comes after what was recorded on `stream` and before what will
 // be. It holds a copy: editing, resetting or updating `graph` later does not change it.
 //
+// Its nodes keep their labels (rondo/label.h), behind those in force on `stream` now.
+//
 // Graphs that share an arena (rondo/pool.h) keep being watched: a replay of the outer graph counts
 // as one of each of them, all at once. Where one of them reads what another one makes, that is
 // refused unless the arena allows any order.
@@ -272,7 +274,7 @@ typedef enum rondo_node_kind {
 typedef struct rondo_graph_node {
     rondo_node_kind kind;
     const char *name;   // of kernel, host function or conditional; lives as long as the template
-    const char *label;  // of the scope it was recorded in (rondo/label.h), otherwise ""
+    const char *label;  // path of the scopes it was recorded in (rondo/label.h), otherwise ""
     uint32_t grid[3];   // kernels: blocks
     uint32_t block[3];  // kernels: threads per block
     uint32_t shared_bytes;      // kernels: dynamic shared memory
@@ -332,7 +334,9 @@ typedef bool (*rondo_write_function)(void *user_data, const char *text, size_t b
 typedef enum rondo_dump_format { RONDO_DUMP_DOT = 0, RONDO_DUMP_JSON = 1 } rondo_dump_format;
 
 // Writes the template's nodes and edges as Graphviz DOT or JSON, with every field that
-// rondo_graph_get_node has. Graphs inside nodes are clusters in DOT, nested objects in JSON.
+// rondo_graph_get_node has. Graphs inside nodes, at any depth, are clusters in DOT and nested
+// objects in JSON; of their nodes it says the same as of others. Their labels are whole paths, from
+// the scopes around the outermost node on.
 //
 // Errors:    STATE (nothing captured, template not kept), INVALID, NO_MEMORY, DRIVER.
 // Threads:   one thread per graph.

@@ -11,6 +11,17 @@
 // any means, Rondo's calls, the program's own launches or a library's, and for other streams that
 // are forked and joined inside the scope. The innermost scope counts.
 //
+// Bodies of conditional nodes (rondo/control.h) lie in the scopes that were open around them, and
+// may open scopes of their own:
+//
+//   rondo_label_push(stream, "solver");
+//   rondo_scope_begin(stream, RONDO_SCOPE_WHILE, go_on, 0, &scope);
+//   rondo_scope_enter(scope, 0, &body);
+//   rondo_label_push(body, "update");      // what is put on `body` now: "solver/update"
+//
+// A graph that is recorded into another capture (rondo_graph_record) brings the labels of its nodes
+// along: "gemm" in there, recorded inside "model", is "model/gemm" in the other graph's dumps.
+//
 // Tools that listen through NVTX (Nsight Systems) see each scope as a range, in the domain "rondo",
 // inside a capture and outside.
 #ifndef RONDO_LABEL_H
@@ -26,24 +37,28 @@ RONDO_EXTERN_C_BEGIN
 //
 // text       copied; its path should stay below 128 bytes, of which reports show the beginning.
 //
-// Errors:    INVALID (NULL or empty), NO_MEMORY; then no scope was opened.
+// Errors:    INVALID (NULL or empty), NO_MEMORY, DRIVER, LOST; then no scope was opened.
 // Threads:   one thread per stream.
 // Capture:   legal; records nothing. A capture that is broken by then stays so, and its report will
 //            say that this was noticed here.
-// Cost:      no driver call outside captures; a few inside.
+// Cost:      no driver call outside captures; a few inside. Work inside scopes costs what it costs
+//            elsewhere; labels are worked out when the capture ends, if the template is kept.
 RONDO_API RONDO_MUST_USE rondo_status rondo_label_push(rondo_stream *stream, const char *text);
 
 // Closes the scope opened last on the stream.
 //
 // A capture that fails or is aborted closes the scopes opened on its first stream since it began.
+// The end of a body closes those opened on its stream; those open outside cannot be closed there.
 //
-// Errors:    STATE (no scope is open), INVALID.
+// Errors:    STATE (no scope is open), INVALID, NO_MEMORY, DRIVER, LOST; then the scope stays open.
 // Threads:   one thread per stream.
 // Capture:   legal; records nothing.
 // Cost:      as for push.
 RONDO_API RONDO_MUST_USE rondo_status rondo_label_pop(rondo_stream *stream);
 
 // The path of the scopes open on the stream, "layer3/attention"; "" when none is.
+//
+// On the stream of a body it begins with the path that was open outside when the body began.
 //
 // Returns:   borrowed until the next push or pop on the stream.
 // Threads:   one thread per stream.

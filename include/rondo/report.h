@@ -82,7 +82,7 @@ typedef struct rondo_capture_report {
     char message[240];     // the error record's line, with the particulars
     char call[48];         // the call that broke it; for an UNSEEN_CALL the one that noticed
     char op[64];           // the kernel or host function at fault; "" when none is known
-    char label[128];       // path of the scopes that were open there (rondo/label.h)
+    char label[128];       // path of the scopes open there, also in a body (rondo/label.h)
     int32_t driver_code;   // the driver's code; 0 when none was involved
     char driver_name[48];  // its symbolic name
     const char *file;      // source file and line of Rondo where it was found
@@ -93,9 +93,12 @@ typedef struct rondo_capture_report {
     bool is_other_thread;       // not the thread that began the capture
     bool has_last_node;         // something was recorded before
     bool is_index_exact;        // false: at least that many, because the driver would not say
-    uint64_t last_node_index;   // in the order of recording; the first is 0
+    uint64_t last_node_index;   // in the order of recording; the first, also of a body, is 0
     char last_node_name[64];    // "memcpy", "memset" or the kernel's name; "" when not known
     char last_node_label[128];  // path of its scope
+    // Bodies of conditional nodes (rondo/control.h) that it lies in, one inside the other; its
+    // index counts in the innermost. 0: it is a node of the graph itself.
+    uint32_t last_node_depth;
 } rondo_capture_report;
 
 // The report on the graph's latest capture. Kept until the next begin, also across a reset.

@@ -66,10 +66,10 @@ struct rondo_device {
 // What the generic layer remembers of a stream's part in a capture, for the report if that breaks
 // (backend/blame.h). Used by the stream's own thread only.
 typedef struct rondo__stream_marks {
-    uint64_t capture_id;  // of the capture it began or joined last; it may have ended; 0: none
+    uint64_t capture_id;  // of the capture or body it joined last; that may have ended; 0: none
     const char *work;     // name of the latest recorded call
     uint64_t work_count;  // recorded calls since it joined
-    uint64_t node_count;  // nodes of the capture when they were counted last
+    uint64_t node_count;  // nodes of that when they were counted last
     uint64_t work_count_then;
     char node_name[64];  // the latest node then, and its label
     char node_label[128];
@@ -253,9 +253,10 @@ struct rondo__backend {
     rondo_status (*add_conditional)(rondo_stream *parent, rondo_scope_kind kind,
                                     const void *predicate, uint32_t branch_count,
                                     rondo__conditional **out_conditional);
-    // Lets `body`, which records nothing, record the branch. *out_node: the node in the parent.
+    // Lets `body`, which records nothing, record the branch. *out_node: the node in the parent;
+    // *out_index: which of that node's bodies it is, for get_body.
     rondo_status (*begin_body)(rondo__conditional *conditional, uint32_t branch, rondo_stream *body,
-                               rondo__node_handle *out_node);
+                               rondo__node_handle *out_node, uint32_t *out_index);
     // Always leaves `body` not recording. After a failure the branch is empty, and the caller
     // breaks the parent's capture. Legal when the parent's capture is broken or has ended.
     rondo_status (*end_body)(rondo__conditional *conditional, uint32_t branch, rondo_stream *body);
@@ -286,8 +287,9 @@ struct rondo__backend {
     // capture. The template has no conditional nodes.
     rondo_status (*add_child)(rondo_stream *stream, rondo__template *template_);
     // The body of one branch of the conditional node `index`, to be listed like a template;
-    // borrowed from the template. NULL: empty, or not known.
-    rondo__template *(*get_body)(rondo__template *template_, size_t index, uint32_t branch);
+    // borrowed from the template. NULL, which is fine: empty, or not known.
+    rondo_status (*get_body)(rondo__template *template_, size_t index, uint32_t branch,
+                             rondo__template **out_body);
 
     rondo_status (*instantiate)(rondo__template *template_, rondo__executable **out_executable);
     // Patches the executable to a template of the same topology; *out_was_updated says whether that

@@ -61,10 +61,10 @@ rondo_capture_cause rondo__blame_classify(const rondo_error *record, rondo_captu
 
 // ---- finding the capture ----------------------------------------------------------------------
 
-// The caller holds device->capture_list_lock.
+// The one with this id, also of a body. The caller holds device->capture_list_lock.
 static rondo__capture *find_by_id(rondo_device *device, uint64_t id) {
     rondo__capture *capture = device->capture_list;
-    while (capture != NULL && (id == 0 || capture->id != id)) {
+    while (capture != NULL && (id == 0 || !rondo__capture_holds(capture, id))) {
         capture = capture->next;
     }
     return capture;
@@ -111,6 +111,8 @@ static const char *name_node(const rondo__node_info *info) {
             return "memcpy";
         case RONDO__NODE_FILL:
             return "memset";
+        case RONDO__NODE_CHILD:
+            return "graph";
         default:
             return info->name != NULL ? info->name : "";
     }
@@ -175,25 +177,74 @@ void rondo__marks_prepare(rondo_stream *stream) {
 
 // ---- where it was -----------------------------------------------------------------------------
 
-// A branch without scopes of its own lies in those of the stream that the capture began on, as far
-// as the thread that uses that one can tell.
-static const char *get_path(const rondo__capture *capture, const rondo_stream *stream) {
-    const char *path = rondo_label_get_path(stream);
-    bool may_ask = capture->origin != NULL && capture->thread_number == rondo__thread_get_number();
-    return path[0] == '\0' && may_ask ? rondo_label_get_path(capture->origin) : path;
+// The caller holds capture->lock for all of these, and may use the stream.
+
+static const rondo__capture_body *find_body(const rondo__capture *capture, uint64_t id) {
+    const rondo__capture_body *body = capture->bodies;
+    while (body != NULL && body->id != id) {
+        body = body->next;
+    }
+    return body;
 }
 
-// Called by a thread that may use the stream. The caller holds capture->lock.
-// Without `asks` it goes by the marks alone, which costs nothing.
-static void fill_place(rondo__capture *capture, rondo_stream *stream, const char *call, bool asks) {
-    rondo__blame *blame = &capture->blame;
-    if (blame->has_place) {
-        return;
-    }
-    blame->has_place = true;
-    copy_text(blame->noticed_by, sizeof blame->noticed_by, call);
-    copy_text(blame->label, sizeof blame->label, get_path(capture, stream));
+// The body that the stream records into, as far as this thread may look at it; otherwise NULL.
+static const rondo__capture_body *find_open_body(const rondo__capture *capture,
+                                                 const rondo_stream *stream) {
+    const rondo__capture_body *body = find_body(capture, stream->marks.capture_id);
+    bool may_ask =
+        body != NULL && body->stream != NULL && body->thread_number == rondo__thread_get_number();
+    return may_ask ? body : NULL;
+}
 
+static uint32_t count_bodies_around(const rondo__capture *capture, const rondo_stream *stream) {
+    uint32_t depth = 0;
+    const rondo__capture_body *body = find_body(capture, stream->marks.capture_id);
+    while (body != NULL) {
+        ++depth;
+        body = find_body(capture, body->parent_id);
+    }
+    return depth;
+}
+
+// A path of the stream's own scopes, behind what was open where its body began. The stream that the
+// body began on has inherited that.
+static void copy_path(char destination[RONDO__BLAME_LABEL_BYTES], const rondo__capture *capture,
+                      const rondo_stream *stream, const char *path) {
+    const rondo__capture_body *body = find_open_body(capture, stream);
+    size_t length = body != NULL && body->stream != stream
+                        ? rondo__label_get_inherited_length(body->stream)
+                        : 0;
+    if (length > 0) {
+        length = length < RONDO__BLAME_LABEL_BYTES ? length : RONDO__BLAME_LABEL_BYTES;
+        snprintf(destination, RONDO__BLAME_LABEL_BYTES, "%.*s%s%s", (int)length,
+                 rondo_label_get_path(body->stream), path[0] != '\0' ? "/" : "", path);
+    } else {
+        copy_text(destination, RONDO__BLAME_LABEL_BYTES, path);
+    }
+}
+
+// The path that is open on the stream. A branch without scopes of its own lies in those of the
+// stream that the capture, or the body, began on, as far as the thread that uses that one can tell.
+static void copy_open_path(char destination[RONDO__BLAME_LABEL_BYTES],
+                           const rondo__capture *capture, const rondo_stream *stream) {
+    const rondo__capture_body *body = find_open_body(capture, stream);
+    bool is_outside = find_body(capture, stream->marks.capture_id) == NULL;
+    const rondo_stream *first = NULL;
+    if (body != NULL) {
+        first = body->stream;
+    } else if (is_outside && capture->thread_number == rondo__thread_get_number()) {
+        first = capture->origin;
+    }
+    if (rondo_label_get_path(stream)[0] == '\0' && first != NULL) {
+        copy_text(destination, RONDO__BLAME_LABEL_BYTES, rondo_label_get_path(first));
+    } else {
+        copy_path(destination, capture, stream, rondo_label_get_path(stream));
+    }
+}
+
+// The latest node that the stream recorded, and its label; `path` is open there.
+static void fill_node(rondo__capture *capture, rondo_stream *stream, const char *path, bool asks) {
+    rondo__blame *blame = &capture->blame;
     size_t count = 0;
     blame->is_index_exact =
         asks && stream->device->backend->count_recorded(stream, &count) == RONDO_STATUS_OK;
@@ -204,17 +255,40 @@ static void fill_place(rondo__capture *capture, rondo_stream *stream, const char
     uint64_t since = marks->work_count - marks->work_count_then;
     if (since > 0 && !blame->is_index_exact) {
         copy_text(blame->node_name, sizeof blame->node_name, marks->work);
-        copy_text(blame->node_label, sizeof blame->node_label, blame->label);
+        copy_text(blame->node_label, sizeof blame->node_label, path);
     } else {
         since = 0;
         copy_text(blame->node_name, sizeof blame->node_name, marks->node_name);
-        copy_text(blame->node_label, sizeof blame->node_label,
-                  marks->work_count == 0 && marks->node_label[0] == '\0' ? blame->label
-                                                                         : marks->node_label);
+        if (marks->work_count == 0 && marks->node_label[0] == '\0') {
+            copy_text(blame->node_label, sizeof blame->node_label, path);
+        } else {
+            copy_path(blame->node_label, capture, stream, marks->node_label);
+        }
     }
     uint64_t total = marks->node_count + since;
     blame->has_node = total > 0;
     blame->node_index = total > 0 ? total - 1 : 0;
+    blame->node_depth = total > 0 ? count_bodies_around(capture, stream) : 0;
+}
+
+// Without `asks` it goes by the marks alone, which costs nothing.
+static void fill_place(rondo__capture *capture, rondo_stream *stream, const char *call, bool asks) {
+    rondo__blame *blame = &capture->blame;
+    if (blame->has_place) {
+        return;
+    }
+    blame->has_place = true;
+    copy_text(blame->noticed_by, sizeof blame->noticed_by, call);
+    copy_open_path(blame->label, capture, stream);
+    fill_node(capture, stream, blame->label, asks);
+    // A body in which nothing was recorded yet: what came last is the conditional node, or more.
+    const rondo__capture_body *body = find_open_body(capture, stream);
+    while (!blame->has_node && body != NULL) {
+        char path[RONDO__BLAME_LABEL_BYTES];
+        copy_open_path(path, capture, body->parent);
+        fill_node(capture, body->parent, path, asks);
+        body = find_open_body(capture, body->parent);
+    }
 }
 
 // ---- failures ---------------------------------------------------------------------------------
@@ -267,7 +341,7 @@ static void blame_if_broken(rondo__capture *capture, rondo_stream *stream,
                             const rondo_error *record, rondo_capture_cause cause) {
     bool is_own = capture->thread_number == rondo__thread_get_number();
     // Of a conditional body the driver knows nothing but that it is a capture of its own.
-    bool is_in_body = stream != NULL && stream->marks.capture_id == capture->id;
+    bool is_in_body = stream != NULL && rondo__capture_holds(capture, stream->marks.capture_id);
     bool is_broken = capture->origin != NULL &&
                      (is_broken_now(capture->origin) || (is_in_body && is_broken_now(stream)));
     pthread_mutex_lock(&capture->lock);
@@ -303,17 +377,28 @@ void rondo__blame_call(rondo_device *device, rondo_stream *stream, rondo_capture
     rondo__error_restore(&record);
 }
 
-void rondo__blame_notice(rondo_stream *stream, const char *call) {
+void rondo__blame_note_place(rondo__capture *capture, rondo_stream *stream, const char *call) {
     rondo_error saved;
     rondo__error_save(&saved);
-    rondo__capture *capture = find_capture(stream);
-    if (capture != NULL && is_broken_now(stream)) {
+    pthread_mutex_lock(&capture->lock);
+    fill_place(capture, stream, call, true);
+    pthread_mutex_unlock(&capture->lock);
+    rondo__error_restore(&saved);
+}
+
+bool rondo__blame_notice(rondo_stream *stream, const char *call) {
+    rondo_error saved;
+    rondo__error_save(&saved);
+    bool is_broken = is_broken_now(stream);
+    rondo__capture *capture = is_broken ? find_capture(stream) : NULL;
+    if (capture != NULL) {
         pthread_mutex_lock(&capture->lock);
         capture->blame.is_broken = true;
         fill_place(capture, stream, call, true);
         pthread_mutex_unlock(&capture->lock);
     }
     rondo__error_restore(&saved);
+    return is_broken;
 }
 
 // Ends the capture that began on the stream, as rondo_stream_destroy promises. Nothing comes of it.

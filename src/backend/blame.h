@@ -44,7 +44,8 @@ typedef struct rondo__blame {
     char label[RONDO__BLAME_LABEL_BYTES];
     bool has_node;
     bool is_index_exact;
-    uint64_t node_index;
+    uint64_t node_index;  // in the body, when it lies in one
+    uint32_t node_depth;  // bodies around it
     char node_name[RONDO__BLAME_NAME_BYTES];
     char node_label[RONDO__BLAME_LABEL_BYTES];
 } rondo__blame;
@@ -56,7 +57,7 @@ rondo_capture_cause rondo__blame_classify(const rondo_error *record, rondo_captu
 
 // ---- marks on streams -------------------------------------------------------------------------
 
-// A stream joined (or began) the capture with this id.
+// A stream joined (or began) the capture, or the body of a conditional node, with this id.
 void rondo__marks_begin(rondo_stream *stream, uint64_t capture_id);
 // Names the latest node and, while there are few, counts them, for a break later that cannot be
 // asked about. On failure the marks stay as they were; the error record stays in any case.
@@ -95,8 +96,11 @@ static inline rondo_status rondo__mark_call(rondo_device *device, rondo_stream *
     return status;
 }
 
-// A call on the stream found its capture broken, by nothing that was seen: keeps the place.
-void rondo__blame_notice(rondo_stream *stream, const char *call);
+// The capture ends badly, and this is where the program was, in `call`.
+void rondo__blame_note_place(rondo__capture *capture, rondo_stream *stream, const char *call);
+// A call on the stream failed. When its capture is broken, by nothing that was seen: keeps the
+// place, and returns true.
+bool rondo__blame_notice(rondo_stream *stream, const char *call);
 // The stream is about to be destroyed. A capture that began on it has no origin from now on.
 void rondo__blame_destroyed_stream(rondo_stream *stream);
 // The capture is about to be ended by `call`: fills in what is missing and copies the result. A

@@ -94,7 +94,7 @@ const rondo__capture_body *rondo__capture_find_body(rondo__capture *capture, uin
     return body;
 }
 
-static bool holds_id(rondo__capture *capture, uint64_t id) {
+bool rondo__capture_holds(rondo__capture *capture, uint64_t id) {
     return capture->id == id || rondo__capture_find_body(capture, id) != NULL;
 }
 
@@ -121,7 +121,7 @@ rondo_status rondo__capture_find(rondo_stream *stream, rondo__capture **out_capt
     }
     pthread_mutex_lock(&device->capture_list_lock);
     rondo__capture *capture = device->capture_list;
-    while (capture != NULL && !holds_id(capture, id)) {
+    while (capture != NULL && !rondo__capture_holds(capture, id)) {
         capture = capture->next;
     }
     pthread_mutex_unlock(&device->capture_list_lock);
@@ -177,8 +177,10 @@ void rondo__capture_add_participant(rondo__capture *capture, rondo__participant 
 }
 
 rondo_status rondo__capture_add_body(rondo__capture *capture, rondo_stream *parent,
-                                     rondo__node_handle node, rondo_stream *body) {
+                                     rondo__node_handle node, uint32_t branch, rondo_stream *body,
+                                     uint64_t *out_id) {
     const rondo__backend *backend = capture->device->backend;
+    *out_id = 0;
     rondo__capture_body *entry = rondo__calloc(1, sizeof *entry);
     if (entry == NULL) {
         return RONDO_STATUS_NO_MEMORY;
@@ -193,13 +195,28 @@ rondo_status rondo__capture_add_body(rondo__capture *capture, rondo_stream *pare
         return status;
     }
     entry->node = node;
+    entry->branch = branch;
     entry->parent = parent;
-    rondo__marks_begin(body, capture->id);
+    entry->stream = body;
+    entry->stream_number = body->number;
+    entry->thread_number = rondo__thread_get_number();
+    *out_id = entry->id;
+    rondo__marks_begin(body, entry->id);
     pthread_mutex_lock(&capture->lock);
     entry->next = capture->bodies;
     capture->bodies = entry;
     pthread_mutex_unlock(&capture->lock);
     return RONDO_STATUS_OK;
+}
+
+void rondo__capture_close_body(rondo__capture *capture, const rondo_stream *body) {
+    pthread_mutex_lock(&capture->lock);
+    for (rondo__capture_body *entry = capture->bodies; entry != NULL; entry = entry->next) {
+        if (entry->stream == body) {
+            entry->stream = NULL;
+        }
+    }
+    pthread_mutex_unlock(&capture->lock);
 }
 
 // ---- the participants' turns ------------------------------------------------------------------

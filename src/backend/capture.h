@@ -75,7 +75,11 @@ typedef struct rondo__capture_body {
     uint64_t id;              // the body's capture id
     uint64_t parent_id;       // of the capture that holds the conditional node
     rondo__node_handle node;  // the conditional node, in the parent
+    uint32_t branch;          // which of the node's bodies
     rondo_stream *parent;     // whose frontier the node is
+    rondo_stream *stream;     // that records it; NULL once it has ended; guarded by capture->lock
+    uint32_t stream_number;   // of that stream
+    uint64_t thread_number;   // who began it
     struct rondo__capture_body *next;
 } rondo__capture_body;
 
@@ -137,12 +141,18 @@ rondo__participant *rondo__capture_find_participant(rondo__capture *capture,
 // Adds it at the end; the capture owns it from now on.  Threads: safe.
 void rondo__capture_add_participant(rondo__capture *capture, rondo__participant *participant);
 
-// Enters the body of the conditional `node` of `parent`; `body` already records into it.
+// Enters the body `branch` of the conditional `node` of `parent`; `body` already records into it.
+// *out_id gets the id of the body.
 //
 // Errors:    NO_MEMORY, DRIVER.
 // Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__capture_add_body(rondo__capture *capture, rondo_stream *parent,
-                                                    rondo__node_handle node, rondo_stream *body);
+                                                    rondo__node_handle node, uint32_t branch,
+                                                    rondo_stream *body, uint64_t *out_id);
+// `body` records no more.  Threads: safe.
+void rondo__capture_close_body(rondo__capture *capture, const rondo_stream *body);
+// Whether that is the id of the capture or of one of its bodies, open or closed.  Threads: safe.
+bool rondo__capture_holds(rondo__capture *capture, uint64_t id);
 // The entry of a body by its id; NULL: `id` is the outermost capture.  Threads: safe.
 const rondo__capture_body *rondo__capture_find_body(rondo__capture *capture, uint64_t id);
 

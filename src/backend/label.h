@@ -17,7 +17,21 @@
 // the age of the stream's own latest node, which lets in what another stream recorded just before
 // the scope.
 //
-// Bodies of conditional nodes are templates of their own; their nodes get no labels.
+// A body of a conditional node is a capture of its own inside, and what is known of its labels a
+// part of its own. A part knows its nodes' paths from its own beginning on; what stands before them
+// is the path of the node that holds it:
+//
+//   part of the graph           push outer   [if] ------- pop          [if]: "outer"
+//   part of the body                          push inner  n  pop       n: "inner", so "outer/inner"
+//
+// A graph that is recorded into another brings its part along, unchanged and not copied: both
+// graphs share who takes part in them, and the labels are one of those. Whether the driver's copy
+// of the template lists its nodes in the order of the original is not documented, so the two are
+// compared; where they differ, the nodes inside carry the label of the node that holds them, and no
+// more.
+//
+// A part is made when there is something to say: a push inside the body, or a recorded graph with
+// labels. So a capture without labels costs nothing.
 #ifndef RONDO_BACKEND_LABEL_H
 #define RONDO_BACKEND_LABEL_H
 
@@ -27,11 +41,30 @@
 // The scopes open on a stream. NULL until the first push.
 typedef struct rondo__label_stack rondo__label_stack;
 
+// What is known of the nodes of one template: a graph, a body, or what was recorded into them.
+typedef struct rondo__label_part rondo__label_part;
+
+// ---- label.c: streams -------------------------------------------------------------------------
+
 void rondo__label_stack_destroy(rondo__label_stack *stack);  // NULL is fine
 
 // How many scopes are open; closes those above `depth`.
 size_t rondo__label_get_depth(const rondo_stream *stream);
 void rondo__label_close_above(rondo_stream *stream, size_t depth);
+
+// `body` is about to record a body of a conditional node on `parent`; `node_path` (NULL: empty) was
+// open there when the node was recorded. The path on `body` begins with what is open on `parent`.
+//
+// Errors:    NO_MEMORY.
+// Threads:   the thread that uses both streams.
+RONDO_MUST_USE rondo_status rondo__label_inherit(rondo_stream *body, const rondo_stream *parent,
+                                                 const char *node_path);
+// How much of the stream's path it has inherited.
+size_t rondo__label_get_inherited_length(const rondo_stream *stream);
+// The stream's path behind that of the conditional node whose body it records.
+const char *rondo__label_get_own_path(const rondo_stream *stream);
+
+// ---- label_set.c: captures --------------------------------------------------------------------
 
 // A capture began on its origin, where scopes may be open.
 //
@@ -39,20 +72,51 @@ void rondo__label_close_above(rondo_stream *stream, size_t depth);
 // Threads:   the thread that begins the capture.
 RONDO_MUST_USE rondo_status rondo__label_begin(rondo__capture *capture);
 
-// Finds the label of each node of the template that the capture gave, when scopes were used in it.
+// The path of the stream is about to change, in `call`.
+//
+// Errors:    NO_MEMORY, DRIVER.
+// Threads:   one thread per stream.
+RONDO_MUST_USE rondo_status rondo__label_note_change(rondo_stream *stream, const char *call);
+
+// The body with this id began on `body`, which has inherited its path.
+//
+// Errors:    NO_MEMORY.
+// Threads:   one thread per capture.
+RONDO_MUST_USE rondo_status rondo__label_enter_body(rondo__capture *capture, uint64_t id,
+                                                    rondo_stream *body);
+
+// A graph with these participants was just recorded on `stream`, which records into the capture or
+// body with this id: the node is the stream's whole frontier. `source` is the graph's template.
+//
+// Errors:    NO_MEMORY, DRIVER.
+// Threads:   one thread per stream.
+RONDO_MUST_USE rondo_status rondo__label_note_child(rondo__capture *capture, uint64_t id,
+                                                    rondo_stream *stream,
+                                                    const rondo__participant *participants,
+                                                    rondo__template *source);
+
+// Finds the label of each node of the template that the capture gave, and of the nodes inside its
+// nodes, when scopes were used in it.
 //
 // Errors:    NO_MEMORY, DRIVER.
 // Threads:   one thread per graph.
 RONDO_MUST_USE rondo_status rondo__label_resolve(rondo__participant *participants,
                                                  rondo__template *template_);
 
-// The label of a node by its index when the capture ended; "" when it has none.
-//
-// Returns:   borrowed as long as the participants live.
-const char *rondo__label_of_node(const rondo__participant *participants, size_t index);
+// ---- label_set.c: after the capture -----------------------------------------------------------
 
-// label_walk.c: the segment (an index into `segments`) that each node belongs to, SIZE_MAX for
-// none.
+// The part of a graph by its participants; NULL when it has no labels. Borrowed from them.
+const rondo__label_part *rondo__label_get_part(const rondo__participant *participants);
+// The part of the graph inside a node, by the node's index when the capture ended; `branch` is 0
+// for a recorded graph. NULL when there is none, or `part` is NULL.
+const rondo__label_part *rondo__label_get_inner(const rondo__label_part *part, size_t index,
+                                                uint32_t branch);
+// The path of a node from the part's beginning on; "" when it has none, or `part` is NULL.
+//
+// Returns:   borrowed from the part.
+const char *rondo__label_of_node(const rondo__label_part *part, size_t index);
+
+// ---- label_walk.c -----------------------------------------------------------------------------
 
 // The part of one stream between two points of a capture.
 typedef struct rondo__label_segment {
@@ -66,9 +130,24 @@ typedef struct rondo__label_segment {
     size_t prefix;          // segment of another stream that it lies in; SIZE_MAX: none
 } rondo__label_segment;
 
+// The segment (an index into `segments`) that each node belongs to, SIZE_MAX for none.
 RONDO_MUST_USE rondo_status rondo__label_walk(rondo__template *template_,
                                               rondo__label_segment *segments, size_t segment_count,
                                               const rondo__node_handle *frontier_nodes,
                                               size_t **out_segment_of_node, size_t *out_node_count);
+
+// The indices of nodes by the handles that they had while they were recorded; SIZE_MAX: no such
+// node.
+//
+// Errors:    NO_MEMORY, DRIVER.
+RONDO_MUST_USE rondo_status rondo__label_find_nodes(rondo__template *template_,
+                                                    const rondo__node_handle *handles, size_t count,
+                                                    size_t *out_indices);
+
+// A number that templates have in common whose nodes do the same in the same order: nodes by index,
+// edges, and the graphs inside.
+//
+// Errors:    NO_MEMORY, DRIVER.
+RONDO_MUST_USE rondo_status rondo__label_get_shape(rondo__template *template_, uint64_t *out_shape);
 
 #endif  // RONDO_BACKEND_LABEL_H

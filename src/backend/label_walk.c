@@ -1,9 +1,11 @@
-// backend/label_walk.c — which nodes lie between two points of a stream's part of a capture.
+// backend/label_walk.c — templates as labels see them: which nodes lie between two points of a
+// stream's part of a capture, where nodes are, and whether one template is a copy of another.
 #include <stdlib.h>
 #include <string.h>
 
 #include "backend/check.h"
 #include "backend/label.h"
+#include "base/hash.h"
 #include "base/memory.h"
 
 // A node's handle and its index, sorted by handle.
@@ -241,4 +243,84 @@ rondo_status rondo__label_walk(rondo__template *template_, rondo__label_segment 
     }
     deinit(&w);
     return status;
+}
+
+// ---- where nodes are --------------------------------------------------------------------------
+
+rondo_status rondo__label_find_nodes(rondo__template *template_, const rondo__node_handle *handles,
+                                     size_t count, size_t *out_indices) {
+    walk w = {0};
+    RETURN_IF_ERROR(template_->device->backend->count_nodes(template_, &w.node_count));
+    w.places = rondo__calloc(w.node_count, sizeof *w.places);
+    rondo_status status = w.places != NULL ? list_places(&w, template_) : RONDO_STATUS_NO_MEMORY;
+    for (size_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
+        out_indices[i] = find_index(&w, handles[i]);
+    }
+    deinit(&w);
+    return status;
+}
+
+// ---- shapes -----------------------------------------------------------------------------------
+
+static uint64_t hash_node(size_t index, const rondo__node_info *info) {
+    const uint64_t numbers[] = {
+        index,
+        (uint64_t)info->kind,
+        info->grid[0],
+        info->grid[1],
+        info->grid[2],
+        info->block[0],
+        info->block[1],
+        info->block[2],
+        info->shared_bytes,
+        info->width,
+        (uintptr_t)info->destination,
+        (uintptr_t)info->source,
+        info->height,
+        (uintptr_t)info->event,
+        info->fill_value,
+    };
+    uint64_t hash = rondo__hash64(RONDO__HASH_SEED, numbers, sizeof numbers);
+    return info->name != NULL ? rondo__hash64(hash, info->name, strlen(info->name)) : hash;
+}
+
+// A sum, because the driver may list the edges of a copy in another order.
+static rondo_status add_edges(rondo__template *template_, uint64_t *in_out_sum) {
+    const rondo__backend *backend = template_->device->backend;
+    size_t count = 0;
+    RETURN_IF_ERROR(backend->list_edges(template_, NULL, 0, &count));
+    size_t *pairs = rondo__calloc(count, 2 * sizeof *pairs);
+    if (pairs == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo_status status = backend->list_edges(template_, pairs, count, &count);
+    for (size_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
+        *in_out_sum += rondo__hash64(RONDO__HASH_SEED, &pairs[2 * i], 2 * sizeof *pairs);
+    }
+    rondo__free(pairs);
+    return status;
+}
+
+rondo_status rondo__label_get_shape(rondo__template *template_, uint64_t *out_shape) {
+    const rondo__backend *backend = template_->device->backend;
+    size_t count = 0;
+    uint64_t sum = 0;
+    *out_shape = 0;
+    RETURN_IF_ERROR(backend->count_nodes(template_, &count));
+    for (size_t i = 0; i < count; ++i) {
+        rondo__node_info info;
+        RETURN_IF_ERROR(backend->describe_node(template_, i, &info));
+        uint64_t node = hash_node(i, &info);
+        if (info.kind == RONDO__NODE_CHILD) {
+            rondo__template *child;
+            uint64_t inner;
+            RETURN_IF_ERROR(backend->get_child(template_, i, &child));
+            RETURN_IF_ERROR(rondo__label_get_shape(child, &inner));
+            node = rondo__hash64(node, &inner, sizeof inner);
+        }
+        sum += node;
+    }
+    RETURN_IF_ERROR(add_edges(template_, &sum));
+    *out_shape = sum + count;
+    return RONDO_STATUS_OK;
 }

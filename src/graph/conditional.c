@@ -16,6 +16,7 @@
 
 #include "backend/blame.h"
 #include "backend/check.h"
+#include "backend/label.h"
 #include "base/memory.h"
 
 enum { BRANCH_COUNT_MAX = 1024 };
@@ -29,6 +30,7 @@ struct rondo__scope {
     rondo__capture *capture;  // NULL: a capture that no graph began
     rondo_stream *parent;     // borrowed
     rondo_stream *body;       // owned; records while a body is open; NULL before the first
+    char *label_path;         // open on the parent where the node stands; NULL: none
     rondo__conditional *conditional;
     uint32_t open_branch;
     bool is_body_open;
@@ -93,23 +95,38 @@ static rondo_status get_scope(rondo_scope handle, const char *call, rondo__scope
 
 // ---- closing and breaking ---------------------------------------------------------------------
 
-// This thread's latest record is the cause and stays.
-static void break_capture_of(rondo_stream *stream) {
+// This thread's latest record is the cause and stays. It came to light on `place`.
+static void break_capture_of(rondo_stream *stream, rondo_stream *place) {
     rondo_error saved;
     rondo__error_save(&saved);
-    rondo__blame_work(stream, "");
+    rondo__blame_work(place, "");
     stream->device->backend->break_capture(stream);
     rondo__error_restore(&saved);
 }
 
+// The stream that the program used last, as far as the scope goes.
+static rondo_stream *get_place(const rondo__scope *scope) {
+    return scope->is_body_open ? scope->body : scope->parent;
+}
+
 static void break_parent(const rondo__scope *scope) {
-    break_capture_of(scope->parent);
+    break_capture_of(scope->parent, scope->parent);
+}
+
+// The body has ended, well or badly. Label scopes that were left open in it end with it.
+static void close_body(rondo__scope *scope) {
+    scope->is_body_open = false;
+    if (scope->capture != NULL) {
+        rondo__capture_close_body(scope->capture, scope->body);
+    }
+    rondo__label_close_above(scope->body, 0);
 }
 
 static void free_scope(rondo__scope *scope) {
     unlist_scope(scope);
     scope->device->backend->release_conditional(scope->conditional);
     rondo_stream_destroy(scope->body);
+    rondo__free(scope->label_path);
     rondo__free(scope);
 }
 
@@ -127,6 +144,7 @@ static void close_scope(rondo__scope *scope) {
     }
     if (scope->is_body_open) {
         (void)backend->end_body(scope->conditional, scope->open_branch, scope->body);
+        close_body(scope);
     }
     free_scope(scope);
     rondo__error_restore(&saved);
@@ -139,7 +157,11 @@ static void close_scopes(rondo__capture *capture, const rondo_stream *stream) {
     }
 }
 
-void rondo__scopes_roll_back(rondo__capture *capture) {
+void rondo__scopes_roll_back(rondo__capture *capture, const char *call) {
+    const rondo__scope *scope = find_scope(capture->device, 0, capture, NULL);
+    if (scope != NULL && scope->is_body_open) {
+        rondo__blame_note_place(capture, scope->body, call);
+    }
     close_scopes(capture, NULL);
 }
 
@@ -153,15 +175,15 @@ void rondo__scopes_refuse_open(rondo__capture *capture) {
                            kind_names[scope->conditional->kind], (unsigned)scope->parent->number,
                            scope->is_body_open ? "rondo_scope_leave and " : "");
     if (capture->origin != NULL) {
-        break_capture_of(capture->origin);
+        break_capture_of(capture->origin, get_place(scope));
     }
-    rondo__scopes_roll_back(capture);
+    close_scopes(capture, NULL);
 }
 
 void rondo__scope_abandon(rondo_scope handle) {
     rondo__scope *scope = find_scope(handle.device, handle.id, NULL, NULL);
     if (scope != NULL) {
-        break_parent(scope);
+        break_capture_of(scope->parent, get_place(scope));
         close_scope(scope);
     }
 }
@@ -274,6 +296,11 @@ rondo_status rondo_scope_begin(rondo_stream *stream, rondo_scope_kind kind, cons
     rondo__scope *scope = rondo__calloc(1, sizeof *scope + branch_count * sizeof(bool));
     rondo_status status =
         scope != NULL ? rondo__capture_find(stream, &capture, NULL) : RONDO_STATUS_NO_MEMORY;
+    const char *label_path = rondo_label_get_path(stream);
+    if (status == RONDO_STATUS_OK && label_path[0] != '\0') {
+        scope->label_path = rondo__strdup(label_path);
+        status = scope->label_path != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+    }
     if (status == RONDO_STATUS_OK && capture != NULL) {
         status = rondo__capture_enter_scope(capture, stream);
     }
@@ -282,7 +309,10 @@ rondo_status rondo_scope_begin(rondo_stream *stream, rondo_scope_kind kind, cons
             backend->add_conditional(stream, kind, predicate, branch_count, &scope->conditional);
     }
     if (status != RONDO_STATUS_OK) {
-        break_capture_of(stream);  // what belongs to the node may be there already
+        break_capture_of(stream, stream);  // what belongs to the node may be there already
+        if (scope != NULL) {
+            rondo__free(scope->label_path);
+        }
         rondo__free(scope);
         return status;
     }
@@ -293,6 +323,7 @@ rondo_status rondo_scope_begin(rondo_stream *stream, rondo_scope_kind kind, cons
         capture->close_scopes = close_scopes;
     }
     list_scope(scope);
+    (void)rondo__mark_work(stream, kind_names[kind], RONDO_STATUS_OK);
     *out_scope = (rondo_scope){.device = device, .id = scope->id};
     return RONDO_STATUS_OK;
 }
@@ -328,19 +359,29 @@ rondo_status rondo_scope_enter(rondo_scope handle, uint32_t branch, rondo_stream
     RETURN_IF_ERROR(check_enter(scope, branch));
     const rondo__backend *backend = scope->device->backend;
     rondo__node_handle node = 0;
+    uint32_t index = 0;
+    uint64_t id = 0;
     rondo_status status = RONDO_STATUS_OK;
     if (scope->body == NULL) {
         status = rondo_stream_create(scope->device, &scope->body);
     }
     if (status == RONDO_STATUS_OK) {
-        status = backend->begin_body(scope->conditional, branch, scope->body, &node);
+        status = rondo__label_inherit(scope->body, scope->parent, scope->label_path);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = backend->begin_body(scope->conditional, branch, scope->body, &node, &index);
     }
     if (status == RONDO_STATUS_OK && scope->capture != NULL) {
-        status = rondo__capture_add_body(scope->capture, scope->parent, node, scope->body);
+        status =
+            rondo__capture_add_body(scope->capture, scope->parent, node, index, scope->body, &id);
+        if (status == RONDO_STATUS_OK) {
+            status = rondo__label_enter_body(scope->capture, id, scope->body);
+        }
         if (status != RONDO_STATUS_OK) {
             rondo_error saved;
             rondo__error_save(&saved);
             (void)backend->end_body(scope->conditional, branch, scope->body);
+            close_body(scope);
             rondo__error_restore(&saved);
         }
     }
@@ -349,9 +390,6 @@ rondo_status rondo_scope_enter(rondo_scope handle, uint32_t branch, rondo_stream
         return status;
     }
     atomic_store_explicit(&scope->body->may_record, true, memory_order_relaxed);
-    if (scope->capture != NULL) {
-        rondo__marks_begin(scope->body, scope->capture->id);
-    }
     scope->was_entered[branch] = true;
     scope->open_branch = branch;
     scope->is_body_open = true;
@@ -381,15 +419,15 @@ rondo_status rondo_scope_leave(rondo_scope handle) {
     rondo__error_save(&first);
     rondo_status end_status =
         backend->end_body(scope->conditional, scope->open_branch, scope->body);
-    scope->is_body_open = false;
     if (end_status == RONDO_STATUS_OK && status != RONDO_STATUS_OK) {
         rondo__error_restore(&first);
     } else {
         status = end_status;
     }
     if (status != RONDO_STATUS_OK) {
-        break_parent(scope);
+        break_capture_of(scope->parent, scope->body);
     }
+    close_body(scope);
     return status;
 }
 

@@ -3,18 +3,18 @@
 // Graphs inside nodes are written inside: in DOT as clusters whose nodes are named by the way to
 // them (n3_0 is node 0 inside node 3), in JSON as objects with nodes and edges of their own.
 #include <inttypes.h>
-#include <stdio.h>
+#include <string.h>
 
 #include "backend/check.h"
+#include "backend/label.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "graph/graph_internal.h"
 
-enum { PATH_BYTES = 160, FLUSH_BYTES = 16 * 1024, DEPTH_MAX = 16 };
+enum { FLUSH_BYTES = 16 * 1024 };
 
 // One dump under way.
 typedef struct dump {
-    const rondo_graph *graph;
     rondo_dump_format format;
     rondo_write_function write;
     void *user_data;
@@ -151,29 +151,47 @@ static void append_dot_fields(rondo__text *text, const rondo__node_info *info) {
 
 // ---- templates --------------------------------------------------------------------------------
 
-static rondo_status dump_template(dump *d, rondo__template *recorded, const char *path, int depth);
+// A graph that is written: the whole one, or one inside a node.
+typedef struct level {
+    rondo__template *recorded;
+    const char *name;               // of its nodes, before their index: "n", "n3_0_"; JSON: unused
+    const char *label;              // of the node that it is inside; "" outside
+    const rondo__label_part *part;  // the labels of its nodes behind that; NULL: they have none
+} level;
 
-// The graph inside a node, as part of that node.
-static rondo_status dump_inner(dump *d, rondo__template *inner, const char *path, int depth) {
-    if (depth == DEPTH_MAX) {
-        return RONDO_FAIL(UNSUPPORTED, "graphs inside graphs, more than %d deep, are not dumped",
-                          (int)DEPTH_MAX);
+static rondo_status dump_level(dump *d, const level *here);
+
+// The graph inside node `index`, or its body `branch`, as part of that node, whose label is given.
+static rondo_status dump_inner(dump *d, const level *outer, size_t index, bool is_body,
+                               uint32_t branch, rondo__template *inner, const char *label) {
+    bool is_dot = d->format == RONDO_DUMP_DOT;
+    char *name = is_body ? rondo__strformat("%s%zu_%" PRIu32 "_", outer->name, index, branch)
+                         : rondo__strformat("%s%zu_", outer->name, index);
+    if (name == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
     }
-    if (d->format == RONDO_DUMP_DOT) {
+    if (is_dot) {
+        int length = (int)strlen(name) - 1;
         rondo__text_append(&d->text,
-                           "  subgraph cluster_%s {\n  label=\"inside %s\"; style=rounded;\n", path,
-                           path);
+                           "  subgraph cluster_%.*s {\n  label=\"inside %.*s\"; style=rounded;\n",
+                           length, name, length, name);
     } else {
         rondo__text_append(&d->text, "{\"nodes\": [");
     }
-    RETURN_IF_ERROR(dump_template(d, inner, path, depth + 1));
-    rondo__text_append(&d->text, d->format == RONDO_DUMP_DOT ? "  }\n" : "}");
-    return RONDO_STATUS_OK;
+    const level here = {.recorded = inner,
+                        .name = name,
+                        .label = label,
+                        .part = rondo__label_get_inner(outer->part, index, branch)};
+    rondo_status status = dump_level(d, &here);
+    rondo__text_append(&d->text, is_dot ? "  }\n" : "}");
+    rondo__free(name);
+    return status;
 }
 
 // The bodies of a conditional node; an empty one is null in JSON and nothing in DOT.
-static rondo_status dump_bodies(dump *d, rondo__template *recorded, size_t index, uint32_t count,
-                                const char *path, int depth) {
+static rondo_status dump_bodies(dump *d, const level *here, size_t index, uint32_t count,
+                                const char *label) {
+    rondo__template *recorded = here->recorded;
     bool is_json = d->format == RONDO_DUMP_JSON;
     if (is_json) {
         rondo__text_append(&d->text, ", \"bodies\": [");
@@ -182,16 +200,13 @@ static rondo_status dump_bodies(dump *d, rondo__template *recorded, size_t index
         if (is_json && branch > 0) {
             rondo__text_append(&d->text, ", ");
         }
-        rondo__template *body = recorded->device->backend->get_body(recorded, index, branch);
-        if (body == NULL) {
-            if (is_json) {
-                rondo__text_append(&d->text, "null");
-            }
-            continue;
+        rondo__template *body;
+        RETURN_IF_ERROR(recorded->device->backend->get_body(recorded, index, branch, &body));
+        if (body != NULL) {
+            RETURN_IF_ERROR(dump_inner(d, here, index, true, branch, body, label));
+        } else if (is_json) {
+            rondo__text_append(&d->text, "null");
         }
-        char body_path[PATH_BYTES + 12];
-        snprintf(body_path, sizeof body_path, "%s_%" PRIu32, path, branch);
-        RETURN_IF_ERROR(dump_inner(d, body, body_path, depth));
     }
     if (is_json) {
         rondo__text_append(&d->text, "]");
@@ -199,16 +214,13 @@ static rondo_status dump_bodies(dump *d, rondo__template *recorded, size_t index
     return RONDO_STATUS_OK;
 }
 
-static rondo_status dump_node(dump *d, rondo__template *recorded, size_t index, const char *path,
-                              int depth) {
-    const rondo__backend *backend = recorded->device->backend;
+// The node's own fields and what is inside.
+static rondo_status dump_labelled(dump *d, const level *here, size_t index, const char *label) {
+    const rondo__backend *backend = here->recorded->device->backend;
     rondo__node_info info;
-    RETURN_IF_ERROR(backend->describe_node(recorded, index, &info));
-    const char *label = depth == 0 ? rondo__graph_get_node_label(d->graph, index) : "";
-    char own_path[PATH_BYTES];
-    snprintf(own_path, sizeof own_path, "%s%s%zu", path, depth > 0 ? "_" : "", index);
+    RETURN_IF_ERROR(backend->describe_node(here->recorded, index, &info));
     if (d->format == RONDO_DUMP_DOT) {
-        rondo__text_append(&d->text, "  %s [label=\"%zu %s", own_path, index,
+        rondo__text_append(&d->text, "  %s%zu [label=\"%zu %s", here->name, index, index,
                            get_kind_name(info.kind));
         append_dot_fields(&d->text, &info);
         if (label[0] != '\0') {
@@ -227,14 +239,14 @@ static rondo_status dump_node(dump *d, rondo__template *recorded, size_t index, 
     }
     if (info.kind == RONDO__NODE_CHILD) {
         rondo__template *child;
-        RETURN_IF_ERROR(backend->get_child(recorded, index, &child));
+        RETURN_IF_ERROR(backend->get_child(here->recorded, index, &child));
         if (d->format == RONDO_DUMP_JSON) {
             rondo__text_append(&d->text, ", \"graph\": ");
         }
-        RETURN_IF_ERROR(dump_inner(d, child, own_path, depth));
+        RETURN_IF_ERROR(dump_inner(d, here, index, false, 0, child, label));
     }
     if (info.kind == RONDO__NODE_CONDITIONAL) {
-        RETURN_IF_ERROR(dump_bodies(d, recorded, index, info.branch_count, own_path, depth));
+        RETURN_IF_ERROR(dump_bodies(d, here, index, info.branch_count, label));
     }
     if (d->format == RONDO_DUMP_JSON) {
         rondo__text_append(&d->text, "}");
@@ -242,8 +254,21 @@ static rondo_status dump_node(dump *d, rondo__template *recorded, size_t index, 
     return RONDO_STATUS_OK;
 }
 
-static void append_edges(dump *d, const rondo__edge_table *edges, const char *path, int depth) {
-    const char *separator = depth > 0 ? "_" : "";
+static rondo_status dump_node(dump *d, const level *here, size_t index) {
+    const char *own = rondo__label_of_node(here->part, index);
+    if (own[0] == '\0' || here->label[0] == '\0') {
+        return dump_labelled(d, here, index, own[0] != '\0' ? own : here->label);
+    }
+    char *label = rondo__strformat("%s/%s", here->label, own);
+    if (label == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo_status status = dump_labelled(d, here, index, label);
+    rondo__free(label);
+    return status;
+}
+
+static void append_edges(dump *d, const rondo__edge_table *edges, const char *name) {
     if (d->format == RONDO_DUMP_JSON) {
         rondo__text_append(&d->text, "\n  ],\n  \"edges\": [");
     }
@@ -252,8 +277,7 @@ static void append_edges(dump *d, const rondo__edge_table *edges, const char *pa
         size_t to = edges->pairs[2 * i + 1];
         bool is_programmatic = edges->kinds[i] != 0;
         if (d->format == RONDO_DUMP_DOT) {
-            rondo__text_append(&d->text, "  %s%s%zu -> %s%s%zu%s;\n", path, separator, from, path,
-                               separator, to,
+            rondo__text_append(&d->text, "  %s%zu -> %s%zu%s;\n", name, from, name, to,
                                is_programmatic ? " [style=dashed, label=\"programmatic\"]" : "");
         } else {
             rondo__text_append(&d->text, "%s[%zu, %zu%s]", i > 0 ? ", " : "", from, to,
@@ -267,18 +291,18 @@ static void append_edges(dump *d, const rondo__edge_table *edges, const char *pa
 }
 
 // The nodes and the edges, between the brackets that the caller writes.
-static rondo_status dump_template(dump *d, rondo__template *recorded, const char *path, int depth) {
+static rondo_status dump_level(dump *d, const level *here) {
     size_t node_count = 0;
-    RETURN_IF_ERROR(recorded->device->backend->count_nodes(recorded, &node_count));
+    RETURN_IF_ERROR(here->recorded->device->backend->count_nodes(here->recorded, &node_count));
     rondo__edge_table edges;
-    RETURN_IF_ERROR(rondo__edge_table_init(recorded, &edges));
+    RETURN_IF_ERROR(rondo__edge_table_init(here->recorded, &edges));
     rondo_status status = RONDO_STATUS_OK;
     for (size_t i = 0; i < node_count && status == RONDO_STATUS_OK && !d->is_stopped; ++i) {
-        status = dump_node(d, recorded, i, path, depth);
+        status = dump_node(d, here, i);
         flush(d, FLUSH_BYTES);
     }
     if (status == RONDO_STATUS_OK) {
-        append_edges(d, &edges, path, depth);
+        append_edges(d, &edges, here->name);
     }
     rondo__edge_table_deinit(&edges);
     return status;
@@ -325,10 +349,13 @@ rondo_status rondo_graph_dump(rondo_graph *graph, rondo_dump_format format,
     if (format != RONDO_DUMP_DOT && format != RONDO_DUMP_JSON) {
         return RONDO_FAIL(INVALID, "%d is not a dump format", (int)format);
     }
-    dump d = {.graph = graph, .format = format, .write = write, .user_data = user_data};
+    dump d = {.format = format, .write = write, .user_data = user_data};
+    const level whole = {.recorded = graph->recorded,
+                         .name = "n",
+                         .label = "",
+                         .part = rondo__label_get_part(rondo__graph_get_participants(graph))};
     append_head(&d, graph);
-    rondo_status status =
-        dump_template(&d, graph->recorded, format == RONDO_DUMP_DOT ? "n" : "", 0);
+    rondo_status status = dump_level(&d, &whole);
     rondo__text_append(&d.text, format == RONDO_DUMP_DOT ? "}\n" : "\n}\n");
     if (status == RONDO_STATUS_OK) {
         status = rondo__text_get_status(&d.text);

@@ -255,8 +255,9 @@ static rondo_status count_kinds_in(rondo__template *recorded, rondo_graph_stats 
         RETURN_IF_ERROR(backend->describe_node(recorded, i, &info));
         for (uint32_t branch = 0;
              info.kind == RONDO__NODE_CONDITIONAL && branch < info.branch_count; ++branch) {
-            rondo__template *body = backend->get_body(recorded, i, branch);
+            rondo__template *body;
             uint64_t inner_count;
+            RETURN_IF_ERROR(backend->get_body(recorded, i, branch, &body));
             if (body != NULL) {
                 RETURN_IF_ERROR(count_kinds_in(body, stats, &inner_count));
             }
@@ -373,7 +374,10 @@ rondo_status rondo_graph_capture_end(rondo_graph *graph) {
     }
     memset(&graph->stats, 0, sizeof graph->stats);
     graph->stats.capture_ns = rondo__clock_now_ns() - graph->begin_ns;
-    status = rondo__label_resolve(graph->participants, graph->recorded);
+    // Without a template nobody can ask for a node's label.
+    if (graph->keeps_template || graph->defers_instantiation) {
+        status = rondo__label_resolve(graph->participants, graph->recorded);
+    }
     if (status == RONDO_STATUS_OK) {
         status = rondo__graph_count_kinds(graph->recorded, &graph->stats);
     }
@@ -424,7 +428,7 @@ void rondo_graph_capture_abort(rondo_graph *graph) {
     bool has_origin = graph->capture->origin != NULL;
     size_t label_depth = graph->capture->label_depth;
     rondo__blame blame;
-    rondo__scopes_roll_back(graph->capture);
+    rondo__scopes_roll_back(graph->capture, __func__);
     rondo__blame_conclude(graph->capture, __func__, true, &blame);
     if (has_origin) {
         // Whatever the backend says of that, the stream is free afterwards.

@@ -29,8 +29,9 @@ static rondo_status count_inner(rondo__template *recorded, size_t index,
         return backend->count_nodes(child, out_count);
     }
     for (uint32_t branch = 0; branch < info->branch_count; ++branch) {
-        rondo__template *body = backend->get_body(recorded, index, branch);
+        rondo__template *body;
         size_t count = 0;
+        RETURN_IF_ERROR(backend->get_body(recorded, index, branch, &body));
         if (body != NULL) {
             RETURN_IF_ERROR(backend->count_nodes(body, &count));
         }

@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 
 #include "backend/check.h"
+#include "backend/label.h"
 #include "base/memory.h"
 #include "graph/graph_internal.h"
 #include "pool/arena.h"
@@ -209,7 +210,8 @@ rondo_status rondo_graph_record(rondo_graph *graph, rondo_stream *stream) {
     }
     RETURN_IF_ERROR(check_recording(stream));
     rondo__capture *capture;
-    RETURN_IF_ERROR(rondo__capture_find(stream, &capture, NULL));
+    uint64_t id;
+    RETURN_IF_ERROR(rondo__capture_find(stream, &capture, &id));
     sharer *added = NULL;
     rondo_status status = check_copyable(graph);
     if (status == RONDO_STATUS_OK && capture == NULL) {
@@ -222,6 +224,10 @@ rondo_status rondo_graph_record(rondo_graph *graph, rondo_stream *stream) {
     }
     if (status == RONDO_STATUS_OK) {
         status = stream->device->backend->add_child(stream, graph->recorded);
+    }
+    if (status == RONDO_STATUS_OK && capture != NULL) {
+        status = rondo__label_note_child(capture, id, stream, rondo__graph_get_participants(graph),
+                                         graph->recorded);
     }
     if (status == RONDO_STATUS_OK && capture != NULL) {
         status = rondo__participants_leave_child(graph->participants, capture, stream);

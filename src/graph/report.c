@@ -49,6 +49,7 @@ static void fill_place(rondo_graph *graph, const rondo__blame *blame) {
     report->has_last_node = blame->has_node;
     report->is_index_exact = blame->is_index_exact;
     report->last_node_index = blame->node_index;
+    report->last_node_depth = blame->node_depth;
     copy_text(report->last_node_name, sizeof report->last_node_name, blame->node_name);
     copy_text(report->last_node_label, sizeof report->last_node_label, blame->node_label);
 }
@@ -93,9 +94,9 @@ static void describe_place(const rondo_capture_report *report, size_t room, char
     }
     if (report->has_last_node) {
         bool has_name = report->last_node_name[0] != '\0';
-        snprintf(parts[2], sizeof parts[2], " after node %" PRIu64 "%s%.24s%s",
-                 report->last_node_index, has_name ? " \"" : "", report->last_node_name,
-                 has_name ? "\"" : "");
+        snprintf(parts[2], sizeof parts[2], " after node %" PRIu64 "%s%s%.24s%s",
+                 report->last_node_index, report->last_node_depth > 0 ? " of the body" : "",
+                 has_name ? " \"" : "", report->last_node_name, has_name ? "\"" : "");
     }
     size_t length = 0;
     text[0] = '\0';
@@ -282,8 +283,8 @@ size_t rondo_capture_report_format(const rondo_capture_report *report, char *tex
         append(&out, "  label:     %s\n", report->label);
     }
     if (report->has_last_node) {
-        append(&out, "  last good: node %s%" PRIu64, report->is_index_exact ? "" : "at least ",
-               report->last_node_index);
+        append(&out, "  last good: node %s%" PRIu64 "%s", report->is_index_exact ? "" : "at least ",
+               report->last_node_index, report->last_node_depth > 0 ? " of the body" : "");
         if (report->last_node_name[0] != '\0') {
             append(&out, " \"%s\"", report->last_node_name);
         }
@@ -307,5 +308,5 @@ size_t rondo_capture_report_format(const rondo_capture_report *report, char *tex
 }
 
 const char *rondo__graph_get_node_label(const rondo_graph *graph, size_t index) {
-    return rondo__label_of_node(rondo__graph_get_participants(graph), index);
+    return rondo__label_of_node(rondo__label_get_part(rondo__graph_get_participants(graph)), index);
 }

@@ -79,9 +79,13 @@ static void test_conformance_control__bodies_are_listed(void **state) {
         assert_string_equal(info.name, names[depth]);
         assert_int_equal(info.branch_count, counts[depth]);
         assert_ptr_equal(info.predicate, it.x + depth);
-        assert_null(backend->get_body(level, index, counts[depth]));
-        assert_null(backend->get_body(level, index + 100, 0));
-        level = backend->get_body(level, index, branches[depth]);
+        rondo__template *body;
+        ASSERT_OK(backend->get_body(level, index, counts[depth], &body));
+        assert_null(body);
+        ASSERT_OK(backend->get_body(level, index + 100, 0, &body));
+        assert_null(body);
+        ASSERT_OK(backend->get_body(level, index, branches[depth], &body));
+        level = body;
         assert_non_null(level);
     }
     size_t count = 0;

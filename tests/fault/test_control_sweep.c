@@ -71,7 +71,9 @@ static rondo_status clear_first(rondo_stream *stream, void *user_data) {
 }
 
 static rondo_status set_third(rondo_stream *stream, void *user_data) {
+    STEP(rondo_label_push(stream, "third"));
     STEP(rondo_stream_fill(stream, ((world *)user_data)->memory + 2, 7, 4, 1));
+    STEP(rondo_label_pop(stream));
     return RONDO_STATUS_OK;
 }
 
@@ -79,9 +81,12 @@ static rondo_status set_third(rondo_stream *stream, void *user_data) {
 static rondo_status record_loop(world *w, bool is_joined) {
     rondo_scope loop;
     rondo_stream *body;
+    STEP(rondo_label_push(w->stream, "solver"));
     STEP(rondo_scope_begin(w->stream, RONDO_SCOPE_WHILE, w->memory, 0, &loop));
+    STEP(rondo_label_push(w->stream, "loop"));  // behind the node, around its body
     STEP(rondo_scope_enter(loop, 0, &body));
     STEP(rondo_stream_fill(body, w->memory + 4, 5, 4, 1));
+    STEP(rondo_label_push(body, "turn"));
     STEP(rondo_event_record(w->fork, body));
     STEP(rondo_stream_wait_event(w->side, w->fork));
     STEP(rondo_stream_fill(w->side, w->memory + 3, 5, 4, 1));
@@ -92,14 +97,41 @@ static rondo_status record_loop(world *w, bool is_joined) {
         STEP(rondo_stream_wait_event(body, w->join));
     }
     STEP(rondo_scope_leave(loop));
+    STEP(rondo_label_pop(w->stream));
     STEP(rondo_scope_end(loop));
+    STEP(rondo_label_pop(w->stream));
     return RONDO_STATUS_OK;
 }
 
-static bool swallow(void *user_data, const char *text, size_t bytes) {
-    (void)user_data;
-    (void)text;
-    return bytes > 0;
+typedef struct dumped_text {
+    char bytes[8192];
+    size_t length;
+} dumped_text;
+
+static bool append(void *user_data, const char *text, size_t bytes) {
+    dumped_text *dumped = user_data;
+    assert_true(bytes < sizeof dumped->bytes - dumped->length);
+    memcpy(dumped->bytes + dumped->length, text, bytes);
+    dumped->length += bytes;
+    dumped->bytes[dumped->length] = '\0';
+    return true;
+}
+
+// Labels are whole, or the capture has failed.
+static rondo_status check_labels(world *w) {
+    static const char *const labels[] = {"solver", "solver/loop", "solver/loop/turn",
+                                         "solver/loop/turn/third", "third"};
+    static dumped_text dumped;
+    dumped.length = 0;
+    STEP(rondo_graph_dump(w->graph, RONDO_DUMP_JSON, append, &dumped));
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; ++i) {
+        char wanted[64];
+        snprintf(wanted, sizeof wanted, "\"label\": \"%s\"", labels[i]);
+        if (strstr(dumped.bytes, wanted) == NULL) {
+            fail_msg("no %s in %s", wanted, dumped.bytes);
+        }
+    }
+    return RONDO_STATUS_OK;
 }
 
 static rondo_status record_and_replay(world *w) {
@@ -112,7 +144,7 @@ static rondo_status record_and_replay(world *w) {
         STEP(record_loop(w, true));
         STEP(rondo_control_switch(w->stream, w->memory + 1, cases, 3, w));
         STEP(rondo_graph_capture_end(w->graph));
-        STEP(rondo_graph_dump(w->graph, RONDO_DUMP_JSON, swallow, NULL));
+        STEP(check_labels(w));
         STEP(rondo_graph_instantiate(w->graph));
         STEP(rondo_graph_replay(w->graph, w->stream));
         STEP(rondo_stream_copy(w->stream, values, w->memory, sizeof values,

@@ -15,6 +15,7 @@
 
 #include "base/memory.h"
 #include "rondo/graph.h"
+#include "rondo/label.h"
 #include "rondo/log.h"
 #include "support/fake_cuda.h"
 #include "support/sweep.h"
@@ -41,10 +42,17 @@ typedef struct world {
         }                                                      \
     } while (0)
 
-static bool swallow(void *user_data, const char *text, size_t bytes) {
-    (void)user_data;
-    (void)text;
-    (void)bytes;
+typedef struct dumped_text {
+    char bytes[8192];
+    size_t length;
+} dumped_text;
+
+static bool append(void *user_data, const char *text, size_t bytes) {
+    dumped_text *dumped = user_data;
+    assert_true(bytes < sizeof dumped->bytes - dumped->length);
+    memcpy(dumped->bytes + dumped->length, text, bytes);
+    dumped->length += bytes;
+    dumped->bytes[dumped->length] = '\0';
     return true;
 }
 
@@ -69,7 +77,9 @@ static bool open_world(world *w) {
 static bool capture_inner(world *w, uint32_t value) {
     STEP(rondo_graph_capture_begin(w->inner, w->stream, RONDO_CAPTURE_THREAD_LOCAL));
     STEP(rondo_stream_wait_event(w->stream, w->external));
+    STEP(rondo_label_push(w->stream, "inner"));
     STEP(rondo_stream_fill(w->stream, w->memory, value, 4, 4));
+    STEP(rondo_label_pop(w->stream));
     STEP(rondo_event_record(w->fork, w->stream));
     STEP(rondo_stream_wait_event(w->side, w->fork));
     STEP(rondo_stream_fill(w->side, (char *)w->memory + 64, value, 4, 4));
@@ -80,7 +90,9 @@ static bool capture_inner(world *w, uint32_t value) {
     return true;
 }
 
-static bool look_inside(rondo_graph *graph) {
+// Its labels are whole, or its capture has failed.
+static bool look_inside(rondo_graph *graph, const char *label) {
+    static dumped_text dumped;
     uint64_t count = 0;
     rondo_graph_node node;
     rondo_graph_edge edges[16];
@@ -89,8 +101,13 @@ static bool look_inside(rondo_graph *graph) {
         STEP(rondo_graph_get_node(graph, i, &node));
     }
     STEP(rondo_graph_list_edges(graph, edges, 16, &count));
-    STEP(rondo_graph_dump(graph, RONDO_DUMP_JSON, swallow, NULL));
-    STEP(rondo_graph_dump(graph, RONDO_DUMP_DOT, swallow, NULL));
+    dumped.length = 0;
+    STEP(rondo_graph_dump(graph, RONDO_DUMP_JSON, append, &dumped));
+    if (strstr(dumped.bytes, label) == NULL) {
+        fail_msg("no %s in %s", label, dumped.bytes);
+    }
+    dumped.length = 0;
+    STEP(rondo_graph_dump(graph, RONDO_DUMP_DOT, append, &dumped));
     return true;
 }
 
@@ -98,7 +115,7 @@ static bool use_graphs(world *w) {
     uint64_t flags = 0;
     rondo_update_result result;
     STEP(capture_inner(w, 1) ? RONDO_STATUS_OK : rondo_error_get_last()->status);
-    if (!look_inside(w->inner)) {
+    if (!look_inside(w->inner, "\"label\": \"inner\"")) {
         return false;
     }
     STEP(rondo_graph_replay(w->inner, w->stream));
@@ -106,9 +123,11 @@ static bool use_graphs(world *w) {
     STEP(rondo_graph_capture_begin(w->outer, w->stream, RONDO_CAPTURE_THREAD_LOCAL));
     STEP(rondo_graph_record(w->inner, w->stream));
     STEP(rondo_stream_fill(w->stream, w->memory, 7, 4, 1));
+    STEP(rondo_label_push(w->stream, "outer"));
     STEP(rondo_graph_record(w->inner, w->stream));
+    STEP(rondo_label_pop(w->stream));
     STEP(rondo_graph_capture_end(w->outer));
-    if (!look_inside(w->outer)) {
+    if (!look_inside(w->outer, "\"label\": \"outer/inner\"")) {
         return false;
     }
     STEP(rondo_graph_capture_begin(w->top, w->stream, RONDO_CAPTURE_THREAD_LOCAL));

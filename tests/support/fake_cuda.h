@@ -22,6 +22,7 @@ typedef struct fake_cuda_options {
     int driver_version;          // 1000 * major + 10 * minor
     const char *missing_symbol;  // an exported name this driver lacks, or NULL
     bool has_get_proc_address;
+    bool reverses_copies;  // lists the nodes of a child graph in the opposite order of its source's
 } fake_cuda_options;
 
 // Starts from an empty driver; NULL means one device, CUDA 13.0, everything there.

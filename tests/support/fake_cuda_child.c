@@ -13,6 +13,21 @@ static void rename_nodes(fake_graph *graph) {
     }
 }
 
+// No longer in an order in which it could run; for who only lists it.
+static void reverse_nodes(fake_graph *graph) {
+    size_t count = graph->node_count;
+    for (size_t i = 0; i < count / 2; i++) {
+        fake_node node = graph->nodes[i];
+        graph->nodes[i] = graph->nodes[count - 1 - i];
+        graph->nodes[count - 1 - i] = node;
+    }
+    for (size_t i = 0; i < count; i++) {
+        for (size_t j = 0; j < graph->nodes[i].dependency_count; j++) {
+            graph->nodes[i].dependencies[j] = count - 1 - graph->nodes[i].dependencies[j];
+        }
+    }
+}
+
 rondo__cu_result fake_cuGraphAddChildGraphNode(rondo__cu_graph_node *out_node,
                                                rondo__cu_graph handle,
                                                const rondo__cu_graph_node *dependencies,
@@ -37,6 +52,9 @@ rondo__cu_result fake_cuGraphAddChildGraphNode(rondo__cu_graph_node *out_node,
     fake_graph *clone = fake_new_object(FAKE_GRAPH, sizeof(*clone));
     fake_copy_graph(child, clone);
     rename_nodes(clone);
+    if (g_fake.options.reverses_copies) {
+        reverse_nodes(clone);
+    }
     fake_node *node = fake_append_node(graph, indices, dependency_count);
     node->type = RONDO__CU_GRAPH_NODE_GRAPH;
     node->child = clone;

@@ -3,8 +3,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <string.h>
 
 #include <cmocka.h>
+
+bool sweep_has_lost_body;
 
 bool sweep_step(rondo_status status, uint64_t sequence_before, const char *text) {
     if (status == RONDO_STATUS_OK) {
@@ -22,5 +25,7 @@ bool sweep_step(rondo_status status, uint64_t sequence_before, const char *text)
 void sweep_ignore_line(void *user_data, rondo_log_level level, const char *message) {
     (void)user_data;
     (void)level;
-    (void)message;
+    if (strstr(message, "that memory is lost until the end of the process") != NULL) {
+        sweep_has_lost_body = true;
+    }
 }

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "base/nvtx.h"
+#include "rondo/control.h"
 #include "rondo/graph.h"
 #include "rondo/label.h"
 #include "rondo/log.h"
@@ -53,6 +54,23 @@ static void do_nothing(void *arguments) {
         }                                                                   \
     } while (0)
 
+// The bodies of an if; the scope that the first leaves open ends with it.
+static int use_bodies(rondo_stream *stream) {
+    static const uint32_t predicate = 0;
+    rondo_scope scope;
+    rondo_stream *body = NULL;
+    CHECK(rondo_scope_begin(stream, RONDO_SCOPE_IF_ELSE, &predicate, 0, &scope) == RONDO_STATUS_OK);
+    CHECK(rondo_scope_enter(scope, 0, &body) == RONDO_STATUS_OK);
+    CHECK(rondo_label_push(body, "then") == RONDO_STATUS_OK);
+    CHECK(rondo_scope_leave(scope) == RONDO_STATUS_OK);
+    CHECK(rondo_scope_enter(scope, 1, &body) == RONDO_STATUS_OK);
+    CHECK(rondo_label_push(body, "else") == RONDO_STATUS_OK);
+    CHECK(rondo_label_pop(body) == RONDO_STATUS_OK);
+    CHECK(rondo_scope_leave(scope) == RONDO_STATUS_OK);
+    CHECK(rondo_scope_end(scope) == RONDO_STATUS_OK);
+    return 0;
+}
+
 // A session: labels outside and inside a capture, replays.
 static int use_ranges(void) {
     rondo_device *device = NULL;
@@ -70,6 +88,7 @@ static int use_ranges(void) {
     CHECK(rondo_label_push(stream, "attention") == RONDO_STATUS_OK);
     CHECK(rondo_stream_call_host(stream, "nothing", do_nothing, NULL, 0) == RONDO_STATUS_OK);
     CHECK(rondo_label_pop(stream) == RONDO_STATUS_OK);
+    CHECK(use_bodies(stream) == 0);
     CHECK(rondo_label_pop(stream) == RONDO_STATUS_OK);
     CHECK(rondo_graph_capture_end(graph) == RONDO_STATUS_OK);
     CHECK(rondo_graph_replay(graph, stream) == RONDO_STATUS_OK);
@@ -110,7 +129,8 @@ static int run_in_domain(void) {
         "domain rondo\n"
         "rondo: push warm-up\nrondo: pop\n"
         "rondo: start capture step 1\n"
-        "rondo: push layer3\nrondo: push attention\nrondo: pop\nrondo: pop\n"
+        "rondo: push layer3\nrondo: push attention\nrondo: pop\n"
+        "rondo: push then\nrondo: pop\nrondo: push else\nrondo: pop\nrondo: pop\n"
         "rondo: end 1\n"
         "rondo: push replay step\nrondo: pop\n"
         "rondo: push replay step\nrondo: pop\n"
@@ -122,7 +142,8 @@ static int run_plain(void) {
     CHECK(use_ranges() == 0);
     return expect_log(
         "push warm-up\npop\n"
-        "start capture step 1\npush layer3\npush attention\npop\npop\nend 1\n"
+        "start capture step 1\npush layer3\npush attention\npop\n"
+        "push then\npop\npush else\npop\npop\nend 1\n"
         "push replay step\npop\npush replay step\npop\n"
         "start capture step 2\npush lost\nend 2\npop\n"
         "push left open\npop\n");

@@ -362,6 +362,14 @@ static rondo_status make_whole(rondo_stream *stream, bool *out_is_whole) {
         "cuStreamEndCapture", "the body of a conditional node is broken");
 }
 
+// The body is never ended: what it holds, and the streams that record into it, stay as they are.
+static void lose_body(rondo__cuda_device *device, rondo__cuda_capture *body) {
+    pthread_mutex_lock(&device->lock);
+    body->next = device->lost_bodies;
+    device->lost_bodies = body;
+    pthread_mutex_unlock(&device->lock);
+}
+
 // Puts the body into limbo, its native stream with it. This thread's latest record says why.
 static rondo_status give_up_body(rondo_stream *stream_) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream_->device);
@@ -386,8 +394,7 @@ static rondo_status give_up_body(rondo_stream *stream_) {
     pthread_mutex_unlock(&device->lock);
     if (root == NULL) {
         // Inside a capture that the program began by itself, whose end Rondo does not see.
-        atomic_store(&device->has_lost_body, true);
-        rondo__free(capture);
+        lose_body(device, capture);
     }
     return status;
 }
@@ -448,11 +455,11 @@ bool rondo__cuda_end_limbo(rondo__cuda_device *device, rondo__cuda_capture *capt
         capture->limbo = body->next;
         if (has_graph && body->depth == depth) {
             is_whole = end_late(device, body) && is_whole;
+            rondo__free(body);
         } else {
-            atomic_store(&device->has_lost_body, true);
+            lose_body(device, body);
             is_whole = false;
         }
-        rondo__free(body);
     }
     if (!is_whole) {
         RONDO_LOG_WARN_F(

@@ -63,12 +63,15 @@ static void count_capture(int mode, int32_t step) {
 // ---- notes on captures ------------------------------------------------------------------------
 
 // The caller holds the lock. NULL when the capture has ended.
-rondo__cuda_capture *rondo__cuda_find_capture(rondo__cuda_device *device, uint64_t serial) {
-    rondo__cuda_capture *capture = device->captures;
-    while (capture != NULL && capture->serial != serial) {
-        capture = capture->next;
+static rondo__cuda_capture *find_in(rondo__cuda_capture *list, uint64_t serial) {
+    while (list != NULL && list->serial != serial) {
+        list = list->next;
     }
-    return capture;
+    return list;
+}
+
+rondo__cuda_capture *rondo__cuda_find_capture(rondo__cuda_device *device, uint64_t serial) {
+    return find_in(device->captures, serial);
 }
 
 uint64_t rondo__cuda_add_capture(rondo__cuda_device *device, rondo__cuda_capture *capture) {
@@ -95,13 +98,19 @@ rondo__cuda_capture *rondo__cuda_take_capture(rondo__cuda_device *device, uint64
     return capture;
 }
 
-void rondo__cuda_free_captures(rondo__cuda_device *device) {
-    while (device->captures != NULL) {
-        rondo__cuda_capture *capture = device->captures;
-        device->captures = capture->next;
+static void free_list(rondo__cuda_capture *capture) {
+    while (capture != NULL) {
+        rondo__cuda_capture *next = capture->next;
+        free_list(capture->limbo);
         rondo__cuda_free_notes(capture->notes);
         rondo__free(capture);
+        capture = next;
     }
+}
+
+void rondo__cuda_free_captures(rondo__cuda_device *device) {
+    free_list(device->captures);
+    free_list(device->lost_bodies);
 }
 
 void rondo__cuda_keep_cause(rondo__cuda_capture *capture) {
@@ -227,12 +236,21 @@ void rondo__cuda_note_wait(rondo__cuda_stream *stream, const rondo__cuda_event *
     pthread_mutex_unlock(&device->lock);
 }
 
+// Also a body that waits for its end, or will never see one. The caller holds the lock.
+static rondo__cuda_capture *find_unended(rondo__cuda_device *device, uint64_t serial) {
+    rondo__cuda_capture *found = find_in(device->captures, serial);
+    for (const rondo__cuda_capture *c = device->captures; c != NULL && found == NULL; c = c->next) {
+        found = find_in(c->limbo, serial);
+    }
+    return found != NULL ? found : find_in(device->lost_bodies, serial);
+}
+
 bool rondo__cuda_keep_until_end(rondo_stream *stream) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
     pthread_mutex_lock(&device->lock);
     // A stream that joined takes part until the end, also once it was joined again.
     rondo__cuda_capture *capture =
-        rondo__cuda_find_capture(device, ((const rondo__cuda_stream *)stream)->capture);
+        find_unended(device, ((const rondo__cuda_stream *)stream)->capture);
     bool is_kept = capture != NULL && capture->orphan_count < RONDO__CUDA_MEMBERS_MAX;
     if (is_kept) {
         capture->orphans[capture->orphan_count++] = rondo__cuda_native_stream(stream);

@@ -331,7 +331,8 @@ leave:
 // ---- recording the bodies ---------------------------------------------------------------------
 
 rondo_status rondo__cuda_begin_body(rondo__conditional *conditional, uint32_t branch,
-                                    rondo_stream *body, rondo__node_handle *out_node) {
+                                    rondo_stream *body, rondo__node_handle *out_node,
+                                    uint32_t *out_index) {
     const open_conditional *open = (const open_conditional *)conditional;
     rondo__cuda_device *device = rondo__cuda_device_of(conditional->device);
     bool was_pushed = false;
@@ -339,6 +340,8 @@ rondo_status rondo__cuda_begin_body(rondo__conditional *conditional, uint32_t br
     rondo_status status =
         rondo__cuda_begin_body_capture(body, open->branches[branch].body, open->capture);
     *out_node = (rondo__node_handle)open->branches[branch].node;
+    // In a row each branch is the only body of a node of its own.
+    *out_index = open->branches[branch].node == open->branches[0].node ? branch : 0;
     rondo__cuda_leave(device, was_pushed);
     return status;
 }

@@ -184,8 +184,9 @@ void rondo__cuda_close_device(rondo_device *device_) {
     rondo__cuda_unload_modules(device);
     rondo__cuda_leave(device, was_pushed);
     rondo__cuda_free_pending_calls(device);
+    bool has_lost_body = device->lost_bodies != NULL;
     rondo__cuda_free_captures(device);
-    if (!atomic_load(&device->has_lost_body)) {
+    if (!has_lost_body) {
         rondo__cuda_log_failure(device, device->api->cuDevicePrimaryCtxRelease(device->ordinal),
                                 "cuDevicePrimaryCtxRelease");
     }

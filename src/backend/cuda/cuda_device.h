@@ -45,7 +45,8 @@ typedef struct rondo__cuda_device {
     rondo__cuda_capture *captures;         // guarded by lock
     rondo__cu_function condition;          // the kernel of cuda_conditional.c; guarded by lock
     uint64_t last_capture;                 // serial of the latest capture; guarded by lock
-    atomic_bool has_lost_body;             // see cuda_body.c; the context must outlive the device
+    rondo__cuda_capture *lost_bodies;      // see cuda_body.c; guarded by lock. Where there are any,
+                                           // the context must outlive the device
 } rondo__cuda_device;
 
 typedef struct rondo__cuda_stream {
@@ -289,6 +290,9 @@ rondo_status rondo__cuda_describe_node(rondo__template *template_, size_t index,
 // The same for a node by its handle.
 rondo_status rondo__cuda_describe_native(rondo__cuda_device *device, rondo__cu_graph_node node,
                                          rondo__node_info *out_info);
+// Adds what only the notes say of a conditional node.
+void rondo__cuda_describe_conditional(rondo__cuda_note *notes, rondo__cu_graph_node node,
+                                      rondo__node_info *info);
 rondo_status rondo__cuda_list_edges(rondo__template *template_, size_t *out_pairs, size_t capacity,
                                     size_t *out_count);
 rondo_status rondo__cuda_instantiate(rondo__template *template_,
@@ -314,7 +318,8 @@ RONDO_MUST_USE rondo_status rondo__cuda_borrow_template(rondo__cuda_template *pa
                                                         rondo__template **out_template);
 rondo_status rondo__cuda_add_child(rondo_stream *stream, rondo__template *template_);
 rondo_status rondo__cuda_get_flags(rondo__executable *executable, uint64_t *out_flags);
-rondo__template *rondo__cuda_get_body(rondo__template *template_, size_t index, uint32_t branch);
+rondo_status rondo__cuda_get_body(rondo__template *template_, size_t index, uint32_t branch,
+                                  rondo__template **out_body);
 
 // cuda_body.c A capture of its own on `stream`, into a graph that a node of the capture `parent` (a
 // serial) owns. end_body always leaves the stream not recording.
@@ -347,7 +352,8 @@ rondo_status rondo__cuda_add_conditional(rondo_stream *parent, rondo_scope_kind 
                                          const void *predicate, uint32_t branch_count,
                                          rondo__conditional **out_conditional);
 rondo_status rondo__cuda_begin_body(rondo__conditional *conditional, uint32_t branch,
-                                    rondo_stream *body, rondo__node_handle *out_node);
+                                    rondo_stream *body, rondo__node_handle *out_node,
+                                    uint32_t *out_index);
 rondo_status rondo__cuda_end_body(rondo__conditional *conditional, uint32_t branch,
                                   rondo_stream *body);
 void rondo__cuda_release_conditional(rondo__conditional *conditional);

@@ -255,25 +255,26 @@ rondo_status rondo__cuda_describe_native(rondo__cuda_device *device, rondo__cu_g
     return RONDO_STATUS_OK;
 }
 
-static rondo__cuda_note *find_note(const rondo__cuda_template *recorded,
-                                   rondo__cu_graph_node node) {
-    const rondo__cuda_template *root = recorded->root != NULL ? recorded->root : recorded;
-    rondo__cuda_note *note = root->notes;
-    while (note != NULL && note->node != node) {
-        note = note->next;
+static rondo__cuda_note *find_note(rondo__cuda_note *notes, rondo__cu_graph_node node) {
+    while (notes != NULL && notes->node != node) {
+        notes = notes->next;
     }
-    return note;
+    return notes;
 }
 
-static void describe_conditional(const rondo__cuda_template *recorded, rondo__cu_graph_node node,
-                                 rondo__node_info *info) {
+static rondo__cuda_note *get_notes(const rondo__cuda_template *recorded) {
+    return recorded->root != NULL ? recorded->root->notes : recorded->notes;
+}
+
+void rondo__cuda_describe_conditional(rondo__cuda_note *notes, rondo__cu_graph_node node,
+                                      rondo__node_info *info) {
     static const char *const names[] = {
         [RONDO_SCOPE_IF] = "if",
         [RONDO_SCOPE_IF_ELSE] = "if_else",
         [RONDO_SCOPE_SWITCH] = "switch",
         [RONDO_SCOPE_WHILE] = "while",
     };
-    const rondo__cuda_note *note = find_note(recorded, node);
+    const rondo__cuda_note *note = find_note(notes, node);
     if (note != NULL) {
         info->name = names[note->kind];
         info->predicate = note->predicate;
@@ -281,13 +282,18 @@ static void describe_conditional(const rondo__cuda_template *recorded, rondo__cu
     }
 }
 
-rondo__template *rondo__cuda_get_body(rondo__template *template_, size_t index, uint32_t branch) {
+rondo_status rondo__cuda_get_body(rondo__template *template_, size_t index, uint32_t branch,
+                                  rondo__template **out_body) {
     rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
-    if (rondo__cuda_fetch_nodes(recorded) != RONDO_STATUS_OK || index >= recorded->node_count) {
-        return NULL;
+    *out_body = NULL;
+    RETURN_IF_ERROR(rondo__cuda_fetch_nodes(recorded));
+    rondo__cuda_note *note = index < recorded->node_count
+                                 ? find_note(get_notes(recorded), recorded->nodes[index])
+                                 : NULL;
+    if (note != NULL && branch < note->branch_count) {
+        *out_body = &note->bodies[branch].head;
     }
-    rondo__cuda_note *note = find_note(recorded, recorded->nodes[index]);
-    return note != NULL && branch < note->branch_count ? &note->bodies[branch].head : NULL;
+    return RONDO_STATUS_OK;
 }
 
 rondo_status rondo__cuda_describe_node(rondo__template *template_, size_t index,
@@ -301,7 +307,7 @@ rondo_status rondo__cuda_describe_node(rondo__template *template_, size_t index,
     RETURN_IF_ERROR(rondo__cuda_describe_native(rondo__cuda_device_of(template_->device),
                                                 recorded->nodes[index], out_info));
     if (out_info->kind == RONDO__NODE_CONDITIONAL) {
-        describe_conditional(recorded, recorded->nodes[index], out_info);
+        rondo__cuda_describe_conditional(get_notes(recorded), recorded->nodes[index], out_info);
     }
     return RONDO_STATUS_OK;
 }

@@ -1,7 +1,7 @@
 // What can be asked of nodes while they are being recorded. A node's handle is its CUgraphNode.
 #include <string.h>
 
-#include "backend/cuda/cuda_device.h"
+#include "backend/cuda/cuda_capture.h"
 #include "base/memory.h"
 
 rondo_status rondo__cuda_count_recorded(rondo_stream *stream, size_t *out_count) {
@@ -39,8 +39,22 @@ rondo_status rondo__cuda_count_recorded(rondo_stream *stream, size_t *out_count)
 
 rondo_status rondo__cuda_describe_recorded(rondo_stream *stream, rondo__node_handle node,
                                            rondo__node_info *out_info) {
-    return rondo__cuda_describe_native(rondo__cuda_device_of(stream->device),
-                                       (rondo__cu_graph_node)node, out_info);
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    rondo__cu_graph_node native = (rondo__cu_graph_node)node;
+    RETURN_IF_ERROR(rondo__cuda_describe_native(device, native, out_info));
+    if (out_info->kind == RONDO__NODE_CONDITIONAL) {
+        pthread_mutex_lock(&device->lock);
+        uint64_t serial = ((rondo__cuda_stream *)stream)->capture;
+        const rondo__cuda_capture *capture = rondo__cuda_find_capture(device, serial);
+        if (capture != NULL) {
+            capture = rondo__cuda_find_capture(device, capture->root);
+        }
+        if (capture != NULL) {
+            rondo__cuda_describe_conditional(capture->notes, native, out_info);
+        }
+        pthread_mutex_unlock(&device->lock);
+    }
+    return RONDO_STATUS_OK;
 }
 
 rondo_status rondo__cuda_list_handles(rondo__template *template_, rondo__node_handle *handles,

@@ -316,11 +316,13 @@ rondo_status rondo__host_add_conditional(rondo_stream *parent, rondo_scope_kind 
                                          const void *predicate, uint32_t branch_count,
                                          rondo__conditional **out_conditional);
 rondo_status rondo__host_begin_body(rondo__conditional *conditional, uint32_t branch,
-                                    rondo_stream *body, rondo__node_handle *out_node);
+                                    rondo_stream *body, rondo__node_handle *out_node,
+                                    uint32_t *out_index);
 rondo_status rondo__host_end_body(rondo__conditional *conditional, uint32_t branch,
                                   rondo_stream *body);
 void rondo__host_release_conditional(rondo__conditional *conditional);
-rondo__template *rondo__host_get_body(rondo__template *template_, size_t index, uint32_t branch);
+rondo_status rondo__host_get_body(rondo__template *template_, size_t index, uint32_t branch,
+                                  rondo__template **out_body);
 
 // ---- templates (host_template.c) ----------------------------------------------------------------
 

@@ -60,14 +60,15 @@ const char *rondo__host_branches_get_name(const rondo__host_branches *branches) 
     return names[branches->kind];
 }
 
-rondo__template *rondo__host_get_body(rondo__template *template_, size_t index, uint32_t branch) {
+rondo_status rondo__host_get_body(rondo__template *template_, size_t index, uint32_t branch,
+                                  rondo__template **out_body) {
     const rondo__host_template *recorded = (const rondo__host_template *)template_;
-    if (index >= recorded->node_count || recorded->nodes[index].branches == NULL ||
-        branch >= recorded->nodes[index].branches->count ||
-        recorded->nodes[index].branches->bodies[branch] == NULL) {
-        return NULL;
-    }
-    return &recorded->nodes[index].branches->bodies[branch]->head;
+    const rondo__host_branches *branches =
+        index < recorded->node_count ? recorded->nodes[index].branches : NULL;
+    bool is_there =
+        branches != NULL && branch < branches->count && branches->bodies[branch] != NULL;
+    *out_body = is_there ? &branches->bodies[branch]->head : NULL;
+    return RONDO_STATUS_OK;
 }
 
 // ---- running ----------------------------------------------------------------------------------
@@ -195,14 +196,15 @@ free_both:
 }
 
 rondo_status rondo__host_begin_body(rondo__conditional *conditional, uint32_t branch,
-                                    rondo_stream *body, rondo__node_handle *out_node) {
-    (void)branch;
+                                    rondo_stream *body, rondo__node_handle *out_node,
+                                    uint32_t *out_index) {
     rondo__host_device *device = rondo__host_device_of(conditional->device);
     RETURN_IF_ERROR(rondo__host_begin_capture(body, RONDO_CAPTURE_RELAXED));
     pthread_mutex_lock(&device->capture_lock);
     atomic_load(&((rondo__host_stream *)body)->capture)->is_body = true;
     pthread_mutex_unlock(&device->capture_lock);
     *out_node = conditional->last_node;
+    *out_index = branch;
     return RONDO_STATUS_OK;
 }
 

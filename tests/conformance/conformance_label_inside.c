@@ -1,0 +1,556 @@
+// Label scopes and graphs inside nodes: bodies of conditional nodes, and graphs recorded into others.
+#include "backend/label.h"
+#include "graph/graph_internal.h"
+#include "inside_support.h"
+#include "label_support.h"
+#include "rondo/control.h"
+
+// Skips the case on devices without such bodies.
+static void need(suite_context *context, rondo_feature feature) {
+    if (rondo_device_supports(context->device, feature) != RONDO_STATUS_OK) {
+        print_message("skipped: %s\n", rondo_error_get_last()->message);
+        skip();
+    }
+}
+
+static rondo_scope begin_scope(label_scene *s, rondo_stream *stream, rondo_scope_kind kind,
+                               uint32_t branch_count) {
+    rondo_scope scope;
+    ASSERT_OK(rondo_scope_begin(stream, kind, s->x + LABEL_WORDS - 1, branch_count, &scope));
+    return scope;
+}
+
+static rondo_stream *enter(rondo_scope scope, uint32_t branch) {
+    rondo_stream *body = NULL;
+    ASSERT_OK(rondo_scope_enter(scope, branch, &body));
+    return body;
+}
+
+static void leave_and_end(rondo_scope scope) {
+    ASSERT_OK(rondo_scope_leave(scope));
+    ASSERT_OK(rondo_scope_end(scope));
+}
+
+// ---- bodies -----------------------------------------------------------------------------------
+
+static void test_conformance_label_inside__bodies_carry_outer_and_inner(void **state) {
+    suite_context *context = suite_get_context(state);
+    need(context, RONDO_FEATURE_IF_ELSE);
+    label_scene s = label_create_scene(context);
+    label_begin(&s);
+    uint32_t before = label_work(&s, s.a);
+    ASSERT_OK(rondo_label_push(s.a, "solver"));
+    rondo_scope choice = begin_scope(&s, s.a, RONDO_SCOPE_IF_ELSE, 0);
+    rondo_stream *body = enter(choice, 0);
+    assert_string_equal(rondo_label_get_path(body), "solver");
+    uint32_t plain = label_work(&s, body);
+    ASSERT_OK(rondo_label_push(body, "update"));
+    assert_string_equal(rondo_label_get_path(body), "solver/update");
+    uint32_t update = label_work(&s, body);
+    ASSERT_OK(rondo_label_push(body, "x"));
+    uint32_t deeper = label_work(&s, body);
+    ASSERT_OK(rondo_label_pop(body));
+    uint32_t update_again = label_work(&s, body);
+    ASSERT_OK(rondo_label_pop(body));
+    // What was opened outside is not closed inside.
+    ASSERT_STATUS(rondo_label_pop(body), STATE);
+    uint32_t plain_again = label_work(&s, body);
+    ASSERT_OK(rondo_scope_leave(choice));
+    body = enter(choice, 1);
+    ASSERT_OK(rondo_label_push(body, "retry"));
+    uint32_t retry = label_work(&s, body);
+    ASSERT_OK(rondo_label_pop(body));
+    leave_and_end(choice);
+    uint32_t behind = label_work(&s, s.a);
+    ASSERT_OK(rondo_label_pop(s.a));
+    // Only inside: nothing is open outside, and a label that has the same name as one above.
+    choice = begin_scope(&s, s.a, RONDO_SCOPE_IF, 0);
+    body = enter(choice, 0);
+    uint32_t bare = label_work(&s, body);
+    ASSERT_OK(rondo_label_push(body, "solver"));
+    uint32_t only_inside = label_work(&s, body);
+    ASSERT_OK(rondo_label_pop(body));
+    leave_and_end(choice);
+    uint32_t after = label_work(&s, s.a);
+    ASSERT_OK(rondo_graph_capture_end(s.graph));
+    ASSERT_DUMPED(&s, before, "");
+    ASSERT_DUMPED(&s, plain, "solver");
+    ASSERT_DUMPED(&s, update, "solver/update");
+    ASSERT_DUMPED(&s, deeper, "solver/update/x");
+    ASSERT_DUMPED(&s, update_again, "solver/update");
+    ASSERT_DUMPED(&s, plain_again, "solver");
+    ASSERT_DUMPED(&s, retry, "solver/retry");
+    ASSERT_DUMPED(&s, behind, "solver");
+    ASSERT_DUMPED(&s, bare, "");
+    ASSERT_DUMPED(&s, only_inside, "solver");
+    ASSERT_DUMPED(&s, after, "");
+    ASSERT_LABEL(&s, behind, "solver");
+    label_destroy_scene(&s);
+}
+
+static void test_conformance_label_inside__bodies_nest(void **state) {
+    suite_context *context = suite_get_context(state);
+    need(context, RONDO_FEATURE_SWITCH);
+    label_scene s = label_create_scene(context);
+    label_begin(&s);
+    ASSERT_OK(rondo_label_push(s.a, "a"));
+    rondo_scope choice = begin_scope(&s, s.a, RONDO_SCOPE_SWITCH, 4);
+    rondo_stream *first = enter(choice, 1);
+    // A body without labels of its own, around one that has some.
+    uint32_t in_switch = label_work(&s, first);
+    rondo_scope loop = begin_scope(&s, first, RONDO_SCOPE_WHILE, 0);
+    rondo_stream *second = enter(loop, 0);
+    ASSERT_OK(rondo_label_push(second, "b"));
+    uint32_t in_loop = label_work(&s, second);
+    rondo_scope branch = begin_scope(&s, second, RONDO_SCOPE_IF_ELSE, 0);
+    rondo_stream *third = enter(branch, 1);
+    uint32_t in_branch = label_work(&s, third);
+    ASSERT_OK(rondo_label_push(third, "c"));
+    assert_string_equal(rondo_label_get_path(third), "a/b/c");
+    uint32_t innermost = label_work(&s, third);
+    ASSERT_OK(rondo_label_pop(third));
+    leave_and_end(branch);
+    uint32_t in_loop_again = label_work(&s, second);
+    ASSERT_OK(rondo_label_pop(second));
+    uint32_t loop_end = label_work(&s, second);
+    leave_and_end(loop);
+    ASSERT_OK(rondo_scope_leave(choice));
+    rondo_stream *last = enter(choice, 3);
+    ASSERT_OK(rondo_label_push(last, "d"));
+    uint32_t in_last = label_work(&s, last);
+    ASSERT_OK(rondo_label_pop(last));
+    leave_and_end(choice);
+    ASSERT_OK(rondo_label_pop(s.a));
+    ASSERT_OK(rondo_graph_capture_end(s.graph));
+    ASSERT_DUMPED(&s, in_switch, "a");
+    ASSERT_DUMPED(&s, in_loop, "a/b");
+    ASSERT_DUMPED(&s, in_branch, "a/b");
+    ASSERT_DUMPED(&s, innermost, "a/b/c");
+    ASSERT_DUMPED(&s, in_loop_again, "a/b");
+    ASSERT_DUMPED(&s, loop_end, "a");
+    ASSERT_DUMPED(&s, in_last, "a/d");
+    label_destroy_scene(&s);
+}
+
+// Deeper than anybody nests by hand.
+static void test_conformance_label_inside__any_depth(void **state) {
+    enum { DEPTH = 24 };
+    suite_context *context = suite_get_context(state);
+    need(context, RONDO_FEATURE_IF);
+    label_scene s = label_create_scene(context);
+    rondo_scope scopes[DEPTH];
+    uint32_t words[DEPTH];
+    // Not made executable: what a driver says of that depth is another matter.
+    rondo_graph *graph = inside_create_deferred(context);
+    inside_begin(graph, s.a);
+    rondo_stream *stream = s.a;
+    for (int i = 0; i < DEPTH; ++i) {
+        scopes[i] = begin_scope(&s, stream, RONDO_SCOPE_IF, 0);
+        stream = enter(scopes[i], 0);
+        ASSERT_OK(rondo_label_push(stream, "l"));
+        words[i] = label_work(&s, stream);
+    }
+    for (int i = DEPTH; i-- > 0;) {
+        leave_and_end(scopes[i]);
+    }
+    ASSERT_OK(rondo_graph_capture_end(graph));
+    char path[2 * DEPTH + 1] = "";
+    for (int i = 0; i < DEPTH; ++i) {
+        strcat(path, i > 0 ? "/l" : "l");
+        ASSERT_DUMPED_NTH(&s, graph, words[i], 0, path);
+    }
+    rondo_graph_destroy(graph);
+    label_destroy_scene(&s);
+}
+
+// Streams forked inside a body, with and without scopes of their own.
+static void test_conformance_label_inside__branches_of_a_body(void **state) {
+    suite_context *context = suite_get_context(state);
+    need(context, RONDO_FEATURE_IF);
+    label_scene s = label_create_scene(context);
+    label_begin(&s);
+    // The scope lies on a stream that was forked inside a label, and has none of its own.
+    ASSERT_OK(rondo_label_push(s.a, "model"));
+    label_order(&s, s.a, s.b, 0);
+    uint32_t beside = label_work(&s, s.a);
+    rondo_scope scope = begin_scope(&s, s.b, RONDO_SCOPE_IF, 0);
+    rondo_stream *body = enter(scope, 0);
+    uint32_t first = label_work(&s, body);
+    ASSERT_OK(rondo_label_push(body, "x"));
+    label_order(&s, body, s.c, 1);
+    uint32_t forked = label_work(&s, s.c);
+    ASSERT_OK(rondo_label_push(s.c, "y"));
+    uint32_t forked_inner = label_work(&s, s.c);
+    ASSERT_OK(rondo_label_pop(s.c));
+    uint32_t second = label_work(&s, body);
+    label_order(&s, s.c, body, 2);
+    uint32_t joined = label_work(&s, body);
+    ASSERT_OK(rondo_label_pop(body));
+    uint32_t last = label_work(&s, body);
+    leave_and_end(scope);
+    uint32_t behind = label_work(&s, s.b);
+    label_order(&s, s.b, s.a, 3);
+    ASSERT_OK(rondo_label_pop(s.a));
+    uint32_t outside = label_work(&s, s.a);
+    // The stream that was in the body is outside now.
+    label_order(&s, s.a, s.c, 4);
+    ASSERT_OK(rondo_label_push(s.c, "z"));
+    uint32_t later = label_work(&s, s.c);
+    ASSERT_OK(rondo_label_pop(s.c));
+    label_order(&s, s.c, s.a, 5);
+    ASSERT_OK(rondo_graph_capture_end(s.graph));
+    ASSERT_DUMPED(&s, beside, "model");
+    ASSERT_DUMPED(&s, first, "model");
+    ASSERT_DUMPED(&s, forked, "model/x");
+    ASSERT_DUMPED(&s, forked_inner, "model/x/y");
+    ASSERT_DUMPED(&s, second, "model/x");
+    ASSERT_DUMPED(&s, joined, "model/x");
+    ASSERT_DUMPED(&s, last, "model");
+    ASSERT_DUMPED(&s, behind, "model");
+    ASSERT_DUMPED(&s, outside, "");
+    ASSERT_DUMPED(&s, later, "z");
+    label_destroy_scene(&s);
+}
+
+// A scope that is opened on the stream outside, while only bodies can be recorded, is theirs.
+static void test_conformance_label_inside__scopes_around_one_body(void **state) {
+    suite_context *context = suite_get_context(state);
+    need(context, RONDO_FEATURE_IF_ELSE);
+    label_scene s = label_create_scene(context);
+    label_begin(&s);
+    ASSERT_OK(rondo_label_push(s.a, "layer"));
+    rondo_scope scope = begin_scope(&s, s.a, RONDO_SCOPE_IF_ELSE, 0);
+    ASSERT_OK(rondo_label_push(s.a, "then"));
+    rondo_stream *body = enter(scope, 0);
+    assert_string_equal(rondo_label_get_path(body), "layer/then");
+    uint32_t first = label_work(&s, body);
+    ASSERT_OK(rondo_label_push(body, "x"));
+    uint32_t second = label_work(&s, body);
+    // Left open: it ends with the body.
+    ASSERT_OK(rondo_scope_leave(scope));
+    ASSERT_OK(rondo_label_pop(s.a));
+    body = enter(scope, 1);
+    assert_string_equal(rondo_label_get_path(body), "layer");
+    uint32_t third = label_work(&s, body);
+    leave_and_end(scope);
+    ASSERT_OK(rondo_label_pop(s.a));
+    ASSERT_OK(rondo_graph_capture_end(s.graph));
+    ASSERT_DUMPED(&s, first, "layer/then");
+    ASSERT_DUMPED(&s, second, "layer/then/x");
+    ASSERT_DUMPED(&s, third, "layer");
+    label_destroy_scene(&s);
+}
+
+typedef struct labelled_body {
+    label_scene *scene;
+    const char *path;  // expected inside
+    uint32_t word;
+} labelled_body;
+
+static rondo_status run_labelled_body(rondo_stream *stream, void *user_data) {
+    labelled_body *body = user_data;
+    ASSERT_OK(rondo_label_push(stream, "inner"));
+    assert_string_equal(rondo_label_get_path(stream), body->path);
+    body->word = label_work(body->scene, stream);
+    ASSERT_OK(rondo_stream_fill(stream, body->scene->x + LABEL_WORDS - 1, 0, 4, 1));
+    return rondo_label_pop(stream);
+}
+
+// The path is the same whether the function runs or is recorded.
+static void test_conformance_label_inside__functions_as_bodies(void **state) {
+    suite_context *context = suite_get_context(state);
+    need(context, RONDO_FEATURE_SWITCH);
+    label_scene s = label_create_scene(context);
+    labelled_body body = {.scene = &s, .path = "outer/inner"};
+    const rondo_body_function bodies[] = {NULL, run_labelled_body};
+    uint32_t *flag = s.x + LABEL_WORDS - 1;
+    uint32_t words[4];
+    for (int is_captured = 0; is_captured < 2; ++is_captured) {
+        suite_set(context, flag, 1, 1);
+        if (is_captured) {
+            label_begin(&s);
+        }
+        ASSERT_OK(rondo_label_push(s.a, "outer"));
+        ASSERT_OK(rondo_control_while(s.a, flag, run_labelled_body, &body));
+        words[0] = body.word;
+        ASSERT_OK(rondo_control_if(s.a, flag, run_labelled_body, run_labelled_body, &body));
+        words[1] = body.word;
+        ASSERT_OK(rondo_control_switch(s.a, flag, bodies, 2, &body));
+        words[2] = body.word;
+        ASSERT_OK(rondo_label_pop(s.a));
+        body.path = "inner";
+        ASSERT_OK(rondo_control_if(s.a, flag, NULL, run_labelled_body, &body));
+        words[3] = body.word;
+        body.path = "outer/inner";
+    }
+    ASSERT_OK(rondo_graph_capture_end(s.graph));
+    for (int i = 0; i < 3; ++i) {
+        ASSERT_DUMPED(&s, words[i], "outer/inner");
+    }
+    ASSERT_DUMPED(&s, words[3], "inner");
+    ASSERT_OK(rondo_graph_replay(s.graph, s.a));
+    ASSERT_OK(rondo_stream_synchronize(s.a));
+    assert_int_equal(suite_get(context, s.x, words[3]), words[3]);
+    label_destroy_scene(&s);
+}
+
+// Cuts the object of the nth node that has `part`, from its kind to what stands behind it.
+static void cut_node(const char *bytes, const char *part, int nth, char *out_node,
+                     size_t capacity) {
+    const char *found = strstr(bytes, part);
+    while (found != NULL && nth-- > 0) {
+        found = strstr(found + 1, part);
+    }
+    assert_non_null(found);
+    size_t length = strcspn(found, "}");
+    assert_true(length < capacity);
+    memcpy(out_node, found, length);
+    out_node[length] = '\0';
+}
+
+// A dump says of a node inside a body what it says of one outside.
+static void test_conformance_label_inside__bodies_show_every_field(void **state) {
+    suite_context *context = suite_get_context(state);
+    need(context, RONDO_FEATURE_IF);
+    label_scene s = label_create_scene(context);
+    label_begin(&s);
+    ASSERT_OK(rondo_label_push(s.a, "same"));
+    rondo_stream *stream = s.a;
+    rondo_scope scope = {0};
+    for (int i = 0; i < 2; ++i) {
+        ASSERT_OK(rondo_stream_fill(stream, s.x, 0x55, 2, 100));
+        ASSERT_OK(suite_affine(context, stream, s.x, 300, 2, 1));
+        ASSERT_OK(rondo_stream_copy(stream, s.x + 500, s.x, 1200, RONDO_COPY_DEVICE_TO_DEVICE));
+        rondo_scope inner = begin_scope(&s, stream, RONDO_SCOPE_IF, 0);
+        ASSERT_OK(rondo_scope_end(inner));
+        if (i == 0) {
+            scope = begin_scope(&s, s.a, RONDO_SCOPE_IF, 0);
+            stream = enter(scope, 0);
+        }
+    }
+    leave_and_end(scope);
+    ASSERT_OK(rondo_label_pop(s.a));
+    ASSERT_OK(rondo_graph_capture_end(s.graph));
+    static suite_text text;
+    text = (suite_text){0};
+    ASSERT_OK(rondo_graph_dump(s.graph, RONDO_DUMP_JSON, suite_append_text, &text));
+    static const char *const parts[] = {
+        "\"kind\": \"memset\"",
+        "\"kind\": \"kernel\", \"name\": \"affine\"",
+        "\"kind\": \"memcpy\"",
+        "\"kind\": \"conditional\"",
+    };
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; ++i) {
+        // The second conditional node outside is the one with the body.
+        int nth = i == 3 ? 2 : 1;
+        char outside[512];
+        char inside[512];
+        cut_node(text.bytes, parts[i], 0, outside, sizeof outside);
+        cut_node(text.bytes, parts[i], nth, inside, sizeof inside);
+        assert_string_equal(inside, outside);
+        assert_non_null(strstr(inside, "\"label\": \"same\""));
+    }
+    label_destroy_scene(&s);
+}
+
+// More nodes in a body than are counted at each scope.
+static void test_conformance_label_inside__large_bodies(void **state) {
+    suite_context *context = suite_get_context(state);
+    need(context, RONDO_FEATURE_IF);
+    label_scene s = label_create_scene(context);
+    label_begin(&s);
+    rondo_scope scope = begin_scope(&s, s.a, RONDO_SCOPE_IF, 0);
+    rondo_stream *body = enter(scope, 0);
+    for (int layer = 0; layer < 400; ++layer) {
+        char name[32];
+        snprintf(name, sizeof name, "layer%d", layer);
+        ASSERT_OK(rondo_label_push(body, name));
+        for (int i = 0; i < 3; ++i) {
+            (void)label_work(&s, body);
+        }
+        ASSERT_OK(rondo_label_pop(body));
+    }
+    leave_and_end(scope);
+    ASSERT_OK(rondo_graph_capture_end(s.graph));
+    const rondo__label_part *part = rondo__label_get_part(rondo__graph_get_participants(s.graph));
+    uint64_t count = 0;
+    ASSERT_OK(rondo_graph_get_node_count(s.graph, &count));
+    part = rondo__label_get_inner(part, (size_t)count - 1, 0);
+    assert_non_null(part);
+    for (size_t i = 0; i < 1200; ++i) {
+        char name[32];
+        snprintf(name, sizeof name, "layer%zu", i / 3);
+        assert_string_equal(rondo__label_of_node(part, i), name);
+    }
+    label_destroy_scene(&s);
+}
+
+// Who uses no labels pays for none.
+static void test_conformance_label_inside__nothing_is_kept_without_labels(void **state) {
+    suite_context *context = suite_get_context(state);
+    need(context, RONDO_FEATURE_IF);
+    label_scene s = label_create_scene(context);
+    rondo_graph *inner = inside_capture_affine(context, s.x, 3);
+    label_begin(&s);
+    rondo_scope scope = begin_scope(&s, s.a, RONDO_SCOPE_IF, 0);
+    rondo_stream *body = enter(scope, 0);
+    (void)label_work(&s, body);
+    leave_and_end(scope);
+    ASSERT_OK(rondo_graph_record(inner, s.a));
+    ASSERT_OK(rondo_graph_capture_end(s.graph));
+    assert_null(rondo__label_get_part(rondo__graph_get_participants(s.graph)));
+    rondo_graph_destroy(inner);
+    label_destroy_scene(&s);
+}
+
+// ---- recorded graphs --------------------------------------------------------------------------
+
+// Records a node without and one with a label into a graph of its own; the words stay.
+static rondo_graph *capture_labelled(label_scene *s, const char *label, uint32_t words[2]) {
+    rondo_graph *graph = inside_create_deferred(s->context);
+    inside_begin(graph, s->a);
+    words[0] = label_work(s, s->a);
+    ASSERT_OK(rondo_label_push(s->a, label));
+    words[1] = label_work(s, s->a);
+    ASSERT_OK(rondo_label_pop(s->a));
+    ASSERT_OK(rondo_graph_capture_end(graph));
+    return graph;
+}
+
+static void test_conformance_label_inside__a_recorded_graph_brings_its_labels(void **state) {
+    suite_context *context = suite_get_context(state);
+    label_scene s = label_create_scene(context);
+    uint32_t words[2];
+    uint32_t more[2];
+    rondo_graph *inner = capture_labelled(&s, "gemm", words);
+    rondo_graph *middle = inside_create_deferred(context);
+    inside_begin(middle, s.a);
+    more[0] = label_work(&s, s.a);
+    ASSERT_OK(rondo_label_push(s.a, "block"));
+    ASSERT_OK(rondo_graph_record(inner, s.a));
+    ASSERT_OK(rondo_label_pop(s.a));
+    ASSERT_OK(rondo_graph_record(inner, s.a));
+    more[1] = label_work(&s, s.a);
+    ASSERT_OK(rondo_graph_capture_end(middle));
+    ASSERT_DUMPED_NTH(&s, middle, words[0], 0, "block");
+    ASSERT_DUMPED_NTH(&s, middle, words[1], 0, "block/gemm");
+    ASSERT_DUMPED_NTH(&s, middle, words[0], 1, "");
+    ASSERT_DUMPED_NTH(&s, middle, words[1], 1, "gemm");
+    // They outlive the graph that they came with, and go with a graph that takes over another.
+    rondo_graph_destroy(inner);
+    rondo_graph *outer = inside_create_deferred(context);
+    inside_begin(outer, s.a);
+    ASSERT_OK(rondo_graph_record(middle, s.a));
+    ASSERT_OK(rondo_label_push(s.a, "model"));
+    ASSERT_OK(rondo_graph_record(middle, s.a));
+    ASSERT_OK(rondo_label_pop(s.a));
+    ASSERT_OK(rondo_graph_capture_end(outer));
+    ASSERT_OK(rondo_graph_reset(middle));
+    ASSERT_OK(rondo_graph_update(s.graph, outer, NULL));
+    rondo_graph_destroy(outer);
+    for (int i = 0; i < 2; ++i) {
+        const char *model = i == 0 ? "" : "model/";
+        char path[64];
+        ASSERT_DUMPED_NTH(&s, s.graph, more[0], i, i == 0 ? "" : "model");
+        snprintf(path, sizeof path, "%sblock", model);
+        ASSERT_DUMPED_NTH(&s, s.graph, words[0], 2 * i, path);
+        snprintf(path, sizeof path, "%sblock/gemm", model);
+        ASSERT_DUMPED_NTH(&s, s.graph, words[1], 2 * i, path);
+        snprintf(path, sizeof path, "%sgemm", model);
+        ASSERT_DUMPED_NTH(&s, s.graph, words[1], 2 * i + 1, path);
+        ASSERT_DUMPED_NTH(&s, s.graph, more[1], i, i == 0 ? "" : "model");
+    }
+    ASSERT_OK(rondo_graph_replay(s.graph, s.a));
+    ASSERT_OK(rondo_stream_synchronize(s.a));
+    assert_int_equal(suite_get(context, s.x, words[1]), words[1]);
+    rondo_graph_destroy(middle);
+    label_destroy_scene(&s);
+}
+
+// Beside each other on several streams, more of them than one, with branches inside.
+static void test_conformance_label_inside__recorded_graphs_with_branches(void **state) {
+    suite_context *context = suite_get_context(state);
+    label_scene s = label_create_scene(context);
+    rondo_graph *inner = inside_create_deferred(context);
+    inside_begin(inner, s.a);
+    uint32_t first = label_work(&s, s.a);
+    label_order(&s, s.a, s.b, 0);
+    ASSERT_OK(rondo_label_push(s.a, "left"));
+    ASSERT_OK(rondo_label_push(s.b, "right"));
+    uint32_t right = label_work(&s, s.b);
+    uint32_t left = label_work(&s, s.a);
+    ASSERT_OK(rondo_label_pop(s.a));
+    ASSERT_OK(rondo_label_pop(s.b));
+    label_order(&s, s.b, s.a, 1);
+    uint32_t last = label_work(&s, s.a);
+    ASSERT_OK(rondo_graph_capture_end(inner));
+    rondo_graph *outer = s.graph;
+    inside_begin(outer, s.a);
+    ASSERT_OK(rondo_label_push(s.a, "both"));
+    label_order(&s, s.a, s.b, 2);
+    ASSERT_OK(rondo_graph_record(inner, s.a));
+    ASSERT_OK(rondo_label_push(s.b, "second"));
+    ASSERT_OK(rondo_graph_record(inner, s.b));
+    ASSERT_OK(rondo_label_pop(s.b));
+    label_order(&s, s.b, s.a, 3);
+    ASSERT_OK(rondo_label_pop(s.a));
+    ASSERT_OK(rondo_graph_capture_end(outer));
+    for (int i = 0; i < 2; ++i) {
+        const char *prefix = i == 0 ? "both" : "both/second";
+        char path[64];
+        ASSERT_DUMPED_NTH(&s, outer, first, i, prefix);
+        snprintf(path, sizeof path, "%s/left", prefix);
+        ASSERT_DUMPED_NTH(&s, outer, left, i, path);
+        snprintf(path, sizeof path, "%s/right", prefix);
+        ASSERT_DUMPED_NTH(&s, outer, right, i, path);
+        ASSERT_DUMPED_NTH(&s, outer, last, i, prefix);
+    }
+    rondo_graph_destroy(inner);
+    label_destroy_scene(&s);
+}
+
+static void test_conformance_label_inside__a_graph_recorded_into_a_body(void **state) {
+    suite_context *context = suite_get_context(state);
+    need(context, RONDO_FEATURE_IF);
+    label_scene s = label_create_scene(context);
+    uint32_t words[2];
+    rondo_graph *inner = capture_labelled(&s, "gemm", words);
+    inside_begin(s.graph, s.a);
+    // In a body that has no label of its own, and in one that has.
+    rondo_scope scope = begin_scope(&s, s.a, RONDO_SCOPE_IF, 0);
+    rondo_stream *body = enter(scope, 0);
+    ASSERT_OK(rondo_graph_record(inner, body));
+    leave_and_end(scope);
+    ASSERT_OK(rondo_label_push(s.a, "outer"));
+    scope = begin_scope(&s, s.a, RONDO_SCOPE_IF, 0);
+    body = enter(scope, 0);
+    ASSERT_OK(rondo_label_push(body, "body"));
+    ASSERT_OK(rondo_graph_record(inner, body));
+    ASSERT_OK(rondo_label_pop(body));
+    leave_and_end(scope);
+    ASSERT_OK(rondo_label_pop(s.a));
+    ASSERT_OK(rondo_graph_capture_end(s.graph));
+    ASSERT_DUMPED_NTH(&s, s.graph, words[0], 0, "");
+    ASSERT_DUMPED_NTH(&s, s.graph, words[1], 0, "gemm");
+    ASSERT_DUMPED_NTH(&s, s.graph, words[0], 1, "outer/body");
+    ASSERT_DUMPED_NTH(&s, s.graph, words[1], 1, "outer/body/gemm");
+    rondo_graph_destroy(inner);
+    label_destroy_scene(&s);
+}
+
+static const suite_entry label_inside_cases[] = {
+    SUITE_CASE(test_conformance_label_inside__bodies_carry_outer_and_inner),
+    SUITE_CASE(test_conformance_label_inside__bodies_nest),
+    SUITE_CASE(test_conformance_label_inside__any_depth),
+    SUITE_CASE(test_conformance_label_inside__branches_of_a_body),
+    SUITE_CASE(test_conformance_label_inside__scopes_around_one_body),
+    SUITE_CASE(test_conformance_label_inside__functions_as_bodies),
+    SUITE_CASE(test_conformance_label_inside__bodies_show_every_field),
+    SUITE_CASE(test_conformance_label_inside__large_bodies),
+    SUITE_CASE(test_conformance_label_inside__nothing_is_kept_without_labels),
+    SUITE_CASE(test_conformance_label_inside__a_recorded_graph_brings_its_labels),
+    SUITE_CASE(test_conformance_label_inside__recorded_graphs_with_branches),
+    SUITE_CASE(test_conformance_label_inside__a_graph_recorded_into_a_body),
+    {NULL, NULL, false},
+};
+SUITE_LIST(label_inside);
