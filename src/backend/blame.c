@@ -381,6 +381,7 @@ void rondo__blame_note_place(rondo__capture *capture, rondo_stream *stream, cons
     rondo_error saved;
     rondo__error_save(&saved);
     pthread_mutex_lock(&capture->lock);
+    capture->blame.is_broken = capture->blame.is_broken || is_broken_now(stream);
     fill_place(capture, stream, call, true);
     pthread_mutex_unlock(&capture->lock);
     rondo__error_restore(&saved);

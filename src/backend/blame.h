@@ -96,7 +96,7 @@ static inline rondo_status rondo__mark_call(rondo_device *device, rondo_stream *
     return status;
 }
 
-// The capture ends badly, and this is where the program was, in `call`.
+// The capture is given up, and this is where the program was, in `call`.
 void rondo__blame_note_place(rondo__capture *capture, rondo_stream *stream, const char *call);
 // A call on the stream failed. When its capture is broken, by nothing that was seen: keeps the
 // place, and returns true.

@@ -157,11 +157,14 @@ static void close_scopes(rondo__capture *capture, const rondo_stream *stream) {
     }
 }
 
-void rondo__scopes_roll_back(rondo__capture *capture, const char *call) {
+void rondo__scopes_note_place(rondo__capture *capture, const char *call) {
     const rondo__scope *scope = find_scope(capture->device, 0, capture, NULL);
     if (scope != NULL && scope->is_body_open) {
         rondo__blame_note_place(capture, scope->body, call);
     }
+}
+
+void rondo__scopes_roll_back(rondo__capture *capture) {
     close_scopes(capture, NULL);
 }
 

@@ -11,9 +11,10 @@
 // Threads:   the thread that ends the capture.
 void rondo__scopes_refuse_open(rondo__capture *capture);
 
-// Closes them because `call` gives the capture up. An open body is where the report will say that
-// happened. The error record stays as it was.
-void rondo__scopes_roll_back(rondo__capture *capture, const char *call);
+// `call` gives the capture up: where a body is open, the report will say that it happened there.
+void rondo__scopes_note_place(rondo__capture *capture, const char *call);
+// Closes them because the capture is given up. The error record stays as it was.
+void rondo__scopes_roll_back(rondo__capture *capture);
 
 // What every form of a predicate, and of a switch, has to be; `call` is what messages name.
 //

@@ -428,8 +428,9 @@ void rondo_graph_capture_abort(rondo_graph *graph) {
     bool has_origin = graph->capture->origin != NULL;
     size_t label_depth = graph->capture->label_depth;
     rondo__blame blame;
-    rondo__scopes_roll_back(graph->capture, __func__);
+    rondo__scopes_note_place(graph->capture, __func__);
     rondo__blame_conclude(graph->capture, __func__, true, &blame);
+    rondo__scopes_roll_back(graph->capture);  // what fails from now on is not the program's
     if (has_origin) {
         // Whatever the backend says of that, the stream is free afterwards.
         (void)graph->device->backend->end_capture(stream, &graph->recorded);

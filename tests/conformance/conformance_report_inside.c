@@ -237,7 +237,7 @@ static void test_conformance_report_inside__given_up_in_a_body(void **state) {
 
 // A call of the program's own that breaks a body. The driver (580) never frees such a body's graph,
 // so this is for the fake.
-static void test_conformance_report_inside__a_call_that_nobody_saw(void **state) {
+static void test_conformance_report_inside__foreign_calls_break_a_body(void **state) {
     nested n = begin_nested(state);
     if (!n.it.context->is_fake) {
         print_message("skipped: a driver would lose memory by it\n");
@@ -269,7 +269,7 @@ static const suite_entry report_inside_cases[] = {
     SUITE_CASE(test_conformance_report_inside__a_branch_of_a_body),
     SUITE_CASE(test_conformance_report_inside__a_function_that_fails),
     SUITE_CASE(test_conformance_report_inside__given_up_in_a_body),
-    SUITE_CASE(test_conformance_report_inside__a_call_that_nobody_saw),
+    SUITE_CASE(test_conformance_report_inside__foreign_calls_break_a_body),
     {NULL, NULL, false},
 };
 SUITE_LIST(report_inside);

@@ -97,14 +97,24 @@ static rondo__cu_result describe_kernel(const rondo__cuda_api *api, rondo__cu_gr
     return code;
 }
 
-static bool is_host_memory(const rondo__cuda_api *api, const rondo__cu_copy_end *end) {
+// The driver knows the object but not this of it: a kernel of a library, a copy of an array, an
+// address that is plain host memory.
+static bool is_refusal(rondo__cu_result code) {
+    return code == RONDO__CU_ERROR_INVALID_VALUE || code == RONDO__CU_ERROR_INVALID_HANDLE ||
+           code == RONDO__CU_ERROR_NOT_SUPPORTED;
+}
+
+static rondo__cu_result ask_for_host_memory(const rondo__cuda_api *api,
+                                            const rondo__cu_copy_end *end, bool *out_is_host) {
+    unsigned int memory_type = (unsigned int)end->memory_type;
+    rondo__cu_result code = RONDO__CU_SUCCESS;
     if (end->memory_type == RONDO__CU_MEMORY_TYPE_UNIFIED) {
-        unsigned int memory_type = RONDO__CU_MEMORY_TYPE_HOST;
-        rondo__cu_result code = api->cuPointerGetAttribute(
-            &memory_type, RONDO__CU_POINTER_ATTRIBUTE_MEMORY_TYPE, end->device);
-        return code != RONDO__CU_SUCCESS || memory_type == RONDO__CU_MEMORY_TYPE_HOST;
+        memory_type = RONDO__CU_MEMORY_TYPE_HOST;
+        code = api->cuPointerGetAttribute(&memory_type, RONDO__CU_POINTER_ATTRIBUTE_MEMORY_TYPE,
+                                          end->device);
     }
-    return end->memory_type == RONDO__CU_MEMORY_TYPE_HOST;
+    *out_is_host = memory_type == RONDO__CU_MEMORY_TYPE_HOST;
+    return is_refusal(code) ? RONDO__CU_SUCCESS : code;
 }
 
 static const void *get_copy_address(const rondo__cu_copy_end *end) {
@@ -128,14 +138,16 @@ static rondo__cu_result describe_copy(const rondo__cuda_api *api, rondo__cu_grap
     info->width = params.width_bytes;
     info->height = rows;
     info->depth = slices;
-    if (is_host_memory(api, &params.source)) {
-        info->copy_kind = RONDO_COPY_HOST_TO_DEVICE;
-    } else if (is_host_memory(api, &params.destination)) {
-        info->copy_kind = RONDO_COPY_DEVICE_TO_HOST;
-    } else {
-        info->copy_kind = RONDO_COPY_DEVICE_TO_DEVICE;
+    bool is_from_host = false;
+    bool is_to_host = false;
+    code = ask_for_host_memory(api, &params.source, &is_from_host);
+    if (code == RONDO__CU_SUCCESS && !is_from_host) {
+        code = ask_for_host_memory(api, &params.destination, &is_to_host);
     }
-    return RONDO__CU_SUCCESS;
+    info->copy_kind = is_from_host ? RONDO_COPY_HOST_TO_DEVICE
+                      : is_to_host ? RONDO_COPY_DEVICE_TO_HOST
+                                   : RONDO_COPY_DEVICE_TO_DEVICE;
+    return code;
 }
 
 static rondo__cu_result describe_fill(const rondo__cuda_api *api, rondo__cu_graph_node node,
@@ -178,12 +190,6 @@ static rondo__cu_result describe_host(const rondo__cuda_api *api, rondo__cu_grap
         info->name = rondo__cuda_get_host_call_name(&params);
     }
     return code;
-}
-
-// The driver knows the node but not this of it: a kernel of a library, a copy of an array.
-static bool is_refusal(rondo__cu_result code) {
-    return code == RONDO__CU_ERROR_INVALID_VALUE || code == RONDO__CU_ERROR_INVALID_HANDLE ||
-           code == RONDO__CU_ERROR_NOT_SUPPORTED;
 }
 
 static rondo__node_kind get_kind(int type) {
