@@ -1,4 +1,4 @@
-// Label scopes and graphs inside nodes: bodies of conditional nodes, and graphs recorded into others.
+// Label scopes and graphs inside nodes: bodies of conditional nodes, graphs recorded into others.
 #include "backend/label.h"
 #include "graph/graph_internal.h"
 #include "inside_support.h"

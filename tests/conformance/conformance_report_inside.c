@@ -1,5 +1,5 @@
-// Reports on captures that broke inside the body of a conditional node: the label there, and the last
-// good node there.
+// Reports on captures that broke inside the body of a conditional node: the label there, and the
+// last good node there.
 #include "backend/cuda/cuda_device.h"
 #include "blame_support.h"
 #include "control_support.h"

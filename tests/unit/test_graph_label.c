@@ -1,5 +1,5 @@
-// Labels on the fake driver: what older drivers get, copies that a driver lists in another order, and
-// what labels cost.
+// Labels on the fake driver: what older drivers get, copies that a driver lists in another order,
+// and what labels cost.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
