@@ -137,7 +137,9 @@ typedef struct rondo_scope {
 // Errors:    STATE (the stream does not record, or has a scope already), INVALID, UNSUPPORTED (ask
 //            rondo_device_supports), NO_MEMORY, DRIVER, LOST. After a failure of the driver or of
 //            memory the capture is broken.
-// Ownership: ended by rondo_scope_end, or with the capture; `stream` is borrowed until then.
+// Ownership: ended by rondo_scope_end, or with the capture; `stream` is borrowed until then. In a
+//            capture that the program began itself, end it before that ends; what is left open
+//            goes when `stream` is destroyed, which must come before the graph's end.
 // Threads:   one thread per capture.
 // Capture:   legal only while `stream` records.
 RONDO_API RONDO_MUST_USE rondo_status rondo_scope_begin(rondo_stream *stream, rondo_scope_kind kind,

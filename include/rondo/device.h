@@ -133,7 +133,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_wrap(rondo_device *device, vo
 
 // Waits for the stream's work and frees it. NULL is fine. A running capture is given up first.
 //
-// Threads:   the stream's.
+// Threads:   the stream's; while it records, the thread that began (unless the mode is relaxed).
 // Capture:   legal; captures that the stream takes no part in go on, in every mode.
 RONDO_API void rondo_stream_destroy(rondo_stream *stream);
 

@@ -96,6 +96,10 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_create(rondo_device *device,
                                                          rondo_graph **out_graph);
 
 // Gives up a running capture, waits for replays in flight, frees everything. NULL is fine.
+//
+// Threads:   one thread per graph. While it records, the thread that began, unless the mode is
+//            relaxed: no other one can take the stream out of recording on CUDA.
+// Capture:   legal; breaks no other capture of any mode.
 RONDO_API void rondo_graph_destroy(rondo_graph *graph);
 
 // Starts recording what is put on `stream`; nothing runs until replay.
@@ -124,6 +128,10 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_capture_end(rondo_graph *graph
 
 // Gives up a capture: the stream is usable again and the graph empty. Harmless when nothing
 // records.
+//
+// Threads:   the thread that began, unless the mode is relaxed. On another one the capture is only
+//            broken: the thread that began still has to end it, and rondo_graph_capture_end says
+//            why it failed.
 RONDO_API void rondo_graph_capture_abort(rondo_graph *graph);
 
 // Runs the recorded work in stream order on any stream of the device.

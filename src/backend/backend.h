@@ -61,6 +61,9 @@ struct rondo_device {
     struct rondo__scope
         *scope_list;         // open scopes (graph/conditional.h); guarded by capture_list_lock
     uint64_t last_scope_id;  // guarded by capture_list_lock
+    // Closes the scopes that hang on a stream which is about to be destroyed, in captures that the
+    // program began itself. Set by the first such scope; guarded by capture_list_lock.
+    void (*close_scopes)(const rondo_stream *stream);
 };
 
 // What the generic layer remembers of a stream's part in a capture, for the report if that breaks

@@ -448,6 +448,27 @@ void rondo__blame_destroyed_stream(rondo_stream *stream) {
     rondo__error_restore(&saved);
 }
 
+void rondo__blame_given_up(rondo__capture *capture) {
+    rondo_error saved;
+    rondo__error_save(&saved);
+    (void)rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__,
+                           "rondo_graph_capture_abort",
+                           "another thread gave the capture up; the thread that began must end it, "
+                           "unless the mode is relaxed");
+    rondo_error record;
+    rondo__error_save(&record);
+    pthread_mutex_lock(&capture->device->capture_list_lock);
+    rondo_stream *origin = capture->origin;
+    pthread_mutex_lock(&capture->lock);
+    set_cause(capture, &record, RONDO_CAUSE_ABORTED, origin);
+    pthread_mutex_unlock(&capture->lock);
+    if (origin != NULL) {
+        capture->device->backend->break_capture(origin);
+    }
+    pthread_mutex_unlock(&capture->device->capture_list_lock);
+    rondo__error_restore(&saved);
+}
+
 void rondo__blame_conclude(rondo__capture *capture, const char *call, bool is_given_up,
                            rondo__blame *out_blame) {
     rondo_error saved;

@@ -103,6 +103,9 @@ void rondo__blame_note_place(rondo__capture *capture, rondo_stream *stream, cons
 bool rondo__blame_notice(rondo_stream *stream, const char *call);
 // The stream is about to be destroyed. A capture that began on it has no origin from now on.
 void rondo__blame_destroyed_stream(rondo_stream *stream);
+// A thread that cannot end the capture has given it up: it is broken, and yields that as the cause.
+// The thread's error record stays.
+void rondo__blame_given_up(rondo__capture *capture);
 // The capture is about to be ended by `call`: fills in what is missing and copies the result. A
 // capture that seems fine costs one driver call here.
 void rondo__blame_conclude(rondo__capture *capture, const char *call, bool is_given_up,

@@ -65,6 +65,12 @@ void rondo_stream_destroy(rondo_stream *stream) {
     rondo_device *device = stream->device;
     rondo__stream_tag *tag = stream->tag;
     rondo__blame_destroyed_stream(stream);
+    pthread_mutex_lock(&device->capture_list_lock);
+    void (*close_scopes)(const rondo_stream *) = device->close_scopes;
+    pthread_mutex_unlock(&device->capture_list_lock);
+    if (close_scopes != NULL) {
+        close_scopes(stream);
+    }
     rondo__label_close_above(stream, 0);
     rondo__label_stack_destroy(stream->labels);
     // Held to the end: who finds the stream gone may rely on its work being done.

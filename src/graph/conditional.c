@@ -46,12 +46,17 @@ static const char *const kind_names[] = {
 
 // ---- the list of open scopes ------------------------------------------------------------------
 
+static void close_scopes_on(const rondo_stream *stream);
+
 static void list_scope(rondo__scope *scope) {
     rondo_device *device = scope->device;
     pthread_mutex_lock(&device->capture_list_lock);
     scope->id = ++device->last_scope_id;
     scope->next = device->scope_list;
     device->scope_list = scope;
+    if (scope->capture == NULL) {
+        device->close_scopes = close_scopes_on;
+    }
     pthread_mutex_unlock(&device->capture_list_lock);
 }
 
@@ -161,6 +166,13 @@ void rondo__scopes_note_place(rondo__capture *capture, const char *call) {
     const rondo__scope *scope = find_scope(capture->device, 0, capture, NULL);
     if (scope != NULL && scope->is_body_open) {
         rondo__blame_note_place(capture, scope->body, call);
+    }
+}
+
+static void close_scopes_on(const rondo_stream *stream) {
+    rondo__scope *scope;
+    while ((scope = find_scope(stream->device, 0, NULL, stream)) != NULL) {
+        close_scope(scope);
     }
 }
 

@@ -127,11 +127,22 @@ void rondo__graph_clear(rondo_graph *graph) {
     graph->state = RONDO__GRAPH_EMPTY;
 }
 
+static bool may_end(const rondo_graph *graph);
+static void give_up(rondo_graph *graph);
+
 void rondo_graph_destroy(rondo_graph *graph) {
     if (graph == NULL || atomic_load(&graph->device->is_forked)) {
         return;
     }
-    rondo_graph_capture_abort(graph);
+    if (graph->state == RONDO__GRAPH_RECORDING) {
+        if (!may_end(graph) && graph->capture->origin != NULL) {
+            RONDO_LOG_WARN_F(
+                "graph \"%s\" was destroyed by another thread than the one that records; only that "
+                "one can make stream %u usable again, or destroy it",
+                graph->label, (unsigned)graph->capture->origin->number);
+        }
+        give_up(graph);
+    }
     rondo__graph_clear(graph);
     rondo_arena_release(graph->arena);
     rondo_device_release(graph->device);
@@ -326,6 +337,12 @@ static rondo_status instantiate(rondo_graph *graph) {
     return RONDO_STATUS_OK;
 }
 
+// The driver lets a capture end on the thread that began it only, unless the mode is relaxed.
+static bool may_end(const rondo_graph *graph) {
+    return graph->mode == RONDO_CAPTURE_RELAXED ||
+           graph->thread_number == rondo__thread_get_number();
+}
+
 rondo_status rondo_graph_capture_end(rondo_graph *graph) {
     RETURN_IF_ERROR(rondo__check_pointer(graph, __func__, "graph"));
     if (graph->state != RONDO__GRAPH_RECORDING) {
@@ -334,8 +351,7 @@ rondo_status rondo_graph_capture_end(rondo_graph *graph) {
                           "first",
                           graph->label);
     }
-    if (graph->mode != RONDO_CAPTURE_RELAXED &&
-        graph->thread_number != rondo__thread_get_number()) {
+    if (!may_end(graph)) {
         // Harmless: the thread that began can still end it.
         return RONDO_FAIL(STATE,
                           "graph \"%s\": the thread that began the capture must end it, unless the "
@@ -422,6 +438,14 @@ void rondo_graph_capture_abort(rondo_graph *graph) {
         atomic_load(&graph->device->is_forked)) {
         return;
     }
+    if (may_end(graph)) {
+        give_up(graph);
+    } else {
+        rondo__blame_given_up(graph->capture);
+    }
+}
+
+static void give_up(rondo_graph *graph) {
     rondo_error saved;
     rondo__error_save(&saved);
     rondo_stream *stream = graph->stream;

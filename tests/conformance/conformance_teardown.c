@@ -5,6 +5,7 @@
 #include "backend/backend.h"
 #include "memory_support.h"
 #include "random_support.h"
+#include "rondo/report.h"
 
 enum { COUNT = 1024, SPIN_US = 20000 };
 
@@ -149,11 +150,94 @@ static void test_conformance_teardown__generator_whose_stream_records(void **sta
     assert_int_equal(context->device->area_count, area_count);
 }
 
+// ---- giving up on another thread ----------------------------------------------------------------
+
+static void *abort_capture(void *graph) {
+    rondo_graph_capture_abort(graph);
+    return NULL;
+}
+
+static void *destroy_graph(void *graph) {
+    rondo_graph_destroy(graph);
+    return NULL;
+}
+
+static void run_in_thread(void *(*function)(void *), rondo_graph *graph) {
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, function, graph), 0);
+    pthread_join(thread, NULL);
+}
+
+static void test_conformance_teardown__aborted_by_another_thread(void **state) {
+    static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_GLOBAL,
+                                               RONDO_CAPTURE_RELAXED};
+    suite_context *context = suite_get_context(state);
+    rondo_stream *stream = suite_create_stream(context);
+    rondo_graph *graph = suite_create_graph(context, false);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    suite_set(context, x, 1, 1);
+    for (int i = 0; i < 3; ++i) {
+        ASSERT_OK(rondo_graph_capture_begin(graph, stream, modes[i]));
+        ASSERT_OK(suite_affine(context, stream, x, 1, 2, 1));
+        run_in_thread(abort_capture, graph);
+        bool is_capturing = true;
+        ASSERT_OK(rondo_stream_is_capturing(stream, &is_capturing));
+        assert_false(is_capturing);
+        ASSERT_STATUS(rondo_graph_capture_end(graph), STATE);
+        if (modes[i] != RONDO_CAPTURE_RELAXED) {
+            // Only this thread can take the stream out of recording, and it learns why.
+            ASSERT_MESSAGE_HAS("another thread gave the capture up");
+            rondo_capture_report report = {.struct_size = sizeof report};
+            ASSERT_OK(rondo_graph_get_report(graph, &report));
+            assert_int_equal(report.cause, RONDO_CAUSE_ABORTED);
+            assert_true(report.is_other_thread);
+        }
+        ASSERT_OK(rondo_stream_synchronize(stream));
+    }
+    memory_begin(graph, stream);
+    ASSERT_OK(suite_affine(context, stream, x, 1, 2, 1));
+    memory_end(graph);
+    memory_replay(graph, stream);
+    assert_int_equal(suite_get(context, x, 0), 3);
+    rondo_graph_destroy(graph);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+    rondo_stream_destroy(stream);
+}
+
+static void note_warning(void *user_data, rondo_log_level level, const char *message) {
+    (void)level;
+    *(bool *)user_data = strstr(message, "by another thread") != NULL;
+}
+
+// The graph is gone; the stream is this thread's to destroy.
+static void test_conformance_teardown__destroyed_by_another_thread(void **state) {
+    static bool was_told;  // outlives a case that stops here
+    suite_context *context = suite_get_context(state);
+    rondo_stream *stream = suite_create_stream(context);
+    rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
+    rondo_graph *graph = suite_create_graph(context, false);
+    memory_begin(graph, stream);
+    uint32_t *x = memory_take(pool, stream, COUNT);
+    memory_fill(stream, x, 1, COUNT);
+    memory_free(pool, x);
+    was_told = false;
+    rondo_log_set_sink(note_warning, &was_told);
+    run_in_thread(destroy_graph, graph);
+    rondo_log_set_sink(NULL, NULL);
+    assert_true(was_told);
+    rondo_stream_destroy(stream);
+    ASSERT_OK(rondo_pool_trim(pool, 0, NULL));
+    assert_int_equal(memory_get_pool_stats(pool).reserved_bytes, 0);
+    rondo_pool_release(pool);
+}
+
 static const suite_entry teardown_cases[] = {
     SUITE_CASE(test_conformance_teardown__giving_back_breaks_no_global_capture),
     SUITE_CASE(test_conformance_teardown__nor_does_it_in_another_thread),
     SUITE_CASE(test_conformance_teardown__pool_whose_stream_records),
     SUITE_CASE(test_conformance_teardown__generator_whose_stream_records),
+    SUITE_CASE(test_conformance_teardown__aborted_by_another_thread),
+    SUITE_CASE(test_conformance_teardown__destroyed_by_another_thread),
     {NULL, NULL, false},
 };
 SUITE_LIST(teardown);

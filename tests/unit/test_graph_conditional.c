@@ -225,6 +225,46 @@ static void test_graph_conditional__a_body_broken_by_a_foreign_call(void **state
     fake_cuda_uninstall();
 }
 
+// A capture that the program began itself: the kernel that sets conditions is loaded in it, for the
+// first time, and does not break it; a scope that is left open goes with its stream.
+static void test_graph_conditional__scopes_in_own_captures(void **state) {
+    (void)state;
+    set_up_driver(13000, NULL);
+    const rondo__cuda_api *api = NULL;
+    rondo__cu_context context = NULL;
+    rondo__cu_stream native = NULL;
+    OK(rondo__cuda_get_api(&api));
+    OK(api->cuDevicePrimaryCtxRetain(&context, 0));
+    OK(api->cuCtxPushCurrent(context));
+    OK(api->cuStreamCreate(&native, RONDO__CU_STREAM_NON_BLOCKING));
+    for (int leaves_open = 0; leaves_open < 2; ++leaves_open) {
+        rondo_stream *wrapped = NULL;
+        rondo_stream *body = NULL;
+        rondo_scope scope;
+        rondo__cu_graph graph = NULL;
+        OK(rondo_stream_wrap(g_device, native, &wrapped));
+        OK(api->cuStreamBeginCapture(native, leaves_open != 0
+                                                 ? RONDO__CU_CAPTURE_MODE_GLOBAL
+                                                 : RONDO__CU_CAPTURE_MODE_THREAD_LOCAL));
+        OK(rondo_scope_begin(wrapped, RONDO_SCOPE_IF, g_x, 0, &scope));
+        OK(rondo_scope_enter(scope, 0, &body));
+        OK(rondo_stream_fill(body, g_x, 0, 4, 1));
+        if (leaves_open == 0) {
+            OK(rondo_scope_leave(scope));
+            OK(rondo_scope_end(scope));
+        }
+        rondo_stream_destroy(wrapped);
+        assert_int_equal(rondo_scope_leave(scope), RONDO_STATUS_STATE);
+        assert_int_equal(rondo_scope_end(scope), RONDO_STATUS_STATE);
+        OK(api->cuStreamEndCapture(native, &graph));
+        OK(api->cuGraphDestroy(graph));
+    }
+    OK(api->cuStreamDestroy(native));
+    OK(api->cuCtxPopCurrent(&context));
+    OK(api->cuDevicePrimaryCtxRelease(0));
+    tear_down_driver();
+}
+
 // A driver that cannot compile the kernel which sets conditions: said so, harmless, tried again.
 static void test_graph_conditional__the_condition_kernel_fails(void **state) {
     (void)state;
@@ -251,6 +291,7 @@ int main(void) {
         cmocka_unit_test(test_graph_conditional__older_drivers_get_rows_of_ifs),
         cmocka_unit_test(test_graph_conditional__drivers_without_say_what_to_do),
         cmocka_unit_test(test_graph_conditional__a_body_broken_by_a_foreign_call),
+        cmocka_unit_test(test_graph_conditional__scopes_in_own_captures),
         cmocka_unit_test(test_graph_conditional__the_condition_kernel_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
