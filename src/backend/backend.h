@@ -330,7 +330,8 @@ RONDO_MUST_USE rondo_status rondo__stream_refuse_recording(rondo_stream *stream,
 
 // An external event that is used while `stream` records: keeps it alive for the graph. Does nothing
 // for other events and streams.
-RONDO_MUST_USE rondo_status rondo__event_keep_for_graph(rondo_event *event, rondo_stream *stream);
+RONDO_MUST_USE rondo_status rondo__event_keep_for_graph(rondo_event *event, rondo_stream *stream,
+                                                        const char *call);
 
 // ---- streams that may be gone -----------------------------------------------------------------
 

@@ -329,6 +329,7 @@ void rondo__blame_work(rondo_stream *stream, const char *work) {
         set_cause(capture, &record, cause, stream);
         pthread_mutex_unlock(&capture->lock);
     }
+    rondo__error_restore(&record);  // looking around may have failed, too
     if (capture == NULL || cause == RONDO_CAUSE_MERGE) {
         // Work on a stream outside may break captures that it knows nothing of.
         rondo__blame_call(stream->device, NULL, cause);

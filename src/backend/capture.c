@@ -17,8 +17,9 @@ rondo_status rondo__capture_open(rondo_stream *origin, rondo_capture_mode mode, 
     rondo__capture_state state;
     rondo_status status = device->backend->get_capture_id(origin, &state, &capture->id);
     if (status == RONDO_STATUS_OK && capture->id == 0) {
-        status = RONDO_FAIL(STATE, "the capture on stream %u ended as it began",
-                            (unsigned)origin->number);
+        status =
+            RONDO_FAIL_AS("rondo_graph_capture_begin", STATE,
+                          "the capture on stream %u ended as it began", (unsigned)origin->number);
     }
     if (status != RONDO_STATUS_OK) {
         rondo__free(capture);
@@ -115,9 +116,10 @@ rondo_status rondo__capture_find(rondo_stream *stream, rondo__capture **out_capt
         return RONDO_STATUS_OK;
     }
     if (state == RONDO__CAPTURE_BROKEN) {
-        return RONDO_FAIL(STATE,
-                          "the capture that stream %u takes part in is broken; end it to learn why",
-                          (unsigned)stream->number);
+        return RONDO_FAIL_AS(
+            "a recorded call", STATE,
+            "the capture that stream %u takes part in is broken; end it to learn why",
+            (unsigned)stream->number);
     }
     pthread_mutex_lock(&device->capture_list_lock);
     rondo__capture *capture = device->capture_list;

@@ -58,7 +58,8 @@ static const rondo__participant_type keeper_type = {
     .destroy = destroy_keeper,
 };
 
-rondo_status rondo__event_keep_for_graph(rondo_event *event, rondo_stream *stream) {
+rondo_status rondo__event_keep_for_graph(rondo_event *event, rondo_stream *stream,
+                                         const char *call) {
     if ((event->flags & RONDO_EVENT_EXTERNAL) == 0) {
         return RONDO_STATUS_OK;
     }
@@ -69,9 +70,10 @@ rondo_status rondo__event_keep_for_graph(rondo_event *event, rondo_stream *strea
         return RONDO_STATUS_OK;
     }
     if (rondo__capture_find_body(capture, id) != NULL) {
-        return RONDO_FAIL(UNSUPPORTED,
-                          "an external event cannot be recorded or waited for inside the body of a "
-                          "conditional node; do it before or behind that node");
+        return RONDO_FAIL_AS(
+            call, UNSUPPORTED,
+            "an external event cannot be recorded or waited for inside the body of a "
+            "conditional node; do it before or behind that node");
     }
     if (rondo__capture_find_participant(capture, &keeper_type, event) != NULL) {
         return RONDO_STATUS_OK;
@@ -103,7 +105,7 @@ rondo_status rondo_event_record(rondo_event *event, rondo_stream *stream) {
         rondo__blame_work(stream, "");
         return status;
     }
-    rondo_status status = rondo__event_keep_for_graph(event, stream);
+    rondo_status status = rondo__event_keep_for_graph(event, stream, __func__);
     if (status == RONDO_STATUS_OK && (event->flags & RONDO_EVENT_EXTERNAL) == 0) {
         atomic_store_explicit(
             &event->may_be_captured,

@@ -134,7 +134,7 @@ rondo_status rondo_stream_wait_event(rondo_stream *stream, rondo_event *event) {
         rondo__blame_set_cause(RONDO_CAUSE_OTHER_DEVICE);
         return mark_wait(stream, event, status);
     }
-    rondo_status status = rondo__event_keep_for_graph(event, stream);
+    rondo_status status = rondo__event_keep_for_graph(event, stream, __func__);
     if (status != RONDO_STATUS_OK) {
         return mark_wait(stream, event, status);
     }

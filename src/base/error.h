@@ -29,6 +29,10 @@ rondo_status rondo__error_adopt(const rondo_error *record);
 #define RONDO_FAIL(status_name, ...) \
     rondo__error_set(RONDO_STATUS_##status_name, 0, "", __FILE__, __LINE__, __func__, __VA_ARGS__)
 
+// The same in a function that is not public itself: `call` is the public one that fails.
+#define RONDO_FAIL_AS(call, status_name, ...) \
+    rondo__error_set(RONDO_STATUS_##status_name, 0, "", __FILE__, __LINE__, (call), __VA_ARGS__)
+
 // The same with the driver's code, its name and the driver call that failed.
 #define RONDO_FAIL_DRIVER(status_value, code, code_name, call, ...) \
     rondo__error_set((status_value), (code), (code_name), __FILE__, __LINE__, (call), __VA_ARGS__)

@@ -42,7 +42,8 @@ int64_t rondo__memory_get_balance(void) {
 }
 
 static void report(size_t count, size_t bytes) {
-    (void)RONDO_FAIL(NO_MEMORY, "cannot allocate %zu x %zu bytes of host memory", count, bytes);
+    (void)RONDO_FAIL_AS("malloc", NO_MEMORY, "cannot allocate %zu x %zu bytes of host memory",
+                        count, bytes);
 }
 
 void *rondo__malloc(size_t bytes) {

@@ -41,10 +41,10 @@ static rondo_status read_options(const rondo_graph_options *options, rondo_graph
     }
     if (options->struct_size < sizeof options->struct_size ||
         options->struct_size > sizeof *options) {
-        return RONDO_FAIL(INVALID,
-                          "options of %zu bytes are not known (at most %zu); start from "
-                          "rondo_graph_options_default()",
-                          options->struct_size, sizeof *options);
+        return RONDO_FAIL_AS("rondo_graph_create", INVALID,
+                             "options of %zu bytes are not known (at most %zu); start from "
+                             "rondo_graph_options_default()",
+                             options->struct_size, sizeof *options);
     }
     memcpy(out, options, options->struct_size);
     return RONDO_STATUS_OK;
@@ -452,8 +452,8 @@ static void give_up(rondo_graph *graph) {
     bool has_origin = graph->capture->origin != NULL;
     size_t label_depth = graph->capture->label_depth;
     rondo__blame blame;
-    rondo__scopes_note_place(graph->capture, __func__);
-    rondo__blame_conclude(graph->capture, __func__, true, &blame);
+    rondo__scopes_note_place(graph->capture, "rondo_graph_capture_abort");
+    rondo__blame_conclude(graph->capture, "rondo_graph_capture_abort", true, &blame);
     rondo__scopes_roll_back(graph->capture);  // what fails from now on is not the program's
     if (has_origin) {
         // Whatever the backend says of that, the stream is free afterwards.

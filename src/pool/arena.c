@@ -55,8 +55,9 @@ rondo_status rondo__arena_create_private(rondo_device *device, rondo_arena **out
 rondo_status rondo__arena_check_device(const rondo_arena *arena, const rondo_device *device) {
     return arena->device == device
                ? RONDO_STATUS_OK
-               : RONDO_FAIL(INVALID, "the arena belongs to device %s, the graph to %s",
-                            arena->device->name, device->name);
+               : RONDO_FAIL_AS("rondo_graph_create", INVALID,
+                               "the arena belongs to device %s, the graph to %s",
+                               arena->device->name, device->name);
 }
 
 void rondo__arena_expose(rondo_arena *arena) {
@@ -381,10 +382,10 @@ static rondo_status finish_session(rondo__participant *participant, rondo__captu
     pthread_mutex_lock(&session->arena->lock);
     for (rondo__seat *seat = session->seats; seat != NULL; seat = seat->next_in_session) {
         if (seat->has_lost_imports) {
-            status = RONDO_FAIL(NO_MEMORY,
-                                "no memory to note which blocks of other graphs graph "
-                                "\"%s\" takes in",
-                                session->label);
+            status = RONDO_FAIL_AS("rondo_graph_capture_end", NO_MEMORY,
+                                   "no memory to note which blocks of other graphs graph "
+                                   "\"%s\" takes in",
+                                   session->label);
         }
     }
     pthread_mutex_unlock(&session->arena->lock);

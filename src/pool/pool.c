@@ -293,8 +293,9 @@ static rondo_status ask_driver(rondo_pool *pool, uint64_t bytes, void **out_base
     if (pool->options.limit_bytes > 0 &&
         (bytes > pool->options.limit_bytes ||
          pool->stats.reserved_bytes > pool->options.limit_bytes - bytes)) {
-        return RONDO_FAIL(NO_DEVICE_MEMORY, "the pool's limit of %llu bytes is reached",
-                          (unsigned long long)pool->options.limit_bytes);
+        return RONDO_FAIL_AS("rondo_pool_allocate", NO_DEVICE_MEMORY,
+                             "the pool's limit of %llu bytes is reached",
+                             (unsigned long long)pool->options.limit_bytes);
     }
     pool->stats.driver_call_count += 1;
     return rondo_memory_allocate(pool->device, pool->options.kind, (size_t)bytes, out_base);

@@ -406,17 +406,17 @@ rondo_status rondo__generator_rewind_recorded(rondo_generator *generator, rondo_
     RETURN_IF_ERROR(get_part(generator, capture, &part));
     RETURN_IF_ERROR(get_scope(part, id, &s));
     if (mark->scope != id) {
-        return RONDO_FAIL(STATE,
-                          "the mark is not of this part of graph \"%s\": it was made outside of "
-                          "the capture or conditional body",
-                          capture->label);
+        return RONDO_FAIL_AS("rondo_generator_rewind", STATE,
+                             "the mark is not of this part of graph \"%s\": it was made outside of "
+                             "the capture or conditional body",
+                             capture->label);
     }
     if (mark->epoch != s->epoch) {
-        return RONDO_FAIL(STATE,
-                          "a conditional node came between the mark and this rewind in graph "
-                          "\"%s\": how far its bodies move generator %u is known only when they "
-                          "run",
-                          capture->label, (unsigned)generator->number);
+        return RONDO_FAIL_AS("rondo_generator_rewind", STATE,
+                             "a conditional node came between the mark and this rewind in graph "
+                             "\"%s\": how far its bodies move generator %u is known only when they "
+                             "run",
+                             capture->label, (unsigned)generator->number);
     }
     s->relative = mark->relative;
     return RONDO_STATUS_OK;

@@ -95,17 +95,17 @@ static rondo_status read_type(rondo_dlpack_type type, bool are_bytes_welcome,
             *out_dtype = RONDO_DTYPE_U8;
             return RONDO_STATUS_OK;
         }
-        return RONDO_FAIL(
-            UNSUPPORTED,
+        return RONDO_FAIL_AS(
+            "rondo_tensor_from_dlpack", UNSUPPORTED,
             "tensors have no element type %s; pass out_info to get the elements as u8, "
             "or convert them first",
             get_code_name(type.code));
     }
-    return RONDO_FAIL(UNSUPPORTED,
-                      "tensors have no element type %s (code %u) of %u bits and %u lanes; convert "
-                      "it first",
-                      get_code_name(type.code), (unsigned)type.code, (unsigned)type.bits,
-                      (unsigned)type.lanes);
+    return RONDO_FAIL_AS(
+        "rondo_tensor_from_dlpack", UNSUPPORTED,
+        "tensors have no element type %s (code %u) of %u bits and %u lanes; convert "
+        "it first",
+        get_code_name(type.code), (unsigned)type.code, (unsigned)type.bits, (unsigned)type.lanes);
 }
 
 static rondo_status check_device(rondo_dlpack_device device, bool must_be_host) {
@@ -118,15 +118,16 @@ static rondo_status check_device(rondo_dlpack_device device, bool must_be_host) 
             if (!must_be_host) {
                 return RONDO_STATUS_OK;
             }
-            return RONDO_FAIL(INVALID,
-                              "the tensor lies on %s device %d, not in host memory; pass out_info "
-                              "to accept that, or copy it to the host first",
-                              get_device_name(device.type), (int)device.id);
+            return RONDO_FAIL_AS(
+                "rondo_tensor_from_dlpack", INVALID,
+                "the tensor lies on %s device %d, not in host memory; pass out_info "
+                "to accept that, or copy it to the host first",
+                get_device_name(device.type), (int)device.id);
         default:
-            return RONDO_FAIL(UNSUPPORTED,
-                              "the tensor lies on %s device %d (type %d), which Rondo does not "
-                              "know; move it to the host or to a CUDA device first",
-                              get_device_name(device.type), (int)device.id, (int)device.type);
+            return RONDO_FAIL_AS("rondo_tensor_from_dlpack", UNSUPPORTED,
+                                 "the tensor lies on %s device %d (type %d), which Rondo does not "
+                                 "know; move it to the host or to a CUDA device first",
+                                 get_device_name(device.type), (int)device.id, (int)device.type);
     }
 }
 
@@ -140,10 +141,11 @@ static rondo_status check_strides(const rondo_dlpack_tensor *theirs) {
     int64_t wanted = 1;  // cannot overflow: the product of the extents fits
     for (int32_t i = theirs->rank; i-- > 0;) {
         if (theirs->extents[i] != 1 && theirs->strides[i] != wanted) {
-            return RONDO_FAIL(INVALID,
-                              "the tensor is strided: dimension %d steps %lld elements, row-major "
-                              "without gaps would be %lld; make it contiguous first",
-                              (int)i, (long long)theirs->strides[i], (long long)wanted);
+            return RONDO_FAIL_AS(
+                "rondo_tensor_from_dlpack", INVALID,
+                "the tensor is strided: dimension %d steps %lld elements, row-major "
+                "without gaps would be %lld; make it contiguous first",
+                (int)i, (long long)theirs->strides[i], (long long)wanted);
         }
         wanted *= theirs->extents[i];
     }
@@ -153,11 +155,13 @@ static rondo_status check_strides(const rondo_dlpack_tensor *theirs) {
 static rondo_status read_shape(const rondo_dlpack_tensor *theirs, rondo_shape *out_shape) {
     *out_shape = (rondo_shape){0};
     if (theirs->rank < 0 || theirs->rank > RONDO_RANK_MAX) {
-        return RONDO_FAIL(INVALID, "the tensor has rank %d; ranks are 0 to %d", (int)theirs->rank,
-                          (int)RONDO_RANK_MAX);
+        return RONDO_FAIL_AS("rondo_tensor_from_dlpack", INVALID,
+                             "the tensor has rank %d; ranks are 0 to %d", (int)theirs->rank,
+                             (int)RONDO_RANK_MAX);
     }
     if (theirs->rank > 0 && theirs->extents == NULL) {
-        return RONDO_FAIL(INVALID, "the tensor has rank %d and no extents", (int)theirs->rank);
+        return RONDO_FAIL_AS("rondo_tensor_from_dlpack", INVALID,
+                             "the tensor has rank %d and no extents", (int)theirs->rank);
     }
     out_shape->rank = theirs->rank;
     for (int32_t i = 0; i < theirs->rank; ++i) {
@@ -171,8 +175,9 @@ static rondo_status import(const rondo_dlpack_tensor *theirs, bool is_read_only,
                            void (*release)(void *), void *managed, rondo_tensor *out_tensor) {
     RETURN_IF_ERROR(check_device(theirs->device, is_plain));
     if (is_plain && is_read_only) {
-        return RONDO_FAIL(
-            INVALID, "the tensor is read-only; pass out_info to accept that, or copy it first");
+        return RONDO_FAIL_AS(
+            "rondo_tensor_from_dlpack", INVALID,
+            "the tensor is read-only; pass out_info to accept that, or copy it first");
     }
     rondo_dtype dtype = RONDO_DTYPE_NONE;
     RETURN_IF_ERROR(read_type(theirs->type, !is_plain, &dtype));
@@ -182,13 +187,15 @@ static rondo_status import(const rondo_dlpack_tensor *theirs, bool is_read_only,
     if (count > 0) {
         RETURN_IF_ERROR(check_strides(theirs));
         if (theirs->data == NULL) {
-            return RONDO_FAIL(INVALID, "the tensor has elements and no address");
+            return RONDO_FAIL_AS("rondo_tensor_from_dlpack", INVALID,
+                                 "the tensor has elements and no address");
         }
         if (theirs->byte_offset % rondo_dtype_get_bytes(dtype) != 0 ||
             theirs->byte_offset > (uint64_t)PTRDIFF_MAX) {
-            return RONDO_FAIL(INVALID, "a byte offset of %llu does not fit elements of %zu bytes",
-                              (unsigned long long)theirs->byte_offset,
-                              rondo_dtype_get_bytes(dtype));
+            return RONDO_FAIL_AS("rondo_tensor_from_dlpack", INVALID,
+                                 "a byte offset of %llu does not fit elements of %zu bytes",
+                                 (unsigned long long)theirs->byte_offset,
+                                 rondo_dtype_get_bytes(dtype));
         }
     }
     void *data = count > 0 ? (char *)theirs->data + theirs->byte_offset : theirs->data;
@@ -284,11 +291,12 @@ static rondo_status write_type(rondo_dtype dtype, const rondo_dlpack_type *wante
                                rondo_dlpack_type *out_type) {
     if (wanted != NULL) {
         if (wanted->lanes != 1 || wanted->bits != 8 * rondo_dtype_get_bytes(dtype)) {
-            return RONDO_FAIL(INVALID,
-                              "elements of %s cannot be given out as %s of %u bits and %u lanes: "
-                              "the sizes differ",
-                              rondo_dtype_get_name(dtype), get_code_name(wanted->code),
-                              (unsigned)wanted->bits, (unsigned)wanted->lanes);
+            return RONDO_FAIL_AS(
+                "rondo_tensor_to_dlpack", INVALID,
+                "elements of %s cannot be given out as %s of %u bits and %u lanes: "
+                "the sizes differ",
+                rondo_dtype_get_name(dtype), get_code_name(wanted->code), (unsigned)wanted->bits,
+                (unsigned)wanted->lanes);
         }
         *out_type = *wanted;
         return RONDO_STATUS_OK;
@@ -300,7 +308,8 @@ static rondo_status write_type(rondo_dtype dtype, const rondo_dlpack_type *wante
             return RONDO_STATUS_OK;
         }
     }
-    return RONDO_FAIL(INVALID, "%d is not an element type; use a RONDO_DTYPE_ value", (int)dtype);
+    return RONDO_FAIL_AS("rondo_tensor_to_dlpack", INVALID,
+                         "%d is not an element type; use a RONDO_DTYPE_ value", (int)dtype);
 }
 
 static rondo_status export(const rondo_tensor *tensor, const rondo_dlpack_device *device,
@@ -308,9 +317,9 @@ static rondo_status export(const rondo_tensor *tensor, const rondo_dlpack_device
                            rondo_dlpack_tensor *out_view) {
     if (rondo_shape_get_count(&tensor->shape) < 0) {
         char text[192];
-        return RONDO_FAIL(INVALID, "%s of rank %d is no shape",
-                          rondo_shape_format(&tensor->shape, text, sizeof text),
-                          (int)tensor->shape.rank);
+        return RONDO_FAIL_AS("rondo_tensor_to_dlpack", INVALID, "%s of rank %d is no shape",
+                             rondo_shape_format(&tensor->shape, text, sizeof text),
+                             (int)tensor->shape.rank);
     }
     rondo_dlpack_tensor view = {.data = tensor->data, .rank = tensor->shape.rank};
     view.device = device != NULL ? *device : (rondo_dlpack_device){.type = RONDO_DLPACK_CPU};

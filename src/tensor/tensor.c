@@ -70,17 +70,17 @@ char *rondo_shape_format(const rondo_shape *shape, char *buffer, size_t buffer_b
 static rondo_status measure(rondo_dtype dtype, const rondo_shape *shape, size_t *out_bytes) {
     size_t element_bytes = rondo_dtype_get_bytes(dtype);
     if (element_bytes == 0) {
-        return RONDO_FAIL(INVALID, "%d is not an element type; use a RONDO_DTYPE_ value",
-                          (int)dtype);
+        return RONDO_FAIL_AS("rondo_tensor_init", INVALID,
+                             "%d is not an element type; use a RONDO_DTYPE_ value", (int)dtype);
     }
     int64_t count = rondo_shape_get_count(shape);
     if (count < 0 || !rondo__mul_size((size_t)count, element_bytes, out_bytes)) {
         char text[192];
-        return RONDO_FAIL(INVALID,
-                          "shape %s of rank %d is no shape: the rank is 0 to %d, extents are at "
-                          "least 0 and their product fits 63 bits",
-                          rondo_shape_format(shape, text, sizeof text), (int)shape->rank,
-                          (int)RONDO_RANK_MAX);
+        return RONDO_FAIL_AS("rondo_tensor_init", INVALID,
+                             "shape %s of rank %d is no shape: the rank is 0 to %d, extents are at "
+                             "least 0 and their product fits 63 bits",
+                             rondo_shape_format(shape, text, sizeof text), (int)shape->rank,
+                             (int)RONDO_RANK_MAX);
     }
     return RONDO_STATUS_OK;
 }

@@ -18,8 +18,8 @@ static rondo_status finish(rondo__participant *participant, rondo__capture *capt
     witness *w = (witness *)participant;
     ++*w->finish_count;
     if (w->finish_status != RONDO_STATUS_OK) {
-        return rondo__error_set(w->finish_status, 0, "", __FILE__, __LINE__, "finish",
-                                "on purpose");
+        return rondo__error_set(w->finish_status, 0, "", __FILE__, __LINE__,
+                                "rondo_graph_capture_end", "on purpose");
     }
     return suite_affine(w->context, capture->origin, w->x, 1, 1, 100);
 }
@@ -29,7 +29,7 @@ static rondo_status prepare_replay(rondo__participant *participant, rondo_stream
     (void)stream;
     return w->replay_status == RONDO_STATUS_OK
                ? RONDO_STATUS_OK
-               : rondo__error_set(w->replay_status, 0, "", __FILE__, __LINE__, "prepare",
+               : rondo__error_set(w->replay_status, 0, "", __FILE__, __LINE__, "rondo_graph_replay",
                                   "on purpose");
 }
 

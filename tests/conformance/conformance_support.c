@@ -169,6 +169,17 @@ void suite_add_list(suite_list *list) {
 
 void (*suite_status_hook)(rondo_status status, rondo_status expected, const char *call);
 
+// The record names a call that a program can know: of Rondo, of the driver or of the system.
+static bool names_public_call(const rondo_error *error) {
+    static const char *const beginnings[] = {"rondo_", "cu", "nvrtc", "a recorded call", "malloc"};
+    for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; ++i) {
+        if (strncmp(error->call, beginnings[i], strlen(beginnings[i])) == 0) {
+            return strncmp(error->call, "rondo__", 7) != 0;
+        }
+    }
+    return false;
+}
+
 void suite_assert_status(rondo_status status, rondo_status expected, const char *call,
                          const char *file, int line) {
     if (suite_status_hook != NULL) {
@@ -183,6 +194,12 @@ void suite_assert_status(rondo_status status, rondo_status expected, const char 
                         error->driver_name[0] != '\0' ? ", " : "", error->driver_name);
         }
         print_error("\n");
+        _fail(file, line);
+    }
+    if (status != RONDO_STATUS_OK && rondo_error_get_last()->status == status &&
+        !names_public_call(rondo_error_get_last())) {
+        print_error("%s\n  failed in \"%s\", which no program knows: %s\n", call,
+                    rondo_error_get_last()->call, rondo_error_get_last()->message);
         _fail(file, line);
     }
 }

@@ -117,16 +117,18 @@ rondo_status rondo__cuda_check_feature(rondo_device *device_, rondo_feature feat
     rondo__cuda_device *device = rondo__cuda_device_of(device_);
     const rondo__cuda_api *api = device->api;
     if (feature == RONDO_FEATURE_HOST_IN_BODY) {
-        return RONDO_FAIL(UNSUPPORTED,
-                          "there are no host functions inside conditional bodies on CUDA; launch a "
-                          "kernel there, or call the function before or after the scope");
+        return RONDO_FAIL_AS(
+            "rondo_device_supports", UNSUPPORTED,
+            "there are no host functions inside conditional bodies on CUDA; launch a "
+            "kernel there, or call the function before or after the scope");
     }
     if ((api->capabilities & RONDO__CUDA_CAN_CONDITIONALS) == 0) {
-        return RONDO_FAIL(UNSUPPORTED,
-                          "the NVIDIA driver (CUDA %d.%d) has no conditional nodes, which came "
-                          "with CUDA 12.3; update it, or call rondo_control_if, _switch or _while "
-                          "outside a capture: there the host decides",
-                          api->driver_version / 1000, api->driver_version % 1000 / 10);
+        return RONDO_FAIL_AS(
+            "rondo_device_supports", UNSUPPORTED,
+            "the NVIDIA driver (CUDA %d.%d) has no conditional nodes, which came "
+            "with CUDA 12.3; update it, or call rondo_control_if, _switch or _while "
+            "outside a capture: there the host decides",
+            api->driver_version / 1000, api->driver_version % 1000 / 10);
     }
     rondo__cu_function function = NULL;
     return get_condition(device, &function);
@@ -163,7 +165,8 @@ static rondo_status get_graph(rondo_stream *stream, rondo__cu_graph *out_graph) 
                                        "cannot ask what the stream records");
     }
     if (state != RONDO__CU_CAPTURE_STATUS_ACTIVE) {
-        return RONDO_FAIL(STATE, "stream %u does not record", (unsigned)stream->number);
+        return RONDO_FAIL_AS("rondo_scope_begin", STATE, "stream %u does not record",
+                             (unsigned)stream->number);
     }
     return RONDO_STATUS_OK;
 }

@@ -307,8 +307,9 @@ rondo_status rondo__cuda_describe_node(rondo__template *template_, size_t index,
     rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
     RETURN_IF_ERROR(rondo__cuda_fetch_nodes(recorded));
     if (index >= recorded->node_count) {
-        return RONDO_FAIL(INVALID, "there is no node %zu, the graph has %zu", index,
-                          recorded->node_count);
+        return RONDO_FAIL_AS("rondo_graph_get_node", INVALID,
+                             "there is no node %zu, the graph has %zu", index,
+                             recorded->node_count);
     }
     RETURN_IF_ERROR(rondo__cuda_describe_native(rondo__cuda_device_of(template_->device),
                                                 recorded->nodes[index], out_info));
@@ -407,8 +408,9 @@ rondo_status rondo__cuda_list_edges(rondo__template *template_, size_t *out_pair
         out_pairs[2 * i] = find_index(&room, recorded->node_count, room.from[i]);
         out_pairs[2 * i + 1] = find_index(&room, recorded->node_count, room.to[i]);
         if (out_pairs[2 * i] == SIZE_MAX || out_pairs[2 * i + 1] == SIZE_MAX) {
-            status = RONDO_FAIL(STATE,
-                                "the graph was edited through its raw handle while it was listed");
+            status =
+                RONDO_FAIL_AS("rondo_graph_list_edges", STATE,
+                              "the graph was edited through its raw handle while it was listed");
             goto free_room;
         }
     }
@@ -615,8 +617,8 @@ static rondo_status check_not_recording(rondo_stream *stream) {
         ((rondo__cuda_stream *)stream)->capture = 0;  // ended; not asked again
         return RONDO_STATUS_OK;
     }
-    return RONDO_FAIL(
-        STATE,
+    return RONDO_FAIL_AS(
+        "rondo_graph_replay", STATE,
         "stream %u records, and a replay is not recorded; rondo_graph_record puts the "
         "graph's work into that capture",
         (unsigned)stream->number);

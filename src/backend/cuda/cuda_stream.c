@@ -63,10 +63,11 @@ rondo_status rondo__cuda_wrap_stream(rondo_device *device_, void *native,
         goto leave;
     }
     if (context != device->context) {
-        status = RONDO_FAIL(INVALID,
-                            "stream %p belongs to another device or to a context of its own; Rondo "
-                            "works in the primary context of %s",
-                            native, device->head.name);
+        status =
+            RONDO_FAIL_AS("rondo_stream_wrap", INVALID,
+                          "stream %p belongs to another device or to a context of its own; Rondo "
+                          "works in the primary context of %s",
+                          native, device->head.name);
         goto leave;
     }
     rondo__cuda_stream *stream = new_stream(device_);
@@ -328,8 +329,8 @@ rondo_status rondo__cuda_get_elapsed_ms(rondo_event *start, rondo_event *end,
                                         float *out_milliseconds) {
     rondo__cuda_device *device = rondo__cuda_device_of(start->device);
     if ((start->flags & end->flags & RONDO_EVENT_TIMED) == 0) {
-        return RONDO_FAIL(STATE,
-                          "the event keeps no time; create it with the flag RONDO_EVENT_TIMED");
+        return RONDO_FAIL_AS("rondo_event_get_elapsed_ms", STATE,
+                             "the event keeps no time; create it with the flag RONDO_EVENT_TIMED");
     }
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));

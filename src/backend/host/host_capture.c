@@ -202,8 +202,9 @@ rondo_status rondo__host_begin_capture(rondo_stream *stream_, rondo_capture_mode
 
     pthread_mutex_lock(&device->capture_lock);
     if (atomic_load(&stream->capture) != NULL) {
-        status = RONDO_FAIL(STATE, "stream %u records already; end that capture first",
-                            (unsigned)stream_->number);
+        status = RONDO_FAIL_AS("rondo_graph_capture_begin", STATE,
+                               "stream %u records already; end that capture first",
+                               (unsigned)stream_->number);
         pthread_mutex_unlock(&device->capture_lock);
         goto free_template;
     }
@@ -465,14 +466,16 @@ rondo_status rondo__host_end_capture(rondo_stream *stream_, rondo__template **ou
     pthread_mutex_lock(&device->capture_lock);
     rondo__host_capture *capture = atomic_load(&stream->capture);
     if (capture == NULL) {
-        status = RONDO_FAIL(STATE, "stream %u does not record", (unsigned)stream_->number);
+        status = RONDO_FAIL_AS("rondo_graph_capture_end", STATE, "stream %u does not record",
+                               (unsigned)stream_->number);
         goto unlock;
     }
     if (capture->origin != stream) {
-        status = RONDO_FAIL(STATE,
-                            "the capture began on stream %u and ends there, not on stream %u that "
-                            "joined it",
-                            (unsigned)capture->origin->head.number, (unsigned)stream_->number);
+        status =
+            RONDO_FAIL_AS("rondo_graph_capture_end", STATE,
+                          "the capture began on stream %u and ends there, not on stream %u that "
+                          "joined it",
+                          (unsigned)capture->origin->head.number, (unsigned)stream_->number);
         rondo__host_capture_break(capture);
         goto unlock;
     }

@@ -85,7 +85,8 @@ rondo_status rondo__host_add_child(rondo_stream *stream_, rondo__template *templ
         status = rondo__host_record_node(stream, &node, &was_recorded);
     }
     if (status == RONDO_STATUS_OK && !was_recorded) {
-        status = RONDO_FAIL(STATE, "stream %u does not record", (unsigned)stream_->number);
+        status = RONDO_FAIL_AS("rondo_graph_record", STATE, "stream %u does not record",
+                               (unsigned)stream_->number);
     }
     if (!was_recorded && child.recorded != NULL) {
         rondo__host_destroy_template(&child.recorded->head);

@@ -171,7 +171,8 @@ rondo_status rondo__host_add_conditional(rondo_stream *parent_, rondo_scope_kind
     bool was_recorded = false;
     status = rondo__host_record_node(parent, &node, &was_recorded);
     if (status == RONDO_STATUS_OK && !was_recorded) {
-        status = RONDO_FAIL(STATE, "stream %u does not record", (unsigned)parent_->number);
+        status = RONDO_FAIL_AS("rondo_scope_begin", STATE, "stream %u does not record",
+                               (unsigned)parent_->number);
     }
     if (status != RONDO_STATUS_OK) {
         goto free_both;

@@ -338,10 +338,12 @@ static rondo_status get_stamp(rondo__host_event *event, uint64_t *out_ns) {
     *out_ns = event->stamp_ns;
     pthread_mutex_unlock(&event->lock);
     if (!was_recorded) {
-        return RONDO_FAIL(STATE, "an event was never recorded; record it on a stream first");
+        return RONDO_FAIL_AS("rondo_event_get_elapsed_ms", STATE,
+                             "an event was never recorded; record it on a stream first");
     }
     if (!is_complete || !has_stamp) {
-        return RONDO_FAIL(STATE, "an event has not happened yet; wait for it first");
+        return RONDO_FAIL_AS("rondo_event_get_elapsed_ms", STATE,
+                             "an event has not happened yet; wait for it first");
     }
     return RONDO_STATUS_OK;
 }

@@ -204,10 +204,11 @@ static rondo_status find_externals(rondo__host_program *program) {
             return RONDO_STATUS_OK;
         }
         if (count > EXTERNALS_MAX) {
-            return RONDO_FAIL(UNSUPPORTED,
-                              "%zu nodes of a graph use external events; at most %d may, so split "
-                              "the graph",
-                              count, (int)EXTERNALS_MAX);
+            return RONDO_FAIL_AS(
+                "rondo_graph_instantiate", UNSUPPORTED,
+                "%zu nodes of a graph use external events; at most %d may, so split "
+                "the graph",
+                count, (int)EXTERNALS_MAX);
         }
         if (pass == 0) {
             program->externals = rondo__calloc(count, sizeof *program->externals);
@@ -231,8 +232,9 @@ static rondo_status init_job(rondo__host_program *program) {
 static rondo_status create_flat(const rondo__host_template *recorded,
                                 rondo__host_program **out_program) {
     if (recorded->node_count >= NO_SEGMENT || recorded->edge_count >= NO_SEGMENT) {
-        return RONDO_FAIL(UNSUPPORTED, "a graph of %zu nodes and %zu edges is too large",
-                          recorded->node_count, recorded->edge_count);
+        return RONDO_FAIL_AS("rondo_graph_instantiate", UNSUPPORTED,
+                             "a graph of %zu nodes and %zu edges is too large",
+                             recorded->node_count, recorded->edge_count);
     }
     rondo__host_program *program = rondo__malloc_aligned(sizeof *program, RONDO__CACHE_LINE_BYTES);
     if (program == NULL) {

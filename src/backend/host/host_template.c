@@ -110,8 +110,9 @@ rondo_status rondo__host_describe_node(rondo__template *template_, size_t index,
                                        rondo__node_info *out_info) {
     const rondo__host_template *recorded = (rondo__host_template *)template_;
     if (index >= recorded->node_count) {
-        return RONDO_FAIL(INVALID, "there is no node %zu, the graph has %zu", index,
-                          recorded->node_count);
+        return RONDO_FAIL_AS("rondo_graph_get_node", INVALID,
+                             "there is no node %zu, the graph has %zu", index,
+                             recorded->node_count);
     }
     const rondo__host_node *node = &recorded->nodes[index];
     rondo__node_info info = {
