@@ -90,6 +90,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_free(rondo_pool *pool, void *ad
 // Declares that work on `stream`, too, uses the block, which is not that of the allocation.
 //
 // Errors:    INVALID (not a live block, other device), NO_MEMORY, STATE (the capture is broken).
+//            The use is then not known: wait for `stream` before you free the block.
 // Threads:   safe.
 // Capture:   legal.
 RONDO_API RONDO_MUST_USE rondo_status rondo_pool_use(rondo_pool *pool, void *address,

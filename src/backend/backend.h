@@ -186,8 +186,8 @@ struct rondo__backend {
     rondo_status (*allocate)(rondo_device *device, rondo_memory_kind kind, size_t bytes,
                              void **out_address);
     void (*deallocate)(rondo_device *device, rondo_memory_kind kind, void *address);
-    // Free device memory now, 0 when the driver will not say. (optional: not measurable)
-    uint64_t (*get_free_bytes)(rondo_device *device);
+    // Free device memory now. (optional: not measurable)
+    rondo_status (*get_free_bytes)(rondo_device *device, uint64_t *out_bytes);
 
     // True for host memory that the device cannot copy from without a detour.
     bool (*is_pageable)(rondo_device *device, const void *address, size_t bytes);

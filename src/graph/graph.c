@@ -297,7 +297,7 @@ rondo_status rondo__graph_make_executable(rondo_graph *graph, rondo__template *r
                                           rondo_graph_stats *in_out_stats) {
     rondo_device *device = graph->device;
     bool is_measurable = device->backend->get_free_bytes != NULL;
-    uint64_t free_before = is_measurable ? device->backend->get_free_bytes(device) : 0;
+    uint64_t free_before = is_measurable ? rondo__graph_ask_free_bytes(graph) : 0;
     uint64_t start = rondo__clock_now_ns();
     rondo_status status = device->backend->instantiate(recorded, out_executable);
     if (status != RONDO_STATUS_OK) {
@@ -305,7 +305,7 @@ rondo_status rondo__graph_make_executable(rondo_graph *graph, rondo__template *r
         return status;
     }
     in_out_stats->instantiate_ns = rondo__clock_now_ns() - start;
-    uint64_t free_after = is_measurable ? device->backend->get_free_bytes(device) : 0;
+    uint64_t free_after = is_measurable ? rondo__graph_ask_free_bytes(graph) : 0;
     if (is_measurable) {
         rondo__graph_set_device_bytes(in_out_stats, free_before, free_after);
     }

@@ -75,7 +75,11 @@ RONDO_MUST_USE rondo_status rondo__edge_table_init(rondo__template *recorded,
                                                    rondo__edge_table *out_table);
 void rondo__edge_table_deinit(rondo__edge_table *table);
 
-// What an executable took of the device's free memory, or where that did not change, an estimate.
+// Free memory of the graph's device, 0 when the driver will not say; that is no error here.
+uint64_t rondo__graph_ask_free_bytes(const rondo_graph *graph);
+
+// What an executable took of the device's free memory, or where that did not change or is not
+// known (0), an estimate.
 void rondo__graph_set_device_bytes(rondo_graph_stats *stats, uint64_t free_before,
                                    uint64_t free_after);
 

@@ -16,11 +16,20 @@ enum {
     GROWTH_BYTES_ENOUGH = 64 * 1024 * 1024
 };
 
+uint64_t rondo__graph_ask_free_bytes(const rondo_graph *graph) {
+    rondo_error saved;
+    rondo__error_save(&saved);
+    uint64_t bytes = 0;
+    rondo_status status = graph->device->backend->get_free_bytes(graph->device, &bytes);
+    rondo__error_restore(&saved);
+    return status == RONDO_STATUS_OK ? bytes : 0;
+}
+
 void rondo__graph_set_device_bytes(rondo_graph_stats *stats, uint64_t free_before,
                                    uint64_t free_after) {
-    stats->device_bytes_is_estimate = free_before <= free_after;
-    stats->device_bytes = free_before > free_after ? free_before - free_after
-                                                   : stats->node_count * NODE_BYTES_ESTIMATE;
+    stats->device_bytes_is_estimate = free_before <= free_after || free_after == 0;
+    stats->device_bytes = stats->device_bytes_is_estimate ? stats->node_count * NODE_BYTES_ESTIMATE
+                                                          : free_before - free_after;
 }
 
 rondo_status rondo__graph_guard_nodes(rondo_graph *graph) {
@@ -63,7 +72,8 @@ static rondo_status grow(rondo_graph *graph, rondo_stream *stream, rondo__execut
                          growth *out) {
     const rondo__backend *backend = graph->device->backend;
     uint64_t nodes = graph->stats.node_count > 0 ? graph->stats.node_count : 1;
-    uint64_t start_bytes = backend->get_free_bytes(graph->device);
+    uint64_t start_bytes = 0;
+    RETURN_IF_ERROR(backend->get_free_bytes(graph->device, &start_bytes));
     while (out->copy_count < COPIES_MAX &&
            out->last_bytes - out->first_bytes < GROWTH_BYTES_ENOUGH &&
            (out->copy_count < 2 || (out->copy_count + 1) * nodes <= NODES_MAX)) {
@@ -71,7 +81,8 @@ static rondo_status grow(rondo_graph *graph, rondo_stream *stream, rondo__execut
         out->copy_count += 1;
         RETURN_IF_ERROR(backend->upload(copies[out->copy_count - 1], stream));
         RETURN_IF_ERROR(backend->synchronize_stream(stream));
-        uint64_t free_bytes = backend->get_free_bytes(graph->device);
+        uint64_t free_bytes = 0;
+        RETURN_IF_ERROR(backend->get_free_bytes(graph->device, &free_bytes));
         uint64_t bytes = start_bytes > free_bytes ? start_bytes - free_bytes : 0;
         if (bytes > out->last_bytes) {
             out->last_bytes = bytes;

@@ -84,6 +84,11 @@ extern void (*suite_status_hook)(rondo_status status, rondo_status expected, con
 #define ASSERT_MESSAGE_HAS(text) suite_assert_message((text), __FILE__, __LINE__)
 void suite_assert_message(const char *text, const char *file, int line);
 
+// How often a case does over again what it shows by doing it often: `full` times, or `swept` where
+// tests/sweep runs the case once for each of its driver calls and allocations.
+int suite_rounds(int full, int swept);
+extern bool suite_is_swept;
+
 static inline suite_context *suite_get_context(void **state) {
     return ((suite_case *)*state)->context;
 }
@@ -100,6 +105,9 @@ rondo_status suite_affine(suite_context *context, rondo_stream *stream, uint32_t
                           uint32_t factor, uint32_t term);
 // Keeps the stream busy for about so long.
 rondo_status suite_spin(suite_context *context, rondo_stream *stream, uint32_t microseconds);
+
+// The same where only an order may depend on it: short in tests/sweep.
+rondo_status suite_linger(suite_context *context, rondo_stream *stream, uint32_t microseconds);
 
 // Memory that fails the test when there is none.
 uint32_t *suite_allocate(suite_context *context, rondo_memory_kind kind, size_t count);

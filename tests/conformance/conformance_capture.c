@@ -288,7 +288,8 @@ static void test_conformance_capture__failures_leave_nothing_behind(void **state
     rondo_graph_capture_abort(made.graph);
     rondo_stream *branch = suite_create_stream(context);
     rondo_event *event = suite_create_event(context, 0);
-    for (int i = 0; i < 60; ++i) {
+    const int rounds = suite_rounds(60, 12);
+    for (int i = 0; i < rounds; ++i) {
         ASSERT_OK(rondo_graph_capture_begin(made.graph, made.stream, (rondo_capture_mode)(i % 3)));
         ASSERT_OK(suite_affine(context, made.stream, made.x, 1, 1, 1));
         ASSERT_OK(rondo_event_record(event, made.stream));

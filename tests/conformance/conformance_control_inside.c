@@ -16,7 +16,7 @@ typedef struct worker {
 static void *work(void *data) {
     worker *own = data;
     control_case it = start(own->state);
-    for (int round = 0; round < 10; ++round) {
+    for (int round = 0; round < suite_rounds(10, 2); ++round) {
         begin_capture(&it);
         record_nested(&it);
         record_countdown(&it);
@@ -45,6 +45,8 @@ static void test_conformance_control__two_captures_in_two_threads(void **state) 
     }
     for (int i = 0; i < 2; ++i) {
         pthread_join(threads[i], NULL);
+    }
+    for (int i = 0; i < 2; ++i) {
         assert_int_equal(workers[i].result, workers[i].turns);
     }
 }

@@ -13,13 +13,13 @@ static void capture_affine(suite_context *context, rondo_graph *graph, uint32_t 
 
 static void test_conformance_graph__replays_many_times(void **state) {
     suite_context *context = suite_get_context(state);
-    enum { REPLAY_COUNT = 2000 };
+    const int replay_count = suite_rounds(2000, 20);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);
     rondo_graph *graph = suite_create_graph(context, false);
     capture_affine(context, graph, x, 3, 7);
     uint32_t expected = 1;
-    for (int i = 0; i < REPLAY_COUNT; ++i) {
+    for (int i = 0; i < replay_count; ++i) {
         ASSERT_OK(rondo_graph_replay(graph, context->stream));
         expected = expected * 3 + 7;
         if (i % 500 == 0) {
@@ -31,7 +31,7 @@ static void test_conformance_graph__replays_many_times(void **state) {
     assert_int_equal(suite_get(context, x, 0), expected);
     rondo_graph_stats stats;
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
-    assert_int_equal(stats.replay_count, REPLAY_COUNT);
+    assert_int_equal(stats.replay_count, replay_count);
     rondo_graph_destroy(graph);
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }

@@ -200,8 +200,13 @@ static void test_conformance_label__large_captures(void **state) {
     suite_context *context = suite_get_context(state);
     label_scene s = label_create_scene(context);
     char name[32];
+    const int layer_count = suite_rounds(600, 8);
+    const int ballast = suite_rounds(0, 1030);
     label_begin(&s);
-    for (int layer = 0; layer < 600; ++layer) {
+    for (int i = 0; i < ballast; ++i) {
+        ASSERT_OK(suite_affine(context, s.a, s.x, 1, 1, 0));
+    }
+    for (int layer = 0; layer < layer_count; ++layer) {
         snprintf(name, sizeof name, "layer%d", layer);
         ASSERT_OK(rondo_label_push(s.a, name));
         (void)label_work(&s, s.a);
@@ -212,8 +217,9 @@ static void test_conformance_label__large_captures(void **state) {
         ASSERT_OK(rondo_label_pop(s.a));
     }
     ASSERT_OK(rondo_graph_capture_end(s.graph));
-    static const int layers[] = {0, 1, 299, 340, 341, 342, 500, 599};
-    for (size_t i = 0; i < sizeof layers / sizeof *layers; ++i) {
+    static const int layers[] = {7, 0, 1, 299, 340, 341, 342, 500, 599};
+    const int checks = suite_rounds((int)(sizeof layers / sizeof *layers), 1);
+    for (int i = 0; i < checks; ++i) {
         uint32_t word = 3 * (uint32_t)layers[i];
         snprintf(name, sizeof name, "layer%d", layers[i]);
         ASSERT_LABEL(&s, word, name);

@@ -135,6 +135,7 @@ static void test_conformance_label_inside__bodies_nest(void **state) {
 // Deeper than anybody nests by hand.
 static void test_conformance_label_inside__any_depth(void **state) {
     enum { DEPTH = 24 };
+    const int depth = suite_rounds(DEPTH, 3);
     suite_context *context = suite_get_context(state);
     need(context, RONDO_FEATURE_IF);
     label_scene s = label_create_scene(context);
@@ -144,18 +145,18 @@ static void test_conformance_label_inside__any_depth(void **state) {
     rondo_graph *graph = inside_create_deferred(context);
     inside_begin(graph, s.a);
     rondo_stream *stream = s.a;
-    for (int i = 0; i < DEPTH; ++i) {
+    for (int i = 0; i < depth; ++i) {
         scopes[i] = begin_scope(&s, stream, RONDO_SCOPE_IF, 0);
         stream = enter(scopes[i], 0);
         ASSERT_OK(rondo_label_push(stream, "l"));
         words[i] = label_work(&s, stream);
     }
-    for (int i = DEPTH; i-- > 0;) {
+    for (int i = depth; i-- > 0;) {
         leave_and_end(scopes[i]);
     }
     ASSERT_OK(rondo_graph_capture_end(graph));
     char path[2 * DEPTH + 1] = "";
-    for (int i = 0; i < DEPTH; ++i) {
+    for (int i = 0; i < depth; ++i) {
         strcat(path, i > 0 ? "/l" : "l");
         ASSERT_DUMPED_NTH(&s, graph, words[i], 0, path);
     }
@@ -357,11 +358,16 @@ static void test_conformance_label_inside__bodies_show_every_field(void **state)
 static void test_conformance_label_inside__large_bodies(void **state) {
     suite_context *context = suite_get_context(state);
     need(context, RONDO_FEATURE_IF);
+    const int layer_count = suite_rounds(400, 4);
+    const size_t ballast = (size_t)suite_rounds(0, 1030);
     label_scene s = label_create_scene(context);
     label_begin(&s);
     rondo_scope scope = begin_scope(&s, s.a, RONDO_SCOPE_IF, 0);
     rondo_stream *body = enter(scope, 0);
-    for (int layer = 0; layer < 400; ++layer) {
+    for (size_t i = 0; i < ballast; ++i) {
+        ASSERT_OK(suite_affine(context, body, s.x, 1, 1, 0));
+    }
+    for (int layer = 0; layer < layer_count; ++layer) {
         char name[32];
         snprintf(name, sizeof name, "layer%d", layer);
         ASSERT_OK(rondo_label_push(body, name));
@@ -377,10 +383,10 @@ static void test_conformance_label_inside__large_bodies(void **state) {
     ASSERT_OK(rondo_graph_get_node_count(s.graph, &count));
     part = rondo__label_get_inner(part, (size_t)count - 1, 0);
     assert_non_null(part);
-    for (size_t i = 0; i < 1200; ++i) {
+    for (size_t i = 0; i < 3 * (size_t)layer_count; ++i) {
         char name[32];
         snprintf(name, sizeof name, "layer%zu", i / 3);
-        assert_string_equal(rondo__label_of_node(part, i), name);
+        assert_string_equal(rondo__label_of_node(part, ballast + i), name);
     }
     label_destroy_scene(&s);
 }

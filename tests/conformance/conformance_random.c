@@ -310,16 +310,16 @@ static void test_conformance_random__uses_on_several_streams_come_in_order(void 
     uint64_t offset = 0;
     for (int round = 0; round < 5; ++round) {
         // Each of these is late, and each of the next must not overtake it.
-        ASSERT_OK(suite_spin(context, streams[1], 2000));
+        ASSERT_OK(suite_linger(context, streams[1], 2000));
         ASSERT_OK(suite_draw(generator, streams[1], out + 64));
-        ASSERT_OK(suite_spin(context, streams[2], 1000));
+        ASSERT_OK(suite_linger(context, streams[2], 1000));
         ASSERT_OK(suite_draw(generator, streams[2], out + 128));
         ASSERT_OK(rondo_graph_replay(graph, streams[0]));
         ASSERT_DRAWN(context, out + 64, 1, offset);
         ASSERT_DRAWN(context, out + 128, 1, offset + 16);
         ASSERT_DRAWN(context, out, 1, offset + 32);
         offset += 48;
-        ASSERT_OK(suite_spin(context, streams[0], 2000));
+        ASSERT_OK(suite_linger(context, streams[0], 2000));
         ASSERT_OK(rondo_graph_replay(graph, streams[0]));
         ASSERT_OK(suite_draw(generator, streams[2], out + 128));
         ASSERT_OK(rondo_graph_replay(graph, streams[1]));
@@ -327,7 +327,7 @@ static void test_conformance_random__uses_on_several_streams_come_in_order(void 
         ASSERT_DRAWN(context, out, 1, offset + 32);
         offset += 48;
         // A new seed waits for those who still read the old one.
-        ASSERT_OK(suite_spin(context, streams[1], 2000));
+        ASSERT_OK(suite_linger(context, streams[1], 2000));
         ASSERT_OK(suite_draw(generator, streams[1], out + 64));
         ASSERT_OK(rondo_generator_set_seed(generator, 2));
         ASSERT_OK(suite_draw(generator, streams[2], out + 128));
@@ -364,7 +364,7 @@ static void test_conformance_random__counts_inside_a_capture_can_be_settled(void
     ASSERT_OK(suite_draw(generator, stream, out));
     ASSERT_OK(rondo_event_record(fork, stream));
     ASSERT_OK(rondo_stream_wait_event(branch, fork));
-    ASSERT_OK(suite_spin(context, branch, 3000));
+    ASSERT_OK(suite_linger(context, branch, 3000));
     ASSERT_OK(suite_draw(generator, branch, out + 64));
     rondo_generator_mark mark;
     ASSERT_OK(rondo_generator_get_mark(generator, stream, &mark));
@@ -374,12 +374,12 @@ static void test_conformance_random__counts_inside_a_capture_can_be_settled(void
     ASSERT_OK(rondo__capture_enter_scope(capture, stream));
     ASSERT_STATUS(rondo_generator_rewind(generator, stream, &mark), STATE);
     ASSERT_MESSAGE_HAS("conditional");
-    ASSERT_OK(suite_spin(context, stream, 3000));
+    ASSERT_OK(suite_linger(context, stream, 3000));
     ASSERT_OK(rondo__capture_enter_scope(capture, stream));  // nothing was taken since
     ASSERT_OK(suite_draw(generator, branch, out + 128));
     ASSERT_OK(suite_draw(generator, stream, out + 192));
     // Now the settling is late: the draw on the branch must wait for it.
-    ASSERT_OK(suite_spin(context, stream, 3000));
+    ASSERT_OK(suite_linger(context, stream, 3000));
     ASSERT_OK(rondo__capture_enter_scope(capture, stream));
     ASSERT_OK(suite_draw(generator, branch, out + 256));
     ASSERT_OK(rondo_event_record(join, branch));
@@ -416,7 +416,7 @@ static void test_conformance_random__recorded_graphs_draw_in_turn(void **state) 
     rondo_graph *outer = suite_create_graph(context, false);
     uint32_t *out = take(context, 5 * 64 * 4);
     ASSERT_OK(rondo_graph_capture_begin(inner, stream, RONDO_CAPTURE_THREAD_LOCAL));
-    ASSERT_OK(suite_spin(context, stream, 2000));
+    ASSERT_OK(suite_linger(context, stream, 2000));
     ASSERT_OK(suite_draw(generator, stream, out));
     ASSERT_OK(rondo_graph_capture_end(inner));
     for (int has_drawn = 0; has_drawn < 2; ++has_drawn) {
@@ -425,7 +425,7 @@ static void test_conformance_random__recorded_graphs_draw_in_turn(void **state) 
         if (has_drawn) {
             ASSERT_OK(suite_draw(generator, stream, out + 64));
         } else {
-            ASSERT_OK(suite_spin(context, stream, 1));
+            ASSERT_OK(suite_linger(context, stream, 1));
         }
         ASSERT_OK(rondo_event_record(fork, stream));
         ASSERT_OK(rondo_stream_wait_event(branch, fork));

@@ -203,12 +203,12 @@ static void test_conformance_random_bodies__branches_beside_the_node(void **stat
         ASSERT_OK(suite_affine(b.context, b.stream, b.flags + 7, 1, 1, 1));
         branch_off(&b, b.stream);
         if (draws_before) {
-            ASSERT_OK(suite_spin(b.context, b.branch, 3000));
+            ASSERT_OK(suite_linger(b.context, b.branch, 3000));
             draw(&b, b.branch, 0);
         }
         rondo_scope scope = begin_scope(&b, b.stream, RONDO_SCOPE_IF, 0, 0);
         rondo_stream *body = enter(scope, 0);
-        ASSERT_OK(suite_spin(b.context, body, 3000));
+        ASSERT_OK(suite_linger(b.context, body, 3000));
         draw(&b, body, 1);
         ASSERT_OK(rondo_scope_leave(scope));
         ASSERT_OK(rondo_scope_end(scope));
@@ -246,7 +246,7 @@ static void test_conformance_random_bodies__branches_inside_a_body(void **state)
     rondo_stream *body = enter(scope, 0);
     ASSERT_OK(suite_affine(b.context, body, b.flags + 7, 1, 1, 1));
     branch_off(&b, body);
-    ASSERT_OK(suite_spin(b.context, b.branch, 2000));
+    ASSERT_OK(suite_linger(b.context, b.branch, 2000));
     draw(&b, b.branch, 1);
     draw(&b, body, 2);
     branch_back(&b, body);

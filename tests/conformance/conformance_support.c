@@ -76,6 +76,10 @@ rondo_status suite_spin(suite_context *context, rondo_stream *stream, uint32_t m
     return rondo_stream_launch(stream, &launch);
 }
 
+rondo_status suite_linger(suite_context *context, rondo_stream *stream, uint32_t microseconds) {
+    return suite_spin(context, stream, suite_is_swept ? microseconds / 100 : microseconds);
+}
+
 // ---- opening ----------------------------------------------------------------------------------
 
 void suite_close(suite_context *context) {
@@ -166,6 +170,12 @@ void suite_add_list(suite_list *list) {
 }
 
 // ---- checks -----------------------------------------------------------------------------------
+
+bool suite_is_swept;
+
+int suite_rounds(int full, int swept) {
+    return suite_is_swept ? swept : full;
+}
 
 void (*suite_status_hook)(rondo_status status, rondo_status expected, const char *call);
 

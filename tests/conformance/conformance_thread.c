@@ -99,6 +99,42 @@ static void test_conformance_thread__global_mode_is_broken_by_other_threads(void
     check_bystander(suite_get_context(state), RONDO_CAPTURE_GLOBAL, false);
 }
 
+// Unlike taking memory: giving it back disturbs nobody.
+typedef struct giver {
+    suite_context *context;
+    uint32_t *memory[2];
+} giver;
+
+static void *give_memory_back(void *data) {
+    giver *self = data;
+    rondo_memory_free(self->context->device, RONDO_MEMORY_DEVICE, self->memory[0]);
+    rondo_memory_free(self->context->device, RONDO_MEMORY_PINNED, self->memory[1]);
+    return NULL;
+}
+
+static void test_conformance_thread__memory_is_freed_beside_a_global_capture(void **state) {
+    suite_context *context = suite_get_context(state);
+    rondo_stream *stream = suite_create_stream(context);
+    rondo_graph *graph = suite_create_graph(context, false);
+    giver other = {.context = context,
+                   .memory = {suite_allocate(context, RONDO_MEMORY_DEVICE, 1),
+                              suite_allocate(context, RONDO_MEMORY_PINNED, 1)}};
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    ASSERT_OK(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_GLOBAL));
+    ASSERT_OK(suite_affine(context, stream, x, 1, 3, 1));
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, give_memory_back, &other), 0);
+    pthread_join(thread, NULL);
+    ASSERT_OK(rondo_graph_capture_end(graph));
+    suite_set(context, x, 4, 1);
+    ASSERT_OK(rondo_graph_replay(graph, stream));
+    ASSERT_OK(rondo_stream_synchronize(stream));
+    assert_int_equal(suite_get(context, x, 0), 13);
+    rondo_graph_destroy(graph);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+    rondo_stream_destroy(stream);
+}
+
 // ---- ending on another thread -----------------------------------------------------------------
 
 typedef struct ender {
@@ -188,7 +224,8 @@ static rondo_status record_rounds(recorder *self) {
         status = rondo_stream_fill(stream, memory, self->number, 4, 1);
     }
     self->expected = self->number;
-    for (uint32_t round = 0; round < ROUND_COUNT && status == RONDO_STATUS_OK; ++round) {
+    for (uint32_t round = 0; (int)round < suite_rounds(ROUND_COUNT, 3) && status == RONDO_STATUS_OK;
+         ++round) {
         status = rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL);
         for (uint32_t i = 0; i < 10 && status == RONDO_STATUS_OK; ++i) {
             status = suite_affine(context, stream, memory, 1, 3, self->number + i);
@@ -257,6 +294,7 @@ static const suite_entry thread_cases[] = {
     SUITE_CASE(test_conformance_thread__thread_local_mode_ignores_other_threads),
     SUITE_CASE(test_conformance_thread__relaxed_mode_ignores_other_threads),
     SUITE_CASE(test_conformance_thread__global_mode_is_broken_by_other_threads),
+    SUITE_CASE(test_conformance_thread__memory_is_freed_beside_a_global_capture),
     SUITE_CASE(test_conformance_thread__the_thread_that_began_must_end),
     SUITE_CASE(test_conformance_thread__relaxed_captures_end_anywhere),
     SUITE_CASE(test_conformance_thread__many_captures_at_once),

@@ -97,7 +97,7 @@ static void capture_and_replay(member *self, uint32_t *x) {
     } else {
         rondo_graph_capture_abort(self->graph);
     }
-    for (int replay = 0; replay < REPLAY_COUNT; ++replay) {
+    for (int replay = 0; replay < suite_rounds(REPLAY_COUNT, 2); ++replay) {
         STEP(rondo_graph_replay(self->graph, self->stream));
         for (uint32_t i = 0; i < NODE_COUNT; ++i) {
             self->expected = self->expected * 3 + self->number + i;
@@ -115,7 +115,8 @@ static void *run_recorder(void *data) {
     STEP(rondo_graph_create(device, NULL, &self->graph));
     STEP(rondo_memory_allocate(device, RONDO_MEMORY_PINNED, 4, &pinned));
     pthread_barrier_wait(&shared->start);
-    for (int round = 0; round < ROUND_COUNT && self->status == RONDO_STATUS_OK; ++round) {
+    for (int round = 0; round < suite_rounds(ROUND_COUNT, 2) && self->status == RONDO_STATUS_OK;
+         ++round) {
         // A block of the common pool; what another thread left in it must not show.
         void *x = NULL;
         STEP(rondo_pool_allocate(shared->pool, self->stream, 512, &x));
@@ -212,7 +213,7 @@ static void *run_producer(void *data) {
     member *consumer = self->partner;
     rondo_device *device = shared->context->device;
     STEP(rondo_stream_create(device, &self->stream));
-    for (int round = 0; round < ROUND_COUNT; ++round) {
+    for (int round = 0; round < suite_rounds(ROUND_COUNT, 2); ++round) {
         rondo_graph *graph = NULL;
         STEP(rondo_graph_create(device, NULL, &graph));
         STEP(rondo_graph_capture_begin(graph, self->stream, shared->mode));
@@ -220,6 +221,7 @@ static void *run_producer(void *data) {
             STEP(suite_affine(shared->context, self->stream, consumer->x, 1, 3, self->number));
         }
         STEP(rondo_graph_capture_end(graph));
+        rondo_graph_capture_abort(graph);  // only if a call failed: this is the stream's thread
         consumer->graph = graph;
         pthread_barrier_wait(&self->handover);  // given
         pthread_barrier_wait(&self->handover);  // taken
@@ -234,11 +236,11 @@ static void *run_consumer(void *data) {
     member *producer = self->partner;
     rondo_device *device = shared->context->device;
     STEP(rondo_stream_create(device, &self->stream));
-    for (int round = 0; round < ROUND_COUNT; ++round) {
+    for (int round = 0; round < suite_rounds(ROUND_COUNT, 2); ++round) {
         pthread_barrier_wait(&producer->handover);
         rondo_graph *graph = self->graph;
         pthread_barrier_wait(&producer->handover);
-        for (int replay = 0; replay < REPLAY_COUNT && graph != NULL; ++replay) {
+        for (int replay = 0; replay < suite_rounds(REPLAY_COUNT, 2) && graph != NULL; ++replay) {
             STEP(rondo_graph_replay(graph, self->stream));
             for (int i = 0; i < NODE_COUNT; ++i) {
                 self->expected = self->expected * 3 + producer->number;
@@ -293,7 +295,7 @@ static void *run_destroyer(void *data) {
     member *self = data;
     arena *shared = self->shared;
     rondo_device *device = shared->context->device;
-    for (int round = 0; round < ROUND_COUNT; ++round) {
+    for (int round = 0; round < suite_rounds(ROUND_COUNT, 2); ++round) {
         STEP(rondo_stream_create(device, &self->stream));
         STEP(rondo_graph_create(device, NULL, &self->graph));
         STEP(rondo_graph_capture_begin(self->graph, self->stream, shared->mode));
@@ -301,7 +303,7 @@ static void *run_destroyer(void *data) {
             STEP(suite_affine(shared->context, self->stream, self->x, 1, 3, self->number));
         }
         STEP(rondo_graph_capture_end(self->graph));
-        for (int replay = 0; replay < REPLAY_COUNT; ++replay) {
+        for (int replay = 0; replay < suite_rounds(REPLAY_COUNT, 2); ++replay) {
             STEP(rondo_graph_replay(self->graph, self->stream));
             for (int i = 0; i < NODE_COUNT; ++i) {
                 self->expected = self->expected * 3 + self->number;

@@ -168,17 +168,30 @@ static bool load_batch(loader_queue *queue, rondo_stream *stream, int batch) {
     return is_loaded;
 }
 
+static void fail_loading(loader_queue *queue) {
+    pthread_mutex_lock(&queue->lock);
+    queue->has_failed = true;
+    pthread_cond_broadcast(&queue->changed);
+    pthread_mutex_unlock(&queue->lock);
+}
+
+// When the case stops in its middle, the loaders must, too.
+static void stop_loaders(void *object) {
+    fail_loading(object);
+}
+
 static void *run_loader(void *argument) {
     loader_queue *queue = argument;
+    const int batches = suite_rounds(BATCHES, 8);
     rondo_stream *stream = NULL;
     bool is_fine = rondo_stream_create(queue->context->device, &stream) == RONDO_STATUS_OK;
     while (is_fine) {
         pthread_mutex_lock(&queue->lock);
         int batch = queue->next_batch++;
-        while (batch < BATCHES && batch - queue->consumed >= SLOTS && !queue->has_failed) {
+        while (batch < batches && batch - queue->consumed >= SLOTS && !queue->has_failed) {
             pthread_cond_wait(&queue->changed, &queue->lock);
         }
-        bool is_over = batch >= BATCHES || queue->has_failed;
+        bool is_over = batch >= batches || queue->has_failed;
         pthread_mutex_unlock(&queue->lock);
         if (is_over) {
             break;
@@ -190,17 +203,11 @@ static void *run_loader(void *argument) {
         pthread_cond_broadcast(&queue->changed);
         pthread_mutex_unlock(&queue->lock);
     }
+    if (!is_fine) {
+        fail_loading(queue);
+    }
     rondo_stream_destroy(stream);
     return NULL;
-}
-
-// When the case stops in its middle, the loaders must, too.
-static void stop_loaders(void *object) {
-    loader_queue *queue = object;
-    pthread_mutex_lock(&queue->lock);
-    queue->has_failed = true;
-    pthread_cond_broadcast(&queue->changed);
-    pthread_mutex_unlock(&queue->lock);
 }
 
 static void paddle_03_capture_beside_loader_threads(void **state) {
@@ -223,7 +230,7 @@ static void paddle_03_capture_beside_loader_threads(void **state) {
     }
     int wrong = 0;
     bool has_failed = false;
-    for (int batch = 0; batch < BATCHES; ++batch) {
+    for (int batch = 0; batch < suite_rounds(BATCHES, 8); ++batch) {
         pthread_mutex_lock(&queue.lock);
         while (queue.filled[batch % SLOTS] != batch && !queue.has_failed) {
             pthread_cond_wait(&queue.changed, &queue.lock);
@@ -259,7 +266,7 @@ static void paddle_03_capture_beside_loader_threads(void **state) {
     suite_forget(&queue);
     assert_false(queue.has_failed);
     assert_int_equal(wrong, 0);
-    assert_int_equal(queue.consumed, BATCHES);
+    assert_int_equal(queue.consumed, suite_rounds(BATCHES, 8));
     rondo_graph_destroy(graph);
     for (int i = 0; i < SLOTS; ++i) {
         suite_free(context, RONDO_MEMORY_DEVICE, queue.slots[i]);

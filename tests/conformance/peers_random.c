@@ -266,27 +266,28 @@ static void test_peers_random__a_seed_between_replays_takes_effect(void **state)
 
 static void test_peers_random__any_number_of_generators(void **state) {
     enum { GENERATORS = 40 };
+    const int count = suite_rounds(GENERATORS, 10);
     parts p = make_parts(suite_get_context(state));
     rondo_generator *generators[GENERATORS];
     uint32_t *out = suite_allocate(p.context, RONDO_MEMORY_DEVICE, GENERATORS * 64);
-    for (uint64_t i = 0; i < GENERATORS; ++i) {
-        generators[i] = suite_create_generator(p.context, 1000 + i);
+    for (int i = 0; i < count; ++i) {
+        generators[i] = suite_create_generator(p.context, 1000 + (uint64_t)i);
     }
     ASSERT_OK(rondo_graph_capture_begin(p.graph, p.stream, RONDO_CAPTURE_THREAD_LOCAL));
-    for (int i = 0; i < GENERATORS; ++i) {
+    for (int i = 0; i < count; ++i) {
         ASSERT_OK(suite_draw(generators[i], p.stream, out + 64 * i));
     }
     ASSERT_OK(rondo_graph_capture_end(p.graph));
     // The graph keeps them.
-    for (int i = 0; i < GENERATORS; i += 2) {
+    for (int i = 0; i < count; i += 2) {
         rondo_generator_release(generators[i]);
     }
     ASSERT_OK(rondo_graph_replay(p.graph, p.stream));
     ASSERT_OK(rondo_graph_replay(p.graph, p.stream));
-    for (uint64_t i = 0; i < GENERATORS; ++i) {
-        ASSERT_DRAWN(p.context, out + 64 * i, 1000 + i, 16);
+    for (int i = 0; i < count; ++i) {
+        ASSERT_DRAWN(p.context, out + 64 * i, 1000 + (uint64_t)i, 16);
     }
-    for (int i = 1; i < GENERATORS; i += 2) {
+    for (int i = 1; i < count; i += 2) {
         rondo_generator_release(generators[i]);
     }
     ASSERT_OK(rondo_graph_reset(p.graph));
@@ -306,7 +307,7 @@ static void test_peers_random__graphs_share_a_generator(void **state) {
     // On streams of their own: each use comes after the one before.
     for (int i = 0; i < 20; ++i) {
         parts *user = i % 3 == 0 ? &p : &q;
-        ASSERT_OK(suite_spin(user->context, user->stream, 200));
+        ASSERT_OK(suite_linger(user->context, user->stream, 200));
         if (i % 5 == 4) {
             ASSERT_OK(suite_draw(user->generator, user->stream, user->out));
             offset += 16;

@@ -268,8 +268,7 @@ static void run_round(const char *device_name, scenario run) {
 }
 
 static void check_nothing_is_left(const char *what, size_t n) {
-    bool may_be_left = sweep_has_lost_body;
-    sweep_has_lost_body = false;
+    bool may_be_left = sweep_take_lost_body();
     if ((fake_cuda_count_objects() != 0 && !may_be_left) || fake_cuda_get_violations()[0] != '\0') {
         fail_msg("%s %zu (%s): %zu objects left; violations: %s", what, n,
                  fake_cuda_get_failed_call(), fake_cuda_count_objects(),

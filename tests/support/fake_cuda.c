@@ -410,7 +410,7 @@ static fake_memory *find_memory(const void *address) {
 static rondo__cu_result deallocate(const char *name, void *address) {
     rondo__cu_result code = fake_enter(name);
     if (code == RONDO__CU_SUCCESS && fake_break_unsafe(name)) {
-        code = RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+        return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
     fake_memory *memory = find_memory(address);
     if (memory == NULL || memory->bytes != address) {
@@ -426,6 +426,10 @@ rondo__cu_result fake_cuMemGetInfo(size_t *out_free, size_t *out_total) {
     ENTER("cuMemGetInfo");
     NEED_CONTEXT("cuMemGetInfo");
     *out_free = (size_t)1 << 36;
+    for (const fake_object *object = g_fake.objects; object != NULL; object = object->next) {
+        bool is_whole = object->kind == FAKE_EXEC && !((const fake_graph *)object)->is_body;
+        *out_free -= is_whole ? FAKE_CUDA_EXEC_BYTES : 0;
+    }
     *out_total = (size_t)1 << 37;
     return fake_leave(code);
 }

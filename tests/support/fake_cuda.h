@@ -17,6 +17,8 @@
 
 #include "backend/cuda/cuda_api.h"
 
+enum { FAKE_CUDA_EXEC_BYTES = 4 << 20 };  // device memory that an executable takes, any of them
+
 typedef struct fake_cuda_options {
     int device_count;
     int driver_version;          // 1000 * major + 10 * minor

@@ -2,12 +2,13 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 
 #include <cmocka.h>
 
-bool sweep_has_lost_body;
+static atomic_bool has_lost_body;
 
 bool sweep_step(rondo_status status, uint64_t sequence_before, const char *text) {
     if (status == RONDO_STATUS_OK) {
@@ -26,6 +27,10 @@ void sweep_ignore_line(void *user_data, rondo_log_level level, const char *messa
     (void)user_data;
     (void)level;
     if (strstr(message, "that memory is lost until the end of the process") != NULL) {
-        sweep_has_lost_body = true;
+        atomic_store(&has_lost_body, true);
     }
+}
+
+bool sweep_take_lost_body(void) {
+    return atomic_exchange(&has_lost_body, false);
 }

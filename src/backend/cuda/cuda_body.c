@@ -13,11 +13,11 @@
 //   the order of the ends     bodies first, then what is around them
 //
 // What is left is a body that the driver broke all the same: by a call of the program's own on the
-// native stream, or by a launch that it refused. Such a body is in limbo: it is ended after the
-// outermost capture, whose graph then lacks a part and is never destroyed. That leaks the graph,
-// and everything else goes on. Where the outermost capture broke in the driver's eyes as well, or
-// broken bodies lie in one another, there is no safe end at all: the body's stream stays as it is,
-// and the context is kept at the end.
+// native stream, by a launch that it refused, or with the whole device. Such a body is in limbo: it
+// is ended after the outermost capture, whose graph then lacks a part and is never destroyed. That
+// leaks the graph, and everything else goes on. Where the outermost capture broke in the driver's
+// eyes as well, or broken bodies lie in one another, there is no safe end at all: the body's stream
+// stays as it is, with those that joined it, and the context is kept at the end.
 #include <stdlib.h>
 #include <string.h>
 
@@ -407,8 +407,7 @@ rondo_status rondo__cuda_end_body_capture(rondo_stream *stream) {
     bool is_whole = false;
     rondo__cuda_enter_cleanup(device, &was_pushed);
     rondo_status status = make_whole(stream, &is_whole);
-    // With the device everything is lost; nothing is destroyed twice there.
-    if (!is_whole && !atomic_load(&device->head.is_lost)) {
+    if (!is_whole) {
         status = give_up_body(stream);
         rondo__cuda_leave(device, was_pushed);
         return status;

@@ -174,19 +174,20 @@ rondo_status rondo__cuda_fill(rondo_stream *stream, void *destination, uint32_t 
     return status;
 }
 
-uint64_t rondo__cuda_get_free_bytes(rondo_device *device_) {
+rondo_status rondo__cuda_get_free_bytes(rondo_device *device_, uint64_t *out_bytes) {
     rondo__cuda_device *device = rondo__cuda_device_of(device_);
     size_t free_bytes = 0;
     size_t total_bytes = 0;
-    rondo_error saved;
-    rondo__error_save(&saved);
     bool was_pushed = false;
-    if (rondo__cuda_enter(device, &was_pushed) == RONDO_STATUS_OK) {
-        if (device->api->cuMemGetInfo(&free_bytes, &total_bytes) != RONDO__CU_SUCCESS) {
-            free_bytes = 0;
-        }
-        rondo__cuda_leave(device, was_pushed);
+    *out_bytes = 0;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    rondo_status status = RONDO_STATUS_OK;
+    rondo__cu_result code = device->api->cuMemGetInfo(&free_bytes, &total_bytes);
+    if (code != RONDO__CU_SUCCESS) {
+        status = RONDO__CUDA_FAIL(device, code, "cuMemGetInfo",
+                                  "cannot ask for the free memory of %s", device->head.name);
     }
-    rondo__error_restore(&saved);
-    return free_bytes;
+    rondo__cuda_leave(device, was_pushed);
+    *out_bytes = free_bytes;
+    return status;
 }
