@@ -248,6 +248,39 @@ static void test_conformance_careless__memory_of_pools_is_not_freed(void **state
     assert_int_equal(context->device->area_count, area_count);
 }
 
+// A graph keeps pinned memory that its copies read beyond the end of the pool; a checked graph that
+// is recorded with such an address asks nobody who is gone. (Address sanitizer: the pool.)
+static void test_conformance_careless__memory_that_outlives_its_pool(void **state) {
+    suite_context *context = suite_get_context(state);
+    rondo_stream *stream = suite_create_stream(context);
+    uint32_t *y = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    size_t area_count = context->device->area_count;
+    rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_PINNED);
+    rondo_graph *keeper = suite_create_graph(context, false);
+    rondo_graph_options options = rondo_graph_options_default();
+    options.check_addresses = true;
+    rondo_graph *checked;
+    ASSERT_OK(rondo_graph_create(context->device, &options, &checked));
+    uint32_t *x = memory_take(pool, stream, 1);
+    *x = 9;
+    memory_begin(keeper, stream);
+    ASSERT_OK(rondo_stream_copy(stream, y, x, sizeof *x, RONDO_COPY_HOST_TO_DEVICE));
+    memory_end(keeper);
+    memory_free(pool, x);
+    rondo_pool_release(pool);
+    memory_begin(checked, stream);
+    ASSERT_OK(rondo_stream_copy(stream, y, x, sizeof *x, RONDO_COPY_HOST_TO_DEVICE));
+    memory_end(checked);
+    memory_replay(checked, stream);
+    assert_int_equal(suite_get(context, y, 0), 9);
+    rondo_graph_destroy(keeper);
+    memory_replay(checked, stream);
+    rondo_graph_destroy(checked);
+    assert_int_equal(context->device->area_count, area_count);
+    suite_free(context, RONDO_MEMORY_DEVICE, y);
+    rondo_stream_destroy(stream);
+}
+
 // ---- counters -----------------------------------------------------------------------------------
 
 static rondo_graph *capture_with_memory(suite_context *context, rondo_pool *pool,
@@ -297,6 +330,7 @@ static const suite_entry careless_cases[] = {
     SUITE_CASE(test_conformance_careless__own_failures_are_not_older_ones),
     SUITE_CASE(test_conformance_careless__steps_that_meddle_are_refused),
     SUITE_CASE(test_conformance_careless__memory_of_pools_is_not_freed),
+    SUITE_CASE(test_conformance_careless__memory_that_outlives_its_pool),
     SUITE_CASE(test_conformance_careless__executed_nodes_stay_counted),
     {NULL, NULL, false},
 };
