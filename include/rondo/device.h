@@ -126,7 +126,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_create(rondo_device *device,
 // native     NULL means the legacy default stream, which can run work but not record it.
 //
 // Errors:    UNSUPPORTED (host backend: there is no foreign stream), INVALID, NO_MEMORY.
-// Ownership: destroying the result leaves `native` alone; `native` must outlive it.
+// Ownership: destroying the result leaves `native` alone; `native` must outlive it. Where a graph,
+//            a pool or a generator still counts on its work, destroying waits for that; so keep
+//            the result rather than wrap the stream anew for each step.
 // Threads:   as for the native stream.
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_wrap(rondo_device *device, void *native,
                                                         rondo_stream **out_stream);

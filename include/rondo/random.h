@@ -20,10 +20,17 @@
 // A generator joins a capture by its first use; any number of them may take part in any number of
 // graphs. A capture that fails or is aborted leaves them where they stood.
 //
-// Streams: eager ops of one generator may be on any streams. What changes the state (a replay, the
-// first use after a new seed) is ordered by Rondo after the uses on other streams so far, and later
-// uses after it. Replays of graphs that share a generator must not be started by two threads at
-// once: they would draw the same numbers. So must the eager ops not during another thread's replay.
+// Streams and threads may share a generator. Each replay and each eager op takes counters of its
+// own, as if the calls had come one after another: those of one thread in their order, those of two
+// threads in some order. A call holds the generator until its work is on the stream, and another
+// thread's waits for that.
+//
+// On the device eager ops may run side by side. What changes the state (a replay, the first use
+// after a new seed) runs after all that the streams of earlier uses were given by then, and later
+// uses run after it. Rondo puts events between the streams for that, and nothing where the stream
+// stays the same. The other stream may be in use by another thread, may record by then, and may be
+// gone. Only a capture that the program began with driver calls of its own cannot be looked behind:
+// while it lasts, uses on other streams that must come after that stream's are refused (STATE).
 #ifndef RONDO_RANDOM_H
 #define RONDO_RANDOM_H
 
@@ -91,11 +98,12 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_generator_set_seed(rondo_generator *
 RONDO_API RONDO_MUST_USE rondo_status rondo_generator_set_state(rondo_generator *generator,
                                                                 const rondo_generator_state *state);
 
-// Where the generator stands after everything put on streams so far; waits for that work.
+// Where the generator stands after everything put on streams so far; waits for that work, while
+// other threads may go on.
 //
 // Errors:    INVALID, STATE (a capture in progress uses the generator), NO_MEMORY, DRIVER, LOST.
 // Threads:   safe.
-// Capture:   legal while no capture uses the generator.
+// Capture:   legal while no capture uses the generator, and none in global mode is open: it waits.
 // Cost:      a copy to the host, unless the state was set since the last use.
 RONDO_API RONDO_MUST_USE rondo_status rondo_generator_get_state(rondo_generator *generator,
                                                                 rondo_generator_state *out_state);
@@ -118,7 +126,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_generator_get_mark(rondo_generator *
                                                                rondo_generator_mark *out_mark);
 
 // Goes back (or forward again) to a mark, so that the ops that follow draw the same numbers as
-// those after the mark did: recomputing a dropout in a backward pass, say.
+// those after the mark did: recomputing a dropout in a backward pass, say. What other threads drew
+// since the mark is drawn again, too.
 //
 // Errors:    INVALID, STATE (the mark is of another capture, or a replay, a new seed or a
 //            conditional body came between), NO_MEMORY, DRIVER, LOST.
@@ -231,6 +240,9 @@ typedef struct rondo_random_range {
 
 // Takes the next `counters` counters for a kernel that the caller launches on `stream`, before
 // anything else that uses the generator there; eagerly or in a capture, as the built-in ops do.
+// Until it is launched, nobody may replay a graph that uses the generator or set its state: that
+// would move on what the kernel is going to read. Where another thread may do so at any time, use
+// rondo_generator_launch.
 //
 // Errors:    INVALID (other device), STATE (the capture is broken, or is not Rondo's), NO_MEMORY,
 //            DRIVER, LOST.
@@ -243,6 +255,25 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_generator_reserve(rondo_generator *g
                                                               rondo_stream *stream,
                                                               uint64_t counters,
                                                               rondo_random_range *out_range);
+
+// Launches a kernel of the caller's on `stream` that draws from `range`; a failure is the call's.
+// It must not use the generator otherwise, nor replay graphs that do.
+typedef rondo_status (*rondo_random_launch)(rondo_stream *stream, const rondo_random_range *range,
+                                            void *user_data);
+
+// Takes counters and launches the kernel for them in one: nobody uses the generator in between. If
+// the launch fails, nothing was taken.
+//
+// Errors:    as rondo_generator_reserve, and those of `launch`.
+// Ownership: as rondo_generator_reserve; `launch` is called once, before this returns.
+// Threads:   safe for the generator; one thread per stream.
+// Capture:   legal; records what `launch` puts on the stream.
+// Cost:      as rondo_generator_reserve, and that of `launch`.
+RONDO_API RONDO_MUST_USE rondo_status rondo_generator_launch(rondo_generator *generator,
+                                                             rondo_stream *stream,
+                                                             uint64_t counters,
+                                                             rondo_random_launch launch,
+                                                             void *user_data);
 
 // The CUDA C (and plain C) text of rondo_philox(seed, counter, out_words), to put in front of a
 // kernel's own text; static. Copying it into a source file is just as well.

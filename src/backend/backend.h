@@ -333,15 +333,25 @@ RONDO_MUST_USE rondo_status rondo__stream_refuse_recording(rondo_stream *stream,
 RONDO_MUST_USE rondo_status rondo__event_keep_for_graph(rondo_event *event, rondo_stream *stream,
                                                         const char *call);
 
-// ---- streams that may be gone -----------------------------------------------------------------
+// ---- streams that others remember (stream_tag.c) ----------------------------------------------
 
-// A graph waits for its last replay before it is freed, but the stream of that replay may be
-// destroyed by then (which waited, too). So it keeps the stream's tag.
+// A stream may be destroyed while its work still matters, so others keep its tag. For stream.c: the
+// tag of a new stream, NULL without memory; and the backend's part of destroying one, in which
+// whoever waits for the stream's work or wants to come after it waits for the end.
+rondo__stream_tag *rondo__stream_tag_create(rondo_stream *stream);
+void rondo__stream_tag_destroy_stream(rondo_stream *stream);
+
 rondo__stream_tag *rondo__stream_tag_retain(rondo_stream *stream);
 rondo__stream_tag *rondo__stream_tag_retain_again(rondo__stream_tag *tag);
 void rondo__stream_tag_release(rondo__stream_tag *tag);  // NULL is fine
-// True once the stream is destroyed and its work was waited for.
+// Retains it for rondo__stream_tag_follow.
+//
+// Threads:   the one that uses the stream.
+rondo__stream_tag *rondo__stream_tag_watch(rondo_stream *stream);
+// True once the stream is destroyed; its work was waited for unless it recorded.
 bool rondo__stream_tag_is_finished(const rondo__stream_tag *tag);
+// True once the stream is destroyed and its work was waited for.
+bool rondo__stream_tag_is_done(const rondo__stream_tag *tag);
 // Waits for the stream's work unless the stream is gone, records, or its device is lost. Failures
 // stay for the stream's own waits to report. False: it records, so its work may still run.
 bool rondo__stream_tag_wait(rondo__stream_tag *tag);
@@ -359,6 +369,24 @@ uint64_t rondo__stream_tag_get_capture_id(rondo__stream_tag *tag);
 // Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__stream_tag_record(rondo__stream_tag *tag, rondo_event *event,
                                                      bool *out_was_recorded);
+
+// Work put on `stream` from now on comes after what the tag's stream was given so far: on the
+// device, nobody waits here. `tag` comes from rondo__stream_tag_watch, and its stream may be in use
+// by another thread, may record, and may be gone. `event` is the caller's, of the device that both
+// streams are of.
+//
+// Errors:    STATE (the tag's stream records a capture that is not Rondo's, or was destroyed in
+//            one), DRIVER, LOST, NO_MEMORY.
+// Threads:   safe; one thread per event, and `stream` is the caller's and does not record.
+// Cost:      none when it is the same stream; else two driver calls, and two to look.
+RONDO_MUST_USE rondo_status rondo__stream_tag_follow(rondo_stream *stream, rondo__stream_tag *tag,
+                                                     rondo_event *event);
+
+// The backend's begin_capture and wait_event, for a stream that may be watched: it leaves a place
+// for those who follow it while it records.
+RONDO_MUST_USE rondo_status rondo__stream_tag_begin_capture(rondo_stream *stream,
+                                                            rondo_capture_mode mode);
+RONDO_MUST_USE rondo_status rondo__stream_tag_join(rondo_stream *stream, rondo_event *event);
 
 // ---- failures of host functions ---------------------------------------------------------------
 

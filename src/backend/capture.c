@@ -99,6 +99,20 @@ bool rondo__capture_holds(rondo__capture *capture, uint64_t id) {
     return capture->id == id || rondo__capture_find_body(capture, id) != NULL;
 }
 
+static rondo__capture *find_by_id(rondo_device *device, uint64_t id) {
+    pthread_mutex_lock(&device->capture_list_lock);
+    rondo__capture *capture = device->capture_list;
+    while (capture != NULL && !rondo__capture_holds(capture, id)) {
+        capture = capture->next;
+    }
+    pthread_mutex_unlock(&device->capture_list_lock);
+    return capture;
+}
+
+bool rondo__capture_is_open(rondo_device *device, uint64_t id) {
+    return find_by_id(device, id) != NULL;
+}
+
 rondo_status rondo__capture_find(rondo_stream *stream, rondo__capture **out_capture,
                                  uint64_t *out_id) {
     rondo_device *device = stream->device;
@@ -121,12 +135,7 @@ rondo_status rondo__capture_find(rondo_stream *stream, rondo__capture **out_capt
             "the capture that stream %u takes part in is broken; end it to learn why",
             (unsigned)stream->number);
     }
-    pthread_mutex_lock(&device->capture_list_lock);
-    rondo__capture *capture = device->capture_list;
-    while (capture != NULL && !rondo__capture_holds(capture, id)) {
-        capture = capture->next;
-    }
-    pthread_mutex_unlock(&device->capture_list_lock);
+    rondo__capture *capture = find_by_id(device, id);
     *out_capture = capture;
     if (capture != NULL && out_id != NULL) {
         *out_id = id;

@@ -26,7 +26,10 @@
 typedef struct rondo__capture rondo__capture;
 typedef struct rondo__participant rondo__participant;
 
-// What a kind of participant does. NULL entries do nothing. Calls of one participant never overlap.
+// What a kind of participant does. NULL entries do nothing. Calls of one participant never overlap,
+// but for those of replays: a graph that was recorded into others is replayed with them, by several
+// threads at once. From prepare_replay to note_replay or cancel_replay, on one thread, a
+// participant may hold a lock; see random/generator_capture.c for the order of those.
 typedef struct rondo__participant_type {
     const char *name;  // for messages
     // All work is recorded and every stream should be joined to capture->origin; nodes recorded
@@ -125,6 +128,12 @@ rondo__participant *rondo__capture_close(rondo__capture *capture);
 // Threads:   safe; the result lives until the thread that began it ends it.
 RONDO_MUST_USE rondo_status rondo__capture_find(rondo_stream *stream, rondo__capture **out_capture,
                                                 uint64_t *out_id);
+
+// Whether the capture with this id was begun by a graph (or is a conditional body of one) and has
+// not ended.
+//
+// Threads:   safe.
+bool rondo__capture_is_open(rondo_device *device, uint64_t id);
 
 // STATE when `stream` records into a capture that Rondo did not begin, where `what` ("pool", say)
 // would miss the end and the replays. Costs nothing for streams that certainly do not record.

@@ -1,36 +1,21 @@
-// backend/stream.c — streams: argument checks, ownership, and tags that outlive them.
-#include <pthread.h>
-
+// backend/stream.c — streams: argument checks and ownership.
 #include "backend/backend.h"
 #include "backend/blame.h"
 #include "backend/check.h"
-#include "backend/exempt.h"
 #include "backend/label.h"
-#include "base/memory.h"
-
-struct rondo__stream_tag {
-    atomic_int reference_count;
-    pthread_mutex_t lock;
-    rondo_stream *stream;  // guarded by lock; NULL once destroyed
-    atomic_bool is_finished;
-};
 
 static atomic_uint last_stream_number;
 
 // What every stream has beyond its backend's part. On failure the backend's part is undone.
 static rondo_status complete_stream(rondo_device *device, rondo_stream *stream,
                                     rondo_stream **out_stream) {
-    rondo__stream_tag *tag = rondo__calloc(1, sizeof *tag);
-    if (tag == NULL) {
+    stream->number = atomic_fetch_add(&last_stream_number, 1) + 1;
+    stream->tag = rondo__stream_tag_create(stream);
+    if (stream->tag == NULL) {
         device->backend->destroy_stream(stream);
         return RONDO_STATUS_NO_MEMORY;
     }
-    atomic_init(&tag->reference_count, 1);
-    pthread_mutex_init(&tag->lock, NULL);
-    tag->stream = stream;
     rondo_device_retain(device);
-    stream->tag = tag;
-    stream->number = atomic_fetch_add(&last_stream_number, 1) + 1;
     *out_stream = stream;
     return RONDO_STATUS_OK;
 }
@@ -63,7 +48,6 @@ void rondo_stream_destroy(rondo_stream *stream) {
         return;
     }
     rondo_device *device = stream->device;
-    rondo__stream_tag *tag = stream->tag;
     rondo__blame_destroyed_stream(stream);
     pthread_mutex_lock(&device->capture_list_lock);
     void (*close_scopes)(const rondo_stream *) = device->close_scopes;
@@ -73,13 +57,7 @@ void rondo_stream_destroy(rondo_stream *stream) {
     }
     rondo__label_close_above(stream, 0);
     rondo__label_stack_destroy(stream->labels);
-    // Held to the end: who finds the stream gone may rely on its work being done.
-    pthread_mutex_lock(&tag->lock);
-    tag->stream = NULL;
-    device->backend->destroy_stream(stream);
-    atomic_store_explicit(&tag->is_finished, true, memory_order_release);
-    pthread_mutex_unlock(&tag->lock);
-    rondo__stream_tag_release(tag);
+    rondo__stream_tag_destroy_stream(stream);
     rondo_device_release(device);
 }
 
@@ -141,7 +119,7 @@ rondo_status rondo_stream_wait_event(rondo_stream *stream, rondo_event *event) {
     if (atomic_load_explicit(&event->may_be_captured, memory_order_relaxed)) {
         atomic_store_explicit(&stream->may_record, true, memory_order_relaxed);
     }
-    status = stream->device->backend->wait_event(stream, event);
+    status = rondo__stream_tag_join(stream, event);
     if (status != RONDO_STATUS_OK && stream->device != event->device) {
         rondo__blame_set_cause(RONDO_CAUSE_OTHER_DEVICE);
     }
@@ -172,127 +150,4 @@ rondo_status rondo__stream_refuse_recording(rondo_stream *stream, const char *ca
     }
     atomic_store_explicit(&stream->may_record, false, memory_order_relaxed);
     return RONDO_STATUS_OK;
-}
-
-// ---- tags -------------------------------------------------------------------------------------
-
-rondo__stream_tag *rondo__stream_tag_retain(rondo_stream *stream) {
-    atomic_fetch_add_explicit(&stream->tag->reference_count, 1, memory_order_relaxed);
-    return stream->tag;
-}
-
-rondo__stream_tag *rondo__stream_tag_retain_again(rondo__stream_tag *tag) {
-    atomic_fetch_add_explicit(&tag->reference_count, 1, memory_order_relaxed);
-    return tag;
-}
-
-void rondo__stream_tag_release(rondo__stream_tag *tag) {
-    if (tag == NULL ||
-        atomic_fetch_sub_explicit(&tag->reference_count, 1, memory_order_acq_rel) != 1) {
-        return;
-    }
-    pthread_mutex_destroy(&tag->lock);
-    rondo__free(tag);
-}
-
-bool rondo__stream_tag_is_finished(const rondo__stream_tag *tag) {
-    return atomic_load_explicit(&tag->is_finished, memory_order_acquire);
-}
-
-static bool wait_for_stream(rondo_stream *stream, bool also_while_recording) {
-    const rondo__backend *backend = stream->device->backend;
-    rondo__capture_state state = RONDO__CAPTURE_NONE;
-    rondo_error saved;
-    rondo__error_save(&saved);
-    bool has_waited = backend->get_capture_state(stream, &state) == RONDO_STATUS_OK &&
-                      state == RONDO__CAPTURE_NONE;
-    if (has_waited || (also_while_recording && backend->drain_stream != NULL)) {
-        // Nothing that is recorded is touched, so no global capture of anybody shall break.
-        rondo__exempt_enter();
-        rondo_status status = backend->drain_stream != NULL ? backend->drain_stream(stream)
-                                                            : backend->synchronize_stream(stream);
-        rondo__exempt_leave();
-        // One that began to record just now.
-        has_waited = status != RONDO_STATUS_STATE || backend->drain_stream != NULL;
-        if (status != RONDO_STATUS_OK && has_waited) {
-            // Not this caller's failure: kept for the next wait on the device.
-            rondo__failure_put(&stream->device->failure);
-        }
-    }
-    rondo__error_restore(&saved);
-    return has_waited;
-}
-
-static bool wait_for_tag(rondo__stream_tag *tag, bool also_while_recording) {
-    bool has_waited = true;
-    // The lock keeps the stream from being destroyed while it is waited for.
-    pthread_mutex_lock(&tag->lock);
-    if (tag->stream != NULL && !atomic_load(&tag->stream->device->is_lost)) {
-        has_waited = wait_for_stream(tag->stream, also_while_recording);
-    }
-    pthread_mutex_unlock(&tag->lock);
-    return has_waited;
-}
-
-bool rondo__stream_tag_wait(rondo__stream_tag *tag) {
-    return wait_for_tag(tag, false);
-}
-
-void rondo__stream_tag_drain(rondo__stream_tag *tag) {
-    (void)wait_for_tag(tag, true);
-}
-
-uint64_t rondo__stream_tag_get_capture_id(rondo__stream_tag *tag) {
-    uint64_t id = 0;
-    // The lock keeps the stream from being destroyed meanwhile.
-    pthread_mutex_lock(&tag->lock);
-    rondo_stream *stream = tag->stream;
-    if (stream != NULL &&
-        atomic_load_explicit(&stream->device->open_capture_count, memory_order_acquire) > 0) {
-        rondo__capture_state state = RONDO__CAPTURE_NONE;
-        rondo_error saved;
-        rondo__error_save(&saved);
-        if (stream->device->backend->get_capture_id(stream, &state, &id) != RONDO_STATUS_OK ||
-            state != RONDO__CAPTURE_ACTIVE) {
-            id = 0;
-        }
-        rondo__error_restore(&saved);
-    }
-    pthread_mutex_unlock(&tag->lock);
-    return id;
-}
-
-static rondo_status refuse_unless_idle(rondo_stream *stream) {
-    rondo__capture_state state = RONDO__CAPTURE_NONE;
-    RETURN_IF_ERROR(stream->device->backend->get_capture_state(stream, &state));
-    return state == RONDO__CAPTURE_NONE
-               ? RONDO_STATUS_OK
-               : RONDO_FAIL(STATE,
-                            "this must come after earlier work on stream %u, which records a "
-                            "capture now and cannot be waited for; do it before or after that",
-                            (unsigned)stream->number);
-}
-
-// Not rondo_event_record: that keeps notes on the stream, which are its own thread's.
-static rondo_status record_from_outside(rondo_stream *stream, rondo_event *event) {
-    RETURN_IF_ERROR(rondo__check_stream(stream, "rondo_event_record"));
-    RETURN_IF_ERROR(refuse_unless_idle(stream));
-    event->is_from_outside = true;
-    RETURN_IF_ERROR(stream->device->backend->record_event(event, stream));
-    // Its thread may have begun a capture in between: then the event stands for a place in that.
-    return refuse_unless_idle(stream);
-}
-
-rondo_status rondo__stream_tag_record(rondo__stream_tag *tag, rondo_event *event,
-                                      bool *out_was_recorded) {
-    *out_was_recorded = false;
-    rondo_status status = RONDO_STATUS_OK;
-    // The lock keeps the stream from being destroyed meanwhile.
-    pthread_mutex_lock(&tag->lock);
-    if (tag->stream != NULL) {
-        status = record_from_outside(tag->stream, event);
-        *out_was_recorded = status == RONDO_STATUS_OK;
-    }
-    pthread_mutex_unlock(&tag->lock);
-    return status;
 }

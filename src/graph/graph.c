@@ -9,8 +9,9 @@
 // A failed or aborted capture is rolled back: the backend has taken its streams out of recording,
 // what was recorded is freed, and the graph is EMPTY again.
 //
-// The replay path checks the state, the device and the lost flag and calls the backend: no lock, no
-// allocation. A graph is used by one thread at a time, so nothing here is locked.
+// The replay path checks the state, the device and the lost flag and calls the backend: no lock but
+// those that participants hold meanwhile (generators), no allocation. A graph is used by one thread
+// at a time, so nothing here is locked.
 #include "graph/conditional.h"
 #include "graph/graph_internal.h"
 
@@ -222,7 +223,7 @@ rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
                           (unsigned)stream->number);
     }
     rondo__arena_settle(graph->arena);
-    RETURN_IF_ERROR(backend->begin_capture(stream, mode));
+    RETURN_IF_ERROR(rondo__stream_tag_begin_capture(stream, mode));
     rondo_status status = rondo__capture_open(stream, mode, graph->label, &graph->capture);
     if (status == RONDO_STATUS_OK) {
         graph->capture->arena = graph->arena;

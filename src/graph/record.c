@@ -8,7 +8,9 @@
 //                            +--> share { participants of the graph }
 //      outer ----- sharer ---+
 //
-// Each replay of either asks the shared participants, one at a time.
+// Each replay of either asks the shared participants, and they may hold locks until it is launched.
+// That of the outer graph has asked its own generators by then, among which are those of the graph:
+// it only enters them once more.
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -20,7 +22,7 @@
 
 typedef struct share {
     atomic_int reference_count;
-    pthread_mutex_t lock;  // calls of the participants
+    pthread_mutex_t lock;  // calls of the participants while something records
     rondo__participant *participants;
 } share;
 
@@ -49,25 +51,15 @@ static rondo_status leave_child(rondo__participant *participant, rondo__capture 
 }
 
 static rondo_status prepare_replay(rondo__participant *participant, rondo_stream *stream) {
-    share *shared = ((sharer *)participant)->share;
-    pthread_mutex_lock(&shared->lock);
-    rondo_status status = rondo__participants_prepare_replay(shared->participants, stream);
-    pthread_mutex_unlock(&shared->lock);
-    return status;
+    return rondo__participants_prepare_replay(((sharer *)participant)->share->participants, stream);
 }
 
 static void note_replay(rondo__participant *participant, rondo_stream *stream) {
-    share *shared = ((sharer *)participant)->share;
-    pthread_mutex_lock(&shared->lock);
-    rondo__participants_note_replay(shared->participants, stream);
-    pthread_mutex_unlock(&shared->lock);
+    rondo__participants_note_replay(((sharer *)participant)->share->participants, stream);
 }
 
 static void cancel_replay(rondo__participant *participant) {
-    share *shared = ((sharer *)participant)->share;
-    pthread_mutex_lock(&shared->lock);
-    rondo__participants_cancel_replay(shared->participants, NULL);
-    pthread_mutex_unlock(&shared->lock);
+    rondo__participants_cancel_replay(((sharer *)participant)->share->participants, NULL);
 }
 
 static void destroy_sharer(rondo__participant *participant) {

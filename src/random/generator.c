@@ -15,16 +15,25 @@
 // Order. Eager ops only read the state and may run side by side on any streams. A write (flush, new
 // seed, replay) must come after the reads so far and before the later ones. The generator therefore
 // remembers which streams read the state since the last write, and who wrote; a write on one stream
-// makes it wait for the others, by an event recorded then. On a single stream all that is a look at
-// a list of one.
+// makes it wait for the others, by an event put on them then (backend/stream_tag.c). On a single
+// stream all that is a look at a list of one.
 //
-// The replay path asks one word, `settled_stream`: the stream on which the state was written last,
-// set to 0 by every other use. When it is the replay's, there is nothing to do and no lock to take.
+// Threads. What the host says of the state holds only in the order in which work reaches the
+// streams, so the lock is held until it has: an eager op's launch, and a replay from where it is
+// prepared to where it was launched. Whoever comes meanwhile waits, and then finds that work on its
+// stream.
+//
+//      thread 1, stream A:   [ begin_replay   launch   end_replay ]
+//      thread 2, stream B:        begin_replay ...................[ event on A, wait, launch ]
+//
+// On one stream a replay costs the lock and one comparison: `settled_stream`, the stream on which
+// the state was written last, is set to 0 by every other use.
 //
 // What was rejected: the offset as an argument of the launch (a replay repeats it); the offset kept
 // by the host and written before each replay, as PyTorch does (two launches per replay and
 // generator, and no conditional bodies); an event recorded by each use (a driver call each, and
-// more than the whole cost of a replay).
+// more than the whole cost of a replay); an atomic word instead of the lock (between the look and
+// the launch another thread's work could come in, and both would draw the same numbers).
 #include "backend/check.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -51,6 +60,15 @@ static rondo_status get_functions(rondo_generator *generator) {
         }
     }
     return RONDO_STATUS_OK;
+}
+
+static void init_locks(rondo_generator *generator) {
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&generator->lock, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+    pthread_mutex_init(&generator->reader_lock, NULL);
 }
 
 rondo_status rondo_generator_create(rondo_device *device, uint64_t seed,
@@ -82,7 +100,7 @@ rondo_status rondo_generator_create(rondo_device *device, uint64_t seed,
     generator->is_dirty = true;
     generator->number = atomic_fetch_add(&last_generator_number, 1) + 1;
     atomic_init(&generator->reference_count, 1);
-    pthread_mutex_init(&generator->lock, NULL);
+    init_locks(generator);
     rondo_device_retain(device);
     *out_generator = generator;
     return RONDO_STATUS_OK;
@@ -118,7 +136,9 @@ void rondo_generator_release(rondo_generator *generator) {
     forget_users(generator);
     rondo_stream_destroy(generator->reader);
     rondo_event_destroy(generator->event);
+    rondo_memory_free(generator->device, RONDO_MEMORY_PINNED, generator->read_words);
     rondo_memory_free(generator->device, RONDO_MEMORY_DEVICE, generator->state);
+    pthread_mutex_destroy(&generator->reader_lock);
     pthread_mutex_destroy(&generator->lock);
     rondo__free(generator->users);
     rondo_device_release(generator->device);
@@ -130,17 +150,6 @@ uint32_t rondo_generator_get_number(const rondo_generator *generator) {
 }
 
 // ---- order ------------------------------------------------------------------------------------
-
-// Work put on `stream` from now on comes after the user's work so far.
-static rondo_status order_after(rondo_generator *generator, const rondo__random_user *user,
-                                rondo_stream *stream) {
-    if (user->number == stream->number) {
-        return RONDO_STATUS_OK;
-    }
-    bool was_recorded = false;
-    RETURN_IF_ERROR(rondo__stream_tag_record(user->tag, generator->event, &was_recorded));
-    return was_recorded ? rondo_stream_wait_event(stream, generator->event) : RONDO_STATUS_OK;
-}
 
 static rondo_status reserve_user(rondo_generator *generator) {
     void *users = generator->users;
@@ -154,7 +163,7 @@ static rondo_status reserve_user(rondo_generator *generator) {
 static void drop_finished(rondo_generator *generator) {
     size_t kept = 0;
     for (size_t i = 0; i < generator->user_count; ++i) {
-        if (rondo__stream_tag_is_finished(generator->users[i].tag)) {
+        if (rondo__stream_tag_is_done(generator->users[i].tag)) {
             rondo__stream_tag_release(generator->users[i].tag);
         } else {
             generator->users[kept++] = generator->users[i];
@@ -173,10 +182,11 @@ static rondo_status add_reader(rondo_generator *generator, rondo_stream *stream)
     drop_finished(generator);
     RETURN_IF_ERROR(reserve_user(generator));
     if (generator->user_count > 0 && generator->users[0].is_writer) {
-        RETURN_IF_ERROR(order_after(generator, &generator->users[0], stream));
+        RETURN_IF_ERROR(
+            rondo__stream_tag_follow(stream, generator->users[0].tag, generator->event));
     }
     generator->users[generator->user_count++] =
-        (rondo__random_user){.tag = rondo__stream_tag_retain(stream), .number = stream->number};
+        (rondo__random_user){.tag = rondo__stream_tag_watch(stream), .number = stream->number};
     return RONDO_STATUS_OK;
 }
 
@@ -185,13 +195,14 @@ static rondo_status prepare_write(rondo_generator *generator, rondo_stream *stre
     drop_finished(generator);
     RETURN_IF_ERROR(reserve_user(generator));
     for (size_t i = 0; i < generator->user_count; ++i) {
-        RETURN_IF_ERROR(order_after(generator, &generator->users[i], stream));
+        RETURN_IF_ERROR(
+            rondo__stream_tag_follow(stream, generator->users[i].tag, generator->event));
     }
     return RONDO_STATUS_OK;
 }
 
 static void note_write(rondo_generator *generator, rondo_stream *stream) {
-    rondo__stream_tag *tag = rondo__stream_tag_retain(stream);
+    rondo__stream_tag *tag = rondo__stream_tag_watch(stream);
     forget_users(generator);
     generator->users[generator->user_count++] =
         (rondo__random_user){.tag = tag, .number = stream->number, .is_writer = true};
@@ -231,7 +242,8 @@ static rondo_status write_start(rondo_generator *generator, rondo_stream *stream
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__generator_settle(rondo_generator *generator, rondo_stream *stream) {
+// The state is what the host says, and `stream` wrote it last.
+static rondo_status settle(rondo_generator *generator, rondo_stream *stream) {
     if (generator->is_dirty) {
         RETURN_IF_ERROR(write_start(generator, stream));
     } else {
@@ -243,8 +255,38 @@ rondo_status rondo__generator_settle(rondo_generator *generator, rondo_stream *s
         note_write(generator, stream);
     }
     ++generator->epoch;
-    atomic_store_explicit(&generator->settled_stream, stream->number, memory_order_release);
+    generator->settled_stream = stream->number;
     return RONDO_STATUS_OK;
+}
+
+// ---- taking turns -----------------------------------------------------------------------------
+
+rondo_status rondo__generator_enter(rondo_generator *generator, const char *call) {
+    pthread_mutex_lock(&generator->lock);
+    if (__builtin_expect(!generator->is_issuing, 1)) {
+        return RONDO_STATUS_OK;
+    }
+    pthread_mutex_unlock(&generator->lock);
+    return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
+                            "a function that rondo_generator_launch calls for generator %u uses "
+                            "the generator itself; do that before or after",
+                            (unsigned)generator->number);
+}
+
+rondo_status rondo__generator_begin_replay(rondo_generator *generator, rondo_stream *stream) {
+    RETURN_IF_ERROR(rondo__generator_enter(generator, "rondo_graph_replay"));
+    if (__builtin_expect(generator->settled_stream == stream->number, 1)) {
+        return RONDO_STATUS_OK;
+    }
+    rondo_status status = settle(generator, stream);
+    if (status != RONDO_STATUS_OK) {
+        pthread_mutex_unlock(&generator->lock);
+    }
+    return status;
+}
+
+void rondo__generator_end_replay(rondo_generator *generator) {
+    pthread_mutex_unlock(&generator->lock);
 }
 
 // ---- drawing ----------------------------------------------------------------------------------
@@ -283,7 +325,7 @@ static rondo_status draw_eagerly(rondo_generator *generator, rondo_stream *strea
         RETURN_IF_ERROR(write_start(generator, stream));
     }
     RETURN_IF_ERROR(add_reader(generator, stream));
-    atomic_store_explicit(&generator->settled_stream, 0, memory_order_relaxed);
+    generator->settled_stream = 0;
     *out_relative = generator->pending;
     if (issue != NULL) {
         RETURN_IF_ERROR(issue(generator, stream, generator->pending, data));
@@ -298,7 +340,7 @@ rondo_status rondo__generator_draw(rondo_generator *generator, rondo_stream *str
     rondo__capture *capture = NULL;
     uint64_t id = 0;
     RETURN_IF_ERROR(find_capture(generator, stream, call, &capture, &id));
-    pthread_mutex_lock(&generator->lock);
+    RETURN_IF_ERROR(rondo__generator_enter(generator, call));
     rondo_status status = capture == NULL
                               ? draw_eagerly(generator, stream, counters, issue, data, out_relative)
                               : rondo__generator_draw_recorded(generator, stream, capture, id,
@@ -324,14 +366,14 @@ static rondo_status set_state(rondo_generator *generator, rondo_generator_state 
                               const char *call) {
     RETURN_IF_ERROR(rondo__check_pointer(generator, call, "generator"));
     RETURN_IF_ERROR(rondo__check_alive(generator->device, call));
-    pthread_mutex_lock(&generator->lock);
+    RETURN_IF_ERROR(rondo__generator_enter(generator, call));
     rondo_status status = refuse_recording(generator, call);
     if (status == RONDO_STATUS_OK) {
         generator->start = state;
         generator->is_dirty = true;
         generator->pending = 0;
         ++generator->epoch;
-        atomic_store_explicit(&generator->settled_stream, 0, memory_order_release);
+        generator->settled_stream = 0;
     }
     pthread_mutex_unlock(&generator->lock);
     return status;
@@ -347,24 +389,60 @@ rondo_status rondo_generator_set_state(rondo_generator *generator,
     return set_state(generator, *state, __func__);
 }
 
-static rondo_status read_state(rondo_generator *generator, rondo_generator_state *out_state) {
+// The caller holds the reader lock, here and below.
+static rondo_status make_reader(rondo_generator *generator) {
+    void *words = generator->read_words;
+    if (words == NULL) {
+        RETURN_IF_ERROR(rondo_memory_allocate(generator->device, RONDO_MEMORY_PINNED,
+                                              2 * sizeof(uint64_t), &words));
+        generator->read_words = words;
+    }
+    return generator->reader != NULL ? RONDO_STATUS_OK
+                                     : rondo_stream_create(generator->device, &generator->reader);
+}
+
+// Puts a copy of the state on the reader, as one more use of it; *out_pending goes on top. Nothing
+// is copied when the host knows the state: then *out_is_known is true.
+static rondo_status put_copy(rondo_generator *generator, const char *call,
+                             rondo_generator_state *out_state, bool *out_is_known) {
+    RETURN_IF_ERROR(rondo__generator_enter(generator, call));
+    rondo_status status = refuse_recording(generator, call);
+    *out_state = (rondo_generator_state){.offset = generator->pending};
+    *out_is_known = generator->is_dirty;
+    if (status != RONDO_STATUS_OK) {
+        goto unlock;
+    }
     if (generator->is_dirty) {
-        *out_state = generator->start;
-        out_state->offset += generator->pending;
-        return RONDO_STATUS_OK;
+        out_state->seed = generator->start.seed;
+        out_state->offset += generator->start.offset;
+    } else if (generator->reader != NULL) {
+        status = add_reader(generator, generator->reader);
+        generator->settled_stream = 0;
+        if (status == RONDO_STATUS_OK) {
+            status = rondo_stream_copy(generator->reader, generator->read_words, generator->state,
+                                       2 * sizeof(uint64_t), RONDO_COPY_DEVICE_TO_HOST);
+        }
     }
-    if (generator->reader == NULL) {
-        RETURN_IF_ERROR(rondo_stream_create(generator->device, &generator->reader));
+unlock:
+    pthread_mutex_unlock(&generator->lock);
+    return status;
+}
+
+static rondo_status read_state(rondo_generator *generator, const char *call,
+                               rondo_generator_state *out_state) {
+    bool is_known = false;
+    bool has_reader = generator->reader != NULL;
+    RETURN_IF_ERROR(put_copy(generator, call, out_state, &is_known));
+    if (!is_known && !has_reader) {
+        // Not made with the generator's lock held, because that may wait for the device.
+        RETURN_IF_ERROR(make_reader(generator));
+        RETURN_IF_ERROR(put_copy(generator, call, out_state, &is_known));
     }
-    if (generator->user_count > 0 && generator->users[0].is_writer) {
-        RETURN_IF_ERROR(order_after(generator, &generator->users[0], generator->reader));
+    if (!is_known) {
+        RETURN_IF_ERROR(rondo_stream_synchronize(generator->reader));
+        out_state->seed = generator->read_words[0];
+        out_state->offset += generator->read_words[1];
     }
-    uint64_t words[2];
-    RETURN_IF_ERROR(rondo_stream_copy(generator->reader, words, generator->state, sizeof words,
-                                      RONDO_COPY_DEVICE_TO_HOST));
-    RETURN_IF_ERROR(rondo_stream_synchronize(generator->reader));
-    out_state->seed = words[0];
-    out_state->offset = words[1] + generator->pending;
     return RONDO_STATUS_OK;
 }
 
@@ -374,16 +452,16 @@ rondo_status rondo_generator_get_state(rondo_generator *generator,
     *out_state = (rondo_generator_state){0};
     RETURN_IF_ERROR(rondo__check_pointer(generator, __func__, "generator"));
     RETURN_IF_ERROR(rondo__check_alive(generator->device, __func__));
-    pthread_mutex_lock(&generator->lock);
     rondo_generator_state state;
-    rondo_status status = refuse_recording(generator, __func__);
-    if (status == RONDO_STATUS_OK) {
-        status = read_state(generator, &state);
-    }
+    // A launch function holds the other lock, and must not wait for this one.
+    RETURN_IF_ERROR(rondo__generator_enter(generator, __func__));
+    pthread_mutex_unlock(&generator->lock);
+    pthread_mutex_lock(&generator->reader_lock);
+    rondo_status status = read_state(generator, __func__, &state);
+    pthread_mutex_unlock(&generator->reader_lock);
     if (status == RONDO_STATUS_OK) {
         *out_state = state;
     }
-    pthread_mutex_unlock(&generator->lock);
     return status;
 }
 
@@ -397,14 +475,14 @@ rondo_status rondo_generator_get_mark(rondo_generator *generator, rondo_stream *
     uint64_t id = 0;
     RETURN_IF_ERROR(find_capture(generator, stream, __func__, &capture, &id));
     rondo_status status = RONDO_STATUS_OK;
-    pthread_mutex_lock(&generator->lock);
+    RETURN_IF_ERROR(rondo__generator_enter(generator, __func__));
     if (capture != NULL) {
         status = rondo__generator_mark_recorded(generator, capture, id, out_mark);
     } else {
         out_mark->epoch = generator->epoch;
         out_mark->relative = generator->pending;
         // The next replay shall count as a change.
-        atomic_store_explicit(&generator->settled_stream, 0, memory_order_relaxed);
+        generator->settled_stream = 0;
     }
     pthread_mutex_unlock(&generator->lock);
     return status;
@@ -417,7 +495,7 @@ rondo_status rondo_generator_rewind(rondo_generator *generator, rondo_stream *st
     uint64_t id = 0;
     RETURN_IF_ERROR(find_capture(generator, stream, __func__, &capture, &id));
     rondo_status status = RONDO_STATUS_OK;
-    pthread_mutex_lock(&generator->lock);
+    RETURN_IF_ERROR(rondo__generator_enter(generator, __func__));
     if (capture != NULL) {
         status = rondo__generator_rewind_recorded(generator, capture, id, mark);
     } else if (mark->scope != 0) {
@@ -430,7 +508,7 @@ rondo_status rondo_generator_rewind(rondo_generator *generator, rondo_stream *st
                             (unsigned)generator->number);
     } else {
         generator->pending = mark->relative;
-        atomic_store_explicit(&generator->settled_stream, 0, memory_order_relaxed);
+        generator->settled_stream = 0;
     }
     pthread_mutex_unlock(&generator->lock);
     return status;

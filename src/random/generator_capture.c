@@ -46,10 +46,14 @@ typedef struct scope {
     struct scope *next;
 } scope;
 
-// A generator's part in a graph.
+// A generator's part in a graph. Before a replay one of them is asked for all, which takes the
+// generators' locks by their numbers, so that two graphs with the same generators cannot wait for
+// each other.
 typedef struct generator_part {
     rondo__participant base;
     rondo_generator *generator;         // retained
+    struct generator_part *first;       // of the one that is asked: the lowest number
+    struct generator_part *next;        // the next higher one
     bool is_recording;                  // in the generator's list
     rondo__random_recording recording;  // its entry there
     scope *scopes;                      // while recording
@@ -176,7 +180,7 @@ static rondo_status finish(rondo__participant *participant, rondo__capture *capt
     generator_part *part = (generator_part *)participant;
     rondo_generator *generator = part->generator;
     rondo_status status = RONDO_STATUS_OK;
-    pthread_mutex_lock(&generator->lock);
+    RETURN_IF_ERROR(rondo__generator_enter(generator, "rondo_graph_capture_end"));
     const scope *s = find_scope(part, capture->id);
     if (s != NULL && s->relative > 0) {
         status = rondo__generator_launch_advance(generator, capture->origin, s->relative);
@@ -222,7 +226,7 @@ static rondo_status enter_scope(rondo__participant *participant, rondo__capture 
     generator_part *part = (generator_part *)participant;
     uint64_t id = 0;
     RETURN_IF_ERROR(get_id(parent, &id));
-    pthread_mutex_lock(&part->generator->lock);
+    RETURN_IF_ERROR(rondo__generator_enter(part->generator, "rondo_scope_begin"));
     scope *s = find_scope(part, id);
     rondo_status status = s != NULL ? flush_scope(part, s, parent) : RONDO_STATUS_OK;
     pthread_mutex_unlock(&part->generator->lock);
@@ -236,7 +240,7 @@ static rondo_status leave_body(rondo__participant *participant, rondo__capture *
     RETURN_IF_ERROR(get_id(body, &id));
     const rondo__capture_body *entry = rondo__capture_find_body(capture, id);
     rondo_status status = RONDO_STATUS_OK;
-    pthread_mutex_lock(&part->generator->lock);
+    RETURN_IF_ERROR(rondo__generator_enter(part->generator, "rondo_scope_leave"));
     const scope *s = find_scope(part, id);
     if (s == NULL || entry == NULL) {
         goto unlock;
@@ -279,7 +283,7 @@ static rondo_status enter_child(rondo__participant *participant, rondo__capture 
     RETURN_IF_ERROR(get_id(stream, &id));
     generator_part *outer = NULL;
     scope *s = NULL;
-    pthread_mutex_lock(&generator->lock);
+    RETURN_IF_ERROR(rondo__generator_enter(generator, "rondo_graph_record"));
     rondo_status status = get_part(generator, capture, &outer);
     if (status == RONDO_STATUS_OK) {
         status = get_scope(outer, id, &s);
@@ -298,7 +302,7 @@ static rondo_status leave_child(rondo__participant *participant, rondo__capture 
     RETURN_IF_ERROR(get_id(stream, &id));
     generator_part *outer = NULL;
     scope *s = NULL;
-    pthread_mutex_lock(&generator->lock);
+    RETURN_IF_ERROR(rondo__generator_enter(generator, "rondo_graph_record"));
     rondo_status status = get_part(generator, capture, &outer);
     if (status == RONDO_STATUS_OK) {
         status = get_scope(outer, id, &s);
@@ -310,17 +314,56 @@ static rondo_status leave_child(rondo__participant *participant, rondo__capture 
     return status;
 }
 
-static rondo_status prepare_replay(rondo__participant *participant, rondo_stream *stream) {
-    rondo_generator *generator = ((generator_part *)participant)->generator;
-    if (__builtin_expect(atomic_load_explicit(&generator->settled_stream, memory_order_acquire) ==
-                             stream->number,
-                         1)) {
-        return RONDO_STATUS_OK;
+static const rondo__participant_type generator_part_type;
+
+static generator_part *find_part(rondo__participant *list) {
+    while (list != NULL && list->type != &generator_part_type) {
+        list = list->next;
     }
-    pthread_mutex_lock(&generator->lock);
-    rondo_status status = rondo__generator_settle(generator, stream);
-    pthread_mutex_unlock(&generator->lock);
-    return status;
+    return (generator_part *)list;
+}
+
+// The first part in the graph's list is asked for all of them.
+static void close_part(rondo__participant *participant, rondo__capture *capture) {
+    generator_part *asked = (generator_part *)participant;
+    if (find_part(capture->participants) != asked) {
+        return;
+    }
+    for (generator_part *part = asked; part != NULL; part = find_part(part->base.next)) {
+        generator_part **link = &asked->first;
+        while (*link != NULL && (*link)->generator->number < part->generator->number) {
+            link = &(*link)->next;
+        }
+        part->next = *link;
+        *link = part;
+    }
+}
+
+static void end_replay(const generator_part *first, const generator_part *end) {
+    for (const generator_part *part = first; part != end; part = part->next) {
+        rondo__generator_end_replay(part->generator);
+    }
+}
+
+static rondo_status prepare_replay(rondo__participant *participant, rondo_stream *stream) {
+    const generator_part *first = ((generator_part *)participant)->first;
+    for (const generator_part *part = first; part != NULL; part = part->next) {
+        rondo_status status = rondo__generator_begin_replay(part->generator, stream);
+        if (__builtin_expect(status != RONDO_STATUS_OK, 0)) {
+            end_replay(first, part);
+            return status;
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static void note_replay(rondo__participant *participant, rondo_stream *stream) {
+    (void)stream;
+    end_replay(((generator_part *)participant)->first, NULL);
+}
+
+static void cancel_replay(rondo__participant *participant) {
+    end_replay(((generator_part *)participant)->first, NULL);
 }
 
 static void destroy(rondo__participant *participant) {
@@ -340,7 +383,10 @@ static const rondo__participant_type generator_part_type = {
     .leave_body = leave_body,
     .enter_child = enter_child,
     .leave_child = leave_child,
+    .close = close_part,
     .prepare_replay = prepare_replay,
+    .note_replay = note_replay,
+    .cancel_replay = cancel_replay,
     .destroy = destroy,
 };
 

@@ -87,12 +87,16 @@ struct rondo_generator {
     atomic_int reference_count;
     uint32_t number;     // for messages: "generator 3"
     uint64_t *state;     // in device memory: seed, offset
-    rondo_event *event;  // to order one stream after another
+    rondo_event *event;  // to order one stream after another; guarded by lock
     void *functions[RONDO__RANDOM_KERNEL_COUNT];
+    // Guards the rest. Recursive: a graph that was recorded into another one has the generator in
+    // common with it. Held from where a replay is prepared to where it was put on its stream; who
+    // needs several takes them by their numbers, ascending.
+    pthread_mutex_t lock;
     // The number of the stream that wrote the state last, when nobody has used it since and nothing
     // is pending: on that stream a graph may be replayed as it is. 0: look closer.
-    atomic_uint settled_stream;
-    pthread_mutex_t lock;         // guards the rest
+    uint32_t settled_stream;
+    bool is_issuing;              // inside a caller's launch function
     rondo_generator_state start;  // is_dirty: what the state is to be set to
     bool is_dirty;
     uint64_t pending;  // counters that eager ops took beyond the state's offset
@@ -100,8 +104,12 @@ struct rondo_generator {
     rondo__random_user *users;
     size_t user_count;
     size_t user_capacity;
-    rondo_stream *reader;  // for rondo_generator_get_state; made when first needed
     rondo__random_recording *recordings;
+    // For rondo_generator_get_state, which puts a copy on a stream of its own and waits for it
+    // without the lock above. Made when first needed; guarded by reader_lock, which is taken first.
+    pthread_mutex_t reader_lock;
+    rondo_stream *reader;
+    uint64_t *read_words;  // pinned: seed, offset
 };
 
 // Runs `issue` with the relative position of `counters` counters on `stream`, eagerly or in the
@@ -113,12 +121,22 @@ RONDO_MUST_USE rondo_status rondo__generator_draw(rondo_generator *generator, ro
                                                   rondo__random_issue issue, void *data,
                                                   uint64_t *out_relative);
 
-// The caller holds the lock for the rest.
+// Takes the lock, for `call`. STATE, and it is not taken, inside a caller's launch function: the
+// range is taken, and the kernel not yet on the stream.
+RONDO_MUST_USE rondo_status rondo__generator_enter(rondo_generator *generator, const char *call);
 
-// Writes what is to be written of the state on `stream`, and orders it after all other uses, so
-// that a graph may be replayed there.
-RONDO_MUST_USE rondo_status rondo__generator_settle(rondo_generator *generator,
-                                                    rondo_stream *stream);
+// Lets a graph be replayed on `stream`: writes what is to be written of the state, and orders that
+// after all other uses. From there to rondo__generator_end_replay, on the same thread, nobody else
+// uses the generator. After a failure there is nothing to end.
+//
+// Errors:    STATE, NO_MEMORY, DRIVER, LOST.
+// Threads:   safe; several generators by their numbers, ascending.
+// Cost:      a lock and a comparison, while the generator stays on one stream.
+RONDO_MUST_USE rondo_status rondo__generator_begin_replay(rondo_generator *generator,
+                                                          rondo_stream *stream);
+void rondo__generator_end_replay(rondo_generator *generator);
+
+// The caller holds the lock.
 RONDO_MUST_USE rondo_status rondo__generator_launch_advance(rondo_generator *generator,
                                                             rondo_stream *stream, uint64_t count);
 

@@ -294,6 +294,34 @@ rondo_status rondo_generator_reserve(rondo_generator *generator, rondo_stream *s
     return RONDO_STATUS_OK;
 }
 
+typedef struct own_launch {
+    rondo_random_launch launch;
+    void *user_data;
+    uint64_t counters;
+} own_launch;
+
+static rondo_status issue_own(rondo_generator *generator, rondo_stream *stream, uint64_t relative,
+                              void *data) {
+    const own_launch *own = data;
+    const rondo_random_range range = {
+        .state = generator->state, .relative = relative, .count = own->counters};
+    generator->is_issuing = true;
+    rondo_status status = own->launch(stream, &range, own->user_data);
+    generator->is_issuing = false;
+    return status;
+}
+
+rondo_status rondo_generator_launch(rondo_generator *generator, rondo_stream *stream,
+                                    uint64_t counters, rondo_random_launch launch,
+                                    void *user_data) {
+    if (launch == NULL) {
+        return rondo__check_fail_null(__func__, "launch");
+    }
+    own_launch own = {.launch = launch, .user_data = user_data, .counters = counters};
+    uint64_t relative = 0;
+    return rondo__generator_draw(generator, stream, counters, __func__, issue_own, &own, &relative);
+}
+
 const char *rondo_random_get_device_text(void) {
     return rondo__cu_philox;
 }

@@ -1,4 +1,4 @@
-// What rondo/random.h promises of the numbers, the order of uses, own kernels and misuse.
+// What rondo/random.h promises of the numbers, the order of uses and misuse.
 #include <math.h>
 #include <pthread.h>
 
@@ -598,99 +598,6 @@ static void test_conformance_random__threads_share_a_generator(void **state) {
     rondo_generator_release(generator);
 }
 
-// ---- own kernels ------------------------------------------------------------------------------
-
-typedef struct own_arguments {
-    rondo_random_range range;
-    uint32_t *out;
-} own_arguments;
-
-// Four words of each counter.
-static void run_own(void *data) {
-    const own_arguments *a = data;
-    for (uint64_t i = 0; i < a->range.count; ++i) {
-        rondo_philox_u32(a->range.state[0], 0, a->range.state[1] + a->range.relative + i,
-                         a->out + 4 * i);
-    }
-}
-static void fake_own(const void *arguments, size_t argument_bytes) {
-    own_arguments copy;
-    memcpy(&copy, arguments, argument_bytes);
-    run_own(&copy);
-}
-
-static const char own_text[] =
-    "struct range { const unsigned long long *state; unsigned long long relative, count; };\n"
-    "extern \"C\" __global__ void own_kernel(range r, unsigned *out) {\n"
-    "    unsigned long long i = blockIdx.x * blockDim.x + threadIdx.x;\n"
-    "    if (i < r.count) {\n"
-    "        rondo_philox(r.state[0], r.state[1] + r.relative + i, out + 4 * i);\n"
-    "    }\n"
-    "}\n";
-
-static void *get_own_function(suite_context *context) {
-    union {
-        rondo_host_function function;
-        void *address;
-    } own = {.function = run_own};
-    if (context->is_host) {
-        return own.address;
-    }
-    suite_set_fake_kernel(context, "own_kernel", fake_own);
-    const char *prefix = rondo_random_get_device_text();
-    char *text = malloc(strlen(prefix) + sizeof own_text);
-    assert_non_null(text);
-    strcpy(text, prefix);
-    strcat(text, own_text);
-    void *function = NULL;
-    ASSERT_OK(rondo__device_get_function(context->device, text, NULL, 0, "own_kernel", &function));
-    free(text);
-    return function;
-}
-
-static rondo_status launch_own(void *function, rondo_generator *generator, rondo_stream *stream,
-                               uint32_t *out) {
-    own_arguments arguments = {.out = out};
-    rondo_status status =
-        rondo_generator_reserve(generator, stream, DRAW_COUNTERS, &arguments.range);
-    if (status != RONDO_STATUS_OK) {
-        return status;
-    }
-    const rondo_launch launch = {.name = "own_kernel",
-                                 .function = function,
-                                 .grid = {1, 1, 1},
-                                 .block = {DRAW_COUNTERS, 1, 1},
-                                 .arguments = &arguments,
-                                 .argument_bytes = sizeof arguments};
-    return rondo_stream_launch(stream, &launch);
-}
-
-static void test_conformance_random__own_kernels_reserve_their_range(void **state) {
-    suite_context *context = suite_get_context(state);
-    rondo_generator *generator = suite_create_generator(context, 6);
-    rondo_graph *graph = suite_create_graph(context, false);
-    rondo_stream *stream = suite_create_stream(context);
-    uint32_t *out = take(context, 4 * 64 * 4);
-    void *own = get_own_function(context);
-    ASSERT_OK(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
-    ASSERT_OK(suite_draw(generator, stream, out));
-    ASSERT_OK(launch_own(own, generator, stream, out + 64));
-    ASSERT_OK(suite_draw(generator, stream, out + 128));
-    ASSERT_OK(rondo_graph_capture_end(graph));
-    for (uint64_t i = 0; i < 3; ++i) {
-        ASSERT_OK(launch_own(own, generator, stream, out + 192));
-        ASSERT_OK(rondo_graph_replay(graph, stream));
-        ASSERT_DRAWN(context, out + 192, 6, i * 64);
-        ASSERT_DRAWN(context, out, 6, i * 64 + 16);
-        ASSERT_DRAWN(context, out + 64, 6, i * 64 + 32);
-        ASSERT_DRAWN(context, out + 128, 6, i * 64 + 48);
-    }
-    rondo_graph_destroy(graph);
-    rondo_stream_destroy(stream);
-    rondo_generator_release(generator);
-    suite_free(context, RONDO_MEMORY_DEVICE, out);
-}
-
 // ---- misuse -----------------------------------------------------------------------------------
 
 static void test_conformance_random__misuse_is_refused(void **state) {
@@ -756,7 +663,6 @@ static const suite_entry random_cases[] = {
     SUITE_CASE(test_conformance_random__recorded_graphs_draw_in_turn),
     SUITE_CASE(test_conformance_random__threads_with_generators_of_their_own),
     SUITE_CASE(test_conformance_random__threads_share_a_generator),
-    SUITE_CASE(test_conformance_random__own_kernels_reserve_their_range),
     SUITE_CASE(test_conformance_random__misuse_is_refused),
     {0},
 };

@@ -1,7 +1,7 @@
 // Fail the nth for random numbers: every driver call (on the fake driver) and every allocation
 // (there and on the host) of a scenario fails once, in turn. Whatever fails: the failing call wrote
-// a fresh record, nothing stays behind, nothing illegal is asked of the driver, and the generator
-// stands where those calls put it that succeeded.
+// a fresh record, nothing stays behind, nothing illegal is asked of the driver, the generator
+// stands where those calls put it that succeeded, and its lock is free.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,9 +12,12 @@
 
 #include <cmocka.h>
 
+#include <pthread.h>
+
 #include "backend/capture.h"
 #include "base/memory.h"
 #include "program/edit.h"
+#include "random/random_internal.h"
 #include "rondo/rondo.h"
 #include "support/fake_cuda.h"
 #include "support/fake_random.h"
@@ -27,6 +30,7 @@ typedef struct world {
     rondo_device *device;
     rondo_stream *stream;
     rondo_stream *side;
+    rondo_stream *third;  // some scenarios'
     rondo_event *fork;
     rondo_event *join;
     rondo_graph *graph;
@@ -208,6 +212,73 @@ static void work_in_recorded_graphs(world *w) {
     w->offset += w->per_replay;
 }
 
+static void replay_on(world *w, rondo_stream *stream) {
+    STEP(rondo_graph_replay(w->graph, stream));
+    w->offset += w->per_replay;
+}
+
+static rondo_status launch_fill(rondo_stream *stream, const rondo_random_range *range,
+                                void *user_data) {
+    return rondo_stream_fill(stream, user_data, (uint32_t)range->count, 4, 1);
+}
+
+// Uses that must come after others on streams that run, that record and that are gone.
+static void work_after_recording(world *w) {
+    rondo_generator_state state;
+    STEP(rondo_graph_capture_begin(w->outer, w->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    STEP(rondo_stream_fill(w->stream, w->memory, 0, 4, 1));
+    replay_on(w, w->side);
+    STEP(rondo_random_words(w->other, w->third, w->memory, COUNT));
+    STEP(rondo_generator_get_state(w->generator, &state));
+    STEP(rondo_graph_capture_end(w->outer));
+    STEP(rondo_graph_reset(w->outer));
+    replay_on(w, w->stream);
+    replay_on(w, w->side);
+    STEP(rondo_graph_capture_begin(w->outer, w->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    STEP(rondo_event_record(w->fork, w->stream));
+    STEP(rondo_stream_wait_event(w->side, w->fork));
+    replay_on(w, w->third);
+    STEP(rondo_event_record(w->join, w->side));
+    STEP(rondo_stream_wait_event(w->stream, w->join));
+    STEP(rondo_graph_capture_end(w->outer));
+}
+
+static void work_after_streams_went(world *w) {
+    rondo_stream *gone = w->third;
+    w->third = NULL;
+    rondo_stream_destroy(gone);
+    replay_on(w, w->stream);
+    STEP(rondo_graph_reset(w->outer));
+    STEP(rondo_stream_create(w->device, &w->third));
+    STEP(rondo_generator_launch(w->generator, w->third, 3, launch_fill, w->memory));
+    w->offset += 3;
+    STEP(rondo_graph_capture_begin(w->outer, w->side, RONDO_CAPTURE_THREAD_LOCAL));
+    STEP(rondo_event_record(w->fork, w->side));
+    STEP(rondo_stream_wait_event(w->third, w->fork));
+    gone = w->third;
+    w->third = NULL;
+    rondo_stream_destroy(gone);  // in the capture, which that breaks
+    replay_on(w, w->stream);
+    rondo_graph_capture_abort(w->outer);
+    replay_on(w, w->side);
+}
+
+static void work_on_many_streams(world *w) {
+    record(w);
+    if (w->per_replay == 0) {
+        return;
+    }
+    STEP(rondo_graph_create(w->device, NULL, &w->outer));
+    STEP(rondo_stream_create(w->device, &w->third));
+    replay_on(w, w->stream);
+    uint64_t before = w->offset;
+    work_after_recording(w);
+    rondo_graph_capture_abort(w->outer);  // nothing to give up unless a call failed
+    if (w->offset == before + 4 * w->per_replay) {
+        work_after_streams_went(w);
+    }
+}
+
 // A program of ops that draw, with a generator of its own for one of them.
 static rondo_program *g_program;
 
@@ -235,11 +306,36 @@ static void close_world(world *w) {
     rondo_generator_release(w->generator);
     rondo_event_destroy(w->fork);
     rondo_event_destroy(w->join);
+    rondo_stream_destroy(w->third);
     rondo_stream_destroy(w->side);
     rondo_stream_destroy(w->stream);
     rondo_memory_free(w->device, RONDO_MEMORY_DEVICE, w->memory);
     rondo_memory_free(w->device, RONDO_MEMORY_DEVICE, w->flag);
     rondo_device_release(w->device);
+}
+
+// On a thread that has nothing to do with it: the locks are recursive.
+static void *try_locks(void *data) {
+    const world *w = data;
+    rondo_generator *const generators[] = {w->generator, w->other};
+    for (int i = 0; i < 2; ++i) {
+        if (pthread_mutex_trylock(&generators[i]->lock) != 0) {
+            return generators[i];
+        }
+        pthread_mutex_unlock(&generators[i]->lock);
+    }
+    return NULL;
+}
+
+static void check_locks(world *w, const char *what, size_t n) {
+    pthread_t thread;
+    void *held = NULL;
+    assert_int_equal(pthread_create(&thread, NULL, try_locks, w), 0);
+    pthread_join(thread, &held);
+    if (held != NULL) {
+        fail_msg("%s %zu (%s): the lock of generator %u is held", what, n,
+                 fake_cuda_get_failed_call(), (unsigned)rondo_generator_get_number(held));
+    }
 }
 
 // Failures are over: unless the device is lost, the generator stands where it should, and draws.
@@ -249,6 +345,7 @@ static void check_generator(world *w, const char *what, size_t n) {
     if (w->generator == NULL || w->other == NULL) {
         return;
     }
+    check_locks(w, what, n);
     // A failure that no call could report is kept for the next wait.
     (void)!rondo_device_synchronize(w->device);
     rondo_generator_state state;
@@ -396,6 +493,11 @@ static void test_random_sweep__recorded_graphs_on_the_fake_driver(void **state) 
     sweep_on_fake("random, in recorded graphs", work_in_recorded_graphs);
 }
 
+static void test_random_sweep__many_streams_on_the_fake_driver(void **state) {
+    (void)state;
+    sweep_on_fake("random, on many streams", work_on_many_streams);
+}
+
 static void test_random_sweep__programs_on_the_fake_driver(void **state) {
     (void)state;
     sweep_on_fake("random, in programs", work_in_programs);
@@ -403,8 +505,9 @@ static void test_random_sweep__programs_on_the_fake_driver(void **state) {
 
 static void test_random_sweep__host(void **state) {
     (void)state;
-    static const scenario scenarios[] = {work_eagerly, work_in_graphs, work_in_bodies,
-                                         work_in_recorded_graphs, work_in_programs};
+    static const scenario scenarios[] = {work_eagerly,         work_in_graphs,
+                                         work_in_bodies,       work_in_recorded_graphs,
+                                         work_on_many_streams, work_in_programs};
     rondo_log_set_sink(sweep_ignore_line, NULL);
     size_t points = 0;
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; ++i) {
@@ -458,6 +561,7 @@ int main(void) {
         cmocka_unit_test(test_random_sweep__graphs_on_the_fake_driver),
         cmocka_unit_test(test_random_sweep__bodies_on_the_fake_driver),
         cmocka_unit_test(test_random_sweep__recorded_graphs_on_the_fake_driver),
+        cmocka_unit_test(test_random_sweep__many_streams_on_the_fake_driver),
         cmocka_unit_test(test_random_sweep__programs_on_the_fake_driver),
         cmocka_unit_test(test_random_sweep__host),
     };

@@ -1,7 +1,7 @@
 // The replay path takes no lock and no memory, so that threads with graphs of their own never wait
-// for each other. Shown in two ways: every pthread_mutex_lock of a replaying thread is counted
-// (the linker redirects it to here), and a thread replays while another holds every lock that the
-// device has.
+// for each other; with generators it takes theirs and no other. Shown in two ways: every
+// pthread_mutex_lock of a replaying thread is counted (the linker redirects it to here), and a
+// thread replays while another holds every lock that the device has.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -20,6 +20,7 @@
 #include "rondo/rondo.h"
 #include "support/fake_cuda.h"
 #include "support/fake_cuda_state.h"
+#include "support/fake_random.h"
 
 enum { REPLAY_COUNT = 1000, NODE_COUNT = 8 };
 
@@ -97,26 +98,30 @@ static void close_world(world *w) {
 
 // ---- no lock, no memory -----------------------------------------------------------------------
 
-static void check_counts(const char *name, bool has_branches) {
-    world w;
-    open_world(&w, name, has_branches);
+static void count_replays(world *w, size_t locks_per_replay) {
     // The first replay starts the stream's thread and remembers the stream.
-    OK(rondo_graph_replay(w.graph, w.stream));
-    OK(rondo_stream_synchronize(w.stream));
+    OK(rondo_graph_replay(w->graph, w->stream));
+    OK(rondo_stream_synchronize(w->stream));
     rondo__memory_set_fault(count_allocation, NULL);
     lock_count = 0;
     allocation_count = 0;
     is_counted = true;
     rondo_status status = RONDO_STATUS_OK;
     for (int i = 0; i < REPLAY_COUNT && status == RONDO_STATUS_OK; ++i) {
-        status = rondo_graph_replay(w.graph, w.stream);
+        status = rondo_graph_replay(w->graph, w->stream);
     }
     is_counted = false;
     rondo__memory_set_fault(NULL, NULL);
     OK(status);
-    OK(rondo_stream_synchronize(w.stream));
-    assert_int_equal(lock_count, 0);
+    OK(rondo_stream_synchronize(w->stream));
+    assert_int_equal(lock_count, REPLAY_COUNT * locks_per_replay);
     assert_int_equal(allocation_count, 0);
+}
+
+static void check_counts(const char *name, bool has_branches) {
+    world w;
+    open_world(&w, name, has_branches);
+    count_replays(&w, 0);
     close_world(&w);
 }
 
@@ -132,6 +137,41 @@ static void test_graph_locks__a_cuda_replay_takes_none(void **state) {
     fake_cuda_install();
     check_counts("cuda:0", false);
     check_counts("cuda:0", true);
+    fake_cuda_uninstall();
+}
+
+static void check_generators(const char *name) {
+    world w;
+    rondo_generator *generators[3];
+    open_world(&w, name, false);
+    OK(rondo_graph_reset(w.graph));
+    for (uint64_t i = 0; i < 3; ++i) {
+        OK(rondo_generator_create(w.device, i, &generators[i]));
+    }
+    for (size_t count = 1; count <= 3; ++count) {
+        OK(rondo_graph_capture_begin(w.graph, w.stream, RONDO_CAPTURE_THREAD_LOCAL));
+        for (size_t i = 0; i < count; ++i) {
+            OK(rondo_random_words(generators[i], w.stream, w.memory, 4));
+        }
+        OK(rondo_graph_capture_end(w.graph));
+        count_replays(&w, count);
+        OK(rondo_graph_reset(w.graph));
+    }
+    for (int i = 0; i < 3; ++i) {
+        rondo_generator_release(generators[i]);
+    }
+    close_world(&w);
+}
+
+static void test_graph_locks__a_replay_takes_those_of_its_generators(void **state) {
+    (void)state;
+    check_generators("host");
+    setenv("RONDO_CACHE_DIR", "", 1);
+    fake_cuda_reset(NULL);
+    fake_random_set_kernels();
+    fake_cuda_install();
+    fake_cuda_install_compiler();
+    check_generators("cuda:0");
     fake_cuda_uninstall();
 }
 
@@ -222,6 +262,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_locks__a_host_replay_takes_none),
         cmocka_unit_test(test_graph_locks__a_cuda_replay_takes_none),
+        cmocka_unit_test(test_graph_locks__a_replay_takes_those_of_its_generators),
         cmocka_unit_test(test_graph_locks__a_lock_is_counted),
         cmocka_unit_test(test_graph_locks__host_replays_run_while_all_locks_are_held),
         cmocka_unit_test(test_graph_locks__cuda_replays_run_while_all_locks_are_held),

@@ -51,7 +51,9 @@ typedef struct rondo__cuda_device {
 
 typedef struct rondo__cuda_stream {
     rondo_stream head;
-    uint64_t capture;  // serial of the capture it began or joined; may have ended; 0: none
+    // Serial of the capture it began or joined; may have ended; 0: none. Atomic because other
+    // threads may put events on the stream.
+    _Atomic(uint64_t) capture;
     int capture_mode;  // of the capture that began here; RELAXED when none
     bool is_origin;    // a capture began here and has not been ended
     bool is_body;      // is_origin, and it records into a body that a conditional node owns

@@ -1,0 +1,366 @@
+// backend/stream_tag.c — what others keep of a stream: to wait for its work, and to come after it.
+//
+// A stream is used by one thread and may be destroyed, while its work still matters to others: to
+// the graph whose memory it uses, to a generator that another thread draws from. They keep the
+// stream's tag, which outlives it. The tag's lock keeps the stream where it is while another thread
+// looks at it: it is neither destroyed meanwhile, nor does it begin to record.
+//
+// Coming after a stream that records is the hard case. An event put on it now would fall into its
+// capture, and whoever waited for that would be recorded, too. So a stream that is watched leaves
+// an event behind its work just before it begins to record or joins a capture, its place:
+//
+//      stream A:   replay, draw | place | begin ...... recording ...... end | draw
+//                       ^           ^                     |
+//      stream B:        |           +------ follow(A) ----+     (waits for the place)
+//                       +-- follow(A): event on A, wait for it
+//
+// It costs nothing to be watched but that event, once a capture.
+//
+// A capture that the program begins with driver calls of its own is not seen: there is no place,
+// and who wants to come after the stream is refused until it ends.
+//
+// What was rejected: an event behind each use, which costs every replay a driver call for the sake
+// of the few that change streams.
+#include <pthread.h>
+
+#include "backend/backend.h"
+#include "backend/capture.h"
+#include "backend/check.h"
+#include "backend/exempt.h"
+#include "base/memory.h"
+
+struct rondo__stream_tag {
+    atomic_int reference_count;
+    uint32_t number;  // of the stream
+    pthread_mutex_t lock;
+    rondo_stream *stream;  // guarded by lock; NULL once destroyed
+    atomic_bool is_finished;
+    // Destroyed while it recorded, or as a wrapper that could not be waited for: what it ran before
+    // may run still.
+    atomic_bool has_left_work;
+    bool is_watched;     // of the thread that uses the stream
+    rondo_event *place;  // guarded by lock, as the two below; NULL: none was needed yet
+    bool has_place;      // it stands for all work before the latest capture
+    uint64_t place_id;   // of that capture; 0: it did not come to that
+};
+
+rondo__stream_tag *rondo__stream_tag_create(rondo_stream *stream) {
+    rondo__stream_tag *tag = rondo__calloc(1, sizeof *tag);
+    if (tag != NULL) {
+        atomic_init(&tag->reference_count, 1);
+        pthread_mutex_init(&tag->lock, NULL);
+        tag->stream = stream;
+        tag->number = stream->number;
+    }
+    return tag;
+}
+
+rondo__stream_tag *rondo__stream_tag_retain(rondo_stream *stream) {
+    atomic_fetch_add_explicit(&stream->tag->reference_count, 1, memory_order_relaxed);
+    return stream->tag;
+}
+
+rondo__stream_tag *rondo__stream_tag_retain_again(rondo__stream_tag *tag) {
+    atomic_fetch_add_explicit(&tag->reference_count, 1, memory_order_relaxed);
+    return tag;
+}
+
+rondo__stream_tag *rondo__stream_tag_watch(rondo_stream *stream) {
+    stream->tag->is_watched = true;
+    return rondo__stream_tag_retain(stream);
+}
+
+void rondo__stream_tag_release(rondo__stream_tag *tag) {
+    if (tag == NULL ||
+        atomic_fetch_sub_explicit(&tag->reference_count, 1, memory_order_acq_rel) != 1) {
+        return;
+    }
+    rondo_event_destroy(tag->place);
+    pthread_mutex_destroy(&tag->lock);
+    rondo__free(tag);
+}
+
+// ---- places: the caller holds the lock --------------------------------------------------------
+
+static bool is_idle(rondo_stream *stream) {
+    rondo__capture_state state = RONDO__CAPTURE_NONE;
+    rondo_error saved;
+    rondo__error_save(&saved);
+    bool is_known = stream->device->backend->get_capture_state(stream, &state) == RONDO_STATUS_OK;
+    rondo__error_restore(&saved);
+    return is_known && state == RONDO__CAPTURE_NONE;
+}
+
+// Puts an event behind the work of the stream, which does not record. A failure shows only if
+// somebody wants the place.
+static void leave_place(rondo__stream_tag *tag, rondo_stream *stream) {
+    rondo_error saved;
+    rondo__error_save(&saved);
+    tag->place_id = 0;
+    tag->has_place =
+        tag->place != NULL || rondo_event_create(stream->device, 0, &tag->place) == RONDO_STATUS_OK;
+    tag->has_place = tag->has_place &&
+                     stream->device->backend->record_event(tag->place, stream) == RONDO_STATUS_OK;
+    rondo__error_restore(&saved);
+}
+
+// The stream may have begun to record.
+static void note_capture(rondo__stream_tag *tag, rondo_stream *stream) {
+    rondo__capture_state state = RONDO__CAPTURE_NONE;
+    rondo_error saved;
+    rondo__error_save(&saved);
+    if (stream->device->backend->get_capture_id(stream, &state, &tag->place_id) !=
+        RONDO_STATUS_OK) {
+        tag->place_id = 0;
+    }
+    rondo__error_restore(&saved);
+}
+
+// Whether the stream, which records, does so in the capture that the place stands before. A broken
+// one has no id in the driver's eyes; a stream is in one capture at a time.
+static bool is_place_right(const rondo__stream_tag *tag, rondo_device *device,
+                           rondo__capture_state state, uint64_t id) {
+    if (!tag->has_place || tag->place_id == 0) {
+        return false;
+    }
+    return state == RONDO__CAPTURE_BROKEN ? rondo__capture_is_open(device, tag->place_id)
+                                          : id == tag->place_id;
+}
+
+// ---- the stream's own thread ------------------------------------------------------------------
+
+rondo_status rondo__stream_tag_begin_capture(rondo_stream *stream, rondo_capture_mode mode) {
+    const rondo__backend *backend = stream->device->backend;
+    rondo__stream_tag *tag = stream->tag;
+    if (!tag->is_watched) {
+        return backend->begin_capture(stream, mode);
+    }
+    pthread_mutex_lock(&tag->lock);
+    leave_place(tag, stream);
+    rondo_status status = backend->begin_capture(stream, mode);
+    if (status == RONDO_STATUS_OK) {
+        note_capture(tag, stream);
+    }
+    pthread_mutex_unlock(&tag->lock);
+    return status;
+}
+
+rondo_status rondo__stream_tag_join(rondo_stream *stream, rondo_event *event) {
+    rondo_device *device = stream->device;
+    rondo__stream_tag *tag = stream->tag;
+    if (!tag->is_watched || !atomic_load_explicit(&event->may_be_captured, memory_order_relaxed)) {
+        return device->backend->wait_event(stream, event);
+    }
+    pthread_mutex_lock(&tag->lock);
+    bool may_join = atomic_load(&device->open_capture_count) > 0 && is_idle(stream);
+    if (may_join) {
+        leave_place(tag, stream);
+    }
+    rondo_status status = device->backend->wait_event(stream, event);
+    if (may_join && status == RONDO_STATUS_OK) {
+        note_capture(tag, stream);
+    }
+    pthread_mutex_unlock(&tag->lock);
+    return status;
+}
+
+static bool wait_for_stream(rondo_stream *stream, bool also_while_recording) {
+    const rondo__backend *backend = stream->device->backend;
+    bool has_waited = is_idle(stream);
+    if (has_waited || (also_while_recording && backend->drain_stream != NULL)) {
+        rondo_error saved;
+        rondo__error_save(&saved);
+        // Nothing that is recorded is touched, so no global capture of anybody shall break.
+        rondo__exempt_enter();
+        rondo_status status = backend->drain_stream != NULL ? backend->drain_stream(stream)
+                                                            : backend->synchronize_stream(stream);
+        rondo__exempt_leave();
+        // One that began to record just now.
+        has_waited = status != RONDO_STATUS_STATE || backend->drain_stream != NULL;
+        if (status != RONDO_STATUS_OK && has_waited) {
+            // Not this caller's failure: kept for the next wait on the device.
+            rondo__failure_put(&stream->device->failure);
+        }
+        rondo__error_restore(&saved);
+    }
+    return has_waited;
+}
+
+// The backend waits for the streams that it made, unless they record; a wrapper's is waited for
+// here. The caller holds the lock.
+static void finish_work(rondo__stream_tag *tag, rondo_stream *stream) {
+    rondo_device *device = stream->device;
+    rondo__capture_state state = RONDO__CAPTURE_NONE;
+    uint64_t id = 0;
+    rondo_error saved;
+    rondo__error_save(&saved);
+    bool is_waited_for = device->backend->get_capture_id(stream, &state, &id) == RONDO_STATUS_OK &&
+                         state == RONDO__CAPTURE_NONE;
+    rondo__error_restore(&saved);
+    if (is_waited_for && stream->is_wrapped) {
+        // To ask the legacy stream for anything breaks captures of others.
+        is_waited_for = (!stream->is_legacy || atomic_load(&device->open_capture_count) == 0) &&
+                        wait_for_stream(stream, false);
+    }
+    tag->has_place = !is_waited_for && is_place_right(tag, device, state, id);
+    atomic_store(&tag->has_left_work, !is_waited_for);
+}
+
+void rondo__stream_tag_destroy_stream(rondo_stream *stream) {
+    rondo__stream_tag *tag = stream->tag;
+    const rondo__backend *backend = stream->device->backend;
+    pthread_mutex_lock(&tag->lock);
+    bool is_remembered = atomic_load(&tag->reference_count) > 1;
+    if (is_remembered && !atomic_load(&stream->device->is_lost)) {
+        finish_work(tag, stream);
+    }
+    // Held to the end: who finds the stream gone may rely on its work being done.
+    tag->stream = NULL;
+    backend->destroy_stream(stream);
+    if (!tag->has_place) {
+        rondo_event_destroy(tag->place);
+        tag->place = NULL;
+    }
+    atomic_store_explicit(&tag->is_finished, true, memory_order_release);
+    pthread_mutex_unlock(&tag->lock);
+    rondo__stream_tag_release(tag);
+}
+
+// ---- others -----------------------------------------------------------------------------------
+
+bool rondo__stream_tag_is_finished(const rondo__stream_tag *tag) {
+    return atomic_load_explicit(&tag->is_finished, memory_order_acquire);
+}
+
+bool rondo__stream_tag_is_done(const rondo__stream_tag *tag) {
+    return rondo__stream_tag_is_finished(tag) && !atomic_load(&tag->has_left_work);
+}
+
+static bool wait_for_tag(rondo__stream_tag *tag, bool also_while_recording) {
+    bool has_waited = true;
+    // The lock keeps the stream from being destroyed while it is waited for.
+    pthread_mutex_lock(&tag->lock);
+    if (tag->stream != NULL && !atomic_load(&tag->stream->device->is_lost)) {
+        has_waited = wait_for_stream(tag->stream, also_while_recording);
+    }
+    pthread_mutex_unlock(&tag->lock);
+    return has_waited;
+}
+
+bool rondo__stream_tag_wait(rondo__stream_tag *tag) {
+    return wait_for_tag(tag, false);
+}
+
+void rondo__stream_tag_drain(rondo__stream_tag *tag) {
+    (void)wait_for_tag(tag, true);
+}
+
+uint64_t rondo__stream_tag_get_capture_id(rondo__stream_tag *tag) {
+    uint64_t id = 0;
+    // The lock keeps the stream from being destroyed meanwhile.
+    pthread_mutex_lock(&tag->lock);
+    rondo_stream *stream = tag->stream;
+    if (stream != NULL &&
+        atomic_load_explicit(&stream->device->open_capture_count, memory_order_acquire) > 0) {
+        rondo__capture_state state = RONDO__CAPTURE_NONE;
+        rondo_error saved;
+        rondo__error_save(&saved);
+        if (stream->device->backend->get_capture_id(stream, &state, &id) != RONDO_STATUS_OK ||
+            state != RONDO__CAPTURE_ACTIVE) {
+            id = 0;
+        }
+        rondo__error_restore(&saved);
+    }
+    pthread_mutex_unlock(&tag->lock);
+    return id;
+}
+
+static rondo_status refuse_unless_idle(rondo_stream *stream) {
+    rondo__capture_state state = RONDO__CAPTURE_NONE;
+    RETURN_IF_ERROR(stream->device->backend->get_capture_state(stream, &state));
+    return state == RONDO__CAPTURE_NONE
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS("rondo_event_record", STATE,
+                               "this must come after earlier work on stream %u, which records a "
+                               "capture now and cannot be waited for; do it before or after that",
+                               (unsigned)stream->number);
+}
+
+// On a stream that did not record just now. Not rondo_event_record: that keeps notes on the stream,
+// which are its own thread's.
+static rondo_status put_event(rondo_stream *stream, rondo_event *event) {
+    event->is_from_outside = true;
+    RETURN_IF_ERROR(stream->device->backend->record_event(event, stream));
+    // Its thread may have begun a capture in between: then the event stands for a place in that.
+    return refuse_unless_idle(stream);
+}
+
+static rondo_status record_from_outside(rondo_stream *stream, rondo_event *event) {
+    RETURN_IF_ERROR(rondo__check_stream(stream, "rondo_event_record"));
+    RETURN_IF_ERROR(refuse_unless_idle(stream));
+    return put_event(stream, event);
+}
+
+rondo_status rondo__stream_tag_record(rondo__stream_tag *tag, rondo_event *event,
+                                      bool *out_was_recorded) {
+    *out_was_recorded = false;
+    rondo_status status = RONDO_STATUS_OK;
+    // The lock keeps the stream from being destroyed meanwhile.
+    pthread_mutex_lock(&tag->lock);
+    if (tag->stream != NULL) {
+        status = record_from_outside(tag->stream, event);
+        *out_was_recorded = status == RONDO_STATUS_OK;
+    }
+    pthread_mutex_unlock(&tag->lock);
+    return status;
+}
+
+// The caller holds the lock, here and below.
+static rondo_status follow_living(rondo_stream *stream, const rondo__stream_tag *tag,
+                                  rondo_event *event) {
+    const rondo__backend *backend = stream->device->backend;
+    rondo__capture_state state = RONDO__CAPTURE_NONE;
+    uint64_t id = 0;
+    RETURN_IF_ERROR(backend->get_capture_id(tag->stream, &state, &id));
+    if (state != RONDO__CAPTURE_NONE && is_place_right(tag, stream->device, state, id)) {
+        return backend->wait_event(stream, tag->place);
+    }
+    RETURN_IF_ERROR(state == RONDO__CAPTURE_NONE ? put_event(tag->stream, event)
+                                                 : record_from_outside(tag->stream, event));
+    return backend->wait_event(stream, event);
+}
+
+// The stream was destroyed in the middle of a capture.
+static rondo_status follow_gone(rondo_stream *stream, rondo__stream_tag *tag) {
+    rondo_device *device = stream->device;
+    if (tag->has_place) {
+        return device->backend->wait_event(stream, tag->place);
+    }
+    if (atomic_load(&device->open_capture_count) > 0) {
+        return RONDO_FAIL_AS(
+            "rondo_stream_wait_event", STATE,
+            "this must come after the work of stream %u, which was destroyed while "
+            "it recorded; only a wait for the whole device shows that this work is "
+            "done, so first end the captures on %s",
+            (unsigned)tag->number, device->name);
+    }
+    RETURN_IF_ERROR(device->backend->synchronize_device(device));
+    atomic_store(&tag->has_left_work, false);
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__stream_tag_follow(rondo_stream *stream, rondo__stream_tag *tag,
+                                      rondo_event *event) {
+    rondo_status status = RONDO_STATUS_OK;
+    if (tag == stream->tag || rondo__stream_tag_is_done(tag)) {
+        return status;
+    }
+    pthread_mutex_lock(&tag->lock);
+    if (tag->stream != NULL) {
+        status = follow_living(stream, tag, event);
+    } else if (atomic_load(&tag->has_left_work)) {
+        status = follow_gone(stream, tag);
+    }
+    pthread_mutex_unlock(&tag->lock);
+    return status;
+}
