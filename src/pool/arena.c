@@ -82,7 +82,7 @@ void rondo_arena_release(rondo_arena *arena) {
         atomic_fetch_sub_explicit(&arena->reference_count, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    rondo_event_destroy(arena->last_event);
+    rondo_event_destroy(arena->event);
     rondo__stream_tag_release(arena->last_stream);
     pthread_mutex_destroy(&arena->lock);
     rondo_device_release(arena->device);

@@ -34,13 +34,11 @@ struct rondo_arena {
     pthread_mutex_t lock;    // guards the rest but the counters
     rondo__session *sessions;
     uint64_t round;
-    uint64_t version;         // of the sessions and outputs; see order.c
-    int replay_depth;         // replays between the look and the launch
-    pthread_t replay_thread;  // whose they are
-    // The last replay of a sharer.
-    rondo__stream_tag *last_stream;  // retained; NULL: none
-    rondo_event *last_event;
-    bool has_last_event;  // last_event stands for it
+    uint64_t version;                // of the sessions and outputs; see order.c
+    int replay_depth;                // replays between the look and the launch
+    pthread_t replay_thread;         // whose they are
+    rondo__stream_tag *last_stream;  // of the last replay of a sharer; retained; NULL: none
+    rondo_event *event;              // to come after it; made when first needed
     atomic_uint_fast64_t live_bytes;
     atomic_uint_fast64_t live_count;
     atomic_uint_fast64_t reserved_bytes;

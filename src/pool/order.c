@@ -201,15 +201,14 @@ static void leave_replay(rondo__session *session) {
 }
 
 // Puts the replay behind the last one of a sharer, if that was on another stream.
-static rondo_status wait_for_last(rondo_arena *arena, rondo_stream *stream) {
+static rondo_status follow_last(rondo_arena *arena, rondo_stream *stream) {
     if (arena->last_stream == NULL || arena->last_stream == stream->tag) {
         return RONDO_STATUS_OK;
     }
-    if (arena->has_last_event) {
-        return rondo_stream_wait_event(stream, arena->last_event);
+    if (arena->event == NULL) {
+        RETURN_IF_ERROR(rondo_event_create(arena->device, 0, &arena->event));
     }
-    (void)rondo__stream_tag_wait(arena->last_stream);
-    return RONDO_STATUS_OK;
+    return rondo__stream_tag_follow(stream, arena->last_stream, arena->event);
 }
 
 rondo_status rondo__order_prepare_replay(rondo__participant *participant, rondo_stream *stream) {
@@ -230,29 +229,13 @@ rondo_status rondo__order_prepare_replay(rondo__participant *participant, rondo_
         status = enter_replay(session);
     }
     if (status == RONDO_STATUS_OK) {
-        status = wait_for_last(arena, stream);
+        status = follow_last(arena, stream);
         if (status != RONDO_STATUS_OK) {
             leave_replay(session);
         }
     }
     pthread_mutex_unlock(&arena->lock);
     return status;
-}
-
-// An event behind the replay, for sharers on other streams. Without one they wait for the stream.
-static void mark_last(rondo_arena *arena, rondo_stream *stream) {
-    if (arena->last_stream != stream->tag) {
-        rondo__stream_tag_release(arena->last_stream);
-        arena->last_stream = rondo__stream_tag_retain(stream);
-    }
-    arena->has_last_event = false;
-    rondo_error saved;
-    rondo__error_save(&saved);
-    if (arena->last_event != NULL ||
-        rondo_event_create(arena->device, 0, &arena->last_event) == RONDO_STATUS_OK) {
-        arena->has_last_event = rondo_event_record(arena->last_event, stream) == RONDO_STATUS_OK;
-    }
-    rondo__error_restore(&saved);
 }
 
 void rondo__order_note_replay(rondo__participant *participant, rondo_stream *stream) {
@@ -273,7 +256,10 @@ void rondo__order_note_replay(rondo__participant *participant, rondo_stream *str
             o->is_overwritten = false;
         }
     }
-    mark_last(arena, stream);
+    if (arena->last_stream != stream->tag) {
+        rondo__stream_tag_release(arena->last_stream);
+        arena->last_stream = rondo__stream_tag_watch(stream);
+    }
     leave_replay(session);
     pthread_mutex_unlock(&arena->lock);
 }

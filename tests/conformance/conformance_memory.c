@@ -387,6 +387,71 @@ static void test_conformance_memory__held_back_while_a_replay_may_run(void **sta
     rondo_pool_release(pool);
 }
 
+// ---- sharers on several streams ---------------------------------------------------------------
+
+// A graph that takes long to compute `first` + 5 in memory that it shares, and copies that out.
+static rondo_graph *capture_slow(suite_context *context, rondo_pool *pool, rondo_stream *stream,
+                                 rondo_arena *arena, uint32_t first, uint32_t *output) {
+    rondo_graph *graph = memory_create_graph(context, "slow", arena);
+    memory_begin(graph, stream);
+    uint32_t *x = memory_take(pool, stream, COUNT);
+    memory_fill(stream, x, first, COUNT);
+    for (int k = 0; k < 5; ++k) {
+        ASSERT_OK(suite_spin(context, stream, 500));
+        ASSERT_OK(suite_affine(context, stream, x, COUNT, 1, 1));
+    }
+    ASSERT_OK(rondo_stream_copy(stream, output, x, COUNT * 4, RONDO_COPY_DEVICE_TO_DEVICE));
+    memory_free(pool, x);
+    memory_end(graph);
+    return graph;
+}
+
+// On another stream a sharer comes after the last one's, also where that stream records by then, or
+// is gone; on the same stream nothing is asked of the driver.
+static void test_conformance_memory__sharers_come_after_the_last_stream(void **state) {
+    suite_context *context = suite_get_context(state);
+    rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
+    rondo_stream *stream = suite_create_stream(context);
+    rondo_stream *last = suite_create_stream(context);
+    rondo_arena *arena = NULL;
+    ASSERT_OK(rondo_arena_create(context->device, NULL, &arena));
+    uint32_t *outputs = suite_allocate(context, RONDO_MEMORY_DEVICE, 2 * COUNT);
+    rondo_graph *graphs[2];
+    for (uint32_t i = 0; i < 2; ++i) {
+        graphs[i] = capture_slow(context, pool, stream, arena, 10 * i, outputs + i * COUNT);
+    }
+    rondo_graph *other = suite_create_graph(context, false);
+    for (int round = 0; round < 3; ++round) {
+        ASSERT_OK(rondo_graph_replay(graphs[0], last));
+        if (round == 1) {
+            memory_begin(other, last);
+            memory_fill(last, outputs, 1, 1);
+        } else if (round == 2) {
+            rondo_stream_destroy(last);
+        }
+        ASSERT_OK(rondo_graph_replay(graphs[1], stream));
+        ASSERT_OK(rondo_stream_synchronize(stream));
+        if (round == 1) {
+            memory_end(other);
+        }
+        assert_int_equal(suite_get(context, outputs, COUNT - 1), 5);
+        assert_int_equal(suite_get(context, outputs + COUNT, COUNT - 1), 15);
+    }
+    if (context->is_fake) {
+        size_t calls = fake_cuda_count_calls(NULL);
+        ASSERT_OK(rondo_graph_replay(graphs[0], stream));
+        ASSERT_OK(rondo_graph_replay(graphs[1], stream));
+        assert_int_equal(fake_cuda_count_calls(NULL), calls + 2);
+    }
+    rondo_graph_destroy(other);
+    rondo_graph_destroy(graphs[0]);
+    rondo_graph_destroy(graphs[1]);
+    rondo_arena_release(arena);
+    rondo_stream_destroy(stream);
+    rondo_pool_release(pool);
+    suite_free(context, RONDO_MEMORY_DEVICE, outputs);
+}
+
 static const suite_entry memory_cases[] = {
     SUITE_CASE(test_conformance_memory__failed_captures_give_back),
     SUITE_CASE(test_conformance_memory__blocks_outlive_everything),
@@ -396,6 +461,7 @@ static const suite_entry memory_cases[] = {
     SUITE_CASE(test_conformance_memory__driver_bytes_of_an_executable),
     SUITE_CASE(test_conformance_memory__every_mode_may_take_memory),
     SUITE_CASE(test_conformance_memory__held_back_while_a_replay_may_run),
+    SUITE_CASE(test_conformance_memory__sharers_come_after_the_last_stream),
     {NULL, NULL, false},
 };
 SUITE_LIST(memory);
