@@ -470,6 +470,20 @@ void rondo__blame_given_up(rondo__capture *capture) {
     rondo__error_restore(&saved);
 }
 
+bool rondo__blame_is_broken(rondo__capture *capture) {
+    pthread_mutex_lock(&capture->lock);
+    // Participants must not add to a broken capture; without any, its end tells soon enough.
+    if (!capture->blame.is_broken && capture->origin != NULL && capture->participants != NULL) {
+        rondo_error saved;
+        rondo__error_save(&saved);
+        capture->blame.is_broken = is_broken_now(capture->origin);
+        rondo__error_restore(&saved);
+    }
+    bool is_broken = capture->blame.is_broken;
+    pthread_mutex_unlock(&capture->lock);
+    return is_broken;
+}
+
 void rondo__blame_conclude(rondo__capture *capture, const char *call, bool is_given_up,
                            rondo__blame *out_blame) {
     rondo_error saved;

@@ -106,8 +106,11 @@ void rondo__blame_destroyed_stream(rondo_stream *stream);
 // A thread that cannot end the capture has given it up: it is broken, and yields that as the cause.
 // The thread's error record stays.
 void rondo__blame_given_up(rondo__capture *capture);
-// The capture is about to be ended by `call`: fills in what is missing and copies the result. A
-// capture that seems fine costs one driver call here.
+// Whether the capture is broken, as far as is known before its end. One driver call, where there
+// are participants.
+bool rondo__blame_is_broken(rondo__capture *capture);
+// The capture is about to be ended by `call`, or was just ended by it, in vain perhaps: fills in
+// what is missing and copies the result.
 void rondo__blame_conclude(rondo__capture *capture, const char *call, bool is_given_up,
                            rondo__blame *out_blame);
 

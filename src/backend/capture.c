@@ -1,16 +1,32 @@
 // backend/capture.c — the list of captures in progress on a device.
 #include "backend/capture.h"
 
+#include <string.h>
+
 #include "backend/check.h"
 #include "backend/label.h"
 #include "base/memory.h"
 #include "base/thread.h"
 
+// A capture is too large for malloc's fast path, and a short one would notice.
+static rondo__capture *take_memory(rondo_device *device) {
+    rondo__capture *capture = atomic_exchange(&device->spare_capture, NULL);
+    if (capture == NULL) {
+        return rondo__calloc(1, sizeof *capture);
+    }
+    memset(capture, 0, sizeof *capture);
+    return capture;
+}
+
+static void give_memory_back(rondo_device *device, rondo__capture *capture) {
+    rondo__free(atomic_exchange(&device->spare_capture, capture));
+}
+
 rondo_status rondo__capture_open(rondo_stream *origin, rondo_capture_mode mode, const char *label,
                                  rondo__capture **out_capture) {
     rondo_device *device = origin->device;
     *out_capture = NULL;
-    rondo__capture *capture = rondo__calloc(1, sizeof *capture);
+    rondo__capture *capture = take_memory(device);
     if (capture == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
@@ -22,7 +38,7 @@ rondo_status rondo__capture_open(rondo_stream *origin, rondo_capture_mode mode, 
                           "the capture on stream %u ended as it began", (unsigned)origin->number);
     }
     if (status != RONDO_STATUS_OK) {
-        rondo__free(capture);
+        give_memory_back(device, capture);
         return status;
     }
     capture->device = device;
@@ -35,7 +51,7 @@ rondo_status rondo__capture_open(rondo_stream *origin, rondo_capture_mode mode, 
     status = rondo__label_begin(capture);
     if (status != RONDO_STATUS_OK) {
         pthread_mutex_destroy(&capture->lock);
-        rondo__free(capture);
+        give_memory_back(device, capture);
         return status;
     }
     rondo__marks_begin(origin, capture->id);
@@ -74,7 +90,7 @@ rondo__participant *rondo__capture_close(rondo__capture *capture) {
         rondo__free(body);
     }
     pthread_mutex_destroy(&capture->lock);
-    rondo__free(capture);
+    give_memory_back(device, capture);
     return participants;
 }
 

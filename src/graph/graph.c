@@ -216,11 +216,13 @@ rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
                           "rondo_stream_create or a non-default one of your own");
     }
     const rondo__backend *backend = graph->device->backend;
-    rondo__capture_state state;
-    RETURN_IF_ERROR(backend->get_capture_state(stream, &state));
-    if (state != RONDO__CAPTURE_NONE) {
-        return RONDO_FAIL(STATE, "stream %u records already; end that capture first",
-                          (unsigned)stream->number);
+    if (atomic_load_explicit(&stream->may_record, memory_order_relaxed) || stream->is_wrapped) {
+        rondo__capture_state state;
+        RETURN_IF_ERROR(backend->get_capture_state(stream, &state));
+        if (state != RONDO__CAPTURE_NONE) {
+            return RONDO_FAIL(STATE, "stream %u records already; end that capture first",
+                              (unsigned)stream->number);
+        }
     }
     rondo__arena_settle(graph->arena);
     RETURN_IF_ERROR(rondo__stream_tag_begin_capture(stream, mode));
@@ -284,7 +286,8 @@ static rondo_status count_kinds_in(rondo__template *recorded, rondo_graph_stats 
     return RONDO_STATUS_OK;
 }
 
-// Counted once, so that asking for the statistics later is O(1).
+// Counted once, by the instantiation, so that asking for the statistics later is O(1), and a capture
+// that nobody asks about does not pay for it.
 rondo_status rondo__graph_count_kinds(rondo__template *recorded, rondo_graph_stats *in_out_stats) {
     in_out_stats->kernel_count = 0;
     in_out_stats->copy_count = 0;
@@ -332,6 +335,10 @@ void rondo__graph_set_executable(rondo_graph *graph, rondo__executable *executab
 // RECORDED or READY becomes READY with a new executable.
 static rondo_status instantiate(rondo_graph *graph) {
     rondo__executable *executable = NULL;
+    if (!graph->has_kinds) {
+        RETURN_IF_ERROR(rondo__graph_count_kinds(graph->recorded, &graph->stats));
+        graph->has_kinds = true;
+    }
     RETURN_IF_ERROR(
         rondo__graph_make_executable(graph, graph->recorded, &executable, &graph->stats));
     rondo__graph_set_executable(graph, executable);
@@ -362,20 +369,30 @@ rondo_status rondo_graph_capture_end(rondo_graph *graph) {
     const rondo__backend *backend = graph->device->backend;
     rondo_stream *stream = graph->stream;
     uint32_t stream_number = graph->capture->origin != NULL ? stream->number : 0;
+    uint64_t work_count = graph->capture->origin != NULL ? stream->marks.work_count : 0;
     size_t label_depth = graph->capture->label_depth;
     rondo_status status = RONDO_STATUS_OK;
     rondo_status finish_status = RONDO_STATUS_OK;
-    rondo_error finish_error = {0};
+    rondo_error finish_error;
     rondo_capture_cause fallback = RONDO_CAUSE_OTHER;
-    rondo__blame blame;
+    rondo__blame blame;  // only where something is wrong, or can still go wrong
     rondo__scopes_refuse_open(graph->capture);
-    rondo__blame_conclude(graph->capture, __func__, false, &blame);
-    if (!blame.is_broken) {
+    bool is_broken = rondo__blame_is_broken(graph->capture);
+    if (is_broken) {
+        rondo__blame_conclude(graph->capture, __func__, false, &blame);
+    } else {
         finish_status = rondo__capture_finish(graph->capture);
-        rondo__error_save(&finish_error);
+        if (finish_status != RONDO_STATUS_OK) {
+            rondo__error_save(&finish_error);
+        }
     }
     if (graph->capture->origin != NULL) {
         status = backend->end_capture(stream, &graph->recorded);
+    }
+    bool is_done = status == RONDO_STATUS_OK && finish_status == RONDO_STATUS_OK &&
+                   graph->defers_instantiation && graph->capture->participants == NULL;
+    if (!is_broken && !is_done) {
+        rondo__blame_conclude(graph->capture, __func__, false, &blame);
     }
     close_capture(graph);
     // Where both fail, the end of the capture knows the cause.
@@ -383,20 +400,32 @@ rondo_status rondo_graph_capture_end(rondo_graph *graph) {
         rondo__error_restore(&finish_error);
         status = finish_status;
     }
-    if (status == RONDO_STATUS_OK && blame.is_broken && !blame.has_cause) {
+    if (status == RONDO_STATUS_OK && is_broken && !blame.has_cause) {
         status = RONDO_FAIL(STATE, "the capture was found broken, though its end went well");
     }
-    if (status != RONDO_STATUS_OK || blame.is_broken) {
+    if (status != RONDO_STATUS_OK || is_broken) {
         goto roll_back;
+    }
+    if (stream_number != 0) {
+        atomic_store_explicit(&stream->may_record, false, memory_order_relaxed);
     }
     memset(&graph->stats, 0, sizeof graph->stats);
     graph->stats.capture_ns = rondo__clock_now_ns() - graph->begin_ns;
-    // Without a template nobody can ask for a node's label.
-    if (graph->keeps_template || graph->defers_instantiation) {
-        status = rondo__label_resolve(graph->participants, graph->recorded);
+    graph->has_kinds = false;
+    // Work that Rondo was asked for counts itself; other work, such as the program's own launches,
+    // has to be looked for.
+    bool is_empty = false;
+    if (work_count == 0) {
+        size_t node_count = 0;
+        status = backend->count_nodes(graph->recorded, &node_count);
+        is_empty = status == RONDO_STATUS_OK && node_count == 0;
+        if (is_done && status != RONDO_STATUS_OK) {
+            memset(&blame, 0, sizeof blame);
+        }
     }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo__graph_count_kinds(graph->recorded, &graph->stats);
+    // Without a template nobody can ask for a node's label.
+    if (status == RONDO_STATUS_OK && (graph->keeps_template || graph->defers_instantiation)) {
+        status = rondo__label_resolve(graph->participants, graph->recorded);
     }
     if (status == RONDO_STATUS_OK && graph->checks_addresses) {
         status = rondo__graph_guard_nodes(graph);
@@ -404,7 +433,7 @@ rondo_status rondo_graph_capture_end(rondo_graph *graph) {
     if (status != RONDO_STATUS_OK) {
         goto roll_back;
     }
-    if (graph->stats.node_count == 0) {
+    if (is_empty) {
         RONDO_LOG_WARN_F(
             "graph \"%s\" is empty: nothing was put on stream %u between begin and "
             "end. Did the work go to another stream or device?",
@@ -591,6 +620,7 @@ rondo_status rondo_graph_instantiate(rondo_graph *graph) {
     rondo_graph_stats stats = {.replay_count = graph->stats.replay_count,
                                .capture_ns = graph->stats.capture_ns};
     RETURN_IF_ERROR(rondo__graph_count_kinds(graph->recorded, &stats));
+    graph->has_kinds = true;
     RETURN_IF_ERROR(instantiate(graph));
     stats.instantiate_ns = graph->stats.instantiate_ns;
     stats.device_bytes = graph->stats.device_bytes;
@@ -610,6 +640,9 @@ rondo_status rondo_graph_get_stats(const rondo_graph *graph, rondo_graph_stats *
     *out_stats = (rondo_graph_stats){0};
     RETURN_IF_ERROR(rondo__check_pointer(graph, __func__, "graph"));
     *out_stats = graph->stats;
+    if (graph->recorded != NULL && !graph->has_kinds) {
+        RETURN_IF_ERROR(rondo__graph_count_kinds(graph->recorded, out_stats));
+    }
     if (graph->executable != NULL && graph->device->backend->count_executed != NULL) {
         out_stats->executed_count =
             graph->executed_before + graph->device->backend->count_executed(graph->executable);

@@ -40,6 +40,7 @@ struct rondo_graph {
     rondo_capture_mode mode;
     uint64_t thread_number;  // who began
     uint64_t begin_ns;
+    bool has_kinds;  // stats tells kernels and copies; otherwise they have not been counted yet
     uint64_t range;  // NVTX's, when a tool listens
 };
 

@@ -71,7 +71,9 @@ typedef struct growth {
 static rondo_status grow(rondo_graph *graph, rondo_stream *stream, rondo__executable **copies,
                          growth *out) {
     const rondo__backend *backend = graph->device->backend;
-    uint64_t nodes = graph->stats.node_count > 0 ? graph->stats.node_count : 1;
+    size_t node_count = 0;
+    RETURN_IF_ERROR(backend->count_nodes(graph->recorded, &node_count));
+    uint64_t nodes = node_count > 0 ? node_count : 1;
     uint64_t start_bytes = 0;
     RETURN_IF_ERROR(backend->get_free_bytes(graph->device, &start_bytes));
     while (out->copy_count < COPIES_MAX &&

@@ -52,6 +52,9 @@ rondo_status rondo_graph_update(rondo_graph *graph, rondo_graph *source,
                                 rondo_update_result *out_result) {
     RETURN_IF_ERROR(check_pair(graph, source));
     rondo_graph_stats stats = source->stats;
+    if (!source->has_kinds) {
+        RETURN_IF_ERROR(rondo__graph_count_kinds(source->recorded, &stats));
+    }
     stats.replay_count = graph->stats.replay_count;
     bool was_patched = false;
     RETURN_IF_ERROR(renew_executable(graph, source->recorded, &stats, &was_patched));
@@ -76,6 +79,7 @@ rondo_status rondo_graph_update(rondo_graph *graph, rondo_graph *source,
         source->recorded = NULL;
     }
     graph->stats = stats;
+    graph->has_kinds = true;
     rondo__graph_clear(source);
     if (out_result != NULL) {
         *out_result = was_patched ? RONDO_UPDATE_PATCHED : RONDO_UPDATE_INSTANTIATED;

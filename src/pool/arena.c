@@ -352,6 +352,9 @@ rondo_status rondo__arena_join(rondo_arena *arena, rondo__capture *capture) {
 }
 
 void rondo__arena_settle(rondo_arena *arena) {
+    if (atomic_load_explicit(&arena->session_count, memory_order_acquire) == 0) {
+        return;
+    }
     pthread_mutex_lock(&arena->lock);
     for (rondo__session *s = arena->sessions; s != NULL; s = s->next) {
         for (rondo__seat *seat = s->seats; seat != NULL; seat = seat->next_in_session) {
