@@ -215,9 +215,10 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_update(rondo_graph *graph, ron
 // Capture:   only legal while `stream` records.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_record(rondo_graph *graph, rondo_stream *stream);
 
-// Fills *out_stats; O(1).
+// Fills *out_stats; O(1), except that the nodes of a graph which has recorded and was not yet made
+// executable are counted by asking the driver for each.
 //
-// Errors:    INVALID.
+// Errors:    INVALID; NO_MEMORY, DRIVER, LOST from that count.
 // Threads:   one thread per graph.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_stats(const rondo_graph *graph,
                                                             rondo_graph_stats *out_stats);

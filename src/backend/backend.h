@@ -46,7 +46,7 @@ struct rondo_device {
     rondo__failure_slot failure;
     // Captures that graphs began and have not ended; see backend/capture.h.
     pthread_mutex_t capture_list_lock;
-    rondo__capture *capture_list;  // guarded by capture_list_lock
+    rondo__capture *capture_list;             // guarded by capture_list_lock
     _Atomic(rondo__capture *) spare_capture;  // memory for the next one, or NULL
     // Host memory that graphs use, and areas of rondo_memory_allocate; see backend/captured.h.
     pthread_mutex_t captured_lock;

@@ -286,8 +286,8 @@ static rondo_status count_kinds_in(rondo__template *recorded, rondo_graph_stats 
     return RONDO_STATUS_OK;
 }
 
-// Counted once, by the instantiation, so that asking for the statistics later is O(1), and a capture
-// that nobody asks about does not pay for it.
+// Counted once, by the instantiation, so that asking for the statistics later is O(1), and a
+// capture that nobody asks about does not pay for it.
 rondo_status rondo__graph_count_kinds(rondo__template *recorded, rondo_graph_stats *in_out_stats) {
     in_out_stats->kernel_count = 0;
     in_out_stats->copy_count = 0;
