@@ -432,7 +432,9 @@ static bool end_late(rondo__cuda_device *device, const rondo__cuda_capture *body
     rondo__cu_graph graph = NULL;
     rondo_status status = make_whole(&stream.head, &is_whole);
     (void)status;  // the cause is known
+    pthread_rwlock_wrlock(&device->end_lock);
     is_whole = api->cuStreamEndCapture(body->native, &graph) == RONDO__CU_SUCCESS && is_whole;
+    pthread_rwlock_unlock(&device->end_lock);
     rondo__cuda_destroy_orphans(device, body);
     int mode = rondo__cuda_relax_always(device);
     rondo__cuda_log_failure(device, api->cuStreamDestroy(body->native), "cuStreamDestroy");

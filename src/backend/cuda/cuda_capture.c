@@ -30,15 +30,20 @@ static _Thread_local struct {
     int32_t global_count;
 } g_open_captures;
 
-int rondo__cuda_relax_always(const rondo__cuda_device *device) {
-    // What cannot be destroyed is lost, so this is tried twice.
+// The former mode, or -1. What cannot be destroyed is lost, and a thread that stays relaxed no
+// longer breaks what it should, so this is tried twice.
+static int exchange_mode(const rondo__cuda_device *device, int wanted) {
     for (int i = 0; i < 2; i++) {
-        int mode = RONDO__CU_CAPTURE_MODE_RELAXED;
+        int mode = wanted;
         if (device->api->cuThreadExchangeStreamCaptureMode(&mode) == RONDO__CU_SUCCESS) {
             return mode;
         }
     }
     return -1;
+}
+
+int rondo__cuda_relax_always(const rondo__cuda_device *device) {
+    return exchange_mode(device, RONDO__CU_CAPTURE_MODE_RELAXED);
 }
 
 int rondo__cuda_relax_thread(const rondo__cuda_device *device) {
@@ -48,7 +53,7 @@ int rondo__cuda_relax_thread(const rondo__cuda_device *device) {
 
 void rondo__cuda_restore_thread(const rondo__cuda_device *device, int mode) {
     if (mode >= 0) {
-        (void)device->api->cuThreadExchangeStreamCaptureMode(&mode);
+        (void)exchange_mode(device, mode);
     }
 }
 
@@ -323,8 +328,10 @@ rondo_status rondo__cuda_get_capture_state(rondo_stream *stream, rondo__capture_
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
     int native_state = RONDO__CU_CAPTURE_STATUS_NONE;
+    pthread_rwlock_rdlock(&device->end_lock);
     rondo__cu_result code =
         device->api->cuStreamIsCapturing(rondo__cuda_native_stream(stream), &native_state);
+    pthread_rwlock_unlock(&device->end_lock);
     if (code != RONDO__CU_SUCCESS) {
         status = RONDO__CUDA_FAIL(device, code, "cuStreamIsCapturing",
                                   "cannot ask whether the stream records");
@@ -398,8 +405,10 @@ rondo_status rondo__cuda_end_native(rondo_stream *stream_, rondo__cu_graph *out_
     *out_notes = NULL;
     bool was_pushed = false;
     rondo__cuda_enter_cleanup(device, &was_pushed);  // the stream must stop recording in any case
+    pthread_rwlock_wrlock(&device->end_lock);
     rondo__cu_result code =
         device->api->cuStreamEndCapture(rondo__cuda_native_stream(stream_), &graph);
+    pthread_rwlock_unlock(&device->end_lock);
     if (code != RONDO__CU_ERROR_STREAM_CAPTURE_WRONG_THREAD && stream->is_origin) {
         count_capture(stream->capture_mode, -1);
         capture = rondo__cuda_take_capture(device, stream->capture);

@@ -37,6 +37,9 @@ typedef struct rondo__cuda_device {
     rondo__cu_context context;  // primary, retained
     int32_t arch;               // 10 * major + minor
     int32_t shared_bytes_max;   // dynamic shared memory a block may ask for
+    // The driver (580) crashes when one thread ends a capture while another asks about a stream of
+    // it: held to write around the end, to read around questions.
+    pthread_rwlock_t end_lock;
     pthread_mutex_t lock;
     rondo__cuda_module *modules;           // guarded by lock
     size_t module_count;                   // guarded by lock

@@ -31,8 +31,10 @@ rondo_status rondo__cuda_get_capture_id(rondo_stream *stream, rondo__capture_sta
     rondo_status status = RONDO_STATUS_OK;
     int native_state = RONDO__CU_CAPTURE_STATUS_NONE;
     uint64_t id = 0;
+    pthread_rwlock_rdlock(&device->end_lock);
     rondo__cu_result code = device->api->cuStreamGetCaptureInfo(
         rondo__cuda_native_stream(stream), &native_state, &id, NULL, NULL, NULL);
+    pthread_rwlock_unlock(&device->end_lock);
     if (code != RONDO__CU_SUCCESS) {
         status = RONDO__CUDA_FAIL(device, code, "cuStreamGetCaptureInfo",
                                   "cannot ask whether the stream records");
@@ -63,20 +65,23 @@ rondo_status rondo__cuda_get_frontier(rondo_stream *stream, rondo__node_handle *
     const rondo__cu_graph_node *frontier = NULL;
     const rondo__cu_edge_data *data = NULL;
     size_t count = 0;
+    pthread_rwlock_rdlock(&device->end_lock);
     // The older form refuses to answer when an edge is programmatic.
     rondo__cu_result code =
         (api->capabilities & RONDO__CUDA_CAN_LIST_TYPED_EDGES) != 0
             ? api->cuStreamGetCaptureInfo_v3(native, &state, &id, &graph, &frontier, &data, &count)
             : api->cuStreamGetCaptureInfo(native, &state, &id, &graph, &frontier, &count);
+    bool is_active = code == RONDO__CU_SUCCESS && state == RONDO__CU_CAPTURE_STATUS_ACTIVE;
+    for (size_t i = 0; is_active && i < count && i < capacity; i++) {
+        nodes[i] = (rondo__node_handle)frontier[i];
+    }
+    pthread_rwlock_unlock(&device->end_lock);
     if (code != RONDO__CU_SUCCESS) {
         status = RONDO__CUDA_STREAM_FAIL(stream, code, "cuStreamGetCaptureInfo",
                                          "cannot ask where the capture stands");
-    } else if (state != RONDO__CU_CAPTURE_STATUS_ACTIVE) {
+    } else if (!is_active) {
         status = RONDO_FAIL(STATE, "stream %u does not record", (unsigned)stream->number);
     } else {
-        for (size_t i = 0; i < count && i < capacity; i++) {
-            nodes[i] = (rondo__node_handle)frontier[i];
-        }
         *out_count = count;
     }
     rondo__cuda_leave(device, was_pushed);
