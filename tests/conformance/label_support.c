@@ -46,7 +46,8 @@ void label_order(label_scene *s, rondo_stream *from, rondo_stream *to, int event
 void label_check(label_scene *s, uint32_t word, const char *label, int line) {
     uint64_t count = 0;
     ASSERT_OK(rondo_graph_get_node_count(s->graph, &count));
-    for (uint64_t i = 0; i < count; ++i) {
+    // The latest first: in a large graph those are asked for.
+    for (uint64_t i = count; i-- > 0;) {
         rondo_graph_node node;
         ASSERT_OK(rondo_graph_get_node(s->graph, i, &node));
         if (node.kind != RONDO_NODE_FILL || node.destination != s->x + word) {
