@@ -14,9 +14,8 @@
 #include "backend/backend.h"
 #include "base/error.h"
 #include "rondo/rondo.h"
+#include "support/expect_ok.h"
 #include "support/fake_cuda.h"
-
-#define OK(call) assert_int_equal((call), RONDO_STATUS_OK)
 
 typedef struct world {
     rondo_device *device;

@@ -14,13 +14,12 @@
 #include "backend/backend.h"
 #include "backend/cuda/cuda_device.h"
 #include "rondo/status.h"
+#include "support/expect_ok.h"
 #include "support/fake_cuda.h"
 
 static const rondo__backend *const g_cuda = &rondo__backend_cuda;
 static rondo_device *g_device;
 static rondo_stream *g_stream;
-
-#define OK(call) assert_int_equal((call), RONDO_STATUS_OK)
 
 static int set_up_driver(const fake_cuda_options *options) {
     fake_cuda_reset(options);

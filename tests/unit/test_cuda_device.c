@@ -15,6 +15,7 @@
 #include "backend/backend.h"
 #include "backend/cuda/cuda_device.h"
 #include "rondo/rondo.h"
+#include "support/expect_ok.h"
 
 enum { SKIP = 77, COUNT = 1024 };
 
@@ -22,15 +23,6 @@ static rondo_device *g_device;
 static rondo_stream *g_stream;
 static float *g_values;  // device memory, COUNT floats
 static float *g_pinned;  // the same size
-
-#define OK(expression)                                                                   \
-    do {                                                                                 \
-        rondo_status status_ = (expression);                                             \
-        if (status_ != RONDO_STATUS_OK) {                                                \
-            fail_msg("%s: %s (%s in %s)", #expression, rondo_error_get_last()->message,  \
-                     rondo_error_get_last()->driver_name, rondo_error_get_last()->call); \
-        }                                                                                \
-    } while (0)
 
 static const char g_text[] =
     "extern \"C\" __global__ void scale(float *x, int n, float f, char c) {\n"

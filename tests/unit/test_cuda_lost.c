@@ -13,19 +13,11 @@
 
 #include "backend/backend.h"
 #include "rondo/rondo.h"
+#include "support/expect_ok.h"
 
 enum { SKIP = 77 };
 
 static rondo_device *g_device;
-
-#define OK(expression)                                                                   \
-    do {                                                                                 \
-        rondo_status status_ = (expression);                                             \
-        if (status_ != RONDO_STATUS_OK) {                                                \
-            fail_msg("%s: %s (%s in %s)", #expression, rondo_error_get_last()->message,  \
-                     rondo_error_get_last()->driver_name, rondo_error_get_last()->call); \
-        }                                                                                \
-    } while (0)
 
 static const char g_text[] =
     "extern \"C\" __global__ void trespass(unsigned *x) { *(volatile unsigned *)16 = *x; }\n";

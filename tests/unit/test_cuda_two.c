@@ -13,6 +13,7 @@
 #include <pthread.h>
 
 #include "rondo/rondo.h"
+#include "support/expect_ok.h"
 
 enum { SKIP = 77, GPUS = 2, COUNT = 1024, REPLAYS = 500 };
 
@@ -30,15 +31,6 @@ typedef struct gpu {
 } gpu;
 
 static gpu g_gpus[GPUS];
-
-#define OK(expression)                                                                   \
-    do {                                                                                 \
-        rondo_status status_ = (expression);                                             \
-        if (status_ != RONDO_STATUS_OK) {                                                \
-            fail_msg("%s: %s (%s in %s)", #expression, rondo_error_get_last()->message,  \
-                     rondo_error_get_last()->driver_name, rondo_error_get_last()->call); \
-        }                                                                                \
-    } while (0)
 
 static int make(void **state) {
     (void)state;

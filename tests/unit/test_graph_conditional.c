@@ -10,14 +10,13 @@
 
 #include "backend/backend.h"
 #include "rondo/rondo.h"
+#include "support/expect_ok.h"
 #include "support/fake_cuda.h"
 
 static rondo_device *g_device;
 static rondo_stream *g_stream;
 static rondo_graph *g_graph;
 static uint32_t *g_x;  // device memory, which is ordinary memory here
-
-#define OK(call) assert_int_equal((call), RONDO_STATUS_OK)
 
 static void set_up_driver(int driver_version, const char *missing_symbol) {
     const fake_cuda_options options = {.device_count = 1,

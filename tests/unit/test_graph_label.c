@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "rondo/rondo.h"
+#include "support/expect_ok.h"
 #include "support/fake_cuda.h"
 
 static rondo_device *g_device;
@@ -18,8 +19,6 @@ static rondo_graph *g_graph;
 static rondo_graph *g_inner;
 static uint32_t *g_x;
 static char g_dumped[16384];
-
-#define OK(call) assert_int_equal((call), RONDO_STATUS_OK)
 
 static void set_up(const fake_cuda_options *options) {
     rondo_graph_options graph_options = rondo_graph_options_default();

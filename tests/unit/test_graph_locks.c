@@ -18,6 +18,7 @@
 #include "backend/host/host_backend.h"
 #include "base/memory.h"
 #include "rondo/rondo.h"
+#include "support/expect_ok.h"
 #include "support/fake_cuda.h"
 #include "support/fake_cuda_state.h"
 #include "support/fake_random.h"
@@ -56,8 +57,6 @@ typedef struct world {
     rondo_graph *graph;
     uint32_t *memory;
 } world;
-
-#define OK(call) assert_int_equal((call), RONDO_STATUS_OK)
 
 static void open_world(world *w, const char *name, bool has_branches) {
     *w = (world){0};

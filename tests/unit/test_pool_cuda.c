@@ -12,9 +12,8 @@
 
 #include "rondo/device.h"
 #include "rondo/pool.h"
+#include "support/expect_ok.h"
 #include "support/fake_cuda.h"
-
-#define OK(call) assert_int_equal((call), RONDO_STATUS_OK)
 
 enum { BYTES = 4096 };
 
