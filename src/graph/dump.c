@@ -310,8 +310,7 @@ static rondo_status dump_level(dump *d, const level *here) {
 
 // ---- the whole --------------------------------------------------------------------------------
 
-static void append_head(dump *d, const rondo_graph *graph) {
-    const rondo_graph_stats *stats = &graph->stats;
+static void append_head(dump *d, const rondo_graph *graph, const rondo_graph_stats *stats) {
     rondo__text *text = &d->text;
     if (d->format == RONDO_DUMP_DOT) {
         rondo__text_append(text, "digraph \"");
@@ -354,7 +353,9 @@ rondo_status rondo_graph_dump(rondo_graph *graph, rondo_dump_format format,
                          .name = "n",
                          .label = "",
                          .part = rondo__label_get_part(rondo__graph_get_participants(graph))};
-    append_head(&d, graph);
+    rondo_graph_stats stats;
+    RETURN_IF_ERROR(rondo_graph_get_stats(graph, &stats));
+    append_head(&d, graph, &stats);
     rondo_status status = dump_level(&d, &whole);
     rondo__text_append(&d.text, format == RONDO_DUMP_DOT ? "}\n" : "\n}\n");
     if (status == RONDO_STATUS_OK) {

@@ -119,6 +119,31 @@ static void test_conformance_inside__programmatic_edges(void **state) {
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
+// What was recorded is counted for whoever asks, also before there is an executable.
+static void test_conformance_inside__counts_before_the_instantiation(void **state) {
+    suite_context *context = suite_get_context(state);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    rondo_graph *graph = inside_create_deferred(context);
+    inside_begin(graph, context->stream);
+    ASSERT_OK(suite_affine(context, context->stream, x, 1, 1, 0));
+    ASSERT_OK(rondo_stream_fill(context->stream, x, 3, 4, 1));
+    ASSERT_OK(suite_affine(context, context->stream, x, 1, 2, 0));
+    ASSERT_OK(rondo_graph_capture_end(graph));
+    inside_assert_dump_has(graph, RONDO_DUMP_JSON, "\"nodes\": 3, \"kernels\": 2, \"copies\": 1,");
+    inside_assert_dump_has(graph, RONDO_DUMP_DOT, "3 nodes, 2 kernels, 1 copies");
+    for (int is_ready = 0; is_ready < 2; ++is_ready) {
+        rondo_graph_stats stats;
+        ASSERT_OK(rondo_graph_get_stats(graph, &stats));
+        assert_int_equal(stats.node_count, 3);
+        assert_int_equal(stats.kernel_count, 2);
+        assert_int_equal(stats.copy_count, 1);
+        ASSERT_OK(rondo_graph_replay(graph, context->stream));
+    }
+    assert_int_equal(suite_get(context, x, 0), 6);
+    rondo_graph_destroy(graph);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+}
+
 // ---- a graph inside another -------------------------------------------------------------------
 
 static void test_conformance_inside__a_graph_is_recorded_into_another(void **state) {
@@ -483,6 +508,7 @@ static void test_conformance_inside__bodies_and_children(void **state) {
 static const suite_entry inside_cases[] = {
     SUITE_CASE(test_conformance_inside__nodes_tell_every_field),
     SUITE_CASE(test_conformance_inside__programmatic_edges),
+    SUITE_CASE(test_conformance_inside__counts_before_the_instantiation),
     SUITE_CASE(test_conformance_inside__a_graph_is_recorded_into_another),
     SUITE_CASE(test_conformance_inside__branches_and_depth),
     SUITE_CASE(test_conformance_inside__participants_travel_along),

@@ -103,27 +103,13 @@ static rondo_status record_loop(world *w, bool is_joined) {
     return RONDO_STATUS_OK;
 }
 
-typedef struct dumped_text {
-    char bytes[8192];
-    size_t length;
-} dumped_text;
-
-static bool append(void *user_data, const char *text, size_t bytes) {
-    dumped_text *dumped = user_data;
-    assert_true(bytes < sizeof dumped->bytes - dumped->length);
-    memcpy(dumped->bytes + dumped->length, text, bytes);
-    dumped->length += bytes;
-    dumped->bytes[dumped->length] = '\0';
-    return true;
-}
-
 // Labels are whole, or the capture has failed.
 static rondo_status check_labels(world *w) {
     static const char *const labels[] = {"solver", "solver/loop", "solver/loop/turn",
                                          "solver/loop/turn/third", "third"};
-    static dumped_text dumped;
+    static sweep_text dumped;
     dumped.length = 0;
-    STEP(rondo_graph_dump(w->graph, RONDO_DUMP_JSON, append, &dumped));
+    STEP(rondo_graph_dump(w->graph, RONDO_DUMP_JSON, sweep_append_text, &dumped));
     for (size_t i = 0; i < sizeof labels / sizeof *labels; ++i) {
         char wanted[64];
         snprintf(wanted, sizeof wanted, "\"label\": \"%s\"", labels[i]);

@@ -42,20 +42,6 @@ typedef struct world {
         }                                                      \
     } while (0)
 
-typedef struct dumped_text {
-    char bytes[8192];
-    size_t length;
-} dumped_text;
-
-static bool append(void *user_data, const char *text, size_t bytes) {
-    dumped_text *dumped = user_data;
-    assert_true(bytes < sizeof dumped->bytes - dumped->length);
-    memcpy(dumped->bytes + dumped->length, text, bytes);
-    dumped->length += bytes;
-    dumped->bytes[dumped->length] = '\0';
-    return true;
-}
-
 static bool open_world(world *w) {
     rondo_graph_options options = rondo_graph_options_default();
     options.keep_template = true;
@@ -92,7 +78,7 @@ static bool capture_inner(world *w, uint32_t value) {
 
 // Its labels are whole, or its capture has failed.
 static bool look_inside(rondo_graph *graph, const char *label) {
-    static dumped_text dumped;
+    static sweep_text dumped;
     uint64_t count = 0;
     rondo_graph_node node;
     rondo_graph_edge edges[16];
@@ -102,12 +88,12 @@ static bool look_inside(rondo_graph *graph, const char *label) {
     }
     STEP(rondo_graph_list_edges(graph, edges, 16, &count));
     dumped.length = 0;
-    STEP(rondo_graph_dump(graph, RONDO_DUMP_JSON, append, &dumped));
+    STEP(rondo_graph_dump(graph, RONDO_DUMP_JSON, sweep_append_text, &dumped));
     if (strstr(dumped.bytes, label) == NULL) {
         fail_msg("no %s in %s", label, dumped.bytes);
     }
     dumped.length = 0;
-    STEP(rondo_graph_dump(graph, RONDO_DUMP_DOT, append, &dumped));
+    STEP(rondo_graph_dump(graph, RONDO_DUMP_DOT, sweep_append_text, &dumped));
     return true;
 }
 

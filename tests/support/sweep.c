@@ -34,3 +34,12 @@ void sweep_ignore_line(void *user_data, rondo_log_level level, const char *messa
 bool sweep_take_lost_body(void) {
     return atomic_exchange(&has_lost_body, false);
 }
+
+bool sweep_append_text(void *user_data, const char *bytes, size_t count) {
+    sweep_text *text = user_data;
+    assert_true(count < sizeof text->bytes - text->length);
+    memcpy(text->bytes + text->length, bytes, count);
+    text->length += count;
+    text->bytes[text->length] = '\0';
+    return true;
+}

@@ -3,6 +3,7 @@
 #define RONDO_TESTS_SUPPORT_SWEEP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "rondo/log.h"
@@ -19,5 +20,12 @@ void sweep_ignore_line(void *user_data, rondo_log_level level, const char *messa
 // body whose capture broke, and would free it again with the graph around (cuda_body.c). Then
 // objects of the driver are left, on purpose, and the log has said so to sweep_ignore_line.
 bool sweep_take_lost_body(void);
+
+// Collects what rondo_graph_dump writes, ended by a zero; takes nothing from the heap.
+typedef struct sweep_text {
+    char bytes[8192];
+    size_t length;
+} sweep_text;
+bool sweep_append_text(void *text, const char *bytes, size_t count);  // a rondo_write_function
 
 #endif  // RONDO_TESTS_SUPPORT_SWEEP_H
