@@ -69,7 +69,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_device_supports(rondo_device *device
 
 // Puts the work of a body on `stream`. Outside a capture it is called for each turn; inside one it
 // is called once, and `stream` is then the body's. A failure it returns is passed on; it breaks the
-// capture. So does a wrong argument of the calls below, because the step would lack the node.
+// capture. So does a wrong argument of the calls below, because the step would lack the node. A
+// device that cannot do it (UNSUPPORTED) does not, because the program may have another way.
 typedef rondo_status (*rondo_body_function)(rondo_stream *stream, void *user_data);
 
 // Runs `then_body` when the predicate is not zero, otherwise `else_body`. One of them may be NULL.
@@ -135,8 +136,8 @@ typedef struct rondo_scope {
 // out_scope     cleared on entry, written only on success.
 //
 // Errors:    STATE (the stream does not record, or has a scope already), INVALID, UNSUPPORTED (ask
-//            rondo_device_supports), NO_MEMORY, DRIVER, LOST. After a failure of the driver or of
-//            memory the capture is broken.
+//            rondo_device_supports), NO_MEMORY, DRIVER, LOST. After any of them but UNSUPPORTED the
+//            capture is broken: it would lack the node.
 // Ownership: ended by rondo_scope_end, or with the capture; `stream` is borrowed until then. In a
 //            capture that the program began itself, end it before that ends; what is left open
 //            goes when `stream` is destroyed, which must come before the graph's end.
@@ -152,23 +153,26 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_scope_begin(rondo_stream *stream, ro
 // out_body   the stream that records the body; borrowed until rondo_scope_leave.
 //
 // Errors:    STATE (a body is open, the branch was recorded already, the scope is over, the capture
-//            is broken), INVALID (no such branch), NO_MEMORY, DRIVER, LOST.
+//            is broken), INVALID (no such branch), NO_MEMORY, DRIVER, LOST. Unless the scope is
+//            over, the capture is broken then: it would lack the body.
 // Threads:   one thread per capture.
 RONDO_API RONDO_MUST_USE rondo_status rondo_scope_enter(rondo_scope scope, uint32_t branch,
                                                         rondo_stream **out_body);
 
 // Ends the open body. An empty body is fine.
 //
-// Errors:    STATE (no body is open, the scope is over; a stream forked inside the body was not
-//            joined, the stream outside was used meanwhile, the body was broken: then the whole
-//            capture is broken), NO_MEMORY, DRIVER, LOST.
+// Errors:    STATE (no body is open, the scope is over, a scope inside is open, which breaks
+//            nothing; a stream forked inside the body was not joined, the stream outside was used
+//            meanwhile, the body was broken: then the whole capture is broken), NO_MEMORY, DRIVER,
+//            LOST.
 // Threads:   one thread per capture.
 RONDO_API RONDO_MUST_USE rondo_status rondo_scope_leave(rondo_scope scope);
 
 // Ends the scope; the stream that it began on goes on behind it.
 //
-// Errors:    STATE (a body is open: leave it first; a while without a body, which would never end;
-//            the scope is over; the stream was used meanwhile, which breaks the capture), LOST.
+// Errors:    STATE (a body is open: leave it first; a while without a body, which would never end:
+//            either way the scope stays open; the scope is over; the stream was used meanwhile,
+//            which breaks the capture), LOST.
 // Threads:   one thread per capture.
 RONDO_API RONDO_MUST_USE rondo_status rondo_scope_end(rondo_scope scope);
 

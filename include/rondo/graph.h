@@ -139,7 +139,8 @@ RONDO_API void rondo_graph_capture_abort(rondo_graph *graph);
 // Errors:    STATE (nothing captured, still recording, `stream` records; a graph that shares the
 //            arena would lose data: see rondo/pool.h), INVALID (other device), DRIVER, LOST.
 // Threads:   one thread per graph and stream.
-// Capture:   not legal while `stream` records: rondo_graph_record does that.
+// Capture:   not legal while `stream` records: rondo_graph_record does that. Refused, it breaks
+//            nothing.
 // Cost:      one driver call; no allocation, no lock, no wait. Graphs that share an arena: a lock,
 //            and an event.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_replay(rondo_graph *graph, rondo_stream *stream);
@@ -206,8 +207,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_update(rondo_graph *graph, ron
 //            record, or its capture is broken), INVALID (other device), UNSUPPORTED (the graph has
 //            conditional nodes, which cannot be copied; or it needs to be asked before each replay,
 //            by a generator or pool named in the message, and the capture is not Rondo's),
-//            NO_MEMORY, DRIVER, LOST. After UNSUPPORTED, NO_MEMORY and DRIVER the capture is
-//            broken.
+//            NO_MEMORY, DRIVER, LOST. After any of them the capture is broken, which would lack
+//            the graph.
 // Ownership: what the graph keeps alive (memory, generators, external events) lives until the outer
 //            graph is reset or destroyed, too. In a capture that is not Rondo's, `graph` must not
 //            be reset or destroyed while that graph is used.

@@ -92,7 +92,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_free(rondo_pool *pool, void *ad
 // Errors:    INVALID (not a live block, other device), NO_MEMORY, STATE (the capture is broken).
 //            The use is then not known: wait for `stream` before you free the block.
 // Threads:   safe.
-// Capture:   legal.
+// Capture:   legal. A failure breaks the capture, in which nobody could wait.
 RONDO_API RONDO_MUST_USE rondo_status rondo_pool_use(rondo_pool *pool, void *address,
                                                      rondo_stream *stream);
 

@@ -132,7 +132,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_generator_get_mark(rondo_generator *
 // Errors:    INVALID, STATE (the mark is of another capture, or a replay, a new seed or a
 //            conditional body came between), NO_MEMORY, DRIVER, LOST.
 // Threads:   safe.
-// Capture:   legal; marks of the same capture or conditional body.
+// Capture:   legal; marks of the same capture or conditional body. A failure breaks the capture,
+//            whose ops would draw other numbers.
 RONDO_API RONDO_MUST_USE rondo_status rondo_generator_rewind(rondo_generator *generator,
                                                              rondo_stream *stream,
                                                              const rondo_generator_mark *mark);
@@ -151,7 +152,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_generator_rewind(rondo_generator *ge
 // Ownership: addresses are borrowed until the stream passes this point (for a graph: as long as it
 //            is replayed).
 // Threads:   safe for the generator; one thread per stream.
-// Capture:   legal; one kernel node.
+// Capture:   legal; one kernel node. A failure breaks the capture, which would lack the op.
 // Cost:      one launch.
 
 // Random words, each bit a fair coin.
@@ -249,7 +250,7 @@ typedef struct rondo_random_range {
 // Ownership: the state is the generator's: keep a reference until the stream passes the kernel. A
 //            graph keeps its own.
 // Threads:   safe for the generator; one thread per stream.
-// Capture:   legal; records nothing by itself.
+// Capture:   legal; records nothing by itself. A failure breaks the capture.
 // Cost:      no driver call, or that of rondo_generator_set_seed when a new seed waits.
 RONDO_API RONDO_MUST_USE rondo_status rondo_generator_reserve(rondo_generator *generator,
                                                               rondo_stream *stream,
@@ -267,7 +268,7 @@ typedef rondo_status (*rondo_random_launch)(rondo_stream *stream, const rondo_ra
 // Errors:    as rondo_generator_reserve, and those of `launch`.
 // Ownership: as rondo_generator_reserve; `launch` is called once, before this returns.
 // Threads:   safe for the generator; one thread per stream.
-// Capture:   legal; records what `launch` puts on the stream.
+// Capture:   legal; records what `launch` puts on the stream. A failure breaks the capture.
 // Cost:      as rondo_generator_reserve, and that of `launch`.
 RONDO_API RONDO_MUST_USE rondo_status rondo_generator_launch(rondo_generator *generator,
                                                              rondo_stream *stream,

@@ -12,6 +12,17 @@
 // pool is given back, generators stand where they stood, nothing of it is left, and the same graph
 // can record again. The report tells the first thing that was not in order, where in the step that
 // was, and what to do.
+//
+// A call on a recording stream that fails breaks the capture when the step would lack what was
+// asked for: launches, copies, fills, host functions, random ops and ranges of counters, recorded
+// graphs, conditional nodes and their bodies, records of events and waits for them, declared uses
+// of blocks. That holds for wrong arguments, too, unless the stream is not known. Without it, a
+// program that does not look at what calls return would replay half a step.
+//
+// A failure breaks nothing where nothing is lost by it: questions (of states, marks, statistics),
+// labels, memory that was not to be had, rondo_graph_replay and other calls that are never
+// recorded, conditional nodes that the device cannot do (ask rondo_device_supports), and scopes
+// that stay open, which the end of the capture refuses by itself.
 #ifndef RONDO_REPORT_H
 #define RONDO_REPORT_H
 
@@ -49,9 +60,7 @@ RONDO_EXTERN_C_BEGIN
     X(ABORTED, 8, "the program gave the capture up", "mend what made the program give it up")    \
     X(OUT_OF_MEMORY, 9, "host or device memory is exhausted",                                    \
       "free some, use a smaller batch, or raise the limit of the pool")                          \
-    X(WORK_REFUSED, 10,                                                                          \
-      "a launch, a copy, a fill or a host function was refused, so the step "                    \
-      "would lack it",                                                                           \
+    X(WORK_REFUSED, 10, "work was refused, or what orders it, so the step would lack it",        \
       "mend that call; it fails outside a capture, too")                                         \
     X(STREAM_DESTROYED, 11, "a stream was destroyed while it recorded",                          \
       "destroy streams after the end of the capture")                                            \

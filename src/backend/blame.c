@@ -59,6 +59,14 @@ rondo_capture_cause rondo__blame_classify(const rondo_error *record, rondo_captu
     return fallback;
 }
 
+rondo_status rondo__blame_fail_broken(const rondo_stream *stream, const char *call) {
+    rondo_status status = RONDO_FAIL_AS(
+        call, STATE, "the capture that stream %u takes part in is broken; end it to learn why",
+        (unsigned)stream->number);
+    rondo__blame_set_cause(RONDO_CAUSE_UNSEEN_CALL);
+    return status;
+}
+
 // ---- finding the capture ----------------------------------------------------------------------
 
 // The one with this id, also of a body. The caller holds device->capture_list_lock.

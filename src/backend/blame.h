@@ -10,8 +10,10 @@
 //                                                                  that Rondo saw; so between
 //                                                                  gemm, node 12, and softmax
 //
-// A recording call that fails breaks the capture even where the driver would go on: the step would
-// lack it.
+// What is missing in a step breaks its capture, even where the driver would go on: each public call
+// that would have put work, an order or draws into it, and failed. So do wrong arguments, as far as
+// the stream is known. What breaks nothing by failing: questions, labels, memory that was not to be
+// had, calls that are never recorded, and scopes that stay open (the end asks for them).
 #ifndef RONDO_BACKEND_BLAME_H
 #define RONDO_BACKEND_BLAME_H
 
@@ -55,6 +57,10 @@ void rondo__blame_set_cause(rondo_capture_cause cause);
 // The same for records whose own code tells nothing: what it says itself, or else `fallback`.
 rondo_capture_cause rondo__blame_classify(const rondo_error *record, rondo_capture_cause fallback);
 
+// STATE for `call` on a stream whose capture is broken. Of one that nobody was seen to break, this
+// call is the one that noticed.
+rondo_status rondo__blame_fail_broken(const rondo_stream *stream, const char *call);
+
 // ---- marks on streams -------------------------------------------------------------------------
 
 // A stream joined (or began) the capture, or the body of a conditional node, with this id.
@@ -79,6 +85,16 @@ static inline rondo_status rondo__mark_work(rondo_stream *stream, const char *wo
         return status;
     }
     rondo__blame_work(stream, work);
+    return status;
+}
+
+// For calls that make no node of their own, or whose node is counted by the call that makes it, but
+// without which the step would not be what was asked for. Returns `status`. `stream` may be NULL.
+static inline rondo_status rondo__mark_missing(rondo_stream *stream, const char *work,
+                                               rondo_status status) {
+    if (__builtin_expect(status != RONDO_STATUS_OK, 0) && stream != NULL) {
+        rondo__blame_work(stream, work);
+    }
     return status;
 }
 

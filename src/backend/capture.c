@@ -146,10 +146,7 @@ rondo_status rondo__capture_find(rondo_stream *stream, rondo__capture **out_capt
         return RONDO_STATUS_OK;
     }
     if (state == RONDO__CAPTURE_BROKEN) {
-        return RONDO_FAIL_AS(
-            "a recorded call", STATE,
-            "the capture that stream %u takes part in is broken; end it to learn why",
-            (unsigned)stream->number);
+        return rondo__blame_fail_broken(stream, "a recorded call");
     }
     rondo__capture *capture = find_by_id(device, id);
     *out_capture = capture;

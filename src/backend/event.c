@@ -96,16 +96,15 @@ rondo_status rondo_event_record(rondo_event *event, rondo_stream *stream) {
     if (event == NULL) {
         return rondo__mark_work(stream, "", rondo__check_fail_null(__func__, "event"));
     }
-    RETURN_IF_ERROR(rondo__check_alive(event->device, __func__));
-    if (event->device != stream->device) {
-        rondo_status status =
-            RONDO_FAIL(INVALID, "an event of %s cannot be recorded on a stream of %s",
-                       event->device->name, stream->device->name);
+    rondo_status status = rondo__check_alive(event->device, __func__);
+    if (status == RONDO_STATUS_OK && event->device != stream->device) {
+        status = RONDO_FAIL(INVALID, "an event of %s cannot be recorded on a stream of %s",
+                            event->device->name, stream->device->name);
         rondo__blame_set_cause(RONDO_CAUSE_OTHER_DEVICE);
-        rondo__blame_work(stream, "");
-        return status;
     }
-    rondo_status status = rondo__event_keep_for_graph(event, stream, __func__);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__event_keep_for_graph(event, stream, __func__);
+    }
     if (status == RONDO_STATUS_OK && (event->flags & RONDO_EVENT_EXTERNAL) == 0) {
         atomic_store_explicit(
             &event->may_be_captured,
@@ -116,10 +115,7 @@ rondo_status rondo_event_record(rondo_event *event, rondo_stream *stream) {
     if (status == RONDO_STATUS_OK) {
         status = stream->device->backend->record_event(event, stream);
     }
-    if (status != RONDO_STATUS_OK) {
-        rondo__blame_work(stream, "");
-    }
-    return status;
+    return rondo__mark_missing(stream, "", status);
 }
 
 rondo_status rondo_event_query(rondo_event *event, bool *out_is_complete) {

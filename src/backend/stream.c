@@ -102,9 +102,12 @@ rondo_status rondo_stream_wait_event(rondo_stream *stream, rondo_event *event) {
     if (event == NULL) {
         return rondo__mark_work(stream, "", rondo__check_fail_null(__func__, "event"));
     }
-    RETURN_IF_ERROR(rondo__check_alive(event->device, __func__));
+    rondo_status status = rondo__check_alive(event->device, __func__);
+    if (status != RONDO_STATUS_OK) {
+        return mark_wait(stream, event, status);
+    }
     if (stream->device->backend != event->device->backend) {
-        rondo_status status =
+        status =
             RONDO_FAIL(INVALID,
                        "a stream of %s cannot wait for an event of %s: they have no common clock; "
                        "wait on the host with rondo_event_synchronize",
@@ -112,7 +115,7 @@ rondo_status rondo_stream_wait_event(rondo_stream *stream, rondo_event *event) {
         rondo__blame_set_cause(RONDO_CAUSE_OTHER_DEVICE);
         return mark_wait(stream, event, status);
     }
-    rondo_status status = rondo__event_keep_for_graph(event, stream, __func__);
+    status = rondo__event_keep_for_graph(event, stream, __func__);
     if (status != RONDO_STATUS_OK) {
         return mark_wait(stream, event, status);
     }

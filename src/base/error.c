@@ -78,6 +78,17 @@ void rondo__error_restore(const rondo_error *saved) {
     }
 }
 
+rondo_status rondo__error_note_callback(rondo_status status, uint64_t sequence, const char *call,
+                                        const char *what) {
+    if (status != RONDO_STATUS_OK &&
+        (last_error.sequence == sequence || last_error.status != status)) {
+        (void)rondo__error_set(status, 0, "", __FILE__, __LINE__, call,
+                               "%s returned %d (%s) without a failed call of Rondo's; look there",
+                               what, (int)status, rondo_status_get_name(status));
+    }
+    return status;
+}
+
 rondo_status rondo__error_adopt(const rondo_error *record) {
     uint64_t sequence = last_error.sequence + 1;
     last_error = *record;

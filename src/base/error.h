@@ -22,6 +22,12 @@ RONDO_PRINTF(1, 2) void rondo__error_prefix(const char *format, ...);
 void rondo__error_save(rondo_error *out_saved);
 void rondo__error_restore(const rondo_error *saved);
 
+// What a function of the program returned. One that failed in its own way, after the thread's
+// record number `sequence`, has written no record; then this does, in the name of the public
+// `call`, so that no older one is taken for it. Returns `status`.
+rondo_status rondo__error_note_callback(rondo_status status, uint64_t sequence, const char *call,
+                                        const char *what);
+
 // Makes a record that another thread wrote this thread's latest failure; returns its status.
 rondo_status rondo__error_adopt(const rondo_error *record);
 

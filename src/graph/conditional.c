@@ -209,13 +209,12 @@ static rondo_status check_parent(const rondo__scope *scope, const char *call) {
     unsigned number = scope->parent->number;
     rondo__capture_state state = RONDO__CAPTURE_NONE;
     RETURN_IF_ERROR(backend->get_capture_state(scope->parent, &state));
-    if (state != RONDO__CAPTURE_ACTIVE) {
+    if (state == RONDO__CAPTURE_BROKEN) {
+        return rondo__blame_fail_broken(scope->parent, call);
+    }
+    if (state == RONDO__CAPTURE_NONE) {
         return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
-                                state == RONDO__CAPTURE_BROKEN
-                                    ? "the capture that stream %u takes part in is broken; end it "
-                                      "to learn why"
-                                    : "stream %u no longer records: its capture ended before the "
-                                      "scope",
+                                "stream %u no longer records: its capture ended before the scope",
                                 number);
     }
     rondo__node_handle node = 0;
@@ -252,7 +251,7 @@ rondo_status rondo__scope_check_switch(uint32_t branch_count, const char *call) 
 }
 
 static rondo_status check_begin(rondo_stream *stream, rondo_scope_kind kind, const void *predicate,
-                                uint32_t *in_out_branch_count) {
+                                uint32_t *in_out_branch_count, const rondo_scope *out_scope) {
     static const char call[] = "rondo_scope_begin";
     static const uint32_t counts[] = {[RONDO_SCOPE_IF] = 1,
                                       [RONDO_SCOPE_IF_ELSE] = 2,
@@ -260,6 +259,7 @@ static rondo_status check_begin(rondo_stream *stream, rondo_scope_kind kind, con
                                       [RONDO_SCOPE_WHILE] = 1};
     uint32_t count = *in_out_branch_count;
     RETURN_IF_ERROR(rondo__check_stream(stream, call));
+    RETURN_IF_ERROR(rondo__check_pointer(out_scope, call, "out_scope"));
     if ((unsigned)kind > RONDO_SCOPE_WHILE) {
         return rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__, call,
                                 "%d is not a kind of scope", (int)kind);
@@ -274,14 +274,14 @@ static rondo_status check_begin(rondo_stream *stream, rondo_scope_kind kind, con
     }
     rondo__capture_state state = RONDO__CAPTURE_NONE;
     RETURN_IF_ERROR(stream->device->backend->get_capture_state(stream, &state));
-    if (state != RONDO__CAPTURE_ACTIVE) {
-        return rondo__error_set(
-            RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
-            state == RONDO__CAPTURE_BROKEN
-                ? "the capture that stream %u takes part in is broken; end it to learn why"
-                : "stream %u does not record; scopes are for captures, the functions of "
-                  "rondo/control.h work outside, too",
-            (unsigned)stream->number);
+    if (state == RONDO__CAPTURE_BROKEN) {
+        return rondo__blame_fail_broken(stream, call);
+    }
+    if (state == RONDO__CAPTURE_NONE) {
+        return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
+                                "stream %u does not record; scopes are for captures, the functions "
+                                "of rondo/control.h work outside, too",
+                                (unsigned)stream->number);
     }
     if (find_scope(stream->device, 0, NULL, stream) != NULL) {
         return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
@@ -301,12 +301,22 @@ rondo_status rondo_scope_begin(rondo_stream *stream, rondo_scope_kind kind, cons
         [RONDO_SCOPE_SWITCH] = RONDO_FEATURE_SWITCH,
         [RONDO_SCOPE_WHILE] = RONDO_FEATURE_WHILE,
     };
-    RETURN_IF_ERROR(rondo__check_pointer(out_scope, __func__, "out_scope"));
-    *out_scope = (rondo_scope){0};
-    RETURN_IF_ERROR(check_begin(stream, kind, predicate, &branch_count));
+    if (out_scope != NULL) {
+        *out_scope = (rondo_scope){0};
+    }
+    rondo_status checked = check_begin(stream, kind, predicate, &branch_count, out_scope);
+    if (checked != RONDO_STATUS_OK) {
+        return rondo__mark_missing(stream, "", checked);
+    }
     rondo_device *device = stream->device;
     const rondo__backend *backend = device->backend;
-    RETURN_IF_ERROR(backend->check_feature(device, features[kind]));
+    checked = backend->check_feature(device, features[kind]);
+    if (checked == RONDO_STATUS_UNSUPPORTED) {
+        return checked;  // breaks nothing: the program may have another way
+    }
+    if (checked != RONDO_STATUS_OK) {
+        return rondo__mark_missing(stream, kind_names[kind], checked);
+    }
     rondo__capture *capture = NULL;
     rondo__scope *scope = rondo__calloc(1, sizeof *scope + branch_count * sizeof(bool));
     rondo_status status =
@@ -345,8 +355,10 @@ rondo_status rondo_scope_begin(rondo_stream *stream, rondo_scope_kind kind, cons
 
 // ---- bodies -----------------------------------------------------------------------------------
 
-static rondo_status check_enter(const rondo__scope *scope, uint32_t branch) {
+static rondo_status check_enter(const rondo__scope *scope, uint32_t branch,
+                                rondo_stream *const *out_body) {
     static const char call[] = "rondo_scope_enter";
+    RETURN_IF_ERROR(rondo__check_pointer(out_body, call, "out_body"));
     const rondo__conditional *conditional = scope->conditional;
     const char *kind = kind_names[conditional->kind];
     if (scope->is_body_open) {
@@ -367,11 +379,15 @@ static rondo_status check_enter(const rondo__scope *scope, uint32_t branch) {
 }
 
 rondo_status rondo_scope_enter(rondo_scope handle, uint32_t branch, rondo_stream **out_body) {
-    RETURN_IF_ERROR(rondo__check_pointer(out_body, __func__, "out_body"));
-    *out_body = NULL;
+    if (out_body != NULL) {
+        *out_body = NULL;
+    }
     rondo__scope *scope;
     RETURN_IF_ERROR(get_scope(handle, __func__, &scope));
-    RETURN_IF_ERROR(check_enter(scope, branch));
+    rondo_status checked = check_enter(scope, branch, out_body);
+    if (checked != RONDO_STATUS_OK) {
+        return rondo__mark_missing(get_place(scope), "", checked);
+    }
     const rondo__backend *backend = scope->device->backend;
     rondo__node_handle node = 0;
     uint32_t index = 0;

@@ -36,7 +36,7 @@ static rondo_status read_predicate(rondo_stream *stream, const void *predicate,
 static rondo_status run_body(rondo_stream *stream, rondo_body_function function, void *user_data,
                              const char *call) {
     uint64_t sequence = rondo_error_get_last()->sequence;
-    return rondo__graph_note_callback(function(stream, user_data), sequence, call,
+    return rondo__error_note_callback(function(stream, user_data), sequence, call,
                                       "the function of a body");
 }
 
@@ -76,22 +76,18 @@ static rondo_status check_or_record(rondo_stream *stream, const node *wanted, vo
     *out_records = false;
     RETURN_IF_ERROR(rondo__check_stream(stream, call));
     rondo__capture_state state = RONDO__CAPTURE_NONE;
-    RETURN_IF_ERROR(stream->device->backend->get_capture_state(stream, &state));
-    if (state == RONDO__CAPTURE_BROKEN) {
-        return rondo__error_set(
-            RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
-            "the capture that stream %u takes part in is broken; end it to learn why",
-            (unsigned)stream->number);
+    rondo_status status = stream->device->backend->get_capture_state(stream, &state);
+    if (status == RONDO_STATUS_OK && state == RONDO__CAPTURE_BROKEN) {
+        status = rondo__blame_fail_broken(stream, call);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = check(wanted, call);
+    }
+    if (status != RONDO_STATUS_OK) {
+        return rondo__mark_missing(stream, "", status);
     }
     *out_records = state == RONDO__CAPTURE_ACTIVE;
-    rondo_status status = check(wanted, call);
-    if (status != RONDO_STATUS_OK && *out_records) {
-        rondo__blame_work(stream, "");
-    }
-    if (status == RONDO_STATUS_OK && *out_records) {
-        status = record(stream, wanted, user_data, call);
-    }
-    return status;
+    return *out_records ? record(stream, wanted, user_data, call) : RONDO_STATUS_OK;
 }
 
 // ---- the calls --------------------------------------------------------------------------------

@@ -112,12 +112,4 @@ rondo_status rondo__graph_report_failure(rondo_graph *graph, const rondo__blame 
 // The same for a capture that the program gave up; the thread's error record stays.
 void rondo__graph_report_abort(rondo_graph *graph, const rondo__blame *blame);
 
-// What a function of the program returned. One that failed in its own way, after the thread's
-// record number `sequence`, has written no record; then this does, so that no older one is taken
-// for it.
-//
-// Returns:   `status`.
-rondo_status rondo__graph_note_callback(rondo_status status, uint64_t sequence, const char *call,
-                                        const char *what);
-
 #endif  // RONDO_GRAPH_GRAPH_INTERNAL_H

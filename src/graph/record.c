@@ -174,10 +174,7 @@ static rondo_status check_recording(rondo_stream *stream) {
                                 (unsigned)stream->number);
     }
     if (state == RONDO__CAPTURE_BROKEN) {
-        return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, "rondo_graph_record",
-                                "the capture that stream %u takes part in is broken; end it to "
-                                "learn why",
-                                (unsigned)stream->number);
+        return rondo__blame_fail_broken(stream, "rondo_graph_record");
     }
     return RONDO_STATUS_OK;
 }
@@ -193,17 +190,26 @@ static rondo_status add_sharer(rondo_graph *graph, rondo__capture *capture, shar
     return *out_added != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
 }
 
-rondo_status rondo_graph_record(rondo_graph *graph, rondo_stream *stream) {
-    RETURN_IF_ERROR(rondo__graph_check_template(graph, __func__));
-    RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
+static rondo_status find_capture(const rondo_graph *graph, rondo_stream *stream,
+                                 rondo__capture **out_capture, uint64_t *out_id) {
+    static const char call[] = "rondo_graph_record";
+    RETURN_IF_ERROR(rondo__graph_check_template(graph, call));
     if (graph->device != stream->device) {
-        return RONDO_FAIL(INVALID, "graph \"%s\" is of %s, the stream of %s", graph->label,
-                          graph->device->name, stream->device->name);
+        return RONDO_FAIL_AS(call, INVALID, "graph \"%s\" is of %s, the stream of %s", graph->label,
+                             graph->device->name, stream->device->name);
     }
     RETURN_IF_ERROR(check_recording(stream));
+    return rondo__capture_find(stream, out_capture, out_id);
+}
+
+rondo_status rondo_graph_record(rondo_graph *graph, rondo_stream *stream) {
+    RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
     rondo__capture *capture;
     uint64_t id;
-    RETURN_IF_ERROR(rondo__capture_find(stream, &capture, &id));
+    rondo_status found = find_capture(graph, stream, &capture, &id);
+    if (found != RONDO_STATUS_OK) {
+        return rondo__mark_missing(stream, "graph", found);
+    }
     sharer *added = NULL;
     rondo_status status = check_copyable(graph);
     if (status == RONDO_STATUS_OK && capture == NULL) {

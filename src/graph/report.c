@@ -195,17 +195,6 @@ void rondo__graph_report_abort(rondo_graph *graph, const rondo__blame *blame) {
     }
 }
 
-rondo_status rondo__graph_note_callback(rondo_status status, uint64_t sequence, const char *call,
-                                        const char *what) {
-    const rondo_error *last = rondo_error_get_last();
-    if (status != RONDO_STATUS_OK && (last->sequence == sequence || last->status != status)) {
-        (void)rondo__error_set(status, 0, "", __FILE__, __LINE__, call,
-                               "%s returned %d (%s) without a failed call of Rondo's; look there",
-                               what, (int)status, rondo_status_get_name(status));
-    }
-    return status;
-}
-
 // ---- the public calls -------------------------------------------------------------------------
 
 rondo_status rondo_graph_get_report(const rondo_graph *graph, rondo_capture_report *out_report) {

@@ -45,7 +45,7 @@ static bool was_broken_by_recording(const rondo_graph *graph, rondo_status step_
 
 static rondo_status run_step(rondo_stream *stream, rondo_step_function step, void *user_data) {
     uint64_t sequence = rondo_error_get_last()->sequence;
-    return rondo__graph_note_callback(step(stream, user_data), sequence, "rondo_graph_capture",
+    return rondo__error_note_callback(step(stream, user_data), sequence, "rondo_graph_capture",
                                       "the step");
 }
 

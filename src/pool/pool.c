@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/blame.h"
 #include "backend/captured.h"
 #include "backend/check.h"
 #include "backend/exempt.h"
@@ -533,12 +534,13 @@ rondo_status rondo_pool_allocate(rondo_pool *pool, rondo_stream *stream, size_t 
     return status;
 }
 
-rondo_status rondo_pool_use(rondo_pool *pool, void *address, rondo_stream *stream) {
-    RETURN_IF_ERROR(rondo__check_pointer(pool, __func__, "pool"));
-    RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
+static rondo_status note_use(rondo_pool *pool, void *address, rondo_stream *stream) {
+    static const char call[] = "rondo_pool_use";
+    RETURN_IF_ERROR(rondo__check_pointer(pool, call, "pool"));
+    RETURN_IF_ERROR(rondo__check_stream(stream, call));
     if (stream->device != pool->device) {
-        return RONDO_FAIL(INVALID, "the stream belongs to device %s, the pool to %s",
-                          stream->device->name, pool->device->name);
+        return RONDO_FAIL_AS(call, INVALID, "the stream belongs to device %s, the pool to %s",
+                             stream->device->name, pool->device->name);
     }
     rondo__capture *capture = NULL;
     uint64_t scope = 0;
@@ -547,7 +549,7 @@ rondo_status rondo_pool_use(rondo_pool *pool, void *address, rondo_stream *strea
     pthread_mutex_lock(&pool->lock);
     rondo__lease *l = rondo__live_table_get(&pool->live, address);
     if (l == NULL) {
-        status = RONDO_FAIL(INVALID, "%p is not a live block of this pool", address);
+        status = RONDO_FAIL_AS(call, INVALID, "%p is not a live block of this pool", address);
         goto unlock;
     }
     if (l->holder != NULL && l->holder->stream_number == stream->number) {
@@ -567,6 +569,11 @@ rondo_status rondo_pool_use(rondo_pool *pool, void *address, rondo_stream *strea
 unlock:
     pthread_mutex_unlock(&pool->lock);
     return status;
+}
+
+rondo_status rondo_pool_use(rondo_pool *pool, void *address, rondo_stream *stream) {
+    // What was recorded would run on memory that others may be given meanwhile.
+    return rondo__mark_missing(stream, "", note_use(pool, address, stream));
 }
 
 static void destroy_pool(rondo_pool *pool);

@@ -34,6 +34,7 @@
 // generator, and no conditional bodies); an event recorded by each use (a driver call each, and
 // more than the whole cost of a replay); an atomic word instead of the lock (between the look and
 // the launch another thread's work could come in, and both would draw the same numbers).
+#include "backend/blame.h"
 #include "backend/check.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -488,28 +489,35 @@ rondo_status rondo_generator_get_mark(rondo_generator *generator, rondo_stream *
     return status;
 }
 
-rondo_status rondo_generator_rewind(rondo_generator *generator, rondo_stream *stream,
-                                    const rondo_generator_mark *mark) {
-    RETURN_IF_ERROR(rondo__check_pointer(mark, __func__, "mark"));
+static rondo_status rewind_to(rondo_generator *generator, rondo_stream *stream,
+                              const rondo_generator_mark *mark, const char *call) {
+    RETURN_IF_ERROR(rondo__check_pointer(mark, call, "mark"));
     rondo__capture *capture = NULL;
     uint64_t id = 0;
-    RETURN_IF_ERROR(find_capture(generator, stream, __func__, &capture, &id));
+    RETURN_IF_ERROR(find_capture(generator, stream, call, &capture, &id));
     rondo_status status = RONDO_STATUS_OK;
-    RETURN_IF_ERROR(rondo__generator_enter(generator, __func__));
+    RETURN_IF_ERROR(rondo__generator_enter(generator, call));
     if (capture != NULL) {
         status = rondo__generator_rewind_recorded(generator, capture, id, mark);
     } else if (mark->scope != 0) {
-        status = RONDO_FAIL(STATE, "the mark is of a capture, and stream %u records none now",
-                            (unsigned)stream->number);
+        status =
+            RONDO_FAIL_AS(call, STATE, "the mark is of a capture, and stream %u records none now",
+                          (unsigned)stream->number);
     } else if (mark->epoch != generator->epoch) {
-        status = RONDO_FAIL(STATE,
-                            "a replay or a new seed moved generator %u since the mark; use "
-                            "rondo_generator_get_state and rondo_generator_set_state instead",
-                            (unsigned)generator->number);
+        status = RONDO_FAIL_AS(call, STATE,
+                               "a replay or a new seed moved generator %u since the mark; use "
+                               "rondo_generator_get_state and rondo_generator_set_state instead",
+                               (unsigned)generator->number);
     } else {
         generator->pending = mark->relative;
         generator->settled_stream = 0;
     }
     pthread_mutex_unlock(&generator->lock);
     return status;
+}
+
+rondo_status rondo_generator_rewind(rondo_generator *generator, rondo_stream *stream,
+                                    const rondo_generator_mark *mark) {
+    // The ops that follow would draw other numbers than was asked for.
+    return rondo__mark_missing(stream, "", rewind_to(generator, stream, mark, __func__));
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "backend/blame.h"
 #include "backend/check.h"
 #include "base/error.h"
 #include "cu_sources.h"
@@ -37,17 +38,27 @@ static rondo_status issue_op(rondo_generator *generator, rondo_stream *stream, u
     return rondo_stream_launch(stream, &launch);
 }
 
+// Passes the status on. A capture would lack the op, or draw other numbers than it was asked for.
+static rondo_status mark_op(rondo_stream *stream, rondo__random_kernel kernel,
+                            rondo_status status) {
+    return rondo__mark_missing(stream, rondo__random_kernel_names[kernel], status);
+}
+
 // Draws for `op`, of whose arguments everything but the position is filled in. A group has 4
 // elements, or 2.
 static rondo_status run(rondo_generator *generator, rondo_stream *stream, op_launch *op,
                         uint64_t group_size, const char *call) {
-    if (op->arguments.count == 0) {
-        RETURN_IF_ERROR(rondo__check_pointer(generator, call, "generator"));
-        return rondo__check_stream(stream, call);
+    rondo_status status = rondo__check_pointer(generator, call, "generator");
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__check_stream(stream, call);
     }
-    uint64_t relative;
-    op->groups = (op->arguments.count + group_size - 1) / group_size;
-    return rondo__generator_draw(generator, stream, op->groups, call, issue_op, op, &relative);
+    if (status == RONDO_STATUS_OK && op->arguments.count > 0) {
+        uint64_t relative;
+        op->groups = (op->arguments.count + group_size - 1) / group_size;
+        status =
+            rondo__generator_draw(generator, stream, op->groups, call, issue_op, op, &relative);
+    }
+    return mark_op(stream, op->kernel, status);
 }
 
 // ---- checks -----------------------------------------------------------------------------------
@@ -57,10 +68,13 @@ static bool is_real(rondo_dtype dtype) {
            dtype == RONDO_DTYPE_BF16;
 }
 
-static rondo_status fail_dtype(rondo_dtype dtype, const char *call) {
-    return rondo__error_set(RONDO_STATUS_UNSUPPORTED, 0, "", __FILE__, __LINE__, call,
-                            "no kernel for elements of dtype %d; there are f32, f64, f16 and bf16",
-                            (int)dtype);
+static rondo_status check_real(rondo_dtype dtype, const char *call) {
+    return is_real(dtype)
+               ? RONDO_STATUS_OK
+               : rondo__error_set(
+                     RONDO_STATUS_UNSUPPORTED, 0, "", __FILE__, __LINE__, call,
+                     "no kernel for elements of dtype %d; there are f32, f64, f16 and bf16",
+                     (int)dtype);
 }
 
 // Bytes of an element; the list is rondo/tensor.h's.
@@ -94,6 +108,12 @@ static rondo_status check_elements(const void *address, size_t count, size_t byt
     return RONDO_STATUS_OK;
 }
 
+static rondo_status check_reals(rondo_dtype dtype, const void *address, size_t count,
+                                const char *call, const char *argument) {
+    RETURN_IF_ERROR(check_real(dtype, call));
+    return check_elements(address, count, get_bytes(dtype), call, argument);
+}
+
 // Whether a group's elements can be moved as one: 4 of up to 4 bytes, or 2 of 8.
 static bool is_aligned(const void *address, size_t bytes) {
     return (uintptr_t)address % (bytes == 8 ? 16 : 4 * bytes) == 0;
@@ -103,7 +123,10 @@ static bool is_aligned(const void *address, size_t bytes) {
 
 rondo_status rondo_random_words(rondo_generator *generator, rondo_stream *stream, uint32_t *out,
                                 size_t count) {
-    RETURN_IF_ERROR(check_elements(out, count, sizeof *out, __func__, "out"));
+    rondo_status status = check_elements(out, count, sizeof *out, __func__, "out");
+    if (status != RONDO_STATUS_OK) {
+        return mark_op(stream, RONDO__RANDOM_WORDS, status);
+    }
     op_launch op = {
         .kernel = RONDO__RANDOM_WORDS,
         .arguments = {.count = count, .out = out, .is_aligned = is_aligned(out, sizeof *out)}};
@@ -142,62 +165,70 @@ static double get_next_below(rondo_dtype dtype, double high) {
     return (double)(is_f16 ? rondo_f16_value(bits) : rondo_bf16_value(bits));
 }
 
+static rondo_status check_range(rondo_dtype dtype, double low, double high, const char *call) {
+    const double first = round_to(dtype, low);
+    const double end = round_to(dtype, high);
+    if (low <= high && isfinite(first) && isfinite(end) && isfinite(round_to(dtype, end - first))) {
+        return RONDO_STATUS_OK;
+    }
+    return rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__, call,
+                            "there is no range from %g to %g: low must not be above high, and both "
+                            "and their difference must be finite in the element type",
+                            low, high);
+}
+
 rondo_status rondo_random_uniform(rondo_generator *generator, rondo_stream *stream,
                                   rondo_dtype dtype, void *out, size_t count, double low,
                                   double high) {
-    if (!is_real(dtype)) {
-        return fail_dtype(dtype, __func__);
+    const rondo__random_kernel kernel =
+        dtype == RONDO_DTYPE_F64 ? RONDO__RANDOM_UNIFORM_F64 : RONDO__RANDOM_UNIFORM;
+    rondo_status status = check_reals(dtype, out, count, __func__, "out");
+    if (status == RONDO_STATUS_OK) {
+        status = check_range(dtype, low, high, __func__);
     }
-    const size_t bytes = get_bytes(dtype);
-    RETURN_IF_ERROR(check_elements(out, count, bytes, __func__, "out"));
+    if (status != RONDO_STATUS_OK) {
+        return mark_op(stream, kernel, status);
+    }
     const double first = round_to(dtype, low);
     const double end = round_to(dtype, high);
-    if (!(low <= high) || !isfinite(first) || !isfinite(end) ||
-        !isfinite(round_to(dtype, end - first))) {
-        return RONDO_FAIL(INVALID,
-                          "there is no range from %g to %g: low must not be above high, and both "
-                          "and their difference must be finite in the element type",
-                          low, high);
-    }
     const double below = get_next_below(dtype, end);
-    op_launch op = {
-        .kernel = dtype == RONDO_DTYPE_F64 ? RONDO__RANDOM_UNIFORM_F64 : RONDO__RANDOM_UNIFORM,
-        .arguments = {.count = count,
-                      .out = out,
-                      .a = first,
-                      .b = end - first,
-                      .c = below > first ? below : first,
-                      // What is left are as many bits as a significand has.
-                      .bits = dtype == RONDO_DTYPE_F16    ? 32 - 11
-                              : dtype == RONDO_DTYPE_BF16 ? 32 - 8
-                                                          : 32 - 24,
-                      .dtype = (uint64_t)dtype,
-                      .is_aligned = is_aligned(out, bytes)}};
+    op_launch op = {.kernel = kernel,
+                    .arguments = {.count = count,
+                                  .out = out,
+                                  .a = first,
+                                  .b = end - first,
+                                  .c = below > first ? below : first,
+                                  // What is left are as many bits as a significand has.
+                                  .bits = dtype == RONDO_DTYPE_F16    ? 32 - 11
+                                          : dtype == RONDO_DTYPE_BF16 ? 32 - 8
+                                                                      : 32 - 24,
+                                  .dtype = (uint64_t)dtype,
+                                  .is_aligned = is_aligned(out, get_bytes(dtype))}};
     return run(generator, stream, &op, dtype == RONDO_DTYPE_F64 ? 2 : 4, __func__);
 }
 
 rondo_status rondo_random_normal(rondo_generator *generator, rondo_stream *stream,
                                  rondo_dtype dtype, void *out, size_t count, double mean,
                                  double deviation) {
-    if (!is_real(dtype)) {
-        return fail_dtype(dtype, __func__);
+    const rondo__random_kernel kernel =
+        dtype == RONDO_DTYPE_F64 ? RONDO__RANDOM_NORMAL_F64 : RONDO__RANDOM_NORMAL;
+    rondo_status status = check_reals(dtype, out, count, __func__, "out");
+    if (status == RONDO_STATUS_OK && (!isfinite(mean) || !isfinite(deviation) || deviation < 0.0)) {
+        status = RONDO_FAIL(INVALID,
+                            "there is no normal distribution of mean %g and standard deviation %g; "
+                            "both must be finite, and the deviation not negative",
+                            mean, deviation);
     }
-    const size_t bytes = get_bytes(dtype);
-    RETURN_IF_ERROR(check_elements(out, count, bytes, __func__, "out"));
-    if (!isfinite(mean) || !isfinite(deviation) || deviation < 0.0) {
-        return RONDO_FAIL(INVALID,
-                          "there is no normal distribution of mean %g and standard deviation %g; "
-                          "both must be finite, and the deviation not negative",
-                          mean, deviation);
+    if (status != RONDO_STATUS_OK) {
+        return mark_op(stream, kernel, status);
     }
-    op_launch op = {
-        .kernel = dtype == RONDO_DTYPE_F64 ? RONDO__RANDOM_NORMAL_F64 : RONDO__RANDOM_NORMAL,
-        .arguments = {.count = count,
-                      .out = out,
-                      .a = mean,
-                      .b = deviation,
-                      .dtype = (uint64_t)dtype,
-                      .is_aligned = is_aligned(out, bytes)}};
+    op_launch op = {.kernel = kernel,
+                    .arguments = {.count = count,
+                                  .out = out,
+                                  .a = mean,
+                                  .b = deviation,
+                                  .dtype = (uint64_t)dtype,
+                                  .is_aligned = is_aligned(out, get_bytes(dtype))}};
     return run(generator, stream, &op, dtype == RONDO_DTYPE_F64 ? 2 : 4, __func__);
 }
 
@@ -217,57 +248,67 @@ static uint64_t get_one(rondo_dtype dtype) {
     }
 }
 
+static rondo_status check_any(rondo_dtype dtype, const void *address, size_t count,
+                              const char *call) {
+    const size_t bytes = get_bytes(dtype);
+    return bytes > 0
+               ? check_elements(address, count, bytes, call, "out")
+               : rondo__error_set(RONDO_STATUS_UNSUPPORTED, 0, "", __FILE__, __LINE__, call,
+                                  "%d is no dtype; use one of rondo/tensor.h but NONE", (int)dtype);
+}
+
+// `status`: of the checks so far.
 static rondo_status run_bernoulli(rondo_generator *generator, rondo_stream *stream,
                                   rondo_dtype dtype, void *out, size_t count, op_launch *op,
-                                  const char *call) {
-    const size_t bytes = get_bytes(dtype);
-    if (bytes == 0) {
-        return rondo__error_set(RONDO_STATUS_UNSUPPORTED, 0, "", __FILE__, __LINE__, call,
-                                "%d is no dtype; use one of rondo/tensor.h but NONE", (int)dtype);
+                                  rondo_status status, const char *call) {
+    if (status == RONDO_STATUS_OK) {
+        status = check_any(dtype, out, count, call);
     }
-    RETURN_IF_ERROR(check_elements(out, count, bytes, call, "out"));
+    if (status != RONDO_STATUS_OK) {
+        return mark_op(stream, RONDO__RANDOM_BERNOULLI, status);
+    }
     op->kernel = RONDO__RANDOM_BERNOULLI;
     op->arguments.count = count;
     op->arguments.out = out;
     op->arguments.bits = get_one(dtype);
-    op->arguments.dtype = bytes;
+    op->arguments.dtype = get_bytes(dtype);
     return run(generator, stream, op, 4, call);
 }
 
 rondo_status rondo_random_bernoulli(rondo_generator *generator, rondo_stream *stream,
                                     rondo_dtype dtype, void *out, size_t count,
                                     double probability) {
-    if (!(probability >= 0.0 && probability <= 1.0)) {
-        return RONDO_FAIL(INVALID, "%g is no probability; it is from 0 to 1", probability);
-    }
-    op_launch op = {.arguments = {.threshold = rondo_threshold_f64(probability)}};
-    return run_bernoulli(generator, stream, dtype, out, count, &op, __func__);
+    bool is_right = probability >= 0.0 && probability <= 1.0;
+    rondo_status status =
+        is_right ? RONDO_STATUS_OK
+                 : RONDO_FAIL(INVALID, "%g is no probability; it is from 0 to 1", probability);
+    op_launch op = {.arguments = {.threshold = is_right ? rondo_threshold_f64(probability) : 0}};
+    return run_bernoulli(generator, stream, dtype, out, count, &op, status, __func__);
 }
 
 rondo_status rondo_random_bernoulli_each(rondo_generator *generator, rondo_stream *stream,
                                          rondo_dtype probability_dtype, const void *probabilities,
                                          rondo_dtype dtype, void *out, size_t count) {
-    if (!is_real(probability_dtype)) {
-        return fail_dtype(probability_dtype, __func__);
-    }
-    RETURN_IF_ERROR(check_elements(probabilities, count, get_bytes(probability_dtype), __func__,
-                                   "probabilities"));
+    rondo_status status =
+        check_reals(probability_dtype, probabilities, count, __func__, "probabilities");
     op_launch op = {.arguments = {.in = probabilities, .in_dtype = (uint64_t)probability_dtype}};
-    return run_bernoulli(generator, stream, dtype, out, count, &op, __func__);
+    return run_bernoulli(generator, stream, dtype, out, count, &op, status, __func__);
 }
 
 rondo_status rondo_random_dropout(rondo_generator *generator, rondo_stream *stream,
                                   rondo_dtype dtype, const void *x, void *y, uint8_t *mask,
                                   size_t count, double ratio) {
-    if (!is_real(dtype)) {
-        return fail_dtype(dtype, __func__);
+    rondo_status status = check_reals(dtype, x, count, __func__, "x");
+    if (status == RONDO_STATUS_OK) {
+        status = check_reals(dtype, y, count, __func__, "y");
+    }
+    if (status == RONDO_STATUS_OK && !(ratio >= 0.0 && ratio <= 1.0)) {
+        status = RONDO_FAIL(INVALID, "%g is no part to be dropped; it is from 0 to 1", ratio);
+    }
+    if (status != RONDO_STATUS_OK) {
+        return mark_op(stream, RONDO__RANDOM_DROPOUT, status);
     }
     const size_t bytes = get_bytes(dtype);
-    RETURN_IF_ERROR(check_elements(x, count, bytes, __func__, "x"));
-    RETURN_IF_ERROR(check_elements(y, count, bytes, __func__, "y"));
-    if (!(ratio >= 0.0 && ratio <= 1.0)) {
-        return RONDO_FAIL(INVALID, "%g is no part to be dropped; it is from 0 to 1", ratio);
-    }
     op_launch op = {.kernel = RONDO__RANDOM_DROPOUT,
                     .arguments = {.count = count,
                                   .out = y,
@@ -284,14 +325,18 @@ rondo_status rondo_random_dropout(rondo_generator *generator, rondo_stream *stre
 
 rondo_status rondo_generator_reserve(rondo_generator *generator, rondo_stream *stream,
                                      uint64_t counters, rondo_random_range *out_range) {
-    RETURN_IF_ERROR(rondo__check_pointer(out_range, __func__, "out_range"));
-    *out_range = (rondo_random_range){0};
+    rondo_status status = rondo__check_pointer(out_range, __func__, "out_range");
     uint64_t relative = 0;
-    RETURN_IF_ERROR(
-        rondo__generator_draw(generator, stream, counters, __func__, NULL, NULL, &relative));
-    *out_range =
-        (rondo_random_range){.state = generator->state, .relative = relative, .count = counters};
-    return RONDO_STATUS_OK;
+    if (status == RONDO_STATUS_OK) {
+        *out_range = (rondo_random_range){0};
+        status =
+            rondo__generator_draw(generator, stream, counters, __func__, NULL, NULL, &relative);
+    }
+    if (status == RONDO_STATUS_OK) {
+        *out_range = (rondo_random_range){
+            .state = generator->state, .relative = relative, .count = counters};
+    }
+    return rondo__mark_missing(stream, "", status);
 }
 
 typedef struct own_launch {
@@ -306,20 +351,23 @@ static rondo_status issue_own(rondo_generator *generator, rondo_stream *stream, 
     const rondo_random_range range = {
         .state = generator->state, .relative = relative, .count = own->counters};
     generator->is_issuing = true;
+    uint64_t sequence = rondo_error_get_last()->sequence;
     rondo_status status = own->launch(stream, &range, own->user_data);
     generator->is_issuing = false;
-    return status;
+    return rondo__error_note_callback(status, sequence, "rondo_generator_launch",
+                                      "the launch function");
 }
 
 rondo_status rondo_generator_launch(rondo_generator *generator, rondo_stream *stream,
                                     uint64_t counters, rondo_random_launch launch,
                                     void *user_data) {
-    if (launch == NULL) {
-        return rondo__check_fail_null(__func__, "launch");
-    }
     own_launch own = {.launch = launch, .user_data = user_data, .counters = counters};
     uint64_t relative = 0;
-    return rondo__generator_draw(generator, stream, counters, __func__, issue_own, &own, &relative);
+    rondo_status status = launch != NULL
+                              ? rondo__generator_draw(generator, stream, counters, __func__,
+                                                      issue_own, &own, &relative)
+                              : rondo__check_fail_null(__func__, "launch");
+    return rondo__mark_missing(stream, "", status);
 }
 
 const char *rondo_random_get_device_text(void) {

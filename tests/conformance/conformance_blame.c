@@ -176,6 +176,16 @@ static void synchronize_unseen(blame_step *s) {
     assert_int_equal(device->api->cuCtxPopCurrent(&popped), 0);
 }
 
+// The first to find out is a call that asks for the capture before it records.
+static void synchronize_unseen_before_a_copy(blame_step *s) {
+    uint32_t *pinned = suite_allocate(s->context, RONDO_MEMORY_PINNED, 1);
+    synchronize_unseen(s);
+    ASSERT_STATUS(
+        rondo_stream_copy(s->stream, s->x, pinned, sizeof *pinned, RONDO_COPY_HOST_TO_DEVICE),
+        STATE);
+    suite_free(s->context, RONDO_MEMORY_PINNED, pinned);
+}
+
 static void *allocate_unseen(void *data) {
     blame_step *s = data;
     rondo__cuda_device *device = rondo__cuda_device_of(s->context->device);
@@ -243,6 +253,9 @@ static const cause_row cause_rows[] = {
      RONDO_CAUSE_STREAM_DESTROYED, "rondo_stream_destroy", "destroyed", false, false, false},
     {"synchronize_unseen", RONDO_CAPTURE_THREAD_LOCAL, synchronize_unseen, RONDO_STATUS_STATE,
      RONDO_CAUSE_UNSEEN_CALL, "rondo_label_pop", "Rondo did not see", false, true, false},
+    {"synchronize_unseen, then a copy", RONDO_CAPTURE_THREAD_LOCAL,
+     synchronize_unseen_before_a_copy, RONDO_STATUS_STATE, RONDO_CAUSE_UNSEEN_CALL,
+     "a recorded call", "Rondo did not see", false, true, false},
     {"allocate_unseen, global", RONDO_CAPTURE_GLOBAL, allocate_unseen_in_another_thread,
      RONDO_STATUS_STATE, RONDO_CAUSE_UNSEEN_CALL, "rondo_label_pop", "another thread", false, true,
      false},

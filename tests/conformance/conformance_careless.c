@@ -4,7 +4,9 @@
 #include "backend/backend.h"
 #include "inside_support.h"
 #include "memory_support.h"
+#include "random_support.h"
 #include "rondo/control.h"
+#include "rondo/label.h"
 #include "rondo/report.h"
 
 // ---- a call that failed is missing in the step ------------------------------------------------
@@ -13,6 +15,8 @@ typedef struct careless {
     suite_context *context;
     rondo_stream *stream;
     rondo_graph *conditional;  // cannot be recorded into another graph
+    rondo_generator *generator;
+    rondo_pool *pool;
     uint32_t *x;
 } careless;
 
@@ -57,6 +61,118 @@ static rondo_status record_conditional_graph(careless *c) {
     return rondo_graph_record(c->conditional, c->stream);
 }
 
+static rondo_status record_no_graph(careless *c) {
+    return rondo_graph_record(NULL, c->stream);
+}
+
+static rondo_status begin_scope_without_predicate(careless *c) {
+    rondo_scope scope;
+    return rondo_scope_begin(c->stream, RONDO_SCOPE_IF, NULL, 0, &scope);
+}
+
+static rondo_status begin_scope_for_nobody(careless *c) {
+    return rondo_scope_begin(c->stream, RONDO_SCOPE_IF, c->x, 0, NULL);
+}
+
+static rondo_status enter_no_branch(careless *c) {
+    rondo_scope scope;
+    rondo_stream *body;
+    rondo_status status = rondo_scope_begin(c->stream, RONDO_SCOPE_IF, c->x, 0, &scope);
+    return status == RONDO_STATUS_OK ? rondo_scope_enter(scope, 7, &body) : status;
+}
+
+static rondo_status use_no_block(careless *c) {
+    return rondo_pool_use(c->pool, c->x, c->stream);
+}
+
+static rondo_status draw_words_askew(careless *c) {
+    return rondo_random_words(c->generator, c->stream, (uint32_t *)((uintptr_t)c->x + 1), 1);
+}
+
+static rondo_status draw_words_from_nobody(careless *c) {
+    return rondo_random_words(NULL, c->stream, c->x, 1);
+}
+
+static rondo_status draw_nothing_from_nobody(careless *c) {
+    return rondo_random_words(NULL, c->stream, c->x, 0);
+}
+
+static rondo_status draw_uniform_backwards(careless *c) {
+    return rondo_random_uniform(c->generator, c->stream, RONDO_DTYPE_F32, c->x, 1, 1.0, 0.0);
+}
+
+static rondo_status draw_uniform_integers(careless *c) {
+    return rondo_random_uniform(c->generator, c->stream, RONDO_DTYPE_I32, c->x, 1, 0.0, 1.0);
+}
+
+static rondo_status draw_normal_without_room(careless *c) {
+    return rondo_random_normal(c->generator, c->stream, RONDO_DTYPE_F64, NULL, 1, 0.0, 1.0);
+}
+
+static rondo_status draw_normal_of_less_than_no_width(careless *c) {
+    return rondo_random_normal(c->generator, c->stream, RONDO_DTYPE_F32, c->x, 1, 0.0, -1.0);
+}
+
+static rondo_status draw_bernoulli_for_certain(careless *c) {
+    return rondo_random_bernoulli(c->generator, c->stream, RONDO_DTYPE_U8, c->x, 1, 2.0);
+}
+
+static rondo_status draw_bernoulli_of_no_type(careless *c) {
+    return rondo_random_bernoulli(c->generator, c->stream, RONDO_DTYPE_NONE, c->x, 1, 0.5);
+}
+
+static rondo_status draw_bernoulli_each_of_integers(careless *c) {
+    return rondo_random_bernoulli_each(c->generator, c->stream, RONDO_DTYPE_I32, c->x,
+                                       RONDO_DTYPE_U8, c->x, 1);
+}
+
+static rondo_status drop_more_than_all(careless *c) {
+    return rondo_random_dropout(c->generator, c->stream, RONDO_DTYPE_F32, c->x, c->x, NULL, 1, 1.5);
+}
+
+static rondo_status reserve_for_nobody(careless *c) {
+    return rondo_generator_reserve(c->generator, c->stream, 1, NULL);
+}
+
+static rondo_status launch_no_own_kernel(careless *c) {
+    return rondo_generator_launch(c->generator, c->stream, 1, NULL, c);
+}
+
+static rondo_status fail_to_launch(rondo_stream *stream, const rondo_random_range *range,
+                                   void *user_data) {
+    (void)stream;
+    (void)range;
+    (void)user_data;
+    return RONDO_STATUS_BAD_DATA;
+}
+
+static rondo_status launch_own_kernel_that_fails(careless *c) {
+    return rondo_generator_launch(c->generator, c->stream, 1, fail_to_launch, c);
+}
+
+static rondo_status rewind_to_nothing(careless *c) {
+    return rondo_generator_rewind(c->generator, c->stream, NULL);
+}
+
+static rondo_status rewind_to_elsewhere(careless *c) {
+    return rondo_generator_rewind(c->generator, c->stream,
+                                  &(rondo_generator_mark){.scope = UINT64_MAX});
+}
+
+// The first failure, and where the step was by then.
+static void check_blame(const rondo_graph *graph, rondo_status status, const char *call) {
+    rondo_capture_report report = {.struct_size = sizeof report};
+    ASSERT_OK(rondo_graph_get_report(graph, &report));
+    assert_int_equal(report.status, status);
+    assert_int_equal(report.cause,
+                     status == RONDO_STATUS_STATE ? RONDO_CAUSE_OTHER : RONDO_CAUSE_WORK_REFUSED);
+    assert_string_equal(report.call, call);
+    assert_true(report.has_last_node);
+    // A scope that could be begun, and then not entered, is behind the second label.
+    assert_memory_equal(report.last_node_label, "before", strlen("before"));
+    assert_string_equal(report.label, "before/bad");
+}
+
 static void test_conformance_careless__a_step_does_not_lack_what_failed(void **state) {
     static const struct {
         rondo_status (*call)(careless *c);
@@ -72,11 +188,35 @@ static void test_conformance_careless__a_step_does_not_lack_what_failed(void **s
         {switch_without_branches, RONDO_STATUS_INVALID, false, "rondo_control_switch"},
         {loop_over_odd_predicate, RONDO_STATUS_INVALID, false, "rondo_control_while"},
         {record_conditional_graph, RONDO_STATUS_UNSUPPORTED, true, "rondo_graph_record"},
+        {record_no_graph, RONDO_STATUS_INVALID, false, "rondo_graph_record"},
+        {begin_scope_without_predicate, RONDO_STATUS_INVALID, false, "rondo_scope_begin"},
+        {begin_scope_for_nobody, RONDO_STATUS_INVALID, false, "rondo_scope_begin"},
+        {enter_no_branch, RONDO_STATUS_INVALID, true, "rondo_scope_enter"},
+        {use_no_block, RONDO_STATUS_INVALID, false, "rondo_pool_use"},
+        {draw_words_askew, RONDO_STATUS_INVALID, false, "rondo_random_words"},
+        {draw_words_from_nobody, RONDO_STATUS_INVALID, false, "rondo_random_words"},
+        {draw_nothing_from_nobody, RONDO_STATUS_INVALID, false, "rondo_random_words"},
+        {draw_uniform_backwards, RONDO_STATUS_INVALID, false, "rondo_random_uniform"},
+        {draw_uniform_integers, RONDO_STATUS_UNSUPPORTED, false, "rondo_random_uniform"},
+        {draw_normal_without_room, RONDO_STATUS_INVALID, false, "rondo_random_normal"},
+        {draw_normal_of_less_than_no_width, RONDO_STATUS_INVALID, false, "rondo_random_normal"},
+        {draw_bernoulli_for_certain, RONDO_STATUS_INVALID, false, "rondo_random_bernoulli"},
+        {draw_bernoulli_of_no_type, RONDO_STATUS_UNSUPPORTED, false, "rondo_random_bernoulli"},
+        {draw_bernoulli_each_of_integers, RONDO_STATUS_UNSUPPORTED, false,
+         "rondo_random_bernoulli_each"},
+        {drop_more_than_all, RONDO_STATUS_INVALID, false, "rondo_random_dropout"},
+        {reserve_for_nobody, RONDO_STATUS_INVALID, false, "rondo_generator_reserve"},
+        {launch_no_own_kernel, RONDO_STATUS_INVALID, false, "rondo_generator_launch"},
+        {launch_own_kernel_that_fails, RONDO_STATUS_BAD_DATA, false, "rondo_generator_launch"},
+        {rewind_to_nothing, RONDO_STATUS_INVALID, false, "rondo_generator_rewind"},
+        {rewind_to_elsewhere, RONDO_STATUS_STATE, false, "rondo_generator_rewind"},
     };
     suite_context *context = suite_get_context(state);
     careless c = {.context = context, .stream = suite_create_stream(context)};
     c.x = suite_allocate(context, RONDO_MEMORY_DEVICE, 2);
     c.conditional = suite_create_graph(context, true);
+    c.generator = suite_create_generator(context, 7);
+    c.pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     suite_set(context, c.x, 0, 2);
     memory_begin(c.conditional, c.stream);
     ASSERT_OK(rondo_control_if(c.stream, c.x, put_one, NULL, &c));
@@ -84,16 +224,25 @@ static void test_conformance_careless__a_step_does_not_lack_what_failed(void **s
     rondo_graph *graph = suite_create_graph(context, false);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; ++i) {
         // The same outside a capture, where nothing is to be broken.
-        assert_int_equal(cases[i].call(&c),
-                         cases[i].needs_capture ? RONDO_STATUS_STATE : cases[i].status);
+        suite_assert_status(cases[i].call(&c),
+                            cases[i].needs_capture ? RONDO_STATUS_STATE : cases[i].status,
+                            cases[i].name, __FILE__, __LINE__);
         memory_begin(graph, c.stream);
+        ASSERT_OK(rondo_label_push(c.stream, "before"));
         ASSERT_OK(put_one(c.stream, &c));
-        assert_int_equal(cases[i].call(&c), cases[i].status);
-        (void)put_one(c.stream, &c);
+        ASSERT_OK(rondo_label_push(c.stream, "bad"));
+        suite_assert_status(cases[i].call(&c), cases[i].status, cases[i].name, __FILE__, __LINE__);
+        (void)!rondo_label_pop(c.stream);
+        (void)!put_one(c.stream, &c);
+        (void)!launch_null(&c);
         suite_assert_status(rondo_graph_capture_end(graph), cases[i].status, cases[i].name,
                             __FILE__, __LINE__);
         assert_string_equal(rondo_error_get_last()->call, cases[i].name);
+        check_blame(graph, cases[i].status, cases[i].name);
     }
+    // An old record of the program's own failure is not taken for this one.
+    ASSERT_STATUS(launch_own_kernel_that_fails(&c), BAD_DATA);
+    ASSERT_MESSAGE_HAS("the launch function returned");
     memory_begin(graph, c.stream);
     ASSERT_OK(put_one(c.stream, &c));
     memory_end(graph);
@@ -101,8 +250,91 @@ static void test_conformance_careless__a_step_does_not_lack_what_failed(void **s
     assert_int_equal(suite_get(context, c.x, 0), 1);
     rondo_graph_destroy(graph);
     rondo_graph_destroy(c.conditional);
+    rondo_generator_release(c.generator);
+    rondo_pool_release(c.pool);
     suite_free(context, RONDO_MEMORY_DEVICE, c.x);
     rondo_stream_destroy(c.stream);
+}
+
+// What is not recorded, and what only asks, fails without harm.
+static void test_conformance_careless__a_step_does_not_break_by_what_it_does_not_need(
+    void **state) {
+    suite_context *context = suite_get_context(state);
+    rondo_stream *stream = suite_create_stream(context);
+    rondo_graph *graph = suite_create_graph(context, false);
+    rondo_generator *generator = suite_create_generator(context, 7);
+    rondo_pool_options small = rondo_pool_options_default();
+    small.limit_bytes = 4096;
+    rondo_pool *pool;
+    ASSERT_OK(rondo_pool_create(context->device, &small, &pool));
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    suite_set(context, x, 1, 1);
+    bool answer;
+    void *block = NULL;
+    rondo_generator_mark mark;
+    rondo_generator_state position;
+    rondo_scope scope;
+    memory_begin(graph, stream);
+    ASSERT_OK(suite_affine(context, stream, x, 1, 2, 1));
+    ASSERT_OK(rondo_random_words(generator, stream, x, 0));
+    ASSERT_OK(rondo_generator_get_mark(generator, stream, &mark));
+    ASSERT_STATUS(rondo_pool_allocate(pool, stream, 1 << 20, &block), NO_DEVICE_MEMORY);
+    ASSERT_STATUS(rondo_pool_free(pool, x), INVALID);
+    ASSERT_STATUS(rondo_stream_is_capturing(stream, NULL), INVALID);
+    ASSERT_STATUS(rondo_stream_query(stream, NULL), INVALID);
+    ASSERT_STATUS(rondo_event_query(NULL, &answer), INVALID);
+    ASSERT_STATUS(rondo_label_push(stream, ""), INVALID);
+    ASSERT_STATUS(rondo_label_pop(stream), STATE);
+    ASSERT_STATUS(rondo_generator_get_mark(NULL, stream, &mark), INVALID);
+    ASSERT_STATUS(rondo_generator_get_state(generator, &position), STATE);
+    ASSERT_STATUS(rondo_graph_replay(graph, stream), STATE);
+    ASSERT_STATUS(rondo_graph_upload(graph, stream), STATE);
+    ASSERT_STATUS(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_RELAXED), STATE);
+    // A scope that stays open is not forgotten by the end.
+    ASSERT_OK(rondo_scope_begin(stream, RONDO_SCOPE_IF, x, 0, &scope));
+    ASSERT_STATUS(rondo_scope_leave(scope), STATE);
+    ASSERT_OK(rondo_scope_end(scope));
+    ASSERT_STATUS(rondo_scope_end(scope), STATE);
+    memory_end(graph);
+    memory_replay(graph, stream);
+    assert_int_equal(suite_get(context, x, 0), 3);
+    rondo_graph_destroy(graph);
+    rondo_generator_release(generator);
+    rondo_pool_release(pool);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+    rondo_stream_destroy(stream);
+}
+
+// In a body too, which then cannot be left well.
+static void test_conformance_careless__a_body_does_not_lack_what_failed(void **state) {
+    suite_context *context = suite_get_context(state);
+    rondo_stream *stream = suite_create_stream(context);
+    rondo_graph *graph = suite_create_graph(context, false);
+    rondo_generator *generator = suite_create_generator(context, 7);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    for (int has_drawn = 0; has_drawn < 2; ++has_drawn) {
+        rondo_scope scope;
+        rondo_stream *body;
+        memory_begin(graph, stream);
+        ASSERT_OK(rondo_scope_begin(stream, RONDO_SCOPE_IF, x, 0, &scope));
+        ASSERT_OK(rondo_scope_enter(scope, 0, &body));
+        if (has_drawn) {
+            ASSERT_OK(rondo_random_words(generator, body, x, 1));
+        }
+        ASSERT_STATUS(rondo_random_words(generator, body, NULL, 1), INVALID);
+        (void)!rondo_scope_leave(scope);
+        (void)!rondo_scope_end(scope);
+        ASSERT_STATUS(rondo_graph_capture_end(graph), INVALID);
+        assert_string_equal(rondo_error_get_last()->call, "rondo_random_words");
+        rondo_capture_report report = {.struct_size = sizeof report};
+        ASSERT_OK(rondo_graph_get_report(graph, &report));
+        assert_string_equal(report.op, "rondo_random_words");
+        assert_int_equal(report.last_node_depth, has_drawn);
+    }
+    rondo_graph_destroy(graph);
+    rondo_generator_release(generator);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+    rondo_stream_destroy(stream);
 }
 
 // ---- functions that fail without a call of Rondo's ----------------------------------------------
@@ -327,6 +559,8 @@ static void test_conformance_careless__executed_nodes_stay_counted(void **state)
 
 static const suite_entry careless_cases[] = {
     SUITE_CASE(test_conformance_careless__a_step_does_not_lack_what_failed),
+    SUITE_CASE(test_conformance_careless__a_step_does_not_break_by_what_it_does_not_need),
+    SUITE_CASE(test_conformance_careless__a_body_does_not_lack_what_failed),
     SUITE_CASE(test_conformance_careless__own_failures_are_not_older_ones),
     SUITE_CASE(test_conformance_careless__steps_that_meddle_are_refused),
     SUITE_CASE(test_conformance_careless__memory_of_pools_is_not_freed),

@@ -60,44 +60,95 @@ static void test_conformance_control__a_function_that_fails_breaks_the_capture(v
 
 // ---- misuse -----------------------------------------------------------------------------------
 
-static void test_conformance_control__misuse_is_refused_and_harmless(void **state) {
+// The step would lack the node.
+static void test_conformance_control__a_scope_refused_breaks_the_capture(void **state) {
     control_case it = start(state);
     rondo_scope scope;
-    rondo_stream *body = it.stream;
     // Outside a capture.
     ASSERT_STATUS(rondo_scope_begin(it.stream, RONDO_SCOPE_IF, it.x, 0, &scope), STATE);
     ASSERT_MESSAGE_HAS("does not record");
+    const struct {
+        rondo_scope_kind kind;
+        const void *predicate;
+        uint32_t branch_count;
+        rondo_scope *out_scope;
+    } wrong[] = {
+        {(rondo_scope_kind)4, it.x, 0, &scope},   {RONDO_SCOPE_IF, NULL, 0, &scope},
+        {RONDO_SCOPE_IF, it.x, 0, NULL},          {RONDO_SCOPE_IF, (char *)it.x + 2, 0, &scope},
+        {RONDO_SCOPE_IF, it.x, 1, &scope},        {RONDO_SCOPE_SWITCH, it.x, 0, &scope},
+        {RONDO_SCOPE_SWITCH, it.x, 1025, &scope},
+    };
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; ++i) {
+        scope = (rondo_scope){0};
+        begin_capture(&it);
+        ASSERT_STATUS(rondo_scope_begin(it.stream, wrong[i].kind, wrong[i].predicate,
+                                        wrong[i].branch_count, wrong[i].out_scope),
+                      INVALID);
+        assert_int_equal(scope.id, 0);
+        ASSERT_STATUS(rondo_scope_end(scope), INVALID);
+        ASSERT_STATUS(rondo_graph_capture_end(it.graph), INVALID);
+        assert_string_equal(rondo_error_get_last()->call, "rondo_scope_begin");
+    }
     begin_capture(&it);
-    // Arguments.
-    ASSERT_STATUS(rondo_scope_begin(NULL, RONDO_SCOPE_IF, it.x, 0, &scope), INVALID);
-    ASSERT_STATUS(rondo_scope_begin(it.stream, (rondo_scope_kind)4, it.x, 0, &scope), INVALID);
-    ASSERT_STATUS(rondo_scope_begin(it.stream, RONDO_SCOPE_IF, NULL, 0, &scope), INVALID);
-    ASSERT_STATUS(rondo_scope_begin(it.stream, RONDO_SCOPE_IF, it.x, 0, NULL), INVALID);
-    ASSERT_STATUS(rondo_scope_begin(it.stream, RONDO_SCOPE_IF, (char *)it.x + 2, 0, &scope),
-                  INVALID);
-    ASSERT_STATUS(rondo_scope_begin(it.stream, RONDO_SCOPE_IF, it.x, 1, &scope), INVALID);
-    ASSERT_STATUS(rondo_scope_begin(it.stream, RONDO_SCOPE_SWITCH, it.x, 0, &scope), INVALID);
-    ASSERT_STATUS(rondo_scope_begin(it.stream, RONDO_SCOPE_SWITCH, it.x, 1025, &scope), INVALID);
-    assert_int_equal(scope.id, 0);
-    ASSERT_STATUS(rondo_scope_end(scope), INVALID);
-    // Order.
-    scope = begin_scope(&it, it.stream, RONDO_SCOPE_WHILE, 0, 0);
+    scope = begin_scope(&it, it.stream, RONDO_SCOPE_IF, 0, 0);
     rondo_scope second;
     ASSERT_STATUS(rondo_scope_begin(it.stream, RONDO_SCOPE_IF, it.x, 0, &second), STATE);
     ASSERT_MESSAGE_HAS("has an open scope");
+    end(scope);
+    ASSERT_STATUS(rondo_graph_capture_end(it.graph), STATE);
+    ASSERT_MESSAGE_HAS("has an open scope");
+    assert_usable(&it);
+    finish(&it);
+}
+
+// It would lack the body.
+static void test_conformance_control__a_body_refused_breaks_the_capture(void **state) {
+    control_case it = start(state);
+    for (int what = 0; what < 4; ++what) {
+        rondo_stream *other = it.stream;
+        begin_capture(&it);
+        rondo_scope scope = begin_scope(&it, it.stream, RONDO_SCOPE_WHILE, 0, 0);
+        const char *message = "";
+        if (what == 0) {
+            message = "there is no branch 1";
+            ASSERT_STATUS(rondo_scope_enter(scope, 1, &other), INVALID);
+            assert_null(other);
+        } else if (what == 1) {
+            message = "out_body";
+            ASSERT_STATUS(rondo_scope_enter(scope, 0, NULL), INVALID);
+        } else {
+            rondo_stream *body = enter(scope, 0);
+            put(&it, body, 0, 1, MINUS_ONE);
+            message = "leave it first";
+            if (what == 3) {
+                leave(scope);
+                message = "recorded already";
+            }
+            ASSERT_STATUS(rondo_scope_enter(scope, 0, &other), STATE);
+        }
+        ASSERT_MESSAGE_HAS(message);
+        assert_int_not_equal(rondo_graph_capture_end(it.graph), RONDO_STATUS_OK);
+        ASSERT_MESSAGE_HAS(message);
+        assert_string_equal(rondo_error_get_last()->call, "rondo_scope_enter");
+        assert_usable(&it);
+    }
+    finish(&it);
+}
+
+// What is left open can still be ended, and what is over has nothing to lose.
+static void test_conformance_control__misuse_that_loses_nothing_is_harmless(void **state) {
+    control_case it = start(state);
+    rondo_scope scope;
+    begin_capture(&it);
+    ASSERT_STATUS(rondo_scope_begin(NULL, RONDO_SCOPE_IF, it.x, 0, &scope), INVALID);
+    scope = begin_scope(&it, it.stream, RONDO_SCOPE_WHILE, 0, 0);
     ASSERT_STATUS(rondo_scope_leave(scope), STATE);
     ASSERT_STATUS(rondo_scope_end(scope), STATE);
     ASSERT_MESSAGE_HAS("no body");
-    ASSERT_STATUS(rondo_scope_enter(scope, 1, &body), INVALID);
-    assert_null(body);
-    ASSERT_STATUS(rondo_scope_enter(scope, 0, NULL), INVALID);
-    body = enter(scope, 0);
-    rondo_stream *other = NULL;
-    ASSERT_STATUS(rondo_scope_enter(scope, 0, &other), STATE);
-    ASSERT_MESSAGE_HAS("leave it first");
+    rondo_stream *body = enter(scope, 0);
     ASSERT_STATUS(rondo_scope_end(scope), STATE);
     ASSERT_MESSAGE_HAS("rondo_scope_leave");
-    second = begin_scope(&it, body, RONDO_SCOPE_IF, 0, 0);
+    rondo_scope second = begin_scope(&it, body, RONDO_SCOPE_IF, 0, 0);
     ASSERT_STATUS(rondo_scope_leave(scope), STATE);
     ASSERT_MESSAGE_HAS("end it first");
     rondo_stream *inner = enter(second, 0);
@@ -110,11 +161,9 @@ static void test_conformance_control__misuse_is_refused_and_harmless(void **stat
     put(&it, body, 0, 1, MINUS_ONE);
     leave(scope);
     ASSERT_STATUS(rondo_scope_leave(scope), STATE);
-    ASSERT_STATUS(rondo_scope_enter(scope, 0, &other), STATE);
-    ASSERT_MESSAGE_HAS("recorded already");
     end(scope);
     ASSERT_STATUS(rondo_scope_end(scope), STATE);
-    ASSERT_STATUS(rondo_scope_enter(scope, 0, &other), STATE);
+    ASSERT_STATUS(rondo_scope_enter(scope, 0, &body), STATE);
     // All of that did no harm.
     ASSERT_OK(rondo_graph_capture_end(it.graph));
     set(&it, 0, 3);
@@ -292,7 +341,9 @@ static void test_conformance_control__a_launch_refused_in_a_body(void **state) {
 
 static const suite_entry control_misuse_cases[] = {
     SUITE_CASE(test_conformance_control__a_function_that_fails_breaks_the_capture),
-    SUITE_CASE(test_conformance_control__misuse_is_refused_and_harmless),
+    SUITE_CASE(test_conformance_control__a_scope_refused_breaks_the_capture),
+    SUITE_CASE(test_conformance_control__a_body_refused_breaks_the_capture),
+    SUITE_CASE(test_conformance_control__misuse_that_loses_nothing_is_harmless),
     SUITE_CASE(test_conformance_control__parent_stream_used_meanwhile),
     SUITE_CASE(test_conformance_control__capture_ends_with_an_open_scope),
     SUITE_CASE(test_conformance_control__abort_closes_scopes),

@@ -1,5 +1,6 @@
 // The graph object: replays, its states, statistics, dumps, handles, updates.
-#include "conformance.h"
+#include "random_support.h"
+#include "rondo/label.h"
 
 #include "backend/backend.h"
 
@@ -250,6 +251,74 @@ static void test_conformance_graph__an_empty_capture_warns(void **state) {
     rondo_graph_destroy(graph);
 }
 
+typedef struct void_calls {
+    rondo_stream *stream;
+    rondo_event *event;
+    rondo_pool *pool;
+    rondo_generator *generator;
+} void_calls;
+
+static rondo_status copy_no_bytes(void_calls *v) {
+    return rondo_stream_copy(v->stream, NULL, NULL, 0, RONDO_COPY_HOST_TO_DEVICE);
+}
+
+static rondo_status fill_no_elements(void_calls *v) {
+    return rondo_stream_fill(v->stream, NULL, 1, 4, 0);
+}
+
+static rondo_status draw_nothing(void_calls *v) {
+    return rondo_random_words(v->generator, v->stream, NULL, 0);
+}
+
+static rondo_status wait_for_itself(void_calls *v) {
+    rondo_status status = rondo_event_record(v->event, v->stream);
+    return status == RONDO_STATUS_OK ? rondo_stream_wait_event(v->stream, v->event) : status;
+}
+
+static rondo_status label_nothing(void_calls *v) {
+    rondo_status status = rondo_label_push(v->stream, "void");
+    return status == RONDO_STATUS_OK ? rondo_label_pop(v->stream) : status;
+}
+
+static rondo_status take_and_give_back(void_calls *v) {
+    void *block;
+    rondo_status status = rondo_pool_allocate(v->pool, v->stream, 64, &block);
+    return status == RONDO_STATUS_OK ? rondo_pool_free(v->pool, block) : status;
+}
+
+// Calls that go well and put nothing into the graph do not keep the program from being warned.
+static void test_conformance_graph__calls_without_work_leave_it_empty(void **state) {
+    static rondo_status (*const calls[])(void_calls *) = {copy_no_bytes, fill_no_elements,
+                                                          draw_nothing,  wait_for_itself,
+                                                          label_nothing, take_and_give_back};
+    suite_context *context = suite_get_context(state);
+    static int warnings;  // outlives a case that stops here
+    void_calls v = {.stream = suite_create_stream(context),
+                    .event = suite_create_event(context, 0),
+                    .generator = suite_create_generator(context, 1)};
+    ASSERT_OK(rondo_pool_create(context->device, NULL, &v.pool));
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; ++i) {
+        rondo_graph *graph = suite_create_graph(context, false);
+        warnings = 0;
+        ASSERT_OK(rondo_graph_capture_begin(graph, v.stream, RONDO_CAPTURE_THREAD_LOCAL));
+        ASSERT_OK(calls[i](&v));
+        rondo_log_set_sink(count_warnings, &warnings);
+        rondo_status status = rondo_graph_capture_end(graph);
+        rondo_log_set_sink(NULL, NULL);
+        ASSERT_OK(status);
+        if (warnings != 1) {
+            fail_msg("call %zu: %d warnings", i, warnings);
+        }
+        ASSERT_OK(rondo_graph_replay(graph, v.stream));
+        ASSERT_OK(rondo_stream_synchronize(v.stream));
+        rondo_graph_destroy(graph);
+    }
+    rondo_pool_release(v.pool);
+    rondo_generator_release(v.generator);
+    rondo_event_destroy(v.event);
+    rondo_stream_destroy(v.stream);
+}
+
 static void do_nothing(void *data) {
     (void)data;
 }
@@ -420,6 +489,7 @@ static const suite_entry graph_cases[] = {
     SUITE_CASE(test_conformance_graph__states_refuse_what_does_not_fit),
     SUITE_CASE(test_conformance_graph__is_not_replayed_into_a_capture),
     SUITE_CASE(test_conformance_graph__an_empty_capture_warns),
+    SUITE_CASE(test_conformance_graph__calls_without_work_leave_it_empty),
     SUITE_CASE(test_conformance_graph__dumps_and_statistics),
     SUITE_CASE(test_conformance_graph__template_is_kept_and_instantiated_again),
     SUITE_CASE(test_conformance_graph__executables_take_updates),

@@ -295,6 +295,11 @@ static void test_conformance_random_bodies__loops_draw_as_if_eager(void **state)
     ASSERT_OK(rondo_generator_get_mark(b.generator, b.stream, &mark));
     ASSERT_OK(rondo_control_while(b.stream, b.flags, draw_and_count_down, &b));
     ASSERT_STATUS(rondo_generator_rewind(b.generator, b.stream, &mark), STATE);
+    // What follows would draw other numbers than was asked for.
+    ASSERT_STATUS(rondo_graph_capture_end(b.graph), STATE);
+    ASSERT_MESSAGE_HAS("a conditional node came between");
+    ASSERT_OK(rondo_graph_capture_begin(b.graph, b.stream, RONDO_CAPTURE_THREAD_LOCAL));
+    ASSERT_OK(rondo_control_while(b.stream, b.flags, draw_and_count_down, &b));
     ASSERT_OK(rondo_graph_capture_end(b.graph));
     uint64_t offset = 0;
     for (uint32_t turns = 1; turns < 6; ++turns) {
