@@ -258,7 +258,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_generator_reserve(rondo_generator *g
                                                               rondo_random_range *out_range);
 
 // Launches a kernel of the caller's on `stream` that draws from `range`; a failure is the call's.
-// It must not use the generator otherwise, nor replay graphs that do.
+// It must not use the generator otherwise, nor replay graphs that do, nor wait for other threads
+// that use this generator or one that a graph used together with it.
 typedef rondo_status (*rondo_random_launch)(rondo_stream *stream, const rondo_random_range *range,
                                             void *user_data);
 

@@ -23,11 +23,12 @@
 // prepared to where it was launched. Whoever comes meanwhile waits, and then finds that work on its
 // stream.
 //
-//      thread 1, stream A:   [ begin_replay   launch   end_replay ]
-//      thread 2, stream B:        begin_replay ...................[ event on A, wait, launch ]
+//      thread 1, stream A:   [ prepare   launch ]
+//      thread 2, stream B:        lock ..........[ event on A, wait, launch ]
 //
-// On one stream a replay costs the lock and one comparison: `settled_stream`, the stream on which
-// the state was written last, is set to 0 by every other use.
+// On one stream a replay costs one lock for all generators of the graph (generator_group.c) and a
+// comparison for each: `settled_stream`, the stream on which the state was written last, is set to
+// 0 by every other use.
 //
 // What was rejected: the offset as an argument of the launch (a replay repeats it); the offset kept
 // by the host and written before each replay, as PyTorch does (two launches per replay and
@@ -63,15 +64,6 @@ static rondo_status get_functions(rondo_generator *generator) {
     return RONDO_STATUS_OK;
 }
 
-static void init_locks(rondo_generator *generator) {
-    pthread_mutexattr_t attributes;
-    pthread_mutexattr_init(&attributes);
-    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(&generator->lock, &attributes);
-    pthread_mutexattr_destroy(&attributes);
-    pthread_mutex_init(&generator->reader_lock, NULL);
-}
-
 rondo_status rondo_generator_create(rondo_device *device, uint64_t seed,
                                     rondo_generator **out_generator) {
     RETURN_IF_ERROR(rondo__check_pointer(out_generator, __func__, "out_generator"));
@@ -83,14 +75,20 @@ rondo_status rondo_generator_create(rondo_device *device, uint64_t seed,
         return status;
     }
     generator->device = device;
+    generator->number = atomic_fetch_add(&last_generator_number, 1) + 1;
+    generator->own_group = rondo__random_group_create(generator->number);
+    if (generator->own_group == NULL) {
+        goto free_generator;
+    }
+    atomic_init(&generator->group, generator->own_group);
     status = get_functions(generator);
     if (status != RONDO_STATUS_OK) {
-        goto free_generator;
+        goto free_group;
     }
     void *state = NULL;
     status = rondo_memory_allocate(device, RONDO_MEMORY_DEVICE, 2 * sizeof(uint64_t), &state);
     if (status != RONDO_STATUS_OK) {
-        goto free_generator;
+        goto free_group;
     }
     status = rondo_event_create(device, 0, &generator->event);
     if (status != RONDO_STATUS_OK) {
@@ -99,15 +97,16 @@ rondo_status rondo_generator_create(rondo_device *device, uint64_t seed,
     generator->state = state;
     generator->start.seed = seed;
     generator->is_dirty = true;
-    generator->number = atomic_fetch_add(&last_generator_number, 1) + 1;
     atomic_init(&generator->reference_count, 1);
-    init_locks(generator);
+    pthread_mutex_init(&generator->reader_lock, NULL);
     rondo_device_retain(device);
     *out_generator = generator;
     return RONDO_STATUS_OK;
 
 free_state:
     rondo_memory_free(device, RONDO_MEMORY_DEVICE, state);
+free_group:
+    rondo__random_group_release(generator->own_group);
 free_generator:
     rondo__free(generator);
     return status;
@@ -140,7 +139,7 @@ void rondo_generator_release(rondo_generator *generator) {
     rondo_memory_free(generator->device, RONDO_MEMORY_PINNED, generator->read_words);
     rondo_memory_free(generator->device, RONDO_MEMORY_DEVICE, generator->state);
     pthread_mutex_destroy(&generator->reader_lock);
-    pthread_mutex_destroy(&generator->lock);
+    rondo__random_group_release(generator->own_group);
     rondo__free(generator->users);
     rondo_device_release(generator->device);
     rondo__free(generator);
@@ -262,32 +261,29 @@ static rondo_status settle(rondo_generator *generator, rondo_stream *stream) {
 
 // ---- taking turns -----------------------------------------------------------------------------
 
-rondo_status rondo__generator_enter(rondo_generator *generator, const char *call) {
-    pthread_mutex_lock(&generator->lock);
+static rondo_status refuse_issuing(const rondo_generator *generator, const char *call) {
     if (__builtin_expect(!generator->is_issuing, 1)) {
         return RONDO_STATUS_OK;
     }
-    pthread_mutex_unlock(&generator->lock);
     return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
                             "a function that rondo_generator_launch calls for generator %u uses "
                             "the generator itself; do that before or after",
                             (unsigned)generator->number);
 }
 
-rondo_status rondo__generator_begin_replay(rondo_generator *generator, rondo_stream *stream) {
-    RETURN_IF_ERROR(rondo__generator_enter(generator, "rondo_graph_replay"));
-    if (__builtin_expect(generator->settled_stream == stream->number, 1)) {
-        return RONDO_STATUS_OK;
-    }
-    rondo_status status = settle(generator, stream);
+rondo_status rondo__generator_enter(rondo_generator *generator, const char *call) {
+    rondo__random_group *group = rondo__generator_lock(generator);
+    rondo_status status = refuse_issuing(generator, call);
     if (status != RONDO_STATUS_OK) {
-        pthread_mutex_unlock(&generator->lock);
+        rondo__random_group_unlock(group);
     }
     return status;
 }
 
-void rondo__generator_end_replay(rondo_generator *generator) {
-    pthread_mutex_unlock(&generator->lock);
+rondo_status rondo__generator_prepare_replay(rondo_generator *generator, rondo_stream *stream) {
+    RETURN_IF_ERROR(refuse_issuing(generator, "rondo_graph_replay"));
+    return generator->settled_stream == stream->number ? RONDO_STATUS_OK
+                                                       : settle(generator, stream);
 }
 
 // ---- drawing ----------------------------------------------------------------------------------
@@ -346,7 +342,7 @@ rondo_status rondo__generator_draw(rondo_generator *generator, rondo_stream *str
                               ? draw_eagerly(generator, stream, counters, issue, data, out_relative)
                               : rondo__generator_draw_recorded(generator, stream, capture, id,
                                                                counters, issue, data, out_relative);
-    pthread_mutex_unlock(&generator->lock);
+    rondo__generator_unlock(generator);
     return status;
 }
 
@@ -376,7 +372,7 @@ static rondo_status set_state(rondo_generator *generator, rondo_generator_state 
         ++generator->epoch;
         generator->settled_stream = 0;
     }
-    pthread_mutex_unlock(&generator->lock);
+    rondo__generator_unlock(generator);
     return status;
 }
 
@@ -425,7 +421,7 @@ static rondo_status put_copy(rondo_generator *generator, const char *call,
         }
     }
 unlock:
-    pthread_mutex_unlock(&generator->lock);
+    rondo__generator_unlock(generator);
     return status;
 }
 
@@ -456,7 +452,7 @@ rondo_status rondo_generator_get_state(rondo_generator *generator,
     rondo_generator_state state;
     // A launch function holds the other lock, and must not wait for this one.
     RETURN_IF_ERROR(rondo__generator_enter(generator, __func__));
-    pthread_mutex_unlock(&generator->lock);
+    rondo__generator_unlock(generator);
     pthread_mutex_lock(&generator->reader_lock);
     rondo_status status = read_state(generator, __func__, &state);
     pthread_mutex_unlock(&generator->reader_lock);
@@ -485,7 +481,7 @@ rondo_status rondo_generator_get_mark(rondo_generator *generator, rondo_stream *
         // The next replay shall count as a change.
         generator->settled_stream = 0;
     }
-    pthread_mutex_unlock(&generator->lock);
+    rondo__generator_unlock(generator);
     return status;
 }
 
@@ -512,7 +508,7 @@ static rondo_status rewind_to(rondo_generator *generator, rondo_stream *stream,
         generator->pending = mark->relative;
         generator->settled_stream = 0;
     }
-    pthread_mutex_unlock(&generator->lock);
+    rondo__generator_unlock(generator);
     return status;
 }
 

@@ -46,14 +46,13 @@ typedef struct scope {
     struct scope *next;
 } scope;
 
-// A generator's part in a graph. Before a replay one of them is asked for all, which takes the
-// generators' locks by their numbers, so that two graphs with the same generators cannot wait for
-// each other.
+// A generator's part in a graph. While the graph records they are participants side by side; from
+// the close on the first of them is the only one, and has the others behind it: so a replay asks
+// once for all.
 typedef struct generator_part {
     rondo__participant base;
     rondo_generator *generator;         // retained
-    struct generator_part *first;       // of the one that is asked: the lowest number
-    struct generator_part *next;        // the next higher one
+    struct generator_part *next;        // behind the first, once closed
     bool is_recording;                  // in the generator's list
     rondo__random_recording recording;  // its entry there
     scope *scopes;                      // while recording
@@ -186,7 +185,7 @@ static rondo_status finish(rondo__participant *participant, rondo__capture *capt
         status = rondo__generator_launch_advance(generator, capture->origin, s->relative);
     }
     stop_recording(part);
-    pthread_mutex_unlock(&generator->lock);
+    rondo__generator_unlock(generator);
     return status;
 }
 
@@ -229,7 +228,7 @@ static rondo_status enter_scope(rondo__participant *participant, rondo__capture 
     RETURN_IF_ERROR(rondo__generator_enter(part->generator, "rondo_scope_begin"));
     scope *s = find_scope(part, id);
     rondo_status status = s != NULL ? flush_scope(part, s, parent) : RONDO_STATUS_OK;
-    pthread_mutex_unlock(&part->generator->lock);
+    rondo__generator_unlock(part->generator);
     return status;
 }
 
@@ -267,7 +266,7 @@ static rondo_status leave_body(rondo__participant *participant, rondo__capture *
     *link = closed->next;
     free_scope(closed);
 unlock:
-    pthread_mutex_unlock(&part->generator->lock);
+    rondo__generator_unlock(part->generator);
     return status;
 }
 
@@ -276,11 +275,8 @@ static rondo_status get_part(rondo_generator *generator, rondo__capture *capture
 
 // The graph counts from 0 and moves the generator on by itself, as a conditional body does. The
 // outer capture takes part from now on: its later ops must come after the graph.
-static rondo_status enter_child(rondo__participant *participant, rondo__capture *capture,
-                                rondo_stream *stream) {
-    rondo_generator *generator = ((generator_part *)participant)->generator;
-    uint64_t id = 0;
-    RETURN_IF_ERROR(get_id(stream, &id));
+static rondo_status enter_child_part(rondo_generator *generator, rondo__capture *capture,
+                                     rondo_stream *stream, uint64_t id) {
     generator_part *outer = NULL;
     scope *s = NULL;
     RETURN_IF_ERROR(rondo__generator_enter(generator, "rondo_graph_record"));
@@ -291,15 +287,23 @@ static rondo_status enter_child(rondo__participant *participant, rondo__capture 
     if (status == RONDO_STATUS_OK) {
         status = flush_scope(outer, s, stream);
     }
-    pthread_mutex_unlock(&generator->lock);
+    rondo__generator_unlock(generator);
     return status;
 }
 
-static rondo_status leave_child(rondo__participant *participant, rondo__capture *capture,
+static rondo_status enter_child(rondo__participant *participant, rondo__capture *capture,
                                 rondo_stream *stream) {
-    rondo_generator *generator = ((generator_part *)participant)->generator;
     uint64_t id = 0;
     RETURN_IF_ERROR(get_id(stream, &id));
+    for (const generator_part *part = (generator_part *)participant; part != NULL;
+         part = part->next) {
+        RETURN_IF_ERROR(enter_child_part(part->generator, capture, stream, id));
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status leave_child_part(rondo_generator *generator, rondo__capture *capture,
+                                     rondo_stream *stream, uint64_t id) {
     generator_part *outer = NULL;
     scope *s = NULL;
     RETURN_IF_ERROR(rondo__generator_enter(generator, "rondo_graph_record"));
@@ -310,48 +314,81 @@ static rondo_status leave_child(rondo__participant *participant, rondo__capture 
     if (status == RONDO_STATUS_OK) {
         status = set_barrier_behind(s, stream);
     }
-    pthread_mutex_unlock(&generator->lock);
+    rondo__generator_unlock(generator);
     return status;
+}
+
+static rondo_status leave_child(rondo__participant *participant, rondo__capture *capture,
+                                rondo_stream *stream) {
+    uint64_t id = 0;
+    RETURN_IF_ERROR(get_id(stream, &id));
+    for (const generator_part *part = (generator_part *)participant; part != NULL;
+         part = part->next) {
+        RETURN_IF_ERROR(leave_child_part(part->generator, capture, stream, id));
+    }
+    return RONDO_STATUS_OK;
 }
 
 static const rondo__participant_type generator_part_type;
 
-static generator_part *find_part(rondo__participant *list) {
-    while (list != NULL && list->type != &generator_part_type) {
-        list = list->next;
-    }
-    return (generator_part *)list;
-}
-
-// The first part in the graph's list is asked for all of them.
+// The first part in the graph's list takes the others behind it.
 static void close_part(rondo__participant *participant, rondo__capture *capture) {
-    generator_part *asked = (generator_part *)participant;
-    if (find_part(capture->participants) != asked) {
-        return;
-    }
-    for (generator_part *part = asked; part != NULL; part = find_part(part->base.next)) {
-        generator_part **link = &asked->first;
-        while (*link != NULL && (*link)->generator->number < part->generator->number) {
-            link = &(*link)->next;
+    (void)capture;
+    generator_part *last = (generator_part *)participant;
+    rondo__participant **link = &participant->next;
+    while (*link != NULL) {
+        rondo__participant *other = *link;
+        if (other->type == &generator_part_type) {
+            *link = other->next;
+            last->next = (generator_part *)other;
+            last = last->next;
+        } else {
+            link = &other->next;
         }
-        part->next = *link;
-        *link = part;
     }
 }
 
-static void end_replay(const generator_part *first, const generator_part *end) {
-    for (const generator_part *part = first; part != end; part = part->next) {
-        rondo__generator_end_replay(part->generator);
+// ---- replays ----------------------------------------------------------------------------------
+
+// Takes the one lock of all the graph's generators; at the first replay they may have several.
+static rondo_status lock_together(const generator_part *first, rondo__random_group **out_group) {
+    for (;;) {
+        rondo__random_group *group = rondo__generator_lock(first->generator);
+        const generator_part *part = first->next;
+        while (part != NULL &&
+               atomic_load_explicit(&part->generator->group, memory_order_relaxed) == group) {
+            part = part->next;
+        }
+        *out_group = group;
+        if (part == NULL) {
+            return RONDO_STATUS_OK;
+        }
+        rondo__random_group_unlock(group);
+        RETURN_IF_ERROR(rondo__generator_unite(first->generator, part->generator));
     }
+}
+
+static rondo_status prepare_slowly(const generator_part *first, rondo_stream *stream) {
+    rondo__random_group *group = NULL;
+    RETURN_IF_ERROR(lock_together(first, &group));
+    rondo_status status = RONDO_STATUS_OK;
+    for (const generator_part *part = first; part != NULL && status == RONDO_STATUS_OK;
+         part = part->next) {
+        status = rondo__generator_prepare_replay(part->generator, stream);
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo__random_group_unlock(group);
+    }
+    return status;
 }
 
 static rondo_status prepare_replay(rondo__participant *participant, rondo_stream *stream) {
-    const generator_part *first = ((generator_part *)participant)->first;
+    const generator_part *first = (generator_part *)participant;
+    rondo__random_group *group = rondo__generator_lock(first->generator);
     for (const generator_part *part = first; part != NULL; part = part->next) {
-        rondo_status status = rondo__generator_begin_replay(part->generator, stream);
-        if (__builtin_expect(status != RONDO_STATUS_OK, 0)) {
-            end_replay(first, part);
-            return status;
+        if (__builtin_expect(!rondo__generator_is_prepared(part->generator, group, stream), 0)) {
+            rondo__random_group_unlock(group);
+            return prepare_slowly(first, stream);
         }
     }
     return RONDO_STATUS_OK;
@@ -359,21 +396,25 @@ static rondo_status prepare_replay(rondo__participant *participant, rondo_stream
 
 static void note_replay(rondo__participant *participant, rondo_stream *stream) {
     (void)stream;
-    end_replay(((generator_part *)participant)->first, NULL);
+    rondo__generator_unlock(((generator_part *)participant)->generator);
 }
 
 static void cancel_replay(rondo__participant *participant) {
-    end_replay(((generator_part *)participant)->first, NULL);
+    rondo__generator_unlock(((generator_part *)participant)->generator);
 }
 
 static void destroy(rondo__participant *participant) {
     generator_part *part = (generator_part *)participant;
-    rondo_generator *generator = part->generator;
-    pthread_mutex_lock(&generator->lock);
-    stop_recording(part);
-    pthread_mutex_unlock(&generator->lock);
-    rondo__free(part);
-    rondo_generator_release(generator);
+    while (part != NULL) {
+        generator_part *next = part->next;
+        rondo_generator *generator = part->generator;
+        (void)rondo__generator_lock(generator);
+        stop_recording(part);
+        rondo__generator_unlock(generator);
+        rondo__free(part);
+        rondo_generator_release(generator);
+        part = next;
+    }
 }
 
 static const rondo__participant_type generator_part_type = {

@@ -82,21 +82,32 @@ typedef struct rondo__random_recording {
     struct rondo__random_recording *next;
 } rondo__random_recording;
 
-struct rondo_generator {
-    rondo_device *device;  // retained
+// Generators that graphs use together, and their lock (generator_group.c).
+typedef struct rondo__random_group {
+    pthread_mutex_t lock;  // recursive: a launch function may use other generators of the group
+    uint32_t number;       // of the generator that it was made for
+    uint32_t depth;        // how often the thread that holds the lock took it; guarded by lock
     atomic_int reference_count;
-    uint32_t number;     // for messages: "generator 3"
-    uint64_t *state;     // in device memory: seed, offset
-    rondo_event *event;  // to order one stream after another; guarded by lock
-    void *functions[RONDO__RANDOM_KERNEL_COUNT];
-    // Guards the rest. Recursive: a graph that was recorded into another one has the generator in
-    // common with it. Held from where a replay is prepared to where it was put on its stream; who
-    // needs several takes them by their numbers, ascending.
-    pthread_mutex_t lock;
+    struct rondo__random_group *followed;  // retained; guarded by lock; NULL: this one counts
+} rondo__random_group;
+
+// In front what each replay looks at.
+struct rondo_generator {
+    // Its lock guards what is not said to be otherwise. Held from where a replay is prepared to
+    // where it was put on its stream.
+    _Atomic(rondo__random_group *) group;
     // The number of the stream that wrote the state last, when nobody has used it since and nothing
     // is pending: on that stream a graph may be replayed as it is. 0: look closer.
     uint32_t settled_stream;
-    bool is_issuing;              // inside a caller's launch function
+    bool is_issuing;  // inside a caller's launch function
+    // Of no lock: the same for life.
+    uint32_t number;                 // for messages: "generator 3"
+    rondo__random_group *own_group;  // retained, and so all groups that this generator was ever in
+    rondo_device *device;            // retained
+    uint64_t *state;                 // in device memory: seed, offset
+    void *functions[RONDO__RANDOM_KERNEL_COUNT];
+    atomic_int reference_count;
+    rondo_event *event;           // to order one stream after another
     rondo_generator_state start;  // is_dirty: what the state is to be set to
     bool is_dirty;
     uint64_t pending;  // counters that eager ops took beyond the state's offset
@@ -122,23 +133,46 @@ RONDO_MUST_USE rondo_status rondo__generator_draw(rondo_generator *generator, ro
                                                   uint64_t *out_relative);
 
 // Takes the lock, for `call`. STATE, and it is not taken, inside a caller's launch function: the
-// range is taken, and the kernel not yet on the stream.
+// range is taken, and the kernel not yet on the stream. rondo__generator_unlock gives it back.
 RONDO_MUST_USE rondo_status rondo__generator_enter(rondo_generator *generator, const char *call);
 
 // Lets a graph be replayed on `stream`: writes what is to be written of the state, and orders that
-// after all other uses. From there to rondo__generator_end_replay, on the same thread, nobody else
-// uses the generator. After a failure there is nothing to end.
+// after all other uses. The caller holds the lock until the graph is launched.
 //
 // Errors:    STATE, NO_MEMORY, DRIVER, LOST.
-// Threads:   safe; several generators by their numbers, ascending.
-// Cost:      a lock and a comparison, while the generator stays on one stream.
-RONDO_MUST_USE rondo_status rondo__generator_begin_replay(rondo_generator *generator,
-                                                          rondo_stream *stream);
-void rondo__generator_end_replay(rondo_generator *generator);
+// Threads:   holds the lock.
+RONDO_MUST_USE rondo_status rondo__generator_prepare_replay(rondo_generator *generator,
+                                                            rondo_stream *stream);
+
+// Whether rondo__generator_prepare_replay has nothing to do. The caller holds the lock of `group`;
+// false, too, when that is not the generator's.
+static inline bool rondo__generator_is_prepared(const rondo_generator *generator,
+                                                const rondo__random_group *group,
+                                                const rondo_stream *stream) {
+    return atomic_load_explicit(&generator->group, memory_order_relaxed) == group &&
+           generator->settled_stream == stream->number && !generator->is_issuing;
+}
 
 // The caller holds the lock.
 RONDO_MUST_USE rondo_status rondo__generator_launch_advance(rondo_generator *generator,
                                                             rondo_stream *stream, uint64_t count);
+
+// ---- locks (generator_group.c) ------------------------------------------------------------------
+
+// The group of a new generator; NULL: no memory. Groups that it follows go with it.
+rondo__random_group *rondo__random_group_create(uint32_t number);
+void rondo__random_group_release(rondo__random_group *group);  // NULL is fine
+
+// Takes the lock of the generator's group, and returns that. A thread may take it again.
+rondo__random_group *rondo__generator_lock(rondo_generator *generator);
+void rondo__generator_unlock(rondo_generator *generator);
+void rondo__random_group_unlock(rondo__random_group *group);
+
+// From now on the two are in one group, for life.
+//
+// Errors:    STATE: this thread holds the lock of one, inside a caller's launch function.
+// Threads:   safe; holds no lock but those of launch functions around it.
+RONDO_MUST_USE rondo_status rondo__generator_unite(rondo_generator *a, rondo_generator *b);
 
 // ---- in captures (generator_capture.c) ----------------------------------------------------------
 

@@ -319,10 +319,15 @@ static void *try_locks(void *data) {
     const world *w = data;
     rondo_generator *const generators[] = {w->generator, w->other};
     for (int i = 0; i < 2; ++i) {
-        if (pthread_mutex_trylock(&generators[i]->lock) != 0) {
-            return generators[i];
+        rondo__random_group *group = generators[i]->own_group;
+        while (group != NULL) {
+            if (pthread_mutex_trylock(&group->lock) != 0) {
+                return generators[i];
+            }
+            rondo__random_group *followed = group->followed;
+            pthread_mutex_unlock(&group->lock);
+            group = followed;
         }
-        pthread_mutex_unlock(&generators[i]->lock);
     }
     return NULL;
 }
