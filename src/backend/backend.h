@@ -46,8 +46,7 @@ struct rondo_device {
     rondo__failure_slot failure;
     // Captures that graphs began and have not ended; see backend/capture.h.
     pthread_mutex_t capture_list_lock;
-    rondo__capture *capture_list;             // guarded by capture_list_lock
-    _Atomic(rondo__capture *) spare_capture;  // memory for the next one, or NULL
+    rondo__capture *capture_list;  // guarded by capture_list_lock
     // Host memory that graphs use, and areas of rondo_memory_allocate; see backend/captured.h.
     pthread_mutex_t captured_lock;
     void *host_uses;  // guarded by captured_lock, as the four below
@@ -93,6 +92,8 @@ struct rondo_stream {
     rondo__stream_tag *tag;  // set by the generic layer
     rondo__stream_marks marks;
     struct rondo__label_stack *labels;  // open label scopes (backend/label.h); NULL: none yet
+    // Memory for the next capture that begins here, or NULL (backend/capture.c).
+    rondo__capture *spare_capture;
 };
 
 struct rondo_event {
@@ -219,10 +220,11 @@ struct rondo__backend {
                               const void *arguments, size_t argument_bytes);
     rondo_status (*launch)(rondo_stream *stream, const rondo_launch *launch);
 
-    // Capture. begin_capture starts; get_capture_state never fails on a valid stream; end_capture
+    // Capture. begin_capture starts; out_id (may be NULL) gets what get_capture_id says, 0 where
+    // the capture broke as it began; get_capture_state never fails on a valid stream; end_capture
     // always leaves the stream not recording, and yields a template or the reason why there is
     // none.
-    rondo_status (*begin_capture)(rondo_stream *stream, rondo_capture_mode mode);
+    rondo_status (*begin_capture)(rondo_stream *stream, rondo_capture_mode mode, uint64_t *out_id);
     rondo_status (*get_capture_state)(rondo_stream *stream, rondo__capture_state *out_state);
     rondo_status (*end_capture)(rondo_stream *stream, rondo__template **out_template);
 
@@ -386,7 +388,8 @@ RONDO_MUST_USE rondo_status rondo__stream_tag_follow(rondo_stream *stream, rondo
 // The backend's begin_capture and wait_event, for a stream that may be watched: it leaves a place
 // for those who follow it while it records.
 RONDO_MUST_USE rondo_status rondo__stream_tag_begin_capture(rondo_stream *stream,
-                                                            rondo_capture_mode mode);
+                                                            rondo_capture_mode mode,
+                                                            uint64_t *out_id);
 RONDO_MUST_USE rondo_status rondo__stream_tag_join(rondo_stream *stream, rondo_event *event);
 
 // ---- failures of host functions ---------------------------------------------------------------

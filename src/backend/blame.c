@@ -108,8 +108,14 @@ static bool is_broken_now(rondo_stream *stream) {
 
 void rondo__marks_begin(rondo_stream *stream, uint64_t capture_id) {
     if (stream->marks.capture_id != capture_id) {
-        memset(&stream->marks, 0, sizeof stream->marks);
-        stream->marks.capture_id = capture_id;
+        rondo__stream_marks *marks = &stream->marks;
+        marks->capture_id = capture_id;
+        marks->work = NULL;
+        marks->work_count = 0;
+        marks->node_count = 0;
+        marks->work_count_then = 0;
+        marks->node_name[0] = '\0';
+        marks->node_label[0] = '\0';
     }
 }
 
@@ -479,9 +485,12 @@ void rondo__blame_given_up(rondo__capture *capture) {
 }
 
 bool rondo__blame_is_broken(rondo__capture *capture) {
-    pthread_mutex_lock(&capture->lock);
     // Participants must not add to a broken capture; without any, its end tells soon enough.
-    if (!capture->blame.is_broken && capture->origin != NULL && capture->participants != NULL) {
+    if (!rondo__capture_has_participants(capture)) {
+        return atomic_load_explicit(&capture->blame.is_broken, memory_order_acquire);
+    }
+    pthread_mutex_lock(&capture->lock);
+    if (!capture->blame.is_broken && capture->origin != NULL) {
         rondo_error saved;
         rondo__error_save(&saved);
         capture->blame.is_broken = is_broken_now(capture->origin);

@@ -17,6 +17,7 @@
 #ifndef RONDO_BACKEND_BLAME_H
 #define RONDO_BACKEND_BLAME_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -27,7 +28,7 @@ enum { RONDO__BLAME_LABEL_BYTES = 128, RONDO__BLAME_NAME_BYTES = 64 };
 
 // Guarded by the lock of the capture that it is part of; zeroed: nothing is wrong.
 typedef struct rondo__blame {
-    bool is_broken;  // no graph may come of it
+    atomic_bool is_broken;  // no graph may come of it; written under the lock
     // The first failure.
     bool has_cause;
     rondo_capture_cause cause;
@@ -51,6 +52,11 @@ typedef struct rondo__blame {
     char node_name[RONDO__BLAME_NAME_BYTES];
     char node_label[RONDO__BLAME_LABEL_BYTES];
 } rondo__blame;
+
+// False: as good as zeroed.
+static inline bool rondo__blame_is_touched(const rondo__blame *blame) {
+    return blame->is_broken || blame->has_cause || blame->has_suspect || blame->has_place;
+}
 
 // Says of this thread's latest error record why it breaks captures. For who decides the failure.
 void rondo__blame_set_cause(rondo_capture_cause cause);

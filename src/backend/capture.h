@@ -94,27 +94,36 @@ struct rondo__capture {
     size_t label_depth;      // scopes open on the origin then
     const char *label;       // of the graph, for messages; borrowed
     uint64_t id;
-    rondo_arena *arena;                // the graph's private memory; borrowed from it
-    bool snapshots_pageable;           // the graph wants copies of pageable sources
-    bool wants_addresses;              // see rondo__captured_watch
-    pthread_mutex_t lock;              // guards the lists; held for look-ups only
-    rondo__participant *participants;  // in order of arrival
-    rondo__blame blame;                // what broke it; guarded by lock
+    rondo_arena *arena;                          // the graph's private memory; borrowed from it
+    bool snapshots_pageable;                     // the graph wants copies of pageable sources
+    bool wants_addresses;                        // see rondo__captured_watch
+    _Atomic(rondo__participant *) participants;  // in order of arrival; written under lock
     // Closes the open scopes (graph/conditional.h) that hang on a stream which is about to be
     // destroyed; NULL: all, the capture is about to end. Set by the first scope, used by the thread
     // that records.
     void (*close_scopes)(rondo__capture *capture, const rondo_stream *stream);
     rondo__capture_body *bodies;  // open and closed ones, latest first
     rondo__capture *next;         // guarded by device->capture_list_lock
+    // The last two: memory that is used again keeps them (capture.c).
+    rondo__blame blame;    // what broke it; guarded by lock
+    pthread_mutex_t lock;  // guards the lists; held for look-ups only
 };
 
-// Enters a capture that the backend has just begun on `origin`; the caller ends it with
-// rondo__capture_close.
+// Enters a capture that the backend has just begun on `origin`, with the id that it gave (0: it
+// broke at once); the caller ends it with rondo__capture_close.
 //
-// Errors:    NO_MEMORY, DRIVER.
+// Errors:    NO_MEMORY, STATE.
 // Threads:   safe.
-RONDO_MUST_USE rondo_status rondo__capture_open(rondo_stream *origin, rondo_capture_mode mode,
-                                                const char *label, rondo__capture **out_capture);
+RONDO_MUST_USE rondo_status rondo__capture_open(rondo_stream *origin, uint64_t id,
+                                                rondo_capture_mode mode, const char *label,
+                                                rondo__capture **out_capture);
+// Frees what the stream keeps for its next capture.
+void rondo__capture_free_spare(rondo_stream *stream);
+
+// False while nobody takes part, which costs no lock to see.  Threads: safe.
+static inline bool rondo__capture_has_participants(rondo__capture *capture) {
+    return atomic_load_explicit(&capture->participants, memory_order_acquire) != NULL;
+}
 
 // Takes the capture, which the backend has ended, out of the list, lets the participants close,
 // hands them to the caller, and frees it.

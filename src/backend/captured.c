@@ -240,8 +240,7 @@ void rondo__captured_watch(rondo__capture *capture) {
 
 static rondo_status find_watcher(rondo_stream *stream, rondo__capture **out_capture) {
     *out_capture = NULL;
-    if (__builtin_expect(
-            atomic_load_explicit(&stream->device->watcher_count, memory_order_acquire) == 0, 1)) {
+    if (!rondo__captured_is_watched(stream)) {
         return RONDO_STATUS_OK;
     }
     RETURN_IF_ERROR(rondo__capture_find(stream, out_capture, NULL));

@@ -30,6 +30,12 @@ RONDO_MUST_USE rondo_status rondo__captured_prepare_copy(rondo_stream *stream,
                                                          const void *destination, size_t bytes,
                                                          rondo_copy_kind kind);
 
+// False while no capture of the device wants addresses, which is one load.  Threads: safe.
+static inline bool rondo__captured_is_watched(const rondo_stream *stream) {
+    return __builtin_expect(
+        atomic_load_explicit(&stream->device->watcher_count, memory_order_acquire) > 0, 0);
+}
+
 // After work was put on the stream: it uses `address`, or addresses that stand in `words`. `what`
 // names the work.
 //

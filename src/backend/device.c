@@ -286,7 +286,6 @@ void rondo_device_release(rondo_device *device) {
         }
         if (!atomic_load(&device->is_forked)) {
             // Closed under the lock, so that a new open does not meet a half closed device.
-            rondo__free(atomic_load(&device->spare_capture));
             pthread_mutex_destroy(&device->capture_list_lock);
             pthread_mutex_destroy(&device->captured_lock);
             rondo__free(device->areas);

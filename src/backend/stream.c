@@ -1,6 +1,7 @@
 // backend/stream.c — streams: argument checks and ownership.
 #include "backend/backend.h"
 #include "backend/blame.h"
+#include "backend/capture.h"
 #include "backend/check.h"
 #include "backend/label.h"
 
@@ -57,6 +58,7 @@ void rondo_stream_destroy(rondo_stream *stream) {
     }
     rondo__label_close_above(stream, 0);
     rondo__label_stack_destroy(stream->labels);
+    rondo__capture_free_spare(stream);
     rondo__stream_tag_destroy_stream(stream);
     rondo_device_release(device);
 }

@@ -129,17 +129,18 @@ static bool is_place_right(const rondo__stream_tag *tag, rondo_device *device,
 
 // ---- the stream's own thread ------------------------------------------------------------------
 
-rondo_status rondo__stream_tag_begin_capture(rondo_stream *stream, rondo_capture_mode mode) {
+rondo_status rondo__stream_tag_begin_capture(rondo_stream *stream, rondo_capture_mode mode,
+                                             uint64_t *out_id) {
     const rondo__backend *backend = stream->device->backend;
     rondo__stream_tag *tag = stream->tag;
     if (!tag->is_watched) {
-        return backend->begin_capture(stream, mode);
+        return backend->begin_capture(stream, mode, out_id);
     }
     pthread_mutex_lock(&tag->lock);
     leave_place(tag, stream);
-    rondo_status status = backend->begin_capture(stream, mode);
+    rondo_status status = backend->begin_capture(stream, mode, out_id);
     if (status == RONDO_STATUS_OK) {
-        note_capture(tag, stream);
+        tag->place_id = *out_id;
     }
     pthread_mutex_unlock(&tag->lock);
     return status;

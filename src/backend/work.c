@@ -147,7 +147,7 @@ rondo_status rondo_stream_launch(rondo_stream *stream, const rondo_launch *launc
     if (status == RONDO_STATUS_OK) {
         status = stream->device->backend->launch(stream, launch);
     }
-    if (status == RONDO_STATUS_OK) {
+    if (status == RONDO_STATUS_OK && rondo__captured_is_watched(stream)) {
         status = rondo__captured_note_words(stream, launch->arguments, launch->argument_bytes,
                                             launch->name != NULL ? launch->name : "a kernel");
     }

@@ -181,6 +181,9 @@ void rondo__scopes_roll_back(rondo__capture *capture) {
 }
 
 void rondo__scopes_refuse_open(rondo__capture *capture) {
+    if (capture->close_scopes == NULL) {
+        return;  // there never was one
+    }
     const rondo__scope *scope = find_scope(capture->device, 0, capture, NULL);
     if (scope == NULL) {
         return;

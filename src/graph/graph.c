@@ -124,6 +124,7 @@ void rondo__graph_clear(rondo_graph *graph) {
     rondo__participants_destroy(graph->participants);
     graph->participants = NULL;
     memset(&graph->stats, 0, sizeof graph->stats);
+    graph->capture_ticks = 0;
     graph->executed_before = 0;
     graph->state = RONDO__GRAPH_EMPTY;
 }
@@ -190,6 +191,16 @@ static void close_capture(rondo_graph *graph) {
     }
 }
 
+static rondo_status refuse_second_capture(rondo_stream *stream) {
+    rondo__capture_state state;
+    RETURN_IF_ERROR(stream->device->backend->get_capture_state(stream, &state));
+    return state == RONDO__CAPTURE_NONE
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS("rondo_graph_capture_begin", STATE,
+                               "stream %u records already; end that capture first",
+                               (unsigned)stream->number);
+}
+
 rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
                                        rondo_capture_mode mode) {
     RETURN_IF_ERROR(rondo__check_pointer(graph, __func__, "graph"));
@@ -215,18 +226,21 @@ rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
                           "the legacy default stream cannot record; use a stream from "
                           "rondo_stream_create or a non-default one of your own");
     }
-    const rondo__backend *backend = graph->device->backend;
-    if (atomic_load_explicit(&stream->may_record, memory_order_relaxed) || stream->is_wrapped) {
-        rondo__capture_state state;
-        RETURN_IF_ERROR(backend->get_capture_state(stream, &state));
-        if (state != RONDO__CAPTURE_NONE) {
-            return RONDO_FAIL(STATE, "stream %u records already; end that capture first",
-                              (unsigned)stream->number);
-        }
+    if (atomic_load_explicit(&stream->may_record, memory_order_relaxed)) {
+        RETURN_IF_ERROR(refuse_second_capture(stream));
     }
     rondo__arena_settle(graph->arena);
-    RETURN_IF_ERROR(rondo__stream_tag_begin_capture(stream, mode));
-    rondo_status status = rondo__capture_open(stream, mode, graph->label, &graph->capture);
+    uint64_t id = 0;
+    rondo_status status = rondo__stream_tag_begin_capture(stream, mode, &id);
+    if (status == RONDO_STATUS_STATE && stream->is_wrapped) {
+        // Perhaps a capture of the program's own: then say so. Asking first would cost every begin.
+        rondo_error failure;
+        rondo__error_save(&failure);
+        RETURN_IF_ERROR(refuse_second_capture(stream));
+        rondo__error_restore(&failure);
+    }
+    RETURN_IF_ERROR(status);
+    status = rondo__capture_open(stream, id, mode, graph->label, &graph->capture);
     if (status == RONDO_STATUS_OK) {
         graph->capture->arena = graph->arena;
         graph->capture->snapshots_pageable = graph->snapshots_pageable;
@@ -239,13 +253,15 @@ rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
         end_unwanted(graph, stream);
         return status;
     }
-    memset(&graph->report, 0, sizeof graph->report);
+    if (graph->report.struct_size != 0) {
+        memset(&graph->report, 0, sizeof graph->report);
+    }
     atomic_store_explicit(&stream->may_record, true, memory_order_relaxed);
     graph->state = RONDO__GRAPH_RECORDING;
     graph->stream = stream;
     graph->mode = mode;
     graph->thread_number = rondo__thread_get_number();
-    graph->begin_ns = rondo__clock_now_ns();
+    graph->begin_ticks = rondo__clock_ticks();
     graph->range = rondo__nvtx_is_on() ? rondo__nvtx_start_range("capture", graph->label) : 0;
     return RONDO_STATUS_OK;
 }
@@ -390,7 +406,7 @@ rondo_status rondo_graph_capture_end(rondo_graph *graph) {
         status = backend->end_capture(stream, &graph->recorded);
     }
     bool is_done = status == RONDO_STATUS_OK && finish_status == RONDO_STATUS_OK &&
-                   graph->defers_instantiation && graph->capture->participants == NULL;
+                   graph->defers_instantiation && !rondo__capture_has_participants(graph->capture);
     if (!is_broken && !is_done) {
         rondo__blame_conclude(graph->capture, __func__, false, &blame);
     }
@@ -409,8 +425,7 @@ rondo_status rondo_graph_capture_end(rondo_graph *graph) {
     if (stream_number != 0) {
         atomic_store_explicit(&stream->may_record, false, memory_order_relaxed);
     }
-    memset(&graph->stats, 0, sizeof graph->stats);
-    graph->stats.capture_ns = rondo__clock_now_ns() - graph->begin_ns;
+    graph->capture_ticks = rondo__clock_ticks() - graph->begin_ticks;
     graph->has_kinds = false;
     // Work that Rondo was asked for counts itself; other work, such as the program's own launches,
     // has to be looked for.
@@ -617,8 +632,7 @@ rondo_status rondo__graph_check_template(const rondo_graph *graph, const char *c
 rondo_status rondo_graph_instantiate(rondo_graph *graph) {
     RETURN_IF_ERROR(rondo__graph_check_template(graph, __func__));
     // The caller may have edited the template through its raw handle.
-    rondo_graph_stats stats = {.replay_count = graph->stats.replay_count,
-                               .capture_ns = graph->stats.capture_ns};
+    rondo_graph_stats stats = {.replay_count = graph->stats.replay_count};
     RETURN_IF_ERROR(rondo__graph_count_kinds(graph->recorded, &stats));
     graph->has_kinds = true;
     RETURN_IF_ERROR(instantiate(graph));
@@ -640,6 +654,7 @@ rondo_status rondo_graph_get_stats(const rondo_graph *graph, rondo_graph_stats *
     *out_stats = (rondo_graph_stats){0};
     RETURN_IF_ERROR(rondo__check_pointer(graph, __func__, "graph"));
     *out_stats = graph->stats;
+    out_stats->capture_ns = rondo__clock_ticks_to_ns(graph->capture_ticks);
     if (graph->recorded != NULL && !graph->has_kinds) {
         RETURN_IF_ERROR(rondo__graph_count_kinds(graph->recorded, out_stats));
     }

@@ -39,7 +39,8 @@ struct rondo_graph {
     rondo__capture *capture;
     rondo_capture_mode mode;
     uint64_t thread_number;  // who began
-    uint64_t begin_ns;
+    uint64_t begin_ticks;    // of base/clock.h
+    uint64_t capture_ticks;  // how long it took; stats.capture_ns is made from it when asked for
     bool has_kinds;  // stats tells kernels and copies; otherwise they have not been counted yet
     uint64_t range;  // NVTX's, when a tool listens
 };

@@ -1,4 +1,5 @@
 // Streams, events and memory outside of captures, and the misuse of each.
+#include "backend/backend.h"
 #include "conformance.h"
 
 static void test_conformance_stream__queries_do_not_wait(void **state) {
@@ -298,6 +299,48 @@ static void test_conformance_stream__foreign_streams(void **state) {
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
+// A capture that the program began itself is in nobody's way but the second capture's.
+static void begin_a_second_capture(suite_context *context, bool is_watched) {
+    const rondo__backend *backend = context->device->backend;
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    rondo_stream *owner = suite_create_stream(context);
+    rondo_stream *wrapped = NULL;
+    ASSERT_OK(rondo_stream_wrap(context->device, rondo_stream_get_native(owner), &wrapped));
+    rondo_graph *graph = suite_create_graph(context, false);
+    if (is_watched) {
+        rondo__stream_tag_release(rondo__stream_tag_watch(wrapped));
+    }
+    ASSERT_OK(backend->begin_capture(owner, RONDO_CAPTURE_THREAD_LOCAL, NULL));
+    ASSERT_OK(suite_affine(context, owner, x, 1, 2, 1));
+    ASSERT_STATUS(rondo_graph_capture_begin(graph, wrapped, RONDO_CAPTURE_THREAD_LOCAL), STATE);
+    ASSERT_MESSAGE_HAS("records already");
+    ASSERT_OK(suite_affine(context, owner, x, 1, 2, 1));
+    rondo__template *recorded = NULL;
+    ASSERT_OK(backend->end_capture(owner, &recorded));
+    suite_keep_template(recorded);
+    size_t count = 0;
+    ASSERT_OK(backend->count_nodes(recorded, &count));
+    assert_int_equal(count, 2);
+    // Both are usable afterwards.
+    ASSERT_OK(rondo_graph_capture_begin(graph, wrapped, RONDO_CAPTURE_THREAD_LOCAL));
+    ASSERT_OK(suite_affine(context, wrapped, x, 1, 2, 1));
+    ASSERT_OK(rondo_graph_capture_end(graph));
+    rondo_graph_destroy(graph);
+    rondo_stream_destroy(wrapped);
+    rondo_stream_destroy(owner);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+}
+
+static void test_conformance_stream__a_second_capture_is_refused(void **state) {
+    suite_context *context = suite_get_context(state);
+    if (context->is_host) {
+        print_message("skipped: the host has no foreign streams\n");
+        return;
+    }
+    begin_a_second_capture(context, false);
+    begin_a_second_capture(context, true);
+}
+
 static const suite_entry stream_cases[] = {
     SUITE_CASE(test_conformance_stream__queries_do_not_wait),
     SUITE_CASE(test_conformance_stream__a_wait_means_the_record_before_it),
@@ -308,6 +351,7 @@ static const suite_entry stream_cases[] = {
     SUITE_CASE(test_conformance_stream__sizes_of_zero),
     SUITE_CASE(test_conformance_stream__wrong_arguments),
     SUITE_CASE(test_conformance_stream__foreign_streams),
+    SUITE_CASE(test_conformance_stream__a_second_capture_is_refused),
     {NULL, NULL, false},
 };
 SUITE_LIST(stream);

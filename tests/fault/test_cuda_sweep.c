@@ -88,7 +88,7 @@ static void work_eagerly(world *w) {
 
 static void record(world *w, rondo__template **out_template) {
     int *counter = &w->counter;
-    STEP(g_cuda->begin_capture(w->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    STEP(g_cuda->begin_capture(w->stream, RONDO_CAPTURE_THREAD_LOCAL, NULL));
     STEP(g_cuda->copy(w->stream, w->memory, w->pinned, 256, RONDO_COPY_HOST_TO_DEVICE));
     STEP(g_cuda->record_event(w->fork, w->stream));
     STEP(g_cuda->wait_event(w->side, w->fork));

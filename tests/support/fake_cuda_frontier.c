@@ -12,6 +12,9 @@ static rondo__cu_result get_info(const char *name, rondo__cu_stream handle, int 
                                  const rondo__cu_graph_node **out_dependencies,
                                  size_t *out_dependency_count) {
     ENTER(name);
+    if (!fake_may_launch(handle, name)) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_CONTEXT);
+    }
     GET_STREAM(name);
     *out_status = fake_get_capture_status(stream);
     fake_stream *origin = stream->origin;

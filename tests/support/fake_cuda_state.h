@@ -170,8 +170,8 @@ void *fake_new_object(fake_kind kind, size_t bytes);
 void fake_free_object(void *address);
 bool fake_is_alive(const void *address, fake_kind kind);
 bool fake_has_context(const char *name);
-// Launches take the context of their stream: so does driver 580 (CUDA 13). An older one here wants
-// it current, and says so without harm.
+// Launches, and whatever begins, ends and looks at a capture, take the context of their stream: so
+// does driver 580 (CUDA 13). An older one here wants it current, and says so without harm.
 bool fake_may_launch(rondo__cu_stream handle, const char *name);
 // The stream behind a handle; NULL and the code when it is dead. Special handles never record here.
 fake_stream *fake_get_stream(rondo__cu_stream handle, const char *name, rondo__cu_result *out_code);

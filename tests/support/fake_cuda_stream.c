@@ -147,7 +147,9 @@ bool fake_break_blocking(void) {
 
 rondo__cu_result fake_cuStreamBeginCapture(rondo__cu_stream handle, int mode) {
     ENTER("cuStreamBeginCapture");
-    NEED_CONTEXT("cuStreamBeginCapture");
+    if (!fake_may_launch(handle, "cuStreamBeginCapture")) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_CONTEXT);
+    }
     GET_STREAM("cuStreamBeginCapture");
     if ((uintptr_t)handle <= 1) {
         return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
@@ -168,6 +170,10 @@ rondo__cu_result fake_cuStreamBeginCapture(rondo__cu_stream handle, int mode) {
 rondo__cu_result fake_cuStreamEndCapture(rondo__cu_stream handle, rondo__cu_graph *out_graph) {
     rondo__cu_result code = fake_enter("cuStreamEndCapture");
     *out_graph = NULL;
+    // A poisoned context ends it all the same.
+    if (code == RONDO__CU_SUCCESS && !fake_may_launch(handle, "cuStreamEndCapture")) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_CONTEXT);
+    }
     GET_STREAM("cuStreamEndCapture");
     if (stream->origin == NULL) {
         return fake_leave(RONDO__CU_ERROR_ILLEGAL_STATE);

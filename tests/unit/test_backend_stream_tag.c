@@ -242,7 +242,7 @@ static void test_backend_stream_tag__one_that_left_none_needs_the_device(void **
     world w;
     open_world(&w);
     w.tag = rondo__stream_tag_watch(w.stream);
-    OK(w.device->backend->begin_capture(w.stream, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(w.device->backend->begin_capture(w.stream, RONDO_CAPTURE_THREAD_LOCAL, NULL));
     begin(&w, w.origin);
     rondo_stream_destroy(w.stream);
     w.stream = NULL;

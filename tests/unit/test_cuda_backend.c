@@ -60,6 +60,10 @@ static rondo__executable *end_and_instantiate(void) {
     return executable;
 }
 
+static rondo_status begin(rondo_stream *stream, rondo_capture_mode mode) {
+    return g_cuda->begin_capture(stream, mode, NULL);
+}
+
 static rondo__capture_state get_state(rondo_stream *stream) {
     rondo__capture_state state = RONDO__CAPTURE_NONE;
     OK(g_cuda->get_capture_state(stream, &state));
@@ -70,7 +74,7 @@ static rondo__capture_state get_state(rondo_stream *stream) {
 static void assert_stream_is_usable(void) {
     assert_int_equal(get_state(g_stream), RONDO__CAPTURE_NONE);
     uint32_t *values = allocate(RONDO_MEMORY_DEVICE, 16);
-    OK(g_cuda->begin_capture(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
     OK(g_cuda->fill(g_stream, values, 7, 4, 4));
     rondo__executable *executable = end_and_instantiate();
     OK(g_cuda->replay(executable, g_stream));
@@ -127,7 +131,7 @@ static void test_cuda_backend__context_is_restored(void **state) {
 
 static size_t count_pushes_of_a_replay(void) {
     uint32_t *values = allocate(RONDO_MEMORY_DEVICE, 16);
-    OK(g_cuda->begin_capture(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
     OK(g_cuda->fill(g_stream, values, 7, 4, 4));
     rondo__executable *executable = end_and_instantiate();
     OK(g_cuda->replay(executable, g_stream));  // asks once whether the capture has ended
@@ -152,6 +156,45 @@ static void test_cuda_backend__replays_need_no_current_context(void **state) {
     set_up_driver(&(fake_cuda_options){
         .device_count = 1, .driver_version = 12040, .has_get_proc_address = true});
     assert_int_equal(count_pushes_of_a_replay(), 1);
+}
+
+static size_t count_pushes_of_a_capture(void) {
+    size_t before = fake_cuda_count_calls("cuCtxPushCurrent");
+    rondo__template *recorded = NULL;
+    OK(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(g_cuda->end_capture(g_stream, &recorded));
+    size_t pushes = fake_cuda_count_calls("cuCtxPushCurrent") - before;
+    g_cuda->destroy_template(recorded);
+    return pushes;
+}
+
+// The same for the begin and the end of a capture.
+static void test_cuda_backend__captures_need_no_current_context(void **state) {
+    assert_int_equal(count_pushes_of_a_capture(), 0);
+    assert_int_equal(tear_down(state), 0);
+    set_up_driver(&(fake_cuda_options){
+        .device_count = 1, .driver_version = 12040, .has_get_proc_address = true});
+    assert_int_equal(count_pushes_of_a_capture(), 2);
+}
+
+// The begin tells the id. A driver that starts a capture and cannot tell has it ended again.
+static void test_cuda_backend__begin_tells_the_id(void **state) {
+    (void)state;
+    uint64_t id = 0;
+    uint64_t asked = 0;
+    rondo__capture_state recording;
+    rondo__template *recorded = NULL;
+    OK(g_cuda->begin_capture(g_stream, RONDO_CAPTURE_THREAD_LOCAL, &id));
+    OK(g_cuda->get_capture_id(g_stream, &recording, &asked));
+    assert_int_not_equal(id, 0);
+    assert_int_equal(id, asked);
+    OK(g_cuda->end_capture(g_stream, &recorded));
+    g_cuda->destroy_template(recorded);
+    fake_cuda_fail_nth(1, RONDO__CU_ERROR_NOT_SUPPORTED);
+    assert_int_equal(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL), RONDO_STATUS_UNSUPPORTED);
+    assert_string_equal(fake_cuda_get_failed_call(), "cuStreamGetCaptureInfo");
+    assert_string_equal(rondo_error_get_last()->call, "cuStreamGetCaptureInfo");
+    assert_stream_is_usable();
 }
 
 static void test_cuda_backend__out_of_memory_says_how_much(void **state) {
@@ -252,7 +295,7 @@ static void test_cuda_backend__host_functions_own_their_arguments(void **state) 
     OK(g_cuda->call_host(g_stream, "add", add_to, &target, sizeof(target)));
     OK(g_cuda->synchronize_stream(g_stream));
     assert_int_equal(counter, 1);
-    OK(g_cuda->begin_capture(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
     OK(g_cuda->call_host(g_stream, "add", add_to, &target, sizeof(target)));
     target = NULL;  // the graph has its own copy
     rondo__executable *executable = end_and_instantiate();
@@ -303,7 +346,7 @@ static void test_cuda_backend__launches_packed_arguments(void **state) {
     launch.block[0] = 32;
 
     // The same recorded: the dump knows name and shape.
-    OK(g_cuda->begin_capture(g_stream, RONDO_CAPTURE_RELAXED));
+    OK(begin(g_stream, RONDO_CAPTURE_RELAXED));
     OK(g_cuda->launch(g_stream, &launch));
     rondo__template *recorded = NULL;
     OK(g_cuda->end_capture(g_stream, &recorded));
@@ -328,7 +371,7 @@ static void test_cuda_backend__records_and_describes(void **state) {
     char *device = allocate(RONDO_MEMORY_DEVICE, 64);
     char *pinned = allocate(RONDO_MEMORY_PINNED, 64);
     memset(pinned, 3, 64);
-    OK(g_cuda->begin_capture(g_stream, RONDO_CAPTURE_GLOBAL));
+    OK(begin(g_stream, RONDO_CAPTURE_GLOBAL));
     assert_int_equal(get_state(g_stream), RONDO__CAPTURE_ACTIVE);
     OK(g_cuda->copy(g_stream, device, pinned, 64, RONDO_COPY_HOST_TO_DEVICE));
     OK(g_cuda->fill(g_stream, device, 9, 1, 32));
@@ -377,7 +420,7 @@ static void test_cuda_backend__pageable_copy_breaks_the_capture(void **state) {
     char pageable[64] = {0};
     rondo__template *recorded = NULL;
     for (int i = 0; i < 2; i++) {
-        OK(g_cuda->begin_capture(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+        OK(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
         rondo_status status =
             i == 0 ? g_cuda->copy(g_stream, device, pageable, 64, RONDO_COPY_HOST_TO_DEVICE)
                    : g_cuda->copy(g_stream, pageable, device, 64, RONDO_COPY_DEVICE_TO_HOST);
@@ -405,7 +448,7 @@ static void test_cuda_backend__causes_are_kept_for_the_end(void **state) {
     static const char *const calls[] = {"cuStreamSynchronize", "cuEventQuery", "cuCtxSynchronize",
                                         "cuMemAlloc"};
     for (int i = 0; i < 4; i++) {
-        OK(g_cuda->begin_capture(g_stream, RONDO_CAPTURE_GLOBAL));
+        OK(begin(g_stream, RONDO_CAPTURE_GLOBAL));
         OK(g_cuda->record_event(event, g_stream));
         OK(g_cuda->wait_event(side, event));
         rondo_status status = i == 0   ? g_cuda->synchronize_stream(side)
@@ -434,10 +477,10 @@ static void test_cuda_backend__other_streams_may_be_waited_for(void **state) {
     rondo__executable *executable = NULL;
     OK(g_cuda->create_stream(g_device, &other));
     OK(g_cuda->create_event(g_device, 0, &event));
-    OK(g_cuda->begin_capture(other, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(begin(other, RONDO_CAPTURE_THREAD_LOCAL));
     OK(g_cuda->fill(other, device, 1, 1, 64));
     OK(g_cuda->end_capture(other, &recorded));
-    OK(g_cuda->begin_capture(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
     OK(g_cuda->record_event(event, other));
     OK(g_cuda->query_event(event, &is_complete));
     OK(g_cuda->synchronize_event(event));
@@ -465,7 +508,7 @@ static void test_cuda_backend__fork_and_join(void **state) {
     side->number = 42;  // the generic layer counts them
     OK(g_cuda->create_event(g_device, 0, &fork));
     OK(g_cuda->create_event(g_device, 0, &join));
-    OK(g_cuda->begin_capture(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
     OK(g_cuda->fill(g_stream, device, 1, 1, 8));
     OK(g_cuda->record_event(fork, g_stream));
     OK(g_cuda->wait_event(side, fork));
@@ -485,7 +528,7 @@ static void test_cuda_backend__fork_and_join(void **state) {
     g_cuda->destroy_template(recorded);
 
     // Not joined: an error that says what to do, and both streams are free again.
-    OK(g_cuda->begin_capture(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
     OK(g_cuda->record_event(fork, g_stream));
     OK(g_cuda->wait_event(side, fork));
     OK(g_cuda->fill(side, device + 8, 2, 1, 8));
@@ -494,7 +537,7 @@ static void test_cuda_backend__fork_and_join(void **state) {
     assert_int_equal(g_cuda->end_capture(g_stream, &recorded), RONDO_STATUS_STATE);
     assert_null(recorded);
     assert_int_equal(get_state(side), RONDO__CAPTURE_NONE);
-    OK(g_cuda->begin_capture(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
     OK(g_cuda->record_event(fork, g_stream));
     OK(g_cuda->wait_event(side, fork));
     OK(g_cuda->fill(side, device + 8, 2, 1, 8));
@@ -510,7 +553,7 @@ static void test_cuda_backend__fork_and_join(void **state) {
 
 static void test_cuda_backend__broken_capture_names_the_culprit(void **state) {
     (void)state;
-    OK(g_cuda->begin_capture(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
     assert_int_equal(g_cuda->synchronize_stream(g_stream), RONDO_STATUS_STATE);
     assert_int_equal(get_state(g_stream), RONDO__CAPTURE_BROKEN);
     bool is_idle = false;
@@ -532,11 +575,10 @@ static void test_cuda_backend__capture_misuse(void **state) {
     OK(g_cuda->create_stream(g_device, &other));
     OK(g_cuda->create_event(g_device, 0, &event));
     assert_int_equal(g_cuda->end_capture(g_stream, &recorded), RONDO_STATUS_STATE);
-    OK(g_cuda->begin_capture(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
-    assert_int_equal(g_cuda->begin_capture(g_stream, RONDO_CAPTURE_THREAD_LOCAL),
-                     RONDO_STATUS_STATE);
+    OK(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+    assert_int_equal(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL), RONDO_STATUS_STATE);
     // Two captures meet: both break, each says so.
-    OK(g_cuda->begin_capture(other, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(begin(other, RONDO_CAPTURE_THREAD_LOCAL));
     OK(g_cuda->record_event(event, other));
     assert_int_equal(g_cuda->wait_event(g_stream, event), RONDO_STATUS_STATE);
     assert_string_equal(rondo_error_get_last()->driver_name, "CUDA_ERROR_STREAM_CAPTURE_MERGE");
@@ -548,17 +590,17 @@ static void test_cuda_backend__capture_misuse(void **state) {
     assert_non_null(strstr(rondo_error_get_last()->message, "has ended"));
     // An event from before the capture.
     OK(g_cuda->record_event(event, other));
-    OK(g_cuda->begin_capture(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
     assert_int_equal(g_cuda->wait_event(g_stream, event), RONDO_STATUS_STATE);
     assert_int_equal(g_cuda->end_capture(g_stream, &recorded), RONDO_STATUS_STATE);
     assert_string_equal(rondo_error_get_last()->driver_name, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION");
     // Waiting for the whole device.
-    OK(g_cuda->begin_capture(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
     assert_int_equal(g_cuda->synchronize_device(g_device), RONDO_STATUS_STATE);
     assert_int_equal(g_cuda->end_capture(g_stream, &recorded), RONDO_STATUS_STATE);
     assert_stream_is_usable();
     // A stream destroyed in the middle gives its capture up.
-    OK(g_cuda->begin_capture(other, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(begin(other, RONDO_CAPTURE_THREAD_LOCAL));
     g_cuda->destroy_event(event);
     g_cuda->destroy_stream(other);
 }
@@ -568,7 +610,7 @@ static void test_cuda_backend__allocation_while_recording(void **state) {
     (void)state;
     static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_RELAXED};
     for (size_t i = 0; i < 2; i++) {
-        OK(g_cuda->begin_capture(g_stream, modes[i]));
+        OK(begin(g_stream, modes[i]));
         void *address = allocate(RONDO_MEMORY_DEVICE, 64);
         OK(g_cuda->fill(g_stream, address, 1, 1, 64));
         g_cuda->deallocate(g_device, RONDO_MEMORY_DEVICE, address);
@@ -576,7 +618,7 @@ static void test_cuda_backend__allocation_while_recording(void **state) {
     }
     rondo__template *recorded = NULL;
     void *address = NULL;
-    OK(g_cuda->begin_capture(g_stream, RONDO_CAPTURE_GLOBAL));
+    OK(begin(g_stream, RONDO_CAPTURE_GLOBAL));
     assert_int_equal(g_cuda->allocate(g_device, RONDO_MEMORY_DEVICE, 64, &address),
                      RONDO_STATUS_STATE);
     assert_int_equal(g_cuda->end_capture(g_stream, &recorded), RONDO_STATUS_STATE);
@@ -591,7 +633,7 @@ static void *end_from_thread(void *user_data) {
 
 static void test_cuda_backend__wrong_thread_leaves_the_capture_alone(void **state) {
     (void)state;
-    OK(g_cuda->begin_capture(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
     rondo_status status = RONDO_STATUS_OK;
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, end_from_thread, &status), 0);
@@ -605,7 +647,7 @@ static void test_cuda_backend__wrong_thread_leaves_the_capture_alone(void **stat
 
 static rondo__template *record_fills(char *device, uint32_t value, size_t count) {
     rondo__template *recorded = NULL;
-    OK(g_cuda->begin_capture(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
     for (size_t i = 0; i < count; i++) {
         OK(g_cuda->fill(g_stream, device + 8 * i, value, 1, 8));
     }
@@ -661,7 +703,7 @@ static void test_cuda_backend__old_driver_replays(void **state) {
 
 static void test_cuda_backend__failed_instantiation_names_its_node(void **state) {
     (void)state;
-    OK(g_cuda->begin_capture(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
     OK(g_cuda->call_host(g_stream, "culprit", add_to, &(int *){NULL}, sizeof(int *)));
     rondo__template *recorded = NULL;
     rondo__executable *executable = NULL;
@@ -693,6 +735,8 @@ int main(void) {
         cmocka_unit_test(test_cuda_backend__no_gpu_is_explained),
         CASE(context_is_restored),
         CASE(replays_need_no_current_context),
+        CASE(captures_need_no_current_context),
+        CASE(begin_tells_the_id),
         CASE(out_of_memory_says_how_much),
         CASE(copies_and_fills),
         CASE(wraps_streams),

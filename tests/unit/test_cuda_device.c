@@ -444,7 +444,7 @@ static void test_cuda_device__updates_executables(void **state) {
     const rondo__backend *cuda = &rondo__backend_cuda;
     rondo__template *templates[3] = {NULL};
     for (int i = 0; i < 3; i++) {
-        OK(cuda->begin_capture(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+        OK(cuda->begin_capture(g_stream, RONDO_CAPTURE_THREAD_LOCAL, NULL));
         OK(launch_scale(g_stream, g_values, (float)(i + 1)));
         if (i == 2) {
             OK(launch_scale(g_stream, g_values, 1));

@@ -28,7 +28,7 @@
 // ---- notes ------------------------------------------------------------------------------------
 
 bool rondo__cuda_keep_note(rondo__cuda_device *device, uint64_t serial, rondo__cuda_note *note) {
-    pthread_mutex_lock(&device->lock);
+    pthread_mutex_lock(&device->capture_lock);
     rondo__cuda_capture *capture = rondo__cuda_find_capture(device, serial);
     if (capture != NULL) {
         capture = rondo__cuda_find_capture(device, capture->root);
@@ -37,7 +37,7 @@ bool rondo__cuda_keep_note(rondo__cuda_device *device, uint64_t serial, rondo__c
         note->next = capture->notes;
         capture->notes = note;
     }
-    pthread_mutex_unlock(&device->lock);
+    pthread_mutex_unlock(&device->capture_lock);
     return capture != NULL;
 }
 
@@ -71,21 +71,21 @@ static bool is_body(rondo__cuda_device *device, uint64_t serial) {
     if (serial == 0) {
         return false;
     }
-    pthread_mutex_lock(&device->lock);
+    pthread_mutex_lock(&device->capture_lock);
     bool is_found = find_body(device, serial) != NULL;
-    pthread_mutex_unlock(&device->lock);
+    pthread_mutex_unlock(&device->capture_lock);
     return is_found;
 }
 
 // This thread's latest record becomes the cause.
 static void poison(rondo__cuda_device *device, uint64_t serial) {
-    pthread_mutex_lock(&device->lock);
+    pthread_mutex_lock(&device->capture_lock);
     rondo__cuda_capture *capture = find_body(device, serial);
     if (capture != NULL) {
         rondo__cuda_keep_cause(capture);
         capture->is_poisoned = true;
     }
-    pthread_mutex_unlock(&device->lock);
+    pthread_mutex_unlock(&device->capture_lock);
 }
 
 rondo_status rondo__cuda_refuse_in_body(rondo_stream *stream, rondo__cu_result code,
@@ -118,12 +118,12 @@ rondo_status rondo__cuda_refuse_wait_across(rondo_stream *stream, const rondo__c
     if (own == other || (own == 0 && other == 0)) {
         return RONDO_STATUS_OK;
     }
-    pthread_mutex_lock(&device->lock);
+    pthread_mutex_lock(&device->capture_lock);
     bool is_own_body = find_body(device, own) != NULL;
     bool is_other_body = find_body(device, other) != NULL;
     bool is_own_open = own != 0 && rondo__cuda_find_capture(device, own) != NULL;
     bool is_other_open = other != 0 && rondo__cuda_find_capture(device, other) != NULL;
-    pthread_mutex_unlock(&device->lock);
+    pthread_mutex_unlock(&device->capture_lock);
     rondo__cu_result code = RONDO__CU_SUCCESS;
     if (is_own_open && is_other_open && (is_own_body || is_other_body)) {
         code = RONDO__CU_ERROR_STREAM_CAPTURE_MERGE;
@@ -145,25 +145,25 @@ rondo_status rondo__cuda_refuse_wait_across(rondo_stream *stream, const rondo__c
 
 rondo_status rondo__cuda_refuse_around_bodies(rondo__cuda_device *device, const char *call) {
     bool has_body = false;
-    pthread_mutex_lock(&device->lock);
+    pthread_mutex_lock(&device->capture_lock);
     for (const rondo__cuda_capture *capture = device->captures; capture != NULL;
          capture = capture->next) {
         has_body = has_body || capture->root != capture->serial;
     }
-    pthread_mutex_unlock(&device->lock);
+    pthread_mutex_unlock(&device->capture_lock);
     if (!has_body) {
         return RONDO_STATUS_OK;
     }
     rondo_status status =
         RONDO__CUDA_FAIL(device, RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED, call,
                          "cannot wait for %s while its streams record", device->head.name);
-    pthread_mutex_lock(&device->lock);
+    pthread_mutex_lock(&device->capture_lock);
     for (rondo__cuda_capture *capture = device->captures; capture != NULL;
          capture = capture->next) {
         rondo__cuda_keep_cause(capture);
         capture->is_poisoned = true;
     }
-    pthread_mutex_unlock(&device->lock);
+    pthread_mutex_unlock(&device->capture_lock);
     return status;
 }
 
@@ -190,7 +190,7 @@ rondo_status rondo__cuda_begin_body_capture(rondo_stream *stream_, rondo__cu_gra
                                             uint64_t parent) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream_->device);
     rondo__cuda_stream *stream = (rondo__cuda_stream *)stream_;
-    rondo__cuda_capture *capture = rondo__calloc(1, sizeof(*capture));
+    rondo__cuda_capture *capture = rondo__cuda_new_capture(stream);
     if (capture == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
@@ -198,15 +198,15 @@ rondo_status rondo__cuda_begin_body_capture(rondo_stream *stream_, rondo__cu_gra
     rondo__cu_result code = device->api->cuStreamBeginCaptureToGraph(
         rondo__cuda_native_stream(stream_), graph, NULL, NULL, 0, capture->mode);
     if (code != RONDO__CU_SUCCESS) {
-        rondo__free(capture);
+        rondo__cuda_give_back(stream, capture);
         return RONDO__CUDA_FAIL(device, code, "cuStreamBeginCaptureToGraph",
                                 "cannot record the body of a conditional node");
     }
-    pthread_mutex_lock(&device->lock);
+    pthread_mutex_lock(&device->capture_lock);
     const rondo__cuda_capture *around = rondo__cuda_find_capture(device, parent);
     capture->root = around != NULL ? around->root : 0;
     capture->depth = around != NULL ? around->depth + 1 : 1;
-    pthread_mutex_unlock(&device->lock);
+    pthread_mutex_unlock(&device->capture_lock);
     stream->capture = rondo__cuda_add_capture(device, capture);
     stream->capture_mode = capture->mode;
     stream->is_origin = true;
@@ -290,12 +290,12 @@ static rondo_status fetch_all(rondo_stream *stream, rondo__cu_graph graph, body_
 
 static rondo_status fail_unjoined(rondo__cuda_device *device, uint64_t serial) {
     char members[96] = "";
-    pthread_mutex_lock(&device->lock);
+    pthread_mutex_lock(&device->capture_lock);
     const rondo__cuda_capture *capture = find_body(device, serial);
     if (capture != NULL) {
         rondo__cuda_list_members(capture, members, sizeof(members));
     }
-    pthread_mutex_unlock(&device->lock);
+    pthread_mutex_unlock(&device->capture_lock);
     return RONDO_FAIL_DRIVER(RONDO_STATUS_STATE, RONDO__CU_ERROR_STREAM_CAPTURE_UNJOINED,
                              "CUDA_ERROR_STREAM_CAPTURE_UNJOINED", "cuStreamEndCapture",
                              "%s forked inside the body and was not joined; record an event on it "
@@ -364,10 +364,10 @@ static rondo_status make_whole(rondo_stream *stream, bool *out_is_whole) {
 
 // The body is never ended: what it holds, and the streams that record into it, stay as they are.
 static void lose_body(rondo__cuda_device *device, rondo__cuda_capture *body) {
-    pthread_mutex_lock(&device->lock);
+    pthread_mutex_lock(&device->capture_lock);
     body->next = device->lost_bodies;
     device->lost_bodies = body;
-    pthread_mutex_unlock(&device->lock);
+    pthread_mutex_unlock(&device->capture_lock);
 }
 
 // Puts the body into limbo, its native stream with it. This thread's latest record says why.
@@ -383,7 +383,7 @@ static rondo_status give_up_body(rondo_stream *stream_) {
     stream_->is_wrapped = true;  // the native stream is no longer this one's
     rondo_status status =
         rondo__cuda_fail_end(device, RONDO__CU_ERROR_STREAM_CAPTURE_INVALIDATED, capture);
-    pthread_mutex_lock(&device->lock);
+    pthread_mutex_lock(&device->capture_lock);
     rondo__cuda_capture *root = rondo__cuda_find_capture(device, capture->root);
     if (root != NULL) {
         rondo__cuda_keep_cause(root);
@@ -391,7 +391,7 @@ static rondo_status give_up_body(rondo_stream *stream_) {
         capture->next = root->limbo;
         root->limbo = capture;
     }
-    pthread_mutex_unlock(&device->lock);
+    pthread_mutex_unlock(&device->capture_lock);
     if (root == NULL) {
         // Inside a capture that the program began by itself, whose end Rondo does not see.
         lose_body(device, capture);
@@ -432,9 +432,9 @@ static bool end_late(rondo__cuda_device *device, const rondo__cuda_capture *body
     rondo__cu_graph graph = NULL;
     rondo_status status = make_whole(&stream.head, &is_whole);
     (void)status;  // the cause is known
-    pthread_rwlock_wrlock(&device->end_lock);
+    pthread_mutex_lock(&device->capture_lock);
     is_whole = api->cuStreamEndCapture(body->native, &graph) == RONDO__CU_SUCCESS && is_whole;
-    pthread_rwlock_unlock(&device->end_lock);
+    pthread_mutex_unlock(&device->capture_lock);
     rondo__cuda_destroy_orphans(device, body);
     int mode = rondo__cuda_relax_always(device);
     rondo__cuda_log_failure(device, api->cuStreamDestroy(body->native), "cuStreamDestroy");

@@ -13,6 +13,7 @@
 // Captures are known by serial numbers, never by stream, so that a stream destroyed in the middle
 // or reused later cannot be taken for another.
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -79,18 +80,34 @@ rondo__cuda_capture *rondo__cuda_find_capture(rondo__cuda_device *device, uint64
     return find_in(device->captures, serial);
 }
 
+// A stream begins one capture at a time, and a short capture would notice the heap.
+rondo__cuda_capture *rondo__cuda_new_capture(rondo__cuda_stream *stream) {
+    rondo__cuda_capture *capture = stream->spare;
+    if (capture == NULL) {
+        return rondo__calloc(1, sizeof(*capture));
+    }
+    stream->spare = NULL;
+    memset(capture, 0, offsetof(rondo__cuda_capture, cause));
+    capture->cause.status = RONDO_STATUS_OK;
+    return capture;
+}
+
+void rondo__cuda_give_back(rondo__cuda_stream *stream, rondo__cuda_capture *capture) {
+    rondo__free(stream->spare);
+    stream->spare = capture;
+}
+
 uint64_t rondo__cuda_add_capture(rondo__cuda_device *device, rondo__cuda_capture *capture) {
-    pthread_mutex_lock(&device->lock);
+    pthread_mutex_lock(&device->capture_lock);
     capture->serial = ++device->last_capture;
     capture->root = capture->root == RONDO__CUDA_CAPTURE_IS_ROOT ? capture->serial : capture->root;
     capture->next = device->captures;
     device->captures = capture;
-    pthread_mutex_unlock(&device->lock);
+    pthread_mutex_unlock(&device->capture_lock);
     return capture->serial;
 }
 
-rondo__cuda_capture *rondo__cuda_take_capture(rondo__cuda_device *device, uint64_t serial) {
-    pthread_mutex_lock(&device->lock);
+rondo__cuda_capture *rondo__cuda_unlist_capture(rondo__cuda_device *device, uint64_t serial) {
     rondo__cuda_capture **link = &device->captures;
     while (*link != NULL && (*link)->serial != serial) {
         link = &(*link)->next;
@@ -99,7 +116,13 @@ rondo__cuda_capture *rondo__cuda_take_capture(rondo__cuda_device *device, uint64
     if (capture != NULL) {
         *link = capture->next;
     }
-    pthread_mutex_unlock(&device->lock);
+    return capture;
+}
+
+rondo__cuda_capture *rondo__cuda_take_capture(rondo__cuda_device *device, uint64_t serial) {
+    pthread_mutex_lock(&device->capture_lock);
+    rondo__cuda_capture *capture = rondo__cuda_unlist_capture(device, serial);
+    pthread_mutex_unlock(&device->capture_lock);
     return capture;
 }
 
@@ -128,21 +151,27 @@ void rondo__cuda_note_cause(rondo__cuda_device *device, uint64_t serial) {
     if (serial == 0) {
         return;
     }
-    pthread_mutex_lock(&device->lock);
+    pthread_mutex_lock(&device->capture_lock);
     rondo__cuda_capture *capture = rondo__cuda_find_capture(device, serial);
     if (capture != NULL) {
         rondo__cuda_keep_cause(capture);
     }
-    pthread_mutex_unlock(&device->lock);
+    pthread_mutex_unlock(&device->capture_lock);
 }
 
 void rondo__cuda_note_cause_of_all(rondo__cuda_device *device) {
-    pthread_mutex_lock(&device->lock);
+    pthread_mutex_lock(&device->capture_lock);
     for (rondo__cuda_capture *capture = device->captures; capture != NULL;
          capture = capture->next) {
         rondo__cuda_keep_cause(capture);
     }
-    pthread_mutex_unlock(&device->lock);
+    pthread_mutex_unlock(&device->capture_lock);
+}
+
+bool rondo__cuda_is_poisoned(rondo__cuda_device *device, uint64_t serial) {
+    const rondo__cuda_capture *capture =
+        serial != 0 ? rondo__cuda_find_capture(device, serial) : NULL;
+    return capture != NULL && capture->is_poisoned;
 }
 
 static bool is_capture_code(rondo__cu_result code) {
@@ -172,7 +201,7 @@ rondo_status rondo__cuda_fail_on_stream(rondo_stream *stream_, rondo__cu_result 
 void rondo__cuda_break_capture(rondo_stream *stream_) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream_->device);
     const rondo__cuda_stream *stream = (const rondo__cuda_stream *)stream_;
-    pthread_mutex_lock(&device->lock);
+    pthread_mutex_lock(&device->capture_lock);
     rondo__cuda_capture *capture = rondo__cuda_find_capture(device, stream->capture);
     // Where the driver must not know: see cuda_body.c.
     bool is_silent =
@@ -181,7 +210,7 @@ void rondo__cuda_break_capture(rondo_stream *stream_) {
         rondo__cuda_keep_cause(capture);
         capture->is_poisoned = true;
     }
-    pthread_mutex_unlock(&device->lock);
+    pthread_mutex_unlock(&device->capture_lock);
     if (is_silent) {
         return;
     }
@@ -193,17 +222,6 @@ void rondo__cuda_break_capture(rondo_stream *stream_) {
     (void)device->api->cuStreamQuery(rondo__cuda_native_stream(stream_));
     rondo__cuda_leave(device, was_pushed);
     rondo__error_restore(&saved);
-}
-
-bool rondo__cuda_is_poisoned(rondo__cuda_device *device, uint64_t serial) {
-    if (serial == 0) {
-        return false;
-    }
-    pthread_mutex_lock(&device->lock);
-    const rondo__cuda_capture *capture = rondo__cuda_find_capture(device, serial);
-    bool is_poisoned = capture != NULL && capture->is_poisoned;
-    pthread_mutex_unlock(&device->lock);
-    return is_poisoned;
 }
 
 void rondo__cuda_note_record(rondo__cuda_event *event, rondo__cuda_stream *stream) {
@@ -223,7 +241,7 @@ void rondo__cuda_note_wait(rondo__cuda_stream *stream, const rondo__cuda_event *
     if (event->capture == 0) {
         return;
     }
-    pthread_mutex_lock(&device->lock);
+    pthread_mutex_lock(&device->capture_lock);
     rondo__cuda_capture *capture = rondo__cuda_find_capture(device, event->capture);
     if (capture != NULL) {
         bool is_member = stream->capture == event->capture;
@@ -238,7 +256,7 @@ void rondo__cuda_note_wait(rondo__cuda_stream *stream, const rondo__cuda_event *
         }
         stream->capture = event->capture;
     }
-    pthread_mutex_unlock(&device->lock);
+    pthread_mutex_unlock(&device->capture_lock);
 }
 
 // Also a body that waits for its end, or will never see one. The caller holds the lock.
@@ -252,7 +270,7 @@ static rondo__cuda_capture *find_unended(rondo__cuda_device *device, uint64_t se
 
 bool rondo__cuda_keep_until_end(rondo_stream *stream) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
-    pthread_mutex_lock(&device->lock);
+    pthread_mutex_lock(&device->capture_lock);
     // A stream that joined takes part until the end, also once it was joined again.
     rondo__cuda_capture *capture =
         find_unended(device, ((const rondo__cuda_stream *)stream)->capture);
@@ -260,7 +278,7 @@ bool rondo__cuda_keep_until_end(rondo_stream *stream) {
     if (is_kept) {
         capture->orphans[capture->orphan_count++] = rondo__cuda_native_stream(stream);
     }
-    pthread_mutex_unlock(&device->lock);
+    pthread_mutex_unlock(&device->capture_lock);
     return is_kept;
 }
 
@@ -277,7 +295,31 @@ void rondo__cuda_destroy_orphans(rondo__cuda_device *device, const rondo__cuda_c
 
 // ---- begin and end ----------------------------------------------------------------------------
 
-rondo_status rondo__cuda_begin_capture(rondo_stream *stream_, rondo_capture_mode mode) {
+// *out_id is 0 where the capture broke as it began. Whatever fails, the stream does not record.
+static rondo__cu_result begin_native(const rondo__cuda_api *api, rondo__cu_stream native, int mode,
+                                     uint64_t *out_id, const char **out_call) {
+    *out_call = "cuStreamBeginCapture";
+    rondo__cu_result code = api->cuStreamBeginCapture(native, mode);
+    if (code != RONDO__CU_SUCCESS) {
+        return code;
+    }
+    *out_call = "cuStreamGetCaptureInfo";
+    int state = RONDO__CU_CAPTURE_STATUS_NONE;
+    code = api->cuStreamGetCaptureInfo(native, &state, out_id, NULL, NULL, NULL);
+    if (code != RONDO__CU_SUCCESS) {
+        rondo__cu_graph graph = NULL;
+        (void)api->cuStreamEndCapture(native, &graph);
+        if (graph != NULL) {
+            (void)api->cuGraphDestroy(graph);
+        }
+    } else if (state != RONDO__CU_CAPTURE_STATUS_ACTIVE) {
+        *out_id = 0;
+    }
+    return code;
+}
+
+rondo_status rondo__cuda_begin_capture(rondo_stream *stream_, rondo_capture_mode mode,
+                                       uint64_t *out_id) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream_->device);
     rondo__cuda_stream *stream = (rondo__cuda_stream *)stream_;
     static const int native_modes[] = {
@@ -285,35 +327,51 @@ rondo_status rondo__cuda_begin_capture(rondo_stream *stream_, rondo_capture_mode
         [RONDO_CAPTURE_GLOBAL] = RONDO__CU_CAPTURE_MODE_GLOBAL,
         [RONDO_CAPTURE_RELAXED] = RONDO__CU_CAPTURE_MODE_RELAXED,
     };
-    bool was_pushed = false;
-    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
-    rondo_status status = RONDO_STATUS_OK;
-    rondo__cuda_capture *capture = rondo__calloc(1, sizeof(*capture));
+    rondo__cuda_capture *capture = rondo__cuda_new_capture(stream);
     if (capture == NULL) {
-        status = RONDO_STATUS_NO_MEMORY;
-        goto leave;
+        return RONDO_STATUS_NO_MEMORY;
     }
     capture->mode = native_modes[mode];
     capture->root = RONDO__CUDA_CAPTURE_IS_ROOT;
-    if (mode == RONDO_CAPTURE_GLOBAL) {
-        rondo__cuda_prepare_conditions(device);
+    rondo__cu_stream native = rondo__cuda_native_stream(stream_);
+    rondo__cu_result code = RONDO__CU_ERROR_INVALID_CONTEXT;
+    rondo_status status = RONDO_STATUS_OK;
+    bool was_pushed = false;
+    const char *call = NULL;
+    uint64_t id = 0;
+    if (rondo__cuda_knows_context(stream_) && mode != RONDO_CAPTURE_GLOBAL) {
+        code = begin_native(device->api, native, capture->mode, &id, &call);
     }
-    rondo__cu_result code =
-        device->api->cuStreamBeginCapture(rondo__cuda_native_stream(stream_), capture->mode);
     if (code != RONDO__CU_SUCCESS) {
-        status = RONDO__CUDA_FAIL(device, code, "cuStreamBeginCapture", "cannot begin a capture");
-        goto free_capture;
+        status = rondo__cuda_enter(device, &was_pushed);
+        if (status != RONDO_STATUS_OK) {
+            goto give_back;
+        }
+    }
+    if (rondo__cuda_wants_context(code)) {
+        if (mode == RONDO_CAPTURE_GLOBAL) {
+            rondo__cuda_prepare_conditions(device);
+        }
+        code = begin_native(device->api, native, capture->mode, &id, &call);
+    }
+    if (code != RONDO__CU_SUCCESS) {
+        status = RONDO__CUDA_FAIL(device, code, call, "cannot begin a capture");
+    }
+    rondo__cuda_leave(device, was_pushed);
+    if (status != RONDO_STATUS_OK) {
+        goto give_back;
     }
     stream->capture = rondo__cuda_add_capture(device, capture);
     stream->capture_mode = capture->mode;
     stream->is_origin = true;
     count_capture(capture->mode, 1);
-    goto leave;
+    if (out_id != NULL) {
+        *out_id = id;
+    }
+    return status;
 
-free_capture:
-    rondo__free(capture);
-leave:
-    rondo__cuda_leave(device, was_pushed);
+give_back:
+    rondo__cuda_give_back(stream, capture);
     return status;
 }
 
@@ -328,17 +386,17 @@ rondo_status rondo__cuda_get_capture_state(rondo_stream *stream, rondo__capture_
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
     int native_state = RONDO__CU_CAPTURE_STATUS_NONE;
-    pthread_rwlock_rdlock(&device->end_lock);
+    pthread_mutex_lock(&device->capture_lock);
     rondo__cu_result code =
         device->api->cuStreamIsCapturing(rondo__cuda_native_stream(stream), &native_state);
-    pthread_rwlock_unlock(&device->end_lock);
+    bool is_poisoned = native_state == RONDO__CU_CAPTURE_STATUS_ACTIVE &&
+                       rondo__cuda_is_poisoned(device, ((rondo__cuda_stream *)stream)->capture);
+    pthread_mutex_unlock(&device->capture_lock);
     if (code != RONDO__CU_SUCCESS) {
         status = RONDO__CUDA_FAIL(device, code, "cuStreamIsCapturing",
                                   "cannot ask whether the stream records");
     } else if (native_state == RONDO__CU_CAPTURE_STATUS_ACTIVE) {
-        *out_state = rondo__cuda_is_poisoned(device, ((rondo__cuda_stream *)stream)->capture)
-                         ? RONDO__CAPTURE_BROKEN
-                         : RONDO__CAPTURE_ACTIVE;
+        *out_state = is_poisoned ? RONDO__CAPTURE_BROKEN : RONDO__CAPTURE_ACTIVE;
     } else if (native_state == RONDO__CU_CAPTURE_STATUS_INVALIDATED) {
         *out_state = RONDO__CAPTURE_BROKEN;
     } else {
@@ -404,18 +462,35 @@ rondo_status rondo__cuda_end_native(rondo_stream *stream_, rondo__cu_graph *out_
     *out_graph = NULL;
     *out_notes = NULL;
     bool was_pushed = false;
-    rondo__cuda_enter_cleanup(device, &was_pushed);  // the stream must stop recording in any case
-    pthread_rwlock_wrlock(&device->end_lock);
+    bool is_inside = !rondo__cuda_knows_context(stream_);
+    if (is_inside) {
+        rondo__cuda_enter_cleanup(device, &was_pushed);
+    }
+    pthread_mutex_lock(&device->capture_lock);
     rondo__cu_result code =
         device->api->cuStreamEndCapture(rondo__cuda_native_stream(stream_), &graph);
-    pthread_rwlock_unlock(&device->end_lock);
+    if (!is_inside && code != RONDO__CU_SUCCESS) {
+        // What follows wants the context; the stream must stop recording in any case.
+        rondo__cuda_enter_cleanup(device, &was_pushed);
+        is_inside = true;
+        if (rondo__cuda_wants_context(code)) {
+            code = device->api->cuStreamEndCapture(rondo__cuda_native_stream(stream_), &graph);
+        }
+    }
     if (code != RONDO__CU_ERROR_STREAM_CAPTURE_WRONG_THREAD && stream->is_origin) {
         count_capture(stream->capture_mode, -1);
-        capture = rondo__cuda_take_capture(device, stream->capture);
+        capture = rondo__cuda_unlist_capture(device, stream->capture);
         stream->capture_mode = RONDO__CU_CAPTURE_MODE_RELAXED;  // nothing left to count
         stream->capture = 0;
         stream->is_origin = false;
         stream->is_body = false;
+    }
+    pthread_mutex_unlock(&device->capture_lock);
+    bool is_plain = code == RONDO__CU_SUCCESS && graph != NULL &&
+                    (capture == NULL || (!capture->is_poisoned && capture->limbo == NULL &&
+                                         capture->orphan_count == 0));
+    if (!is_inside && !is_plain) {
+        rondo__cuda_enter_cleanup(device, &was_pushed);
     }
     bool is_poisoned = capture != NULL && capture->is_poisoned;
     bool is_whole = capture == NULL || capture->limbo == NULL ||
@@ -445,7 +520,7 @@ rondo_status rondo__cuda_end_native(rondo_stream *stream_, rondo__cu_graph *out_
         } else {
             rondo__cuda_free_notes(capture->notes);
         }
-        rondo__free(capture);
+        rondo__cuda_give_back(stream, capture);
     }
     return status;
 }

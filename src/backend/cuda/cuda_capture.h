@@ -8,7 +8,7 @@
 enum { RONDO__CUDA_MEMBERS_MAX = 16 };
 #define RONDO__CUDA_CAPTURE_IS_ROOT UINT64_MAX  // as `root`, until the serial is known
 
-// All guarded by device->lock while listed.
+// All guarded by device->capture_lock while listed.
 struct rondo__cuda_capture {
     rondo__cuda_capture *next;
     uint64_t serial;
@@ -16,20 +16,21 @@ struct rondo__cuda_capture {
     int mode;
     bool is_poisoned;         // broken by Rondo, whatever the driver thinks
     rondo__cuda_note *notes;  // of the outermost capture: conditional nodes so far
-    rondo_error cause;        // status OK: nothing broke it as far as Rondo saw
-    struct {
-        uint32_t stream_number;
-        bool is_joined;
-    } members[RONDO__CUDA_MEMBERS_MAX];  // forked streams; further ones are not named
     size_t member_count;
-    // Streams that were to be destroyed while they took part: a stream that records can be neither
-    // waited for nor destroyed, so that is done at the end.
-    rondo__cu_stream orphans[RONDO__CUDA_MEMBERS_MAX];
     size_t orphan_count;
     // Bodies, see cuda_body.c.
     uint32_t depth;              // of bodies around, itself included; 0: outermost
     rondo__cu_stream native;     // in limbo: the stream that records it
     rondo__cuda_capture *limbo;  // of the outermost: bodies that are ended after it, by `next`
+    // From here on a reused capture keeps what it has, but for the status.
+    rondo_error cause;  // status OK: nothing broke it as far as Rondo saw
+    struct {
+        uint32_t stream_number;
+        bool is_joined;
+    } members[RONDO__CUDA_MEMBERS_MAX];  // forked streams; further ones are not named
+    // Streams that were to be destroyed while they took part: a stream that records can be neither
+    // waited for nor destroyed, so that is done at the end.
+    rondo__cu_stream orphans[RONDO__CUDA_MEMBERS_MAX];
 };
 
 // The caller holds the lock. NULL when the capture has ended.
@@ -37,11 +38,18 @@ rondo__cuda_capture *rondo__cuda_find_capture(rondo__cuda_device *device, uint64
 // Keeps this thread's latest record unless there is an earlier cause. The caller holds the lock.
 void rondo__cuda_keep_cause(rondo__cuda_capture *capture);
 
+// Memory for a capture that begins on the stream, cleared; NULL: none, with the record written.
+// A capture is given back once its end was seen, on the stream's thread.
+rondo__cuda_capture *rondo__cuda_new_capture(rondo__cuda_stream *stream);
+void rondo__cuda_give_back(rondo__cuda_stream *stream, rondo__cuda_capture *capture);
+
 // Lists it; its serial.
 uint64_t rondo__cuda_add_capture(rondo__cuda_device *device, rondo__cuda_capture *capture);
 
-// Takes it out of the list; NULL when it has ended.
+// Takes it out of the list; NULL when it has ended. The first form holds the lock, the second's
+// caller does.
 rondo__cuda_capture *rondo__cuda_take_capture(rondo__cuda_device *device, uint64_t serial);
+rondo__cuda_capture *rondo__cuda_unlist_capture(rondo__cuda_device *device, uint64_t serial);
 // The record of a capture that yields nothing: what broke it when that was seen, otherwise what the
 // driver says about the end.
 rondo_status rondo__cuda_fail_end(rondo__cuda_device *device, rondo__cu_result code,

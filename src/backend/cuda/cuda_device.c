@@ -159,16 +159,11 @@ rondo_status rondo__cuda_open_device(int32_t ordinal, rondo_device **out_device)
                                   device->head.name);
         goto free_device;
     }
-    pthread_rwlock_init(&device->end_lock, NULL);
-    if (pthread_mutex_init(&device->lock, NULL) != 0) {
-        status = RONDO_FAIL(NO_MEMORY, "cannot make the lock of %s", device->head.name);
-        goto release_context;
-    }
+    pthread_mutex_init(&device->lock, NULL);
+    pthread_mutex_init(&device->capture_lock, NULL);
     *out_device = &device->head;
     return status;
 
-release_context:
-    (void)api->cuDevicePrimaryCtxRelease(device->ordinal);
 free_device:
     rondo__free(device);
     return status;
@@ -191,7 +186,7 @@ void rondo__cuda_close_device(rondo_device *device_) {
         rondo__cuda_log_failure(device, device->api->cuDevicePrimaryCtxRelease(device->ordinal),
                                 "cuDevicePrimaryCtxRelease");
     }
-    pthread_rwlock_destroy(&device->end_lock);
+    pthread_mutex_destroy(&device->capture_lock);
     pthread_mutex_destroy(&device->lock);
     rondo__free(device->modules);
     rondo__free(device);

@@ -37,19 +37,19 @@ typedef struct rondo__cuda_device {
     rondo__cu_context context;  // primary, retained
     int32_t arch;               // 10 * major + minor
     int32_t shared_bytes_max;   // dynamic shared memory a block may ask for
-    // The driver (580) crashes when one thread ends a capture while another asks about a stream of
-    // it: held to write around the end, to read around questions.
-    pthread_rwlock_t end_lock;
     pthread_mutex_t lock;
     rondo__cuda_module *modules;           // guarded by lock
     size_t module_count;                   // guarded by lock
     size_t module_capacity;                // guarded by lock
     rondo__cuda_host_call *pending_calls;  // eager host calls not yet run; guarded by lock
-    rondo__cuda_capture *captures;         // guarded by lock
     rondo__cu_function condition;          // the kernel of cuda_conditional.c; guarded by lock
-    uint64_t last_capture;                 // serial of the latest capture; guarded by lock
-    rondo__cuda_capture *lost_bodies;      // see cuda_body.c; guarded by lock. Where there are any,
-                                           // the context must outlive the device
+    // Guards what follows, and is held where the driver ends a capture and where it is asked about
+    // one: the driver (580) crashes when one thread does the first and another the second.
+    pthread_mutex_t capture_lock;
+    rondo__cuda_capture *captures;
+    uint64_t last_capture;             // serial of the latest capture
+    rondo__cuda_capture *lost_bodies;  // see cuda_body.c; where there are any, the context must
+                                       // outlive the device
 } rondo__cuda_device;
 
 typedef struct rondo__cuda_stream {
@@ -61,6 +61,7 @@ typedef struct rondo__cuda_stream {
     bool is_origin;    // a capture began here and has not been ended
     bool is_body;      // is_origin, and it records into a body that a conditional node owns
     bool is_scratch;   // has recorded bodies, and nothing else: there is no work to wait for
+    rondo__cuda_capture *spare;  // memory for the next capture that begins here, or NULL
 } rondo__cuda_stream;
 
 typedef struct rondo__cuda_event {
@@ -160,10 +161,11 @@ static inline rondo_status rondo__cuda_enter(rondo__cuda_device *device, bool *o
     return status;
 }
 
-// True when launches into the stream need no current context: the driver takes the stream's own.
-// The default streams (NULL, legacy, per-thread) are whatever the current context says. Measured on
-// driver 580 with no context and with another one current; a driver that does want the context says
-// so (rondo__cuda_wants_context) before it launches anything, and is then asked again inside it.
+// True when launches into the stream, and the begin and end of a capture on it, need no current
+// context: the driver takes the stream's own. The default streams (NULL, legacy, per-thread) are
+// whatever the current context says. Measured on driver 580 with no context and with another one
+// current; a driver that does want the context says so (rondo__cuda_wants_context) before it does
+// anything, and is then asked again inside it.
 static inline bool rondo__cuda_knows_context(const rondo_stream *stream) {
     return (uintptr_t)stream->native > 2;
 }
@@ -243,7 +245,8 @@ const char *rondo__cuda_get_host_call_name(const rondo__cu_host_node *node);
 void rondo__cuda_free_pending_calls(rondo__cuda_device *device);
 
 // cuda_capture.c
-rondo_status rondo__cuda_begin_capture(rondo_stream *stream, rondo_capture_mode mode);
+rondo_status rondo__cuda_begin_capture(rondo_stream *stream, rondo_capture_mode mode,
+                                       uint64_t *out_id);
 rondo_status rondo__cuda_get_capture_state(rondo_stream *stream, rondo__capture_state *out_state);
 // cuda_frontier.c; a node's handle is its CUgraphNode
 rondo_status rondo__cuda_get_capture_id(rondo_stream *stream, rondo__capture_state *out_state,
@@ -276,7 +279,7 @@ void rondo__cuda_note_cause_of_all(rondo__cuda_device *device);
 // Breaks the capture that the stream takes part in, as the driver would; this thread's latest
 // record is the cause. For what Rondo refuses though the driver would not.
 void rondo__cuda_break_capture(rondo_stream *stream);
-// True when Rondo broke the capture with this serial.
+// True when Rondo broke the capture with this serial. The caller holds the capture lock.
 bool rondo__cuda_is_poisoned(rondo__cuda_device *device, uint64_t serial);
 // Tells the captures that `event` was recorded on `stream`, and that `stream` waits for `event`.
 void rondo__cuda_note_record(rondo__cuda_event *event, rondo__cuda_stream *stream);

@@ -31,19 +31,17 @@ rondo_status rondo__cuda_get_capture_id(rondo_stream *stream, rondo__capture_sta
     rondo_status status = RONDO_STATUS_OK;
     int native_state = RONDO__CU_CAPTURE_STATUS_NONE;
     uint64_t id = 0;
-    pthread_rwlock_rdlock(&device->end_lock);
+    pthread_mutex_lock(&device->capture_lock);
     rondo__cu_result code = device->api->cuStreamGetCaptureInfo(
         rondo__cuda_native_stream(stream), &native_state, &id, NULL, NULL, NULL);
-    pthread_rwlock_unlock(&device->end_lock);
+    bool is_poisoned = native_state == RONDO__CU_CAPTURE_STATUS_ACTIVE &&
+                       rondo__cuda_is_poisoned(device, ((rondo__cuda_stream *)stream)->capture);
+    pthread_mutex_unlock(&device->capture_lock);
     if (code != RONDO__CU_SUCCESS) {
         status = RONDO__CUDA_FAIL(device, code, "cuStreamGetCaptureInfo",
                                   "cannot ask whether the stream records");
     } else {
-        *out_state = translate_state(native_state);
-        if (*out_state == RONDO__CAPTURE_ACTIVE &&
-            rondo__cuda_is_poisoned(device, ((rondo__cuda_stream *)stream)->capture)) {
-            *out_state = RONDO__CAPTURE_BROKEN;
-        }
+        *out_state = is_poisoned ? RONDO__CAPTURE_BROKEN : translate_state(native_state);
         *out_id = *out_state == RONDO__CAPTURE_ACTIVE ? id : 0;
     }
     rondo__cuda_leave(device, was_pushed);
@@ -65,7 +63,7 @@ rondo_status rondo__cuda_get_frontier(rondo_stream *stream, rondo__node_handle *
     const rondo__cu_graph_node *frontier = NULL;
     const rondo__cu_edge_data *data = NULL;
     size_t count = 0;
-    pthread_rwlock_rdlock(&device->end_lock);
+    pthread_mutex_lock(&device->capture_lock);
     // The older form refuses to answer when an edge is programmatic.
     rondo__cu_result code =
         (api->capabilities & RONDO__CUDA_CAN_LIST_TYPED_EDGES) != 0
@@ -75,7 +73,7 @@ rondo_status rondo__cuda_get_frontier(rondo_stream *stream, rondo__node_handle *
     for (size_t i = 0; is_active && i < count && i < capacity; i++) {
         nodes[i] = (rondo__node_handle)frontier[i];
     }
-    pthread_rwlock_unlock(&device->end_lock);
+    pthread_mutex_unlock(&device->capture_lock);
     if (code != RONDO__CU_SUCCESS) {
         status = RONDO__CUDA_STREAM_FAIL(stream, code, "cuStreamGetCaptureInfo",
                                          "cannot ask where the capture stands");

@@ -43,7 +43,7 @@ rondo_status rondo__cuda_describe_recorded(rondo_stream *stream, rondo__node_han
     rondo__cu_graph_node native = (rondo__cu_graph_node)node;
     RETURN_IF_ERROR(rondo__cuda_describe_native(device, native, out_info));
     if (out_info->kind == RONDO__NODE_CONDITIONAL) {
-        pthread_mutex_lock(&device->lock);
+        pthread_mutex_lock(&device->capture_lock);
         uint64_t serial = ((rondo__cuda_stream *)stream)->capture;
         const rondo__cuda_capture *capture = rondo__cuda_find_capture(device, serial);
         if (capture != NULL) {
@@ -52,7 +52,7 @@ rondo_status rondo__cuda_describe_recorded(rondo_stream *stream, rondo__node_han
         if (capture != NULL) {
             rondo__cuda_describe_conditional(capture->notes, native, out_info);
         }
-        pthread_mutex_unlock(&device->lock);
+        pthread_mutex_unlock(&device->capture_lock);
     }
     return RONDO_STATUS_OK;
 }

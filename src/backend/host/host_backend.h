@@ -239,7 +239,8 @@ typedef struct rondo__host_node {
     rondo__host_branches *branches;  // conditional nodes: owned by the template
 } rondo__host_node;
 
-rondo_status rondo__host_begin_capture(rondo_stream *stream, rondo_capture_mode mode);
+rondo_status rondo__host_begin_capture(rondo_stream *stream, rondo_capture_mode mode,
+                                       uint64_t *out_id);
 rondo_status rondo__host_get_capture_state(rondo_stream *stream, rondo__capture_state *out_state);
 rondo_status rondo__host_end_capture(rondo_stream *stream, rondo__template **out_template);
 // A node's handle is its index in the template.

@@ -180,7 +180,8 @@ rondo_status rondo__host_refuse_unsafe(rondo__host_device *device, const char *c
 
 // ---- beginning and joining --------------------------------------------------------------------
 
-rondo_status rondo__host_begin_capture(rondo_stream *stream_, rondo_capture_mode mode) {
+rondo_status rondo__host_begin_capture(rondo_stream *stream_, rondo_capture_mode mode,
+                                       uint64_t *out_id) {
     rondo__host_stream *stream = (rondo__host_stream *)stream_;
     rondo__host_device *device = rondo__host_device_of(stream_->device);
     rondo_status status = RONDO_STATUS_NO_MEMORY;
@@ -212,6 +213,9 @@ rondo_status rondo__host_begin_capture(rondo_stream *stream_, rondo_capture_mode
     capture->next = device->captures;
     device->captures = capture;
     atomic_fetch_add(&device->capture_count, 1);
+    if (out_id != NULL) {
+        *out_id = capture->id;
+    }
     pthread_mutex_unlock(&device->capture_lock);
     return RONDO_STATUS_OK;
 

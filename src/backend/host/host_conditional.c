@@ -200,7 +200,7 @@ rondo_status rondo__host_begin_body(rondo__conditional *conditional, uint32_t br
                                     rondo_stream *body, rondo__node_handle *out_node,
                                     uint32_t *out_index) {
     rondo__host_device *device = rondo__host_device_of(conditional->device);
-    RETURN_IF_ERROR(rondo__host_begin_capture(body, RONDO_CAPTURE_RELAXED));
+    RETURN_IF_ERROR(rondo__host_begin_capture(body, RONDO_CAPTURE_RELAXED, NULL));
     pthread_mutex_lock(&device->capture_lock);
     atomic_load(&((rondo__host_stream *)body)->capture)->is_body = true;
     pthread_mutex_unlock(&device->capture_lock);

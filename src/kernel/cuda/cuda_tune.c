@@ -112,7 +112,7 @@ static rondo_status capture(rondo__kernel *kernel, const tune_buffers *buffers,
     rondo__template *recorded = NULL;
     rondo_error first;
 
-    RETURN_IF_ERROR(backend->begin_capture(buffers->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    RETURN_IF_ERROR(backend->begin_capture(buffers->stream, RONDO_CAPTURE_THREAD_LOCAL, NULL));
     rondo_status status = RONDO_STATUS_OK;
     for (int i = 0; i < TUNE_LAUNCHES && status == RONDO_STATUS_OK; i++) {
         status = launch(kernel, buffers);
