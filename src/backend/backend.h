@@ -197,7 +197,12 @@ struct rondo__backend {
     rondo_status (*create_stream)(rondo_device *device, rondo_stream **out_stream);
     rondo_status (*wrap_stream)(rondo_device *device, void *native,
                                 rondo_stream **out_stream);  // (optional: UNSUPPORTED)
+    // Waits for the stream's work, and says so with rondo__stream_tag_note_done: at once, or later
+    // where the stream records and its end has to be awaited. The tag is retained for that.
     void (*destroy_stream)(rondo_stream *stream);
+    // The capture of a stream that another thread destroyed can only be ended by the thread that
+    // began. Ends what was left to the calling thread. (optional: nothing is left)
+    void (*end_left_captures)(rondo_device *device);
     rondo_status (*synchronize_stream)(rondo_stream *stream);
     // Waits for the work that was put on the stream, also while the stream records. (optional: not
     // possible; then freeing memory waits for whatever runs)
@@ -353,11 +358,18 @@ void rondo__stream_tag_release(rondo__stream_tag *tag);  // NULL is fine
 rondo__stream_tag *rondo__stream_tag_watch(rondo_stream *stream);
 // True once the stream is destroyed; its work was waited for unless it recorded.
 bool rondo__stream_tag_is_finished(const rondo__stream_tag *tag);
-// True once the stream is destroyed and its work was waited for.
+// True once the stream is destroyed and its work was waited for: nobody else can be running it.
 bool rondo__stream_tag_is_done(const rondo__stream_tag *tag);
+// For backends: the work of the stream, which is being destroyed or is gone, was waited for. NULL
+// is fine.
+void rondo__stream_tag_note_done(rondo__stream_tag *tag);
 // Waits for the stream's work unless the stream is gone, records, or its device is lost. Failures
-// stay for the stream's own waits to report. False: it records, so its work may still run.
+// stay for the stream's own waits to report. False: it records, or went while it did, so its work
+// may still run.
 bool rondo__stream_tag_wait(rondo__stream_tag *tag);
+// The same for those who must have it: of a stream that went, and left nothing to wait for, it
+// waits for the whole device, unless a capture is open there.
+bool rondo__stream_tag_wait_at_any_price(rondo__stream_tag *tag);
 // The same before memory is freed for good that the stream's work may use: waits also while the
 // stream records. Where the driver cannot, it waits by itself when it frees.
 void rondo__stream_tag_drain(rondo__stream_tag *tag);
@@ -368,7 +380,8 @@ uint64_t rondo__stream_tag_get_capture_id(rondo__stream_tag *tag);
 // Records `event`, one of the library's own, on the tag's stream, which may be in use by another
 // thread. *out_was_recorded is false when the stream is gone and its work done.
 //
-// Errors:    STATE (the stream records a capture now), DRIVER, LOST, NO_MEMORY.
+// Errors:    STATE (the stream records a capture now, or went while it did), DRIVER, LOST,
+//            NO_MEMORY.
 // Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__stream_tag_record(rondo__stream_tag *tag, rondo_event *event,
                                                      bool *out_was_recorded);

@@ -31,12 +31,13 @@
 
 struct rondo__stream_tag {
     atomic_int reference_count;
-    uint32_t number;  // of the stream
+    uint32_t number;       // of the stream
+    rondo_device *device;  // kept alive by those who keep the tag
     pthread_mutex_t lock;
     rondo_stream *stream;  // guarded by lock; NULL once destroyed
     atomic_bool is_finished;
     // Destroyed while it recorded, or as a wrapper that could not be waited for: what it ran before
-    // may run still.
+    // may run still. Until the backend has waited for it after all, at the end of the capture.
     atomic_bool has_left_work;
     bool is_watched;     // of the thread that uses the stream
     rondo_event *place;  // guarded by lock, as the two below; NULL: none was needed yet
@@ -51,6 +52,7 @@ rondo__stream_tag *rondo__stream_tag_create(rondo_stream *stream) {
         pthread_mutex_init(&tag->lock, NULL);
         tag->stream = stream;
         tag->number = stream->number;
+        tag->device = stream->device;
     }
     return tag;
 }
@@ -187,37 +189,46 @@ static bool wait_for_stream(rondo_stream *stream, bool also_while_recording) {
     return has_waited;
 }
 
-// The backend waits for the streams that it made, unless they record; a wrapper's is waited for
-// here. The caller holds the lock.
+void rondo__stream_tag_note_done(rondo__stream_tag *tag) {
+    if (tag != NULL) {
+        atomic_store(&tag->has_left_work, false);
+    }
+}
+
+// The backend waits for the streams that it made, and says so, at once or when they record no more;
+// a wrapper's is waited for here. The caller holds the lock.
 static void finish_work(rondo__stream_tag *tag, rondo_stream *stream) {
     rondo_device *device = stream->device;
     rondo__capture_state state = RONDO__CAPTURE_NONE;
     uint64_t id = 0;
     rondo_error saved;
     rondo__error_save(&saved);
-    bool is_waited_for = device->backend->get_capture_id(stream, &state, &id) == RONDO_STATUS_OK &&
-                         state == RONDO__CAPTURE_NONE;
+    bool may_wait = device->backend->get_capture_id(stream, &state, &id) == RONDO_STATUS_OK &&
+                    state == RONDO__CAPTURE_NONE;
     rondo__error_restore(&saved);
-    if (is_waited_for && stream->is_wrapped) {
-        // To ask the legacy stream for anything breaks captures of others.
-        is_waited_for = (!stream->is_legacy || atomic_load(&device->open_capture_count) == 0) &&
-                        wait_for_stream(stream, false);
+    // To ask the legacy stream for anything breaks captures of others.
+    if (may_wait && stream->is_wrapped &&
+        (!stream->is_legacy || atomic_load(&device->open_capture_count) == 0) &&
+        wait_for_stream(stream, false)) {
+        rondo__stream_tag_note_done(tag);
     }
-    tag->has_place = !is_waited_for && is_place_right(tag, device, state, id);
-    atomic_store(&tag->has_left_work, !is_waited_for);
+    tag->has_place = !may_wait && is_place_right(tag, device, state, id);
 }
 
 void rondo__stream_tag_destroy_stream(rondo_stream *stream) {
     rondo__stream_tag *tag = stream->tag;
     const rondo__backend *backend = stream->device->backend;
     pthread_mutex_lock(&tag->lock);
-    bool is_remembered = atomic_load(&tag->reference_count) > 1;
-    if (is_remembered && !atomic_load(&stream->device->is_lost)) {
+    bool has_work =
+        atomic_load(&tag->reference_count) > 1 && !atomic_load(&stream->device->is_lost);
+    atomic_store(&tag->has_left_work, has_work);
+    if (has_work) {
         finish_work(tag, stream);
     }
     // Held to the end: who finds the stream gone may rely on its work being done.
     tag->stream = NULL;
     backend->destroy_stream(stream);
+    tag->has_place = tag->has_place && atomic_load(&tag->has_left_work);
     if (!tag->has_place) {
         rondo_event_destroy(tag->place);
         tag->place = NULL;
@@ -237,23 +248,50 @@ bool rondo__stream_tag_is_done(const rondo__stream_tag *tag) {
     return rondo__stream_tag_is_finished(tag) && !atomic_load(&tag->has_left_work);
 }
 
-static bool wait_for_tag(rondo__stream_tag *tag, bool also_while_recording) {
+// For the work that a stream has left, which is gone. Without a place only the whole device tells,
+// and nobody may wait for that while something records.
+static bool wait_for_rest(rondo__stream_tag *tag, bool may_wait_for_device) {
+    rondo_device *device = tag->device;
+    bool may_wait =
+        tag->has_place || (may_wait_for_device && atomic_load(&device->open_capture_count) == 0);
+    if (!atomic_load(&tag->has_left_work) || !may_wait) {
+        return !atomic_load(&tag->has_left_work);
+    }
+    rondo_error saved;
+    rondo__error_save(&saved);
+    rondo__exempt_enter();
+    if ((tag->has_place ? device->backend->synchronize_event(tag->place)
+                        : device->backend->synchronize_device(device)) == RONDO_STATUS_OK) {
+        rondo__stream_tag_note_done(tag);
+    }
+    rondo__exempt_leave();
+    rondo__error_restore(&saved);
+    return !atomic_load(&tag->has_left_work);
+}
+
+static bool wait_for_tag(rondo__stream_tag *tag, bool also_while_recording,
+                         bool may_wait_for_device) {
     bool has_waited = true;
     // The lock keeps the stream from being destroyed while it is waited for.
     pthread_mutex_lock(&tag->lock);
-    if (tag->stream != NULL && !atomic_load(&tag->stream->device->is_lost)) {
-        has_waited = wait_for_stream(tag->stream, also_while_recording);
+    if (!atomic_load(&tag->device->is_lost)) {
+        has_waited = tag->stream != NULL ? wait_for_stream(tag->stream, also_while_recording)
+                                         : wait_for_rest(tag, may_wait_for_device);
     }
     pthread_mutex_unlock(&tag->lock);
     return has_waited;
 }
 
 bool rondo__stream_tag_wait(rondo__stream_tag *tag) {
-    return wait_for_tag(tag, false);
+    return wait_for_tag(tag, false, false);
+}
+
+bool rondo__stream_tag_wait_at_any_price(rondo__stream_tag *tag) {
+    return wait_for_tag(tag, false, true);
 }
 
 void rondo__stream_tag_drain(rondo__stream_tag *tag) {
-    (void)wait_for_tag(tag, true);
+    (void)wait_for_tag(tag, true, false);
 }
 
 uint64_t rondo__stream_tag_get_capture_id(rondo__stream_tag *tag) {
@@ -274,6 +312,14 @@ uint64_t rondo__stream_tag_get_capture_id(rondo__stream_tag *tag) {
     }
     pthread_mutex_unlock(&tag->lock);
     return id;
+}
+
+static rondo_status fail_gone(const rondo__stream_tag *tag, const char *call) {
+    return rondo__error_set(
+        RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
+        "this must come after the work of stream %u, which was destroyed while it recorded; only a "
+        "wait for the whole device shows that this work is done, so first end the captures on %s",
+        (unsigned)tag->number, tag->device->name);
 }
 
 static rondo_status refuse_unless_idle(rondo_stream *stream) {
@@ -311,6 +357,8 @@ rondo_status rondo__stream_tag_record(rondo__stream_tag *tag, rondo_event *event
     if (tag->stream != NULL) {
         status = record_from_outside(tag->stream, event);
         *out_was_recorded = status == RONDO_STATUS_OK;
+    } else if (atomic_load(&tag->has_left_work)) {
+        status = fail_gone(tag, "rondo_event_record");
     }
     pthread_mutex_unlock(&tag->lock);
     return status;
@@ -338,15 +386,10 @@ static rondo_status follow_gone(rondo_stream *stream, rondo__stream_tag *tag) {
         return device->backend->wait_event(stream, tag->place);
     }
     if (atomic_load(&device->open_capture_count) > 0) {
-        return RONDO_FAIL_AS(
-            "rondo_stream_wait_event", STATE,
-            "this must come after the work of stream %u, which was destroyed while "
-            "it recorded; only a wait for the whole device shows that this work is "
-            "done, so first end the captures on %s",
-            (unsigned)tag->number, device->name);
+        return fail_gone(tag, "rondo_stream_wait_event");
     }
     RETURN_IF_ERROR(device->backend->synchronize_device(device));
-    atomic_store(&tag->has_left_work, false);
+    rondo__stream_tag_note_done(tag);
     return RONDO_STATUS_OK;
 }
 

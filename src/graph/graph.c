@@ -404,6 +404,8 @@ rondo_status rondo_graph_capture_end(rondo_graph *graph) {
     }
     if (graph->capture->origin != NULL) {
         status = backend->end_capture(stream, &graph->recorded);
+    } else if (backend->end_left_captures != NULL) {
+        backend->end_left_captures(graph->device);
     }
     bool is_done = status == RONDO_STATUS_OK && finish_status == RONDO_STATUS_OK &&
                    graph->defers_instantiation && !rondo__capture_has_participants(graph->capture);
@@ -503,6 +505,8 @@ static void give_up(rondo_graph *graph) {
     if (has_origin) {
         // Whatever the backend says of that, the stream is free afterwards.
         (void)graph->device->backend->end_capture(stream, &graph->recorded);
+    } else if (graph->device->backend->end_left_captures != NULL) {
+        graph->device->backend->end_left_captures(graph->device);
     }
     close_capture(graph);
     rondo__graph_report_abort(graph, &blame);

@@ -181,8 +181,10 @@ static bool is_touched(const rondo__part *part, const rondo__heap_region *region
 }
 
 // Gives the pool what no graph needs any more, and the part itself when nothing is left.
-static void give_back(rondo__part *part) {
-    if (part->in_flight != NULL && !part->is_stuck && rondo__stream_tag_wait(part->in_flight)) {
+static void give_back(rondo__part *part, rondo__pool_patience patience) {
+    if (part->in_flight != NULL && !part->is_stuck &&
+        (patience == RONDO__POOL_WAIT ? rondo__stream_tag_wait_at_any_price(part->in_flight)
+                                      : rondo__stream_tag_wait(part->in_flight))) {
         rondo__stream_tag_release(part->in_flight);
         part->in_flight = NULL;
     }
@@ -207,11 +209,11 @@ static void give_back(rondo__part *part) {
     }
 }
 
-void rondo__arena_give_held_back(rondo_pool *pool) {
+void rondo__arena_give_held_back(rondo_pool *pool, rondo__pool_patience patience) {
     for (rondo__part *part = pool->parts; part != NULL;) {
         rondo__part *next = part->next;
         if (part->in_flight != NULL && part->seats == NULL) {
-            give_back(part);
+            give_back(part, patience);
         }
         part = next;
     }
@@ -236,7 +238,7 @@ void rondo__arena_return(rondo_pool *pool, rondo__lease *l) {
     rondo__heap_give(&part->heap, l->block);
     rondo__seat_drop_lease(pool, l);
     if (part->seats == NULL) {
-        give_back(part);
+        give_back(part, RONDO__POOL_LOOK);
     }
 }
 
@@ -359,7 +361,7 @@ void rondo__arena_settle(rondo_arena *arena) {
     for (rondo__session *s = arena->sessions; s != NULL; s = s->next) {
         for (rondo__seat *seat = s->seats; seat != NULL; seat = seat->next_in_session) {
             pthread_mutex_lock(&seat->pool->lock);
-            rondo__pool_settle(seat->pool, false);
+            rondo__pool_settle(seat->pool, RONDO__POOL_LOOK);
             pthread_mutex_unlock(&seat->pool->lock);
         }
     }
@@ -410,7 +412,8 @@ static void close_session(rondo__participant *participant, rondo__capture *captu
 
 static void remove_seat(rondo__seat *seat) {
     rondo__part *part = seat->part;
-    rondo__pool_settle(seat->pool, false);  // what was freed lately goes back with the rest
+    rondo__pool_settle(seat->pool,
+                       RONDO__POOL_LOOK);  // what was freed lately goes back with the rest
     rondo__seat **link = &part->seats;
     while (*link != seat) {
         link = &(*link)->next_in_part;
@@ -419,7 +422,7 @@ static void remove_seat(rondo__seat *seat) {
     hold_back(part, seat->session->in_flight);
     rondo__seat_forget_leases(seat);
     rondo__order_forget_outputs(part->arena, seat);
-    give_back(part);
+    give_back(part, RONDO__POOL_LOOK);
 }
 
 static void destroy_session(rondo__participant *participant) {

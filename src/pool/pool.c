@@ -10,9 +10,10 @@
 // Blocks of captures come from arenas instead: see arena.c.
 //
 // A block never changes its owner while its region has a live or pending block, so that stream
-// order alone makes reuse safe. A region whose stream is gone (and was waited for when it went) may
-// serve any owner. Driver memory is asked for in regions: 2 MiB for small requests, 32 MiB for
-// medium ones, rounded to 2 MiB above.
+// order alone makes reuse safe. A region whose stream is gone may serve any owner, once the
+// stream's work is done: one that went while it recorded is waited for at the end of the capture.
+// Driver memory is asked for in regions: 2 MiB for small requests, 32 MiB for medium ones, rounded
+// to 2 MiB above.
 //
 // One lock guards everything; a hit holds it for a table look-up and a bit scan. Rejected: a lock
 // for each owner (frees come from any thread and would need two), and lock-free lists (blocks split
@@ -151,7 +152,7 @@ static bool has_open_captures(const rondo_pool *pool) {
 // in its capture. Then the use is marked by a later look.
 static void mark_use(rondo_pool *pool, rondo__use *use) {
     if (rondo__stream_tag_is_finished(use->tag)) {
-        use->has_passed = true;  // the stream was waited for when it went
+        use->has_passed = rondo__stream_tag_is_done(use->tag);  // otherwise it went in a capture
         return;
     }
     rondo_event *event = NULL;
@@ -186,12 +187,16 @@ void rondo__pool_let_pass(rondo_pool *pool, rondo__lease *l) {
     pool->pending = l;
 }
 
-static bool has_passed(rondo_pool *pool, rondo__use *use, bool wait) {
+static bool has_passed(rondo_pool *pool, rondo__use *use, rondo__pool_patience patience) {
+    bool wait = patience != RONDO__POOL_LOOK;
     if (!use->has_passed && use->event == NULL) {
         mark_use(pool, use);
     }
+    if (!use->has_passed && use->event == NULL && patience == RONDO__POOL_WAIT) {
+        use->has_passed = rondo__stream_tag_wait_at_any_price(use->tag);
+    }
     if (use->has_passed || use->event == NULL) {
-        return use->has_passed || wait;
+        return use->has_passed || patience == RONDO__POOL_GIVE_UP;
     }
     // Of captures that the program began itself, nothing is known here: they must not break.
     rondo__exempt_enter();
@@ -210,11 +215,11 @@ static bool has_passed(rondo_pool *pool, rondo__use *use, bool wait) {
     return use->has_passed;
 }
 
-void rondo__pool_settle(rondo_pool *pool, bool wait) {
-    if (!wait && has_open_captures(pool)) {
+void rondo__pool_settle(rondo_pool *pool, rondo__pool_patience patience) {
+    if (patience == RONDO__POOL_LOOK && has_open_captures(pool)) {
         return;  // a query could break a capture
     }
-    rondo__arena_give_held_back(pool);
+    rondo__arena_give_held_back(pool, patience);
     if (pool->pending == NULL) {
         return;
     }
@@ -225,7 +230,7 @@ void rondo__pool_settle(rondo_pool *pool, bool wait) {
         rondo__lease *l = *link;
         bool may_return = !rondo__pool_is_captured(pool, l);
         for (size_t i = 0; i < l->use_count; ++i) {
-            may_return = has_passed(pool, &l->uses[i], wait) && may_return;
+            may_return = has_passed(pool, &l->uses[i], patience) && may_return;
         }
         if (may_return) {
             *link = l->next;
@@ -252,21 +257,27 @@ static void free_region(rondo_pool *pool, rondo__heap *heap, rondo__heap_region 
     give_to_driver(pool, base);
 }
 
+static bool wait_for_owner(const rondo__owner *o, rondo__pool_patience patience) {
+    return patience == RONDO__POOL_WAIT ? rondo__stream_tag_wait_at_any_price(o->tag)
+                                        : rondo__stream_tag_wait(o->tag);
+}
+
 // Frees regions without live blocks while more than `keep_bytes` are reserved. Work that was put on
 // the owner's stream before a block was freed may still run, so the stream is waited for first; one
-// that records cannot be, and keeps its regions, unless all were drained.
-static uint64_t release_unused(rondo_pool *pool, uint64_t keep_bytes, bool were_drained) {
+// that records cannot be, and keeps its regions, unless the pool is given up.
+static uint64_t release_unused(rondo_pool *pool, uint64_t keep_bytes,
+                               rondo__pool_patience patience) {
     uint64_t released = 0;
     while (pool->idle.regions != NULL && pool->stats.reserved_bytes > keep_bytes) {
         released += pool->idle.regions->bytes;
         free_region(pool, &pool->idle, pool->idle.regions);
     }
     for (rondo__owner *o = pool->owners; o != NULL; o = o->next) {
-        bool has_waited = were_drained;
+        bool has_waited = patience == RONDO__POOL_GIVE_UP;
         for (rondo__heap_region *region = o->heap.regions; region != NULL;) {
             rondo__heap_region *next = region->next;
             if (region->live_count == 0 && pool->stats.reserved_bytes > keep_bytes) {
-                has_waited = has_waited || rondo__stream_tag_wait(o->tag);
+                has_waited = has_waited || wait_for_owner(o, patience);
                 if (!has_waited) {
                     break;
                 }
@@ -329,8 +340,8 @@ static rondo_status get_memory(rondo_pool *pool, uint64_t bytes, uint64_t *out_r
     rondo_status status = ask_driver(pool, region_bytes, out_base);
     if (status == RONDO_STATUS_NO_DEVICE_MEMORY) {
         // Free the cache, then ask for no more than is needed.
-        rondo__pool_settle(pool, !has_open_captures(pool));
-        (void)release_unused(pool, 0, false);
+        rondo__pool_settle(pool, has_open_captures(pool) ? RONDO__POOL_LOOK : RONDO__POOL_WAIT);
+        (void)release_unused(pool, 0, RONDO__POOL_WAIT);
         region_bytes = rondo__align_up(bytes, RONDO__HEAP_UNIT);
         status = ask_driver(pool, region_bytes, out_base);
         if (status == RONDO_STATUS_NO_DEVICE_MEMORY) {
@@ -435,13 +446,14 @@ static rondo_status get_owner(rondo_pool *pool, rondo_stream *stream, rondo__own
     return RONDO_STATUS_OK;
 }
 
-// Takes over regions of streams that are gone, and forgets owners that have nothing left.
+// Takes over regions of streams that are gone, with their work, and forgets owners that have
+// nothing left.
 static bool adopt_regions(rondo_pool *pool, rondo__owner *heir) {
     bool has_adopted = false;
     rondo__owner **link = &pool->owners;
     while (*link != NULL) {
         rondo__owner *o = *link;
-        if (o == heir || !rondo__stream_tag_is_finished(o->tag)) {
+        if (o == heir || !rondo__stream_tag_is_done(o->tag)) {
             link = &o->next;
             continue;
         }
@@ -471,7 +483,7 @@ static rondo_status take_block(rondo_pool *pool, rondo__owner *o, uint64_t bytes
                                rondo__heap_block **out_block) {
     RETURN_IF_ERROR(rondo__heap_take(&o->heap, bytes, out_block));
     if (*out_block == NULL && (pool->pending != NULL || pool->parts != NULL)) {
-        rondo__pool_settle(pool, false);
+        rondo__pool_settle(pool, RONDO__POOL_LOOK);
         RETURN_IF_ERROR(rondo__heap_take(&o->heap, bytes, out_block));
     }
     if (*out_block == NULL && adopt_regions(pool, o)) {
@@ -614,8 +626,8 @@ rondo_status rondo_pool_trim(rondo_pool *pool, uint64_t keep_bytes, uint64_t *ou
     RETURN_IF_ERROR(rondo__check_pointer(pool, __func__, "pool"));
     RETURN_IF_ERROR(rondo__check_device(pool->device, __func__));
     pthread_mutex_lock(&pool->lock);
-    rondo__pool_settle(pool, false);
-    uint64_t released = release_unused(pool, keep_bytes, false);
+    rondo__pool_settle(pool, RONDO__POOL_LOOK);
+    uint64_t released = release_unused(pool, keep_bytes, RONDO__POOL_LOOK);
     pthread_mutex_unlock(&pool->lock);
     if (out_released != NULL) {
         *out_released = released;
@@ -678,10 +690,10 @@ static void drain_streams(rondo_pool *pool) {
 
 static void destroy_pool(rondo_pool *pool) {
     drain_streams(pool);
-    rondo__pool_settle(pool, true);
+    rondo__pool_settle(pool, RONDO__POOL_GIVE_UP);
     leave_captured(pool);
     rondo__arena_forget_pool(pool);
-    (void)release_unused(pool, 0, true);
+    (void)release_unused(pool, 0, RONDO__POOL_GIVE_UP);
     rondo__heap_deinit(&pool->idle);
     while (pool->owners != NULL) {
         rondo__owner *o = pool->owners;

@@ -103,9 +103,15 @@ const rondo__heap_block *rondo__pool_find_block(const rondo_pool *pool, const vo
 // Puts a freed lease among the pending, until the work of its uses has passed.
 void rondo__pool_let_pass(rondo_pool *pool, rondo__lease *lease);
 
-// Looks after freed blocks whose streams may still use them; not while a capture is open, unless
-// `wait`: then until all have passed.
-void rondo__pool_settle(rondo_pool *pool, bool wait);
+// How far to go for blocks that streams may still use.
+typedef enum rondo__pool_patience {
+    RONDO__POOL_LOOK,     // take back what has passed; nothing while a capture is open
+    RONDO__POOL_WAIT,     // wait until they have passed, as far as that can be waited for
+    RONDO__POOL_GIVE_UP,  // and take back the rest as well: the memory goes to the driver
+} rondo__pool_patience;
+
+// Looks after freed blocks whose streams may still use them.
+void rondo__pool_settle(rondo_pool *pool, rondo__pool_patience patience);
 
 // Makes `heap` hold a region with room for `bytes`: an idle one, or the driver's. With
 // `is_capture`, memory calls break no capture.
@@ -137,7 +143,7 @@ void rondo__arena_return(rondo_pool *pool, rondo__lease *lease);
 
 // Gives the pool regions that were held back, when their streams can be waited for by now. With the
 // pool's lock held.
-void rondo__arena_give_held_back(rondo_pool *pool);
+void rondo__arena_give_held_back(rondo_pool *pool, rondo__pool_patience patience);
 
 // Forgets the arenas of a pool that is destroyed: nothing is live in them.
 void rondo__arena_forget_pool(rondo_pool *pool);

@@ -6,6 +6,7 @@
 #include "memory_support.h"
 #include "random_support.h"
 #include "rondo/report.h"
+#include "support/fake_cuda.h"
 
 enum { COUNT = 1024, SPIN_US = 20000 };
 
@@ -231,6 +232,156 @@ static void test_conformance_teardown__destroyed_by_another_thread(void **state)
     rondo_pool_release(pool);
 }
 
+// ---- streams destroyed while they record -------------------------------------------------------
+
+typedef struct leaver {
+    suite_context *context;
+    rondo_stream *origin;
+    rondo_stream *stream;  // does eager work, joins the capture, and goes
+    rondo_stream *other;
+    rondo_graph *graph;
+    rondo_pool *pool;
+} leaver;
+
+static leaver create_leaver(suite_context *context) {
+    leaver l = {.context = context,
+                .origin = suite_create_stream(context),
+                .stream = suite_create_stream(context),
+                .other = suite_create_stream(context),
+                .graph = suite_create_graph(context, false),
+                .pool = memory_create_pool(context, RONDO_MEMORY_DEVICE)};
+    return l;
+}
+
+// Begins a capture that the stream joins, and destroys it in there.
+static void leave_in_capture(leaver *l) {
+    memory_begin(l->graph, l->origin);
+    memory_join(l->context, l->stream, l->origin);
+    rondo_stream_destroy(l->stream);
+    l->stream = NULL;
+}
+
+// What is taken on another stream now has its own bytes to the end, whatever the stream that went
+// still runs. On CUDA that cannot be waited for before the end of the capture, and is then.
+static void check_left_memory(leaver *l, const uint32_t *x) {
+    uint32_t *y = memory_take(l->pool, l->other, COUNT);
+    if (!l->context->is_host) {
+        assert_ptr_not_equal(y, x);
+    }
+    memory_fill(l->other, y, 2, COUNT);
+    ASSERT_STATUS(rondo_graph_capture_end(l->graph), STATE);
+    ASSERT_OK(rondo_device_synchronize(l->context->device));
+    assert_int_equal(suite_get(l->context, y, COUNT - 1), 2);
+    memory_free(l->pool, y);
+    // Nothing is held back any more.
+    ASSERT_OK(rondo_pool_trim(l->pool, 0, NULL));
+    rondo_pool_stats stats = memory_get_pool_stats(l->pool);
+    assert_int_equal(stats.reserved_bytes + stats.pending_bytes, 0);
+}
+
+static void destroy_leaver(leaver *l) {
+    rondo_pool_release(l->pool);
+    rondo_graph_destroy(l->graph);
+    rondo_stream_destroy(l->other);
+    rondo_stream_destroy(l->origin);
+}
+
+static void test_conformance_teardown__blocks_of_a_stream_that_goes_in_a_capture(void **state) {
+    suite_context *context = suite_get_context(state);
+    leaver l = create_leaver(context);
+    uint32_t *x = memory_take(l.pool, l.stream, COUNT);
+    ASSERT_OK(suite_spin(context, l.stream, SPIN_US));
+    memory_fill(l.stream, x, 1, COUNT);
+    memory_free(l.pool, x);
+    leave_in_capture(&l);
+    check_left_memory(&l, x);
+    destroy_leaver(&l);
+}
+
+static void test_conformance_teardown__blocks_used_by_a_stream_that_goes_in_a_capture(
+    void **state) {
+    suite_context *context = suite_get_context(state);
+    leaver l = create_leaver(context);
+    uint32_t *x = memory_take(l.pool, l.other, COUNT);
+    ASSERT_OK(rondo_pool_use(l.pool, x, l.stream));
+    ASSERT_OK(suite_spin(context, l.stream, SPIN_US));
+    memory_fill(l.stream, x, 1, COUNT);
+    leave_in_capture(&l);
+    memory_free(l.pool, x);
+    check_left_memory(&l, x);
+    destroy_leaver(&l);
+}
+
+static void test_conformance_teardown__graphs_replayed_by_a_stream_that_goes_in_a_capture(
+    void **state) {
+    suite_context *context = suite_get_context(state);
+    leaver l = create_leaver(context);
+    rondo_graph *replayed = suite_create_graph(context, false);
+    memory_begin(replayed, l.stream);
+    uint32_t *x = memory_take(l.pool, l.stream, COUNT);
+    ASSERT_OK(suite_spin(context, l.stream, SPIN_US));
+    memory_fill(l.stream, x, 1, COUNT);
+    memory_free(l.pool, x);
+    memory_end(replayed);
+    ASSERT_OK(rondo_graph_replay(replayed, l.stream));
+    leave_in_capture(&l);
+    rondo_graph_destroy(replayed);
+    check_left_memory(&l, x);
+    destroy_leaver(&l);
+}
+
+static void *destroy_stream(void *stream) {
+    rondo_stream_destroy(stream);
+    return NULL;
+}
+
+// The driver lets only the thread that began end the capture; it does so when it gives the graph's
+// capture up, or learns that it failed, and the native stream goes with it.
+static void test_conformance_teardown__streams_destroyed_by_another_thread(void **state) {
+    static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_GLOBAL,
+                                               RONDO_CAPTURE_RELAXED};
+    suite_context *context = suite_get_context(state);
+    size_t objects = context->is_fake ? fake_cuda_count_objects() : 0;
+    rondo_stream *branch = suite_create_stream(context);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    for (int round = 0; round < 12; ++round) {
+        rondo_stream *stream = suite_create_stream(context);
+        rondo_graph *graph = suite_create_graph(context, false);
+        rondo_capture_mode mode = modes[round % 3];
+        ASSERT_OK(rondo_graph_capture_begin(graph, stream, mode));
+        ASSERT_OK(suite_affine(context, stream, x, 1, 2, 1));
+        memory_join(context, branch, stream);
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, destroy_stream, stream), 0);
+        pthread_join(thread, NULL);
+        if (round / 3 == 0) {
+            ASSERT_STATUS(rondo_graph_capture_end(graph), STATE);
+            rondo_capture_report report = {.struct_size = sizeof report};
+            ASSERT_OK(rondo_graph_get_report(graph, &report));
+            assert_int_equal(report.cause, RONDO_CAUSE_STREAM_DESTROYED);
+            assert_true(report.is_other_thread);
+        } else if (round / 3 == 1) {
+            rondo_graph_capture_abort(graph);
+        } else if (round / 3 == 3) {
+            // Nobody tells this thread; it is done by the way.
+            run_in_thread(destroy_graph, graph);
+            graph = NULL;
+            rondo_stream_destroy(suite_create_stream(context));
+        }
+        rondo_graph_destroy(graph);
+        // Nothing records any more, the branch neither, and no call is forbidden.
+        ASSERT_OK(rondo_device_synchronize(context->device));
+        ASSERT_OK(suite_affine(context, branch, x, 1, 2, 1));
+        ASSERT_OK(rondo_stream_synchronize(branch));
+    }
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+    rondo_stream_destroy(branch);
+    if (context->is_fake) {
+        assert_int_equal(fake_cuda_count_objects(), objects);
+        assert_string_equal(fake_cuda_get_violations(), "");
+    }
+}
+
 static const suite_entry teardown_cases[] = {
     SUITE_CASE(test_conformance_teardown__giving_back_breaks_no_global_capture),
     SUITE_CASE(test_conformance_teardown__nor_does_it_in_another_thread),
@@ -238,6 +389,10 @@ static const suite_entry teardown_cases[] = {
     SUITE_CASE(test_conformance_teardown__generator_whose_stream_records),
     SUITE_CASE(test_conformance_teardown__aborted_by_another_thread),
     SUITE_CASE(test_conformance_teardown__destroyed_by_another_thread),
+    SUITE_CASE(test_conformance_teardown__blocks_of_a_stream_that_goes_in_a_capture),
+    SUITE_CASE(test_conformance_teardown__blocks_used_by_a_stream_that_goes_in_a_capture),
+    SUITE_CASE(test_conformance_teardown__graphs_replayed_by_a_stream_that_goes_in_a_capture),
+    SUITE_CASE(test_conformance_teardown__streams_destroyed_by_another_thread),
     {NULL, NULL, false},
 };
 SUITE_LIST(teardown);

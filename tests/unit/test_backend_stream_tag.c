@@ -231,25 +231,76 @@ static void test_backend_stream_tag__one_that_went_in_a_capture_leaves_its_place
     assert_true(rondo__stream_tag_is_finished(w.tag));
     assert_false(rondo__stream_tag_is_done(w.tag));
     ASSERT_FOLLOWS(&w, 0, 1);
+    // The end of the capture waits for its work.
     rondo_graph_capture_abort(w.graph);
-    ASSERT_FOLLOWS(&w, 0, 1);
+    assert_true(rondo__stream_tag_is_done(w.tag));
+    ASSERT_FOLLOWS(&w, 0, 0);
     close_world(&w);
 }
 
-// A capture that is not Rondo's, and the stream goes in it.
-static void test_backend_stream_tag__one_that_left_none_needs_the_device(void **state) {
+// The place can be waited for, too, by the host.
+static void test_backend_stream_tag__what_is_left_is_waited_for_at_its_place(void **state) {
+    (void)state;
+    for (int is_watched = 0; is_watched < 2; ++is_watched) {
+        world w;
+        bool was_recorded;
+        open_world(&w);
+        w.tag = is_watched ? rondo__stream_tag_watch(w.stream) : rondo__stream_tag_retain(w.stream);
+        begin(&w, w.origin);
+        join(&w, w.stream);
+        rondo_stream_destroy(w.stream);
+        w.stream = NULL;
+        assert_int_equal(rondo__stream_tag_record(w.tag, w.event, &was_recorded),
+                         RONDO_STATUS_STATE);
+        assert_false(was_recorded);
+        // Without one, only the end of the capture helps.
+        assert_int_equal(rondo__stream_tag_wait_at_any_price(w.tag), is_watched);
+        assert_int_equal(rondo__stream_tag_is_done(w.tag), is_watched);
+        assert_int_equal(rondo__stream_tag_wait(w.tag), is_watched);
+        rondo_graph_capture_abort(w.graph);
+        assert_true(rondo__stream_tag_is_done(w.tag));
+        assert_true(rondo__stream_tag_wait(w.tag));
+        OK(rondo__stream_tag_record(w.tag, w.event, &was_recorded));
+        assert_false(was_recorded);
+        close_world(&w);
+    }
+}
+
+// One on which the capture began takes it along, and is waited for at once.
+static void test_backend_stream_tag__one_that_ends_its_capture_is_done(void **state) {
     (void)state;
     world w;
     open_world(&w);
-    w.tag = rondo__stream_tag_watch(w.stream);
+    w.tag = rondo__stream_tag_retain(w.stream);
     OK(w.device->backend->begin_capture(w.stream, RONDO_CAPTURE_THREAD_LOCAL, NULL));
-    begin(&w, w.origin);
     rondo_stream_destroy(w.stream);
     w.stream = NULL;
+    assert_true(rondo__stream_tag_is_done(w.tag));
+    close_world(&w);
+}
+
+// A capture that is not Rondo's, and a wrapper of its stream goes in it.
+static void test_backend_stream_tag__one_that_left_none_needs_the_device(void **state) {
+    (void)state;
+    world w;
+    rondo_stream *wrapper;
+    rondo__template *recorded = NULL;
+    open_world(&w);
+    OK(rondo_stream_wrap(w.device, rondo_stream_get_native(w.stream), &wrapper));
+    w.tag = rondo__stream_tag_retain(wrapper);
+    OK(w.device->backend->begin_capture(w.stream, RONDO_CAPTURE_THREAD_LOCAL, NULL));
+    begin(&w, w.origin);
+    rondo_stream_destroy(wrapper);
+    assert_false(rondo__stream_tag_wait(w.tag));
+    OK(w.device->backend->end_capture(w.stream, &recorded));
+    w.device->backend->destroy_template(recorded);
+    assert_false(rondo__stream_tag_wait_at_any_price(w.tag));
     assert_int_equal(rondo__stream_tag_follow(w.follower, w.tag, w.event), RONDO_STATUS_STATE);
     assert_non_null(strstr(rondo_error_get_last()->message, "end the captures on cuda:0"));
     rondo_graph_capture_abort(w.graph);
     size_t waits = fake_cuda_count_calls("cuCtxSynchronize");
+    assert_false(rondo__stream_tag_wait(w.tag));
+    assert_int_equal(fake_cuda_count_calls("cuCtxSynchronize"), waits);
     OK(rondo__stream_tag_follow(w.follower, w.tag, w.event));
     assert_int_equal(fake_cuda_count_calls("cuCtxSynchronize"), waits + 1);
     assert_true(rondo__stream_tag_is_done(w.tag));
@@ -317,6 +368,8 @@ int main(void) {
         cmocka_unit_test(test_backend_stream_tag__without_a_place_it_is_said),
         cmocka_unit_test(test_backend_stream_tag__a_stream_that_was_waited_for_is_done),
         cmocka_unit_test(test_backend_stream_tag__one_that_went_in_a_capture_leaves_its_place),
+        cmocka_unit_test(test_backend_stream_tag__what_is_left_is_waited_for_at_its_place),
+        cmocka_unit_test(test_backend_stream_tag__one_that_ends_its_capture_is_done),
         cmocka_unit_test(test_backend_stream_tag__one_that_left_none_needs_the_device),
         cmocka_unit_test(test_backend_stream_tag__wrappers_are_waited_for_where_somebody_asks),
         cmocka_unit_test(test_backend_stream_tag__wrappers_that_go_in_a_capture),

@@ -156,11 +156,44 @@ static void test_pool_cuda__breaks_no_own_capture_in_global_mode(void **state) {
     rondo_stream_destroy(other);
 }
 
+// The wrapper goes while its stream records; what it ran before may run still, and nobody can ask.
+static void test_pool_cuda__a_wrapper_that_goes_in_its_own_capture(void **state) {
+    const world *w = *state;
+    rondo_pool_options options = rondo_pool_options_default();
+    options.limit_bytes = 2 << 20;
+    rondo_pool *pool = NULL;
+    rondo__cu_stream native = NULL;
+    void *x = NULL;
+    void *y = NULL;
+    OK(rondo_pool_create(w->device, &options, &pool));
+    OK(rondo_pool_allocate(pool, w->stream, BYTES, &x));
+    rondo_stream *wrapped = begin_own_capture(w, RONDO__CU_CAPTURE_MODE_THREAD_LOCAL, &native);
+    OK(rondo_pool_use(pool, x, wrapped));
+    rondo_stream_destroy(wrapped);
+    OK(rondo_pool_free(pool, x));
+    OK(rondo_pool_allocate(pool, w->stream, BYTES, &y));
+    assert_ptr_not_equal(y, x);
+    OK(rondo_pool_trim(pool, 0, NULL));
+    end_own_capture(w, NULL, native);
+    OK(rondo_pool_free(pool, y));
+    OK(rondo_pool_trim(pool, 0, NULL));
+    rondo_pool_stats stats;
+    OK(rondo_pool_get_stats(pool, &stats));
+    assert_int_equal(stats.pending_bytes, BYTES);
+    // Where the memory is wanted badly, the device is waited for.
+    OK(rondo_pool_allocate(pool, w->stream, 2 << 20, &y));
+    OK(rondo_pool_get_stats(pool, &stats));
+    assert_int_equal(stats.pending_bytes, 0);
+    OK(rondo_pool_free(pool, y));
+    rondo_pool_release(pool);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup_teardown(test_pool_cuda__##name, set_up, tear_down)
         CASE(uses_are_of_streams_not_of_addresses),
         CASE(leaves_own_captures_of_wrapped_streams_alone),
+        CASE(a_wrapper_that_goes_in_its_own_capture),
         CASE(breaks_no_own_capture_in_global_mode),
 #undef CASE
     };

@@ -130,6 +130,7 @@ static void free_list(rondo__cuda_capture *capture) {
     while (capture != NULL) {
         rondo__cuda_capture *next = capture->next;
         free_list(capture->limbo);
+        rondo__cuda_forget_orphans(capture);
         rondo__cuda_free_notes(capture->notes);
         rondo__free(capture);
         capture = next;
@@ -174,7 +175,7 @@ bool rondo__cuda_is_poisoned(rondo__cuda_device *device, uint64_t serial) {
     return capture != NULL && capture->is_poisoned;
 }
 
-static bool is_capture_code(rondo__cu_result code) {
+bool rondo__cuda_is_capture_code(rondo__cu_result code) {
     return code >= RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
            code <= RONDO__CU_ERROR_STREAM_CAPTURE_WRONG_THREAD;
 }
@@ -191,7 +192,7 @@ rondo_status rondo__cuda_fail_on_stream(rondo_stream *stream_, rondo__cu_result 
     va_end(arguments);
     rondo_status status =
         rondo__cuda_fail(device->api, &device->head, code, call, file, line, "%s", wanted);
-    if (is_capture_code(code)) {
+    if (rondo__cuda_is_capture_code(code)) {
         rondo__cuda_note_cause(device, stream->capture);
     }
     return status;
@@ -257,40 +258,6 @@ void rondo__cuda_note_wait(rondo__cuda_stream *stream, const rondo__cuda_event *
         stream->capture = event->capture;
     }
     pthread_mutex_unlock(&device->capture_lock);
-}
-
-// Also a body that waits for its end, or will never see one. The caller holds the lock.
-static rondo__cuda_capture *find_unended(rondo__cuda_device *device, uint64_t serial) {
-    rondo__cuda_capture *found = find_in(device->captures, serial);
-    for (const rondo__cuda_capture *c = device->captures; c != NULL && found == NULL; c = c->next) {
-        found = find_in(c->limbo, serial);
-    }
-    return found != NULL ? found : find_in(device->lost_bodies, serial);
-}
-
-bool rondo__cuda_keep_until_end(rondo_stream *stream) {
-    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
-    pthread_mutex_lock(&device->capture_lock);
-    // A stream that joined takes part until the end, also once it was joined again.
-    rondo__cuda_capture *capture =
-        find_unended(device, ((const rondo__cuda_stream *)stream)->capture);
-    bool is_kept = capture != NULL && capture->orphan_count < RONDO__CUDA_MEMBERS_MAX;
-    if (is_kept) {
-        capture->orphans[capture->orphan_count++] = rondo__cuda_native_stream(stream);
-    }
-    pthread_mutex_unlock(&device->capture_lock);
-    return is_kept;
-}
-
-void rondo__cuda_destroy_orphans(rondo__cuda_device *device, const rondo__cuda_capture *capture) {
-    for (size_t i = 0; capture != NULL && i < capture->orphan_count; i++) {
-        rondo__cu_stream native = capture->orphans[i];
-        int mode = rondo__cuda_relax_always(device);
-        rondo__cuda_log_failure(device, device->api->cuStreamSynchronize(native),
-                                "cuStreamSynchronize");
-        rondo__cuda_log_failure(device, device->api->cuStreamDestroy(native), "cuStreamDestroy");
-        rondo__cuda_restore_thread(device, mode);
-    }
 }
 
 // ---- begin and end ----------------------------------------------------------------------------
@@ -487,8 +454,8 @@ rondo_status rondo__cuda_end_native(rondo_stream *stream_, rondo__cu_graph *out_
     }
     pthread_mutex_unlock(&device->capture_lock);
     bool is_plain = code == RONDO__CU_SUCCESS && graph != NULL &&
-                    (capture == NULL || (!capture->is_poisoned && capture->limbo == NULL &&
-                                         capture->orphan_count == 0));
+                    (capture == NULL ||
+                     (!capture->is_poisoned && capture->limbo == NULL && capture->orphans == NULL));
     if (!is_inside && !is_plain) {
         rondo__cuda_enter_cleanup(device, &was_pushed);
     }
@@ -507,10 +474,10 @@ rondo_status rondo__cuda_end_native(rondo_stream *stream_, rondo__cu_graph *out_
     } else {
         *out_graph = graph;
     }
-    if (capture != NULL && capture->orphan_count > 0) {
+    if (capture != NULL && capture->orphans != NULL) {
         rondo_error saved;
         rondo__error_save(&saved);
-        rondo__cuda_destroy_orphans(device, capture);
+        rondo__cuda_destroy_orphans(capture);
         rondo__error_restore(&saved);
     }
     rondo__cuda_leave(device, was_pushed);

@@ -17,7 +17,7 @@ struct rondo__cuda_capture {
     bool is_poisoned;         // broken by Rondo, whatever the driver thinks
     rondo__cuda_note *notes;  // of the outermost capture: conditional nodes so far
     size_t member_count;
-    size_t orphan_count;
+    rondo__cuda_stream *orphans;  // by `next_kept`; see cuda_kept.c
     // Bodies, see cuda_body.c.
     uint32_t depth;              // of bodies around, itself included; 0: outermost
     rondo__cu_stream native;     // in limbo: the stream that records it
@@ -28,9 +28,6 @@ struct rondo__cuda_capture {
         uint32_t stream_number;
         bool is_joined;
     } members[RONDO__CUDA_MEMBERS_MAX];  // forked streams; further ones are not named
-    // Streams that were to be destroyed while they took part: a stream that records can be neither
-    // waited for nor destroyed, so that is done at the end.
-    rondo__cu_stream orphans[RONDO__CUDA_MEMBERS_MAX];
 };
 
 // The caller holds the lock. NULL when the capture has ended.
@@ -54,7 +51,15 @@ rondo__cuda_capture *rondo__cuda_unlist_capture(rondo__cuda_device *device, uint
 // driver says about the end.
 rondo_status rondo__cuda_fail_end(rondo__cuda_device *device, rondo__cu_result code,
                                   const rondo__cuda_capture *capture);
-void rondo__cuda_destroy_orphans(rondo__cuda_device *device, const rondo__cuda_capture *capture);
+// True for the codes that say what a capture forbids.
+bool rondo__cuda_is_capture_code(rondo__cu_result code);
+
+// The capture has ended: destroys the streams that were kept for that.
+void rondo__cuda_destroy_orphans(rondo__cuda_capture *capture);
+// It will never end: they stay as they are, and nobody is told any more.
+void rondo__cuda_give_up_orphans(const rondo__cuda_capture *capture);
+// Frees what is left of them here; the driver has them still.
+void rondo__cuda_forget_orphans(rondo__cuda_capture *capture);
 // Ends the bodies that could not be ended before `capture`, which has just ended. False: the
 // driver has freed a part of its graph, which must not be destroyed. `has_graph`: the end was good.
 bool rondo__cuda_end_limbo(rondo__cuda_device *device, rondo__cuda_capture *capture,

@@ -47,9 +47,11 @@ typedef struct rondo__cuda_device {
     // one: the driver (580) crashes when one thread does the first and another the second.
     pthread_mutex_t capture_lock;
     rondo__cuda_capture *captures;
-    uint64_t last_capture;             // serial of the latest capture
-    rondo__cuda_capture *lost_bodies;  // see cuda_body.c; where there are any, the context must
-                                       // outlive the device
+    uint64_t last_capture;              // serial of the latest capture
+    rondo__cuda_capture *lost_bodies;   // see cuda_body.c; where there are any, the context must
+                                        // outlive the device
+    struct rondo__cuda_stream *strays;  // see cuda_kept.c
+    pthread_mutex_t stray_lock;         // held while strays are ended; taken before the other
 } rondo__cuda_device;
 
 typedef struct rondo__cuda_stream {
@@ -61,7 +63,8 @@ typedef struct rondo__cuda_stream {
     bool is_origin;    // a capture began here and has not been ended
     bool is_body;      // is_origin, and it records into a body that a conditional node owns
     bool is_scratch;   // has recorded bodies, and nothing else: there is no work to wait for
-    rondo__cuda_capture *spare;  // memory for the next capture that begins here, or NULL
+    rondo__cuda_capture *spare;            // memory for the next capture that begins here, or NULL
+    struct rondo__cuda_stream *next_kept;  // of those that were destroyed and have to be kept
 } rondo__cuda_stream;
 
 typedef struct rondo__cuda_event {
@@ -284,8 +287,15 @@ bool rondo__cuda_is_poisoned(rondo__cuda_device *device, uint64_t serial);
 // Tells the captures that `event` was recorded on `stream`, and that `stream` waits for `event`.
 void rondo__cuda_note_record(rondo__cuda_event *event, rondo__cuda_stream *stream);
 void rondo__cuda_note_wait(rondo__cuda_stream *stream, const rondo__cuda_event *event);
-// True when the native stream takes part in a capture and will be destroyed at its end.
-bool rondo__cuda_keep_until_end(rondo_stream *stream);
+// cuda_kept.c
+// For the destruction of a stream: true when it has to be kept, and is no longer the caller's.
+bool rondo__cuda_keep_stream(rondo_stream *stream);
+// Ends the captures of kept streams that this thread began, and destroys those.
+void rondo__cuda_end_left_captures(rondo_device *device);
+// Waits for the native stream and destroys it.
+void rondo__cuda_destroy_native(rondo__cuda_stream *stream);
+// The device is closed.
+void rondo__cuda_forget_strays(rondo__cuda_device *device);
 void rondo__cuda_free_captures(rondo__cuda_device *device);
 
 // cuda_graph.c

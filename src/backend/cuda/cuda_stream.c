@@ -19,6 +19,7 @@ rondo_status rondo__cuda_create_stream(rondo_device *device_, rondo_stream **out
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
+    rondo__cuda_end_left_captures(device_);
     rondo__cuda_stream *stream = new_stream(device_);
     if (stream == NULL) {
         status = RONDO_STATUS_NO_MEMORY;
@@ -110,24 +111,24 @@ void rondo__cuda_destroy_stream(rondo_stream *stream) {
     rondo_error saved;
     rondo__error_save(&saved);
     bool was_pushed = false;
+    bool is_kept = false;
+    if (((rondo__cuda_stream *)stream)->is_scratch) {
+        rondo__stream_tag_note_done(stream->tag);
+    }
     if (!stream->is_wrapped) {
         rondo__cuda_enter_cleanup(device, &was_pushed);
-        rondo__cu_stream native = rondo__cuda_native_stream(stream);
+        rondo__cuda_end_left_captures(&device->head);
         give_up_capture(stream);
-        if (!rondo__cuda_keep_until_end(stream)) {
-            int mode = rondo__cuda_relax_always(device);
-            if (!((rondo__cuda_stream *)stream)->is_scratch) {
-                rondo__cuda_log_failure(device, device->api->cuStreamSynchronize(native),
-                                        "cuStreamSynchronize");
-            }
-            rondo__cuda_log_failure(device, device->api->cuStreamDestroy(native),
-                                    "cuStreamDestroy");
-            rondo__cuda_restore_thread(device, mode);
+        is_kept = rondo__cuda_keep_stream(stream);
+        if (!is_kept) {
+            rondo__cuda_destroy_native((rondo__cuda_stream *)stream);
         }
         rondo__cuda_leave(device, was_pushed);
     }
-    rondo__free(((rondo__cuda_stream *)stream)->spare);
-    rondo__free(stream);
+    if (!is_kept) {
+        rondo__free(((rondo__cuda_stream *)stream)->spare);
+        rondo__free(stream);
+    }
     rondo__error_restore(&saved);
 }
 

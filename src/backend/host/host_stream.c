@@ -252,6 +252,7 @@ void rondo__host_destroy_stream(rondo_stream *stream_) {
     if (stream->has_worker) {
         stop_worker(stream);
     }
+    rondo__stream_tag_note_done(stream_->tag);
     rondo__host_lane_release(stream->lane);
     rondo__free(stream->ring);
     rondo__free(stream->frontier);
