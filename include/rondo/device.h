@@ -123,6 +123,10 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_create(rondo_device *device,
 
 // Uses the caller's own CUstream (or cudaStream_t) as a Rondo stream, without taking it over.
 //
+// Whoever has the stream goes on using it: what other libraries put on it while it records is
+// recorded, too. Memory that their own allocators (PyTorch's) take meanwhile is theirs to give out
+// again, so allocate what the step needs before the capture, or from a rondo_pool.
+//
 // native     NULL means the legacy default stream, which can run work but not record it.
 //
 // Errors:    UNSUPPORTED (host backend: there is no foreign stream), INVALID, NO_MEMORY.
