@@ -4,24 +4,13 @@
 // Whatever fails, and whatever broke the capture besides: the failing call wrote a fresh record,
 // nothing stays behind, nothing illegal is asked of the driver, and the stream and the graph can be
 // used again.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "base/memory.h"
 #include "rondo/control.h"
 #include "rondo/graph.h"
 #include "rondo/label.h"
-#include "rondo/log.h"
 #include "rondo/pool.h"
 #include "rondo/report.h"
-#include "support/fake_cuda.h"
 #include "support/sweep.h"
 
 typedef struct world {
@@ -37,14 +26,6 @@ typedef struct world {
     void *block;  // of the pool, while handed out
     int step_count;
 } world;
-
-#define STEP(call)                                             \
-    do {                                                       \
-        uint64_t sequence_ = rondo_error_get_last()->sequence; \
-        if (!sweep_step((call), sequence_, #call)) {           \
-            return;                                            \
-        }                                                      \
-    } while (0)
 
 static void open_world(world *w) {
     rondo_graph_options options = rondo_graph_options_default();
@@ -65,7 +46,7 @@ static void open_world(world *w) {
 // A failed capture leaves blocks to those who took them.
 static void free_block(world *w) {
     if (w->block != NULL) {
-        assert_int_equal(rondo_pool_free(w->pool, w->block), RONDO_STATUS_OK);
+        OK(rondo_pool_free(w->pool, w->block));
         w->block = NULL;
     }
 }
@@ -110,7 +91,7 @@ static void record(world *w) {
 static void check_report(world *w, bool has_failed) {
     rondo_capture_report report = {.struct_size = sizeof report};
     char text[2048];
-    assert_int_equal(rondo_graph_get_report(w->graph, &report), RONDO_STATUS_OK);
+    OK(rondo_graph_get_report(w->graph, &report));
     assert_int_equal(report.status != RONDO_STATUS_OK, has_failed);
     if (has_failed && (report.cause == RONDO_CAUSE_NONE || report.message[0] == '\0' ||
                        report.call[0] == '\0' || report.file == NULL)) {
@@ -258,8 +239,9 @@ static void run_steps(world *w) {
 
 typedef void (*scenario)(world *w);
 
-static void run_round(const char *device_name, scenario run) {
-    world w = {.device_name = device_name};
+static void run_round(const sweep_point *point) {
+    scenario run = *(const scenario *)point->data;
+    world w = {.device_name = point->device_name};
     open_world(&w);
     if (w.graph != NULL) {
         run(&w);
@@ -267,80 +249,17 @@ static void run_round(const char *device_name, scenario run) {
     close_world(&w);
 }
 
-static void check_nothing_is_left(const char *what, size_t n) {
-    bool may_be_left = sweep_take_lost_body();
-    if ((fake_cuda_count_objects() != 0 && !may_be_left) || fake_cuda_get_violations()[0] != '\0') {
-        fail_msg("%s %zu (%s): %zu objects left; violations: %s", what, n,
-                 fake_cuda_get_failed_call(), fake_cuda_count_objects(),
-                 fake_cuda_get_violations());
-    }
-}
-
-static size_t sweep_driver_calls(scenario run, rondo__cu_result code) {
-    for (size_t n = 0;; n++) {
-        fake_cuda_reset(NULL);
-        fake_cuda_install();
-        fake_cuda_fail_nth((long)n, code);
-        run_round("cuda:0", run);
-        bool has_failed = fake_cuda_has_failed();
-        check_nothing_is_left("driver call", n);
-        if (!has_failed) {
-            return n;
-        }
-    }
-}
-
-typedef struct heap_plan {
-    size_t countdown;
-    bool has_failed;
-} heap_plan;
-
-static bool fail_allocation(void *user_data) {
-    heap_plan *plan = user_data;
-    if (plan->has_failed || plan->countdown-- > 0) {
-        return false;
-    }
-    plan->has_failed = true;
-    return true;
-}
-
-static size_t sweep_allocations(const char *device_name, scenario run) {
-    for (size_t n = 0;; n++) {
-        heap_plan plan = {.countdown = n};
-        fake_cuda_reset(NULL);
-        fake_cuda_install();
-        rondo__memory_set_fault(fail_allocation, &plan);
-        run_round(device_name, run);
-        rondo__memory_set_fault(NULL, NULL);
-        check_nothing_is_left("allocation", n);
-        if (!plan.has_failed) {
-            return n;
-        }
-    }
-}
-
 static void sweep(const char *name, scenario run) {
-    static const rondo__cu_result codes[] = {
-        RONDO__CU_ERROR_OUT_OF_MEMORY,
-        RONDO__CU_ERROR_UNKNOWN,
-        RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED,
-        RONDO__CU_ERROR_STREAM_CAPTURE_INVALIDATED,
-        RONDO__CU_ERROR_LAUNCH_FAILED,
-    };
-    rondo_log_set_sink(sweep_ignore_line, NULL);
-    size_t driver_points = 0;
-    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
-        driver_points += sweep_driver_calls(run, codes[i]);
-    }
-    size_t fake_points = sweep_allocations("cuda:0", run);
-    size_t host_points = sweep_allocations("host", run);
-    rondo_log_set_sink(NULL, NULL);
-    fake_cuda_uninstall();
-    print_message(
-        "%s: swept %zu points (%zu driver calls, %zu allocations there, %zu on the "
-        "host)\n",
-        name, driver_points + fake_points + host_points, driver_points, fake_points, host_points);
-    assert_true(driver_points > 100 && fake_points > 10 && host_points > 10);
+    const sweep_subject subject = {
+        .run = run_round,
+        .data = &run,
+        .codes = {RONDO__CU_ERROR_OUT_OF_MEMORY, RONDO__CU_ERROR_UNKNOWN,
+                  RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+                  RONDO__CU_ERROR_STREAM_CAPTURE_INVALIDATED, RONDO__CU_ERROR_LAUNCH_FAILED}};
+    sweep_count count = sweep_on_fake(name, &subject);
+    size_t host_points = sweep_allocations(&subject, "host");
+    print_message("%s: swept %zu allocations on the host\n", name, host_points);
+    assert_true(count.driver_calls > 100 && count.allocations > 10 && host_points > 10);
 }
 
 static void test_blame_sweep__labels(void **state) {

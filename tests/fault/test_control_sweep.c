@@ -3,21 +3,13 @@
 // failing call wrote a fresh record, nothing crashes, nothing stays behind, nothing illegal is
 // asked of the driver, and every object can still be destroyed, most of them in the middle of a
 // capture.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include <pthread.h>
-
-#include "base/memory.h"
 #include "rondo/rondo.h"
-#include "support/fake_cuda.h"
+
+// What a function returns when a STEP in it failed.
+#define STEP_RESULT rondo_error_get_last()->status
 #include "support/sweep.h"
 
 typedef struct world {
@@ -30,15 +22,6 @@ typedef struct world {
     rondo_graph *graph;
     uint32_t *memory;
 } world;
-
-#define STEP(call)                                             \
-    do {                                                       \
-        uint64_t sequence_ = rondo_error_get_last()->sequence; \
-        rondo_status status_ = (call);                         \
-        if (!sweep_step(status_, sequence_, #call)) {          \
-            return status_;                                    \
-        }                                                      \
-    } while (0)
 
 static rondo_status open_world(world *w) {
     rondo_graph_options options = rondo_graph_options_default();
@@ -185,113 +168,55 @@ static rondo_status misuse(world *w) {
 
 typedef rondo_status (*scenario)(world *w);
 
-static rondo_status run_round(const char *device_name, scenario run) {
-    world w = {.device_name = device_name};
+static void run_round(const sweep_point *point) {
+    scenario run = *(const scenario *)point->data;
+    world w = {.device_name = point->device_name};
     rondo_status status = open_world(&w);
     if (status == RONDO_STATUS_OK) {
         status = run(&w);
     }
     close_world(&w);
-    return status;
-}
-
-static void check_nothing_is_left(const char *what, size_t n) {
-    bool may_leave = sweep_take_lost_body();
-    if ((fake_cuda_count_objects() != 0 && !may_leave) || fake_cuda_get_violations()[0] != '\0') {
-        fail_msg("%s %zu (%s): %zu objects left; violations: %s", what, n,
-                 fake_cuda_get_failed_call(), fake_cuda_count_objects(),
-                 fake_cuda_get_violations());
+    if (!sweep_lift()) {
+        assert_int_equal(status, RONDO_STATUS_OK);
     }
 }
 
-static size_t sweep_driver_calls(const fake_cuda_options *options, scenario run,
-                                 rondo__cu_result code) {
-    for (size_t n = 0;; n++) {
-        fake_cuda_reset(options);
-        fake_cuda_install();
-        fake_cuda_fail_nth((long)n, code);
-        rondo_status status = run_round("cuda:0", run);
-        check_nothing_is_left("driver call", n);
-        if (!fake_cuda_has_failed()) {
-            assert_int_equal(status, RONDO_STATUS_OK);
-            return n;
-        }
-    }
+static void sweep_on_host(const char *name, scenario run) {
+    const sweep_subject subject = {.run = run_round, .data = &run};
+    size_t points = sweep_allocations(&subject, "host");
+    print_message("%s on the host: swept %zu allocations\n", name, points);
+    assert_true(points > 15);
 }
 
-// Fails the allocation after `countdown` more of the test's own thread.
-typedef struct heap_plan {
-    pthread_t thread;
-    size_t countdown;
-    bool has_failed;
-} heap_plan;
-
-static bool fail_allocation(void *user_data) {
-    heap_plan *plan = user_data;
-    if (!pthread_equal(plan->thread, pthread_self()) || plan->has_failed || plan->countdown-- > 0) {
-        return false;
-    }
-    plan->has_failed = true;
-    return true;
-}
-
-static size_t sweep_allocations(const char *device_name, const fake_cuda_options *options,
-                                scenario run) {
-    for (size_t n = 0;; n++) {
-        heap_plan plan = {.thread = pthread_self(), .countdown = n};
-        fake_cuda_reset(options);
-        fake_cuda_install();
-        rondo__memory_set_fault(fail_allocation, &plan);
-        rondo_status status = run_round(device_name, run);
-        rondo__memory_set_fault(NULL, NULL);
-        check_nothing_is_left("allocation", n);
-        if (!plan.has_failed) {
-            assert_int_equal(status, RONDO_STATUS_OK);
-            return n;
-        }
-    }
-}
-
-static void sweep(const char *name, const char *device_name, int driver_version, scenario run) {
-    static const rondo__cu_result codes[] = {
-        RONDO__CU_ERROR_OUT_OF_MEMORY,
-        RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED,
-        RONDO__CU_ERROR_LAUNCH_FAILED,
-    };
+static void sweep_on_cuda(const char *name, int driver_version, scenario run) {
     const fake_cuda_options options = {
-        .device_count = 1,
-        .driver_version = driver_version != 0 ? driver_version : 13000,
-        .has_get_proc_address = true};
-    rondo_log_set_sink(sweep_ignore_line, NULL);
-    size_t driver_points = 0;
-    for (size_t i = 0; driver_version != 0 && i < sizeof(codes) / sizeof(codes[0]); i++) {
-        driver_points += sweep_driver_calls(&options, run, codes[i]);
-    }
-    size_t heap_points = sweep_allocations(device_name, &options, run);
-    rondo_log_set_sink(NULL, NULL);
-    fake_cuda_uninstall();
-    print_message("%s on %s %d: swept %zu points (%zu driver calls, %zu allocations)\n", name,
-                  device_name, driver_version, driver_points + heap_points, driver_points,
-                  heap_points);
-    assert_true(heap_points > 15 && (driver_version == 0 || driver_points > 100));
+        .device_count = 1, .driver_version = driver_version, .has_get_proc_address = true};
+    const sweep_subject subject = {
+        .run = run_round,
+        .data = &run,
+        .options = &options,
+        .codes = {RONDO__CU_ERROR_OUT_OF_MEMORY, RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED,
+                  RONDO__CU_ERROR_LAUNCH_FAILED}};
+    sweep_count count = sweep_on_fake(name, &subject);
+    assert_true(count.allocations > 15 && count.driver_calls > 100);
 }
 
 static void test_control_sweep__host(void **state) {
     (void)state;
-    sweep("record and replay", "host", 0, record_and_replay);
-    sweep("misuse", "host", 0, misuse);
+    sweep_on_host("record and replay", record_and_replay);
+    sweep_on_host("misuse", misuse);
 }
 
 static void test_control_sweep__cuda(void **state) {
     (void)state;
-    sweep("record and replay", "cuda:0", 13000, record_and_replay);
-    sweep("misuse", "cuda:0", 13000, misuse);
+    sweep_on_cuda("record and replay on CUDA 13.0", 13000, record_and_replay);
+    sweep_on_cuda("misuse on CUDA 13.0", 13000, misuse);
 }
 
 // Where ELSE and SWITCH are built of several IFs.
 static void test_control_sweep__older_cuda(void **state) {
     (void)state;
-    sweep("record and replay", "cuda:0", 12040, record_and_replay);
+    sweep_on_cuda("record and replay on CUDA 12.4", 12040, record_and_replay);
 }
 
 int main(void) {

@@ -1,25 +1,13 @@
 // Fail the nth: every driver call and every allocation of a scenario fails once, in turn, on the
 // fake driver. Whatever fails: the failing call wrote a fresh record, nothing crashes, nothing
 // stays behind, every object can still be destroyed, and nothing illegal is asked of the driver.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 #include "backend/backend.h"
 #include "backend/cuda/cuda_api.h"
 #include "backend/cuda/nvrtc.h"
-#include "base/memory.h"
 #include "rondo/graph.h"
-#include "rondo/log.h"
 #include "rondo/status.h"
-#include "support/fake_cuda.h"
 #include "support/sweep.h"
 
 static const rondo__backend *const g_cuda = &rondo__backend_cuda;
@@ -38,14 +26,6 @@ typedef struct world {
     rondo__executable *executable;
     int counter;
 } world;
-
-#define STEP(call)                                             \
-    do {                                                       \
-        uint64_t sequence_ = rondo_error_get_last()->sequence; \
-        if (!sweep_step((call), sequence_, #call)) {           \
-            return;                                            \
-        }                                                      \
-    } while (0)
 
 static void count_up(void *arguments) {
     int *counter = NULL;
@@ -180,7 +160,8 @@ static void use_graph(embedding *e) {
     STEP(rondo_graph_capture_begin(e->graph, e->stream, RONDO_CAPTURE_THREAD_LOCAL));
 }
 
-static void embed(void) {
+static void embed(const sweep_point *point) {
+    (void)point;
     embedding e = {0};
     use_graph(&e);
     rondo_graph_destroy(e.graph);
@@ -245,15 +226,9 @@ static void close_world(world *w) {
 
 typedef void (*scenario)(world *w);
 
-// One round: the scenario (NULL: the public one) with one planned failure, then everything
-// destroyed.
-static void run_round(scenario run) {
-    if (run == NULL) {
-        embed();
-        return;
-    }
-    world w;
-    memset(&w, 0, sizeof(w));
+static void run_round(const sweep_point *point) {
+    scenario run = *(const scenario *)point->data;
+    world w = {0};
     open_world(&w);
     if (w.pinned != NULL) {
         run(&w);
@@ -261,93 +236,34 @@ static void run_round(scenario run) {
     close_world(&w);
 }
 
-static void check_nothing_is_left(const char *what, size_t n) {
-    if (fake_cuda_count_objects() != 0 || fake_cuda_get_violations()[0] != '\0') {
-        fail_msg("%s %zu (%s): %zu objects left; violations: %s", what, n,
-                 fake_cuda_get_failed_call(), fake_cuda_count_objects(),
-                 fake_cuda_get_violations());
-    }
+static void set_kernel(void) {
+    fake_cuda_set_kernel("scale", scale);
 }
 
-static size_t sweep_driver_calls(scenario run, rondo__cu_result code) {
-    size_t n = 0;
-    for (;; n++) {
-        fake_cuda_reset(NULL);
-        fake_cuda_set_kernel("scale", scale);
-        fake_cuda_install();
-        fake_cuda_fail_nth((long)n, code);
-        run_round(run);
-        bool has_failed = fake_cuda_has_failed();
-        check_nothing_is_left("driver call", n);
-        if (!has_failed) {
-            return n;
-        }
-    }
+static void sweep(const char *name, const sweep_subject *subject) {
+    sweep_count count = sweep_on_fake(name, subject);
+    assert_true(count.driver_calls > 40 && count.allocations > 3);
 }
 
-typedef struct heap_plan {
-    size_t countdown;
-    bool has_failed;
-} heap_plan;
-
-static bool fail_allocation(void *user_data) {
-    heap_plan *plan = user_data;
-    if (plan->has_failed || plan->countdown-- > 0) {
-        return false;
-    }
-    plan->has_failed = true;
-    return true;
-}
-
-static size_t sweep_allocations(scenario run) {
-    for (size_t n = 0;; n++) {
-        heap_plan plan = {.countdown = n};
-        fake_cuda_reset(NULL);
-        fake_cuda_set_kernel("scale", scale);
-        fake_cuda_install();
-        rondo__memory_set_fault(fail_allocation, &plan);
-        run_round(run);
-        rondo__memory_set_fault(NULL, NULL);
-        check_nothing_is_left("allocation", n);
-        if (!plan.has_failed) {
-            return n;
-        }
-    }
-}
-
-static void sweep(const char *name, scenario run) {
-    static const rondo__cu_result codes[] = {
-        RONDO__CU_ERROR_OUT_OF_MEMORY,
-        RONDO__CU_ERROR_UNKNOWN,
-        RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED,
-        RONDO__CU_ERROR_LAUNCH_FAILED,
-    };
-    rondo_log_set_sink(sweep_ignore_line, NULL);
-    size_t driver_points = 0;
-    for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
-        driver_points += sweep_driver_calls(run, codes[i]);
-    }
-    size_t heap_points = sweep_allocations(run);
-    rondo_log_set_sink(NULL, NULL);
-    fake_cuda_uninstall();
-    print_message("%s: swept %zu points (%zu driver calls, %zu allocations)\n", name,
-                  driver_points + heap_points, driver_points, heap_points);
-    assert_true(driver_points > 40 && heap_points > 3);
+static void sweep_scenario(const char *name, scenario run) {
+    const sweep_subject subject = {.run = run_round, .data = &run, .prepare = set_kernel};
+    sweep(name, &subject);
 }
 
 static void test_cuda_sweep__eager_work(void **state) {
     (void)state;
-    sweep("eager work", work_eagerly);
+    sweep_scenario("eager work", work_eagerly);
 }
 
 static void test_cuda_sweep__capture_and_replay(void **state) {
     (void)state;
-    sweep("capture and replay", replay);
+    sweep_scenario("capture and replay", replay);
 }
 
 static void test_cuda_sweep__public_graph(void **state) {
     (void)state;
-    sweep("public graph", NULL);
+    const sweep_subject subject = {.run = embed};
+    sweep("public graph", &subject);
 }
 
 static void test_cuda_sweep__compiled_kernels(void **state) {
@@ -357,7 +273,7 @@ static void test_cuda_sweep__compiled_kernels(void **state) {
         print_message("skipped: %s\n", rondo_error_get_last()->message);
         skip();
     }
-    sweep("compiled kernels", compile);
+    sweep_scenario("compiled kernels", compile);
 }
 
 int main(void) {

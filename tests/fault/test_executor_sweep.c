@@ -1,36 +1,13 @@
 // Fail the nth allocation of loading, planning, running, capturing and replaying a model, in turn,
 // on the host device: each failure is reported with a record of its own, everything can still be
 // destroyed, and the next run of the same executor without a fault gives the right result.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdatomic.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-// cmocka wants the four above first
-#include <cmocka.h>
 
-#include "base/memory.h"
 #include "rondo/rondo.h"
 #include "support/interpret.h"
 #include "support/source_dir.h"
-
-// Streams of the host device work on threads of their own, so the counter is atomic.
-typedef struct fault {
-    atomic_long remaining;
-    atomic_bool has_struck;
-} fault;
-
-static bool strike(void *user_data) {
-    fault *f = user_data;
-    if (atomic_fetch_sub(&f->remaining, 1) == 0) {
-        atomic_store(&f->has_struck, true);
-        return true;
-    }
-    return false;
-}
+#include "support/sweep.h"
 
 typedef struct fixture {
     char path[512];
@@ -39,13 +16,6 @@ typedef struct fixture {
     rondo_tensor expected[4];
     size_t fetch_count;
 } fixture;
-
-static void must(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        print_error("%s\n", rondo_error_get_last()->message);
-    }
-    assert_int_equal(status, RONDO_STATUS_OK);
-}
 
 static void load_fixture(const char *folder, const char *const *inputs, size_t outputs,
                          fixture *out_fixture) {
@@ -58,13 +28,13 @@ static void load_fixture(const char *folder, const char *const *inputs, size_t o
         out_fixture->feeds[i].name = inputs[i];
         (void)snprintf(path, sizeof path, "%s/%s/test_data_set_0/input_%zu.pb", get_source_dir(),
                        folder, i);
-        must(rondo_tensor_load_onnx(path, &out_fixture->feeds[i].tensor));
+        OK(rondo_tensor_load_onnx(path, &out_fixture->feeds[i].tensor));
     }
     for (; out_fixture->fetch_count < outputs; ++out_fixture->fetch_count) {
         size_t i = out_fixture->fetch_count;
         (void)snprintf(path, sizeof path, "%s/%s/test_data_set_0/output_%zu.pb", get_source_dir(),
                        folder, i);
-        must(rondo_tensor_load_onnx(path, &out_fixture->expected[i]));
+        OK(rondo_tensor_load_onnx(path, &out_fixture->expected[i]));
     }
 }
 
@@ -80,7 +50,7 @@ static rondo_status run_once(rondo_program *program, rondo_executor *executor, c
     memset(fetches, 0, sizeof fetches);
     for (size_t i = 0; i < f->fetch_count; ++i) {
         rondo_port port;
-        must(rondo_program_get_output(program, i, &port));
+        OK(rondo_program_get_output(program, i, &port));
         fetches[i].name = port.name;
     }
     rondo_status status =
@@ -96,15 +66,12 @@ static rondo_status run_once(rondo_program *program, rondo_executor *executor, c
     return status;
 }
 
-// One pass with the n-th allocation failing. Returns whether the fault struck.
-static bool sweep_point(const fixture *f, rondo_device *device, long n) {
-    fault plan;
-    atomic_init(&plan.remaining, n);
-    atomic_init(&plan.has_struck, false);
+// One pass with the n-th allocation failing. True when there was one.
+static bool run_at(const fixture *f, rondo_device *device, size_t n) {
     uint64_t sequence = rondo_error_get_last()->sequence;
     rondo_program *program = NULL;
     rondo_executor *executor = NULL;
-    rondo__memory_set_fault(strike, &plan);
+    sweep_fail_allocation(n, true);
     rondo_status status = rondo_program_load_onnx(f->path, &program);
     if (status == RONDO_STATUS_OK) {
         status = rondo_executor_create(program, device, NULL, &executor);
@@ -112,19 +79,16 @@ static bool sweep_point(const fixture *f, rondo_device *device, long n) {
     for (int run = 0; run < 3 && status == RONDO_STATUS_OK; ++run) {
         status = run_once(program, executor, f);
     }
-    rondo__memory_set_fault(NULL, NULL);
-    if (status != RONDO_STATUS_OK) {
-        assert_true(atomic_load(&plan.has_struck));
-        assert_true(rondo_error_get_last()->sequence > sequence);
-        assert_int_equal(rondo_error_get_last()->status, status);
-        assert_true(rondo_error_get_last()->message[0] != '\0');
+    bool has_failed = sweep_end_allocations();
+    if (!sweep_step(status, sequence, "a run")) {
+        assert_true(has_failed);
     }
     for (int run = 0; run < 2 && executor != NULL; ++run) {
-        must(run_once(program, executor, f));
+        OK(run_once(program, executor, f));
     }
     rondo_executor_destroy(executor);
     rondo_program_destroy(program);
-    return atomic_load(&plan.has_struck);
+    return has_failed;
 }
 
 static void sweep(const char *folder, const char *const *inputs, size_t outputs) {
@@ -132,15 +96,15 @@ static void sweep(const char *folder, const char *const *inputs, size_t outputs)
     fixture f;
     load_fixture(folder, inputs, outputs, &f);
     rondo_device *device;
-    must(rondo_device_open("host", &device));
-    long n = 0;
+    OK(rondo_device_open("host", &device));
+    size_t n = 0;
     // Every point of the first thousand, then ever larger steps: later points repeat the same code
     // for more nodes.
-    long points = 0;
-    for (; sweep_point(&f, device, n); ++points) {
+    size_t points = 0;
+    for (; run_at(&f, device, n); ++points) {
         n += n < 1000 ? 1 : n / 100;
     }
-    print_message("%s: %ld points swept, %ld allocations\n", folder, points, n);
+    print_message("%s: %zu points swept, %zu allocations\n", folder, points, n);
     assert_true(points > 100);
     rondo_device_release(device);
     free_fixture(&f);

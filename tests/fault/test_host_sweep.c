@@ -2,19 +2,8 @@
 // the public calls. Whatever fails: the failing call wrote a fresh record, nothing crashes or
 // hangs, the stream and the graph work afterwards, and every object can be destroyed. Leaks show
 // under ASan.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include <pthread.h>
-
-#include "base/memory.h"
 #include "rondo/rondo.h"
 #include "support/sweep.h"
 
@@ -28,14 +17,6 @@ typedef struct world {
     void *memory;
     void *pinned;
 } world;
-
-#define STEP(call)                                             \
-    do {                                                       \
-        uint64_t sequence_ = rondo_error_get_last()->sequence; \
-        if (!sweep_step((call), sequence_, #call)) {           \
-            return;                                            \
-        }                                                      \
-    } while (0)
 
 static void count_up(void *arguments) {
     ++**(uint32_t **)arguments;
@@ -121,61 +102,39 @@ static void capture_and_replay(world *w) {
 static void check_recovery(world *w) {
     uint32_t *counter = w->pinned;
     rondo_graph_capture_abort(w->graph);
-    assert_int_equal(rondo_graph_reset(w->graph), RONDO_STATUS_OK);
-    assert_int_equal(rondo_stream_synchronize(w->stream), RONDO_STATUS_OK);
-    assert_int_equal(rondo_stream_synchronize(w->side), RONDO_STATUS_OK);
+    OK(rondo_graph_reset(w->graph));
+    OK(rondo_stream_synchronize(w->stream));
+    OK(rondo_stream_synchronize(w->side));
     *counter = 0;
-    assert_int_equal(rondo_graph_capture_begin(w->graph, w->stream, RONDO_CAPTURE_THREAD_LOCAL),
-                     RONDO_STATUS_OK);
+    OK(rondo_graph_capture_begin(w->graph, w->stream, RONDO_CAPTURE_THREAD_LOCAL));
     issue(w);
-    assert_int_equal(rondo_graph_capture_end(w->graph), RONDO_STATUS_OK);
+    OK(rondo_graph_capture_end(w->graph));
     for (int i = 0; i < 3; ++i) {
-        assert_int_equal(rondo_graph_replay(w->graph, w->stream), RONDO_STATUS_OK);
+        OK(rondo_graph_replay(w->graph, w->stream));
     }
-    assert_int_equal(rondo_stream_synchronize(w->stream), RONDO_STATUS_OK);
+    OK(rondo_stream_synchronize(w->stream));
     assert_int_equal(*counter, 3);
 }
 
-// Fails the allocation after `countdown` more of the test's own thread: workers and helpers do not
-// allocate, so that the count is the same in every round.
-typedef struct heap_plan {
-    pthread_t thread;
-    size_t countdown;
-    bool has_failed;
-} heap_plan;
+typedef void (*scenario)(world *w);
 
-static bool fail_allocation(void *user_data) {
-    heap_plan *plan = user_data;
-    if (!pthread_equal(plan->thread, pthread_self()) || plan->has_failed || plan->countdown-- > 0) {
-        return false;
+static void run_round(const sweep_point *point) {
+    scenario run = *(const scenario *)point->data;
+    world w = {0};
+    open_world(&w);
+    if (w.pinned != NULL) {
+        run(&w);
+        (void)sweep_lift();
+        check_recovery(&w);
     }
-    plan->has_failed = true;
-    return true;
+    close_world(&w);
 }
 
-static void sweep(const char *name, void (*run)(world *w)) {
-    rondo_log_set_sink(sweep_ignore_line, NULL);
-    size_t n = 0;
-    for (;; ++n) {
-        world w = {0};
-        heap_plan plan = {.thread = pthread_self(), .countdown = n};
-        rondo__memory_set_fault(fail_allocation, &plan);
-        open_world(&w);
-        if (w.pinned != NULL) {
-            run(&w);
-        }
-        rondo__memory_set_fault(NULL, NULL);
-        if (w.pinned != NULL) {
-            check_recovery(&w);
-        }
-        close_world(&w);
-        if (!plan.has_failed) {
-            break;
-        }
-    }
-    rondo_log_set_sink(NULL, NULL);
-    print_message("%s: swept %zu allocations\n", name, n);
-    assert_true(n > 15);
+static void sweep(const char *name, scenario run) {
+    const sweep_subject subject = {.run = run_round, .data = &run};
+    size_t points = sweep_allocations(&subject, "host");
+    print_message("%s: swept %zu allocations\n", name, points);
+    assert_true(points > 15);
 }
 
 static void test_host_sweep__eager_work(void **state) {

@@ -2,22 +2,13 @@
 // events, on the fake driver (each driver call and each allocation) and on the host (each
 // allocation). Whatever fails: the call wrote a fresh record, nothing crashes, nothing stays
 // behind, and the device still records and replays.
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
-#include "base/memory.h"
 #include "rondo/graph.h"
 #include "rondo/label.h"
-#include "rondo/log.h"
-#include "support/fake_cuda.h"
+
+// What a function returns when a STEP in it failed.
+#define STEP_RESULT false
 #include "support/sweep.h"
 
 typedef struct world {
@@ -33,14 +24,6 @@ typedef struct world {
     rondo_graph *updated;
     void *memory;
 } world;
-
-#define STEP(call)                                             \
-    do {                                                       \
-        uint64_t sequence_ = rondo_error_get_last()->sequence; \
-        if (!sweep_step((call), sequence_, #call)) {           \
-            return false;                                      \
-        }                                                      \
-    } while (0)
 
 static bool open_world(world *w) {
     rondo_graph_options options = rondo_graph_options_default();
@@ -161,117 +144,49 @@ static void check_recovery(world *w) {
     rondo_graph *graphs[] = {w->inner, w->outer, w->top, w->updated};
     for (int i = 0; i < 4; ++i) {
         rondo_graph_capture_abort(graphs[i]);
-        assert_int_equal(rondo_graph_reset(graphs[i]), RONDO_STATUS_OK);
+        OK(rondo_graph_reset(graphs[i]));
     }
     if (!use_graphs(w)) {
         fail_msg("after a failure: %s", rondo_error_get_last()->message);
     }
 }
 
-typedef struct heap_plan {
-    pthread_t thread;
-    size_t countdown;
-    bool has_failed;
-} heap_plan;
-
-static bool fail_allocation(void *user_data) {
-    heap_plan *plan = user_data;
-    if (!pthread_equal(plan->thread, pthread_self()) || plan->has_failed || plan->countdown-- > 0) {
-        return false;
-    }
-    plan->has_failed = true;
-    return true;
-}
-
-// One round on the device, with allocation `n` failing.
-static bool run_round(const char *name, size_t n) {
-    world w = {.name = name};
-    heap_plan plan = {.thread = pthread_self(), .countdown = n};
-    rondo__memory_set_fault(fail_allocation, &plan);
+// After a failing driver call the device may be lost, so there only what was made goes.
+static void run_round(const sweep_point *point) {
+    world w = {.name = point->device_name};
     bool is_open = open_world(&w);
-    if (is_open) {
-        (void)use_graphs(&w);
+    bool is_done = is_open && use_graphs(&w);
+    if (point->code == RONDO__CU_SUCCESS && !sweep_lift()) {
+        assert_true(is_done);
     }
-    rondo__memory_set_fault(NULL, NULL);
-    if (is_open) {
+    if (point->code == RONDO__CU_SUCCESS && is_open) {
         check_recovery(&w);
     }
     close_world(&w);
-    return plan.has_failed;
 }
 
-static void start_fake(void) {
-    fake_cuda_reset(NULL);
-    fake_cuda_install();
-}
+static const sweep_subject subject = {
+    .run = run_round,
+    .codes = {RONDO__CU_ERROR_OUT_OF_MEMORY, RONDO__CU_ERROR_UNKNOWN,
+              RONDO__CU_ERROR_LAUNCH_FAILED}};
 
-static void check_nothing_is_left(const char *what, size_t n) {
-    if (fake_cuda_count_objects() != 0 || fake_cuda_get_violations()[0] != '\0') {
-        fail_msg("%s %zu (%s): %zu objects left; violations: %s", what, n,
-                 fake_cuda_get_failed_call(), fake_cuda_count_objects(),
-                 fake_cuda_get_violations());
-    }
-}
-
-static void test_interop_sweep__host_allocations(void **state) {
+static void test_interop_sweep__host(void **state) {
     (void)state;
-    rondo_log_set_sink(sweep_ignore_line, NULL);
-    size_t n = 0;
-    while (run_round("host", n)) {
-        ++n;
-    }
-    rondo_log_set_sink(NULL, NULL);
-    print_message("host: swept %zu allocations\n", n);
-    assert_true(n > 60);
+    size_t points = sweep_allocations(&subject, "host");
+    print_message("host: swept %zu allocations\n", points);
+    assert_true(points > 60);
 }
 
-static void test_interop_sweep__cuda_allocations(void **state) {
+static void test_interop_sweep__cuda(void **state) {
     (void)state;
-    rondo_log_set_sink(sweep_ignore_line, NULL);
-    size_t n = 0;
-    bool has_failed = true;
-    for (; has_failed; ++n) {
-        start_fake();
-        has_failed = run_round("cuda:0", n);
-        check_nothing_is_left("allocation", n);
-    }
-    rondo_log_set_sink(NULL, NULL);
-    fake_cuda_uninstall();
-    print_message("cuda: swept %zu allocations\n", n);
-    assert_true(n > 40);
-}
-
-static void test_interop_sweep__cuda_driver_calls(void **state) {
-    (void)state;
-    static const rondo__cu_result codes[] = {RONDO__CU_ERROR_OUT_OF_MEMORY, RONDO__CU_ERROR_UNKNOWN,
-                                             RONDO__CU_ERROR_LAUNCH_FAILED};
-    size_t points = 0;
-    rondo_log_set_sink(sweep_ignore_line, NULL);
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; ++i) {
-        bool has_failed = true;
-        for (size_t n = 0; has_failed; ++n, ++points) {
-            start_fake();
-            fake_cuda_fail_nth((long)n, codes[i]);
-            world w = {.name = "cuda:0"};
-            if (open_world(&w)) {
-                (void)use_graphs(&w);
-            }
-            close_world(&w);
-            has_failed = fake_cuda_has_failed();
-            check_nothing_is_left("driver call", n);
-        }
-    }
-    rondo_log_set_sink(NULL, NULL);
-    fake_cuda_uninstall();
-    print_message("cuda: swept %zu driver calls\n", points);
-    assert_true(points > 300);
+    sweep_count count = sweep_on_fake("cuda", &subject);
+    assert_true(count.allocations > 40 && count.driver_calls > 300);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_interop_sweep__host_allocations),
-        cmocka_unit_test(test_interop_sweep__cuda_allocations),
-        cmocka_unit_test(test_interop_sweep__cuda_driver_calls),
+        cmocka_unit_test(test_interop_sweep__host),
+        cmocka_unit_test(test_interop_sweep__cuda),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

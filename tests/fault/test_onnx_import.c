@@ -1,33 +1,8 @@
 // Each allocation of an import fails once, in turn: a clear error, no leak, no half-made program.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "base/memory.h"
 #include "program/program.h"
 #include "rondo/onnx.h"
 #include "support/model_builder.h"
-
-typedef struct countdown {
-    long remaining;  // allocations until the one that fails
-    bool has_struck;
-} countdown;
-
-static bool strike(void *user_data) {
-    countdown *counter = user_data;
-    counter->remaining -= 1;
-    if (counter->remaining == 0) {
-        counter->has_struck = true;
-        return true;
-    }
-    return false;
-}
+#include "support/sweep.h"
 
 // A model with a bit of everything: weights, constants, symbols, bodies with captures, functions.
 static uint8_t *build_model(model_builder *builder, size_t *out_count) {
@@ -82,24 +57,18 @@ static void test_onnx_import__every_allocation_fails_once(void **state) {
     model_builder builder;
     size_t count = 0;
     const uint8_t *bytes = build_model(&builder, &count);
-    assert_int_equal(import_and_copy(bytes, count), RONDO_STATUS_OK);
-    long points = 0;
-    for (bool is_done = false; !is_done;) {
-        countdown counter = {.remaining = points + 1};
+    OK(import_and_copy(bytes, count));
+    size_t points = 0;
+    for (bool has_failed = true; has_failed;) {
         uint64_t sequence = rondo_error_get_last()->sequence;
-        rondo__memory_set_fault(strike, &counter);
+        sweep_fail_allocation(points, false);
         rondo_status status = import_and_copy(bytes, count);
-        rondo__memory_set_fault(NULL, NULL);
-        if (counter.has_struck) {
-            assert_int_equal(status, RONDO_STATUS_NO_MEMORY);
-            assert_true(rondo_error_get_last()->sequence > sequence);
-            points += 1;
-        } else {
-            assert_int_equal(status, RONDO_STATUS_OK);
-            is_done = true;
-        }
+        has_failed = sweep_end_allocations();
+        (void)sweep_step(status, sequence, "import_and_copy");
+        assert_int_equal(status, has_failed ? RONDO_STATUS_NO_MEMORY : RONDO_STATUS_OK);
+        points += has_failed;
     }
-    print_message("%ld allocations failed in turn\n", points);
+    print_message("%zu allocations failed in turn\n", points);
     assert_true(points > 100);
     model_builder_deinit(&builder);
 }

@@ -2,20 +2,9 @@
 // (there and on the host) of a scenario fails once, in turn. Whatever fails: the failing call wrote
 // a fresh record, the next capture works, nothing stays behind, and nothing illegal is asked of the
 // driver.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-#include <pthread.h>
-
-#include "base/memory.h"
 #include "rondo/rondo.h"
-#include "support/fake_cuda.h"
 #include "support/sweep.h"
 
 enum { BYTES = 4096, BLOCKS_MAX = 64 };
@@ -39,14 +28,6 @@ typedef struct world {
     } blocks[BLOCKS_MAX];
     size_t block_count;
 } world;
-
-#define STEP(call)                                             \
-    do {                                                       \
-        uint64_t sequence_ = rondo_error_get_last()->sequence; \
-        if (!sweep_step((call), sequence_, #call)) {           \
-            return;                                            \
-        }                                                      \
-    } while (0)
 
 static rondo_status take(world *w, rondo_pool *pool, rondo_stream *stream, void **out_address) {
     rondo_status status = rondo_pool_allocate(pool, stream, BYTES, out_address);
@@ -184,152 +165,58 @@ static void close_world(world *w) {
     rondo_device_release(w->device);
 }
 
+static void capture_again(world *w, uint32_t *out_seen) {
+    void *x = NULL;
+    STEP(rondo_graph_reset(w->first));
+    STEP(rondo_graph_reset(w->second));
+    STEP(rondo_graph_capture_begin(w->first, w->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    STEP(take(w, w->pool, w->stream, &x));
+    STEP(rondo_stream_fill(w->stream, x, 42, 4, 1));
+    STEP(rondo_graph_capture_end(w->first));
+    STEP(rondo_graph_replay(w->first, w->side));
+    STEP(rondo_stream_copy(w->side, out_seen, x, sizeof *out_seen, RONDO_COPY_DEVICE_TO_HOST));
+    STEP(rondo_stream_synchronize(w->side));
+}
+
 // With the failure over, and unless the device is lost: a fresh capture works on the same objects.
-static void check_recovery(world *w, const char *what, size_t n) {
+static void check_recovery(world *w, const sweep_point *point) {
+    uint32_t seen = 0;
     rondo_graph_capture_abort(w->first);
     rondo_graph_capture_abort(w->second);
     if (w->second == NULL || rondo_device_synchronize(w->device) == RONDO_STATUS_LOST) {
         return;
     }
-    void *x = NULL;
-    uint32_t seen = 0;
-    rondo_status status = rondo_graph_reset(w->first);
-    if (status == RONDO_STATUS_OK) {
-        status = rondo_graph_reset(w->second);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo_graph_capture_begin(w->first, w->stream, RONDO_CAPTURE_THREAD_LOCAL);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = take(w, w->pool, w->stream, &x);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo_stream_fill(w->stream, x, 42, 4, 1);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo_graph_capture_end(w->first);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo_graph_replay(w->first, w->side);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo_stream_copy(w->side, &seen, x, sizeof seen, RONDO_COPY_DEVICE_TO_HOST);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo_stream_synchronize(w->side);
-    }
-    if (status != RONDO_STATUS_OK || seen != 42) {
-        fail_msg("%s %zu (%s): no capture afterwards: %u, %s", what, n, fake_cuda_get_failed_call(),
-                 (unsigned)seen, rondo_error_get_last()->message);
+    capture_again(w, &seen);
+    if (seen != 42) {
+        sweep_fail(point, "no capture afterwards: %u, %s", (unsigned)seen,
+                   rondo_error_get_last()->message);
     }
 }
 
-// ---- the sweeps -------------------------------------------------------------------------------
-
-static void run_scenario(world *w) {
-    open_world(w);
-    if (w->second != NULL) {
-        work(w);
+static void run_round(const sweep_point *point) {
+    world w = {.device_name = point->device_name};
+    open_world(&w);
+    if (w.second != NULL) {
+        work(&w);
     }
-}
-
-static void start_fake(void) {
-    fake_cuda_reset(NULL);
-    fake_cuda_install();
-}
-
-static void check_nothing_is_left(const char *what, size_t n) {
-    if (fake_cuda_count_objects() != 0 || fake_cuda_get_violations()[0] != '\0') {
-        fail_msg("%s %zu (%s): %zu objects left; violations: %s", what, n,
-                 fake_cuda_get_failed_call(), fake_cuda_count_objects(),
-                 fake_cuda_get_violations());
+    (void)sweep_lift();
+    if (point->code != RONDO__CU_ERROR_LAUNCH_FAILED) {
+        check_recovery(&w, point);
     }
+    close_world(&w);
 }
 
-static size_t sweep_driver_calls(rondo__cu_result code) {
-    for (size_t n = 0;; ++n) {
-        world w = {.device_name = "cuda:0"};
-        start_fake();
-        fake_cuda_fail_nth((long)n, code);
-        run_scenario(&w);
-        bool has_failed = fake_cuda_has_failed();
-        if (!has_failed) {
-            fake_cuda_fail_nth(-1, RONDO__CU_SUCCESS);
-        }
-        if (code != RONDO__CU_ERROR_LAUNCH_FAILED) {
-            check_recovery(&w, "driver call", n);
-        }
-        close_world(&w);
-        check_nothing_is_left("driver call", n);
-        if (!has_failed) {
-            return n;
-        }
-    }
-}
-
-typedef struct heap_plan {
-    pthread_t thread;
-    size_t countdown;
-    bool has_failed;
-} heap_plan;
-
-static bool fail_allocation(void *user_data) {
-    heap_plan *plan = user_data;
-    if (!pthread_equal(plan->thread, pthread_self()) || plan->has_failed || plan->countdown-- > 0) {
-        return false;
-    }
-    plan->has_failed = true;
-    return true;
-}
-
-static size_t sweep_allocations(const char *device_name) {
-    bool is_fake = strcmp(device_name, "host") != 0;
-    for (size_t n = 0;; ++n) {
-        world w = {.device_name = device_name};
-        heap_plan plan = {.thread = pthread_self(), .countdown = n};
-        if (is_fake) {
-            start_fake();
-        }
-        rondo__memory_set_fault(fail_allocation, &plan);
-        run_scenario(&w);
-        rondo__memory_set_fault(NULL, NULL);
-        check_recovery(&w, "allocation", n);
-        close_world(&w);
-        if (is_fake) {
-            check_nothing_is_left("allocation", n);
-        }
-        if (!plan.has_failed) {
-            return n;
-        }
-    }
-}
+static const sweep_subject subject = {.run = run_round};
 
 static void test_pool_sweep__fake_driver(void **state) {
     (void)state;
-    static const rondo__cu_result codes[] = {
-        RONDO__CU_ERROR_OUT_OF_MEMORY,
-        RONDO__CU_ERROR_UNKNOWN,
-        RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED,
-        RONDO__CU_ERROR_LAUNCH_FAILED,
-    };
-    rondo_log_set_sink(sweep_ignore_line, NULL);
-    size_t driver_points = 0;
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; ++i) {
-        driver_points += sweep_driver_calls(codes[i]);
-    }
-    size_t heap_points = sweep_allocations("cuda:0");
-    rondo_log_set_sink(NULL, NULL);
-    fake_cuda_uninstall();
-    print_message("memory in captures: swept %zu points (%zu driver calls, %zu allocations)\n",
-                  driver_points + heap_points, driver_points, heap_points);
-    assert_true(driver_points > 400 && heap_points > 60);
+    sweep_count count = sweep_on_fake("memory in captures", &subject);
+    assert_true(count.driver_calls > 400 && count.allocations > 60);
 }
 
 static void test_pool_sweep__host(void **state) {
     (void)state;
-    rondo_log_set_sink(sweep_ignore_line, NULL);
-    size_t points = sweep_allocations("host");
-    rondo_log_set_sink(NULL, NULL);
+    size_t points = sweep_allocations(&subject, "host");
     print_message("memory in captures, host: swept %zu points\n", points);
     assert_true(points > 60);
 }

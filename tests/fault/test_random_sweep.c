@@ -2,24 +2,13 @@
 // (there and on the host) of a scenario fails once, in turn. Whatever fails: the failing call wrote
 // a fresh record, nothing stays behind, nothing illegal is asked of the driver, the generator
 // stands where those calls put it that succeeded, and its lock is free.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
 #include <pthread.h>
+#include <stdlib.h>
 
 #include "backend/capture.h"
-#include "base/memory.h"
 #include "program/edit.h"
 #include "random/random_internal.h"
 #include "rondo/rondo.h"
-#include "support/fake_cuda.h"
 #include "support/fake_random.h"
 #include "support/sweep.h"
 
@@ -44,14 +33,6 @@ typedef struct world {
     uint64_t offset;      // where the generator should stand
     uint64_t per_replay;  // what a replay of the graph takes
 } world;
-
-#define STEP(call)                                             \
-    do {                                                       \
-        uint64_t sequence_ = rondo_error_get_last()->sequence; \
-        if (!sweep_step((call), sequence_, #call)) {           \
-            return;                                            \
-        }                                                      \
-    } while (0)
 
 // ---- the scenario -----------------------------------------------------------------------------
 
@@ -332,25 +313,25 @@ static void *try_locks(void *data) {
     return NULL;
 }
 
-static void check_locks(world *w, const char *what, size_t n) {
+static void check_locks(world *w, const sweep_point *point) {
     pthread_t thread;
     void *held = NULL;
     assert_int_equal(pthread_create(&thread, NULL, try_locks, w), 0);
     pthread_join(thread, &held);
     if (held != NULL) {
-        fail_msg("%s %zu (%s): the lock of generator %u is held", what, n,
-                 fake_cuda_get_failed_call(), (unsigned)rondo_generator_get_number(held));
+        sweep_fail(point, "the lock of generator %u is held",
+                   (unsigned)rondo_generator_get_number(held));
     }
 }
 
 // Failures are over: unless the device is lost, the generator stands where it should, and draws.
-static void check_generator(world *w, const char *what, size_t n) {
+static void check_generator(world *w, const sweep_point *point) {
     rondo_graph_capture_abort(w->graph);
     rondo_graph_capture_abort(w->outer);
     if (w->generator == NULL || w->other == NULL) {
         return;
     }
-    check_locks(w, what, n);
+    check_locks(w, point);
     // A failure that no call could report is kept for the next wait.
     (void)!rondo_device_synchronize(w->device);
     rondo_generator_state state;
@@ -359,153 +340,75 @@ static void check_generator(world *w, const char *what, size_t n) {
         return;
     }
     if (status != RONDO_STATUS_OK || state.seed != w->seed || state.offset != w->offset) {
-        fail_msg("%s %zu (%s): the generator stands at %llu, %llu (status %d), not at %llu, %llu",
-                 what, n, fake_cuda_get_failed_call(), (unsigned long long)state.seed,
-                 (unsigned long long)state.offset, (int)status, (unsigned long long)w->seed,
-                 (unsigned long long)w->offset);
+        sweep_fail(point, "the generator stands at %llu, %llu (status %d), not at %llu, %llu",
+                   (unsigned long long)state.seed, (unsigned long long)state.offset, (int)status,
+                   (unsigned long long)w->seed, (unsigned long long)w->offset);
     }
     uint32_t drawn[COUNT];
     uint32_t expected[4];
-    assert_int_equal(rondo_random_words(w->generator, w->side, w->memory, COUNT), RONDO_STATUS_OK);
-    assert_int_equal(
-        rondo_stream_copy(w->side, drawn, w->memory, sizeof drawn, RONDO_COPY_DEVICE_TO_HOST),
-        RONDO_STATUS_OK);
-    assert_int_equal(rondo_stream_synchronize(w->side), RONDO_STATUS_OK);
+    OK(rondo_random_words(w->generator, w->side, w->memory, COUNT));
+    OK(rondo_stream_copy(w->side, drawn, w->memory, sizeof drawn, RONDO_COPY_DEVICE_TO_HOST));
+    OK(rondo_stream_synchronize(w->side));
     rondo_philox_u32(w->seed, 0, w->offset, expected);
     assert_memory_equal(drawn, expected, sizeof expected);
 }
 
 typedef void (*scenario)(world *w);
 
-static void run_scenario(world *w, scenario run) {
-    open_world(w);
-    if (w->other != NULL) {
-        run(w);
+static void run_round(const sweep_point *point) {
+    scenario run = *(const scenario *)point->data;
+    world w = {.device_name = point->device_name};
+    open_world(&w);
+    if (w.other != NULL) {
+        run(&w);
     }
+    (void)sweep_lift();
+    check_generator(&w, point);
+    close_world(&w);
 }
 
 // ---- the sweeps -------------------------------------------------------------------------------
 
-static void start_fake(void) {
-    fake_cuda_reset(NULL);
+static void prepare_fake(void) {
     fake_random_set_kernels();
-    fake_cuda_install();
     fake_cuda_install_compiler();
 }
 
-static void check_nothing_is_left(const char *what, size_t n) {
-    bool may_leave = sweep_take_lost_body();
-    if ((fake_cuda_count_objects() != 0 && !may_leave) || fake_cuda_get_violations()[0] != '\0') {
-        fail_msg("%s %zu (%s): %zu objects left; violations: %s", what, n,
-                 fake_cuda_get_failed_call(), fake_cuda_count_objects(),
-                 fake_cuda_get_violations());
-    }
-}
-
-static size_t sweep_driver_calls(scenario run, rondo__cu_result code) {
-    for (size_t n = 0;; ++n) {
-        world w = {.device_name = "cuda:0"};
-        start_fake();
-        fake_cuda_fail_nth((long)n, code);
-        run_scenario(&w, run);
-        const bool has_failed = fake_cuda_has_failed();
-        if (!has_failed) {
-            fake_cuda_fail_nth(-1, RONDO__CU_SUCCESS);
-        }
-        check_generator(&w, "driver call", n);
-        close_world(&w);
-        check_nothing_is_left("driver call", n);
-        if (!has_failed) {
-            return n;
-        }
-    }
-}
-
-typedef struct heap_plan {
-    size_t countdown;
-    bool has_failed;
-} heap_plan;
-
-static bool fail_allocation(void *user_data) {
-    heap_plan *plan = user_data;
-    if (plan->has_failed || plan->countdown-- > 0) {
-        return false;
-    }
-    plan->has_failed = true;
-    return true;
-}
-
-static size_t sweep_allocations(scenario run, const char *device_name) {
-    const bool is_fake = strcmp(device_name, "host") != 0;
-    for (size_t n = 0;; ++n) {
-        world w = {.device_name = device_name};
-        heap_plan plan = {.countdown = n};
-        if (is_fake) {
-            start_fake();
-        }
-        rondo__memory_set_fault(fail_allocation, &plan);
-        run_scenario(&w, run);
-        rondo__memory_set_fault(NULL, NULL);
-        check_generator(&w, "allocation", n);
-        close_world(&w);
-        if (is_fake) {
-            check_nothing_is_left("allocation", n);
-        }
-        if (!plan.has_failed) {
-            return n;
-        }
-    }
-}
-
-static void sweep_on_fake(const char *name, scenario run) {
-    static const rondo__cu_result codes[] = {
-        RONDO__CU_ERROR_OUT_OF_MEMORY,
-        RONDO__CU_ERROR_UNKNOWN,
-        RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED,
-        RONDO__CU_ERROR_LAUNCH_FAILED,
-    };
+static void sweep_on(const char *name, scenario run) {
+    const sweep_subject subject = {.run = run_round, .data = &run, .prepare = prepare_fake};
     setenv("RONDO_CACHE_DIR", "", 1);
-    rondo_log_set_sink(sweep_ignore_line, NULL);
-    size_t driver_points = 0;
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; ++i) {
-        driver_points += sweep_driver_calls(run, codes[i]);
-    }
-    const size_t heap_points = sweep_allocations(run, "cuda:0");
-    rondo_log_set_sink(NULL, NULL);
-    fake_cuda_uninstall();
-    print_message("%s: swept %zu points (%zu driver calls, %zu allocations)\n", name,
-                  driver_points + heap_points, driver_points, heap_points);
-    assert_true(driver_points > 100 && heap_points > 10);
+    sweep_count count = sweep_on_fake(name, &subject);
+    assert_true(count.driver_calls > 100 && count.allocations > 10);
 }
 
 static void test_random_sweep__eager_on_the_fake_driver(void **state) {
     (void)state;
-    sweep_on_fake("random, eager", work_eagerly);
+    sweep_on("random, eager", work_eagerly);
 }
 
 static void test_random_sweep__graphs_on_the_fake_driver(void **state) {
     (void)state;
-    sweep_on_fake("random, in graphs", work_in_graphs);
+    sweep_on("random, in graphs", work_in_graphs);
 }
 
 static void test_random_sweep__bodies_on_the_fake_driver(void **state) {
     (void)state;
-    sweep_on_fake("random, in bodies", work_in_bodies);
+    sweep_on("random, in bodies", work_in_bodies);
 }
 
 static void test_random_sweep__recorded_graphs_on_the_fake_driver(void **state) {
     (void)state;
-    sweep_on_fake("random, in recorded graphs", work_in_recorded_graphs);
+    sweep_on("random, in recorded graphs", work_in_recorded_graphs);
 }
 
 static void test_random_sweep__many_streams_on_the_fake_driver(void **state) {
     (void)state;
-    sweep_on_fake("random, on many streams", work_on_many_streams);
+    sweep_on("random, on many streams", work_on_many_streams);
 }
 
 static void test_random_sweep__programs_on_the_fake_driver(void **state) {
     (void)state;
-    sweep_on_fake("random, in programs", work_in_programs);
+    sweep_on("random, in programs", work_in_programs);
 }
 
 static void test_random_sweep__host(void **state) {
@@ -513,14 +416,13 @@ static void test_random_sweep__host(void **state) {
     static const scenario scenarios[] = {work_eagerly,         work_in_graphs,
                                          work_in_bodies,       work_in_recorded_graphs,
                                          work_on_many_streams, work_in_programs};
-    rondo_log_set_sink(sweep_ignore_line, NULL);
     size_t points = 0;
     for (size_t i = 0; i < sizeof scenarios / sizeof *scenarios; ++i) {
-        const size_t more = sweep_allocations(scenarios[i], "host");
+        const sweep_subject subject = {.run = run_round, .data = &scenarios[i]};
+        const size_t more = sweep_allocations(&subject, "host");
         assert_true(more > 10);
         points += more;
     }
-    rondo_log_set_sink(NULL, NULL);
     print_message("random, host: swept %zu points\n", points);
 }
 
