@@ -16,6 +16,7 @@
 
 #include <cmocka.h>
 
+#include "rondo/control.h"
 #include "rondo/device.h"
 #include "rondo/graph.h"
 #include "rondo/log.h"
@@ -92,6 +93,9 @@ extern bool suite_is_swept;
 static inline suite_context *suite_get_context(void **state) {
     return ((suite_case *)*state)->context;
 }
+
+// Skips the case, with the reason, on devices that lack the feature.
+void suite_need(suite_context *context, rondo_feature feature);
 
 // On the fake device kernels are C functions: what a launch of the kernel `name` runs there. Does
 // nothing on other devices. Call it before rondo__device_get_function.

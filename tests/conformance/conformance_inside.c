@@ -446,10 +446,7 @@ static void test_conformance_inside__recording_refused(void **state) {
 // Bodies are shown inside their node, and graphs can be recorded into bodies and beside them.
 static void test_conformance_inside__bodies_and_children(void **state) {
     suite_context *context = suite_get_context(state);
-    if (rondo_device_supports(context->device, RONDO_FEATURE_IF_ELSE) != RONDO_STATUS_OK) {
-        print_message("skipped: %s\n", rondo_error_get_last()->message);
-        skip();
-    }
+    suite_need(context, RONDO_FEATURE_IF_ELSE);
     rondo_stream *stream = context->stream;
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 2);
     uint32_t *predicate = x + 1;

@@ -2,37 +2,29 @@
 #include "backend/cuda/cuda_device.h"
 #include "graph/graph_internal.h"
 #include "label_support.h"
-#include "rondo/control.h"
 #include "rondo/report.h"
 
 static void test_conformance_label__scopes_nest(void **state) {
     suite_context *context = suite_get_context(state);
     label_scene s = label_create_scene(context);
     label_begin(&s);
-    uint32_t before = label_work(&s, s.a);
+    uint32_t before = LABEL_WORK(&s, s.a, "");
     ASSERT_OK(rondo_label_push(s.a, "layer3"));
-    uint32_t first = label_work(&s, s.a);
-    uint32_t second = label_work(&s, s.a);
+    LABEL_WORK(&s, s.a, "layer3");
+    LABEL_WORK(&s, s.a, "layer3");
     ASSERT_OK(rondo_label_push(s.a, "attention"));
     assert_string_equal(rondo_label_get_path(s.a), "layer3/attention");
-    uint32_t inner = label_work(&s, s.a);
+    uint32_t inner = LABEL_WORK(&s, s.a, "layer3/attention");
     ASSERT_OK(rondo_label_pop(s.a));
-    uint32_t third = label_work(&s, s.a);
+    LABEL_WORK(&s, s.a, "layer3");
     ASSERT_OK(rondo_label_push(s.a, "empty"));
     ASSERT_OK(rondo_label_pop(s.a));
     ASSERT_OK(rondo_label_push(s.a, "norm"));
-    uint32_t norm = label_work(&s, s.a);
+    uint32_t norm = LABEL_WORK(&s, s.a, "layer3/norm");
     ASSERT_OK(rondo_label_pop(s.a));
     ASSERT_OK(rondo_label_pop(s.a));
-    uint32_t after = label_work(&s, s.a);
-    ASSERT_OK(rondo_graph_capture_end(s.graph));
-    ASSERT_LABEL(&s, before, "");
-    ASSERT_LABEL(&s, first, "layer3");
-    ASSERT_LABEL(&s, second, "layer3");
-    ASSERT_LABEL(&s, inner, "layer3/attention");
-    ASSERT_LABEL(&s, third, "layer3");
-    ASSERT_LABEL(&s, norm, "layer3/norm");
-    ASSERT_LABEL(&s, after, "");
+    LABEL_WORK(&s, s.a, "");
+    label_end(&s);
     assert_string_equal(rondo__graph_get_node_label(s.graph, 1000), "");
     // Dumps show it, in both forms.
     ASSERT_DUMPED(&s, before, "");
@@ -44,9 +36,8 @@ static void test_conformance_label__scopes_nest(void **state) {
     ASSERT_OK(rondo_graph_reset(s.graph));
     assert_string_equal(rondo__graph_get_node_label(s.graph, 1), "");
     label_begin(&s);
-    uint32_t plain = label_work(&s, s.a);
-    ASSERT_OK(rondo_graph_capture_end(s.graph));
-    ASSERT_LABEL(&s, plain, "");
+    LABEL_WORK(&s, s.a, "");
+    label_end(&s);
     label_destroy_scene(&s);
 }
 
@@ -54,37 +45,27 @@ static void test_conformance_label__streams_forked_inside_carry_it(void **state)
     suite_context *context = suite_get_context(state);
     label_scene s = label_create_scene(context);
     label_begin(&s);
-    uint32_t a1 = label_work(&s, s.a);
+    LABEL_WORK(&s, s.a, "");
     ASSERT_OK(rondo_label_push(s.a, "x"));
-    uint32_t a2 = label_work(&s, s.a);
+    LABEL_WORK(&s, s.a, "x");
     label_order(&s, s.a, s.b, 0);
     label_order(&s, s.a, s.c, 1);
     ASSERT_OK(rondo_label_push(s.b, "y"));
-    uint32_t b1 = label_work(&s, s.b);
+    LABEL_WORK(&s, s.b, "x/y");
     ASSERT_OK(rondo_label_push(s.b, "z"));
-    uint32_t b2 = label_work(&s, s.b);
+    LABEL_WORK(&s, s.b, "x/y/z");
     ASSERT_OK(rondo_label_pop(s.b));
     ASSERT_OK(rondo_label_pop(s.b));
-    uint32_t b3 = label_work(&s, s.b);
-    uint32_t c1 = label_work(&s, s.c);
-    uint32_t a3 = label_work(&s, s.a);
+    LABEL_WORK(&s, s.b, "x");
+    LABEL_WORK(&s, s.c, "x");
+    LABEL_WORK(&s, s.a, "x");
     label_order(&s, s.c, s.b, 2);
-    uint32_t b4 = label_work(&s, s.b);
+    LABEL_WORK(&s, s.b, "x");
     label_order(&s, s.b, s.a, 3);
-    uint32_t a4 = label_work(&s, s.a);
+    LABEL_WORK(&s, s.a, "x");
     ASSERT_OK(rondo_label_pop(s.a));
-    uint32_t a5 = label_work(&s, s.a);
-    ASSERT_OK(rondo_graph_capture_end(s.graph));
-    ASSERT_LABEL(&s, a1, "");
-    ASSERT_LABEL(&s, a2, "x");
-    ASSERT_LABEL(&s, b1, "x/y");
-    ASSERT_LABEL(&s, b2, "x/y/z");
-    ASSERT_LABEL(&s, b3, "x");
-    ASSERT_LABEL(&s, c1, "x");
-    ASSERT_LABEL(&s, a3, "x");
-    ASSERT_LABEL(&s, b4, "x");
-    ASSERT_LABEL(&s, a4, "x");
-    ASSERT_LABEL(&s, a5, "");
+    LABEL_WORK(&s, s.a, "");
+    label_end(&s);
     label_destroy_scene(&s);
 }
 
@@ -93,38 +74,28 @@ static void test_conformance_label__older_work_stays_outside(void **state) {
     suite_context *context = suite_get_context(state);
     label_scene s = label_create_scene(context);
     label_begin(&s);
-    uint32_t a1 = label_work(&s, s.a);
-    uint32_t a2 = label_work(&s, s.a);
+    LABEL_WORK(&s, s.a, "");
+    LABEL_WORK(&s, s.a, "");
     label_order(&s, s.a, s.b, 0);
-    uint32_t a3 = label_work(&s, s.a);
-    uint32_t b1 = label_work(&s, s.b);
+    LABEL_WORK(&s, s.a, "");
+    LABEL_WORK(&s, s.b, "");
     ASSERT_OK(rondo_label_push(s.a, "x"));
-    uint32_t b2 = label_work(&s, s.b);
-    uint32_t a4 = label_work(&s, s.a);
+    LABEL_WORK(&s, s.b, "x");
+    LABEL_WORK(&s, s.a, "x");
     label_order(&s, s.b, s.a, 1);
-    uint32_t a5 = label_work(&s, s.a);
+    LABEL_WORK(&s, s.a, "x");
     ASSERT_OK(rondo_label_pop(s.a));
     // Two streams of one thread, each with a scope of its own, work by turns.
     label_order(&s, s.a, s.b, 2);
     ASSERT_OK(rondo_label_push(s.a, "left"));
     ASSERT_OK(rondo_label_push(s.b, "right"));
-    uint32_t a6 = label_work(&s, s.a);
-    uint32_t b3 = label_work(&s, s.b);
-    uint32_t a7 = label_work(&s, s.a);
+    LABEL_WORK(&s, s.a, "left");
+    LABEL_WORK(&s, s.b, "right");
+    LABEL_WORK(&s, s.a, "left");
     ASSERT_OK(rondo_label_pop(s.a));
     ASSERT_OK(rondo_label_pop(s.b));
     label_order(&s, s.b, s.a, 3);
-    ASSERT_OK(rondo_graph_capture_end(s.graph));
-    ASSERT_LABEL(&s, a1, "");
-    ASSERT_LABEL(&s, a2, "");
-    ASSERT_LABEL(&s, a3, "");
-    ASSERT_LABEL(&s, b1, "");
-    ASSERT_LABEL(&s, b2, "x");
-    ASSERT_LABEL(&s, a4, "x");
-    ASSERT_LABEL(&s, a5, "x");
-    ASSERT_LABEL(&s, a6, "left");
-    ASSERT_LABEL(&s, a7, "left");
-    ASSERT_LABEL(&s, b3, "right");
+    label_end(&s);
     label_destroy_scene(&s);
 }
 
@@ -133,27 +104,22 @@ static void test_conformance_label__scopes_may_span_captures(void **state) {
     label_scene s = label_create_scene(context);
     ASSERT_OK(rondo_label_push(s.a, "model"));
     label_begin(&s);
-    uint32_t first = label_work(&s, s.a);
+    LABEL_WORK(&s, s.a, "model");
     ASSERT_OK(rondo_label_push(s.a, "layer"));
-    uint32_t second = label_work(&s, s.a);
-    ASSERT_OK(rondo_graph_capture_end(s.graph));
+    LABEL_WORK(&s, s.a, "model/layer");
+    label_end(&s);
     ASSERT_OK(rondo_label_pop(s.a));
-    ASSERT_LABEL(&s, first, "model");
-    ASSERT_LABEL(&s, second, "model/layer");
     ASSERT_OK(rondo_graph_reset(s.graph));
     // Without a push inside, too; and a scope that is open before may be closed inside.
     label_begin(&s);
-    first = label_work(&s, s.a);
-    ASSERT_OK(rondo_graph_capture_end(s.graph));
-    ASSERT_LABEL(&s, first, "model");
+    LABEL_WORK(&s, s.a, "model");
+    label_end(&s);
     ASSERT_OK(rondo_graph_reset(s.graph));
     label_begin(&s);
-    first = label_work(&s, s.a);
+    LABEL_WORK(&s, s.a, "model");
     ASSERT_OK(rondo_label_pop(s.a));
-    second = label_work(&s, s.a);
-    ASSERT_OK(rondo_graph_capture_end(s.graph));
-    ASSERT_LABEL(&s, first, "model");
-    ASSERT_LABEL(&s, second, "");
+    LABEL_WORK(&s, s.a, "");
+    label_end(&s);
     label_destroy_scene(&s);
 }
 
@@ -170,11 +136,10 @@ static void test_conformance_label__misuse_is_harmless(void **state) {
     label_begin(&s);
     ASSERT_STATUS(rondo_label_pop(s.a), STATE);
     ASSERT_OK(rondo_label_push(s.a, "a \"quoted\" label"));
-    uint32_t word = label_work(&s, s.a);
+    LABEL_WORK(&s, s.a, "a \"quoted\" label");
     ASSERT_OK(rondo_label_pop(s.a));
     ASSERT_STATUS(rondo_label_pop(s.a), STATE);
-    ASSERT_OK(rondo_graph_capture_end(s.graph));
-    ASSERT_LABEL(&s, word, "a \"quoted\" label");
+    label_end(&s);
     ASSERT_OK(rondo_graph_reset(s.graph));
     // A capture that fails closes what was opened inside, and nothing else.
     ASSERT_OK(rondo_label_push(s.a, "outer"));
@@ -247,37 +212,28 @@ static bool has_conditional_labelled(label_scene *s, const char *label) {
 // A conditional node carries the label; work after it goes on as before. Breaks in bodies are told.
 static void test_conformance_label__conditional_nodes_carry_it(void **state) {
     suite_context *context = suite_get_context(state);
-    if (rondo_device_supports(context->device, RONDO_FEATURE_IF) != RONDO_STATUS_OK) {
-        print_message("skipped: %s\n", rondo_error_get_last()->message);
-        skip();
-    }
+    suite_need(context, RONDO_FEATURE_IF);
     label_scene s = label_create_scene(context);
-    rondo_scope scope;
-    rondo_stream *body = NULL;
     label_begin(&s);
     ASSERT_OK(rondo_label_push(s.a, "branchy"));
-    uint32_t before = label_work(&s, s.a);
-    ASSERT_OK(rondo_scope_begin(s.a, RONDO_SCOPE_IF, s.x, 0, &scope));
-    ASSERT_OK(rondo_scope_enter(scope, 0, &body));
+    LABEL_WORK(&s, s.a, "branchy");
+    rondo_scope scope = label_begin_scope(&s, s.a, RONDO_SCOPE_IF, 0);
+    rondo_stream *body = label_enter(scope, 0);
     ASSERT_OK(rondo_label_push(body, "inside"));
     ASSERT_OK(rondo_stream_fill(body, s.x + 100, 1, 4, 1));
     ASSERT_OK(rondo_label_pop(body));
-    ASSERT_OK(rondo_scope_leave(scope));
-    ASSERT_OK(rondo_scope_end(scope));
-    uint32_t after = label_work(&s, s.a);
+    label_leave_and_end(scope);
+    LABEL_WORK(&s, s.a, "branchy");
     ASSERT_OK(rondo_label_pop(s.a));
-    uint32_t outside = label_work(&s, s.a);
-    ASSERT_OK(rondo_graph_capture_end(s.graph));
-    ASSERT_LABEL(&s, before, "branchy");
-    ASSERT_LABEL(&s, after, "branchy");
-    ASSERT_LABEL(&s, outside, "");
+    LABEL_WORK(&s, s.a, "");
+    label_end(&s);
     assert_true(has_conditional_labelled(&s, "branchy"));
     ASSERT_OK(rondo_graph_reset(s.graph));
     label_begin(&s);
     ASSERT_OK(rondo_label_push(s.a, "branchy"));
     (void)label_work(&s, s.a);
-    ASSERT_OK(rondo_scope_begin(s.a, RONDO_SCOPE_IF, s.x, 0, &scope));
-    ASSERT_OK(rondo_scope_enter(scope, 0, &body));
+    scope = label_begin_scope(&s, s.a, RONDO_SCOPE_IF, 0);
+    body = label_enter(scope, 0);
     ASSERT_OK(rondo_stream_fill(body, s.x + 100, 1, 4, 1));
     ASSERT_STATUS(rondo_stream_synchronize(body), STATE);
     (void)!rondo_scope_leave(scope);
@@ -290,8 +246,8 @@ static void test_conformance_label__conditional_nodes_carry_it(void **state) {
     assert_string_equal(report.last_node_name, "memset");
     // A scope that is still open at the end is not taken for something else.
     label_begin(&s);
-    ASSERT_OK(rondo_scope_begin(s.a, RONDO_SCOPE_IF, s.x, 0, &scope));
-    ASSERT_OK(rondo_scope_enter(scope, 0, &body));
+    scope = label_begin_scope(&s, s.a, RONDO_SCOPE_IF, 0);
+    (void)label_enter(scope, 0);
     ASSERT_STATUS(rondo_graph_capture_end(s.graph), STATE);
     ASSERT_OK(rondo_graph_get_report(s.graph, &report));
     assert_int_equal(report.cause, RONDO_CAUSE_OTHER);

@@ -3,132 +3,87 @@
 #include "graph/graph_internal.h"
 #include "inside_support.h"
 #include "label_support.h"
-#include "rondo/control.h"
-
-// Skips the case on devices without such bodies.
-static void need(suite_context *context, rondo_feature feature) {
-    if (rondo_device_supports(context->device, feature) != RONDO_STATUS_OK) {
-        print_message("skipped: %s\n", rondo_error_get_last()->message);
-        skip();
-    }
-}
-
-static rondo_scope begin_scope(label_scene *s, rondo_stream *stream, rondo_scope_kind kind,
-                               uint32_t branch_count) {
-    rondo_scope scope;
-    ASSERT_OK(rondo_scope_begin(stream, kind, s->x + LABEL_WORDS - 1, branch_count, &scope));
-    return scope;
-}
-
-static rondo_stream *enter(rondo_scope scope, uint32_t branch) {
-    rondo_stream *body = NULL;
-    ASSERT_OK(rondo_scope_enter(scope, branch, &body));
-    return body;
-}
-
-static void leave_and_end(rondo_scope scope) {
-    ASSERT_OK(rondo_scope_leave(scope));
-    ASSERT_OK(rondo_scope_end(scope));
-}
 
 // ---- bodies -----------------------------------------------------------------------------------
 
 static void test_conformance_label_inside__bodies_carry_outer_and_inner(void **state) {
     suite_context *context = suite_get_context(state);
-    need(context, RONDO_FEATURE_IF_ELSE);
+    suite_need(context, RONDO_FEATURE_IF_ELSE);
     label_scene s = label_create_scene(context);
     label_begin(&s);
-    uint32_t before = label_work(&s, s.a);
+    LABEL_WORK(&s, s.a, "");
     ASSERT_OK(rondo_label_push(s.a, "solver"));
-    rondo_scope choice = begin_scope(&s, s.a, RONDO_SCOPE_IF_ELSE, 0);
-    rondo_stream *body = enter(choice, 0);
+    rondo_scope choice = label_begin_scope(&s, s.a, RONDO_SCOPE_IF_ELSE, 0);
+    rondo_stream *body = label_enter(choice, 0);
     assert_string_equal(rondo_label_get_path(body), "solver");
-    uint32_t plain = label_work(&s, body);
+    LABEL_WORK(&s, body, "solver");
     ASSERT_OK(rondo_label_push(body, "update"));
     assert_string_equal(rondo_label_get_path(body), "solver/update");
-    uint32_t update = label_work(&s, body);
+    LABEL_WORK(&s, body, "solver/update");
     ASSERT_OK(rondo_label_push(body, "x"));
-    uint32_t deeper = label_work(&s, body);
+    LABEL_WORK(&s, body, "solver/update/x");
     ASSERT_OK(rondo_label_pop(body));
-    uint32_t update_again = label_work(&s, body);
+    LABEL_WORK(&s, body, "solver/update");
     ASSERT_OK(rondo_label_pop(body));
     // What was opened outside is not closed inside.
     ASSERT_STATUS(rondo_label_pop(body), STATE);
-    uint32_t plain_again = label_work(&s, body);
+    LABEL_WORK(&s, body, "solver");
     ASSERT_OK(rondo_scope_leave(choice));
-    body = enter(choice, 1);
+    body = label_enter(choice, 1);
     ASSERT_OK(rondo_label_push(body, "retry"));
-    uint32_t retry = label_work(&s, body);
+    LABEL_WORK(&s, body, "solver/retry");
     ASSERT_OK(rondo_label_pop(body));
-    leave_and_end(choice);
-    uint32_t behind = label_work(&s, s.a);
+    label_leave_and_end(choice);
+    uint32_t behind = LABEL_WORK(&s, s.a, "solver");
     ASSERT_OK(rondo_label_pop(s.a));
     // Only inside: nothing is open outside, and a label that has the same name as one above.
-    choice = begin_scope(&s, s.a, RONDO_SCOPE_IF, 0);
-    body = enter(choice, 0);
-    uint32_t bare = label_work(&s, body);
+    choice = label_begin_scope(&s, s.a, RONDO_SCOPE_IF, 0);
+    body = label_enter(choice, 0);
+    LABEL_WORK(&s, body, "");
     ASSERT_OK(rondo_label_push(body, "solver"));
-    uint32_t only_inside = label_work(&s, body);
+    LABEL_WORK(&s, body, "solver");
     ASSERT_OK(rondo_label_pop(body));
-    leave_and_end(choice);
-    uint32_t after = label_work(&s, s.a);
-    ASSERT_OK(rondo_graph_capture_end(s.graph));
-    ASSERT_DUMPED(&s, before, "");
-    ASSERT_DUMPED(&s, plain, "solver");
-    ASSERT_DUMPED(&s, update, "solver/update");
-    ASSERT_DUMPED(&s, deeper, "solver/update/x");
-    ASSERT_DUMPED(&s, update_again, "solver/update");
-    ASSERT_DUMPED(&s, plain_again, "solver");
-    ASSERT_DUMPED(&s, retry, "solver/retry");
-    ASSERT_DUMPED(&s, behind, "solver");
-    ASSERT_DUMPED(&s, bare, "");
-    ASSERT_DUMPED(&s, only_inside, "solver");
-    ASSERT_DUMPED(&s, after, "");
+    label_leave_and_end(choice);
+    LABEL_WORK(&s, s.a, "");
+    label_end_dumped(&s);
     ASSERT_LABEL(&s, behind, "solver");
     label_destroy_scene(&s);
 }
 
 static void test_conformance_label_inside__bodies_nest(void **state) {
     suite_context *context = suite_get_context(state);
-    need(context, RONDO_FEATURE_SWITCH);
+    suite_need(context, RONDO_FEATURE_SWITCH);
     label_scene s = label_create_scene(context);
     label_begin(&s);
     ASSERT_OK(rondo_label_push(s.a, "a"));
-    rondo_scope choice = begin_scope(&s, s.a, RONDO_SCOPE_SWITCH, 4);
-    rondo_stream *first = enter(choice, 1);
+    rondo_scope choice = label_begin_scope(&s, s.a, RONDO_SCOPE_SWITCH, 4);
+    rondo_stream *first = label_enter(choice, 1);
     // A body without labels of its own, around one that has some.
-    uint32_t in_switch = label_work(&s, first);
-    rondo_scope loop = begin_scope(&s, first, RONDO_SCOPE_WHILE, 0);
-    rondo_stream *second = enter(loop, 0);
+    LABEL_WORK(&s, first, "a");
+    rondo_scope loop = label_begin_scope(&s, first, RONDO_SCOPE_WHILE, 0);
+    rondo_stream *second = label_enter(loop, 0);
     ASSERT_OK(rondo_label_push(second, "b"));
-    uint32_t in_loop = label_work(&s, second);
-    rondo_scope branch = begin_scope(&s, second, RONDO_SCOPE_IF_ELSE, 0);
-    rondo_stream *third = enter(branch, 1);
-    uint32_t in_branch = label_work(&s, third);
+    LABEL_WORK(&s, second, "a/b");
+    rondo_scope branch = label_begin_scope(&s, second, RONDO_SCOPE_IF_ELSE, 0);
+    rondo_stream *third = label_enter(branch, 1);
+    LABEL_WORK(&s, third, "a/b");
     ASSERT_OK(rondo_label_push(third, "c"));
     assert_string_equal(rondo_label_get_path(third), "a/b/c");
-    uint32_t innermost = label_work(&s, third);
+    LABEL_WORK(&s, third, "a/b/c");
     ASSERT_OK(rondo_label_pop(third));
-    leave_and_end(branch);
-    uint32_t in_loop_again = label_work(&s, second);
+    label_leave_and_end(branch);
+    LABEL_WORK(&s, second, "a/b");
     ASSERT_OK(rondo_label_pop(second));
-    uint32_t loop_end = label_work(&s, second);
-    leave_and_end(loop);
+    LABEL_WORK(&s, second, "a");
+    label_leave_and_end(loop);
     ASSERT_OK(rondo_scope_leave(choice));
-    rondo_stream *last = enter(choice, 3);
+    rondo_stream *last = label_enter(choice, 3);
     ASSERT_OK(rondo_label_push(last, "d"));
-    uint32_t in_last = label_work(&s, last);
+    LABEL_WORK(&s, last, "a/d");
     ASSERT_OK(rondo_label_pop(last));
-    leave_and_end(choice);
+    label_leave_and_end(choice);
     ASSERT_OK(rondo_label_pop(s.a));
-    ASSERT_OK(rondo_graph_capture_end(s.graph));
-    ASSERT_DUMPED(&s, in_switch, "a");
-    ASSERT_DUMPED(&s, in_loop, "a/b");
-    ASSERT_DUMPED(&s, in_branch, "a/b");
-    ASSERT_DUMPED(&s, innermost, "a/b/c");
-    ASSERT_DUMPED(&s, in_loop_again, "a/b");
-    ASSERT_DUMPED(&s, loop_end, "a");
-    ASSERT_DUMPED(&s, in_last, "a/d");
+    label_end_dumped(&s);
     label_destroy_scene(&s);
 }
 
@@ -137,7 +92,7 @@ static void test_conformance_label_inside__any_depth(void **state) {
     enum { DEPTH = 24 };
     const int depth = suite_rounds(DEPTH, 3);
     suite_context *context = suite_get_context(state);
-    need(context, RONDO_FEATURE_IF);
+    suite_need(context, RONDO_FEATURE_IF);
     label_scene s = label_create_scene(context);
     rondo_scope scopes[DEPTH];
     uint32_t words[DEPTH];
@@ -146,13 +101,13 @@ static void test_conformance_label_inside__any_depth(void **state) {
     inside_begin(graph, s.a);
     rondo_stream *stream = s.a;
     for (int i = 0; i < depth; ++i) {
-        scopes[i] = begin_scope(&s, stream, RONDO_SCOPE_IF, 0);
-        stream = enter(scopes[i], 0);
+        scopes[i] = label_begin_scope(&s, stream, RONDO_SCOPE_IF, 0);
+        stream = label_enter(scopes[i], 0);
         ASSERT_OK(rondo_label_push(stream, "l"));
         words[i] = label_work(&s, stream);
     }
     for (int i = depth; i-- > 0;) {
-        leave_and_end(scopes[i]);
+        label_leave_and_end(scopes[i]);
     }
     ASSERT_OK(rondo_graph_capture_end(graph));
     char path[2 * DEPTH + 1] = "";
@@ -167,78 +122,65 @@ static void test_conformance_label_inside__any_depth(void **state) {
 // Streams forked inside a body, with and without scopes of their own.
 static void test_conformance_label_inside__branches_of_a_body(void **state) {
     suite_context *context = suite_get_context(state);
-    need(context, RONDO_FEATURE_IF);
+    suite_need(context, RONDO_FEATURE_IF);
     label_scene s = label_create_scene(context);
     label_begin(&s);
     // The scope lies on a stream that was forked inside a label, and has none of its own.
     ASSERT_OK(rondo_label_push(s.a, "model"));
     label_order(&s, s.a, s.b, 0);
-    uint32_t beside = label_work(&s, s.a);
-    rondo_scope scope = begin_scope(&s, s.b, RONDO_SCOPE_IF, 0);
-    rondo_stream *body = enter(scope, 0);
-    uint32_t first = label_work(&s, body);
+    LABEL_WORK(&s, s.a, "model");
+    rondo_scope scope = label_begin_scope(&s, s.b, RONDO_SCOPE_IF, 0);
+    rondo_stream *body = label_enter(scope, 0);
+    LABEL_WORK(&s, body, "model");
     ASSERT_OK(rondo_label_push(body, "x"));
     label_order(&s, body, s.c, 1);
-    uint32_t forked = label_work(&s, s.c);
+    LABEL_WORK(&s, s.c, "model/x");
     ASSERT_OK(rondo_label_push(s.c, "y"));
-    uint32_t forked_inner = label_work(&s, s.c);
+    LABEL_WORK(&s, s.c, "model/x/y");
     ASSERT_OK(rondo_label_pop(s.c));
-    uint32_t second = label_work(&s, body);
+    LABEL_WORK(&s, body, "model/x");
     label_order(&s, s.c, body, 2);
-    uint32_t joined = label_work(&s, body);
+    LABEL_WORK(&s, body, "model/x");
     ASSERT_OK(rondo_label_pop(body));
-    uint32_t last = label_work(&s, body);
-    leave_and_end(scope);
-    uint32_t behind = label_work(&s, s.b);
+    LABEL_WORK(&s, body, "model");
+    label_leave_and_end(scope);
+    LABEL_WORK(&s, s.b, "model");
     label_order(&s, s.b, s.a, 3);
     ASSERT_OK(rondo_label_pop(s.a));
-    uint32_t outside = label_work(&s, s.a);
+    LABEL_WORK(&s, s.a, "");
     // The stream that was in the body is outside now.
     label_order(&s, s.a, s.c, 4);
     ASSERT_OK(rondo_label_push(s.c, "z"));
-    uint32_t later = label_work(&s, s.c);
+    LABEL_WORK(&s, s.c, "z");
     ASSERT_OK(rondo_label_pop(s.c));
     label_order(&s, s.c, s.a, 5);
-    ASSERT_OK(rondo_graph_capture_end(s.graph));
-    ASSERT_DUMPED(&s, beside, "model");
-    ASSERT_DUMPED(&s, first, "model");
-    ASSERT_DUMPED(&s, forked, "model/x");
-    ASSERT_DUMPED(&s, forked_inner, "model/x/y");
-    ASSERT_DUMPED(&s, second, "model/x");
-    ASSERT_DUMPED(&s, joined, "model/x");
-    ASSERT_DUMPED(&s, last, "model");
-    ASSERT_DUMPED(&s, behind, "model");
-    ASSERT_DUMPED(&s, outside, "");
-    ASSERT_DUMPED(&s, later, "z");
+    label_end_dumped(&s);
     label_destroy_scene(&s);
 }
 
 // A scope that is opened on the stream outside, while only bodies can be recorded, is theirs.
 static void test_conformance_label_inside__scopes_around_one_body(void **state) {
     suite_context *context = suite_get_context(state);
-    need(context, RONDO_FEATURE_IF_ELSE);
+    suite_need(context, RONDO_FEATURE_IF_ELSE);
     label_scene s = label_create_scene(context);
     label_begin(&s);
     ASSERT_OK(rondo_label_push(s.a, "layer"));
-    rondo_scope scope = begin_scope(&s, s.a, RONDO_SCOPE_IF_ELSE, 0);
+    rondo_scope scope = label_begin_scope(&s, s.a, RONDO_SCOPE_IF_ELSE, 0);
     ASSERT_OK(rondo_label_push(s.a, "then"));
-    rondo_stream *body = enter(scope, 0);
+    rondo_stream *body = label_enter(scope, 0);
     assert_string_equal(rondo_label_get_path(body), "layer/then");
-    uint32_t first = label_work(&s, body);
+    LABEL_WORK(&s, body, "layer/then");
     ASSERT_OK(rondo_label_push(body, "x"));
-    uint32_t second = label_work(&s, body);
+    LABEL_WORK(&s, body, "layer/then/x");
     // Left open: it ends with the body.
     ASSERT_OK(rondo_scope_leave(scope));
     ASSERT_OK(rondo_label_pop(s.a));
-    body = enter(scope, 1);
+    body = label_enter(scope, 1);
     assert_string_equal(rondo_label_get_path(body), "layer");
-    uint32_t third = label_work(&s, body);
-    leave_and_end(scope);
+    LABEL_WORK(&s, body, "layer");
+    label_leave_and_end(scope);
     ASSERT_OK(rondo_label_pop(s.a));
-    ASSERT_OK(rondo_graph_capture_end(s.graph));
-    ASSERT_DUMPED(&s, first, "layer/then");
-    ASSERT_DUMPED(&s, second, "layer/then/x");
-    ASSERT_DUMPED(&s, third, "layer");
+    label_end_dumped(&s);
     label_destroy_scene(&s);
 }
 
@@ -260,7 +202,7 @@ static rondo_status run_labelled_body(rondo_stream *stream, void *user_data) {
 // The path is the same whether the function runs or is recorded.
 static void test_conformance_label_inside__functions_as_bodies(void **state) {
     suite_context *context = suite_get_context(state);
-    need(context, RONDO_FEATURE_SWITCH);
+    suite_need(context, RONDO_FEATURE_SWITCH);
     label_scene s = label_create_scene(context);
     labelled_body body = {.scene = &s, .path = "outer/inner"};
     const rondo_body_function bodies[] = {NULL, run_labelled_body};
@@ -315,7 +257,7 @@ static void cut_node(const char *bytes, const char *part, int nth, char *out_nod
 // A dump says of a node inside a body what it says of one outside.
 static void test_conformance_label_inside__bodies_show_every_field(void **state) {
     suite_context *context = suite_get_context(state);
-    need(context, RONDO_FEATURE_IF);
+    suite_need(context, RONDO_FEATURE_IF);
     label_scene s = label_create_scene(context);
     label_begin(&s);
     ASSERT_OK(rondo_label_push(s.a, "same"));
@@ -325,14 +267,14 @@ static void test_conformance_label_inside__bodies_show_every_field(void **state)
         ASSERT_OK(rondo_stream_fill(stream, s.x, 0x55, 2, 100));
         ASSERT_OK(suite_affine(context, stream, s.x, 300, 2, 1));
         ASSERT_OK(rondo_stream_copy(stream, s.x + 500, s.x, 1200, RONDO_COPY_DEVICE_TO_DEVICE));
-        rondo_scope inner = begin_scope(&s, stream, RONDO_SCOPE_IF, 0);
+        rondo_scope inner = label_begin_scope(&s, stream, RONDO_SCOPE_IF, 0);
         ASSERT_OK(rondo_scope_end(inner));
         if (i == 0) {
-            scope = begin_scope(&s, s.a, RONDO_SCOPE_IF, 0);
-            stream = enter(scope, 0);
+            scope = label_begin_scope(&s, s.a, RONDO_SCOPE_IF, 0);
+            stream = label_enter(scope, 0);
         }
     }
-    leave_and_end(scope);
+    label_leave_and_end(scope);
     ASSERT_OK(rondo_label_pop(s.a));
     ASSERT_OK(rondo_graph_capture_end(s.graph));
     static suite_text text;
@@ -360,13 +302,13 @@ static void test_conformance_label_inside__bodies_show_every_field(void **state)
 // More nodes in a body than are counted at each scope.
 static void test_conformance_label_inside__large_bodies(void **state) {
     suite_context *context = suite_get_context(state);
-    need(context, RONDO_FEATURE_IF);
+    suite_need(context, RONDO_FEATURE_IF);
     const int layer_count = suite_rounds(400, 4);
     const size_t ballast = (size_t)suite_rounds(0, 1030);
     label_scene s = label_create_scene(context);
     label_begin(&s);
-    rondo_scope scope = begin_scope(&s, s.a, RONDO_SCOPE_IF, 0);
-    rondo_stream *body = enter(scope, 0);
+    rondo_scope scope = label_begin_scope(&s, s.a, RONDO_SCOPE_IF, 0);
+    rondo_stream *body = label_enter(scope, 0);
     for (size_t i = 0; i < ballast; ++i) {
         ASSERT_OK(suite_affine(context, body, s.x, 1, 1, 0));
     }
@@ -379,7 +321,7 @@ static void test_conformance_label_inside__large_bodies(void **state) {
         }
         ASSERT_OK(rondo_label_pop(body));
     }
-    leave_and_end(scope);
+    label_leave_and_end(scope);
     ASSERT_OK(rondo_graph_capture_end(s.graph));
     const rondo__label_part *part = rondo__label_get_part(rondo__graph_get_participants(s.graph));
     uint64_t count = 0;
@@ -397,14 +339,14 @@ static void test_conformance_label_inside__large_bodies(void **state) {
 // Who uses no labels pays for none.
 static void test_conformance_label_inside__nothing_is_kept_without_labels(void **state) {
     suite_context *context = suite_get_context(state);
-    need(context, RONDO_FEATURE_IF);
+    suite_need(context, RONDO_FEATURE_IF);
     label_scene s = label_create_scene(context);
     rondo_graph *inner = inside_capture_affine(context, s.x, 3);
     label_begin(&s);
-    rondo_scope scope = begin_scope(&s, s.a, RONDO_SCOPE_IF, 0);
-    rondo_stream *body = enter(scope, 0);
+    rondo_scope scope = label_begin_scope(&s, s.a, RONDO_SCOPE_IF, 0);
+    rondo_stream *body = label_enter(scope, 0);
     (void)label_work(&s, body);
-    leave_and_end(scope);
+    label_leave_and_end(scope);
     ASSERT_OK(rondo_graph_record(inner, s.a));
     ASSERT_OK(rondo_graph_capture_end(s.graph));
     assert_null(rondo__label_get_part(rondo__graph_get_participants(s.graph)));
@@ -520,23 +462,23 @@ static void test_conformance_label_inside__recorded_graphs_with_branches(void **
 
 static void test_conformance_label_inside__a_graph_recorded_into_a_body(void **state) {
     suite_context *context = suite_get_context(state);
-    need(context, RONDO_FEATURE_IF);
+    suite_need(context, RONDO_FEATURE_IF);
     label_scene s = label_create_scene(context);
     uint32_t words[2];
     rondo_graph *inner = capture_labelled(&s, "gemm", words);
     inside_begin(s.graph, s.a);
     // In a body that has no label of its own, and in one that has.
-    rondo_scope scope = begin_scope(&s, s.a, RONDO_SCOPE_IF, 0);
-    rondo_stream *body = enter(scope, 0);
+    rondo_scope scope = label_begin_scope(&s, s.a, RONDO_SCOPE_IF, 0);
+    rondo_stream *body = label_enter(scope, 0);
     ASSERT_OK(rondo_graph_record(inner, body));
-    leave_and_end(scope);
+    label_leave_and_end(scope);
     ASSERT_OK(rondo_label_push(s.a, "outer"));
-    scope = begin_scope(&s, s.a, RONDO_SCOPE_IF, 0);
-    body = enter(scope, 0);
+    scope = label_begin_scope(&s, s.a, RONDO_SCOPE_IF, 0);
+    body = label_enter(scope, 0);
     ASSERT_OK(rondo_label_push(body, "body"));
     ASSERT_OK(rondo_graph_record(inner, body));
     ASSERT_OK(rondo_label_pop(body));
-    leave_and_end(scope);
+    label_leave_and_end(scope);
     ASSERT_OK(rondo_label_pop(s.a));
     ASSERT_OK(rondo_graph_capture_end(s.graph));
     ASSERT_DUMPED_NTH(&s, s.graph, words[0], 0, "");

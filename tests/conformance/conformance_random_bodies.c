@@ -19,10 +19,7 @@ enum { SEED = 21, PLACES = 8 };
 
 static bodies start(void **state, rondo_feature feature) {
     suite_context *context = suite_get_context(state);
-    if (rondo_device_supports(context->device, feature) != RONDO_STATUS_OK) {
-        print_message("skipped: %s\n", rondo_error_get_last()->message);
-        skip();
-    }
+    suite_need(context, feature);
     bodies b = {.context = context,
                 .stream = suite_create_stream(context),
                 .branch = suite_create_stream(context),

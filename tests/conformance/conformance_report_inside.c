@@ -21,10 +21,7 @@ typedef struct nested {
 
 static nested begin_nested(void **state) {
     suite_context *context = suite_get_context(state);
-    if (rondo_device_supports(context->device, RONDO_FEATURE_WHILE) != RONDO_STATUS_OK) {
-        print_message("skipped: %s\n", rondo_error_get_last()->message);
-        skip();
-    }
+    suite_need(context, RONDO_FEATURE_WHILE);
     nested n = {.it = start(state)};
     n.side = suite_create_stream(context);
     n.event = suite_create_event(context, 0);
@@ -121,10 +118,7 @@ static void test_conformance_report_inside__a_wait_in_a_body(void **state) {
 static void test_conformance_report_inside__each_body_counts_anew(void **state) {
     nested n = begin_nested(state);
     control_case *it = &n.it;
-    if (rondo_device_supports(it->context->device, RONDO_FEATURE_IF_ELSE) != RONDO_STATUS_OK) {
-        print_message("skipped: %s\n", rondo_error_get_last()->message);
-        skip();
-    }
+    suite_need(it->context, RONDO_FEATURE_IF_ELSE);
     begin_capture(it);
     rondo_scope scope = begin_scope(it, it->stream, RONDO_SCOPE_IF_ELSE, FLAG, 0);
     rondo_stream *body = enter(scope, 0);

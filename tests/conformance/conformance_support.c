@@ -4,7 +4,6 @@
 
 #include "backend/backend.h"
 #include "conformance.h"
-#include "rondo/control.h"
 #include "support/fake_cuda.h"
 
 // ---- kernels ----------------------------------------------------------------------------------
@@ -153,6 +152,13 @@ rondo_status suite_open(const char *name, suite_context *out_context) {
     }
     *out_context = context;
     return RONDO_STATUS_OK;
+}
+
+void suite_need(suite_context *context, rondo_feature feature) {
+    if (rondo_device_supports(context->device, feature) != RONDO_STATUS_OK) {
+        print_message("skipped: %s\n", rondo_error_get_last()->message);
+        skip();
+    }
 }
 
 // ---- lists ------------------------------------------------------------------------------------

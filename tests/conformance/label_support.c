@@ -29,6 +29,7 @@ void label_destroy_scene(label_scene *s) {
 
 void label_begin(label_scene *s) {
     s->count = 0;
+    s->expected_count = 0;
     ASSERT_OK(rondo_graph_capture_begin(s->graph, s->a, RONDO_CAPTURE_THREAD_LOCAL));
 }
 
@@ -36,6 +37,46 @@ uint32_t label_work(label_scene *s, rondo_stream *stream) {
     assert_true(s->count < LABEL_WORDS);
     ASSERT_OK(rondo_stream_fill(stream, s->x + s->count, s->count, 4, 1));
     return s->count++;
+}
+
+uint32_t label_work_in(label_scene *s, rondo_stream *stream, const char *label, int line) {
+    assert_true(s->expected_count < LABEL_EXPECTED_MAX);
+    uint32_t word = label_work(s, stream);
+    s->expected[s->expected_count++] = (label_expected){word, label, line};
+    return word;
+}
+
+void label_end(label_scene *s) {
+    ASSERT_OK(rondo_graph_capture_end(s->graph));
+    for (size_t i = 0; i < s->expected_count; ++i) {
+        label_check(s, s->expected[i].word, s->expected[i].label, s->expected[i].line);
+    }
+}
+
+void label_end_dumped(label_scene *s) {
+    ASSERT_OK(rondo_graph_capture_end(s->graph));
+    for (size_t i = 0; i < s->expected_count; ++i) {
+        label_check_dumped(s, s->graph, s->expected[i].word, 0, s->expected[i].label,
+                           s->expected[i].line);
+    }
+}
+
+rondo_scope label_begin_scope(label_scene *s, rondo_stream *stream, rondo_scope_kind kind,
+                              uint32_t branch_count) {
+    rondo_scope scope;
+    ASSERT_OK(rondo_scope_begin(stream, kind, s->x + LABEL_WORDS - 1, branch_count, &scope));
+    return scope;
+}
+
+rondo_stream *label_enter(rondo_scope scope, uint32_t branch) {
+    rondo_stream *body = NULL;
+    ASSERT_OK(rondo_scope_enter(scope, branch, &body));
+    return body;
+}
+
+void label_leave_and_end(rondo_scope scope) {
+    ASSERT_OK(rondo_scope_leave(scope));
+    ASSERT_OK(rondo_scope_end(scope));
 }
 
 void label_order(label_scene *s, rondo_stream *from, rondo_stream *to, int event) {

@@ -59,7 +59,7 @@ bool sweep_append_text(void *user_data, const char *bytes, size_t count) {
 
 // Threads of the host device allocate, too, so the counter is atomic.
 typedef struct heap_plan {
-    bool is_of_any_thread;
+    atomic_bool is_of_any_thread;
     atomic_long remaining;
     atomic_bool has_failed;
 } heap_plan;
@@ -69,7 +69,7 @@ static _Thread_local bool g_is_own_thread;
 
 static bool fail_allocation(void *user_data) {
     heap_plan *plan = user_data;
-    if ((!plan->is_of_any_thread && !g_is_own_thread) ||
+    if ((!atomic_load(&plan->is_of_any_thread) && !g_is_own_thread) ||
         atomic_fetch_sub(&plan->remaining, 1) != 0) {
         return false;
     }
@@ -79,7 +79,7 @@ static bool fail_allocation(void *user_data) {
 
 void sweep_fail_allocation(size_t n, bool is_of_any_thread) {
     g_is_own_thread = true;
-    g_heap_plan.is_of_any_thread = is_of_any_thread;
+    atomic_store(&g_heap_plan.is_of_any_thread, is_of_any_thread);
     atomic_store(&g_heap_plan.remaining, (long)n);
     atomic_store(&g_heap_plan.has_failed, false);
     rondo__memory_set_fault(fail_allocation, &g_heap_plan);
