@@ -50,12 +50,14 @@ typedef struct rondo_graph_options {
     rondo_arena *arena;
     rondo_pageable_sources pageable_sources;
     // Checked mode: a replay is refused, naming the work and the address, when memory that the
-    // graph was seen to use was freed since, also if it was given out again. Seen are the
-    // destinations and sources of copies and fills, and eight-byte words in the arguments of
-    // rondo_stream_launch and rondo_stream_call_host, as far as they lie in memory of
-    // rondo_memory_allocate or of pools. Not seen are arguments of the program's own launches,
-    // addresses that stand in memory themselves, and memory from elsewhere. For testing: each
-    // replay looks at every one.
+    // graph was seen to use was freed since, also if it was given out again. Memory of
+    // rondo_memory_allocate, of pools, and on CUDA whatever else the driver has given out, to the
+    // program or to other libraries. Seen are the destinations and sources of copies and fills, and
+    // eight-byte words in the arguments of kernels and of rondo_stream_call_host; on CUDA also of
+    // the program's own launches (driver 12.4), in bodies and in recorded graphs, too. Not seen
+    // are addresses that stand in memory themselves, memory from malloc, and blocks that others cut
+    // out of one allocation. For testing: each replay looks at every one (on CUDA some 50 ns for
+    // each that Rondo did not give out).
     bool check_addresses;
 } rondo_graph_options;
 

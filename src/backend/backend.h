@@ -161,6 +161,16 @@ typedef struct rondo__node_info {
     uint32_t branch_count;  // 0: not known, as of a node that was not recorded through Rondo
 } rondo__node_info;
 
+// Memory that the driver has given to somebody.
+typedef struct rondo__allocation {
+    uintptr_t begin;
+    size_t bytes;
+    uint64_t id;  // never used twice in the process; 0: there is none
+} rondo__allocation;
+
+// Looks at bytes that are valid during the call.
+typedef rondo_status (*rondo__visit_bytes)(void *user_data, const void *bytes, size_t byte_count);
+
 // A conditional node that is being recorded, and what its bodies need. The backend embeds it.
 typedef struct rondo__conditional {
     rondo_device *device;
@@ -190,6 +200,10 @@ struct rondo__backend {
     void (*deallocate)(rondo_device *device, rondo_memory_kind kind, void *address);
     // Free device memory now. (optional: not measurable)
     rondo_status (*get_free_bytes)(rondo_device *device, uint64_t *out_bytes);
+    // The allocation that holds the address, whoever made it; also while streams record.
+    // (optional: not known)
+    rondo_status (*find_allocation)(rondo_device *device, const void *address,
+                                    rondo__allocation *out_allocation);
 
     // True for host memory that the device cannot copy from without a detour.
     bool (*is_pageable)(rondo_device *device, const void *address, size_t bytes);
@@ -291,6 +305,10 @@ struct rondo__backend {
     // successor may start before the predecessor has finished). (optional; default: all are full)
     rondo_status (*list_edge_kinds)(rondo__template *template_, uint8_t *out_kinds, size_t capacity,
                                     size_t *out_count);
+    // Shows the arguments of a KERNEL node, given by info.native, all at once or one by one, as far
+    // as the driver tells them. (optional: not known)
+    rondo_status (*visit_arguments)(rondo__template *template_, const void *native,
+                                    rondo__visit_bytes visit, void *user_data);
     // The graph inside a CHILD node, borrowed for as long as the template is not edited.
     rondo_status (*get_child)(rondo__template *template_, size_t index,
                               rondo__template **out_child);

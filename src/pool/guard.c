@@ -9,13 +9,22 @@
 #include "base/memory.h"
 #include "pool/arena.h"
 
+typedef enum origin { AREA, BLOCK, ELSEWHERE } origin;
+
+static const char *const origin_names[] = {
+    [AREA] = "rondo_memory_allocate area",
+    [BLOCK] = "pool's block",
+    [ELSEWHERE] = "allocation of the program's own",
+};
+
 // An allocation that the graph uses.
 typedef struct reference {
+    origin origin;
     const void *address;  // as it was seen
     uintptr_t begin;      // of the allocation
     size_t bytes;
-    uint64_t serial;   // of the area, or of the pool's block; 0: the block was free already
-    rondo_pool *pool;  // retained; NULL: an area
+    uint64_t serial;   // the allocation's number; 0: the pool's block was free already
+    rondo_pool *pool;  // retained; BLOCK only
     char what[40];     // which work
 } reference;
 
@@ -68,21 +77,48 @@ static bool find_block(const guard *g, rondo_pool *pool, reference *found) {
         found->bytes = (size_t)block->bytes;
         found->serial = l != NULL ? l->serial : 0;
         found->pool = pool;
+        found->origin = BLOCK;
     }
     pthread_mutex_unlock(&pool->lock);
     return is_foreign;
 }
 
+// Most words are numbers, of which asking the driver is slow (half a microsecond).
+static bool may_be_address(const void *word) {
+    uintptr_t value = (uintptr_t)word;
+    return value >= 0x10000 && (uint64_t)value >> 57 == 0;
+}
+
+// Fills in what the driver knows of the address; the serial stays 0 when that is nothing.
+static rondo_status find_elsewhere(const guard *g, reference *found) {
+    const rondo__backend *backend = g->device->backend;
+    rondo__allocation allocation = {.id = 0};
+    if (backend->find_allocation != NULL && may_be_address(found->address)) {
+        RETURN_IF_ERROR(backend->find_allocation(g->device, found->address, &allocation));
+    }
+    found->origin = ELSEWHERE;
+    found->begin = allocation.begin;
+    found->bytes = allocation.bytes;
+    found->serial = allocation.id;
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status note(guard *g, const void *address, const char *what) {
     rondo__area area;
-    if (!rondo__areas_find(g->device, address, &area)) {
-        return RONDO_STATUS_OK;  // nobody told us of that memory
-    }
-    reference found = {
-        .address = address, .begin = area.begin, .bytes = area.bytes, .serial = area.serial};
-    // A pool that hands out parts of an area is there as long as the area is.
-    if (area.holder != NULL && !find_block(g, (rondo_pool *)(uintptr_t)area.holder, &found)) {
-        return RONDO_STATUS_OK;
+    reference found = {.address = address};
+    if (rondo__areas_find(g->device, address, &area)) {
+        found.begin = area.begin;
+        found.bytes = area.bytes;
+        found.serial = area.serial;
+        // A pool that hands out parts of an area is there as long as the area is.
+        if (area.holder != NULL && !find_block(g, (rondo_pool *)(uintptr_t)area.holder, &found)) {
+            return RONDO_STATUS_OK;
+        }
+    } else {
+        RETURN_IF_ERROR(find_elsewhere(g, &found));
+        if (found.serial == 0) {
+            return RONDO_STATUS_OK;
+        }
     }
     snprintf(found.what, sizeof found.what, "%s", what);
     pthread_mutex_lock(&g->lock);
@@ -99,17 +135,22 @@ static rondo_status note_address(rondo__participant *participant, rondo_stream *
 
 // ---- looking ----------------------------------------------------------------------------------
 
-static bool is_there(const guard *g, const reference *r) {
-    if (r->pool == NULL) {
+static rondo_status look(const guard *g, const reference *r, bool *out_is_there) {
+    if (r->origin == AREA) {
         rondo__area area;
-        return rondo__areas_find(g->device, (const void *)r->begin, &area) &&
-               area.begin == r->begin && area.serial == r->serial;
+        *out_is_there = rondo__areas_find(g->device, (const void *)r->begin, &area) &&
+                        area.begin == r->begin && area.serial == r->serial;
+    } else if (r->origin == BLOCK) {
+        pthread_mutex_lock(&r->pool->lock);
+        const rondo__lease *l = rondo__live_table_get(&r->pool->live, (const void *)r->begin);
+        *out_is_there = l != NULL && l->serial == r->serial;
+        pthread_mutex_unlock(&r->pool->lock);
+    } else {
+        reference now = {.address = (const void *)r->begin};
+        RETURN_IF_ERROR(find_elsewhere(g, &now));
+        *out_is_there = now.serial == r->serial;
     }
-    pthread_mutex_lock(&r->pool->lock);
-    const rondo__lease *l = rondo__live_table_get(&r->pool->live, (const void *)r->begin);
-    bool is_live = l != NULL && l->serial == r->serial;
-    pthread_mutex_unlock(&r->pool->lock);
-    return is_live;
+    return RONDO_STATUS_OK;
 }
 
 static rondo_status prepare_replay(rondo__participant *participant, rondo_stream *stream) {
@@ -117,15 +158,16 @@ static rondo_status prepare_replay(rondo__participant *participant, rondo_stream
     (void)stream;
     for (size_t i = 0; i < g->count; ++i) {
         const reference *r = &g->references[i];
-        if (!is_there(g, r)) {
+        bool is_there = false;
+        RETURN_IF_ERROR(look(g, r, &is_there));
+        if (!is_there) {
             return rondo__error_set(
                 RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, "rondo_graph_replay",
                 "graph \"%s\" uses memory that is gone: \"%s\" was recorded with %p, in a %s of "
                 "%zu "
                 "bytes that was freed since; keep it for as long as the graph is replayed, or "
                 "capture again",
-                g->label, r->what, r->address,
-                r->pool != NULL ? "pool's block" : "rondo_memory_allocate area", r->bytes);
+                g->label, r->what, r->address, origin_names[r->origin], r->bytes);
         }
     }
     return RONDO_STATUS_OK;
@@ -181,4 +223,14 @@ rondo_status rondo__guard_note_node(rondo__participant *list, const void *addres
         list = list->next;
     }
     return list != NULL ? note((guard *)list, address, what) : RONDO_STATUS_OK;
+}
+
+rondo_status rondo__guard_note_arguments(rondo__participant *list, const void *bytes,
+                                         size_t byte_count, const char *what) {
+    for (size_t i = 0; i + sizeof(uintptr_t) <= byte_count; i += sizeof(uintptr_t)) {
+        uintptr_t word;
+        memcpy(&word, (const char *)bytes + i, sizeof word);
+        RETURN_IF_ERROR(rondo__guard_note_node(list, (const void *)word, what));
+    }
+    return RONDO_STATUS_OK;
 }

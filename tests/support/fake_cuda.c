@@ -388,6 +388,7 @@ static rondo__cu_result allocate(const char *name, size_t bytes, bool is_host, v
     fake_memory *memory = fake_new_object(FAKE_MEMORY, sizeof(*memory));
     memory->byte_count = bytes;
     memory->is_host = is_host;
+    memory->id = ++g_fake.last_memory_id;
     if (posix_memalign(&memory->bytes, 512, bytes) != 0) {
         abort();
     }
@@ -460,11 +461,26 @@ rondo__cu_result fake_cuPointerGetAttribute(void *out_value, int attribute,
                                             rondo__cu_address address) {
     ENTER("cuPointerGetAttribute");
     const fake_memory *memory = find_memory((const void *)(uintptr_t)address);
-    if (memory == NULL || attribute != RONDO__CU_POINTER_ATTRIBUTE_MEMORY_TYPE) {
+    if (memory == NULL) {
         return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
     }
-    *(unsigned int *)out_value =
-        memory->is_host ? RONDO__CU_MEMORY_TYPE_HOST : RONDO__CU_MEMORY_TYPE_DEVICE;
+    switch (attribute) {
+        case RONDO__CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+            *(unsigned int *)out_value =
+                memory->is_host ? RONDO__CU_MEMORY_TYPE_HOST : RONDO__CU_MEMORY_TYPE_DEVICE;
+            break;
+        case RONDO__CU_POINTER_ATTRIBUTE_BUFFER_ID:
+            *(uint64_t *)out_value = memory->id;
+            break;
+        case RONDO__CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+            *(rondo__cu_address *)out_value = (rondo__cu_address)(uintptr_t)memory->bytes;
+            break;
+        case RONDO__CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+            *(size_t *)out_value = memory->byte_count;
+            break;
+        default:
+            return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+    }
     return fake_leave(code);
 }
 

@@ -142,6 +142,53 @@ rondo__cu_result fake_cuGraphNodeGetType(rondo__cu_graph_node handle, int *out_t
     return fake_leave(code);
 }
 
+size_t fake_get_parameter(size_t index, size_t *out_offset) {
+    *out_offset = index == 0 ? 0 : sizeof(void *) + (index - 1) * sizeof(uint32_t);
+    return index == 0 ? sizeof(void *) : sizeof(uint32_t);
+}
+
+static rondo__cu_result get_parameter(size_t index, size_t *out_offset, size_t *out_bytes) {
+    if (index >= FAKE_PARAMETERS) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+    }
+    *out_bytes = fake_get_parameter(index, out_offset);
+    return fake_leave(RONDO__CU_SUCCESS);
+}
+
+rondo__cu_result fake_cuFuncGetParamInfo(rondo__cu_function function, size_t index,
+                                         size_t *out_offset, size_t *out_bytes) {
+    (void)function;
+    ENTER("cuFuncGetParamInfo");
+    return get_parameter(index, out_offset, out_bytes);
+}
+
+rondo__cu_result fake_cuKernelGetParamInfo(rondo__cu_kernel kernel, size_t index,
+                                           size_t *out_offset, size_t *out_bytes) {
+    (void)kernel;
+    ENTER("cuKernelGetParamInfo");
+    return get_parameter(index, out_offset, out_bytes);
+}
+
+// The lists live in the node's graph in the real driver; here one of each is enough at a time.
+static void describe_arguments(const fake_node *node, rondo__cu_kernel_node *out_params) {
+    static _Thread_local void *parameters[FAKE_PARAMETERS];
+    static _Thread_local void *extra[5];
+    static _Thread_local fake_node copy;
+    copy = *node;
+    for (size_t i = 0; i < FAKE_PARAMETERS; i++) {
+        size_t offset = 0;
+        (void)fake_get_parameter(i, &offset);
+        parameters[i] = copy.arguments + offset;
+    }
+    extra[0] = RONDO__CU_LAUNCH_BUFFER_POINTER;
+    extra[1] = copy.arguments;
+    extra[2] = RONDO__CU_LAUNCH_BUFFER_SIZE;
+    extra[3] = &copy.argument_bytes;
+    extra[4] = RONDO__CU_LAUNCH_END;
+    out_params->parameters = node->has_parameters ? parameters : NULL;
+    out_params->extra = node->has_parameters || node->argument_bytes == 0 ? NULL : extra;
+}
+
 rondo__cu_result fake_cuGraphKernelNodeGetParams(rondo__cu_graph_node handle,
                                                  rondo__cu_kernel_node *out_params) {
     ENTER("cuGraphKernelNodeGetParams");
@@ -155,6 +202,7 @@ rondo__cu_result fake_cuGraphKernelNodeGetParams(rondo__cu_graph_node handle,
     memcpy(out_params->grid, node->shape, sizeof(out_params->grid));
     memcpy(out_params->block, node->shape + 3, sizeof(out_params->block));
     out_params->shared_bytes = node->shape[6];
+    describe_arguments(node, out_params);
     return fake_leave(code);
 }
 

@@ -41,6 +41,7 @@ typedef struct fake_memory {
     void *bytes;
     size_t byte_count;
     bool is_host;
+    uint64_t id;  // of the allocation
 } fake_memory;
 
 typedef struct fake_module {
@@ -67,9 +68,10 @@ typedef struct fake_node {
     unsigned int shape[7];  // grid, block, shared bytes
     unsigned char arguments[FAKE_ARGUMENTS_MAX];
     size_t argument_bytes;
-    const void *source;  // copies
-    void *destination;   // copies and fills
-    size_t count;        // bytes, or elements of a fill
+    bool has_parameters;  // launched with a parameter array, not with packed arguments
+    const void *source;   // copies
+    void *destination;    // copies and fills
+    size_t count;         // bytes, or elements of a fill
     unsigned int value;
     unsigned int element_bytes;
     rondo__cu_host_function function;
@@ -150,6 +152,7 @@ typedef struct fake_state {
     bool condition_is_set[FAKE_CONDITIONS_MAX];
     size_t condition_count;
     uint64_t last_capture_id;  // survives resets, as ids are never used twice
+    uint64_t last_memory_id;   // the same
 } fake_state;
 
 typedef struct fake_thread {
@@ -189,6 +192,10 @@ fake_node *fake_find_node(rondo__cu_graph_node handle);
 // Appends a node to the graph. Its place depends on these indices.
 fake_node *fake_append_node(fake_graph *graph, const size_t *dependencies, size_t count);
 // What a conditional node has beyond others.
+// What every kernel takes that is launched with a parameter array: an address and three words.
+enum { FAKE_PARAMETERS = 4 };
+size_t fake_get_parameter(size_t index, size_t *out_offset);  // its size
+
 extern const fake_kernel_entry fake_condition_kernel;
 void fake_run_conditional(const fake_node *node);
 void fake_copy_bodies(fake_node *copy);  // of a node copied byte for byte

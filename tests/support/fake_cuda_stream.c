@@ -566,13 +566,17 @@ static rondo__cu_result launch_kernel(rondo__cu_function function, const unsigne
     if (!fake_may_launch(handle, "cuLaunchKernel")) {
         return fake_leave(RONDO__CU_ERROR_INVALID_CONTEXT);
     }
-    if (parameters != NULL) {
-        fake_violation("cuLaunchKernel with a parameter array");
-    }
     fake_node work = {.type = RONDO__CU_GRAPH_NODE_KERNEL,
                       .kernel = (const fake_kernel_entry *)(const void *)function,
                       .is_programmatic = is_programmatic};
     memcpy(work.shape, shape, sizeof(work.shape));
+    for (size_t i = 0; parameters != NULL && i < FAKE_PARAMETERS; i++) {
+        size_t offset = 0;
+        size_t bytes = fake_get_parameter(i, &offset);
+        memcpy(work.arguments + offset, parameters[i], bytes);
+        work.argument_bytes = offset + bytes;
+        work.has_parameters = true;
+    }
     const void *arguments = NULL;
     for (; extra != NULL && *extra != RONDO__CU_LAUNCH_END; extra += 2) {
         if (extra[0] == RONDO__CU_LAUNCH_BUFFER_POINTER) {
@@ -588,7 +592,7 @@ static rondo__cu_result launch_kernel(rondo__cu_function function, const unsigne
         }
         return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
     }
-    if (work.argument_bytes > 0) {
+    if (arguments != NULL && work.argument_bytes > 0) {
         memcpy(work.arguments, arguments, work.argument_bytes);
     }
     return fake_submit(handle, "cuLaunchKernel", &work);

@@ -133,6 +133,10 @@ rondo_status rondo__cuda_fail(const rondo__cuda_api *api, rondo_device *device,
     rondo__cuda_fail((device)->api, &(device)->head, (code), (call), __FILE__, __LINE__, \
                      __VA_ARGS__)
 
+// The driver knows the object but not this of it: a kernel of a library, a copy of an array, an
+// address that is plain host memory.
+bool rondo__cuda_is_refusal(rondo__cu_result code);
+
 // True when the code says that no further work is possible in the context.
 bool rondo__cuda_is_sticky(rondo__cu_result code);
 
@@ -326,6 +330,12 @@ rondo_status rondo__cuda_list_edge_kinds(rondo__template *template_, uint8_t *ou
 rondo_status rondo__cuda_fetch_nodes(rondo__cuda_template *recorded);
 void *rondo__cuda_get_native_template(rondo__template *template_);
 void *rondo__cuda_get_native_executable(rondo__executable *executable);
+
+// cuda_use.c
+rondo_status rondo__cuda_find_allocation(rondo_device *device, const void *address,
+                                         rondo__allocation *out_allocation);
+rondo_status rondo__cuda_visit_arguments(rondo__template *template_, const void *native,
+                                         rondo__visit_bytes visit, void *user_data);
 
 // cuda_child.c
 rondo_status rondo__cuda_get_child(rondo__template *template_, size_t index,

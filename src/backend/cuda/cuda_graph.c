@@ -97,9 +97,7 @@ static rondo__cu_result describe_kernel(const rondo__cuda_api *api, rondo__cu_gr
     return code;
 }
 
-// The driver knows the object but not this of it: a kernel of a library, a copy of an array, an
-// address that is plain host memory.
-static bool is_refusal(rondo__cu_result code) {
+bool rondo__cuda_is_refusal(rondo__cu_result code) {
     return code == RONDO__CU_ERROR_INVALID_VALUE || code == RONDO__CU_ERROR_INVALID_HANDLE ||
            code == RONDO__CU_ERROR_NOT_SUPPORTED;
 }
@@ -114,7 +112,7 @@ static rondo__cu_result ask_for_host_memory(const rondo__cuda_api *api,
                                           end->device);
     }
     *out_is_host = memory_type == RONDO__CU_MEMORY_TYPE_HOST;
-    return is_refusal(code) ? RONDO__CU_SUCCESS : code;
+    return rondo__cuda_is_refusal(code) ? RONDO__CU_SUCCESS : code;
 }
 
 static const void *get_copy_address(const rondo__cu_copy_end *end) {
@@ -254,7 +252,7 @@ rondo_status rondo__cuda_describe_native(rondo__cuda_device *device, rondo__cu_g
     } else if (info.kind == RONDO__NODE_EVENT_RECORD || info.kind == RONDO__NODE_EVENT_WAIT) {
         code = describe_event(api, node, &info);
     }
-    if (code != RONDO__CU_SUCCESS && !is_refusal(code)) {
+    if (code != RONDO__CU_SUCCESS && !rondo__cuda_is_refusal(code)) {
         return RONDO__CUDA_FAIL(device, code, "cuGraphNodeGetParams", "cannot describe a node");
     }
     *out_info = info;

@@ -188,10 +188,16 @@ RONDO__CUDA_SYMBOL(REQUIRED, cuGraphRetainUserObject, 11030, "cuGraphRetainUserO
                     unsigned int flags))
 
 // Forms of CUDA 12. Where a driver is older, the dump lacks kernel details and programmatic edges,
-// a failed instantiation does not name its node, and an executable is made anew, not updated.
+// a failed instantiation does not name its node, an executable is made anew, not updated, and the
+// guard against stale memory does not see the program's own launches.
 RONDO__CUDA_SYMBOL(DESCRIBE_KERNELS, cuGraphKernelNodeGetParams, 12000,
                    "cuGraphKernelNodeGetParams_v2",
                    (rondo__cu_graph_node node, rondo__cu_kernel_node *out_params))
+RONDO__CUDA_SYMBOL(LIST_PARAMETERS, cuFuncGetParamInfo, 12040, "cuFuncGetParamInfo",
+                   (rondo__cu_function function, size_t index, size_t *out_offset,
+                    size_t *out_bytes))
+RONDO__CUDA_SYMBOL(LIST_PARAMETERS, cuKernelGetParamInfo, 12040, "cuKernelGetParamInfo",
+                   (rondo__cu_kernel kernel, size_t index, size_t *out_offset, size_t *out_bytes))
 RONDO__CUDA_SYMBOL(BLAME_INSTANTIATION, cuGraphInstantiateWithParams, 12000,
                    "cuGraphInstantiateWithParams",
                    (rondo__cu_graph_exec * out_exec, rondo__cu_graph graph,

@@ -1,0 +1,101 @@
+// What recorded work uses: the allocation behind an address, the arguments of a kernel node.
+#include <string.h>
+
+#include "backend/cuda/cuda_device.h"
+
+// Also of the program's own and of other libraries; memory that only a graph allocates is none.
+rondo_status rondo__cuda_find_allocation(rondo_device *device_, const void *address,
+                                         rondo__allocation *out_allocation) {
+    rondo__cuda_device *device = rondo__cuda_device_of(device_);
+    const rondo__cuda_api *api = device->api;
+    rondo__cu_address wanted = (rondo__cu_address)(uintptr_t)address;
+    *out_allocation = (rondo__allocation){.id = 0};
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    rondo_status status = RONDO_STATUS_OK;
+    uint64_t id = 0;
+    rondo__cu_address begin = 0;
+    size_t bytes = 0;
+    rondo__cu_result code =
+        api->cuPointerGetAttribute(&id, RONDO__CU_POINTER_ATTRIBUTE_BUFFER_ID, wanted);
+    if (code == RONDO__CU_SUCCESS) {
+        code = api->cuPointerGetAttribute(&begin, RONDO__CU_POINTER_ATTRIBUTE_RANGE_START_ADDR,
+                                          wanted);
+    }
+    if (code == RONDO__CU_SUCCESS) {
+        code = api->cuPointerGetAttribute(&bytes, RONDO__CU_POINTER_ATTRIBUTE_RANGE_SIZE, wanted);
+    }
+    if (code == RONDO__CU_SUCCESS) {
+        *out_allocation = (rondo__allocation){.begin = begin, .bytes = bytes, .id = id};
+    } else if (!rondo__cuda_is_refusal(code)) {
+        status = RONDO__CUDA_FAIL(device, code, "cuPointerGetAttribute",
+                                  "cannot ask what memory %p lies in", address);
+    }
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}
+
+// One by one, until the driver says that there are no more.
+static rondo_status visit_parameters(rondo__cuda_device *device,
+                                     const rondo__cu_kernel_node *params, rondo__visit_bytes visit,
+                                     void *user_data) {
+    const rondo__cuda_api *api = device->api;
+    for (size_t i = 0;; i++) {
+        size_t offset = 0;
+        size_t bytes = 0;
+        rondo__cu_result code = params->function != NULL
+                                    ? api->cuFuncGetParamInfo(params->function, i, &offset, &bytes)
+                                    : api->cuKernelGetParamInfo(params->kernel, i, &offset, &bytes);
+        if (rondo__cuda_is_refusal(code)) {
+            return RONDO_STATUS_OK;
+        }
+        if (code != RONDO__CU_SUCCESS) {
+            return RONDO__CUDA_FAIL(device, code, "cuFuncGetParamInfo",
+                                    "cannot look at the arguments of a kernel node");
+        }
+        RETURN_IF_ERROR(visit(user_data, params->parameters[i], bytes));
+    }
+}
+
+static rondo_status visit_packed(void *const *extra, rondo__visit_bytes visit, void *user_data) {
+    const void *packed = NULL;
+    size_t bytes = 0;
+    for (; *extra != RONDO__CU_LAUNCH_END; extra += 2) {
+        if (extra[0] == RONDO__CU_LAUNCH_BUFFER_POINTER) {
+            packed = extra[1];
+        } else if (extra[0] == RONDO__CU_LAUNCH_BUFFER_SIZE) {
+            memcpy(&bytes, extra[1], sizeof(bytes));
+        }
+    }
+    return packed != NULL && bytes > 0 ? visit(user_data, packed, bytes) : RONDO_STATUS_OK;
+}
+
+rondo_status rondo__cuda_visit_arguments(rondo__template *template_, const void *native,
+                                         rondo__visit_bytes visit, void *user_data) {
+    rondo__cuda_device *device = rondo__cuda_device_of(template_->device);
+    const rondo__cuda_api *api = device->api;
+    if ((api->capabilities & RONDO__CUDA_CAN_DESCRIBE_KERNELS) == 0) {
+        return RONDO_STATUS_OK;
+    }
+    union {
+        const void *read_only;
+        rondo__cu_graph_node node;
+    } handle = {.read_only = native};
+    rondo__cu_kernel_node params;
+    memset(&params, 0, sizeof(params));
+    rondo__cu_result code = api->cuGraphKernelNodeGetParams(handle.node, &params);
+    if (rondo__cuda_is_refusal(code)) {
+        return RONDO_STATUS_OK;
+    }
+    if (code != RONDO__CU_SUCCESS) {
+        return RONDO__CUDA_FAIL(device, code, "cuGraphKernelNodeGetParams",
+                                "cannot look at the arguments of a kernel node");
+    }
+    if (params.extra != NULL) {
+        return visit_packed(params.extra, visit, user_data);
+    }
+    bool has_sizes = (api->capabilities & RONDO__CUDA_CAN_LIST_PARAMETERS) != 0;
+    return has_sizes && params.parameters != NULL
+               ? visit_parameters(device, &params, visit, user_data)
+               : RONDO_STATUS_OK;
+}

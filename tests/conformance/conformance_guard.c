@@ -1,0 +1,175 @@
+// Checked graphs and memory that Rondo did not give out: the program's own, used by Rondo's work
+// and by the program's own launches, in bodies and in recorded graphs.
+#include "backend/cuda/cuda_device.h"
+#include "memory_support.h"
+#include "rondo/control.h"
+
+enum { COUNT = 64, BYTES = COUNT * sizeof(uint32_t) };
+
+typedef enum way {
+    OWN_LAUNCH,      // rondo_stream_launch
+    OWN_COPY,        // rondo_stream_copy
+    FOREIGN_FILL,    // past the public calls
+    FOREIGN_ARRAY,   // the driver's launch with a parameter array
+    FOREIGN_PACKED,  // and with packed arguments
+    IN_BODY,         // a launch with an array, in a body
+    IN_CHILD,        // one in a graph that is recorded into the checked one
+    WAY_COUNT,
+} way;
+
+typedef struct scene {
+    suite_context *context;
+    const rondo__cuda_api *api;
+    rondo_stream *stream;
+    uint32_t *predicate;
+    uint32_t *other;
+} scene;
+
+static rondo_graph *create_checked(suite_context *context) {
+    rondo_graph_options options = rondo_graph_options_default();
+    options.label = "checked";
+    options.check_addresses = true;
+    rondo_graph *graph;
+    ASSERT_OK(rondo_graph_create(context->device, &options, &graph));
+    return graph;
+}
+
+// Past the public calls, as another library would: Rondo is not told.
+static rondo_device *g_device;
+
+static void deallocate(void *address) {
+    suite_forget(address);
+    g_device->backend->deallocate(g_device, RONDO_MEMORY_DEVICE, address);
+}
+
+static uint32_t *allocate(const scene *s) {
+    void *address = NULL;
+    g_device = s->context->device;
+    ASSERT_OK(g_device->backend->allocate(g_device, RONDO_MEMORY_DEVICE, BYTES, &address));
+    suite_remember(deallocate, address);
+    return address;
+}
+
+// x[1] = x[1] * 2 + 1, as a program's own code would.
+static void launch(const scene *s, rondo_stream *stream, uint32_t *x, bool is_packed) {
+    struct {
+        uint32_t *x;
+        uint32_t count;
+        uint32_t factor;
+        uint32_t term;
+        uint32_t rest;
+    } arguments = {x + 1, 1, 2, 1, 0};
+    size_t bytes = offsetof(__typeof__(arguments), rest);
+    void *parameters[] = {&arguments.x, &arguments.count, &arguments.factor, &arguments.term};
+    void *extra[] = {RONDO__CU_LAUNCH_BUFFER_POINTER, &arguments, RONDO__CU_LAUNCH_BUFFER_SIZE,
+                     &bytes, RONDO__CU_LAUNCH_END};
+    rondo__cuda_device *device = rondo__cuda_device_of(s->context->device);
+    rondo__cu_stream native = (rondo__cu_stream)rondo_stream_get_native(stream);
+    rondo__cu_result code =
+        s->api->cuLaunchKernel(s->context->affine, 1, 1, 1, 32, 1, 1, 0, native,
+                               is_packed ? NULL : parameters, is_packed ? extra : NULL);
+    ASSERT_OK(code == RONDO__CU_SUCCESS
+                  ? RONDO_STATUS_OK
+                  : RONDO__CUDA_FAIL(device, code, "cuLaunchKernel", "the program's own"));
+}
+
+static void launch_in_body(const scene *s, uint32_t *x) {
+    rondo_scope scope;
+    rondo_stream *body;
+    ASSERT_OK(rondo_scope_begin(s->stream, RONDO_SCOPE_IF, s->predicate, 0, &scope));
+    ASSERT_OK(rondo_scope_enter(scope, 0, &body));
+    launch(s, body, x, false);
+    ASSERT_OK(rondo_scope_leave(scope));
+    ASSERT_OK(rondo_scope_end(scope));
+}
+
+static void put_work(const scene *s, rondo_graph *child, uint32_t *x, way how) {
+    switch (how) {
+        case OWN_LAUNCH:
+            ASSERT_OK(suite_affine(s->context, s->stream, x + 1, 1, 2, 1));
+            break;
+        case OWN_COPY:
+            ASSERT_OK(
+                rondo_stream_copy(s->stream, s->other, x, BYTES, RONDO_COPY_DEVICE_TO_DEVICE));
+            break;
+        case FOREIGN_FILL:
+            ASSERT_OK(g_device->backend->fill(s->stream, x, 0, 4, COUNT));
+            break;
+        case FOREIGN_ARRAY:
+        case FOREIGN_PACKED:
+            launch(s, s->stream, x, how == FOREIGN_PACKED);
+            break;
+        case IN_BODY:
+            launch_in_body(s, x);
+            break;
+        default:
+            ASSERT_OK(rondo_graph_record(child, s->stream));
+            break;
+    }
+}
+
+static void check_way(const scene *s, way how) {
+    static const char *const names[] = {
+        [OWN_LAUNCH] = "affine",    [OWN_COPY] = "a copy",       [FOREIGN_FILL] = "a fill",
+        [FOREIGN_ARRAY] = "affine", [FOREIGN_PACKED] = "affine", [IN_BODY] = "affine",
+        [IN_CHILD] = "affine"};
+    rondo_graph *graph = create_checked(s->context);
+    rondo_graph *child = suite_create_graph(s->context, true);
+    uint32_t *x = allocate(s);
+    uint32_t *kept = allocate(s);
+    memory_begin(child, s->stream);
+    launch(s, s->stream, x, false);
+    memory_end(child);
+    memory_begin(graph, s->stream);
+    launch(s, s->stream, kept, false);
+    put_work(s, child, x, how);
+    memory_end(graph);
+    memory_replay(graph, s->stream);
+    memory_replay(graph, s->stream);
+    deallocate(x);
+    ASSERT_STATUS(rondo_graph_replay(graph, s->stream), STATE);
+    ASSERT_MESSAGE_HAS("graph \"checked\" uses memory that is gone");
+    ASSERT_MESSAGE_HAS(names[how]);
+    ASSERT_MESSAGE_HAS("allocation of the program's own of 256 bytes");
+    // Perhaps at the same address again, but another allocation.
+    uint32_t *again = allocate(s);
+    ASSERT_STATUS(rondo_graph_replay(graph, s->stream), STATE);
+    ASSERT_OK(rondo_graph_reset(graph));
+    memory_begin(graph, s->stream);
+    launch(s, s->stream, again, false);
+    memory_end(graph);
+    memory_replay(graph, s->stream);
+    rondo_graph_destroy(graph);
+    rondo_graph_destroy(child);
+    deallocate(again);
+    deallocate(kept);
+}
+
+static void test_conformance_guard__memory_of_the_program(void **state) {
+    suite_context *context = suite_get_context(state);
+    if (context->is_host) {
+        print_message("skipped: the host cannot tell whose memory an address is in\n");
+        skip();
+    }
+    scene s = {.context = context,
+               .api = rondo__cuda_device_of(context->device)->api,
+               .stream = suite_create_stream(context),
+               .predicate = suite_allocate(context, RONDO_MEMORY_DEVICE, 1),
+               .other = suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT)};
+    suite_set(context, s.predicate, 1, 1);
+    bool has_bodies = rondo_device_supports(context->device, RONDO_FEATURE_IF) == RONDO_STATUS_OK;
+    for (int how = 0; how < WAY_COUNT; ++how) {
+        if (how != IN_BODY || has_bodies) {
+            check_way(&s, (way)how);
+        }
+    }
+    rondo_stream_destroy(s.stream);
+    suite_free(context, RONDO_MEMORY_DEVICE, s.predicate);
+    suite_free(context, RONDO_MEMORY_DEVICE, s.other);
+}
+
+static const suite_entry guard_cases[] = {
+    SUITE_CASE(test_conformance_guard__memory_of_the_program),
+    {NULL, NULL, false},
+};
+SUITE_LIST(guard);
