@@ -255,6 +255,11 @@ struct rondo__backend {
     // handles; *out_count is how many there are. None when nothing is recorded yet.
     rondo_status (*get_frontier)(rondo_stream *stream, rondo__node_handle *nodes, size_t capacity,
                                  size_t *out_count);
+    // Both in one: the answers of get_capture_id and, where the state is ACTIVE, of get_frontier.
+    // SIZE_MAX where the nodes cannot be told. A driver is asked once.
+    rondo_status (*get_position)(rondo_stream *stream, rondo__capture_state *out_state,
+                                 uint64_t *out_id, rondo__node_handle *nodes, size_t capacity,
+                                 size_t *out_count);
     // The nodes that `node`, of the capture that the stream records into, depends on directly.
     rondo_status (*get_predecessors)(rondo_stream *stream, rondo__node_handle node,
                                      rondo__node_handle *nodes, size_t capacity, size_t *out_count);
@@ -392,8 +397,14 @@ bool rondo__stream_tag_wait_at_any_price(rondo__stream_tag *tag);
 // stream records. Where the driver cannot, it waits by itself when it frees.
 void rondo__stream_tag_drain(rondo__stream_tag *tag);
 
-// The id of the capture that the stream takes part in; 0: none, a broken one, or it is gone.
-uint64_t rondo__stream_tag_get_capture_id(rondo__stream_tag *tag);
+// The id of the capture that the stream takes part in; 0: none, a broken one, or it is gone. Also
+// the nodes that the next one on it will depend on: writes at most `capacity`, *out_count is how
+// many there are.
+//
+// Threads:   safe.
+// Cost:      a lock; one question to the driver while a capture is open.
+uint64_t rondo__stream_tag_get_position(rondo__stream_tag *tag, rondo__node_handle *nodes,
+                                        size_t capacity, size_t *out_count);
 
 // Records `event`, one of the library's own, on the tag's stream, which may be in use by another
 // thread. *out_was_recorded is false when the stream is gone and its work done.

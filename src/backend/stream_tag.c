@@ -294,8 +294,10 @@ void rondo__stream_tag_drain(rondo__stream_tag *tag) {
     (void)wait_for_tag(tag, true, false);
 }
 
-uint64_t rondo__stream_tag_get_capture_id(rondo__stream_tag *tag) {
+uint64_t rondo__stream_tag_get_position(rondo__stream_tag *tag, rondo__node_handle *nodes,
+                                        size_t capacity, size_t *out_count) {
     uint64_t id = 0;
+    *out_count = 0;
     // The lock keeps the stream from being destroyed meanwhile.
     pthread_mutex_lock(&tag->lock);
     rondo_stream *stream = tag->stream;
@@ -304,11 +306,15 @@ uint64_t rondo__stream_tag_get_capture_id(rondo__stream_tag *tag) {
         rondo__capture_state state = RONDO__CAPTURE_NONE;
         rondo_error saved;
         rondo__error_save(&saved);
-        if (stream->device->backend->get_capture_id(stream, &state, &id) != RONDO_STATUS_OK ||
-            state != RONDO__CAPTURE_ACTIVE) {
-            id = 0;
+        rondo_status status =
+            stream->device->backend->get_position(stream, &state, &id, nodes, capacity, out_count);
+        if (rondo_error_get_last()->sequence != saved.sequence) {
+            rondo__error_restore(&saved);
         }
-        rondo__error_restore(&saved);
+        if (status != RONDO_STATUS_OK || state != RONDO__CAPTURE_ACTIVE) {
+            id = 0;
+            *out_count = 0;
+        }
     }
     pthread_mutex_unlock(&tag->lock);
     return id;

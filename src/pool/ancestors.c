@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-enum { STACK_NODES = 32 };
+enum { STACK_NODES = RONDO__POSITION_NODES };
 
 // Handles that a query of unknown size gave.
 typedef struct handle_list {
@@ -98,8 +98,8 @@ static rondo_status add_entry(rondo__mark_list *list, rondo__capture *capture, u
     return status;
 }
 
-rondo_status rondo__marks_add_frontier(rondo__mark_list *list, rondo__capture *capture,
-                                       rondo_stream *stream, uint64_t scope) {
+static rondo_status add_frontier(rondo__mark_list *list, rondo__capture *capture,
+                                 rondo_stream *stream, uint64_t scope) {
     handle_list nodes;
     rondo_status status = ask(ask_frontier, stream, 0, &nodes);
     if (status == RONDO_STATUS_OK && nodes.count > 0) {
@@ -109,6 +109,24 @@ rondo_status rondo__marks_add_frontier(rondo__mark_list *list, rondo__capture *c
     }
     deinit_handles(&nodes);
     return status;
+}
+
+void rondo__position_ask(rondo__stream_tag *tag, rondo__position *out_position) {
+    out_position->scope = 0;
+    out_position->count = 0;
+    if (!rondo__stream_tag_is_finished(tag)) {
+        out_position->scope = rondo__stream_tag_get_position(
+            tag, out_position->nodes, RONDO__POSITION_NODES, &out_position->count);
+    }
+}
+
+rondo_status rondo__marks_add_position(rondo__mark_list *list, rondo__capture *capture,
+                                       rondo_stream *stream, const rondo__position *position) {
+    if (position->count > RONDO__POSITION_NODES) {
+        return add_frontier(list, capture, stream, position->scope);
+    }
+    return position->count > 0 ? append(list, position->scope, position->nodes, position->count)
+                               : add_entry(list, capture, position->scope);
 }
 
 // ---- the set ----------------------------------------------------------------------------------
@@ -199,7 +217,7 @@ rondo_status rondo__ancestors_extend(rondo__ancestors *ancestors, rondo__capture
         ancestors->has_entered = status == RONDO_STATUS_OK;
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo__marks_add_frontier(&ancestors->to_walk, capture, stream, scope);
+        status = add_frontier(&ancestors->to_walk, capture, stream, scope);
     }
     if (status == RONDO_STATUS_OK) {
         status = walk(ancestors, capture, stream, scope);

@@ -20,6 +20,8 @@
 
 #include "backend/capture.h"
 
+enum { RONDO__POSITION_NODES = 32 };
+
 // A node in the capture, or body, of that id.
 typedef struct rondo__mark {
     uint64_t scope;
@@ -31,6 +33,14 @@ typedef struct rondo__mark_list {
     size_t count;
     size_t capacity;
 } rondo__mark_list;
+
+// Where a stream stands, asked once: what it records into, and the nodes that the next one will
+// depend on.
+typedef struct rondo__position {
+    uint64_t scope;  // the capture or body; 0: none, a broken one, or the stream is gone
+    size_t count;    // of the nodes; where more than fit, they are asked for again when needed
+    rondo__node_handle nodes[RONDO__POSITION_NODES];
+} rondo__position;
 
 typedef struct rondo__ancestors {
     rondo__mark *slots;  // open addressing; scope 0: empty
@@ -44,14 +54,19 @@ typedef struct rondo__ancestors {
 void rondo__ancestors_deinit(rondo__ancestors *ancestors);
 void rondo__mark_list_deinit(rondo__mark_list *list);
 
-// Appends where `stream` stands: its frontier, or when a body has recorded nothing yet, what comes
-// before the body. Nothing when no work comes before.
+// Asks where the tag's stream stands; its failures count as a stream that records nothing.
+//
+// Threads:   safe.
+void rondo__position_ask(rondo__stream_tag *tag, rondo__position *out_position);
+
+// Appends a position of `stream` inside the capture: its nodes, or when a body has recorded nothing
+// yet, what comes before the body. Nothing when no work comes before.
 //
 // Errors:    NO_MEMORY, STATE, DRIVER, LOST.
 // Threads:   one at a time for each list.
-RONDO_MUST_USE rondo_status rondo__marks_add_frontier(rondo__mark_list *list,
+RONDO_MUST_USE rondo_status rondo__marks_add_position(rondo__mark_list *list,
                                                       rondo__capture *capture, rondo_stream *stream,
-                                                      uint64_t scope);
+                                                      const rondo__position *position);
 
 // Appends the conditional node of a body, which stands for all work in it.
 //

@@ -463,6 +463,7 @@ static rondo_status note_address(rondo__participant *participant, rondo_stream *
     rondo__session *session = (rondo__session *)participant;
     rondo_arena *arena = session->arena;
     rondo__area area;
+    (void)stream;
     (void)what;
     if (!rondo__areas_find(arena->device, address, &area) || area.holder == NULL) {
         return RONDO_STATUS_OK;
@@ -479,8 +480,8 @@ static rondo_status note_address(rondo__participant *participant, rondo_stream *
             part == seat->part && block != NULL && !block->is_free
                 ? rondo__live_table_get(&seat->pool->live, rondo__pool_get_address(block))
                 : NULL;
-        if (l != NULL) {
-            rondo__arena_note_use(seat->pool, l, stream);
+        if (l != NULL && seat->capture != NULL) {
+            rondo__seat_note_use(seat, l);
         }
         pthread_mutex_unlock(&seat->pool->lock);
     }

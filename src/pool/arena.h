@@ -89,6 +89,7 @@ typedef struct rondo__range {
 struct rondo__output {
     rondo__range range;
     atomic_bool is_held;  // not freed by the program
+    bool is_imported;     // other graphs know it; guarded by the pool's lock
     bool is_overwritten;
     uint64_t round;       // of the replay that produced it; 0: none
     char overwriter[64];  // the graph that wrote over it
@@ -113,10 +114,11 @@ struct rondo__seat {
     rondo__range *touched;  // sorted and merged once closed
     size_t touched_count;
     size_t touched_capacity;
-    rondo__output *outputs;      // once closed
-    rondo__output_list imports;  // blocks of other graphs that this one takes in
-    bool has_lost_imports;       // no memory to note one: the capture fails
-    bool has_adopted;            // took in blocks that eager work of its streams may still use
+    rondo__output *outputs;        // once closed; before, freed ones that others took in
+    rondo__output *spare_outputs;  // of blocks freed in the capture, for the next ones
+    rondo__output_list imports;    // blocks of other graphs that this one takes in
+    bool has_lost_imports;         // no memory to note one: the capture fails
+    bool has_adopted;              // took in blocks that eager work of its streams may still use
     rondo__seat *next_in_part;
     rondo__seat *next_in_session;
 };

@@ -88,6 +88,7 @@ static rondo_status add_output(rondo__output_list *list, rondo__output *output) 
 void rondo__order_add_import(rondo__seat *seat, rondo__output *output) {
     rondo_error saved;
     rondo__error_save(&saved);
+    output->is_imported = true;
     if (add_output(&seat->imports, output) != RONDO_STATUS_OK) {
         seat->has_lost_imports = true;
     }

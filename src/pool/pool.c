@@ -568,7 +568,7 @@ static rondo_status note_use(rondo_pool *pool, void *address, rondo_stream *stre
         goto unlock;
     }
     if (l->part != NULL) {
-        rondo__arena_note_use(pool, l, stream);
+        rondo__arena_note_use(l, scope);
     }
     for (size_t i = 0; i < l->use_count; ++i) {
         // By the tag: another stream may have the address of one that is gone.

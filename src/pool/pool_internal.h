@@ -135,8 +135,8 @@ RONDO_MUST_USE rondo_status rondo__arena_allocate(rondo_pool *pool, rondo_stream
 // A lease of an arena was freed and is out of the table of live blocks. With the pool's lock held.
 void rondo__arena_free(rondo_pool *pool, rondo__lease *lease);
 
-// `stream` uses the block, says the caller. With the pool's lock held.
-void rondo__arena_note_use(rondo_pool *pool, rondo__lease *lease, rondo_stream *stream);
+// A stream that records in `scope` (0: in none) uses the block. With the pool's lock held.
+void rondo__arena_note_use(rondo__lease *lease, uint64_t scope);
 
 // Its uses have passed: the block goes back to the arena. With the pool's lock held.
 void rondo__arena_return(rondo_pool *pool, rondo__lease *lease);

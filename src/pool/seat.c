@@ -94,47 +94,52 @@ static void free_branch(rondo__branch *branch) {
     rondo__free(branch);
 }
 
-static bool ends_with(const rondo__branch *branch, size_t first) {
+// True when the branch stood there already when it freed a block last.
+static bool stands_at_last(const rondo__branch *branch, const rondo__mark *marks, size_t count) {
     if (branch->stamp_count == 0) {
         return false;
     }
     const rondo__stamp *last = &branch->stamps[branch->stamp_count - 1];
-    if (last->count != branch->marks.count - first) {
-        return false;
-    }
-    for (size_t i = 0; i < last->count; ++i) {
-        const rondo__mark *a = &branch->marks.entries[last->first + i];
-        const rondo__mark *b = &branch->marks.entries[first + i];
-        if (a->scope != b->scope || a->node != b->node) {
+    for (size_t i = 0; i < count && last->count == count; ++i) {
+        const rondo__mark *mark = &branch->marks.entries[last->first + i];
+        if (mark->scope != marks[i].scope || mark->node != marks[i].node) {
             return false;
         }
     }
-    return true;
+    return last->count == count;
 }
 
 // The mark of where the branch stands now, for a block that it frees. When that cannot be told,
 // UINT64_MAX: only the branch itself takes the block again.
-static uint64_t stamp(rondo__branch *branch, rondo__capture *capture) {
+static uint64_t stamp(rondo__branch *branch, rondo__capture *capture,
+                      const rondo__position *position) {
     size_t first = branch->marks.count;
     void *stamps = branch->stamps;
     rondo_status status = rondo__array_reserve(&stamps, &branch->stamp_capacity,
                                                branch->stamp_count + 1, sizeof *branch->stamps);
     branch->stamps = stamps;
     if (status == RONDO_STATUS_OK) {
-        status = rondo__marks_add_frontier(&branch->marks, capture, branch->stream, branch->scope);
+        status = rondo__marks_add_position(&branch->marks, capture, branch->stream, position);
     }
+    size_t count = branch->marks.count - first;
+    branch->marks.count = first;
     if (status != RONDO_STATUS_OK) {
-        branch->marks.count = first;
         return UINT64_MAX;
     }
-    if (ends_with(branch, first)) {
-        branch->marks.count = first;
+    if (stands_at_last(branch, branch->marks.entries + first, count)) {
         return branch->last_mark;
     }
+    branch->marks.count += count;
     branch->last_mark += 1;
-    branch->stamps[branch->stamp_count++] = (rondo__stamp){
-        .mark = branch->last_mark, .first = first, .count = branch->marks.count - first};
+    branch->stamps[branch->stamp_count++] =
+        (rondo__stamp){.mark = branch->last_mark, .first = first, .count = count};
     return branch->last_mark;
+}
+
+static uint64_t stamp_now(rondo__branch *branch, rondo__capture *capture) {
+    rondo__position here;
+    rondo__position_ask(branch->tag, &here);
+    return here.scope == branch->scope ? stamp(branch, capture, &here) : UINT64_MAX;
 }
 
 // The latest mark of `other` that comes before where `taker` stands; later stamps come after
@@ -161,13 +166,15 @@ static uint64_t find_mark_max(const rondo__branch *taker, rondo__capture *captur
 // Gives the branch the pending blocks whose every use comes before where it stands.
 static void settle_seat(rondo__seat *seat, rondo__branch *taker) {
     rondo__lease **link = &seat->pending;
+    uint64_t mark = 0;
     while (*link != NULL) {
         rondo__lease *l = *link;
         if (!l->is_held && rondo__ancestors_hold(&taker->ancestors, seat->capture, l->marks.entries,
                                                  l->marks.count)) {
             *link = l->next;
             seat->pool->stats.pending_bytes -= l->block->bytes;
-            l->block->mark = stamp(taker, seat->capture);
+            mark = mark != 0 ? mark : stamp_now(taker, seat->capture);
+            l->block->mark = mark;
             rondo__heap_give(&taker->free, l->block);
             rondo__seat_drop_lease(seat->pool, l);
         } else {
@@ -196,9 +203,12 @@ static bool others_have_freed(const rondo__seat *seat, const rondo__branch *take
     return seat->pending != NULL;
 }
 
+// What a branch freed, the capture had before: *out_is_fresh is false, unless some of it came from
+// other graphs.
 static rondo_status take_block(rondo__seat *seat, rondo__branch *branch, uint64_t bytes,
-                               rondo__heap_block **out_block) {
+                               rondo__heap_block **out_block, bool *out_is_fresh) {
     rondo__heap *open = &seat->part->heap;
+    *out_is_fresh = seat->has_adopted;
     RETURN_IF_ERROR(rondo__heap_take(&branch->free, bytes, out_block));
     if (*out_block == NULL && others_have_freed(seat, branch)) {
         rondo_error saved;
@@ -215,6 +225,7 @@ static rondo_status take_block(rondo__seat *seat, rondo__branch *branch, uint64_
         }
     }
     if (*out_block == NULL) {
+        *out_is_fresh = true;
         RETURN_IF_ERROR(rondo__heap_take(open, bytes, out_block));
     }
     if (*out_block == NULL) {
@@ -236,14 +247,41 @@ static rondo_status reserve_range(rondo__seat *seat) {
     return status;
 }
 
+static rondo__output *get_output(rondo__seat *seat) {
+    rondo__output *output = seat->spare_outputs;
+    if (output == NULL) {
+        return rondo__calloc(1, sizeof *output);
+    }
+    seat->spare_outputs = output->next;
+    memset(output, 0, sizeof *output);
+    return output;
+}
+
+// The seat of the capture, with the pool's lock held; NULL: it has none yet.
+static rondo__seat *find_seat(const rondo_pool *pool, const rondo__capture *capture) {
+    rondo__seat *seat = NULL;
+    for (const rondo__part *part = pool->parts; part != NULL && seat == NULL; part = part->next) {
+        seat = part->seats;
+        while (seat != NULL && seat->capture != capture) {
+            seat = seat->next_in_part;
+        }
+    }
+    return seat;
+}
+
 rondo_status rondo__arena_allocate(rondo_pool *pool, rondo_stream *stream, rondo__capture *capture,
                                    uint64_t scope, size_t bytes, void **out_address) {
-    rondo__seat *seat = NULL;
-    RETURN_IF_ERROR(rondo__arena_get_seat(pool, capture, &seat));
     rondo__branch *branch = NULL;
     rondo__heap_block *block = NULL;
     rondo__output *output = NULL;
+    bool is_fresh = true;
     pthread_mutex_lock(&pool->lock);
+    rondo__seat *seat = find_seat(pool, capture);
+    if (seat == NULL) {
+        pthread_mutex_unlock(&pool->lock);
+        RETURN_IF_ERROR(rondo__arena_get_seat(pool, capture, &seat));
+        pthread_mutex_lock(&pool->lock);
+    }
     rondo__lease *l = rondo__pool_get_lease(pool);
     rondo_status status =
         l != NULL ? rondo__live_table_reserve(&pool->live) : RONDO_STATUS_NO_MEMORY;
@@ -257,8 +295,9 @@ rondo_status rondo__arena_allocate(rondo_pool *pool, rondo_stream *stream, rondo
         status = rondo__lease_add_use(l, stream, scope);
     }
     if (status == RONDO_STATUS_OK) {
-        output = rondo__calloc(1, sizeof *output);
-        status = output != NULL ? take_block(seat, branch, bytes, &block) : RONDO_STATUS_NO_MEMORY;
+        output = get_output(seat);
+        status = output != NULL ? take_block(seat, branch, bytes, &block, &is_fresh)
+                                : RONDO_STATUS_NO_MEMORY;
     }
     if (status != RONDO_STATUS_OK) {
         goto drop;
@@ -267,7 +306,9 @@ rondo_status rondo__arena_allocate(rondo_pool *pool, rondo_stream *stream, rondo
     output->range = (rondo__range){.begin = begin, .end = begin + block->bytes};
     atomic_init(&output->is_held, true);
     output->seat = seat;
-    seat->touched[seat->touched_count++] = output->range;
+    if (is_fresh) {
+        seat->touched[seat->touched_count++] = output->range;
+    }
     l->block = block;
     l->holder = NULL;
     l->part = seat->part;
@@ -280,7 +321,10 @@ rondo_status rondo__arena_allocate(rondo_pool *pool, rondo_stream *stream, rondo
     goto unlock;
 
 drop:
-    rondo__free(output);
+    if (output != NULL) {
+        output->next = seat->spare_outputs;
+        seat->spare_outputs = output;
+    }
     if (l != NULL) {
         rondo__pool_drop_lease(pool, l);
     }
@@ -295,9 +339,12 @@ static bool is_in_capture(rondo__capture *capture, uint64_t id) {
     return id != 0 && (capture->id == id || rondo__capture_find_body(capture, id) != NULL);
 }
 
-// The id that the stream of a use records into now; 0: none, or gone.
-static uint64_t get_present_scope(const rondo__use *use) {
-    return rondo__stream_tag_is_finished(use->tag) ? 0 : rondo__stream_tag_get_capture_id(use->tag);
+static bool has_open_seat(const rondo__part *part) {
+    const rondo__seat *seat = part->seats;
+    while (seat != NULL && seat->capture == NULL) {
+        seat = seat->next_in_part;
+    }
+    return seat != NULL;
 }
 
 // The open seat of the part whose capture holds `id`.
@@ -310,21 +357,27 @@ static rondo__seat *find_open_seat(const rondo__part *part, uint64_t id) {
 }
 
 // Notes what must have run before the block may serve another branch. What cannot be told, and
-// work outside the capture, holds the block until the capture is closed.
-static void note_marks(rondo__seat *seat, rondo__lease *l) {
+// work outside the capture, holds the block until the capture is closed. `here` is where the stream
+// of the first use stands.
+static void note_marks(rondo__seat *seat, rondo__lease *l, const rondo__position *here) {
     rondo__capture *capture = seat->capture;
+    rondo__position there;
     rondo_error saved;
     rondo__error_save(&saved);
     for (size_t i = 0; i < l->use_count && !l->is_held; ++i) {
         const rondo__use *use = &l->uses[i];
-        uint64_t id = get_present_scope(use);
-        bool is_inside = is_in_capture(capture, id);
-        if (is_inside &&
-            rondo__marks_add_frontier(&l->marks, capture, use->stream, id) != RONDO_STATUS_OK) {
+        const rondo__position *position = here;
+        if (i > 0) {
+            rondo__position_ask(use->tag, &there);
+            position = &there;
+        }
+        bool is_inside = is_in_capture(capture, position->scope);
+        if (is_inside && rondo__marks_add_position(&l->marks, capture, use->stream, position) !=
+                             RONDO_STATUS_OK) {
             l->is_held = true;
         } else if (use->scope == 0) {
             l->is_held = !is_inside;
-        } else if (use->scope != id) {
+        } else if (use->scope != position->scope) {
             // The stream has left a body since; the conditional node stands for all work in it.
             const rondo__capture_body *body = rondo__capture_find_body(capture, use->scope);
             l->is_held = body == NULL || rondo__marks_add_body(&l->marks, body) != RONDO_STATUS_OK;
@@ -333,17 +386,18 @@ static void note_marks(rondo__seat *seat, rondo__lease *l) {
     rondo__error_restore(&saved);
 }
 
-static void free_in_capture(rondo_pool *pool, rondo__lease *l, rondo__seat *seat, uint64_t scope) {
-    rondo__branch *branch = find_branch(seat, l->uses[0].tag, scope);
+static void free_in_capture(rondo_pool *pool, rondo__lease *l, rondo__seat *seat,
+                            const rondo__position *here) {
+    rondo__branch *branch = find_branch(seat, l->uses[0].tag, here->scope);
     bool is_own = branch != NULL && branch == l->branch;
     if (is_own && l->use_count == 1 && !rondo__pool_is_captured(pool, l)) {
-        l->block->mark = stamp(branch, seat->capture);
+        l->block->mark = stamp(branch, seat->capture, here);
         rondo__heap_give(&branch->free, l->block);
         rondo__seat_drop_lease(pool, l);
         return;
     }
     l->is_held = l->is_held || rondo__pool_is_captured(pool, l);
-    note_marks(seat, l);
+    note_marks(seat, l, here);
     pool->stats.pending_bytes += l->block->bytes;
     l->next = seat->pending;
     seat->pending = l;
@@ -362,9 +416,21 @@ static void adopt(rondo__seat *seat, rondo__lease *l, uint64_t scope) {
     rondo__error_restore(&saved);
 }
 
+// Of a block that is freed in the capture that took it: it leaves nothing behind, except where
+// another capture took it in meanwhile.
+static void drop_output(rondo__seat *seat, rondo__output *output) {
+    rondo__output **list = output->is_imported ? &seat->outputs : &seat->spare_outputs;
+    atomic_store_explicit(&output->is_held, false, memory_order_relaxed);
+    output->next = *list;
+    *list = output;
+}
+
 void rondo__arena_free(rondo_pool *pool, rondo__lease *l) {
-    uint64_t scope = get_present_scope(&l->uses[0]);
-    rondo__seat *seat = find_open_seat(l->part, scope);
+    rondo__position here = {0};
+    if (has_open_seat(l->part)) {
+        rondo__position_ask(l->uses[0].tag, &here);
+    }
+    rondo__seat *seat = find_open_seat(l->part, here.scope);
     rondo__seat *own = l->seat;
     if (seat == NULL && own != NULL && own->capture != NULL) {
         seat = own;  // its stream has left the capture, say a body that is closed
@@ -372,7 +438,7 @@ void rondo__arena_free(rondo_pool *pool, rondo__lease *l) {
     unlink_lease(l);
     rondo__arena_count_freed(l->part->arena, l->block->bytes);
     if (own != NULL && own == seat) {
-        rondo__free(l->output);  // it leaves nothing behind
+        drop_output(seat, l->output);
     } else if (l->output != NULL) {
         atomic_store(&l->output->is_held, false);
         if (seat != NULL) {
@@ -382,21 +448,25 @@ void rondo__arena_free(rondo_pool *pool, rondo__lease *l) {
     l->output = NULL;
     l->seat = NULL;
     if (seat != NULL && seat != own) {
-        adopt(seat, l, scope);
+        adopt(seat, l, here.scope);
     }
     if (seat != NULL) {
-        free_in_capture(pool, l, seat, scope);
+        free_in_capture(pool, l, seat, &here);
     } else {
         rondo__pool_let_pass(pool, l);
     }
 }
 
-void rondo__arena_note_use(rondo_pool *pool, rondo__lease *l, rondo_stream *stream) {
-    (void)pool;
-    rondo__use use = {.stream = stream, .tag = stream->tag};
-    rondo__seat *seat = find_open_seat(l->part, get_present_scope(&use));
-    if (seat != NULL && seat != l->seat && l->output != NULL) {
+void rondo__seat_note_use(rondo__seat *seat, const rondo__lease *l) {
+    if (seat != l->seat && l->output != NULL) {
         rondo__order_add_import(seat, l->output);
+    }
+}
+
+void rondo__arena_note_use(rondo__lease *l, uint64_t scope) {
+    rondo__seat *seat = find_open_seat(l->part, scope);
+    if (seat != NULL) {
+        rondo__seat_note_use(seat, l);
     }
 }
 
@@ -431,6 +501,11 @@ void rondo__seat_close(rondo__seat *seat) {
     }
     seat->capture = NULL;
     close_pending(seat);
+    while (seat->spare_outputs != NULL) {
+        rondo__output *output = seat->spare_outputs;
+        seat->spare_outputs = output->next;
+        rondo__free(output);
+    }
     for (rondo__lease *l = seat->leases; l != NULL; l = l->seat_next) {
         l->branch = NULL;
         for (size_t i = 0; i < l->use_count; ++i) {

@@ -21,6 +21,10 @@ void rondo__arena_count_region(rondo_arena *arena, uint64_t bytes);
 // Makes the record of a lease of an arena a spare one.
 void rondo__seat_drop_lease(rondo_pool *pool, rondo__lease *lease);
 
+// Work that the seat's open capture records uses the block: if another graph produces that, this
+// one takes it in.
+void rondo__seat_note_use(rondo__seat *seat, const rondo__lease *lease);
+
 // The capture has ended, well or badly: its free blocks are open to everybody, its live ones are
 // what the graph leaves behind. Also with the arena's lock held.
 void rondo__seat_close(rondo__seat *seat);

@@ -11,6 +11,7 @@
 #include <pthread.h>
 
 #include "rondo/device.h"
+#include "rondo/graph.h"
 #include "rondo/pool.h"
 #include "support/expect_ok.h"
 #include "support/fake_cuda.h"
@@ -24,14 +25,18 @@ typedef struct world {
     const rondo__cuda_api *api;
 } world;
 
+static void open_world(world *w) {
+    OK(rondo_device_open("cuda:0", &w->device));
+    OK(rondo_stream_create(w->device, &w->stream));
+    OK(rondo_pool_create(w->device, NULL, &w->pool));
+    OK(rondo__cuda_get_api(&w->api));
+}
+
 static int set_up(void **state) {
     static world w;
     fake_cuda_reset(NULL);
     fake_cuda_install();
-    OK(rondo_device_open("cuda:0", &w.device));
-    OK(rondo_stream_create(w.device, &w.stream));
-    OK(rondo_pool_create(w.device, NULL, &w.pool));
-    OK(rondo__cuda_get_api(&w.api));
+    open_world(&w);
     *state = &w;
     return 0;
 }
@@ -188,6 +193,113 @@ static void test_pool_cuda__a_wrapper_that_goes_in_its_own_capture(void **state)
     rondo_pool_release(pool);
 }
 
+// ---- what the driver is asked -----------------------------------------------------------------
+
+static size_t count_questions(void) {
+    return fake_cuda_count_calls("cuStreamGetCaptureInfo") +
+           fake_cuda_count_calls("cuStreamGetCaptureInfo_v3") +
+           fake_cuda_count_calls("cuStreamIsCapturing") +
+           fake_cuda_count_calls("cuGraphNodeGetDependencies") +
+           fake_cuda_count_calls("cuGraphNodeGetDependencies_v2");
+}
+
+#define ASSERT_ASKS(count, call)                                       \
+    do {                                                               \
+        size_t before_ = count_questions();                            \
+        size_t calls_ = fake_cuda_count_calls(NULL);                   \
+        OK(call);                                                      \
+        assert_int_equal(count_questions() - before_, count);          \
+        assert_int_equal(fake_cuda_count_calls(NULL) - calls_, count); \
+    } while (0)
+
+static rondo_graph *begin_graph(const world *w, rondo_stream *stream) {
+    rondo_graph *graph = NULL;
+    OK(rondo_graph_create(w->device, NULL, &graph));
+    OK(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
+    return graph;
+}
+
+// The program may record by itself at any time, so there is one question a call; and no call more.
+static void test_pool_cuda__a_call_asks_once(void **state) {
+    const world *w = *state;
+    void *blocks[3];
+    rondo_stream *other = NULL;
+    rondo_event *fork = NULL;
+    OK(rondo_stream_create(w->device, &other));
+    OK(rondo_event_create(w->device, 0, &fork));
+    rondo_graph *graph = begin_graph(w, w->stream);
+    OK(rondo_pool_allocate(w->pool, w->stream, BYTES, &blocks[0]));  // the region
+    OK(rondo_stream_fill(w->stream, blocks[0], 0, 4, 1));
+    for (int round = 0; round < 3; ++round) {
+        ASSERT_ASKS(1, rondo_pool_allocate(w->pool, w->stream, BYTES, &blocks[1]));
+        ASSERT_ASKS(1, rondo_pool_allocate(w->pool, w->stream, BYTES, &blocks[2]));
+        if (round == 1) {
+            OK(rondo_stream_fill(w->stream, blocks[2], 0, 4, 1));
+        }
+        ASSERT_ASKS(1, rondo_pool_free(w->pool, blocks[1]));
+        ASSERT_ASKS(1, rondo_pool_free(w->pool, blocks[2]));
+    }
+    OK(rondo_event_record(fork, w->stream));
+    OK(rondo_stream_wait_event(other, fork));
+    ASSERT_ASKS(1, rondo_pool_use(w->pool, blocks[0], other));
+    ASSERT_ASKS(2, rondo_pool_free(w->pool, blocks[0]));  // once for each of its streams
+    OK(rondo_event_record(fork, other));
+    OK(rondo_stream_wait_event(w->stream, fork));
+    OK(rondo_graph_capture_end(graph));
+    // Elsewhere nothing is asked but whether the stream is the one that records.
+    rondo_graph *second = begin_graph(w, other);
+    OK(rondo_pool_allocate(w->pool, w->stream, BYTES, &blocks[0]));
+    ASSERT_ASKS(0, rondo_pool_free(w->pool, blocks[0]));
+    ASSERT_ASKS(1, rondo_pool_allocate(w->pool, w->stream, BYTES, &blocks[0]));
+    ASSERT_ASKS(0, rondo_pool_free(w->pool, blocks[0]));
+    rondo_graph_capture_abort(second);
+    rondo_graph_destroy(second);
+    rondo_graph_destroy(graph);
+    rondo_event_destroy(fork);
+    rondo_stream_destroy(other);
+}
+
+// The one question fails: the block waits for the end of the capture, and the program's own record
+// stays. A driver without typed edges is asked again for less, and the block serves at once.
+static void check_failing_question(world *w, bool is_old) {
+    void *x = NULL;
+    void *y = NULL;
+    rondo_graph *graph = begin_graph(w, w->stream);
+    OK(rondo_pool_allocate(w->pool, w->stream, BYTES, &x));
+    OK(rondo_stream_fill(w->stream, x, 0, 4, 1));
+    assert_int_equal(rondo_pool_free(w->pool, &x), RONDO_STATUS_INVALID);
+    fake_cuda_fail_nth(0, RONDO__CU_ERROR_NOT_SUPPORTED);
+    OK(rondo_pool_free(w->pool, x));
+    assert_true(fake_cuda_has_failed());
+    assert_int_equal(rondo_error_get_last()->status, RONDO_STATUS_INVALID);
+    OK(rondo_pool_allocate(w->pool, w->stream, BYTES, &y));
+    assert_true((x == y) == is_old);
+    OK(rondo_pool_free(w->pool, y));
+    OK(rondo_graph_capture_end(graph));
+    rondo_pool_stats stats;
+    OK(rondo_graph_reset(graph));
+    OK(rondo_pool_trim(w->pool, 0, NULL));
+    OK(rondo_pool_get_stats(w->pool, &stats));
+    assert_int_equal(stats.live_count + stats.pending_bytes + stats.reserved_bytes, 0);
+    rondo_graph_destroy(graph);
+}
+
+static void test_pool_cuda__a_failing_question_loses_nothing(void **state) {
+    check_failing_question(*state, false);
+}
+
+static void test_pool_cuda__an_old_driver_is_asked_for_less(void **state) {
+    world *w = *state;
+    (void)tear_down(state);
+    fake_cuda_reset(&(fake_cuda_options){.device_count = 1,
+                                         .driver_version = 12020,
+                                         .missing_symbol = "cuStreamGetCaptureInfo_v3",
+                                         .has_get_proc_address = true});
+    fake_cuda_install();
+    open_world(w);
+    check_failing_question(w, true);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup_teardown(test_pool_cuda__##name, set_up, tear_down)
@@ -195,6 +307,9 @@ int main(void) {
         CASE(leaves_own_captures_of_wrapped_streams_alone),
         CASE(a_wrapper_that_goes_in_its_own_capture),
         CASE(breaks_no_own_capture_in_global_mode),
+        CASE(a_call_asks_once),
+        CASE(a_failing_question_loses_nothing),
+        CASE(an_old_driver_is_asked_for_less),
 #undef CASE
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,6 +35,7 @@ const rondo__backend rondo__backend_cuda = {
     .get_capture_state = rondo__cuda_get_capture_state,
     .get_capture_id = rondo__cuda_get_capture_id,
     .get_frontier = rondo__cuda_get_frontier,
+    .get_position = rondo__cuda_get_position,
     .get_predecessors = rondo__cuda_get_predecessors,
     .add_dependencies = rondo__cuda_add_dependencies,
     .count_recorded = rondo__cuda_count_recorded,

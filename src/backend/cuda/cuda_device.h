@@ -168,11 +168,11 @@ static inline rondo_status rondo__cuda_enter(rondo__cuda_device *device, bool *o
     return status;
 }
 
-// True when launches into the stream, and the begin and end of a capture on it, need no current
-// context: the driver takes the stream's own. The default streams (NULL, legacy, per-thread) are
-// whatever the current context says. Measured on driver 580 with no context and with another one
-// current; a driver that does want the context says so (rondo__cuda_wants_context) before it does
-// anything, and is then asked again inside it.
+// True when launches into the stream, the begin and end of a capture on it and questions about that
+// need no current context: the driver takes the stream's own. The default streams (NULL, legacy,
+// per-thread) are whatever the current context says. Measured on driver 580 with no context and
+// with another one current; a driver that does want the context says so
+// (rondo__cuda_wants_context) before it does anything, and is then asked again inside it.
 static inline bool rondo__cuda_knows_context(const rondo_stream *stream) {
     return (uintptr_t)stream->native > 2;
 }
@@ -260,6 +260,9 @@ rondo_status rondo__cuda_get_capture_id(rondo_stream *stream, rondo__capture_sta
                                         uint64_t *out_id);
 rondo_status rondo__cuda_get_frontier(rondo_stream *stream, rondo__node_handle *nodes,
                                       size_t capacity, size_t *out_count);
+rondo_status rondo__cuda_get_position(rondo_stream *stream, rondo__capture_state *out_state,
+                                      uint64_t *out_id, rondo__node_handle *nodes, size_t capacity,
+                                      size_t *out_count);
 rondo_status rondo__cuda_get_predecessors(rondo_stream *stream, rondo__node_handle node,
                                           rondo__node_handle *nodes, size_t capacity,
                                           size_t *out_count);

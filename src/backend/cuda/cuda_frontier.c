@@ -18,72 +18,126 @@ static rondo__capture_state translate_state(int native_state) {
     }
 }
 
-rondo_status rondo__cuda_get_capture_id(rondo_stream *stream, rondo__capture_state *out_state,
-                                        uint64_t *out_id) {
-    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
-    *out_state = RONDO__CAPTURE_NONE;
-    *out_id = 0;
-    if (stream->is_legacy) {
-        return RONDO_STATUS_OK;  // never records; asking is an error while another stream does
-    }
-    bool was_pushed = false;
-    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
-    rondo_status status = RONDO_STATUS_OK;
-    int native_state = RONDO__CU_CAPTURE_STATUS_NONE;
-    uint64_t id = 0;
-    pthread_mutex_lock(&device->capture_lock);
-    rondo__cu_result code = device->api->cuStreamGetCaptureInfo(
-        rondo__cuda_native_stream(stream), &native_state, &id, NULL, NULL, NULL);
-    bool is_poisoned = native_state == RONDO__CU_CAPTURE_STATUS_ACTIVE &&
-                       rondo__cuda_is_poisoned(device, ((rondo__cuda_stream *)stream)->capture);
-    pthread_mutex_unlock(&device->capture_lock);
-    if (code != RONDO__CU_SUCCESS) {
-        status = RONDO__CUDA_FAIL(device, code, "cuStreamGetCaptureInfo",
-                                  "cannot ask whether the stream records");
-    } else {
-        *out_state = is_poisoned ? RONDO__CAPTURE_BROKEN : translate_state(native_state);
-        *out_id = *out_state == RONDO__CAPTURE_ACTIVE ? id : 0;
-    }
-    rondo__cuda_leave(device, was_pushed);
-    return status;
-}
+// What the driver said of a stream.
+typedef struct answer {
+    rondo__capture_state state;
+    bool is_poisoned;  // active, but Rondo broke it
+    uint64_t id;       // while active, as the count
+    size_t count;      // of the nodes that the next one will depend on
+} answer;
 
-rondo_status rondo__cuda_get_frontier(rondo_stream *stream, rondo__node_handle *nodes,
-                                      size_t capacity, size_t *out_count) {
+static rondo__cu_result ask_driver(rondo_stream *stream, bool wants_nodes,
+                                   rondo__node_handle *nodes, size_t capacity, answer *out_answer) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
     const rondo__cuda_api *api = device->api;
     rondo__cu_stream native = rondo__cuda_native_stream(stream);
-    *out_count = 0;
-    bool was_pushed = false;
-    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
-    rondo_status status = RONDO_STATUS_OK;
     int state = RONDO__CU_CAPTURE_STATUS_NONE;
     uint64_t id = 0;
     rondo__cu_graph graph = NULL;
     const rondo__cu_graph_node *frontier = NULL;
     const rondo__cu_edge_data *data = NULL;
     size_t count = 0;
+    rondo__cu_result code;
     pthread_mutex_lock(&device->capture_lock);
-    // The older form refuses to answer when an edge is programmatic.
-    rondo__cu_result code =
-        (api->capabilities & RONDO__CUDA_CAN_LIST_TYPED_EDGES) != 0
-            ? api->cuStreamGetCaptureInfo_v3(native, &state, &id, &graph, &frontier, &data, &count)
-            : api->cuStreamGetCaptureInfo(native, &state, &id, &graph, &frontier, &count);
-    bool is_active = code == RONDO__CU_SUCCESS && state == RONDO__CU_CAPTURE_STATUS_ACTIVE;
-    for (size_t i = 0; is_active && i < count && i < capacity; i++) {
-        nodes[i] = (rondo__node_handle)frontier[i];
+    if (!wants_nodes) {
+        code = api->cuStreamGetCaptureInfo(native, &state, &id, NULL, NULL, NULL);
+    } else if ((api->capabilities & RONDO__CUDA_CAN_LIST_TYPED_EDGES) != 0) {
+        // The older form refuses to answer when an edge is programmatic.
+        code =
+            api->cuStreamGetCaptureInfo_v3(native, &state, &id, &graph, &frontier, &data, &count);
+    } else {
+        code = api->cuStreamGetCaptureInfo(native, &state, &id, &graph, &frontier, &count);
+    }
+    if (code == RONDO__CU_SUCCESS) {
+        out_answer->state = translate_state(state);
+    }
+    if (out_answer->state == RONDO__CAPTURE_ACTIVE) {
+        for (size_t i = 0; i < count && i < capacity; i++) {
+            nodes[i] = (rondo__node_handle)frontier[i];
+        }
+        out_answer->id = id;
+        out_answer->count = count;
+        out_answer->is_poisoned =
+            rondo__cuda_is_poisoned(device, ((rondo__cuda_stream *)stream)->capture);
     }
     pthread_mutex_unlock(&device->capture_lock);
-    if (code != RONDO__CU_SUCCESS) {
-        status = RONDO__CUDA_STREAM_FAIL(stream, code, "cuStreamGetCaptureInfo",
-                                         "cannot ask where the capture stands");
-    } else if (!is_active) {
-        status = RONDO_FAIL(STATE, "stream %u does not record", (unsigned)stream->number);
-    } else {
-        *out_count = count;
+    return code;
+}
+
+// Asks once. With `wants_nodes` also for the nodes, of which at most `capacity` are written.
+static rondo_status ask(rondo_stream *stream, bool wants_nodes, rondo__node_handle *nodes,
+                        size_t capacity, answer *out_answer) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    *out_answer = (answer){.state = RONDO__CAPTURE_NONE};
+    rondo__cu_result code = RONDO__CU_ERROR_INVALID_CONTEXT;
+    if (rondo__cuda_knows_context(stream)) {
+        code = ask_driver(stream, wants_nodes, nodes, capacity, out_answer);
     }
-    rondo__cuda_leave(device, was_pushed);
-    return status;
+    if (__builtin_expect(rondo__cuda_wants_context(code), 0)) {
+        bool was_pushed = false;
+        RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+        code = ask_driver(stream, wants_nodes, nodes, capacity, out_answer);
+        rondo__cuda_leave(device, was_pushed);
+    }
+    if (code == RONDO__CU_SUCCESS) {
+        return RONDO_STATUS_OK;
+    }
+    return wants_nodes ? RONDO__CUDA_STREAM_FAIL(stream, code, "cuStreamGetCaptureInfo",
+                                                 "cannot ask where the capture stands")
+                       : RONDO__CUDA_FAIL(device, code, "cuStreamGetCaptureInfo",
+                                          "cannot ask whether the stream records");
+}
+
+static rondo_status get_position(rondo_stream *stream, bool wants_nodes,
+                                 rondo__capture_state *out_state, uint64_t *out_id,
+                                 rondo__node_handle *nodes, size_t capacity, size_t *out_count) {
+    answer said;
+    *out_state = RONDO__CAPTURE_NONE;
+    *out_id = 0;
+    *out_count = 0;
+    if (stream->is_legacy) {
+        return RONDO_STATUS_OK;  // never records; asking is an error while another stream does
+    }
+    RETURN_IF_ERROR(ask(stream, wants_nodes, nodes, capacity, &said));
+    *out_state = said.is_poisoned ? RONDO__CAPTURE_BROKEN : said.state;
+    if (*out_state == RONDO__CAPTURE_ACTIVE) {
+        *out_id = said.id;
+        *out_count = said.count;
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__cuda_get_capture_id(rondo_stream *stream, rondo__capture_state *out_state,
+                                        uint64_t *out_id) {
+    size_t count;
+    return get_position(stream, false, out_state, out_id, NULL, 0, &count);
+}
+
+rondo_status rondo__cuda_get_position(rondo_stream *stream, rondo__capture_state *out_state,
+                                      uint64_t *out_id, rondo__node_handle *nodes, size_t capacity,
+                                      size_t *out_count) {
+    rondo_status status = get_position(stream, true, out_state, out_id, nodes, capacity, out_count);
+    const rondo__cuda_api *api = rondo__cuda_device_of(stream->device)->api;
+    if (status == RONDO_STATUS_OK || (api->capabilities & RONDO__CUDA_CAN_LIST_TYPED_EDGES) != 0) {
+        return status;
+    }
+    // An edge that it cannot list hides the nodes, but not the rest.
+    RETURN_IF_ERROR(rondo__cuda_get_capture_id(stream, out_state, out_id));
+    *out_count = *out_id != 0 ? SIZE_MAX : 0;
+    return RONDO_STATUS_OK;
+}
+
+// Also in a capture that Rondo broke.
+rondo_status rondo__cuda_get_frontier(rondo_stream *stream, rondo__node_handle *nodes,
+                                      size_t capacity, size_t *out_count) {
+    answer said;
+    *out_count = 0;
+    RETURN_IF_ERROR(ask(stream, true, nodes, capacity, &said));
+    if (said.state != RONDO__CAPTURE_ACTIVE) {
+        return RONDO_FAIL(STATE, "stream %u does not record", (unsigned)stream->number);
+    }
+    *out_count = said.count;
+    return RONDO_STATUS_OK;
 }
 
 static rondo__cu_result get_dependencies(const rondo__cuda_api *api, rondo__cu_graph_node node,

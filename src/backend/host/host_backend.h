@@ -248,6 +248,9 @@ rondo_status rondo__host_get_capture_id(rondo_stream *stream, rondo__capture_sta
                                         uint64_t *out_id);
 rondo_status rondo__host_get_frontier(rondo_stream *stream, rondo__node_handle *nodes,
                                       size_t capacity, size_t *out_count);
+rondo_status rondo__host_get_position(rondo_stream *stream, rondo__capture_state *out_state,
+                                      uint64_t *out_id, rondo__node_handle *nodes, size_t capacity,
+                                      size_t *out_count);
 rondo_status rondo__host_get_predecessors(rondo_stream *stream, rondo__node_handle node,
                                           rondo__node_handle *nodes, size_t capacity,
                                           size_t *out_count);

@@ -264,6 +264,15 @@ static rondo_status fail_not_recording(const rondo_stream *stream, const char *c
                             "stream %u does not record", (unsigned)stream->number);
 }
 
+// The caller holds the capture lock.
+static size_t copy_frontier(const rondo__host_stream *stream, rondo__node_handle *nodes,
+                            size_t capacity) {
+    for (size_t i = 0; i < stream->frontier_count && i < capacity; ++i) {
+        nodes[i] = stream->frontier[i];
+    }
+    return stream->frontier_count;
+}
+
 rondo_status rondo__host_get_frontier(rondo_stream *stream_, rondo__node_handle *nodes,
                                       size_t capacity, size_t *out_count) {
     rondo__host_stream *stream = (rondo__host_stream *)stream_;
@@ -274,13 +283,31 @@ rondo_status rondo__host_get_frontier(rondo_stream *stream_, rondo__node_handle 
     if (atomic_load(&stream->capture) == NULL) {
         status = fail_not_recording(stream_, __func__);
     } else {
-        for (size_t i = 0; i < stream->frontier_count && i < capacity; ++i) {
-            nodes[i] = stream->frontier[i];
-        }
-        *out_count = stream->frontier_count;
+        *out_count = copy_frontier(stream, nodes, capacity);
     }
     pthread_mutex_unlock(&device->capture_lock);
     return status;
+}
+
+rondo_status rondo__host_get_position(rondo_stream *stream_, rondo__capture_state *out_state,
+                                      uint64_t *out_id, rondo__node_handle *nodes, size_t capacity,
+                                      size_t *out_count) {
+    rondo__host_stream *stream = (rondo__host_stream *)stream_;
+    *out_state = RONDO__CAPTURE_NONE;
+    *out_id = 0;
+    *out_count = 0;
+    if (atomic_load_explicit(&stream->capture, memory_order_acquire) != NULL) {
+        rondo__host_device *device = rondo__host_device_of(stream_->device);
+        pthread_mutex_lock(&device->capture_lock);
+        const rondo__host_capture *capture = atomic_load(&stream->capture);
+        if (capture != NULL) {
+            *out_state = capture->state;
+            *out_id = capture->id;
+            *out_count = copy_frontier(stream, nodes, capacity);
+        }
+        pthread_mutex_unlock(&device->capture_lock);
+    }
+    return RONDO_STATUS_OK;
 }
 
 rondo_status rondo__host_get_predecessors(rondo_stream *stream_, rondo__node_handle node,

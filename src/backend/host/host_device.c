@@ -165,6 +165,7 @@ const rondo__backend rondo__backend_host = {
     .get_capture_state = rondo__host_get_capture_state,
     .get_capture_id = rondo__host_get_capture_id,
     .get_frontier = rondo__host_get_frontier,
+    .get_position = rondo__host_get_position,
     .get_predecessors = rondo__host_get_predecessors,
     .add_dependencies = rondo__host_add_dependencies,
     .count_recorded = rondo__host_count_recorded,
