@@ -19,8 +19,14 @@
 // A capture that the program begins with driver calls of its own is not seen: there is no place,
 // and who wants to come after the stream is refused until it ends.
 //
+// Waiting for a stream that another thread uses is as hard: CUDA breaks the capture of a stream
+// that is waited for, and that may have begun since the stream was asked about. So an event is put
+// on it and waited for, which is harmless: if the stream does not record afterwards, and has not
+// begun meanwhile, the event stands behind its eager work.
+//
 // What was rejected: an event behind each use, which costs every replay a driver call for the sake
-// of the few that change streams.
+// of the few that change streams; and the lock around each begin of a capture, which every begin
+// would pay for, and wait for while somebody waits for the stream.
 #include <pthread.h>
 
 #include "backend/backend.h"
@@ -39,6 +45,10 @@ struct rondo__stream_tag {
     // Destroyed while it recorded, or as a wrapper that could not be waited for: what it ran before
     // may run still. Until the backend has waited for it after all, at the end of the capture.
     atomic_bool has_left_work;
+    // How often the stream began or joined a capture. Written by the thread that uses the stream;
+    // the driver's own locks order it with what others put on the stream.
+    atomic_uint begin_count;
+    rondo_event *end;    // guarded by lock: what those wait for who wait; NULL: nobody has
     bool is_watched;     // of the thread that uses the stream
     rondo_event *place;  // guarded by lock, as the two below; NULL: none was needed yet
     bool has_place;      // it stands for all work before the latest capture
@@ -77,6 +87,7 @@ void rondo__stream_tag_release(rondo__stream_tag *tag) {
         atomic_fetch_sub_explicit(&tag->reference_count, 1, memory_order_acq_rel) != 1) {
         return;
     }
+    rondo_event_destroy(tag->end);
     rondo_event_destroy(tag->place);
     pthread_mutex_destroy(&tag->lock);
     rondo__free(tag);
@@ -131,10 +142,17 @@ static bool is_place_right(const rondo__stream_tag *tag, rondo_device *device,
 
 // ---- the stream's own thread ------------------------------------------------------------------
 
+// Before it may begin to record. A plain step, because nobody else writes it.
+static void count_begin(rondo__stream_tag *tag) {
+    unsigned count = atomic_load_explicit(&tag->begin_count, memory_order_relaxed);
+    atomic_store_explicit(&tag->begin_count, count + 1, memory_order_release);
+}
+
 rondo_status rondo__stream_tag_begin_capture(rondo_stream *stream, rondo_capture_mode mode,
                                              uint64_t *out_id) {
     const rondo__backend *backend = stream->device->backend;
     rondo__stream_tag *tag = stream->tag;
+    count_begin(tag);
     if (!tag->is_watched) {
         return backend->begin_capture(stream, mode, out_id);
     }
@@ -151,7 +169,11 @@ rondo_status rondo__stream_tag_begin_capture(rondo_stream *stream, rondo_capture
 rondo_status rondo__stream_tag_join(rondo_stream *stream, rondo_event *event) {
     rondo_device *device = stream->device;
     rondo__stream_tag *tag = stream->tag;
-    if (!tag->is_watched || !atomic_load_explicit(&event->may_be_captured, memory_order_relaxed)) {
+    bool may_be_captured = atomic_load_explicit(&event->may_be_captured, memory_order_relaxed);
+    if (may_be_captured) {
+        count_begin(tag);
+    }
+    if (!tag->is_watched || !may_be_captured) {
         return device->backend->wait_event(stream, event);
     }
     pthread_mutex_lock(&tag->lock);
@@ -225,6 +247,8 @@ void rondo__stream_tag_destroy_stream(rondo_stream *stream) {
     if (has_work) {
         finish_work(tag, stream);
     }
+    rondo_event_destroy(tag->end);
+    tag->end = NULL;
     // Held to the end: who finds the stream gone may rely on its work being done.
     tag->stream = NULL;
     backend->destroy_stream(stream);
@@ -267,31 +291,6 @@ static bool wait_for_rest(rondo__stream_tag *tag, bool may_wait_for_device) {
     rondo__exempt_leave();
     rondo__error_restore(&saved);
     return !atomic_load(&tag->has_left_work);
-}
-
-static bool wait_for_tag(rondo__stream_tag *tag, bool also_while_recording,
-                         bool may_wait_for_device) {
-    bool has_waited = true;
-    // The lock keeps the stream from being destroyed while it is waited for.
-    pthread_mutex_lock(&tag->lock);
-    if (!atomic_load(&tag->device->is_lost)) {
-        has_waited = tag->stream != NULL ? wait_for_stream(tag->stream, also_while_recording)
-                                         : wait_for_rest(tag, may_wait_for_device);
-    }
-    pthread_mutex_unlock(&tag->lock);
-    return has_waited;
-}
-
-bool rondo__stream_tag_wait(rondo__stream_tag *tag) {
-    return wait_for_tag(tag, false, false);
-}
-
-bool rondo__stream_tag_wait_at_any_price(rondo__stream_tag *tag) {
-    return wait_for_tag(tag, false, true);
-}
-
-void rondo__stream_tag_drain(rondo__stream_tag *tag) {
-    (void)wait_for_tag(tag, true, false);
 }
 
 uint64_t rondo__stream_tag_get_position(rondo__stream_tag *tag, rondo__node_handle *nodes,
@@ -352,6 +351,68 @@ static rondo_status record_from_outside(rondo_stream *stream, rondo_event *event
     RETURN_IF_ERROR(rondo__check_stream(stream, "rondo_event_record"));
     RETURN_IF_ERROR(refuse_unless_idle(stream));
     return put_event(stream, event);
+}
+
+// Puts tag->end behind the work of the stream, which another thread may use.
+static rondo_status put_end(rondo__stream_tag *tag) {
+    if (tag->end == NULL) {
+        RETURN_IF_ERROR(rondo_event_create(tag->device, 0, &tag->end));
+    }
+    unsigned count = atomic_load_explicit(&tag->begin_count, memory_order_acquire);
+    RETURN_IF_ERROR(record_from_outside(tag->stream, tag->end));
+    // It does not record now; but if a capture began and ended meanwhile, the event was in that.
+    return atomic_load_explicit(&tag->begin_count, memory_order_acquire) == count
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS("rondo_event_record", STATE, "stream %u began a capture meanwhile",
+                               (unsigned)tag->number);
+}
+
+// The same as wait_for_stream for who is not the thread that uses the stream.
+static bool wait_from_outside(rondo__stream_tag *tag, bool also_while_recording) {
+    const rondo__backend *backend = tag->device->backend;
+    rondo_stream *stream = tag->stream;
+    if (backend->drain_stream != NULL || stream->is_legacy) {
+        return wait_for_stream(stream, also_while_recording);
+    }
+    rondo_error saved;
+    rondo__error_save(&saved);
+    rondo_status status = put_end(tag);
+    if (status == RONDO_STATUS_OK) {
+        rondo__exempt_enter();
+        if (backend->synchronize_event(tag->end) != RONDO_STATUS_OK) {
+            rondo__failure_put(&tag->device->failure);
+        }
+        rondo__exempt_leave();
+    }
+    rondo__error_restore(&saved);
+    // Without an event, for want of memory say, it has to do without.
+    return status == RONDO_STATUS_OK ||
+           (status != RONDO_STATUS_STATE && wait_for_stream(stream, also_while_recording));
+}
+
+static bool wait_for_tag(rondo__stream_tag *tag, bool also_while_recording,
+                         bool may_wait_for_device) {
+    bool has_waited = true;
+    // The lock keeps the stream from being destroyed while it is waited for.
+    pthread_mutex_lock(&tag->lock);
+    if (!atomic_load(&tag->device->is_lost)) {
+        has_waited = tag->stream != NULL ? wait_from_outside(tag, also_while_recording)
+                                         : wait_for_rest(tag, may_wait_for_device);
+    }
+    pthread_mutex_unlock(&tag->lock);
+    return has_waited;
+}
+
+bool rondo__stream_tag_wait(rondo__stream_tag *tag) {
+    return wait_for_tag(tag, false, false);
+}
+
+bool rondo__stream_tag_wait_at_any_price(rondo__stream_tag *tag) {
+    return wait_for_tag(tag, false, true);
+}
+
+void rondo__stream_tag_drain(rondo__stream_tag *tag) {
+    (void)wait_for_tag(tag, true, false);
 }
 
 rondo_status rondo__stream_tag_record(rondo__stream_tag *tag, rondo_event *event,

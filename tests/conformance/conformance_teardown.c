@@ -1,6 +1,7 @@
 // Destroying, releasing and freeing while captures are open: that breaks none of them, frees
 // nothing that running work still uses, and loses nothing.
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "backend/backend.h"
 #include "memory_support.h"
@@ -382,6 +383,64 @@ static void test_conformance_teardown__streams_destroyed_by_another_thread(void 
     }
 }
 
+// ---- graphs destroyed beside a thread that records ---------------------------------------------
+
+typedef struct hand_over {
+    _Atomic(rondo_graph *) graph;  // to be destroyed
+    atomic_bool is_over;
+} hand_over;
+
+static void *destroy_graphs(void *data) {
+    hand_over *h = data;
+    while (!atomic_load(&h->is_over)) {
+        rondo_graph_destroy(atomic_exchange(&h->graph, NULL));
+    }
+    return NULL;
+}
+
+// One thread replays a graph and begins the next capture on the same stream; another one destroys
+// the graph, for which it waits for that stream. Whoever comes first, no capture breaks.
+static void test_conformance_teardown__graphs_destroyed_as_a_capture_begins(void **state) {
+    static hand_over h;  // outlives a case that stops here
+    suite_context *context = suite_get_context(state);
+    rondo_stream *stream = suite_create_stream(context);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    suite_set(context, x, 0, 1);
+    atomic_init(&h.graph, NULL);
+    atomic_init(&h.is_over, false);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, destroy_graphs, &h), 0);
+    int rounds = suite_rounds(3000, 3);
+    rondo_status status = RONDO_STATUS_OK;
+    // Nothing is asserted while the thread runs, which a case that stops would not end.
+    for (int i = 0; i < rounds && status == RONDO_STATUS_OK; ++i) {
+        rondo_graph *graph;
+        status = rondo_graph_create(context->device, NULL, &graph);
+        if (status == RONDO_STATUS_OK) {
+            status = rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL);
+        }
+        if (status == RONDO_STATUS_OK) {
+            (void)!suite_affine(context, stream, x, 1, 1, 1);
+            status = rondo_graph_capture_end(graph);
+        }
+        if (status == RONDO_STATUS_OK) {
+            status = rondo_graph_replay(graph, stream);
+        }
+        rondo_graph *none = NULL;
+        while (!atomic_compare_exchange_weak(&h.graph, &none, graph)) {
+            none = NULL;
+        }
+    }
+    atomic_store(&h.is_over, true);
+    pthread_join(thread, NULL);
+    rondo_graph_destroy(atomic_exchange(&h.graph, NULL));
+    ASSERT_OK(status);
+    ASSERT_OK(rondo_stream_synchronize(stream));
+    assert_int_equal(suite_get(context, x, 0), rounds);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+    rondo_stream_destroy(stream);
+}
+
 static const suite_entry teardown_cases[] = {
     SUITE_CASE(test_conformance_teardown__giving_back_breaks_no_global_capture),
     SUITE_CASE(test_conformance_teardown__nor_does_it_in_another_thread),
@@ -393,6 +452,7 @@ static const suite_entry teardown_cases[] = {
     SUITE_CASE(test_conformance_teardown__blocks_used_by_a_stream_that_goes_in_a_capture),
     SUITE_CASE(test_conformance_teardown__graphs_replayed_by_a_stream_that_goes_in_a_capture),
     SUITE_CASE(test_conformance_teardown__streams_destroyed_by_another_thread),
+    SUITE_CASE(test_conformance_teardown__graphs_destroyed_as_a_capture_begins),
     {NULL, NULL, false},
 };
 SUITE_LIST(teardown);

@@ -46,6 +46,10 @@ void fake_cuda_fail_nth(long n, rondo__cu_result code);
 bool fake_cuda_has_failed(void);              // whether the planned failure came
 const char *fake_cuda_get_failed_call(void);  // its name; "" when none
 
+// Calls `hook` once, on the calling thread, just before the next call of this name: for what
+// another thread might do at that moment. NULL: none any more.
+void fake_cuda_set_hook(const char *name, void (*hook)(void *data), void *data);
+
 // How often a function was called since the reset; NULL: all of them together.
 size_t fake_cuda_count_calls(const char *name);
 // Objects alive: contexts retained, memory, streams, events, modules, graphs, executables, user

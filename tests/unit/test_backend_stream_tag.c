@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include <pthread.h>
+
 #include "backend/backend.h"
 #include "base/error.h"
 #include "rondo/rondo.h"
@@ -200,6 +202,68 @@ static void test_backend_stream_tag__without_a_place_it_is_said(void **state) {
     }
 }
 
+// ---- waiting beside a thread that uses the stream -----------------------------------------------
+
+static void *begin_relaxed(void *data) {
+    world *w = data;
+    OK(rondo_graph_capture_begin(w->graph, w->stream, RONDO_CAPTURE_RELAXED));
+    return NULL;
+}
+
+static void *end_relaxed(void *data) {
+    world *w = data;
+    OK(rondo_graph_capture_end(w->graph));
+    return NULL;
+}
+
+static void run_in_thread(void *(*function)(void *), world *w) {
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, function, w), 0);
+    pthread_join(thread, NULL);
+}
+
+static void begin_now(void *data) {
+    run_in_thread(begin_relaxed, data);
+}
+
+static void end_now(void *data) {
+    run_in_thread(end_relaxed, data);
+}
+
+static void begin_now_and_end_next(void *data) {
+    run_in_thread(begin_relaxed, data);
+    fake_cuda_set_hook("cuCtxGetCurrent", end_now, data);
+}
+
+// Whenever the capture begins, it is not broken; and nobody takes an event in it for a wait.
+static void test_backend_stream_tag__a_wait_breaks_no_capture_that_begins(void **state) {
+    (void)state;
+    static const struct {
+        const char *call;
+        void (*hook)(void *data);
+        bool has_waited;
+    } moments[] = {
+        {"cuStreamSynchronize", begin_now, true}, {"cuEventCreate", begin_now, false},
+        {"cuEventRecord", begin_now, false},      {"cuEventRecord", begin_now_and_end_next, false},
+        {"cuEventSynchronize", begin_now, true},
+    };
+    for (size_t i = 0; i < sizeof moments / sizeof *moments; ++i) {
+        world w;
+        open_world(&w);
+        w.tag = rondo__stream_tag_retain(w.stream);
+        fake_cuda_set_hook(moments[i].call, moments[i].hook, &w);
+        assert_int_equal(rondo__stream_tag_wait(w.tag), moments[i].has_waited);
+        fake_cuda_set_hook(NULL, NULL, NULL);
+        bool is_capturing = false;
+        OK(rondo_stream_is_capturing(w.stream, &is_capturing));
+        if (is_capturing) {
+            OK(rondo_graph_capture_end(w.graph));
+        }
+        assert_true(rondo__stream_tag_wait(w.tag));
+        close_world(&w);
+    }
+}
+
 // ---- streams that are gone --------------------------------------------------------------------
 
 static void test_backend_stream_tag__a_stream_that_was_waited_for_is_done(void **state) {
@@ -366,6 +430,7 @@ int main(void) {
         cmocka_unit_test(test_backend_stream_tag__places_are_left_by_watched_streams_alone),
         cmocka_unit_test(test_backend_stream_tag__a_stream_that_records_has_its_place),
         cmocka_unit_test(test_backend_stream_tag__without_a_place_it_is_said),
+        cmocka_unit_test(test_backend_stream_tag__a_wait_breaks_no_capture_that_begins),
         cmocka_unit_test(test_backend_stream_tag__a_stream_that_was_waited_for_is_done),
         cmocka_unit_test(test_backend_stream_tag__one_that_went_in_a_capture_leaves_its_place),
         cmocka_unit_test(test_backend_stream_tag__what_is_left_is_waited_for_at_its_place),
