@@ -12,40 +12,45 @@ enum { TEXT_BYTES = 256 };
 
 atomic_int rondo__nvtx_state = RONDO__NVTX_UNKNOWN;
 
-// What the tool wrote. Its functions come in two forms: those with a domain show Rondo's ranges as
-// a group that can be filtered; the plain ones serve tools that have no others.
+// What the tool wrote, by module. Its functions come in two forms: those with a domain show Rondo's
+// ranges as a group that can be filtered; the plain ones serve tools that have no others.
 typedef struct nvtx_tool {
-    rondo__nvtx_function core[RONDO__NVTX_CORE_COUNT];
-    rondo__nvtx_function core2[RONDO__NVTX_CORE2_COUNT];
+    rondo__nvtx_function functions[RONDO__NVTX_MODULE_COUNT][RONDO__NVTX_COUNT_MAX];
+    const rondo__nvtx_function *core;
+    const rondo__nvtx_function *core2;
     void *domain;  // NULL: the plain functions are used
 } nvtx_tool;
 
 // Written once, before rondo__nvtx_state becomes ON.
-static nvtx_tool g_tool;
+static nvtx_tool g_tool = {.core = g_tool.functions[RONDO__NVTX_MODULE_CORE],
+                           .core2 = g_tool.functions[RONDO__NVTX_MODULE_CORE2]};
 
 // ---- what the tool asks for -------------------------------------------------------------------
 
-// The tool gets the addresses of our slots. The first entry is unused.
+// The tool gets the addresses of our slots, of every module there is. The first entry is unused.
 static int get_functions(int module, rondo__nvtx_function ***out_table, unsigned int *out_count) {
-    static rondo__nvtx_function *core_slots[RONDO__NVTX_CORE_COUNT + 1];
-    static rondo__nvtx_function *core2_slots[RONDO__NVTX_CORE2_COUNT + 1];
-    if (module == RONDO__NVTX_MODULE_CORE) {
-        for (int i = 1; i < RONDO__NVTX_CORE_COUNT; ++i) {
-            core_slots[i] = &g_tool.core[i];
-        }
-        *out_table = core_slots;
-        *out_count = RONDO__NVTX_CORE_COUNT;
-        return 1;
+    static rondo__nvtx_function *slots[RONDO__NVTX_MODULE_COUNT][RONDO__NVTX_COUNT_MAX + 1];
+    static const unsigned int counts[RONDO__NVTX_MODULE_COUNT] = {
+        [RONDO__NVTX_MODULE_CORE] = RONDO__NVTX_CORE_COUNT,
+        [RONDO__NVTX_MODULE_CUDA] = RONDO__NVTX_CUDA_COUNT,
+        [RONDO__NVTX_MODULE_OPENCL] = RONDO__NVTX_OPENCL_COUNT,
+        [RONDO__NVTX_MODULE_CUDART] = RONDO__NVTX_CUDART_COUNT,
+        [RONDO__NVTX_MODULE_CORE2] = RONDO__NVTX_CORE2_COUNT,
+        [RONDO__NVTX_MODULE_SYNC] = RONDO__NVTX_SYNC_COUNT,
+    };
+    if (module <= 0 || module >= RONDO__NVTX_MODULE_COUNT) {
+        return 0;
     }
-    if (module == RONDO__NVTX_MODULE_CORE2) {
-        for (int i = 1; i < RONDO__NVTX_CORE2_COUNT; ++i) {
-            core2_slots[i] = &g_tool.core2[i];
-        }
-        *out_table = core2_slots;
-        *out_count = RONDO__NVTX_CORE2_COUNT;
-        return 1;
+    for (unsigned int i = 1; i < counts[module]; ++i) {
+        slots[module][i] = &g_tool.functions[module][i];
     }
-    return 0;
+    if (out_table != NULL) {
+        *out_table = slots[module];
+    }
+    if (out_count != NULL) {
+        *out_count = counts[module];
+    }
+    return 1;
 }
 
 static void ignore_version(uint32_t version) {

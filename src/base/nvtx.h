@@ -55,7 +55,12 @@ enum {
     RONDO__NVTX_TABLE_CALLBACKS = 1,
     RONDO__NVTX_TABLE_VERSION = 3,
     RONDO__NVTX_MODULE_CORE = 1,
-    RONDO__NVTX_MODULE_CORE2 = 5,
+    RONDO__NVTX_MODULE_CUDA = 2,  // names of CUDA's objects, as the next two
+    RONDO__NVTX_MODULE_OPENCL = 3,
+    RONDO__NVTX_MODULE_CUDART = 4,
+    RONDO__NVTX_MODULE_CORE2 = 5,  // functions with a domain
+    RONDO__NVTX_MODULE_SYNC = 6,
+    RONDO__NVTX_MODULE_COUNT = 7,
     RONDO__NVTX_MESSAGE_ASCII = 1,
 };
 
@@ -76,6 +81,15 @@ enum {
     RONDO__NVTX_DOMAIN_RANGE_POP = 5,    // int (domain)
     RONDO__NVTX_DOMAIN_CREATE = 12,      // domain (const char *)
     RONDO__NVTX_CORE2_COUNT = 16,
+};
+
+// Tables that Rondo calls nothing of: tools refuse to start where one of them is missing.
+enum {
+    RONDO__NVTX_CUDA_COUNT = 9,
+    RONDO__NVTX_OPENCL_COUNT = 15,
+    RONDO__NVTX_CUDART_COUNT = 7,
+    RONDO__NVTX_SYNC_COUNT = 7,
+    RONDO__NVTX_COUNT_MAX = 16,  // of all modules
 };
 
 typedef void (*rondo__nvtx_function)(void);

@@ -185,9 +185,9 @@ static void close_capture(rondo_graph *graph) {
     graph->capture = NULL;
     graph->stream = NULL;
     graph->state = RONDO__GRAPH_EMPTY;
-    if (graph->range != 0) {
+    if (graph->has_range) {
         rondo__nvtx_end_range(graph->range);
-        graph->range = 0;
+        graph->has_range = false;
     }
 }
 
@@ -262,7 +262,10 @@ rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
     graph->mode = mode;
     graph->thread_number = rondo__thread_get_number();
     graph->begin_ticks = rondo__clock_ticks();
-    graph->range = rondo__nvtx_is_on() ? rondo__nvtx_start_range("capture", graph->label) : 0;
+    graph->has_range = rondo__nvtx_is_on();
+    if (graph->has_range) {
+        graph->range = rondo__nvtx_start_range("capture", graph->label);
+    }
     return RONDO_STATUS_OK;
 }
 

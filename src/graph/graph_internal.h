@@ -42,7 +42,8 @@ struct rondo_graph {
     uint64_t begin_ticks;    // of base/clock.h
     uint64_t capture_ticks;  // how long it took; stats.capture_ns is made from it when asked for
     bool has_kinds;  // stats tells kernels and copies; otherwise they have not been counted yet
-    uint64_t range;  // NVTX's, when a tool listens
+    bool has_range;  // a tool of NVTX listens; `range` is what it said, 0 too
+    uint64_t range;
 };
 
 // Makes an executable from `recorded` and measures what it cost.

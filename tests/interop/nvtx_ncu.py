@@ -72,8 +72,9 @@ def main():
         sys.exit(77)
     text, total = profile(ncu, "--print-nvtx-rename", "kernel")
     assert total >= 1 + REPLAYS, f"{total} kernels"
-    for name in ("warm-up", "replay step"):  # in the place of the kernels' names
-        assert re.search(rf"^ *{name} \(", text, re.MULTILINE), f"no kernel is called {name}"
+    for name in ("warm-up", "replay step"):  # before the kernels' names
+        assert re.search(rf"^ *{name}/rondo_", text, re.MULTILINE), f"no kernel is in {name}"
+    assert "capture step" not in text, "the capture's range is still open"
     counts = {}
     for expression in ("rondo@warm-up/", "rondo@replay step/", "rondo@layer3/", "other@warm-up/"):
         counts[expression] = profile(ncu, "--nvtx-include", expression)[1]

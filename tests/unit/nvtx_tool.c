@@ -15,7 +15,7 @@
 #define EXPORT __attribute__((visibility("default")))
 
 static char tool_log[16384];
-static uint64_t last_range;
+static uint64_t next_range;  // 0 is a range as good as any, as Nsight Compute has it
 
 RONDO_PRINTF(1, 2) static void note(const char *format, ...);
 
@@ -48,8 +48,8 @@ static int pop(void) {
 }
 
 static uint64_t start(const char *text) {
-    note("start %s %llu\n", text, (unsigned long long)++last_range);
-    return last_range;
+    note("start %s %llu\n", text, (unsigned long long)next_range);
+    return next_range++;
 }
 
 static void end(uint64_t range) {
@@ -82,8 +82,8 @@ static int domain_pop(void *of) {
 }
 
 static uint64_t domain_start(void *of, const rondo__nvtx_attributes *attributes) {
-    note("rondo: start %s %llu\n", get_message(of, attributes), (unsigned long long)++last_range);
-    return last_range;
+    note("rondo: start %s %llu\n", get_message(of, attributes), (unsigned long long)next_range);
+    return next_range++;
 }
 
 static void domain_end(void *of, uint64_t range) {
@@ -92,6 +92,29 @@ static void domain_end(void *of, uint64_t range) {
 }
 
 #define ENTRY(function) ((rondo__nvtx_function)(void (*)(void))(function))
+
+static void do_nothing(void) {
+}
+
+// As Nsight Compute's does: every table must be there, and is written all over.
+static bool takes_every_table(const rondo__nvtx_callbacks *callbacks) {
+    static const unsigned int counts[] = {0, 16, 9, 15, 7, 16, 7};
+    for (int module = 1; module < 7; ++module) {
+        rondo__nvtx_function **table = NULL;
+        unsigned int count = 0;
+        if (callbacks->get_functions(module, &table, &count) != 1 || count != counts[module]) {
+            return false;
+        }
+        bool is_used = module == RONDO__NVTX_MODULE_CORE || module == RONDO__NVTX_MODULE_CORE2;
+        for (unsigned int i = 1; i < count && !is_used; ++i) {
+            *table[i] = do_nothing;
+        }
+        if (table[count] != NULL) {
+            return false;
+        }
+    }
+    return true;
+}
 
 EXPORT int InitializeInjectionNvtx2(rondo__nvtx_get_table get_table);
 int InitializeInjectionNvtx2(rondo__nvtx_get_table get_table) {
@@ -105,7 +128,8 @@ int InitializeInjectionNvtx2(rondo__nvtx_get_table get_table) {
     rondo__nvtx_function **table = NULL;
     unsigned int count = 0;
     if (callbacks == NULL || version == NULL || version->version != 3 || get_table(2) != NULL ||
-        callbacks->struct_size < sizeof *callbacks || callbacks->get_functions(2, &table, &count)) {
+        callbacks->struct_size < sizeof *callbacks || callbacks->get_functions(7, &table, &count) ||
+        callbacks->get_functions(0, &table, &count) || !takes_every_table(callbacks)) {
         return 0;
     }
     version->set_injection_version(3);

@@ -128,13 +128,13 @@ static int run_in_domain(void) {
     return expect_log(
         "domain rondo\n"
         "rondo: push warm-up\nrondo: pop\n"
-        "rondo: start capture step 1\n"
+        "rondo: start capture step 0\n"
         "rondo: push layer3\nrondo: push attention\nrondo: pop\n"
         "rondo: push then\nrondo: pop\nrondo: push else\nrondo: pop\nrondo: pop\n"
-        "rondo: end 1\n"
+        "rondo: end 0\n"
         "rondo: push replay step\nrondo: pop\n"
         "rondo: push replay step\nrondo: pop\n"
-        "rondo: start capture step 2\nrondo: push lost\nrondo: end 2\nrondo: pop\n"
+        "rondo: start capture step 1\nrondo: push lost\nrondo: end 1\nrondo: pop\n"
         "rondo: push left open\nrondo: pop\n");
 }
 
@@ -142,10 +142,10 @@ static int run_plain(void) {
     CHECK(use_ranges() == 0);
     return expect_log(
         "push warm-up\npop\n"
-        "start capture step 1\npush layer3\npush attention\npop\n"
-        "push then\npop\npush else\npop\npop\nend 1\n"
+        "start capture step 0\npush layer3\npush attention\npop\n"
+        "push then\npop\npush else\npop\npop\nend 0\n"
         "push replay step\npop\npush replay step\npop\n"
-        "start capture step 2\npush lost\nend 2\npop\n"
+        "start capture step 1\npush lost\nend 1\npop\n"
         "push left open\npop\n");
 }
 
