@@ -93,6 +93,21 @@ static void record_event_of_another_device(blame_step *s) {
     ASSERT_STATUS(rondo_event_record(s->other_event, s->stream), INVALID);
 }
 
+// The device of the event has been lost meanwhile; that of the capture has not.
+static void wait_for_lost_device(blame_step *s) {
+    atomic_store(&s->other_device->is_lost, true);
+    rondo_status status = rondo_stream_wait_event(s->stream, s->other_event);
+    atomic_store(&s->other_device->is_lost, false);
+    ASSERT_STATUS(status, LOST);
+}
+
+static void record_event_of_lost_device(blame_step *s) {
+    atomic_store(&s->other_device->is_lost, true);
+    rondo_status status = rondo_event_record(s->other_event, s->stream);
+    atomic_store(&s->other_device->is_lost, false);
+    ASSERT_STATUS(status, LOST);
+}
+
 static void *allocate_elsewhere(void *data) {
     blame_step *s = data;
     pthread_setname_np(pthread_self(), "loader");
@@ -235,6 +250,10 @@ static const cause_row cause_rows[] = {
     {"record_event_of_another_device", RONDO_CAPTURE_THREAD_LOCAL, record_event_of_another_device,
      RONDO_STATUS_INVALID, RONDO_CAUSE_OTHER_DEVICE, "rondo_event_record", "an event of", false,
      false, true},
+    {"wait_for_lost_device", RONDO_CAPTURE_THREAD_LOCAL, wait_for_lost_device, RONDO_STATUS_LOST,
+     RONDO_CAUSE_WORK_REFUSED, "rondo_stream_wait_event", "lost", false, false, true},
+    {"record_event_of_lost_device", RONDO_CAPTURE_THREAD_LOCAL, record_event_of_lost_device,
+     RONDO_STATUS_LOST, RONDO_CAUSE_WORK_REFUSED, "rondo_event_record", "lost", false, false, true},
     {"launch_nothing", RONDO_CAPTURE_THREAD_LOCAL, launch_nothing, RONDO_STATUS_INVALID,
      RONDO_CAUSE_WORK_REFUSED, "rondo_stream_launch", "gemm_without_blocks", false, false, false},
     {"launch_too_wide", RONDO_CAPTURE_THREAD_LOCAL, launch_too_wide, RONDO_STATUS_DRIVER,
