@@ -102,8 +102,6 @@ struct rondo_event {
     atomic_int reference_count;    // the owner, and each graph that uses an external event
     atomic_bool may_be_captured;   // recorded while its stream might have been recording
     _Atomic(uint64_t) capture_id;  // of the stream it was recorded on, by that one's marks
-    // The library's own, recorded by a thread that may not be the stream's: never in a capture.
-    bool is_from_outside;
 };
 
 typedef enum rondo__capture_state {
@@ -227,6 +225,10 @@ struct rondo__backend {
     rondo_status (*create_event)(rondo_device *device, uint32_t flags, rondo_event **out_event);
     void (*destroy_event)(rondo_event *event);
     rondo_status (*record_event)(rondo_event *event, rondo_stream *stream);
+    // The same for an event of the library's own, on a stream that another thread may be using: the
+    // event stands behind its eager work. STATE, and nothing has happened, while the stream
+    // records; a capture that is about to begin on it waits.
+    rondo_status (*record_from_outside)(rondo_event *event, rondo_stream *stream);
     rondo_status (*query_event)(rondo_event *event, bool *out_is_complete);
     rondo_status (*synchronize_event)(rondo_event *event);
     rondo_status (*get_elapsed_ms)(rondo_event *start, rondo_event *end, float *out_milliseconds);
@@ -358,6 +360,8 @@ extern const rondo__backend *const *rondo__backend_list;
 // STATE when the stream records; `call` names what cannot be recorded. Costs one load when
 // may_record is false. The capture goes on.
 RONDO_MUST_USE rondo_status rondo__stream_refuse_recording(rondo_stream *stream, const char *call);
+// The failure of record_from_outside on a stream that records: STATE.
+rondo_status rondo__stream_fail_recording(const rondo_stream *stream);
 
 // An external event that is used while `stream` records: keeps it alive for the graph. Does nothing
 // for other events and streams.

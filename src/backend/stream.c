@@ -141,6 +141,13 @@ rondo_status rondo_stream_is_capturing(rondo_stream *stream, bool *out_is_captur
     return RONDO_STATUS_OK;
 }
 
+rondo_status rondo__stream_fail_recording(const rondo_stream *stream) {
+    return RONDO_FAIL_AS("rondo_event_record", STATE,
+                         "this must come after earlier work on stream %u, which records a capture "
+                         "now and cannot be waited for; do it before or after that",
+                         (unsigned)stream->number);
+}
+
 rondo_status rondo__stream_refuse_recording(rondo_stream *stream, const char *call) {
     if (__builtin_expect(!atomic_load_explicit(&stream->may_record, memory_order_relaxed), 1)) {
         return RONDO_STATUS_OK;

@@ -21,12 +21,11 @@
 //
 // Waiting for a stream that another thread uses is as hard: CUDA breaks the capture of a stream
 // that is waited for, and that may have begun since the stream was asked about. So an event is put
-// on it and waited for, which is harmless: if the stream does not record afterwards, and has not
-// begun meanwhile, the event stands behind its eager work.
+// on it, by the backend in one step with the question, and waited for, which is harmless.
 //
 // What was rejected: an event behind each use, which costs every replay a driver call for the sake
-// of the few that change streams; and the lock around each begin of a capture, which every begin
-// would pay for, and wait for while somebody waits for the stream.
+// of the few that change streams; and a lock from the question to the end of the wait, for which a
+// begin of a capture would have to wait.
 #include <pthread.h>
 
 #include "backend/backend.h"
@@ -45,9 +44,6 @@ struct rondo__stream_tag {
     // Destroyed while it recorded, or as a wrapper that could not be waited for: what it ran before
     // may run still. Until the backend has waited for it after all, at the end of the capture.
     atomic_bool has_left_work;
-    // How often the stream began or joined a capture. Written by the thread that uses the stream;
-    // the driver's own locks order it with what others put on the stream.
-    atomic_uint begin_count;
     rondo_event *end;    // guarded by lock: what those wait for who wait; NULL: nobody has
     bool is_watched;     // of the thread that uses the stream
     rondo_event *place;  // guarded by lock, as the two below; NULL: none was needed yet
@@ -142,17 +138,10 @@ static bool is_place_right(const rondo__stream_tag *tag, rondo_device *device,
 
 // ---- the stream's own thread ------------------------------------------------------------------
 
-// Before it may begin to record. A plain step, because nobody else writes it.
-static void count_begin(rondo__stream_tag *tag) {
-    unsigned count = atomic_load_explicit(&tag->begin_count, memory_order_relaxed);
-    atomic_store_explicit(&tag->begin_count, count + 1, memory_order_release);
-}
-
 rondo_status rondo__stream_tag_begin_capture(rondo_stream *stream, rondo_capture_mode mode,
                                              uint64_t *out_id) {
     const rondo__backend *backend = stream->device->backend;
     rondo__stream_tag *tag = stream->tag;
-    count_begin(tag);
     if (!tag->is_watched) {
         return backend->begin_capture(stream, mode, out_id);
     }
@@ -169,11 +158,7 @@ rondo_status rondo__stream_tag_begin_capture(rondo_stream *stream, rondo_capture
 rondo_status rondo__stream_tag_join(rondo_stream *stream, rondo_event *event) {
     rondo_device *device = stream->device;
     rondo__stream_tag *tag = stream->tag;
-    bool may_be_captured = atomic_load_explicit(&event->may_be_captured, memory_order_relaxed);
-    if (may_be_captured) {
-        count_begin(tag);
-    }
-    if (!tag->is_watched || !may_be_captured) {
+    if (!tag->is_watched || !atomic_load_explicit(&event->may_be_captured, memory_order_relaxed)) {
         return device->backend->wait_event(stream, event);
     }
     pthread_mutex_lock(&tag->lock);
@@ -327,44 +312,9 @@ static rondo_status fail_gone(const rondo__stream_tag *tag, const char *call) {
         (unsigned)tag->number, tag->device->name);
 }
 
-static rondo_status refuse_unless_idle(rondo_stream *stream) {
-    rondo__capture_state state = RONDO__CAPTURE_NONE;
-    RETURN_IF_ERROR(stream->device->backend->get_capture_state(stream, &state));
-    return state == RONDO__CAPTURE_NONE
-               ? RONDO_STATUS_OK
-               : RONDO_FAIL_AS("rondo_event_record", STATE,
-                               "this must come after earlier work on stream %u, which records a "
-                               "capture now and cannot be waited for; do it before or after that",
-                               (unsigned)stream->number);
-}
-
-// On a stream that did not record just now. Not rondo_event_record: that keeps notes on the stream,
-// which are its own thread's.
-static rondo_status put_event(rondo_stream *stream, rondo_event *event) {
-    event->is_from_outside = true;
-    RETURN_IF_ERROR(stream->device->backend->record_event(event, stream));
-    // Its thread may have begun a capture in between: then the event stands for a place in that.
-    return refuse_unless_idle(stream);
-}
-
 static rondo_status record_from_outside(rondo_stream *stream, rondo_event *event) {
     RETURN_IF_ERROR(rondo__check_stream(stream, "rondo_event_record"));
-    RETURN_IF_ERROR(refuse_unless_idle(stream));
-    return put_event(stream, event);
-}
-
-// Puts tag->end behind the work of the stream, which another thread may use.
-static rondo_status put_end(rondo__stream_tag *tag) {
-    if (tag->end == NULL) {
-        RETURN_IF_ERROR(rondo_event_create(tag->device, 0, &tag->end));
-    }
-    unsigned count = atomic_load_explicit(&tag->begin_count, memory_order_acquire);
-    RETURN_IF_ERROR(record_from_outside(tag->stream, tag->end));
-    // It does not record now; but if a capture began and ended meanwhile, the event was in that.
-    return atomic_load_explicit(&tag->begin_count, memory_order_acquire) == count
-               ? RONDO_STATUS_OK
-               : RONDO_FAIL_AS("rondo_event_record", STATE, "stream %u began a capture meanwhile",
-                               (unsigned)tag->number);
+    return stream->device->backend->record_from_outside(event, stream);
 }
 
 // The same as wait_for_stream for who is not the thread that uses the stream.
@@ -376,7 +326,11 @@ static bool wait_from_outside(rondo__stream_tag *tag, bool also_while_recording)
     }
     rondo_error saved;
     rondo__error_save(&saved);
-    rondo_status status = put_end(tag);
+    rondo_status status =
+        tag->end != NULL ? RONDO_STATUS_OK : rondo_event_create(tag->device, 0, &tag->end);
+    if (status == RONDO_STATUS_OK) {
+        status = record_from_outside(stream, tag->end);
+    }
     if (status == RONDO_STATUS_OK) {
         rondo__exempt_enter();
         if (backend->synchronize_event(tag->end) != RONDO_STATUS_OK) {
@@ -441,8 +395,7 @@ static rondo_status follow_living(rondo_stream *stream, const rondo__stream_tag 
     if (state != RONDO__CAPTURE_NONE && is_place_right(tag, stream->device, state, id)) {
         return backend->wait_event(stream, tag->place);
     }
-    RETURN_IF_ERROR(state == RONDO__CAPTURE_NONE ? put_event(tag->stream, event)
-                                                 : record_from_outside(tag->stream, event));
+    RETURN_IF_ERROR(record_from_outside(tag->stream, event));
     return backend->wait_event(stream, event);
 }
 

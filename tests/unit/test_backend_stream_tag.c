@@ -8,10 +8,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "backend/backend.h"
 #include "base/error.h"
@@ -210,12 +212,6 @@ static void *begin_relaxed(void *data) {
     return NULL;
 }
 
-static void *end_relaxed(void *data) {
-    world *w = data;
-    OK(rondo_graph_capture_end(w->graph));
-    return NULL;
-}
-
 static void run_in_thread(void *(*function)(void *), world *w) {
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, function, w), 0);
@@ -226,13 +222,26 @@ static void begin_now(void *data) {
     run_in_thread(begin_relaxed, data);
 }
 
-static void end_now(void *data) {
-    run_in_thread(end_relaxed, data);
+// A begin beside the step that asks and puts the event: it comes after that.
+static struct {
+    pthread_t thread;
+    bool is_running;
+    atomic_bool has_begun;
+    bool began_meanwhile;
+} g_beside;
+
+static void *begin_beside(void *data) {
+    (void)begin_relaxed(data);
+    atomic_store(&g_beside.has_begun, true);
+    return NULL;
 }
 
-static void begin_now_and_end_next(void *data) {
-    run_in_thread(begin_relaxed, data);
-    fake_cuda_set_hook("cuCtxGetCurrent", end_now, data);
+static void begin_in_between(void *data) {
+    atomic_store(&g_beside.has_begun, false);
+    assert_int_equal(pthread_create(&g_beside.thread, NULL, begin_beside, data), 0);
+    g_beside.is_running = true;
+    usleep(20000);
+    g_beside.began_meanwhile = atomic_load(&g_beside.has_begun);
 }
 
 // Whenever the capture begins, it is not broken; and nobody takes an event in it for a wait.
@@ -243,8 +252,8 @@ static void test_backend_stream_tag__a_wait_breaks_no_capture_that_begins(void *
         void (*hook)(void *data);
         bool has_waited;
     } moments[] = {
-        {"cuStreamSynchronize", begin_now, true}, {"cuEventCreate", begin_now, false},
-        {"cuEventRecord", begin_now, false},      {"cuEventRecord", begin_now_and_end_next, false},
+        {"cuStreamSynchronize", begin_now, true},        {"cuEventCreate", begin_now, false},
+        {"cuStreamIsCapturing", begin_in_between, true}, {"cuEventRecord", begin_in_between, true},
         {"cuEventSynchronize", begin_now, true},
     };
     for (size_t i = 0; i < sizeof moments / sizeof *moments; ++i) {
@@ -254,6 +263,11 @@ static void test_backend_stream_tag__a_wait_breaks_no_capture_that_begins(void *
         fake_cuda_set_hook(moments[i].call, moments[i].hook, &w);
         assert_int_equal(rondo__stream_tag_wait(w.tag), moments[i].has_waited);
         fake_cuda_set_hook(NULL, NULL, NULL);
+        if (g_beside.is_running) {
+            pthread_join(g_beside.thread, NULL);
+            g_beside.is_running = false;
+            assert_false(g_beside.began_meanwhile);
+        }
         bool is_capturing = false;
         OK(rondo_stream_is_capturing(w.stream, &is_capturing));
         if (is_capturing) {

@@ -24,6 +24,7 @@ const rondo__backend rondo__backend_cuda = {
     .create_event = rondo__cuda_create_event,
     .destroy_event = rondo__cuda_destroy_event,
     .record_event = rondo__cuda_record_event,
+    .record_from_outside = rondo__cuda_record_from_outside,
     .query_event = rondo__cuda_query_event,
     .synchronize_event = rondo__cuda_synchronize_event,
     .get_elapsed_ms = rondo__cuda_get_elapsed_ms,

@@ -97,14 +97,20 @@ void rondo__cuda_give_back(rondo__cuda_stream *stream, rondo__cuda_capture *capt
     stream->spare = capture;
 }
 
-uint64_t rondo__cuda_add_capture(rondo__cuda_device *device, rondo__cuda_capture *capture) {
-    pthread_mutex_lock(&device->capture_lock);
+// The caller holds the lock.
+static uint64_t list_capture(rondo__cuda_device *device, rondo__cuda_capture *capture) {
     capture->serial = ++device->last_capture;
     capture->root = capture->root == RONDO__CUDA_CAPTURE_IS_ROOT ? capture->serial : capture->root;
     capture->next = device->captures;
     device->captures = capture;
-    pthread_mutex_unlock(&device->capture_lock);
     return capture->serial;
+}
+
+uint64_t rondo__cuda_add_capture(rondo__cuda_device *device, rondo__cuda_capture *capture) {
+    pthread_mutex_lock(&device->capture_lock);
+    uint64_t serial = list_capture(device, capture);
+    pthread_mutex_unlock(&device->capture_lock);
+    return serial;
 }
 
 rondo__cuda_capture *rondo__cuda_unlist_capture(rondo__cuda_device *device, uint64_t serial) {
@@ -239,10 +245,6 @@ void rondo__cuda_note_record(rondo__cuda_event *event, rondo__cuda_stream *strea
 
 void rondo__cuda_note_wait(rondo__cuda_stream *stream, const rondo__cuda_event *event) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream->head.device);
-    if (event->capture == 0) {
-        return;
-    }
-    pthread_mutex_lock(&device->capture_lock);
     rondo__cuda_capture *capture = rondo__cuda_find_capture(device, event->capture);
     if (capture != NULL) {
         bool is_member = stream->capture == event->capture;
@@ -257,31 +259,37 @@ void rondo__cuda_note_wait(rondo__cuda_stream *stream, const rondo__cuda_event *
         }
         stream->capture = event->capture;
     }
-    pthread_mutex_unlock(&device->capture_lock);
 }
 
 // ---- begin and end ----------------------------------------------------------------------------
 
-// *out_id is 0 where the capture broke as it began. Whatever fails, the stream does not record.
-static rondo__cu_result begin_native(const rondo__cuda_api *api, rondo__cu_stream native, int mode,
+// Lists the capture. *out_id is 0 where it broke as it began. Whatever fails, the stream does not
+// record.
+static rondo__cu_result begin_native(rondo__cuda_stream *stream, rondo__cuda_capture *capture,
                                      uint64_t *out_id, const char **out_call) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->head.device);
+    const rondo__cuda_api *api = device->api;
+    rondo__cu_stream native = rondo__cuda_native_stream(&stream->head);
     *out_call = "cuStreamBeginCapture";
-    rondo__cu_result code = api->cuStreamBeginCapture(native, mode);
-    if (code != RONDO__CU_SUCCESS) {
-        return code;
-    }
-    *out_call = "cuStreamGetCaptureInfo";
-    int state = RONDO__CU_CAPTURE_STATUS_NONE;
-    code = api->cuStreamGetCaptureInfo(native, &state, out_id, NULL, NULL, NULL);
-    if (code != RONDO__CU_SUCCESS) {
+    pthread_mutex_lock(&device->capture_lock);
+    rondo__cu_result code = api->cuStreamBeginCapture(native, capture->mode);
+    if (code == RONDO__CU_SUCCESS) {
+        *out_call = "cuStreamGetCaptureInfo";
+        int state = RONDO__CU_CAPTURE_STATUS_NONE;
+        code = api->cuStreamGetCaptureInfo(native, &state, out_id, NULL, NULL, NULL);
+        *out_id = state == RONDO__CU_CAPTURE_STATUS_ACTIVE ? *out_id : 0;
         rondo__cu_graph graph = NULL;
-        (void)api->cuStreamEndCapture(native, &graph);
+        if (code != RONDO__CU_SUCCESS) {
+            (void)api->cuStreamEndCapture(native, &graph);
+        }
         if (graph != NULL) {
             (void)api->cuGraphDestroy(graph);
         }
-    } else if (state != RONDO__CU_CAPTURE_STATUS_ACTIVE) {
-        *out_id = 0;
     }
+    if (code == RONDO__CU_SUCCESS) {
+        stream->capture = list_capture(device, capture);
+    }
+    pthread_mutex_unlock(&device->capture_lock);
     return code;
 }
 
@@ -300,14 +308,13 @@ rondo_status rondo__cuda_begin_capture(rondo_stream *stream_, rondo_capture_mode
     }
     capture->mode = native_modes[mode];
     capture->root = RONDO__CUDA_CAPTURE_IS_ROOT;
-    rondo__cu_stream native = rondo__cuda_native_stream(stream_);
     rondo__cu_result code = RONDO__CU_ERROR_INVALID_CONTEXT;
     rondo_status status = RONDO_STATUS_OK;
     bool was_pushed = false;
     const char *call = NULL;
     uint64_t id = 0;
     if (rondo__cuda_knows_context(stream_) && mode != RONDO_CAPTURE_GLOBAL) {
-        code = begin_native(device->api, native, capture->mode, &id, &call);
+        code = begin_native(stream, capture, &id, &call);
     }
     if (code != RONDO__CU_SUCCESS) {
         status = rondo__cuda_enter(device, &was_pushed);
@@ -319,7 +326,7 @@ rondo_status rondo__cuda_begin_capture(rondo_stream *stream_, rondo_capture_mode
         if (mode == RONDO_CAPTURE_GLOBAL) {
             rondo__cuda_prepare_conditions(device);
         }
-        code = begin_native(device->api, native, capture->mode, &id, &call);
+        code = begin_native(stream, capture, &id, &call);
     }
     if (code != RONDO__CU_SUCCESS) {
         status = RONDO__CUDA_FAIL(device, code, call, "cannot begin a capture");
@@ -328,7 +335,6 @@ rondo_status rondo__cuda_begin_capture(rondo_stream *stream_, rondo_capture_mode
     if (status != RONDO_STATUS_OK) {
         goto give_back;
     }
-    stream->capture = rondo__cuda_add_capture(device, capture);
     stream->capture_mode = capture->mode;
     stream->is_origin = true;
     count_capture(capture->mode, 1);

@@ -43,8 +43,10 @@ typedef struct rondo__cuda_device {
     size_t module_capacity;                // guarded by lock
     rondo__cuda_host_call *pending_calls;  // eager host calls not yet run; guarded by lock
     rondo__cu_function condition;          // the kernel of cuda_conditional.c; guarded by lock
-    // Guards what follows, and is held where the driver ends a capture and where it is asked about
-    // one: the driver (580) crashes when one thread does the first and another the second.
+    // Guards what follows, and is held where a stream begins to record, joins or ends a capture,
+    // where the driver is asked about one, and where a thread records an event on a stream of
+    // another one: the driver (580) crashes when a capture ends meanwhile, and an event that lands
+    // in a capture stands for nothing.
     pthread_mutex_t capture_lock;
     rondo__cuda_capture *captures;
     uint64_t last_capture;              // serial of the latest capture
@@ -236,6 +238,7 @@ rondo_status rondo__cuda_create_event(rondo_device *device, uint32_t flags,
                                       rondo_event **out_event);
 void rondo__cuda_destroy_event(rondo_event *event);
 rondo_status rondo__cuda_record_event(rondo_event *event, rondo_stream *stream);
+rondo_status rondo__cuda_record_from_outside(rondo_event *event, rondo_stream *stream);
 rondo_status rondo__cuda_query_event(rondo_event *event, bool *out_is_complete);
 rondo_status rondo__cuda_synchronize_event(rondo_event *event);
 rondo_status rondo__cuda_get_elapsed_ms(rondo_event *start, rondo_event *end,
@@ -291,7 +294,8 @@ void rondo__cuda_note_cause_of_all(rondo__cuda_device *device);
 void rondo__cuda_break_capture(rondo_stream *stream);
 // True when Rondo broke the capture with this serial. The caller holds the capture lock.
 bool rondo__cuda_is_poisoned(rondo__cuda_device *device, uint64_t serial);
-// Tells the captures that `event` was recorded on `stream`, and that `stream` waits for `event`.
+// Tells the captures that `event` was recorded on `stream`, and that `stream` waits for `event`;
+// for the second the caller holds the capture lock.
 void rondo__cuda_note_record(rondo__cuda_event *event, rondo__cuda_stream *stream);
 void rondo__cuda_note_wait(rondo__cuda_stream *stream, const rondo__cuda_event *event);
 // cuda_kept.c

@@ -196,9 +196,19 @@ rondo_status rondo__cuda_wait_event(rondo_stream *stream, rondo_event *event_) {
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
+    bool may_join = event->capture != 0;
+    if (may_join) {
+        pthread_mutex_lock(&device->capture_lock);
+    }
     rondo__cu_result code =
         device->api->cuStreamWaitEvent(rondo__cuda_native_stream(stream), event->native,
                                        was_external ? RONDO__CU_EVENT_WAIT_EXTERNAL : 0);
+    if (may_join) {
+        if (code == RONDO__CU_SUCCESS) {
+            rondo__cuda_note_wait((rondo__cuda_stream *)stream, event);
+        }
+        pthread_mutex_unlock(&device->capture_lock);
+    }
     if (code == RONDO__CU_ERROR_INVALID_VALUE && event->capture != 0) {
         status = RONDO_FAIL_DRIVER(RONDO_STATUS_STATE, code, "CUDA_ERROR_INVALID_VALUE",
                                    "cuStreamWaitEvent",
@@ -207,8 +217,6 @@ rondo_status rondo__cuda_wait_event(rondo_stream *stream, rondo_event *event_) {
     } else if (code != RONDO__CU_SUCCESS) {
         status = RONDO__CUDA_STREAM_FAIL(stream, code, "cuStreamWaitEvent",
                                          "the stream cannot wait for the event");
-    } else {
-        rondo__cuda_note_wait((rondo__cuda_stream *)stream, event);
     }
     rondo__cuda_leave(device, was_pushed);
     return status;
@@ -282,8 +290,37 @@ rondo_status rondo__cuda_record_event(rondo_event *event_, rondo_stream *stream)
         status = RONDO__CUDA_STREAM_FAIL(stream, code,
                                          was_external ? "cuEventRecordWithFlags" : "cuEventRecord",
                                          "cannot record the event");
-    } else if (!was_external && !event_->is_from_outside) {
+    } else if (!was_external) {
         rondo__cuda_note_record(event, (rondo__cuda_stream *)stream);
+    }
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}
+
+rondo_status rondo__cuda_record_from_outside(rondo_event *event_, rondo_stream *stream) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    rondo__cu_event event = ((rondo__cuda_event *)event_)->native;
+    rondo__cu_stream native = rondo__cuda_native_stream(stream);
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    rondo_status status = RONDO_STATUS_OK;
+    const char *call = "cuStreamIsCapturing";
+    int state = RONDO__CU_CAPTURE_STATUS_NONE;
+    rondo__cu_result code = RONDO__CU_SUCCESS;
+    pthread_mutex_lock(&device->capture_lock);
+    if (!stream->is_legacy) {  // never records, and cannot be asked while others do
+        code = device->api->cuStreamIsCapturing(native, &state);
+    }
+    if (code == RONDO__CU_SUCCESS && state == RONDO__CU_CAPTURE_STATUS_NONE) {
+        call = "cuEventRecord";
+        code = device->api->cuEventRecord(event, native);
+    }
+    pthread_mutex_unlock(&device->capture_lock);
+    if (code != RONDO__CU_SUCCESS) {
+        status = RONDO__CUDA_FAIL(device, code, call, "cannot record an event on stream %u",
+                                  (unsigned)stream->number);
+    } else if (state != RONDO__CU_CAPTURE_STATUS_NONE) {
+        status = rondo__stream_fail_recording(stream);
     }
     rondo__cuda_leave(device, was_pushed);
     return status;

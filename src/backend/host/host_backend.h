@@ -134,6 +134,7 @@ rondo_status rondo__host_create_event(rondo_device *device, uint32_t flags,
                                       rondo_event **out_event);
 void rondo__host_destroy_event(rondo_event *event);
 rondo_status rondo__host_record_event(rondo_event *event, rondo_stream *stream);
+rondo_status rondo__host_record_from_outside(rondo_event *event, rondo_stream *stream);
 rondo_status rondo__host_wait_event(rondo_stream *stream, rondo_event *event);
 rondo_status rondo__host_query_event(rondo_event *event, bool *out_is_complete);
 rondo_status rondo__host_synchronize_event(rondo_event *event);

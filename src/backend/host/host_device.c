@@ -154,6 +154,7 @@ const rondo__backend rondo__backend_host = {
     .create_event = rondo__host_create_event,
     .destroy_event = rondo__host_destroy_event,
     .record_event = rondo__host_record_event,
+    .record_from_outside = rondo__host_record_from_outside,
     .query_event = rondo__host_query_event,
     .synchronize_event = rondo__host_synchronize_event,
     .get_elapsed_ms = rondo__host_get_elapsed_ms,

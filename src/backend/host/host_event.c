@@ -182,6 +182,14 @@ rondo_status rondo__host_record_event(rondo_event *event_, rondo_stream *stream_
     return record_eagerly(event_of(event_), stream);
 }
 
+// Behind the eager work, also if a capture begins meanwhile: that leaves the lane alone.
+rondo_status rondo__host_record_from_outside(rondo_event *event, rondo_stream *stream) {
+    if (atomic_load(&((rondo__host_stream *)stream)->capture) != NULL) {
+        return rondo__stream_fail_recording(stream);
+    }
+    return record_eagerly(event_of(event), (rondo__host_stream *)stream);
+}
+
 // ---- waiting on a stream ----------------------------------------------------------------------
 
 // Waiting for an event of a capture. The caller holds the capture lock; the event's capture cannot
