@@ -81,7 +81,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_allocate(rondo_pool *pool, rond
 
 // Gives a block back. NULL is fine. Work already put on its stream may still use it.
 //
-// Errors:    INVALID (not a live block of this pool: a second free, or an address from elsewhere).
+// Errors:    INVALID (not a live block of this pool: a second free, or an address from elsewhere),
+//            LOST (in a process that was forked since the pool was made).
 // Threads:   safe.
 // Capture:   legal; a block that was taken before the capture is not looked at again until no
 //            capture is open on the device.
@@ -107,7 +108,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_use(rondo_pool *pool, void *add
 RONDO_API RONDO_MUST_USE rondo_status rondo_pool_trim(rondo_pool *pool, uint64_t keep_bytes,
                                                       uint64_t *out_released);
 
-// Errors:    INVALID.
+// Errors:    INVALID, LOST (as rondo_pool_free).
 // Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_pool_get_stats(rondo_pool *pool,
                                                            rondo_pool_stats *out_stats);
@@ -189,7 +190,7 @@ RONDO_API void rondo_arena_release(rondo_arena *arena);
 // Says that nobody needs what the sharers' replays have left behind, held or not: the next step of
 // a loop begins, and they may write over each other's outputs again.
 //
-// Errors:    INVALID.
+// Errors:    INVALID, LOST (as rondo_pool_free).
 // Threads:   safe.
 // Cost:      O(1), no driver call.
 RONDO_API RONDO_MUST_USE rondo_status rondo_arena_begin_round(rondo_arena *arena);

@@ -78,19 +78,32 @@ static rondo__capture *find_by_id(rondo_device *device, uint64_t id) {
     return capture;
 }
 
+// The one that began on the stream. The caller holds device->capture_list_lock.
+static rondo__capture *find_by_origin(const rondo_stream *stream) {
+    rondo__capture *capture = stream->device->capture_list;
+    while (capture != NULL && capture->origin != stream) {
+        capture = capture->next;
+    }
+    return capture;
+}
+
+// After a fork another thread's locks are held for good, and nothing here can be recorded any more.
+static bool has_open_captures(const rondo_device *device) {
+    return atomic_load_explicit(&device->open_capture_count, memory_order_acquire) > 0 &&
+           !atomic_load_explicit(&device->is_forked, memory_order_relaxed);
+}
+
 // A broken capture has no id any more, so the stream's own memory comes first. It is right unless
 // the program joined the stream by its own driver calls; then the driver is asked, and if that
 // tells nothing the stream may be where a capture began.
 static rondo__capture *find_capture(rondo_stream *stream) {
     rondo_device *device = stream->device;
-    if (atomic_load_explicit(&device->open_capture_count, memory_order_acquire) == 0) {
+    if (!has_open_captures(device)) {
         return NULL;
     }
     pthread_mutex_lock(&device->capture_list_lock);
     rondo__capture *capture = find_by_id(device, stream->marks.capture_id);
-    for (rondo__capture *c = device->capture_list; c != NULL && capture == NULL; c = c->next) {
-        capture = c->origin == stream ? c : NULL;
-    }
+    capture = capture != NULL ? capture : find_by_origin(stream);
     pthread_mutex_unlock(&device->capture_list_lock);
     if (capture == NULL && rondo__capture_find(stream, &capture, NULL) != RONDO_STATUS_OK) {
         capture = NULL;
@@ -375,7 +388,7 @@ static void blame_if_broken(rondo__capture *capture, rondo_stream *stream,
 }
 
 void rondo__blame_call(rondo_device *device, rondo_stream *stream, rondo_capture_cause cause) {
-    if (atomic_load_explicit(&device->open_capture_count, memory_order_acquire) == 0) {
+    if (!has_open_captures(device)) {
         return;
     }
     rondo_error record;
@@ -429,9 +442,16 @@ static void give_up(rondo__capture *capture, rondo_stream *stream) {
     pthread_mutex_unlock(&device->capture_list_lock);
 }
 
+static rondo__capture *find_begun_on(rondo_stream *stream) {
+    pthread_mutex_lock(&stream->device->capture_list_lock);
+    rondo__capture *capture = find_by_origin(stream);
+    pthread_mutex_unlock(&stream->device->capture_list_lock);
+    return capture;
+}
+
 void rondo__blame_destroyed_stream(rondo_stream *stream) {
     rondo_device *device = stream->device;
-    if (atomic_load_explicit(&device->open_capture_count, memory_order_acquire) == 0) {
+    if (!has_open_captures(device)) {
         return;
     }
     rondo_error saved;
@@ -439,7 +459,8 @@ void rondo__blame_destroyed_stream(rondo_stream *stream) {
     rondo__capture_state state = RONDO__CAPTURE_NONE;
     bool is_recording = device->backend->get_capture_state(stream, &state) != RONDO_STATUS_OK ||
                         state != RONDO__CAPTURE_NONE;
-    rondo__capture *capture = is_recording ? find_capture(stream) : NULL;
+    // A capture that the program ended by a call of its own still has its graph here.
+    rondo__capture *capture = is_recording ? find_capture(stream) : find_begun_on(stream);
     if (capture != NULL && capture->close_scopes != NULL) {
         capture->close_scopes(capture, capture->origin == stream ? NULL : stream);
     }

@@ -23,6 +23,14 @@ static inline rondo_status rondo__check_alive(const rondo_device *device, const 
                : rondo__check_fail_lost(device, call);
 }
 
+// LOST in a process that was forked from the device's. For calls that a lost device answers, and
+// that take locks: in the child another thread of the parent may hold those for good.
+static inline rondo_status rondo__check_process(const rondo_device *device, const char *call) {
+    return __builtin_expect(!atomic_load_explicit(&device->is_forked, memory_order_relaxed), 1)
+               ? RONDO_STATUS_OK
+               : rondo__check_fail_lost(device, call);
+}
+
 static inline rondo_status rondo__check_device(const rondo_device *device, const char *call) {
     RETURN_IF_ERROR(rondo__check_pointer(device, call, "device"));
     return rondo__check_alive(device, call);

@@ -88,6 +88,7 @@ static rondo__scope *find_scope(rondo_device *device, uint64_t id, const rondo__
 static rondo_status get_scope(rondo_scope handle, const char *call, rondo__scope **out_scope) {
     *out_scope = NULL;
     RETURN_IF_ERROR(rondo__check_pointer(handle.device, call, "scope.device"));
+    RETURN_IF_ERROR(rondo__check_process(handle.device, call));
     if (handle.id != 0) {
         *out_scope = find_scope(handle.device, handle.id, NULL, NULL);
     }

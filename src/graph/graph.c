@@ -372,6 +372,7 @@ static bool may_end(const rondo_graph *graph) {
 
 rondo_status rondo_graph_capture_end(rondo_graph *graph) {
     RETURN_IF_ERROR(rondo__check_pointer(graph, __func__, "graph"));
+    RETURN_IF_ERROR(rondo__check_process(graph->device, __func__));
     if (graph->state != RONDO__GRAPH_RECORDING) {
         return RONDO_FAIL(STATE,
                           "graph \"%s\" does not record; call rondo_graph_capture_begin "

@@ -91,6 +91,7 @@ void rondo_arena_release(rondo_arena *arena) {
 
 rondo_status rondo_arena_begin_round(rondo_arena *arena) {
     RETURN_IF_ERROR(rondo__check_pointer(arena, __func__, "arena"));
+    RETURN_IF_ERROR(rondo__check_process(arena->device, __func__));
     pthread_mutex_lock(&arena->lock);
     arena->round += 1;
     pthread_mutex_unlock(&arena->lock);

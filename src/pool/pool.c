@@ -595,6 +595,7 @@ rondo_status rondo_pool_free(rondo_pool *pool, void *address) {
     if (address == NULL) {
         return RONDO_STATUS_OK;
     }
+    RETURN_IF_ERROR(rondo__check_process(pool->device, __func__));
     pthread_mutex_lock(&pool->lock);
     rondo__lease *l = rondo__live_table_take(&pool->live, address);
     if (l == NULL) {
@@ -639,6 +640,7 @@ rondo_status rondo_pool_trim(rondo_pool *pool, uint64_t keep_bytes, uint64_t *ou
 rondo_status rondo_pool_get_stats(rondo_pool *pool, rondo_pool_stats *out_stats) {
     RETURN_IF_ERROR(rondo__check_pointer(pool, __func__, "pool"));
     RETURN_IF_ERROR(rondo__check_pointer(out_stats, __func__, "out_stats"));
+    RETURN_IF_ERROR(rondo__check_process(pool->device, __func__));
     pthread_mutex_lock(&pool->lock);
     *out_stats = pool->stats;
     pthread_mutex_unlock(&pool->lock);
@@ -716,7 +718,7 @@ static void destroy_pool(rondo_pool *pool) {
 }
 
 void rondo_pool_release(rondo_pool *pool) {
-    if (pool == NULL ||
+    if (pool == NULL || atomic_load(&pool->device->is_forked) ||
         atomic_fetch_sub_explicit(&pool->reference_count, 1, memory_order_acq_rel) != 1) {
         return;
     }

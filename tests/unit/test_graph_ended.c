@@ -1,0 +1,89 @@
+// A capture of Rondo's that the program ends by a driver call of its own, and whose stream goes
+// before the graph learns of it. Nothing is left pointing at the stream, and nothing leaks.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka wants the first four
+#include <cmocka.h>
+
+#include "backend/cuda/cuda_device.h"
+#include "rondo/graph.h"
+#include "support/expect_ok.h"
+#include "support/fake_cuda.h"
+
+typedef struct world {
+    rondo_device *device;
+    rondo_graph *graph;
+} world;
+
+// The stream has gone when this returns, and so has what its memory held.
+static void begin_and_lose_stream(world *w) {
+    const rondo__cuda_api *api = NULL;
+    rondo_stream *stream = NULL;
+    rondo__cu_graph recorded = NULL;
+    fake_cuda_reset(NULL);
+    fake_cuda_install();
+    OK(rondo__cuda_get_api(&api));
+    OK(rondo_device_open("cuda:0", &w->device));
+    OK(rondo_stream_create(w->device, &stream));
+    OK(rondo_graph_create(w->device, NULL, &w->graph));
+    OK(rondo_graph_capture_begin(w->graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
+    assert_int_equal(api->cuStreamEndCapture((rondo__cu_stream)stream->native, &recorded), 0);
+    assert_int_equal(api->cuGraphDestroy(recorded), 0);
+    rondo_stream_destroy(stream);
+    // Makes the backend forget what it kept for later.
+    OK(rondo_stream_create(w->device, &stream));
+    rondo_stream_destroy(stream);
+}
+
+// The graph and this thread are as good as new.
+static void end(world *w) {
+    rondo_stream *stream = NULL;
+    OK(rondo_stream_create(w->device, &stream));
+    OK(rondo_graph_capture_begin(w->graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(rondo_graph_capture_end(w->graph));
+    rondo_graph_destroy(w->graph);
+    rondo_stream_destroy(stream);
+    rondo_device_release(w->device);
+    assert_int_equal(fake_cuda_count_objects(), 0);
+    assert_string_equal(fake_cuda_get_violations(), "");
+    fake_cuda_uninstall();
+}
+
+static void test_graph_ended__the_end_says_what_happened(void **state) {
+    (void)state;
+    world w;
+    begin_and_lose_stream(&w);
+    assert_int_equal(rondo_graph_capture_end(w.graph), RONDO_STATUS_STATE);
+    assert_string_equal(rondo_error_get_last()->call, "rondo_stream_destroy");
+    end(&w);
+}
+
+static void test_graph_ended__it_may_be_given_up(void **state) {
+    (void)state;
+    world w;
+    begin_and_lose_stream(&w);
+    rondo_graph_capture_abort(w.graph);
+    end(&w);
+}
+
+static void test_graph_ended__the_graph_may_go_first(void **state) {
+    (void)state;
+    world w;
+    begin_and_lose_stream(&w);
+    rondo_graph_destroy(w.graph);
+    OK(rondo_graph_create(w.device, NULL, &w.graph));
+    end(&w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_graph_ended__the_end_says_what_happened),
+        cmocka_unit_test(test_graph_ended__it_may_be_given_up),
+        cmocka_unit_test(test_graph_ended__the_graph_may_go_first),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
