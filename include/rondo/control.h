@@ -171,8 +171,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_scope_leave(rondo_scope scope);
 // Ends the scope; the stream that it began on goes on behind it.
 //
 // Errors:    STATE (a body is open: leave it first; a while without a body, which would never end:
-//            either way the scope stays open; the scope is over; the stream was used meanwhile,
-//            which breaks the capture), LOST.
+//            either way the scope stays open; the scope is over; the stream was used meanwhile, or
+//            the capture is broken: the scope ends, and no graph comes of the capture), DRIVER,
+//            LOST.
 // Threads:   one thread per capture.
 RONDO_API RONDO_MUST_USE rondo_status rondo_scope_end(rondo_scope scope);
 

@@ -50,7 +50,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_device_list(rondo_device_info *infos
 // Opening the same device again returns the same object with one more reference.
 //
 // Errors:    INVALID (no such name; the message lists the names), UNAVAILABLE (with the reason),
-//            NO_MEMORY.
+//            NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
 // Ownership: give back with rondo_device_release.
 // Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_device_open(const char *name,
@@ -61,7 +61,9 @@ RONDO_API void rondo_device_retain(rondo_device *device);
 
 // Gives up a reference; the last one frees the device. NULL is fine.
 //
-// Streams, events, memory and graphs of the device must be gone before the last release.
+// What is made on a device holds a reference of its own, but for memory from rondo_memory_allocate:
+// free that before.
+//
 // Threads:   safe.
 RONDO_API void rondo_device_release(rondo_device *device);
 
@@ -96,10 +98,10 @@ typedef enum rondo_memory_kind {
 //
 // bytes      0 gives a NULL address and success.
 //
-// Errors:    INVALID, NO_DEVICE_MEMORY, NO_MEMORY, STATE (recording), DRIVER, LOST.
+// Errors:    INVALID, NO_DEVICE_MEMORY, NO_MEMORY, STATE (a capture in global mode), DRIVER, LOST.
 // Ownership: give back once with rondo_memory_free and the same kind.
 // Threads:   safe.
-// Capture:   legal for the calling thread unless its capture mode is global.
+// Capture:   legal; breaks captures in global mode, of any thread.
 RONDO_API RONDO_MUST_USE rondo_status rondo_memory_allocate(rondo_device *device,
                                                             rondo_memory_kind kind, size_t bytes,
                                                             void **out_address);
@@ -129,7 +131,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_create(rondo_device *device,
 //
 // native     NULL means the legacy default stream, which can run work but not record it.
 //
-// Errors:    UNSUPPORTED (host backend: there is no foreign stream), INVALID, NO_MEMORY.
+// Errors:    UNSUPPORTED (host backend: there is no foreign stream), INVALID (no stream that lives,
+//            or not of this device's primary context), NO_MEMORY, DRIVER, LOST.
 // Ownership: destroying the result leaves `native` alone; `native` must outlive it. Where a graph,
 //            a pool or a generator still counts on its work, destroying waits for that; so keep
 //            the result rather than wrap the stream anew for each step.
@@ -149,24 +152,25 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_wrap(rondo_device *device, vo
 // Capture:   legal; captures that the stream takes no part in go on, in every mode.
 RONDO_API void rondo_stream_destroy(rondo_stream *stream);
 
-// The device the stream belongs to; borrowed.
+// The device the stream belongs to; borrowed. NULL for NULL.
 RONDO_API rondo_device *rondo_stream_get_device(const rondo_stream *stream);
 
-// The CUstream behind the stream; NULL on the host backend.
+// The CUstream behind the stream, borrowed; NULL on the host backend.
 RONDO_API void *rondo_stream_get_native(const rondo_stream *stream);
 
 // Waits until all work put on the stream so far has finished.
 //
 // Errors:    STATE (recording), DRIVER, LOST; also the failure of work that ran on the stream.
 // Threads:   one thread per stream.
-// Capture:   not legal; it breaks the capture.
+// Capture:   not legal on a stream that records, whose capture it breaks. Elsewhere it breaks
+//            captures in global mode, of any thread.
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_synchronize(rondo_stream *stream);
 
 // Sets *out_is_idle to whether all work has finished; never waits.
 //
 // Errors:    STATE (recording), DRIVER, LOST.
 // Threads:   one thread per stream.
-// Capture:   not legal; it breaks the capture.
+// Capture:   as rondo_stream_synchronize.
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_query(rondo_stream *stream, bool *out_is_idle);
 
 // Makes later work on `stream` wait for `event`, and joins `stream` to the event's capture, if any.
@@ -174,7 +178,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_query(rondo_stream *stream, b
 // RONDO_EVENT_EXTERNAL, while `stream` records: each replay waits at this place for the records put
 // on streams (also by replays) before that replay was.
 //
-// Errors:    INVALID (other backend), STATE, DRIVER, LOST.
+// Errors:    INVALID (other backend), STATE (in a capture: the event was recorded outside of it),
+//            UNSUPPORTED (an external event in the body of a conditional node), NO_MEMORY, DRIVER,
+//            LOST.
 // Threads:   one thread per stream.
 // Capture:   legal.
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_wait_event(rondo_stream *stream,
@@ -182,7 +188,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_wait_event(rondo_stream *stre
 
 // Tells whether the stream records now (false once its capture was broken, too).
 //
-// Errors:    INVALID, DRIVER.
+// Errors:    INVALID, DRIVER, LOST.
 // Threads:   one thread per stream.
 // Capture:   legal.
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_is_capturing(rondo_stream *stream,
@@ -220,7 +226,8 @@ RONDO_API void rondo_event_destroy(rondo_event *event);
 // RONDO_EVENT_EXTERNAL, while `stream` records: each replay records the event at this place, and
 // until then the event stays what it was.
 //
-// Errors:    INVALID (other device), DRIVER, LOST.
+// Errors:    INVALID (other device), UNSUPPORTED (an external event in the body of a conditional
+//            node), NO_MEMORY, DRIVER, LOST.
 // Threads:   one thread per stream.
 // Capture:   legal.
 RONDO_API RONDO_MUST_USE rondo_status rondo_event_record(rondo_event *event, rondo_stream *stream);
@@ -229,24 +236,30 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_event_record(rondo_event *event, ron
 //
 // Errors:    STATE (recorded in a capture), DRIVER, LOST.
 // Threads:   safe.
+// Capture:   not legal for an event of a capture, which it breaks, unless that is external. For
+//            others it breaks captures in global mode, of any thread.
 RONDO_API RONDO_MUST_USE rondo_status rondo_event_query(rondo_event *event, bool *out_is_complete);
 
 // Waits until the work before the event has finished.
 //
 // Errors:    STATE (recorded in a capture), DRIVER, LOST.
 // Threads:   safe.
-// Capture:   not legal.
+// Capture:   as rondo_event_query.
 RONDO_API RONDO_MUST_USE rondo_status rondo_event_synchronize(rondo_event *event);
 
 // Milliseconds of device time between two completed RONDO_EVENT_TIMED events.
 //
-// Errors:    STATE (not recorded, not complete, or not timed), DRIVER, LOST.
+// Errors:    INVALID (events of two devices), STATE (not recorded, not complete, not timed, or
+//            recorded in a capture without RONDO_EVENT_EXTERNAL), DRIVER, LOST.
 // Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_event_get_elapsed_ms(rondo_event *start,
                                                                  rondo_event *end,
                                                                  float *out_milliseconds);
 
 // ---- work -------------------------------------------------------------------------------------
+//
+// On a stream whose capture is broken all of it fails with STATE. A failure breaks the capture that
+// would lack the work (rondo/report.h).
 
 typedef enum rondo_copy_kind {
     RONDO_COPY_HOST_TO_DEVICE = 0,
@@ -259,7 +272,8 @@ typedef enum rondo_copy_kind {
 // Host memory should be pinned: a copy from pageable memory waits. While recording, pageable memory
 // is refused, or as a source kept in a snapshot: see rondo_pageable_sources in rondo/graph.h.
 //
-// Errors:    INVALID, STATE (pageable memory while recording), DRIVER, LOST.
+// Errors:    INVALID, STATE (pageable memory while recording), NO_MEMORY, NO_DEVICE_MEMORY, DRIVER,
+//            LOST.
 // Ownership: both areas are borrowed until the stream passes this point (for a graph: as long as it
 //            is replayed).
 // Threads:   one thread per stream.
@@ -271,7 +285,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_copy(rondo_stream *stream, vo
 // Sets `count` elements of `element_bytes` (1, 2 or 4) to the low bytes of `value`, in stream
 // order.
 //
-// Errors:    INVALID, DRIVER, LOST.
+// Errors:    INVALID, NO_MEMORY, DRIVER, LOST.
 // Threads:   one thread per stream.
 // Capture:   legal; becomes a memset node.
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_fill(rondo_stream *stream, void *destination,
@@ -291,7 +305,7 @@ typedef void (*rondo_host_function)(void *arguments);
 //
 // Errors:    INVALID, NO_MEMORY, DRIVER, LOST.
 // Threads:   one thread per stream; `function` runs on a thread of the library or the driver.
-// Capture:   legal; becomes a host node.
+// Capture:   legal; becomes a host node. Not in bodies of conditional nodes on CUDA (UNSUPPORTED).
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_call_host(rondo_stream *stream, const char *name,
                                                              rondo_host_function function,
                                                              const void *arguments,

@@ -2,6 +2,9 @@
 //
 //   rondo_executor_create(program, device, NULL, &executor);
 //   rondo_executor_run(executor, feeds, feed_count, fetches, fetch_count);   // any number of times
+//
+// An executor has a stream of its own. It runs beside captures and is recorded by none; but what
+// compiles or runs also allocates and waits, which breaks captures in global mode.
 #ifndef RONDO_EXECUTOR_H
 #define RONDO_EXECUTOR_H
 
@@ -84,6 +87,7 @@ typedef struct rondo_executor_stats {
     uint64_t random_op_count;  // ops that draw random numbers
 } rondo_executor_stats;
 
+// Default options.
 RONDO_API rondo_executor_options rondo_executor_options_default(void);
 
 // Makes an executor for `program` on `device`. Plans are compiled at the first run of each shape.
@@ -99,7 +103,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_create(rondo_program *progr
                                                             const rondo_executor_options *options,
                                                             rondo_executor **out_executor);
 
-// Waits for its work and frees the executor. NULL is fine.
+// Waits for its work and frees the executor. NULL is fine.  Threads: one thread at a time.
 RONDO_API void rondo_executor_destroy(rondo_executor *executor);
 
 // Feeds inputs, runs, fetches outputs, and waits until they are there.
@@ -114,7 +118,7 @@ RONDO_API void rondo_executor_destroy(rondo_executor *executor);
 //            out of range), NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST. Fetches are written only on
 //            success.
 // Threads:   one thread at a time.
-// Capture:   not legal: no stream of the caller is involved.
+// Capture:   legal, but not recorded; breaks captures in global mode.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_run(rondo_executor *executor,
                                                          const rondo_binding *feeds,
                                                          size_t feed_count, rondo_binding *fetches,

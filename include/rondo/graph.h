@@ -21,11 +21,13 @@ RONDO_EXTERN_C_BEGIN
 
 typedef struct rondo_graph rondo_graph;
 
-// Which calls of which threads break a capture; CUDA's meaning.
+// Which unsafe calls break a capture that they have nothing to do with; CUDA's meaning. Unsafe are
+// those that take memory from the driver, wait or query. Rondo's break global captures only,
+// but for rondo_device_synchronize, which breaks all.
 typedef enum rondo_capture_mode {
-    RONDO_CAPTURE_THREAD_LOCAL = 0,  // unsafe calls of the capturing thread only (the default)
-    RONDO_CAPTURE_GLOBAL = 1,        // unsafe calls of any thread
-    RONDO_CAPTURE_RELAXED = 2,       // none
+    RONDO_CAPTURE_THREAD_LOCAL = 0,  // the program's own driver calls on the capturing thread
+    RONDO_CAPTURE_GLOBAL = 1,        // those of any thread, and Rondo's calls
+    RONDO_CAPTURE_RELAXED = 2,       // none; and any thread may end the capture
 } rondo_capture_mode;
 
 // What a capture does with a host-to-device copy whose source is pageable memory: a replay would
@@ -52,12 +54,14 @@ typedef struct rondo_graph_options {
     // Checked mode: a replay is refused, naming the work and the address, when memory that the
     // graph was seen to use was freed since, also if it was given out again. Memory of
     // rondo_memory_allocate, of pools, and on CUDA whatever else the driver has given out, to the
-    // program or to other libraries. Seen are the destinations and sources of copies and fills, and
-    // eight-byte words in the arguments of kernels and of rondo_stream_call_host; on CUDA also of
-    // the program's own launches (driver 12.4), in bodies and in recorded graphs, too. Not seen
-    // are addresses that stand in memory themselves, memory from malloc, and blocks that others cut
-    // out of one allocation. For testing: each replay looks at every one (on CUDA some 50 ns for
-    // each that Rondo did not give out).
+    // program or to other libraries. Seen are the destinations and sources of copies and fills, the
+    // predicates of conditional nodes, and eight-byte words in the arguments of kernels and of
+    // rondo_stream_call_host; on CUDA also of the program's own launches (driver 12.4). In bodies,
+    // too, and in recorded graphs, but there no words of rondo_stream_call_host, nor on the host
+    // backend those of kernels: check the recorded graph itself. Not seen are addresses that stand
+    // in memory themselves, memory from malloc, and blocks that others cut out of one allocation.
+    // For testing: each replay looks at every one (on CUDA some 50 ns for each that Rondo did not
+    // give out).
     bool check_addresses;
 } rondo_graph_options;
 
@@ -107,11 +111,11 @@ RONDO_API void rondo_graph_destroy(rondo_graph *graph);
 // Starts recording what is put on `stream`; nothing runs until replay.
 //
 // Errors:    STATE (graph already holds or records something, stream already records), INVALID
-//            (legacy default stream, stream of another device), DRIVER, LOST.
+//            (legacy default stream, stream of another device), NO_MEMORY, DRIVER, LOST.
 // Ownership: `stream` is borrowed until capture_end or capture_abort; destroying it breaks the
 //            capture.
 // Threads:   end on the same thread unless the mode is relaxed.
-// Capture:   not legal while `stream` records.
+// Capture:   not legal while `stream` records. Refused, it breaks nothing.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_capture_begin(rondo_graph *graph,
                                                                 rondo_stream *stream,
                                                                 rondo_capture_mode mode);
@@ -125,7 +129,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_capture_begin(rondo_graph *gra
 //
 // Errors:    STATE (not recording; the capture was broken: the record names op and cause; a forked
 //            stream was not joined), NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
-// Threads:   the thread that began, unless the mode is relaxed.
+// Threads:   the thread that began, unless the mode is relaxed. Another one is refused, and the
+//            capture goes on.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_capture_end(rondo_graph *graph);
 
 // Gives up a capture: the stream is usable again and the graph empty. Harmless when nothing
@@ -139,30 +144,35 @@ RONDO_API void rondo_graph_capture_abort(rondo_graph *graph);
 // Runs the recorded work in stream order on any stream of the device.
 //
 // Errors:    STATE (nothing captured, still recording, `stream` records; a graph that shares the
-//            arena would lose data: see rondo/pool.h), INVALID (other device), DRIVER, LOST.
+//            arena would lose data: see rondo/pool.h; check_addresses found memory that was freed),
+//            INVALID (other device), DRIVER, LOST; NO_MEMORY, NO_DEVICE_MEMORY of the instantiation
+//            (defer_instantiation), or of a generator or arena that was used elsewhere meanwhile.
 // Threads:   one thread per graph and stream.
 // Capture:   not legal while `stream` records: rondo_graph_record does that. Refused, it breaks
 //            nothing.
-// Cost:      one driver call; no allocation, no lock, no wait. Graphs that share an arena: a lock,
-//            and an event.
+// Cost:      one driver call; no allocation, no lock, no wait. With generators: one lock for all of
+//            them. Graphs that share an arena: a lock, and an event where the stream changes.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_replay(rondo_graph *graph, rondo_stream *stream);
 
 // Uploads the executable so that the first replay costs no more than the later ones.
 //
-// Errors:    STATE, INVALID, DRIVER, LOST.
+// Errors:    STATE (nothing captured, still recording, `stream` records), INVALID (other device),
+//            NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
 // Threads:   one thread per graph and stream.
+// Capture:   not legal while `stream` records. Refused, it breaks nothing.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_upload(rondo_graph *graph, rondo_stream *stream);
 
 // Waits for replays in flight, frees template and executable; the graph can record again.
 //
-// Errors:    STATE (recording), DRIVER, LOST.
+// Errors:    STATE (recording), INVALID, LOST.
 // Threads:   one thread per graph.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_reset(rondo_graph *graph);
 
 // Instantiates again from the kept template, for example after an edit through the raw handle.
 // Replays of the former executable are waited for when the graph owns memory or generators.
 //
-// Errors:    STATE (nothing captured, or template not kept: say keep_template), DRIVER, LOST.
+// Errors:    STATE (nothing captured, or template not kept: say keep_template), NO_MEMORY,
+//            NO_DEVICE_MEMORY, DRIVER, LOST.
 // Threads:   one thread per graph.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_instantiate(rondo_graph *graph);
 
@@ -253,7 +263,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_arena(rondo_graph *graph,
 // After an edit through the template's handle, rondo_graph_instantiate makes a new executable.
 //
 // Errors:    STATE (nothing captured, template not kept, not instantiated yet), UNSUPPORTED (host
-//            backend has no such handle).
+//            backend has no such handle), LOST.
 // Threads:   one thread per graph.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_native(rondo_graph *graph,
                                                              void **out_template,
@@ -262,7 +272,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_native(rondo_graph *graph,
 // The flags that the driver keeps for the executable (CUgraphInstantiate_flags); 0 on the host.
 //
 // Errors:    STATE (nothing captured, not instantiated yet), UNSUPPORTED (driver before 12.0),
-//            DRIVER.
+//            DRIVER, LOST.
 // Threads:   one thread per graph.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_flags(rondo_graph *graph,
                                                             uint64_t *out_flags);
@@ -340,7 +350,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_list_edges(rondo_graph *graph,
                                                              uint64_t capacity,
                                                              uint64_t *out_count);
 
-// Receives text piece by piece; returns false to stop early.
+// Receives text piece by piece; returns false to stop early, which is no failure.
 typedef bool (*rondo_write_function)(void *user_data, const char *text, size_t bytes);
 
 typedef enum rondo_dump_format { RONDO_DUMP_DOT = 0, RONDO_DUMP_JSON = 1 } rondo_dump_format;
@@ -350,7 +360,7 @@ typedef enum rondo_dump_format { RONDO_DUMP_DOT = 0, RONDO_DUMP_JSON = 1 } rondo
 // objects in JSON; of their nodes it says the same as of others. Their labels are whole paths, from
 // the scopes around the outermost node on.
 //
-// Errors:    STATE (nothing captured, template not kept), INVALID, NO_MEMORY, DRIVER.
+// Errors:    STATE (nothing captured, template not kept), INVALID, NO_MEMORY, DRIVER, LOST.
 // Threads:   one thread per graph.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_dump(rondo_graph *graph, rondo_dump_format format,
                                                        rondo_write_function write, void *user_data);

@@ -41,6 +41,7 @@ typedef struct rondo_pool_stats {
     uint64_t driver_call_count;    // allocations asked of the driver
 } rondo_pool_stats;
 
+// Default options.
 RONDO_API rondo_pool_options rondo_pool_options_default(void);
 
 // Makes an empty pool.
@@ -69,12 +70,13 @@ RONDO_API void rondo_pool_release(rondo_pool *pool);
 // bytes      0 gives a NULL address and success.
 //
 // Errors:    INVALID (other device), NO_DEVICE_MEMORY (after the cache was freed and the driver
-//            asked again; the message says what is live, reserved and free), NO_MEMORY, DRIVER,
-//            LOST.
+//            asked again; the message says what is live, reserved and free), STATE (the capture is
+//            broken, or is not Rondo's), NO_MEMORY, DRIVER, LOST.
 // Ownership: give back once with rondo_pool_free.
 // Threads:   safe; takes the pool's lock for O(log n) work.
 // Capture:   legal, in every mode and on every stream that joined; the block then belongs to the
-//            graph's arena, and running out of memory does not break the capture.
+//            graph's arena, and running out of memory does not break the capture. For a stream that
+//            does not record, growing breaks captures in global mode.
 // Cost:      a hit makes no driver call; while a capture is open on the device, one.
 RONDO_API RONDO_MUST_USE rondo_status rondo_pool_allocate(rondo_pool *pool, rondo_stream *stream,
                                                           size_t bytes, void **out_address);
@@ -84,15 +86,15 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_allocate(rondo_pool *pool, rond
 // Errors:    INVALID (not a live block of this pool: a second free, or an address from elsewhere),
 //            LOST (in a process that was forked since the pool was made).
 // Threads:   safe.
-// Capture:   legal; a block that was taken before the capture is not looked at again until no
-//            capture is open on the device.
+// Capture:   legal. Of a block that other streams use, too, nobody asks whether they are done until
+//            no capture is open on the device.
 // Cost:      no driver call for a block of one stream; for a block of an open capture, one.
 RONDO_API RONDO_MUST_USE rondo_status rondo_pool_free(rondo_pool *pool, void *address);
 
 // Declares that work on `stream`, too, uses the block, which is not that of the allocation.
 //
-// Errors:    INVALID (not a live block, other device), NO_MEMORY, STATE (the capture is broken).
-//            The use is then not known: wait for `stream` before you free the block.
+// Errors:    INVALID (not a live block, other device), NO_MEMORY, STATE (the capture is broken),
+//            DRIVER, LOST. The use is then not known: wait for `stream` before you free the block.
 // Threads:   safe.
 // Capture:   legal. A failure breaks the capture, in which nobody could wait.
 RONDO_API RONDO_MUST_USE rondo_status rondo_pool_use(rondo_pool *pool, void *address,
@@ -102,12 +104,14 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_use(rondo_pool *pool, void *add
 //
 // out_released  bytes returned; may be NULL.
 //
-// Errors:    INVALID, DRIVER, LOST.
+// Errors:    INVALID, LOST.
 // Threads:   safe.
-// Capture:   legal in thread-local and relaxed captures of other threads.
+// Capture:   legal; breaks no capture of any mode. What a stream that records has used stays.
 RONDO_API RONDO_MUST_USE rondo_status rondo_pool_trim(rondo_pool *pool, uint64_t keep_bytes,
                                                       uint64_t *out_released);
 
+// Fills *out_stats.
+//
 // Errors:    INVALID, LOST (as rondo_pool_free).
 // Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_pool_get_stats(rondo_pool *pool,
@@ -118,7 +122,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_get_stats(rondo_pool *pool,
 // A graph has an arena: the memory that its capture took from pools. The bytes stay the graph's
 // until it is reset or destroyed, so that its addresses hold for every replay; eager work never
 // gets them. Then they go back to the pools they came from. A block that is still held stays valid
-// until it is freed, whatever becomes of the graph.
+// until it is freed, whatever becomes of the graph. A block taken before the capture is not the
+// graph's: hold it for as long as the graph is replayed.
 //
 // Inside a capture a freed block serves the same stream again at once. It serves another stream
 // once all work on the block comes before what that stream records next, that is after a join:
@@ -141,9 +146,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_get_stats(rondo_pool *pool,
 //     still held: the second A above, unless B's output was freed or a new round was begun;
 //   - a replay of a graph that takes in another graph's block, when a third graph, or itself, has
 //     written over the block since it was produced. A graph takes in what it freed while it was
-//     captured, and what its work was seen to use: in copies and fills, and as eight-byte words in
-//     the arguments of rondo_stream_launch and rondo_stream_call_host. What the program's own
-//     driver calls use is declared with rondo_pool_use on a stream of the capture.
+//     captured, and what its work was seen to use: in copies and fills, as predicates, and as
+//     eight-byte words in the arguments of rondo_stream_launch and rondo_stream_call_host. What the
+//     program's own driver calls use is declared with rondo_pool_use on a stream of the capture.
 //
 // "Produced" and "written over" mean the replays of graphs; what eager work reads and writes is not
 // seen. Replays of sharers on different streams are put one after the other on the device; of two
@@ -166,6 +171,7 @@ typedef struct rondo_arena_stats {
     uint64_t graph_count;          // graphs that hold memory in it
 } rondo_arena_stats;
 
+// Default options.
 RONDO_API rondo_arena_options rondo_arena_options_default(void);
 
 // Makes an empty arena for several graphs; pass it in rondo_graph_options. A graph without one
@@ -195,6 +201,8 @@ RONDO_API void rondo_arena_release(rondo_arena *arena);
 // Cost:      O(1), no driver call.
 RONDO_API RONDO_MUST_USE rondo_status rondo_arena_begin_round(rondo_arena *arena);
 
+// Fills *out_stats.
+//
 // Errors:    INVALID.
 // Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_arena_get_stats(rondo_arena *arena,

@@ -22,9 +22,10 @@ typedef struct rondo_port {
     const char *symbol[RONDO_RANK_MAX];  // name of a symbolic extent, borrowed; NULL otherwise
 } rondo_port;
 
-// Frees the program. NULL is fine. Executors made from it keep what they need.
+// Frees the program, after the executors made from it. NULL is fine.
 RONDO_API void rondo_program_destroy(rondo_program *program);
 
+// How many inputs and outputs there are.  Threads: safe while nobody changes the program.
 RONDO_API size_t rondo_program_get_input_count(const rondo_program *program);
 RONDO_API size_t rondo_program_get_output_count(const rondo_program *program);
 

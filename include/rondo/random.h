@@ -61,7 +61,7 @@ typedef struct rondo_generator_state {
 //            NO_DEVICE_MEMORY, DRIVER, LOST.
 // Ownership: one reference; give it back with rondo_generator_release. Retains the device.
 // Threads:   safe.
-// Capture:   legal for the calling thread unless its capture mode is global.
+// Capture:   legal; breaks captures in global mode, of any thread.
 RONDO_API RONDO_MUST_USE rondo_status rondo_generator_create(rondo_device *device, uint64_t seed,
                                                              rondo_generator **out_generator);
 
@@ -103,7 +103,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_generator_set_state(rondo_generator 
 //
 // Errors:    INVALID, STATE (a capture in progress uses the generator), NO_MEMORY, DRIVER, LOST.
 // Threads:   safe.
-// Capture:   legal while no capture uses the generator, and none in global mode is open: it waits.
+// Capture:   legal while no capture uses the generator. It waits, which breaks captures in global
+//            mode, of any thread.
 // Cost:      a copy to the host, unless the state was set since the last use.
 RONDO_API RONDO_MUST_USE rondo_status rondo_generator_get_state(rondo_generator *generator,
                                                                 rondo_generator_state *out_state);

@@ -19,7 +19,10 @@
 // of blocks. That holds for wrong arguments, too, unless the stream is not known. Without it, a
 // program that does not look at what calls return would replay half a step.
 //
-// A failure breaks nothing where nothing is lost by it: questions (of states, marks, statistics),
+// As on CUDA, waiting for recorded work or asking whether it is done breaks the capture, too. So
+// does what its mode forbids (rondo_capture_mode).
+//
+// Any other failure breaks nothing, as nothing is lost by it: questions (of marks, statistics),
 // labels, memory that was not to be had, rondo_graph_replay and other calls that are never
 // recorded, conditional nodes that the device cannot do (ask rondo_device_supports), and scopes
 // that stay open, which the end of the capture refuses by itself.

@@ -1,6 +1,9 @@
 // rondo/rondo.h — capture GPU work once, replay it at hardware speed.
 //
 // Read the headers in this order; each needs only those above it.
+//
+// Where a comment says nothing of threads, any thread may call. Where it says nothing of captures,
+// the call may be made while streams record, in any mode; it is not recorded and breaks no capture.
 #ifndef RONDO_RONDO_H
 #define RONDO_RONDO_H
 

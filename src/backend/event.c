@@ -132,6 +132,13 @@ rondo_status rondo_event_synchronize(rondo_event *event) {
                             event->device->backend->synchronize_event(event));
 }
 
+// Asking a driver for the time of such an event may break the capture.
+static bool is_place_in_capture(const rondo_event *event) {
+    uint64_t id = atomic_load_explicit(&event->capture_id, memory_order_relaxed);
+    return id != 0 && atomic_load_explicit(&event->may_be_captured, memory_order_relaxed) &&
+           rondo__capture_is_open(event->device, id);
+}
+
 rondo_status rondo_event_get_elapsed_ms(rondo_event *start, rondo_event *end,
                                         float *out_milliseconds) {
     RETURN_IF_ERROR(rondo__check_pointer(out_milliseconds, __func__, "out_milliseconds"));
@@ -145,6 +152,11 @@ rondo_status rondo_event_get_elapsed_ms(rondo_event *start, rondo_event *end,
     if ((start->flags & end->flags & RONDO_EVENT_TIMED) == 0) {
         return RONDO_FAIL(STATE,
                           "the event keeps no time; create it with the flag RONDO_EVENT_TIMED");
+    }
+    if (is_place_in_capture(start) || is_place_in_capture(end)) {
+        return RONDO_FAIL(STATE,
+                          "the event was recorded in a capture and keeps no time; add the flag "
+                          "RONDO_EVENT_EXTERNAL for time stamps inside a graph");
     }
     return start->device->backend->get_elapsed_ms(start, end, out_milliseconds);
 }

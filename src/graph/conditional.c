@@ -15,6 +15,7 @@
 #include "graph/conditional.h"
 
 #include "backend/blame.h"
+#include "backend/captured.h"
 #include "backend/check.h"
 #include "backend/label.h"
 #include "base/memory.h"
@@ -332,6 +333,9 @@ rondo_status rondo_scope_begin(rondo_stream *stream, rondo_scope_kind kind, cons
     }
     if (status == RONDO_STATUS_OK && capture != NULL) {
         status = rondo__capture_enter_scope(capture, stream);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__captured_note(stream, predicate, "a predicate");
     }
     if (status == RONDO_STATUS_OK) {
         status =

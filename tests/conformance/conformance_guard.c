@@ -168,7 +168,38 @@ static void test_conformance_guard__memory_of_the_program(void **state) {
     suite_free(context, RONDO_MEMORY_DEVICE, s.other);
 }
 
+// What a conditional node reads is used like any other memory, on every backend.
+static void test_conformance_guard__predicates_count_as_used(void **state) {
+    suite_context *context = suite_get_context(state);
+    if (rondo_device_supports(context->device, RONDO_FEATURE_IF) != RONDO_STATUS_OK) {
+        print_message("skipped: %s\n", rondo_error_get_last()->message);
+        skip();
+    }
+    rondo_stream *stream = suite_create_stream(context);
+    rondo_graph *graph = create_checked(context);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    uint32_t *predicate = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    suite_set(context, predicate, 0, 1);
+    rondo_scope scope;
+    rondo_stream *body;
+    memory_begin(graph, stream);
+    ASSERT_OK(rondo_scope_begin(stream, RONDO_SCOPE_IF, predicate, 0, &scope));
+    ASSERT_OK(rondo_scope_enter(scope, 0, &body));
+    memory_fill(body, x, 1, 1);
+    ASSERT_OK(rondo_scope_leave(scope));
+    ASSERT_OK(rondo_scope_end(scope));
+    memory_end(graph);
+    memory_replay(graph, stream);
+    suite_free(context, RONDO_MEMORY_DEVICE, predicate);
+    ASSERT_STATUS(rondo_graph_replay(graph, stream), STATE);
+    ASSERT_MESSAGE_HAS("\"a predicate\"");
+    rondo_graph_destroy(graph);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+    rondo_stream_destroy(stream);
+}
+
 static const suite_entry guard_cases[] = {
+    SUITE_CASE(test_conformance_guard__predicates_count_as_used),
     SUITE_CASE(test_conformance_guard__memory_of_the_program),
     {NULL, NULL, false},
 };

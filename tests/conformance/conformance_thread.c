@@ -2,6 +2,7 @@
 #include <pthread.h>
 
 #include "conformance.h"
+#include "rondo/report.h"
 
 // ---- another thread works while this one records ----------------------------------------------
 
@@ -132,6 +133,101 @@ static void test_conformance_thread__memory_is_freed_beside_a_global_capture(voi
     assert_int_equal(suite_get(context, x, 0), 13);
     rondo_graph_destroy(graph);
     suite_free(context, RONDO_MEMORY_DEVICE, x);
+    rondo_stream_destroy(stream);
+}
+
+// ---- waiting and asking in global mode --------------------------------------------------------
+
+typedef struct asker {
+    rondo_stream *stream;  // neither records
+    rondo_event *event;
+    rondo_graph *graph;  // holds a template
+    int question;
+    rondo_status status;
+} asker;
+
+enum { WAIT_STREAM, ASK_STREAM, WAIT_EVENT, ASK_EVENT, QUESTION_COUNT, MEASURE = QUESTION_COUNT };
+
+static void *ask(void *data) {
+    asker *self = data;
+    bool is_done;
+    uint64_t bytes;
+    switch (self->question) {
+        case WAIT_STREAM:
+            self->status = rondo_stream_synchronize(self->stream);
+            break;
+        case ASK_STREAM:
+            self->status = rondo_stream_query(self->stream, &is_done);
+            break;
+        case WAIT_EVENT:
+            self->status = rondo_event_synchronize(self->event);
+            break;
+        case ASK_EVENT:
+            self->status = rondo_event_query(self->event, &is_done);
+            break;
+        default:
+            self->status = rondo_graph_measure_device_bytes(self->graph, &bytes);
+            break;
+    }
+    return NULL;
+}
+
+static rondo_status ask_beside(asker *self, bool is_elsewhere) {
+    pthread_t thread;
+    if (!is_elsewhere) {
+        ask(self);
+        return self->status;
+    }
+    assert_int_equal(pthread_create(&thread, NULL, ask, self), 0);
+    pthread_join(thread, NULL);
+    return self->status;
+}
+
+// Of work that no capture knows; also what the library does by itself to measure.
+static void test_conformance_thread__questions_break_global_captures_only(void **state) {
+    static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_GLOBAL,
+                                               RONDO_CAPTURE_RELAXED};
+    suite_context *context = suite_get_context(state);
+    rondo_stream *stream = suite_create_stream(context);
+    rondo_graph *graph = suite_create_graph(context, false);
+    asker other = {.stream = suite_create_stream(context),
+                   .event = suite_create_event(context, 0),
+                   .graph = suite_create_graph(context, true)};
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    ASSERT_OK(rondo_graph_capture_begin(other.graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
+    ASSERT_OK(suite_affine(context, stream, x, 1, 3, 1));
+    ASSERT_OK(rondo_graph_capture_end(other.graph));
+    ASSERT_OK(suite_affine(context, other.stream, x, 1, 3, 1));
+    ASSERT_OK(rondo_event_record(other.event, other.stream));
+    ASSERT_OK(rondo_event_synchronize(other.event));
+    for (int i = 0; i < 3 * 2 * (QUESTION_COUNT + 1); ++i) {
+        rondo_capture_mode mode = modes[i % 3];
+        bool is_elsewhere = i / 3 % 2 == 1;
+        other.question = i / 6;
+        bool breaks = mode == RONDO_CAPTURE_GLOBAL && other.question != MEASURE;
+        ASSERT_OK(rondo_graph_capture_begin(graph, stream, mode));
+        ASSERT_OK(suite_affine(context, stream, x, 1, 3, 1));
+        if (other.question != MEASURE || !context->is_host) {
+            assert_int_equal(ask_beside(&other, is_elsewhere),
+                             breaks ? RONDO_STATUS_STATE : RONDO_STATUS_OK);
+        }
+        if (breaks) {
+            rondo_capture_report report = {.struct_size = sizeof report};
+            ASSERT_STATUS(rondo_graph_capture_end(graph), STATE);
+            ASSERT_OK(rondo_graph_get_report(graph, &report));
+            assert_int_equal(report.cause,
+                             is_elsewhere ? RONDO_CAUSE_OTHER_THREAD : RONDO_CAUSE_SYNCHRONIZE);
+            assert_int_equal(ask_beside(&other, is_elsewhere), RONDO_STATUS_OK);
+        } else {
+            ASSERT_OK(rondo_graph_capture_end(graph));
+        }
+        ASSERT_OK(rondo_graph_reset(graph));
+    }
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+    rondo_graph_destroy(other.graph);
+    rondo_event_destroy(other.event);
+    rondo_stream_destroy(other.stream);
+    rondo_graph_destroy(graph);
     rondo_stream_destroy(stream);
 }
 
@@ -295,6 +391,7 @@ static const suite_entry thread_cases[] = {
     SUITE_CASE(test_conformance_thread__relaxed_mode_ignores_other_threads),
     SUITE_CASE(test_conformance_thread__global_mode_is_broken_by_other_threads),
     SUITE_CASE(test_conformance_thread__memory_is_freed_beside_a_global_capture),
+    SUITE_CASE(test_conformance_thread__questions_break_global_captures_only),
     SUITE_CASE(test_conformance_thread__the_thread_that_began_must_end),
     SUITE_CASE(test_conformance_thread__relaxed_captures_end_anywhere),
     SUITE_CASE(test_conformance_thread__many_captures_at_once),

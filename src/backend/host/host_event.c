@@ -308,38 +308,53 @@ static rondo_status get_place(rondo__host_event *event, const char *call,
     return is_captured ? refuse_captured(event, call) : RONDO_STATUS_OK;
 }
 
-rondo_status rondo__host_query_event(rondo_event *event, bool *out_is_complete) {
+static rondo_status is_complete(rondo_event *event, const char *call, bool *out_is_complete) {
     if (rondo__host_is_external(event)) {
         *out_is_complete = rondo__host_has_happened(event_of(event));
         return RONDO_STATUS_OK;
     }
     rondo__host_lane *lane;
     uint64_t position;
-    RETURN_IF_ERROR(get_place(event_of(event), "rondo_event_query", &lane, &position));
+    RETURN_IF_ERROR(get_place(event_of(event), call, &lane, &position));
     *out_is_complete = lane == NULL || rondo__host_lane_has_passed(lane, position);
     rondo__host_lane_release(lane);
     return RONDO_STATUS_OK;
 }
 
+static rondo_status refuse_unsafe(const rondo_event *event, const char *call) {
+    return rondo__host_refuse_unsafe(rondo__host_device_of(event->device), call, false);
+}
+
+rondo_status rondo__host_query_event(rondo_event *event, bool *out_is_complete) {
+    static const char call[] = "rondo_event_query";
+    RETURN_IF_ERROR(is_complete(event, call, out_is_complete));
+    rondo_status status = refuse_unsafe(event, call);
+    *out_is_complete = *out_is_complete && status == RONDO_STATUS_OK;
+    return status;
+}
+
 rondo_status rondo__host_synchronize_event(rondo_event *event) {
+    static const char call[] = "rondo_event_synchronize";
     if (rondo__host_is_external(event)) {
+        RETURN_IF_ERROR(refuse_unsafe(event, call));
         rondo__host_wait_happened(event_of(event));
         return RONDO_STATUS_OK;
     }
     rondo__host_lane *lane;
     uint64_t position;
-    RETURN_IF_ERROR(get_place(event_of(event), "rondo_event_synchronize", &lane, &position));
-    if (lane != NULL) {
+    RETURN_IF_ERROR(get_place(event_of(event), call, &lane, &position));
+    rondo_status status = refuse_unsafe(event, call);
+    if (lane != NULL && status == RONDO_STATUS_OK) {
         rondo__host_lane_wait(lane, position);
-        rondo__host_lane_release(lane);
     }
-    return RONDO_STATUS_OK;
+    rondo__host_lane_release(lane);
+    return status;
 }
 
 static rondo_status get_stamp(rondo__host_event *event, uint64_t *out_ns) {
     *out_ns = 0;
-    bool is_complete = false;
-    RETURN_IF_ERROR(rondo__host_query_event(&event->head, &is_complete));
+    bool has_happened = false;
+    RETURN_IF_ERROR(is_complete(&event->head, "rondo_event_get_elapsed_ms", &has_happened));
     pthread_mutex_lock(&event->lock);
     bool was_recorded = event->record_serial != 0;
     bool has_stamp = was_recorded && event->stamp_serial == event->record_serial;
@@ -349,7 +364,7 @@ static rondo_status get_stamp(rondo__host_event *event, uint64_t *out_ns) {
         return RONDO_FAIL_AS("rondo_event_get_elapsed_ms", STATE,
                              "an event was never recorded; record it on a stream first");
     }
-    if (!is_complete || !has_stamp) {
+    if (!has_happened || !has_stamp) {
         return RONDO_FAIL_AS("rondo_event_get_elapsed_ms", STATE,
                              "an event has not happened yet; wait for it first");
     }
