@@ -4,7 +4,7 @@
 # usage: bench/gpu_resnet50.sh RONDO MODEL_DIR [RESULT_FILE]
 #
 #   RONDO        the tool, build/rondo
-#   MODEL_DIR    holds model.onnx (tools for making it: README, "ResNet-50")
+#   MODEL_DIR    holds model.onnx (making it: docs/testing.md, "Networks")
 #   RESULT_FILE  a copy of what is printed
 #
 # Needs python3 with torch and torchvision. Rondo's latency is that of a whole run from host memory to host
