@@ -65,6 +65,8 @@ RONDO_API void rondo_device_retain(rondo_device *device);
 // free that before.
 //
 // Threads:   safe.
+// Capture:   the last one waits for the device, which breaks captures that the program began there
+//            itself.
 RONDO_API void rondo_device_release(rondo_device *device);
 
 // Fills *out_info afresh.

@@ -26,7 +26,7 @@ typedef struct rondo_graph rondo_graph;
 // but for rondo_device_synchronize, which breaks all.
 typedef enum rondo_capture_mode {
     RONDO_CAPTURE_THREAD_LOCAL = 0,  // the program's own driver calls on the capturing thread
-    RONDO_CAPTURE_GLOBAL = 1,        // those of any thread, and Rondo's calls
+    RONDO_CAPTURE_GLOBAL = 1,        // those of any thread and for any GPU, and Rondo's calls
     RONDO_CAPTURE_RELAXED = 2,       // none; and any thread may end the capture
 } rondo_capture_mode;
 

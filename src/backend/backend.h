@@ -453,6 +453,12 @@ void rondo__failure_put(rondo__failure_slot *slot);
 // For backends: empties the slot; a failure in it becomes this thread's latest record. OK if empty.
 RONDO_MUST_USE rondo_status rondo__failure_take(rondo__failure_slot *slot);
 
+// Calls `visit` for every open device but `device`; none of them is closed meanwhile.
+//
+// Threads: safe; `visit` neither opens nor releases devices.
+void rondo__device_visit_others(const rondo_device *device,
+                                void (*visit)(rondo_device *other, void *data), void *data);
+
 // Argument-checked entry to get_function. Compiled modules are cached in memory for the device's
 // life.
 //

@@ -387,13 +387,39 @@ static void blame_if_broken(rondo__capture *capture, rondo_stream *stream,
     pthread_mutex_unlock(&capture->lock);
 }
 
-void rondo__blame_call(rondo_device *device, rondo_stream *stream, rondo_capture_cause cause) {
-    if (!has_open_captures(device)) {
+typedef struct failed_call {
+    const rondo_error *record;
+    rondo_capture_cause cause;
+} failed_call;
+
+// CUDA's global mode is the process's: it forbids calls on other devices, too.
+static void blame_elsewhere(rondo_device *other, void *data) {
+    const failed_call *call = data;
+    if (!has_open_captures(other)) {
         return;
     }
+    pthread_mutex_lock(&other->capture_list_lock);
+    for (rondo__capture *capture = other->capture_list; capture != NULL; capture = capture->next) {
+        if (capture->mode == RONDO_CAPTURE_GLOBAL && capture->origin != NULL &&
+            is_broken_now(capture->origin)) {
+            blame_if_broken(capture, NULL, call->record, call->cause);
+        }
+    }
+    pthread_mutex_unlock(&other->capture_list_lock);
+}
+
+void rondo__blame_call(rondo_device *device, rondo_stream *stream, rondo_capture_cause cause) {
     rondo_error record;
     rondo__error_save(&record);
     cause = rondo__blame_classify(&record, cause);
+    if (record.status == RONDO_STATUS_STATE) {
+        failed_call call = {.record = &record, .cause = cause};
+        rondo__device_visit_others(device, blame_elsewhere, &call);
+        rondo__error_restore(&record);
+    }
+    if (!has_open_captures(device)) {
+        return;
+    }
     pthread_mutex_lock(&device->capture_list_lock);
     rondo__capture *known = stream != NULL ? find_by_id(device, stream->marks.capture_id) : NULL;
     for (rondo__capture *capture = device->capture_list; capture != NULL; capture = capture->next) {

@@ -295,6 +295,17 @@ void rondo_device_release(rondo_device *device) {
     pthread_mutex_unlock(&registry_lock);
 }
 
+void rondo__device_visit_others(const rondo_device *device,
+                                void (*visit)(rondo_device *other, void *data), void *data) {
+    pthread_mutex_lock(&registry_lock);
+    for (size_t i = 0; i < open_count; ++i) {
+        if (open_devices[i] != device) {
+            visit(open_devices[i], data);
+        }
+    }
+    pthread_mutex_unlock(&registry_lock);
+}
+
 // ---- calls on a device ------------------------------------------------------------------------
 
 rondo_status rondo_device_get_info(rondo_device *device, rondo_device_info *out_info) {
