@@ -124,7 +124,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_report(const rondo_graph *
 
 // Writes the report as a few lines of text, ended by a null byte and cut where `capacity` ends.
 //
-// Returns:   the length of the whole text without the null byte, as snprintf does.
+// Returns:   the length of the whole text without the null byte, as snprintf does; 0 for NULL and
+//            for a struct_size beyond this library's. An older program's smaller one will do.
 // Threads:   safe.
 RONDO_API size_t rondo_capture_report_format(const rondo_capture_report *report, char *text,
                                              size_t capacity);

@@ -246,15 +246,19 @@ static const char *shorten_path(const char *path) {
     return root != NULL ? root : path;
 }
 
-size_t rondo_capture_report_format(const rondo_capture_report *report, char *text,
-                                   size_t capacity) {
+size_t rondo_capture_report_format(const rondo_capture_report *given, char *text, size_t capacity) {
     cut_text out = {.bytes = text, .capacity = text != NULL ? capacity : 0};
     if (out.capacity > 0) {
         text[0] = '\0';
     }
-    if (report == NULL || report->struct_size != sizeof *report) {
+    if (given == NULL || given->struct_size < sizeof given->struct_size ||
+        given->struct_size > sizeof *given) {
         return 0;
     }
+    // What an older program's struct lacks is as if nothing were known of it.
+    rondo_capture_report whole = {.what = "", .advice = "", .file = ""};
+    memcpy(&whole, given, given->struct_size);
+    const rondo_capture_report *report = &whole;
     if (report->status == RONDO_STATUS_OK) {
         append(&out, "the latest capture did not fail\n");
         return out.length;

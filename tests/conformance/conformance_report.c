@@ -238,7 +238,16 @@ static void test_conformance_report__reports_check_their_size(void **state) {
     char text[64];
     rondo_capture_report_format(&report, text, sizeof text);
     assert_string_equal(text, "the latest capture did not fail\n");
+    // A program that was compiled when the struct ended earlier.
+    report.struct_size = offsetof(rondo_capture_report, last_node_depth);
+    ASSERT_OK(rondo_graph_capture_begin(graph, context->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    ASSERT_STATUS(rondo_stream_synchronize(context->stream), STATE);
+    ASSERT_STATUS(rondo_graph_capture_end(graph), STATE);
+    ASSERT_OK(rondo_graph_get_report(graph, &report));
+    assert_true(rondo_capture_report_format(&report, text, sizeof text) > sizeof text);
+    blame_check_text(text, "the capture failed (SYNCHRONIZE)", "older struct", "text");
     report.struct_size = sizeof report + 1;
+    assert_int_equal(rondo_capture_report_format(&report, text, sizeof text), 0);
     ASSERT_STATUS(rondo_graph_get_report(graph, &report), INVALID);
     report.struct_size = 0;
     ASSERT_STATUS(rondo_graph_get_report(graph, &report), INVALID);
