@@ -1,13 +1,17 @@
-// A capture of Rondo's that the program ends by a driver call of its own, and whose stream goes
-// before the graph learns of it. Nothing is left pointing at the stream, and nothing leaks.
+// Captures of Rondo's that others end or break. First: the program ends one by a driver call of its
+// own, and its stream goes before the graph learns of it. Nothing is left pointing at the stream,
+// and nothing leaks. Then: what other threads may do meanwhile.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 // cmocka wants the first four
 #include <cmocka.h>
+#include <pthread.h>
+#include <semaphore.h>
 
 #include "backend/cuda/cuda_device.h"
 #include "rondo/graph.h"
@@ -19,18 +23,23 @@ typedef struct world {
     rondo_graph *graph;
 } world;
 
-// The stream has gone when this returns, and so has what its memory held.
-static void begin_and_lose_stream(world *w) {
-    const rondo__cuda_api *api = NULL;
+static rondo_stream *begin(world *w) {
     rondo_stream *stream = NULL;
-    rondo__cu_graph recorded = NULL;
     fake_cuda_reset(NULL);
     fake_cuda_install();
-    OK(rondo__cuda_get_api(&api));
     OK(rondo_device_open("cuda:0", &w->device));
     OK(rondo_stream_create(w->device, &stream));
     OK(rondo_graph_create(w->device, NULL, &w->graph));
     OK(rondo_graph_capture_begin(w->graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
+    return stream;
+}
+
+// The stream has gone when this returns, and so has what its memory held.
+static void begin_and_lose_stream(world *w) {
+    const rondo__cuda_api *api = NULL;
+    rondo__cu_graph recorded = NULL;
+    rondo_stream *stream = begin(w);
+    OK(rondo__cuda_get_api(&api));
     assert_int_equal(api->cuStreamEndCapture((rondo__cu_stream)stream->native, &recorded), 0);
     assert_int_equal(api->cuGraphDestroy(recorded), 0);
     rondo_stream_destroy(stream);
@@ -79,11 +88,92 @@ static void test_graph_ended__the_graph_may_go_first(void **state) {
     end(&w);
 }
 
+static void *destroy(void *stream) {
+    rondo_stream_destroy(stream);
+    return NULL;
+}
+
+typedef struct helper {
+    rondo_device *device;
+    pthread_t thread;
+    sem_t is_done;
+    bool was_in_time;
+} helper;
+
+static void *come_and_go(void *data) {
+    helper *h = data;
+    rondo_stream *stream = NULL;
+    if (rondo_stream_create(h->device, &stream) == RONDO_STATUS_OK) {
+        rondo_stream_destroy(stream);
+        sem_post(&h->is_done);
+    }
+    return NULL;
+}
+
+static void wait_for_helper(void *data) {
+    helper *h = data;
+    struct timespec limit;
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += 5;
+    assert_int_equal(pthread_create(&h->thread, NULL, come_and_go, h), 0);
+    h->was_in_time = sem_timedwait(&h->is_done, &limit) == 0;
+}
+
+// The work of a stream that was left to this thread may wait for what another thread does next.
+static void test_graph_ended__others_go_on_while_a_left_stream_is_waited_for(void **state) {
+    (void)state;
+    world w;
+    pthread_t destroyer;
+    rondo_stream *stream = begin(&w);
+    helper h = {.device = w.device};
+    sem_init(&h.is_done, 0, 0);
+    assert_int_equal(pthread_create(&destroyer, NULL, destroy, stream), 0);
+    pthread_join(destroyer, NULL);
+    fake_cuda_set_hook("cuStreamSynchronize", wait_for_helper, &h);
+    assert_int_equal(rondo_graph_capture_end(w.graph), RONDO_STATUS_STATE);
+    pthread_join(h.thread, NULL);
+    assert_true(h.was_in_time);
+    sem_destroy(&h.is_done);
+    end(&w);
+}
+
+static void try_to_end(void *data) {
+    helper *h = data;
+    pthread_mutex_t *lock = &rondo__cuda_device_of(h->device)->capture_lock;
+    h->was_in_time = pthread_mutex_trylock(lock) == 0;
+    if (h->was_in_time) {
+        pthread_mutex_unlock(lock);
+    }
+}
+
+static void *abort_capture(void *graph) {
+    rondo_graph_capture_abort(graph);
+    return NULL;
+}
+
+// The driver must not be asked about a stream by one thread while another ends its capture.
+static void test_graph_ended__no_capture_ends_while_another_thread_breaks_it(void **state) {
+    (void)state;
+    world w;
+    pthread_t other;
+    rondo_stream *stream = begin(&w);
+    helper h = {.device = w.device, .was_in_time = true};
+    fake_cuda_set_hook("cuStreamQuery", try_to_end, &h);
+    assert_int_equal(pthread_create(&other, NULL, abort_capture, w.graph), 0);
+    pthread_join(other, NULL);
+    assert_false(h.was_in_time);
+    assert_int_equal(rondo_graph_capture_end(w.graph), RONDO_STATUS_STATE);
+    rondo_stream_destroy(stream);
+    end(&w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_graph_ended__the_end_says_what_happened),
         cmocka_unit_test(test_graph_ended__it_may_be_given_up),
         cmocka_unit_test(test_graph_ended__the_graph_may_go_first),
+        cmocka_unit_test(test_graph_ended__others_go_on_while_a_left_stream_is_waited_for),
+        cmocka_unit_test(test_graph_ended__no_capture_ends_while_another_thread_breaks_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

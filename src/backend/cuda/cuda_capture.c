@@ -204,10 +204,16 @@ rondo_status rondo__cuda_fail_on_stream(rondo_stream *stream_, rondo__cu_result 
     return status;
 }
 
-// Only the first capture around bodies is broken in the driver's eyes, too.
+// Only the first capture around bodies is broken in the driver's eyes, too. Its own thread may be
+// about to end it, hence the lock around the question.
 void rondo__cuda_break_capture(rondo_stream *stream_) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream_->device);
     const rondo__cuda_stream *stream = (const rondo__cuda_stream *)stream_;
+    bool was_pushed = false;
+    rondo_error saved;
+    rondo__error_save(&saved);
+    rondo__cuda_enter_cleanup(device, &was_pushed);
+    rondo__error_restore(&saved);
     pthread_mutex_lock(&device->capture_lock);
     rondo__cuda_capture *capture = rondo__cuda_find_capture(device, stream->capture);
     // Where the driver must not know: see cuda_body.c.
@@ -217,18 +223,12 @@ void rondo__cuda_break_capture(rondo_stream *stream_) {
         rondo__cuda_keep_cause(capture);
         capture->is_poisoned = true;
     }
-    pthread_mutex_unlock(&device->capture_lock);
-    if (is_silent) {
-        return;
+    if (!is_silent) {
+        // Asking a recording stream whether it is idle is illegal: the driver breaks its capture.
+        (void)device->api->cuStreamQuery(rondo__cuda_native_stream(stream_));
     }
-    rondo_error saved;
-    rondo__error_save(&saved);
-    bool was_pushed = false;
-    rondo__cuda_enter_cleanup(device, &was_pushed);
-    // Asking a recording stream whether it is idle is illegal, so the driver breaks its capture.
-    (void)device->api->cuStreamQuery(rondo__cuda_native_stream(stream_));
+    pthread_mutex_unlock(&device->capture_lock);
     rondo__cuda_leave(device, was_pushed);
-    rondo__error_restore(&saved);
 }
 
 void rondo__cuda_note_record(rondo__cuda_event *event, rondo__cuda_stream *stream) {

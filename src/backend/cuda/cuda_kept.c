@@ -100,6 +100,23 @@ static bool end_capture(rondo__cuda_stream *stream) {
     return !stream->is_origin;
 }
 
+// The strays whose captures have ended now; the others go back to the list.
+static rondo__cuda_stream *end_strays(rondo__cuda_device *device, rondo__cuda_stream *stray) {
+    rondo__cuda_stream *ended = NULL;
+    while (stray != NULL) {
+        rondo__cuda_stream *next = stray->next_kept;
+        if (end_capture(stray)) {
+            put(&ended, stray);
+        } else {
+            pthread_mutex_lock(&device->capture_lock);
+            put(&device->strays, stray);
+            pthread_mutex_unlock(&device->capture_lock);
+        }
+        stray = next;
+    }
+    return ended;
+}
+
 void rondo__cuda_end_left_captures(rondo_device *device_) {
     rondo__cuda_device *device = rondo__cuda_device_of(device_);
     // Who has to end one must not miss it because another thread looks at it.
@@ -113,22 +130,15 @@ void rondo__cuda_end_left_captures(rondo_device *device_) {
     rondo__error_save(&saved);
     bool was_pushed = false;
     rondo__cuda_enter_cleanup(device, &was_pushed);
-    while (stray != NULL) {
-        rondo__cuda_stream *next = stray->next_kept;
-        if (end_capture(stray)) {
-            rondo__cuda_destroy_native(stray);
-            stray->next_kept = NULL;
-            forget(stray);
-        } else {
-            pthread_mutex_lock(&device->capture_lock);
-            put(&device->strays, stray);
-            pthread_mutex_unlock(&device->capture_lock);
-        }
-        stray = next;
+    rondo__cuda_stream *ended = end_strays(device, stray);
+    pthread_mutex_unlock(&device->stray_lock);
+    // Waits for their work, which may itself wait for what another thread does next.
+    for (rondo__cuda_stream *s = ended; s != NULL; s = s->next_kept) {
+        rondo__cuda_destroy_native(s);
     }
+    forget(ended);
     rondo__cuda_leave(device, was_pushed);
     rondo__error_restore(&saved);
-    pthread_mutex_unlock(&device->stray_lock);
 }
 
 void rondo__cuda_forget_strays(rondo__cuda_device *device) {
