@@ -144,6 +144,7 @@ typedef struct asker {
     rondo_graph *graph;  // holds a template
     int question;
     rondo_status status;
+    rondo_error record;  // of the thread that asked
 } asker;
 
 enum { WAIT_STREAM, ASK_STREAM, WAIT_EVENT, ASK_EVENT, QUESTION_COUNT, MEASURE = QUESTION_COUNT };
@@ -169,6 +170,7 @@ static void *ask(void *data) {
             self->status = rondo_graph_measure_device_bytes(self->graph, &bytes);
             break;
     }
+    self->record = *rondo_error_get_last();
     return NULL;
 }
 
@@ -208,8 +210,13 @@ static void test_conformance_thread__questions_break_global_captures_only(void *
         ASSERT_OK(rondo_graph_capture_begin(graph, stream, mode));
         ASSERT_OK(suite_affine(context, stream, x, 1, 3, 1));
         if (other.question != MEASURE || !context->is_host) {
-            assert_int_equal(ask_beside(&other, is_elsewhere),
-                             breaks ? RONDO_STATUS_STATE : RONDO_STATUS_OK);
+            rondo_status wanted = breaks ? RONDO_STATUS_STATE : RONDO_STATUS_OK;
+            if (ask_beside(&other, is_elsewhere) != wanted) {
+                print_error("question %d in mode %d%s: %s: %s %s\n", other.question, (int)mode,
+                            is_elsewhere ? " of another thread" : "", other.record.call,
+                            other.record.message, other.record.driver_name);
+            }
+            assert_int_equal(other.status, wanted);
         }
         if (breaks) {
             rondo_capture_report report = {.struct_size = sizeof report};

@@ -182,7 +182,8 @@ rondo__cu_result fake_cuStreamEndCapture(rondo__cu_stream handle, rondo__cu_grap
         stream->origin->is_broken = true;
         return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNMATCHED);
     }
-    if (stream->mode != RONDO__CU_CAPTURE_MODE_RELAXED &&
+    // As driver 580 does: a broken one may end anywhere.
+    if (stream->mode != RONDO__CU_CAPTURE_MODE_RELAXED && !stream->is_broken &&
         pthread_equal(stream->thread, pthread_self()) == 0) {
         return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_WRONG_THREAD);
     }

@@ -567,6 +567,37 @@ static void test_cuda_backend__broken_capture_names_the_culprit(void **state) {
     assert_stream_is_usable();
 }
 
+static void *end_elsewhere(void *stream) {
+    rondo__template *recorded = NULL;
+    rondo_status status = g_cuda->end_capture(stream, &recorded);
+    return (void *)(uintptr_t)status;
+}
+
+// A broken capture, too, is ended by the thread that began it, though the driver would let another:
+// afterwards this one may do in a capture of its own thread what that forbids the program.
+static void test_cuda_backend__broken_captures_end_where_they_began(void **state) {
+    (void)state;
+    static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_GLOBAL};
+    for (size_t i = 0; i < 2; i++) {
+        rondo__template *recorded = NULL;
+        pthread_t thread;
+        void *status = NULL;
+        OK(begin(g_stream, modes[i]));
+        assert_int_equal(g_cuda->synchronize_stream(g_stream), RONDO_STATUS_STATE);
+        assert_int_equal(pthread_create(&thread, NULL, end_elsewhere, g_stream), 0);
+        pthread_join(thread, &status);
+        assert_int_equal((uintptr_t)status, RONDO_STATUS_STATE);
+        assert_int_equal(get_state(g_stream), RONDO__CAPTURE_BROKEN);
+        assert_int_equal(g_cuda->end_capture(g_stream, &recorded), RONDO_STATUS_STATE);
+        assert_int_equal(get_state(g_stream), RONDO__CAPTURE_NONE);
+        OK(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+        void *block = allocate(RONDO_MEMORY_DEVICE, 64);
+        OK(g_cuda->end_capture(g_stream, &recorded));
+        g_cuda->destroy_template(recorded);
+        g_cuda->deallocate(g_device, RONDO_MEMORY_DEVICE, block);
+    }
+}
+
 static void test_cuda_backend__capture_misuse(void **state) {
     (void)state;
     rondo_stream *other = NULL;
@@ -749,6 +780,7 @@ int main(void) {
         CASE(other_streams_may_be_waited_for),
         CASE(fork_and_join),
         CASE(broken_capture_names_the_culprit),
+        CASE(broken_captures_end_where_they_began),
         CASE(capture_misuse),
         CASE(allocation_while_recording),
         CASE(wrong_thread_leaves_the_capture_alone),

@@ -20,6 +20,7 @@
 #include "backend/cuda/cuda_capture.h"
 #include "backend/exempt.h"
 #include "base/memory.h"
+#include "base/thread.h"
 
 // ---- threads ----------------------------------------------------------------------------------
 
@@ -336,6 +337,7 @@ rondo_status rondo__cuda_begin_capture(rondo_stream *stream_, rondo_capture_mode
         goto give_back;
     }
     stream->capture_mode = capture->mode;
+    stream->capture_thread = rondo__thread_get_number();
     stream->is_origin = true;
     count_capture(capture->mode, 1);
     if (out_id != NULL) {
@@ -434,6 +436,13 @@ rondo_status rondo__cuda_end_native(rondo_stream *stream_, rondo__cu_graph *out_
     bool is_body = stream->is_body;
     *out_graph = NULL;
     *out_notes = NULL;
+    if (stream->is_origin && stream->capture_mode != RONDO__CU_CAPTURE_MODE_RELAXED &&
+        stream->capture_thread != rondo__thread_get_number()) {
+        // The driver refuses that for whole captures only; a broken one would end here, and the
+        // thread that began it would never learn that it has one less.
+        return RONDO__CUDA_FAIL(device, RONDO__CU_ERROR_STREAM_CAPTURE_WRONG_THREAD,
+                                "cuStreamEndCapture", "the capture yields no graph");
+    }
     bool was_pushed = false;
     bool is_inside = !rondo__cuda_knows_context(stream_);
     if (is_inside) {

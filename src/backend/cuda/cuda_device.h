@@ -61,10 +61,11 @@ typedef struct rondo__cuda_stream {
     // Serial of the capture it began or joined; may have ended; 0: none. Atomic because other
     // threads may put events on the stream.
     _Atomic(uint64_t) capture;
-    int capture_mode;  // of the capture that began here; RELAXED when none
-    bool is_origin;    // a capture began here and has not been ended
-    bool is_body;      // is_origin, and it records into a body that a conditional node owns
-    bool is_scratch;   // has recorded bodies, and nothing else: there is no work to wait for
+    int capture_mode;         // of the capture that began here; RELAXED when none
+    uint64_t capture_thread;  // who began it (base/thread.h)
+    bool is_origin;           // a capture began here and has not been ended
+    bool is_body;             // is_origin, and it records into a body that a conditional node owns
+    bool is_scratch;          // has recorded bodies, and nothing else: there is no work to wait for
     rondo__cuda_capture *spare;            // memory for the next capture that begins here, or NULL
     struct rondo__cuda_stream *next_kept;  // of those that were destroyed and have to be kept
 } rondo__cuda_stream;
