@@ -211,12 +211,16 @@ static void test_conformance_thread__questions_break_global_captures_only(void *
         ASSERT_OK(suite_affine(context, stream, x, 1, 3, 1));
         if (other.question != MEASURE || !context->is_host) {
             rondo_status wanted = breaks ? RONDO_STATUS_STATE : RONDO_STATUS_OK;
-            if (ask_beside(&other, is_elsewhere) != wanted) {
+            rondo_status status = ask_beside(&other, is_elsewhere);
+            // So small a graph may take no memory that shows.
+            bool is_fine = status == wanted ||
+                           (other.question == MEASURE && status == RONDO_STATUS_UNSUPPORTED);
+            if (!is_fine) {
                 print_error("question %d in mode %d%s: %s: %s %s\n", other.question, (int)mode,
                             is_elsewhere ? " of another thread" : "", other.record.call,
                             other.record.message, other.record.driver_name);
             }
-            assert_int_equal(other.status, wanted);
+            assert_true(is_fine);
         }
         if (breaks) {
             rondo_capture_report report = {.struct_size = sizeof report};
