@@ -22,8 +22,8 @@ RONDO_EXTERN_C_BEGIN
 typedef struct rondo_graph rondo_graph;
 
 // Which unsafe calls break a capture that they have nothing to do with; CUDA's meaning. Unsafe are
-// those that take memory from the driver, wait or query. Rondo's break global captures only,
-// but for rondo_device_synchronize, which breaks all.
+// those that take memory from the driver, wait or query. Rondo's break global captures only, but
+// for rondo_device_synchronize, which breaks all captures of its device.
 typedef enum rondo_capture_mode {
     RONDO_CAPTURE_THREAD_LOCAL = 0,  // the program's own driver calls on the capturing thread
     RONDO_CAPTURE_GLOBAL = 1,        // those of any thread and for any GPU, and Rondo's calls
