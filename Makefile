@@ -34,6 +34,9 @@ demo: setup ## Bench a network eagerly and replayed, side by side
 check: setup ## Run every test that needs no GPU
 	@$(MAKE) --no-print-directory build
 	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -LE device -j $(JOBS) $(TEST_ARGS)
+	@echo "Cases, and where each allocation and each driver call failed once:"
+	@grep -ahE '^rondo_conformance: [0-9]+ cases on|swept [0-9]+ (points|allocations)|points swept|^peer table: ' \
+	    $(BUILD)/Testing/Temporary/LastTest.log | sort -u | sed 's/^/  /' || true
 
 lint: ## Check formatting, include arrows, headers and doc comments
 	@tools/lint
