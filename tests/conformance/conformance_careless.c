@@ -489,10 +489,7 @@ static void test_conformance_careless__memory_that_outlives_its_pool(void **stat
     size_t area_count = context->device->area_count;
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_PINNED);
     rondo_graph *keeper = suite_create_graph(context, false);
-    rondo_graph_options options = rondo_graph_options_default();
-    options.check_addresses = true;
-    rondo_graph *checked;
-    ASSERT_OK(rondo_graph_create(context->device, &options, &checked));
+    rondo_graph *checked = memory_create_checked_graph(context);
     uint32_t *x = memory_take(pool, stream, 1);
     *x = 9;
     memory_begin(keeper, stream);

@@ -25,15 +25,6 @@ typedef struct scene {
     uint32_t *other;
 } scene;
 
-static rondo_graph *create_checked(suite_context *context) {
-    rondo_graph_options options = rondo_graph_options_default();
-    options.label = "checked";
-    options.check_addresses = true;
-    rondo_graph *graph;
-    ASSERT_OK(rondo_graph_create(context->device, &options, &graph));
-    return graph;
-}
-
 // Past the public calls, as another library would: Rondo is not told.
 static rondo_device *g_device;
 
@@ -113,7 +104,7 @@ static void check_way(const scene *s, way how) {
         [OWN_LAUNCH] = "affine",    [OWN_COPY] = "a copy",       [FOREIGN_FILL] = "a fill",
         [FOREIGN_ARRAY] = "affine", [FOREIGN_PACKED] = "affine", [IN_BODY] = "affine",
         [IN_CHILD] = "affine"};
-    rondo_graph *graph = create_checked(s->context);
+    rondo_graph *graph = memory_create_checked_graph(s->context);
     rondo_graph *child = suite_create_graph(s->context, true);
     uint32_t *x = allocate(s);
     uint32_t *kept = allocate(s);
@@ -176,7 +167,7 @@ static void test_conformance_guard__predicates_count_as_used(void **state) {
         skip();
     }
     rondo_stream *stream = suite_create_stream(context);
-    rondo_graph *graph = create_checked(context);
+    rondo_graph *graph = memory_create_checked_graph(context);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     uint32_t *predicate = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, predicate, 0, 1);

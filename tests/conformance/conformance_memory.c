@@ -286,15 +286,6 @@ static void test_conformance_memory__taken_in_from_an_open_capture(void **state)
     rondo_pool_release(pool);
 }
 
-static rondo_graph *create_checked(suite_context *context) {
-    rondo_graph_options options = rondo_graph_options_default();
-    options.label = "checked";
-    options.check_addresses = true;
-    rondo_graph *graph;
-    ASSERT_OK(rondo_graph_create(context->device, &options, &graph));
-    return graph;
-}
-
 static void touch_word(void *arguments) {
     ++**(uint32_t **)arguments;
 }
@@ -311,7 +302,7 @@ static void test_conformance_memory__checked_replays_refuse_stale_memory(void **
         if (work == 4 && is_pooled && !context->is_host) {
             continue;  // a host function does not touch device memory
         }
-        rondo_graph *graph = create_checked(context);
+        rondo_graph *graph = memory_create_checked_graph(context);
         uint32_t *pinned = suite_allocate(context, RONDO_MEMORY_PINNED, COUNT);
         uint32_t *x = is_pooled ? memory_take(pool, stream, COUNT)
                                 : suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT);

@@ -18,6 +18,15 @@ rondo_graph *memory_create_graph(suite_context *context, const char *label, rond
     return graph;
 }
 
+rondo_graph *memory_create_checked_graph(suite_context *context) {
+    rondo_graph_options options = rondo_graph_options_default();
+    options.label = "checked";
+    options.check_addresses = true;
+    rondo_graph *graph;
+    ASSERT_OK(rondo_graph_create(context->device, &options, &graph));
+    return graph;
+}
+
 rondo_arena *memory_get_arena(rondo_graph *graph) {
     rondo_arena *arena;
     ASSERT_OK(rondo_graph_get_arena(graph, &arena));

@@ -7,6 +7,8 @@
 
 rondo_pool *memory_create_pool(suite_context *context, rondo_memory_kind kind);
 rondo_graph *memory_create_graph(suite_context *context, const char *label, rondo_arena *arena);
+// With check_addresses, and the label "checked".
+rondo_graph *memory_create_checked_graph(suite_context *context);
 rondo_arena *memory_get_arena(rondo_graph *graph);
 
 // A block of `count` elements; fails the test when there is none.

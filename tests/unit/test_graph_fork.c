@@ -52,9 +52,7 @@ static void open_world(world *w) {
     OK(rondo_scope_begin(w->stream, RONDO_SCOPE_IF, w->memory, 0, &w->scope));
 }
 
-static void close_world(world *w) {
-    rondo_graph_capture_abort(w->graph);
-    OK(rondo_pool_free(w->pool, w->block));
+static void give_back(world *w) {
     rondo_graph_destroy(w->graph);
     rondo_generator_release(w->generator);
     rondo_pool_release(w->pool);
@@ -63,6 +61,12 @@ static void close_world(world *w) {
     rondo_event_destroy(w->event);
     rondo_stream_destroy(w->stream);
     rondo_device_release(w->device);
+}
+
+static void close_world(world *w) {
+    rondo_graph_capture_abort(w->graph);
+    OK(rondo_pool_free(w->pool, w->block));
+    give_back(w);
 }
 
 typedef rondo_status (*call)(world *w);
@@ -186,14 +190,7 @@ static void test_graph_fork__a_child_is_told_that_all_is_lost(void **state) {
 static int give_all_back(world *w, size_t index) {
     (void)index;
     rondo_graph_capture_abort(w->graph);
-    rondo_graph_destroy(w->graph);
-    rondo_generator_release(w->generator);
-    rondo_pool_release(w->pool);
-    rondo_arena_release(w->arena);
-    rondo_memory_free(w->device, RONDO_MEMORY_DEVICE, w->memory);
-    rondo_event_destroy(w->event);
-    rondo_stream_destroy(w->stream);
-    rondo_device_release(w->device);
+    give_back(w);
     return 0;
 }
 
