@@ -81,6 +81,43 @@ static void compare_exact(const rondo_tensor *actual, const rondo_tensor *expect
     }
 }
 
+static void compare_strings(const rondo_tensor *actual, const rondo_tensor *expected, size_t count,
+                            cli_comparison *result) {
+    const rondo_string *got = actual->data;
+    const rondo_string *want = expected->data;
+    for (size_t i = 0; i < count; i++) {
+        if (got[i].size == want[i].size &&
+            (got[i].size == 0 || memcmp(got[i].data, want[i].data, got[i].size) == 0)) {
+            continue;
+        }
+        result->largest_error = 1.0;
+        if (result->mismatch_count++ == 0) {
+            char a[64];
+            char b[64];
+            snprintf(result->reason, sizeof result->reason, "element %zu is %s, expected %s", i,
+                     cli_string_quote(&got[i], a, sizeof a),
+                     cli_string_quote(&want[i], b, sizeof b));
+        }
+    }
+}
+
+// Compares what two sequences or optionals of the same length hold, one by one.
+static void compare_items(const rondo_tensor *actual, const rondo_tensor *expected, size_t count,
+                          const cli_tolerance *tolerance, cli_comparison *result) {
+    for (size_t i = 0; i < count; i++) {
+        const cli_comparison item = cli_compare(rondo_tensor_get_item(actual, i),
+                                                rondo_tensor_get_item(expected, i), tolerance);
+        result->largest_error = fmax(result->largest_error, item.largest_error);
+        if (item.is_equal) {
+            continue;
+        }
+        if (result->mismatch_count == 0) {
+            snprintf(result->reason, sizeof result->reason, "item %zu: %.100s", i, item.reason);
+        }
+        result->mismatch_count += item.mismatch_count > 0 ? item.mismatch_count : 1;
+    }
+}
+
 cli_comparison cli_compare(const rondo_tensor *actual, const rondo_tensor *expected,
                            const cli_tolerance *tolerance) {
     cli_comparison result = {0};
@@ -97,7 +134,11 @@ cli_comparison cli_compare(const rondo_tensor *actual, const rondo_tensor *expec
         return result;
     }
     const int64_t count = rondo_shape_get_count(&expected->shape);
-    if (count > 0 && is_real(expected->dtype)) {
+    if (expected->dtype == RONDO_DTYPE_SEQUENCE || expected->dtype == RONDO_DTYPE_OPTIONAL) {
+        compare_items(actual, expected, count > 0 ? (size_t)count : 0, tolerance, &result);
+    } else if (count > 0 && expected->dtype == RONDO_DTYPE_STRING) {
+        compare_strings(actual, expected, (size_t)count, &result);
+    } else if (count > 0 && is_real(expected->dtype)) {
         compare_reals(actual, expected, (size_t)count, tolerance, &result);
     } else if (count > 0) {
         compare_exact(actual, expected, (size_t)count, &result);

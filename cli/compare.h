@@ -9,7 +9,8 @@
 
 // A real number passes when |difference| <= absolute + scale * (largest expected magnitude)
 // + relative * |expected|; for bf16, `relative` is at least one unit in the last place (2^-7).
-// Whole numbers and booleans must be equal. NaN and infinities must be where they are expected.
+// Whole numbers, booleans and strings must be equal. NaN and infinities must be where they are
+// expected. Sequences and optionals are compared item by item.
 typedef struct cli_tolerance {
     double relative;
     double absolute;

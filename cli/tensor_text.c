@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "rondo/text.h"
+
 double cli_tensor_get_element(const rondo_tensor *tensor, size_t index) {
     const void *data = tensor->data;
     switch (tensor->dtype) {
@@ -38,6 +40,9 @@ double cli_tensor_get_element(const rondo_tensor *tensor, size_t index) {
             return (double)((const uint64_t *)data)[index];
         case RONDO_DTYPE_BOOL:
             return ((const uint8_t *)data)[index] != 0 ? 1.0 : 0.0;
+        case RONDO_DTYPE_STRING:
+        case RONDO_DTYPE_SEQUENCE:
+        case RONDO_DTYPE_OPTIONAL:
         case RONDO_DTYPE_NONE:
         case RONDO_DTYPE_COUNT:
             break;
@@ -45,11 +50,62 @@ double cli_tensor_get_element(const rondo_tensor *tensor, size_t index) {
     return 0.0;
 }
 
+char *cli_string_quote(const rondo_string *string, char *buffer, size_t buffer_bytes) {
+    enum { SHOWN_MAX = 200 };
+    char plain[SHOWN_MAX + 1];
+    char escaped[4 * SHOWN_MAX];
+    size_t size = string->size < SHOWN_MAX ? string->size : SHOWN_MAX;
+    // A zero inside would end the text that is escaped.
+    for (size_t i = 0; i < size; i++) {
+        plain[i] = (char)(string->data[i] != '\0' ? string->data[i] : '\x01');
+    }
+    plain[size] = '\0';
+    (void)rondo_text_escape(plain, escaped, buffer_bytes > 4 ? buffer_bytes - 3 : 1);
+    snprintf(buffer, buffer_bytes, "\"%s\"", escaped);
+    return buffer;
+}
+
+enum { PREVIEW_COUNT = 6 };
+
+static void summarise_strings(const rondo_tensor *tensor, size_t count, char *buffer,
+                              size_t buffer_bytes) {
+    size_t length = 0;
+    for (size_t i = 0; i < count && i < PREVIEW_COUNT && length + 1 < buffer_bytes; i++) {
+        char quoted[64];
+        const rondo_string *string = (const rondo_string *)tensor->data + i;
+        snprintf(buffer + length, buffer_bytes - length, "%s%s", i > 0 ? " " : "",
+                 cli_string_quote(string, quoted, sizeof quoted));
+        length = strlen(buffer);
+    }
+    snprintf(buffer + length, buffer_bytes - length, "%s", count > PREVIEW_COUNT ? " ..." : "");
+}
+
+static void summarise_items(const rondo_tensor *tensor, size_t count, char *buffer,
+                            size_t buffer_bytes) {
+    size_t length = 0;
+    for (size_t i = 0; i < count && i < PREVIEW_COUNT && length + 1 < buffer_bytes; i++) {
+        char shape[128];
+        const rondo_tensor *item = rondo_tensor_get_item(tensor, i);
+        snprintf(buffer + length, buffer_bytes - length, "%s%s %s", i > 0 ? ", " : "",
+                 rondo_dtype_get_name(item->dtype),
+                 rondo_shape_format(&item->shape, shape, sizeof shape));
+        length = strlen(buffer);
+    }
+    snprintf(buffer + length, buffer_bytes - length, "%s", count > PREVIEW_COUNT ? ", ..." : "");
+}
+
 char *cli_tensor_summarise(const rondo_tensor *tensor, char *buffer, size_t buffer_bytes) {
-    enum { PREVIEW_COUNT = 6 };
     const int64_t count = rondo_shape_get_count(&tensor->shape);
     if (count <= 0) {
         snprintf(buffer, buffer_bytes, "no elements");
+        return buffer;
+    }
+    if (tensor->dtype == RONDO_DTYPE_STRING) {
+        summarise_strings(tensor, (size_t)count, buffer, buffer_bytes);
+        return buffer;
+    }
+    if (rondo_tensor_get_item(tensor, 0) != NULL) {
+        summarise_items(tensor, (size_t)count, buffer, buffer_bytes);
         return buffer;
     }
     double smallest = (double)INFINITY;

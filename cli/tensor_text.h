@@ -6,10 +6,15 @@
 
 #include "rondo/tensor.h"
 
-// Element `index` as a double (64-bit whole numbers lose low digits).
+// Element `index` as a double (64-bit whole numbers lose low digits); 0 for what is no number.
 double cli_tensor_get_element(const rondo_tensor *tensor, size_t index);
 
-// "min -1.2, mean 0.1, max 3.4, largest at 281; first 0.1 0.2 ..." Returns `buffer`.
+// "\"text\"", escaped as rondo/text.h does and cut to fit. Returns `buffer`.
+char *cli_string_quote(const rondo_string *string, char *buffer, size_t buffer_bytes);
+
+// "min -1.2, mean 0.1, max 3.4, largest at 281; first 0.1 0.2 ..."; of strings the
+// first few, of sequences and optionals the types and shapes of the first few items. Returns
+// `buffer`.
 char *cli_tensor_summarise(const rondo_tensor *tensor, char *buffer, size_t buffer_bytes);
 
 #endif  // RONDO_CLI_TENSOR_TEXT_H

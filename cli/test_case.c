@@ -152,7 +152,7 @@ static bool load_data_set(test_case *test, size_t set) {
             return finish(test->result, CLI_FAILED_TEST, "test_data_set_%zu has no input_%zu.pb",
                           set, i);
         }
-        if (rondo_tensor_load_onnx(path, &test->feeds[i].tensor) != RONDO_STATUS_OK) {
+        if (rondo_port_load_onnx(&port, path, &test->feeds[i].tensor) != RONDO_STATUS_OK) {
             return finish_with_record(test->result);
         }
         reinterpret(&test->feeds[i].tensor, port.dtype);
@@ -170,7 +170,7 @@ static bool load_data_set(test_case *test, size_t set) {
             return finish(test->result, CLI_FAILED_TEST, "test_data_set_%zu has no output_%zu.pb",
                           set, i);
         }
-        if (rondo_tensor_load_onnx(path, &test->expected[i]) != RONDO_STATUS_OK) {
+        if (rondo_port_load_onnx(&port, path, &test->expected[i]) != RONDO_STATUS_OK) {
             return finish_with_record(test->result);
         }
         reinterpret(&test->expected[i], port.dtype);

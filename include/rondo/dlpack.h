@@ -151,7 +151,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_dlpack_get_device(const rondo_device
 // type       NULL: that of the tensor. Otherwise what the elements really are, of the same size: an
 //            8-bit float in a tensor of U8, say.
 //
-// Errors:    INVALID (shape, element type, sizes that differ), NO_MEMORY.
+// Errors:    INVALID (shape, element type, sizes that differ), UNSUPPORTED (strings, sequences and
+//            optionals), NO_MEMORY.
 // Ownership: whoever ends up with *out_managed calls its deleter once.
 // Threads:   safe; the deleter may run on any thread.
 RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_to_dlpack(const rondo_tensor *tensor,

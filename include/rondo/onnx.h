@@ -11,6 +11,10 @@ RONDO_EXTERN_C_BEGIN
 
 // Reads an ONNX model (opsets 9 to 21). Weights are mapped from the file where it allows that.
 //
+// Where a model ends in ZipMap (as classifiers of scikit-learn do), ONNX gives out a list of
+// dictionaries. Rondo gives the plain scores instead, a tensor [rows, classes] under the same name;
+// rondo_port.labels of that output names the columns.
+//
 // Errors:    BAD_DATA (file, node and reason in the message), UNSUPPORTED ("unsupported: op NAME
 //            version V (attribute A)"), UNAVAILABLE (file cannot be opened), NO_MEMORY.
 // Ownership: caller destroys *out_program. The file must not be changed while the program lives.
@@ -37,11 +41,22 @@ rondo_onnx_list_unsupported(const char *path,
 
 // Reads a serialized TensorProto (the input_N.pb and output_N.pb of ONNX test directories).
 //
-// Errors:    BAD_DATA, UNSUPPORTED (strings, sequences, optionals), UNAVAILABLE, NO_MEMORY.
+// Errors:    BAD_DATA, UNSUPPORTED (element type), UNAVAILABLE, NO_MEMORY.
 // Ownership: caller frees *out_tensor with rondo_tensor_deinit.
 // Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_load_onnx(const char *path,
                                                              rondo_tensor *out_tensor);
+
+// Reads the value of an input or output of a program: a TensorProto, or a SequenceProto or
+// OptionalProto where the port is one. Where the port has labels, which ONNX gives out as a sequence
+// of maps, that becomes the tensor of scores [maps, labels].
+//
+// Errors:    BAD_DATA, UNSUPPORTED (element type; sequences of other things than tensors),
+//            UNAVAILABLE, NO_MEMORY.
+// Ownership: caller frees *out_tensor with rondo_tensor_deinit.
+// Threads:   safe.
+RONDO_API RONDO_MUST_USE rondo_status rondo_port_load_onnx(const rondo_port *port, const char *path,
+                                                           rondo_tensor *out_tensor);
 
 RONDO_EXTERN_C_END
 

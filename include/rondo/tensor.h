@@ -2,6 +2,10 @@
 //
 // A tensor is a small value struct: element type, shape, address, and (when it owns its bytes) a
 // retained storage. All tensors are dense and row-major; there are no strides.
+//
+// Elements are numbers, strings (rondo_string), or tensors again: what ONNX calls a sequence is a
+// tensor of one axis whose elements are tensors, and an optional is one that has one element or
+// none. Strings, sequences and optionals are always in host memory.
 #ifndef RONDO_TENSOR_H
 #define RONDO_TENSOR_H
 
@@ -15,21 +19,24 @@
 RONDO_EXTERN_C_BEGIN
 
 // X(name, value, bytes per element, text). Values are permanent; the tool prints and reads text.
-#define RONDO_DTYPE_MAP(X) \
-    X(NONE, 0, 0, "none")  \
-    X(F32, 1, 4, "f32")    \
-    X(F64, 2, 8, "f64")    \
-    X(F16, 3, 2, "f16")    \
-    X(BF16, 4, 2, "bf16")  \
-    X(I8, 5, 1, "i8")      \
-    X(I16, 6, 2, "i16")    \
-    X(I32, 7, 4, "i32")    \
-    X(I64, 8, 8, "i64")    \
-    X(U8, 9, 1, "u8")      \
-    X(U16, 10, 2, "u16")   \
-    X(U32, 11, 4, "u32")   \
-    X(U64, 12, 8, "u64")   \
-    X(BOOL, 13, 1, "bool")
+#define RONDO_DTYPE_MAP(X)                            \
+    X(NONE, 0, 0, "none")                             \
+    X(F32, 1, 4, "f32")                               \
+    X(F64, 2, 8, "f64")                               \
+    X(F16, 3, 2, "f16")                               \
+    X(BF16, 4, 2, "bf16")                             \
+    X(I8, 5, 1, "i8")                                 \
+    X(I16, 6, 2, "i16")                               \
+    X(I32, 7, 4, "i32")                               \
+    X(I64, 8, 8, "i64")                               \
+    X(U8, 9, 1, "u8")                                 \
+    X(U16, 10, 2, "u16")                              \
+    X(U32, 11, 4, "u32")                              \
+    X(U64, 12, 8, "u64")                              \
+    X(BOOL, 13, 1, "bool")                            \
+    X(STRING, 14, sizeof(rondo_string), "string")     \
+    X(SEQUENCE, 15, sizeof(rondo_tensor), "sequence") \
+    X(OPTIONAL, 16, sizeof(rondo_tensor), "optional")
 
 typedef enum rondo_dtype {
 #define RONDO_DTYPE_ENUM(name, value, bytes, text) RONDO_DTYPE_##name = (value),
@@ -45,6 +52,13 @@ typedef struct rondo_shape {
     int32_t rank;
     int64_t extent[RONDO_RANK_MAX];
 } rondo_shape;
+
+// An element of a string tensor: `size` bytes, UTF-8 by custom. Zeros inside are possible. Strings
+// that the library makes have a zero behind the last byte, too, which `size` does not count.
+typedef struct rondo_string {
+    const char *data;  // may be NULL when `size` is 0
+    size_t size;
+} rondo_string;
 
 // Reference-counted bytes behind one or more tensors; opaque.
 typedef struct rondo_storage rondo_storage;
@@ -73,13 +87,51 @@ RONDO_API bool rondo_shape_is_equal(const rondo_shape *a, const rondo_shape *b);
 // Writes "[2, 3, 4]" into `buffer`, always terminated, cut when too long. Returns `buffer`.
 RONDO_API char *rondo_shape_format(const rondo_shape *shape, char *buffer, size_t buffer_bytes);
 
-// Allocates a zero-filled tensor in host memory, aligned to 64 bytes.
+// Allocates a zero-filled tensor in host memory, aligned to 64 bytes. Strings are empty.
 //
-// Errors:    INVALID (dtype, shape), NO_MEMORY.
+// Errors:    INVALID (dtype, shape; SEQUENCE and OPTIONAL have calls of their own), NO_MEMORY.
 // Ownership: caller owns *out_tensor; free with rondo_tensor_deinit.
 // Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_init(rondo_dtype dtype, const rondo_shape *shape,
                                                         rondo_tensor *out_tensor);
+
+// Makes a string tensor of copies of `strings`, in row-major order.
+//
+//   const rondo_string words[] = {{"good", 4}, {"morning", 7}};
+//   rondo_tensor_init_strings(&(rondo_shape){.rank = 1, .extent = {2}}, words, &tensor);
+//   ... ((const rondo_string *)tensor.data)[1] ...
+//
+// Errors:    INVALID (shape, NULL), NO_MEMORY.
+// Ownership: caller owns *out_tensor; free with rondo_tensor_deinit. The strings live as long as the
+//            last tensor that shares them.
+// Threads:   safe.
+RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_init_strings(const rondo_shape *shape,
+                                                                const rondo_string *strings,
+                                                                rondo_tensor *out_tensor);
+
+// Makes a sequence of `count` tensors: its shape is [count], its elements share the bytes of `items`
+// as rondo_tensor_retain does.
+//
+// items      of one element type, which is none of SEQUENCE and OPTIONAL; NULL when count is 0.
+//
+// Errors:    INVALID, NO_MEMORY.
+// Ownership: caller owns *out_tensor; free with rondo_tensor_deinit.
+// Threads:   safe.
+RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_init_sequence(const rondo_tensor *items,
+                                                                 size_t count,
+                                                                 rondo_tensor *out_tensor);
+
+// Makes an optional that holds `item` (a tensor or a sequence, shared), or nothing when that is
+// NULL. Its shape is [1] or [0].
+//
+// Errors:    INVALID, NO_MEMORY.
+// Ownership: caller owns *out_tensor; free with rondo_tensor_deinit.
+// Threads:   safe.
+RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_init_optional(const rondo_tensor *item,
+                                                                 rondo_tensor *out_tensor);
+
+// Element `index` of a sequence or optional, borrowed from it; NULL when there is none.
+RONDO_API const rondo_tensor *rondo_tensor_get_item(const rondo_tensor *tensor, size_t index);
 
 // Makes *out_tensor share the bytes of `tensor` and keep them alive (when `tensor` owns them). Of
 // NULL it becomes an empty one.
@@ -93,7 +145,8 @@ RONDO_API void rondo_tensor_retain(const rondo_tensor *tensor, rondo_tensor *out
 // Threads:   safe on different structs, also when they share bytes.
 RONDO_API void rondo_tensor_deinit(rondo_tensor *tensor);
 
-// Bytes of all elements; 0 for NULL, an empty tensor or an invalid shape.
+// Bytes of all elements (of strings, sequences and optionals: of the structs); 0 for NULL, an empty
+// tensor or an invalid shape.
 RONDO_API size_t rondo_tensor_get_bytes(const rondo_tensor *tensor);
 
 // Between IEEE 754 half and single precision; round to nearest even, infinities and NaN kept.

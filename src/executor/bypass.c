@@ -2,7 +2,8 @@
 //
 // Everything before the op must have finished; then its inputs are looked at where they are
 // (constants, dynamic tensors, and on the host device the arena itself) or copied back (CUDA
-// arena), the reference or the body runs, and the results go where their slots say.
+// arena), the reference or the body runs, and the results go where their slots say. Inputs that own
+// their bytes are not written any more, so that sequences may keep them.
 #include <string.h>
 
 #include "base/error.h"
@@ -59,8 +60,9 @@ static rondo_status fetch_input(bypass *b, size_t i) {
     switch (slot->kind) {
         case RONDO__SLOT_CONSTANT:
             root = &b->plan->program->values[slot->root].constant;
-            b->inputs[i] =
-                (rondo_tensor){.dtype = slot->dtype, .shape = slot->shape, .data = root->data};
+            rondo_tensor_retain(root, &b->inputs[i]);
+            b->inputs[i].dtype = slot->dtype;
+            b->inputs[i].shape = slot->shape;
             break;
         case RONDO__SLOT_DYNAMIC:
             root = &b->plan->dynamic[value];
@@ -68,8 +70,7 @@ static rondo_status fetch_input(bypass *b, size_t i) {
                 return RONDO_FAIL(INTERNAL, "input %zu of %s was not computed", i,
                                   rondo__node_describe(b->node));
             }
-            b->inputs[i] =
-                (rondo_tensor){.dtype = root->dtype, .shape = root->shape, .data = root->data};
+            rondo_tensor_retain(root, &b->inputs[i]);
             break;
         case RONDO__SLOT_ARENA:
             if (rondo_device_is_host(b->executor->device)) {

@@ -1,4 +1,4 @@
-// executor/control.c — If, Loop and Scan as control flow of the host. Bodies are executors of their
+// executor/control.c — If, Loop, Scan and SequenceMap as control flow of the host. Bodies are executors of their
 // own, with plans and graphs, so that what is inside a loop is captured and replayed like anything
 // else.
 #include <string.h>
@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/plan.h"
+#include "tensor/elements.h"
 
 // One body attribute of a control node and the captured values that belong to it.
 typedef struct body_view {
@@ -177,6 +178,10 @@ static rondo_status collector_stack(const rondo__node *node, const collector *c,
                               rondo__node_describe(node), r);
         }
     }
+    if (rondo__dtype_is_nested(dtype)) {
+        return RONDO_FAIL(BAD_DATA, "%s: a scan output is a %s; only tensors can be stacked",
+                          rondo__node_describe(node), rondo_dtype_get_name(dtype));
+    }
     RETURN_IF_ERROR(rondo_tensor_init(dtype, &shape, out_tensor));
     for (size_t r = 0; inner_bytes > 0 && r < c->count; ++r) {
         size_t place = is_reversed ? c->count - 1 - r : r;
@@ -185,7 +190,7 @@ static rondo_status collector_stack(const rondo__node *node, const collector *c,
                    (const char *)c->rows[r].data + o * inner_bytes, inner_bytes);
         }
     }
-    return RONDO_STATUS_OK;
+    return dtype == RONDO_DTYPE_STRING ? rondo__tensor_own_strings(out_tensor) : RONDO_STATUS_OK;
 }
 
 // ---- Loop and Scan share one engine -----------------------------------------------------------
@@ -262,18 +267,13 @@ static rondo_status iteration_turn(iteration *it, const rondo_tensor *const *inp
     return RONDO_STATUS_OK;
 }
 
-// Copies an input into owned carried state: inputs are borrowed from slots that later steps may
-// reuse.
+// Makes an input owned carried state: inputs may be borrowed from slots that later steps reuse.
 static rondo_status iteration_carry(iteration *it, size_t index, const rondo_tensor *input) {
     if (input == NULL) {
         return RONDO_FAIL(BAD_DATA, "%s: initial state %zu is missing",
                           rondo__node_describe(it->node), index);
     }
-    RETURN_IF_ERROR(rondo_tensor_init(input->dtype, &input->shape, &it->carried[index]));
-    if (rondo_tensor_get_bytes(input) > 0) {
-        memcpy(it->carried[index].data, input->data, rondo_tensor_get_bytes(input));
-    }
-    return RONDO_STATUS_OK;
+    return rondo__tensor_keep(input, &it->carried[index]);
 }
 
 static rondo_status run_loop(rondo_executor *executor, const rondo__node *node, rondo__step *step,
@@ -363,7 +363,8 @@ static rondo_status take_slice(const rondo_tensor *source, int64_t axis, int64_t
                (const char *)source->data + (o * length + (size_t)index) * inner_bytes,
                inner_bytes);
     }
-    return RONDO_STATUS_OK;
+    return source->dtype == RONDO_DTYPE_STRING ? rondo__tensor_own_strings(out_slice)
+                                               : RONDO_STATUS_OK;
 }
 
 // Checks the scan inputs and finds the common length.
@@ -403,6 +404,7 @@ static rondo_status run_scan(rondo_executor *executor, const rondo__node *node, 
     size_t scan_count = (size_t)scan_inputs;
     size_t carried_count = node->explicit_count - scan_count;
     size_t row_count = node->output_count > carried_count ? node->output_count - carried_count : 0;
+    const char *directions = node->op.opset < 9 ? "directions" : "scan_input_directions";
     int64_t length = 0;
     RETURN_IF_ERROR(measure_scan(node, inputs, carried_count, scan_count, &length));
     iteration it;
@@ -425,7 +427,7 @@ static rondo_status run_scan(rondo_executor *executor, const rondo__node *node, 
         for (; taken < scan_count && status == RONDO_STATUS_OK; ++taken) {
             const rondo_tensor *input = inputs[carried_count + taken];
             int64_t axis = get_list_entry(&node->op, "scan_input_axes", taken);
-            bool is_backward = get_list_entry(&node->op, "scan_input_directions", taken) == 1;
+            bool is_backward = get_list_entry(&node->op, directions, taken) == 1;
             status = take_slice(input, axis < 0 ? axis + input->shape.rank : axis,
                                 is_backward ? length - 1 - turn : turn,
                                 &it.feeds[carried_count + taken]);
@@ -454,14 +456,180 @@ free_iteration:
     return status;
 }
 
+// ---- Scan of opset 8: a batch in front of everything -------------------------------------------
+
+// The batch, which every input has as its first axis. Sequences of different lengths are refused.
+static rondo_status measure_batch(const rondo__node *node, const rondo_tensor *const *inputs,
+                                  int64_t *out_batch) {
+    for (size_t i = 1; i < node->explicit_count; ++i) {
+        if (inputs[i] == NULL || inputs[i]->shape.rank < 1 ||
+            (i > 1 && inputs[i]->shape.extent[0] != inputs[1]->shape.extent[0])) {
+            return RONDO_FAIL(BAD_DATA, "%s: input %zu does not begin with the batch",
+                              rondo__node_describe(node), i);
+        }
+    }
+    const rondo_tensor *lengths = inputs[0];
+    const rondo_tensor *rows = inputs[node->explicit_count - 1];
+    int64_t most = rows->shape.rank > 1 ? rows->shape.extent[1] : 0;
+    for (int64_t i = 0; lengths != NULL && i < rondo_shape_get_count(&lengths->shape); ++i) {
+        if (lengths->dtype != RONDO_DTYPE_I64 || ((const int64_t *)lengths->data)[i] != most) {
+            return rondo__op_fail_unsupported(&node->op, "input 0: sequences of several lengths");
+        }
+    }
+    *out_batch = inputs[1]->shape.extent[0];
+    return RONDO_STATUS_OK;
+}
+
+// Runs element `index` of the batch and keeps its results. `single` is the node without the lengths.
+static rondo_status run_batch_element(rondo_executor *executor, const rondo__node *single,
+                                      rondo__step *step, const rondo_tensor *const *inputs,
+                                      int64_t index, collector *collectors) {
+    rondo_status status = RONDO_STATUS_NO_MEMORY;
+    size_t taken = 0;
+    rondo_tensor *slices = rondo__calloc(single->explicit_count + 1, sizeof *slices);
+    const rondo_tensor **pointers = rondo__calloc(single->input_count + 1, sizeof *pointers);
+    rondo_tensor *results = rondo__calloc(single->output_count + 1, sizeof *results);
+    if (slices == NULL || pointers == NULL || results == NULL) {
+        goto free_lists;
+    }
+    status = RONDO_STATUS_OK;
+    for (size_t i = 0; i < single->input_count; ++i) {
+        pointers[i] = i < single->explicit_count ? &slices[i] : inputs[i];
+    }
+    for (; taken < single->explicit_count && status == RONDO_STATUS_OK; ++taken) {
+        status = take_slice(inputs[taken], 0, index, &slices[taken]);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = run_scan(executor, single, step, pointers, results);
+    }
+    for (size_t i = 0; i < single->output_count && status == RONDO_STATUS_OK; ++i) {
+        status = collector_take(&collectors[i], &results[i]);
+    }
+
+free_lists:
+    for (size_t i = 0; slices != NULL && i < taken; ++i) {
+        rondo_tensor_deinit(&slices[i]);
+    }
+    rondo__free(slices);
+    rondo__free((void *)pointers);
+    free_tensors(results, single->output_count);
+    return status;
+}
+
+static rondo_status run_batches(rondo_executor *executor, const rondo__node *node,
+                                rondo__step *step, const rondo_tensor *const *inputs,
+                                rondo_tensor *results) {
+    static const rondo__value unknown = {0};
+    int64_t batch = 0;
+    RETURN_IF_ERROR(measure_batch(node, inputs, &batch));
+    rondo__node single = *node;
+    single.inputs += 1;
+    single.input_count -= 1;
+    single.explicit_count -= 1;
+    collector *collectors = rondo__calloc(node->output_count + 1, sizeof *collectors);
+    if (collectors == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo_status status = RONDO_STATUS_OK;
+    for (int64_t b = 0; b < batch && status == RONDO_STATUS_OK; ++b) {
+        status = run_batch_element(executor, &single, step, inputs + 1, b, collectors);
+    }
+    for (size_t i = 0; i < node->output_count && status == RONDO_STATUS_OK; ++i) {
+        status = batch > 0 ? collector_stack(node, &collectors[i], &unknown, 0, false, &results[i])
+                           : rondo__op_fail_unsupported(&node->op, "an empty batch");
+    }
+    for (size_t i = 0; i < node->output_count; ++i) {
+        collector_deinit(&collectors[i]);
+    }
+    rondo__free(collectors);
+    return status;
+}
+
+// ---- SequenceMap ------------------------------------------------------------------------------
+
+// Runs the body on item `index` of each sequence; inputs that are no sequences are passed as they
+// are. out_items[k] is where the k-th result goes.
+static rondo_status map_item(rondo_executor *body, const rondo__node *node, const body_view *view,
+                             const rondo_tensor *const *inputs, size_t index,
+                             rondo_tensor **items) {
+    size_t output_count = view->attribute->body->output_count;
+    rondo_status status = RONDO_STATUS_NO_MEMORY;
+    rondo_tensor *feeds = rondo__calloc(node->input_count + 1, sizeof *feeds);
+    rondo_tensor *outputs = rondo__calloc(output_count + 1, sizeof *outputs);
+    if (feeds == NULL || outputs == NULL) {
+        goto free_lists;
+    }
+    for (size_t i = 0; i < node->explicit_count; ++i) {
+        const rondo_tensor *item = inputs[i]->dtype == RONDO_DTYPE_SEQUENCE
+                                       ? rondo_tensor_get_item(inputs[i], index)
+                                       : inputs[i];
+        if (item == NULL) {
+            status = RONDO_FAIL(BAD_DATA, "%s: sequence %zu is shorter than the first",
+                                rondo__node_describe(node), i);
+            goto free_lists;
+        }
+        feeds[i] = *item;  // borrowed for the run
+    }
+    for (size_t i = 0; i < view->captured_count; ++i) {
+        feeds[node->explicit_count + i] = *inputs[view->captured_first + i];
+    }
+    status = rondo__executor_run_tensors(body, feeds, outputs, NULL);
+    for (size_t i = 0; i < output_count && status == RONDO_STATUS_OK; ++i) {
+        items[i][index] = outputs[i];
+        memset(&outputs[i], 0, sizeof outputs[i]);
+    }
+
+free_lists:
+    rondo__free(feeds);
+    free_tensors(outputs, output_count);
+    return status;
+}
+
+static rondo_status run_sequence_map(rondo_executor *executor, const rondo__node *node,
+                                     rondo__step *step, const rondo_tensor *const *inputs,
+                                     rondo_tensor *results) {
+    body_view view;
+    rondo_executor *body;
+    bool is_right = find_body(node, "body", &view) && node->explicit_count > 0 &&
+                    view.attribute->body->declared_count == node->explicit_count &&
+                    view.attribute->body->output_count == node->output_count;
+    for (size_t i = 0; is_right && i < node->explicit_count; ++i) {
+        is_right = inputs[i] != NULL && (i > 0 || inputs[i]->dtype == RONDO_DTYPE_SEQUENCE);
+    }
+    if (!is_right) {
+        return RONDO_FAIL(BAD_DATA,
+                          "%s: its first input must be a sequence, and its body take %zu "
+                          "inputs and make %zu outputs",
+                          rondo__node_describe(node), node->explicit_count, node->output_count);
+    }
+    RETURN_IF_ERROR(get_executor(executor, node, step, &view, &body));
+    size_t count = (size_t)rondo_shape_get_count(&inputs[0]->shape);
+    rondo_status status = RONDO_STATUS_OK;
+    rondo_tensor **items = rondo__calloc(node->output_count + 1, sizeof(rondo_tensor *));
+    if (items == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < node->output_count && status == RONDO_STATUS_OK; ++i) {
+        status = rondo__nested_create(RONDO_DTYPE_SEQUENCE, count, &results[i], &items[i]);
+    }
+    for (size_t k = 0; k < count && status == RONDO_STATUS_OK; ++k) {
+        status = map_item(body, node, &view, inputs, k, items);
+    }
+    rondo__free((void *)items);
+    return status;
+}
+
 rondo_status rondo__control_run(rondo_executor *executor, const rondo__node *node,
                                 rondo__step *step, const rondo_tensor *const *inputs,
                                 rondo_tensor *results) {
-    static const struct {
+    const struct {
         const char *name;
         rondo_status (*run)(rondo_executor *, const rondo__node *, rondo__step *,
                             const rondo_tensor *const *, rondo_tensor *);
-    } runners[] = {{"If", run_if}, {"Loop", run_loop}, {"Scan", run_scan}};
+    } runners[] = {{"If", run_if},
+                   {"Loop", run_loop},
+                   {"Scan", node->op.opset < 9 ? run_batches : run_scan},
+                   {"SequenceMap", run_sequence_map}};
     for (size_t i = 0; i < sizeof runners / sizeof runners[0]; ++i) {
         if (strcmp(node->op.def->name, runners[i].name) == 0) {
             return runners[i].run(executor, node, step, inputs, results);

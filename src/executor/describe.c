@@ -5,10 +5,15 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "executor/plan.h"
+#include "tensor/elements.h"
 
 static void append_shape(rondo__text *text, const rondo__slot *slot) {
     char shape[96];
-    if (slot->kind == RONDO__SLOT_DYNAMIC) {
+    if (rondo__dtype_is_nested(slot->dtype)) {
+        rondo__text_append(text, "%s", rondo_dtype_get_name(slot->dtype));
+        return;
+    }
+    if (!slot->is_shape_known) {
         rondo__text_append(text, "%s [depends on data]", rondo_dtype_get_name(slot->dtype));
         return;
     }
@@ -98,7 +103,7 @@ static void append_text(rondo__text *text, const rondo_executor *executor,
 
 static void append_json_slot(rondo__text *text, const rondo__slot *slot) {
     rondo__text_append(text, "\"dtype\": \"%s\", \"shape\": ", rondo_dtype_get_name(slot->dtype));
-    if (slot->kind == RONDO__SLOT_DYNAMIC) {
+    if (!slot->is_shape_known || rondo__dtype_is_nested(slot->dtype)) {
         rondo__text_append(text, "null");
         return;
     }
@@ -223,7 +228,7 @@ static void append_dot(rondo__text *text, const rondo_executor *executor, const 
             const rondo__slot *slot = &plan->slots[value];
             rondo__text_append(text, "  n%zu -> n%zu [label=\"%s\"];\n",
                                (size_t)program->values[value].producer, n,
-                               slot->kind == RONDO__SLOT_DYNAMIC
+                               !slot->is_shape_known
                                    ? "?"
                                    : rondo_shape_format(&slot->shape, shape, sizeof shape));
         }
@@ -238,6 +243,11 @@ static rondo_status declare_feeds(const rondo_executor *executor, rondo_tensor *
         const rondo__value *value = &program->values[program->inputs[i]];
         if (value->dtype == RONDO_DTYPE_NONE) {
             return RONDO_FAIL(UNSUPPORTED, "input \"%s\" declares no element type", value->name);
+        }
+        if (rondo__dtype_is_nested(value->dtype)) {
+            rondo_tensor *items;
+            RETURN_IF_ERROR(rondo__nested_create(value->dtype, 0, &feeds[i], &items));
+            continue;
         }
         rondo_shape shape = {.rank = value->has_shape ? value->rank : 0};
         for (int32_t d = 0; d < shape.rank; ++d) {

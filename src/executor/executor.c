@@ -9,6 +9,7 @@
 #include "executor/plan.h"
 #include "program/passes.h"
 #include "program/specialise.h"
+#include "tensor/elements.h"
 
 enum {
     PLAN_LIMIT_DEFAULT = 16,
@@ -169,7 +170,10 @@ static bool plan_matches(const rondo_executor *executor, const rondo__plan *plan
                          const rondo_tensor *feeds) {
     for (size_t i = 0; i < plan->feed_count; ++i) {
         const rondo_tensor *have = &plan->feeds[i];
-        if (have->dtype != feeds[i].dtype || !rondo_shape_is_equal(&have->shape, &feeds[i].shape)) {
+        // A plan serves sequences of any length.
+        if (have->dtype != feeds[i].dtype ||
+            (!rondo__dtype_is_nested(have->dtype) &&
+             !rondo_shape_is_equal(&have->shape, &feeds[i].shape))) {
             return false;
         }
         bool is_keyed = have->data != NULL;

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/plan.h"
+#include "tensor/elements.h"
 
 // "\"a\", \"b\" and \"c\"", cut to the buffer.
 static const char *list_names(const rondo_program *program, const int32_t *values, size_t count,
@@ -51,17 +52,62 @@ static const char *format_declared(const rondo_program *program, const rondo__va
     return buffer;
 }
 
+// Strings need addresses, and tensors within sequences are looked at like tensors.
+static rondo_status check_elements(const char *name, const rondo_tensor *tensor) {
+    int64_t count = rondo_shape_get_count(&tensor->shape);
+    if (count < 0 || (count > 0 && tensor->data == NULL)) {
+        return RONDO_FAIL(INVALID, "feed \"%s\": %s", name,
+                          count < 0 ? "its shape is not valid" : "its data is NULL");
+    }
+    for (int64_t i = 0; tensor->dtype == RONDO_DTYPE_STRING && i < count; ++i) {
+        const rondo_string *string = (const rondo_string *)tensor->data + i;
+        if (string->data == NULL && string->size > 0) {
+            return RONDO_FAIL(INVALID, "feed \"%s\": string %lld has %zu bytes, but no address",
+                              name, (long long)i, string->size);
+        }
+    }
+    for (int64_t i = 0; rondo__dtype_is_nested(tensor->dtype) && i < count; ++i) {
+        const rondo_tensor *item = (const rondo_tensor *)tensor->data + i;
+        bool is_right =
+            tensor->shape.rank == 1 &&
+            (rondo__dtype_is_plain(item->dtype) || item->dtype == RONDO_DTYPE_STRING ||
+             (item->dtype == RONDO_DTYPE_SEQUENCE && tensor->dtype == RONDO_DTYPE_OPTIONAL));
+        if (!is_right || (tensor->dtype == RONDO_DTYPE_OPTIONAL && count > 1)) {
+            return RONDO_FAIL(
+                INVALID, "feed \"%s\": no valid %s; make it with rondo_tensor_init_%s", name,
+                rondo_dtype_get_name(tensor->dtype), rondo_dtype_get_name(tensor->dtype));
+        }
+        RETURN_IF_ERROR(check_elements(name, item));
+    }
+    return RONDO_STATUS_OK;
+}
+
+// What a sequence or optional holds must be what the model declares.
+static rondo_status check_items(const char *name, const rondo_tensor *tensor,
+                                const rondo_dtype *declared, size_t depth) {
+    for (size_t i = 0; depth < 2 && declared[depth] != RONDO_DTYPE_NONE; ++i) {
+        const rondo_tensor *item = rondo_tensor_get_item(tensor, i);
+        if (item == NULL) {
+            break;
+        }
+        if (item->dtype != declared[depth]) {
+            return RONDO_FAIL(INVALID, "feed \"%s\" holds %s, the model takes %s", name,
+                              rondo_dtype_get_name(item->dtype),
+                              rondo_dtype_get_name(declared[depth]));
+        }
+        RETURN_IF_ERROR(check_items(name, item, declared, depth + 1));
+    }
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status check_feed(const rondo_executor *executor, size_t index,
                                const rondo_tensor *tensor) {
     const rondo_program *program = executor->source;
     const rondo__value *value = &program->values[program->inputs[index]];
     char have[96];
     char want[128];
-    int64_t count = rondo_shape_get_count(&tensor->shape);
-    if (count < 0 || (count > 0 && tensor->data == NULL)) {
-        return RONDO_FAIL(INVALID, "feed \"%s\": %s", value->name,
-                          count < 0 ? "its shape is not valid" : "its data is NULL");
-    }
+    RETURN_IF_ERROR(check_elements(value->name, tensor));
+    RETURN_IF_ERROR(check_items(value->name, tensor, value->item_dtype, 0));
     if (value->dtype != RONDO_DTYPE_NONE && tensor->dtype != value->dtype) {
         return RONDO_FAIL(INVALID, "feed \"%s\" is %s, the model takes %s", value->name,
                           rondo_dtype_get_name(tensor->dtype), rondo_dtype_get_name(value->dtype));

@@ -7,6 +7,7 @@
 #include "executor/arena_plan.h"
 #include "executor/plan.h"
 #include "program/specialise.h"
+#include "tensor/elements.h"
 
 static bool is_view(const rondo__plan *plan, size_t node, const int8_t *class_of) {
     return class_of[node] < 0 && (plan->program->nodes[node].op.def->flags & RONDO__OP_VIEW) != 0;
@@ -23,9 +24,11 @@ static void describe_slots(rondo__plan *plan, const int8_t *class_of) {
         slot->root = (int32_t)v;
         slot->dtype = info.dtype;
         slot->shape = info.shape;
-        slot->kind = info.constant != NULL                                   ? RONDO__SLOT_CONSTANT
-                     : info.is_shape_known && info.dtype != RONDO_DTYPE_NONE ? RONDO__SLOT_ARENA
-                                                                             : RONDO__SLOT_DYNAMIC;
+        slot->is_shape_known = info.is_shape_known;
+        slot->kind = info.constant != NULL ? RONDO__SLOT_CONSTANT
+                     : info.is_shape_known && rondo__dtype_is_plain(info.dtype)
+                         ? RONDO__SLOT_ARENA
+                         : RONDO__SLOT_DYNAMIC;
         if (slot->kind == RONDO__SLOT_ARENA) {
             rondo_tensor shell = {.dtype = info.dtype, .shape = info.shape};
             slot->bytes = rondo_tensor_get_bytes(&shell);

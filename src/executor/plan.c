@@ -13,6 +13,7 @@
 #include "program/edit.h"
 #include "program/passes.h"
 #include "program/specialise.h"
+#include "tensor/elements.h"
 
 enum { FOLD_BYTES_MAX = 64 << 20 };
 
@@ -60,6 +61,22 @@ static bool is_known(const rondo_program *program, int32_t value) {
     return value < 0 || (info.is_shape_known && info.dtype != RONDO_DTYPE_NONE);
 }
 
+static bool is_object(const rondo__tensor_info *info) {
+    return info->dtype != RONDO_DTYPE_NONE && !rondo__dtype_is_plain(info->dtype);
+}
+
+// Whether strings, sequences or optionals come in or go out.
+static bool has_objects(const rondo__kernel_request *request) {
+    bool has = false;
+    for (size_t i = 0; i < request->input_count; ++i) {
+        has = has || is_object(&request->inputs[i]);
+    }
+    for (size_t i = 0; i < request->output_count; ++i) {
+        has = has || is_object(&request->outputs[i]);
+    }
+    return has;
+}
+
 // Decides how node `n` runs, and prepares its kernel when it has one.
 static rondo_status classify(rondo_executor *executor, const rondo__plan *plan, size_t n,
                              rondo__kernel_request *request, int8_t *out_class,
@@ -82,8 +99,8 @@ static rondo_status classify(rondo_executor *executor, const rondo__plan *plan, 
                                 rondo_shape_get_count(&request->outputs[i].shape) == 0);
         is_single = is_single && (i == 0 || request->outputs[i].dtype == RONDO_DTYPE_NONE);
     }
-    if (!all_known) {
-        *out_class = 1 + RONDO__BYPASS_DYNAMIC;
+    if (!all_known || has_objects(request)) {
+        *out_class = 1 + (all_known ? RONDO__BYPASS_OBJECTS : RONDO__BYPASS_DYNAMIC);
         return RONDO_STATUS_OK;
     }
     const bool draws = rondo__op_draws(&node->op, request->inputs, request->input_count);

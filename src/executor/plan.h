@@ -6,7 +6,8 @@
 // or one the device has no kernel for.
 //
 // Where a value lives is decided once (slots): in a constant on the device, at an offset of the
-// arena, or, when its shape depends on data, in a tensor in host memory that is made anew each run.
+// arena, or, when its shape depends on data or its elements are strings or tensors, in a tensor in
+// host memory that is made anew each run.
 #ifndef RONDO_EXECUTOR_PLAN_H
 #define RONDO_EXECUTOR_PLAN_H
 
@@ -22,12 +23,13 @@ typedef enum rondo__slot_kind {
     RONDO__SLOT_NONE,      // the value is not used
     RONDO__SLOT_CONSTANT,  // known ahead; `address` is set when a kernel needs it on the device
     RONDO__SLOT_ARENA,
-    RONDO__SLOT_DYNAMIC,  // plan->dynamic[value], in host memory
+    RONDO__SLOT_DYNAMIC,  // plan->dynamic[value], in host memory; also strings and sequences
 } rondo__slot_kind;
 
 typedef struct rondo__slot {
     rondo__slot_kind kind;
     rondo_dtype dtype;
+    bool is_shape_known;
     rondo_shape shape;
     size_t bytes;
     int32_t root;       // value whose bytes this one shares (views); itself otherwise
@@ -50,7 +52,8 @@ typedef enum rondo__step_kind { RONDO__STEP_SEGMENT, RONDO__STEP_BYPASS } rondo_
 typedef enum rondo__bypass_kind {
     RONDO__BYPASS_HOSTED,   // shapes known, no kernel on the device: the reference runs on the host
     RONDO__BYPASS_DYNAMIC,  // a shape depends on data
-    RONDO__BYPASS_CONTROL,  // If, Loop, Scan
+    RONDO__BYPASS_CONTROL,  // If, Loop, Scan, SequenceMap
+    RONDO__BYPASS_OBJECTS,  // shapes known, but strings or sequences come in or go out
 } rondo__bypass_kind;
 
 typedef struct rondo__step {
@@ -194,7 +197,7 @@ void rondo__executor_release_generators(rondo_executor *executor);
 RONDO_MUST_USE rondo_status rondo__bypass_run(rondo_executor *executor, rondo__plan *plan,
                                               rondo__step *step);
 
-// Runs If, Loop or Scan: inputs and results are tensors in host memory; results are allocated.
+// Runs If, Loop, Scan or SequenceMap: inputs and results are tensors in host memory; results are allocated.
 //
 // Errors:    as rondo__bypass_run.
 // Threads:   one thread per executor.

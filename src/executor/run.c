@@ -82,9 +82,12 @@ static rondo_status capture_plan(rondo_executor *executor, rondo__plan *plan) {
     return RONDO_STATUS_OK;
 }
 
+// Inputs stay: they were fed, or a run is repeated.
 static void drop_dynamic(rondo__plan *plan) {
     for (size_t v = 0; v < plan->program->value_count; ++v) {
-        rondo_tensor_deinit(&plan->dynamic[v]);
+        if (plan->program->values[v].producer >= 0) {
+            rondo_tensor_deinit(&plan->dynamic[v]);
+        }
     }
 }
 

@@ -51,6 +51,7 @@ static void describe_cut(const rondo__node *node, int8_t class_of, char *buffer,
         "the device has no kernel for it",
         "its result shape depends on data",
         "control flow runs on the host",
+        "strings and sequences stay on the host",
     };
     (void)snprintf(buffer, bytes, "%.60s \"%.40s\": %s", node->op.def->name, node->op.name,
                    why[class_of - 1]);

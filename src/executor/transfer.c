@@ -6,6 +6,15 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/plan.h"
+#include "tensor/elements.h"
+
+// Strings, sequences and optionals between a caller and an executor: a caller's are copied, since
+// either side may write its own; those of a body are shared with the plan around it.
+static rondo_status pass_object(const rondo_executor *executor, const rondo_tensor *from,
+                                rondo_tensor *out_to) {
+    return executor->depth > 0 ? rondo__tensor_keep(from, out_to)
+                               : rondo__tensor_copy(from, out_to);
+}
 
 // Puts the inputs where the plan wants them. On CUDA they go through pinned memory that the plan
 // owns, so that the caller's memory is free again at once.
@@ -14,6 +23,11 @@ static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
     const rondo_program *program = plan->program;
     for (size_t i = 0; i < program->input_count; ++i) {
         const rondo__slot *slot = &plan->slots[program->inputs[i]];
+        if (slot->kind == RONDO__SLOT_DYNAMIC) {
+            rondo_tensor *place = &plan->dynamic[program->inputs[i]];
+            rondo_tensor_deinit(place);
+            RETURN_IF_ERROR(pass_object(executor, &feeds[i], place));
+        }
         if (slot->kind != RONDO__SLOT_ARENA || slot->bytes == 0) {
             continue;  // its value is part of the plan
         }
@@ -43,7 +57,7 @@ static rondo_status start_fetch(rondo_executor *executor, rondo__plan *plan, con
     return RONDO_STATUS_OK;
 }
 
-// The host bytes of output `i`, after the stream was waited for.
+// The host bytes of output `i`, borrowed, after the stream was waited for.
 static rondo_status view_output(const rondo__plan *plan, size_t i, rondo_tensor *out_view) {
     int32_t value = plan->program->outputs[i];
     const rondo__slot *slot = &plan->slots[value];
@@ -51,10 +65,10 @@ static rondo_status view_output(const rondo__plan *plan, size_t i, rondo_tensor 
     switch (slot->kind) {
         case RONDO__SLOT_CONSTANT:
             out_view->data = plan->program->values[slot->root].constant.data;
+            out_view->storage = plan->program->values[slot->root].constant.storage;
             return RONDO_STATUS_OK;
         case RONDO__SLOT_DYNAMIC:
             *out_view = plan->dynamic[value];
-            out_view->storage = NULL;
             if (out_view->dtype != RONDO_DTYPE_NONE) {
                 return RONDO_STATUS_OK;
             }
@@ -73,11 +87,18 @@ static rondo_status view_output(const rondo__plan *plan, size_t i, rondo_tensor 
 static rondo_status check_result(const rondo__plan *plan, size_t i, const rondo_tensor *view,
                                  const rondo_tensor *result) {
     if (result->data == NULL ||
-        (result->dtype == view->dtype && rondo_shape_is_equal(&result->shape, &view->shape))) {
+        (rondo__dtype_is_plain(view->dtype) && result->dtype == view->dtype &&
+         rondo_shape_is_equal(&result->shape, &view->shape))) {
         return RONDO_STATUS_OK;
     }
     char have[96];
     char want[96];
+    if (!rondo__dtype_is_plain(view->dtype)) {
+        return RONDO_FAIL(INVALID,
+                          "fetch \"%s\": a %s is always allocated; give a tensor with data = NULL",
+                          plan->program->values[plan->program->outputs[i]].name,
+                          rondo_dtype_get_name(view->dtype));
+    }
     return RONDO_FAIL(
         INVALID, "fetch \"%s\": the tensor given is %s %s, the output is %s %s",
         plan->program->values[plan->program->outputs[i]].name, rondo_dtype_get_name(result->dtype),
@@ -86,8 +107,8 @@ static rondo_status check_result(const rondo__plan *plan, size_t i, const rondo_
 }
 
 // Copies the outputs to the caller: all of them or, on failure, none.
-static rondo_status finish_fetch(const rondo__plan *plan, rondo_tensor *results,
-                                 const bool *wants) {
+static rondo_status finish_fetch(const rondo_executor *executor, const rondo__plan *plan,
+                                 rondo_tensor *results, const bool *wants) {
     size_t count = plan->program->output_count;
     rondo_tensor *fresh = rondo__calloc(count + 1, sizeof *fresh);
     if (fresh == NULL) {
@@ -104,7 +125,9 @@ static rondo_status finish_fetch(const rondo__plan *plan, rondo_tensor *results,
             status = check_result(plan, i, &view, &results[i]);
         }
         if (status == RONDO_STATUS_OK && results[i].data == NULL) {
-            status = rondo_tensor_init(view.dtype, &view.shape, &fresh[i]);
+            status = rondo__dtype_is_plain(view.dtype)
+                         ? rondo_tensor_init(view.dtype, &view.shape, &fresh[i])
+                         : pass_object(executor, &view, &fresh[i]);
         }
     }
     for (size_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
@@ -117,7 +140,8 @@ static rondo_status finish_fetch(const rondo__plan *plan, rondo_tensor *results,
             results[i] = fresh[i];
             memset(&fresh[i], 0, sizeof fresh[i]);
         }
-        if (status == RONDO_STATUS_OK && rondo_tensor_get_bytes(&view) > 0) {
+        if (status == RONDO_STATUS_OK && rondo__dtype_is_plain(view.dtype) &&
+            rondo_tensor_get_bytes(&view) > 0) {
             memcpy(results[i].data, view.data, rondo_tensor_get_bytes(&view));
         }
     }
@@ -177,7 +201,7 @@ rondo_status rondo__executor_run_tensors(rondo_executor *executor, const rondo_t
     RETURN_IF_ERROR(mark(executor, 3));
     RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
     uint64_t done_ns = rondo__clock_now_ns();
-    RETURN_IF_ERROR(finish_fetch(plan, results, wants));
+    RETURN_IF_ERROR(finish_fetch(executor, plan, results, wants));
     times.latency_ns = rondo__clock_now_ns() - start_ns;
     times.host_to_device_ns = get_span_ns(executor, 0);
     times.compute_ns = executor->events[0] != NULL ? get_span_ns(executor, 1) : done_ns - fed_ns;

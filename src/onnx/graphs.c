@@ -38,6 +38,7 @@ static rondo_status capture(rondo__scope *scope, const char *name, int32_t outer
     RETURN_IF_ERROR(rondo__program_add_value(scope->program, name, out_value));
     rondo__value *value = &scope->program->values[*out_value];
     value->dtype = source->dtype;
+    memcpy(value->item_dtype, source->item_dtype, sizeof(value->item_dtype));
     value->has_shape = source->has_shape;
     value->rank = source->rank;
     for (int32_t i = 0; i < source->rank; ++i) {
@@ -161,11 +162,14 @@ rondo_status rondo__import_declarations(rondo__importer *importer, rondo__scope 
             continue;
         }
         for (size_t j = 0; j < node->n_output; ++j) {
-            int32_t ignored = RONDO__VALUE_NONE;
+            int32_t number = RONDO__VALUE_NONE;
             if (is_empty(node->output[j])) {
                 continue;
             }
-            rondo_status status = rondo__scope_declare(scope, node->output[j], &ignored);
+            rondo_status status = rondo__scope_declare(scope, node->output[j], &number);
+            if (status == RONDO_STATUS_OK && j == 0) {
+                status = rondo__import_labels(scope, node, number);
+            }
             if (status != RONDO_STATUS_OK) {
                 rondo__error_set_op(node->name);
                 return status;

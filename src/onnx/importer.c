@@ -7,16 +7,6 @@
 #include "onnx/wire.h"
 #include "rondo/onnx.h"
 
-// Long paths lose their beginning, so that the reason behind them still fits into the record.
-enum { PATH_SHOWN_MAX = 72 };
-
-static void prefix_path(const char *path) {
-    size_t length = strlen(path);
-    bool is_cut = length > PATH_SHOWN_MAX;
-    rondo__error_prefix("%s%s", is_cut ? "..." : "",
-                        is_cut ? path + length - PATH_SHOWN_MAX : path);
-}
-
 static rondo_status import_model(rondo__importer *importer, rondo_program **out_program) {
     const Onnx__ModelProto *model = importer->model;
     if (model->graph == NULL) {
@@ -97,7 +87,7 @@ static rondo_status import_file(const char *path, rondo__missing *missing,
     status = import_bytes(rondo__source_get_bytes(source), rondo__source_get_byte_count(source),
                           source, path, missing, out_model, out_program);
     if (status != RONDO_STATUS_OK && status != RONDO_STATUS_UNSUPPORTED) {
-        prefix_path(path);
+        rondo__source_prefix_path(path);
     }
     rondo__source_release(source);
     return status;
@@ -153,42 +143,5 @@ rondo_status rondo_onnx_list_unsupported(const char *path,
     rondo__missing_deinit(&missing);
     rondo_program_destroy(program);
     rondo__wire_free((ProtobufCMessage *)model);
-    return status;
-}
-
-static rondo_status load_tensor(const rondo__source *source, rondo_tensor *out_tensor) {
-    ProtobufCMessage *message = NULL;
-    const uint8_t *bytes = rondo__source_get_bytes(source);
-    size_t byte_count = rondo__source_get_byte_count(source);
-    if (byte_count == 0) {
-        return RONDO_FAIL(BAD_DATA, "not a tensor: the file is empty");
-    }
-    rondo_status status =
-        rondo__wire_unpack(&onnx__tensor_proto__descriptor, bytes, byte_count, &message);
-    if (status != RONDO_STATUS_OK) {
-        return status;
-    }
-    rondo__tensor_reader reader = {.bytes = bytes};
-    status = rondo__tensor_read(&reader, (const Onnx__TensorProto *)message, out_tensor);
-    rondo__tensor_reader_deinit(&reader);
-    rondo__wire_free(message);
-    return status;
-}
-
-rondo_status rondo_tensor_load_onnx(const char *path, rondo_tensor *out_tensor) {
-    if (out_tensor == NULL) {
-        return RONDO_FAIL(INVALID, "out_tensor is NULL");
-    }
-    *out_tensor = (rondo_tensor){0};
-    if (path == NULL) {
-        return RONDO_FAIL(INVALID, "path is NULL");
-    }
-    rondo__source *source = NULL;
-    RETURN_IF_ERROR(rondo__source_map(path, &source));
-    rondo_status status = load_tensor(source, out_tensor);
-    if (status != RONDO_STATUS_OK && status != RONDO_STATUS_UNSUPPORTED) {
-        prefix_path(path);
-    }
-    rondo__source_release(source);
     return status;
 }

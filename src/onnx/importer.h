@@ -103,6 +103,10 @@ RONDO_MUST_USE rondo_status rondo__import_constant(rondo__importer *importer, ro
                                                    const Onnx__NodeProto *proto);
 RONDO_MUST_USE rondo_status rondo__import_node(rondo__importer *importer, rondo__scope *scope,
                                                const Onnx__NodeProto *proto);
+// Of a ZipMap, `value` becomes scores with the class labels as names of their columns; of another
+// node nothing.
+RONDO_MUST_USE rondo_status rondo__import_labels(rondo__scope *scope, const Onnx__NodeProto *proto,
+                                                 int32_t value);
 // "" for NULL and "ai.onnx".
 const char *rondo__onnx_domain(const char *domain);
 // The opset version a scope imports for a domain; 1 when it names none.

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/logging.h"
 #include "base/memory.h"
 #include "onnx/importer.h"
 
@@ -235,6 +236,10 @@ static rondo_status import_attribute(node_builder *builder, const Onnx__Attribut
     if (value == NULL) {
         return RONDO_STATUS_OK;  // refers to one that the caller leaves to its default
     }
+    if (get_type(value) == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TYPE_PROTO &&
+        strcmp(builder->op.def->name, "Optional") == 0) {
+        return RONDO_STATUS_OK;  // says what an empty one would hold, which nobody needs
+    }
     rondo__attribute attribute = {.name = rondo__strdup(proto->name)};
     if (attribute.name == NULL) {
         return RONDO_STATUS_NO_MEMORY;
@@ -405,6 +410,25 @@ static rondo_status make_list(rondo_dtype dtype, int32_t rank, const void *eleme
     return RONDO_STATUS_OK;
 }
 
+static rondo_status make_strings(int32_t rank, const ProtobufCBinaryData *elements, size_t count,
+                                 rondo_tensor *out_tensor) {
+    rondo_shape shape = {.rank = rank};
+    if (rank == 1) {
+        shape.extent[0] = (int64_t)count;
+    }
+    rondo_string *strings = rondo__calloc(count, sizeof *strings);
+    if (strings == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        strings[i] =
+            (rondo_string){.data = (const char *)elements[i].data, .size = elements[i].len};
+    }
+    rondo_status status = rondo_tensor_init_strings(&shape, strings, out_tensor);
+    rondo__free(strings);
+    return status;
+}
+
 // Makes the tensor that one attribute of a Constant node describes.
 static rondo_status read_constant(rondo__importer *importer, const Onnx__NodeProto *proto,
                                   int32_t opset, const char *name,
@@ -426,6 +450,12 @@ static rondo_status read_constant(rondo__importer *importer, const Onnx__NodePro
     }
     if (strcmp(name, "value_ints") == 0) {
         return make_list(RONDO_DTYPE_I64, 1, value->ints, value->n_ints, out_tensor);
+    }
+    if (strcmp(name, "value_string") == 0) {
+        return make_strings(0, &value->s, 1, out_tensor);
+    }
+    if (strcmp(name, "value_strings") == 0) {
+        return make_strings(1, value->strings, value->n_strings, out_tensor);
     }
     char detail[96];
     snprintf(detail, sizeof(detail), "attribute %.80s", name);
@@ -483,4 +513,40 @@ rondo_status rondo__import_constant(rondo__importer *importer, rondo__scope *sco
     int32_t opset = rondo__scope_get_opset(scope, "");
     return finish_node(importer, proto, opset,
                        import_constant_checked(importer, scope, proto, opset));
+}
+
+// ---- ZipMap
+
+static bool is_zip_map(const Onnx__NodeProto *proto) {
+    return proto->op_type != NULL && strcmp(proto->op_type, "ZipMap") == 0 &&
+           strcmp(rondo__onnx_domain(proto->domain), "ai.onnx.ml") == 0;
+}
+
+rondo_status rondo__import_labels(rondo__scope *scope, const Onnx__NodeProto *proto,
+                                  int32_t value) {
+    rondo_tensor labels = {0};
+    if (value == RONDO__VALUE_NONE || !is_zip_map(proto)) {
+        return RONDO_STATUS_OK;
+    }
+    for (size_t i = 0; i < proto->n_attribute; ++i) {
+        const Onnx__AttributeProto *attribute =
+            rondo__scope_get_attribute(scope, proto->attribute[i]);
+        if (attribute == NULL || labels.dtype != RONDO_DTYPE_NONE) {
+            continue;
+        }
+        if (attribute->n_strings > 0) {
+            RETURN_IF_ERROR(make_strings(1, attribute->strings, attribute->n_strings, &labels));
+        } else if (attribute->n_ints > 0) {
+            RETURN_IF_ERROR(
+                make_list(RONDO_DTYPE_I64, 1, attribute->ints, attribute->n_ints, &labels));
+        }
+    }
+    if (labels.dtype == RONDO_DTYPE_NONE) {
+        return RONDO_FAIL(BAD_DATA, "a ZipMap has no class labels");
+    }
+    RONDO_LOG_INFO_F("ZipMap \"%s\" gives the plain scores; their labels are in the port",
+                     scope->program->values[value].name);
+    scope->program->values[value].dtype = RONDO_DTYPE_F32;
+    scope->program->values[value].labels = labels;
+    return RONDO_STATUS_OK;
 }

@@ -1,5 +1,7 @@
 #include "onnx/source.h"
 
+#include <string.h>
+
 #include "base/error.h"
 #include "base/file.h"
 #include "base/memory.h"
@@ -69,4 +71,14 @@ rondo_status rondo__source_borrow_tensor(rondo__source *source, size_t offset, r
     // The pages are read-only; nobody writes through a constant's address.
     void *data = (void *)((uintptr_t)source->file->bytes + offset);
     return rondo__tensor_init_storage(dtype, shape, data, source->storage, out_tensor);
+}
+
+// Long paths lose their beginning, so that the reason behind them still fits into the record.
+enum { PATH_SHOWN_MAX = 72 };
+
+void rondo__source_prefix_path(const char *path) {
+    size_t length = strlen(path);
+    bool is_cut = length > PATH_SHOWN_MAX;
+    rondo__error_prefix("%s%s", is_cut ? "..." : "",
+                        is_cut ? path + length - PATH_SHOWN_MAX : path);
 }

@@ -32,4 +32,7 @@ RONDO_MUST_USE rondo_status rondo__source_borrow_tensor(rondo__source *source, s
                                                         rondo_dtype dtype, const rondo_shape *shape,
                                                         rondo_tensor *out_tensor);
 
+// Puts the path in front of the latest failure's message.
+void rondo__source_prefix_path(const char *path);
+
 #endif  // RONDO_ONNX_SOURCE_H

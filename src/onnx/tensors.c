@@ -21,7 +21,7 @@ enum { MAPPED_BYTES_MIN = 1024 };
     X(5, I16, "int16")            \
     X(6, I32, "int32")            \
     X(7, I64, "int64")            \
-    X(8, NONE, "string")          \
+    X(8, STRING, "string")        \
     X(9, BOOL, "bool")            \
     X(10, F16, "float16")         \
     X(11, F64, "double")          \
@@ -187,6 +187,33 @@ static rondo_status read_typed(const Onnx__TensorProto *proto, const char *owner
     return RONDO_STATUS_OK;
 }
 
+// ---- strings
+
+static rondo_status read_strings(const Onnx__TensorProto *proto, const char *owner,
+                                 const rondo_shape *shape, rondo_tensor *out_tensor) {
+    size_t count = (size_t)rondo_shape_get_count(shape);
+    bool is_external = proto->has_data_location &&
+                       proto->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+    if (is_external || proto->raw_data.len > 0) {
+        return RONDO_FAIL(BAD_DATA, "%s holds strings, which cannot be %s", owner,
+                          is_external ? "external" : "raw bytes");
+    }
+    if (proto->n_string_data != count) {
+        return fail_byte_count(owner, proto->n_string_data, "strings", shape, count);
+    }
+    rondo_string *strings = rondo__calloc(count, sizeof *strings);
+    if (strings == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        strings[i] = (rondo_string){.data = (const char *)proto->string_data[i].data,
+                                    .size = proto->string_data[i].len};
+    }
+    rondo_status status = rondo_tensor_init_strings(shape, strings, out_tensor);
+    rondo__free(strings);
+    return status;
+}
+
 // ---- the whole
 
 static rondo_status read_described(rondo__tensor_reader *reader, const Onnx__TensorProto *proto,
@@ -198,6 +225,9 @@ static rondo_status read_described(rondo__tensor_reader *reader, const Onnx__Ten
     RETURN_IF_ERROR(read_shape(proto, owner, &shape));
     if (proto->segment != NULL) {
         return RONDO_FAIL(UNSUPPORTED, "unsupported: %s is stored in segments", owner);
+    }
+    if (dtype == RONDO_DTYPE_STRING) {
+        return read_strings(proto, owner, &shape, out_tensor);
     }
     if (!rondo__mul_size((size_t)rondo_shape_get_count(&shape), rondo_dtype_get_bytes(dtype),
                          &needed)) {

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "onnx/importer.h"
+#include "op/support.h"
 
 rondo_status rondo__oddities_set(rondo__oddities *oddities, int32_t value, const char *reason) {
     RETURN_IF_ERROR(rondo__array_reserve((void **)&oddities->reasons, &oddities->capacity,
@@ -85,9 +86,7 @@ static rondo_status import_tensor_type(rondo__importer *importer, rondo__scope *
         rondo_dtype dtype = RONDO_DTYPE_NONE;
         rondo_status status = rondo__onnx_get_dtype(type->elem_type, owner, &dtype);
         if (status == RONDO_STATUS_UNSUPPORTED) {
-            return rondo__oddities_set(
-                scope->oddities, number,
-                type->elem_type == 8 ? "a tensor of strings" : "a tensor of an unknown type");
+            return rondo__oddities_set(scope->oddities, number, "a tensor of an unknown type");
         }
         if (status != RONDO_STATUS_OK) {
             return status;
@@ -109,20 +108,69 @@ static rondo_status import_tensor_type(rondo__importer *importer, rondo__scope *
     return check_extents(value);
 }
 
+// Writes what a sequence or optional holds to item_dtype[0] and, where that is a sequence, [1].
+//
+// Returns:   NULL, or what it holds that we cannot.
+static const char *read_item_type(const Onnx__TypeProto *type, rondo_dtype *item_dtype,
+                                  bool may_be_sequence) {
+    if (type == NULL) {
+        return NULL;
+    }
+    switch (type->value_case) {
+        case ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE:
+            item_dtype[0] = rondo__dtype_from_onnx(type->tensor_type->elem_type);
+            return item_dtype[0] == RONDO_DTYPE_NONE && type->tensor_type->elem_type != 0
+                       ? "a sequence or optional of tensors of an unknown type"
+                       : NULL;
+        case ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE:
+            item_dtype[0] = RONDO_DTYPE_SEQUENCE;
+            return may_be_sequence
+                       ? read_item_type(type->sequence_type->elem_type, item_dtype + 1, false)
+                       : "a sequence of sequences";
+        case ONNX__TYPE_PROTO__VALUE_MAP_TYPE:
+            return "a sequence or optional of maps";
+        case ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE:
+            return "a sequence or optional of optionals";
+        case ONNX__TYPE_PROTO__VALUE_SPARSE_TENSOR_TYPE:
+            return "a sequence or optional of sparse tensors";
+        default:
+            return NULL;
+    }
+}
+
+static rondo_status import_nested_type(rondo__scope *scope, int32_t number, rondo_dtype dtype,
+                                       const Onnx__TypeProto *item) {
+    rondo__value *value = &scope->program->values[number];
+    rondo_dtype item_dtype[2] = {RONDO_DTYPE_NONE, RONDO_DTYPE_NONE};
+    const char *problem = read_item_type(item, item_dtype, dtype == RONDO_DTYPE_OPTIONAL);
+    if (problem != NULL) {
+        return rondo__oddities_set(scope->oddities, number, problem);
+    }
+    value->dtype = dtype;
+    memcpy(value->item_dtype, item_dtype, sizeof value->item_dtype);
+    return RONDO_STATUS_OK;
+}
+
 rondo_status rondo__import_type(rondo__importer *importer, rondo__scope *scope, int32_t value,
                                 const Onnx__TypeProto *type, bool is_port) {
-    if (type == NULL || scope->program->values[value].constant.dtype != RONDO_DTYPE_NONE) {
+    const rondo__value *v = &scope->program->values[value];
+    if (type == NULL || v->constant.dtype != RONDO_DTYPE_NONE) {
         return RONDO_STATUS_OK;
+    }
+    if (v->labels.dtype != RONDO_DTYPE_NONE) {
+        return RONDO_STATUS_OK;  // of a ZipMap: scores instead of a sequence of maps
     }
     switch (type->value_case) {
         case ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE:
             return import_tensor_type(importer, scope, value, type->tensor_type, is_port);
         case ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE:
-            return rondo__oddities_set(scope->oddities, value, "a sequence");
+            return import_nested_type(scope, value, RONDO_DTYPE_SEQUENCE,
+                                      type->sequence_type->elem_type);
         case ONNX__TYPE_PROTO__VALUE_MAP_TYPE:
             return rondo__oddities_set(scope->oddities, value, "a map");
         case ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE:
-            return rondo__oddities_set(scope->oddities, value, "an optional");
+            return import_nested_type(scope, value, RONDO_DTYPE_OPTIONAL,
+                                      type->optional_type->elem_type);
         case ONNX__TYPE_PROTO__VALUE_SPARSE_TENSOR_TYPE:
             return rondo__oddities_set(scope->oddities, value, "a sparse tensor");
         default:

@@ -118,13 +118,14 @@ static bool is_wire_type_right(const ProtobufCFieldDescriptor *field, unsigned w
 // One field as it stands in the file.
 typedef struct wire_field {
     const ProtobufCFieldDescriptor *field;  // NULL when the message knows none of this number
+    unsigned number;
     unsigned wire_type;
     const uint8_t *start;  // of the tag
     const uint8_t *value;  // of the contents (behind the length, for WIRE_BYTES)
     size_t value_bytes;
 } wire_field;
 
-// Reads one field and moves *cursor behind it.
+// Reads one field and moves *cursor behind it. `descriptor`: of the message; NULL: unknown.
 static rondo_status read_field(const wire_reducer *reducer,
                                const ProtobufCMessageDescriptor *descriptor, const uint8_t **cursor,
                                const uint8_t *end, wire_field *out_field) {
@@ -167,7 +168,10 @@ static rondo_status read_field(const wire_reducer *reducer,
     }
     out_field->value_bytes = (size_t)length;
     *cursor = out_field->value + length;
-    out_field->field = protobuf_c_message_descriptor_get_field(descriptor, (unsigned)(tag >> 3));
+    out_field->number = (unsigned)(tag >> 3);
+    out_field->field = descriptor != NULL
+                           ? protobuf_c_message_descriptor_get_field(descriptor, out_field->number)
+                           : NULL;
     if (out_field->field != NULL && !is_wire_type_right(out_field->field, out_field->wire_type)) {
         return RONDO_FAIL(BAD_DATA, "malformed protobuf at byte %zu: field \"%s\" of another type",
                           (size_t)(out_field->start - reducer->start), out_field->field->name);
@@ -263,6 +267,22 @@ static rondo_status reduce_message(wire_reducer *reducer,
             seen |= bit;
         }
         RETURN_IF_ERROR(reduce_field(reducer, descriptor, &field, cursor, depth));
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__wire_next(const uint8_t *start, const uint8_t **cursor, const uint8_t *end,
+                              rondo__wire_part *out_part) {
+    const wire_reducer reader = {.start = start};
+    wire_field field;
+    RETURN_IF_ERROR(read_field(&reader, NULL, cursor, end, &field));
+    *out_part = (rondo__wire_part){.number = field.number,
+                                   .is_bytes = field.wire_type == WIRE_BYTES,
+                                   .bytes = field.value,
+                                   .byte_count = field.value_bytes};
+    if (field.wire_type == WIRE_VARINT) {
+        const uint8_t *at = field.value;
+        (void)read_varint(&at, end, &out_part->number_value);
     }
     return RONDO_STATUS_OK;
 }

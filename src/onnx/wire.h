@@ -13,6 +13,7 @@
 #ifndef RONDO_ONNX_WIRE_H
 #define RONDO_ONNX_WIRE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,6 +39,23 @@ typedef struct rondo__wire_reference {
 RONDO_MUST_USE rondo_status rondo__wire_unpack(const ProtobufCMessageDescriptor *descriptor,
                                                const uint8_t *bytes, size_t byte_count,
                                                ProtobufCMessage **out_message);
+
+// One field of a message.
+typedef struct rondo__wire_part {
+    uint32_t number;
+    bool is_bytes;  // a message, string, or packed list; otherwise a number
+    const uint8_t *bytes;
+    size_t byte_count;
+    uint64_t number_value;  // of a varint; 0 otherwise
+} rondo__wire_part;
+
+// Reads the next field of a message for which there is no descriptor, and moves *cursor behind it.
+// `start` is what messages count bytes from.
+//
+// Errors:    BAD_DATA.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__wire_next(const uint8_t *start, const uint8_t **cursor,
+                                             const uint8_t *end, rondo__wire_part *out_part);
 
 // Frees a message from rondo__wire_unpack. NULL is fine.
 void rondo__wire_free(ProtobufCMessage *message);

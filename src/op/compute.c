@@ -8,10 +8,12 @@
 // says about the original dtypes.
 #include <string.h>
 
+#include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "op/half.h"
 #include "op/op.h"
+#include "tensor/elements.h"
 
 enum { SMALL_COUNT = 8 };  // inputs or outputs for which no heap is used
 
@@ -46,6 +48,63 @@ rondo_status rondo__compute_get_inferred(rondo__compute *compute, size_t output,
     }
     const rondo__tensor_info *info = &compute->inferred[output];
     return rondo__compute_get_output(compute, output, info->dtype, &info->shape, out_data);
+}
+
+rondo_status rondo__compute_take_output(rondo__compute *compute, size_t output,
+                                        rondo_tensor *tensor) {
+    rondo_status status = RONDO_STATUS_OK;
+    if (output < compute->output_count && compute->outputs[output].dtype == RONDO_DTYPE_NONE) {
+        compute->outputs[output] = *tensor;
+        *tensor = (rondo_tensor){0};
+        return status;
+    }
+    void *data = NULL;
+    status = rondo__compute_get_output(compute, output, tensor->dtype, &tensor->shape, &data);
+    if (status == RONDO_STATUS_OK && rondo_tensor_get_bytes(tensor) > 0) {
+        memcpy(data, tensor->data, rondo_tensor_get_bytes(tensor));
+    }
+    rondo_tensor_deinit(tensor);
+    return status;
+}
+
+// Text made by one compute: one block for each string, in a list.
+typedef struct rondo__text_block {
+    struct rondo__text_block *next;
+    char bytes[];
+} rondo__text_block;
+
+rondo_status rondo__compute_new_text(rondo__compute *compute, size_t size, char **out_text) {
+    *out_text = NULL;
+    size_t total;
+    if (!rondo__add_size(size, sizeof(rondo__text_block), &total)) {
+        return RONDO_FAIL(NO_MEMORY, "a string of %zu bytes does not fit the address space", size);
+    }
+    rondo__text_block *block = rondo__malloc(total);
+    if (block == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    block->next = compute->texts;
+    compute->texts = block;
+    *out_text = block->bytes;
+    return RONDO_STATUS_OK;
+}
+
+static void free_texts(rondo__compute *compute) {
+    while (compute->texts != NULL) {
+        rondo__text_block *next = compute->texts->next;
+        rondo__free(compute->texts);
+        compute->texts = next;
+    }
+}
+
+// An element of a string output points to wherever the op found it; the output gets its own.
+static rondo_status own_outputs(rondo__compute *compute) {
+    for (size_t i = 0; i < compute->output_count; ++i) {
+        if (compute->outputs[i].dtype == RONDO_DTYPE_STRING) {
+            RETURN_IF_ERROR(rondo__tensor_own_strings(&compute->outputs[i]));
+        }
+    }
+    return RONDO_STATUS_OK;
 }
 
 bool rondo__compute_has_input(const rondo__compute *compute, size_t input) {
@@ -195,6 +254,7 @@ static rondo_status run_widened(rondo__compute *compute) {
     inner.inputs = pointers;
     inner.outputs = tensors + input_count;
     status = run_direct(&inner);
+    compute->texts = inner.texts;
     for (size_t i = 0; status == RONDO_STATUS_OK && i < output_count; ++i) {
         if (inner.outputs[i].dtype != RONDO_DTYPE_NONE) {
             status = narrow_output(compute, i, &inner.outputs[i], &infos[input_count + i]);
@@ -226,15 +286,26 @@ rondo_status rondo__op_compute(rondo__compute *compute) {
             return RONDO_STATUS_NO_MEMORY;
         }
     }
+    rondo_status status = RONDO_STATUS_OK;
     for (size_t i = 0; i < compute->output_count; ++i) {
         was_given[i] = compute->outputs[i].dtype != RONDO_DTYPE_NONE;
+        if (was_given[i] && !rondo__dtype_is_plain(compute->outputs[i].dtype)) {
+            status = RONDO_OP_FAIL(compute->op, INTERNAL, "output %zu of %s cannot be preallocated",
+                                   i, rondo_dtype_get_name(compute->outputs[i].dtype));
+        }
     }
     bool has_half = false;
     for (size_t i = 0; i < compute->input_count; ++i) {
         has_half |= compute->inputs[i] != NULL && rondo__is_half(compute->inputs[i]->dtype);
     }
     bool must_widen = has_half && (def->flags & RONDO__OP_NATIVE_HALF) == 0;
-    rondo_status status = must_widen ? run_widened(compute) : run_direct(compute);
+    if (status == RONDO_STATUS_OK) {
+        status = must_widen ? run_widened(compute) : run_direct(compute);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = own_outputs(compute);
+    }
+    free_texts(compute);
     for (size_t i = 0; status != RONDO_STATUS_OK && i < compute->output_count; ++i) {
         if (!was_given[i]) {
             rondo_tensor_deinit(&compute->outputs[i]);

@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "op/kinds.h"
 #include "op/op.h"
 
 rondo_status rondo__infer_needs_value(rondo__infer *infer, size_t input) {
@@ -78,6 +79,7 @@ rondo_status rondo__op_infer(rondo__infer *infer) {
         infer->outputs[i] = (rondo__tensor_info){0};
     }
     RETURN_IF_ERROR(check_counts(infer));
+    RETURN_IF_ERROR(rondo__infer_check_kinds(infer));
     bool are_shapes_known = true;
     for (size_t i = 0; i < infer->input_count; ++i) {
         const rondo__tensor_info *input = &infer->inputs[i];
@@ -96,5 +98,6 @@ rondo_status rondo__op_infer(rondo__infer *infer) {
         infer->is_data_dependent = infer->op->def->infer == NULL;
         return RONDO_STATUS_OK;
     }
-    return infer->op->def->infer(infer);
+    RETURN_IF_ERROR(infer->op->def->infer(infer));
+    return rondo__infer_check_made_kinds(infer);
 }

@@ -151,7 +151,8 @@ bool rondo__infer_has_input(const rondo__infer *infer, size_t input);
 // `compute` is plain C on host memory: the oracle of all kernels, the folder of constants, and the
 // runner of ops that nothing faster supports. Inputs are dense; absent optional inputs are NULL. It
 // gets its outputs with rondo__compute_get_output, which checks a preallocated output or allocates
-// one. Inputs and outputs never alias.
+// one. Inputs and outputs never alias, but outputs that are sequences, optionals or taken from one
+// may share bytes with inputs. Outputs of strings are never preallocated.
 typedef struct rondo__compute {
     const rondo__op *op;
     size_t input_count;
@@ -168,6 +169,8 @@ typedef struct rondo__compute {
     // (NULL: nobody asks).
     const rondo_generator_state *random;
     uint64_t *random_counters;
+    // Set by rondo__op_compute: text that this compute made; see rondo__compute_new_text.
+    struct rondo__text_block *texts;
 } rondo__compute;
 
 // The address of output `output` with this dtype and shape.
@@ -180,6 +183,19 @@ RONDO_MUST_USE rondo_status rondo__compute_get_output(rondo__compute *compute, s
 // The same with the dtype and shape that `infer` gave (not for data-dependent outputs).
 RONDO_MUST_USE rondo_status rondo__compute_get_inferred(rondo__compute *compute, size_t output,
                                                         void **out_data);
+// Hands `tensor` over as output `output`: takes it, or copies it into a preallocated one. Either way
+// `tensor` is the caller's no more.
+//
+// Errors:    as rondo__compute_get_output.
+RONDO_MUST_USE rondo_status rondo__compute_take_output(rondo__compute *compute, size_t output,
+                                                       rondo_tensor *tensor);
+// Memory for the bytes of a string that an op makes. The elements of a string output may point
+// there, or into the strings of inputs: rondo__op_compute gives each output copies of its own and
+// frees this.
+//
+// Errors:    NO_MEMORY.
+RONDO_MUST_USE rondo_status rondo__compute_new_text(rondo__compute *compute, size_t size,
+                                                    char **out_text);
 bool rondo__compute_has_input(const rondo__compute *compute, size_t input);
 bool rondo__compute_wants_output(const rondo__compute *compute, size_t output);
 
@@ -203,7 +219,7 @@ enum {
     RONDO__OP_SHAPE_ONLY = 1u << 4,  // reads shapes, never values (Shape, Size)
     RONDO__OP_NATIVE_HALF =
         1u << 5,  // `compute` handles f16 and bf16 itself; otherwise rondo__op_compute converts
-    RONDO__OP_INTERNAL = 1u << 6,  // made by passes, never by a file (domain "rondo")
+    RONDO__OP_INTERNAL = 1u << 6,       // made by passes, never by a file (domain "rondo")
 };
 
 struct rondo__op_def {
@@ -256,6 +272,8 @@ struct rondo__op_def {
     X(scan)                   \
     X(selection)              \
     X(unique)                 \
+    X(string)                 \
+    X(sequence)               \
     X(ngram)                  \
     X(fused)
 // clang-format on

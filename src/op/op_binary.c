@@ -10,6 +10,7 @@
 #include "op/binary.h"
 #include "op/op.h"
 #include "op/support.h"
+#include "tensor/elements.h"
 
 void rondo__binary_run(rondo__binary_kernel kernel, const rondo_shape *result, const void *a,
                        const rondo_shape *a_shape, const void *b, const rondo_shape *b_shape,
@@ -202,8 +203,12 @@ DEFINE_FUNCTIONS(Xor, RONDO_DTYPE_BOOL)
 #define DEFINE_EQUAL(suffix, type) RONDO_OP_BINARY_KERNEL(Equal, suffix, type, uint8_t, u == v)
 RONDO_OP_NUMERIC_MAP(DEFINE_EQUAL)
 RONDO_OP_BINARY_KERNEL(Equal, BOOL, uint8_t, uint8_t, (u != 0) == (v != 0))
+RONDO_OP_BINARY_KERNEL(Equal, STRING, rondo_string, uint8_t, rondo__string_compare(&u, &v) == 0)
 static const rondo__binary_kernel kernels_Equal[RONDO_DTYPE_COUNT] = {
-    RONDO_OP_NUMERIC_KERNELS(Equal), [RONDO_DTYPE_BOOL] = Equal_BOOL};
+    RONDO_OP_NUMERIC_KERNELS(Equal),
+    [RONDO_DTYPE_BOOL] = Equal_BOOL,
+    [RONDO_DTYPE_STRING] = Equal_STRING,
+};
 DEFINE_FUNCTIONS(Equal, RONDO_DTYPE_BOOL)
 
 #define DEFINE_GREATER(suffix, type) RONDO_OP_BINARY_KERNEL(Greater, suffix, type, uint8_t, u > v)

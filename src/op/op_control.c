@@ -1,4 +1,4 @@
-// op/op_control.c — If, Loop and Scan: entries only; the executor runs their bodies.
+// op/op_control.c — If, Loop, Scan, SequenceMap: entries only; the executor runs their bodies.
 //
 // What an op instance knows of a body is an opaque pointer, so nothing can be said of the outputs
 // here. The input counts include the values that bodies capture.
@@ -10,6 +10,7 @@ static rondo_status infer_control(rondo__infer *infer) {
 
 static const char *const if_attributes[] = {"else_branch", "then_branch", NULL};
 static const char *const loop_attributes[] = {"body", NULL};
+static const char *const scan_8_attributes[] = {"body", "directions", "num_scan_inputs", NULL};
 static const char *const scan_attributes[] = {"body",
                                               "num_scan_inputs",
                                               "scan_input_axes",
@@ -18,19 +19,20 @@ static const char *const scan_attributes[] = {"body",
                                               "scan_output_directions",
                                               NULL};
 
-#define CONTROL_ENTRY(op_name, first_opset, least_inputs, attribute_list)                   \
-    {                                                                                       \
-        .domain = "", .name = (op_name), .opset_min = (first_opset),                        \
-        .opset_max = RONDO_OP_OPSET_MAX, .input_min = (least_inputs),                       \
-        .input_max = RONDO_OP_ANY_COUNT, .output_min = 0, .output_max = RONDO_OP_ANY_COUNT, \
-        .flags = RONDO__OP_CONTROL, .capture = RONDO__CAPTURE_NEVER,                        \
-        .attributes = (attribute_list), .infer = infer_control                              \
+#define CONTROL_ENTRY(op_name, first_opset, last_opset, least_inputs, attribute_list)           \
+    {                                                                                           \
+        .domain = "", .name = (op_name), .opset_min = (first_opset), .opset_max = (last_opset), \
+        .input_min = (least_inputs), .input_max = RONDO_OP_ANY_COUNT, .output_min = 0,          \
+        .output_max = RONDO_OP_ANY_COUNT, .flags = RONDO__OP_CONTROL,                           \
+        .capture = RONDO__CAPTURE_NEVER, .attributes = (attribute_list), .infer = infer_control \
     }
 
 const rondo__op_def rondo__op_table_control[] = {
-    CONTROL_ENTRY("If", 1, 1, if_attributes),
+    CONTROL_ENTRY("If", 1, RONDO_OP_OPSET_MAX, 1, if_attributes),
     // Trip count and condition of a Loop may both be left out.
-    CONTROL_ENTRY("Loop", 1, 0, loop_attributes),
-    CONTROL_ENTRY("Scan", 9, 1, scan_attributes),
+    CONTROL_ENTRY("Loop", 1, RONDO_OP_OPSET_MAX, 0, loop_attributes),
+    CONTROL_ENTRY("Scan", 8, 8, 2, scan_8_attributes),
+    CONTROL_ENTRY("Scan", 9, RONDO_OP_OPSET_MAX, 1, scan_attributes),
+    CONTROL_ENTRY("SequenceMap", 17, RONDO_OP_OPSET_MAX, 1, loop_attributes),
     {.name = NULL},
 };

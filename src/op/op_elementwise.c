@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "op/binary.h"
 #include "op/broadcast.h"
+#include "op/number_text.h"
 #include "op/op.h"
 #include "op/support.h"
 
@@ -39,6 +40,9 @@ static rondo_status infer_cast_like(rondo__infer *infer) {
 
 static rondo_status compute_cast(rondo__compute *compute) {
     const rondo_tensor *input = compute->inputs[0];
+    if (input->dtype == RONDO_DTYPE_STRING || compute->inferred[0].dtype == RONDO_DTYPE_STRING) {
+        return rondo__op_cast_strings(compute);
+    }
     void *output = NULL;
     RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 0, &output));
     rondo__convert_elements(input->dtype, input->data, compute->inferred[0].dtype, output,
@@ -317,20 +321,21 @@ static rondo_status infer_where(rondo__infer *infer) {
     return rondo__infer_set_output(infer, 0, infer->inputs[1].dtype, &shape);
 }
 
-#define DEFINE_SELECT(bits)                                                                      \
-    static void select_##bits(const uint8_t *condition, int64_t condition_stride, const void *a, \
+#define DEFINE_SELECT(name, type)                                                                \
+    static void select_##name(const uint8_t *condition, int64_t condition_stride, const void *a, \
                               int64_t a_stride, const void *b, int64_t b_stride, void *y,        \
                               int64_t count) {                                                   \
         for (int64_t i = 0; i < count; ++i) {                                                    \
-            ((uint##bits##_t *)y)[i] = condition[i * condition_stride] != 0                      \
-                                           ? ((const uint##bits##_t *)a)[i * a_stride]           \
-                                           : ((const uint##bits##_t *)b)[i * b_stride];          \
+            ((type *)y)[i] = condition[i * condition_stride] != 0                                \
+                                 ? ((const type *)a)[i * a_stride]                               \
+                                 : ((const type *)b)[i * b_stride];                              \
         }                                                                                        \
     }
-DEFINE_SELECT(8)
-DEFINE_SELECT(16)
-DEFINE_SELECT(32)
-DEFINE_SELECT(64)
+DEFINE_SELECT(8, uint8_t)
+DEFINE_SELECT(16, uint16_t)
+DEFINE_SELECT(32, uint32_t)
+DEFINE_SELECT(64, uint64_t)
+DEFINE_SELECT(string, rondo_string)
 
 static rondo_status compute_where(rondo__compute *compute) {
     const rondo_tensor *condition = compute->inputs[0];
@@ -357,6 +362,9 @@ static rondo_status compute_where(rondo__compute *compute) {
                 break;
             case 4:
                 select_32(c, stride[0], u, stride[1], v, stride[2], to, walk.row_length);
+                break;
+            case sizeof(rondo_string):
+                select_string(c, stride[0], u, stride[1], v, stride[2], to, walk.row_length);
                 break;
             default:
                 select_64(c, stride[0], u, stride[1], v, stride[2], to, walk.row_length);

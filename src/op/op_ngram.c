@@ -1,4 +1,7 @@
-// op/op_ngram.c — TfIdfVectorizer on integers: which n-grams of a pool occur in a sequence.
+// op/op_ngram.c — TfIdfVectorizer: which n-grams of a pool occur in a sequence of integers or strings.
+//
+// Strings are numbered first: each distinct one of the pool by its place in alphabetical order, any
+// other one by -1, which is no number of the pool.
 //
 // The pool lists its 1-grams, then its 2-grams, ...; ngram_counts says where each length starts.
 // An n-gram may be spread: its elements lie 1, 2, ... max_skip_count + 1 places apart.
@@ -11,6 +14,7 @@
 #include "base/memory.h"
 #include "op/op.h"
 #include "op/support.h"
+#include "tensor/elements.h"
 
 typedef struct gram {
     const int64_t *items;
@@ -20,7 +24,9 @@ typedef struct gram {
 } gram;
 
 typedef struct gram_options {
-    const int64_t *pool, *starts, *columns;
+    const int64_t *pool;  // integers; NULL: words
+    char *const *words;
+    const int64_t *starts, *columns;
     const float *weights;  // NULL: all 1
     size_t pool_count, start_count, column_count;
     int64_t length_min, length_max, skip_max;
@@ -28,9 +34,6 @@ typedef struct gram_options {
 } gram_options;
 
 static rondo_status check_ngram(const rondo__op *op) {
-    if (rondo__op_find(op, "pool_strings") != NULL) {
-        return rondo__op_fail_unsupported(op, "attribute pool_strings");
-    }
     const char *mode = rondo__op_get_string(op, "mode", "");
     if (strcmp(mode, "TF") != 0 && strcmp(mode, "IDF") != 0 && strcmp(mode, "TFIDF") != 0) {
         return rondo__op_fail_unsupported(op, "attribute mode");
@@ -43,6 +46,15 @@ static rondo_status read_options(const rondo__op *op, gram_options *out_options)
     size_t weight_count = 0;
     RETURN_IF_ERROR(check_ngram(op));
     o.pool = rondo__op_get_ints(op, "pool_int64s", &o.pool_count);
+    const rondo__attribute *words = rondo__op_find(op, "pool_strings");
+    if (words != NULL && words->kind == RONDO__ATTRIBUTE_STRINGS) {
+        if (o.pool_count > 0) {
+            return RONDO_OP_FAIL(op, BAD_DATA, "pool_int64s and pool_strings are both given");
+        }
+        o.pool = NULL;
+        o.words = words->strings;
+        o.pool_count = words->count;
+    }
     o.starts = rondo__op_get_ints(op, "ngram_counts", &o.start_count);
     o.columns = rondo__op_get_ints(op, "ngram_indexes", &o.column_count);
     o.weights = rondo__op_get_floats(op, "weights", &weight_count);
@@ -84,7 +96,9 @@ static rondo_status infer_ngram(rondo__infer *infer) {
     rondo_dtype dtype = infer->inputs[0].dtype;
     gram_options options;
     RETURN_IF_ERROR(read_options(infer->op, &options));
-    if (dtype != RONDO_DTYPE_I32 && dtype != RONDO_DTYPE_I64) {
+    bool fits = options.words != NULL ? dtype == RONDO_DTYPE_STRING
+                                      : dtype == RONDO_DTYPE_I32 || dtype == RONDO_DTYPE_I64;
+    if (!fits) {
         return rondo__op_fail_dtype(infer->op, 0, dtype);
     }
     if (x->rank != 1 && x->rank != 2) {
@@ -125,12 +139,61 @@ static void list_grams(const gram_options *o, gram *grams) {
     qsort(grams, count, sizeof *grams, compare_grams);
 }
 
+// ---- strings as numbers
+
+static int compare_words(const void *a_, const void *b_) {
+    const rondo_string *a = a_;
+    const rondo_string *b = b_;
+    return rondo__string_compare(a, b);
+}
+
+static int64_t find_word(const rondo_string *sorted, size_t count, const rondo_string *word) {
+    const rondo_string *found = bsearch(word, sorted, count, sizeof *sorted, compare_words);
+    return found != NULL ? found - sorted : -1;
+}
+
+// Lists the distinct words of the pool in order.
+static size_t sort_words(const gram_options *o, rondo_string *sorted) {
+    size_t count = 0;
+    for (size_t i = 0; i < o->pool_count; ++i) {
+        sorted[i] = rondo__string_from_text(o->words[i]);
+    }
+    qsort(sorted, o->pool_count, sizeof *sorted, compare_words);
+    for (size_t i = 0; i < o->pool_count; ++i) {
+        if (count == 0 || rondo__string_compare(&sorted[count - 1], &sorted[i]) != 0) {
+            sorted[count++] = sorted[i];
+        }
+    }
+    return count;
+}
+
+// Numbers the words of the pool and the elements of the input: fills pool[pool_count] and
+// elements[].
+static rondo_status number_words(const gram_options *o, const rondo_tensor *input, int64_t *pool,
+                                 int64_t *elements) {
+    rondo_string *sorted = rondo__calloc(o->pool_count, sizeof *sorted);
+    if (sorted == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    size_t count = sort_words(o, sorted);
+    for (size_t i = 0; i < o->pool_count; ++i) {
+        rondo_string word = rondo__string_from_text(o->words[i]);
+        pool[i] = find_word(sorted, count, &word);
+    }
+    for (int64_t i = 0; i < rondo_shape_get_count(&input->shape); ++i) {
+        elements[i] = find_word(sorted, count, (const rondo_string *)input->data + i);
+    }
+    rondo__free(sorted);
+    return RONDO_STATUS_OK;
+}
+
+// ---- counting
+
 typedef enum ngram_mode { MODE_TF, MODE_IDF, MODE_TFIDF } ngram_mode;
 
 // Counts one sequence into its row of the output.
 static void count_row(const gram_options *o, const gram *grams, ngram_mode mode,
-                      const rondo_tensor *input, int64_t first, int64_t extent, int64_t *window,
-                      float *row) {
+                      const int64_t *elements, int64_t extent, int64_t *window, float *row) {
     for (int64_t length = o->length_min; length <= o->length_max && length <= extent; ++length) {
         // Elements that are alone cannot be spread.
         int64_t skips = length == 1 ? 0 : o->skip_max;
@@ -138,7 +201,7 @@ static void count_row(const gram_options *o, const gram *grams, ngram_mode mode,
             int64_t span = (length - 1) * (skip + 1);
             for (int64_t start = 0; start + span < extent; ++start) {
                 for (int64_t k = 0; k < length; ++k) {
-                    window[k] = rondo__tensor_get_int(input, first + start + k * (skip + 1));
+                    window[k] = elements[start + k * (skip + 1)];
                 }
                 gram wanted = {.items = window, .length = length};
                 const gram *found =
@@ -171,25 +234,36 @@ static rondo_status compute_ngram(rondo__compute *compute) {
     }
     memset(output, 0, bytes);
     rondo_status status = RONDO_STATUS_NO_MEMORY;
-    int64_t *window = NULL;
+    size_t count = (size_t)rondo_shape_get_count(&input->shape);
+    int64_t *window = rondo__calloc((size_t)options.length_max, sizeof *window);
+    int64_t *elements = rondo__calloc(count, sizeof *elements);
+    int64_t *pool = rondo__calloc(options.pool_count, sizeof *pool);
     gram *grams = rondo__calloc(options.column_count, sizeof *grams);
-    if (grams == NULL) {
-        return status;
+    if (window == NULL || elements == NULL || pool == NULL || grams == NULL) {
+        goto free_lists;
     }
-    window = rondo__calloc((size_t)options.length_max, sizeof *window);
-    if (window == NULL) {
-        goto free_grams;
+    status = RONDO_STATUS_OK;
+    if (options.words != NULL) {
+        status = number_words(&options, input, pool, elements);
+        options.pool = pool;
+    } else {
+        rondo__convert_elements(input->dtype, input->data, RONDO_DTYPE_I64, elements, count);
+    }
+    if (status != RONDO_STATUS_OK) {
+        goto free_lists;
     }
     list_grams(&options, grams);
     int64_t extent = input->shape.extent[input->shape.rank - 1];
     int64_t rows = input->shape.rank == 2 ? input->shape.extent[0] : 1;
     for (int64_t row = 0; row < rows; ++row) {
-        count_row(&options, grams, mode, input, row * extent, extent, window,
+        count_row(&options, grams, mode, elements + row * extent, extent, window,
                   (float *)output + row * options.width);
     }
-    status = RONDO_STATUS_OK;
+
+free_lists:
     rondo__free(window);
-free_grams:
+    rondo__free(elements);
+    rondo__free(pool);
     rondo__free(grams);
     return status;
 }

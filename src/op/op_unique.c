@@ -13,6 +13,7 @@
 #include "op/op.h"
 #include "op/sort_key.h"
 #include "op/support.h"
+#include "tensor/elements.h"
 
 typedef struct unique_row {
     const uint64_t *keys;
@@ -84,15 +85,41 @@ static rondo_status get_slices(const rondo__compute *compute, slices *out_slices
     return RONDO_STATUS_OK;
 }
 
-// Fills keys[extent][outer * inner] and the rows over them, sorted.
-static void sort_slices(const rondo_tensor *input, const slices *s, uint64_t *keys,
-                        unique_row *rows) {
+static int compare_string_addresses(const void *a, const void *b) {
+    return rondo__string_compare(*(const rondo_string *const *)a, *(const rondo_string *const *)b);
+}
+
+// The sort key of a string is its rank among all of them: ranks[i] is that of element i.
+static rondo_status rank_strings(const rondo_tensor *input, uint64_t *ranks) {
+    const rondo_string *strings = input->data;
+    size_t count = (size_t)rondo_shape_get_count(&input->shape);
+    const rondo_string **sorted = rondo__calloc(count, sizeof *sorted);
+    if (sorted == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        sorted[i] = &strings[i];
+    }
+    qsort(sorted, count, sizeof *sorted, compare_string_addresses);
+    uint64_t rank = 0;
+    for (size_t i = 0; i < count; ++i) {
+        rank += i > 0 && rondo__string_compare(sorted[i - 1], sorted[i]) != 0;
+        ranks[sorted[i] - strings] = rank;
+    }
+    rondo__free(sorted);
+    return RONDO_STATUS_OK;
+}
+
+// Fills keys[extent][outer * inner] and the rows over them, sorted. `ranks`: of strings.
+static void sort_slices(const rondo_tensor *input, const slices *s, const uint64_t *ranks,
+                        uint64_t *keys, unique_row *rows) {
     uint64_t *key = keys;
     for (int64_t i = 0; i < s->extent; ++i) {
         rows[i] = (unique_row){.keys = key, .key_count = (size_t)(s->outer * s->inner), .index = i};
         for (int64_t o = 0; o < s->outer; ++o) {
             for (int64_t k = 0; k < s->inner; ++k) {
-                *key++ = rondo__sort_key(input, (o * s->extent + i) * s->inner + k);
+                int64_t at = (o * s->extent + i) * s->inner + k;
+                *key++ = ranks != NULL ? ranks[at] : rondo__sort_key(input, at);
             }
         }
     }
@@ -164,6 +191,7 @@ static rondo_status compute_unique(rondo__compute *compute) {
     rondo_status status = RONDO_STATUS_NO_MEMORY;
     unique_row *rows = NULL;
     unique_group *groups = NULL;
+    uint64_t *ranks = NULL;
     uint64_t *keys = rondo__calloc((size_t)(s.outer * s.extent * s.inner), sizeof *keys);
     if (keys == NULL) {
         return status;
@@ -176,12 +204,21 @@ static rondo_status compute_unique(rondo__compute *compute) {
     if (groups == NULL) {
         goto free_rows;
     }
-    sort_slices(compute->inputs[0], &s, keys, rows);
+    if (compute->inputs[0]->dtype == RONDO_DTYPE_STRING) {
+        ranks = rondo__calloc((size_t)(s.outer * s.extent * s.inner), sizeof *ranks);
+        status = ranks == NULL ? RONDO_STATUS_NO_MEMORY : rank_strings(compute->inputs[0], ranks);
+        if (status != RONDO_STATUS_OK) {
+            goto free_groups;
+        }
+    }
+    sort_slices(compute->inputs[0], &s, ranks, keys, rows);
     int64_t group_count = make_groups(&s, rows, groups);
     if (rondo__op_get_int(compute->op, "sorted", 1) == 0) {
         qsort(groups, (size_t)group_count, sizeof *groups, compare_groups);
     }
     status = write_outputs(compute, &s, rows, groups, group_count);
+free_groups:
+    rondo__free(ranks);
     rondo__free(groups);
 free_rows:
     rondo__free(rows);

@@ -9,6 +9,7 @@
 #include "op/draws.h"
 #include "op/op.h"
 #include "op/support.h"
+#include "tensor/elements.h"
 
 static rondo_status compute_view(rondo__compute *compute) {
     const rondo_tensor *input = compute->inputs[0];
@@ -19,6 +20,22 @@ static rondo_status compute_view(rondo__compute *compute) {
         memcpy(output, input->data, bytes);
     }
     return RONDO_STATUS_OK;
+}
+
+// Identity passes sequences and optionals on, too.
+static rondo_status infer_identity(rondo__infer *infer) {
+    rondo_dtype dtype = infer->inputs[0].dtype;
+    return rondo__dtype_is_nested(dtype) ? rondo__infer_set_data_dependent(infer, dtype)
+                                         : rondo__infer_like_input(infer);
+}
+
+static rondo_status compute_identity(rondo__compute *compute) {
+    rondo_tensor kept;
+    if (!rondo__dtype_is_nested(compute->inputs[0]->dtype)) {
+        return compute_view(compute);
+    }
+    RETURN_IF_ERROR(rondo__tensor_keep(compute->inputs[0], &kept));
+    return rondo__compute_take_output(compute, 0, &kept);
 }
 
 // ---- Reshape ----------------------------------------------------------------------------------
@@ -232,7 +249,7 @@ static const char *const dropout_attributes[] = {"ratio", "seed", NULL};
 const rondo__op_def rondo__op_table_view[] = {
     ENTRY("Dropout", 7, 21, 1, 3, 2, dropout_attributes, infer_dropout, compute_dropout),
     ENTRY("Flatten", 1, 21, 1, 1, 1, axis_attributes, infer_flatten, compute_view),
-    ENTRY("Identity", 1, 21, 1, 1, 1, no_attributes, rondo__infer_like_input, compute_view),
+    ENTRY("Identity", 1, 21, 1, 1, 1, no_attributes, infer_identity, compute_identity),
     ENTRY("Reshape", 5, 21, 2, 2, 1, reshape_attributes, infer_reshape, compute_view),
     ENTRY("Squeeze", 1, 12, 1, 1, 1, axes_attributes, infer_squeeze, compute_view),
     ENTRY("Squeeze", 13, 21, 1, 2, 1, no_attributes, infer_squeeze, compute_view),

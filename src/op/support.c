@@ -9,11 +9,11 @@
 
 rondo_dtype rondo__dtype_from_onnx(int64_t data_type) {
     static const rondo_dtype table[] = {
-        [1] = RONDO_DTYPE_F32,   [2] = RONDO_DTYPE_U8,   [3] = RONDO_DTYPE_I8,
-        [4] = RONDO_DTYPE_U16,   [5] = RONDO_DTYPE_I16,  [6] = RONDO_DTYPE_I32,
-        [7] = RONDO_DTYPE_I64,   [9] = RONDO_DTYPE_BOOL, [10] = RONDO_DTYPE_F16,
-        [11] = RONDO_DTYPE_F64,  [12] = RONDO_DTYPE_U32, [13] = RONDO_DTYPE_U64,
-        [16] = RONDO_DTYPE_BF16,
+        [1] = RONDO_DTYPE_F32,  [2] = RONDO_DTYPE_U8,     [3] = RONDO_DTYPE_I8,
+        [4] = RONDO_DTYPE_U16,  [5] = RONDO_DTYPE_I16,    [6] = RONDO_DTYPE_I32,
+        [7] = RONDO_DTYPE_I64,  [8] = RONDO_DTYPE_STRING, [9] = RONDO_DTYPE_BOOL,
+        [10] = RONDO_DTYPE_F16, [11] = RONDO_DTYPE_F64,   [12] = RONDO_DTYPE_U32,
+        [13] = RONDO_DTYPE_U64, [16] = RONDO_DTYPE_BF16,
     };
     if (data_type < 0 || data_type >= (int64_t)(sizeof table / sizeof table[0])) {
         return RONDO_DTYPE_NONE;
@@ -309,6 +309,7 @@ static void copy_row(size_t element_bytes, const uint8_t *source, int64_t stride
         ROW_CASE(2, uint16_t)
         ROW_CASE(4, uint32_t)
         ROW_CASE(8, uint64_t)
+        ROW_CASE(sizeof(rondo_string), rondo_string)
 #undef ROW_CASE
         default:
             return;

@@ -19,8 +19,8 @@
 
 enum { RONDO_OP_STRIDED_RANK_MAX = 2 * RONDO_RANK_MAX };
 
-// The dtype of an ONNX TensorProto.DataType number; NONE for those without one (strings, complex,
-// float8, ...).
+// The dtype of an ONNX TensorProto.DataType number; NONE for those without one (complex, float8,
+// int4, ...).
 rondo_dtype rondo__dtype_from_onnx(int64_t data_type);
 bool rondo__dtype_is_float(rondo_dtype dtype);    // f16, bf16, f32, f64
 bool rondo__dtype_is_integer(rondo_dtype dtype);  // not bool

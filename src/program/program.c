@@ -46,6 +46,7 @@ void rondo_program_destroy(rondo_program *program) {
     }
     for (size_t i = 0; i < program->value_count; ++i) {
         rondo_tensor_deinit(&program->values[i].constant);
+        rondo_tensor_deinit(&program->values[i].labels);
         rondo__free(program->values[i].name);
     }
     for (size_t i = 0; i < program->symbol_count; ++i) {
@@ -79,6 +80,8 @@ static void fill_port(const rondo_program *program, int32_t number, rondo_port *
     out_port->name = value->name;
     out_port->dtype = value->dtype;
     out_port->rank = -1;
+    memcpy(out_port->item_dtype, value->item_dtype, sizeof(out_port->item_dtype));
+    out_port->labels = value->labels.dtype != RONDO_DTYPE_NONE ? &value->labels : NULL;
     if (value->constant.dtype != RONDO_DTYPE_NONE) {
         out_port->dtype = value->constant.dtype;
         out_port->rank = value->constant.shape.rank;

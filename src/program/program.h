@@ -41,8 +41,10 @@ typedef struct rondo__value {
     bool has_shape;     // the model declares a rank
     int32_t rank;
     rondo__dimension dims[RONDO_RANK_MAX];
-    rondo_tensor constant;  // dtype NONE: not a constant
-    int32_t producer;       // node index; -1 for inputs and constants
+    rondo_tensor constant;      // dtype NONE: not a constant
+    int32_t producer;           // node index; -1 for inputs and constants
+    rondo_dtype item_dtype[2];  // of sequences and optionals; see rondo_port
+    rondo_tensor labels;        // of a ZipMap's scores; dtype NONE otherwise
 } rondo__value;
 
 typedef struct rondo__node {

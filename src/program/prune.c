@@ -89,6 +89,7 @@ static void remove_values(rondo_program *program, int32_t *numbers) {
         rondo__value *value = &program->values[i];
         if (numbers[i] == 0) {
             rondo_tensor_deinit(&value->constant);
+            rondo_tensor_deinit(&value->labels);
             rondo__free(value->name);
             numbers[i] = RONDO__VALUE_NONE;
             continue;

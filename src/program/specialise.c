@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "op/draws.h"
 #include "program/edit.h"
+#include "tensor/elements.h"
 
 void rondo__program_get_info(const rondo_program *program, int32_t value,
                              rondo__tensor_info *out_info) {
@@ -191,7 +192,8 @@ static void trace_wanted(const rondo_program *program, bool *needed, bool *out_w
         const rondo__value *v = &program->values[program->inputs[i]];
         rondo_shape shape;
         out_wanted[i] = needed[program->inputs[i]] && !rondo__value_is_constant(v) &&
-                        rondo__value_get_shape(v, &shape) && rondo_shape_get_count(&shape) >= 0 &&
+                        rondo__dtype_is_plain(v->dtype) && rondo__value_get_shape(v, &shape) &&
+                        rondo_shape_get_count(&shape) >= 0 &&
                         rondo_shape_get_count(&shape) <= RONDO__VALUE_KEY_COUNT_MAX;
     }
 }
@@ -206,8 +208,10 @@ static rondo_status declare_inputs(rondo_program *program, const rondo_tensor *f
             rondo__value_set_shape(v, v->dtype, NULL);
             continue;
         }
-        rondo__value_set_shape(v, feeds[i].dtype,
-                               feeds[i].dtype != RONDO_DTYPE_NONE ? &feeds[i].shape : NULL);
+        // Of a sequence nothing is fixed: the plan must do for the next one, too.
+        bool is_known =
+            feeds[i].dtype != RONDO_DTYPE_NONE && !rondo__dtype_is_nested(feeds[i].dtype);
+        rondo__value_set_shape(v, feeds[i].dtype, is_known ? &feeds[i].shape : NULL);
         if (feeds[i].data != NULL) {
             int32_t constant;
             RETURN_IF_ERROR(rondo__program_add_constant(program, v->name, &feeds[i], &constant));

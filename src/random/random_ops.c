@@ -82,7 +82,7 @@ static size_t get_bytes(rondo_dtype dtype) {
     switch (dtype) {
 #define RONDO_RANDOM_BYTES(name, value, bytes, text) \
     case RONDO_DTYPE_##name:                         \
-        return (bytes);
+        return RONDO_DTYPE_##name < RONDO_DTYPE_STRING ? (bytes) : 0;
         RONDO_DTYPE_MAP(RONDO_RANDOM_BYTES)
 #undef RONDO_RANDOM_BYTES
         default:

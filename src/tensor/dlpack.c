@@ -308,6 +308,11 @@ static rondo_status write_type(rondo_dtype dtype, const rondo_dlpack_type *wante
             return RONDO_STATUS_OK;
         }
     }
+    if (rondo_dtype_get_bytes(dtype) > 0) {
+        return RONDO_FAIL_AS("rondo_tensor_to_dlpack", UNSUPPORTED,
+                             "DLPack has no form for a tensor of element type %s",
+                             rondo_dtype_get_name(dtype));
+    }
     return RONDO_FAIL_AS("rondo_tensor_to_dlpack", INVALID,
                          "%d is not an element type; use a RONDO_DTYPE_ value", (int)dtype);
 }

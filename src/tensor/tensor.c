@@ -69,6 +69,11 @@ char *rondo_shape_format(const rondo_shape *shape, char *buffer, size_t buffer_b
 
 static rondo_status measure(rondo_dtype dtype, const rondo_shape *shape, size_t *out_bytes) {
     size_t element_bytes = rondo_dtype_get_bytes(dtype);
+    if (dtype == RONDO_DTYPE_SEQUENCE || dtype == RONDO_DTYPE_OPTIONAL) {
+        return RONDO_FAIL_AS("rondo_tensor_init", INVALID,
+                             "a tensor of tensors is made with rondo_tensor_init_%s",
+                             rondo_dtype_get_name(dtype));
+    }
     if (element_bytes == 0) {
         return RONDO_FAIL_AS("rondo_tensor_init", INVALID,
                              "%d is not an element type; use a RONDO_DTYPE_ value", (int)dtype);

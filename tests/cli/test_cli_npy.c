@@ -47,7 +47,7 @@ static void write_bytes(const char *header, const void *elements, size_t element
 
 static void test_cli_npy__every_dtype_there_and_back(void **state) {
     (void)state;
-    for (rondo_dtype dtype = RONDO_DTYPE_F32; dtype < RONDO_DTYPE_COUNT; dtype++) {
+    for (rondo_dtype dtype = RONDO_DTYPE_F32; dtype < RONDO_DTYPE_STRING; dtype++) {
         for (int32_t rank = 0; rank <= 3; rank++) {
             const rondo_shape shape = {
                 .rank = rank, .extent = {rank > 0 ? 2 : 0, rank > 1 ? 3 : 0, rank > 2 ? 1 : 0}};
