@@ -1,13 +1,18 @@
 // support/op_rows.h — op tests as rows of text: inputs, attributes, and what must come out.
 //
+//   op          "Conv", or "ai.onnx.ml.Scaler" with the domain in front
 //   inputs      "f32[2,3]:1,2,3,4,5,6 - i64[]:-1"   separated by blanks; "-" is an absent input;
-//               values missing at the end repeat the last one given; none: zeros
-//   attributes  "axis=1 alpha=f:0.5 mode=s:edge axes=I:0,1 scales=F:1,2 value=T:i32[1]:7"
+//               values missing at the end repeat the last one given; none: zeros; of strings
+//               they are empty
+//               "string[2]:red,a\\sb"                \s is a blank, \c a comma, \n and \t as in C
+//               "{f32[1]:1;f32[2]:2,3}"  a sequence  "<f32[]:1>" "<{f32[]:1}>" "<>"  optionals
+//   attributes  "axis=1 alpha=f:0.5 mode=s:edge axes=I:0,1 scales=F:1,2 value=T:i32[1]:7 a=S:x,y"
 //   expected    as inputs, one for each output, "-" for one that is not compared; or
 //               "!STATUS part of the message" when the op must fail
 //
 // A row that succeeds runs three times: into outputs it allocates, into given ones that hold
-// garbage, and with every allocation failing once. What inference says without values must agree.
+// garbage (numbers only), and with every allocation failing once. What inference says without values
+// must agree.
 #ifndef RONDO_TESTS_OP_ROWS_H
 #define RONDO_TESTS_OP_ROWS_H
 

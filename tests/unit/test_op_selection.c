@@ -41,6 +41,10 @@ static void test_op_selection__data_dependent(void **state) {
         {"Unique", 11, "i32[3,2]:1,0,0,9,1,0", "axis=0",
          "i32[2,2]:0,9,1,0 i64[2]:1,0 i64[3]:1,0,1 i64[2]:1,2"},
         {"Unique", 11, "i32[0]", "", "i32[0] i64[0] i64[0] i64[0]"},
+        {"Unique", 11, "string[5]:b,a,b,,ab", "",
+         "string[4]:,a,ab,b i64[4]:3,1,4,0 i64[5]:3,1,3,0,2 i64[4]:1,1,1,2"},
+        {"Unique", 11, "string[3,2]:b,a,a,b,b,a", "axis=0 sorted=0",
+         "string[2,2]:b,a,a,b i64[2]:0,1 i64[3]:0,1,0 i64[2]:2,1"},
         {"NonMaxSuppression", 11,
          "f32[1,3,4]:0,0,1,1,0,0.1,1,1.1,0,10,1,11 f32[1,1,3]:0.9,0.75,0.6 i64[1]:3 f32[1]:0.5 "
          "f32[1]:0",
@@ -60,13 +64,18 @@ static void test_op_selection__ngrams(void **state) {
     static const char bad_counts[] =
         "mode=s:TF min_gram_length=2 max_gram_length=2 max_skip_count=0 ngram_counts=I:0,1 "
         "ngram_indexes=I:0,1 pool_int64s=I:2,3";
-    static const char strings[] = "mode=s:TF pool_strings=s:a";
+    static const char strings[] =
+        "mode=s:TFIDF min_gram_length=1 max_gram_length=2 max_skip_count=1 ngram_counts=I:0,3 "
+        "ngram_indexes=I:0,1,2,3,4 pool_strings=S:b,a,c,a,b,c,a weights=F:0.5,2,1,3,0.25";
     const op_row rows[] = {
         {"TfIdfVectorizer", 9, "i32[5]:2,5,3,4,2", pool, "f32[4]:2,1,0,1"},
         {"TfIdfVectorizer", 9, "i64[2,2]:5,4,3,3", pool, "f32[2,4]:0,0,0,1,0,2,0,0"},
         {"TfIdfVectorizer", 9, "f32[2]", pool, "!UNSUPPORTED input 0 of type f32"},
         {"TfIdfVectorizer", 9, "i32[2]", bad_counts, "!BAD_DATA entry 1 of ngram_counts"},
-        {"TfIdfVectorizer", 9, "i32[2]", strings, "!UNSUPPORTED (attribute pool_strings)"},
+        {"TfIdfVectorizer", 9, "string[2,4]:a,b,c,a,c,x,a,b", strings,
+         "f32[2,5]:0.5,4,1,3,0.25,0.5,2,1,3,0.25"},
+        {"TfIdfVectorizer", 9, "i32[2]", strings, "!UNSUPPORTED input 0 of type i32"},
+        {"TfIdfVectorizer", 9, "string[2]", pool, "!UNSUPPORTED input 0 of type string"},
     };
     OP_ROWS_CHECK(rows);
 }
