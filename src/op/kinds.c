@@ -63,6 +63,14 @@ static const struct {
     {"", "SequenceInsert", 2, FIRST, false},
     {"", "SequenceLength", 0, FIRST, false},
     {"", "SplitToSequence", FIRST, 0, false},
+    // op_ml_*.c
+    {"ai.onnx.ml", "ArrayFeatureExtractor", FIRST, 0, false},
+    {"ai.onnx.ml", "CategoryMapper", FIRST, 0, true},
+    {"ai.onnx.ml", "LabelEncoder", FIRST, 0, true},
+    {"ai.onnx.ml", "LinearClassifier", 0, 0, true},
+    {"ai.onnx.ml", "OneHotEncoder", FIRST, 0, false},
+    {"ai.onnx.ml", "SVMClassifier", 0, 0, true},
+    {"ai.onnx.ml", "TreeEnsembleClassifier", 0, 0, true},
 };
 
 // The entry's number, or that behind the last.

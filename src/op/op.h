@@ -219,11 +219,11 @@ enum {
     RONDO__OP_SHAPE_ONLY = 1u << 4,  // reads shapes, never values (Shape, Size)
     RONDO__OP_NATIVE_HALF =
         1u << 5,  // `compute` handles f16 and bf16 itself; otherwise rondo__op_compute converts
-    RONDO__OP_INTERNAL = 1u << 6,       // made by passes, never by a file (domain "rondo")
+    RONDO__OP_INTERNAL = 1u << 6,  // made by passes, never by a file (domain "rondo")
 };
 
 struct rondo__op_def {
-    const char *domain;  // "" for ai.onnx; "rondo" for internal ops
+    const char *domain;  // "" for ai.onnx; "ai.onnx.ml", "com.microsoft"; "rondo" for internal ops
     const char *name;
     int32_t opset_min;  // first and last model opset this entry understands
     int32_t opset_max;
@@ -274,6 +274,9 @@ struct rondo__op_def {
     X(unique)                 \
     X(string)                 \
     X(sequence)               \
+    X(ml_label)               \
+    X(ml_linear)              \
+    X(ml_tree)                \
     X(ngram)                  \
     X(fused)
 // clang-format on
