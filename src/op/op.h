@@ -277,6 +277,7 @@ struct rondo__op_def {
     X(ml_label)               \
     X(ml_linear)              \
     X(ml_tree)                \
+    X(quantize_lstm)          \
     X(ngram)                  \
     X(fused)
 // clang-format on

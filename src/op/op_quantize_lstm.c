@@ -1,0 +1,91 @@
+// op/op_quantize_lstm.c — com.microsoft.DynamicQuantizeLSTM.
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "op/op.h"
+#include "op/quantize_lstm.h"
+#include "op/reference.h"
+
+static rondo_status infer_quantize_lstm(rondo__infer *infer) {
+    rondo__quantize_lstm plan;
+    RETURN_IF_ERROR(rondo__quantize_lstm_plan(infer->op, infer->inputs, infer->input_count, &plan));
+    const rondo_shape y = {.rank = 4,
+                           .extent = {plan.seq, plan.directions, plan.batch, plan.hidden}};
+    const rondo_shape state = {.rank = 3, .extent = {plan.directions, plan.batch, plan.hidden}};
+    RETURN_IF_ERROR(rondo__infer_set_output(infer, 0, RONDO_DTYPE_F32, &y));
+    RETURN_IF_ERROR(rondo__infer_set_output(infer, 1, RONDO_DTYPE_F32, &state));
+    return rondo__infer_set_output(infer, 2, RONDO_DTYPE_F32, &state);
+}
+
+static int32_t dot_plain(const int16_t *a, const int16_t *b, int64_t count) {
+    uint32_t sum = 0;  // wraps, as a sum of vectors does
+    for (int64_t i = 0; i < count; ++i) {
+        sum += (uint32_t)((int32_t)a[i] * b[i]);
+    }
+    return (int32_t)sum;
+}
+
+static rondo_status compute_quantize_lstm(rondo__compute *compute) {
+    const void *inputs[RONDO__QLSTM_INPUT_COUNT] = {NULL};
+    rondo__tensor_info infos[RONDO__QLSTM_INPUT_COUNT] = {{0}};
+    void *outputs[3] = {NULL};
+    rondo__quantize_lstm plan;
+    for (size_t i = 0; i < RONDO__QLSTM_INPUT_COUNT; ++i) {
+        const rondo_tensor *input = rondo__compute_get_input(compute, i);
+        if (input != NULL) {
+            inputs[i] = input->data;
+            infos[i] = (rondo__tensor_info){.dtype = input->dtype, .shape = input->shape};
+        }
+    }
+    RETURN_IF_ERROR(rondo__quantize_lstm_plan(compute->op, infos, RONDO__QLSTM_INPUT_COUNT, &plan));
+    for (size_t i = 0; i < 3; ++i) {
+        if (rondo__compute_wants_output(compute, i)) {
+            RETURN_IF_ERROR(rondo__compute_get_inferred(compute, i, &outputs[i]));
+        }
+    }
+    int16_t *w = NULL;
+    int16_t *r = NULL;
+    void *work = NULL;
+    rondo_status status =
+        rondo__quantize_lstm_unpack(&plan, compute->inputs[RONDO__QLSTM_W],
+                                    rondo__compute_get_input(compute, RONDO__QLSTM_W_ZERO), &w);
+    if (status == RONDO_STATUS_OK) {
+        status =
+            rondo__quantize_lstm_unpack(&plan, compute->inputs[RONDO__QLSTM_R],
+                                        rondo__compute_get_input(compute, RONDO__QLSTM_R_ZERO), &r);
+    }
+    if (status == RONDO_STATUS_OK) {
+        work = rondo__malloc_aligned(rondo__quantize_lstm_get_work_bytes(&plan), 64);
+        status = work != NULL ? rondo__quantize_lstm_run(compute->op, &plan, w, r, inputs, outputs,
+                                                         work, dot_plain)
+                              : RONDO_STATUS_NO_MEMORY;
+    }
+    rondo__free(work);
+    rondo__free(r);
+    rondo__free(w);
+    return status;
+}
+
+static const char *const quantize_lstm_attributes[] = {
+    "activation_alpha", "activation_beta", "activations",  "clip",
+    "direction",        "hidden_size",     "input_forget", NULL};
+
+const rondo__op_def rondo__op_table_quantize_lstm[] = {
+    {
+        .domain = "com.microsoft",
+        .name = "DynamicQuantizeLSTM",
+        .opset_min = 1,
+        .opset_max = 1,
+        .input_min = 3,
+        .input_max = RONDO__QLSTM_INPUT_COUNT,
+        .output_min = 0,
+        .output_max = 3,
+        .flags = RONDO__OP_NATIVE_HALF,  // takes no half: what it does depends on every bit
+        .capture = RONDO__CAPTURE_YES,
+        .attributes = quantize_lstm_attributes,
+        .infer = infer_quantize_lstm,
+        .compute = compute_quantize_lstm,
+    },
+    {0},
+};
