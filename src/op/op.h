@@ -276,6 +276,7 @@ struct rondo__op_def {
     X(sequence)               \
     X(ml_label)               \
     X(ml_linear)              \
+    X(ml_svm)                 \
     X(ml_tree)                \
     X(quantize_lstm)          \
     X(ngram)                  \

@@ -42,6 +42,10 @@ rondo_status rondo__host_prepare_recurrent(const rondo__kernel_request *request,
                                            rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_lrn(const rondo__kernel_request *request,
                                      rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_quantize_lstm(const rondo__kernel_request *request,
+                                               rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_trees(const rondo__kernel_request *request,
+                                       rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_large_product(const rondo__kernel_request *request,
                                                rondo__kernel **out_kernel);
 

@@ -50,6 +50,10 @@ static const table_entry table[] = {
     {"", "GRU", rondo__host_prepare_recurrent},
     {"", "RNN", rondo__host_prepare_recurrent},
     {"", "LRN", rondo__host_prepare_lrn},
+    {"com.microsoft", "DynamicQuantizeLSTM", rondo__host_prepare_quantize_lstm},
+    {"ai.onnx.ml", "TreeEnsemble", rondo__host_prepare_trees},
+    {"ai.onnx.ml", "TreeEnsembleClassifier", rondo__host_prepare_trees},
+    {"ai.onnx.ml", "TreeEnsembleRegressor", rondo__host_prepare_trees},
     {NULL, NULL, NULL},
 };
 

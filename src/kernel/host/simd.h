@@ -60,6 +60,9 @@ typedef struct rondo__simd {
     void (*accumulate)(const float *x, float *y, int64_t count);          // y += x
     void (*accumulate_maximum)(const float *x, float *y, int64_t count);  // y = max(y, x)
 
+    // The sum of products of two rows of 16-bit integers; wraps.
+    int32_t (*dot_i16)(const int16_t *a, const int16_t *b, int64_t count);
+
     int32_t tile_rows;      // most rows of one tile
     int32_t panel_columns;  // columns of one panel of b
     void (*multiply_tile)(const rondo__tile *tile);

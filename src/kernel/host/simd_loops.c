@@ -188,6 +188,14 @@ static void row_accumulate_maximum(const float *x, float *y, int64_t count) {
     }
 }
 
+static int32_t row_dot_i16(const int16_t *a, const int16_t *b, int64_t count) {
+    uint32_t sum = 0;
+    for (int64_t i = 0; i < count; ++i) {
+        sum += (uint32_t)((int32_t)a[i] * (int32_t)b[i]);
+    }
+    return (int32_t)sum;
+}
+
 // ---- the table --------------------------------------------------------------------------------
 
 #define UNARY_ENTRY(name) [RONDO__SCALAR_##name] = unary_##name
@@ -230,6 +238,7 @@ const rondo__simd RONDO_SIMD_NAME(rondo__simd) = {
     .scale_shift = row_scale_shift,
     .accumulate = row_accumulate,
     .accumulate_maximum = row_accumulate_maximum,
+    .dot_i16 = row_dot_i16,
     .tile_rows = RONDO_TILE_ROWS,
     .panel_columns = 2 * RONDO_SIMD_WIDTH,
     .multiply_tile = RONDO_SIMD_NAME(rondo__simd_multiply_tile),
