@@ -210,8 +210,8 @@ static rondo_status infer_vectorizer(rondo__infer *infer) {
                                  (long long)widths[i]);
         }
     }
-    rondo_shape shape = *first;
-    shape.extent[shape.rank - 1] = total;
+    // Lists count as one row.
+    rondo_shape shape = {.rank = 2, .extent = {first->rank == 1 ? 1 : first->extent[0], total}};
     return rondo__infer_set_output(infer, 0, RONDO_DTYPE_F32, &shape);
 }
 
@@ -219,9 +219,8 @@ static rondo_status infer_vectorizer(rondo__infer *infer) {
 static rondo_status compute_vectorizer(rondo__compute *compute) {
     size_t count = 0;
     const int64_t *widths = rondo__op_get_ints(compute->op, "inputdimensions", &count);
-    const rondo_shape *shape = &compute->inferred[0].shape;
-    int64_t pitch = shape->extent[shape->rank - 1];
-    int64_t rows = shape->rank == 1 ? 1 : shape->extent[0];
+    int64_t rows = compute->inferred[0].shape.extent[0];
+    int64_t pitch = compute->inferred[0].shape.extent[1];
     int64_t column = 0;
     void *output;
     RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 0, &output));

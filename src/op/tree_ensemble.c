@@ -53,7 +53,8 @@ struct rondo__tree_ensemble {
     size_t base_count;
     double *bases;
     bool are_weights_positive;
-    bool speaks_of[2];  // of targets 0 and 1
+    bool speaks_of[2];   // of targets 0 and 1
+    bool rounds_scores;  // to f32, which the legacy ops give: ties are ties of what is given out
 };
 
 enum { COUNT_MAX = INT32_MAX - 1 };
@@ -561,6 +562,7 @@ rondo_status rondo__tree_ensemble_create(const rondo__op *op, rondo__tree_ensemb
     }
     e->target_count = (size_t)d.target_count;
     e->join = d.join;
+    e->rounds_scores = d.is_legacy;
     e->base_count = d.bases.count;
     e->weight_count = d.weights.count;
     rondo_status status = RONDO_STATUS_NO_MEMORY;
@@ -666,6 +668,7 @@ void rondo__tree_ensemble_run(const rondo__tree_ensemble *e, const double *row, 
         if (e->base_count == e->target_count) {
             scores[t] += e->bases[t];
         }
+        scores[t] = e->rounds_scores ? (double)(float)scores[t] : scores[t];
     }
 }
 
