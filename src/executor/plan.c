@@ -100,7 +100,7 @@ static rondo_status classify(rondo_executor *executor, const rondo__plan *plan, 
         is_single = is_single && (i == 0 || request->outputs[i].dtype == RONDO_DTYPE_NONE);
     }
     if (!all_known || has_objects(request)) {
-        *out_class = 1 + (all_known ? RONDO__BYPASS_OBJECTS : RONDO__BYPASS_DYNAMIC);
+        *out_class = 1 + (has_objects(request) ? RONDO__BYPASS_OBJECTS : RONDO__BYPASS_DYNAMIC);
         return RONDO_STATUS_OK;
     }
     const bool draws = rondo__op_draws(&node->op, request->inputs, request->input_count);

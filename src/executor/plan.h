@@ -53,7 +53,7 @@ typedef enum rondo__bypass_kind {
     RONDO__BYPASS_HOSTED,   // shapes known, no kernel on the device: the reference runs on the host
     RONDO__BYPASS_DYNAMIC,  // a shape depends on data
     RONDO__BYPASS_CONTROL,  // If, Loop, Scan, SequenceMap
-    RONDO__BYPASS_OBJECTS,  // shapes known, but strings or sequences come in or go out
+    RONDO__BYPASS_OBJECTS,  // strings, sequences or optionals come in or go out
 } rondo__bypass_kind;
 
 typedef struct rondo__step {

@@ -9,44 +9,57 @@
 #include "support/source_dir.h"
 #include "support/sweep.h"
 
+enum { PORTS_MAX = 8 };
+
 typedef struct fixture {
     char path[512];
-    rondo_binding feeds[4];
+    char names[PORTS_MAX][64];
+    rondo_binding feeds[PORTS_MAX];
     size_t feed_count;
-    rondo_tensor expected[4];
+    rondo_tensor expected[PORTS_MAX];
     size_t fetch_count;
 } fixture;
 
-static void load_fixture(const char *folder, const char *const *inputs, size_t outputs,
-                         fixture *out_fixture) {
-    memset(out_fixture, 0, sizeof *out_fixture);
+static void load_value(const char *folder, const char *kind, size_t index, const rondo_port *port,
+                       rondo_tensor *out_tensor) {
     char path[512];
+    (void)snprintf(path, sizeof path, "%s/%s/test_data_set_0/%s_%zu.pb", get_source_dir(), folder,
+                   kind, index);
+    OK(rondo_port_load_onnx(port, path, out_tensor));
+}
+
+static void load_fixture(const char *folder, fixture *out_fixture) {
+    rondo_program *program;
+    rondo_port port;
+    memset(out_fixture, 0, sizeof *out_fixture);
     (void)snprintf(out_fixture->path, sizeof out_fixture->path, "%s/%s/model.onnx",
                    get_source_dir(), folder);
-    for (; inputs[out_fixture->feed_count] != NULL; ++out_fixture->feed_count) {
-        size_t i = out_fixture->feed_count;
-        out_fixture->feeds[i].name = inputs[i];
-        (void)snprintf(path, sizeof path, "%s/%s/test_data_set_0/input_%zu.pb", get_source_dir(),
-                       folder, i);
-        OK(rondo_tensor_load_onnx(path, &out_fixture->feeds[i].tensor));
+    OK(rondo_program_load_onnx(out_fixture->path, &program));
+    out_fixture->feed_count = rondo_program_get_input_count(program);
+    out_fixture->fetch_count = rondo_program_get_output_count(program);
+    assert_true(out_fixture->feed_count <= PORTS_MAX && out_fixture->fetch_count <= PORTS_MAX);
+    for (size_t i = 0; i < out_fixture->feed_count; ++i) {
+        OK(rondo_program_get_input(program, i, &port));
+        (void)snprintf(out_fixture->names[i], sizeof out_fixture->names[i], "%s", port.name);
+        out_fixture->feeds[i].name = out_fixture->names[i];
+        load_value(folder, "input", i, &port, &out_fixture->feeds[i].tensor);
     }
-    for (; out_fixture->fetch_count < outputs; ++out_fixture->fetch_count) {
-        size_t i = out_fixture->fetch_count;
-        (void)snprintf(path, sizeof path, "%s/%s/test_data_set_0/output_%zu.pb", get_source_dir(),
-                       folder, i);
-        OK(rondo_tensor_load_onnx(path, &out_fixture->expected[i]));
+    for (size_t i = 0; i < out_fixture->fetch_count; ++i) {
+        OK(rondo_program_get_output(program, i, &port));
+        load_value(folder, "output", i, &port, &out_fixture->expected[i]);
     }
+    rondo_program_destroy(program);
 }
 
 static void free_fixture(fixture *f) {
-    for (size_t i = 0; i < 4; ++i) {
+    for (size_t i = 0; i < PORTS_MAX; ++i) {
         rondo_tensor_deinit(&f->feeds[i].tensor);
         rondo_tensor_deinit(&f->expected[i]);
     }
 }
 
 static rondo_status run_once(rondo_program *program, rondo_executor *executor, const fixture *f) {
-    rondo_binding fetches[4];
+    rondo_binding fetches[PORTS_MAX];
     memset(fetches, 0, sizeof fetches);
     for (size_t i = 0; i < f->fetch_count; ++i) {
         rondo_port port;
@@ -91,10 +104,10 @@ static bool run_at(const fixture *f, rondo_device *device, size_t n) {
     return has_failed;
 }
 
-static void sweep(const char *folder, const char *const *inputs, size_t outputs) {
+static void sweep(const char *folder) {
     rondo_log_set_level(RONDO_LOG_ERROR);
     fixture f;
-    load_fixture(folder, inputs, outputs, &f);
+    load_fixture(folder, &f);
     rondo_device *device;
     OK(rondo_device_open("host", &device));
     size_t n = 0;
@@ -112,18 +125,31 @@ static void sweep(const char *folder, const char *const *inputs, size_t outputs)
 
 static void test_executor_sweep__branch_and_loop(void **state) {
     (void)state;
-    sweep("tests/models/branch_and_loop", (const char *const[]){"x", "steps", NULL}, 2);
+    sweep("tests/models/branch_and_loop");
 }
 
 static void test_executor_sweep__gpt(void **state) {
     (void)state;
-    sweep("tests/models/gpt_mini", (const char *const[]){"ids", "position", "past", NULL}, 2);
+    sweep("tests/models/gpt_mini");
+}
+
+// Strings, sequences, optionals; trees, labels and a ZipMap.
+static void test_executor_sweep__words_and_lists(void **state) {
+    (void)state;
+    sweep("tests/models/words_and_lists");
+}
+
+static void test_executor_sweep__flower_trees(void **state) {
+    (void)state;
+    sweep("tests/models/flower_trees");
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_sweep__branch_and_loop),
         cmocka_unit_test(test_executor_sweep__gpt),
+        cmocka_unit_test(test_executor_sweep__words_and_lists),
+        cmocka_unit_test(test_executor_sweep__flower_trees),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

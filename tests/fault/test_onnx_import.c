@@ -1,8 +1,38 @@
 // Each allocation of an import fails once, in turn: a clear error, no leak, no half-made program.
+#include <string.h>
+
 #include "program/program.h"
 #include "rondo/onnx.h"
 #include "support/model_builder.h"
 #include "support/sweep.h"
+
+// Strings, and a ZipMap with its labels.
+static void add_strings(model_builder *builder, Onnx__GraphProto *graph) {
+    static const char *const texts[] = {"yes", "no"};
+    ProtobufCBinaryData *words = model_builder_allocate(builder, 2 * sizeof *words);
+    for (size_t i = 0; i < 2; ++i) {
+        char *copy = model_builder_copy(builder, texts[i]);
+        words[i] = (ProtobufCBinaryData){.len = strlen(copy), .data = (uint8_t *)copy};
+    }
+    Onnx__TensorProto *tensor =
+        model_builder_add_initializer(builder, graph, "words", 8, 1, (const int64_t[]){2});
+    tensor->n_string_data = 2;
+    tensor->string_data = words;
+    Onnx__NodeProto *constant = model_builder_add_node(builder, graph, "Constant", "", "", "more");
+    Onnx__AttributeProto *strings = model_builder_add_attribute(
+        builder, constant, "value_strings", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS);
+    strings->n_strings = 2;
+    strings->strings = words;
+    model_builder_add_node(builder, graph, "Concat", "", "words more", "all");
+    Onnx__NodeProto *zip =
+        model_builder_add_node(builder, graph, "ai.onnx.ml:ZipMap", "", "x", "scores");
+    Onnx__AttributeProto *labels = model_builder_add_attribute(
+        builder, zip, "classlabels_strings", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS);
+    labels->n_strings = 2;
+    labels->strings = words;
+    model_builder_add_output(builder, graph, "all", 8, "4");
+    model_builder_add_output(builder, graph, "scores", 1, NULL);
+}
 
 // A model with a bit of everything: weights, constants, symbols, bodies with captures, functions.
 static uint8_t *build_model(model_builder *builder, size_t *out_count) {
@@ -31,6 +61,7 @@ static uint8_t *build_model(model_builder *builder, size_t *out_count) {
                                 ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT)
         ->i = -1;
     model_builder_add_output(builder, graph, "z", 1, "batch 3");
+    add_strings(builder, graph);
     return model_builder_pack(builder, out_count);
 }
 

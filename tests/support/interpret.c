@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "tensor/elements.h"
 
 static rondo_status run_node(const rondo_program *program, const rondo__node *node,
                              rondo_tensor *values) {
@@ -88,6 +89,18 @@ double compare_tensors(const rondo_tensor *a, const rondo_tensor *b) {
     double worst = 0.0;
     int64_t count = rondo_shape_get_count(&a->shape);
     for (int64_t i = 0; i < count; ++i) {
+        if (a->dtype == RONDO_DTYPE_STRING) {
+            bool is_same = rondo__string_compare((const rondo_string *)a->data + i,
+                                                 (const rondo_string *)b->data + i) == 0;
+            worst = is_same ? worst : (double)INFINITY;
+            continue;
+        }
+        if (rondo__dtype_is_nested(a->dtype)) {
+            double error = compare_tensors(rondo_tensor_get_item(a, (size_t)i),
+                                           rondo_tensor_get_item(b, (size_t)i));
+            worst = error > worst ? error : worst;
+            continue;
+        }
         double x = get_element(a, i);
         double y = get_element(b, i);
         if (isnan(x) && isnan(y)) {

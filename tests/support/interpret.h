@@ -14,7 +14,8 @@ rondo_status interpret_program(const rondo_program *program, const rondo_tensor 
                                rondo_tensor *outputs);
 
 // The largest |a - b| / (1 + |b|) over all elements as doubles; infinity when types or shapes
-// differ or exactly one side is not a number.
+// differ, exactly one side is not a number, or a string differs. Of sequences and optionals the
+// largest of their items.
 double compare_tensors(const rondo_tensor *a, const rondo_tensor *b);
 
 #endif  // RONDO_TEST_INTERPRET_H

@@ -55,14 +55,14 @@ static void load_fixture(const char *folder, fixture *out_fixture) {
         out_fixture->feeds[i].name = port.name;
         (void)snprintf(path, sizeof path, "%s/%s/test_data_set_0/input_%zu.pb", get_source_dir(),
                        folder, i);
-        check(rondo_tensor_load_onnx(path, &out_fixture->feeds[i].tensor));
+        check(rondo_port_load_onnx(&port, path, &out_fixture->feeds[i].tensor));
     }
     for (size_t i = 0; i < out_fixture->fetch_count; ++i) {
         check(rondo_program_get_output(out_fixture->program, i, &port));
         out_fixture->fetches[i].name = port.name;
         (void)snprintf(path, sizeof path, "%s/%s/test_data_set_0/output_%zu.pb", get_source_dir(),
                        folder, i);
-        check(rondo_tensor_load_onnx(path, &out_fixture->expected[i]));
+        check(rondo_port_load_onnx(&port, path, &out_fixture->expected[i]));
     }
 }
 
@@ -138,6 +138,17 @@ static void test_executor_run__lstm(void **state) {
 static void test_executor_run__branch_and_loop(void **state) {
     (void)state;
     expect_model("tests/models/branch_and_loop", false);
+}
+
+// Strings, sequences and optionals between segments that are captured.
+static void test_executor_run__words_and_lists(void **state) {
+    (void)state;
+    expect_model("tests/models/words_and_lists", true);
+}
+
+static void test_executor_run__flower_trees(void **state) {
+    (void)state;
+    expect_model("tests/models/flower_trees", strcmp(device_name, "host") == 0);
 }
 
 static void test_executor_run__replay_is_bit_equal_to_eager(void **state) {
@@ -354,6 +365,8 @@ int main(void) {
         cmocka_unit_test(test_executor_run__gpt),
         cmocka_unit_test(test_executor_run__lstm),
         cmocka_unit_test(test_executor_run__branch_and_loop),
+        cmocka_unit_test(test_executor_run__words_and_lists),
+        cmocka_unit_test(test_executor_run__flower_trees),
         cmocka_unit_test(test_executor_run__replay_is_bit_equal_to_eager),
         cmocka_unit_test(test_executor_run__shape_that_depends_on_data),
         cmocka_unit_test(test_executor_run__shape_from_an_input),

@@ -1,0 +1,1 @@
+2red2the2blue2unknownBwords

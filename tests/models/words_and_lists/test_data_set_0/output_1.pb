@@ -1,0 +1,1 @@
+2RED!2BLUE!2UNKNOWN!Bshouted

@@ -1,0 +1,1 @@
+2The2greenBwords
