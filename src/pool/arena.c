@@ -398,13 +398,14 @@ static rondo_status finish_session(rondo__participant *participant, rondo__captu
     return status;
 }
 
-static void close_session(rondo__participant *participant, rondo__capture *capture) {
+static void close_session(rondo__participant *participant, rondo__capture *capture,
+                          bool has_succeeded) {
     rondo__session *session = (rondo__session *)participant;
     (void)capture;
     pthread_mutex_lock(&session->arena->lock);
     for (rondo__seat *seat = session->seats; seat != NULL; seat = seat->next_in_session) {
         pthread_mutex_lock(&seat->pool->lock);
-        rondo__seat_close(seat);
+        rondo__seat_close(seat, has_succeeded);
         pthread_mutex_unlock(&seat->pool->lock);
     }
     session->arena->version += 1;
@@ -458,6 +459,63 @@ static void destroy_session(rondo__participant *participant) {
     rondo_arena_release(arena);
 }
 
+// ---- graphs recorded into other captures ------------------------------------------------------
+
+// Says that a graph which was recorded into the capture has memory in the arena, its key.
+static void destroy_guest(rondo__participant *participant) {
+    rondo__free(participant);
+}
+
+static const rondo__participant_type guest_type = {.name = "memory of a recorded graph",
+                                                   .destroy = destroy_guest};
+
+bool rondo__arena_has_guest(rondo__capture *capture) {
+    return rondo__capture_find_participant(capture, &guest_type, capture->arena) != NULL;
+}
+
+static bool has_blocks(const rondo__session *session) {
+    for (const rondo__seat *seat = session->seats; seat != NULL; seat = seat->next_in_session) {
+        if (seat->touched_count > 0 || seat->leases != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool capture_has_blocks(rondo__capture *capture, const rondo_arena *arena) {
+    const rondo__session *own = (const rondo__session *)rondo__capture_find_participant(
+        capture, &rondo__session_type, NULL);
+    return own != NULL && own->arena == arena && has_blocks(own);
+}
+
+// Sharers write over each other's blocks, and the same graph over its own: inside one capture
+// nothing would keep their work apart. So each arena is there once.
+static rondo_status enter_child(rondo__participant *participant, rondo__capture *capture,
+                                rondo_stream *stream) {
+    rondo__session *session = (rondo__session *)participant;
+    rondo_arena *arena = session->arena;
+    (void)stream;
+    if (arena->options.allows_any_order || !has_blocks(session)) {
+        return RONDO_STATUS_OK;
+    }
+    if (capture_has_blocks(capture, arena) ||
+        rondo__capture_find_participant(capture, &guest_type, arena) != NULL) {
+        return RONDO_FAIL_AS(
+            "rondo_graph_record", STATE,
+            "graph \"%s\" has memory in an arena that graph \"%s\" uses already, by a graph "
+            "recorded before or by blocks of its own, and they would write over each other; give "
+            "them arenas of their own, or see rondo_arena_options.allows_any_order",
+            session->label, capture->label);
+    }
+    rondo__participant *guest = rondo__calloc(1, sizeof *guest);
+    if (guest == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    *guest = (rondo__participant){.type = &guest_type, .key = arena};
+    rondo__capture_add_participant(capture, guest);
+    return RONDO_STATUS_OK;
+}
+
 // Work of the graph uses a block: if another sharer produces it, this graph takes it in.
 static rondo_status note_address(rondo__participant *participant, rondo_stream *stream,
                                  const void *address, const char *what) {
@@ -493,6 +551,7 @@ static rondo_status note_address(rondo__participant *participant, rondo_stream *
 const rondo__participant_type rondo__session_type = {
     .name = "private memory",
     .note_address = note_address,
+    .enter_child = enter_child,
     .finish = finish_session,
     .close = close_session,
     .prepare_replay = rondo__order_prepare_replay,

@@ -118,7 +118,6 @@ struct rondo__seat {
     rondo__output *spare_outputs;  // of blocks freed in the capture, for the next ones
     rondo__output_list imports;    // blocks of other graphs that this one takes in
     bool has_lost_imports;         // no memory to note one: the capture fails
-    bool has_adopted;              // took in blocks that eager work of its streams may still use
     rondo__seat *next_in_part;
     rondo__seat *next_in_session;
 };
