@@ -90,12 +90,21 @@ struct rondo_stream {
     // Kept by the generic layer: false means that the stream certainly does not record a capture
     // begun through this library, so that a replay need not ask the driver.
     atomic_bool may_record;
+    // The program has the native stream, and may record on it by calls of its own.
+    atomic_bool is_native_known;
     rondo__stream_tag *tag;  // set by the generic layer
     rondo__stream_marks marks;
     struct rondo__label_stack *labels;  // open label scopes (backend/label.h); NULL: none yet
     // Memory for the next capture that begins here, or NULL (backend/capture.c).
     rondo__capture *spare_capture;
 };
+
+// False: the stream certainly does not record.
+static inline bool rondo__stream_may_record(const rondo_stream *stream) {
+    return stream->is_wrapped ||
+           atomic_load_explicit(&stream->may_record, memory_order_relaxed) ||
+           atomic_load_explicit(&stream->is_native_known, memory_order_relaxed);
+}
 
 struct rondo_event {
     rondo_device *device;  // retained

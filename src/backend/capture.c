@@ -214,7 +214,7 @@ rondo_status rondo__capture_find(rondo_stream *stream, rondo__capture **out_capt
 rondo_status rondo__capture_locate(rondo_stream *stream, rondo__place *out_place) {
     rondo_device *device = stream->device;
     *out_place = (rondo__place){.state = RONDO__CAPTURE_NONE};
-    if (!stream->is_wrapped && !atomic_load_explicit(&stream->may_record, memory_order_relaxed)) {
+    if (!rondo__stream_may_record(stream)) {
         return RONDO_STATUS_OK;
     }
     RETURN_IF_ERROR(device->backend->get_capture_id(stream, &out_place->state, &out_place->id));
@@ -245,16 +245,9 @@ rondo_status rondo__capture_check_broken(rondo_stream *stream, const char *call)
 
 rondo_status rondo__capture_refuse_foreign(rondo_stream *stream, const char *call,
                                            const char *what) {
-    if (!stream->is_wrapped && !atomic_load_explicit(&stream->may_record, memory_order_relaxed)) {
-        return RONDO_STATUS_OK;
-    }
-    rondo__capture *capture;
-    RETURN_IF_ERROR(rondo__capture_find(stream, &capture, NULL));
-    rondo__capture_state state = RONDO__CAPTURE_NONE;
-    if (capture == NULL) {
-        RETURN_IF_ERROR(stream->device->backend->get_capture_state(stream, &state));
-    }
-    if (state == RONDO__CAPTURE_NONE) {
+    rondo__place place;
+    RETURN_IF_ERROR(rondo__capture_locate(stream, &place));
+    if (place.state == RONDO__CAPTURE_NONE || place.capture != NULL) {
         return RONDO_STATUS_OK;
     }
     return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,

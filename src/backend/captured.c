@@ -226,6 +226,9 @@ rondo_status rondo__captured_prepare_copy(rondo_stream *stream, const void **in_
     if (place.state == RONDO__CAPTURE_NONE) {
         return RONDO_STATUS_OK;
     }
+    if (place.state == RONDO__CAPTURE_BROKEN) {
+        return rondo__blame_fail_broken(stream, "a recorded call");
+    }
     bool is_source = kind == RONDO_COPY_HOST_TO_DEVICE;
     const void *host = is_source ? *in_out_source : destination;
     bool is_pageable = stream->device->backend->is_pageable(stream->device, host, bytes);

@@ -94,8 +94,7 @@ rondo_status rondo__event_keep_for_graph(rondo_event *event, rondo_stream *strea
 
 // Which capture the event stands for a place in, if any: the backend's to say.
 static void note_record(rondo_event *event, rondo_stream *stream) {
-    bool may_be_captured =
-        atomic_load_explicit(&stream->may_record, memory_order_relaxed) || stream->is_wrapped;
+    bool may_be_captured = rondo__stream_may_record(stream);
     uint64_t id = 0;
     if (may_be_captured) {
         rondo__place place;

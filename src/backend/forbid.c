@@ -59,7 +59,11 @@ rondo_status rondo__forbid_unsafe(rondo_device *device, const char *call,
 rondo_status rondo__forbid_stream_question(rondo_stream *stream, const char *call,
                                            const char *what) {
     rondo__place place;
-    RETURN_IF_ERROR(rondo__capture_locate(stream, &place));
+    rondo_status located = rondo__capture_locate(stream, &place);
+    if (located != RONDO_STATUS_OK) {
+        rondo__blame_work(stream, "");
+        return located;
+    }
     if (place.state == RONDO__CAPTURE_BROKEN) {
         return rondo__blame_fail_broken(stream, call);
     }

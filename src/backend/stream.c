@@ -69,7 +69,13 @@ rondo_device *rondo_stream_get_device(const rondo_stream *stream) {
 }
 
 void *rondo_stream_get_native(const rondo_stream *stream) {
-    return stream != NULL ? stream->native : NULL;
+    if (stream == NULL) {
+        return NULL;
+    }
+    // Not a part of what the caller sees of the stream.
+    atomic_store_explicit(&((rondo_stream *)(uintptr_t)stream)->is_native_known, true,
+                          memory_order_relaxed);
+    return stream->native;
 }
 
 rondo_status rondo_stream_synchronize(rondo_stream *stream) {

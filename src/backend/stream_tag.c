@@ -303,7 +303,7 @@ uint64_t rondo__stream_tag_get_capture_id(rondo__stream_tag *tag) {
     // The lock keeps the stream from being destroyed meanwhile.
     pthread_mutex_lock(&tag->lock);
     rondo_stream *stream = tag->stream;
-    if (stream != NULL && (stream->is_wrapped || atomic_load(&stream->may_record))) {
+    if (stream != NULL && rondo__stream_may_record(stream)) {
         rondo__capture_state state = RONDO__CAPTURE_NONE;
         rondo_error saved;
         rondo__error_save(&saved);
