@@ -71,6 +71,7 @@ struct rondo_pool {
     rondo__lease *pending;
     rondo__lease *spare;
     rondo__part *parts;
+    size_t held_part_count;  // those with replays in flight; see arena.c
     uint64_t last_serial;
     rondo_pool_stats stats;
     bool is_released;  // no references; blocks handed out keep it

@@ -256,18 +256,6 @@ static rondo__output *get_output(rondo__seat *seat) {
     return output;
 }
 
-// The seat of the capture, with the pool's lock held; NULL: it has none yet.
-static rondo__seat *find_seat(const rondo_pool *pool, const rondo__capture *capture) {
-    rondo__seat *seat = NULL;
-    for (const rondo__part *part = pool->parts; part != NULL && seat == NULL; part = part->next) {
-        seat = part->seats;
-        while (seat != NULL && seat->capture != capture) {
-            seat = seat->next_in_part;
-        }
-    }
-    return seat;
-}
-
 rondo_status rondo__arena_allocate(rondo_pool *pool, rondo_stream *stream, rondo__capture *capture,
                                    uint64_t scope, size_t bytes, void **out_address) {
     rondo__branch *branch = NULL;
@@ -281,13 +269,9 @@ rondo_status rondo__arena_allocate(rondo_pool *pool, rondo_stream *stream, rondo
                              "arena of its own",
                              capture->label);
     }
+    rondo__seat *seat = NULL;
+    RETURN_IF_ERROR(rondo__arena_get_seat(pool, capture, &seat));
     pthread_mutex_lock(&pool->lock);
-    rondo__seat *seat = find_seat(pool, capture);
-    if (seat == NULL) {
-        pthread_mutex_unlock(&pool->lock);
-        RETURN_IF_ERROR(rondo__arena_get_seat(pool, capture, &seat));
-        pthread_mutex_lock(&pool->lock);
-    }
     rondo__lease *l = rondo__pool_get_lease(pool);
     rondo_status status =
         l != NULL ? rondo__live_table_reserve(&pool->live) : RONDO_STATUS_NO_MEMORY;
@@ -299,6 +283,9 @@ rondo_status rondo__arena_allocate(rondo_pool *pool, rondo_stream *stream, rondo
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo__lease_add_use(l, stream, scope);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__order_reserve_output(seat->part);
     }
     if (status == RONDO_STATUS_OK) {
         output = get_output(seat);
@@ -315,6 +302,8 @@ rondo_status rondo__arena_allocate(rondo_pool *pool, rondo_stream *stream, rondo
     if (is_fresh) {
         seat->touched[seat->touched_count++] = output->range;
     }
+    seat->promised_count += 1;
+    seat->part->promised_count += 1;
     l->block = block;
     l->holder = NULL;
     l->part = seat->part;

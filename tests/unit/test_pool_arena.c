@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 
+#include "graph/graph_internal.h"
 #include "pool/arena.h"
 #include "rondo/rondo.h"
 
@@ -360,7 +361,10 @@ static void test_pool_arena__sharers_are_replayed_by_one_thread_at_a_time(void *
         must(rondo_pool_free(pool, x));
         must(rondo_graph_capture_end(graphs[i]));
     }
-    rondo__participant *first = &arena->sessions->participant;
+    rondo__participant *first = graphs[1]->participants;
+    while (first->type != &rondo__session_type) {
+        first = first->next;
+    }
     must(rondo__order_prepare_replay(first, streams[1]));
     replayer r = {.graph = graphs[0], .stream = streams[0]};
     pthread_t thread;
