@@ -36,14 +36,27 @@ typedef void (*rondo_progress_function)(void *user_data, const char *what, size_
 typedef struct rondo_executor_options {
     size_t struct_size;        // sizeof(rondo_executor_options)
     rondo_graphs_mode graphs;  // AUTO; the environment variable RONDO_GRAPHS (auto, on, off) wins
-    rondo_dtype dtype;         // F32, or F16 to convert weights and compute in half
+    rondo_dtype dtype;         // F32, or F16 to compute in half precision; see below
     uint64_t seed;             // for ops that draw random numbers; see below
     bool optimise;             // fold, fuse, choose layouts (true); false: the model op by op
     bool reference;            // every op with the plain C reference (host only; the test oracle)
     size_t plan_limit;         // plans kept for different shapes, oldest use dropped; 0 means 16
     rondo_progress_function progress;  // NULL: none
     void *progress_data;
+    const char *const *keep_f32;  // with F16: patterns of ops that stay in f32; see below
+    size_t keep_f32_count;
+    const char *const *use_f16;  // with F16: patterns of ops that become f16 against the rules
+    size_t use_f16_count;
 } rondo_executor_options;
+
+// Half precision. With dtype F16, weights and activations are f16, and inputs and outputs keep the
+// types that the model declares, also those of the bodies of If, Loop and Scan. What f16 cannot hold
+// stays in f32: powers, exponentials, roots and logarithms, long sums, spectra, quantisation, counts
+// and positions, boxes, constants beyond 65504 or below 2^-14, and what depends on such values.
+// rondo_executor_describe lists those ops, each with the reason. A pattern (* for any characters, ?
+// for one) names nodes or op types, in bodies, too; a control op takes its bodies along; use_f16 is
+// read after keep_f32. One that matches nothing is an error. A model that holds f16 itself stays
+// as it is. The host computes such ops in f32 and rounds what they make: right, but slower than f32.
 
 // Random numbers. The ops of a program that draw (RandomNormal, Dropout in training, ...) share a
 // generator (rondo/random.h) that starts at `seed`, so each run draws new numbers and a fresh

@@ -260,6 +260,10 @@ rondo_status rondo__plan_create(rondo_executor *executor, const rondo_tensor *fe
     if (status != RONDO_STATUS_OK) {
         goto free_plan;
     }
+    status = rondo__precision_apply(executor, plan);
+    if (status != RONDO_STATUS_OK) {
+        goto free_plan;
+    }
     status = optimise(executor, plan);
     if (status != RONDO_STATUS_OK) {
         goto free_plan;
@@ -354,6 +358,7 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
         rondo_tensor_deinit(&plan->feeds[i]);
     }
     rondo__free(plan->feeds);
+    rondo__half_report_deinit(&plan->halves);
     rondo_program_destroy(plan->program);
     rondo__free(plan);
 }

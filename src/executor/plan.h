@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "kernel/kernel.h"
+#include "program/half.h"
 #include "program/program.h"
 #include "rondo/executor.h"
 
@@ -112,6 +113,7 @@ typedef struct rondo__plan {
     uint64_t prepare_ns;
     uint64_t first_replay_ns;  // 0 until it happened
     uint64_t last_use;         // of the executor's clock, for eviction
+    rondo__half_report halves;  // what f16 did; empty in f32
 } rondo__plan;
 
 struct rondo_executor {
@@ -139,6 +141,7 @@ struct rondo_executor {
     rondo_run_times times;
     uint64_t eager_run_count;
     uint64_t replay_run_count;
+    rondo__half_cache *halves;  // f16 forms of the base's constants; NULL in f32
 };
 
 // Compiles a plan. feeds[i].data non-NULL fixes the value of input i; it is copied.
@@ -149,6 +152,22 @@ struct rondo_executor {
 RONDO_MUST_USE rondo_status rondo__plan_create(rondo_executor *executor, const rondo_tensor *feeds,
                                                rondo__plan **out_plan);
 void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan);
+
+// Marks what the caller's patterns name in `program`, a clone of `source`. A pattern that names
+// nothing in `source` is an error.
+//
+// Errors:    INVALID (names the pattern).
+// Threads:   one thread per program.
+RONDO_MUST_USE rondo_status rondo__precision_mark(rondo_program *program,
+                                                  const rondo_program *source,
+                                                  const rondo_executor_options *options);
+
+// The program in half precision, where the executor computes in that: before other passes, because
+// precision is decided for the model's own ops.
+//
+// Errors:    NO_MEMORY, BAD_DATA, INTERNAL.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__precision_apply(rondo_executor *executor, rondo__plan *plan);
 
 // Decides the order of nodes and cuts them into steps; fills items (node only) and steps of the
 // plan.
