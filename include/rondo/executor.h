@@ -174,6 +174,36 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe(rondo_executor *ex
                                                               rondo_write_function write,
                                                               void *user_data);
 
+// Where half precision parts from single precision. Errors are relative: |f16 - f32| / |f32| as
+// norms over a whole tensor; infinite where NaN or infinities differ; for whole numbers the share of
+// elements that differ.
+typedef struct rondo_precision_loss {
+    size_t struct_size;       // sizeof(rondo_precision_loss); set by the caller
+    bool is_found;            // some op exceeds the limit; otherwise names are empty
+    char op[48];              // its type
+    char node[160];           // its name, cut to fit
+    double error_before;      // largest error among its inputs
+    double error_after;       // largest error among its outputs
+    double output_error;      // largest error among the outputs of the program
+    uint64_t compared_count;  // values between ops that were compared
+} rondo_precision_loss;
+
+// Runs `program` once in f32 and once as `options` say (dtype F16), fetches what every op of the
+// main program makes, and names the first op whose error is above `limit` and at least four times
+// that of its inputs; where errors only grow, the op that raises its own the most. What If, Loop and
+// Scan do inside is their own error. Values in between are rounded, as without fusing, so errors may
+// be a little larger than in a run.
+//
+// limit      for example 0.01.
+//
+// Errors:    INVALID (dtype is not F16, feeds as in rondo_executor_run), and as
+//            rondo_executor_run.
+// Ownership: all borrowed for the call.
+// Threads:   one thread per program.
+RONDO_API RONDO_MUST_USE rondo_status rondo_executor_find_loss(
+    rondo_program *program, rondo_device *device, const rondo_executor_options *options,
+    const rondo_binding *feeds, size_t feed_count, double limit, rondo_precision_loss *out_loss);
+
 RONDO_EXTERN_C_END
 
 #endif  // RONDO_EXECUTOR_H

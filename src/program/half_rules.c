@@ -77,7 +77,7 @@ static const char large_reason[] = "a factor of 4096 or more leaves the range of
 static const char whole_reason[] = "a constant holds whole numbers that f16 rounds";
 static const char wide_reason[] = "an op before it makes values that may leave the range of f16";
 static const char fine_reason[] = "an op before it makes factors that f16 flushes to 0";
-static const char traced_exact_reason[] = "its result becomes a whole number or a coordinate";
+static const char traced_exact_reason[] = "its result becomes whole numbers, boxes or spectra";
 static const char traced_fine_reason[] = "a root or a logarithm is taken of its result";
 static const char refused_reason[] = "the op takes no f16 here";
 static const char foreign_reason[] = "the model converts here from another type";
@@ -113,7 +113,7 @@ static const rule rules[] = {
     {"HannWindow", STAYS, EXACT, SPECTRUM},
     {"QuantizeLinear", STAYS, PLAIN, QUANTISED},
     {"DequantizeLinear", STAYS, PLAIN, QUANTISED},
-    {"DynamicQuantizeLinear", STAYS, FINE, QUANTISED},
+    {"DynamicQuantizeLinear", STAYS | TRACED, FINE, QUANTISED},
     {"DynamicQuantizeLSTM", STAYS, PLAIN, QUANTISED},
     {"DynamicQuantizeMatMul", STAYS, WIDE, QUANTISED},
     {"MatMulIntegerToFloat", STAYS, WIDE, QUANTISED},
