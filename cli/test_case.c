@@ -4,7 +4,7 @@
 // single ops. In a whole network thousands of products are summed in another order, and an output
 // near zero keeps the rounding error of the large terms that cancelled; so networks (more than
 // NETWORK_OPS ops) may also differ by 1e-5 of the output's largest magnitude. In half precision a
-// product carries eleven bits: an output may differ by 2e-2 of its norm, and a single element by 5e-2
+// product carries eleven bits: an output may differ by 2e-2 of its norm, and a single element by 1e-1
 // of the output's largest magnitude.
 //
 // A model that fails in half precision is run op by op in both precisions (test_precision.c), so

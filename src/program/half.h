@@ -99,7 +99,7 @@ void rondo__half_report_deinit(rondo__half_report *report);
 // Turns f32 nodes of a specialised program into f16, with casts between nodes that differ. Inputs
 // and outputs keep their types. A program that holds f16 already is left as it is.
 //
-// Errors:    NO_MEMORY, BAD_DATA, INTERNAL (the type of an input or output changed).
+// Errors:    NO_MEMORY, BAD_DATA.
 // Ownership: free the report with rondo__half_report_deinit.
 // Threads:   one thread per program.
 RONDO_MUST_USE rondo_status rondo__pass_half(rondo_program *program, rondo__half_cache *cache,

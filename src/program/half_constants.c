@@ -102,7 +102,7 @@ static uint32_t judge(const rondo_tensor *tensor) {
                   ? RONDO__HALF_TINY
                   : 0;
     traits |= is_whole && is_rounded ? RONDO__HALF_WHOLE : 0;
-    traits |= largest <= 1.0f / 64.0f ? RONDO__HALF_SHRINKS : 0;
+    traits |= largest > 0.0f && largest <= 1.0f / 64.0f ? RONDO__HALF_SHRINKS : 0;
     return traits;
 }
 

@@ -201,32 +201,6 @@ static bool holds_half(const rondo_program *program) {
     return false;
 }
 
-// The types of inputs and outputs; entries of outputs follow those of inputs.
-static void list_border(const rondo_program *program, rondo_dtype *out_types) {
-    for (size_t i = 0; i < program->input_count + program->output_count; ++i) {
-        const int32_t value = i < program->input_count ? program->inputs[i]
-                                                       : program->outputs[i - program->input_count];
-        const rondo__value *v = &program->values[value];
-        out_types[i] = rondo__value_is_constant(v) ? v->constant.dtype : v->dtype;
-    }
-}
-
-static rondo_status check_border(const rondo_program *program, const rondo_dtype *before,
-                                 rondo_dtype *after) {
-    list_border(program, after);
-    for (size_t i = 0; i < program->input_count + program->output_count; ++i) {
-        const bool is_input = i < program->input_count;
-        const int32_t value =
-            is_input ? program->inputs[i] : program->outputs[i - program->input_count];
-        if (before[i] != after[i]) {
-            return RONDO_FAIL(INTERNAL, "f16 made %s \"%.80s\" %s, it was %s",
-                              is_input ? "input" : "output", program->values[value].name,
-                              rondo_dtype_get_name(after[i]), rondo_dtype_get_name(before[i]));
-        }
-    }
-    return RONDO_STATUS_OK;
-}
-
 rondo_status rondo__pass_half(rondo_program *program, rondo__half_cache *cache,
                               rondo__half_report *out_report) {
     memset(out_report, 0, sizeof *out_report);
@@ -235,20 +209,17 @@ rondo_status rondo__pass_half(rondo_program *program, rondo__half_cache *cache,
         return RONDO_STATUS_OK;
     }
     const size_t node_count = program->node_count;
-    const size_t border_count = program->input_count + program->output_count;
     rondo_status status = RONDO_STATUS_NO_MEMORY;
     halving h = {.program = program, .cache = cache, .value_count = program->value_count};
     rondo__half_decision *decisions = rondo__calloc(node_count + 1, sizeof *decisions);
-    rondo_dtype *border = rondo__calloc(2 * border_count + 1, sizeof *border);
     h.half_of = rondo__calloc(program->value_count + 1, sizeof *h.half_of);
-    if (decisions == NULL || border == NULL || h.half_of == NULL) {
+    if (decisions == NULL || h.half_of == NULL) {
         goto free_lists;
     }
     for (size_t v = 0; v < program->value_count; ++v) {
         h.half_of[v] = RONDO__VALUE_NONE;
     }
     h.decisions = decisions;
-    list_border(program, border);
     status = rondo__half_decide(program, cache, decisions);
     if (status == RONDO_STATUS_OK) {
         status = write_report(program, decisions, out_report);
@@ -262,13 +233,9 @@ rondo_status rondo__pass_half(rondo_program *program, rondo__half_cache *cache,
     if (status == RONDO_STATUS_OK) {
         status = rondo__program_remove_dead(program);
     }
-    if (status == RONDO_STATUS_OK) {
-        status = check_border(program, border, border + border_count);
-    }
 
 free_lists:
     rondo__free(decisions);
-    rondo__free(border);
     rondo__free(h.half_of);
     if (status != RONDO_STATUS_OK) {
         rondo__half_report_deinit(out_report);
