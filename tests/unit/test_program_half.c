@@ -213,7 +213,7 @@ static const rule_row rule_rows[] = {
      "Relu t e > y", "r q m"},
     {"integer products", "MatMulInteger i bytes kernel > a;Cast:1 c a > b;Add s b one > d;Relu r d > y",
      "c s r"},
-    {"shapes that depend on data", "Relu r x > a;NonZero z a > b;Cast:1 f b > y", "z f"},
+    {"shapes that depend on data", "Relu r x > a;NonZero z a > b;Neg n b > y", "z"},
     {"a move for an op that stays", "Transpose t x > a;Reshape u a flat > b;Pow p b two > y", "t u p"},
 };
 
