@@ -54,8 +54,8 @@ typedef struct rondo_executor_options {
 // stays in f32: powers, exponentials, roots and logarithms, long sums, spectra, quantisation, counts
 // and positions, boxes, constants beyond 65504 or below 2^-14, and what depends on such values.
 // rondo_executor_describe lists those ops, each with the reason. A pattern (* for any characters, ?
-// for one) names nodes or op types, in bodies, too; a control op takes its bodies along; use_f16 is
-// read after keep_f32. One that matches nothing is an error. A model that holds f16 itself stays
+// for one) names nodes or op types, in bodies, too; a control op takes its bodies along; keep_f32
+// wins over use_f16. One that matches nothing is an error. A model that holds f16 itself stays
 // as it is. The host computes such ops in f32 and rounds what they make: right, but slower than f32.
 
 // Random numbers. The ops of a program that draw (RandomNormal, Dropout in training, ...) share a

@@ -27,10 +27,10 @@ rondo_status rondo__precision_mark(rondo_program *program, const rondo_program *
         return RONDO_FAIL(INVALID, "options.keep_f32 and options.use_f16 need dtype f16, it is %s",
                           rondo_dtype_get_name(options->dtype));
     }
-    RETURN_IF_ERROR(mark_all(program, source, "keep_f32", options->keep_f32,
-                             options->keep_f32_count, RONDO__PRECISION_SINGLE));
-    return mark_all(program, source, "use_f16", options->use_f16, options->use_f16_count,
-                    RONDO__PRECISION_HALF);
+    RETURN_IF_ERROR(mark_all(program, source, "use_f16", options->use_f16, options->use_f16_count,
+                             RONDO__PRECISION_HALF));
+    return mark_all(program, source, "keep_f32", options->keep_f32, options->keep_f32_count,
+                    RONDO__PRECISION_SINGLE);
 }
 
 rondo_status rondo__precision_apply(rondo_executor *executor, rondo__plan *plan) {
