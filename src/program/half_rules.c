@@ -324,11 +324,10 @@ static bool takes_infinity(const rondo__node *node) {
            is_named(node, "Clip");
 }
 
-// Why input `input`, a constant, keeps its user in f32, and the class of the results then.
-static const char *judge_constant(const analysis *a, const rondo__node *node, const rule *r,
-                                  size_t input, uint8_t *out_class) {
-    const rondo_tensor *constant = &a->program->values[node->inputs[input]].constant;
-    const uint32_t traits = rondo__half_get_traits(a->cache, constant);
+// Why a constant with these traits, input `input`, keeps its user in f32, and the class of the
+// results then.
+static const char *judge_constant(const rondo__node *node, const rule *r, size_t input,
+                                  uint32_t traits, uint8_t *out_class) {
     const bool is_factor = is_named(node, "Mul");
     const bool is_divisor = is_named(node, "Div") && input == 1;
     const bool is_weight = (r->kind & PRODUCT) != 0 && input == 1;
@@ -358,14 +357,26 @@ static const char *judge_constant(const analysis *a, const rondo__node *node, co
 
 static const char *judge_constants(const analysis *a, const rondo__node *node, const rule *r,
                                    uint8_t *out_class) {
+    static const char *const bounds[] = {"min", "max"};  // of Clip, before they became inputs
     const char *reason = NULL;
+    for (size_t i = 0; i < 2 && is_named(node, "Clip"); ++i) {
+        uint8_t result = PLAIN;
+        float bound = rondo__op_get_float(&node->op, bounds[i], 0.0f);
+        const rondo_tensor scalar = {.dtype = RONDO_DTYPE_F32, .data = &bound};
+        const char *found =
+            judge_constant(node, r, i + 1, rondo__half_get_traits(NULL, &scalar), &result);
+        reason = found != NULL ? found : reason;
+        *out_class = result > *out_class ? result : *out_class;
+    }
     for (size_t i = 0; i < node->input_count; ++i) {
         uint8_t result = PLAIN;
         if (!is_single(a->program, node->inputs[i]) || !is_constant(a->program, node->inputs[i]) ||
             rondo__half_is_fixed_input(node, i)) {
             continue;
         }
-        const char *found = judge_constant(a, node, r, i, &result);
+        const rondo_tensor *constant = &a->program->values[node->inputs[i]].constant;
+        const char *found = judge_constant(
+            node, r, i, rondo__half_get_traits(a->cache, constant), &result);
         if (found != NULL && (reason == NULL || result > *out_class)) {
             reason = found;
             *out_class = result;
