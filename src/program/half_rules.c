@@ -16,7 +16,8 @@
 //               values they are no better than those.
 //
 //   4. What becomes a whole number, a box, a root or a logarithm is traced back through element-wise
-//      ops and moves, which stay as well.
+//      ops and moves, which stay as well; so is what a normalisation with a huge variance reads,
+//      down to the product that makes it.
 //
 //     x (f16) ──┬────────────────────────────── Sub ──────────── Div ── (f16)
 //               │                                │ (f16)          │
@@ -79,6 +80,8 @@ static const char wide_reason[] = "an op before it makes values that may leave t
 static const char fine_reason[] = "an op before it makes factors that f16 flushes to 0";
 static const char traced_exact_reason[] = "its result becomes whole numbers, boxes or spectra";
 static const char traced_fine_reason[] = "a root or a logarithm is taken of its result";
+static const char variance_reason[] = "its variance says that values leave the range of f16";
+static const char traced_wide_reason[] = "a normalisation after it expects values out of range";
 static const char refused_reason[] = "the op takes no f16 here";
 static const char foreign_reason[] = "the model converts here from another type";
 static const char made_reason[] = "it makes its values, and no op before it could make f16 of them";
@@ -197,7 +200,7 @@ typedef struct analysis {
     rondo__half_cache *cache;
     rondo__half_decision *decisions;
     uint8_t *class_of;  // of each value
-    uint8_t *wanted;    // of each value: EXACT or FINE where what uses it needs that
+    uint8_t *wanted;    // of each value: EXACT, FINE or WIDE where what uses it needs that
 } analysis;
 
 static const rule *find_rule(const rondo__node *node) {
@@ -387,6 +390,21 @@ static const char *judge_constants(const analysis *a, const rondo__node *node, c
 
 // ---- back from whole numbers, boxes, roots and logarithms --------------------------------------
 
+// A standard deviation above 4096 means values of which some are beyond 65504.
+static bool expects_wide(const rondo_program *program, const rondo__node *node) {
+    if (!is_named(node, "BatchNormalization") || node->input_count < 5 || node->inputs[4] < 0) {
+        return false;
+    }
+    const rondo_tensor *variance = &program->values[node->inputs[4]].constant;
+    bool is_huge = false;
+    for (int64_t i = 0; variance->dtype == RONDO_DTYPE_F32 &&
+                        i < rondo_shape_get_count(&variance->shape);
+         ++i) {
+        is_huge = is_huge || ((const float *)variance->data)[i] > 4096.0f * 4096.0f;
+    }
+    return is_huge;
+}
+
 // The table's verdict on a node, before values are looked at.
 static const char *judge_op(const analysis *a, size_t n, uint8_t *out_class, uint32_t *out_kind) {
     const rondo__node *node = &a->program->nodes[n];
@@ -414,6 +432,10 @@ static const char *judge_op(const analysis *a, size_t n, uint8_t *out_class, uin
         *out_class = WIDE;
         return square_reason;
     }
+    if (expects_wide(a->program, node)) {
+        *out_kind |= TRACED;
+        return variance_reason;
+    }
     if ((node->op.def->flags & RONDO__OP_RANDOM) != 0) {
         return DRAWN;
     }
@@ -423,7 +445,9 @@ static const char *judge_op(const analysis *a, size_t n, uint8_t *out_class, uin
 static void want_inputs(analysis *a, const rondo__node *node, uint8_t how) {
     for (size_t i = 0; i < node->input_count; ++i) {
         const int32_t value = node->inputs[i];
-        if (value >= 0 && is_computed(a->program, value) && a->wanted[value] != EXACT) {
+        const bool is_weaker = how != WIDE && (value < 0 || a->wanted[value] == EXACT);
+        if (value >= 0 && is_computed(a->program, value) && a->wanted[value] != WIDE &&
+            !is_weaker) {
             a->wanted[value] = how;
         }
     }
@@ -441,23 +465,28 @@ static void trace_back(analysis *a) {
         if ((kind & TRACED) != 0 && reason != NULL) {
             const bool is_fine = is_named(node, "Log") || is_named(node, "Sqrt") ||
                                  is_named(node, "ReduceLogSum");
-            want_inputs(a, node, is_fine ? FINE : EXACT);
+            want_inputs(a, node, reason == variance_reason ? WIDE : is_fine ? FINE : EXACT);
             continue;
         }
         uint8_t how = PLAIN;
         for (size_t i = 0; i < node->output_count; ++i) {
             const uint8_t mine = node->outputs[i] >= 0 ? a->wanted[node->outputs[i]] : PLAIN;
-            how = mine == EXACT || how == PLAIN ? mine : how;
+            how = mine == WIDE || (mine == EXACT && how != WIDE) || how == PLAIN ? mine : how;
         }
         if (how == PLAIN || reason != NULL) {
             continue;  // an op that stays works on f32 from here on
         }
         // Probabilities, whose logarithm is taken, are small; what they are made of is not.
-        const bool is_source = how == FINE && (is_named(node, "Softmax") || is_named(node, "Sigmoid"));
-        if ((kind & CARRIES) == 0 && !is_source) {
+        const bool carries = (kind & CARRIES) != 0;
+        const bool is_source =
+            (how == FINE && (is_named(node, "Softmax") || is_named(node, "Sigmoid"))) ||
+            (how == WIDE && !carries);
+        if (!carries && !is_source) {
             continue;
         }
-        a->decisions[n].reason = how == EXACT ? traced_exact_reason : traced_fine_reason;
+        a->decisions[n].reason = how == WIDE    ? traced_wide_reason
+                                 : how == EXACT ? traced_exact_reason
+                                                : traced_fine_reason;
         if (!is_source) {
             want_inputs(a, node, how);
         }

@@ -70,6 +70,16 @@ static void add_helpers(rondo_program *program) {
     check(rondo_tensor_init(RONDO_DTYPE_U8, &shape, &kernel));
     check(rondo__program_add_constant(program, "kernel", &kernel, &number));
     rondo_tensor_deinit(&kernel);
+    for (int k = 0; k < 2; ++k) {  // statistics of one number for each column
+        rondo_tensor statistic;
+        const rondo_shape columns = {.rank = 1, .extent = {WIDTH}};
+        check(rondo_tensor_init(RONDO_DTYPE_F32, &columns, &statistic));
+        for (size_t i = 0; i < WIDTH; ++i) {
+            ((float *)statistic.data)[i] = k == 0 ? 1.0f : 1e8f;
+        }
+        check(rondo__program_add_constant(program, k == 0 ? "ones" : "vast", &statistic, &number));
+        rondo_tensor_deinit(&statistic);
+    }
 }
 
 // Inputs and constants that every row may use.
@@ -215,6 +225,9 @@ static const rule_row rule_rows[] = {
      "Relu t e > y", "r q m"},
     {"integer products", "MatMulInteger i bytes kernel > a;Cast:1 c a > b;Add s b one > d;Relu r d > y",
      "c s r"},
+    {"a normalisation of huge values",
+     "MatMul m x w > a;Relu r a > b;BatchNormalization n b ones ones ones vast > c;Relu t c > y",
+     "m r n"},
     {"shapes that depend on data", "Relu r x > a;NonZero z a > b;Neg n b > y", "z"},
     {"a move for an op that stays", "Transpose t x > a;Reshape u a flat > b;Pow p b two > y", "t u p"},
 };
