@@ -130,8 +130,10 @@ const cli_command cli_command_test = {
         "expected outputs. What Rondo does not support is skipped with the reason. Real numbers "
         "may\n"
         "differ by ATOL + RTOL * |expected|; in networks of more than 16 ops also by 1e-5 of the\n"
-        "output's largest magnitude. With --dtype fp16 an output may differ by 2e-2 of its norm, and\n"
-        "single elements by 1e-1 of its largest magnitude; where that fails, the op that loses the\n"
+        "output's largest magnitude. With --dtype fp16 an output may differ by 2e-2 of its norm, "
+        "and\n"
+        "single elements by 1e-1 of its largest magnitude; where that fails, the op that loses "
+        "the\n"
         "precision is named, and which --keep-f32 help.",
     .operand_min = 1,
     .operand_max = SIZE_MAX,

@@ -26,14 +26,18 @@ typedef struct cli_model_settings {
     { .device = "auto" }
 
 // Patterns that --dtype fp16 reads.
-#define CLI_PRECISION_OPTION_ROWS(type, keep, use)                                               \
-    {"--keep-f32", "PATTERN", CLI_LIST, offsetof(type, keep), NULL,                              \
-     "with fp16: ops that stay in single precision, by name or\ntype (* any characters, ? one); " \
-     "may be repeated"},                                                                         \
-    {                                                                                            \
-        "--use-f16", "PATTERN", CLI_LIST, offsetof(type, use), NULL,                             \
+#define CLI_PRECISION_OPTION_ROWS(type, keep, use)                                                 \
+    {"--keep-f32",                                                                                 \
+     "PATTERN",                                                                                    \
+     CLI_LIST,                                                                                     \
+     offsetof(type, keep),                                                                         \
+     NULL,                                                                                         \
+     "with fp16: ops that stay in single precision, by name or\ntype (* any characters, ? one); "  \
+     "may be repeated"},                                                                           \
+    {                                                                                              \
+        "--use-f16", "PATTERN", CLI_LIST, offsetof(type, use), NULL,                               \
             "with fp16: ops that become half precision against the\nrules that keep them; may be " \
-            "repeated"                                                                           \
+            "repeated"                                                                             \
     }
 
 // Rows of an option table, for a settings struct that holds a cli_model_settings named `member`.
@@ -44,8 +48,7 @@ typedef struct cli_model_settings {
         {"--dtype",   NULL,                                                                     \
          CLI_CHOICE,  offsetof(type, member.dtype),                                             \
          "fp32|fp16", "compute in single (default) or half precision"},                         \
-        CLI_PRECISION_OPTION_ROWS(type, member.keep_f32, member.use_f16),                       \
-    {                                                                                           \
+        CLI_PRECISION_OPTION_ROWS(type, member.keep_f32, member.use_f16), {                     \
         "--set", "DIM=N", CLI_LIST, offsetof(type, member.dimensions), NULL,                    \
             "give a symbolic dimension a number (batch=4);\nthose not set count as 1"           \
     }

@@ -4,8 +4,8 @@
 // single ops. In a whole network thousands of products are summed in another order, and an output
 // near zero keeps the rounding error of the large terms that cancelled; so networks (more than
 // NETWORK_OPS ops) may also differ by 1e-5 of the output's largest magnitude. In half precision a
-// product carries eleven bits: an output may differ by 2e-2 of its norm, and a single element by 1e-1
-// of the output's largest magnitude.
+// product carries eleven bits: an output may differ by 2e-2 of its norm, and a single element by
+// 1e-1 of the output's largest magnitude.
 //
 // A model that fails in half precision is run op by op in both precisions (test_precision.c), so
 // that the op that loses the precision is named.
@@ -223,7 +223,9 @@ static bool compare_mode(test_case *test, const char *mode, double *largest_erro
     const cli_tolerance tolerance = {
         .relative = test->settings->relative,
         .absolute = test->settings->absolute,
-        .scale = is_half ? CLI_HALF_SCALE : is_network ? 1e-5 : 0.0,
+        .scale = is_half      ? CLI_HALF_SCALE
+                 : is_network ? 1e-5
+                              : 0.0,
         .norm = is_half ? CLI_HALF_NORM : 0.0,
     };
     for (size_t i = 0; i < test->fetch_count; i++) {

@@ -80,8 +80,9 @@ void cli_explain_precision(const cli_precision_case *failed, char *text, size_t 
     bool is_repeated = false;
     text[0] = '\0';
     if (!passes(failed, &single)) {
-        snprintf(text, text_bytes,
-                 "single precision fails with this tolerance, too: half precision is not the cause");
+        snprintf(
+            text, text_bytes,
+            "single precision fails with this tolerance, too: half precision is not the cause");
         return;
     }
     while (count < KEEP_ROUNDS_MAX && keep.count < CLI_LIST_MAX && !is_cured && !is_repeated) {

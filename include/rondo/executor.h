@@ -50,13 +50,14 @@ typedef struct rondo_executor_options {
 } rondo_executor_options;
 
 // Half precision. With dtype F16, weights and activations are f16, and inputs and outputs keep the
-// types that the model declares, also those of the bodies of If, Loop and Scan. What f16 cannot hold
-// stays in f32: powers, exponentials, roots and logarithms, long sums, spectra, quantisation, counts
-// and positions, boxes, constants beyond 65504 or below 2^-14, and what depends on such values.
-// rondo_executor_describe lists those ops, each with the reason. A pattern (* for any characters, ?
-// for one) names nodes or op types, in bodies, too; a control op takes its bodies along; keep_f32
-// wins over use_f16. One that matches nothing is an error. A model that holds f16 itself stays
-// as it is. The host computes such ops in f32 and rounds what they make: right, but slower than f32.
+// types that the model declares, also those of the bodies of If, Loop and Scan. What f16 cannot
+// hold stays in f32: powers, exponentials, roots and logarithms, long sums, spectra, quantisation,
+// counts and positions, boxes, constants beyond 65504 or below 2^-14, and what depends on such
+// values. rondo_executor_describe lists those ops, each with the reason. A pattern (* for any
+// characters, ? for one) names nodes or op types, in bodies, too; a control op takes its bodies
+// along; keep_f32 wins over use_f16. One that matches nothing is an error. A model that holds f16
+// itself stays as it is. The host computes such ops in f32 and rounds what they make: right, but
+// slower than f32.
 
 // Random numbers. The ops of a program that draw (RandomNormal, Dropout in training, ...) share a
 // generator (rondo/random.h) that starts at `seed`, so each run draws new numbers and a fresh
@@ -175,13 +176,13 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe(rondo_executor *ex
                                                               void *user_data);
 
 // Where half precision parts from single precision. Errors are relative: |f16 - f32| / |f32| as
-// norms over a whole tensor; infinite where NaN or infinities differ; for whole numbers the share of
-// elements that differ.
+// norms over a whole tensor; infinite where NaN or infinities differ; for whole numbers the share
+// of elements that differ.
 typedef struct rondo_precision_loss {
     size_t struct_size;       // sizeof(rondo_precision_loss); set by the caller
     bool is_found;            // some op exceeds the limit; otherwise names are empty
     char op[48];              // its type
-    char node[160];           // its name, cut to fit
+    char node[160];           // its name; one that is too long ends in *, as a pattern does
     double error_before;      // largest error among its inputs
     double error_after;       // largest error among its outputs
     double output_error;      // largest error among the outputs of the program
@@ -190,9 +191,9 @@ typedef struct rondo_precision_loss {
 
 // Runs `program` once in f32 and once as `options` say (dtype F16), fetches what every op of the
 // main program makes, and names the first op whose error is above `limit` and at least four times
-// that of its inputs; where errors only grow, the op that raises its own the most. What If, Loop and
-// Scan do inside is their own error. Values in between are rounded, as without fusing, so errors may
-// be a little larger than in a run.
+// that of its inputs; where errors only grow, the op that raises its own the most. What If, Loop
+// and Scan do inside is their own error. Values in between are rounded, as without fusing, so
+// errors may be a little larger than in a run.
 //
 // limit      for example 0.01.
 //

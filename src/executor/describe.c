@@ -42,25 +42,6 @@ static void append_ports(rondo__text *text, const rondo__plan *plan, const char 
     }
 }
 
-// What half precision did to the model's own ops: those that were folded or fused later count, too.
-static void append_halves(rondo__text *text, const rondo_executor *executor,
-                          const rondo__plan *plan) {
-    const rondo__half_report *report = &plan->halves;
-    if (executor->options.dtype != RONDO_DTYPE_F16) {
-        return;
-    }
-    if (report->note != NULL) {
-        rondo__text_append(text, "half precision: %s\n", report->note);
-        return;
-    }
-    rondo__text_append(text, "half precision: %zu ops of the model compute in f16, %zu stay in f32\n",
-                       report->half_count, report->kept_count);
-    for (size_t i = 0; i < report->kept_count; ++i) {
-        rondo__text_append(text, "  f32 %-16s %-32s %s\n", report->kept[i].op,
-                           report->kept[i].name, report->kept[i].reason);
-    }
-}
-
 static void append_text(rondo__text *text, const rondo_executor *executor,
                         const rondo__plan *plan) {
     const rondo_program *program = plan->program;
@@ -96,7 +77,7 @@ static void append_text(rondo__text *text, const rondo_executor *executor,
             rondo__text_append(text, "\n");
         }
     }
-    append_halves(text, executor, plan);
+    rondo__describe_half(text, executor, plan, false);
     rondo__text_append(
         text, "memory: arena %zu bytes (%zu without sharing), constants on the device %zu bytes\n",
         plan->arena_bytes, plan->arena_naive_bytes, plan->constant_bytes);
@@ -170,36 +151,12 @@ static void append_json_node(rondo__text *text, const rondo__plan *plan, const r
     rondo__text_append(text, "]}");
 }
 
-static void append_json_halves(rondo__text *text, const rondo_executor *executor,
-                               const rondo__plan *plan) {
-    const rondo__half_report *report = &plan->halves;
-    if (executor->options.dtype != RONDO_DTYPE_F16) {
-        return;
-    }
-    rondo__text_append(text, "  \"half\": {\"note\": ");
-    if (report->note != NULL) {
-        rondo__text_append_json(text, report->note);
-    } else {
-        rondo__text_append(text, "null");
-    }
-    rondo__text_append(text, ", \"f16_count\": %zu, \"f32\": [", report->half_count);
-    for (size_t i = 0; i < report->kept_count; ++i) {
-        rondo__text_append(text, "%s\n    {\"op\": \"%s\", \"name\": ", i > 0 ? "," : "",
-                           report->kept[i].op);
-        rondo__text_append_json(text, report->kept[i].name);
-        rondo__text_append(text, ", \"reason\": ");
-        rondo__text_append_json(text, report->kept[i].reason);
-        rondo__text_append(text, "}");
-    }
-    rondo__text_append(text, "]},\n");
-}
-
 static void append_json(rondo__text *text, const rondo_executor *executor,
                         const rondo__plan *plan) {
     rondo__text_append(text, "{\n  \"device\": \"%s\",\n", rondo_device_get_name(executor->device));
     append_json_ports(text, plan, "inputs", plan->program->inputs, plan->program->input_count);
     append_json_ports(text, plan, "outputs", plan->program->outputs, plan->program->output_count);
-    append_json_halves(text, executor, plan);
+    rondo__describe_half(text, executor, plan, true);
     rondo__text_append(
         text,
         "  \"arena_bytes\": %zu,\n  \"arena_naive_bytes\": %zu,\n  \"constant_bytes\": %zu,\n"
@@ -302,6 +259,9 @@ rondo_status rondo_executor_describe(rondo_executor *executor, rondo_describe_fo
     rondo_status status = declare_feeds(executor, feeds);
     if (status == RONDO_STATUS_OK) {
         status = rondo__executor_find_plan(executor, feeds, &plan);
+    }
+    if (status == RONDO_STATUS_OK && executor->options.dtype == RONDO_DTYPE_F16) {
+        status = rondo__control_foresee(executor, plan);
     }
     if (status == RONDO_STATUS_OK) {
         static void (*const writers[])(rondo__text *, const rondo_executor *,

@@ -86,8 +86,8 @@ static double compare(const rondo_tensor *exact, const rondo_tensor *rounded) {
     int64_t differing = 0;
     for (int64_t i = 0; i < count && bytes > 0; ++i) {
         const size_t at = (size_t)i * bytes;
-        differing += memcmp((const char *)exact->data + at, (const char *)rounded->data + at,
-                            bytes) != 0;
+        differing +=
+            memcmp((const char *)exact->data + at, (const char *)rounded->data + at, bytes) != 0;
     }
     return count > 0 ? (double)differing / (double)count : 0.0;
 }
@@ -119,7 +119,10 @@ static void judge(const rondo_program *probe, const double *errors, double limit
         loss->error_before = before;
         loss->error_after = after;
         (void)snprintf(loss->op, sizeof loss->op, "%s", node->op.def->name);
-        (void)snprintf(loss->node, sizeof loss->node, "%s", node->op.name);
+        if (snprintf(loss->node, sizeof loss->node, "%s", node->op.name) >=
+            (int)sizeof loss->node) {
+            loss->node[sizeof loss->node - 2] = '*';
+        }
         if (growth >= 4.0) {
             return;
         }
@@ -132,10 +135,10 @@ rondo_status rondo_executor_find_loss(rondo_program *program, rondo_device *devi
                                       rondo_precision_loss *out_loss) {
     if (program == NULL || device == NULL || options == NULL || out_loss == NULL) {
         return RONDO_FAIL(INVALID, "%s is NULL",
-                          program == NULL    ? "program"
-                          : device == NULL   ? "device"
-                          : options == NULL  ? "options"
-                                             : "out_loss");
+                          program == NULL   ? "program"
+                          : device == NULL  ? "device"
+                          : options == NULL ? "options"
+                                            : "out_loss");
     }
     if (out_loss->struct_size != sizeof *out_loss) {
         return RONDO_FAIL(INVALID, "out_loss->struct_size is %zu, expected %zu",
@@ -171,8 +174,7 @@ rondo_status rondo_executor_find_loss(rondo_program *program, rondo_device *devi
         double *error = &errors[probe->outputs[i]];
         *error = compare(&exact[i].tensor, &rounded[i].tensor);
         const bool is_result = i < program->output_count;
-        loss.output_error =
-            is_result && *error > loss.output_error ? *error : loss.output_error;
+        loss.output_error = is_result && *error > loss.output_error ? *error : loss.output_error;
     }
     loss.compared_count = count;
     judge(probe, errors, limit, &loss);

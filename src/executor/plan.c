@@ -274,10 +274,10 @@ static rondo_status rewrite(rondo_executor *executor, rondo__plan *plan) {
         const int32_t value =
             is_input ? source->inputs[i] : source->outputs[i - program->input_count];
         if (types[i] != types[count + i]) {
-            status = RONDO_FAIL(INTERNAL, "passes made %s \"%.80s\" %s, it was %s",
-                                is_input ? "input" : "output", source->values[value].name,
-                                rondo_dtype_get_name(types[count + i]),
-                                rondo_dtype_get_name(types[i]));
+            status =
+                RONDO_FAIL(INTERNAL, "passes made %s \"%.80s\" %s, it was %s",
+                           is_input ? "input" : "output", source->values[value].name,
+                           rondo_dtype_get_name(types[count + i]), rondo_dtype_get_name(types[i]));
         }
     }
     rondo__free(types);

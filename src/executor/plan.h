@@ -14,8 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/text.h"
 #include "kernel/kernel.h"
-#include "program/half.h"
+#include "program/half_pass.h"
 #include "program/program.h"
 #include "rondo/executor.h"
 
@@ -111,8 +112,8 @@ typedef struct rondo__plan {
 
     uint64_t run_count;
     uint64_t prepare_ns;
-    uint64_t first_replay_ns;  // 0 until it happened
-    uint64_t last_use;         // of the executor's clock, for eviction
+    uint64_t first_replay_ns;   // 0 until it happened
+    uint64_t last_use;          // of the executor's clock, for eviction
     rondo__half_report halves;  // what f16 did; empty in f32
 } rondo__plan;
 
@@ -220,6 +221,19 @@ RONDO_MUST_USE rondo_status rondo__bypass_run(rondo_executor *executor, rondo__p
 RONDO_MUST_USE rondo_status rondo__control_run(rondo_executor *executor, const rondo__node *node,
                                                rondo__step *step, const rondo_tensor *const *inputs,
                                                rondo_tensor *results);
+
+// Plans the bodies of If and Loop, and those in them, for the shapes that are known before anything
+// runs; those whose shapes depend on data, or do not fit, are left until they run.
+//
+// Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST, INTERNAL.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__control_foresee(rondo_executor *executor,
+                                                   const rondo__plan *plan);
+
+// What half precision did to a plan and to the bodies in it, as text or as the member "half" of a
+// JSON object. Nothing in single precision.
+void rondo__describe_half(rondo__text *text, const rondo_executor *executor,
+                          const rondo__plan *plan, bool is_json);
 
 // Runs the executor on tensors in input order; results in output order: with `data` NULL it is
 // allocated, otherwise written.

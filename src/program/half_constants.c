@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "op/half.h"
-#include "program/half.h"
+#include "program/half_pass.h"
 
 static const float half_largest = 65504.0f;
 static const float half_least_normal = 6.103515625e-05f;  // 2^-14
@@ -32,8 +32,7 @@ static int compare_entries(const void *a, const void *b) {
     return x < y ? -1 : x > y ? 1 : m < n ? -1 : m > n ? 1 : 0;
 }
 
-rondo_status rondo__half_cache_create(const rondo_program *program,
-                                      rondo__half_cache **out_cache) {
+rondo_status rondo__half_cache_create(const rondo_program *program, rondo__half_cache **out_cache) {
     *out_cache = NULL;
     rondo__half_cache *cache = rondo__calloc(1, sizeof *cache);
     if (cache == NULL) {

@@ -10,14 +10,14 @@
 //
 //        WIDE   may leave the range (squares, exponentials, long sums). Each reader stays, and so
 //               on, until an op brings values back (softmax, a normalisation, sigmoid, a quotient).
-//        FINE   a factor or divisor that may be tiny (a root, a reciprocal). Readers stay; a product
-//               with an ordinary value is ordinary again.
+//        FINE   a factor or divisor that may be tiny (a root, a reciprocal). Readers stay; a
+//               product with an ordinary value is ordinary again.
 //        EXACT  counts, ids, positions. What is made of them alone stays; mixed with ordinary
 //               values they are no better than those.
 //
-//   4. What becomes a whole number, a box, a root or a logarithm is traced back through element-wise
-//      ops and moves, which stay as well; so is what a normalisation with a huge variance reads,
-//      down to the product that makes it.
+//   4. What becomes a whole number, a box, a root or a logarithm is traced back through
+//      element-wise ops and moves, which stay as well; so is what a normalisation with a huge
+//      variance reads, down to the product that makes it.
 //
 //     x (f16) ──┬────────────────────────────── Sub ──────────── Div ── (f16)
 //               │                                │ (f16)          │
@@ -27,7 +27,7 @@
 //
 // Turned down: measuring the ranges on sample inputs, which users would have to have; a list of
 // whole patterns, which every exporter writes otherwise.
-#include "program/half.h"
+#include "program/half_pass.h"
 
 #include <string.h>
 
@@ -242,8 +242,8 @@ static bool is_computed(const rondo_program *program, int32_t value) {
 static bool reads_single(const rondo_program *program, const rondo__node *node) {
     bool reads = false;
     for (size_t i = 0; i < node->input_count; ++i) {
-        reads = reads || (is_single(program, node->inputs[i]) &&
-                          !rondo__half_is_fixed_input(node, i));
+        reads =
+            reads || (is_single(program, node->inputs[i]) && !rondo__half_is_fixed_input(node, i));
     }
     return reads;
 }
@@ -294,8 +294,8 @@ static bool is_small_whole(rondo_dtype dtype) {
     return dtype == RONDO_DTYPE_BOOL || dtype == RONDO_DTYPE_I8 || dtype == RONDO_DTYPE_U8;
 }
 
-// Casts to f32 make f16 where that is exact. Casts from f32 to whole numbers stay, and what leads to
-// them.
+// Casts to f32 make f16 where that is exact. Casts from f32 to whole numbers stay, and what leads
+// to them.
 static const char *judge_cast(const rondo_program *program, const rondo__node *node,
                               uint8_t *out_class, uint32_t *out_kind) {
     const rondo_dtype from = get_dtype(program, node->inputs[0]);
@@ -378,8 +378,8 @@ static const char *judge_constants(const analysis *a, const rondo__node *node, c
             continue;
         }
         const rondo_tensor *constant = &a->program->values[node->inputs[i]].constant;
-        const char *found = judge_constant(
-            node, r, i, rondo__half_get_traits(a->cache, constant), &result);
+        const char *found =
+            judge_constant(node, r, i, rondo__half_get_traits(a->cache, constant), &result);
         if (found != NULL && (reason == NULL || result > *out_class)) {
             reason = found;
             *out_class = result;
@@ -397,9 +397,8 @@ static bool expects_wide(const rondo_program *program, const rondo__node *node) 
     }
     const rondo_tensor *variance = &program->values[node->inputs[4]].constant;
     bool is_huge = false;
-    for (int64_t i = 0; variance->dtype == RONDO_DTYPE_F32 &&
-                        i < rondo_shape_get_count(&variance->shape);
-         ++i) {
+    for (int64_t i = 0;
+         variance->dtype == RONDO_DTYPE_F32 && i < rondo_shape_get_count(&variance->shape); ++i) {
         is_huge = is_huge || ((const float *)variance->data)[i] > 4096.0f * 4096.0f;
     }
     return is_huge;
@@ -463,8 +462,8 @@ static void trace_back(analysis *a) {
         uint32_t kind;
         const char *reason = judge_op(a, n, &result, &kind);
         if ((kind & TRACED) != 0 && reason != NULL) {
-            const bool is_fine = is_named(node, "Log") || is_named(node, "Sqrt") ||
-                                 is_named(node, "ReduceLogSum");
+            const bool is_fine =
+                is_named(node, "Log") || is_named(node, "Sqrt") || is_named(node, "ReduceLogSum");
             want_inputs(a, node, reason == variance_reason ? WIDE : is_fine ? FINE : EXACT);
             continue;
         }
@@ -505,8 +504,8 @@ static operands look_at_inputs(const analysis *a, const rondo__node *node) {
     operands found = {.strongest = PLAIN, .weakest = WIDE};
     for (size_t i = 0; i < node->input_count; ++i) {
         const int32_t value = node->inputs[i];
-        const bool counts = value >= 0 && !is_constant(a->program, value) &&
-                            !rondo__half_is_fixed_input(node, i);
+        const bool counts =
+            value >= 0 && !is_constant(a->program, value) && !rondo__half_is_fixed_input(node, i);
         // Whole numbers have a class, too: sums of products of quantised numbers are WIDE.
         if (!counts || (!is_single(a->program, value) && a->class_of[value] == PLAIN)) {
             continue;
@@ -552,9 +551,8 @@ static const char *judge_classes(const analysis *a, const rondo__node *node, uin
     *out_class = PLAIN;
     if (in.strongest == WIDE) {
         const bool is_back = (kind & BOUNDED) != 0 || is_quotient(a, node);
-        const bool is_inverse =
-            is_named(node, "Reciprocal") ||
-            (is_named(node, "Div") && is_constant(a->program, node->inputs[0]));
+        const bool is_inverse = is_named(node, "Reciprocal") ||
+                                (is_named(node, "Div") && is_constant(a->program, node->inputs[0]));
         *out_class = is_back ? PLAIN : is_inverse || is_scaled_back(a, node) ? FINE : WIDE;
         return wide_reason;
     }
@@ -686,8 +684,9 @@ static rondo_status keep_moves(analysis *a) {
         if (!is_here && is_move(node) && node->inputs[0] >= 0) {
             is_here = true;
             for (size_t i = 0; i < node->input_count; ++i) {
-                is_here = is_here && (node->inputs[i] < 0 || !is_computed(program, node->inputs[i]) ||
-                                      is_at_hand[node->inputs[i]]);
+                is_here =
+                    is_here && (node->inputs[i] < 0 || !is_computed(program, node->inputs[i]) ||
+                                is_at_hand[node->inputs[i]]);
             }
         }
         for (size_t i = 0; i < node->output_count; ++i) {
@@ -730,8 +729,8 @@ rondo_status rondo__half_decide(const rondo_program *program, rondo__half_cache 
         const rondo__node *node = &program->nodes[n];
         const size_t width = node->input_count + node->output_count;
         widest = width > widest ? width : widest;
-        out_decisions[n] = (rondo__half_decision){
-            .is_touched = reads_single(program, node) || makes_single(program, node)};
+        out_decisions[n] = (rondo__half_decision){.is_touched = reads_single(program, node) ||
+                                                                makes_single(program, node)};
     }
     rondo_status status = RONDO_STATUS_NO_MEMORY;
     rondo__tensor_info *infos = rondo__calloc(widest, sizeof *infos);

@@ -93,8 +93,7 @@ static int32_t get_result(const rondo_program *program, const rondo__uses *uses,
     return current;
 }
 
-static rondo_status add_gelu(rondo_program *program, int32_t x, int32_t result,
-                             uint8_t precision) {
+static rondo_status add_gelu(rondo_program *program, int32_t x, int32_t result, uint8_t precision) {
     static const char *const names[] = {"Gelu"};
     const int64_t operands[] = {0, -1, -1};
     RETURN_IF_ERROR(

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "program/edit.h"
-#include "program/half.h"
+#include "program/half_pass.h"
 #include "program/specialise.h"
 
 enum { ONNX_FLOAT = 1, ONNX_FLOAT16 = 10 };  // TensorProto.DataType
@@ -63,8 +63,7 @@ static rondo_status get_half(halving *h, int32_t value, int32_t *out_half) {
         if (rondo__value_is_constant(v)) {
             rondo_tensor rounded = {0};
             RETURN_IF_ERROR(rondo__half_round(h->cache, &v->constant, &rounded));
-            rondo_status status =
-                rondo__program_add_constant(h->program, v->name, &rounded, &half);
+            rondo_status status = rondo__program_add_constant(h->program, v->name, &rounded, &half);
             rondo_tensor_deinit(&rounded);
             if (status != RONDO_STATUS_OK) {
                 return status;
@@ -111,8 +110,7 @@ static rondo_status infer_outputs(const rondo_program *program, const rondo__nod
 // The node makes f16 forms; f32 forms are casts of them, and die when nobody reads them.
 static rondo_status convert_outputs(halving *h, size_t n) {
     rondo__node *node = &h->program->nodes[n];
-    if (rondo__node_is(node, "", "Cast") &&
-        rondo__op_get_int(&node->op, "to", 0) == ONNX_FLOAT) {
+    if (rondo__node_is(node, "", "Cast") && rondo__op_get_int(&node->op, "to", 0) == ONNX_FLOAT) {
         RETURN_IF_ERROR(rondo__op_set_int(&node->op, "to", ONNX_FLOAT16));
     }
     rondo__tensor_info *infos =

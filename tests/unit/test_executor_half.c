@@ -275,6 +275,26 @@ static void test_executor_half__description_says_why(void **state) {
     rondo_device_release(device);
 }
 
+// Bodies are planned ahead where their shapes are known, and described one by one.
+static void test_executor_half__description_shows_bodies(void **state) {
+    (void)state;
+    rondo_device *device = open_device();
+    model m;
+    load_model("tests/models/branch_and_loop", &m);
+    rondo_executor_options options = rondo_executor_options_default();
+    options.dtype = RONDO_DTYPE_F16;
+    rondo_executor *executor;
+    check(rondo_executor_create(m.program, device, &options, &executor));
+    char text[8192] = "";
+    check(rondo_executor_describe(executor, RONDO_DESCRIBE_TEXT, collect, text));
+    assert_non_null(strstr(text, "half precision in body of /Loop: 4 ops"));
+    assert_non_null(strstr(text, "half precision in then_branch of /If_1: 3 ops"));
+    assert_non_null(strstr(text, "of /If_2: decided when it runs"));
+    rondo_executor_destroy(executor);
+    free_model(&m);
+    rondo_device_release(device);
+}
+
 static void test_executor_half__loss_is_found(void **state) {
     (void)state;
     rondo_device *device = open_device();
@@ -310,6 +330,7 @@ int main(void) {
         cmocka_unit_test(test_executor_half__types_hold_in_every_mode),
         cmocka_unit_test(test_executor_half__patterns_decide),
         cmocka_unit_test(test_executor_half__description_says_why),
+        cmocka_unit_test(test_executor_half__description_shows_bodies),
         cmocka_unit_test(test_executor_half__loss_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

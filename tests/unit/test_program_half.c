@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "program/edit.h"
-#include "program/half.h"
+#include "program/half_pass.h"
 #include "program/specialise.h"
 #include "support/interpret.h"
 
@@ -53,8 +53,8 @@ static void add_helpers(rondo_program *program) {
         const char *name;
         size_t count;
         int64_t values[3];
-    } lists[] = {{"axis", 1, {1}}, {"axes", 1, {0}},        {"from", 1, {0}},
-                 {"to", 1, {4}},   {"last", 1, {2}},        {"flat", 1, {4 * WIDTH}}};
+    } lists[] = {{"axis", 1, {1}}, {"axes", 1, {0}}, {"from", 1, {0}},
+                 {"to", 1, {4}},   {"last", 1, {2}}, {"flat", 1, {4 * WIDTH}}};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; ++i) {
         int32_t number;
         rondo_tensor tensor;
@@ -93,9 +93,9 @@ static rondo_program *begin_program(void) {
     static const struct {
         const char *name;
         float value;
-    } scalars[] = {{"one", 1.0f},     {"two", 2.0f},      {"half", 0.5f},        {"tiny", 1e-12f},
-                   {"large", 5000.0f}, {"over", 1e5f},    {"lowest", -3.4e38f}, {"mean", 1.0f / WIDTH},
-                   {"whole", 4097.0f}};
+    } scalars[] = {{"one", 1.0f},        {"two", 2.0f},          {"half", 0.5f},
+                   {"tiny", 1e-12f},     {"large", 5000.0f},     {"over", 1e5f},
+                   {"lowest", -3.4e38f}, {"mean", 1.0f / WIDTH}, {"whole", 4097.0f}};
     for (size_t i = 0; i < sizeof scalars / sizeof scalars[0]; ++i) {
         (void)add_filled(program, scalars[i].name, 0, 0, scalars[i].value);
     }
@@ -128,8 +128,7 @@ static void add_line(rondo_program *program, char *line) {
     if (type != NULL) {
         *type++ = '\0';
     }
-    for (char *word = strtok_r(NULL, " ", &rest); word != NULL;
-         word = strtok_r(NULL, " ", &rest)) {
+    for (char *word = strtok_r(NULL, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
         if (strcmp(word, ">") == 0) {
             is_output = true;
         } else if (is_output) {
@@ -178,12 +177,14 @@ typedef struct rule_row {
 } rule_row;
 
 static const rule_row rule_rows[] = {
-    {"ordinary ops become f16", "MatMul m x w > a;Add a a one > b;Relu r b > c;Softmax s c > y", ""},
+    {"ordinary ops become f16", "MatMul m x w > a;Add a a one > b;Relu r b > c;Softmax s c > y",
+     ""},
     {"powers stay until values are bounded",
      "Pow p x two > a;Mul m a half > b;Tanh t b > c;Relu r c > y", "p m t"},
     {"a square is a power", "Mul s x x > a;Sigmoid g a > b;Relu r b > y", "s g"},
     {"an exponential in a sigmoid by hand",
-     "Neg n x > a;Exp e a > b;Add a b one > c;Div d one c > f;Mul m x f > g;Relu r g > y", "e a d m"},
+     "Neg n x > a;Exp e a > b;Add a b one > c;Div d one c > f;Mul m x f > g;Relu r g > y",
+     "e a d m"},
     {"a softmax by hand", "Exp e x > a;ReduceSum s a > b;Div d a b > c;MatMul m c w > y", "e s d"},
     {"a sum of many elements", "ReduceSum s x > a;Mul m a mean > b;Sub d x b > c;Relu r c > y",
      "s m d"},
@@ -206,11 +207,13 @@ static const rule_row rule_rows[] = {
     {"ids and what is made of them alone",
      "Cast:1 c ids > a;Mul m a half > b;Floor f b > d;Cast:7 i d > y", "c m f i"},
     {"ids beside ordinary values", "Cast:1 c ids > a;Mul m a half > b;Add s x b > y", "c m"},
-    {"bytes and flags are exact", "Cast:1 c bytes > a;Greater g x half > b;Cast:1 f b > d;Mul m a d > y",
-     ""},
+    {"bytes and flags are exact",
+     "Cast:1 c bytes > a;Greater g x half > b;Cast:1 f b > d;Mul m a d > y", ""},
     {"what becomes a whole number", "MatMul m x w > a;Mul s a half > b;Cast:7 c b > y", "s c"},
-    {"boxes", "Unsqueeze u x axes > a;Mul m a two > b;Slice i b from to last > c;"
-     "NonMaxSuppression n c c > y", "u m i n"},
+    {"boxes",
+     "Unsqueeze u x axes > a;Mul m a two > b;Slice i b from to last > c;"
+     "NonMaxSuppression n c c > y",
+     "u m i n"},
     {"a constant beyond the range", "Mul m x over > a;Sigmoid s a > b;Relu r b > y", "m s"},
     {"a factor that leads out of it", "Mul m x large > a;Relu r a > y", "m r"},
     {"a divisor that leads back", "Div d x large > y", ""},
@@ -221,15 +224,18 @@ static const rule_row rule_rows[] = {
     {"a whole number that f16 rounds", "Add a x whole > y", "a"},
     {"a product of wide values", "Mul q x x > a;MatMul m a w > b;Log l b > c;MatMul n c w > y",
      "q m l"},
-    {"quantisation", "Relu r x > a;DynamicQuantizeLinear q a > b s z;Cast:1 c b > d;Mul m d s > e;"
-     "Relu t e > y", "r q m"},
-    {"integer products", "MatMulInteger i bytes kernel > a;Cast:1 c a > b;Add s b one > d;Relu r d > y",
-     "c s r"},
+    {"quantisation",
+     "Relu r x > a;DynamicQuantizeLinear q a > b s z;Cast:1 c b > d;Mul m d s > e;"
+     "Relu t e > y",
+     "r q m"},
+    {"integer products",
+     "MatMulInteger i bytes kernel > a;Cast:1 c a > b;Add s b one > d;Relu r d > y", "c s r"},
     {"a normalisation of huge values",
      "MatMul m x w > a;Relu r a > b;BatchNormalization n b ones ones ones vast > c;Relu t c > y",
      "m r n"},
     {"shapes that depend on data", "Relu r x > a;NonZero z a > b;Neg n b > y", "z"},
-    {"a move for an op that stays", "Transpose t x > a;Reshape u a flat > b;Pow p b two > y", "t u p"},
+    {"a move for an op that stays", "Transpose t x > a;Reshape u a flat > b;Pow p b two > y",
+     "t u p"},
 };
 
 static void test_program_half__rules(void **state) {
@@ -261,9 +267,9 @@ static void test_program_half__rules(void **state) {
 // Each value is cast at most once each way, ports keep their types, results stay close.
 static void test_program_half__casts_and_borders(void **state) {
     (void)state;
-    rondo_program *program =
-        make_program("MatMul m x w > a;Pow p a two > b;Pow q a half > c;Add s b c > d;Tanh t d > e;"
-                     "Add u e a > f;Mul v f e > y");
+    rondo_program *program = make_program(
+        "MatMul m x w > a;Pow p a two > b;Pow q a half > c;Add s b c > d;Tanh t d > e;"
+        "Add u e a > f;Mul v f e > y");
     rondo_program *single;
     rondo__half_report report;
     rondo_tensor inputs[4] = {{0}};
@@ -304,7 +310,8 @@ static void test_program_half__casts_and_borders(void **state) {
 
 static void test_program_half__f16_models_stay(void **state) {
     (void)state;
-    rondo_program *program = make_program("Cast:10 c x > a;Relu r a > b;Cast:1 d b > e;Neg n e > y");
+    rondo_program *program =
+        make_program("Cast:10 c x > a;Relu r a > b;Cast:1 d b > e;Neg n e > y");
     rondo__half_report report;
     const size_t node_count = program->node_count;
     check(rondo__pass_half(program, NULL, &report));
@@ -320,9 +327,9 @@ static void test_program_half__patterns(void **state) {
     static const struct {
         const char *pattern;
         size_t count;
-    } rows[] = {{"Relu", 2},  {"enc/relu", 1}, {"enc/*", 2}, {"*relu", 2}, {"enc/?elu", 1},
-                {"relu", 0},  {"*", 3},        {"", 0},      {"*u*l*", 1}, {"enc/relu?", 0},
-                {"Rel", 0}};
+    } rows[] = {{"Relu", 2},     {"enc/relu", 1},  {"enc/*", 2}, {"*relu", 2},
+                {"enc/?elu", 1}, {"relu", 0},      {"*", 3},     {"", 0},
+                {"*u*l*", 1},    {"enc/relu?", 0}, {"Rel", 0}};
     rondo_program *program =
         make_program("Relu enc/relu x > a;Mul enc/mul a half > b;Relu dec/relu b > y");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {

@@ -2,7 +2,8 @@
 //
 // Processors of today widen and narrow f16, but few calculate in it. So inputs are widened into the
 // workspace, the kernel for f32 runs, and its results are rounded to f16 once: what the reference
-// does, at the speed of f32 plus the conversions. Constants are widened when the kernel is prepared.
+// does, at the speed of f32 plus the conversions. Constants are widened when the kernel is
+// prepared.
 //
 //   workspace   | of the f32 kernel | widened inputs | f32 results |
 #include <string.h>

@@ -1,10 +1,10 @@
-// program/half.h — f32 programs computed in f16: what stays in f32, why, and the constants.
+// program/half_pass.h — f32 programs computed in f16: what stays in f32, why, and the constants.
 //
 // The work has three parts: rules (half_rules.c) decide for each node, the pass (pass_half.c)
 // rewrites the program by those decisions, and constants (half_constants.c) are rounded once for
 // all plans of an executor. The rules are a table; to keep another op in f32, add a line there.
-#ifndef RONDO_PROGRAM_HALF_H
-#define RONDO_PROGRAM_HALF_H
+#ifndef RONDO_PROGRAM_HALF_PASS_H
+#define RONDO_PROGRAM_HALF_PASS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,10 +17,11 @@
 // What f16 does to the numbers of a constant; a bit set.
 enum {
     RONDO__HALF_OVERFLOWS = 1u << 0,  // finite numbers beyond 65504, but no stand-ins for infinity
-    RONDO__HALF_INFINITE = 1u << 1,   // finite numbers from 1e9 up: stand-ins for infinity, as masks
-                                      // have them
-    RONDO__HALF_LARGE = 1u << 2,   // numbers from 4096 up: a factor that drives products out of range
-    RONDO__HALF_TINY = 1u << 3,    // not all 0, and none reaches 2^-14, the least normal number
+    RONDO__HALF_INFINITE = 1u << 1,  // finite numbers from 1e9 up: stand-ins for infinity, as masks
+                                     // have them
+    RONDO__HALF_LARGE =
+        1u << 2,                 // numbers from 4096 up: a factor that drives products out of range
+    RONDO__HALF_TINY = 1u << 3,  // not all 0, and none reaches 2^-14, the least normal number
     RONDO__HALF_WHOLE = 1u << 4,   // whole numbers, of which f16 rounds some
     RONDO__HALF_SHRINKS = 1u << 5  // none is above 1/64: a factor that brings sums back
 };
@@ -105,4 +106,4 @@ void rondo__half_report_deinit(rondo__half_report *report);
 RONDO_MUST_USE rondo_status rondo__pass_half(rondo_program *program, rondo__half_cache *cache,
                                              rondo__half_report *out_report);
 
-#endif  // RONDO_PROGRAM_HALF_H
+#endif  // RONDO_PROGRAM_HALF_PASS_H
