@@ -221,7 +221,15 @@ static bool is_move(const rondo__node *node) {
            (flags & (RONDO__OP_ELEMENTWISE | RONDO__OP_RANDOM)) == 0;
 }
 
+// Input `index`, or RONDO__VALUE_NONE where the node has none.
+static int32_t get_input(const rondo__node *node, size_t index) {
+    return index < node->input_count ? node->inputs[index] : RONDO__VALUE_NONE;
+}
+
 static rondo_dtype get_dtype(const rondo_program *program, int32_t value) {
+    if (value < 0) {
+        return RONDO_DTYPE_NONE;
+    }
     const rondo__value *v = &program->values[value];
     return rondo__value_is_constant(v) ? v->constant.dtype : v->dtype;
 }
@@ -231,7 +239,7 @@ static bool is_single(const rondo_program *program, int32_t value) {
 }
 
 static bool is_constant(const rondo_program *program, int32_t value) {
-    return rondo__value_is_constant(&program->values[value]);
+    return value >= 0 && rondo__value_is_constant(&program->values[value]);
 }
 
 // An f32 input that is computed; constants have no class.
@@ -274,7 +282,8 @@ static bool is_known(const rondo_program *program, const rondo__node *node) {
 static int64_t count_summed(const rondo_program *program, const rondo__node *node) {
     rondo_shape x;
     rondo_shape y;
-    if (!rondo__value_get_shape(&program->values[node->inputs[0]], &x) || node->outputs[0] < 0 ||
+    if (get_input(node, 0) < 0 || node->outputs[0] < 0 ||
+        !rondo__value_get_shape(&program->values[node->inputs[0]], &x) ||
         !rondo__value_get_shape(&program->values[node->outputs[0]], &y)) {
         return INT64_MAX;
     }
@@ -298,7 +307,7 @@ static bool is_small_whole(rondo_dtype dtype) {
 // to them.
 static const char *judge_cast(const rondo_program *program, const rondo__node *node,
                               uint8_t *out_class, uint32_t *out_kind) {
-    const rondo_dtype from = get_dtype(program, node->inputs[0]);
+    const rondo_dtype from = get_dtype(program, get_input(node, 0));
     const rondo_dtype to = get_dtype(program, node->outputs[0]);
     *out_kind = CARRIES;
     *out_class = PLAIN;
@@ -392,10 +401,10 @@ static const char *judge_constants(const analysis *a, const rondo__node *node, c
 
 // A standard deviation above 4096 means values of which some are beyond 65504.
 static bool expects_wide(const rondo_program *program, const rondo__node *node) {
-    if (!is_named(node, "BatchNormalization") || node->input_count < 5 || node->inputs[4] < 0) {
+    if (!is_named(node, "BatchNormalization") || node->input_count < 5 || get_input(node, 4) < 0) {
         return false;
     }
-    const rondo_tensor *variance = &program->values[node->inputs[4]].constant;
+    const rondo_tensor *variance = &program->values[get_input(node, 4)].constant;
     bool is_huge = false;
     for (int64_t i = 0;
          variance->dtype == RONDO_DTYPE_F32 && i < rondo_shape_get_count(&variance->shape); ++i) {
@@ -415,9 +424,9 @@ static const char *judge_op(const analysis *a, size_t n, uint8_t *out_class, uin
     }
     if ((r->kind & STAYS) != 0) {
         *out_class = r->result;
-        if (is_named(node, "Pow") && node->inputs[1] >= 0) {
+        if (is_named(node, "Pow") && get_input(node, 1) >= 0) {
             float exponent = 2.0f;
-            const bool is_root = rondo__match_scalar(a->program, node->inputs[1], &exponent) &&
+            const bool is_root = rondo__match_scalar(a->program, get_input(node, 1), &exponent) &&
                                  exponent <= 1.0f && exponent >= -1.0f;
             *out_class = is_root ? FINE : WIDE;
         }
@@ -427,7 +436,7 @@ static const char *judge_op(const analysis *a, size_t n, uint8_t *out_class, uin
         *out_class = r->result;
         return r->reason;
     }
-    if (is_named(node, "Mul") && node->inputs[0] == node->inputs[1]) {
+    if (is_named(node, "Mul") && get_input(node, 0) == get_input(node, 1)) {
         *out_class = WIDE;
         return square_reason;
     }
@@ -525,20 +534,22 @@ static uint8_t get_class(const analysis *a, int32_t value) {
 
 // A quotient of two values of which the divisor is no ordinary one is ordinary: x / root, e / sum.
 static bool is_quotient(const analysis *a, const rondo__node *node) {
-    return is_named(node, "Div") && get_class(a, node->inputs[1]) != PLAIN &&
-           !is_constant(a->program, node->inputs[0]) && get_class(a, node->inputs[0]) != EXACT;
+    return is_named(node, "Div") && get_class(a, get_input(node, 1)) != PLAIN &&
+           !is_constant(a->program, get_input(node, 0)) &&
+           get_class(a, get_input(node, 0)) != EXACT;
 }
 
 // A factor that brings a sum back (1 / 512), or a divisor (512).
 static bool is_scaled_back(const analysis *a, const rondo__node *node) {
     for (size_t i = 0; i < 2 && is_named(node, "Mul"); ++i) {
-        if (is_single(a->program, node->inputs[i]) && is_constant(a->program, node->inputs[i])) {
-            const rondo_tensor *factor = &a->program->values[node->inputs[i]].constant;
+        const int32_t value = get_input(node, i);
+        if (is_single(a->program, value) && is_constant(a->program, value)) {
+            const rondo_tensor *factor = &a->program->values[value].constant;
             return (rondo__half_get_traits(a->cache, factor) & RONDO__HALF_SHRINKS) != 0;
         }
     }
     float divisor;
-    return is_named(node, "Div") && rondo__match_scalar(a->program, node->inputs[1], &divisor) &&
+    return is_named(node, "Div") && rondo__match_scalar(a->program, get_input(node, 1), &divisor) &&
            (divisor >= 64.0f || divisor <= -64.0f);
 }
 
@@ -551,8 +562,9 @@ static const char *judge_classes(const analysis *a, const rondo__node *node, uin
     *out_class = PLAIN;
     if (in.strongest == WIDE) {
         const bool is_back = (kind & BOUNDED) != 0 || is_quotient(a, node);
-        const bool is_inverse = is_named(node, "Reciprocal") ||
-                                (is_named(node, "Div") && is_constant(a->program, node->inputs[0]));
+        const bool is_inverse =
+            is_named(node, "Reciprocal") ||
+            (is_named(node, "Div") && is_constant(a->program, get_input(node, 0)));
         *out_class = is_back ? PLAIN : is_inverse || is_scaled_back(a, node) ? FINE : WIDE;
         return wide_reason;
     }
@@ -681,7 +693,7 @@ static rondo_status keep_moves(analysis *a) {
     for (size_t n = 0; n < program->node_count; ++n) {
         const rondo__node *node = &program->nodes[n];
         bool is_here = a->decisions[n].reason != NULL;
-        if (!is_here && is_move(node) && node->inputs[0] >= 0) {
+        if (!is_here && is_move(node) && get_input(node, 0) >= 0) {
             is_here = true;
             for (size_t i = 0; i < node->input_count; ++i) {
                 is_here =
