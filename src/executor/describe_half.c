@@ -1,5 +1,5 @@
-// executor/describe_half.c — what half precision did to a plan: which ops of the model stayed in f32
-// and why. Ops that were folded are not counted; those that are fused later count one by one.
+// executor/describe_half.c — what half precision did to a plan: which ops of the model stayed in
+// f32, and why. Ops that were folded are not counted; those that are fused later count one by one.
 #include <stdio.h>
 
 #include "executor/plan.h"

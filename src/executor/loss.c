@@ -144,12 +144,20 @@ rondo_status rondo_executor_find_loss(rondo_program *program, rondo_device *devi
         return RONDO_FAIL(INVALID, "out_loss->struct_size is %zu, expected %zu",
                           out_loss->struct_size, sizeof *out_loss);
     }
-    if (options->dtype != RONDO_DTYPE_F16) {
+    rondo_executor_options half = rondo_executor_options_default();
+    if (options->struct_size == 0 || options->struct_size > sizeof half) {
+        return RONDO_FAIL(
+            INVALID, "options->struct_size is %zu; start from rondo_executor_options_default()",
+            options->struct_size);
+    }
+    memcpy(&half, options, options->struct_size);
+    half.struct_size = sizeof half;
+    if (half.dtype != RONDO_DTYPE_F16) {
         return RONDO_FAIL(INVALID, "options->dtype is %s; only f16 loses what f32 has",
-                          rondo_dtype_get_name(options->dtype));
+                          rondo_dtype_get_name(half.dtype));
     }
     rondo_precision_loss loss = {.struct_size = sizeof loss};
-    rondo_executor_options single = *options;
+    rondo_executor_options single = half;
     single.dtype = RONDO_DTYPE_F32;
     single.keep_f32_count = 0;
     single.use_f16_count = 0;
@@ -165,7 +173,7 @@ rondo_status rondo_executor_find_loss(rondo_program *program, rondo_device *devi
     }
     status = run_probe(probe, device, &single, feeds, feed_count, exact);
     if (status == RONDO_STATUS_OK) {
-        status = run_probe(probe, device, options, feeds, feed_count, rounded);
+        status = run_probe(probe, device, &half, feeds, feed_count, rounded);
     }
     if (status != RONDO_STATUS_OK) {
         goto free_lists;
