@@ -440,6 +440,10 @@ static const char *judge_op(const analysis *a, size_t n, uint8_t *out_class, uin
         *out_class = WIDE;
         return square_reason;
     }
+    if (is_named(node, "OneHot") && is_single(a->program, get_input(node, 0))) {
+        *out_kind |= TRACED;
+        return COUNTED;
+    }
     if (expects_wide(a->program, node)) {
         *out_kind |= TRACED;
         return variance_reason;
@@ -450,13 +454,27 @@ static const char *judge_op(const analysis *a, size_t n, uint8_t *out_class, uin
     return reads_single(a->program, node) ? NULL : made_reason;
 }
 
+static void want_value(analysis *a, int32_t value, uint8_t how) {
+    if (value < 0 || !is_computed(a->program, value)) {
+        return;
+    }
+    const uint8_t former = a->wanted[value];
+    if (former != WIDE && (former != EXACT || how == WIDE)) {
+        a->wanted[value] = how;
+    }
+}
+
 static void want_inputs(analysis *a, const rondo__node *node, uint8_t how) {
     for (size_t i = 0; i < node->input_count; ++i) {
-        const int32_t value = node->inputs[i];
-        const bool is_weaker = how != WIDE && (value < 0 || a->wanted[value] == EXACT);
-        if (value >= 0 && is_computed(a->program, value) && a->wanted[value] != WIDE &&
-            !is_weaker) {
-            a->wanted[value] = how;
+        want_value(a, node->inputs[i], how);
+    }
+}
+
+// Scales and regions that are computed: they are read in f32, and should have been made in it.
+static void want_fixed_inputs(analysis *a, const rondo__node *node) {
+    for (size_t i = 0; i < node->input_count; ++i) {
+        if (rondo__half_is_fixed_input(node, i)) {
+            want_value(a, node->inputs[i], EXACT);
         }
     }
 }
@@ -467,6 +485,7 @@ static void trace_back(analysis *a) {
         if (!a->decisions[n].is_touched || (node->op.def->flags & RONDO__OP_CONTROL) != 0) {
             continue;
         }
+        want_fixed_inputs(a, node);
         uint8_t result;
         uint32_t kind;
         const char *reason = judge_op(a, n, &result, &kind);

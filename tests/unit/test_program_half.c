@@ -53,8 +53,8 @@ static void add_helpers(rondo_program *program) {
         const char *name;
         size_t count;
         int64_t values[3];
-    } lists[] = {{"axis", 1, {1}}, {"axes", 1, {0}}, {"from", 1, {0}},
-                 {"to", 1, {4}},   {"last", 1, {2}}, {"flat", 1, {4 * WIDTH}}};
+    } lists[] = {{"axis", 1, {1}},  {"axes", 1, {0}}, {"from", 1, {0}}, {"columns", 1, {0}},
+                 {"depth", 1, {9}}, {"to", 1, {4}},   {"last", 1, {2}}, {"flat", 1, {4 * WIDTH}}};
     for (size_t i = 0; i < sizeof lists / sizeof lists[0]; ++i) {
         int32_t number;
         rondo_tensor tensor;
@@ -65,6 +65,11 @@ static void add_helpers(rondo_program *program) {
         rondo_tensor_deinit(&tensor);
     }
     int32_t number;
+    rondo_tensor pair;
+    const rondo_shape two = {.rank = 1, .extent = {2}};
+    check(rondo_tensor_init(RONDO_DTYPE_F32, &two, &pair));
+    check(rondo__program_add_constant(program, "pair", &pair, &number));
+    rondo_tensor_deinit(&pair);
     rondo_tensor kernel;
     const rondo_shape shape = {.rank = 2, .extent = {WIDTH, 8}};
     check(rondo_tensor_init(RONDO_DTYPE_U8, &shape, &kernel));
@@ -230,6 +235,11 @@ static const rule_row rule_rows[] = {
      "r q m"},
     {"integer products",
      "MatMulInteger i bytes kernel > a;Cast:1 c a > b;Add s b one > d;Relu r d > y", "c s r"},
+    {"indices as floats", "Mul m small two > a;OneHot o a depth pair > y", "m o"},
+    {"statistics that are computed",
+     "ReduceMax v x columns > a;Squeeze q a > b;Neg n b > c;Relu r x > d;"
+     "BatchNormalization k d ones ones c ones > y",
+     "v q n"},
     {"a normalisation of huge values",
      "MatMul m x w > a;Relu r a > b;BatchNormalization n b ones ones ones vast > c;Relu t c > y",
      "m r n"},
