@@ -75,6 +75,20 @@ static bool set_dimensions(rondo_program *program, const cli_list *dimensions) {
     return true;
 }
 
+bool cli_set_precision(rondo_executor_options *options, rondo_dtype dtype, const cli_list *keep_f32,
+                       const cli_list *use_f16) {
+    if (dtype != RONDO_DTYPE_F16 && keep_f32->count + use_f16->count > 0) {
+        cli_print_error("%s needs --dtype fp16", keep_f32->count > 0 ? "--keep-f32" : "--use-f16");
+        return false;
+    }
+    options->dtype = dtype;
+    options->keep_f32 = keep_f32->items;
+    options->keep_f32_count = keep_f32->count;
+    options->use_f16 = use_f16->items;
+    options->use_f16_count = use_f16->count;
+    return true;
+}
+
 bool cli_session_open(const char *path, const cli_model_settings *settings, cli_session *session) {
     memset(session, 0, sizeof *session);
     // The device first: its name is quickly checked, and a large model is slow to load.
@@ -97,7 +111,10 @@ bool cli_session_open(const char *path, const cli_model_settings *settings, cli_
     }
     rondo_executor_options options = rondo_executor_options_default();
     options.graphs = (rondo_graphs_mode)settings->graphs;
-    options.dtype = settings->dtype == 1 ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32;
+    if (!cli_set_precision(&options, settings->dtype == 1 ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32,
+                           &settings->keep_f32, &settings->use_f16)) {
+        return false;
+    }
     options.seed = settings->seed;
     options.progress = cli_progress_show;
     if (rondo_executor_create(session->program, session->device, &options, &session->executor) !=

@@ -18,10 +18,27 @@ typedef struct cli_model_settings {
     cli_list dimensions;
     uint64_t seed;
     cli_list inputs;
+    cli_list keep_f32;  // patterns; with fp16 only
+    cli_list use_f16;
 } cli_model_settings;
 
 #define CLI_MODEL_SETTINGS_DEFAULT \
     { .device = "auto" }
+
+// Patterns that --dtype fp16 reads.
+#define CLI_PRECISION_OPTION_ROWS(type, keep, use)                                                 \
+    {"--keep-f32",                                                                                 \
+     "PATTERN",                                                                                    \
+     CLI_LIST,                                                                                     \
+     offsetof(type, keep),                                                                         \
+     NULL,                                                                                         \
+     "with fp16: ops that stay in single precision, by name or\ntype (* any characters, ? one); "  \
+     "may be repeated"},                                                                           \
+    {                                                                                              \
+        "--use-f16", "PATTERN", CLI_LIST, offsetof(type, use), NULL,                               \
+            "with fp16: ops that become half precision against the\nrules that keep them; may be " \
+            "repeated"                                                                             \
+    }
 
 // Rows of an option table, for a settings struct that holds a cli_model_settings named `member`.
 #define CLI_DEVICE_OPTION_ROWS(type, member)                                                    \
@@ -31,7 +48,7 @@ typedef struct cli_model_settings {
         {"--dtype",   NULL,                                                                     \
          CLI_CHOICE,  offsetof(type, member.dtype),                                             \
          "fp32|fp16", "compute in single (default) or half precision"},                         \
-    {                                                                                           \
+        CLI_PRECISION_OPTION_ROWS(type, member.keep_f32, member.use_f16), {                     \
         "--set", "DIM=N", CLI_LIST, offsetof(type, member.dimensions), NULL,                    \
             "give a symbolic dimension a number (batch=4);\nthose not set count as 1"           \
     }
@@ -64,6 +81,10 @@ typedef struct cli_session {
     size_t fetch_count;
     rondo_binding *fetches;  // tensors are allocated by the first run and reused by later ones
 } cli_session;
+
+// Puts the patterns into the options. On failure (patterns without fp16) prints why.
+bool cli_set_precision(rondo_executor_options *options, rondo_dtype dtype, const cli_list *keep_f32,
+                       const cli_list *use_f16);
 
 // Loads the model, sets dimensions, opens the device and makes the executor. On failure prints why.
 //

@@ -58,6 +58,7 @@ struct rondo_device {
     atomic_int host_use_count;      // of host_uses
     atomic_int watcher_count;       // captures that want addresses noted
     atomic_int open_capture_count;  // of capture_list; read without the lock to skip the search
+    atomic_int broken_capture_count;  // those of them of which no graph may come
     struct rondo__scope
         *scope_list;         // open scopes (graph/conditional.h); guarded by capture_list_lock
     uint64_t last_scope_id;  // guarded by capture_list_lock
@@ -89,6 +90,8 @@ struct rondo_stream {
     // Kept by the generic layer: false means that the stream certainly does not record a capture
     // begun through this library, so that a replay need not ask the driver.
     atomic_bool may_record;
+    // The program has the native stream, and may record on it by calls of its own.
+    atomic_bool is_native_known;
     rondo__stream_tag *tag;  // set by the generic layer
     rondo__stream_marks marks;
     struct rondo__label_stack *labels;  // open label scopes (backend/label.h); NULL: none yet
@@ -96,12 +99,21 @@ struct rondo_stream {
     rondo__capture *spare_capture;
 };
 
+// False: the stream certainly does not record.
+static inline bool rondo__stream_may_record(const rondo_stream *stream) {
+    return stream->is_wrapped ||
+           atomic_load_explicit(&stream->may_record, memory_order_relaxed) ||
+           atomic_load_explicit(&stream->is_native_known, memory_order_relaxed);
+}
+
 struct rondo_event {
     rondo_device *device;  // retained
     uint32_t flags;
     atomic_int reference_count;    // the owner, and each graph that uses an external event
+    atomic_bool was_recorded;      // by the program, at least once
     atomic_bool may_be_captured;   // recorded while its stream might have been recording
-    _Atomic(uint64_t) capture_id;  // of the stream it was recorded on, by that one's marks
+    _Atomic(uint64_t) capture_id;  // stands for a place in this capture of Rondo's, which may have
+                                   // ended; 0: in none
 };
 
 typedef enum rondo__capture_state {
@@ -250,7 +262,8 @@ struct rondo__backend {
     rondo_status (*end_capture)(rondo_stream *stream, rondo__template **out_template);
 
     // Which capture the stream records into: an id that no other capture of the process has had, 0
-    // when it records none. Conditional bodies have ids of their own.
+    // when it records none, or a broken one that the backend knows nothing of. Conditional bodies
+    // have ids of their own.
     rondo_status (*get_capture_id)(rondo_stream *stream, rondo__capture_state *out_state,
                                    uint64_t *out_id);
     // The nodes that the next node recorded on the stream will depend on. Writes at most `capacity`
@@ -274,10 +287,6 @@ struct rondo__backend {
     // What describe_node will say of a node of the capture that the stream records into.
     rondo_status (*describe_recorded)(rondo_stream *stream, rondo__node_handle node,
                                       rondo__node_info *out_info);
-
-    // Breaks the capture that the stream takes part in, if any; this thread's latest record is the
-    // cause, unless there is an earlier one.
-    void (*break_capture)(rondo_stream *stream);
 
     // Conditional nodes. OK, or UNSUPPORTED with the cure.
     rondo_status (*check_feature)(rondo_device *device, rondo_feature feature);
@@ -401,6 +410,13 @@ bool rondo__stream_tag_wait_at_any_price(rondo__stream_tag *tag);
 // stream records. Where the driver cannot, it waits by itself when it frees.
 void rondo__stream_tag_drain(rondo__stream_tag *tag);
 
+// The id of the capture that the stream takes part in, also of a broken one as far as that is known;
+// 0: none, or it is gone.
+//
+// Threads:   safe.
+// Cost:      a lock; one question to the driver where the stream may record.
+uint64_t rondo__stream_tag_get_capture_id(rondo__stream_tag *tag);
+
 // The id of the capture that the stream takes part in; 0: none, a broken one, or it is gone. Also
 // the nodes that the next one on it will depend on: writes at most `capacity`, *out_count is how
 // many there are.
@@ -458,6 +474,14 @@ RONDO_MUST_USE rondo_status rondo__failure_take(rondo__failure_slot *slot);
 // Threads: safe; `visit` neither opens nor releases devices.
 void rondo__device_visit_others(const rondo_device *device,
                                 void (*visit)(rondo_device *other, void *data), void *data);
+
+// rondo_memory_allocate for the library itself: no capture forbids it.
+//
+// Errors:    NO_DEVICE_MEMORY, NO_MEMORY, DRIVER, LOST.
+// Ownership: give back with rondo_memory_free.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__memory_take(rondo_device *device, rondo_memory_kind kind,
+                                               size_t bytes, void **out_address);
 
 // Argument-checked entry to get_function. Compiled modules are cached in memory for the device's
 // life.

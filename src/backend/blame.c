@@ -69,15 +69,6 @@ rondo_status rondo__blame_fail_broken(const rondo_stream *stream, const char *ca
 
 // ---- finding the capture ----------------------------------------------------------------------
 
-// The one with this id, also of a body. The caller holds device->capture_list_lock.
-static rondo__capture *find_by_id(rondo_device *device, uint64_t id) {
-    rondo__capture *capture = device->capture_list;
-    while (capture != NULL && (id == 0 || !rondo__capture_holds(capture, id))) {
-        capture = capture->next;
-    }
-    return capture;
-}
-
 // The one that began on the stream. The caller holds device->capture_list_lock.
 static rondo__capture *find_by_origin(const rondo_stream *stream) {
     rondo__capture *capture = stream->device->capture_list;
@@ -93,22 +84,35 @@ static bool has_open_captures(const rondo_device *device) {
            !atomic_load_explicit(&device->is_forked, memory_order_relaxed);
 }
 
-// A broken capture has no id any more, so the stream's own memory comes first. It is right unless
-// the program joined the stream by its own driver calls; then the driver is asked, and if that
-// tells nothing the stream may be where a capture began.
+// The capture that the stream takes part in, if a graph began it. The backend knows; but of a broken
+// capture a driver no longer tells the id, and then the stream's own memory must do: it is right
+// unless the program joined the stream by driver calls of its own.
 static rondo__capture *find_capture(rondo_stream *stream) {
     rondo_device *device = stream->device;
+    rondo__capture_state state = RONDO__CAPTURE_NONE;
+    uint64_t id = 0;
     if (!has_open_captures(device)) {
         return NULL;
     }
-    pthread_mutex_lock(&device->capture_list_lock);
-    rondo__capture *capture = find_by_id(device, stream->marks.capture_id);
-    capture = capture != NULL ? capture : find_by_origin(stream);
-    pthread_mutex_unlock(&device->capture_list_lock);
-    if (capture == NULL && rondo__capture_find(stream, &capture, NULL) != RONDO_STATUS_OK) {
-        capture = NULL;
+    if (device->backend->get_capture_id(stream, &state, &id) == RONDO_STATUS_OK &&
+        state == RONDO__CAPTURE_NONE) {
+        return NULL;
     }
+    pthread_mutex_lock(&device->capture_list_lock);
+    rondo__capture *capture = rondo__capture_find_listed(device, id != 0 ? id : stream->marks.capture_id);
+    if (capture == NULL && state != RONDO__CAPTURE_ACTIVE) {
+        capture = find_by_origin(stream);
+    }
+    pthread_mutex_unlock(&device->capture_list_lock);
     return capture;
+}
+
+// No graph may come of the capture from now on. The caller holds its lock.
+static void set_broken(rondo__capture *capture) {
+    if (!atomic_load_explicit(&capture->blame.is_broken, memory_order_relaxed)) {
+        atomic_store_explicit(&capture->blame.is_broken, true, memory_order_release);
+        atomic_fetch_add_explicit(&capture->device->broken_capture_count, 1, memory_order_relaxed);
+    }
 }
 
 static bool is_broken_now(rondo_stream *stream) {
@@ -324,7 +328,7 @@ static void fill_place(rondo__capture *capture, rondo_stream *stream, const char
 static void set_cause(rondo__capture *capture, const rondo_error *record, rondo_capture_cause cause,
                       const rondo_stream *stream) {
     rondo__blame *blame = &capture->blame;
-    blame->is_broken = true;
+    set_broken(capture);
     if (blame->has_cause) {
         return;
     }
@@ -408,6 +412,19 @@ static void blame_elsewhere(rondo_device *other, void *data) {
     pthread_mutex_unlock(&other->capture_list_lock);
 }
 
+void rondo__blame_break(rondo__capture *capture, rondo_stream *stream, rondo_capture_cause cause) {
+    rondo_error record;
+    rondo__error_save(&record);
+    pthread_mutex_lock(&capture->lock);
+    if (stream != NULL) {
+        fill_place(capture, stream, record.call, true);
+    }
+    set_cause(capture, &record, rondo__blame_classify(&record, cause),
+              stream != NULL ? stream : capture->origin);
+    pthread_mutex_unlock(&capture->lock);
+    rondo__error_restore(&record);
+}
+
 void rondo__blame_call(rondo_device *device, rondo_stream *stream, rondo_capture_cause cause) {
     rondo_error record;
     rondo__error_save(&record);
@@ -421,7 +438,7 @@ void rondo__blame_call(rondo_device *device, rondo_stream *stream, rondo_capture
         return;
     }
     pthread_mutex_lock(&device->capture_list_lock);
-    rondo__capture *known = stream != NULL ? find_by_id(device, stream->marks.capture_id) : NULL;
+    rondo__capture *known = stream != NULL ? rondo__capture_find_listed(device, stream->marks.capture_id) : NULL;
     for (rondo__capture *capture = device->capture_list; capture != NULL; capture = capture->next) {
         if (known == NULL || capture == known) {
             blame_if_broken(capture, stream, &record, cause);
@@ -435,7 +452,9 @@ void rondo__blame_note_place(rondo__capture *capture, rondo_stream *stream, cons
     rondo_error saved;
     rondo__error_save(&saved);
     pthread_mutex_lock(&capture->lock);
-    capture->blame.is_broken = capture->blame.is_broken || is_broken_now(stream);
+    if (is_broken_now(stream)) {
+        set_broken(capture);
+    }
     fill_place(capture, stream, call, true);
     pthread_mutex_unlock(&capture->lock);
     rondo__error_restore(&saved);
@@ -444,11 +463,13 @@ void rondo__blame_note_place(rondo__capture *capture, rondo_stream *stream, cons
 bool rondo__blame_notice(rondo_stream *stream, const char *call) {
     rondo_error saved;
     rondo__error_save(&saved);
-    bool is_broken = is_broken_now(stream);
+    rondo__capture_state state = RONDO__CAPTURE_NONE;
+    bool is_broken = rondo__capture_get_state(stream, &state) == RONDO_STATUS_OK &&
+                     state == RONDO__CAPTURE_BROKEN;
     rondo__capture *capture = is_broken ? find_capture(stream) : NULL;
     if (capture != NULL) {
         pthread_mutex_lock(&capture->lock);
-        capture->blame.is_broken = true;
+        set_broken(capture);
         fill_place(capture, stream, call, true);
         pthread_mutex_unlock(&capture->lock);
     }
@@ -524,9 +545,6 @@ void rondo__blame_given_up(rondo__capture *capture) {
     pthread_mutex_lock(&capture->lock);
     set_cause(capture, &record, RONDO_CAUSE_ABORTED, origin);
     pthread_mutex_unlock(&capture->lock);
-    if (origin != NULL) {
-        capture->device->backend->break_capture(origin);
-    }
     pthread_mutex_unlock(&capture->device->capture_list_lock);
     rondo__error_restore(&saved);
 }
@@ -540,7 +558,9 @@ bool rondo__blame_is_broken(rondo__capture *capture) {
     if (!capture->blame.is_broken && capture->origin != NULL) {
         rondo_error saved;
         rondo__error_save(&saved);
-        capture->blame.is_broken = is_broken_now(capture->origin);
+        if (is_broken_now(capture->origin)) {
+            set_broken(capture);
+        }
         rondo__error_restore(&saved);
     }
     bool is_broken = capture->blame.is_broken;
@@ -555,7 +575,9 @@ void rondo__blame_conclude(rondo__capture *capture, const char *call, bool is_gi
     pthread_mutex_lock(&capture->lock);
     rondo__blame *blame = &capture->blame;
     if (capture->origin != NULL) {
-        blame->is_broken = blame->is_broken || is_broken_now(capture->origin);
+        if (is_broken_now(capture->origin)) {
+            set_broken(capture);
+        }
         fill_place(capture, capture->origin, call, is_given_up || blame->is_broken);
     }
     *out_blame = *blame;

@@ -42,6 +42,12 @@ static void give_memory_back(rondo_stream *origin, rondo__capture *capture) {
     }
 }
 
+static atomic_int global_count;  // open captures in global mode, of all devices
+
+bool rondo__capture_is_global_open(void) {
+    return atomic_load_explicit(&global_count, memory_order_acquire) > 0;
+}
+
 // Under the list's lock: so a plain store does, at a tenth of the price.
 static void add_open_count(rondo_device *device, int step) {
     int count = atomic_load_explicit(&device->open_capture_count, memory_order_relaxed);
@@ -83,12 +89,13 @@ rondo_status rondo__capture_open(rondo_stream *origin, uint64_t id, rondo_captur
     capture->next = device->capture_list;
     device->capture_list = capture;
     add_open_count(device, 1);
+    atomic_fetch_add(&global_count, mode == RONDO_CAPTURE_GLOBAL);
     pthread_mutex_unlock(&device->capture_list_lock);
     *out_capture = capture;
     return RONDO_STATUS_OK;
 }
 
-rondo__participant *rondo__capture_close(rondo__capture *capture) {
+rondo__participant *rondo__capture_close(rondo__capture *capture, bool has_succeeded) {
     rondo_device *device = capture->device;
     pthread_mutex_lock(&device->capture_list_lock);
     rondo__capture **link = &device->capture_list;
@@ -97,6 +104,10 @@ rondo__participant *rondo__capture_close(rondo__capture *capture) {
     }
     *link = capture->next;
     add_open_count(device, -1);
+    atomic_fetch_sub(&global_count, capture->mode == RONDO_CAPTURE_GLOBAL);
+    if (atomic_load_explicit(&capture->blame.is_broken, memory_order_relaxed)) {
+        atomic_fetch_sub_explicit(&device->broken_capture_count, 1, memory_order_relaxed);
+    }
     if (capture->wants_addresses) {
         atomic_fetch_sub(&device->watcher_count, 1);
     }
@@ -106,7 +117,7 @@ rondo__participant *rondo__capture_close(rondo__capture *capture) {
     rondo__participant *participants = capture->participants;
     for (rondo__participant *p = participants; p != NULL; p = p->next) {
         if (p->type->close != NULL) {
-            p->type->close(p, capture);
+            p->type->close(p, capture, has_succeeded);
         }
     }
     while (capture->bodies != NULL) {
@@ -139,12 +150,29 @@ bool rondo__capture_holds(rondo__capture *capture, uint64_t id) {
     return capture->id == id || rondo__capture_find_body(capture, id) != NULL;
 }
 
-static rondo__capture *find_by_id(rondo_device *device, uint64_t id) {
-    pthread_mutex_lock(&device->capture_list_lock);
+// Whether that is the id of the capture, or of one of its bodies that is open.
+static bool is_recording(rondo__capture *capture, uint64_t id) {
+    if (capture->id == id) {
+        return true;
+    }
+    pthread_mutex_lock(&capture->lock);
+    const rondo__capture_body *body = find_body(capture, id);
+    bool is_open = body != NULL && body->stream != NULL;
+    pthread_mutex_unlock(&capture->lock);
+    return is_open;
+}
+
+rondo__capture *rondo__capture_find_listed(rondo_device *device, uint64_t id) {
     rondo__capture *capture = device->capture_list;
-    while (capture != NULL && !rondo__capture_holds(capture, id)) {
+    while (capture != NULL && (id == 0 || !is_recording(capture, id))) {
         capture = capture->next;
     }
+    return capture;
+}
+
+static rondo__capture *find_by_id(rondo_device *device, uint64_t id) {
+    pthread_mutex_lock(&device->capture_list_lock);
+    rondo__capture *capture = rondo__capture_find_listed(device, id);
     pthread_mutex_unlock(&device->capture_list_lock);
     return capture;
 }
@@ -173,6 +201,9 @@ rondo_status rondo__capture_find(rondo_stream *stream, rondo__capture **out_capt
         return rondo__blame_fail_broken(stream, "a recorded call");
     }
     rondo__capture *capture = find_by_id(device, id);
+    if (capture != NULL && atomic_load_explicit(&capture->blame.is_broken, memory_order_acquire)) {
+        return rondo__blame_fail_broken(stream, "a recorded call");
+    }
     *out_capture = capture;
     if (capture != NULL && out_id != NULL) {
         *out_id = id;
@@ -180,18 +211,43 @@ rondo_status rondo__capture_find(rondo_stream *stream, rondo__capture **out_capt
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__capture_refuse_foreign(rondo_stream *stream, const char *call,
-                                           const char *what) {
-    if (!stream->is_wrapped && !atomic_load_explicit(&stream->may_record, memory_order_relaxed)) {
+rondo_status rondo__capture_locate(rondo_stream *stream, rondo__place *out_place) {
+    rondo_device *device = stream->device;
+    *out_place = (rondo__place){.state = RONDO__CAPTURE_NONE};
+    if (!rondo__stream_may_record(stream)) {
         return RONDO_STATUS_OK;
     }
-    rondo__capture *capture;
-    RETURN_IF_ERROR(rondo__capture_find(stream, &capture, NULL));
-    rondo__capture_state state = RONDO__CAPTURE_NONE;
-    if (capture == NULL) {
-        RETURN_IF_ERROR(stream->device->backend->get_capture_state(stream, &state));
+    RETURN_IF_ERROR(device->backend->get_capture_id(stream, &out_place->state, &out_place->id));
+    if (out_place->state == RONDO__CAPTURE_NONE) {
+        return RONDO_STATUS_OK;
     }
-    if (state == RONDO__CAPTURE_NONE) {
+    out_place->capture = find_by_id(device, out_place->id);
+    if (out_place->capture != NULL &&
+        atomic_load_explicit(&out_place->capture->blame.is_broken, memory_order_acquire)) {
+        out_place->state = RONDO__CAPTURE_BROKEN;
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__capture_get_state(rondo_stream *stream, rondo__capture_state *out_state) {
+    rondo__place place;
+    rondo_status status = rondo__capture_locate(stream, &place);
+    *out_state = place.state;
+    return status;
+}
+
+rondo_status rondo__capture_check_broken(rondo_stream *stream, const char *call) {
+    rondo__capture_state state = RONDO__CAPTURE_NONE;
+    RETURN_IF_ERROR(rondo__capture_get_state(stream, &state));
+    return state == RONDO__CAPTURE_BROKEN ? rondo__blame_fail_broken(stream, call)
+                                          : RONDO_STATUS_OK;
+}
+
+rondo_status rondo__capture_refuse_foreign(rondo_stream *stream, const char *call,
+                                           const char *what) {
+    rondo__place place;
+    RETURN_IF_ERROR(rondo__capture_locate(stream, &place));
+    if (place.state == RONDO__CAPTURE_NONE || place.capture != NULL) {
         return RONDO_STATUS_OK;
     }
     return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,

@@ -51,9 +51,9 @@ typedef struct rondo__participant_type {
     // It was; the node is all that the next one on `stream` depends on.
     rondo_status (*leave_child)(rondo__participant *participant, rondo__capture *capture,
                                 rondo_stream *stream);
-    // The capture has ended, well or badly: its streams record no more, `capture` is about to be
-    // freed.
-    void (*close)(rondo__participant *participant, rondo__capture *capture);
+    // The capture has ended: its streams record no more, `capture` is about to be freed. Where no
+    // graph came of it, what the participant did for it is undone.
+    void (*close)(rondo__participant *participant, rondo__capture *capture, bool has_succeeded);
     // Before each replay, on the stream of the replay; a failure refuses the replay. On the hot
     // path.
     rondo_status (*prepare_replay)(rondo__participant *participant, rondo_stream *stream);
@@ -126,8 +126,9 @@ static inline bool rondo__capture_has_participants(rondo__capture *capture) {
 }
 
 // Takes the capture, which the backend has ended, out of the list, lets the participants close,
-// hands them to the caller, and frees it.
-rondo__participant *rondo__capture_close(rondo__capture *capture);
+// hands them to the caller, and frees it. Where no graph came of it, the participants undo what
+// they did.
+rondo__participant *rondo__capture_close(rondo__capture *capture, bool has_succeeded);
 
 // The capture begun by a graph that `stream` records into, directly or in a conditional body; NULL
 // when there is none. *out_id (may be NULL) gets the id of the driver's capture, a body's own id
@@ -137,6 +138,49 @@ rondo__participant *rondo__capture_close(rondo__capture *capture);
 // Threads:   safe; the result lives until the thread that began it ends it.
 RONDO_MUST_USE rondo_status rondo__capture_find(rondo_stream *stream, rondo__capture **out_capture,
                                                 uint64_t *out_id);
+
+// Whether any capture of a graph is open in global mode, on any device.  Threads: safe.
+bool rondo__capture_is_global_open(void);
+
+// Where a stream records.
+typedef struct rondo__place {
+    rondo__capture_state state;
+    rondo__capture *capture;  // NULL: none, or one that no graph began
+    uint64_t id;              // of that capture, or of the body that the stream records
+} rondo__place;
+
+// Asks the backend where the stream records. BROKEN, too, where only Rondo knows that no graph may
+// come of the capture: by a call that it refused, or by a break in another part of it.
+//
+// Errors:    DRIVER, LOST.
+// Threads:   one thread per stream.
+// Cost:      nothing for streams that certainly do not record.
+RONDO_MUST_USE rondo_status rondo__capture_locate(rondo_stream *stream, rondo__place *out_place);
+// The state alone.
+RONDO_MUST_USE rondo_status rondo__capture_get_state(rondo_stream *stream,
+                                                     rondo__capture_state *out_state);
+
+// The slow half of rondo__capture_refuse_broken.
+rondo_status rondo__capture_check_broken(rondo_stream *stream, const char *call);
+
+// STATE for `call` when the stream takes part in a capture that is known to be broken. Costs two
+// loads as long as no capture of the device is.
+//
+// Errors:    STATE, DRIVER, LOST.
+// Threads:   one thread per stream.
+RONDO_MUST_USE static inline rondo_status rondo__capture_refuse_broken(rondo_stream *stream,
+                                                                       const char *call) {
+    if (__builtin_expect(atomic_load_explicit(&stream->device->broken_capture_count,
+                                              memory_order_relaxed) == 0,
+                         1)) {
+        return RONDO_STATUS_OK;
+    }
+    return rondo__capture_check_broken(stream, call);
+}
+
+// The capture with this id, or with a body of this id that is being recorded; or NULL. The caller
+// holds device->capture_list_lock.
+rondo__capture *rondo__capture_find_listed(rondo_device *device, uint64_t id);
 
 // Whether the capture with this id was begun by a graph (or is a conditional body of one) and has
 // not ended.

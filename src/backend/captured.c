@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "backend/check.h"
-#include "backend/exempt.h"
 #include "base/checked.h"
 #include "base/memory.h"
 
@@ -187,10 +186,8 @@ static rondo_status take_snapshot(host_use *use, const void *source, size_t byte
         }
         c->capacity = wanted > CHUNK_BYTES ? wanted : CHUNK_BYTES;
         void *memory = NULL;
-        rondo__exempt_enter();
         rondo_status status =
-            rondo_memory_allocate(use->device, RONDO_MEMORY_PINNED, c->capacity, &memory);
-        rondo__exempt_leave();
+            rondo__memory_take(use->device, RONDO_MEMORY_PINNED, c->capacity, &memory);
         if (status != RONDO_STATUS_OK) {
             rondo__free(c);
             return status;
@@ -205,28 +202,48 @@ static rondo_status take_snapshot(host_use *use, const void *source, size_t byte
     return RONDO_STATUS_OK;
 }
 
+// A graph reads and writes host memory anew at each replay, when this may be gone or stand for
+// something else.
+static rondo_status fail_pageable(const void *host, bool is_source) {
+    rondo_status status = RONDO_FAIL_AS(
+        "rondo_stream_copy", STATE,
+        "%s %p is pageable host memory, which may be gone at a replay; allocate it with "
+        "RONDO_MEMORY_PINNED, copy before the capture%s",
+        is_source ? "the source" : "the destination", host,
+        is_source ? ", or let the graph keep a copy (RONDO_PAGEABLE_SNAPSHOT)" : "");
+    rondo__blame_set_cause(RONDO_CAUSE_PAGEABLE_COPY);
+    return status;
+}
+
 rondo_status rondo__captured_prepare_copy(rondo_stream *stream, const void **in_out_source,
                                           const void *destination, size_t bytes,
                                           rondo_copy_kind kind) {
-    rondo_device *device = stream->device;
-    if (kind == RONDO_COPY_DEVICE_TO_DEVICE ||
-        atomic_load_explicit(&device->open_capture_count, memory_order_acquire) == 0) {
+    if (kind == RONDO_COPY_DEVICE_TO_DEVICE) {
         return RONDO_STATUS_OK;
     }
-    rondo__capture *capture = NULL;
-    RETURN_IF_ERROR(rondo__capture_find(stream, &capture, NULL));
-    if (capture == NULL) {
+    rondo__place place;
+    RETURN_IF_ERROR(rondo__capture_locate(stream, &place));
+    if (place.state == RONDO__CAPTURE_NONE) {
         return RONDO_STATUS_OK;
     }
-    const void *host = kind == RONDO_COPY_HOST_TO_DEVICE ? *in_out_source : destination;
-    bool wants_snapshot = kind == RONDO_COPY_HOST_TO_DEVICE && capture->snapshots_pageable &&
-                          device->backend->is_pageable(device, host, bytes);
+    if (place.state == RONDO__CAPTURE_BROKEN) {
+        return rondo__blame_fail_broken(stream, "a recorded call");
+    }
+    bool is_source = kind == RONDO_COPY_HOST_TO_DEVICE;
+    const void *host = is_source ? *in_out_source : destination;
+    bool is_pageable = stream->device->backend->is_pageable(stream->device, host, bytes);
+    bool wants_snapshot =
+        is_source && place.capture != NULL && place.capture->snapshots_pageable && is_pageable;
+    if (is_pageable && !wants_snapshot) {
+        return fail_pageable(host, is_source);
+    }
     host_use *use = NULL;
-    RETURN_IF_ERROR(get_host_use(capture, &use));
-    // Also a pageable address, which the backend refuses: only it decides, so that a copy that it
-    // records is never missing here.
-    return wants_snapshot ? take_snapshot(use, host, bytes, in_out_source)
-                          : add_range(use, host, bytes);
+    if (place.capture != NULL) {
+        RETURN_IF_ERROR(get_host_use(place.capture, &use));
+    }
+    return use == NULL      ? RONDO_STATUS_OK
+           : wants_snapshot ? take_snapshot(use, host, bytes, in_out_source)
+                            : add_range(use, host, bytes);
 }
 
 // ---- addresses --------------------------------------------------------------------------------

@@ -15,6 +15,7 @@
 #include "backend/blame.h"
 #include "backend/captured.h"
 #include "backend/check.h"
+#include "backend/forbid.h"
 #include "base/logging.h"
 #include "base/memory.h"
 #include "base/text.h"
@@ -325,6 +326,7 @@ bool rondo_device_is_host(const rondo_device *device) {
 
 rondo_status rondo_device_synchronize(rondo_device *device) {
     RETURN_IF_ERROR(rondo__check_device(device, __func__));
+    RETURN_IF_ERROR(rondo__forbid_device_wait(device, __func__));
     RETURN_IF_ERROR(rondo__mark_call(device, NULL, RONDO_CAUSE_SYNCHRONIZE,
                                      device->backend->synchronize_device(device)));
     return rondo__failure_take(&device->failure);
@@ -341,8 +343,17 @@ rondo_status rondo_memory_allocate(rondo_device *device, rondo_memory_kind kind,
     if (bytes == 0) {
         return RONDO_STATUS_OK;
     }
+    RETURN_IF_ERROR(rondo__forbid_unsafe(device, __func__, RONDO_CAUSE_ALLOCATION));
+    return rondo__memory_take(device, kind, bytes, out_address);
+}
+
+rondo_status rondo__memory_take(rondo_device *device, rondo_memory_kind kind, size_t bytes,
+                                void **out_address) {
+    *out_address = NULL;
+    RETURN_IF_ERROR(rondo__check_alive(device, "rondo_memory_allocate"));
     if (bytes > (size_t)PTRDIFF_MAX) {
-        return RONDO_FAIL(NO_DEVICE_MEMORY, "%zu bytes are more than any device has", bytes);
+        return RONDO_FAIL_AS("rondo_memory_allocate", NO_DEVICE_MEMORY,
+                             "%zu bytes are more than any device has", bytes);
     }
     RETURN_IF_ERROR(rondo__mark_call(device, NULL, RONDO_CAUSE_ALLOCATION,
                                      device->backend->allocate(device, kind, bytes, out_address)));

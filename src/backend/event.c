@@ -3,6 +3,7 @@
 #include "backend/blame.h"
 #include "backend/capture.h"
 #include "backend/check.h"
+#include "backend/forbid.h"
 #include "base/memory.h"
 
 // ---- life -------------------------------------------------------------------------------------
@@ -91,6 +92,24 @@ rondo_status rondo__event_keep_for_graph(rondo_event *event, rondo_stream *strea
 
 // ---- recording, waiting, asking ---------------------------------------------------------------
 
+// Which capture the event stands for a place in, if any: the backend's to say.
+static void note_record(rondo_event *event, rondo_stream *stream) {
+    bool may_be_captured = rondo__stream_may_record(stream);
+    uint64_t id = 0;
+    if (may_be_captured) {
+        rondo__place place;
+        rondo_error saved;
+        rondo__error_save(&saved);
+        bool is_known = rondo__capture_locate(stream, &place) == RONDO_STATUS_OK;
+        may_be_captured = !is_known || place.state != RONDO__CAPTURE_NONE;
+        id = is_known && place.capture != NULL ? place.id : 0;
+        rondo__error_restore(&saved);
+    }
+    atomic_store_explicit(&event->may_be_captured, may_be_captured, memory_order_relaxed);
+    atomic_store_explicit(&event->capture_id, id, memory_order_release);
+    atomic_store_explicit(&event->was_recorded, true, memory_order_release);
+}
+
 rondo_status rondo_event_record(rondo_event *event, rondo_stream *stream) {
     RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
     if (event == NULL) {
@@ -103,17 +122,17 @@ rondo_status rondo_event_record(rondo_event *event, rondo_stream *stream) {
         rondo__blame_set_cause(RONDO_CAUSE_OTHER_DEVICE);
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo__event_keep_for_graph(event, stream, __func__);
+        status = rondo__capture_refuse_broken(stream, __func__);
     }
-    if (status == RONDO_STATUS_OK && (event->flags & RONDO_EVENT_EXTERNAL) == 0) {
-        atomic_store_explicit(
-            &event->may_be_captured,
-            atomic_load_explicit(&stream->may_record, memory_order_relaxed) || stream->is_wrapped,
-            memory_order_relaxed);
-        atomic_store_explicit(&event->capture_id, stream->marks.capture_id, memory_order_relaxed);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__event_keep_for_graph(event, stream, __func__);
     }
     if (status == RONDO_STATUS_OK) {
         status = stream->device->backend->record_event(event, stream);
+    }
+    // An event that could not be recorded stays what it was.
+    if (status == RONDO_STATUS_OK && (event->flags & RONDO_EVENT_EXTERNAL) == 0) {
+        note_record(event, stream);
     }
     return rondo__mark_missing(stream, "", status);
 }
@@ -122,21 +141,16 @@ rondo_status rondo_event_query(rondo_event *event, bool *out_is_complete) {
     RETURN_IF_ERROR(rondo__check_pointer(out_is_complete, __func__, "out_is_complete"));
     *out_is_complete = false;
     RETURN_IF_ERROR(rondo__check_event(event, __func__));
+    RETURN_IF_ERROR(rondo__forbid_event_question(event, __func__));
     return rondo__mark_call(event->device, NULL, RONDO_CAUSE_SYNCHRONIZE,
                             event->device->backend->query_event(event, out_is_complete));
 }
 
 rondo_status rondo_event_synchronize(rondo_event *event) {
     RETURN_IF_ERROR(rondo__check_event(event, __func__));
+    RETURN_IF_ERROR(rondo__forbid_event_question(event, __func__));
     return rondo__mark_call(event->device, NULL, RONDO_CAUSE_SYNCHRONIZE,
                             event->device->backend->synchronize_event(event));
-}
-
-// Asking a driver for the time of such an event may break the capture.
-static bool is_place_in_capture(const rondo_event *event) {
-    uint64_t id = atomic_load_explicit(&event->capture_id, memory_order_relaxed);
-    return id != 0 && atomic_load_explicit(&event->may_be_captured, memory_order_relaxed) &&
-           rondo__capture_is_open(event->device, id);
 }
 
 rondo_status rondo_event_get_elapsed_ms(rondo_event *start, rondo_event *end,
@@ -153,7 +167,8 @@ rondo_status rondo_event_get_elapsed_ms(rondo_event *start, rondo_event *end,
         return RONDO_FAIL(STATE,
                           "the event keeps no time; create it with the flag RONDO_EVENT_TIMED");
     }
-    if (is_place_in_capture(start) || is_place_in_capture(end)) {
+    if (atomic_load_explicit(&start->capture_id, memory_order_acquire) != 0 ||
+        atomic_load_explicit(&end->capture_id, memory_order_acquire) != 0) {
         return RONDO_FAIL(STATE,
                           "the event was recorded in a capture and keeps no time; add the flag "
                           "RONDO_EVENT_EXTERNAL for time stamps inside a graph");

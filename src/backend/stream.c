@@ -3,6 +3,7 @@
 #include "backend/blame.h"
 #include "backend/capture.h"
 #include "backend/check.h"
+#include "backend/forbid.h"
 #include "backend/label.h"
 
 static atomic_uint last_stream_number;
@@ -68,12 +69,19 @@ rondo_device *rondo_stream_get_device(const rondo_stream *stream) {
 }
 
 void *rondo_stream_get_native(const rondo_stream *stream) {
-    return stream != NULL ? stream->native : NULL;
+    if (stream == NULL) {
+        return NULL;
+    }
+    // Not a part of what the caller sees of the stream.
+    atomic_store_explicit(&((rondo_stream *)(uintptr_t)stream)->is_native_known, true,
+                          memory_order_relaxed);
+    return stream->native;
 }
 
 rondo_status rondo_stream_synchronize(rondo_stream *stream) {
     RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
-    rondo__marks_prepare(stream);
+    RETURN_IF_ERROR(rondo__forbid_stream_question(
+        stream, __func__, "nothing runs while the stream records, so there is nothing to wait for"));
     RETURN_IF_ERROR(rondo__mark_call(stream->device, stream, RONDO_CAUSE_SYNCHRONIZE,
                                      stream->device->backend->synchronize_stream(stream)));
     return rondo__failure_take(&stream->device->failure);
@@ -83,18 +91,67 @@ rondo_status rondo_stream_query(rondo_stream *stream, bool *out_is_idle) {
     RETURN_IF_ERROR(rondo__check_pointer(out_is_idle, __func__, "out_is_idle"));
     *out_is_idle = false;
     RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
-    rondo__marks_prepare(stream);
+    RETURN_IF_ERROR(rondo__forbid_stream_question(
+        stream, __func__, "nothing runs while the stream records, so there is nothing to ask"));
     return rondo__mark_call(stream->device, stream, RONDO_CAUSE_SYNCHRONIZE,
                             stream->device->backend->query_stream(stream, out_is_idle));
 }
 
-// A wait makes no node, so it leaves no mark but that the stream joined the event's capture.
+// Into which capture the stream records by now is the backend's to say: that of the event need not
+// be it.
+static void note_join(rondo_stream *stream) {
+    rondo__place place;
+    rondo_error saved;
+    rondo__error_save(&saved);
+    if (rondo__capture_locate(stream, &place) == RONDO_STATUS_OK && place.id != 0) {
+        rondo__marks_begin(stream, place.id);
+    }
+    rondo__error_restore(&saved);
+}
+
+// A wait makes no node, so it leaves no mark but that the stream joined a capture.
 static rondo_status mark_wait(rondo_stream *stream, rondo_event *event, rondo_status status) {
-    uint64_t id = atomic_load_explicit(&event->capture_id, memory_order_relaxed);
     if (status != RONDO_STATUS_OK) {
         rondo__blame_work(stream, "");
-    } else if (id != 0 && atomic_load_explicit(&event->may_be_captured, memory_order_relaxed)) {
-        rondo__marks_begin(stream, id);
+    } else if (atomic_load_explicit(&event->may_be_captured, memory_order_relaxed)) {
+        note_join(stream);
+    }
+    return status;
+}
+
+static rondo_status check_wait(rondo_stream *stream, rondo_event *event) {
+    static const char call[] = "rondo_stream_wait_event";
+    RETURN_IF_ERROR(rondo__check_alive(event->device, call));
+    if (stream->device->backend != event->device->backend) {
+        rondo_status status =
+            RONDO_FAIL_AS(call, INVALID,
+                          "a stream of %s cannot wait for an event of %s: they have no common "
+                          "clock; wait on the host with rondo_event_synchronize",
+                          stream->device->name, event->device->name);
+        rondo__blame_set_cause(RONDO_CAUSE_OTHER_DEVICE);
+        return status;
+    }
+    return rondo__capture_refuse_broken(stream, call);
+}
+
+// An external event never joins a stream to a capture.
+static rondo_status wait_for_external(rondo_stream *stream, rondo_event *event) {
+    RETURN_IF_ERROR(rondo__event_keep_for_graph(event, stream, "rondo_stream_wait_event"));
+    return stream->device->backend->wait_event(stream, event);
+}
+
+static rondo_status wait_for_ordinary(rondo_stream *stream, rondo_event *event) {
+    bool is_done = false;
+    RETURN_IF_ERROR(rondo__forbid_stream_wait(stream, event, &is_done));
+    if (is_done) {
+        return RONDO_STATUS_OK;
+    }
+    if (atomic_load_explicit(&event->may_be_captured, memory_order_relaxed)) {
+        atomic_store_explicit(&stream->may_record, true, memory_order_relaxed);
+    }
+    rondo_status status = rondo__stream_tag_join(stream, event);
+    if (status != RONDO_STATUS_OK && stream->device != event->device) {
+        rondo__blame_set_cause(RONDO_CAUSE_OTHER_DEVICE);
     }
     return status;
 }
@@ -104,29 +161,10 @@ rondo_status rondo_stream_wait_event(rondo_stream *stream, rondo_event *event) {
     if (event == NULL) {
         return rondo__mark_work(stream, "", rondo__check_fail_null(__func__, "event"));
     }
-    rondo_status status = rondo__check_alive(event->device, __func__);
-    if (status != RONDO_STATUS_OK) {
-        return mark_wait(stream, event, status);
-    }
-    if (stream->device->backend != event->device->backend) {
-        status =
-            RONDO_FAIL(INVALID,
-                       "a stream of %s cannot wait for an event of %s: they have no common clock; "
-                       "wait on the host with rondo_event_synchronize",
-                       stream->device->name, event->device->name);
-        rondo__blame_set_cause(RONDO_CAUSE_OTHER_DEVICE);
-        return mark_wait(stream, event, status);
-    }
-    status = rondo__event_keep_for_graph(event, stream, __func__);
-    if (status != RONDO_STATUS_OK) {
-        return mark_wait(stream, event, status);
-    }
-    if (atomic_load_explicit(&event->may_be_captured, memory_order_relaxed)) {
-        atomic_store_explicit(&stream->may_record, true, memory_order_relaxed);
-    }
-    status = rondo__stream_tag_join(stream, event);
-    if (status != RONDO_STATUS_OK && stream->device != event->device) {
-        rondo__blame_set_cause(RONDO_CAUSE_OTHER_DEVICE);
+    rondo_status status = check_wait(stream, event);
+    if (status == RONDO_STATUS_OK) {
+        status = (event->flags & RONDO_EVENT_EXTERNAL) != 0 ? wait_for_external(stream, event)
+                                                            : wait_for_ordinary(stream, event);
     }
     return mark_wait(stream, event, status);
 }
@@ -136,7 +174,7 @@ rondo_status rondo_stream_is_capturing(rondo_stream *stream, bool *out_is_captur
     *out_is_capturing = false;
     RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
     rondo__capture_state state;
-    RETURN_IF_ERROR(stream->device->backend->get_capture_state(stream, &state));
+    RETURN_IF_ERROR(rondo__capture_get_state(stream, &state));
     *out_is_capturing = state == RONDO__CAPTURE_ACTIVE;
     return RONDO_STATUS_OK;
 }

@@ -31,7 +31,6 @@
 #include "backend/backend.h"
 #include "backend/capture.h"
 #include "backend/check.h"
-#include "backend/exempt.h"
 #include "base/memory.h"
 
 struct rondo__stream_tag {
@@ -180,11 +179,8 @@ static bool wait_for_stream(rondo_stream *stream, bool also_while_recording) {
     if (has_waited || (also_while_recording && backend->drain_stream != NULL)) {
         rondo_error saved;
         rondo__error_save(&saved);
-        // Nothing that is recorded is touched, so no global capture of anybody shall break.
-        rondo__exempt_enter();
         rondo_status status = backend->drain_stream != NULL ? backend->drain_stream(stream)
                                                             : backend->synchronize_stream(stream);
-        rondo__exempt_leave();
         // One that began to record just now.
         has_waited = status != RONDO_STATUS_STATE || backend->drain_stream != NULL;
         if (status != RONDO_STATUS_OK && has_waited) {
@@ -268,12 +264,10 @@ static bool wait_for_rest(rondo__stream_tag *tag, bool may_wait_for_device) {
     }
     rondo_error saved;
     rondo__error_save(&saved);
-    rondo__exempt_enter();
     if ((tag->has_place ? device->backend->synchronize_event(tag->place)
                         : device->backend->synchronize_device(device)) == RONDO_STATUS_OK) {
         rondo__stream_tag_note_done(tag);
     }
-    rondo__exempt_leave();
     rondo__error_restore(&saved);
     return !atomic_load(&tag->has_left_work);
 }
@@ -299,6 +293,25 @@ uint64_t rondo__stream_tag_get_position(rondo__stream_tag *tag, rondo__node_hand
             id = 0;
             *out_count = 0;
         }
+    }
+    pthread_mutex_unlock(&tag->lock);
+    return id;
+}
+
+uint64_t rondo__stream_tag_get_capture_id(rondo__stream_tag *tag) {
+    uint64_t id = 0;
+    // The lock keeps the stream from being destroyed meanwhile.
+    pthread_mutex_lock(&tag->lock);
+    rondo_stream *stream = tag->stream;
+    if (stream != NULL && rondo__stream_may_record(stream)) {
+        rondo__capture_state state = RONDO__CAPTURE_NONE;
+        rondo_error saved;
+        rondo__error_save(&saved);
+        if (stream->device->backend->get_capture_id(stream, &state, &id) != RONDO_STATUS_OK ||
+            state == RONDO__CAPTURE_NONE) {
+            id = 0;
+        }
+        rondo__error_restore(&saved);
     }
     pthread_mutex_unlock(&tag->lock);
     return id;
@@ -332,11 +345,9 @@ static bool wait_from_outside(rondo__stream_tag *tag, bool also_while_recording)
         status = record_from_outside(stream, tag->end);
     }
     if (status == RONDO_STATUS_OK) {
-        rondo__exempt_enter();
         if (backend->synchronize_event(tag->end) != RONDO_STATUS_OK) {
             rondo__failure_put(&tag->device->failure);
         }
-        rondo__exempt_leave();
     }
     rondo__error_restore(&saved);
     // Without an event, for want of memory say, it has to do without.

@@ -1,6 +1,7 @@
 // backend/work.c — work put on a stream: argument checks, the same for every backend.
 #include "backend/backend.h"
 #include "backend/blame.h"
+#include "backend/capture.h"
 #include "backend/captured.h"
 #include "backend/check.h"
 
@@ -35,6 +36,9 @@ rondo_status rondo_stream_copy(rondo_stream *stream, void *destination, const vo
     rondo_status status = check_copy(destination, source, bytes, kind, __func__);
     if (status == RONDO_STATUS_OK && bytes == 0) {
         return RONDO_STATUS_OK;
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__capture_refuse_broken(stream, __func__);
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo__captured_prepare_copy(stream, &source, destination, bytes, kind);
@@ -81,6 +85,9 @@ rondo_status rondo_stream_fill(rondo_stream *stream, void *destination, uint32_t
         return RONDO_STATUS_OK;
     }
     if (status == RONDO_STATUS_OK) {
+        status = rondo__capture_refuse_broken(stream, __func__);
+    }
+    if (status == RONDO_STATUS_OK) {
         status = stream->device->backend->fill(stream, destination, value, element_bytes, count);
     }
     if (status == RONDO_STATUS_OK) {
@@ -108,6 +115,9 @@ rondo_status rondo_stream_call_host(rondo_stream *stream, const char *name,
     name = name != NULL ? name : "";
     rondo_status status = function != NULL ? check_arguments(arguments, argument_bytes, __func__)
                                            : rondo__check_fail_null(__func__, "function");
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__capture_refuse_broken(stream, __func__);
+    }
     if (status == RONDO_STATUS_OK) {
         status =
             stream->device->backend->call_host(stream, name, function, arguments, argument_bytes);
@@ -144,6 +154,9 @@ rondo_status rondo_stream_launch(rondo_stream *stream, const rondo_launch *launc
         return rondo__mark_work(stream, "", status);
     }
     status = check_launch(launch, __func__);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__capture_refuse_broken(stream, __func__);
+    }
     if (status == RONDO_STATUS_OK) {
         status = stream->device->backend->launch(stream, launch);
     }

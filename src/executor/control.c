@@ -57,6 +57,96 @@ static rondo_status get_executor(rondo_executor *parent, const rondo__node *node
     return RONDO_STATUS_OK;
 }
 
+// ---- ahead of a run ---------------------------------------------------------------------------
+
+// A feed of the shape that the plan knows for a value; false when it depends on data.
+static bool foresee(const rondo__plan *plan, int32_t value, rondo_tensor *out_feed) {
+    if (value < 0 || plan->slots[value].kind == RONDO__SLOT_DYNAMIC ||
+        plan->slots[value].dtype == RONDO_DTYPE_NONE) {
+        return false;
+    }
+    *out_feed =
+        (rondo_tensor){.dtype = plan->slots[value].dtype, .shape = plan->slots[value].shape};
+    return true;
+}
+
+// Feeds of a body as its first turn will have them; false when they depend on data.
+static bool foresee_feeds(const rondo__plan *plan, const rondo__node *node, const body_view *view,
+                          rondo_tensor *feeds) {
+    const rondo_program *body = view->attribute->body;
+    const size_t declared = body->declared_count;
+    bool is_known = declared == 0;
+    if (strcmp(node->op.def->name, "Loop") == 0 && declared >= 2 &&
+        node->explicit_count == declared) {
+        is_known = true;
+        feeds[0].dtype = RONDO_DTYPE_I64;
+        feeds[1].dtype = RONDO_DTYPE_BOOL;
+        for (size_t i = 0; i < 2; ++i) {
+            const rondo__value *value = &body->values[body->inputs[i]];
+            if (value->has_shape && value->rank == 1) {
+                feeds[i].shape = (rondo_shape){.rank = 1, .extent = {1}};
+            }
+        }
+        for (size_t i = 2; i < declared; ++i) {
+            is_known = is_known && foresee(plan, node->inputs[i], &feeds[i]);
+        }
+    }
+    for (size_t i = 0; i < view->captured_count; ++i) {
+        is_known =
+            is_known && foresee(plan, node->inputs[view->captured_first + i], &feeds[declared + i]);
+    }
+    return is_known;
+}
+
+// Plans one body. That its shapes do not fit, or are refused, is no failure here: the model may
+// never run it like that.
+static rondo_status foresee_body(rondo_executor *executor, const rondo__plan *plan,
+                                 rondo__step *step, const rondo__attribute *body) {
+    const rondo__node *node = &plan->program->nodes[step->node];
+    body_view view;
+    rondo_executor *inner;
+    rondo_error saved;
+    if (!find_body(node, body->name, &view)) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(get_executor(executor, node, step, &view, &inner));
+    rondo_tensor *feeds = rondo__calloc(body->body->input_count + 1, sizeof *feeds);
+    if (feeds == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo_status status = RONDO_STATUS_OK;
+    rondo__error_save(&saved);
+    if (inner->current == NULL && foresee_feeds(plan, node, &view, feeds)) {
+        rondo__plan *found;
+        status = rondo__executor_find_plan(inner, feeds, &found);
+    }
+    rondo__free(feeds);
+    if (status == RONDO_STATUS_BAD_DATA || status == RONDO_STATUS_UNSUPPORTED) {
+        rondo__error_restore(&saved);
+        return RONDO_STATUS_OK;
+    }
+    if (status == RONDO_STATUS_OK && inner->current != NULL) {
+        status = rondo__control_foresee(inner, inner->current);
+    }
+    return status;
+}
+
+rondo_status rondo__control_foresee(rondo_executor *executor, const rondo__plan *plan) {
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        rondo__step *step = &plan->steps[s];
+        if (step->kind != RONDO__STEP_BYPASS || step->bypass != RONDO__BYPASS_CONTROL) {
+            continue;
+        }
+        const rondo__op *op = &plan->program->nodes[step->node].op;
+        for (size_t a = 0; a < op->attribute_count; ++a) {
+            if (op->attributes[a].kind == RONDO__ATTRIBUTE_BODY) {
+                RETURN_IF_ERROR(foresee_body(executor, plan, step, &op->attributes[a]));
+            }
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status read_scalar(const rondo__node *node, const char *what,
                                 const rondo_tensor *tensor, rondo_dtype dtype, int64_t *out_value) {
     if (tensor == NULL || tensor->dtype != dtype || rondo_shape_get_count(&tensor->shape) != 1) {

@@ -94,6 +94,7 @@ static void append_text(rondo__text *text, const rondo_executor *executor,
             rondo__text_append(text, "\n");
         }
     }
+    rondo__describe_half(text, executor, plan, false);
     rondo__text_append(
         text, "memory: arena %zu bytes (%zu without sharing), constants on the device %zu bytes\n",
         plan->arena_bytes, plan->arena_naive_bytes, plan->constant_bytes);
@@ -172,6 +173,7 @@ static void append_json(rondo__text *text, const rondo_executor *executor,
     rondo__text_append(text, "{\n  \"device\": \"%s\",\n", rondo_device_get_name(executor->device));
     append_json_ports(text, plan, "inputs", plan->program->inputs, plan->program->input_count);
     append_json_ports(text, plan, "outputs", plan->program->outputs, plan->program->output_count);
+    rondo__describe_half(text, executor, plan, true);
     rondo__text_append(
         text,
         "  \"arena_bytes\": %zu,\n  \"arena_naive_bytes\": %zu,\n  \"constant_bytes\": %zu,\n"
@@ -279,6 +281,9 @@ rondo_status rondo_executor_describe(rondo_executor *executor, rondo_describe_fo
     rondo_status status = declare_feeds(executor, feeds);
     if (status == RONDO_STATUS_OK) {
         status = rondo__executor_find_plan(executor, feeds, &plan);
+    }
+    if (status == RONDO_STATUS_OK && executor->options.dtype == RONDO_DTYPE_F16) {
+        status = rondo__control_foresee(executor, plan);
     }
     if (status == RONDO_STATUS_OK) {
         static void (*const writers[])(rondo__text *, const rondo_executor *,

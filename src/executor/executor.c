@@ -79,16 +79,22 @@ static rondo_status create(const rondo_program *program, rondo_device *device,
     executor->device = device;
     executor->source = program;
     executor->options = *options;
+    executor->options.keep_f32 = NULL;  // the caller's; marks in the program took their place
+    executor->options.keep_f32_count = 0;
+    executor->options.use_f16 = NULL;
+    executor->options.use_f16_count = 0;
     executor->graphs = options->graphs;
     executor->depth = depth;
     rondo_status status =
         rondo__program_specialise(program, NULL, BASE_FOLD_BYTES_MAX, &executor->base, NULL);
+    if (status == RONDO_STATUS_OK && depth == 0) {
+        status = rondo__precision_mark(executor->base, program, options);  // bodies come marked
+    }
     if (status == RONDO_STATUS_OK && options->optimise) {
         status = rondo__program_simplify(executor->base);
     }
-    // A body was converted together with the program around it.
-    if (status == RONDO_STATUS_OK && options->dtype == RONDO_DTYPE_F16 && depth == 0) {
-        status = rondo__pass_half(executor->base, false);
+    if (status == RONDO_STATUS_OK && options->dtype == RONDO_DTYPE_F16) {
+        status = rondo__half_cache_create(executor->base, &executor->halves);
     }
     if (status == RONDO_STATUS_OK) {
         executor->keyed = rondo__calloc(executor->base->input_count + 1, sizeof *executor->keyed);
@@ -123,10 +129,6 @@ rondo_status rondo_executor_create(rondo_program *program, rondo_device *device,
     }
     rondo_executor_options merged;
     RETURN_IF_ERROR(read_options(options, &merged));
-    if (merged.dtype == RONDO_DTYPE_F16 && rondo_device_is_host(device)) {
-        return RONDO_FAIL(UNSUPPORTED,
-                          "device \"host\" computes in f32 only; use f32, or a GPU for f16");
-    }
     if (merged.reference && !rondo_device_is_host(device)) {
         return RONDO_FAIL(UNSUPPORTED, "the reference runs on device \"host\" only, not on \"%s\"",
                           rondo_device_get_name(device));
@@ -158,6 +160,7 @@ void rondo_executor_destroy(rondo_executor *executor) {
         rondo_event_destroy(executor->events[i]);
     }
     rondo_stream_destroy(executor->stream);
+    rondo__half_cache_destroy(executor->halves);
     rondo_program_destroy(executor->base);
     rondo__free(executor->keyed);
     rondo_device_release(executor->device);

@@ -103,12 +103,13 @@ static rondo_status get_scope(rondo_scope handle, const char *call, rondo__scope
 // ---- closing and breaking ---------------------------------------------------------------------
 
 // This thread's latest record is the cause and stays. It came to light on `place`.
-static void break_capture_of(rondo_stream *stream, rondo_stream *place) {
-    rondo_error saved;
-    rondo__error_save(&saved);
-    rondo__blame_work(place, "");
-    stream->device->backend->break_capture(stream);
-    rondo__error_restore(&saved);
+static void break_capture_at(rondo__capture *capture, rondo_stream *place) {
+    if (capture != NULL) {
+        rondo__blame_break(capture, place,
+                           rondo_error_get_last()->status == RONDO_STATUS_STATE
+                               ? RONDO_CAUSE_OTHER
+                               : RONDO_CAUSE_WORK_REFUSED);
+    }
 }
 
 // The stream that the program used last, as far as the scope goes.
@@ -117,7 +118,7 @@ static rondo_stream *get_place(const rondo__scope *scope) {
 }
 
 static void break_parent(const rondo__scope *scope) {
-    break_capture_of(scope->parent, scope->parent);
+    break_capture_at(scope->capture, scope->parent);
 }
 
 // The body has ended, well or badly. Label scopes that were left open in it end with it.
@@ -195,7 +196,7 @@ void rondo__scopes_refuse_open(rondo__capture *capture) {
                            kind_names[scope->conditional->kind], (unsigned)scope->parent->number,
                            scope->is_body_open ? "rondo_scope_leave and " : "");
     if (capture->origin != NULL) {
-        break_capture_of(capture->origin, get_place(scope));
+        break_capture_at(capture, get_place(scope));
     }
     close_scopes(capture, NULL);
 }
@@ -203,7 +204,7 @@ void rondo__scopes_refuse_open(rondo__capture *capture) {
 void rondo__scope_abandon(rondo_scope handle) {
     rondo__scope *scope = find_scope(handle.device, handle.id, NULL, NULL);
     if (scope != NULL) {
-        break_capture_of(scope->parent, get_place(scope));
+        break_capture_at(scope->capture, get_place(scope));
         close_scope(scope);
     }
 }
@@ -213,7 +214,7 @@ static rondo_status check_parent(const rondo__scope *scope, const char *call) {
     const rondo__backend *backend = scope->device->backend;
     unsigned number = scope->parent->number;
     rondo__capture_state state = RONDO__CAPTURE_NONE;
-    RETURN_IF_ERROR(backend->get_capture_state(scope->parent, &state));
+    RETURN_IF_ERROR(rondo__capture_get_state(scope->parent, &state));
     if (state == RONDO__CAPTURE_BROKEN) {
         return rondo__blame_fail_broken(scope->parent, call);
     }
@@ -278,7 +279,7 @@ static rondo_status check_begin(rondo_stream *stream, rondo_scope_kind kind, con
                                 kind_names[kind], (unsigned)count);
     }
     rondo__capture_state state = RONDO__CAPTURE_NONE;
-    RETURN_IF_ERROR(stream->device->backend->get_capture_state(stream, &state));
+    RETURN_IF_ERROR(rondo__capture_get_state(stream, &state));
     if (state == RONDO__CAPTURE_BROKEN) {
         return rondo__blame_fail_broken(stream, call);
     }
@@ -342,7 +343,7 @@ rondo_status rondo_scope_begin(rondo_stream *stream, rondo_scope_kind kind, cons
             backend->add_conditional(stream, kind, predicate, branch_count, &scope->conditional);
     }
     if (status != RONDO_STATUS_OK) {
-        break_capture_of(stream, stream);  // what belongs to the node may be there already
+        break_capture_at(capture, stream);  // what belongs to the node may be there already
         if (scope != NULL) {
             rondo__free(scope->label_path);
         }
@@ -464,7 +465,7 @@ rondo_status rondo_scope_leave(rondo_scope handle) {
         status = end_status;
     }
     if (status != RONDO_STATUS_OK) {
-        break_capture_of(scope->parent, scope->body);
+        break_capture_at(scope->capture, scope->body);
     }
     close_body(scope);
     return status;

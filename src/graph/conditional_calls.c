@@ -76,7 +76,7 @@ static rondo_status check_or_record(rondo_stream *stream, const node *wanted, vo
     *out_records = false;
     RETURN_IF_ERROR(rondo__check_stream(stream, call));
     rondo__capture_state state = RONDO__CAPTURE_NONE;
-    rondo_status status = stream->device->backend->get_capture_state(stream, &state);
+    rondo_status status = rondo__capture_get_state(stream, &state);
     if (status == RONDO_STATUS_OK && state == RONDO__CAPTURE_BROKEN) {
         status = rondo__blame_fail_broken(stream, call);
     }

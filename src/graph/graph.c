@@ -172,19 +172,19 @@ static void end_unwanted(rondo_graph *graph, rondo_stream *stream) {
     rondo__error_save(&saved);
     (void)graph->device->backend->end_capture(stream, &graph->recorded);
     if (graph->capture != NULL) {
-        graph->participants = rondo__capture_close(graph->capture);
+        graph->participants = rondo__capture_close(graph->capture, false);
         graph->capture = NULL;
     }
     rondo__graph_clear(graph);
     rondo__error_restore(&saved);
 }
 
-// After the end: takes the capture out of the list; its participants are the graph's.
-static void close_capture(rondo_graph *graph) {
-    graph->participants = rondo__capture_close(graph->capture);
+// Takes the capture, which has ended, out of the list; its participants are the graph's, and hear
+// whether a graph came of it.
+static void close_capture(rondo_graph *graph, bool has_succeeded) {
+    graph->participants = rondo__capture_close(graph->capture, has_succeeded);
     graph->capture = NULL;
     graph->stream = NULL;
-    graph->state = RONDO__GRAPH_EMPTY;
     if (graph->has_range) {
         rondo__nvtx_end_range(graph->range);
         graph->has_range = false;
@@ -193,7 +193,7 @@ static void close_capture(rondo_graph *graph) {
 
 static rondo_status refuse_second_capture(rondo_stream *stream) {
     rondo__capture_state state;
-    RETURN_IF_ERROR(stream->device->backend->get_capture_state(stream, &state));
+    RETURN_IF_ERROR(rondo__capture_get_state(stream, &state));
     return state == RONDO__CAPTURE_NONE
                ? RONDO_STATUS_OK
                : RONDO_FAIL_AS("rondo_graph_capture_begin", STATE,
@@ -370,118 +370,152 @@ static bool may_end(const rondo_graph *graph) {
            graph->thread_number == rondo__thread_get_number();
 }
 
-rondo_status rondo_graph_capture_end(rondo_graph *graph) {
-    RETURN_IF_ERROR(rondo__check_pointer(graph, __func__, "graph"));
-    RETURN_IF_ERROR(rondo__check_process(graph->device, __func__));
-    if (graph->state != RONDO__GRAPH_RECORDING) {
-        return RONDO_FAIL(STATE,
-                          "graph \"%s\" does not record; call rondo_graph_capture_begin "
-                          "first",
-                          graph->label);
+// An end in stages. What is known of the origin has to be asked before the backend ends the capture;
+// what is known of the failure (`blame`) while the capture is there.
+typedef struct ending {
+    rondo_stream *origin;  // NULL: destroyed meanwhile
+    uint64_t work_count;
+    size_t label_depth;
+    rondo_capture_cause fallback;
+    bool has_blame;  // otherwise nothing was wrong when it was looked at last
+    rondo__blame blame;
+} ending;
+
+static void start_ending(const rondo_graph *graph, ending *it) {
+    const rondo__capture *capture = graph->capture;
+    it->origin = capture->origin;
+    it->work_count = capture->origin != NULL ? capture->origin->marks.work_count : 0;
+    it->label_depth = capture->label_depth;
+    it->fallback = RONDO_CAUSE_OTHER;
+    it->has_blame = false;
+}
+
+static void conclude(rondo_graph *graph, ending *it) {
+    if (!it->has_blame) {
+        rondo__blame_conclude(graph->capture, "rondo_graph_capture_end", false, &it->blame);
+        it->has_blame = true;
     }
-    if (!may_end(graph)) {
-        // Harmless: the thread that began can still end it.
-        return RONDO_FAIL(STATE,
-                          "graph \"%s\": the thread that began the capture must end it, unless the "
-                          "mode is relaxed",
-                          graph->label);
-    }
+}
+
+// Takes the stream out of recording. The graph holds what the backend recorded.
+static rondo_status end_recording(rondo_graph *graph, ending *it) {
     const rondo__backend *backend = graph->device->backend;
-    rondo_stream *stream = graph->stream;
-    uint32_t stream_number = graph->capture->origin != NULL ? stream->number : 0;
-    uint64_t work_count = graph->capture->origin != NULL ? stream->marks.work_count : 0;
-    size_t label_depth = graph->capture->label_depth;
-    rondo_status status = RONDO_STATUS_OK;
     rondo_status finish_status = RONDO_STATUS_OK;
     rondo_error finish_error;
-    rondo_capture_cause fallback = RONDO_CAUSE_OTHER;
-    rondo__blame blame;  // only where something is wrong, or can still go wrong
     rondo__scopes_refuse_open(graph->capture);
     bool is_broken = rondo__blame_is_broken(graph->capture);
     if (is_broken) {
-        rondo__blame_conclude(graph->capture, __func__, false, &blame);
+        conclude(graph, it);
     } else {
         finish_status = rondo__capture_finish(graph->capture);
         if (finish_status != RONDO_STATUS_OK) {
             rondo__error_save(&finish_error);
         }
     }
-    if (graph->capture->origin != NULL) {
-        status = backend->end_capture(stream, &graph->recorded);
+    rondo_status status = RONDO_STATUS_OK;
+    if (it->origin != NULL) {
+        status = backend->end_capture(it->origin, &graph->recorded);
     } else if (backend->end_left_captures != NULL) {
         backend->end_left_captures(graph->device);
     }
-    bool is_done = status == RONDO_STATUS_OK && finish_status == RONDO_STATUS_OK &&
-                   graph->defers_instantiation && !rondo__capture_has_participants(graph->capture);
-    if (!is_broken && !is_done) {
-        rondo__blame_conclude(graph->capture, __func__, false, &blame);
-    }
-    close_capture(graph);
     // Where both fail, the end of the capture knows the cause.
     if (status == RONDO_STATUS_OK && finish_status != RONDO_STATUS_OK) {
         rondo__error_restore(&finish_error);
         status = finish_status;
     }
-    if (status == RONDO_STATUS_OK && is_broken && !blame.has_cause) {
-        status = RONDO_FAIL(STATE, "the capture was found broken, though its end went well");
-    }
-    if (status != RONDO_STATUS_OK || is_broken) {
-        goto roll_back;
-    }
-    if (stream_number != 0) {
-        atomic_store_explicit(&stream->may_record, false, memory_order_relaxed);
-    }
-    graph->capture_ticks = rondo__clock_ticks() - graph->begin_ticks;
-    graph->has_kinds = false;
-    // Work that Rondo was asked for counts itself; other work, such as the program's own launches,
-    // has to be looked for.
-    bool is_empty = false;
-    if (work_count == 0) {
-        size_t node_count = 0;
-        status = backend->count_nodes(graph->recorded, &node_count);
-        is_empty = status == RONDO_STATUS_OK && node_count == 0;
-        if (is_done && status != RONDO_STATUS_OK) {
-            memset(&blame, 0, sizeof blame);
-        }
-    }
-    // Without a template nobody can ask for a node's label.
-    if (status == RONDO_STATUS_OK && (graph->keeps_template || graph->defers_instantiation)) {
-        status = rondo__label_resolve(graph->participants, graph->recorded);
-    }
-    if (status == RONDO_STATUS_OK && graph->checks_addresses) {
-        status = rondo__graph_guard_nodes(graph);
+    if (status == RONDO_STATUS_OK && is_broken) {
+        status = RONDO_FAIL_AS("rondo_graph_capture_end", STATE,
+                               "the capture was found broken, though its end went well");
     }
     if (status != RONDO_STATUS_OK) {
-        goto roll_back;
+        conclude(graph, it);
     }
-    if (is_empty) {
+    return status;
+}
+
+// Work that Rondo was asked for counts itself; other work, such as the program's own launches, has
+// to be looked for.
+static rondo_status warn_if_empty(rondo_graph *graph, const ending *it) {
+    size_t node_count = 1;
+    if (it->work_count == 0) {
+        RETURN_IF_ERROR(graph->device->backend->count_nodes(graph->recorded, &node_count));
+    }
+    if (node_count == 0) {
         RONDO_LOG_WARN_F(
             "graph \"%s\" is empty: nothing was put on stream %u between begin and "
             "end. Did the work go to another stream or device?",
-            graph->label, (unsigned)stream_number);
+            graph->label, (unsigned)it->origin->number);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Makes of what was recorded what the graph is to hold.
+static rondo_status make_graph(rondo_graph *graph, ending *it) {
+    graph->capture_ticks = rondo__clock_ticks() - graph->begin_ticks;
+    graph->has_kinds = false;
+    graph->participants = graph->capture->participants;
+    RETURN_IF_ERROR(warn_if_empty(graph, it));
+    // Without a template nobody can ask for a node's label.
+    if (graph->keeps_template || graph->defers_instantiation) {
+        RETURN_IF_ERROR(rondo__label_resolve(graph->participants, graph->recorded));
+    }
+    if (graph->checks_addresses) {
+        RETURN_IF_ERROR(rondo__graph_guard_nodes(graph));
     }
     if (graph->defers_instantiation) {
-        graph->state = RONDO__GRAPH_RECORDED;
         return RONDO_STATUS_OK;
     }
-    fallback = RONDO_CAUSE_INSTANTIATION;
-    status = instantiate(graph);
-    if (status != RONDO_STATUS_OK) {
-        goto roll_back;
-    }
+    it->fallback = RONDO_CAUSE_INSTANTIATION;
+    RETURN_IF_ERROR(instantiate(graph));
     if (!graph->keeps_template) {
-        backend->destroy_template(graph->recorded);
+        graph->device->backend->destroy_template(graph->recorded);
         graph->recorded = NULL;
     }
     return RONDO_STATUS_OK;
+}
 
-roll_back:
-    status = rondo__graph_report_failure(graph, &blame, fallback);
-    if (stream_number != 0) {
-        rondo__label_close_above(stream, label_depth);
+static rondo_status check_end(const rondo_graph *graph) {
+    static const char call[] = "rondo_graph_capture_end";
+    RETURN_IF_ERROR(rondo__check_pointer(graph, call, "graph"));
+    RETURN_IF_ERROR(rondo__check_process(graph->device, call));
+    if (graph->state != RONDO__GRAPH_RECORDING) {
+        return RONDO_FAIL_AS(call, STATE,
+                             "graph \"%s\" does not record; call rondo_graph_capture_begin first",
+                             graph->label);
     }
-    rondo__graph_clear(graph);
-    return status;
+    if (!may_end(graph)) {
+        // Harmless: the thread that began can still end it.
+        return RONDO_FAIL_AS(call, STATE,
+                             "graph \"%s\": the thread that began the capture must end it, unless "
+                             "the mode is relaxed",
+                             graph->label);
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_graph_capture_end(rondo_graph *graph) {
+    RETURN_IF_ERROR(check_end(graph));
+    ending it;
+    start_ending(graph, &it);
+    rondo_status status = end_recording(graph, &it);
+    if (status == RONDO_STATUS_OK) {
+        status = make_graph(graph, &it);
+    }
+    if (status != RONDO_STATUS_OK) {
+        conclude(graph, &it);
+        status = rondo__graph_report_failure(graph, &it.blame, it.fallback);
+    }
+    close_capture(graph, status == RONDO_STATUS_OK);
+    if (status != RONDO_STATUS_OK) {
+        if (it.origin != NULL) {
+            rondo__label_close_above(it.origin, it.label_depth);
+        }
+        rondo__graph_clear(graph);
+        return status;
+    }
+    atomic_store_explicit(&it.origin->may_record, false, memory_order_relaxed);
+    graph->state = graph->defers_instantiation ? RONDO__GRAPH_RECORDED : RONDO__GRAPH_READY;
+    return RONDO_STATUS_OK;
 }
 
 void rondo_graph_capture_abort(rondo_graph *graph) {
@@ -512,7 +546,7 @@ static void give_up(rondo_graph *graph) {
     } else if (graph->device->backend->end_left_captures != NULL) {
         graph->device->backend->end_left_captures(graph->device);
     }
-    close_capture(graph);
+    close_capture(graph, false);
     rondo__graph_report_abort(graph, &blame);
     if (has_origin) {
         rondo__label_close_above(stream, label_depth);
@@ -541,7 +575,7 @@ static rondo_status fail_other_device(const rondo_graph *graph, const rondo_stre
 
 static rondo_status refuse_recording(rondo_stream *stream, const char *call) {
     rondo__capture_state state;
-    RETURN_IF_ERROR(stream->device->backend->get_capture_state(stream, &state));
+    RETURN_IF_ERROR(rondo__capture_get_state(stream, &state));
     if (state == RONDO__CAPTURE_NONE) {
         return rondo__stream_refuse_recording(stream, call);  // which then need not ask again
     }

@@ -167,7 +167,7 @@ static rondo_status check_foreign(const rondo_graph *graph) {
 
 static rondo_status check_recording(rondo_stream *stream) {
     rondo__capture_state state = RONDO__CAPTURE_NONE;
-    RETURN_IF_ERROR(stream->device->backend->get_capture_state(stream, &state));
+    RETURN_IF_ERROR(rondo__capture_get_state(stream, &state));
     if (state == RONDO__CAPTURE_NONE) {
         return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, "rondo_graph_record",
                                 "stream %u does not record; rondo_graph_replay runs the graph",

@@ -129,10 +129,15 @@ static rondo_status write_record(const rondo_graph *graph, bool was_broken_by_ca
     size_t used = strlen(broken) + strlen(message) + 3;
     describe_place(report, used < sizeof message ? sizeof message - used : 0, place, sizeof place);
     const char *where = broken[0] == '\0' && place[0] != '\0' ? place + 1 : place;
-    rondo_status status =
-        rondo__error_set(report->status, report->driver_code, report->driver_name, report->file,
-                         report->line, report->call, "%s%s%s%s", broken, where,
-                         broken[0] != '\0' || where[0] != '\0' ? ": " : "", message);
+    // What broke it may have failed for a reason of its own: to the end of the capture, that is the
+    // state it finds.
+    bool is_its_own = report->status != RONDO_STATUS_INVALID &&
+                      report->status != RONDO_STATUS_UNSUPPORTED &&
+                      report->status != RONDO_STATUS_BAD_DATA;
+    rondo_status status = rondo__error_set(
+        is_its_own || !was_broken_by_call ? report->status : RONDO_STATUS_STATE,
+        report->driver_code, report->driver_name, report->file, report->line, report->call,
+        "%s%s%s%s", broken, where, broken[0] != '\0' || where[0] != '\0' ? ": " : "", message);
     rondo__error_set_op(report->op[0] != '\0'      ? report->op
                         : report->label[0] != '\0' ? report->label
                                                    : graph->label);

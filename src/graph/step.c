@@ -35,9 +35,12 @@ static bool was_broken_by_recording(const rondo_graph *graph, rondo_status step_
     switch (report->cause) {
         case RONDO_CAUSE_NONE:
         case RONDO_CAUSE_ABORTED:
-        case RONDO_CAUSE_WORK_REFUSED:
         case RONDO_CAUSE_OTHER_DEVICE:
             return false;
+        case RONDO_CAUSE_WORK_REFUSED:
+            // What this device cannot record, it may still be able to run.
+            return step_status == RONDO_STATUS_UNSUPPORTED &&
+                   report->status == RONDO_STATUS_UNSUPPORTED;
         default:
             return step_status == report->status;
     }

@@ -2,6 +2,7 @@
 // capture is in seat.c, the order of replays in order.c.
 #include "pool/arena.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "backend/captured.h"
@@ -84,6 +85,7 @@ void rondo_arena_release(rondo_arena *arena) {
     }
     rondo_event_destroy(arena->event);
     rondo__stream_tag_release(arena->last_stream);
+    rondo__free(arena->pools);
     pthread_mutex_destroy(&arena->lock);
     rondo_device_release(arena->device);
     rondo__free(arena);
@@ -137,7 +139,8 @@ void rondo__arena_count_region(rondo_arena *arena, uint64_t bytes) {
 // ---- parts: with the pool's lock held ---------------------------------------------------------
 
 static rondo_status get_part(rondo_pool *pool, rondo_arena *arena, rondo__part **out_part) {
-    rondo__part *part = pool->parts;
+    // Of an arena without parts, such as a new graph's own, none is to be found.
+    rondo__part *part = atomic_load(&arena->part_count) > 0 ? pool->parts : NULL;
     while (part != NULL &&
            (part->arena != arena || (part->in_flight != NULL && part->seats == NULL))) {
         part = part->next;
@@ -150,35 +153,39 @@ static rondo_status get_part(rondo_pool *pool, rondo_arena *arena, rondo__part *
         rondo_arena_retain(arena);
         part->arena = arena;
         part->pool = pool;
+        atomic_fetch_add(&arena->part_count, 1);
         part->next = pool->parts;
+        if (part->next != NULL) {
+            part->next->previous = part;
+        }
         pool->parts = part;
     }
     *out_part = part;
     return RONDO_STATUS_OK;
 }
 
-static void free_part(rondo__part *part) {
-    rondo__part **link = &part->pool->parts;
-    while (*link != part) {
-        link = &(*link)->next;
-    }
-    *link = part->next;
-    rondo__heap_deinit(&part->heap);
+// Takes the tag, or NULL.
+static void set_in_flight(rondo__part *part, rondo__stream_tag *stream) {
+    part->pool->held_part_count += (size_t)(stream != NULL) - (size_t)(part->in_flight != NULL);
     rondo__stream_tag_release(part->in_flight);
-    rondo_arena_release(part->arena);
-    rondo__free(part);
+    part->in_flight = stream;
 }
 
-static bool is_touched(const rondo__part *part, const rondo__heap_region *region) {
-    uintptr_t begin = (uintptr_t)region->base;
-    for (const rondo__seat *seat = part->seats; seat != NULL; seat = seat->next_in_part) {
-        for (size_t i = 0; i < seat->touched_count; ++i) {
-            if (seat->touched[i].begin < begin + region->bytes && seat->touched[i].end > begin) {
-                return true;
-            }
-        }
+static void free_part(rondo__part *part) {
+    if (part->next != NULL) {
+        part->next->previous = part->previous;
     }
-    return false;
+    if (part->previous != NULL) {
+        part->previous->next = part->next;
+    } else {
+        part->pool->parts = part->next;
+    }
+    atomic_fetch_sub(&part->arena->part_count, 1);
+    rondo__heap_deinit(&part->heap);
+    rondo__free(part->outputs);
+    set_in_flight(part, NULL);
+    rondo_arena_release(part->arena);
+    rondo__free(part);
 }
 
 // Gives the pool what no graph needs any more, and the part itself when nothing is left.
@@ -186,15 +193,14 @@ static void give_back(rondo__part *part, rondo__pool_patience patience) {
     if (part->in_flight != NULL && !part->is_stuck &&
         (patience == RONDO__POOL_WAIT ? rondo__stream_tag_wait_at_any_price(part->in_flight)
                                       : rondo__stream_tag_wait(part->in_flight))) {
-        rondo__stream_tag_release(part->in_flight);
-        part->in_flight = NULL;
+        set_in_flight(part, NULL);
     }
     if (part->in_flight != NULL) {
         return;
     }
     for (rondo__heap_region *region = part->heap.regions; region != NULL;) {
         rondo__heap_region *next = region->next;
-        if (rondo__heap_is_whole(&part->heap, region) && !is_touched(part, region)) {
+        if (rondo__heap_is_whole(&part->heap, region) && region->touch_count == 0) {
             atomic_fetch_sub(&part->arena->reserved_bytes, region->bytes);
             rondo__heap_move(&part->heap, region, &part->pool->idle);
         }
@@ -211,7 +217,7 @@ static void give_back(rondo__part *part, rondo__pool_patience patience) {
 }
 
 void rondo__arena_give_held_back(rondo_pool *pool, rondo__pool_patience patience) {
-    for (rondo__part *part = pool->parts; part != NULL;) {
+    for (rondo__part *part = pool->held_part_count > 0 ? pool->parts : NULL; part != NULL;) {
         rondo__part *next = part->next;
         if (part->in_flight != NULL && part->seats == NULL) {
             give_back(part, patience);
@@ -229,8 +235,7 @@ static void hold_back(rondo__part *part, rondo__stream_tag *stream) {
         part->is_stuck = true;
         return;
     }
-    rondo__stream_tag_release(part->in_flight);
-    part->in_flight = rondo__stream_tag_retain_again(stream);
+    set_in_flight(part, rondo__stream_tag_retain_again(stream));
 }
 
 void rondo__arena_return(rondo_pool *pool, rondo__lease *l) {
@@ -274,10 +279,9 @@ static rondo_status get_session(rondo_arena *arena, rondo__capture *capture,
             return RONDO_STATUS_NO_MEMORY;
         }
         session->participant.type = &rondo__session_type;
+        snprintf(session->name, sizeof session->name, "%s", session->label);
         rondo_arena_retain(arena);
         session->arena = arena;
-        session->next = arena->sessions;
-        arena->sessions = session;
         arena->version += 1;
         atomic_fetch_add(&arena->session_count, 1);
         rondo__capture_add_participant(capture, &session->participant);
@@ -286,35 +290,83 @@ static rondo_status get_session(rondo_arena *arena, rondo__capture *capture,
     return RONDO_STATUS_OK;
 }
 
+static struct rondo__arena_pool *find_pool(const rondo_arena *arena, const rondo_pool *pool) {
+    for (size_t i = 0; i < arena->pool_count; ++i) {
+        if (arena->pools[i].pool == pool) {
+            return &arena->pools[i];
+        }
+    }
+    return NULL;
+}
+
+static rondo_status enter_pool(rondo_arena *arena, rondo_pool *pool,
+                               struct rondo__arena_pool **out_entry) {
+    *out_entry = find_pool(arena, pool);
+    if (*out_entry == NULL) {
+        void *pools = arena->pools;
+        rondo_status status = rondo__array_reserve(&pools, &arena->pool_capacity,
+                                                   arena->pool_count + 1, sizeof *arena->pools);
+        arena->pools = pools;
+        RETURN_IF_ERROR(status);
+        *out_entry = &arena->pools[arena->pool_count++];
+        **out_entry = (struct rondo__arena_pool){.pool = pool};
+    }
+    return RONDO_STATUS_OK;
+}
+
+// One seat less; the last one takes the entry along.
+static void leave_pool(rondo_arena *arena, const rondo_pool *pool) {
+    struct rondo__arena_pool *entry = find_pool(arena, pool);
+    entry->seat_count -= entry->seat_count > 0;
+    if (entry->seat_count == 0) {
+        *entry = arena->pools[--arena->pool_count];
+    }
+}
+
 static rondo_status add_seat(rondo__session *session, rondo_pool *pool, rondo__capture *capture,
                              rondo__seat **out_seat) {
     rondo__seat *seat = session->seats;
     while (seat != NULL && seat->pool != pool) {
         seat = seat->next_in_session;
     }
-    if (seat == NULL) {
-        seat = rondo__calloc(1, sizeof *seat);
-        if (seat == NULL) {
-            return RONDO_STATUS_NO_MEMORY;
-        }
+    *out_seat = seat;
+    if (seat != NULL) {
+        return RONDO_STATUS_OK;
+    }
+    rondo_arena *arena = session->arena;
+    struct rondo__arena_pool *entry = NULL;
+    RETURN_IF_ERROR(enter_pool(arena, pool, &entry));
+    rondo_status status = RONDO_STATUS_NO_MEMORY;
+    seat = rondo__calloc(1, sizeof *seat);
+    if (seat != NULL) {
         pthread_mutex_lock(&pool->lock);
-        rondo_status status = get_part(pool, session->arena, &seat->part);
+        // Where there is a seat, its part is the one.
+        seat->part = entry->seat_count > 0 ? entry->part : NULL;
+        status = seat->part != NULL ? RONDO_STATUS_OK : get_part(pool, arena, &seat->part);
         if (status == RONDO_STATUS_OK) {
             seat->next_in_part = seat->part->seats;
+            if (seat->next_in_part != NULL) {
+                seat->next_in_part->previous_in_part = seat;
+            }
             seat->part->seats = seat;
             seat->capture = capture;
         }
         pthread_mutex_unlock(&pool->lock);
-        if (status != RONDO_STATUS_OK) {
-            rondo__free(seat);
-            return status;
-        }
-        rondo_pool_retain(pool);
-        seat->pool = pool;
-        seat->session = session;
-        seat->next_in_session = session->seats;
-        session->seats = seat;
     }
+    if (status != RONDO_STATUS_OK) {
+        rondo__free(seat);
+        if (entry->seat_count == 0) {
+            leave_pool(arena, pool);
+        }
+        return status;
+    }
+    entry->part = seat->part;
+    entry->seat_count += 1;
+    rondo_pool_retain(pool);
+    seat->pool = pool;
+    seat->session = session;
+    seat->next_in_session = session->seats;
+    session->seats = seat;
     *out_seat = seat;
     return RONDO_STATUS_OK;
 }
@@ -343,12 +395,9 @@ rondo_status rondo__arena_join(rondo_arena *arena, rondo__capture *capture) {
     pthread_mutex_lock(&arena->lock);
     rondo__session *session = NULL;
     rondo_status status = get_session(arena, capture, &session);
-    for (rondo__session *s = arena->sessions; s != NULL && status == RONDO_STATUS_OK; s = s->next) {
-        for (rondo__seat *seat = s != session ? s->seats : NULL;
-             seat != NULL && status == RONDO_STATUS_OK; seat = seat->next_in_session) {
-            rondo__seat *own = NULL;
-            status = add_seat(session, seat->pool, capture, &own);
-        }
+    for (size_t i = 0; i < arena->pool_count && status == RONDO_STATUS_OK; ++i) {
+        rondo__seat *own = NULL;
+        status = add_seat(session, arena->pools[i].pool, capture, &own);
     }
     pthread_mutex_unlock(&arena->lock);
     return status;
@@ -359,12 +408,11 @@ void rondo__arena_settle(rondo_arena *arena) {
         return;
     }
     pthread_mutex_lock(&arena->lock);
-    for (rondo__session *s = arena->sessions; s != NULL; s = s->next) {
-        for (rondo__seat *seat = s->seats; seat != NULL; seat = seat->next_in_session) {
-            pthread_mutex_lock(&seat->pool->lock);
-            rondo__pool_settle(seat->pool, RONDO__POOL_LOOK);
-            pthread_mutex_unlock(&seat->pool->lock);
-        }
+    for (size_t i = 0; i < arena->pool_count; ++i) {
+        rondo_pool *pool = arena->pools[i].pool;
+        pthread_mutex_lock(&pool->lock);
+        rondo__pool_settle(pool, RONDO__POOL_LOOK);
+        pthread_mutex_unlock(&pool->lock);
     }
     pthread_mutex_unlock(&arena->lock);
 }
@@ -398,13 +446,14 @@ static rondo_status finish_session(rondo__participant *participant, rondo__captu
     return status;
 }
 
-static void close_session(rondo__participant *participant, rondo__capture *capture) {
+static void close_session(rondo__participant *participant, rondo__capture *capture,
+                          bool has_succeeded) {
     rondo__session *session = (rondo__session *)participant;
     (void)capture;
     pthread_mutex_lock(&session->arena->lock);
     for (rondo__seat *seat = session->seats; seat != NULL; seat = seat->next_in_session) {
         pthread_mutex_lock(&seat->pool->lock);
-        rondo__seat_close(seat);
+        rondo__seat_close(seat, has_succeeded);
         pthread_mutex_unlock(&seat->pool->lock);
     }
     session->arena->version += 1;
@@ -415,11 +464,14 @@ static void remove_seat(rondo__seat *seat) {
     rondo__part *part = seat->part;
     rondo__pool_settle(seat->pool,
                        RONDO__POOL_LOOK);  // what was freed lately goes back with the rest
-    rondo__seat **link = &part->seats;
-    while (*link != seat) {
-        link = &(*link)->next_in_part;
+    if (seat->next_in_part != NULL) {
+        seat->next_in_part->previous_in_part = seat->previous_in_part;
     }
-    *link = seat->next_in_part;
+    if (seat->previous_in_part != NULL) {
+        seat->previous_in_part->next_in_part = seat->next_in_part;
+    } else {
+        part->seats = seat->next_in_part;
+    }
     hold_back(part, seat->session->in_flight);
     rondo__seat_forget_leases(seat);
     rondo__order_forget_outputs(part->arena, seat);
@@ -430,17 +482,13 @@ static void destroy_session(rondo__participant *participant) {
     rondo__session *session = (rondo__session *)participant;
     rondo_arena *arena = session->arena;
     pthread_mutex_lock(&arena->lock);
-    rondo__session **link = &arena->sessions;
-    while (*link != session) {
-        link = &(*link)->next;
-    }
-    *link = session->next;
     arena->version += 1;
     atomic_fetch_sub(&arena->session_count, 1);
     for (rondo__seat *seat = session->seats; seat != NULL; seat = seat->next_in_session) {
         pthread_mutex_lock(&seat->pool->lock);
         remove_seat(seat);
         pthread_mutex_unlock(&seat->pool->lock);
+        leave_pool(arena, seat->pool);
     }
     pthread_mutex_unlock(&arena->lock);
     while (session->seats != NULL) {
@@ -456,6 +504,63 @@ static void destroy_session(rondo__participant *participant) {
     rondo__stream_tag_release(session->in_flight);
     rondo__free(session);
     rondo_arena_release(arena);
+}
+
+// ---- graphs recorded into other captures ------------------------------------------------------
+
+// Says that a graph which was recorded into the capture has memory in the arena, its key.
+static void destroy_guest(rondo__participant *participant) {
+    rondo__free(participant);
+}
+
+static const rondo__participant_type guest_type = {.name = "memory of a recorded graph",
+                                                   .destroy = destroy_guest};
+
+bool rondo__arena_has_guest(rondo__capture *capture) {
+    return rondo__capture_find_participant(capture, &guest_type, capture->arena) != NULL;
+}
+
+static bool has_blocks(const rondo__session *session) {
+    for (const rondo__seat *seat = session->seats; seat != NULL; seat = seat->next_in_session) {
+        if (seat->touched_count > 0 || seat->leases != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool capture_has_blocks(rondo__capture *capture, const rondo_arena *arena) {
+    const rondo__session *own = (const rondo__session *)rondo__capture_find_participant(
+        capture, &rondo__session_type, NULL);
+    return own != NULL && own->arena == arena && has_blocks(own);
+}
+
+// Sharers write over each other's blocks, and the same graph over its own: inside one capture
+// nothing would keep their work apart. So each arena is there once.
+static rondo_status enter_child(rondo__participant *participant, rondo__capture *capture,
+                                rondo_stream *stream) {
+    rondo__session *session = (rondo__session *)participant;
+    rondo_arena *arena = session->arena;
+    (void)stream;
+    if (arena->options.allows_any_order || !has_blocks(session)) {
+        return RONDO_STATUS_OK;
+    }
+    if (capture_has_blocks(capture, arena) ||
+        rondo__capture_find_participant(capture, &guest_type, arena) != NULL) {
+        return RONDO_FAIL_AS(
+            "rondo_graph_record", STATE,
+            "graph \"%s\" has memory in an arena that graph \"%s\" uses already, by a graph "
+            "recorded before or by blocks of its own, and they would write over each other; give "
+            "them arenas of their own, or see rondo_arena_options.allows_any_order",
+            session->label, capture->label);
+    }
+    rondo__participant *guest = rondo__calloc(1, sizeof *guest);
+    if (guest == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    *guest = (rondo__participant){.type = &guest_type, .key = arena};
+    rondo__capture_add_participant(capture, guest);
+    return RONDO_STATUS_OK;
 }
 
 // Work of the graph uses a block: if another sharer produces it, this graph takes it in.
@@ -493,6 +598,7 @@ static rondo_status note_address(rondo__participant *participant, rondo_stream *
 const rondo__participant_type rondo__session_type = {
     .name = "private memory",
     .note_address = note_address,
+    .enter_child = enter_child,
     .finish = finish_session,
     .close = close_session,
     .prepare_replay = rondo__order_prepare_replay,

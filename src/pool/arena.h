@@ -31,8 +31,16 @@ struct rondo_arena {
     rondo_arena_options options;
     atomic_int reference_count;
     atomic_bool is_exposed;  // a handle was given out, so graphs may share it
+    atomic_size_t part_count;
     pthread_mutex_t lock;    // guards the rest but the counters
-    rondo__session *sessions;
+    // The pools that sessions have seats in.
+    struct rondo__arena_pool {
+        rondo_pool *pool;  // kept by the sessions
+        rondo__part *part;
+        size_t seat_count;
+    } * pools;
+    size_t pool_count;
+    size_t pool_capacity;
     uint64_t round;
     uint64_t version;                // of the sessions and outputs; see order.c
     int replay_depth;                // replays between the look and the launch
@@ -52,9 +60,15 @@ struct rondo__part {
     rondo_pool *pool;    // whose list it is in
     rondo__heap heap;    // regions, and open free blocks
     rondo__seat *seats;
+    rondo__output **outputs;  // what the graphs leave behind, by address
+    size_t output_count;
+    size_t output_capacity;     // room for the promised ones, too
+    size_t promised_count;      // blocks of open captures, which may become outputs
+    uint64_t output_bytes_max;  // of the longest there ever was
     rondo__stream_tag *in_flight;  // replays of a graph that is gone may run there; retained
     bool is_stuck;                 // on a second such stream, too: kept as long as the pool
     rondo__part *next;
+    rondo__part *previous;
 };
 
 // Where a branch stood when it freed blocks; later ones come after earlier ones.
@@ -78,6 +92,8 @@ struct rondo__branch {
     rondo__branch *next;
 };
 
+enum { RONDO__SESSION_NAME_BYTES = 64 };
+
 // Bytes that a graph's replay may write.
 typedef struct rondo__range {
     uintptr_t begin;
@@ -91,8 +107,8 @@ struct rondo__output {
     atomic_bool is_held;  // not freed by the program
     bool is_imported;     // other graphs know it; guarded by the pool's lock
     bool is_overwritten;
-    uint64_t round;       // of the replay that produced it; 0: none
-    char overwriter[64];  // the graph that wrote over it
+    uint64_t round;  // of the replay that produced it; 0: none
+    char overwriter[RONDO__SESSION_NAME_BYTES];  // the graph that wrote over it
     rondo__seat *seat;    // of the graph that produces it
     struct rondo__output *next;
 };
@@ -116,10 +132,11 @@ struct rondo__seat {
     size_t touched_capacity;
     rondo__output *outputs;        // once closed; before, freed ones that others took in
     rondo__output *spare_outputs;  // of blocks freed in the capture, for the next ones
+    size_t promised_count;         // see rondo__part; while the capture is open
     rondo__output_list imports;    // blocks of other graphs that this one takes in
     bool has_lost_imports;         // no memory to note one: the capture fails
-    bool has_adopted;              // took in blocks that eager work of its streams may still use
     rondo__seat *next_in_part;
+    rondo__seat *previous_in_part;
     rondo__seat *next_in_session;
 };
 
@@ -127,11 +144,11 @@ struct rondo__session {
     rondo__participant participant;
     rondo_arena *arena;  // retained
     char *label;         // of the graph that was captured; it may be gone by now
+    char name[RONDO__SESSION_NAME_BYTES];  // its beginning
     rondo__seat *seats;
     rondo__output_list conflicts;  // of other graphs, in bytes that this one writes
     uint64_t conflicts_version;
     rondo__stream_tag *in_flight;  // see rondo__arena_hold_back; retained; NULL: none
-    rondo__session *next;
 };
 
 extern const rondo__participant_type rondo__session_type;
@@ -174,7 +191,12 @@ rondo_status rondo__order_prepare_replay(rondo__participant *participant, rondo_
 void rondo__order_note_replay(rondo__participant *participant, rondo_stream *stream);
 void rondo__order_cancel_replay(rondo__participant *participant);
 
-// Sorts and merges what the seat's graph writes.
+// Room for one more output of the part. With the pool's lock held, too.
+//
+// Errors:    NO_MEMORY.
+RONDO_MUST_USE rondo_status rondo__order_reserve_output(rondo__part *part);
+
+// Sorts and merges what the seat's graph writes, and enters its outputs.
 void rondo__order_close_seat(rondo__seat *seat);
 
 // Remembers that the seat's graph takes in the output. Without memory the capture will fail. With

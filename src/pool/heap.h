@@ -50,7 +50,8 @@ typedef struct rondo__heap_block {
 struct rondo__heap_region {
     void *base;  // address of the memory; only carried along
     uint64_t bytes;
-    uint64_t live_count;  // blocks handed out
+    uint64_t live_count;   // blocks handed out
+    uint64_t touch_count;  // the caller's: graphs that write here (pool/order.c)
     rondo__heap_block *first;
     rondo__heap_region *next;
     rondo__heap_region *previous;

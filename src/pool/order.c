@@ -10,15 +10,15 @@
 //                 or a conflict was produced, not written over, and is held
 //   afterwards:   conflicts are written over by A; A's own outputs are produced
 //
-// Conflicts are found anew after graphs came or went, so that a replay looks at those alone: a
-// replay of a graph that shares nothing reads one flag. From the look to the launch the arena
+// Conflicts are found anew after graphs came or went, among the part's outputs, which are in order of
+// their addresses; a replay looks at its own alone, and one of a graph that shares nothing reads one
+// flag. From the look to the launch the arena
 // belongs to the replaying thread: another thread's replay of a sharer, which would come before or
 // after by chance, is refused. (Holding the lock so long could deadlock, because a graph that was
 // recorded into others takes part in several arenas.)
 //
 // What was rejected: demanding the order of captures (breaks graphs of which each step replays one,
 // as inference servers have for each batch size), and comparing contents.
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +34,7 @@ static int compare_ranges(const void *a, const void *b) {
     return left < right ? -1 : left > right;
 }
 
-void rondo__order_close_seat(rondo__seat *seat) {
+static void merge_touched(rondo__seat *seat) {
     if (seat->touched_count == 0) {
         return;
     }
@@ -67,13 +67,79 @@ static bool writes(const rondo__seat *seat, const rondo__range *range) {
     return low < seat->touched_count && seat->touched[low].begin < range->end;
 }
 
+// Says of the regions that the seat's graph writes there, or no longer does.
+static void count_touches(const rondo__seat *seat, int step) {
+    for (rondo__heap_region *r = seat->part->heap.regions; r != NULL; r = r->next) {
+        uintptr_t begin = (uintptr_t)r->base;
+        const rondo__range whole = {.begin = begin, .end = begin + r->bytes};
+        if (writes(seat, &whole)) {
+            r->touch_count += (uint64_t)step;
+        }
+    }
+}
+
+rondo_status rondo__order_reserve_output(rondo__part *part) {
+    void *outputs = part->outputs;
+    rondo_status status =
+        rondo__array_reserve(&outputs, &part->output_capacity,
+                             part->output_count + part->promised_count + 1, sizeof *part->outputs);
+    part->outputs = outputs;
+    return status;
+}
+
+// The first of the part's outputs that begins at the address or behind it.
+static size_t find_output(const rondo__part *part, uintptr_t address) {
+    size_t low = 0;
+    size_t high = part->output_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (part->outputs[middle]->range.begin < address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static void leave_outputs(rondo__part *part, const rondo__output *output) {
+    size_t at = find_output(part, output->range.begin);
+    while (at < part->output_count && part->outputs[at] != output) {
+        ++at;
+    }
+    if (at < part->output_count) {
+        part->output_count -= 1;
+        memmove(part->outputs + at, part->outputs + at + 1,
+                (part->output_count - at) * sizeof *part->outputs);
+    }
+}
+
+static void enter_outputs(rondo__seat *seat) {
+    rondo__part *part = seat->part;
+    for (rondo__output *o = seat->outputs; o != NULL; o = o->next) {
+        uint64_t bytes = o->range.end - o->range.begin;
+        part->output_bytes_max = bytes > part->output_bytes_max ? bytes : part->output_bytes_max;
+        size_t at = find_output(part, o->range.begin);
+        memmove(part->outputs + at + 1, part->outputs + at,
+                (part->output_count - at) * sizeof *part->outputs);
+        part->outputs[at] = o;
+        part->output_count += 1;
+    }
+}
+
+void rondo__order_close_seat(rondo__seat *seat) {
+    merge_touched(seat);
+    count_touches(seat, 1);
+    enter_outputs(seat);
+    seat->part->promised_count -= seat->promised_count;
+    seat->promised_count = 0;
+}
+
 // ---- lists of outputs -------------------------------------------------------------------------
 
-static rondo_status add_output(rondo__output_list *list, rondo__output *output) {
-    for (size_t i = 0; i < list->count; ++i) {
-        if (list->entries[i] == output) {
-            return RONDO_STATUS_OK;
-        }
+static rondo_status append_output(rondo__output_list *list, rondo__output *output) {
+    if (list->count > 0 && list->entries[list->count - 1] == output) {
+        return RONDO_STATUS_OK;
     }
     void *entries = list->entries;
     rondo_status status =
@@ -89,7 +155,13 @@ void rondo__order_add_import(rondo__seat *seat, rondo__output *output) {
     rondo_error saved;
     rondo__error_save(&saved);
     output->is_imported = true;
-    if (add_output(&seat->imports, output) != RONDO_STATUS_OK) {
+    for (size_t i = 0; i < seat->imports.count; ++i) {
+        if (seat->imports.entries[i] == output) {
+            rondo__error_restore(&saved);
+            return;
+        }
+    }
+    if (append_output(&seat->imports, output) != RONDO_STATUS_OK) {
         seat->has_lost_imports = true;
     }
     rondo__error_restore(&saved);
@@ -106,16 +178,42 @@ static void remove_outputs_of(rondo__output_list *list, const rondo__seat *seat)
 }
 
 void rondo__order_forget_outputs(rondo_arena *arena, rondo__seat *seat) {
+    rondo__part *part = seat->part;
+    bool is_imported = false;
+    for (const rondo__output *o = seat->outputs; o != NULL; o = o->next) {
+        is_imported = is_imported || o->is_imported;
+    }
     // Blocks of one seat are only ever taken in by seats of the same part.
-    for (rondo__seat *other = seat->part->seats; other != NULL; other = other->next_in_part) {
+    for (rondo__seat *other = is_imported ? part->seats : NULL; other != NULL;
+         other = other->next_in_part) {
         remove_outputs_of(&other->imports, seat);
     }
     arena->version += 1;
+    count_touches(seat, -1);
     while (seat->outputs != NULL) {
         rondo__output *output = seat->outputs;
         seat->outputs = output->next;
+        leave_outputs(part, output);
         rondo__free(output);
     }
+}
+
+// Adds the outputs of others that lie in the range, which the seat's graph writes. Ranges come in
+// order, so that one which lies in two of them was added last.
+static rondo_status add_conflicts(rondo__output_list *list, const rondo__seat *seat,
+                                  const rondo__range *range) {
+    const rondo__part *part = seat->part;
+    uintptr_t first = range->begin > part->output_bytes_max
+                          ? range->begin - (uintptr_t)part->output_bytes_max
+                          : 0;
+    for (size_t at = find_output(part, first);
+         at < part->output_count && part->outputs[at]->range.begin < range->end; ++at) {
+        rondo__output *o = part->outputs[at];
+        if (o->range.end > range->begin && o->seat != seat) {
+            RETURN_IF_ERROR(append_output(list, o));
+        }
+    }
+    return RONDO_STATUS_OK;
 }
 
 static rondo_status find_conflicts(rondo__session *session) {
@@ -125,14 +223,13 @@ static rondo_status find_conflicts(rondo__session *session) {
     }
     list->count = 0;
     for (const rondo__seat *seat = session->seats; seat != NULL; seat = seat->next_in_session) {
-        for (const rondo__seat *other = seat->part->seats; other != NULL;
-             other = other->next_in_part) {
-            for (rondo__output *o = other != seat ? other->outputs : NULL; o != NULL; o = o->next) {
-                if (writes(seat, &o->range)) {
-                    RETURN_IF_ERROR(add_output(list, o));
-                }
-            }
+        pthread_mutex_lock(&seat->pool->lock);
+        rondo_status status = RONDO_STATUS_OK;
+        for (size_t i = 0; i < seat->touched_count && status == RONDO_STATUS_OK; ++i) {
+            status = add_conflicts(list, seat, &seat->touched[i]);
         }
+        pthread_mutex_unlock(&seat->pool->lock);
+        RETURN_IF_ERROR(status);
     }
     session->conflicts_version = session->arena->version;
     return RONDO_STATUS_OK;
@@ -249,7 +346,7 @@ void rondo__order_note_replay(rondo__participant *participant, rondo_stream *str
     for (size_t i = 0; i < session->conflicts.count; ++i) {
         rondo__output *o = session->conflicts.entries[i];
         o->is_overwritten = true;
-        snprintf(o->overwriter, sizeof o->overwriter, "%s", session->label);
+        memcpy(o->overwriter, session->name, sizeof o->overwriter);
     }
     for (const rondo__seat *seat = session->seats; seat != NULL; seat = seat->next_in_session) {
         for (rondo__output *o = seat->outputs; o != NULL; o = o->next) {

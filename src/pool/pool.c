@@ -24,7 +24,7 @@
 #include "backend/blame.h"
 #include "backend/captured.h"
 #include "backend/check.h"
-#include "backend/exempt.h"
+#include "backend/forbid.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -198,16 +198,17 @@ static bool has_passed(rondo_pool *pool, rondo__use *use, rondo__pool_patience p
     if (use->has_passed || use->event == NULL) {
         return use->has_passed || patience == RONDO__POOL_GIVE_UP;
     }
-    // Of captures that the program began itself, nothing is known here: they must not break.
-    rondo__exempt_enter();
+    const rondo__backend *backend = pool->device->backend;
     if (wait) {
         // A failed wait means a lost device: nothing runs there any more.
-        (void)!rondo_event_synchronize(use->event);
+        if (!atomic_load(&pool->device->is_lost)) {
+            (void)!backend->synchronize_event(use->event);
+        }
         use->has_passed = true;
-    } else if (rondo_event_query(use->event, &use->has_passed) != RONDO_STATUS_OK) {
+    } else if (atomic_load(&pool->device->is_lost) ||
+               backend->query_event(use->event, &use->has_passed) != RONDO_STATUS_OK) {
         use->has_passed = false;
     }
-    rondo__exempt_leave();
     if (use->has_passed) {
         rondo_event_destroy(use->event);
         use->event = NULL;
@@ -310,7 +311,7 @@ static rondo_status ask_driver(rondo_pool *pool, uint64_t bytes, void **out_base
                              (unsigned long long)pool->options.limit_bytes);
     }
     pool->stats.driver_call_count += 1;
-    return rondo_memory_allocate(pool->device, pool->options.kind, (size_t)bytes, out_base);
+    return rondo__memory_take(pool->device, pool->options.kind, (size_t)bytes, out_base);
 }
 
 // Says how the memory is used, in front of what the driver or the limit said.
@@ -361,8 +362,9 @@ rondo_status rondo__pool_add_region(rondo_pool *pool, rondo__heap *heap, uint64_
         *out_bytes = region->bytes;
         return RONDO_STATUS_OK;
     }
-    if (is_capture) {
-        rondo__exempt_enter();
+    if (!is_capture) {
+        RETURN_IF_ERROR(
+            rondo__forbid_unsafe(pool->device, "rondo_pool_allocate", RONDO_CAUSE_ALLOCATION));
     }
     uint64_t region_bytes = 0;
     void *base = NULL;
@@ -373,9 +375,6 @@ rondo_status rondo__pool_add_region(rondo_pool *pool, rondo__heap *heap, uint64_
         if (status != RONDO_STATUS_OK) {
             give_to_driver(pool, base);
         }
-    }
-    if (is_capture) {
-        rondo__exempt_leave();
     }
     if (status != RONDO_STATUS_OK) {
         return status;
@@ -560,7 +559,7 @@ static rondo_status note_use(rondo_pool *pool, void *address, rondo_stream *stre
     rondo_status status = RONDO_STATUS_OK;
     pthread_mutex_lock(&pool->lock);
     rondo__lease *l = rondo__live_table_get(&pool->live, address);
-    if (l == NULL) {
+    if (l == NULL || l->is_freed) {
         status = RONDO_FAIL_AS(call, INVALID, "%p is not a live block of this pool", address);
         goto unlock;
     }
@@ -590,19 +589,8 @@ rondo_status rondo_pool_use(rondo_pool *pool, void *address, rondo_stream *strea
 
 static void destroy_pool(rondo_pool *pool);
 
-rondo_status rondo_pool_free(rondo_pool *pool, void *address) {
-    RETURN_IF_ERROR(rondo__check_pointer(pool, __func__, "pool"));
-    if (address == NULL) {
-        return RONDO_STATUS_OK;
-    }
-    RETURN_IF_ERROR(rondo__check_process(pool->device, __func__));
-    pthread_mutex_lock(&pool->lock);
-    rondo__lease *l = rondo__live_table_take(&pool->live, address);
-    if (l == NULL) {
-        pthread_mutex_unlock(&pool->lock);
-        return RONDO_FAIL(INVALID, "%p is not a live block of this pool; was it freed before?",
-                          address);
-    }
+void rondo__pool_take_back(rondo_pool *pool, rondo__lease *l) {
+    (void)rondo__live_table_take(&pool->live, rondo__pool_get_address(l->block));
     pool->stats.live_bytes -= l->block->bytes;
     pool->stats.live_count -= 1;
     if (l->part != NULL) {
@@ -612,12 +600,34 @@ rondo_status rondo_pool_free(rondo_pool *pool, void *address) {
     } else {
         rondo__pool_let_pass(pool, l);
     }
+}
+
+rondo_status rondo_pool_free(rondo_pool *pool, void *address) {
+    RETURN_IF_ERROR(rondo__check_pointer(pool, __func__, "pool"));
+    if (address == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(rondo__check_process(pool->device, __func__));
+    pthread_mutex_lock(&pool->lock);
+    rondo__lease *l = rondo__live_table_get(&pool->live, address);
+    if (l == NULL || l->is_freed) {
+        pthread_mutex_unlock(&pool->lock);
+        return RONDO_FAIL(INVALID,
+                          "%p is not a live block of this pool: it was freed before, or taken in a "
+                          "capture that failed, or comes from elsewhere",
+                          address);
+    }
+    bool is_late = false;
+    rondo_status status = rondo__pool_free_late(pool, l, &is_late);
+    if (status == RONDO_STATUS_OK && !is_late) {
+        rondo__pool_take_back(pool, l);
+    }
     bool is_last = pool->is_released && pool->stats.live_count == 0;
     pthread_mutex_unlock(&pool->lock);
     if (is_last) {
         destroy_pool(pool);
     }
-    return RONDO_STATUS_OK;
+    return status;
 }
 
 rondo_status rondo_pool_trim(rondo_pool *pool, uint64_t keep_bytes, uint64_t *out_released) {

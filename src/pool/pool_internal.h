@@ -44,6 +44,7 @@ typedef struct rondo__lease {
     rondo__heap_block *block;
     rondo__owner *holder;  // NULL for a block of an arena
     uint64_t serial;       // never used twice
+    bool is_freed;         // inside a capture whose end decides; see late_free.c
     size_t use_count;
     size_t use_capacity;
     rondo__use *uses;
@@ -70,6 +71,7 @@ struct rondo_pool {
     rondo__lease *pending;
     rondo__lease *spare;
     rondo__part *parts;
+    size_t held_part_count;  // those with replays in flight; see arena.c
     uint64_t last_serial;
     rondo_pool_stats stats;
     bool is_released;  // no references; blocks handed out keep it
@@ -102,6 +104,17 @@ const rondo__heap_block *rondo__pool_find_block(const rondo_pool *pool, const vo
 
 // Puts a freed lease among the pending, until the work of its uses has passed.
 void rondo__pool_let_pass(rondo_pool *pool, rondo__lease *lease);
+
+// Frees a live block in earnest.
+void rondo__pool_take_back(rondo_pool *pool, rondo__lease *lease);
+
+// Where the block's stream records, and the block was taken before: the free waits for the end of
+// the capture, and *out_is_late is true.
+//
+// Errors:    NO_MEMORY; the block is as live as before.
+// Threads:   holds the pool's lock.
+RONDO_MUST_USE rondo_status rondo__pool_free_late(rondo_pool *pool, rondo__lease *lease,
+                                                  bool *out_is_late);
 
 // How far to go for blocks that streams may still use.
 typedef enum rondo__pool_patience {

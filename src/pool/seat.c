@@ -203,12 +203,11 @@ static bool others_have_freed(const rondo__seat *seat, const rondo__branch *take
     return seat->pending != NULL;
 }
 
-// What a branch freed, the capture had before: *out_is_fresh is false, unless some of it came from
-// other graphs.
+// What a branch freed, the capture had before: *out_is_fresh is false.
 static rondo_status take_block(rondo__seat *seat, rondo__branch *branch, uint64_t bytes,
                                rondo__heap_block **out_block, bool *out_is_fresh) {
     rondo__heap *open = &seat->part->heap;
-    *out_is_fresh = seat->has_adopted;
+    *out_is_fresh = false;
     RETURN_IF_ERROR(rondo__heap_take(&branch->free, bytes, out_block));
     if (*out_block == NULL && others_have_freed(seat, branch)) {
         rondo_error saved;
@@ -257,31 +256,22 @@ static rondo__output *get_output(rondo__seat *seat) {
     return output;
 }
 
-// The seat of the capture, with the pool's lock held; NULL: it has none yet.
-static rondo__seat *find_seat(const rondo_pool *pool, const rondo__capture *capture) {
-    rondo__seat *seat = NULL;
-    for (const rondo__part *part = pool->parts; part != NULL && seat == NULL; part = part->next) {
-        seat = part->seats;
-        while (seat != NULL && seat->capture != capture) {
-            seat = seat->next_in_part;
-        }
-    }
-    return seat;
-}
-
 rondo_status rondo__arena_allocate(rondo_pool *pool, rondo_stream *stream, rondo__capture *capture,
                                    uint64_t scope, size_t bytes, void **out_address) {
     rondo__branch *branch = NULL;
     rondo__heap_block *block = NULL;
     rondo__output *output = NULL;
     bool is_fresh = true;
-    pthread_mutex_lock(&pool->lock);
-    rondo__seat *seat = find_seat(pool, capture);
-    if (seat == NULL) {
-        pthread_mutex_unlock(&pool->lock);
-        RETURN_IF_ERROR(rondo__arena_get_seat(pool, capture, &seat));
-        pthread_mutex_lock(&pool->lock);
+    if (rondo__arena_has_guest(capture)) {
+        return RONDO_FAIL_AS("rondo_pool_allocate", STATE,
+                             "graph \"%s\" shares its arena with a graph that was recorded into "
+                             "its capture, which would write over the block; give one of them an "
+                             "arena of its own",
+                             capture->label);
     }
+    rondo__seat *seat = NULL;
+    RETURN_IF_ERROR(rondo__arena_get_seat(pool, capture, &seat));
+    pthread_mutex_lock(&pool->lock);
     rondo__lease *l = rondo__pool_get_lease(pool);
     rondo_status status =
         l != NULL ? rondo__live_table_reserve(&pool->live) : RONDO_STATUS_NO_MEMORY;
@@ -293,6 +283,9 @@ rondo_status rondo__arena_allocate(rondo_pool *pool, rondo_stream *stream, rondo
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo__lease_add_use(l, stream, scope);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__order_reserve_output(seat->part);
     }
     if (status == RONDO_STATUS_OK) {
         output = get_output(seat);
@@ -309,6 +302,8 @@ rondo_status rondo__arena_allocate(rondo_pool *pool, rondo_stream *stream, rondo
     if (is_fresh) {
         seat->touched[seat->touched_count++] = output->range;
     }
+    seat->promised_count += 1;
+    seat->part->promised_count += 1;
     l->block = block;
     l->holder = NULL;
     l->part = seat->part;
@@ -337,14 +332,6 @@ unlock:
 
 static bool is_in_capture(rondo__capture *capture, uint64_t id) {
     return id != 0 && (capture->id == id || rondo__capture_find_body(capture, id) != NULL);
-}
-
-static bool has_open_seat(const rondo__part *part) {
-    const rondo__seat *seat = part->seats;
-    while (seat != NULL && seat->capture == NULL) {
-        seat = seat->next_in_part;
-    }
-    return seat != NULL;
 }
 
 // The open seat of the part whose capture holds `id`.
@@ -403,19 +390,6 @@ static void free_in_capture(rondo_pool *pool, rondo__lease *l, rondo__seat *seat
     seat->pending = l;
 }
 
-// The block comes from another graph's capture, and its stream may have used it eagerly before this
-// one. The branch is there to be waited for at the end.
-static void adopt(rondo__seat *seat, rondo__lease *l, uint64_t scope) {
-    rondo__branch *branch = NULL;
-    rondo_error saved;
-    rondo__error_save(&saved);
-    seat->has_adopted = true;
-    if (get_branch(seat, l->uses[0].stream, scope, &branch) != RONDO_STATUS_OK) {
-        l->is_held = true;
-    }
-    rondo__error_restore(&saved);
-}
-
 // Of a block that is freed in the capture that took it: it leaves nothing behind, except where
 // another capture took it in meanwhile.
 static void drop_output(rondo__seat *seat, rondo__output *output) {
@@ -426,32 +400,23 @@ static void drop_output(rondo__seat *seat, rondo__output *output) {
 }
 
 void rondo__arena_free(rondo_pool *pool, rondo__lease *l) {
-    rondo__position here = {0};
-    if (has_open_seat(l->part)) {
-        rondo__position_ask(l->uses[0].tag, &here);
-    }
-    rondo__seat *seat = find_open_seat(l->part, here.scope);
     rondo__seat *own = l->seat;
-    if (seat == NULL && own != NULL && own->capture != NULL) {
-        seat = own;  // its stream has left the capture, say a body that is closed
+    bool is_inside = own != NULL && own->capture != NULL;
+    rondo__position here = {0};
+    if (is_inside) {
+        rondo__position_ask(l->uses[0].tag, &here);
     }
     unlink_lease(l);
     rondo__arena_count_freed(l->part->arena, l->block->bytes);
-    if (own != NULL && own == seat) {
-        drop_output(seat, l->output);
+    if (is_inside) {
+        drop_output(own, l->output);
     } else if (l->output != NULL) {
         atomic_store(&l->output->is_held, false);
-        if (seat != NULL) {
-            rondo__order_add_import(seat, l->output);
-        }
     }
     l->output = NULL;
     l->seat = NULL;
-    if (seat != NULL && seat != own) {
-        adopt(seat, l, here.scope);
-    }
-    if (seat != NULL) {
-        free_in_capture(pool, l, seat, &here);
+    if (is_inside) {
+        free_in_capture(pool, l, own, &here);
     } else {
         rondo__pool_let_pass(pool, l);
     }
@@ -464,7 +429,7 @@ void rondo__seat_note_use(rondo__seat *seat, const rondo__lease *l) {
 }
 
 void rondo__arena_note_use(rondo__lease *l, uint64_t scope) {
-    rondo__seat *seat = find_open_seat(l->part, scope);
+    rondo__seat *seat = l->part != NULL ? find_open_seat(l->part, scope) : NULL;
     if (seat != NULL) {
         rondo__seat_note_use(seat, l);
     }
@@ -489,18 +454,35 @@ static void close_pending(rondo__seat *seat) {
     }
 }
 
-void rondo__seat_close(rondo__seat *seat) {
+// Of a capture that failed nothing stays: its blocks are nobody's, whoever holds their addresses.
+static void take_back_all(rondo__seat *seat) {
+    rondo_pool *pool = seat->pool;
+    while (seat->leases != NULL) {
+        rondo__lease *l = seat->leases;
+        unlink_lease(l);
+        (void)rondo__live_table_take(&pool->live, rondo__pool_get_address(l->block));
+        pool->stats.live_bytes -= l->block->bytes;
+        pool->stats.live_count -= 1;
+        rondo__arena_count_freed(seat->part->arena, l->block->bytes);
+        drop_output(seat, l->output);
+        l->block->mark = 0;
+        rondo__heap_give(&seat->part->heap, l->block);
+        rondo__seat_drop_lease(pool, l);
+    }
+}
+
+void rondo__seat_close(rondo__seat *seat, bool has_succeeded) {
     while (seat->branches != NULL) {
         rondo__branch *branch = seat->branches;
         seat->branches = branch->next;
-        if (seat->has_adopted) {
-            (void)rondo__stream_tag_wait(branch->tag);
-        }
         rondo__heap_absorb(&seat->part->heap, &branch->free);
         free_branch(branch);
     }
     seat->capture = NULL;
     close_pending(seat);
+    if (!has_succeeded) {
+        take_back_all(seat);
+    }
     while (seat->spare_outputs != NULL) {
         rondo__output *output = seat->spare_outputs;
         seat->spare_outputs = output->next;

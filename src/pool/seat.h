@@ -11,6 +11,9 @@
 RONDO_MUST_USE rondo_status rondo__arena_get_seat(rondo_pool *pool, rondo__capture *capture,
                                                   rondo__seat **out_seat);
 
+// Whether a graph with memory in the capture's own arena was recorded into it.
+bool rondo__arena_has_guest(rondo__capture *capture);
+
 // Counters.  Threads: safe.
 void rondo__arena_count_live(rondo_arena *arena, uint64_t bytes);
 void rondo__arena_count_freed(rondo_arena *arena, uint64_t bytes);
@@ -25,9 +28,9 @@ void rondo__seat_drop_lease(rondo_pool *pool, rondo__lease *lease);
 // one takes it in.
 void rondo__seat_note_use(rondo__seat *seat, const rondo__lease *lease);
 
-// The capture has ended, well or badly: its free blocks are open to everybody, its live ones are
-// what the graph leaves behind. Also with the arena's lock held.
-void rondo__seat_close(rondo__seat *seat);
+// The capture has ended: its free blocks are open to everybody, its live ones are what the graph
+// leaves behind; where no graph came of it, they are freed. Also with the arena's lock held.
+void rondo__seat_close(rondo__seat *seat, bool has_succeeded);
 
 // Live blocks outlive the seat.
 void rondo__seat_forget_leases(rondo__seat *seat);

@@ -304,7 +304,7 @@ static rondo_status find_capture(rondo_generator *generator, rondo_stream *strea
         return RONDO_STATUS_OK;
     }
     rondo__capture_state state;
-    RETURN_IF_ERROR(stream->device->backend->get_capture_state(stream, &state));
+    RETURN_IF_ERROR(rondo__capture_get_state(stream, &state));
     if (state != RONDO__CAPTURE_NONE) {
         return rondo__error_set(
             RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,

@@ -332,8 +332,10 @@ static rondo_status leave_child(rondo__participant *participant, rondo__capture 
 static const rondo__participant_type generator_part_type;
 
 // The first part in the graph's list takes the others behind it.
-static void close_part(rondo__participant *participant, rondo__capture *capture) {
+static void close_part(rondo__participant *participant, rondo__capture *capture,
+                       bool has_succeeded) {
     (void)capture;
+    (void)has_succeeded;
     generator_part *last = (generator_part *)participant;
     rondo__participant **link = &participant->next;
     while (*link != NULL) {

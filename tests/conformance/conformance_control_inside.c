@@ -58,6 +58,7 @@ static void test_conformance_control__bodies_are_listed(void **state) {
     const rondo__backend *backend = it.context->device->backend;
     rondo__template *recorded = NULL;
     // A capture that no graph began: scopes work in it, too.
+    (void)rondo_stream_get_native(it.stream);  // from now on it may record by itself
     ASSERT_OK(backend->begin_capture(it.stream, RONDO_CAPTURE_THREAD_LOCAL, NULL));
     record_nested(&it);
     ASSERT_OK(backend->end_capture(it.stream, &recorded));
@@ -142,6 +143,7 @@ static void test_conformance_control__dumps_show_bodies(void **state) {
 static rondo__template *record_loop(control_case *it, uint32_t term, bool has_more) {
     const rondo__backend *backend = it->context->device->backend;
     rondo__template *recorded = NULL;
+    (void)rondo_stream_get_native(it->stream);  // from now on it may record by itself
     ASSERT_OK(backend->begin_capture(it->stream, RONDO_CAPTURE_THREAD_LOCAL, NULL));
     rondo_scope scope = begin_scope(it, it->stream, RONDO_SCOPE_WHILE, 0, 0);
     rondo_stream *body = enter(scope, 0);

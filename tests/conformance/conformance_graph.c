@@ -441,6 +441,7 @@ static rondo__template *record_template(suite_context *context, uint32_t *x, uin
                                         int extra_nodes) {
     const rondo__backend *backend = context->device->backend;
     rondo__template *recorded = NULL;
+    (void)rondo_stream_get_native(context->stream);  // from now on it may record by itself
     ASSERT_OK(backend->begin_capture(context->stream, RONDO_CAPTURE_THREAD_LOCAL, NULL));
     ASSERT_OK(suite_affine(context, context->stream, x, 1, factor, 1));
     for (int i = 0; i < extra_nodes; ++i) {

@@ -1,5 +1,6 @@
 // rondo_conformance [DEVICE]... — runs the suite on the devices named, or on every available one.
 // rondo_conformance --list     — prints the names of the cases.
+// rondo_conformance --case TEXT [DEVICE]... — only the cases with that text in their names.
 //
 // The device "fake" is the CUDA backend on tests/support/fake_cuda, where no GPU is needed.
 //
@@ -16,6 +17,8 @@ static struct CMUnitTest tests[CASE_COUNT_MAX];
 static suite_case cases[CASE_COUNT_MAX];
 static char names[CASE_COUNT_MAX][NAME_BYTES];
 
+static const char *wanted = "";  // part of the names of the cases that run
+
 static size_t list_cases(suite_context *context) {
     size_t count = 0;
     for (const suite_list *list = suite_lists; list != NULL; list = list->next) {
@@ -29,6 +32,9 @@ static size_t list_cases(suite_context *context) {
                 cases[count] = (suite_case){.context = context, .mode = (suite_mode)mode};
                 snprintf(names[count], NAME_BYTES, "%s%s%s", entry->name,
                          entry->has_modes ? "." : "", entry->has_modes ? mode_names[mode] : "");
+                if (strstr(names[count], wanted) == NULL) {
+                    continue;
+                }
                 tests[count] = (struct CMUnitTest){.name = names[count],
                                                    .test_func = entry->function,
                                                    .initial_state = &cases[count]};
@@ -90,6 +96,11 @@ static int run_all(void) {
 }
 
 int main(int argc, char **argv) {
+    if (argc > 2 && strcmp(argv[1], "--case") == 0) {
+        wanted = argv[2];
+        argv += 2;
+        argc -= 2;
+    }
     if (argc < 2) {
         return run_all();
     }

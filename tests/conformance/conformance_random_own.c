@@ -165,7 +165,7 @@ static void test_conformance_random_own__launch_functions_may_fail_and_use_nothi
     ASSERT_STATUS(rondo_generator_launch(generator, stream, 5, refuse, &own), INVALID);
     ASSERT_STANDS(generator, 6, 0);  // nothing was taken
     ASSERT_OK(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
-    ASSERT_OK(rondo_generator_launch(generator, stream, DRAW_COUNTERS, use_again, &own));
+    ASSERT_STATUS(rondo_generator_launch(generator, stream, DRAW_COUNTERS, use_again, &own), STATE);
     // The graph would lack the draws that were refused.
     ASSERT_STATUS(rondo_graph_capture_end(graph), STATE);
     assert_string_equal(rondo_error_get_last()->call, "rondo_random_words");

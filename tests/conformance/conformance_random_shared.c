@@ -268,6 +268,7 @@ static void test_conformance_random_shared__foreign_captures_are_not_followed(vo
     for (int round = 0; round < 2; ++round) {
         put_use(&p, REPLAY_FIRST, p.streams[0]);
         // As cuStreamBeginCapture on the native stream, also after a capture of Rondo's.
+        (void)rondo_stream_get_native(p.streams[0]);  // from now on it may record by itself
         ASSERT_OK(backend->begin_capture(p.streams[0], RONDO_CAPTURE_THREAD_LOCAL, NULL));
         rondo_status status = rondo_graph_replay(p.recorders[1].graph, p.streams[1]);
         const char *message = rondo_error_get_last()->message;

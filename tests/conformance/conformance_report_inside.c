@@ -215,7 +215,7 @@ static void test_conformance_report_inside__a_function_that_fails(void **state) 
     nested n = begin_nested(state);
     begin_capture(&n.it);
     ASSERT_STATUS(rondo_control_if(n.it.stream, n.it.x + FLAG, call_it, NULL, &n.it), BAD_DATA);
-    ASSERT_STATUS(rondo_graph_capture_end(n.it.graph), BAD_DATA);
+    ASSERT_STATUS(rondo_graph_capture_end(n.it.graph), STATE);
     ASSERT_PLACE(&n, "around/function", "affine", "around/function", 0, 2);
     finish_nested(&n);
 }

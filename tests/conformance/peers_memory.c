@@ -468,6 +468,7 @@ static sharers make_three(suite_context *context, bool shares, bool allows_any_o
     memory_add(context, s.stream, s.e, s.c, 3, COUNT);
     memory_free(s.pool, s.c);
     memory_end(s.graphs[1]);
+    ASSERT_OK(rondo_stream_synchronize(s.stream));  // c is free once eager work is done with it
     memory_begin(s.graphs[2], s.stream);
     s.f = memory_take(s.pool, s.stream, COUNT);
     memory_add(context, s.stream, s.f, s.d, 4, COUNT);

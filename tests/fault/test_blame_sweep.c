@@ -43,16 +43,16 @@ static void open_world(world *w) {
     STEP(rondo_graph_create(w->device, &options, &w->graph));
 }
 
-// A failed capture leaves blocks to those who took them.
+// Of a capture that failed no block is left.
 static void free_block(world *w) {
     if (w->block != NULL) {
-        OK(rondo_pool_free(w->pool, w->block));
+        (void)!rondo_pool_free(w->pool, w->block);
         w->block = NULL;
     }
 }
 
 static void close_world(world *w) {
-    rondo_graph_destroy(w->graph);
+    rondo_graph_destroy(w->graph);  // a capture that is given up undoes frees
     free_block(w);
     rondo_memory_free(w->device, RONDO_MEMORY_DEVICE, w->memory);
     rondo_pool_release(w->pool);
@@ -71,7 +71,6 @@ static bool swallow(void *user_data, const char *text, size_t bytes) {
 
 // A step with scopes on two streams.
 static void record(world *w) {
-    free_block(w);
     STEP(rondo_label_push(w->stream, "layer3"));
     STEP(rondo_stream_fill(w->stream, w->memory, 1, 4, 8));
     STEP(rondo_pool_allocate(w->pool, w->stream, 512, &w->block));
@@ -109,6 +108,7 @@ static void end_and_check(world *w) {
     (void)sweep_step(status, sequence, "rondo_graph_capture_end");
     check_report(w, status != RONDO_STATUS_OK);
     (void)!rondo_graph_reset(w->graph);
+    free_block(w);
 }
 
 static void record_labels(world *w) {
@@ -151,6 +151,7 @@ static void break_captures(world *w) {
                 (void)!rondo_label_push(w->stream, "given up");
                 rondo_graph_capture_abort(w->graph);
                 check_report(w, true);
+                free_block(w);
                 continue;
             default:
                 rondo_stream_destroy(w->branch);

@@ -18,6 +18,8 @@ typedef struct fixture {
     size_t feed_count;
     rondo_tensor expected[PORTS_MAX];
     size_t fetch_count;
+    rondo_dtype dtype;
+    double tolerance;
 } fixture;
 
 static void load_value(const char *folder, const char *kind, size_t index, const rondo_port *port,
@@ -70,7 +72,7 @@ static rondo_status run_once(rondo_program *program, rondo_executor *executor, c
         rondo_executor_run(executor, f->feeds, f->feed_count, fetches, f->fetch_count);
     for (size_t i = 0; i < f->fetch_count; ++i) {
         if (status == RONDO_STATUS_OK) {
-            assert_true(compare_tensors(&fetches[i].tensor, &f->expected[i]) <= 1e-3);
+            assert_true(compare_tensors(&fetches[i].tensor, &f->expected[i]) <= f->tolerance);
         } else {
             assert_null(fetches[i].tensor.data);  // written only on success
         }
@@ -79,18 +81,40 @@ static rondo_status run_once(rondo_program *program, rondo_executor *executor, c
     return status;
 }
 
+static bool skip_text(void *user_data, const char *text, size_t bytes) {
+    (void)user_data;
+    (void)text;
+    return bytes > 0;
+}
+
+// What half precision adds: the description with its reasons, and the search for lost precision.
+static rondo_status explain_half(rondo_program *program, rondo_executor *executor,
+                                 rondo_device *device, const rondo_executor_options *options,
+                                 const fixture *f) {
+    rondo_precision_loss loss = {.struct_size = sizeof loss};
+    rondo_status status = rondo_executor_describe(executor, RONDO_DESCRIBE_JSON, skip_text, NULL);
+    return status != RONDO_STATUS_OK ? status
+                                     : rondo_executor_find_loss(program, device, options, f->feeds,
+                                                                f->feed_count, 0.01, &loss);
+}
+
 // One pass with the n-th allocation failing. True when there was one.
 static bool run_at(const fixture *f, rondo_device *device, size_t n) {
+    rondo_executor_options options = rondo_executor_options_default();
+    options.dtype = f->dtype;
     uint64_t sequence = rondo_error_get_last()->sequence;
     rondo_program *program = NULL;
     rondo_executor *executor = NULL;
     sweep_fail_allocation(n, true);
     rondo_status status = rondo_program_load_onnx(f->path, &program);
     if (status == RONDO_STATUS_OK) {
-        status = rondo_executor_create(program, device, NULL, &executor);
+        status = rondo_executor_create(program, device, &options, &executor);
     }
     for (int run = 0; run < 3 && status == RONDO_STATUS_OK; ++run) {
         status = run_once(program, executor, f);
+    }
+    if (status == RONDO_STATUS_OK && f->dtype == RONDO_DTYPE_F16) {
+        status = explain_half(program, executor, device, &options, f);
     }
     bool has_failed = sweep_end_allocations();
     if (!sweep_step(status, sequence, "a run")) {
@@ -104,10 +128,12 @@ static bool run_at(const fixture *f, rondo_device *device, size_t n) {
     return has_failed;
 }
 
-static void sweep(const char *folder) {
+static void sweep(const char *folder, rondo_dtype dtype) {
     rondo_log_set_level(RONDO_LOG_ERROR);
     fixture f;
     load_fixture(folder, &f);
+    f.dtype = dtype;
+    f.tolerance = dtype == RONDO_DTYPE_F16 ? 2e-2 : 1e-3;
     rondo_device *device;
     OK(rondo_device_open("host", &device));
     size_t n = 0;
@@ -125,28 +151,34 @@ static void sweep(const char *folder) {
 
 static void test_executor_sweep__branch_and_loop(void **state) {
     (void)state;
-    sweep("tests/models/branch_and_loop");
+    sweep("tests/models/branch_and_loop", RONDO_DTYPE_F32);
+}
+
+static void test_executor_sweep__half_precision(void **state) {
+    (void)state;
+    sweep("tests/cli/models/norm", RONDO_DTYPE_F16);
 }
 
 static void test_executor_sweep__gpt(void **state) {
     (void)state;
-    sweep("tests/models/gpt_mini");
+    sweep("tests/models/gpt_mini", RONDO_DTYPE_F32);
 }
 
 // Strings, sequences, optionals; trees, labels and a ZipMap.
 static void test_executor_sweep__words_and_lists(void **state) {
     (void)state;
-    sweep("tests/models/words_and_lists");
+    sweep("tests/models/words_and_lists", RONDO_DTYPE_F32);
 }
 
 static void test_executor_sweep__flower_trees(void **state) {
     (void)state;
-    sweep("tests/models/flower_trees");
+    sweep("tests/models/flower_trees", RONDO_DTYPE_F32);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_sweep__branch_and_loop),
+        cmocka_unit_test(test_executor_sweep__half_precision),
         cmocka_unit_test(test_executor_sweep__gpt),
         cmocka_unit_test(test_executor_sweep__words_and_lists),
         cmocka_unit_test(test_executor_sweep__flower_trees),

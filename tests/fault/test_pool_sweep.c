@@ -21,7 +21,7 @@ typedef struct world {
     rondo_arena *arena;
     rondo_graph *first;
     rondo_graph *second;
-    // What is held, to be freed in the end.
+    // What may be held in the end.
     struct {
         rondo_pool *pool;
         void *address;
@@ -40,11 +40,10 @@ static rondo_status take(world *w, rondo_pool *pool, rondo_stream *stream, void 
 }
 
 static rondo_status give(world *w, void *address) {
+    // It stays in the list: a capture that fails later undoes the free.
     for (size_t i = 0; i < w->block_count; ++i) {
         if (w->blocks[i].address == address) {
-            rondo_pool *pool = w->blocks[i].pool;
-            w->blocks[i] = w->blocks[--w->block_count];
-            return rondo_pool_free(pool, address);
+            return rondo_pool_free(w->blocks[i].pool, address);
         }
     }
     fail_msg("%p is not held", address);
@@ -149,6 +148,8 @@ static void work(world *w) {
 }
 
 static void close_world(world *w) {
+    rondo_graph_capture_abort(w->first);  // which would undo frees
+    rondo_graph_capture_abort(w->second);
     while (w->block_count > 0) {
         w->block_count -= 1;
         (void)!rondo_pool_free(w->blocks[w->block_count].pool, w->blocks[w->block_count].address);

@@ -42,7 +42,7 @@ static void check(rondo_stream *stream, rondo_graph *graph, void *memory, rondo_
     assert_int_equal(rondo_graph_capture_end(graph), allocated);
     OK(rondo_graph_get_report(graph, &report));
     assert_int_equal(report.cause, cause);
-    assert_string_equal(report.call, breaks ? "cuMemAlloc" : "");
+    assert_string_equal(report.call, breaks ? "rondo_memory_allocate" : "");
     OK(rondo_graph_reset(graph));
 }
 

@@ -350,6 +350,7 @@ static void test_backend_stream_tag__one_that_ends_its_capture_is_done(void **st
     world w;
     open_world(&w);
     w.tag = rondo__stream_tag_retain(w.stream);
+    (void)rondo_stream_get_native(w.stream);  // from now on it may record by itself
     OK(w.device->backend->begin_capture(w.stream, RONDO_CAPTURE_THREAD_LOCAL, NULL));
     rondo_stream_destroy(w.stream);
     w.stream = NULL;
@@ -366,6 +367,7 @@ static void test_backend_stream_tag__one_that_left_none_needs_the_device(void **
     open_world(&w);
     OK(rondo_stream_wrap(w.device, rondo_stream_get_native(w.stream), &wrapper));
     w.tag = rondo__stream_tag_retain(wrapper);
+    (void)rondo_stream_get_native(w.stream);  // from now on it may record by itself
     OK(w.device->backend->begin_capture(w.stream, RONDO_CAPTURE_THREAD_LOCAL, NULL));
     begin(&w, w.origin);
     rondo_stream_destroy(wrapper);

@@ -414,58 +414,6 @@ static void test_cuda_backend__records_and_describes(void **state) {
     g_cuda->deallocate(g_device, RONDO_MEMORY_PINNED, pinned);
 }
 
-static void test_cuda_backend__pageable_copy_breaks_the_capture(void **state) {
-    (void)state;
-    char *device = allocate(RONDO_MEMORY_DEVICE, 64);
-    char pageable[64] = {0};
-    rondo__template *recorded = NULL;
-    for (int i = 0; i < 2; i++) {
-        OK(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
-        rondo_status status =
-            i == 0 ? g_cuda->copy(g_stream, device, pageable, 64, RONDO_COPY_HOST_TO_DEVICE)
-                   : g_cuda->copy(g_stream, pageable, device, 64, RONDO_COPY_DEVICE_TO_HOST);
-        assert_int_equal(status, RONDO_STATUS_STATE);
-        assert_non_null(strstr(rondo_error_get_last()->message, "RONDO_MEMORY_PINNED"));
-        assert_int_equal(get_state(g_stream), RONDO__CAPTURE_BROKEN);
-        assert_int_equal(g_cuda->end_capture(g_stream, &recorded), RONDO_STATUS_STATE);
-        assert_non_null(strstr(rondo_error_get_last()->message, "broken by rondo_stream_copy"));
-        assert_non_null(strstr(rondo_error_get_last()->message, i == 0 ? "from" : "to"));
-    }
-    assert_stream_is_usable();
-    g_cuda->deallocate(g_device, RONDO_MEMORY_DEVICE, device);
-}
-
-// Whoever breaks it, the end of the capture says who: a forked stream, an event, the device.
-static void test_cuda_backend__causes_are_kept_for_the_end(void **state) {
-    (void)state;
-    rondo_stream *side = NULL;
-    rondo_event *event = NULL;
-    rondo__template *recorded = NULL;
-    bool is_complete = false;
-    void *address = NULL;
-    OK(g_cuda->create_stream(g_device, &side));
-    OK(g_cuda->create_event(g_device, 0, &event));
-    static const char *const calls[] = {"cuStreamSynchronize", "cuEventQuery", "cuCtxSynchronize",
-                                        "cuMemAlloc"};
-    for (int i = 0; i < 4; i++) {
-        OK(begin(g_stream, RONDO_CAPTURE_GLOBAL));
-        OK(g_cuda->record_event(event, g_stream));
-        OK(g_cuda->wait_event(side, event));
-        rondo_status status = i == 0   ? g_cuda->synchronize_stream(side)
-                              : i == 1 ? g_cuda->query_event(event, &is_complete)
-                              : i == 2
-                                  ? g_cuda->synchronize_device(g_device)
-                                  : g_cuda->allocate(g_device, RONDO_MEMORY_DEVICE, 64, &address);
-        assert_int_equal(status, RONDO_STATUS_STATE);
-        assert_int_equal(g_cuda->end_capture(g_stream, &recorded), RONDO_STATUS_STATE);
-        assert_string_equal(rondo_error_get_last()->call, calls[i]);
-        assert_non_null(strstr(rondo_error_get_last()->message, "the capture was broken by"));
-    }
-    assert_stream_is_usable();
-    g_cuda->destroy_event(event);
-    g_cuda->destroy_stream(side);
-}
-
 // Waiting for other work while this thread records is harmless, and so is making an executable.
 static void test_cuda_backend__other_streams_may_be_waited_for(void **state) {
     (void)state;
@@ -551,22 +499,6 @@ static void test_cuda_backend__fork_and_join(void **state) {
     g_cuda->deallocate(g_device, RONDO_MEMORY_DEVICE, device);
 }
 
-static void test_cuda_backend__broken_capture_names_the_culprit(void **state) {
-    (void)state;
-    OK(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
-    assert_int_equal(g_cuda->synchronize_stream(g_stream), RONDO_STATUS_STATE);
-    assert_int_equal(get_state(g_stream), RONDO__CAPTURE_BROKEN);
-    bool is_idle = false;
-    assert_int_equal(g_cuda->query_stream(g_stream, &is_idle), RONDO_STATUS_STATE);
-    rondo__template *recorded = NULL;
-    assert_int_equal(g_cuda->end_capture(g_stream, &recorded), RONDO_STATUS_STATE);
-    const rondo_error *error = rondo_error_get_last();
-    assert_string_equal(error->call, "cuStreamSynchronize");
-    assert_int_equal(error->driver_code, RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-    assert_non_null(strstr(error->message, "broken by cuStreamSynchronize"));
-    assert_stream_is_usable();
-}
-
 static void *end_elsewhere(void *stream) {
     rondo__template *recorded = NULL;
     rondo_status status = g_cuda->end_capture(stream, &recorded);
@@ -615,7 +547,6 @@ static void test_cuda_backend__capture_misuse(void **state) {
     assert_string_equal(rondo_error_get_last()->driver_name, "CUDA_ERROR_STREAM_CAPTURE_MERGE");
     assert_int_equal(g_cuda->end_capture(other, &recorded), RONDO_STATUS_STATE);
     assert_int_equal(g_cuda->end_capture(g_stream, &recorded), RONDO_STATUS_STATE);
-    assert_non_null(strstr(rondo_error_get_last()->message, "two separate captures"));
     // The event of an ended capture stands for nothing.
     assert_int_equal(g_cuda->wait_event(other, event), RONDO_STATUS_STATE);
     assert_non_null(strstr(rondo_error_get_last()->message, "has ended"));
@@ -624,11 +555,11 @@ static void test_cuda_backend__capture_misuse(void **state) {
     OK(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
     assert_int_equal(g_cuda->wait_event(g_stream, event), RONDO_STATUS_STATE);
     assert_int_equal(g_cuda->end_capture(g_stream, &recorded), RONDO_STATUS_STATE);
-    assert_string_equal(rondo_error_get_last()->driver_name, "CUDA_ERROR_STREAM_CAPTURE_ISOLATION");
-    // Waiting for the whole device.
+    // Waiting for the whole device is refused before the driver hears of it.
     OK(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
     assert_int_equal(g_cuda->synchronize_device(g_device), RONDO_STATUS_STATE);
-    assert_int_equal(g_cuda->end_capture(g_stream, &recorded), RONDO_STATUS_STATE);
+    OK(g_cuda->end_capture(g_stream, &recorded));
+    g_cuda->destroy_template(recorded);
     assert_stream_is_usable();
     // A stream destroyed in the middle gives its capture up.
     OK(begin(other, RONDO_CAPTURE_THREAD_LOCAL));
@@ -636,23 +567,19 @@ static void test_cuda_backend__capture_misuse(void **state) {
     g_cuda->destroy_stream(other);
 }
 
-// Allocation is legal in a capture of one's own, except in a global one, where it breaks it.
+// The driver lets the library allocate beside captures of every mode: what they forbid to the program
+// was checked before (backend/forbid.h).
 static void test_cuda_backend__allocation_while_recording(void **state) {
     (void)state;
-    static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_RELAXED};
-    for (size_t i = 0; i < 2; i++) {
+    static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_RELAXED,
+                                               RONDO_CAPTURE_GLOBAL};
+    for (size_t i = 0; i < 3; i++) {
         OK(begin(g_stream, modes[i]));
         void *address = allocate(RONDO_MEMORY_DEVICE, 64);
         OK(g_cuda->fill(g_stream, address, 1, 1, 64));
         g_cuda->deallocate(g_device, RONDO_MEMORY_DEVICE, address);
         g_cuda->destroy_executable(end_and_instantiate());
     }
-    rondo__template *recorded = NULL;
-    void *address = NULL;
-    OK(begin(g_stream, RONDO_CAPTURE_GLOBAL));
-    assert_int_equal(g_cuda->allocate(g_device, RONDO_MEMORY_DEVICE, 64, &address),
-                     RONDO_STATUS_STATE);
-    assert_int_equal(g_cuda->end_capture(g_stream, &recorded), RONDO_STATUS_STATE);
     assert_stream_is_usable();
 }
 
@@ -775,11 +702,8 @@ int main(void) {
         CASE(host_functions_own_their_arguments),
         CASE(launches_packed_arguments),
         CASE(records_and_describes),
-        CASE(pageable_copy_breaks_the_capture),
-        CASE(causes_are_kept_for_the_end),
         CASE(other_streams_may_be_waited_for),
         CASE(fork_and_join),
-        CASE(broken_capture_names_the_culprit),
         CASE(broken_captures_end_where_they_began),
         CASE(capture_misuse),
         CASE(allocation_while_recording),

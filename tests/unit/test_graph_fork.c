@@ -64,8 +64,7 @@ static void give_back(world *w) {
 }
 
 static void close_world(world *w) {
-    rondo_graph_capture_abort(w->graph);
-    OK(rondo_pool_free(w->pool, w->block));
+    rondo_graph_capture_abort(w->graph);  // takes the block back, too
     give_back(w);
 }
 

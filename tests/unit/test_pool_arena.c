@@ -12,6 +12,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 
+#include "graph/graph_internal.h"
 #include "pool/arena.h"
 #include "rondo/rondo.h"
 
@@ -66,7 +67,7 @@ typedef struct block {
     uintptr_t begin;
     size_t bytes;
     int stream;
-    bool is_used_on[STREAMS];
+    int capture;  // it was taken in
 } block;
 
 typedef struct world {
@@ -81,6 +82,9 @@ typedef struct world {
     bool has_joined[STREAMS];
     block blocks[BLOCKS_MAX];
     size_t block_count;
+    int capture;  // number of the one that is open, or was last
+    block late[BLOCKS_MAX];  // from before it, freed inside it: its end decides
+    size_t late_count;
     unit *units;  // open addressing
     size_t reuse_count;
 } world;
@@ -111,7 +115,10 @@ static void take(world *w, int stream) {
     void *address;
     must(rondo_pool_allocate(w->pool, w->streams[stream], bytes, &address));
     block *b = &w->blocks[w->block_count++];
-    *b = (block){.begin = (uintptr_t)address, .bytes = (bytes + 511) / 512 * 512, .stream = stream};
+    *b = (block){.begin = (uintptr_t)address,
+                 .bytes = (bytes + 511) / 512 * 512,
+                 .stream = stream,
+                 .capture = w->capture};
     bool is_reuse = false;
     for (uintptr_t a = b->begin; a < b->begin + b->bytes; a += 512) {
         unit *u = get_unit(w, a);
@@ -123,13 +130,41 @@ static void take(world *w, int stream) {
     w->reuse_count += is_reuse;
 }
 
-static void give(world *w, size_t index) {
-    block b = w->blocks[index];
-    for (uintptr_t a = b.begin; a < b.begin + b.bytes; a += 512) {
+static void bury(world *w, const block *b) {
+    for (uintptr_t a = b->begin; a < b->begin + b->bytes; a += 512) {
         get_unit(w, a)->is_live = false;
     }
+}
+
+static void give(world *w, size_t index) {
+    block b = w->blocks[index];
     must(rondo_pool_free(w->pool, (void *)b.begin));
     w->blocks[index] = w->blocks[--w->block_count];
+    if (w->is_recording && b.capture != w->capture) {
+        w->late[w->late_count++] = b;
+    } else {
+        bury(w, &b);
+    }
+}
+
+// What the end of a capture decides: frees are done or undone, and blocks of a failed one are gone.
+static void settle(world *w, bool has_succeeded) {
+    while (w->late_count > 0) {
+        block b = w->late[--w->late_count];
+        if (has_succeeded) {
+            bury(w, &b);
+        } else {
+            w->blocks[w->block_count++] = b;
+        }
+    }
+    for (size_t i = 0; i < w->block_count && !has_succeeded;) {
+        if (w->blocks[i].capture == w->capture) {
+            bury(w, &w->blocks[i]);
+            w->blocks[i] = w->blocks[--w->block_count];
+        } else {
+            ++i;
+        }
+    }
 }
 
 static void join(world *w, int to, int from) {
@@ -147,7 +182,6 @@ static void use(world *w, size_t index, int stream) {
     // As a program would: the stream comes after the owner's work so far.
     join(w, stream, b->stream);
     must(rondo_pool_use(w->pool, (void *)b->begin, w->streams[stream]));
-    b->is_used_on[stream] = true;
     touch(w, b, stream);
 }
 
@@ -165,8 +199,11 @@ static void check(world *w) {
     for (size_t i = 0; i < w->block_count; ++i) {
         live += w->blocks[i].bytes;
     }
+    for (size_t i = 0; i < w->late_count; ++i) {
+        live += w->late[i].bytes;
+    }
     assert_int_equal(w->pool->stats.live_bytes, live);
-    assert_int_equal(w->pool->stats.live_count, w->block_count);
+    assert_int_equal(w->pool->stats.live_count, w->block_count + w->late_count);
 }
 
 static void step(world *w) {
@@ -177,7 +214,7 @@ static void step(world *w) {
     switch (rand() % 6) {
         case 0:
         case 1:
-            if (w->block_count < BLOCKS_MAX) {
+            if (w->block_count + w->late_count < BLOCKS_MAX) {
                 take(w, stream);
                 touch(w, &w->blocks[w->block_count - 1], stream);
             }
@@ -212,6 +249,8 @@ static void capture(world *w, rondo_graph *graph, bool aborts) {
     }
     w->node_count = 0;
     must(rondo_graph_capture_begin(graph, w->streams[0], RONDO_CAPTURE_RELAXED));
+    w->capture += 1;
+    w->is_recording = true;
     w->has_joined[0] = true;
     for (int i = 1; i < STREAMS; ++i) {
         join(w, i, 0);
@@ -230,6 +269,8 @@ static void capture(world *w, rondo_graph *graph, bool aborts) {
         }
         must(rondo_graph_capture_end(graph));
     }
+    w->is_recording = false;
+    settle(w, !aborts);
     check(w);
 }
 
@@ -320,7 +361,10 @@ static void test_pool_arena__sharers_are_replayed_by_one_thread_at_a_time(void *
         must(rondo_pool_free(pool, x));
         must(rondo_graph_capture_end(graphs[i]));
     }
-    rondo__participant *first = &arena->sessions->participant;
+    rondo__participant *first = graphs[1]->participants;
+    while (first->type != &rondo__session_type) {
+        first = first->next;
+    }
     must(rondo__order_prepare_replay(first, streams[1]));
     replayer r = {.graph = graphs[0], .stream = streams[0]};
     pthread_t thread;

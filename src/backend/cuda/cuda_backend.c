@@ -42,7 +42,6 @@ const rondo__backend rondo__backend_cuda = {
     .count_recorded = rondo__cuda_count_recorded,
     .describe_recorded = rondo__cuda_describe_recorded,
     .end_capture = rondo__cuda_end_capture,
-    .break_capture = rondo__cuda_break_capture,
     .check_feature = rondo__cuda_check_feature,
     .add_conditional = rondo__cuda_add_conditional,
     .begin_body = rondo__cuda_begin_body,

@@ -7,8 +7,7 @@
 //
 //   unsafe calls              the capture of a body is relaxed; they break the captures around it,
 //                             which is fine once their bodies have ended
-//   what Rondo refuses        is refused before the driver hears of it, and the capture is noted as
-//                             poisoned: it ends well, and Rondo reports the cause
+//   what Rondo refuses        is refused before the driver hears of it (backend/forbid.h)
 //   streams not joined        are joined by Rondo before the end; the cause is noted, too
 //   the order of the ends     bodies first, then what is around them
 //
@@ -77,96 +76,6 @@ static bool is_body(rondo__cuda_device *device, uint64_t serial) {
     return is_found;
 }
 
-// This thread's latest record becomes the cause.
-static void poison(rondo__cuda_device *device, uint64_t serial) {
-    pthread_mutex_lock(&device->capture_lock);
-    rondo__cuda_capture *capture = find_body(device, serial);
-    if (capture != NULL) {
-        rondo__cuda_keep_cause(capture);
-        capture->is_poisoned = true;
-    }
-    pthread_mutex_unlock(&device->capture_lock);
-}
-
-rondo_status rondo__cuda_refuse_in_body(rondo_stream *stream, rondo__cu_result code,
-                                        const char *call, const char *wanted) {
-    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
-    uint64_t serial = ((rondo__cuda_stream *)stream)->capture;
-    if (!is_body(device, serial)) {
-        return RONDO_STATUS_OK;
-    }
-    rondo_status status = RONDO__CUDA_FAIL(device, code, call, "%s", wanted);
-    poison(device, serial);
-    return status;
-}
-
-rondo_status rondo__cuda_refuse_event_of_body(rondo__cuda_event *event, const char *call) {
-    rondo__cuda_device *device = rondo__cuda_device_of(event->head.device);
-    if (!is_body(device, event->capture)) {
-        return RONDO_STATUS_OK;
-    }
-    rondo_status status =
-        RONDO__CUDA_FAIL(device, RONDO__CU_ERROR_CAPTURED_EVENT, call, "cannot look at the event");
-    poison(device, event->capture);
-    return status;
-}
-
-rondo_status rondo__cuda_refuse_wait_across(rondo_stream *stream, const rondo__cuda_event *event) {
-    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
-    uint64_t own = ((rondo__cuda_stream *)stream)->capture;
-    uint64_t other = event->capture;
-    if (own == other || (own == 0 && other == 0)) {
-        return RONDO_STATUS_OK;
-    }
-    pthread_mutex_lock(&device->capture_lock);
-    bool is_own_body = find_body(device, own) != NULL;
-    bool is_other_body = find_body(device, other) != NULL;
-    bool is_own_open = own != 0 && rondo__cuda_find_capture(device, own) != NULL;
-    bool is_other_open = other != 0 && rondo__cuda_find_capture(device, other) != NULL;
-    pthread_mutex_unlock(&device->capture_lock);
-    rondo__cu_result code = RONDO__CU_SUCCESS;
-    if (is_own_open && is_other_open && (is_own_body || is_other_body)) {
-        code = RONDO__CU_ERROR_STREAM_CAPTURE_MERGE;
-    } else if (is_own_body && !is_other_open && event->is_recorded) {
-        code = RONDO__CU_ERROR_STREAM_CAPTURE_ISOLATION;
-    }
-    if (code == RONDO__CU_SUCCESS) {
-        return RONDO_STATUS_OK;
-    }
-    rondo_status status =
-        RONDO__CUDA_FAIL(device, code, "cuStreamWaitEvent", "the stream cannot wait for the event");
-    poison(device, own);
-    poison(device, other);
-    if (!is_own_body) {
-        rondo__cuda_break_capture(stream);
-    }
-    return status;
-}
-
-rondo_status rondo__cuda_refuse_around_bodies(rondo__cuda_device *device, const char *call) {
-    bool has_body = false;
-    pthread_mutex_lock(&device->capture_lock);
-    for (const rondo__cuda_capture *capture = device->captures; capture != NULL;
-         capture = capture->next) {
-        has_body = has_body || capture->root != capture->serial;
-    }
-    pthread_mutex_unlock(&device->capture_lock);
-    if (!has_body) {
-        return RONDO_STATUS_OK;
-    }
-    rondo_status status =
-        RONDO__CUDA_FAIL(device, RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED, call,
-                         "cannot wait for %s while its streams record", device->head.name);
-    pthread_mutex_lock(&device->capture_lock);
-    for (rondo__cuda_capture *capture = device->captures; capture != NULL;
-         capture = capture->next) {
-        rondo__cuda_keep_cause(capture);
-        capture->is_poisoned = true;
-    }
-    pthread_mutex_unlock(&device->capture_lock);
-    return status;
-}
-
 rondo_status rondo__cuda_refuse_node_in_body(rondo_stream *stream, const char *call,
                                              const char *what) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
@@ -180,7 +89,6 @@ rondo_status rondo__cuda_refuse_node_in_body(rondo_stream *stream, const char *c
                          "and fills there, and "
                          "do this before or after the scope",
                          what);
-    poison(device, serial);
     return status;
 }
 
@@ -324,7 +232,6 @@ static rondo_status join_all(rondo_stream *stream, rondo__cu_graph graph, bool *
     rondo__cu_result code = RONDO__CU_SUCCESS;
     if (missing > 0) {
         status = fail_unjoined(device, serial);
-        poison(device, serial);
         code = device->api->cuStreamUpdateCaptureDependencies(rondo__cuda_native_stream(stream),
                                                               all.nodes, missing,
                                                               RONDO__CU_CAPTURE_ADD_DEPENDENCIES);
@@ -376,7 +283,6 @@ static rondo_status give_up_body(rondo_stream *stream_) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream_->device);
     rondo__cuda_stream *stream = (rondo__cuda_stream *)stream_;
     rondo__cuda_capture *capture = rondo__cuda_take_capture(device, stream->capture);
-    rondo__cuda_keep_cause(capture);
     capture->native = rondo__cuda_native_stream(stream_);
     stream->capture = 0;
     stream->is_origin = false;
@@ -387,8 +293,6 @@ static rondo_status give_up_body(rondo_stream *stream_) {
     pthread_mutex_lock(&device->capture_lock);
     rondo__cuda_capture *root = rondo__cuda_find_capture(device, capture->root);
     if (root != NULL) {
-        rondo__cuda_keep_cause(root);
-        root->is_poisoned = true;
         capture->next = root->limbo;
         root->limbo = capture;
     }
@@ -437,9 +341,9 @@ static bool end_late(rondo__cuda_device *device, rondo__cuda_capture *body) {
     is_whole = api->cuStreamEndCapture(body->native, &graph) == RONDO__CU_SUCCESS && is_whole;
     pthread_mutex_unlock(&device->capture_lock);
     rondo__cuda_destroy_orphans(body);
-    int mode = rondo__cuda_relax_always(device);
+    int mode = rondo__cuda_relax(device);
     rondo__cuda_log_failure(device, api->cuStreamDestroy(body->native), "cuStreamDestroy");
-    rondo__cuda_restore_thread(device, mode);
+    rondo__cuda_restore(device, mode);
     return is_whole;
 }
 

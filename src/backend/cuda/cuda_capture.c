@@ -1,14 +1,13 @@
 // Capture on CUDA streams.
 //
-// When a capture fails, the driver tells only that. So the device keeps a note for each capture
-// that runs: the record of the first call that broke it, and which streams were forked from it. The
-// end of the capture reports from there.
+// The device keeps a note for each capture that runs: which streams were forked from it, and what
+// its conditional nodes need.
 //
 //   stream A   begin(7) -- record(e) ------------- wait(f) -- end
 //   stream B                  wait(e): joins 7 -- record(f)
 //
-// A capture can also be broken by Rondo alone (`is_poisoned`): calls that Rondo refuses, and bodies
-// of conditional nodes, whose captures the driver must not break (cuda_body.c says why).
+// What Rondo itself refuses never gets here (backend/forbid.h), so what breaks a capture in the
+// driver's eyes is a call of the program's own, or one that the driver refused.
 //
 // Captures are known by serial numbers, never by stream, so that a stream destroyed in the middle
 // or reused later cannot be taken for another.
@@ -18,19 +17,10 @@
 #include <string.h>
 
 #include "backend/cuda/cuda_capture.h"
-#include "backend/exempt.h"
 #include "base/memory.h"
 #include "base/thread.h"
 
 // ---- threads ----------------------------------------------------------------------------------
-
-// How many captures this thread has begun and not ended, by mode. A capture that forbids unsafe
-// calls to its own thread only (thread_local) need not forbid Rondo's own, which touch nothing that
-// is recorded; this tells when to lift the ban.
-static _Thread_local struct {
-    int32_t thread_local_count;
-    int32_t global_count;
-} g_open_captures;
 
 // The former mode, or -1. What cannot be destroyed is lost, and a thread that stays relaxed no
 // longer breaks what it should, so this is tried twice.
@@ -44,26 +34,13 @@ static int exchange_mode(const rondo__cuda_device *device, int wanted) {
     return -1;
 }
 
-int rondo__cuda_relax_always(const rondo__cuda_device *device) {
+int rondo__cuda_relax(const rondo__cuda_device *device) {
     return exchange_mode(device, RONDO__CU_CAPTURE_MODE_RELAXED);
 }
 
-int rondo__cuda_relax_thread(const rondo__cuda_device *device) {
-    bool is_wanted = g_open_captures.thread_local_count > 0 && g_open_captures.global_count == 0;
-    return is_wanted || rondo__exempt_is_entered() ? rondo__cuda_relax_always(device) : -1;
-}
-
-void rondo__cuda_restore_thread(const rondo__cuda_device *device, int mode) {
+void rondo__cuda_restore(const rondo__cuda_device *device, int mode) {
     if (mode >= 0) {
         (void)exchange_mode(device, mode);
-    }
-}
-
-static void count_capture(int mode, int32_t step) {
-    if (mode == RONDO__CU_CAPTURE_MODE_THREAD_LOCAL) {
-        g_open_captures.thread_local_count += step;
-    } else if (mode == RONDO__CU_CAPTURE_MODE_GLOBAL) {
-        g_open_captures.global_count += step;
     }
 }
 
@@ -88,8 +65,7 @@ rondo__cuda_capture *rondo__cuda_new_capture(rondo__cuda_stream *stream) {
         return rondo__calloc(1, sizeof(*capture));
     }
     stream->spare = NULL;
-    memset(capture, 0, offsetof(rondo__cuda_capture, cause));
-    capture->cause.status = RONDO_STATUS_OK;
+    memset(capture, 0, offsetof(rondo__cuda_capture, members));
     return capture;
 }
 
@@ -149,87 +125,9 @@ void rondo__cuda_free_captures(rondo__cuda_device *device) {
     free_list(device->lost_bodies);
 }
 
-void rondo__cuda_keep_cause(rondo__cuda_capture *capture) {
-    if (capture->cause.status == RONDO_STATUS_OK) {
-        rondo__error_save(&capture->cause);
-    }
-}
-
-void rondo__cuda_note_cause(rondo__cuda_device *device, uint64_t serial) {
-    if (serial == 0) {
-        return;
-    }
-    pthread_mutex_lock(&device->capture_lock);
-    rondo__cuda_capture *capture = rondo__cuda_find_capture(device, serial);
-    if (capture != NULL) {
-        rondo__cuda_keep_cause(capture);
-    }
-    pthread_mutex_unlock(&device->capture_lock);
-}
-
-void rondo__cuda_note_cause_of_all(rondo__cuda_device *device) {
-    pthread_mutex_lock(&device->capture_lock);
-    for (rondo__cuda_capture *capture = device->captures; capture != NULL;
-         capture = capture->next) {
-        rondo__cuda_keep_cause(capture);
-    }
-    pthread_mutex_unlock(&device->capture_lock);
-}
-
-bool rondo__cuda_is_poisoned(rondo__cuda_device *device, uint64_t serial) {
-    const rondo__cuda_capture *capture =
-        serial != 0 ? rondo__cuda_find_capture(device, serial) : NULL;
-    return capture != NULL && capture->is_poisoned;
-}
-
 bool rondo__cuda_is_capture_code(rondo__cu_result code) {
     return code >= RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED &&
            code <= RONDO__CU_ERROR_STREAM_CAPTURE_WRONG_THREAD;
-}
-
-rondo_status rondo__cuda_fail_on_stream(rondo_stream *stream_, rondo__cu_result code,
-                                        const char *call, const char *file, int32_t line,
-                                        const char *format, ...) {
-    rondo__cuda_device *device = rondo__cuda_device_of(stream_->device);
-    rondo__cuda_stream *stream = (rondo__cuda_stream *)stream_;
-    char wanted[160];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(wanted, sizeof(wanted), format, arguments);
-    va_end(arguments);
-    rondo_status status =
-        rondo__cuda_fail(device->api, &device->head, code, call, file, line, "%s", wanted);
-    if (rondo__cuda_is_capture_code(code)) {
-        rondo__cuda_note_cause(device, stream->capture);
-    }
-    return status;
-}
-
-// Only the first capture around bodies is broken in the driver's eyes, too. Its own thread may be
-// about to end it, hence the lock around the question.
-void rondo__cuda_break_capture(rondo_stream *stream_) {
-    rondo__cuda_device *device = rondo__cuda_device_of(stream_->device);
-    const rondo__cuda_stream *stream = (const rondo__cuda_stream *)stream_;
-    bool was_pushed = false;
-    rondo_error saved;
-    rondo__error_save(&saved);
-    rondo__cuda_enter_cleanup(device, &was_pushed);
-    rondo__error_restore(&saved);
-    pthread_mutex_lock(&device->capture_lock);
-    rondo__cuda_capture *capture = rondo__cuda_find_capture(device, stream->capture);
-    // Where the driver must not know: see cuda_body.c.
-    bool is_silent =
-        capture != NULL && (capture->root != capture->serial || capture->limbo != NULL);
-    if (capture != NULL) {
-        rondo__cuda_keep_cause(capture);
-        capture->is_poisoned = true;
-    }
-    if (!is_silent) {
-        // Asking a recording stream whether it is idle is illegal: the driver breaks its capture.
-        (void)device->api->cuStreamQuery(rondo__cuda_native_stream(stream_));
-    }
-    pthread_mutex_unlock(&device->capture_lock);
-    rondo__cuda_leave(device, was_pushed);
 }
 
 void rondo__cuda_note_record(rondo__cuda_event *event, rondo__cuda_stream *stream) {
@@ -273,6 +171,9 @@ static rondo__cu_result begin_native(rondo__cuda_stream *stream, rondo__cuda_cap
     rondo__cu_stream native = rondo__cuda_native_stream(&stream->head);
     *out_call = "cuStreamBeginCapture";
     pthread_mutex_lock(&device->capture_lock);
+    while (device->wait_count > 0) {
+        pthread_cond_wait(&device->has_waited, &device->capture_lock);
+    }
     rondo__cu_result code = api->cuStreamBeginCapture(native, capture->mode);
     if (code == RONDO__CU_SUCCESS) {
         *out_call = "cuStreamGetCaptureInfo";
@@ -288,6 +189,7 @@ static rondo__cu_result begin_native(rondo__cuda_stream *stream, rondo__cuda_cap
         }
     }
     if (code == RONDO__CU_SUCCESS) {
+        capture->driver_id = *out_id;
         stream->capture = list_capture(device, capture);
     }
     pthread_mutex_unlock(&device->capture_lock);
@@ -339,7 +241,6 @@ rondo_status rondo__cuda_begin_capture(rondo_stream *stream_, rondo_capture_mode
     stream->capture_mode = capture->mode;
     stream->capture_thread = rondo__thread_get_number();
     stream->is_origin = true;
-    count_capture(capture->mode, 1);
     if (out_id != NULL) {
         *out_id = id;
     }
@@ -364,14 +265,12 @@ rondo_status rondo__cuda_get_capture_state(rondo_stream *stream, rondo__capture_
     pthread_mutex_lock(&device->capture_lock);
     rondo__cu_result code =
         device->api->cuStreamIsCapturing(rondo__cuda_native_stream(stream), &native_state);
-    bool is_poisoned = native_state == RONDO__CU_CAPTURE_STATUS_ACTIVE &&
-                       rondo__cuda_is_poisoned(device, ((rondo__cuda_stream *)stream)->capture);
     pthread_mutex_unlock(&device->capture_lock);
     if (code != RONDO__CU_SUCCESS) {
         status = RONDO__CUDA_FAIL(device, code, "cuStreamIsCapturing",
                                   "cannot ask whether the stream records");
     } else if (native_state == RONDO__CU_CAPTURE_STATUS_ACTIVE) {
-        *out_state = is_poisoned ? RONDO__CAPTURE_BROKEN : RONDO__CAPTURE_ACTIVE;
+        *out_state = RONDO__CAPTURE_ACTIVE;
     } else if (native_state == RONDO__CU_CAPTURE_STATUS_INVALIDATED) {
         *out_state = RONDO__CAPTURE_BROKEN;
     } else {
@@ -406,15 +305,7 @@ rondo_status rondo__cuda_fail_end(rondo__cuda_device *device, rondo__cu_result c
     if (capture == NULL) {
         return status;
     }
-    const rondo_error *cause = &capture->cause;
-    bool is_broken = code == RONDO__CU_ERROR_STREAM_CAPTURE_INVALIDATED ||
-                     code == RONDO__CU_ERROR_STREAM_CAPTURE_UNJOINED;
-    if (is_broken && cause->status != RONDO_STATUS_OK) {
-        status = rondo__error_set(cause->status, cause->driver_code, cause->driver_name,
-                                  cause->file, cause->line, cause->call,
-                                  "the capture was broken by %s: %s", cause->call, cause->message);
-        rondo__error_set_op(cause->op);
-    } else if (code == RONDO__CU_ERROR_STREAM_CAPTURE_UNJOINED && capture->member_count > 0) {
+    if (code == RONDO__CU_ERROR_STREAM_CAPTURE_UNJOINED && capture->member_count > 0) {
         char members[96];
         rondo__cuda_list_members(capture, members, sizeof(members));
         status = RONDO_FAIL_DRIVER(RONDO_STATUS_STATE, code, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED",
@@ -460,7 +351,6 @@ rondo_status rondo__cuda_end_native(rondo_stream *stream_, rondo__cu_graph *out_
         }
     }
     if (code != RONDO__CU_ERROR_STREAM_CAPTURE_WRONG_THREAD && stream->is_origin) {
-        count_capture(stream->capture_mode, -1);
         capture = rondo__cuda_unlist_capture(device, stream->capture);
         stream->capture_mode = RONDO__CU_CAPTURE_MODE_RELAXED;  // nothing left to count
         stream->capture = 0;
@@ -468,17 +358,16 @@ rondo_status rondo__cuda_end_native(rondo_stream *stream_, rondo__cu_graph *out_
         stream->is_body = false;
     }
     pthread_mutex_unlock(&device->capture_lock);
+    bool has_limbo = capture != NULL && capture->limbo != NULL;
     bool is_plain = code == RONDO__CU_SUCCESS && graph != NULL &&
-                    (capture == NULL ||
-                     (!capture->is_poisoned && capture->limbo == NULL && capture->orphans == NULL));
+                    (capture == NULL || (!has_limbo && capture->orphans == NULL));
     if (!is_inside && !is_plain) {
         rondo__cuda_enter_cleanup(device, &was_pushed);
     }
-    bool is_poisoned = capture != NULL && capture->is_poisoned;
-    bool is_whole = capture == NULL || capture->limbo == NULL ||
-                    rondo__cuda_end_limbo(device, capture, graph != NULL);
-    if (code == RONDO__CU_SUCCESS && (graph == NULL || is_poisoned)) {
-        // The driver may report a broken capture as success without a graph.
+    bool is_whole = !has_limbo || rondo__cuda_end_limbo(device, capture, graph != NULL);
+    if (code == RONDO__CU_SUCCESS && (graph == NULL || has_limbo)) {
+        // The driver may report a broken capture as success without a graph; and one with a body in
+        // limbo lacks a part.
         code = RONDO__CU_ERROR_STREAM_CAPTURE_INVALIDATED;
     }
     if (code != RONDO__CU_SUCCESS) {

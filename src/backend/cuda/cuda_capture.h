@@ -13,8 +13,8 @@ struct rondo__cuda_capture {
     rondo__cuda_capture *next;
     uint64_t serial;
     uint64_t root;  // serial of the outermost capture around a body; its own otherwise; 0: unknown
+    uint64_t driver_id;  // what the driver calls it; 0: a body, which is not asked about
     int mode;
-    bool is_poisoned;         // broken by Rondo, whatever the driver thinks
     rondo__cuda_note *notes;  // of the outermost capture: conditional nodes so far
     size_t member_count;
     rondo__cuda_stream *orphans;  // by `next_kept`; see cuda_kept.c
@@ -22,8 +22,7 @@ struct rondo__cuda_capture {
     uint32_t depth;              // of bodies around, itself included; 0: outermost
     rondo__cu_stream native;     // in limbo: the stream that records it
     rondo__cuda_capture *limbo;  // of the outermost: bodies that are ended after it, by `next`
-    // From here on a reused capture keeps what it has, but for the status.
-    rondo_error cause;  // status OK: nothing broke it as far as Rondo saw
+    // From here on a reused capture keeps what it has.
     struct {
         uint32_t stream_number;
         bool is_joined;
@@ -32,8 +31,6 @@ struct rondo__cuda_capture {
 
 // The caller holds the lock. NULL when the capture has ended.
 rondo__cuda_capture *rondo__cuda_find_capture(rondo__cuda_device *device, uint64_t serial);
-// Keeps this thread's latest record unless there is an earlier cause. The caller holds the lock.
-void rondo__cuda_keep_cause(rondo__cuda_capture *capture);
 
 // Memory for a capture that begins on the stream, cleared; NULL: none, with the record written.
 // A capture is given back once its end was seen, on the stream's thread.

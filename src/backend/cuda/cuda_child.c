@@ -92,10 +92,6 @@ rondo_status rondo__cuda_add_child(rondo_stream *stream, rondo__template *templa
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = add_node(stream, ((rondo__cuda_template *)template_)->native);
-    if (status != RONDO_STATUS_OK) {
-        // The step would lack its part.
-        rondo__cuda_break_capture(stream);
-    }
     rondo__cuda_leave(device, was_pushed);
     return status;
 }

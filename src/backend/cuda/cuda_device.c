@@ -161,6 +161,7 @@ rondo_status rondo__cuda_open_device(int32_t ordinal, rondo_device **out_device)
     }
     pthread_mutex_init(&device->lock, NULL);
     pthread_mutex_init(&device->capture_lock, NULL);
+    pthread_cond_init(&device->has_waited, NULL);
     pthread_mutex_init(&device->stray_lock, NULL);
     *out_device = &device->head;
     return status;
@@ -189,6 +190,7 @@ void rondo__cuda_close_device(rondo_device *device_) {
         rondo__cuda_log_failure(device, device->api->cuDevicePrimaryCtxRelease(device->ordinal),
                                 "cuDevicePrimaryCtxRelease");
     }
+    pthread_cond_destroy(&device->has_waited);
     pthread_mutex_destroy(&device->capture_lock);
     pthread_mutex_destroy(&device->stray_lock);
     pthread_mutex_destroy(&device->lock);
@@ -197,18 +199,38 @@ void rondo__cuda_close_device(rondo_device *device_) {
     rondo__error_restore(&saved);
 }
 
+// The driver (580) crashes when it waits for a context while a capture begins or ends there. So a
+// capture that is open refuses the wait, and one that is about to begin waits for it.
+static rondo_status begin_wait(rondo__cuda_device *device) {
+    pthread_mutex_lock(&device->capture_lock);
+    bool is_recording = device->captures != NULL;
+    device->wait_count += !is_recording;
+    pthread_mutex_unlock(&device->capture_lock);
+    return is_recording ? RONDO_FAIL_AS("rondo_device_synchronize", STATE,
+                                        "a stream of %s records, so the device cannot be waited "
+                                        "for; end the capture first",
+                                        device->head.name)
+                        : RONDO_STATUS_OK;
+}
+
+static void end_wait(rondo__cuda_device *device) {
+    pthread_mutex_lock(&device->capture_lock);
+    device->wait_count -= 1;
+    pthread_cond_broadcast(&device->has_waited);
+    pthread_mutex_unlock(&device->capture_lock);
+}
+
 rondo_status rondo__cuda_synchronize_device(rondo_device *device_) {
     rondo__cuda_device *device = rondo__cuda_device_of(device_);
-    RETURN_IF_ERROR(rondo__cuda_refuse_around_bodies(device, "cuCtxSynchronize"));
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
-    rondo_status status = RONDO_STATUS_OK;
-    rondo__cu_result code = device->api->cuCtxSynchronize();
-    if (code != RONDO__CU_SUCCESS) {
-        status = RONDO__CUDA_FAIL(device, code, "cuCtxSynchronize", "cannot wait for %s",
-                                  device->head.name);
-        if (status == RONDO_STATUS_STATE) {
-            rondo__cuda_note_cause_of_all(device);
+    rondo_status status = begin_wait(device);
+    if (status == RONDO_STATUS_OK) {
+        rondo__cu_result code = device->api->cuCtxSynchronize();
+        end_wait(device);
+        if (code != RONDO__CU_SUCCESS) {
+            status = RONDO__CUDA_FAIL(device, code, "cuCtxSynchronize", "cannot wait for %s",
+                                      device->head.name);
         }
     }
     rondo__cuda_leave(device, was_pushed);

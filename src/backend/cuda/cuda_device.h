@@ -49,6 +49,8 @@ typedef struct rondo__cuda_device {
     // in a capture stands for nothing.
     pthread_mutex_t capture_lock;
     rondo__cuda_capture *captures;
+    int wait_count;             // threads that wait for the whole device
+    pthread_cond_t has_waited;  // one less of them
     uint64_t last_capture;              // serial of the latest capture
     rondo__cuda_capture *lost_bodies;   // see cuda_body.c; where there are any, the context must
                                         // outlive the device
@@ -191,14 +193,11 @@ static inline void rondo__cuda_enter_cleanup(rondo__cuda_device *device, bool *o
     }
 }
 
-// Lets this thread make calls that a capture of its own forbids, unless that capture is global:
-// allocation, module loading, waiting for other streams. None of them touches what is recorded.
-// Returns what to give back to rondo__cuda_restore_thread.
-int rondo__cuda_relax_thread(const rondo__cuda_device *device);
-// The same for calls that must not break a global capture of any thread, nor fail because of one:
-// what destroys, and what a capture itself needs to become executable.
-int rondo__cuda_relax_always(const rondo__cuda_device *device);
-void rondo__cuda_restore_thread(const rondo__cuda_device *device, int mode);
+// Lets this thread make calls that captures forbid: what they forbid to Rondo's own calls was checked
+// before (backend/forbid.h), and none of these touches what is recorded. Returns what to give back
+// to the second.
+int rondo__cuda_relax(const rondo__cuda_device *device);
+void rondo__cuda_restore(const rondo__cuda_device *device, int mode);
 
 static inline void rondo__cuda_leave(rondo__cuda_device *device, bool was_pushed) {
     if (was_pushed) {
@@ -279,22 +278,9 @@ rondo_status rondo__cuda_describe_recorded(rondo_stream *stream, rondo__node_han
 rondo_status rondo__cuda_list_handles(rondo__template *template_, rondo__node_handle *handles,
                                       size_t count);
 rondo_status rondo__cuda_end_capture(rondo_stream *stream, rondo__template **out_template);
-// Writes the failure of a call on a stream, and keeps it as the cause if it broke a capture.
-RONDO_PRINTF(6, 7)
-rondo_status rondo__cuda_fail_on_stream(rondo_stream *stream, rondo__cu_result code,
-                                        const char *call, const char *file, int32_t line,
-                                        const char *format, ...);
+// Writes the failure of a call on a stream.
 #define RONDO__CUDA_STREAM_FAIL(stream, code, call, ...) \
-    rondo__cuda_fail_on_stream((stream), (code), (call), __FILE__, __LINE__, __VA_ARGS__)
-// Keeps this thread's latest record as the cause of a broken capture, unless there is an earlier:
-// of the capture with this serial, or of every capture that a call of any stream may break.
-void rondo__cuda_note_cause(rondo__cuda_device *device, uint64_t capture);
-void rondo__cuda_note_cause_of_all(rondo__cuda_device *device);
-// Breaks the capture that the stream takes part in, as the driver would; this thread's latest
-// record is the cause. For what Rondo refuses though the driver would not.
-void rondo__cuda_break_capture(rondo_stream *stream);
-// True when Rondo broke the capture with this serial. The caller holds the capture lock.
-bool rondo__cuda_is_poisoned(rondo__cuda_device *device, uint64_t serial);
+    RONDO__CUDA_FAIL(rondo__cuda_device_of((stream)->device), (code), (call), __VA_ARGS__)
 // Tells the captures that `event` was recorded on `stream`, and that `stream` waits for `event`;
 // for the second the caller holds the capture lock.
 void rondo__cuda_note_record(rondo__cuda_event *event, rondo__cuda_stream *stream);
@@ -362,19 +348,7 @@ rondo_status rondo__cuda_get_body(rondo__template *template_, size_t index, uint
 rondo_status rondo__cuda_begin_body_capture(rondo_stream *stream, rondo__cu_graph graph,
                                             uint64_t parent);
 rondo_status rondo__cuda_end_body_capture(rondo_stream *stream);
-// Refuses a call that would break the body that the stream (the event) records, as the driver
-// would; OK when it records none. `code` is the driver's word for it.
-RONDO_MUST_USE rondo_status rondo__cuda_refuse_in_body(rondo_stream *stream, rondo__cu_result code,
-                                                       const char *call, const char *wanted);
-RONDO_MUST_USE rondo_status rondo__cuda_refuse_event_of_body(rondo__cuda_event *event,
-                                                             const char *call);
-// The same for a wait that would tie a body to other work.
-RONDO_MUST_USE rondo_status rondo__cuda_refuse_wait_across(rondo_stream *stream,
-                                                           const rondo__cuda_event *event);
-// The same for a call that would break every capture of the device while one of them is a body's.
-RONDO_MUST_USE rondo_status rondo__cuda_refuse_around_bodies(rondo__cuda_device *device,
-                                                             const char *call);
-// Refuses what no body can hold: breaks its capture. OK when the stream records none.
+// Refuses what no body can hold. OK when the stream records none.
 RONDO_MUST_USE rondo_status rondo__cuda_refuse_node_in_body(rondo_stream *stream, const char *call,
                                                             const char *what);
 // Gives the note to the outermost capture around `serial`; false when Rondo began none, then it

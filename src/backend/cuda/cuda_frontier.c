@@ -2,7 +2,7 @@
 //
 // The streams of a capture may be joined, and nodes be recorded, by the program's own driver calls;
 // so nothing is kept here, the driver is asked each time.
-#include "backend/cuda/cuda_device.h"
+#include "backend/cuda/cuda_capture.h"
 #include "base/memory.h"
 
 enum { STACK_EDGES = 64 };
@@ -21,9 +21,8 @@ static rondo__capture_state translate_state(int native_state) {
 // What the driver said of a stream.
 typedef struct answer {
     rondo__capture_state state;
-    bool is_poisoned;  // active, but Rondo broke it
-    uint64_t id;       // while active, as the count
-    size_t count;      // of the nodes that the next one will depend on
+    uint64_t id;   // 0: none, or not known
+    size_t count;  // of the nodes that the next one will depend on
 } answer;
 
 static rondo__cu_result ask_driver(rondo_stream *stream, bool wants_nodes,
@@ -57,8 +56,11 @@ static rondo__cu_result ask_driver(rondo_stream *stream, bool wants_nodes,
         }
         out_answer->id = id;
         out_answer->count = count;
-        out_answer->is_poisoned =
-            rondo__cuda_is_poisoned(device, ((rondo__cuda_stream *)stream)->capture);
+    } else if (out_answer->state == RONDO__CAPTURE_BROKEN) {
+        // The driver does not tell any more, but which capture it was is noted.
+        const rondo__cuda_capture *capture =
+            rondo__cuda_find_capture(device, ((rondo__cuda_stream *)stream)->capture);
+        out_answer->id = capture != NULL ? capture->driver_id : 0;
     }
     pthread_mutex_unlock(&device->capture_lock);
     return code;
@@ -99,11 +101,9 @@ static rondo_status get_position(rondo_stream *stream, bool wants_nodes,
         return RONDO_STATUS_OK;  // never records; asking is an error while another stream does
     }
     RETURN_IF_ERROR(ask(stream, wants_nodes, nodes, capacity, &said));
-    *out_state = said.is_poisoned ? RONDO__CAPTURE_BROKEN : said.state;
-    if (*out_state == RONDO__CAPTURE_ACTIVE) {
-        *out_id = said.id;
-        *out_count = said.count;
-    }
+    *out_state = said.state;
+    *out_id = said.id;
+    *out_count = *out_state == RONDO__CAPTURE_ACTIVE ? said.count : 0;
     return RONDO_STATUS_OK;
 }
 

@@ -527,9 +527,9 @@ rondo_status rondo__cuda_instantiate(rondo__template *template_,
     executable->head.device = template_->device;
     executable->launch = device->api->cuGraphLaunch;
     // The end of a capture does this, perhaps beside the global capture of another thread.
-    int mode = rondo__cuda_relax_always(device);
+    int mode = rondo__cuda_relax(device);
     status = instantiate_graph(recorded, &executable->native);
-    rondo__cuda_restore_thread(device, mode);
+    rondo__cuda_restore(device, mode);
     if (status != RONDO_STATUS_OK) {
         goto free_executable;
     }
@@ -664,10 +664,10 @@ void rondo__cuda_destroy_executable(rondo__executable *executable_) {
     bool was_pushed = false;
     rondo__cuda_enter_cleanup(device, &was_pushed);
     // Of an executable that still runs, this breaks the captures that forbid unsafe calls.
-    int mode = rondo__cuda_relax_always(device);
+    int mode = rondo__cuda_relax(device);
     rondo__cuda_log_failure(device, device->api->cuGraphExecDestroy(executable->native),
                             "cuGraphExecDestroy");
-    rondo__cuda_restore_thread(device, mode);
+    rondo__cuda_restore(device, mode);
     rondo__cuda_leave(device, was_pushed);
     rondo__free(executable);
     rondo__error_restore(&saved);

@@ -15,7 +15,7 @@
 void rondo__cuda_destroy_native(rondo__cuda_stream *stream) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream->head.device);
     rondo__cu_stream native = rondo__cuda_native_stream(&stream->head);
-    int mode = rondo__cuda_relax_always(device);
+    int mode = rondo__cuda_relax(device);
     if (!stream->is_scratch) {
         rondo__cu_result code = device->api->cuStreamSynchronize(native);
         rondo__cuda_log_failure(device, code, "cuStreamSynchronize");
@@ -25,7 +25,7 @@ void rondo__cuda_destroy_native(rondo__cuda_stream *stream) {
         }
     }
     rondo__cuda_log_failure(device, device->api->cuStreamDestroy(native), "cuStreamDestroy");
-    rondo__cuda_restore_thread(device, mode);
+    rondo__cuda_restore(device, mode);
 }
 
 // The caller holds the lock.

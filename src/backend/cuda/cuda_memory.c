@@ -1,5 +1,4 @@
 // Memory of the CUDA backend: device and pinned allocations, copies and fills.
-#include "backend/blame.h"
 #include "backend/cuda/cuda_device.h"
 
 static rondo__cu_address address_of(const void *address) {
@@ -13,7 +12,7 @@ rondo_status rondo__cuda_allocate(rondo_device *device_, rondo_memory_kind kind,
     *out_address = NULL;
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
-    int mode = rondo__cuda_relax_thread(device);
+    int mode = rondo__cuda_relax(device);
     rondo_status status = RONDO_STATUS_OK;
     if (kind == RONDO_MEMORY_PINNED) {
         void *address = NULL;
@@ -45,10 +44,7 @@ rondo_status rondo__cuda_allocate(rondo_device *device_, rondo_memory_kind kind,
             *out_address = (void *)(uintptr_t)address;
         }
     }
-    if (status == RONDO_STATUS_STATE) {
-        rondo__cuda_note_cause_of_all(device);
-    }
-    rondo__cuda_restore_thread(device, mode);
+    rondo__cuda_restore(device, mode);
     rondo__cuda_leave(device, was_pushed);
     return status;
 }
@@ -60,13 +56,13 @@ void rondo__cuda_deallocate(rondo_device *device_, rondo_memory_kind kind, void 
     rondo__error_save(&saved);
     bool was_pushed = false;
     rondo__cuda_enter_cleanup(device, &was_pushed);
-    int mode = rondo__cuda_relax_always(device);
+    int mode = rondo__cuda_relax(device);
     if (kind == RONDO_MEMORY_PINNED) {
         rondo__cuda_log_failure(device, api->cuMemFreeHost(address), "cuMemFreeHost");
     } else {
         rondo__cuda_log_failure(device, api->cuMemFree(address_of(address)), "cuMemFree");
     }
-    rondo__cuda_restore_thread(device, mode);
+    rondo__cuda_restore(device, mode);
     rondo__cuda_leave(device, was_pushed);
     rondo__error_restore(&saved);
 }
@@ -77,30 +73,6 @@ bool rondo__cuda_is_pageable(rondo_device *device, const void *address, size_t b
     return rondo__cuda_device_of(device)->api->cuPointerGetAttribute(
                &memory_type, RONDO__CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address_of(address)) !=
            RONDO__CU_SUCCESS;
-}
-
-// A graph reads host memory anew at each replay. The driver would record a pageable address without
-// a word, and replays would read whatever stands there by then; so it is refused here.
-static rondo_status refuse_pageable(rondo_stream *stream, const void *host_address,
-                                    const char *direction) {
-    rondo__capture_state state = RONDO__CAPTURE_NONE;
-    RETURN_IF_ERROR(rondo__cuda_get_capture_state(stream, &state));
-    if (state != RONDO__CAPTURE_ACTIVE) {
-        return RONDO_STATUS_OK;
-    }
-    if (!rondo__cuda_is_pageable(stream->device, host_address, 1)) {
-        return RONDO_STATUS_OK;
-    }
-    // A step recorded without one of its copies would be a wrong step, so the capture breaks.
-    rondo_status status =
-        rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, "rondo_stream_copy",
-                         "a copy %s pageable host memory (%p) cannot be recorded; allocate it with "
-                         "RONDO_MEMORY_PINNED, copy before the capture, or, for a source, let the "
-                         "graph keep a copy (RONDO_PAGEABLE_SNAPSHOT)",
-                         direction, host_address);
-    rondo__blame_set_cause(RONDO_CAUSE_PAGEABLE_COPY);
-    rondo__cuda_break_capture(stream);
-    return status;
 }
 
 rondo_status rondo__cuda_copy(rondo_stream *stream, void *destination, const void *source,
@@ -116,17 +88,11 @@ rondo_status rondo__cuda_copy(rondo_stream *stream, void *destination, const voi
     switch (kind) {
         case RONDO_COPY_HOST_TO_DEVICE:
             call = "cuMemcpyHtoDAsync";
-            status = refuse_pageable(stream, source, "from");
-            if (status == RONDO_STATUS_OK) {
-                code = api->cuMemcpyHtoDAsync(address_of(destination), source, bytes, native);
-            }
+            code = api->cuMemcpyHtoDAsync(address_of(destination), source, bytes, native);
             break;
         case RONDO_COPY_DEVICE_TO_HOST:
             call = "cuMemcpyDtoHAsync";
-            status = refuse_pageable(stream, destination, "to");
-            if (status == RONDO_STATUS_OK) {
-                code = api->cuMemcpyDtoHAsync(destination, address_of(source), bytes, native);
-            }
+            code = api->cuMemcpyDtoHAsync(destination, address_of(source), bytes, native);
             break;
         case RONDO_COPY_DEVICE_TO_DEVICE:
             call = "cuMemcpyDtoDAsync";

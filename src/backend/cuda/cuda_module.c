@@ -149,7 +149,7 @@ rondo_status rondo__cuda_get_function(rondo_device *device_, const char *source,
     *out_function = NULL;
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
-    int mode = rondo__cuda_relax_always(device);  // the library's own kernels, loaded on first use
+    int mode = rondo__cuda_relax(device);  // the library's own kernels, loaded on first use
     rondo__cu_module module = NULL;
     rondo__cu_function function = NULL;
     rondo_status status = get_module(device, source, options, option_count, kernel_name, &module);
@@ -172,7 +172,7 @@ rondo_status rondo__cuda_get_function(rondo_device *device_, const char *source,
     }
 
 leave:
-    rondo__cuda_restore_thread(device, mode);
+    rondo__cuda_restore(device, mode);
     rondo__cuda_leave(device, was_pushed);
     return status;
 }
@@ -183,7 +183,7 @@ rondo_status rondo__cuda_load_ptx(rondo__cuda_device *device, const char *text,
     *out_function = NULL;
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
-    int mode = rondo__cuda_relax_always(device);  // the library's own kernels, loaded on first use
+    int mode = rondo__cuda_relax(device);  // the library's own kernels, loaded on first use
     rondo_status status = RONDO_STATUS_OK;
     rondo__cu_module module = NULL;
     rondo__cu_function function = NULL;
@@ -208,7 +208,7 @@ rondo_status rondo__cuda_load_ptx(rondo__cuda_device *device, const char *text,
     }
 
 leave:
-    rondo__cuda_restore_thread(device, mode);
+    rondo__cuda_restore(device, mode);
     rondo__cuda_leave(device, was_pushed);
     return status;
 }

@@ -134,15 +134,12 @@ void rondo__cuda_destroy_stream(rondo_stream *stream) {
 
 rondo_status rondo__cuda_synchronize_stream(rondo_stream *stream) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
-    RETURN_IF_ERROR(rondo__cuda_refuse_in_body(stream, RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED,
-                                               "cuStreamSynchronize",
-                                               "cannot wait for the stream"));
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
-    int mode = rondo__cuda_relax_thread(device);
+    int mode = rondo__cuda_relax(device);
     rondo__cu_result code = device->api->cuStreamSynchronize(rondo__cuda_native_stream(stream));
-    rondo__cuda_restore_thread(device, mode);
+    rondo__cuda_restore(device, mode);
     if (code != RONDO__CU_SUCCESS) {
         status = RONDO__CUDA_STREAM_FAIL(stream, code, "cuStreamSynchronize",
                                          "cannot wait for the stream");
@@ -153,14 +150,12 @@ rondo_status rondo__cuda_synchronize_stream(rondo_stream *stream) {
 
 rondo_status rondo__cuda_query_stream(rondo_stream *stream, bool *out_is_idle) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
-    RETURN_IF_ERROR(rondo__cuda_refuse_in_body(stream, RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED,
-                                               "cuStreamQuery", "cannot look at the stream"));
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
-    int mode = rondo__cuda_relax_thread(device);
+    int mode = rondo__cuda_relax(device);
     rondo__cu_result code = device->api->cuStreamQuery(rondo__cuda_native_stream(stream));
-    rondo__cuda_restore_thread(device, mode);
+    rondo__cuda_restore(device, mode);
     if (code == RONDO__CU_SUCCESS || code == RONDO__CU_ERROR_NOT_READY) {
         *out_is_idle = code == RONDO__CU_SUCCESS;
     } else {
@@ -190,8 +185,6 @@ rondo_status rondo__cuda_wait_event(rondo_stream *stream, rondo_event *event_) {
     if (was_external) {
         RETURN_IF_ERROR(rondo__cuda_refuse_node_in_body(stream, "rondo_stream_wait_event",
                                                         "waits for external events"));
-    } else {
-        RETURN_IF_ERROR(rondo__cuda_refuse_wait_across(stream, event));
     }
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
@@ -329,18 +322,16 @@ rondo_status rondo__cuda_record_from_outside(rondo_event *event_, rondo_stream *
 rondo_status rondo__cuda_query_event(rondo_event *event_, bool *out_is_complete) {
     rondo__cuda_device *device = rondo__cuda_device_of(event_->device);
     rondo__cuda_event *event = (rondo__cuda_event *)event_;
-    RETURN_IF_ERROR(rondo__cuda_refuse_event_of_body(event, "cuEventQuery"));
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
-    int mode = rondo__cuda_relax_thread(device);
+    int mode = rondo__cuda_relax(device);
     rondo__cu_result code = device->api->cuEventQuery(event->native);
-    rondo__cuda_restore_thread(device, mode);
+    rondo__cuda_restore(device, mode);
     if (code == RONDO__CU_SUCCESS || code == RONDO__CU_ERROR_NOT_READY) {
         *out_is_complete = code == RONDO__CU_SUCCESS;
     } else {
         status = RONDO__CUDA_FAIL(device, code, "cuEventQuery", "cannot look at the event");
-        rondo__cuda_note_cause(device, event->capture);
     }
     rondo__cuda_leave(device, was_pushed);
     return status;
@@ -349,16 +340,14 @@ rondo_status rondo__cuda_query_event(rondo_event *event_, bool *out_is_complete)
 rondo_status rondo__cuda_synchronize_event(rondo_event *event_) {
     rondo__cuda_device *device = rondo__cuda_device_of(event_->device);
     rondo__cuda_event *event = (rondo__cuda_event *)event_;
-    RETURN_IF_ERROR(rondo__cuda_refuse_event_of_body(event, "cuEventSynchronize"));
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
-    int mode = rondo__cuda_relax_thread(device);
+    int mode = rondo__cuda_relax(device);
     rondo__cu_result code = device->api->cuEventSynchronize(event->native);
-    rondo__cuda_restore_thread(device, mode);
+    rondo__cuda_restore(device, mode);
     if (code != RONDO__CU_SUCCESS) {
         status = RONDO__CUDA_FAIL(device, code, "cuEventSynchronize", "cannot wait for the event");
-        rondo__cuda_note_cause(device, event->capture);
     }
     rondo__cuda_leave(device, was_pushed);
     return status;
@@ -375,10 +364,10 @@ rondo_status rondo__cuda_get_elapsed_ms(rondo_event *start, rondo_event *end,
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
     float milliseconds = 0;
-    int mode = rondo__cuda_relax_thread(device);
+    int mode = rondo__cuda_relax(device);
     rondo__cu_result code = device->api->cuEventElapsedTime(
         &milliseconds, ((rondo__cuda_event *)start)->native, ((rondo__cuda_event *)end)->native);
-    rondo__cuda_restore_thread(device, mode);
+    rondo__cuda_restore(device, mode);
     switch (code) {
         case RONDO__CU_SUCCESS:
             *out_milliseconds = milliseconds;

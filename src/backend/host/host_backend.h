@@ -127,7 +127,14 @@ struct rondo__host_event {
     uint64_t record_serial;  // how often a time stamp was asked for
     uint64_t stamp_serial;   // which of them stamp_ns belongs to; 0: none
     uint64_t stamp_ns;
-    pthread_cond_t happened;  // RONDO_EVENT_EXTERNAL only: stamp_serial grew
+    // RONDO_EVENT_EXTERNAL only: which records have happened. Those on different streams may do so in
+    // another order than they were asked for.
+    uint64_t done_serial;     // every one up to this
+    uint64_t *early;          // and these later ones
+    size_t early_count;
+    size_t early_capacity;    // room for all that were asked for or promised
+    size_t promised_count;    // records that are about to be asked for
+    pthread_cond_t happened;  // one more
 };
 
 rondo_status rondo__host_create_event(rondo_device *device, uint32_t flags,
@@ -141,7 +148,7 @@ rondo_status rondo__host_synchronize_event(rondo_event *event);
 rondo_status rondo__host_get_elapsed_ms(rondo_event *start, rondo_event *end,
                                         float *out_milliseconds);
 
-// Takes the time for record number `serial` and tells who waits. Drops no reference.
+// Takes the time for record number `serial`. Drops no reference.
 void rondo__host_stamp_event(rondo__host_event *event, uint64_t serial);
 void rondo__host_release_event(rondo__host_event *event);
 
@@ -165,7 +172,14 @@ bool rondo__host_has_happened(rondo__host_event *event);   // its latest record
 void rondo__host_wait_happened(rondo__host_event *event);  // on the calling thread
 // The arguments of a node as an external event's; NULL when the node is none.
 rondo__host_external *rondo__host_get_external(void (*run)(void *), void *arguments);
-// Asks for the records and resolves the waits of one replay: one serial each, in the order given.
+// Makes sure that the records of one replay can be asked for; undone by the second.
+//
+// Errors:    NO_MEMORY.
+RONDO_MUST_USE rondo_status rondo__host_promise_externals(rondo__host_external *const *externals,
+                                                          size_t count);
+void rondo__host_break_promises(rondo__host_external *const *externals, size_t count);
+// Asks for the records, which were promised, and resolves the waits of one replay: one serial each,
+// in the order given.
 void rondo__host_ask_externals(rondo__host_external *const *externals, size_t count,
                                uint64_t *out_serials);
 
@@ -214,15 +228,10 @@ bool rondo__host_is_pinned(rondo__host_device *device, const void *address, size
 struct rondo__host_capture {
     size_t reference_count;  // streams and events that point here
     uint64_t id;             // never used twice
-    rondo__host_device *device;
-    rondo_capture_mode mode;
-    rondo__capture_state state;  // NONE: ended
-    rondo_error cause;           // BROKEN: what broke it
-    bool is_body;                // of a conditional node
+    bool is_body;            // of a conditional node
     rondo__host_stream *origin;
-    rondo__host_stream *streams;  // all that take part, by next_in_capture
+    rondo__host_stream *streams;     // all that take part, by next_in_capture; NULL: it has ended
     rondo__host_template *recorded;
-    rondo__host_capture *next;  // in device->captures, while not ended
 };
 
 // A node to be recorded.
@@ -268,24 +277,13 @@ rondo_status rondo__host_list_handles(rondo__template *template_, rondo__node_ha
 RONDO_MUST_USE rondo_status rondo__host_record_node(rondo__host_stream *stream,
                                                     const rondo__host_node *node,
                                                     bool *out_was_recorded);
-// Refuses a call that cannot be recorded: breaks the stream's capture and says why. OK when the
-// stream does not record. `what` completes "cannot be recorded: ".
-RONDO_MUST_USE rondo_status rondo__host_refuse_in_capture(rondo__host_stream *stream,
-                                                          const char *call, const char *what);
-// Refuses an unsafe call of any thread: breaks every capture of the device that forbids it.
-// all_modes: even captures that forbid nothing to other threads.
-RONDO_MUST_USE rondo_status rondo__host_refuse_unsafe(rondo__host_device *device, const char *call,
-                                                      bool all_modes);
 // The caller holds device->capture_lock for the rest.
-void rondo__host_capture_break(rondo__host_capture *capture);  // cause: this thread's error record
-rondo_status rondo__host_capture_fail_broken(const rondo__host_capture *capture, const char *call);
 void rondo__host_capture_leave(rondo__host_stream *stream);
 void rondo__host_capture_unreference(rondo__host_capture *capture);
 RONDO_MUST_USE rondo_status rondo__host_capture_join(rondo__host_capture *capture,
                                                      rondo__host_stream *stream,
                                                      const size_t *nodes, size_t node_count);
 
-void rondo__host_break_capture(rondo_stream *stream);
 
 // ---- conditional nodes (host_conditional.c) -----------------------------------------------------
 
@@ -473,8 +471,6 @@ struct rondo__host_device {
     pthread_mutex_t lock;
     rondo__host_stream *streams;  // guarded by lock
     pthread_mutex_t capture_lock;
-    rondo__host_capture *captures;  // guarded by capture_lock
-    atomic_int capture_count;       // of `captures`; read without the lock to skip it
     pthread_mutex_t memory_lock;
     rondo__host_area *areas;  // sorted by begin; guarded by memory_lock
     size_t area_count;        // guarded by memory_lock

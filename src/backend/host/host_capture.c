@@ -12,21 +12,18 @@
 // node makes the node the whole frontier; recording an event copies the frontier into the event;
 // waiting for such an event adds its nodes to the frontier.
 //
-// A capture is broken by the first call that cannot be recorded. Its streams then refuse all work
-// until the capture is ended, which yields the error record of that first call and no template.
-// After the end, good or bad, no stream of it records any more.
+// A call that cannot be recorded fails and changes nothing. That the capture is of no use then, and
+// what else captures forbid, is the generic layer's to know (backend/forbid.h, backend/blame.h).
 //
 // At the end every node must be a predecessor of the origin's frontier or in it; otherwise some
 // branch was never joined, and the error names its stream.
 //
 // Invariants (device->capture_lock): a stream is in capture->streams exactly while stream->capture
-// is that capture; captures that have not ended are in device->captures; each stream and each event
-// that points to a capture holds a reference.
+// is that capture; each stream and each event that points to a capture holds a reference.
 //
 // Source: CUDA Programming Guide, "Creating a Graph Using Stream Capture"; Driver API, Stream
 // Management.
 #include "backend/blame.h"
-#include "backend/exempt.h"
 #include "backend/host/host_backend.h"
 #include "base/memory.h"
 
@@ -63,18 +60,9 @@ static void remove_stream(rondo__host_capture *capture, rondo__host_stream *stre
 
 // Takes all streams out. The caller holds a reference of its own.
 static void close_capture(rondo__host_capture *capture) {
-    rondo__host_device *device = capture->device;
-    capture->state = RONDO__CAPTURE_NONE;
     while (capture->streams != NULL) {
         remove_stream(capture, capture->streams);
     }
-    rondo__host_capture **link = &device->captures;
-    while (*link != capture) {
-        link = &(*link)->next;
-    }
-    *link = capture->next;
-    capture->next = NULL;
-    atomic_fetch_sub(&device->capture_count, 1);
 }
 
 void rondo__host_capture_leave(rondo__host_stream *stream) {
@@ -82,13 +70,6 @@ void rondo__host_capture_leave(rondo__host_stream *stream) {
     if (capture == NULL) {
         return;
     }
-    rondo_error saved;
-    rondo__error_save(&saved);
-    (void)rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, "rondo_stream_destroy",
-                           "stream %u was destroyed while it recorded",
-                           (unsigned)stream->head.number);
-    rondo__host_capture_break(capture);
-    rondo__error_restore(&saved);
     ++capture->reference_count;
     if (capture->origin == stream) {
         close_capture(capture);
@@ -98,90 +79,11 @@ void rondo__host_capture_leave(rondo__host_stream *stream) {
     rondo__host_capture_unreference(capture);
 }
 
-// ---- breaking ---------------------------------------------------------------------------------
-
-void rondo__host_capture_break(rondo__host_capture *capture) {
-    if (capture->state == RONDO__CAPTURE_ACTIVE) {
-        capture->state = RONDO__CAPTURE_BROKEN;
-        rondo__error_save(&capture->cause);
-    }
-}
-
-void rondo__host_break_capture(rondo_stream *stream) {
-    rondo__host_device *device = rondo__host_device_of(stream->device);
-    pthread_mutex_lock(&device->capture_lock);
-    rondo__host_capture *capture = atomic_load(&((rondo__host_stream *)stream)->capture);
-    if (capture != NULL) {
-        rondo__host_capture_break(capture);
-    }
-    pthread_mutex_unlock(&device->capture_lock);
-}
-
-rondo_status rondo__host_capture_fail_broken(const rondo__host_capture *capture, const char *call) {
-    const rondo_error *cause = &capture->cause;
-    rondo_status status =
-        rondo__error_set(RONDO_STATUS_STATE, 0, "", cause->file, cause->line, call,
-                         "the capture on stream %u was broken by %s: %s",
-                         (unsigned)capture->origin->head.number, cause->call, cause->message);
-    rondo__error_set_op(cause->op);
-    return status;
-}
-
-rondo_status rondo__host_refuse_in_capture(rondo__host_stream *stream, const char *call,
-                                           const char *what) {
-    if (atomic_load_explicit(&stream->capture, memory_order_acquire) == NULL) {
-        return RONDO_STATUS_OK;
-    }
-    rondo__host_device *device = rondo__host_device_of(stream->head.device);
-    rondo_status status = RONDO_STATUS_OK;
-    pthread_mutex_lock(&device->capture_lock);
-    rondo__host_capture *capture = atomic_load(&stream->capture);
-    if (capture != NULL && capture->state == RONDO__CAPTURE_BROKEN) {
-        status = rondo__host_capture_fail_broken(capture, call);
-    } else if (capture != NULL) {
-        status = rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
-                                  "stream %u records, and this cannot be recorded: %s; call it "
-                                  "before or after the capture",
-                                  (unsigned)stream->head.number, what);
-        rondo__host_capture_break(capture);
-    }
-    pthread_mutex_unlock(&device->capture_lock);
-    return status;
-}
-
-rondo_status rondo__host_refuse_unsafe(rondo__host_device *device, const char *call,
-                                       bool all_modes) {
-    if (atomic_load_explicit(&device->capture_count, memory_order_acquire) == 0 ||
-        rondo__exempt_is_entered()) {
-        return RONDO_STATUS_OK;
-    }
-    rondo_status status = RONDO_STATUS_OK;
-    pthread_mutex_lock(&device->capture_lock);
-    for (rondo__host_capture *capture = device->captures; capture != NULL;
-         capture = capture->next) {
-        bool forbids = all_modes || capture->mode == RONDO_CAPTURE_GLOBAL;
-        if (!forbids || capture->state != RONDO__CAPTURE_ACTIVE) {
-            continue;
-        }
-        if (status == RONDO_STATUS_OK) {
-            status = rondo__error_set(
-                RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
-                all_modes ? "stream %u records, so its device cannot be waited for; end the "
-                            "capture first"
-                          : "stream %u records in global mode, which forbids this to every "
-                            "thread; record in thread_local mode, or call it before or after",
-                (unsigned)capture->origin->head.number);
-        }
-        rondo__host_capture_break(capture);
-    }
-    pthread_mutex_unlock(&device->capture_lock);
-    return status;
-}
-
 // ---- beginning and joining --------------------------------------------------------------------
 
 rondo_status rondo__host_begin_capture(rondo_stream *stream_, rondo_capture_mode mode,
                                        uint64_t *out_id) {
+    (void)mode;  // says what is forbidden to others
     rondo__host_stream *stream = (rondo__host_stream *)stream_;
     rondo__host_device *device = rondo__host_device_of(stream_->device);
     rondo_status status = RONDO_STATUS_NO_MEMORY;
@@ -196,9 +98,6 @@ rondo_status rondo__host_begin_capture(rondo_stream *stream_, rondo_capture_mode
     capture->recorded->head.device = stream_->device;
     static _Atomic(uint64_t) last_id;
     capture->id = atomic_fetch_add(&last_id, 1) + 1;
-    capture->device = device;
-    capture->mode = mode;
-    capture->state = RONDO__CAPTURE_ACTIVE;
     capture->origin = stream;
 
     pthread_mutex_lock(&device->capture_lock);
@@ -210,9 +109,6 @@ rondo_status rondo__host_begin_capture(rondo_stream *stream_, rondo_capture_mode
         goto free_template;
     }
     add_stream(capture, stream);
-    capture->next = device->captures;
-    device->captures = capture;
-    atomic_fetch_add(&device->capture_count, 1);
     if (out_id != NULL) {
         *out_id = capture->id;
     }
@@ -226,18 +122,10 @@ free_capture:
     return status;
 }
 
-rondo_status rondo__host_get_capture_state(rondo_stream *stream_, rondo__capture_state *out_state) {
-    rondo__host_stream *stream = (rondo__host_stream *)stream_;
-    *out_state = RONDO__CAPTURE_NONE;
-    if (atomic_load_explicit(&stream->capture, memory_order_acquire) != NULL) {
-        rondo__host_device *device = rondo__host_device_of(stream_->device);
-        pthread_mutex_lock(&device->capture_lock);
-        rondo__host_capture *capture = atomic_load(&stream->capture);
-        if (capture != NULL) {
-            *out_state = capture->state;
-        }
-        pthread_mutex_unlock(&device->capture_lock);
-    }
+rondo_status rondo__host_get_capture_state(rondo_stream *stream, rondo__capture_state *out_state) {
+    const rondo__host_capture *capture =
+        atomic_load_explicit(&((rondo__host_stream *)stream)->capture, memory_order_acquire);
+    *out_state = capture != NULL ? RONDO__CAPTURE_ACTIVE : RONDO__CAPTURE_NONE;
     return RONDO_STATUS_OK;
 }
 
@@ -251,7 +139,7 @@ rondo_status rondo__host_get_capture_id(rondo_stream *stream_, rondo__capture_st
         pthread_mutex_lock(&device->capture_lock);
         rondo__host_capture *capture = atomic_load(&stream->capture);
         if (capture != NULL) {
-            *out_state = capture->state;
+            *out_state = RONDO__CAPTURE_ACTIVE;
             *out_id = capture->id;
         }
         pthread_mutex_unlock(&device->capture_lock);
@@ -301,7 +189,7 @@ rondo_status rondo__host_get_position(rondo_stream *stream_, rondo__capture_stat
         pthread_mutex_lock(&device->capture_lock);
         const rondo__host_capture *capture = atomic_load(&stream->capture);
         if (capture != NULL) {
-            *out_state = capture->state;
+            *out_state = RONDO__CAPTURE_ACTIVE;
             *out_id = capture->id;
             *out_count = copy_frontier(stream, nodes, capacity);
         }
@@ -349,10 +237,7 @@ rondo_status rondo__host_capture_join(rondo__host_capture *capture, rondo__host_
     rondo_status status = rondo__array_reserve(&frontier, &stream->frontier_capacity,
                                                kept + node_count, sizeof(size_t));
     stream->frontier = frontier;
-    if (status != RONDO_STATUS_OK) {
-        rondo__host_capture_break(capture);  // a dependency would be missing
-        return status;
-    }
+    RETURN_IF_ERROR(status);
     if (atomic_load(&stream->capture) == NULL) {
         add_stream(capture, stream);
     }
@@ -373,8 +258,6 @@ rondo_status rondo__host_add_dependencies(rondo_stream *stream_, const rondo__no
     rondo__host_capture *capture = atomic_load(&stream->capture);
     if (capture == NULL) {
         status = fail_not_recording(stream_, __func__);
-    } else if (capture->state == RONDO__CAPTURE_BROKEN) {
-        status = rondo__host_capture_fail_broken(capture, __func__);
     }
     for (size_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
         size_t node = nodes[i];
@@ -398,10 +281,6 @@ rondo_status rondo__host_record_node(rondo__host_stream *stream, const rondo__ho
     if (capture == NULL) {
         goto unlock;
     }
-    if (capture->state == RONDO__CAPTURE_BROKEN) {
-        status = rondo__host_capture_fail_broken(capture, "a recorded call");
-        goto unlock;
-    }
     // Room for the one node of the new frontier before the template changes.
     void *frontier = stream->frontier;
     status =
@@ -413,7 +292,6 @@ rondo_status rondo__host_record_node(rondo__host_stream *stream, const rondo__ho
     }
     if (status != RONDO_STATUS_OK) {
         rondo__error_set_op(node->name);
-        rondo__host_capture_break(capture);  // the graph would lack this node
         goto unlock;
     }
     stream->frontier[0] = capture->recorded->node_count - 1;
@@ -507,14 +385,9 @@ rondo_status rondo__host_end_capture(rondo_stream *stream_, rondo__template **ou
                           "the capture began on stream %u and ends there, not on stream %u that "
                           "joined it",
                           (unsigned)capture->origin->head.number, (unsigned)stream_->number);
-        rondo__host_capture_break(capture);
         goto unlock;
     }
-    if (capture->state == RONDO__CAPTURE_BROKEN) {
-        status = rondo__host_capture_fail_broken(capture, name_end(capture));
-    } else {
-        status = check_joined(capture);
-    }
+    status = check_joined(capture);
     ++capture->reference_count;
     if (status == RONDO_STATUS_OK) {
         *out_template = &capture->recorded->head;

@@ -91,15 +91,6 @@ rondo_status rondo__host_add_child(rondo_stream *stream_, rondo__template *templ
     if (!was_recorded && child.recorded != NULL) {
         rondo__host_destroy_template(&child.recorded->head);
     }
-    if (status != RONDO_STATUS_OK) {
-        rondo__host_device *device = rondo__host_device_of(stream_->device);
-        pthread_mutex_lock(&device->capture_lock);
-        rondo__host_capture *capture = atomic_load(&stream->capture);
-        if (capture != NULL) {
-            rondo__host_capture_break(capture);
-        }
-        pthread_mutex_unlock(&device->capture_lock);
-    }
     return status;
 }
 

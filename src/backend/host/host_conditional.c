@@ -144,7 +144,6 @@ rondo_status rondo__host_refuse_in_body(rondo__host_stream *stream, const char *
                                   "there are no %s inside conditional bodies; do this before or "
                                   "after the scope",
                                   what);
-        rondo__host_capture_break(capture);
     }
     pthread_mutex_unlock(&device->capture_lock);
     return status;

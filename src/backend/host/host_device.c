@@ -104,7 +104,6 @@ typedef struct lane_target {
 
 static rondo_status synchronize_device(rondo_device *device_) {
     rondo__host_device *device = rondo__host_device_of(device_);
-    RETURN_IF_ERROR(rondo__host_refuse_unsafe(device, "rondo_device_synchronize", true));
     // The streams are noted under the lock and waited for without it: they may be destroyed
     // meanwhile, their lanes stay.
     rondo_status status = RONDO_STATUS_OK;
@@ -172,7 +171,6 @@ const rondo__backend rondo__backend_host = {
     .count_recorded = rondo__host_count_recorded,
     .describe_recorded = rondo__host_describe_recorded,
     .end_capture = rondo__host_end_capture,
-    .break_capture = rondo__host_break_capture,
     .check_feature = rondo__host_check_feature,
     .add_conditional = rondo__host_add_conditional,
     .begin_body = rondo__host_begin_body,

@@ -2,7 +2,6 @@
 //
 // Outside a capture an event is a lane and a position, so that recording one is no command at all
 // and waiting is a comparison. Only timed events put a command on the stream, which takes the time.
-#include "backend/blame.h"
 #include "backend/host/host_backend.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -19,6 +18,7 @@ void rondo__host_release_event(rondo__host_event *event) {
     }
     rondo__host_lane_release(event->lane);
     rondo__free(event->nodes);
+    rondo__free(event->early);
     pthread_mutex_destroy(&event->lock);
     if (rondo__host_is_external(&event->head)) {
         pthread_cond_destroy(&event->happened);
@@ -69,9 +69,6 @@ void rondo__host_stamp_event(rondo__host_event *event, uint64_t serial) {
     if (serial > event->stamp_serial) {
         event->stamp_serial = serial;
         event->stamp_ns = now;
-        if (rondo__host_is_external(&event->head)) {
-            pthread_cond_broadcast(&event->happened);
-        }
     }
     pthread_mutex_unlock(&event->lock);
 }
@@ -133,9 +130,6 @@ static rondo_status record_eagerly(rondo__host_event *event, rondo__host_stream 
 // The caller holds the capture lock.
 static rondo_status record_in_capture(rondo__host_event *event, rondo__host_stream *stream,
                                       rondo__host_capture *capture) {
-    if (capture->state == RONDO__CAPTURE_BROKEN) {
-        return rondo__host_capture_fail_broken(capture, "rondo_event_record");
-    }
     rondo__host_lane *former_lane = NULL;
     pthread_mutex_lock(&event->lock);
     void *nodes = event->nodes;
@@ -153,8 +147,6 @@ static rondo_status record_in_capture(rondo__host_event *event, rondo__host_stre
         former_lane = event->lane;
         event->lane = NULL;
         rondo__host_capture_unreference(former);
-    } else {
-        rondo__host_capture_break(capture);
     }
     pthread_mutex_unlock(&event->lock);
     rondo__host_lane_release(former_lane);
@@ -194,50 +186,13 @@ rondo_status rondo__host_record_from_outside(rondo_event *event, rondo_stream *s
 
 // Waiting for an event of a capture. The caller holds the capture lock; the event's capture cannot
 // change meanwhile, since that needs the lock, too.
-static rondo_status wait_in_capture(rondo__host_stream *stream, rondo__host_event *event,
-                                    bool was_recorded) {
-    static const char call[] = "rondo_stream_wait_event";
+static rondo_status wait_in_capture(rondo__host_stream *stream, rondo__host_event *event) {
     rondo__host_capture *own = atomic_load(&stream->capture);
     rondo__host_capture *other = event->capture;
-    rondo_status status = RONDO_STATUS_OK;
-    if (own != NULL && own->state == RONDO__CAPTURE_BROKEN) {
-        return rondo__host_capture_fail_broken(own, call);
-    }
-    if (other == NULL) {
-        // Recorded outside any capture. One that was never recorded is complete.
-        if (!was_recorded) {
-            return RONDO_STATUS_OK;
-        }
-        status = rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
-                                  "recorded work cannot wait for work outside the capture: the "
-                                  "event was recorded before it, or on a stream that did not join");
-        rondo__blame_set_cause(RONDO_CAUSE_OUTSIDE_WORK);
-        rondo__host_capture_break(own);
-        return status;
-    }
-    if (other->state == RONDO__CAPTURE_NONE) {
-        status = rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
-                                  "the event stands for a place in a capture that has ended; "
-                                  "record it again");
-        rondo__blame_set_cause(RONDO_CAUSE_OUTSIDE_WORK);
-        if (own != NULL) {
-            rondo__host_capture_break(own);
-        }
-        return status;
-    }
-    if (other->state == RONDO__CAPTURE_BROKEN) {
-        return rondo__host_capture_fail_broken(other, call);
-    }
-    if (own != NULL && own != other) {
-        status = rondo__error_set(
-            RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
-            "it would join two captures, that of stream %u and that of stream %u; wait only for "
-            "events of the same capture",
-            (unsigned)own->origin->head.number, (unsigned)other->origin->head.number);
-        rondo__blame_set_cause(RONDO_CAUSE_MERGE);
-        rondo__host_capture_break(own);
-        rondo__host_capture_break(other);
-        return status;
+    if (other == NULL || other->streams == NULL || (own != NULL && own != other)) {
+        return RONDO_FAIL_AS("rondo_stream_wait_event", STATE,
+                             "stream %u cannot wait for an event that is not of its capture",
+                             (unsigned)stream->head.number);
     }
     return rondo__host_capture_join(other, stream, event->nodes, event->node_count);
 }
@@ -263,7 +218,7 @@ rondo_status rondo__host_wait_event(rondo_stream *stream_, rondo_event *event_) 
     if (is_captured || atomic_load_explicit(&stream->capture, memory_order_acquire) != NULL) {
         pthread_mutex_lock(&device->capture_lock);
         if (event->capture != NULL || atomic_load(&stream->capture) != NULL) {
-            status = wait_in_capture(stream, event, lane != NULL);
+            status = wait_in_capture(stream, event);
             rondo__host_lane_release(lane);
             lane = NULL;
         }
@@ -278,83 +233,51 @@ rondo_status rondo__host_wait_event(rondo_stream *stream_, rondo_event *event_) 
 
 // ---- asking and waiting on the host -----------------------------------------------------------
 
-// A captured event never happens by itself. Asking breaks the capture, as it does on CUDA.
-static rondo_status refuse_captured(rondo__host_event *event, const char *call) {
-    rondo__host_device *device = rondo__host_device_of(event->head.device);
-    rondo_status status = RONDO_STATUS_OK;
-    pthread_mutex_lock(&device->capture_lock);
-    if (event->capture != NULL) {
-        status = rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
-                                  "the event was recorded in a capture and never happens by "
-                                  "itself; only streams can wait for it");
-        rondo__host_capture_break(event->capture);
-    }
-    pthread_mutex_unlock(&device->capture_lock);
-    return status;
-}
-
 // The place the event stands for; *out_lane is retained, or NULL when there is nothing to wait for.
-static rondo_status get_place(rondo__host_event *event, const char *call,
-                              rondo__host_lane **out_lane, uint64_t *out_position) {
+static void get_place(rondo__host_event *event, rondo__host_lane **out_lane,
+                      uint64_t *out_position) {
     *out_lane = NULL;
     *out_position = 0;
     pthread_mutex_lock(&event->lock);
-    bool is_captured = event->capture != NULL;
-    if (!is_captured && event->lane != NULL) {
+    if (event->lane != NULL) {
         *out_lane = rondo__host_lane_retain(event->lane);
         *out_position = event->position;
     }
     pthread_mutex_unlock(&event->lock);
-    return is_captured ? refuse_captured(event, call) : RONDO_STATUS_OK;
 }
 
-static rondo_status is_complete(rondo_event *event, const char *call, bool *out_is_complete) {
+rondo_status rondo__host_query_event(rondo_event *event, bool *out_is_complete) {
     if (rondo__host_is_external(event)) {
         *out_is_complete = rondo__host_has_happened(event_of(event));
         return RONDO_STATUS_OK;
     }
     rondo__host_lane *lane;
     uint64_t position;
-    RETURN_IF_ERROR(get_place(event_of(event), call, &lane, &position));
+    get_place(event_of(event), &lane, &position);
     *out_is_complete = lane == NULL || rondo__host_lane_has_passed(lane, position);
     rondo__host_lane_release(lane);
     return RONDO_STATUS_OK;
 }
 
-static rondo_status refuse_unsafe(const rondo_event *event, const char *call) {
-    return rondo__host_refuse_unsafe(rondo__host_device_of(event->device), call, false);
-}
-
-rondo_status rondo__host_query_event(rondo_event *event, bool *out_is_complete) {
-    static const char call[] = "rondo_event_query";
-    RETURN_IF_ERROR(is_complete(event, call, out_is_complete));
-    rondo_status status = refuse_unsafe(event, call);
-    *out_is_complete = *out_is_complete && status == RONDO_STATUS_OK;
-    return status;
-}
-
 rondo_status rondo__host_synchronize_event(rondo_event *event) {
-    static const char call[] = "rondo_event_synchronize";
     if (rondo__host_is_external(event)) {
-        RETURN_IF_ERROR(refuse_unsafe(event, call));
         rondo__host_wait_happened(event_of(event));
         return RONDO_STATUS_OK;
     }
     rondo__host_lane *lane;
     uint64_t position;
-    RETURN_IF_ERROR(get_place(event_of(event), call, &lane, &position));
-    rondo_status status = refuse_unsafe(event, call);
-    if (lane != NULL && status == RONDO_STATUS_OK) {
+    get_place(event_of(event), &lane, &position);
+    if (lane != NULL) {
         rondo__host_lane_wait(lane, position);
     }
     rondo__host_lane_release(lane);
-    return status;
+    return RONDO_STATUS_OK;
 }
 
 static rondo_status get_stamp(rondo__host_event *event, uint64_t *out_ns) {
     *out_ns = 0;
     bool has_happened = false;
-    RETURN_IF_ERROR(is_complete(&event->head, "rondo_event_get_elapsed_ms", &has_happened));
+    RETURN_IF_ERROR(rondo__host_query_event(&event->head, &has_happened));
     pthread_mutex_lock(&event->lock);
     bool was_recorded = event->record_serial != 0;
     bool has_stamp = was_recorded && event->stamp_serial == event->record_serial;

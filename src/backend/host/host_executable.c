@@ -121,8 +121,8 @@ rondo_status rondo__host_update(rondo__executable *executable_, rondo__template 
 
 rondo_status rondo__host_upload(rondo__executable *executable, rondo_stream *stream) {
     (void)executable;  // the program lies where it runs
-    return rondo__host_refuse_in_capture((rondo__host_stream *)stream, "rondo_graph_upload",
-                                         "an upload is not work of the graph");
+    (void)stream;
+    return RONDO_STATUS_OK;
 }
 
 static void run_and_release(rondo__host_program *program) {
@@ -158,7 +158,12 @@ static rondo_status submit_program(rondo__host_stream *stream, rondo__host_progr
         *(rondo__host_program **)room = program;
     } else {
         size_t bytes = sizeof(external_run) + program->external_count * sizeof(uint64_t);
-        RETURN_IF_ERROR(rondo__host_submit(stream, run_external_program, bytes, &room));
+        RETURN_IF_ERROR(rondo__host_promise_externals(program->externals, program->external_count));
+        rondo_status status = rondo__host_submit(stream, run_external_program, bytes, &room);
+        if (status != RONDO_STATUS_OK) {
+            rondo__host_break_promises(program->externals, program->external_count);
+            return status;
+        }
         external_run *run = room;
         run->program = program;
         rondo__host_ask_externals(program->externals, program->external_count, run->serials);
@@ -170,9 +175,6 @@ static rondo_status submit_program(rondo__host_stream *stream, rondo__host_progr
 rondo_status rondo__host_replay(rondo__executable *executable_, rondo_stream *stream_) {
     host_executable *executable = (host_executable *)executable_;
     rondo__host_stream *stream = (rondo__host_stream *)stream_;
-    RETURN_IF_ERROR(rondo__host_refuse_in_capture(stream, "rondo_graph_replay",
-                                                  "rondo_graph_record puts the graph's work into "
-                                                  "that capture"));
     if (executable->last_lane != NULL && executable->last_lane != stream->lane) {
         RETURN_IF_ERROR(
             rondo__host_submit_wait(stream, executable->last_lane, executable->last_position));

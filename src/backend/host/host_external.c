@@ -1,12 +1,14 @@
 // backend/host/host_external.c — events that graphs record and wait for at each replay.
 //
-// An external event counts its records: `record_serial` is how often one was asked for,
-// `stamp_serial` the latest that has happened. An eager record asks and puts a stamp on the stream.
-// A replay asks when it is put on its stream, so that whoever waits from then on waits for it, and
-// its nodes stamp when they run:
+// An external event numbers its records (`record_serial` is the latest that was asked for) and knows
+// which of them have happened. An eager record asks and puts a stamp on the stream. A replay asks when
+// it is put on its stream, so that whoever waits from then on waits for it, and its nodes stamp when
+// they run:
 //
-//   replay of A (records e)   asks: e.record_serial = 7 ... runs ... node stamps: stamp_serial = 7
-//   replay of B (waits for e)        reads: target 7 .......... node sleeps until stamp_serial >= 7
+//   replay of A (records e)   asks: record 7 ....... runs ... node stamps record 7
+//   replay of B (waits for e)        reads: 7 ...... node sleeps until record 7 has happened
+//
+// A later record on another stream may happen first, and says nothing of an earlier one.
 //
 // All waits of a replay are resolved before its own records are asked for. So a wait always means
 // work that was put on streams earlier, and no graph can wait for itself.
@@ -16,11 +18,34 @@
 #include <string.h>
 
 #include "backend/host/host_backend.h"
+#include "base/memory.h"
 
 // ---- what nodes run ---------------------------------------------------------------------------
 
+// Room for the record before it is asked for, so that whatever happens to it can be noted.
+static rondo_status promise_record(rondo__host_event *event) {
+    pthread_mutex_lock(&event->lock);
+    size_t wanted = (size_t)(event->record_serial - event->done_serial) + event->promised_count + 1;
+    void *early = event->early;
+    rondo_status status =
+        rondo__array_reserve(&early, &event->early_capacity, wanted, sizeof *event->early);
+    event->early = early;
+    if (status == RONDO_STATUS_OK) {
+        event->promised_count += 1;
+    }
+    pthread_mutex_unlock(&event->lock);
+    return status;
+}
+
+static void break_promise(rondo__host_event *event) {
+    pthread_mutex_lock(&event->lock);
+    event->promised_count -= 1;
+    pthread_mutex_unlock(&event->lock);
+}
+
 static uint64_t ask_record(rondo__host_event *event) {
     pthread_mutex_lock(&event->lock);
+    event->promised_count -= 1;
     uint64_t serial = ++event->record_serial;
     pthread_mutex_unlock(&event->lock);
     return serial;
@@ -33,21 +58,52 @@ static uint64_t get_record_serial(rondo__host_event *event) {
     return serial;
 }
 
+// The caller holds the lock, here and below.
+static size_t find_early(const rondo__host_event *event, uint64_t serial) {
+    size_t at = 0;
+    while (at < event->early_count && event->early[at] != serial) {
+        ++at;
+    }
+    return at;
+}
+
+static bool has_happened(const rondo__host_event *event, uint64_t serial) {
+    return serial <= event->done_serial || find_early(event, serial) < event->early_count;
+}
+
+static void note_happened(rondo__host_event *event, uint64_t serial) {
+    if (serial != event->done_serial + 1) {
+        event->early[event->early_count++] = serial;
+        return;
+    }
+    event->done_serial = serial;
+    size_t next = find_early(event, serial + 1);
+    while (next < event->early_count) {
+        event->done_serial += 1;
+        event->early[next] = event->early[--event->early_count];
+        next = find_early(event, event->done_serial + 1);
+    }
+}
+
 static void wait_for_stamp(rondo__host_event *event, uint64_t serial) {
     pthread_mutex_lock(&event->lock);
-    while (event->stamp_serial < serial) {
+    while (!has_happened(event, serial)) {
         pthread_cond_wait(&event->happened, &event->lock);
     }
     pthread_mutex_unlock(&event->lock);
 }
 
-// A node that runs more often than its program (in the body of a loop) finds its serial used up and
-// asks for another one by itself.
+static void stamp(rondo__host_event *event, uint64_t serial) {
+    rondo__host_stamp_event(event, serial);
+    pthread_mutex_lock(&event->lock);
+    note_happened(event, serial);
+    pthread_cond_broadcast(&event->happened);
+    pthread_mutex_unlock(&event->lock);
+}
+
 static void run_record_node(void *data) {
-    rondo__host_external *node = data;
-    uint64_t serial = node->serial != 0 ? node->serial : ask_record(node->event);
-    node->serial = 0;
-    rondo__host_stamp_event(node->event, serial);
+    const rondo__host_external *node = data;
+    stamp(node->event, node->serial);
 }
 
 static void run_wait_node(void *data) {
@@ -57,6 +113,26 @@ static void run_wait_node(void *data) {
 
 rondo__host_external *rondo__host_get_external(void (*run)(void *), void *arguments) {
     return run == run_record_node || run == run_wait_node ? arguments : NULL;
+}
+
+rondo_status rondo__host_promise_externals(rondo__host_external *const *externals, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+        rondo_status status =
+            externals[i]->is_record ? promise_record(externals[i]->event) : RONDO_STATUS_OK;
+        if (status != RONDO_STATUS_OK) {
+            rondo__host_break_promises(externals, i);
+            return status;
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+void rondo__host_break_promises(rondo__host_external *const *externals, size_t count) {
+    for (size_t i = 0; i < count; ++i) {
+        if (externals[i]->is_record) {
+            break_promise(externals[i]->event);
+        }
+    }
 }
 
 void rondo__host_ask_externals(rondo__host_external *const *externals, size_t count,
@@ -100,7 +176,7 @@ static rondo_status record_node(rondo__host_stream *stream, rondo__host_event *e
 // Eagerly the event is retained until the command has run.
 static void run_eager_record(void *data) {
     const rondo__host_external *command = data;
-    rondo__host_stamp_event(command->event, command->serial);
+    stamp(command->event, command->serial);
     rondo__host_release_event(command->event);
 }
 
@@ -116,9 +192,14 @@ rondo_status rondo__host_record_external(rondo__host_event *event, rondo__host_s
     if (was_recorded) {
         return RONDO_STATUS_OK;
     }
+    RETURN_IF_ERROR(promise_record(event));
     void *room;
-    RETURN_IF_ERROR(
-        rondo__host_submit(stream, run_eager_record, sizeof(rondo__host_external), &room));
+    rondo_status status =
+        rondo__host_submit(stream, run_eager_record, sizeof(rondo__host_external), &room);
+    if (status != RONDO_STATUS_OK) {
+        break_promise(event);
+        return status;
+    }
     *(rondo__host_external *)room =
         (rondo__host_external){.event = event, .serial = ask_record(event), .is_record = true};
     atomic_fetch_add_explicit(&event->reference_count, 1, memory_order_relaxed);
@@ -146,9 +227,9 @@ rondo_status rondo__host_wait_external(rondo__host_stream *stream, rondo__host_e
 
 bool rondo__host_has_happened(rondo__host_event *event) {
     pthread_mutex_lock(&event->lock);
-    bool has_happened = event->stamp_serial >= event->record_serial;
+    bool is_done = has_happened(event, event->record_serial);
     pthread_mutex_unlock(&event->lock);
-    return has_happened;
+    return is_done;
 }
 
 void rondo__host_wait_happened(rondo__host_event *event) {

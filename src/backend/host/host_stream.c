@@ -267,21 +267,11 @@ rondo_status rondo__host_drain_stream(rondo_stream *stream_) {
 }
 
 rondo_status rondo__host_synchronize_stream(rondo_stream *stream_) {
-    rondo__host_stream *stream = (rondo__host_stream *)stream_;
-    RETURN_IF_ERROR(rondo__host_refuse_in_capture(stream, "rondo_stream_synchronize",
-                                                  "nothing runs while the stream records, so "
-                                                  "there is nothing to wait for"));
-    RETURN_IF_ERROR(rondo__host_refuse_unsafe(rondo__host_device_of(stream_->device),
-                                              "rondo_stream_synchronize", false));
     return rondo__host_drain_stream(stream_);
 }
 
 rondo_status rondo__host_query_stream(rondo_stream *stream_, bool *out_is_idle) {
     rondo__host_stream *stream = (rondo__host_stream *)stream_;
-    RETURN_IF_ERROR(rondo__host_refuse_in_capture(stream, "rondo_stream_query",
-                                                  "nothing runs while the stream records"));
-    RETURN_IF_ERROR(rondo__host_refuse_unsafe(rondo__host_device_of(stream_->device),
-                                              "rondo_stream_query", false));
     *out_is_idle = rondo__host_lane_has_passed(stream->lane, atomic_load(&stream->published));
     return RONDO_STATUS_OK;
 }

@@ -82,15 +82,7 @@ rondo_status rondo__host_copy(rondo_stream *stream_, void *destination, const vo
     if (!is_pageable) {
         return run_or_record(stream, &node);
     }
-    rondo_status status = rondo__host_refuse_in_capture(
-        stream, "rondo_stream_copy",
-        "the host memory is pageable and may be gone when the graph is replayed; allocate it with "
-        "RONDO_MEMORY_PINNED, or, for a source, let the graph keep a copy "
-        "(RONDO_PAGEABLE_SNAPSHOT)");
-    if (status != RONDO_STATUS_OK) {
-        rondo__blame_set_cause(RONDO_CAUSE_PAGEABLE_COPY);
-        return status;
-    }
+    // A stream that records never gets here with such memory (backend/captured.c).
     if (kind == RONDO_COPY_HOST_TO_DEVICE && bytes <= INLINE_COPY_BYTES) {
         void *room;
         RETURN_IF_ERROR(

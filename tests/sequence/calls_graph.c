@@ -1,0 +1,455 @@
+// Calls on graphs: captures, replays, updates, graphs in graphs.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sequence.h"
+
+static graph_model *pick_graph(world *w, uint32_t number, graph_state wanted) {
+    // The wanted state is favoured; any other may come, too.
+    for (uint32_t i = 0; i < GRAPH_COUNT && number % 8 != 0; ++i) {
+        graph_model *g = &w->graphs[(number / 8 + i) % GRAPH_COUNT];
+        if (g->state == wanted || (wanted == GRAPH_READY && g->state == GRAPH_RECORDED)) {
+            return g;
+        }
+    }
+    return &w->graphs[number / 8 % GRAPH_COUNT];
+}
+
+static int index_of(const world *w, const graph_model *g) {
+    return (int)(g - w->graphs);
+}
+
+// ---- captures ---------------------------------------------------------------------------------
+
+bool call_begin(world *w, const any_call *k) {
+    graph_model *g = pick_graph(w, k->a, GRAPH_EMPTY);
+    int line = k->b % STREAM_COUNT;
+    stream_model *s = &w->streams[line];
+    rondo_capture_mode mode = k->c % 16 == 0              ? (rondo_capture_mode)7
+                              : k->c % 4 == 1 ? RONDO_CAPTURE_RELAXED
+                              : k->c % 4 == 2 && !w->is_threaded ? RONDO_CAPTURE_GLOBAL
+                                                                 : RONDO_CAPTURE_THREAD_LOCAL;
+    rondo_status status = rondo_graph_capture_begin(g->real, s->real, mode);
+    tell(w, status, "capture_begin(g%d, s%d, mode %d)", index_of(w, g), line, (int)mode);
+    if (mode > RONDO_CAPTURE_RELAXED) {
+        (void)expect(w, status, CAN_INVALID, "rondo_graph_capture_begin");
+        return true;
+    }
+    bool may = g->state == GRAPH_EMPTY && s->frame == NULL;
+    if (!expect(w, status, may ? CAN_OK : CAN_STATE, "rondo_graph_capture_begin")) {
+        return true;
+    }
+    capture *c = calloc(1, sizeof *c);
+    frame *f = calloc(1, sizeof *f);
+    if (c == NULL || f == NULL) {
+        abort();
+    }
+    *c = (capture){.graph = g,
+                   .origin = line,
+                   .mode = mode,
+                   .may_be_broken = w->is_threaded,
+                   .frames = f,
+                   .nodes = content_create(),
+                   .label_depth = s->label_depth};
+    *f = (frame){.owner = c, .nodes = c->nodes};
+    g->capture = c;
+    g->state = GRAPH_RECORDING;
+    g->has_memory = false;
+    g->replay_count = 0;
+    g->has_count = true;
+    s->frame = f;
+    s->closure = 0;
+    return true;
+}
+
+static bool is_of_kind(const node *n, int kind) {
+    return (int)n->kind == kind;
+}
+
+static bool draws_from(const node *n, int generator) {
+    return n->kind == NODE_DRAW && n->object == generator;
+}
+
+// What the ended capture says of itself.
+static void check_nodes(world *w, graph_model *g) {
+    rondo_graph_stats stats;
+    if (expect(w, rondo_graph_get_stats(g->real, &stats), CAN_OK, "rondo_graph_get_stats") &&
+        g->options.keep_template && w->context->is_host) {
+        // Draws and conditional nodes bring nodes of their own for the generators' places.
+        bool is_exact = !content_has(g->nodes, is_of_kind, NODE_DRAW);
+        if (is_exact && stats.node_count != (uint64_t)g->nodes->count) {
+            world_fail(w, "graph %d has %llu nodes, the model %d", index_of(w, g),
+                       (unsigned long long)stats.node_count, g->nodes->count);
+        }
+    }
+    rondo_capture_report report = {.struct_size = sizeof report};
+    if (expect(w, rondo_graph_get_report(g->real, &report), CAN_OK, "rondo_graph_get_report") &&
+        report.status != RONDO_STATUS_OK) {
+        world_fail(w, "a capture that went well is reported as %s",
+                   rondo_status_get_name(report.status));
+    }
+}
+
+static bool is_whole(const world *w, const capture *c) {
+    const stream_model *origin = &w->streams[c->origin];
+    uint64_t all = c->nodes->count == 64 ? UINT64_MAX : (UINT64_C(1) << c->nodes->count) - 1;
+    return (origin->closure & all) == all;
+}
+
+// On CUDA a forked stream must be joined even if nothing was put on it.
+static bool has_fork(const world *w, const capture *c) {
+    for (int i = 0; i < STREAM_COUNT; ++i) {
+        if (i != c->origin && capture_of(&w->streams[i]) == c) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool call_end(world *w, const any_call *k) {
+    graph_model *g = pick_graph(w, k->a, GRAPH_RECORDING);
+    capture *c = g->capture;
+    if (c != NULL && !c->is_broken && k->b % 4 != 0 && (!is_whole(w, c) || scope_is_open_in(w, c))) {
+        return false;  // most ends are to go well
+    }
+    rondo_status status = rondo_graph_capture_end(g->real);
+    tell(w, status, "capture_end(g%d)", index_of(w, g));
+    if (c == NULL) {
+        (void)expect(w, status, CAN_STATE, "rondo_graph_capture_end");
+        return true;
+    }
+    bool is_good = !c->is_broken && is_whole(w, c) && !scope_is_open_in(w, c);
+    uint32_t mask = !is_good ? CAN_STATE : c->may_be_broken ? CAN_OK | CAN_STATE : CAN_OK;
+    if (is_good && !w->context->is_host && has_fork(w, c)) {
+        mask |= CAN_STATE;
+    }
+    // A conditional node comes behind all draws, also those of streams that were never joined.
+    if (!c->is_broken && !scope_is_open_in(w, c) && content_has(c->nodes, is_of_kind, NODE_DRAW) &&
+        content_has(c->nodes, is_of_kind, NODE_CONDITIONAL)) {
+        mask |= CAN_OK;
+    }
+    bool has_ended = expect(w, status, mask, "rondo_graph_capture_end");
+    close_capture(w, c, has_ended);
+    if (has_ended) {
+        check_nodes(w, g);
+    } else if (!w->has_failed) {
+        rondo_capture_report report = {.struct_size = sizeof report};
+        (void)expect(w, rondo_graph_get_report(g->real, &report), CAN_OK,
+                     "rondo_graph_get_report");
+        if (report.status == RONDO_STATUS_OK || report.cause == RONDO_CAUSE_NONE) {
+            world_fail(w, "a capture failed, and its report names no cause");
+        }
+    }
+    return true;
+}
+
+bool call_abort(world *w, const any_call *k) {
+    graph_model *g = pick_graph(w, k->a, GRAPH_RECORDING);
+    rondo_graph_capture_abort(g->real);
+    tell(w, RONDO_STATUS_OK, "capture_abort(g%d)", index_of(w, g));
+    if (g->capture != NULL) {
+        close_capture(w, g->capture, false);
+    }
+    return true;
+}
+
+// ---- replays ----------------------------------------------------------------------------------
+
+// Sharers of an arena that is checked come one after the other, on whichever streams.
+static void join_arenas(world *w, ticks *when, const content *nodes) {
+    for (int i = 0; i < w->block_count; ++i) {
+        const block_model *b = &w->blocks[i];
+        if (b->arena != NULL && !b->arena->allows_any_order && content_uses_block(nodes, i)) {
+            clock_join(when, &b->arena->last);
+        }
+    }
+}
+
+static bool overlaps(const block_model *a, const block_model *b) {
+    return a->address < b->address + b->bytes && b->address < a->address + a->bytes;
+}
+
+// Whether the order of sharers may be why a replay was refused: the graph writes over what another
+// one holds, or takes in what was written over.
+static bool may_lose_data(const world *w, const content *nodes) {
+    for (int i = 0; i < w->block_count; ++i) {
+        const block_model *mine = &w->blocks[i];
+        if (mine->arena == NULL || !content_uses_block(nodes, i)) {
+            continue;
+        }
+        if (w->words[mine->word].block != i) {
+            return true;  // somebody else wrote there last
+        }
+        for (int other = 0; other < w->block_count; ++other) {
+            if (other != i && w->blocks[other].arena == mine->arena && overlaps(mine, &w->blocks[other])) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+// Memory that a capture took and never used is written over all the same.
+static bool has_unused_memory(const world *w, const graph_model *g) {
+    for (int i = 0; i < w->block_count; ++i) {
+        if (w->blocks[i].graph == g && !content_uses_block(g->nodes, i)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void run_replay(world *w, graph_model *g, int line) {
+    stream_model *s = &w->streams[line];
+    clock_join(&s->now, &g->last);
+    join_arenas(w, &s->now, g->nodes);
+    s->now.at[line] += 1;
+    run_content(w, g->nodes, line, g);
+    g->last = s->now;
+    g->replay_count += 1;
+    for (int i = 0; i < w->block_count; ++i) {
+        if (w->blocks[i].arena != NULL && content_uses_block(g->nodes, i)) {
+            clock_join(&w->blocks[i].arena->last, &s->now);
+        }
+    }
+}
+
+bool call_replay(world *w, const any_call *k) {
+    graph_model *g = pick_graph(w, k->a, GRAPH_READY);
+    stream_model *s = pick_stream(w, (uint32_t)k->b * 3);
+    bool may = (g->state == GRAPH_READY || g->state == GRAPH_RECORDED) && s->frame == NULL;
+    if (may && g->is_stale) {
+        return false;
+    }
+    if (may) {
+        ticks when = s->now;
+        clock_join(&when, &g->last);
+        join_arenas(w, &when, g->nodes);
+        if (content_races_now(w, &when, g->nodes)) {
+            return false;
+        }
+    }
+    rondo_status status = rondo_graph_replay(g->real, s->real);
+    tell(w, status, "replay(g%d, %s)", index_of(w, g), name_stream(w, s));
+    if (!may) {
+        (void)expect(w, status, CAN_STATE, "rondo_graph_replay");
+        return true;
+    }
+    bool may_refuse = w->is_threaded || may_lose_data(w, g->nodes) || has_unused_memory(w, g);
+    if (expect(w, status, may_refuse ? CAN_OK | CAN_STATE : CAN_OK, "rondo_graph_replay")) {
+        g->state = GRAPH_READY;
+        run_replay(w, g, (int)(s - w->streams));
+    }
+    return true;
+}
+
+bool call_upload(world *w, const any_call *k) {
+    graph_model *g = pick_graph(w, k->a, GRAPH_READY);
+    stream_model *s = pick_stream(w, k->b);
+    bool may = (g->state == GRAPH_READY || g->state == GRAPH_RECORDED) && s->frame == NULL;
+    rondo_status status = rondo_graph_upload(g->real, s->real);
+    tell(w, status, "upload(g%d, %s)", index_of(w, g), name_stream(w, s));
+    if (expect(w, status, may ? CAN_OK : CAN_STATE, "rondo_graph_upload")) {
+        g->state = GRAPH_READY;
+    }
+    return true;
+}
+
+static bool has_template(const graph_model *g) {
+    return g->state == GRAPH_RECORDED || (g->state == GRAPH_READY && g->options.keep_template);
+}
+
+bool call_instantiate(world *w, const any_call *k) {
+    graph_model *g = pick_graph(w, k->a, GRAPH_READY);
+    rondo_status status = rondo_graph_instantiate(g->real);
+    tell(w, status, "instantiate(g%d)", index_of(w, g));
+    if (expect(w, status, has_template(g) ? CAN_OK : CAN_STATE, "rondo_graph_instantiate")) {
+        g->state = GRAPH_READY;
+    }
+    return true;
+}
+
+// ---- updates ----------------------------------------------------------------------------------
+
+bool call_update(world *w, const any_call *k) {
+    graph_model *g = &w->graphs[k->a % GRAPH_COUNT];
+    graph_model *source = pick_graph(w, k->b, GRAPH_READY);
+    if (g != source && (g->has_memory || source->has_memory)) {
+        return false;  // arenas would be swapped: another room's tests
+    }
+    rondo_status status = rondo_graph_update(g->real, source->real, NULL);
+    tell(w, status, "update(g%d, g%d)", index_of(w, g), index_of(w, source));
+    if (g == source) {
+        (void)expect(w, status, CAN_INVALID | CAN_STATE, "rondo_graph_update");
+        return true;
+    }
+    bool may = has_template(source) && g->state != GRAPH_RECORDING;
+    if (expect(w, status, may ? CAN_OK : CAN_STATE, "rondo_graph_update")) {
+        content_release(g->nodes);
+        g->nodes = source->nodes;
+        source->nodes = NULL;
+        g->is_stale = source->is_stale;
+        g->state = GRAPH_READY;
+        g->arena_count = source->arena_count;
+        memcpy(g->arenas, source->arenas, sizeof g->arenas);
+        source->arena_count = 0;
+        source->state = GRAPH_EMPTY;
+        source->is_stale = false;
+        clock_join(&g->last, &source->last);
+        g->has_count = false;
+        source->replay_count = 0;
+        arena_model *arena = g->arena;
+        g->arena = source->arena;
+        source->arena = arena;
+        const rondo_arena *option = g->options.arena;
+        g->options.arena = source->options.arena;
+        source->options.arena = (rondo_arena *)(uintptr_t)option;
+    }
+    return true;
+}
+
+// ---- graphs in graphs -------------------------------------------------------------------------
+
+static bool uses_checked_arena(const world *w, const content *nodes, const arena_model *arena) {
+    for (int i = 0; i < w->block_count; ++i) {
+        const block_model *b = &w->blocks[i];
+        if (b->arena != NULL && !b->arena->allows_any_order &&
+            (arena == NULL || b->arena == arena) && content_uses_block(nodes, i)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Of an arena whose order is checked only one graph may be recorded into a capture, once, and the
+// capture must not take memory of that arena itself.
+static bool meets_arena(const capture *c, const graph_model *g) {
+    for (int i = 0; i < g->arena_count; ++i) {
+        const arena_model *arena = g->arenas[i];
+        if (arena->allows_any_order) {
+            continue;
+        }
+        if (c->graph->has_memory && c->graph->arena == arena) {
+            return true;
+        }
+        for (int k = 0; k < c->child_count; ++k) {
+            if (c->children[k] == arena) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+bool call_add_graph(world *w, const any_call *k) {
+    static const char name[] = "rondo_graph_record";
+    graph_model *g = pick_graph(w, k->a, GRAPH_READY);
+    stream_model *s = pick_stream(w, k->b);
+    capture *c = capture_of(s);
+    bool may = has_template(g) && c != NULL;
+    bool is_active = c != NULL && !c->is_broken;
+    node n = {.kind = NODE_CHILD,
+              .destination = {.block = -1},
+              .source = {.block = -1}};
+    if (may && is_active) {
+        n.inner[0] = g->nodes;
+        if (g->is_stale || c->child_count + g->arena_count >= CHILD_MAX || !can_put(w, s, &n) ||
+            (!meets_arena(c, g) && w->is_threaded && uses_checked_arena(w, g->nodes, NULL))) {
+            return false;
+        }
+    }
+    rondo_status status = rondo_graph_record(g->real, s->real);
+    tell(w, status, "graph_record(g%d, %s)", index_of(w, g), name_stream(w, s));
+    if (!may || !is_active) {
+        (void)expect(w, status, CAN_STATE, name);
+    } else if (content_has(g->nodes, is_of_kind, NODE_CONDITIONAL)) {
+        (void)expect(w, status, CAN_UNSUPPORTED, name);
+    } else if (meets_arena(c, g)) {
+        (void)expect(w, status, CAN_STATE, name);
+    } else if (expect_in(w, c, status, CAN_OK, name)) {
+        n.inner[0] = content_retain(g->nodes);
+        (void)append_node(s, &n);
+        for (int i = 0; i < g->arena_count; ++i) {
+            c->children[c->child_count++] = g->arenas[i];
+        }
+        for (int i = 0; i < GENERATOR_COUNT; ++i) {
+            c->draws[i] = c->draws[i] || content_has(g->nodes, draws_from, i);
+        }
+        return true;
+    }
+    if (c != NULL) {
+        break_capture(w, c);
+    }
+    return true;
+}
+
+bool call_reset(world *w, const any_call *k) {
+    graph_model *g = pick_graph(w, k->a, GRAPH_READY);
+    rondo_status status = rondo_graph_reset(g->real);
+    tell(w, status, "reset(g%d)", index_of(w, g));
+    if (expect(w, status, g->state == GRAPH_RECORDING ? CAN_STATE : CAN_OK, "rondo_graph_reset")) {
+        reset_graph(w, g);
+    }
+    return true;
+}
+
+// ---- a step that is recorded or run -----------------------------------------------------------
+
+typedef struct step_data {
+    world *world;
+    stream_model *stream;
+    bool breaks;
+    int runs;
+} step_data;
+
+static rondo_status run_step(rondo_stream *stream, void *user_data) {
+    step_data *d = user_data;
+    d->runs += 1;
+    rondo_status status = rondo_stream_fill(stream, d->world->memory + CELL_COUNT - 1, 5, 4, 1);
+    bool is_idle;
+    if (status == RONDO_STATUS_OK && d->breaks) {
+        status = rondo_stream_query(stream, &is_idle);
+    }
+    return status;
+}
+
+bool call_step(world *w, const any_call *k) {
+    graph_model *g = pick_graph(w, k->a, GRAPH_EMPTY);
+    int line = k->b % STREAM_COUNT;
+    stream_model *s = &w->streams[line];
+    node n = {.kind = NODE_FILL,
+              .destination = {.first = CELL_COUNT - 1, .count = 1, .block = -1},
+              .source = {.block = -1},
+              .term = 5};
+    step_data d = {.world = w, .stream = s, .breaks = k->c % 2 == 0};
+    if (find_global_ban(w) != BAN_NONE || (s->frame == NULL && races_now(w, s, n.destination, true))) {
+        return false;
+    }
+    rondo_step_outcome outcome = RONDO_STEP_NOTHING;
+    rondo_status status = rondo_graph_capture(g->real, s->real, NULL, run_step, &d, &outcome);
+    tell(w, status, "graph_capture(g%d, s%d, a step that %s) outcome %d", index_of(w, g), line,
+         d.breaks ? "cannot be recorded" : "can be recorded", (int)outcome);
+    if (g->state != GRAPH_EMPTY || s->frame != NULL) {
+        (void)expect(w, status, CAN_STATE, "rondo_graph_capture");
+        return true;
+    }
+    if (!expect(w, status, CAN_OK, "rondo_graph_capture")) {
+        return true;
+    }
+    bool has_run = d.breaks || (w->is_threaded && outcome == RONDO_STEP_RAN_EAGERLY);
+    if (outcome != (has_run ? RONDO_STEP_RAN_EAGERLY : RONDO_STEP_CAPTURED)) {
+        world_fail(w, "rondo_graph_capture had the outcome %d", (int)outcome);
+    } else if (has_run) {
+        s->now.at[line] += 1;
+        run_node(w, &n, line, NULL);
+    } else {
+        g->nodes = content_create();
+        g->nodes->nodes[g->nodes->count++] = n;
+        g->replay_count = 0;
+        g->has_count = true;
+        g->state = g->options.defer_instantiation ? GRAPH_RECORDED : GRAPH_READY;
+        g->has_memory = false;
+    }
+    return true;
+}

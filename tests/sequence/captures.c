@@ -1,0 +1,243 @@
+// Captures as the model knows them: who records, what broke it, and what an end leaves.
+#include <stdlib.h>
+#include <string.h>
+
+#include "sequence.h"
+
+capture *capture_of(const stream_model *s) {
+    return s->frame != NULL ? s->frame->owner : NULL;
+}
+
+bool is_broken(const stream_model *s) {
+    return s->frame != NULL && s->frame->owner->is_broken;
+}
+
+void break_capture(world *w, capture *c) {
+    (void)w;
+    c->is_broken = true;
+}
+
+// What captures in global mode forbid; broken ones forbid nothing any more.
+ban find_global_ban(const world *w) {
+    ban found = BAN_NONE;
+    for (int i = 0; i < GRAPH_COUNT; ++i) {
+        const capture *c = w->graphs[i].capture;
+        if (c != NULL && !c->is_broken && c->mode == RONDO_CAPTURE_GLOBAL) {
+            ban its = c->may_be_broken ? BAN_PERHAPS : BAN_SURE;
+            found = its > found ? its : found;
+        }
+    }
+    return found;
+}
+
+// While a stream records, its device cannot be waited for, even if the capture is broken.
+bool has_capture(const world *w) {
+    for (int i = 0; i < GRAPH_COUNT; ++i) {
+        if (w->graphs[i].capture != NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+uint32_t mask_of_ban(ban its) {
+    return its == BAN_NONE ? CAN_OK : its == BAN_SURE ? CAN_STATE : CAN_OK | CAN_STATE;
+}
+
+void break_global(world *w) {
+    for (int i = 0; i < GRAPH_COUNT; ++i) {
+        capture *c = w->graphs[i].capture;
+        if (c != NULL && c->mode == RONDO_CAPTURE_GLOBAL) {
+            break_capture(w, c);
+        }
+    }
+}
+
+bool scope_is_open_in(const world *w, const capture *c) {
+    for (int i = 0; i < SCOPE_COUNT; ++i) {
+        if (w->scopes[i].is_open && w->scopes[i].parent_frame->owner == c) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// ---- ends -------------------------------------------------------------------------------------
+
+static void leave_streams(world *w, const capture *c) {
+    for (int i = 0; i < ALL_STREAMS; ++i) {
+        stream_model *s = &w->streams[i];
+        if (capture_of(s) == c) {
+            s->frame = NULL;
+            s->closure = 0;
+            s->scope = NULL;
+            s->real = i < STREAM_COUNT ? s->real : NULL;
+        }
+    }
+    for (int i = 0; i < SCOPE_COUNT; ++i) {
+        if (w->scopes[i].is_open && w->scopes[i].parent_frame->owner == c) {
+            w->scopes[i].is_open = false;
+            w->scopes[i].body = NULL;
+        }
+    }
+    for (int i = 0; i < EVENT_COUNT; ++i) {
+        event_model *e = &w->events[i];
+        if (e->state == EVENT_PLACE && e->frame->owner == c) {
+            e->state = EVENT_ENDED;
+            e->frame = NULL;
+        }
+    }
+}
+
+static void settle_blocks(world *w, capture *c, bool has_succeeded) {
+    for (int i = 0; i < w->block_count; ++i) {
+        block_model *b = &w->blocks[i];
+        bool is_own = b->capture == c;
+        if (b->freed_in == c) {
+            b->freed_in = NULL;
+            b->is_live = !has_succeeded;
+            if (b->is_live) {
+                for (int slot = 0; slot < SLOT_COUNT; ++slot) {
+                    if (w->slots[slot] < 0) {
+                        w->slots[slot] = i;
+                        break;
+                    }
+                }
+            } else {
+                forget_block(w, i, NULL);
+            }
+        }
+        if (is_own) {
+            b->capture = NULL;
+            b->graph = has_succeeded ? b->graph : NULL;
+            if (!has_succeeded && b->is_live) {
+                b->is_live = false;
+                for (int slot = 0; slot < SLOT_COUNT; ++slot) {
+                    w->slots[slot] = w->slots[slot] == i ? -1 : w->slots[slot];
+                }
+            }
+        }
+    }
+}
+
+void close_capture(world *w, capture *c, bool has_succeeded) {
+    graph_model *g = c->graph;
+    leave_streams(w, c);
+    settle_blocks(w, c, has_succeeded);
+    if (!has_succeeded && c->origin >= 0) {
+        stream_model *origin = &w->streams[c->origin];
+        if (origin->label_depth > c->label_depth) {
+            origin->label_depth = c->label_depth;
+        }
+    }
+    g->capture = NULL;
+    if (has_succeeded) {
+        g->nodes = content_retain(c->nodes);
+        g->state = g->options.defer_instantiation ? GRAPH_RECORDED : GRAPH_READY;
+        g->is_stale = g->is_stale || c->uses_freed;
+        g->arena_count = c->child_count;
+        memcpy(g->arenas, c->children, sizeof g->arenas);
+        if (g->has_memory && g->arena_count < CHILD_MAX) {
+            g->arenas[g->arena_count++] = g->arena;
+        }
+    } else {
+        g->state = GRAPH_EMPTY;
+        g->has_memory = false;
+    }
+    while (c->frames != NULL) {
+        frame *f = c->frames;
+        c->frames = f->next;
+        free(f);
+    }
+    content_release(c->nodes);
+    free(c);
+}
+
+void reset_graph(world *w, graph_model *g) {
+    // The library has waited for its replays.
+    if (g->replay_count > 0) {
+        clock_join(&w->host, &g->last);
+    }
+    content_release(g->nodes);
+    g->nodes = NULL;
+    g->state = GRAPH_EMPTY;
+    g->is_stale = false;
+    g->replay_count = 0;
+    g->last = (ticks){{0}};
+    for (int i = 0; i < w->block_count; ++i) {
+        if (w->blocks[i].graph == g) {
+            w->blocks[i].graph = NULL;
+            if (g->has_memory) {
+                forget_block(w, i, g);
+            }
+        }
+    }
+    g->has_memory = false;
+    g->arena_count = 0;
+}
+
+// Graphs that use the block beyond its life hold an address that means nothing any more.
+void forget_block(world *w, int index, const graph_model *except) {
+    for (int i = 0; i < GRAPH_COUNT; ++i) {
+        graph_model *g = &w->graphs[i];
+        if (g == except) {
+            continue;
+        }
+        if (g->nodes != NULL && content_uses_block(g->nodes, index)) {
+            g->is_stale = true;
+        }
+        if (g->capture != NULL && content_uses_block(g->capture->nodes, index)) {
+            g->capture->uses_freed = true;
+        }
+    }
+}
+
+// The stream is about to be destroyed.
+void give_up_stream(world *w, int index) {
+    stream_model *s = &w->streams[index];
+    capture *c = capture_of(s);
+    if (c != NULL) {
+        break_capture(w, c);
+        if (c->origin == index) {
+            // Nothing of it records any more; the end still has to be called.
+            leave_streams(w, c);
+            c->origin = -1;
+        }
+        s->frame = NULL;
+        s->closure = 0;
+    }
+    for (int i = 0; i < SCOPE_COUNT; ++i) {
+        scope_model *scope = &w->scopes[i];
+        if (scope->is_open && scope->parent == index) {
+            close_scope(w, scope);
+        }
+    }
+    s->scope = NULL;
+}
+
+// Also the scopes inside its body.
+void close_scope(world *w, scope_model *scope) {
+    scope->is_open = false;
+    if (scope->body != NULL) {
+        for (int i = 0; i < ALL_STREAMS; ++i) {
+            stream_model *s = &w->streams[i];
+            if (s->frame == scope->body) {
+                if (s->scope != NULL) {
+                    close_scope(w, s->scope);
+                }
+                s->frame = NULL;
+                s->closure = 0;
+                s->scope = NULL;
+                s->real = i < STREAM_COUNT ? s->real : NULL;
+            }
+        }
+        for (int i = 0; i < EVENT_COUNT; ++i) {
+            if (w->events[i].state == EVENT_PLACE && w->events[i].frame == scope->body) {
+                w->events[i].state = EVENT_ENDED;
+                w->events[i].frame = NULL;
+            }
+        }
+    }
+    scope->body = NULL;
+    w->streams[scope->parent].scope = NULL;
+}
