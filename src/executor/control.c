@@ -305,6 +305,10 @@ static rondo_status run_loop(rondo_executor *executor, const rondo__node *node, 
         status = iteration_carry(&it, i, inputs[2 + i]);
     }
     for (int64_t turn = 0; status == RONDO_STATUS_OK && turn < limit && condition != 0; ++turn) {
+        status = rondo__executor_count_turn(executor);
+        if (status != RONDO_STATUS_OK) {
+            break;
+        }
         uint8_t flag = 1;
         it.feeds[0] = (rondo_tensor){.dtype = RONDO_DTYPE_I64, .data = &turn};
         it.feeds[1] = (rondo_tensor){.dtype = RONDO_DTYPE_BOOL, .data = &flag};
@@ -422,6 +426,7 @@ static rondo_status run_scan(rondo_executor *executor, const rondo__node *node, 
     }
     for (int64_t turn = 0; status == RONDO_STATUS_OK && turn < length; ++turn) {
         size_t taken = 0;
+        status = rondo__executor_check_cancelled(executor);
         for (; taken < scan_count && status == RONDO_STATUS_OK; ++taken) {
             const rondo_tensor *input = inputs[carried_count + taken];
             int64_t axis = get_list_entry(&node->op, "scan_input_axes", taken);

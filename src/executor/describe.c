@@ -247,9 +247,24 @@ static rondo_status declare_feeds(const rondo_executor *executor, rondo_tensor *
             }
             shape.extent[d] = extent >= 0 ? extent : 1;
         }
-        RETURN_IF_ERROR(rondo_tensor_init(value->dtype, &shape, &feeds[i]));
+        feeds[i] = (rondo_tensor){.dtype = value->dtype, .shape = shape};
     }
     return RONDO_STATUS_OK;
+}
+
+// Gives the feeds their bytes, all zero, and finds the plan.
+static rondo_status find_described(rondo_executor *executor, rondo_tensor *feeds,
+                                   rondo__plan **out_plan) {
+    const rondo_program *program = executor->source;
+    for (size_t i = 0; i < program->input_count; ++i) {
+        const rondo_tensor shell = feeds[i];
+        rondo_status status = rondo_tensor_init(shell.dtype, &shell.shape, &feeds[i]);
+        if (status != RONDO_STATUS_OK) {
+            rondo__error_prefix("input \"%.60s\"", program->values[program->inputs[i]].name);
+            return status;
+        }
+    }
+    return rondo__executor_find_plan(executor, feeds, out_plan);
 }
 
 rondo_status rondo_executor_describe(rondo_executor *executor, rondo_describe_format format,
@@ -268,7 +283,9 @@ rondo_status rondo_executor_describe(rondo_executor *executor, rondo_describe_fo
     }
     rondo_status status = declare_feeds(executor, feeds);
     if (status == RONDO_STATUS_OK) {
-        status = rondo__executor_find_plan(executor, feeds, &plan);
+        rondo__budget *before = rondo__executor_begin_call(executor, feeds);
+        status = find_described(executor, feeds, &plan);
+        rondo__executor_end_call(executor, before);
     }
     if (status == RONDO_STATUS_OK) {
         static void (*const writers[])(rondo__text *, const rondo_executor *,

@@ -65,8 +65,9 @@ static rondo_status read_options(const rondo_executor_options *options,
 }
 
 static rondo_status create(const rondo_program *program, rondo_device *device,
-                           const rondo_executor_options *options, int32_t depth,
+                           const rondo_executor_options *options, rondo_executor *parent,
                            rondo_executor **out_executor) {
+    const int32_t depth = parent != NULL ? parent->depth + 1 : 0;
     if (depth > DEPTH_MAX) {
         return RONDO_FAIL(BAD_DATA, "control flow is nested more than %d levels deep", DEPTH_MAX);
     }
@@ -80,8 +81,13 @@ static rondo_status create(const rondo_program *program, rondo_device *device,
     executor->options = *options;
     executor->graphs = options->graphs;
     executor->depth = depth;
-    rondo_status status =
-        rondo__program_specialise(program, NULL, BASE_FOLD_BYTES_MAX, &executor->base, NULL);
+    executor->root = parent != NULL ? parent->root : executor;
+    rondo_status status = parent != NULL ? RONDO_STATUS_OK : rondo__executor_make_budgets(executor);
+    rondo__budget *before = rondo__budget_enter(executor->root->budget);
+    if (status == RONDO_STATUS_OK) {
+        status =
+            rondo__program_specialise(program, NULL, BASE_FOLD_BYTES_MAX, &executor->base, NULL);
+    }
     if (status == RONDO_STATUS_OK && options->optimise) {
         status = rondo__program_simplify(executor->base);
     }
@@ -99,6 +105,7 @@ static rondo_status create(const rondo_program *program, rondo_device *device,
     for (size_t i = 0; status == RONDO_STATUS_OK && !rondo_device_is_host(device) && i < 4; ++i) {
         status = rondo_event_create(device, RONDO_EVENT_TIMED, &executor->events[i]);
     }
+    (void)rondo__budget_enter(before);
     if (status != RONDO_STATUS_OK) {
         rondo_error saved;
         rondo__error_save(&saved);
@@ -130,16 +137,14 @@ rondo_status rondo_executor_create(rondo_program *program, rondo_device *device,
         return RONDO_FAIL(UNSUPPORTED, "the reference runs on device \"host\" only, not on \"%s\"",
                           rondo_device_get_name(device));
     }
-    return create(program, device, &merged, 0, out_executor);
+    return create(program, device, &merged, NULL, out_executor);
 }
 
 rondo_status rondo__executor_create_body(rondo_executor *parent, const rondo_program *body,
                                          rondo_executor **out_executor) {
     *out_executor = NULL;
-    RETURN_IF_ERROR(
-        create(body, parent->device, &parent->options, parent->depth + 1, out_executor));
+    RETURN_IF_ERROR(create(body, parent->device, &parent->options, parent, out_executor));
     (*out_executor)->graphs = parent->graphs;
-    (*out_executor)->parent = parent;
     return RONDO_STATUS_OK;
 }
 
@@ -160,7 +165,13 @@ void rondo_executor_destroy(rondo_executor *executor) {
     rondo_program_destroy(executor->base);
     rondo__free(executor->keyed);
     rondo_device_release(executor->device);
+    rondo__budget_release(executor->budget);
+    rondo__budget_release(executor->device_budget);
+    const bool is_callers = executor->depth == 0;
     rondo__free(executor);
+    if (is_callers) {
+        rondo__memory_trim();  // the small pieces of its plans lay between others'
+    }
 }
 
 // ---- plans ------------------------------------------------------------------------------------
@@ -181,7 +192,7 @@ static bool plan_matches(const rondo_executor *executor, const rondo__plan *plan
     return true;
 }
 
-static void evict_plan(rondo_executor *executor) {
+static void evict_oldest(rondo_executor *executor) {
     size_t oldest = 0;
     for (size_t i = 1; i < executor->plan_count; ++i) {
         if (executor->plans[i]->last_use < executor->plans[oldest]->last_use) {
@@ -194,6 +205,25 @@ static void evict_plan(rondo_executor *executor) {
         executor->current = NULL;
     }
     rondo__plan_destroy(executor, victim);
+}
+
+static void evict_plans(rondo_executor *executor, size_t count) {
+    for (; count > 0 && executor->plan_count > 0; --count) {
+        evict_oldest(executor);
+    }
+}
+
+static bool is_out_of_memory(rondo_status status) {
+    return status == RONDO_STATUS_NO_MEMORY || status == RONDO_STATUS_NO_DEVICE_MEMORY;
+}
+
+// Plans wait for their shapes to come back; they leave half of the limit to runs.
+static void drop_crowded(rondo_executor *executor) {
+    const rondo__budget *budget = executor->root->budget;
+    while (executor->plan_count > 0 &&
+           rondo__budget_get_used(budget) > rondo__budget_get_limit(budget) / 2) {
+        evict_oldest(executor);
+    }
 }
 
 // Marks small inputs whose values decide shapes as keys. A body is spared: its inputs change each
@@ -277,12 +307,19 @@ rondo_status rondo__executor_find_plan(rondo_executor *executor, const rondo_ten
                                       executor->plan_count + 1, sizeof *executor->plans);
     }
     if (status == RONDO_STATUS_OK && executor->plan_count >= executor->options.plan_limit) {
-        evict_plan(executor);
+        evict_plans(executor, 1);
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo__plan_create(executor, keys, &plan);
     }
+    // What other shapes hold goes first: the older half of it, then all.
+    for (size_t keep = executor->plan_count / 2;
+         is_out_of_memory(status) && executor->plan_count > 0; keep = 0) {
+        evict_plans(executor, executor->plan_count - keep);
+        status = rondo__plan_create(executor, keys, &plan);
+    }
     if (status == RONDO_STATUS_OK) {
+        drop_crowded(executor);
         executor->plans[executor->plan_count++] = plan;
         executor->current = plan;
         plan->last_use = executor->clock;

@@ -156,7 +156,9 @@ rondo_status rondo_executor_run(rondo_executor *executor, const rondo_binding *f
     if (status != RONDO_STATUS_OK) {
         goto free_lists;
     }
+    rondo__budget *before = rondo__executor_begin_call(executor, tensors);
     status = rondo__executor_run_tensors(executor, tensors, results, wants);
+    rondo__executor_end_call(executor, before);
     for (size_t f = 0; status == RONDO_STATUS_OK && f < fetch_count; ++f) {
         int64_t index =
             find_name(program, program->outputs, program->output_count, fetches[f].name);

@@ -10,10 +10,12 @@
 #ifndef RONDO_EXECUTOR_PLAN_H
 #define RONDO_EXECUTOR_PLAN_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/budget.h"
 #include "kernel/kernel.h"
 #include "program/program.h"
 #include "rondo/executor.h"
@@ -122,8 +124,8 @@ struct rondo_executor {
     rondo_event *events[4];  // around the transfers; NULL on the host device
     rondo_executor_options options;
     rondo_graphs_mode graphs;
-    int32_t depth;           // 0 for a caller's executor, 1 and more for bodies of control ops
-    rondo_executor *parent;  // of a body's executor
+    int32_t depth;         // 0 for a caller's executor, 1 and more for bodies of control ops
+    rondo_executor *root;  // the caller's executor: itself, or the one around all bodies
     rondo__executor_generator *generators;  // of a caller's executor, for its bodies, too
     bool *keyed;  // one for each input: its value is part of the plan's key
     size_t keyed_miss_count;
@@ -139,7 +141,42 @@ struct rondo_executor {
     rondo_run_times times;
     uint64_t eager_run_count;
     uint64_t replay_run_count;
+    // Of a caller's executor, for its bodies, too:
+    rondo__budget *budget;         // host memory
+    rondo__budget *device_budget;  // memory of a GPU; NULL on the host
+    uint64_t fed_bytes;            // the most that was fed at once
+    uint64_t turn_count;           // of all loops, in this run
+    atomic_int call;               // whether a call is under way or cancelled; see limits.c
 };
+
+// ---- limits.c
+
+// Makes the budgets of a caller's executor, whose options and source are set.
+//
+// Errors:    NO_MEMORY.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_make_budgets(rondo_executor *executor);
+
+// Device memory that counts against the executor's limit.
+//
+// Errors:    NO_MEMORY (the limit), NO_DEVICE_MEMORY, DRIVER, LOST.
+// Ownership: free with rondo__executor_free, with the same size.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_allocate(rondo_executor *executor, size_t bytes,
+                                                     void **out_address);
+void rondo__executor_free(rondo_executor *executor, void *address, size_t bytes);  // NULL is fine
+
+// Brackets each call of the caller's that compiles or runs: what is made meanwhile counts, and
+// another thread may cancel. `feeds` (NULL: none) decide the default limit. The end gets what the
+// beginning returned.
+rondo__budget *rondo__executor_begin_call(rondo_executor *executor, const rondo_tensor *feeds);
+void rondo__executor_end_call(rondo_executor *executor, rondo__budget *before);
+
+// CANCELLED when another thread said so.  Threads: one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_check_cancelled(const rondo_executor *executor);
+
+// Before each turn of a loop: BAD_DATA when the run has had too many, CANCELLED as above.
+RONDO_MUST_USE rondo_status rondo__executor_count_turn(rondo_executor *executor);
 
 // Compiles a plan. feeds[i].data non-NULL fixes the value of input i; it is copied.
 //

@@ -89,6 +89,7 @@ static rondo_status open_file(rondo__tensor_reader *reader, const char *location
     }
     reader->externals[reader->external_count++] =
         (rondo__external_file){.location = copy, .source = *out_source};
+    reader->external_bytes += rondo__source_get_byte_count(*out_source);
 
 free_path:
     rondo__free(path);

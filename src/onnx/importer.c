@@ -81,6 +81,9 @@ static rondo_status import_bytes(const uint8_t *bytes, size_t byte_count, rondo_
         .missing = missing,
     };
     status = import_model(&importer, out_program);
+    if (status == RONDO_STATUS_OK) {
+        (*out_program)->file_bytes = byte_count + importer.reader.external_bytes;
+    }
     rondo__tensor_reader_deinit(&importer.reader);
     return status;
 }

@@ -14,6 +14,7 @@ typedef struct rondo__tensor_reader {
     const char *path;       // of the model, for external data beside it; NULL: refused
     size_t external_count, external_capacity;
     struct rondo__external_file *externals;  // files opened so far
+    uint64_t external_bytes;                 // of all of them
 } rondo__tensor_reader;
 
 // Frees what the reader opened; tensors keep what they point into.

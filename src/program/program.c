@@ -177,3 +177,10 @@ const char *rondo__node_describe(const rondo__node *node) {
     snprintf(buffer, sizeof(buffer), "%.48s node \"%.96s\"", op, name);
     return buffer;
 }
+
+void rondo__node_blame(const rondo__node *node) {
+    if (rondo_error_get_last()->op[0] == '\0') {
+        rondo__error_prefix("%s", rondo__node_describe(node));
+        rondo__error_set_op(node->op.name);
+    }
+}

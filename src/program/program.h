@@ -76,6 +76,7 @@ struct rondo_program {
     // bytes of constants are kept by their storages instead. Freed with `keep_free`.
     void *keep;
     void (*keep_free)(void *keep);
+    uint64_t file_bytes;     // of the model and what lies beside it; 0 when there is no file
     int32_t *name_slots;     // value number + 1; 0 for a free slot
     size_t name_slot_count;  // 0 or a power of two
     uint64_t name_seed;  // differs from program to program, so that no file can choose collisions
@@ -131,6 +132,10 @@ RONDO_MUST_USE rondo_status rondo__program_remove_dead(rondo_program *program);
 
 // How often each value is used by nodes and outputs; out_counts has value_count entries.
 void rondo__program_count_uses(const rondo_program *program, uint32_t *out_counts);
+
+// Puts the node's description in front of the latest record, and its name into it, unless an op is
+// named there already. For whoever passes on a failure that came from below the node.
+void rondo__node_blame(const rondo__node *node);
 
 // The text "<op> node \"name\"" for messages; borrowed from a thread-local buffer.
 const char *rondo__node_describe(const rondo__node *node);
