@@ -35,7 +35,8 @@ typedef void (*rondo_progress_function)(void *user_data, const char *what, size_
 
 typedef struct rondo_executor_options {
     size_t struct_size;        // sizeof(rondo_executor_options)
-    rondo_graphs_mode graphs;  // AUTO; the environment variable RONDO_GRAPHS (auto, on, off) wins
+    rondo_graphs_mode graphs;  // AUTO; then the environment variable RONDO_GRAPHS (auto, on, off)
+                               // decides, if it is set
     rondo_dtype dtype;         // F32, or F16 to convert weights and compute in half
     uint64_t seed;             // for ops that draw random numbers; see below
     bool optimise;             // fold, fuse, choose layouts (true); false: the model op by op
@@ -43,6 +44,8 @@ typedef struct rondo_executor_options {
     size_t plan_limit;         // plans kept for different shapes, oldest use dropped; 0 means 16
     rondo_progress_function progress;  // NULL: none
     void *progress_data;
+    uint32_t thread_count;  // threads for one op on the host, 1 to 1024; 0: RONDO_NUM_THREADS,
+                            // OMP_NUM_THREADS, or all there are. No matter on a GPU
 } rondo_executor_options;
 
 // Random numbers. The ops of a program that draw (RandomNormal, Dropout in training, ...) share a
