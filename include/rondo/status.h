@@ -42,7 +42,7 @@ typedef struct rondo_error {
     char driver_name[48];  // its symbolic name, for example CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
     char op[64];           // op, node or label at fault; empty when none
     char call[48];         // the rondo or driver call that failed; "a recorded call": any of those
-    char message[240];     // one line: what is wrong and what to do
+    char message[240];     // one line, escaped (rondo/text.h): what is wrong and what to do
     const char *file;      // source file in this library; never NULL after a failure
     int32_t line;          // line in `file`
     uint64_t sequence;     // grows by one with each failure on this thread

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "rondo/text.h"
 
 static pthread_mutex_t sink_lock = PTHREAD_MUTEX_INITIALIZER;
 static rondo_log_function sink_function;  // guarded by sink_lock; NULL: stderr
@@ -83,16 +84,18 @@ void rondo__log(rondo_log_level level, const char *format, ...) {
     rondo_error saved_error;
     rondo__error_save(&saved_error);
 
+    char formatted[1024];
     char message[1024];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
+    vsnprintf(formatted, sizeof formatted, format, arguments);
     va_end(arguments);
-    for (char *cursor = message; *cursor != '\0'; ++cursor) {
-        if (*cursor == '\n' || *cursor == '\r') {
+    for (char *cursor = formatted; *cursor != '\0'; ++cursor) {
+        if (*cursor == '\n' || *cursor == '\r' || *cursor == '\t') {
             *cursor = ' ';
         }
     }
+    (void)rondo_text_escape(formatted, message, sizeof message);
 
     pthread_mutex_lock(&sink_lock);
     rondo_log_function function = sink_function;

@@ -32,11 +32,21 @@ static size_t get_step_node(const rondo__plan *plan, const rondo__step *step, si
 
 // ---- text -------------------------------------------------------------------------------------
 
+// A name as a column: escaped, and at least `width` wide.
+static void append_column(rondo__text *text, const char *name, int width) {
+    size_t start = text->length;
+    rondo__text_append_escaped(text, name);
+    int used = text->length - start < (size_t)width ? (int)(text->length - start) : width;
+    rondo__text_append(text, "%*s", width - used, "");
+}
+
 static void append_ports(rondo__text *text, const rondo__plan *plan, const char *title,
                          const int32_t *values, size_t count) {
     rondo__text_append(text, "%s\n", title);
     for (size_t i = 0; i < count; ++i) {
-        rondo__text_append(text, "  %-24s ", plan->program->values[values[i]].name);
+        rondo__text_append_bytes(text, "  ", 2);
+        append_column(text, plan->program->values[values[i]].name, 24);
+        rondo__text_append_bytes(text, " ", 1);
         append_shape(text, &plan->slots[values[i]]);
         rondo__text_append(text, "\n");
     }
@@ -56,21 +66,23 @@ static void append_text(rondo__text *text, const rondo_executor *executor,
         if (step->kind == RONDO__STEP_SEGMENT) {
             rondo__text_append(text, "segment %zu: %zu ops, %s", s, step->item_count,
                                step->is_capturable ? "captured" : "not captured");
-            rondo__text_append(text, "%s%s\n",
-                               step->reason[0] != '\0' ? "; ends at " : "; ends with the model",
-                               step->reason);
+            rondo__text_append(text, "%s",
+                               step->reason[0] != '\0' ? "; ends at " : "; ends with the model");
         } else {
-            rondo__text_append(text, "bypass %zu: %s\n", s, step->reason);
+            rondo__text_append(text, "bypass %zu: ", s);
         }
+        rondo__text_append_escaped(text, step->reason);
+        rondo__text_append_bytes(text, "\n", 1);
         for (size_t i = 0; i < count_step_nodes(step); ++i) {
             const rondo__node *node = &program->nodes[get_step_node(plan, step, i)];
             bool is_internal = node->op.def->domain[0] != '\0';
-            rondo__text_append(text, "  %s%s%-*s %-10s %-32s", node->op.def->domain,
+            rondo__text_append(text, "  %s%s%-*s %-10s ", node->op.def->domain,
                                is_internal ? "." : "", is_internal ? 14 : 20, node->op.def->name,
-                               get_implementation(plan, step, step->first_item + i), node->op.name);
+                               get_implementation(plan, step, step->first_item + i));
+            append_column(text, node->op.name, 32);
             for (size_t k = 0; k < node->output_count; ++k) {
                 if (node->outputs[k] >= 0) {
-                    rondo__text_append(text, " ");
+                    rondo__text_append_bytes(text, " ", 1);
                     append_shape(text, &plan->slots[node->outputs[k]]);
                 }
             }
