@@ -74,7 +74,7 @@ typedef struct rondo_run_times {
 typedef struct rondo_executor_stats {
     uint64_t op_count;           // ops that run, after folding and fusion
     uint64_t segment_count;      // capturable runs of ops
-    uint64_t bypassed_count;     // ops that run conventionally
+    uint64_t bypassed_count;     // ops that run between segments, outside of graphs
     uint64_t node_count;         // nodes of all captured graphs; 0 before capture
     uint64_t plan_count;         // plans kept
     uint64_t capture_ns;         // of all segments
@@ -163,6 +163,17 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe(rondo_executor *ex
                                                               rondo_describe_format format,
                                                               rondo_write_function write,
                                                               void *user_data);
+
+// The same for the shapes of `feeds`: what a run with them would do.
+//
+// feeds      inputs by name, as for rondo_executor_run; one whose tensor has no data stands for
+//            zeros of its shape. Inputs that are not among them have their declared shapes.
+//
+// Errors:    INVALID, and as rondo_executor_run.
+// Threads:   one thread at a time.
+RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe_feeds(
+    rondo_executor *executor, const rondo_binding *feeds, size_t feed_count,
+    rondo_describe_format format, rondo_write_function write, void *user_data);
 
 RONDO_EXTERN_C_END
 

@@ -46,7 +46,8 @@ static int get_level(void) {
             level = expected;
         } else if (unknown != NULL) {
             RONDO_LOG_WARN_F(
-                "RONDO_LOG is \"%.40s\", which is none of error, warning, info and debug; warning is "
+                "RONDO_LOG is \"%.40s\", which is none of error, warning, info and debug; warning "
+                "is "
                 "used",
                 unknown);
         }

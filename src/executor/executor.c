@@ -66,7 +66,8 @@ static rondo_status read_options(const rondo_executor_options *options,
     }
     merged.plan_limit = merged.plan_limit > 0 ? merged.plan_limit : PLAN_LIMIT_DEFAULT;
     if (merged.thread_count > RONDO__HOST_THREAD_COUNT_MAX) {
-        return RONDO_FAIL(INVALID, "options.thread_count is %u; it is 1 to %d, or 0 for the default",
+        return RONDO_FAIL(INVALID,
+                          "options.thread_count is %u; it is 1 to %d, or 0 for the default",
                           (unsigned)merged.thread_count, RONDO__HOST_THREAD_COUNT_MAX);
     }
     if (merged.graphs == RONDO_GRAPHS_AUTO) {
@@ -115,9 +116,8 @@ static rondo_status create(const rondo_program *program, rondo_device *device,
         status = rondo_stream_create(device, &executor->stream);
     }
     if (status == RONDO_STATUS_OK && options->thread_count > 0 && rondo_device_is_host(device)) {
-        status =
-            rondo_stream_call_host(executor->stream, "threads", choose_threads,
-                                   &options->thread_count, sizeof options->thread_count);
+        status = rondo_stream_call_host(executor->stream, "threads", choose_threads,
+                                        &options->thread_count, sizeof options->thread_count);
     }
     for (size_t i = 0; status == RONDO_STATUS_OK && !rondo_device_is_host(device) && i < 4; ++i) {
         status = rondo_event_create(device, RONDO_EVENT_TIMED, &executor->events[i]);

@@ -202,6 +202,28 @@ RONDO_MUST_USE rondo_status rondo__control_run(rondo_executor *executor, const r
                                                rondo__step *step, const rondo_tensor *const *inputs,
                                                rondo_tensor *results);
 
+// Checks named feeds and puts them into input order (borrowed); all inputs must be there.
+//
+// Errors:    INVALID.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_order_feeds(const rondo_executor *executor,
+                                                        const rondo_binding *feeds,
+                                                        size_t feed_count,
+                                                        rondo_tensor *out_tensors);
+
+// Plans a body of a control node for the shapes of its first turn, before anything has run. Both
+// results are NULL when those depend on data.
+//
+// name       of the attribute: "then_branch", "else_branch", "body"
+//
+// Errors:    as rondo__plan_create.
+// Ownership: the step's.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__control_plan_body(rondo_executor *executor,
+                                                     const rondo__plan *plan, rondo__step *step,
+                                                     const char *name, rondo_executor **out_body,
+                                                     rondo__plan **out_plan);
+
 // Runs the executor on tensors in input order; results in output order: with `data` NULL it is
 // allocated, otherwise written.
 //
