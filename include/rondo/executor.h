@@ -35,7 +35,8 @@ typedef void (*rondo_progress_function)(void *user_data, const char *what, size_
 
 typedef struct rondo_executor_options {
     size_t struct_size;        // sizeof(rondo_executor_options)
-    rondo_graphs_mode graphs;  // AUTO; the environment variable RONDO_GRAPHS (auto, on, off) wins
+    rondo_graphs_mode graphs;  // AUTO; then the environment variable RONDO_GRAPHS (auto, on, off)
+                               // decides, if it is set
     rondo_dtype dtype;         // F32, or F16 to convert weights and compute in half
     uint64_t seed;             // for ops that draw random numbers; see below
     bool optimise;             // fold, fuse, choose layouts (true); false: the model op by op
@@ -43,6 +44,8 @@ typedef struct rondo_executor_options {
     size_t plan_limit;         // plans kept for different shapes, oldest use dropped; 0 means 16
     rondo_progress_function progress;  // NULL: none
     void *progress_data;
+    uint32_t thread_count;  // threads for one op on the host, 1 to 1024; 0: RONDO_NUM_THREADS,
+                            // OMP_NUM_THREADS, or all there are. No matter on a GPU
     uint64_t memory_limit_bytes;  // of plans and runs together; 0: a default; see below
     uint64_t loop_limit;          // turns of all loops in one run; 0 means 10 000 000
 } rondo_executor_options;
@@ -82,7 +85,7 @@ typedef struct rondo_run_times {
 typedef struct rondo_executor_stats {
     uint64_t op_count;           // ops that run, after folding and fusion
     uint64_t segment_count;      // capturable runs of ops
-    uint64_t bypassed_count;     // ops that run conventionally
+    uint64_t bypassed_count;     // ops that run between segments, outside of graphs
     uint64_t node_count;         // nodes of all captured graphs; 0 before capture
     uint64_t plan_count;         // plans kept
     uint64_t capture_ns;         // of all segments
@@ -183,6 +186,17 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe(rondo_executor *ex
                                                               rondo_describe_format format,
                                                               rondo_write_function write,
                                                               void *user_data);
+
+// The same for the shapes of `feeds`: what a run with them would do.
+//
+// feeds      inputs by name, as for rondo_executor_run; one whose tensor has no data stands for
+//            zeros of its shape. Inputs that are not among them have their declared shapes.
+//
+// Errors:    INVALID, and as rondo_executor_run.
+// Threads:   one thread at a time.
+RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe_feeds(
+    rondo_executor *executor, const rondo_binding *feeds, size_t feed_count,
+    rondo_describe_format format, rondo_write_function write, void *user_data);
 
 RONDO_EXTERN_C_END
 

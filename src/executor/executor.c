@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/backend.h"
 #include "base/error.h"
 #include "base/logging.h"
 #include "base/memory.h"
@@ -23,6 +24,23 @@ rondo_executor_options rondo_executor_options_default(void) {
                                     .graphs = RONDO_GRAPHS_AUTO,
                                     .dtype = RONDO_DTYPE_F32,
                                     .optimise = true};
+}
+
+// What RONDO_GRAPHS says; AUTO when it is not set, or is nonsense.
+static rondo_graphs_mode read_graphs_variable(void) {
+    static const char *const names[] = {"auto", "on", "off"};
+    const char *text = getenv("RONDO_GRAPHS");
+    if (text == NULL || text[0] == '\0') {
+        return RONDO_GRAPHS_AUTO;
+    }
+    for (int mode = RONDO_GRAPHS_AUTO; mode <= RONDO_GRAPHS_OFF; ++mode) {
+        if (strcmp(text, names[mode]) == 0) {
+            return (rondo_graphs_mode)mode;
+        }
+    }
+    RONDO_LOG_WARN_F("RONDO_GRAPHS is \"%.40s\", which is none of auto, on and off; auto is used",
+                     text);
+    return RONDO_GRAPHS_AUTO;
 }
 
 // The caller's options with defaults filled in and the environment applied.
@@ -47,21 +65,22 @@ static rondo_status read_options(const rondo_executor_options *options,
                           rondo_dtype_get_name(merged.dtype));
     }
     merged.plan_limit = merged.plan_limit > 0 ? merged.plan_limit : PLAN_LIMIT_DEFAULT;
-    const char *graphs = getenv("RONDO_GRAPHS");
-    if (graphs != NULL && graphs[0] != '\0') {
-        if (strcmp(graphs, "auto") == 0) {
-            merged.graphs = RONDO_GRAPHS_AUTO;
-        } else if (strcmp(graphs, "on") == 0) {
-            merged.graphs = RONDO_GRAPHS_ON;
-        } else if (strcmp(graphs, "off") == 0) {
-            merged.graphs = RONDO_GRAPHS_OFF;
-        } else {
-            return RONDO_FAIL(INVALID, "RONDO_GRAPHS is \"%.40s\"; it can be auto, on or off",
-                              graphs);
-        }
+    if (merged.thread_count > RONDO__HOST_THREAD_COUNT_MAX) {
+        return RONDO_FAIL(INVALID,
+                          "options.thread_count is %u; it is 1 to %d, or 0 for the default",
+                          (unsigned)merged.thread_count, RONDO__HOST_THREAD_COUNT_MAX);
+    }
+    if (merged.graphs == RONDO_GRAPHS_AUTO) {
+        merged.graphs = read_graphs_variable();
     }
     *out_options = merged;
     return RONDO_STATUS_OK;
+}
+
+// Runs on the stream's own worker, which has its choice from then on.
+static void choose_threads(void *arguments) {
+    const uint32_t *count = arguments;
+    (void)rondo__host_choose_thread_count((int32_t)*count);
 }
 
 static rondo_status create(const rondo_program *program, rondo_device *device,
@@ -101,6 +120,10 @@ static rondo_status create(const rondo_program *program, rondo_device *device,
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo_stream_create(device, &executor->stream);
+    }
+    if (status == RONDO_STATUS_OK && options->thread_count > 0 && rondo_device_is_host(device)) {
+        status = rondo_stream_call_host(executor->stream, "threads", choose_threads,
+                                        &options->thread_count, sizeof options->thread_count);
     }
     for (size_t i = 0; status == RONDO_STATUS_OK && !rondo_device_is_host(device) && i < 4; ++i) {
         status = rondo_event_create(device, RONDO_EVENT_TIMED, &executor->events[i]);
@@ -263,6 +286,23 @@ static void select_keys(const rondo_executor *executor, const rondo_tensor *feed
     }
 }
 
+// Compiles a plan. What plans of other shapes hold is given up for it where memory is short: the
+// older half of them, then all.
+static rondo_status create_plan(rondo_executor *executor, const rondo_tensor *keys,
+                                rondo__plan **out_plan) {
+    // Kernels that cut their work ahead must see the number of threads that will run them.
+    const int32_t count = (int32_t)executor->options.thread_count;
+    const int32_t former = rondo__host_choose_thread_count(count);
+    rondo_status status = rondo__plan_create(executor, keys, out_plan);
+    for (size_t keep = executor->plan_count / 2;
+         is_out_of_memory(status) && executor->plan_count > 0; keep = 0) {
+        evict_plans(executor, executor->plan_count - keep);
+        status = rondo__plan_create(executor, keys, out_plan);
+    }
+    (void)rondo__host_choose_thread_count(former);
+    return status;
+}
+
 rondo_status rondo__executor_find_plan(rondo_executor *executor, const rondo_tensor *feeds,
                                        rondo__plan **out_plan) {
     *out_plan = NULL;
@@ -310,13 +350,7 @@ rondo_status rondo__executor_find_plan(rondo_executor *executor, const rondo_ten
         evict_plans(executor, 1);
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo__plan_create(executor, keys, &plan);
-    }
-    // What other shapes hold goes first: the older half of it, then all.
-    for (size_t keep = executor->plan_count / 2;
-         is_out_of_memory(status) && executor->plan_count > 0; keep = 0) {
-        evict_plans(executor, executor->plan_count - keep);
-        status = rondo__plan_create(executor, keys, &plan);
+        status = create_plan(executor, keys, &plan);
     }
     if (status == RONDO_STATUS_OK) {
         drop_crowded(executor);

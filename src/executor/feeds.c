@@ -29,7 +29,7 @@ static int64_t find_name(const rondo_program *program, const int32_t *values, si
     return -1;
 }
 
-// "[batch, 3, 224, 224]", with "?" where the model says nothing.
+// "[batch=4, 3, 224, 224]": a symbol with the number it was given, "?" where the model says nothing.
 static const char *format_declared(const rondo_program *program, const rondo__value *value,
                                    char *buffer, size_t bytes) {
     size_t used = (size_t)snprintf(buffer, bytes, "[");
@@ -39,8 +39,12 @@ static const char *format_declared(const rondo_program *program, const rondo__va
         if (dim->number >= 0) {
             written = snprintf(buffer + used, bytes - used, "%s%lld", d > 0 ? ", " : "",
                                (long long)dim->number);
+        } else if (dim->symbol >= 0 && program->symbols[dim->symbol].extent >= 0) {
+            const rondo__symbol *symbol = &program->symbols[dim->symbol];
+            written = snprintf(buffer + used, bytes - used, "%s%.40s=%lld", d > 0 ? ", " : "",
+                               symbol->name, (long long)symbol->extent);
         } else {
-            written = snprintf(buffer + used, bytes - used, "%s%s", d > 0 ? ", " : "",
+            written = snprintf(buffer + used, bytes - used, "%s%.40s", d > 0 ? ", " : "",
                                dim->symbol >= 0 ? program->symbols[dim->symbol].name : "?");
         }
         used += written > 0 ? (size_t)written : 0;
@@ -82,8 +86,8 @@ static rondo_status check_feed(const rondo_executor *executor, size_t index,
     return RONDO_STATUS_OK;
 }
 
-static rondo_status order_feeds(const rondo_executor *executor, const rondo_binding *feeds,
-                                size_t feed_count, rondo_tensor *out_tensors) {
+rondo_status rondo__executor_order_feeds(const rondo_executor *executor, const rondo_binding *feeds,
+                                         size_t feed_count, rondo_tensor *out_tensors) {
     const rondo_program *program = executor->source;
     char names[160];
     for (size_t f = 0; f < feed_count; ++f) {
@@ -148,7 +152,7 @@ rondo_status rondo_executor_run(rondo_executor *executor, const rondo_binding *f
     if (tensors == NULL || results == NULL || wants == NULL) {
         goto free_lists;
     }
-    status = order_feeds(executor, feeds, feed_count, tensors);
+    status = rondo__executor_order_feeds(executor, feeds, feed_count, tensors);
     if (status != RONDO_STATUS_OK) {
         goto free_lists;
     }
@@ -156,7 +160,7 @@ rondo_status rondo_executor_run(rondo_executor *executor, const rondo_binding *f
     if (status != RONDO_STATUS_OK) {
         goto free_lists;
     }
-    rondo__budget *before = rondo__executor_begin_call(executor, tensors);
+    rondo__budget *before = rondo__executor_begin_call(executor, feeds, feed_count);
     status = rondo__executor_run_tensors(executor, tensors, results, wants);
     rondo__executor_end_call(executor, before);
     for (size_t f = 0; status == RONDO_STATUS_OK && f < fetch_count; ++f) {

@@ -67,10 +67,11 @@ void rondo__executor_free(rondo_executor *executor, void *address, size_t bytes)
 
 enum { CALL_NONE, CALL_RUNNING, CALL_CANCELLED };
 
-rondo__budget *rondo__executor_begin_call(rondo_executor *executor, const rondo_tensor *feeds) {
+rondo__budget *rondo__executor_begin_call(rondo_executor *executor, const rondo_binding *feeds,
+                                          size_t feed_count) {
     uint64_t fed_bytes = 0;
-    for (size_t i = 0; feeds != NULL && i < executor->source->input_count; ++i) {
-        fed_bytes = add(fed_bytes, rondo_tensor_get_bytes(&feeds[i]));
+    for (size_t i = 0; i < feed_count; ++i) {
+        fed_bytes = add(fed_bytes, rondo_tensor_get_bytes(&feeds[i].tensor));
     }
     if (fed_bytes > executor->fed_bytes && executor->options.memory_limit_bytes == 0) {
         executor->fed_bytes = fed_bytes;

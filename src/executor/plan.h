@@ -167,9 +167,10 @@ RONDO_MUST_USE rondo_status rondo__executor_allocate(rondo_executor *executor, s
 void rondo__executor_free(rondo_executor *executor, void *address, size_t bytes);  // NULL is fine
 
 // Brackets each call of the caller's that compiles or runs: what is made meanwhile counts, and
-// another thread may cancel. `feeds` (NULL: none) decide the default limit. The end gets what the
+// another thread may cancel. The size of the feeds decides the default limit. The end gets what the
 // beginning returned.
-rondo__budget *rondo__executor_begin_call(rondo_executor *executor, const rondo_tensor *feeds);
+rondo__budget *rondo__executor_begin_call(rondo_executor *executor, const rondo_binding *feeds,
+                                          size_t feed_count);
 void rondo__executor_end_call(rondo_executor *executor, rondo__budget *before);
 
 // CANCELLED when another thread said so.  Threads: one thread per executor.
@@ -238,6 +239,28 @@ RONDO_MUST_USE rondo_status rondo__bypass_run(rondo_executor *executor, rondo__p
 RONDO_MUST_USE rondo_status rondo__control_run(rondo_executor *executor, const rondo__node *node,
                                                rondo__step *step, const rondo_tensor *const *inputs,
                                                rondo_tensor *results);
+
+// Checks named feeds and puts them into input order (borrowed); all inputs must be there.
+//
+// Errors:    INVALID.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_order_feeds(const rondo_executor *executor,
+                                                        const rondo_binding *feeds,
+                                                        size_t feed_count,
+                                                        rondo_tensor *out_tensors);
+
+// Plans a body of a control node for the shapes of its first turn, before anything has run. Both
+// results are NULL when those depend on data.
+//
+// name       of the attribute: "then_branch", "else_branch", "body"
+//
+// Errors:    as rondo__plan_create.
+// Ownership: the step's.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__control_plan_body(rondo_executor *executor,
+                                                     const rondo__plan *plan, rondo__step *step,
+                                                     const char *name, rondo_executor **out_body,
+                                                     rondo__plan **out_plan);
 
 // Runs the executor on tensors in input order; results in output order: with `data` NULL it is
 // allocated, otherwise written.

@@ -205,7 +205,7 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     }
     rondo_run_times times = {0};
     uint64_t start_ns = rondo__clock_now_ns();
-    rondo__budget *before = rondo__executor_begin_call(executor, NULL);
+    rondo__budget *before = rondo__executor_begin_call(executor, NULL, 0);
     rondo_status status = rondo__plan_run_steps(executor, executor->current, &times.was_replayed);
     times.enqueue_ns = rondo__clock_now_ns() - start_ns;
     rondo_error saved;

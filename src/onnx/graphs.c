@@ -224,7 +224,7 @@ static rondo_status import_value_infos(rondo__importer *importer, rondo__scope *
 
 // A port of an odd type that no node complained about.
 static rondo_status check_ports(const rondo__importer *importer, const rondo__scope *scope) {
-    if (importer->missing != NULL) {
+    if (importer->is_listing || importer->missing->count > 0) {
         return RONDO_STATUS_OK;
     }
     const rondo_program *program = scope->program;

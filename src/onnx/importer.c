@@ -40,7 +40,7 @@ static rondo_status import_model(rondo__importer *importer, rondo_program **out_
         goto free_functions;
     }
     status = rondo__import_graph(importer, &scope, model->graph);
-    if (status == RONDO_STATUS_OK && importer->missing == NULL) {
+    if (status == RONDO_STATUS_OK && !importer->is_listing && importer->missing->count == 0) {
         status = rondo__program_verify(program);
     }
     if (status == RONDO_STATUS_OK) {
@@ -59,7 +59,7 @@ free_functions:
 //
 // source    the same bytes when tensors may point into them; NULL: they are copied.
 // path      of the file; NULL for a model in memory.
-// missing   NULL: an unsupported op is an error.
+// missing   receives what is unsupported; NULL: that is an error, which names all of it.
 static rondo_status import_bytes(const uint8_t *bytes, size_t byte_count, rondo__source *source,
                                  const char *path, rondo__missing *missing,
                                  Onnx__ModelProto **out_model, rondo_program **out_program) {
@@ -75,16 +75,25 @@ static rondo_status import_bytes(const uint8_t *bytes, size_t byte_count, rondo_
         return status;
     }
     *out_model = (Onnx__ModelProto *)message;
+    rondo__missing own = {0};
     rondo__importer importer = {
         .model = *out_model,
         .reader = {.bytes = bytes, .source = source, .path = path},
-        .missing = missing,
+        .missing = missing != NULL ? missing : &own,
+        .is_listing = missing != NULL,
     };
     status = import_model(&importer, out_program);
     if (status == RONDO_STATUS_OK) {
         (*out_program)->file_bytes = byte_count + importer.reader.external_bytes;
     }
     rondo__tensor_reader_deinit(&importer.reader);
+    // What else seems wrong behind an op that nobody knows may follow from that op.
+    if (own.count > 0 && status != RONDO_STATUS_NO_MEMORY) {
+        status = rondo__missing_fail(&own);
+        rondo_program_destroy(*out_program);
+        *out_program = NULL;
+    }
+    rondo__missing_deinit(&own);
     return status;
 }
 

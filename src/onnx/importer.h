@@ -65,7 +65,8 @@ typedef struct rondo__importer {
     rondo__namemap functions;  // "domain:name" to index in model->functions
     char **function_keys;
     size_t inlined_count;
-    rondo__missing *missing;  // NULL: the first unsupported op is an error
+    rondo__missing *missing;  // what is unsupported so far; never NULL
+    bool is_listing;          // the list is all that is wanted
 } rondo__importer;
 
 // ---- graphs.c

@@ -64,16 +64,17 @@ static rondo_status fail_unsupported(const Onnx__NodeProto *proto, int32_t opset
     return status;
 }
 
-// Decides what an unsupported node means: an entry in the list when one is asked for.
+// An unsupported node is an entry in the list, and the import goes on to find the others.
 static rondo_status finish_node(rondo__importer *importer, const Onnx__NodeProto *proto,
                                 int32_t opset, rondo_status status) {
-    if (status == RONDO_STATUS_UNSUPPORTED && importer->missing != NULL) {
+    if (status == RONDO_STATUS_UNSUPPORTED) {
+        rondo__error_set_op(proto->name);
         return rondo__missing_add(importer->missing, rondo__onnx_domain(proto->domain),
                                   proto->op_type, opset);
     }
     // Only the innermost node is named: the reason must not be pushed out of the record.
     bool is_named = rondo_error_get_last()->op[0] != '\0';
-    if (status != RONDO_STATUS_OK && status != RONDO_STATUS_UNSUPPORTED && !is_named) {
+    if (status != RONDO_STATUS_OK && !is_named) {
         rondo__error_prefix("%.48s node \"%.64s\"", proto->op_type,
                             proto->name == NULL ? "" : proto->name);
     }

@@ -135,16 +135,28 @@ rondo_status rondo_program_get_output(const rondo_program *program, size_t index
 
 // ---- symbols
 
+// Names that people set are short; what an exporter computed ("floor(height/2 - 1/2) + 1") is
+// counted only, because it would push the others out of the message.
 static rondo_status fail_unknown_symbol(const rondo_program *program, const char *symbol) {
+    enum { SHOWN_MAX = 32 };
     if (program->symbol_count == 0) {
         return RONDO_FAIL(INVALID, "no dimension \"%s\": the program has no symbolic dimensions",
                           symbol);
     }
     rondo__text list = {0};
+    size_t shown = 0;
     for (size_t i = 0; i < program->symbol_count; ++i) {
-        rondo__text_append(&list, "%s%s", i == 0 ? "" : ", ", program->symbols[i].name);
+        const char *name = program->symbols[i].name;
+        if (strlen(name) <= SHOWN_MAX && strpbrk(name, "()+*/ ") == NULL && list.length < 120) {
+            rondo__text_append(&list, "%s%s", shown++ == 0 ? "" : ", ", name);
+        }
     }
-    rondo_status status = RONDO_FAIL(INVALID, "no dimension \"%s\"; there are: %s", symbol,
+    if (shown < program->symbol_count) {
+        rondo__text_append(&list, "%s%zu %s", shown == 0 ? "" : " and ",
+                           program->symbol_count - shown,
+                           shown == 0 ? "with long names or expressions" : "more");
+    }
+    rondo_status status = RONDO_FAIL(INVALID, "no dimension \"%.60s\"; there are: %s", symbol,
                                      list.bytes == NULL ? "" : list.bytes);
     rondo__text_deinit(&list);
     return status;

@@ -210,6 +210,34 @@ static void test_onnx_importer__names_unsupported_attributes(void **state) {
                    "unsupported: op Constant version 17 (attribute value_string)");
 }
 
+static void test_onnx_importer__names_all_that_is_unsupported(void **state) {
+    model_builder *builder = *state;
+    model_builder_add_input(builder, builder->graph, "x", 1, "2");
+    model_builder_add_node(builder, builder->graph, "NoSuchOp", "first", "x", "a");
+    model_builder_add_node(builder, builder->graph, "Relu", "", "a", "b");
+    model_builder_add_node(builder, builder->graph, "NoSuchOp", "second", "b", "c");
+    Onnx__NodeProto *node = model_builder_add_node(builder, builder->graph, "Relu", "", "c", "y");
+    model_builder_add_attribute(builder, node, "speed", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
+    model_builder_add_output(builder, builder->graph, "y", 1, "2");
+    assert_refused(builder, RONDO_STATUS_UNSUPPORTED,
+                   "unsupported: op NoSuchOp version 17, 2 nodes; op Relu version 17 (attribute "
+                   "speed)");
+    assert_string_equal(rondo_error_get_last()->op, "first");
+    // More than a message can hold are counted.
+    for (int i = 0; i < 40; ++i) {
+        char op[32];
+        char name[32];
+        snprintf(op, sizeof op, "Strange%02d", i);
+        snprintf(name, sizeof name, "v%d", i);
+        model_builder_add_node(builder, builder->graph, op, "", "x", name);
+    }
+    assert_refused(builder, RONDO_STATUS_UNSUPPORTED, "op Strange00 version 17");
+    assert_non_null(strstr(rondo_error_get_last()->message, "; and "));
+    assert_string_equal(
+        rondo_error_get_last()->message + strlen(rondo_error_get_last()->message) - strlen(" more"),
+        " more");
+}
+
 static void test_onnx_importer__names_ops_that_touch_strings(void **state) {
     model_builder *builder = *state;
     model_builder_add_input(builder, builder->graph, "x", 8, "2");
@@ -392,6 +420,7 @@ int main(void) {
         TEST(test_onnx_importer__reads_all_forms_of_constant),
         TEST(test_onnx_importer__names_unsupported_ops),
         TEST(test_onnx_importer__names_unsupported_attributes),
+        TEST(test_onnx_importer__names_all_that_is_unsupported),
         TEST(test_onnx_importer__names_ops_that_touch_strings),
         TEST(test_onnx_importer__lists_all_that_is_unsupported),
         TEST(test_onnx_importer__refuses_what_is_no_model),
