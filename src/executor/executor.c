@@ -83,6 +83,29 @@ static void choose_threads(void *arguments) {
     (void)rondo__host_choose_thread_count((int32_t)*count);
 }
 
+// The program after what is done once for all plans, in place of the one there is.
+static rondo_status make_base(rondo_executor *executor) {
+    const size_t fold_bytes = executor->is_lean ? RONDO__LEAN_FOLD_BYTES : BASE_FOLD_BYTES_MAX;
+    rondo_program *base;
+    RETURN_IF_ERROR(rondo__program_specialise(executor->source, NULL, fold_bytes, &base, NULL));
+    rondo_status status = RONDO_STATUS_OK;
+    if (executor->options.optimise) {
+        status = rondo__program_simplify(base);
+    }
+    // A body was converted together with the program around it.
+    if (status == RONDO_STATUS_OK && executor->options.dtype == RONDO_DTYPE_F16 &&
+        executor->depth == 0) {
+        status = rondo__pass_half(base, false);
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo_program_destroy(base);
+        return status;
+    }
+    rondo_program_destroy(executor->base);
+    executor->base = base;
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status create(const rondo_program *program, rondo_device *device,
                            const rondo_executor_options *options, rondo_executor *parent,
                            rondo_executor **out_executor) {
@@ -104,15 +127,7 @@ static rondo_status create(const rondo_program *program, rondo_device *device,
     rondo_status status = parent != NULL ? RONDO_STATUS_OK : rondo__executor_make_budgets(executor);
     rondo__budget *before = rondo__budget_enter(executor->root->budget);
     if (status == RONDO_STATUS_OK) {
-        status =
-            rondo__program_specialise(program, NULL, BASE_FOLD_BYTES_MAX, &executor->base, NULL);
-    }
-    if (status == RONDO_STATUS_OK && options->optimise) {
-        status = rondo__program_simplify(executor->base);
-    }
-    // A body was converted together with the program around it.
-    if (status == RONDO_STATUS_OK && options->dtype == RONDO_DTYPE_F16 && depth == 0) {
-        status = rondo__pass_half(executor->base, false);
+        status = make_base(executor);
     }
     if (status == RONDO_STATUS_OK) {
         executor->keyed = rondo__calloc(executor->base->input_count + 1, sizeof *executor->keyed);
@@ -286,8 +301,8 @@ static void select_keys(const rondo_executor *executor, const rondo_tensor *feed
     }
 }
 
-// Compiles a plan. What plans of other shapes hold is given up for it where memory is short: the
-// older half of them, then all.
+// Compiles a plan. Where memory is short, what plans of other shapes hold is given up for it (the
+// older half of them, then all), and then what was folded ahead, which may be more than a run needs.
 static rondo_status create_plan(rondo_executor *executor, const rondo_tensor *keys,
                                 rondo__plan **out_plan) {
     // Kernels that cut their work ahead must see the number of threads that will run them.
@@ -298,6 +313,16 @@ static rondo_status create_plan(rondo_executor *executor, const rondo_tensor *ke
          is_out_of_memory(status) && executor->plan_count > 0; keep = 0) {
         evict_plans(executor, executor->plan_count - keep);
         status = rondo__plan_create(executor, keys, out_plan);
+    }
+    if (is_out_of_memory(status) && !executor->is_lean) {
+        rondo_error saved;
+        rondo__error_save(&saved);
+        executor->is_lean = true;
+        if (make_base(executor) == RONDO_STATUS_OK) {
+            status = rondo__plan_create(executor, keys, out_plan);
+        } else {
+            rondo__error_restore(&saved);
+        }
     }
     (void)rondo__host_choose_thread_count(former);
     return status;

@@ -48,12 +48,17 @@ rondo_status rondo__executor_allocate(rondo_executor *executor, size_t bytes, vo
     if (!rondo__budget_take(budget, bytes)) {
         return RONDO_STATUS_NO_MEMORY;
     }
+    const uint64_t refusals = rondo__budget_get_refusals(executor->root->budget);
     rondo_status status =
         rondo_memory_allocate(executor->device, RONDO_MEMORY_DEVICE, bytes, out_address);
-    if (status != RONDO_STATUS_OK) {
-        rondo__budget_give_back(budget, bytes);
+    if (status == RONDO_STATUS_OK) {
+        return status;
     }
-    return status;
+    rondo__budget_give_back(budget, bytes);
+    // The limit gives one status, whatever kind of memory reached it.
+    return rondo__budget_get_refusals(executor->root->budget) == refusals
+               ? status
+               : RONDO_FAIL(NO_MEMORY, "%s", rondo_error_get_last()->message);
 }
 
 void rondo__executor_free(rondo_executor *executor, void *address, size_t bytes) {

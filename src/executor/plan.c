@@ -14,7 +14,7 @@
 #include "program/passes.h"
 #include "program/specialise.h"
 
-enum { FOLD_BYTES_MAX = 64 << 20 };
+enum { PLAN_FOLD_BYTES_MAX = 64 << 20 };
 
 static rondo_status copy_feeds(rondo__plan *plan, const rondo_tensor *feeds, size_t count) {
     plan->feeds = rondo__calloc(count + 1, sizeof *plan->feeds);
@@ -286,8 +286,9 @@ rondo_status rondo__plan_create(rondo_executor *executor, const rondo_tensor *fe
     if (status != RONDO_STATUS_OK) {
         goto free_plan;
     }
-    status = rondo__program_specialise(executor->base, plan->feeds, FOLD_BYTES_MAX, &plan->program,
-                                       NULL);
+    status = rondo__program_specialise(
+        executor->base, plan->feeds,
+        executor->is_lean ? RONDO__LEAN_FOLD_BYTES : PLAN_FOLD_BYTES_MAX, &plan->program, NULL);
     if (status != RONDO_STATUS_OK) {
         goto free_plan;
     }

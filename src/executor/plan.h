@@ -20,6 +20,9 @@
 #include "program/program.h"
 #include "rondo/executor.h"
 
+// Results up to this size are folded ahead even where memory is short: shapes and their likes.
+enum { RONDO__LEAN_FOLD_BYTES = 64 << 10 };
+
 typedef enum rondo__slot_kind {
     RONDO__SLOT_NONE,      // the value is not used
     RONDO__SLOT_CONSTANT,  // known ahead; `address` is set when a kernel needs it on the device
@@ -127,6 +130,7 @@ struct rondo_executor {
     int32_t depth;         // 0 for a caller's executor, 1 and more for bodies of control ops
     rondo_executor *root;  // the caller's executor: itself, or the one around all bodies
     rondo__executor_generator *generators;  // of a caller's executor, for its bodies, too
+    bool is_lean;                           // little is folded ahead, because memory was short
     bool *keyed;  // one for each input: its value is part of the plan's key
     size_t keyed_miss_count;
     size_t plan_count;
