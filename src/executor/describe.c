@@ -541,7 +541,7 @@ rondo_status rondo_executor_describe_feeds(rondo_executor *executor, const rondo
     if (status == RONDO_STATUS_OK) {
         status = describe(executor, tensors, format, write, user_data);
     }
-    rondo__executor_end_call(executor, before);
+    rondo__executor_end_call(executor, before, status);
     for (size_t i = 0; i < count; ++i) {
         rondo_tensor_deinit(&all[i].tensor);
     }

@@ -388,6 +388,28 @@ rondo_status rondo__executor_find_plan(rondo_executor *executor, const rondo_ten
     return status;
 }
 
+rondo_status rondo__executor_infer_outputs(rondo_executor *executor, const rondo_tensor *feeds,
+                                           rondo__tensor_info *out_infos) {
+    const size_t count = executor->base->input_count;
+    rondo_tensor *shapes = rondo__calloc(count + 1, sizeof *shapes);
+    if (shapes == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        shapes[i] = (rondo_tensor){.dtype = feeds[i].dtype, .shape = feeds[i].shape};
+    }
+    rondo_program *trial = NULL;
+    rondo_status status =
+        rondo__program_specialise(executor->base, shapes, RONDO__LEAN_FOLD_BYTES, &trial, NULL);
+    for (size_t i = 0; status == RONDO_STATUS_OK && i < trial->output_count; ++i) {
+        rondo__program_get_info(trial, trial->outputs[i], &out_infos[i]);
+        out_infos[i].constant = NULL;
+    }
+    rondo_program_destroy(trial);
+    rondo__free(shapes);
+    return status == RONDO_STATUS_NO_MEMORY ? status : RONDO_STATUS_OK;
+}
+
 // ---- settings and statistics ------------------------------------------------------------------
 
 static void set_graphs(rondo_executor *executor, rondo_graphs_mode graphs) {

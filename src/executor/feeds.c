@@ -162,7 +162,7 @@ rondo_status rondo_executor_run(rondo_executor *executor, const rondo_binding *f
     }
     rondo__budget *before = rondo__executor_begin_call(executor, feeds, feed_count);
     status = rondo__executor_run_tensors(executor, tensors, results, wants);
-    rondo__executor_end_call(executor, before);
+    rondo__executor_end_call(executor, before, status);
     for (size_t f = 0; status == RONDO_STATUS_OK && f < fetch_count; ++f) {
         int64_t index =
             find_name(program, program->outputs, program->output_count, fetches[f].name);

@@ -82,12 +82,18 @@ rondo__budget *rondo__executor_begin_call(rondo_executor *executor, const rondo_
         executor->fed_bytes = fed_bytes;
         rondo__budget_set_limit(executor->budget, get_default_limit(executor));
     }
+    rondo__error_save(&executor->record_before);
     executor->turn_count = 0;
     atomic_store(&executor->call, CALL_RUNNING);
     return rondo__budget_enter(executor->budget);
 }
 
-void rondo__executor_end_call(rondo_executor *executor, rondo__budget *before) {
+void rondo__executor_end_call(rondo_executor *executor, rondo__budget *before,
+                              rondo_status status) {
+    // What was tried on the way and did without leaves no record.
+    if (status == RONDO_STATUS_OK) {
+        rondo__error_restore(&executor->record_before);
+    }
     (void)rondo__budget_enter(before);
     atomic_store(&executor->call, CALL_NONE);
 }

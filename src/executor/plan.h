@@ -150,6 +150,7 @@ struct rondo_executor {
     rondo__budget *device_budget;  // memory of a GPU; NULL on the host
     uint64_t fed_bytes;            // the most that was fed at once
     uint64_t turn_count;           // of all loops, in this run
+    rondo_error record_before;     // of the thread, when the call began
     atomic_int call;               // whether a call is under way or cancelled; see limits.c
 };
 
@@ -172,10 +173,10 @@ void rondo__executor_free(rondo_executor *executor, void *address, size_t bytes)
 
 // Brackets each call of the caller's that compiles or runs: what is made meanwhile counts, and
 // another thread may cancel. The size of the feeds decides the default limit. The end gets what the
-// beginning returned.
+// beginning returned, and how the call went.
 rondo__budget *rondo__executor_begin_call(rondo_executor *executor, const rondo_binding *feeds,
                                           size_t feed_count);
-void rondo__executor_end_call(rondo_executor *executor, rondo__budget *before);
+void rondo__executor_end_call(rondo_executor *executor, rondo__budget *before, rondo_status status);
 
 // CANCELLED when another thread said so.  Threads: one thread per executor.
 RONDO_MUST_USE rondo_status rondo__executor_check_cancelled(const rondo_executor *executor);
@@ -284,6 +285,15 @@ RONDO_MUST_USE rondo_status rondo__executor_run_tensors(rondo_executor *executor
 RONDO_MUST_USE rondo_status rondo__executor_create_body(rondo_executor *parent,
                                                         const rondo_program *body,
                                                         rondo_executor **out_executor);
+
+// What follows for the outputs from the dtypes and shapes of the feeds alone; nothing (dtype NONE)
+// where they fit no run.
+//
+// Errors:    NO_MEMORY.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_infer_outputs(rondo_executor *executor,
+                                                          const rondo_tensor *feeds,
+                                                          rondo__tensor_info *out_infos);
 
 // The plan for these feeds, made when there is none; value keys are handled here.
 //

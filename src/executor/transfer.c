@@ -211,7 +211,7 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     rondo_error saved;
     rondo__error_save(&saved);
     rondo_status waited = rondo_stream_synchronize(executor->stream);
-    rondo__executor_end_call(executor, before);
+    rondo__executor_end_call(executor, before, status != RONDO_STATUS_OK ? status : waited);
     if (status != RONDO_STATUS_OK) {
         rondo__error_restore(&saved);
         return status;
