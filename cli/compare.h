@@ -17,11 +17,14 @@ typedef struct cli_tolerance {
 } cli_tolerance;
 
 typedef struct cli_comparison {
-    bool is_equal;          // dtype, shape, and all elements within the tolerance
-    double largest_error;   // largest |difference| of finite elements; infinite where NaN or
-                            // infinity stands in the wrong place
-    size_t mismatch_count;  // elements outside the tolerance
-    char reason[200];       // empty when is_equal
+    bool is_equal;            // dtype, shape, and all elements within the tolerance
+    double largest_error;     // largest |difference| of finite elements; infinite where NaN or
+                              // infinity stands in the wrong place
+    double largest_relative;  // largest |difference| / |expected|, likewise; infinite where only
+                              // the expected one is 0
+    size_t mismatch_count;    // elements outside the tolerance
+    size_t first_mismatch;    // the first of them
+    char reason[200];         // empty when is_equal
 } cli_comparison;
 
 cli_comparison cli_compare(const rondo_tensor *actual, const rondo_tensor *expected,

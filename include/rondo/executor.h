@@ -190,7 +190,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe(rondo_executor *ex
 // The same for the shapes of `feeds`: what a run with them would do.
 //
 // feeds      inputs by name, as for rondo_executor_run; one whose tensor has no data stands for
-//            zeros of its shape. Inputs that are not among them have their declared shapes.
+//            zeros of its shape. Inputs that are not among them, or of dtype NONE there, have their
+//            declared shapes.
 //
 // Errors:    INVALID, and as rondo_executor_run.
 // Threads:   one thread at a time.

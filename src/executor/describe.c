@@ -460,6 +460,9 @@ static rondo_status complete_feeds(const rondo_executor *executor, const rondo_b
         return RONDO_STATUS_NO_MEMORY;
     }
     for (size_t f = 0; f < given_count; ++f) {
+        if (given[f].tensor.dtype == RONDO_DTYPE_NONE) {
+            continue;
+        }
         const int32_t value =
             given[f].name != NULL ? rondo__program_find_value(program, given[f].name) : -1;
         is_given[value >= 0 ? (size_t)value : program->value_count] = true;

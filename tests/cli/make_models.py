@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Makes the small models of tests/cli/models again (needs the onnx package; the tests do not).
+"""Makes the small models of tests/cli/models, and the arrays of tests/cli/arrays, again (needs the
+onnx package and numpy; the tests do not).
 
-usage: make_models.py DIRECTORY
+usage: make_models.py [MODEL_DIRECTORY [ARRAY_DIRECTORY]]
 """
 import os
 import sys
 
+import numpy
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
@@ -64,6 +66,24 @@ def main(directory):
     save(directory, "unknown_op",
          [helper.make_node("Frobnicate", ["x"], ["z"], name="odd")],
          [value("x", real, [2])], [value("z", real, [2])])
+    # Several ops that do not exist, and an attribute.
+    odd = helper.make_node("Relu", ["c"], ["z"], name="fourth", speed=3)
+    save(directory, "missing_ops",
+         [helper.make_node("Frobnicate", ["x"], ["a"], name="first", domain="com.example"),
+          helper.make_node("Grobnicate", ["a"], ["b"], name="second"),
+          helper.make_node("Frobnicate", ["b"], ["c"], name="third", domain="com.example"), odd],
+         [value("x", real, [2])], [value("z", real, [2])])
+    # A window that needs more than the 1 that an unset dimension counts as; an unnamed dimension.
+    for name, width in (("window", "width"), ("unnamed", None)):
+        save(directory, name,
+             [helper.make_node("MaxPool", ["x"], ["z"], name="pool", kernel_shape=[2])],
+             [value("x", real, [1, 1, width])], [value("z", real, [1, 1, None])])
+    # Outputs whose names no terminal and no file system should see as they are.
+    tricky = ["a/b", "a_b", "a b", "\x1b[31mRED\x1b[0m\a", "..", "\u202eabc\u009b1m", "a_b.2"]
+    save(directory, "tricky_names",
+         [helper.make_node("Relu", ["x"], [name], name="node " + name) for name in tricky],
+         [value("x", real, ["\x1b]0;dimension\a", 2])],
+         [value(name, real, None) for name in tricky])
     # An opset from the future.
     save(directory, "future_opset",
          [helper.make_node("Relu", ["x"], ["z"], name="early")],
@@ -79,5 +99,40 @@ def main(directory):
          [value("x", real, [4])], [value("z", real, [4])], [outside])
 
 
+def make_arrays(directory):
+    """Inputs for add_relu: x = [1, -2, 3], y = [0.5, 0.5, -4], so z = [1.5, 0, 0]."""
+    def place(name):
+        return os.path.join(directory, name)
+
+    x = numpy.array([[1, -2, 3]], "float32")
+    y = numpy.array([[0.5, 0.5, -4]], "float32")
+    numpy.save(place("x.npy"), x)
+    numpy.save(place("y.npy"), y)
+    numpy.save(place("x_double.npy"), x.astype("float64"))
+    numpy.save(place("x_half.npy"), x.astype("float16"))
+    numpy.save(place("x_int.npy"), x.astype("int64"))
+    numpy.save(place("x_fraction.npy"), numpy.array([[1, 2.5, 3]], "float64"))
+    numpy.save(place("x_large.npy"), numpy.array([[1, 1e300, 3]], "float64"))
+    # Two rows, the first axis running fastest in the file.
+    numpy.save(place("fortran.npy"), numpy.asfortranarray([[1, 2, 3], [4, 5, 6]], "float32"))
+    numpy.save(place("strings.npy"), numpy.array(["a", "bc"]))
+    numpy.save(place("bytes.npy"), numpy.array([b"a", b"bc"]))
+    numpy.save(place("complex.npy"), numpy.array([1j, 2], "complex64"))
+    numpy.save(place("objects.npy"), numpy.array([None, 1], object), allow_pickle=True)
+    numpy.save(place("dates.npy"), numpy.array(["2020-01-01"], "datetime64[D]"))
+    numpy.save(place("fields.npy"), numpy.zeros(2, [("a", "f4"), ("b", "i4")]))
+    numpy.savez(place("stored.npz"), x=x, y=y)
+    numpy.savez_compressed(place("packed.npz"), x=x, y=y, z=numpy.zeros((64, 64), "float32"))
+    numpy.savez(place("single.npz"), something=x)
+    x.tofile(place("x.bin"))
+    with open(place("x.pb"), "wb") as file:
+        file.write(numpy_helper.from_array(x, "x").SerializeToString())
+    with open(place("another_name.pb"), "wb") as file:
+        file.write(numpy_helper.from_array(numpy.array([[1.5, 0, 0]], "float32"), "z")
+                   .SerializeToString())
+
+
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "models"))
+    here = os.path.dirname(__file__)
+    main(sys.argv[1] if len(sys.argv) > 1 else os.path.join(here, "models"))
+    make_arrays(sys.argv[2] if len(sys.argv) > 2 else os.path.join(here, "arrays"))
