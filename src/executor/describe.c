@@ -525,7 +525,7 @@ rondo_status rondo_executor_describe_feeds(rondo_executor *executor, const rondo
     if ((int)format < RONDO_DESCRIBE_TEXT || format > RONDO_DESCRIBE_DOT) {
         return RONDO_FAIL(INVALID, "format %d is not a rondo_describe_format", (int)format);
     }
-    const size_t input_count = executor->source->input_count;
+    const size_t input_count = executor->source->input_count + executor->source->optional_count;
     size_t count = 0;
     rondo_status status = RONDO_STATUS_NO_MEMORY;
     rondo_tensor *tensors = rondo__calloc(input_count + 1, sizeof *tensors);
@@ -542,7 +542,10 @@ rondo_status rondo_executor_describe_feeds(rondo_executor *executor, const rondo
         status = rondo__executor_order_feeds(executor, all, count, tensors);
     }
     if (status == RONDO_STATUS_OK) {
-        status = describe(executor, tensors, format, write, user_data);
+        status = rondo__executor_choose_variant(executor, tensors);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = describe(executor->active, tensors, format, write, user_data);
     }
     rondo__executor_end_call(executor, before, status);
     for (size_t i = 0; i < count; ++i) {

@@ -106,10 +106,35 @@ static rondo_status make_base(rondo_executor *executor) {
     return RONDO_STATUS_OK;
 }
 
+// Where the source has which value as input or output.
+static rondo_status index_ports(rondo_executor *executor) {
+    const rondo_program *source = executor->source;
+    const size_t count = source->value_count + 1;
+    executor->input_of = rondo__calloc(count, sizeof *executor->input_of);
+    executor->output_of = rondo__calloc(count, sizeof *executor->output_of);
+    if (executor->input_of == NULL || executor->output_of == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t v = 0; v < count; ++v) {
+        executor->input_of[v] = -1;
+        executor->output_of[v] = -1;
+    }
+    for (size_t i = 0; i < source->input_count; ++i) {
+        executor->input_of[source->inputs[i]] = (int32_t)i;
+    }
+    for (size_t i = 0; i < source->optional_count; ++i) {
+        executor->input_of[source->optionals[i].value] = (int32_t)(source->input_count + i);
+    }
+    for (size_t i = source->output_count; i-- > 0;) {
+        executor->output_of[source->outputs[i]] = (int32_t)i;
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Makes an executor at `depth` for `root`; NULL: it is one of the caller's.
 static rondo_status create(const rondo_program *program, rondo_device *device,
-                           const rondo_executor_options *options, rondo_executor *parent,
-                           rondo_executor **out_executor) {
-    const int32_t depth = parent != NULL ? parent->depth + 1 : 0;
+                           const rondo_executor_options *options, int32_t depth,
+                           rondo_executor *root, rondo_executor **out_executor) {
     if (depth > DEPTH_MAX) {
         return RONDO_FAIL(BAD_DATA, "control flow is nested more than %d levels deep", DEPTH_MAX);
     }
@@ -123,8 +148,12 @@ static rondo_status create(const rondo_program *program, rondo_device *device,
     executor->options = *options;
     executor->graphs = options->graphs;
     executor->depth = depth;
-    executor->root = parent != NULL ? parent->root : executor;
-    rondo_status status = parent != NULL ? RONDO_STATUS_OK : rondo__executor_make_budgets(executor);
+    executor->root = root != NULL ? root : executor;
+    executor->active = executor;
+    rondo_status status = root != NULL ? RONDO_STATUS_OK : rondo__executor_make_budgets(executor);
+    if (status == RONDO_STATUS_OK && root == NULL) {
+        status = index_ports(executor);
+    }
     rondo__budget *before = rondo__budget_enter(executor->root->budget);
     if (status == RONDO_STATUS_OK) {
         status = make_base(executor);
@@ -175,14 +204,23 @@ rondo_status rondo_executor_create(rondo_program *program, rondo_device *device,
         return RONDO_FAIL(UNSUPPORTED, "the reference runs on device \"host\" only, not on \"%s\"",
                           rondo_device_get_name(device));
     }
-    return create(program, device, &merged, NULL, out_executor);
+    return create(program, device, &merged, 0, NULL, out_executor);
 }
 
 rondo_status rondo__executor_create_body(rondo_executor *parent, const rondo_program *body,
                                          rondo_executor **out_executor) {
     *out_executor = NULL;
-    RETURN_IF_ERROR(create(body, parent->device, &parent->options, parent, out_executor));
+    RETURN_IF_ERROR(create(body, parent->device, &parent->options, parent->depth + 1, parent->root,
+                           out_executor));
     (*out_executor)->graphs = parent->graphs;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__executor_create_variant(rondo_executor *root, const rondo_program *program,
+                                            rondo_executor **out_executor) {
+    *out_executor = NULL;
+    RETURN_IF_ERROR(create(program, root->device, &root->options, 0, root, out_executor));
+    (*out_executor)->graphs = root->graphs;
     return RONDO_STATUS_OK;
 }
 
@@ -190,6 +228,7 @@ void rondo_executor_destroy(rondo_executor *executor) {
     if (executor == NULL) {
         return;
     }
+    rondo__executor_destroy_variants(executor);
     for (size_t i = 0; i < executor->plan_count; ++i) {
         rondo__plan_destroy(executor, executor->plans[i]);
     }
@@ -201,11 +240,15 @@ void rondo_executor_destroy(rondo_executor *executor) {
     }
     rondo_stream_destroy(executor->stream);
     rondo_program_destroy(executor->base);
+    rondo_program_destroy(executor->own_source);
     rondo__free(executor->keyed);
+    rondo__free(executor->is_fed);
+    rondo__free(executor->input_of);
+    rondo__free(executor->output_of);
     rondo_device_release(executor->device);
     rondo__budget_release(executor->budget);
     rondo__budget_release(executor->device_budget);
-    const bool is_callers = executor->depth == 0;
+    const bool is_callers = executor->root == executor;
     rondo__free(executor);
     if (is_callers) {
         rondo__memory_trim();  // the small pieces of its plans lay between others'
@@ -301,6 +344,19 @@ static void select_keys(const rondo_executor *executor, const rondo_tensor *feed
     }
 }
 
+// What plans of the same program hold for runs with other optional inputs.
+static void evict_others(const rondo_executor *executor) {
+    rondo_executor *root = executor->depth == 0 ? executor->root : NULL;
+    for (size_t v = 0; root != NULL && v < root->variant_count; ++v) {
+        if (root->variants[v] != executor) {
+            evict_plans(root->variants[v], SIZE_MAX);
+        }
+    }
+    if (root != NULL && root != executor) {
+        evict_plans(root, SIZE_MAX);
+    }
+}
+
 // Compiles a plan. Where memory is short, what plans of other shapes hold is given up for it (the
 // older half of them, then all), and then what was folded ahead, which may be more than a run needs.
 static rondo_status create_plan(rondo_executor *executor, const rondo_tensor *keys,
@@ -312,12 +368,14 @@ static rondo_status create_plan(rondo_executor *executor, const rondo_tensor *ke
     for (size_t keep = executor->plan_count / 2;
          is_out_of_memory(status) && executor->plan_count > 0; keep = 0) {
         evict_plans(executor, executor->plan_count - keep);
+        evict_others(executor);
         status = rondo__plan_create(executor, keys, out_plan);
     }
     if (is_out_of_memory(status) && !executor->is_lean) {
         rondo_error saved;
         rondo__error_save(&saved);
         executor->is_lean = true;
+        evict_others(executor);
         if (make_base(executor) == RONDO_STATUS_OK) {
             status = rondo__plan_create(executor, keys, out_plan);
         } else {
@@ -414,6 +472,9 @@ rondo_status rondo__executor_infer_outputs(rondo_executor *executor, const rondo
 
 static void set_graphs(rondo_executor *executor, rondo_graphs_mode graphs) {
     executor->graphs = graphs;
+    for (size_t v = 0; v < executor->variant_count; ++v) {
+        set_graphs(executor->variants[v], graphs);
+    }
     for (size_t p = 0; p < executor->plan_count; ++p) {
         const rondo__plan *plan = executor->plans[p];
         for (size_t s = 0; s < plan->step_count; ++s) {
@@ -439,10 +500,10 @@ rondo_status rondo_executor_get_times(const rondo_executor *executor, rondo_run_
     if (executor == NULL || out_times == NULL) {
         return RONDO_FAIL(INVALID, "%s is NULL", executor == NULL ? "executor" : "out_times");
     }
-    if (!executor->has_run) {
+    if (!executor->active->has_run) {
         return RONDO_FAIL(STATE, "nothing has run yet; call rondo_executor_run first");
     }
-    *out_times = executor->times;
+    *out_times = executor->active->times;
     return RONDO_STATUS_OK;
 }
 
@@ -471,7 +532,7 @@ rondo_status rondo_executor_get_stats(const rondo_executor *executor,
     if (executor == NULL || out_stats == NULL) {
         return RONDO_FAIL(INVALID, "%s is NULL", executor == NULL ? "executor" : "out_stats");
     }
-    const rondo__plan *plan = executor->current;
+    const rondo__plan *plan = executor->active->current;
     if (plan == NULL) {
         return RONDO_FAIL(STATE, "nothing has run yet; call rondo_executor_run first");
     }
@@ -489,6 +550,11 @@ rondo_status rondo_executor_get_stats(const rondo_executor *executor,
         .eager_run_count = executor->eager_run_count,
         .replay_run_count = executor->replay_run_count,
     };
+    for (size_t v = 0; v < executor->variant_count; ++v) {
+        stats.plan_count += executor->variants[v]->plan_count;
+        stats.eager_run_count += executor->variants[v]->eager_run_count;
+        stats.replay_run_count += executor->variants[v]->replay_run_count;
+    }
     add_graph_stats(plan, &stats);
     *out_stats = stats;
     return RONDO_STATUS_OK;

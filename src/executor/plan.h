@@ -23,6 +23,8 @@
 // Results up to this size are folded ahead even where memory is short: shapes and their likes.
 enum { RONDO__LEAN_FOLD_BYTES = 64 << 10 };
 
+enum { RONDO__VARIANT_MAX = 4 };  // sets of optional inputs fed that are kept
+
 typedef enum rondo__slot_kind {
     RONDO__SLOT_NONE,      // the value is not used
     RONDO__SLOT_CONSTANT,  // known ahead; `address` is set when a kernel needs it on the device
@@ -128,7 +130,7 @@ struct rondo_executor {
     rondo_executor_options options;
     rondo_graphs_mode graphs;
     int32_t depth;         // 0 for a caller's executor, 1 and more for bodies of control ops
-    rondo_executor *root;  // the caller's executor: itself, or the one around all bodies
+    rondo_executor *root;  // the caller's executor: itself, or the one that this serves
     rondo__executor_generator *generators;  // of a caller's executor, for its bodies, too
     bool is_lean;                           // little is folded ahead, because memory was short
     bool *keyed;  // one for each input: its value is part of the plan's key
@@ -149,10 +151,38 @@ struct rondo_executor {
     rondo__budget *budget;         // host memory
     rondo__budget *device_budget;  // memory of a GPU; NULL on the host
     uint64_t fed_bytes;            // the most that was fed at once
-    uint64_t turn_count;           // of all loops, in this run
-    rondo_error record_before;     // of the thread, when the call began
-    atomic_int call;               // whether a call is under way or cancelled; see limits.c
+    int32_t *input_of;   // by value of the source: index among inputs and, behind them, optionals;
+    int32_t *output_of;  // index of its first place among outputs; -1 for other values
+    // Where optional inputs are fed: executors of programs in which they are inputs; see variants.c.
+    size_t variant_count;
+    rondo_executor *variants[RONDO__VARIANT_MAX];  // the one used last is the last
+    rondo_executor *active;                        // what ran last: itself or a variant
+    bool *is_fed;                                  // of a variant: one for each optional input
+    rondo_program *own_source;                     // of a variant
+    uint64_t turn_count;                           // of all loops, in this run
+    rondo_error record_before;                     // of the thread, when the call began
+    atomic_int call;  // whether a call is under way or cancelled; see limits.c
 };
+
+// ---- variants.c
+
+// Makes executor->active the one for the optional inputs that are fed, which stand in `tensors`
+// behind the others, and moves those together.
+//
+// Errors:    as rondo_executor_create.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_choose_variant(rondo_executor *executor,
+                                                           rondo_tensor *tensors);
+void rondo__executor_destroy_variants(rondo_executor *executor);
+
+// Makes an executor of `program` that serves `root`, with whose options and limits it runs.
+//
+// Errors:    as rondo_executor_create.
+// Ownership: destroy it with rondo_executor_destroy.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_create_variant(rondo_executor *root,
+                                                           const rondo_program *program,
+                                                           rondo_executor **out_executor);
 
 // ---- limits.c
 

@@ -200,17 +200,18 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     if (executor == NULL) {
         return RONDO_FAIL(INVALID, "executor is NULL");
     }
-    if (executor->current == NULL || !executor->has_run) {
+    rondo_executor *active = executor->active;
+    if (active->current == NULL || !active->has_run) {
         return RONDO_FAIL(STATE, "nothing has run yet; call rondo_executor_run first");
     }
     rondo_run_times times = {0};
     uint64_t start_ns = rondo__clock_now_ns();
     rondo__budget *before = rondo__executor_begin_call(executor, NULL, 0);
-    rondo_status status = rondo__plan_run_steps(executor, executor->current, &times.was_replayed);
+    rondo_status status = rondo__plan_run_steps(active, active->current, &times.was_replayed);
     times.enqueue_ns = rondo__clock_now_ns() - start_ns;
     rondo_error saved;
     rondo__error_save(&saved);
-    rondo_status waited = rondo_stream_synchronize(executor->stream);
+    rondo_status waited = rondo_stream_synchronize(active->stream);
     rondo__executor_end_call(executor, before, status != RONDO_STATUS_OK ? status : waited);
     if (status != RONDO_STATUS_OK) {
         rondo__error_restore(&saved);
@@ -219,7 +220,7 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     RETURN_IF_ERROR(waited);
     times.latency_ns = rondo__clock_now_ns() - start_ns;
     times.compute_ns = times.latency_ns;
-    executor->times = times;
-    count_run(executor, executor->current, times.was_replayed);
+    active->times = times;
+    count_run(active, active->current, times.was_replayed);
     return RONDO_STATUS_OK;
 }
