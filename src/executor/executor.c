@@ -234,7 +234,7 @@ void rondo_executor_destroy(rondo_executor *executor) {
         rondo__plan_destroy(executor, executor->plans[i]);
     }
     rondo__free(executor->plans);
-    rondo__free(executor->constants);  // the last plan released the last constant
+    rondo__free(executor->buckets);  // the last plan released the last constant
     rondo__executor_release_generators(executor);
     for (size_t i = 0; i < 4; ++i) {
         rondo_event_destroy(executor->events[i]);

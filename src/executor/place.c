@@ -104,18 +104,33 @@ static void measure_lifetimes(lifetimes *l, const rondo__plan *plan, const int8_
     }
 }
 
+// The value whose bytes `value` shares in the end. Paths are shortened on the way, so that a chain of
+// joins stays cheap.
+static int32_t find_root(rondo__plan *plan, int32_t value) {
+    int32_t root = value;
+    while (plan->slots[root].root != root) {
+        root = plan->slots[root].root;
+    }
+    while (plan->slots[value].root != root) {
+        const int32_t next = plan->slots[value].root;
+        plan->slots[value].root = root;
+        value = next;
+    }
+    return root;
+}
+
 // Whether the node at `place` ends the life of its input, used once, so that its first output may
 // take over the bytes.
-static bool is_spent_here(const lifetimes *l, const rondo__plan *plan, const rondo__node *node,
+static bool is_spent_here(const lifetimes *l, rondo__plan *plan, const rondo__node *node,
                           size_t input, size_t place) {
     const int32_t value = node->inputs[input];
-    const int32_t root = value >= 0 ? plan->slots[value].root : -1;
+    const int32_t root = value >= 0 ? find_root(plan, value) : -1;
     if (root < 0 || plan->slots[root].kind != RONDO__SLOT_ARENA || l->last[root] != place ||
         plan->slots[root].bytes != plan->slots[node->outputs[0]].bytes) {
         return false;
     }
     for (size_t i = 0; i < node->input_count; ++i) {
-        if (i != input && node->inputs[i] >= 0 && plan->slots[node->inputs[i]].root == root) {
+        if (i != input && node->inputs[i] >= 0 && find_root(plan, node->inputs[i]) == root) {
             return false;
         }
     }
@@ -144,15 +159,15 @@ static void join_in_place(lifetimes *l, rondo__plan *plan) {
                 if ((mask >> i & 1) == 0 || !is_spent_here(l, plan, node, i, place)) {
                     continue;
                 }
-                const int32_t root = plan->slots[node->inputs[i]].root;
+                const int32_t root = find_root(plan, node->inputs[i]);
                 l->last[root] = l->last[output];
-                for (size_t v = 0; v < plan->program->value_count; ++v) {
-                    plan->slots[v].root =
-                        plan->slots[v].root == output ? root : plan->slots[v].root;
-                }
+                plan->slots[output].root = root;
                 break;
             }
         }
+    }
+    for (size_t v = 0; v < plan->program->value_count; ++v) {
+        plan->slots[v].root = find_root(plan, (int32_t)v);
     }
 }
 

@@ -81,6 +81,7 @@ typedef struct rondo__device_constant {
     rondo_tensor tensor;  // retained: its address is the key
     void *address;
     size_t use_count;
+    struct rondo__device_constant *next;  // in its bucket
 } rondo__device_constant;
 
 // A generator of the executor: NULL name: of all ops without a seed of their own.
@@ -146,8 +147,8 @@ struct rondo_executor {
     rondo__plan **plans;
     rondo__plan *current;  // plan of the last run
     size_t constant_count;
-    size_t constant_capacity;
-    rondo__device_constant **constants;
+    size_t bucket_count;               // 0 or a power of two
+    rondo__device_constant **buckets;  // by address
     uint64_t clock;
     bool has_run;
     rondo_run_times times;
