@@ -121,3 +121,13 @@ uint64_t rondo__machine_get_memory(void) {
     }
     return bytes;
 }
+
+uint64_t rondo__budget_choose_limit(uint64_t base_bytes, uint64_t scale_bytes, uint64_t factor) {
+    uint64_t limit;
+    const uint64_t most = rondo__machine_get_memory() / 4 * 3;
+    if (__builtin_mul_overflow(scale_bytes, factor, &limit) ||
+        __builtin_add_overflow(limit, base_bytes, &limit)) {
+        return most;
+    }
+    return limit < most ? limit : most;
+}

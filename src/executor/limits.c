@@ -15,20 +15,10 @@ enum {
 
 static const char memory_option[] = "memory_limit_bytes (--memory-limit)";
 
-static uint64_t multiply(uint64_t a, uint64_t b) {
-    uint64_t product;
-    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
-
-static uint64_t add(uint64_t a, uint64_t b) {
-    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
-}
-
 static uint64_t get_default_limit(const rondo_executor *executor) {
-    uint64_t limit = add((uint64_t)BASE_GIB << 30, multiply(executor->fed_bytes, FEED_FACTOR));
-    limit = add(limit, multiply(executor->source->file_bytes, FILE_FACTOR));
-    const uint64_t most = rondo__machine_get_memory() / 4 * 3;
-    return limit < most ? limit : most;
+    const uint64_t limit = rondo__budget_choose_limit((uint64_t)BASE_GIB << 30,
+                                                      executor->source->file_bytes, FILE_FACTOR);
+    return rondo__budget_choose_limit(limit, executor->fed_bytes, FEED_FACTOR);
 }
 
 rondo_status rondo__executor_make_budgets(rondo_executor *executor) {
@@ -76,7 +66,8 @@ rondo__budget *rondo__executor_begin_call(rondo_executor *executor, const rondo_
                                           size_t feed_count) {
     uint64_t fed_bytes = 0;
     for (size_t i = 0; i < feed_count; ++i) {
-        fed_bytes = add(fed_bytes, rondo_tensor_get_bytes(&feeds[i].tensor));
+        const uint64_t bytes = rondo_tensor_get_bytes(&feeds[i].tensor);
+        fed_bytes = bytes > UINT64_MAX - fed_bytes ? UINT64_MAX : fed_bytes + bytes;
     }
     if (fed_bytes > executor->fed_bytes && executor->options.memory_limit_bytes == 0) {
         executor->fed_bytes = fed_bytes;

@@ -13,6 +13,9 @@ enum { PATH_SHOWN_MAX = 72 };
 // What of the file format is understood, whatever the ops' versions.
 enum { IR_VERSION_MIN = 1, IR_VERSION_MAX = 13 };
 
+// What a load may take by default: this much, and so many times the file.
+enum { LOAD_BYTES = 1 << 30, LOAD_FACTOR = 16 };
+
 static void prefix_path(const char *path) {
     size_t length = strlen(path);
     bool is_cut = length > PATH_SHOWN_MAX;
@@ -79,9 +82,10 @@ free_functions:
 //
 // source    the same bytes when tensors may point into them; NULL: they are copied.
 // path      of the file; NULL for a model in memory.
+// limit     bytes that the load may take beside the file's own; 0: a default.
 // missing   receives what is unsupported; NULL: that is an error, which names all of it.
 static rondo_status import_bytes(const uint8_t *bytes, size_t byte_count, rondo__source *source,
-                                 const char *path, rondo__missing *missing,
+                                 const char *path, uint64_t limit, rondo__missing *missing,
                                  Onnx__ModelProto **out_model, rondo_program **out_program) {
     ProtobufCMessage *message = NULL;
     *out_model = NULL;
@@ -102,7 +106,16 @@ static rondo_status import_bytes(const uint8_t *bytes, size_t byte_count, rondo_
         .missing = missing != NULL ? missing : &own,
         .is_listing = missing != NULL,
     };
-    status = import_model(&importer, out_program);
+    // A file of functions that call functions can ask for any amount of memory.
+    limit = limit > 0 ? limit
+                      : rondo__budget_choose_limit((uint64_t)LOAD_BYTES, byte_count, LOAD_FACTOR);
+    status = rondo__budget_create(limit, "memory_limit_bytes (--memory-limit)", &importer.budget);
+    if (status == RONDO_STATUS_OK) {
+        rondo__budget *before = rondo__budget_enter(importer.budget);
+        status = import_model(&importer, out_program);
+        (void)rondo__budget_enter(before);
+    }
+    rondo__budget_release(importer.budget);
     if (status == RONDO_STATUS_OK) {
         (*out_program)->file_bytes = byte_count + importer.reader.external_bytes;
     }
@@ -117,7 +130,7 @@ static rondo_status import_bytes(const uint8_t *bytes, size_t byte_count, rondo_
     return status;
 }
 
-static rondo_status import_file(const char *path, rondo__missing *missing,
+static rondo_status import_file(const char *path, uint64_t limit, rondo__missing *missing,
                                 Onnx__ModelProto **out_model, rondo_program **out_program) {
     rondo__source *source = NULL;
     *out_model = NULL;
@@ -127,7 +140,7 @@ static rondo_status import_file(const char *path, rondo__missing *missing,
         return status;
     }
     status = import_bytes(rondo__source_get_bytes(source), rondo__source_get_byte_count(source),
-                          source, path, missing, out_model, out_program);
+                          source, path, limit, missing, out_model, out_program);
     if (status != RONDO_STATUS_OK && status != RONDO_STATUS_UNSUPPORTED) {
         prefix_path(path);
     }
@@ -136,6 +149,11 @@ static rondo_status import_file(const char *path, rondo__missing *missing,
 }
 
 rondo_status rondo_program_load_onnx(const char *path, rondo_program **out_program) {
+    return rondo_program_load_onnx_limited(path, 0, out_program);
+}
+
+rondo_status rondo_program_load_onnx_limited(const char *path, uint64_t memory_limit_bytes,
+                                             rondo_program **out_program) {
     if (out_program == NULL) {
         return RONDO_FAIL(INVALID, "out_program is NULL");
     }
@@ -144,7 +162,7 @@ rondo_status rondo_program_load_onnx(const char *path, rondo_program **out_progr
         return RONDO_FAIL(INVALID, "path is NULL");
     }
     Onnx__ModelProto *model = NULL;
-    rondo_status status = import_file(path, NULL, &model, out_program);
+    rondo_status status = import_file(path, memory_limit_bytes, NULL, &model, out_program);
     rondo__wire_free((ProtobufCMessage *)model);
     return status;
 }
@@ -159,7 +177,7 @@ rondo_status rondo_program_parse_onnx(const void *bytes, size_t byte_count,
         return RONDO_FAIL(INVALID, "bytes is NULL");
     }
     Onnx__ModelProto *model = NULL;
-    rondo_status status = import_bytes(bytes, byte_count, NULL, NULL, NULL, &model, out_program);
+    rondo_status status = import_bytes(bytes, byte_count, NULL, NULL, 0, NULL, &model, out_program);
     rondo__wire_free((ProtobufCMessage *)model);
     return status;
 }
@@ -175,7 +193,7 @@ rondo_status rondo_onnx_list_unsupported(const char *path,
     rondo__missing missing = {0};
     Onnx__ModelProto *model = NULL;
     rondo_program *program = NULL;
-    rondo_status status = import_file(path, &missing, &model, &program);
+    rondo_status status = import_file(path, 0, &missing, &model, &program);
     if (status == RONDO_STATUS_OK) {
         for (size_t i = 0; i < missing.count; ++i) {
             const rondo__missing_entry *entry = &missing.entries[i];

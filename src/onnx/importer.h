@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/budget.h"
 #include "onnx.pb-c.h"
 #include "onnx/missing.h"
 #include "onnx/namemap.h"
@@ -65,6 +66,8 @@ typedef struct rondo__importer {
     rondo__namemap functions;  // "domain:name" to index in model->functions
     char **function_keys;
     size_t inlined_count;
+    size_t *function_bytes;   // packed size of each, by index; 0: not asked yet
+    rondo__budget *budget;    // of the load; what functions are written out into counts, too
     rondo__missing *missing;  // what is unsupported so far; never NULL
     bool is_listing;          // the list is all that is wanted
 } rondo__importer;
@@ -116,13 +119,12 @@ const Onnx__AttributeProto *rondo__scope_get_attribute(const rondo__scope *scope
 
 RONDO_MUST_USE rondo_status rondo__importer_index_functions(rondo__importer *importer);
 void rondo__importer_free_functions(rondo__importer *importer);
-// *out_function is NULL when the model has no such function.
+// *out_function is the index in model->functions; -1 when the model has no such function.
 RONDO_MUST_USE rondo_status rondo__importer_find_function(const rondo__importer *importer,
                                                           const char *domain, const char *name,
-                                                          const Onnx__FunctionProto **out_function);
+                                                          int32_t *out_function);
 RONDO_MUST_USE rondo_status rondo__import_call(rondo__importer *importer, rondo__scope *scope,
-                                               const Onnx__NodeProto *call,
-                                               const Onnx__FunctionProto *function);
+                                               const Onnx__NodeProto *call, int32_t function);
 
 // ---- types.c
 

@@ -379,10 +379,10 @@ rondo_status rondo__import_node(rondo__importer *importer, rondo__scope *scope,
     }
     const char *domain = rondo__onnx_domain(proto->domain);
     int32_t opset = rondo__scope_get_opset(scope, domain);
-    const Onnx__FunctionProto *function = NULL;
+    int32_t function = -1;
     RETURN_IF_ERROR(rondo__importer_find_function(importer, domain, proto->op_type, &function));
-    rondo_status status = function != NULL ? rondo__import_call(importer, scope, proto, function)
-                                           : import_op(importer, scope, proto, domain, opset);
+    rondo_status status = function >= 0 ? rondo__import_call(importer, scope, proto, function)
+                                        : import_op(importer, scope, proto, domain, opset);
     return finish_node(importer, proto, opset, status);
 }
 

@@ -424,6 +424,59 @@ static void test_onnx_importer__refuses_attribute_defaults_of_functions(void **s
     function->base.n_unknown_fields = 0;
 }
 
+// A function that a model calls again and again is written out each time.
+static void test_onnx_importer__a_load_has_a_memory_limit(void **state) {
+    model_builder *builder = *state;
+    enum { CALLS = 64, ELEMENTS = 4096, LIST = 2048 };
+    model_builder_import_opset(builder, "own", 1);
+    Onnx__FunctionProto *function = model_builder_add_function(builder, "own", "Big", "a", "b");
+    const int64_t dims[1] = {ELEMENTS};
+    float *elements = model_builder_allocate(builder, ELEMENTS * sizeof *elements);
+    Onnx__TensorProto *tensor = model_builder_new_tensor(builder, "big", 1, 1, dims);
+    model_builder_set_raw(builder, tensor, elements, ELEMENTS * sizeof *elements);
+    Onnx__NodeProto *constant =
+        model_builder_add_function_node(builder, function, "Constant", "", "c");
+    model_builder_add_attribute(builder, constant, "value",
+                                ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR)
+        ->t = tensor;
+    Onnx__NodeProto *transpose =
+        model_builder_add_function_node(builder, function, "Transpose", "a", "b");
+    Onnx__AttributeProto *perm = model_builder_add_attribute(
+        builder, transpose, "perm", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
+    perm->ints = model_builder_allocate(builder, LIST * sizeof *perm->ints);
+    perm->n_ints = LIST;
+    model_builder_add_input(builder, builder->graph, "x", 1, "2");
+    for (int i = 0; i < CALLS; ++i) {
+        char output[16];
+        (void)snprintf(output, sizeof output, "y%d", i);
+        model_builder_add_node(builder, builder->graph, "Big", output, "x", output)->domain =
+            model_builder_copy(builder, "own");
+    }
+    model_builder_add_output(builder, builder->graph, "y0", 1, NULL);
+    char *folder = model_builder_make_folder(builder);
+    size_t count = 0;
+    const uint8_t *bytes = model_builder_pack(builder, &count);
+    char *path = model_builder_write_file(builder, folder, "model.onnx", bytes, count);
+    static const uint64_t limits[] = {1, 100 << 10, 1 << 20, 64 << 20, 0};
+    for (size_t i = 0; i < sizeof limits / sizeof limits[0]; ++i) {
+        rondo_program *program = NULL;
+        rondo_status status = rondo_program_load_onnx_limited(path, limits[i], &program);
+        const char *message = rondo_error_get_last()->message;
+        if (i >= 3) {
+            assert_int_equal(status, RONDO_STATUS_OK);
+        } else {
+            assert_int_equal(status, RONDO_STATUS_NO_MEMORY);
+            assert_null(program);
+            assert_non_null(strstr(message, "model.onnx: "));
+            assert_non_null(strstr(message, " node \""));
+            assert_non_null(strstr(message, "memory_limit_bytes"));
+        }
+        rondo_program_destroy(program);
+    }
+    remove(path);
+    remove(folder);
+}
+
 static void test_onnx_importer__initializers_fit_their_inputs(void **state) {
     model_builder *builder = *state;
     const float values[3] = {1, 2, 3};
@@ -535,6 +588,7 @@ int main(void) {
         TEST(test_onnx_importer__knows_ir_versions_1_to_13),
         TEST(test_onnx_importer__flags_are_0_or_1),
         TEST(test_onnx_importer__refuses_attribute_defaults_of_functions),
+        TEST(test_onnx_importer__a_load_has_a_memory_limit),
         TEST(test_onnx_importer__initializers_fit_their_inputs),
         TEST(test_onnx_importer__negative_extents_are_unknown),
         TEST(test_onnx_importer__refuses_absurd_declarations),
