@@ -162,9 +162,10 @@ bool cli_session_open(const char *path, const cli_model_settings *settings, cli_
     if (!load_program(path, session)) {
         return false;
     }
-    cli_say(CLI_DETAIL, "model %s: %zu inputs, %zu outputs", session->path,
-            rondo_program_get_input_count(session->program),
-            rondo_program_get_output_count(session->program));
+    const size_t input_count = rondo_program_get_input_count(session->program);
+    const size_t output_count = rondo_program_get_output_count(session->program);
+    cli_say(CLI_DETAIL, "model %s: %zu input%s, %zu output%s", session->path, input_count,
+            input_count == 1 ? "" : "s", output_count, output_count == 1 ? "" : "s");
     cli_say(CLI_DETAIL, "device %s (%s)", session->device_info.name,
             session->device_info.description);
     if (!cli_inputs_set_dimensions(session) || !cli_inputs_read(session, settings)) {
