@@ -39,12 +39,12 @@ typedef struct cli_model_settings {
     {"--threads", "N", CLI_COUNT, offsetof(type, member.thread_count), NULL,                       \
      "threads for one op on the host, 1 to 1024\n(default: see rondo help environment)"},          \
     {"--set", "DIM=N", CLI_LIST, offsetof(type, member.dimensions), NULL,                          \
-     "give a symbolic dimension a number (batch=4); those\nthat neither this, --shape nor a file "  \
+     "give a symbolic dimension a number (batch=4); those\nthat neither this, --shape nor a file " \
      "tells count as 1"},                                                                          \
     {"--shape", "NAME=AxBxC", CLI_LIST, offsetof(type, member.shapes), NULL,                       \
      "the shape of an input (x=1x3x224x224), also where its\ndimensions have no names"},           \
     {"--input", "NAME=FILE|random", CLI_LIST, offsetof(type, member.inputs), NULL,                 \
-     "an input's values: .npy, .npz (FILE.npz:ENTRY picks one),\n.pb, or .bin, .raw, .dat (bytes "  \
+     "an input's values: .npy, .npz (FILE.npz:ENTRY picks one),\n.pb, or .bin, .raw, .dat (bytes " \
      "as they are)"},                                                                              \
     {"--cast", NULL, CLI_SWITCH, offsetof(type, member.casts), NULL,                               \
      "convert files of another element type, where every\nvalue survives"}

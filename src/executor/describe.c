@@ -60,8 +60,8 @@ static void append_column(rondo__text *text, const char *name, int width) {
     rondo__text_append(text, "%*s", width - used, "");
 }
 
-// "f32 [batch=4, 3]": the declared names of extents, with the plan's numbers. `declared` is NULL for
-// ports of bodies.
+// "f32 [batch=4, 3]": the declared names of extents, with the plan's numbers. `declared` is NULL
+// for ports of bodies.
 static void append_port(rondo__text *text, const rondo_program *source,
                         const rondo__value *declared, const rondo__slot *slot) {
     const bool is_known = slot->kind != RONDO__SLOT_DYNAMIC;

@@ -29,7 +29,7 @@ static int64_t find_name(const rondo_program *program, const int32_t *values, si
     return -1;
 }
 
-// "[batch=4, 3, 224, 224]": a symbol with the number it was given, "?" where the model says nothing.
+// "[batch=4, 3, 224]": a symbol with the number it was given, "?" where the model says nothing.
 static const char *format_declared(const rondo_program *program, const rondo__value *value,
                                    char *buffer, size_t bytes) {
     size_t used = (size_t)snprintf(buffer, bytes, "[");
