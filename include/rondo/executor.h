@@ -46,7 +46,18 @@ typedef struct rondo_executor_options {
     void *progress_data;
     uint32_t thread_count;  // threads for one op on the host, 1 to 1024; 0: RONDO_NUM_THREADS,
                             // OMP_NUM_THREADS, or all there are. No matter on a GPU
+    uint64_t memory_limit_bytes;  // of plans and runs together; 0: a default; see below
+    uint64_t loop_limit;          // turns of all loops in one run; 0 means 10 000 000
 } rondo_executor_options;
+
+// Memory. A small file can ask for any amount of it, so an executor holds at most
+// memory_limit_bytes at a time, its bodies included: constants folded ahead, packed weights,
+// arenas, and tensors of ops that run on the host. On a GPU the same number bounds device memory by
+// itself. The default is 2 GiB, 64 times the model's file and 256 times what is fed at once,
+// together, but no more than three quarters of this machine's memory (or its control group's), and
+// on a GPU whatever the device has. Plans of other shapes are dropped before a new one is refused,
+// and what does not fit is not folded ahead. Weights mapped from the file and fetched tensors do
+// not count.
 
 // Random numbers. The ops of a program that draw (RandomNormal, Dropout in training, ...) share a
 // generator (rondo/random.h) that starts at `seed`, so each run draws new numbers and a fresh
@@ -83,8 +94,9 @@ typedef struct rondo_executor_stats {
     uint64_t prepare_ns;         // compiling the plan: folding, kernels, weights
     uint64_t arena_bytes;        // planned memory of intermediate values and workspaces
     uint64_t arena_naive_bytes;  // the same without sharing
-    uint64_t constant_bytes;     // weights on the device
-    uint64_t graph_bytes;        // driver-side memory of the graphs, measured
+    uint64_t constant_bytes;  // weights that the plan holds: packed for its kernels, or copied to a
+                              // GPU; what is read where the program has it is not counted
+    uint64_t graph_bytes;     // driver-side memory of the graphs, measured
     uint64_t eager_run_count;
     uint64_t replay_run_count;
     uint64_t random_op_count;  // ops that draw random numbers
@@ -118,8 +130,9 @@ RONDO_API void rondo_executor_destroy(rondo_executor *executor);
 //
 // Errors:    INVALID (feed or fetch with an unknown name, missing, twice, wrong dtype or shape: the
 //            message says what was expected), UNSUPPORTED, BAD_DATA (data-dependent shape or index
-//            out of range), NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST. Fetches are written only on
-//            success.
+//            out of range; loop_limit reached), NO_MEMORY and NO_DEVICE_MEMORY (also when
+//            memory_limit_bytes is reached: the message names op, shape and bytes), CANCELLED,
+//            DRIVER, LOST. Fetches are written only on success.
 // Threads:   one thread at a time.
 // Capture:   legal, but not recorded; breaks captures in global mode.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_run(rondo_executor *executor,
@@ -132,6 +145,16 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_run(rondo_executor *executo
 // Errors:    STATE (nothing has run), and as rondo_executor_run.
 // Threads:   one thread at a time.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_rerun(rondo_executor *executor);
+
+// Ends the call that another thread makes on the executor now (run, rerun or describe).
+//
+// That call returns CANCELLED at the next op outside of segments, turn of a loop or kernel to be
+// prepared, having waited for what is on the stream. Nothing is fetched, and the next call works.
+// Between calls this does nothing, so who must be sure cancels until the other thread is back.
+//
+// Errors:    INVALID (executor is NULL).
+// Threads:   any, also while another uses the executor; not while it is destroyed.
+RONDO_API RONDO_MUST_USE rondo_status rondo_executor_cancel(rondo_executor *executor);
 
 // Changes whether later runs use graphs. Graphs already captured are kept.
 //

@@ -32,8 +32,7 @@ rondo_status rondo__constant_acquire(rondo_executor *executor, const rondo_tenso
         constant->address = tensor->data;
     } else {
         // An empty tensor gets an address too: kernels may not look at it, but NULL means absent.
-        status = rondo_memory_allocate(executor->device, RONDO_MEMORY_DEVICE, bytes > 0 ? bytes : 1,
-                                       &constant->address);
+        status = rondo__executor_allocate(executor, bytes > 0 ? bytes : 1, &constant->address);
         if (status == RONDO_STATUS_OK && bytes > 0) {
             status = rondo_stream_copy(executor->stream, constant->address, tensor->data, bytes,
                                        RONDO_COPY_HOST_TO_DEVICE);
@@ -47,7 +46,7 @@ rondo_status rondo__constant_acquire(rondo_executor *executor, const rondo_tenso
     return RONDO_STATUS_OK;
 
 free_constant:
-    rondo_memory_free(executor->device, RONDO_MEMORY_DEVICE, constant->address);
+    rondo__executor_free(executor, constant->address, bytes > 0 ? bytes : 1);
     rondo_tensor_deinit(&constant->tensor);
     rondo__free(constant);
     return status;
@@ -64,7 +63,8 @@ void rondo__constant_release(rondo_executor *executor, rondo__device_constant *c
         }
     }
     if (!rondo_device_is_host(executor->device)) {
-        rondo_memory_free(executor->device, RONDO_MEMORY_DEVICE, constant->address);
+        const size_t bytes = rondo_tensor_get_bytes(&constant->tensor);
+        rondo__executor_free(executor, constant->address, bytes > 0 ? bytes : 1);
     }
     rondo_tensor_deinit(&constant->tensor);
     rondo__free(constant);

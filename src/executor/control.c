@@ -141,21 +141,12 @@ static rondo_status collector_take(collector *c, rondo_tensor *row) {
 }
 
 // Stacks the rows along new axis `axis`; with `is_reversed` the last row comes first. Without rows
-// the shape is what the body declares, with 0 for what it does not say.
+// `unmade` says what one would have been.
 static rondo_status collector_stack(const rondo__node *node, const collector *c,
-                                    const rondo__value *declared, int64_t axis, bool is_reversed,
+                                    const rondo_tensor *unmade, int64_t axis, bool is_reversed,
                                     rondo_tensor *out_tensor) {
-    rondo_shape row = {0};
-    rondo_dtype dtype = declared->dtype;
-    if (c->count > 0) {
-        row = c->rows[0].shape;
-        dtype = c->rows[0].dtype;
-    } else if (declared->has_shape) {
-        row.rank = declared->rank;
-        for (int32_t d = 0; d < declared->rank; ++d) {
-            row.extent[d] = declared->dims[d].number > 0 ? declared->dims[d].number : 0;
-        }
-    }
+    const rondo_shape row = c->count > 0 ? c->rows[0].shape : unmade->shape;
+    const rondo_dtype dtype = c->count > 0 ? c->rows[0].dtype : unmade->dtype;
     axis = axis < 0 ? axis + row.rank + 1 : axis;
     if (row.rank >= RONDO_RANK_MAX || axis < 0 || axis > row.rank) {
         return RONDO_FAIL(BAD_DATA, "%s: scan output of rank %d cannot be stacked along axis %lld",
@@ -202,6 +193,7 @@ typedef struct iteration {
     rondo_tensor *outputs;  // of one turn
     size_t collector_count;
     collector *collectors;
+    rondo_tensor *unmade;  // dtype and shape of a row, one for each collector, when there is none
 } iteration;
 
 static void iteration_deinit(iteration *it) {
@@ -212,6 +204,7 @@ static void iteration_deinit(iteration *it) {
         collector_deinit(&it->collectors[i]);
     }
     rondo__free(it->collectors);
+    rondo__free(it->unmade);
 }
 
 static rondo_status iteration_init(rondo_executor *executor, const rondo__node *node,
@@ -229,7 +222,9 @@ static rondo_status iteration_init(rondo_executor *executor, const rondo__node *
     it.carried = rondo__calloc(carried_count + 1, sizeof *it.carried);
     it.outputs = rondo__calloc(it.output_count + 1, sizeof *it.outputs);
     it.collectors = rondo__calloc(collector_count + 1, sizeof *it.collectors);
-    if (it.feeds == NULL || it.carried == NULL || it.outputs == NULL || it.collectors == NULL) {
+    it.unmade = rondo__calloc(collector_count + 1, sizeof *it.unmade);
+    if (it.feeds == NULL || it.carried == NULL || it.outputs == NULL || it.collectors == NULL ||
+        it.unmade == NULL) {
         iteration_deinit(&it);
         return RONDO_STATUS_NO_MEMORY;
     }
@@ -237,11 +232,8 @@ static rondo_status iteration_init(rondo_executor *executor, const rondo__node *
     return RONDO_STATUS_OK;
 }
 
-// Runs the body once: feeds[0 .. first_carried) are set by the caller; carried state and captured
-// values are put behind them by this function; outputs from `first_output` on are carried state,
-// then rows.
-static rondo_status iteration_turn(iteration *it, const rondo_tensor *const *inputs,
-                                   size_t first_carried, size_t first_output) {
+// Puts carried state and captured values behind feeds[0 .. first_carried), which the caller sets.
+static void iteration_bind(iteration *it, const rondo_tensor *const *inputs, size_t first_carried) {
     size_t captured_at = it->feed_count - it->view.captured_count;
     for (size_t i = 0; i < it->carried_count; ++i) {
         it->feeds[first_carried + i] = it->carried[i];
@@ -249,6 +241,12 @@ static rondo_status iteration_turn(iteration *it, const rondo_tensor *const *inp
     for (size_t i = 0; i < it->view.captured_count; ++i) {
         it->feeds[captured_at + i] = *inputs[it->view.captured_first + i];
     }
+}
+
+// Runs the body once. Outputs from `first_output` on are carried state, then rows.
+static rondo_status iteration_turn(iteration *it, const rondo_tensor *const *inputs,
+                                   size_t first_carried, size_t first_output) {
+    iteration_bind(it, inputs, first_carried);
     RETURN_IF_ERROR(rondo__executor_run_tensors(it->body, it->feeds, it->outputs, NULL));
     for (size_t i = 0; i < it->carried_count; ++i) {
         rondo_tensor_deinit(&it->carried[i]);
@@ -260,6 +258,48 @@ static rondo_status iteration_turn(iteration *it, const rondo_tensor *const *inp
             collector_take(&it->collectors[i], &it->outputs[first_output + it->carried_count + i]));
     }
     return RONDO_STATUS_OK;
+}
+
+// What a row would be that no turn made: what follows from the shapes before the first turn, and
+// where that says nothing what the body declares, with 0 for unknown extents.
+static rondo_status describe_row(const iteration *it, size_t output,
+                                 const rondo__tensor_info *inferred, rondo_tensor *out_row) {
+    const rondo_program *body = it->view.attribute->body;
+    const rondo__value *declared = &body->values[body->outputs[output]];
+    *out_row = (rondo_tensor){.dtype = inferred->dtype != RONDO_DTYPE_NONE ? inferred->dtype
+                                                                           : declared->dtype};
+    if (inferred->is_shape_known) {
+        out_row->shape = inferred->shape;
+    } else if (declared->has_shape) {
+        out_row->shape.rank = declared->rank;
+        for (int32_t d = 0; d < declared->rank; ++d) {
+            out_row->shape.extent[d] = declared->dims[d].number > 0 ? declared->dims[d].number : 0;
+        }
+    }
+    if (out_row->dtype == RONDO_DTYPE_NONE) {
+        return RONDO_FAIL(BAD_DATA,
+                          "%s: no turn is taken, and nothing says of which type the scan output "
+                          "\"%.60s\" is; declare it in the body",
+                          rondo__node_describe(it->node), declared->name);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Describes the rows in it->collectors, outputs from `first_row` on, when no turn was taken. The
+// caller has set the feeds that iteration_bind does not.
+static rondo_status iteration_describe(iteration *it, const rondo_tensor *const *inputs,
+                                       size_t first_carried, size_t first_row) {
+    rondo__tensor_info *infos = rondo__calloc(it->output_count + 1, sizeof *infos);
+    if (infos == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    iteration_bind(it, inputs, first_carried);
+    rondo_status status = rondo__executor_infer_outputs(it->body, it->feeds, infos);
+    for (size_t i = 0; i < it->collector_count && status == RONDO_STATUS_OK; ++i) {
+        status = describe_row(it, first_row + i, &infos[first_row + i], &it->unmade[i]);
+    }
+    rondo__free(infos);
+    return status;
 }
 
 // Copies an input into owned carried state: inputs are borrowed from slots that later steps may
@@ -274,6 +314,19 @@ static rondo_status iteration_carry(iteration *it, size_t index, const rondo_ten
         memcpy(it->carried[index].data, input->data, rondo_tensor_get_bytes(input));
     }
     return RONDO_STATUS_OK;
+}
+
+// Feeds the number of the turn and the condition, which may be declared [1] instead of scalars.
+static void feed_turn(iteration *it, int64_t *turn, uint8_t *condition) {
+    const rondo_program *body = it->view.attribute->body;
+    it->feeds[0] = (rondo_tensor){.dtype = RONDO_DTYPE_I64, .data = turn};
+    it->feeds[1] = (rondo_tensor){.dtype = RONDO_DTYPE_BOOL, .data = condition};
+    for (size_t k = 0; k < 2; ++k) {
+        const rondo__value *declared = &body->values[body->inputs[k]];
+        if (declared->has_shape && declared->rank == 1) {
+            it->feeds[k].shape = (rondo_shape){.rank = 1, .extent = {1}};
+        }
+    }
 }
 
 static rondo_status run_loop(rondo_executor *executor, const rondo__node *node, rondo__step *step,
@@ -304,16 +357,16 @@ static rondo_status run_loop(rondo_executor *executor, const rondo__node *node, 
     for (size_t i = 0; i < carried_count && status == RONDO_STATUS_OK; ++i) {
         status = iteration_carry(&it, i, inputs[2 + i]);
     }
-    for (int64_t turn = 0; status == RONDO_STATUS_OK && turn < limit && condition != 0; ++turn) {
-        uint8_t flag = 1;
-        it.feeds[0] = (rondo_tensor){.dtype = RONDO_DTYPE_I64, .data = &turn};
-        it.feeds[1] = (rondo_tensor){.dtype = RONDO_DTYPE_BOOL, .data = &flag};
-        // The iteration number and the condition may be declared [1] instead of a scalar.
-        for (size_t k = 0; k < 2; ++k) {
-            const rondo__value *declared = &body->values[body->inputs[k]];
-            if (declared->has_shape && declared->rank == 1) {
-                it.feeds[k].shape = (rondo_shape){.rank = 1, .extent = {1}};
-            }
+    int64_t turn = 0;
+    uint8_t flag = 1;
+    feed_turn(&it, &turn, &flag);
+    if (status == RONDO_STATUS_OK && row_count > 0 && (limit <= 0 || condition == 0)) {
+        status = iteration_describe(&it, inputs, 2, 1 + carried_count);
+    }
+    for (; status == RONDO_STATUS_OK && turn < limit && condition != 0; ++turn) {
+        status = rondo__executor_count_turn(executor);
+        if (status != RONDO_STATUS_OK) {
+            break;
         }
         status = iteration_turn(&it, inputs, 2, 1);
         if (status == RONDO_STATUS_OK) {
@@ -323,8 +376,7 @@ static rondo_status run_loop(rondo_executor *executor, const rondo__node *node, 
         }
     }
     for (size_t i = 0; i < row_count && status == RONDO_STATUS_OK; ++i) {
-        const rondo__value *declared = &body->values[body->outputs[1 + carried_count + i]];
-        status = collector_stack(node, &it.collectors[i], declared, 0, false,
+        status = collector_stack(node, &it.collectors[i], &it.unmade[i], 0, false,
                                  &results[carried_count + i]);
     }
     for (size_t i = 0; i < carried_count && status == RONDO_STATUS_OK; ++i) {
@@ -341,6 +393,17 @@ static int64_t get_list_entry(const rondo__op *op, const char *name, size_t inde
     size_t count = 0;
     const int64_t *list = rondo__op_get_ints(op, name, &count);
     return list != NULL && index < count ? list[index] : 0;
+}
+
+// Dtype and shape of a slice along `axis`, which was checked.
+static void describe_slice(const rondo_tensor *source, int64_t axis, rondo_tensor *out_slice) {
+    *out_slice = (rondo_tensor){.dtype = source->dtype, .shape = {.rank = source->shape.rank - 1}};
+    axis += axis < 0 ? source->shape.rank : 0;
+    for (int32_t d = 0; d < source->shape.rank; ++d) {
+        if (d != axis) {
+            out_slice->shape.extent[d < axis ? d : d - 1] = source->shape.extent[d];
+        }
+    }
 }
 
 // Copies slice `index` along `axis` of `source` into a new tensor without that axis.
@@ -420,8 +483,17 @@ static rondo_status run_scan(rondo_executor *executor, const rondo__node *node, 
     for (size_t i = 0; i < carried_count && status == RONDO_STATUS_OK; ++i) {
         status = iteration_carry(&it, i, inputs[i]);
     }
+    if (status == RONDO_STATUS_OK && row_count > 0 && length == 0) {
+        for (size_t i = 0; i < scan_count; ++i) {
+            describe_slice(inputs[carried_count + i],
+                           get_list_entry(&node->op, "scan_input_axes", i),
+                           &it.feeds[carried_count + i]);
+        }
+        status = iteration_describe(&it, inputs, 0, carried_count);
+    }
     for (int64_t turn = 0; status == RONDO_STATUS_OK && turn < length; ++turn) {
         size_t taken = 0;
+        status = rondo__executor_check_cancelled(executor);
         for (; taken < scan_count && status == RONDO_STATUS_OK; ++taken) {
             const rondo_tensor *input = inputs[carried_count + taken];
             int64_t axis = get_list_entry(&node->op, "scan_input_axes", taken);
@@ -438,8 +510,7 @@ static rondo_status run_scan(rondo_executor *executor, const rondo__node *node, 
         }
     }
     for (size_t i = 0; i < row_count && status == RONDO_STATUS_OK; ++i) {
-        const rondo__value *declared = &body->values[body->outputs[carried_count + i]];
-        status = collector_stack(node, &it.collectors[i], declared,
+        status = collector_stack(node, &it.collectors[i], &it.unmade[i],
                                  get_list_entry(&node->op, "scan_output_axes", i),
                                  get_list_entry(&node->op, "scan_output_directions", i) == 1,
                                  &results[carried_count + i]);

@@ -430,7 +430,7 @@ static void append_dot(rondo__text *text, rondo_executor *executor, rondo__plan 
 
 // ---- what the plan is made for ----------------------------------------------------------------
 
-// Zeros of the declared shape; extents that nothing fixes count as 1.
+// The declared shape, without data yet; extents that nothing fixes count as 1.
 static rondo_status declare_feed(const rondo_program *program, size_t index,
                                  rondo_tensor *out_tensor) {
     const rondo__value *value = &program->values[program->inputs[index]];
@@ -445,11 +445,11 @@ static rondo_status declare_feed(const rondo_program *program, size_t index,
         }
         shape.extent[d] = extent >= 0 ? extent : 1;
     }
-    return rondo_tensor_init(value->dtype, &shape, out_tensor);
+    *out_tensor = (rondo_tensor){.dtype = value->dtype, .shape = shape};
+    return RONDO_STATUS_OK;
 }
 
-// All inputs: those given, then the others. Tensors of the result from `given_count` on, and those
-// that came without data, own their bytes.
+// All inputs: those given, then the others, which have no data yet.
 static rondo_status complete_feeds(const rondo_executor *executor, const rondo_binding *given,
                                    size_t given_count, rondo_binding *feeds, size_t *out_count) {
     const rondo_program *program = executor->source;
@@ -459,20 +459,15 @@ static rondo_status complete_feeds(const rondo_executor *executor, const rondo_b
     if (is_given == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    for (size_t f = 0; f < given_count && status == RONDO_STATUS_OK; ++f) {
-        const rondo_tensor *tensor = &given[f].tensor;
-        if (tensor->dtype == RONDO_DTYPE_NONE) {
+    for (size_t f = 0; f < given_count; ++f) {
+        if (given[f].tensor.dtype == RONDO_DTYPE_NONE) {
             continue;
         }
         const int32_t value =
             given[f].name != NULL ? rondo__program_find_value(program, given[f].name) : -1;
         is_given[value >= 0 ? (size_t)value : program->value_count] = true;
         feeds[count] = given[f];
-        feeds[count].tensor.storage = NULL;
-        if (tensor->data == NULL) {
-            status = rondo_tensor_init(tensor->dtype, &tensor->shape, &feeds[count].tensor);
-        }
-        ++count;
+        feeds[count++].tensor.storage = NULL;
     }
     for (size_t i = 0; i < program->input_count && status == RONDO_STATUS_OK; ++i) {
         if (!is_given[program->inputs[i]]) {
@@ -483,6 +478,22 @@ static rondo_status complete_feeds(const rondo_executor *executor, const rondo_b
     *out_count = count;
     rondo__free(is_given);
     return status;
+}
+
+// Gives zeros to those that have no data.
+static rondo_status fill_feeds(rondo_binding *feeds, size_t count) {
+    for (size_t f = 0; f < count; ++f) {
+        const rondo_tensor shell = feeds[f].tensor;
+        if (shell.data != NULL) {
+            continue;
+        }
+        rondo_status status = rondo_tensor_init(shell.dtype, &shell.shape, &feeds[f].tensor);
+        if (status != RONDO_STATUS_OK) {
+            rondo__error_prefix("input \"%.60s\"", feeds[f].name != NULL ? feeds[f].name : "");
+            return status;
+        }
+    }
+    return RONDO_STATUS_OK;
 }
 
 static rondo_status describe(rondo_executor *executor, const rondo_tensor *tensors,
@@ -514,7 +525,7 @@ rondo_status rondo_executor_describe_feeds(rondo_executor *executor, const rondo
     if ((int)format < RONDO_DESCRIBE_TEXT || format > RONDO_DESCRIBE_DOT) {
         return RONDO_FAIL(INVALID, "format %d is not a rondo_describe_format", (int)format);
     }
-    const size_t input_count = executor->source->input_count;
+    const size_t input_count = executor->source->input_count + executor->source->optional_count;
     size_t count = 0;
     rondo_status status = RONDO_STATUS_NO_MEMORY;
     rondo_tensor *tensors = rondo__calloc(input_count + 1, sizeof *tensors);
@@ -523,12 +534,20 @@ rondo_status rondo_executor_describe_feeds(rondo_executor *executor, const rondo
         goto free_lists;
     }
     status = complete_feeds(executor, feeds, feed_count, all, &count);
+    rondo__budget *before = rondo__executor_begin_call(executor, all, count);
+    if (status == RONDO_STATUS_OK) {
+        status = fill_feeds(all, count);
+    }
     if (status == RONDO_STATUS_OK) {
         status = rondo__executor_order_feeds(executor, all, count, tensors);
     }
     if (status == RONDO_STATUS_OK) {
-        status = describe(executor, tensors, format, write, user_data);
+        status = rondo__executor_choose_variant(executor, tensors);
     }
+    if (status == RONDO_STATUS_OK) {
+        status = describe(executor->active, tensors, format, write, user_data);
+    }
+    rondo__executor_end_call(executor, before, status);
     for (size_t i = 0; i < count; ++i) {
         rondo_tensor_deinit(&all[i].tensor);
     }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/error.h"
 #include "base/memory.h"
 #include "executor/arena_plan.h"
 #include "executor/plan.h"
@@ -179,6 +180,31 @@ static rondo_status place_staging(rondo_executor *executor, rondo__plan *plan) {
                                  (void **)&plan->staging);
 }
 
+// Names the largest value in the record of an arena that was not to be had.
+static void blame_largest(const rondo__plan *plan) {
+    const rondo_program *program = plan->program;
+    size_t largest = SIZE_MAX;
+    for (size_t v = 0; v < program->value_count; ++v) {
+        const rondo__slot *slot = &plan->slots[v];
+        if (slot->kind == RONDO__SLOT_ARENA && slot->root == (int32_t)v &&
+            (largest == SIZE_MAX || slot->bytes > plan->slots[largest].bytes)) {
+            largest = v;
+        }
+    }
+    if (largest == SIZE_MAX) {
+        return;
+    }
+    char shape[96];
+    const rondo__slot *slot = &plan->slots[largest];
+    const int32_t maker = program->values[largest].producer;
+    rondo__error_prefix("values alive at once (the largest: \"%.40s\" %s %s)",
+                        program->values[largest].name, rondo_dtype_get_name(slot->dtype),
+                        rondo_shape_format(&slot->shape, shape, sizeof shape));
+    if (maker >= 0) {
+        rondo__node_blame(&program->nodes[maker]);
+    }
+}
+
 rondo_status rondo__plan_place_values(rondo_executor *executor, rondo__plan *plan,
                                       const int8_t *class_of) {
     const rondo_program *program = plan->program;
@@ -234,9 +260,9 @@ rondo_status rondo__plan_place_values(rondo_executor *executor, rondo__plan *pla
     if (status != RONDO_STATUS_OK) {
         goto free_lists;
     }
-    status = rondo_memory_allocate(executor->device, RONDO_MEMORY_DEVICE, plan->arena_bytes,
-                                   &plan->arena);
+    status = rondo__executor_allocate(executor, plan->arena_bytes, &plan->arena);
     if (status != RONDO_STATUS_OK) {
+        blame_largest(plan);
         goto free_lists;
     }
     for (size_t b = 0; b < block_count; ++b) {

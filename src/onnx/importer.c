@@ -83,6 +83,9 @@ static rondo_status import_bytes(const uint8_t *bytes, size_t byte_count, rondo_
         .is_listing = missing != NULL,
     };
     status = import_model(&importer, out_program);
+    if (status == RONDO_STATUS_OK) {
+        (*out_program)->file_bytes = byte_count + importer.reader.external_bytes;
+    }
     rondo__tensor_reader_deinit(&importer.reader);
     // What else seems wrong behind an op that nobody knows may follow from that op.
     if (own.count > 0 && status != RONDO_STATUS_NO_MEMORY) {

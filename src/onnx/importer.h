@@ -131,6 +131,10 @@ RONDO_MUST_USE rondo_status rondo__import_call(rondo__importer *importer, rondo_
 RONDO_MUST_USE rondo_status rondo__import_type(rondo__importer *importer, rondo__scope *scope,
                                                int32_t value, const Onnx__TypeProto *type,
                                                bool is_port);
+// Makes an initializer that is also an input of the main graph the default of that input, whose
+// type it must have.
+RONDO_MUST_USE rondo_status rondo__import_optional(rondo__importer *importer, rondo__scope *scope,
+                                                   int32_t value, const Onnx__TypeProto *type);
 RONDO_MUST_USE rondo_status rondo__oddities_set(rondo__oddities *oddities, int32_t value,
                                                 const char *reason);
 const char *rondo__oddities_get(const rondo__oddities *oddities, int32_t value);
