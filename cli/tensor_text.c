@@ -5,6 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+bool cli_is_number(rondo_dtype dtype) {
+    return dtype >= RONDO_DTYPE_F32 && dtype <= RONDO_DTYPE_BOOL;
+}
+
 double cli_tensor_get_element(const rondo_tensor *tensor, size_t index) {
     const void *data = tensor->data;
     switch (tensor->dtype) {

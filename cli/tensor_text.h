@@ -2,9 +2,13 @@
 #ifndef RONDO_CLI_TENSOR_TEXT_H
 #define RONDO_CLI_TENSOR_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "rondo/tensor.h"
+
+// True for the types whose elements are numbers or booleans.
+bool cli_is_number(rondo_dtype dtype);
 
 // Element `index` as a double (64-bit whole numbers lose low digits).
 double cli_tensor_get_element(const rondo_tensor *tensor, size_t index);

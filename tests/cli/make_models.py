@@ -78,6 +78,12 @@ def main(directory):
         save(directory, name,
              [helper.make_node("MaxPool", ["x"], ["z"], name="pool", kernel_shape=[2])],
              [value("x", real, [1, 1, width])], [value("z", real, [1, 1, None])])
+    # An input with a default: z = relu(x + y), where y is 1 unless it is fed.
+    save(directory, "optional",
+         [helper.make_node("Add", ["x", "y"], ["s"], name="sum"),
+          helper.make_node("Relu", ["s"], ["z"], name="clip")],
+         [value("x", real, [1, 3]), value("y", real, [1, 3])], [value("z", real, [1, 3])],
+         [numpy_helper.from_array(numpy.ones([1, 3], "float32"), "y")])
     # Outputs whose names no terminal and no file system should see as they are.
     tricky = ["a/b", "a_b", "a b", "\x1b[31mRED\x1b[0m\a", "..", "\u202eabc\u009b1m", "a_b.2"]
     save(directory, "tricky_names",
