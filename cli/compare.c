@@ -42,9 +42,9 @@ static void compare_reals(const rondo_tensor *actual, const rondo_tensor *expect
     const double absolute =
         tolerance->absolute + tolerance->scale * get_largest_magnitude(expected, count);
     // One unit of bf16's eight bits: ONNX's data was cut to bf16, we round.
-    const double relative = expected->dtype == RONDO_DTYPE_BF16
-                                ? fmax(tolerance->relative, 1.0 / 128.0)
-                                : tolerance->relative;
+    const bool is_rounded = expected->dtype == RONDO_DTYPE_BF16 && tolerance->relative > 0.0;
+    const double relative =
+        is_rounded ? fmax(tolerance->relative, 1.0 / 128.0) : tolerance->relative;
     for (size_t i = 0; i < count; i++) {
         const double got = cli_tensor_get_element(actual, i);
         const double want = cli_tensor_get_element(expected, i);

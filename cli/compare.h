@@ -8,7 +8,8 @@
 #include "rondo/tensor.h"
 
 // A real number passes when |difference| <= absolute + scale * (largest expected magnitude)
-// + relative * |expected|; for bf16, `relative` is at least one unit in the last place (2^-7).
+// + relative * |expected|; for bf16, a `relative` that is not 0 counts as at least one unit in the
+// last place (2^-7).
 // Whole numbers and booleans must be equal. NaN and infinities must be where they are expected.
 typedef struct cli_tolerance {
     double relative;
