@@ -88,11 +88,6 @@ static rondo_status run_if(rondo_executor *executor, const rondo__node *node, ro
         return RONDO_FAIL(BAD_DATA, "%s has no %s", rondo__node_describe(node),
                           condition != 0 ? "then_branch" : "else_branch");
     }
-    if (view.attribute->body->declared_count != 0 ||
-        view.attribute->body->output_count < node->output_count) {
-        return RONDO_FAIL(BAD_DATA, "%s: a branch must have no inputs and %zu outputs",
-                          rondo__node_describe(node), node->output_count);
-    }
     rondo_executor *body;
     RETURN_IF_ERROR(get_executor(executor, node, step, &view, &body));
     size_t output_count = view.attribute->body->output_count;
@@ -344,16 +339,7 @@ static rondo_status run_loop(rondo_executor *executor, const rondo__node *node, 
     size_t row_count = node->output_count > carried_count ? node->output_count - carried_count : 0;
     iteration it;
     RETURN_IF_ERROR(iteration_init(executor, node, step, carried_count, row_count, &it));
-    const rondo_program *body = it.view.attribute->body;
     rondo_status status = RONDO_STATUS_OK;
-    if (body->declared_count != 2 + carried_count ||
-        body->output_count != 1 + carried_count + row_count || node->output_count < carried_count) {
-        status = RONDO_FAIL(BAD_DATA,
-                            "%s: the body has %zu inputs and %zu outputs, expected %zu and %zu",
-                            rondo__node_describe(node), body->declared_count, body->output_count,
-                            2 + carried_count, 1 + carried_count + row_count);
-        goto free_iteration;
-    }
     for (size_t i = 0; i < carried_count && status == RONDO_STATUS_OK; ++i) {
         status = iteration_carry(&it, i, inputs[2 + i]);
     }
@@ -384,7 +370,6 @@ static rondo_status run_loop(rondo_executor *executor, const rondo__node *node, 
         memset(&it.carried[i], 0, sizeof it.carried[i]);
     }
 
-free_iteration:
     iteration_deinit(&it);
     return status;
 }

@@ -112,7 +112,8 @@ static rondo_status index_ports(rondo_executor *executor) {
     const size_t count = source->value_count + 1;
     executor->input_of = rondo__calloc(count, sizeof *executor->input_of);
     executor->output_of = rondo__calloc(count, sizeof *executor->output_of);
-    if (executor->input_of == NULL || executor->output_of == NULL) {
+    executor->symbols = rondo__calloc(source->symbol_count + 1, sizeof *executor->symbols);
+    if (executor->input_of == NULL || executor->output_of == NULL || executor->symbols == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     for (size_t v = 0; v < count; ++v) {
@@ -245,6 +246,7 @@ void rondo_executor_destroy(rondo_executor *executor) {
     rondo__free(executor->is_fed);
     rondo__free(executor->input_of);
     rondo__free(executor->output_of);
+    rondo__free(executor->symbols);
     rondo_device_release(executor->device);
     rondo__budget_release(executor->budget);
     rondo__budget_release(executor->device_budget);
@@ -386,6 +388,22 @@ static rondo_status create_plan(rondo_executor *executor, const rondo_tensor *ke
     return status;
 }
 
+// Destroys a plan whose outputs contradict what the model declares.
+static rondo_status check_outputs(rondo_executor *executor, rondo__plan *plan) {
+    for (size_t i = 0; i < plan->program->output_count; ++i) {
+        const rondo__slot *slot = &plan->slots[plan->program->outputs[i]];
+        if (slot->kind == RONDO__SLOT_DYNAMIC) {
+            continue;  // known after the run
+        }
+        rondo_status status = rondo__executor_check_output(executor, i, slot->dtype, &slot->shape);
+        if (status != RONDO_STATUS_OK) {
+            rondo__plan_destroy(executor, plan);
+            return status;
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 rondo_status rondo__executor_find_plan(rondo_executor *executor, const rondo_tensor *feeds,
                                        rondo__plan **out_plan) {
     *out_plan = NULL;
@@ -434,6 +452,9 @@ rondo_status rondo__executor_find_plan(rondo_executor *executor, const rondo_ten
     }
     if (status == RONDO_STATUS_OK) {
         status = create_plan(executor, keys, &plan);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = check_outputs(executor, plan);
     }
     if (status == RONDO_STATUS_OK) {
         drop_crowded(executor);

@@ -63,42 +63,37 @@ static rondo_status check_feed(const rondo_program *program, const rondo__value 
 }
 
 // A symbol of the model is one number in one run, in whichever inputs it stands.
-static rondo_status check_symbols(const rondo_program *program, const rondo_tensor *tensors) {
-    if (program->symbol_count == 0) {
-        return RONDO_STATUS_OK;
-    }
-    const rondo__value **owners = rondo__calloc(program->symbol_count, sizeof(*owners));
-    int64_t *extents = rondo__calloc(program->symbol_count, sizeof *extents);
-    rondo_status status =
-        owners == NULL || extents == NULL ? RONDO_STATUS_NO_MEMORY : RONDO_STATUS_OK;
+static rondo_status bind_symbols(rondo_executor *executor, const rondo_tensor *tensors) {
+    const rondo_program *program = executor->source;
     const size_t count = program->input_count + program->optional_count;
-    for (size_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
+    rondo__executor_forget_symbols(executor);
+    for (size_t i = 0; i < count; ++i) {
         const rondo__value *declared = get_declared(program, i);
         if (tensors[i].dtype == RONDO_DTYPE_NONE || !declared->has_shape) {
             continue;
         }
-        for (int32_t d = 0; d < declared->rank && status == RONDO_STATUS_OK; ++d) {
+        for (int32_t d = 0; d < declared->rank; ++d) {
             const int32_t symbol = declared->dims[d].symbol;
             const int64_t extent = tensors[i].shape.extent[d];
-            if (symbol >= 0 && owners[symbol] == NULL) {
-                owners[symbol] = declared;
-                extents[symbol] = extent;
-            } else if (symbol >= 0 && extents[symbol] != extent) {
-                status =
-                    RONDO_FAIL(INVALID,
-                               "dimension \"%.40s\" is %lld in feed \"%.60s\" and %lld in feed "
-                               "\"%.60s\"; it stands for one number",
-                               program->symbols[symbol].name, (long long)extents[symbol],
-                               owners[symbol]->name, (long long)extent, declared->name);
+            if (symbol < 0) {
+                continue;
+            }
+            const rondo__bound_symbol *bound =
+                rondo__executor_bind_symbol(executor, symbol, extent, declared->name);
+            if (bound->extent != extent) {
+                return RONDO_FAIL(INVALID,
+                                  "dimension \"%.40s\" is %lld in feed \"%.60s\" and %lld in feed "
+                                  "\"%.60s\"; it stands for one number",
+                                  program->symbols[symbol].name, (long long)bound->extent,
+                                  bound->owner != NULL ? bound->owner : "", (long long)extent,
+                                  declared->name);
             }
         }
     }
-    rondo__free(owners);
-    rondo__free(extents);
-    return status;
+    return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__executor_order_feeds(const rondo_executor *executor, const rondo_binding *feeds,
+rondo_status rondo__executor_order_feeds(rondo_executor *executor, const rondo_binding *feeds,
                                          size_t feed_count, rondo_tensor *out_tensors) {
     const rondo_program *program = executor->source;
     char names[160];
@@ -123,7 +118,7 @@ rondo_status rondo__executor_order_feeds(const rondo_executor *executor, const r
                               program->values[program->inputs[i]].name);
         }
     }
-    return check_symbols(program, out_tensors);
+    return bind_symbols(executor, out_tensors);
 }
 
 // The next place of an output in the list of outputs that nobody has taken: a model may list one

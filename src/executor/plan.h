@@ -90,6 +90,12 @@ typedef struct rondo__executor_generator {
     struct rondo__executor_generator *next;
 } rondo__executor_generator;
 
+// What a symbol stands for in one run.
+typedef struct rondo__bound_symbol {
+    int64_t extent;     // -1: nothing yet
+    const char *owner;  // name of the port that said so; NULL: rondo_program_set_dimension
+} rondo__bound_symbol;
+
 typedef struct rondo__plan {
     rondo_tensor
         *feeds;  // what it was made for: dtype and shape of each input; `data` where the value
@@ -153,6 +159,8 @@ struct rondo_executor {
     uint64_t fed_bytes;            // the most that was fed at once
     int32_t *input_of;   // by value of the source: index among inputs and, behind them, optionals;
     int32_t *output_of;  // index of its first place among outputs; -1 for other values
+    rondo__bound_symbol *symbols;  // one for each of the source
+    bool has_warned;               // of what the model declares
     // Where optional inputs are fed: executors of programs in which they are inputs; see variants.c.
     size_t variant_count;
     rondo_executor *variants[RONDO__VARIANT_MAX];  // the one used last is the last
@@ -163,6 +171,21 @@ struct rondo_executor {
     rondo_error record_before;                     // of the thread, when the call began
     atomic_int call;  // whether a call is under way or cancelled; see limits.c
 };
+
+// ---- declared.c
+
+// Begins the symbols of a run anew: only those that were set have an extent.
+void rondo__executor_forget_symbols(rondo_executor *executor);
+// Gives a symbol its extent in this run, for `owner`, unless it has one. Returns what it has.
+const rondo__bound_symbol *rondo__executor_bind_symbol(rondo_executor *executor, int32_t symbol,
+                                                       int64_t extent, const char *owner);
+// Checks a result against what the model declares of output `index`.
+//
+// Errors:    BAD_DATA (another dtype, or another number for an extent).
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_check_output(rondo_executor *executor, size_t index,
+                                                         rondo_dtype dtype,
+                                                         const rondo_shape *shape);
 
 // ---- variants.c
 
@@ -279,7 +302,7 @@ RONDO_MUST_USE rondo_status rondo__control_run(rondo_executor *executor, const r
 //
 // Errors:    INVALID.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__executor_order_feeds(const rondo_executor *executor,
+RONDO_MUST_USE rondo_status rondo__executor_order_feeds(rondo_executor *executor,
                                                         const rondo_binding *feeds,
                                                         size_t feed_count,
                                                         rondo_tensor *out_tensors);

@@ -132,6 +132,19 @@ static rondo_status finish_fetch(const rondo__plan *plan, rondo_tensor *results,
     return status;
 }
 
+// Checks what only the run has told of the outputs.
+static rondo_status check_dynamic(rondo_executor *executor, const rondo__plan *plan) {
+    for (size_t i = 0; executor->depth == 0 && i < plan->program->output_count; ++i) {
+        const int32_t value = plan->program->outputs[i];
+        const rondo_tensor *result = &plan->dynamic[value];
+        if (plan->slots[value].kind == RONDO__SLOT_DYNAMIC && result->dtype != RONDO_DTYPE_NONE) {
+            RETURN_IF_ERROR(
+                rondo__executor_check_output(executor, i, result->dtype, &result->shape));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status mark(rondo_executor *executor, size_t index) {
     return executor->events[index] != NULL
                ? rondo_event_record(executor->events[index], executor->stream)
@@ -176,6 +189,7 @@ rondo_status rondo__executor_run_tensors(rondo_executor *executor, const rondo_t
         rondo__error_restore(&saved);
         return status;
     }
+    RETURN_IF_ERROR(check_dynamic(executor, plan));
     RETURN_IF_ERROR(mark(executor, 2));
     RETURN_IF_ERROR(start_fetch(executor, plan, wants));
     RETURN_IF_ERROR(mark(executor, 3));

@@ -10,6 +10,9 @@
 // Long paths lose their beginning, so that the reason behind them still fits into the record.
 enum { PATH_SHOWN_MAX = 72 };
 
+// What of the file format is understood, whatever the ops' versions.
+enum { IR_VERSION_MIN = 1, IR_VERSION_MAX = 13 };
+
 static void prefix_path(const char *path) {
     size_t length = strlen(path);
     bool is_cut = length > PATH_SHOWN_MAX;
@@ -17,11 +20,28 @@ static void prefix_path(const char *path) {
                         is_cut ? path + length - PATH_SHOWN_MAX : path);
 }
 
+// A file of a later version may hold parts that we would leave out without a word.
+static rondo_status check_version(const Onnx__ModelProto *model) {
+    if (!model->has_ir_version || model->ir_version < IR_VERSION_MIN) {
+        return RONDO_FAIL(BAD_DATA, "the model names no ir_version; ONNX has had %d to %d",
+                          IR_VERSION_MIN, IR_VERSION_MAX);
+    }
+    if (model->ir_version > IR_VERSION_MAX) {
+        return RONDO_FAIL(
+            UNSUPPORTED,
+            "unsupported: ir_version %lld; %d to %d are known (ONNX 1.20), and a later "
+            "one may hold parts that would be left out unseen",
+            (long long)model->ir_version, IR_VERSION_MIN, IR_VERSION_MAX);
+    }
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status import_model(rondo__importer *importer, rondo_program **out_program) {
     const Onnx__ModelProto *model = importer->model;
     if (model->graph == NULL) {
         return RONDO_FAIL(BAD_DATA, "not an ONNX model: it has no graph");
     }
+    RETURN_IF_ERROR(check_version(model));
     rondo__oddities oddities = {0};
     rondo_program *program = NULL;
     rondo_status status = rondo__program_create(model->graph->name, &program);
