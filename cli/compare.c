@@ -63,6 +63,28 @@ static void compare_reals(const rondo_tensor *actual, const rondo_tensor *expect
     }
 }
 
+// Single elements may stray where the whole does not: near the steep part of a sigmoid, say.
+static void compare_norms(const rondo_tensor *actual, const rondo_tensor *expected, size_t count,
+                          const cli_tolerance *tolerance, cli_comparison *result) {
+    double square = 0.0;
+    double difference = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        const double got = cli_tensor_get_element(actual, i);
+        const double want = cli_tensor_get_element(expected, i);
+        if (isfinite(got) && isfinite(want)) {
+            square += want * want;
+            difference += (got - want) * (got - want);
+        }
+    }
+    const double allowed =
+        tolerance->norm * sqrt(square) + tolerance->absolute * sqrt((double)count);
+    if (!(sqrt(difference) <= allowed) && result->mismatch_count++ == 0) {
+        snprintf(result->reason, sizeof result->reason,
+                 "the difference is %.3g of the output (norms), %.3g is allowed",
+                 square > 0.0 ? sqrt(difference / square) : (double)INFINITY, tolerance->norm);
+    }
+}
+
 static void compare_exact(const rondo_tensor *actual, const rondo_tensor *expected, size_t count,
                           cli_comparison *result) {
     const size_t width = rondo_dtype_get_bytes(expected->dtype);
@@ -106,6 +128,9 @@ cli_comparison cli_compare(const rondo_tensor *actual, const rondo_tensor *expec
     const int64_t count = rondo_shape_get_count(&expected->shape);
     if (count > 0 && is_real(expected->dtype)) {
         compare_reals(actual, expected, (size_t)count, tolerance, &result);
+        if (tolerance->norm > 0.0) {
+            compare_norms(actual, expected, (size_t)count, tolerance, &result);
+        }
     } else if (count > 0) {
         compare_exact(actual, expected, (size_t)count, &result);
     }

@@ -239,6 +239,7 @@ static void append_text(rondo__text *text, rondo_executor *executor, rondo__plan
     rondo__text_append(text, "device %s, ", rondo_device_get_name(executor->device));
     append_counts(text, plan);
     append_steps(text, executor, plan, 0);
+    rondo__describe_half(text, executor, plan, false);
     rondo__text_append(
         text, "memory: arena %zu bytes (%zu without sharing), constants on the device %zu bytes\n",
         plan->arena_bytes, plan->arena_naive_bytes, plan->constant_bytes);
@@ -365,6 +366,9 @@ static void append_json(rondo__text *text, rondo_executor *executor, rondo__plan
     rondo__text_append(text, "{\n  \"device\": \"%s\",\n", rondo_device_get_name(executor->device));
     append_json_ports(text, plan, "inputs", plan->program->inputs, plan->program->input_count);
     append_json_ports(text, plan, "outputs", plan->program->outputs, plan->program->output_count);
+    if (executor->depth == 0) {  // which tells of the bodies, too
+        rondo__describe_half(text, executor, plan, true);
+    }
     rondo__text_append(
         text,
         "  \"arena_bytes\": %zu,\n  \"arena_naive_bytes\": %zu,\n  \"constant_bytes\": %zu,\n"
@@ -509,6 +513,9 @@ static rondo_status describe(rondo_executor *executor, const rondo_tensor *tenso
     rondo__plan *plan;
     rondo__text text = {0};
     RETURN_IF_ERROR(rondo__executor_find_plan(executor, tensors, &plan));
+    if (executor->options.dtype == RONDO_DTYPE_F16) {
+        RETURN_IF_ERROR(rondo__control_foresee(executor, plan));
+    }
     writers[format](&text, executor, plan);
     rondo_status status = rondo__text_get_status(&text);
     if (status == RONDO_STATUS_OK) {
