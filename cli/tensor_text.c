@@ -5,10 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-bool cli_is_number(rondo_dtype dtype) {
-    return dtype >= RONDO_DTYPE_F32 && dtype <= RONDO_DTYPE_BOOL;
-}
-
 double cli_tensor_get_element(const rondo_tensor *tensor, size_t index) {
     const void *data = tensor->data;
     switch (tensor->dtype) {
@@ -95,4 +91,8 @@ char *cli_tensor_summarise(const rondo_tensor *tensor, char *buffer, size_t buff
         snprintf(buffer + length, buffer_bytes - length, " ...");
     }
     return buffer;
+}
+
+bool cli_is_number(rondo_dtype dtype) {
+    return dtype >= RONDO_DTYPE_F32 && dtype <= RONDO_DTYPE_BOOL;
 }

@@ -7,13 +7,13 @@
 
 #include "rondo/tensor.h"
 
-// True for the types whose elements are numbers or booleans.
-bool cli_is_number(rondo_dtype dtype);
-
 // Element `index` as a double (64-bit whole numbers lose low digits).
 double cli_tensor_get_element(const rondo_tensor *tensor, size_t index);
 
 // "min -1.2, mean 0.1, max 3.4, largest at 281; first 0.1 0.2 ..." Returns `buffer`.
 char *cli_tensor_summarise(const rondo_tensor *tensor, char *buffer, size_t buffer_bytes);
+
+// True for the types whose elements are numbers or booleans.
+bool cli_is_number(rondo_dtype dtype);
 
 #endif  // RONDO_CLI_TENSOR_TEXT_H
