@@ -11,8 +11,7 @@
 typedef struct cli_assignment_kind {
     const char *option;   // "--set"
     const char *example;  // how it is written: "batch=4"
-    bool
-        is_value_first;  // names hold no '=', values may (file names); otherwise the other way round
+    bool is_value_first;  // names hold no '=', values may (file names); else the other way round
     bool (*is_value)(const char *value);  // NULL: any text
 } cli_assignment_kind;
 

@@ -88,10 +88,12 @@ static size_t drop_nan(double *values, size_t count) {
     return kept;
 }
 
-// Three standard errors of a median, were all runs independent: 1.25 times those of a mean.
-static double get_run_noise(const cli_statistics *latency, uint64_t run_count) {
-    const double deviation = latency->variation * latency->mean;
-    return run_count > 0 ? 3.75 * deviation / sqrt((double)run_count) : 0.0;
+// The noise of the median latency, were all runs independent; `scratch` has room for all of them.
+static double get_run_noise(const bench_samples *samples, double *scratch) {
+    for (size_t i = 0; i < samples->count; i++) {
+        scratch[i] = samples->samples[i].parts[BENCH_LATENCY];
+    }
+    return cli_statistics_noise(scratch, samples->count);
 }
 
 bool bench_samples_summarise(const bench_samples *samples, double seconds,
@@ -117,47 +119,35 @@ bool bench_samples_summarise(const bench_samples *samples, double seconds,
     }
     find_turn_medians(samples, values, medians);
     const size_t turn_count = drop_nan(medians, samples->turn_count);
-    out_mode->noise_ms = fmax(cli_statistics_noise(medians, turn_count),
-                              get_run_noise(&out_mode->parts[BENCH_LATENCY], out_mode->run_count));
+    out_mode->noise_ms =
+        fmax(cli_statistics_noise(medians, turn_count), get_run_noise(samples, values));
     free(values);
     free(medians);
     return true;
 }
 
 bool bench_samples_compare(const bench_samples *a, const bench_samples *b, double *out_noise_ms) {
-    static const cli_percentiles none = {.count = 0};
     const size_t pair_count = a->turn_count < b->turn_count ? a->turn_count : b->turn_count;
     const size_t run_count = a->count > b->count ? a->count : b->count;
     double *values = malloc((run_count + 1) * sizeof *values);
     double *a_medians = malloc(((size_t)a->turn_count + 1) * sizeof *a_medians);
     double *b_medians = malloc(((size_t)b->turn_count + 1) * sizeof *b_medians);
-    bool is_done = false;
-    bench_mode modes[2];
+    const bool is_done = values != NULL && a_medians != NULL && b_medians != NULL;
     *out_noise_ms = (double)INFINITY;
-    if (values == NULL || a_medians == NULL || b_medians == NULL) {
-        fail_memory();
-        goto free_lists;
+    if (is_done) {
+        find_turn_medians(a, values, a_medians);
+        find_turn_medians(b, values, b_medians);
+        for (size_t i = 0; i < pair_count; i++) {
+            a_medians[i] -= b_medians[i];
+        }
+        const double of_turns = cli_statistics_noise(a_medians, drop_nan(a_medians, pair_count));
+        const double of_runs = hypot(get_run_noise(a, values), get_run_noise(b, values));
+        *out_noise_ms = fmax(of_turns, of_runs);
     }
-    if (!bench_samples_summarise(a, 1.0, &none, &modes[0]) ||
-        !bench_samples_summarise(b, 1.0, &none, &modes[1])) {
-        goto free_lists;
-    }
-    find_turn_medians(a, values, a_medians);
-    find_turn_medians(b, values, b_medians);
-    for (size_t i = 0; i < pair_count; i++) {
-        a_medians[i] -= b_medians[i];
-    }
-    const double of_turns = cli_statistics_noise(a_medians, drop_nan(a_medians, pair_count));
-    const double of_runs = hypot(get_run_noise(&modes[0].parts[BENCH_LATENCY], modes[0].run_count),
-                                 get_run_noise(&modes[1].parts[BENCH_LATENCY], modes[1].run_count));
-    *out_noise_ms = fmax(of_turns, of_runs);
-    is_done = true;
-
-free_lists:
     free(values);
     free(a_medians);
     free(b_medians);
-    return is_done;
+    return is_done || fail_memory();
 }
 
 // ---- every run --------------------------------------------------------------------------------

@@ -109,6 +109,11 @@ bool cli_cast(const char *label, rondo_dtype dtype, rondo_tensor *tensor) {
     if (tensor->dtype == dtype) {
         return true;
     }
+    if (!cli_is_number(dtype) || !cli_is_number(tensor->dtype)) {
+        cli_print_error("%s: %s cannot be cast to %s", label, rondo_dtype_get_name(tensor->dtype),
+                        rondo_dtype_get_name(dtype));
+        return false;
+    }
     if (rondo_tensor_init(dtype, &tensor->shape, &result) != RONDO_STATUS_OK) {
         cli_fail_about(label, "");
         return false;

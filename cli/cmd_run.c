@@ -139,8 +139,9 @@ static bool say_plan(const cli_session *session) {
         cli_session_fail(session);
         return false;
     }
-    cli_say(CLI_DETAIL, "plan: %llu ops in %llu segments, %llu bypassed; prepared in %.1f ms",
-            (unsigned long long)stats.op_count, (unsigned long long)stats.segment_count,
+    cli_say(CLI_DETAIL, "plan: %llu op%s in %llu segment%s, %llu bypassed; prepared in %.1f ms",
+            (unsigned long long)stats.op_count, stats.op_count == 1 ? "" : "s",
+            (unsigned long long)stats.segment_count, stats.segment_count == 1 ? "" : "s",
             (unsigned long long)stats.bypassed_count, (double)stats.prepare_ns * 1e-6);
     return true;
 }

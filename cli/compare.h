@@ -8,12 +8,15 @@
 #include "rondo/tensor.h"
 
 // A real number passes when |difference| <= absolute + scale * (largest expected magnitude)
-// + relative * |expected|; for bf16, `relative` is at least one unit in the last place (2^-7).
+// + relative * |expected|; for bf16, a `relative` that is not 0 counts as at least one unit in the
+// last place (2^-7). With `norm`, the whole tensor's |difference| (as a Euclidean norm) must also
+// be at most `norm` of |expected|, beside what `absolute` allows each element.
 // Whole numbers and booleans must be equal. NaN and infinities must be where they are expected.
 typedef struct cli_tolerance {
     double relative;
     double absolute;
     double scale;
+    double norm;  // 0: not looked at
 } cli_tolerance;
 
 typedef struct cli_comparison {

@@ -53,8 +53,12 @@ void cli_say(cli_level level, const char *format, ...) {
 }
 
 void cli_say_text(const char *text, size_t bytes) {
-    if (wanted_level >= CLI_NORMAL) {
-        fwrite(text, 1, bytes, stdout);
+    const char *end = text + bytes;
+    while (text < end) {
+        const char *newline = memchr(text, '\n', (size_t)(end - text));
+        const char *line_end = newline != NULL ? newline : end;
+        cli_say(CLI_NORMAL, "%.*s", (int)(line_end - text), text);
+        text = line_end + 1;
     }
 }
 

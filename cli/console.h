@@ -44,7 +44,7 @@ int cli_fail_about(const char *subject, const char *hint);
 // The same without subject and hint.
 int cli_fail_with_record(void);
 
-// Writes a text of several lines that the library made, and escaped, to stdout at level NORMAL.
+// Prints a text of several lines that the library made, each escaped like others, at level NORMAL.
 void cli_say_text(const char *text, size_t bytes);
 
 // Formats bytes as "512 B", "4.7 MiB". Returns `buffer`.

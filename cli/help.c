@@ -1,4 +1,4 @@
-// What the tool says about itself, made from the tables: the help of a command, and the environment.
+// What the tool says about itself, made from the tables: help of commands, and the environment.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

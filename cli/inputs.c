@@ -240,38 +240,86 @@ static bool read_file(const cli_model_settings *settings, const rondo_port *port
 }
 
 // What the command line says of one input: values, or a shape, or nothing yet.
-static bool read_input(cli_session *session, const cli_model_settings *settings, size_t index) {
-    rondo_port port;
-    rondo_binding *feed = &session->feeds[index];
+static bool read_input(cli_session *session, const cli_model_settings *settings,
+                       const rondo_port *port, rondo_binding *feed, bool *out_is_named) {
     rondo_shape shape;
-    if (rondo_program_get_input(session->program, index, &port) != RONDO_STATUS_OK) {
-        cli_session_fail(session);
-        return false;
-    }
-    feed->name = port.name;
-    const char *file = cli_assignments_find(&session->files, port.name);
-    const char *shape_text = cli_assignments_find(&session->shapes, port.name);
+    const char *file = cli_assignments_find(&session->files, port->name);
+    const char *shape_text = cli_assignments_find(&session->shapes, port->name);
     char origin[160];
-    snprintf(origin, sizeof origin, "--shape %.60s=%.80s", port.name,
+    snprintf(origin, sizeof origin, "--shape %.60s=%.80s", port->name,
              shape_text != NULL ? shape_text : "");
-    if (shape_text != NULL && (!parse_shape(session, port.name, shape_text, &shape) ||
-                               !take_shape(session, &port, &shape, origin))) {
+    feed->name = port->name;
+    *out_is_named = file != NULL || shape_text != NULL;
+    if (shape_text != NULL && (!parse_shape(session, port->name, shape_text, &shape) ||
+                               !take_shape(session, port, &shape, origin))) {
         return false;
     }
     if (shape_text != NULL) {
-        feed->tensor.dtype = port.dtype;
+        feed->tensor.dtype = port->dtype;
         feed->tensor.shape = shape;
     }
     if (file == NULL || strcmp(file, "random") == 0) {
         return true;
     }
-    return read_file(settings, &port, file, shape_text != NULL ? &shape : NULL, &feed->tensor) &&
-           take_shape(session, &port, &feed->tensor.shape, file);
+    return read_file(settings, port, file, shape_text != NULL ? &shape : NULL, &feed->tensor) &&
+           take_shape(session, port, &feed->tensor.shape, file);
+}
+
+// Names of open dimensions, for the hint.
+typedef struct open_names {
+    char symbols[200];
+    char input[64];  // the first one with an unnamed dimension
+} open_names;
+
+// The shape of an input that has none yet: what nobody set counts as 1.
+static void assume_shape(const rondo_port *port, rondo_tensor *tensor, open_names *names) {
+    if (tensor->dtype != RONDO_DTYPE_NONE || port->rank < 0 || port->rank > RONDO_RANK_MAX) {
+        return;
+    }
+    tensor->dtype = port->dtype;
+    tensor->shape.rank = port->rank;
+    for (int32_t d = 0; d < port->rank; d++) {
+        const bool is_open = port->extent[d] < 0;
+        const char *symbol = port->symbol[d];
+        tensor->shape.extent[d] = is_open ? 1 : port->extent[d];
+        if (is_open && symbol != NULL && strlen(symbol) <= 40 &&
+            strstr(names->symbols, symbol) == NULL) {
+            (void)append_name(names->symbols, sizeof names->symbols, symbol);
+        } else if (is_open && symbol == NULL && names->input[0] == '\0') {
+            snprintf(names->input, sizeof names->input, "%.60s", port->name);
+        }
+    }
+}
+
+static void write_hint(const open_names *names, cli_session *session) {
+    if (names->symbols[0] != '\0') {
+        const size_t first = strcspn(names->symbols, ",");
+        snprintf(session->hint, sizeof session->hint, "; nobody set %s, so %s 1: try --set %.*s=N",
+                 names->symbols, names->symbols[first] == ',' ? "they count as" : "it counts as",
+                 (int)first, names->symbols);
+    } else if (names->input[0] != '\0') {
+        snprintf(session->hint, sizeof session->hint,
+                 "; unnamed dimensions of input \"%s\" count as 1: try --shape %s=AxB",
+                 names->input, names->input);
+    }
 }
 
 // ---- all of them ------------------------------------------------------------------------------
 
-static bool check_all_used(const cli_session *session, const cli_assignments *assignments) {
+// Port `index` of the inputs, then of those with a default.
+static bool get_port(const cli_session *session, size_t index, rondo_port *out_port) {
+    const size_t count = rondo_program_get_input_count(session->program);
+    const rondo_status status =
+        index < count ? rondo_program_get_input(session->program, index, out_port)
+                      : rondo_program_get_optional_input(session->program, index - count, out_port);
+    if (status != RONDO_STATUS_OK) {
+        cli_session_fail(session);
+    }
+    return status == RONDO_STATUS_OK;
+}
+
+static bool check_all_used(const cli_session *session, const cli_assignments *assignments,
+                           size_t port_count) {
     for (size_t i = 0; i < assignments->count; i++) {
         const cli_assignment *item = &assignments->items[i];
         if (item->is_used) {
@@ -281,55 +329,19 @@ static bool check_all_used(const cli_session *session, const cli_assignments *as
         char near[128];
         bool has_room = true;
         cli_suggestion suggestion = {.word = item->name};
-        for (size_t k = 0; k < session->feed_count; k++) {
-            cli_suggest_offer(&suggestion, session->feeds[k].name);
-            has_room = has_room && append_name(names, sizeof names, session->feeds[k].name);
+        for (size_t k = 0; k < port_count; k++) {
+            rondo_port port;
+            if (!get_port(session, k, &port)) {
+                return false;
+            }
+            cli_suggest_offer(&suggestion, port.name);
+            has_room = has_room && append_name(names, sizeof names, port.name);
         }
         cli_print_error("%s: %s %s: there is no such input%s%s the inputs are: %s", session->path,
                         assignments->kind->option, item->text,
                         cli_suggest_format(&suggestion, near, sizeof near),
                         suggestion.best != NULL ? "" : ";", names);
         return false;
-    }
-    return true;
-}
-
-// Shapes of the inputs that nothing was said of; what counts as 1 then becomes the hint.
-static bool assume_shapes(cli_session *session) {
-    char symbols[200] = "";
-    char unnamed[100] = "";
-    for (size_t i = 0; i < session->feed_count; i++) {
-        rondo_port port;
-        rondo_tensor *tensor = &session->feeds[i].tensor;
-        if (rondo_program_get_input(session->program, i, &port) != RONDO_STATUS_OK) {
-            cli_session_fail(session);
-            return false;
-        }
-        if (tensor->dtype != RONDO_DTYPE_NONE || port.rank < 0 || port.rank > RONDO_RANK_MAX) {
-            continue;
-        }
-        tensor->dtype = port.dtype;
-        tensor->shape.rank = port.rank;
-        for (int32_t d = 0; d < port.rank; d++) {
-            const bool is_open = port.extent[d] < 0;
-            tensor->shape.extent[d] = is_open ? 1 : port.extent[d];
-            if (is_open && port.symbol[d] != NULL && strlen(port.symbol[d]) <= 40 &&
-                strstr(symbols, port.symbol[d]) == NULL) {
-                (void)append_name(symbols, sizeof symbols, port.symbol[d]);
-            } else if (is_open && port.symbol[d] == NULL && unnamed[0] == '\0') {
-                snprintf(unnamed, sizeof unnamed, "%.60s", port.name);
-            }
-        }
-    }
-    if (symbols[0] != '\0') {
-        const size_t first = strcspn(symbols, ",");
-        snprintf(session->hint, sizeof session->hint, "; nobody set %s, so %s 1: try --set %.*s=N",
-                 symbols, symbols[first] == ',' ? "they count as" : "it counts as", (int)first,
-                 symbols);
-    } else if (unnamed[0] != '\0') {
-        snprintf(session->hint, sizeof session->hint,
-                 "; unnamed dimensions of input \"%s\" count as 1: try --shape %s=AxB", unnamed,
-                 unnamed);
     }
     return true;
 }
@@ -345,21 +357,47 @@ static void say_inputs(const cli_session *session) {
     }
 }
 
+// Symbols are learned from what is given before the rest is assumed. An input with a default is fed
+// when the command line names it.
 bool cli_inputs_read(cli_session *session, const cli_model_settings *settings) {
-    session->feed_count = rondo_program_get_input_count(session->program);
-    session->feeds = calloc(session->feed_count + 1, sizeof *session->feeds);
-    if (session->feeds == NULL) {
-        return fail_memory();
+    const size_t input_count = rondo_program_get_input_count(session->program);
+    const size_t port_count =
+        input_count + rondo_program_get_optional_input_count(session->program);
+    size_t *ports = calloc(port_count + 1, sizeof *ports);  // of each feed
+    bool is_done = false;
+    session->feeds = calloc(port_count + 1, sizeof *session->feeds);
+    if (session->feeds == NULL || ports == NULL) {
+        fail_memory();
+        goto free_ports;
     }
-    for (size_t i = 0; i < session->feed_count; i++) {
-        if (!read_input(session, settings, i)) {
-            return false;
+    for (size_t i = 0; i < port_count; i++) {
+        rondo_port port;
+        bool is_named = false;
+        ports[session->feed_count] = i;
+        if (!get_port(session, i, &port) ||
+            !read_input(session, settings, &port, &session->feeds[session->feed_count],
+                        &is_named)) {
+            session->feed_count++;  // what was read is freed with the session
+            goto free_ports;
+        }
+        session->feed_count += i < input_count || is_named ? 1 : 0;
+    }
+    open_names names = {.symbols = ""};
+    is_done = check_all_used(session, &session->files, port_count) &&
+              check_all_used(session, &session->shapes, port_count);
+    for (size_t i = 0; is_done && i < session->feed_count; i++) {
+        rondo_port port;
+        is_done = get_port(session, ports[i], &port);
+        if (is_done) {
+            assume_shape(&port, &session->feeds[i].tensor, &names);
         }
     }
-    if (!check_all_used(session, &session->files) || !check_all_used(session, &session->shapes) ||
-        !assume_shapes(session)) {
-        return false;
+    if (is_done) {
+        write_hint(&names, session);
+        say_inputs(session);
     }
-    say_inputs(session);
-    return true;
+
+free_ports:
+    free(ports);
+    return is_done;
 }

@@ -3,6 +3,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "tensor_text.h"
+
 // SplitMix64: good enough for test data, and the same everywhere.
 // Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 static uint64_t next_random(uint64_t *state) {
@@ -40,7 +42,7 @@ static void store_random(rondo_dtype dtype, void *data, size_t index, uint64_t b
 
 void cli_random_fill(rondo_tensor *tensor, uint64_t seed) {
     uint64_t state = seed;
-    const int64_t count = rondo_shape_get_count(&tensor->shape);
+    const int64_t count = cli_is_number(tensor->dtype) ? rondo_shape_get_count(&tensor->shape) : 0;
     for (int64_t i = 0; i < count; i++) {
         store_random(tensor->dtype, tensor->data, (size_t)i, next_random(&state));
     }

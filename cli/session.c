@@ -59,6 +59,25 @@ static bool is_shape(const char *text) {
            text[strlen(text) - 1] != 'x' && strstr(text, "xx") == NULL;
 }
 
+void cli_set_precision(rondo_executor_options *options, rondo_dtype dtype, const cli_list *keep_f32,
+                       const cli_list *use_f16) {
+    options->dtype = dtype;
+    options->keep_f32 = keep_f32->items;
+    options->keep_f32_count = keep_f32->count;
+    options->use_f16 = use_f16->items;
+    options->use_f16_count = use_f16->count;
+}
+
+bool cli_check_precision(const cli_command *command, bool is_half, const cli_list *keep_f32,
+                         const cli_list *use_f16) {
+    if (!is_half && keep_f32->count + use_f16->count > 0) {
+        cli_fail_misuse(command, "%s needs --dtype fp16",
+                        keep_f32->count > 0 ? "--keep-f32" : "--use-f16");
+        return false;
+    }
+    return true;
+}
+
 int cli_session_begin(const cli_command *command, const cli_model_settings *settings,
                       cli_session *session) {
     memset(session, 0, sizeof *session);
@@ -71,6 +90,10 @@ int cli_session_begin(const cli_command *command, const cli_model_settings *sett
     }
     if (settings->is_quiet && settings->is_verbose) {
         return cli_fail_misuse(command, "--quiet and --verbose exclude each other");
+    }
+    if (!cli_check_precision(command, settings->dtype == 1, &settings->keep_f32,
+                             &settings->use_f16)) {
+        return CLI_MISUSE;
     }
     if (!cli_assignments_parse(command, &set, &settings->dimensions, &session->sets) ||
         !cli_assignments_parse(command, &shape, &settings->shapes, &session->shapes) ||
@@ -122,19 +145,13 @@ static bool load_program(const char *path, cli_session *session) {
 
 static bool make_executor(const cli_model_settings *settings, cli_session *session) {
     rondo_executor_options options = rondo_executor_options_default();
-    options.dtype = settings->dtype == 1 ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32;
+    cli_set_precision(&options, settings->dtype == 1 ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32,
+                      &settings->keep_f32, &settings->use_f16);
     options.seed = settings->seed;
     options.progress = cli_progress_show;
     options.thread_count = (uint32_t)settings->thread_count;
     const rondo_status status =
         rondo_executor_create(session->program, session->device, &options, &session->executor);
-    if (status == RONDO_STATUS_UNSUPPORTED && settings->dtype == 1 &&
-        rondo_device_is_host(session->device)) {
-        cli_print_error(
-            "--dtype fp16: device \"host\" computes in fp32 only; leave it out, or name "
-            "a GPU with --device cuda:N");
-        return false;
-    }
     // Said again, so that an explicit --graphs auto goes before RONDO_GRAPHS, too.
     if (status != RONDO_STATUS_OK ||
         rondo_executor_set_graphs(session->executor, session->graphs) != RONDO_STATUS_OK) {
@@ -162,9 +179,10 @@ bool cli_session_open(const char *path, const cli_model_settings *settings, cli_
     if (!load_program(path, session)) {
         return false;
     }
-    cli_say(CLI_DETAIL, "model %s: %zu inputs, %zu outputs", session->path,
-            rondo_program_get_input_count(session->program),
-            rondo_program_get_output_count(session->program));
+    const size_t input_count = rondo_program_get_input_count(session->program);
+    const size_t output_count = rondo_program_get_output_count(session->program);
+    cli_say(CLI_DETAIL, "model %s: %zu input%s, %zu output%s", session->path, input_count,
+            input_count == 1 ? "" : "s", output_count, output_count == 1 ? "" : "s");
     cli_say(CLI_DETAIL, "device %s (%s)", session->device_info.name,
             session->device_info.description);
     if (!cli_inputs_set_dimensions(session) || !cli_inputs_read(session, settings)) {

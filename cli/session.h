@@ -24,6 +24,8 @@ typedef struct cli_model_settings {
     uint64_t seed;
     bool is_quiet;
     bool is_verbose;
+    cli_list keep_f32;  // patterns; with fp16 only
+    cli_list use_f16;
 } cli_model_settings;
 
 #define CLI_MODEL_SETTINGS_DEFAULT \
@@ -31,20 +33,29 @@ typedef struct cli_model_settings {
 
 // Rows of an option table, for a settings struct that holds a cli_model_settings named `member`.
 // clang-format off
+// Patterns that --dtype fp16 reads.
+#define CLI_PRECISION_OPTION_ROWS(type, keep, use)                                                 \
+    {"--keep-f32", "PATTERN", CLI_LIST, offsetof(type, keep), NULL,                                \
+     "with fp16: ops that stay in single precision, by name or\ntype (* any characters, ? one); "  \
+     "may be repeated"},                                                                           \
+    {"--use-f16", "PATTERN", CLI_LIST, offsetof(type, use), NULL,                                  \
+     "with fp16: ops that become half precision against the\nrules that keep them; may be "        \
+     "repeated"}
 #define CLI_DEVICE_OPTION_ROWS(type, member)                                                       \
     {"--device", "NAME", CLI_TEXT, offsetof(type, member.device), NULL,                            \
      "auto (default: the first usable GPU, otherwise the host),\nhost, or cuda:N"},                \
     {"--dtype", NULL, CLI_CHOICE, offsetof(type, member.dtype), "fp32|fp16",                       \
      "compute in single (default) or half precision"},                                             \
+    CLI_PRECISION_OPTION_ROWS(type, member.keep_f32, member.use_f16),                              \
     {"--threads", "N", CLI_COUNT, offsetof(type, member.thread_count), NULL,                       \
      "threads for one op on the host, 1 to 1024\n(default: see rondo help environment)"},          \
     {"--set", "DIM=N", CLI_LIST, offsetof(type, member.dimensions), NULL,                          \
-     "give a symbolic dimension a number (batch=4); those\nthat neither this, --shape nor a file "  \
+     "give a symbolic dimension a number (batch=4); those\nthat neither this, --shape nor a file " \
      "tells count as 1"},                                                                          \
     {"--shape", "NAME=AxBxC", CLI_LIST, offsetof(type, member.shapes), NULL,                       \
      "the shape of an input (x=1x3x224x224), also where its\ndimensions have no names"},           \
     {"--input", "NAME=FILE|random", CLI_LIST, offsetof(type, member.inputs), NULL,                 \
-     "an input's values: .npy, .npz (FILE.npz:ENTRY picks one),\n.pb, or .bin, .raw, .dat (bytes "  \
+     "an input's values: .npy, .npz (FILE.npz:ENTRY picks one),\n.pb, or .bin, .raw, .dat (bytes " \
      "as they are)"},                                                                              \
     {"--cast", NULL, CLI_SWITCH, offsetof(type, member.casts), NULL,                               \
      "convert files of another element type, where every\nvalue survives"}
@@ -84,6 +95,14 @@ typedef struct cli_session {
     rondo_binding *fetches;  // tensors are allocated by the first run and reused by later ones
     char hint[400];          // dimensions that count as 1 because nobody set them; may be ""
 } cli_session;
+
+// Puts the patterns of half precision into the options.
+void cli_set_precision(rondo_executor_options *options, rondo_dtype dtype, const cli_list *keep_f32,
+                       const cli_list *use_f16);
+
+// False, and a misuse printed, when there are patterns without --dtype fp16.
+bool cli_check_precision(const cli_command *command, bool is_half, const cli_list *keep_f32,
+                         const cli_list *use_f16);
 
 // Reads the settings: lists are split, levels set. A misuse is printed.
 //

@@ -36,7 +36,7 @@ char *cli_percentile_format(double percent, char *buffer, size_t buffer_bytes) {
 }
 
 static double get_percentile(const double *sorted, size_t count, double percent) {
-    const double rank = ceil(percent / 100.0 * (double)count);
+    const double rank = ceil(percent / 100.0 * (double)count - 1e-9);  // 99.9 % of 1000 is 999
     const size_t index = rank < 1.0 ? 0 : (size_t)rank - 1;
     return sorted[index < count ? index : count - 1];
 }

@@ -13,6 +13,7 @@
 #include "npy.h"
 #include "npz.h"
 #include "rondo/onnx.h"
+#include "tensor_text.h"
 
 enum { NAME_MAX_BYTES = 200, PATH_BYTES = 4096 };
 
@@ -52,7 +53,7 @@ static bool complete_shape(const char *path, const cli_tensor_wish *wish, size_t
     const size_t width = rondo_dtype_get_bytes(wish->dtype);
     rondo_shape shape = wish->shape;
     int32_t open_axis = -1;
-    if (width == 0 || shape.rank < 0) {
+    if (!cli_is_number(wish->dtype) || shape.rank < 0) {
         cli_print_error(
             "%s: bytes alone do not tell their type and shape, and the model does not "
             "either; give the shape with --shape, or save it as .npy",

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "command.h"
 #include "rondo/rondo.h"
 
 enum { CLI_PATH_MAX = 4096 };
@@ -20,15 +21,18 @@ typedef struct cli_test_settings {
     double relative;        // tolerances; see test_case.c
     double absolute;
     size_t data_set_limit;  // 0: all
+    cli_list keep_f32;      // patterns; with f16 only
+    cli_list use_f16;
 } cli_test_settings;
 
 typedef struct cli_test_result {
     cli_outcome outcome;
     double eager_error;  // largest |difference| over all outputs and data sets
     double replay_error;
-    bool was_replayed;    // every capturable segment was replayed from its graph
-    uint64_t node_count;  // nodes of the captured graphs
-    char reason[400];     // why it failed or was skipped
+    bool was_replayed;     // every capturable segment was replayed from its graph
+    uint64_t node_count;   // nodes of the captured graphs
+    char reason[400];      // why it failed or was skipped
+    char diagnosis[1000];  // where f16 loses the precision and what helps; empty otherwise
 } cli_test_result;
 
 // Puts the path of the directory's model into `path`; a path of a .onnx file is taken as it is.

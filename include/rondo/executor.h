@@ -37,7 +37,7 @@ typedef struct rondo_executor_options {
     size_t struct_size;        // sizeof(rondo_executor_options)
     rondo_graphs_mode graphs;  // AUTO; then the environment variable RONDO_GRAPHS (auto, on, off)
                                // decides, if it is set
-    rondo_dtype dtype;         // F32, or F16 to convert weights and compute in half
+    rondo_dtype dtype;         // F32, or F16 to compute in half precision; see below
     uint64_t seed;             // for ops that draw random numbers; see below
     bool optimise;             // fold, fuse, choose layouts (true); false: the model op by op
     bool reference;            // every op with the plain C reference (host only; the test oracle)
@@ -48,6 +48,10 @@ typedef struct rondo_executor_options {
                             // OMP_NUM_THREADS, or all there are. No matter on a GPU
     uint64_t memory_limit_bytes;  // of plans and runs together; 0: a default; see below
     uint64_t loop_limit;          // turns of all loops in one run; 0 means 10 000 000
+    const char *const *keep_f32;  // with F16: patterns of ops that stay in f32; see below
+    size_t keep_f32_count;
+    const char *const *use_f16;  // with F16: patterns of ops that become f16 against the rules
+    size_t use_f16_count;
 } rondo_executor_options;
 
 // Memory. A small file can ask for any amount of it, so an executor holds at most
@@ -58,6 +62,16 @@ typedef struct rondo_executor_options {
 // on a GPU whatever the device has. Plans of other shapes are dropped before a new one is refused,
 // and what does not fit is not folded ahead. Weights mapped from the file and fetched tensors do
 // not count.
+
+// Half precision. With dtype F16, weights and activations are f16, and inputs and outputs keep the
+// types that the model declares, also those of the bodies of If, Loop and Scan. What f16 cannot
+// hold stays in f32: powers, exponentials, roots and logarithms, long sums, spectra, quantisation,
+// counts and positions, boxes, constants beyond 65504 or below 2^-14, and what depends on such
+// values. rondo_executor_describe lists those ops, each with the reason. A pattern (* for any
+// characters, ? for one) names nodes or op types, in bodies, too; a control op takes its bodies
+// along; keep_f32 wins over use_f16. One that matches nothing is an error. A model that holds f16
+// itself stays as it is. The host computes such ops in f32 and rounds what they make: right, but
+// slower than f32.
 
 // Random numbers. The ops of a program that draw (RandomNormal, Dropout in training, ...) share a
 // generator (rondo/random.h) that starts at `seed`, so each run draws new numbers and a fresh
@@ -198,6 +212,36 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe(rondo_executor *ex
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe_feeds(
     rondo_executor *executor, const rondo_binding *feeds, size_t feed_count,
     rondo_describe_format format, rondo_write_function write, void *user_data);
+
+// Where half precision parts from single precision. Errors are relative: |f16 - f32| / |f32| as
+// norms over a whole tensor; infinite where NaN or infinities differ; for whole numbers the share
+// of elements that differ.
+typedef struct rondo_precision_loss {
+    size_t struct_size;       // sizeof(rondo_precision_loss); set by the caller
+    bool is_found;            // some op exceeds the limit; otherwise names are empty
+    char op[48];              // its type
+    char node[160];           // its name; one that is too long ends in *, as a pattern does
+    double error_before;      // largest error among its inputs
+    double error_after;       // largest error among its outputs
+    double output_error;      // largest error among the outputs of the program
+    uint64_t compared_count;  // values between ops that were compared
+} rondo_precision_loss;
+
+// Runs `program` once in f32 and once as `options` say (dtype F16), fetches what every op of the
+// main program makes, and names the first op whose error is above `limit` and at least four times
+// that of its inputs; where errors only grow, the op that raises its own the most. What If, Loop
+// and Scan do inside is their own error. Values in between are rounded, as without fusing, so
+// errors may be a little larger than in a run.
+//
+// limit      for example 0.01.
+//
+// Errors:    INVALID (dtype is not F16, feeds as in rondo_executor_run), and as
+//            rondo_executor_run.
+// Ownership: all borrowed for the call.
+// Threads:   one thread per program.
+RONDO_API RONDO_MUST_USE rondo_status rondo_executor_find_loss(
+    rondo_program *program, rondo_device *device, const rondo_executor_options *options,
+    const rondo_binding *feeds, size_t feed_count, double limit, rondo_precision_loss *out_loss);
 
 RONDO_EXTERN_C_END
 

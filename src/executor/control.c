@@ -606,6 +606,35 @@ rondo_status rondo__control_plan_body(rondo_executor *executor, const rondo__pla
     return status;
 }
 
+rondo_status rondo__control_foresee(rondo_executor *executor, const rondo__plan *plan) {
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        rondo__step *step = &plan->steps[s];
+        const rondo__op *op = &plan->program->nodes[step->node].op;
+        const bool is_control =
+            step->kind == RONDO__STEP_BYPASS && step->bypass == RONDO__BYPASS_CONTROL;
+        for (size_t a = 0; is_control && a < op->attribute_count; ++a) {
+            rondo_executor *body = NULL;
+            rondo__plan *body_plan = NULL;
+            if (op->attributes[a].kind != RONDO__ATTRIBUTE_BODY) {
+                continue;
+            }
+            rondo_error saved;
+            rondo__error_save(&saved);
+            rondo_status status = rondo__control_plan_body(
+                executor, plan, step, op->attributes[a].name, &body, &body_plan);
+            if (status == RONDO_STATUS_BAD_DATA || status == RONDO_STATUS_UNSUPPORTED) {
+                rondo__error_restore(&saved);  // no failure: the model may never run it like that
+                continue;
+            }
+            if (status == RONDO_STATUS_OK && body_plan != NULL) {
+                status = rondo__control_foresee(body, body_plan);
+            }
+            RETURN_IF_ERROR(status);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 rondo_status rondo__control_run(rondo_executor *executor, const rondo__node *node,
                                 rondo__step *step, const rondo_tensor *const *inputs,
                                 rondo_tensor *results) {

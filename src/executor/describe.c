@@ -30,7 +30,10 @@ static rondo_dtype get_output_dtype(const rondo__plan *plan, const rondo__node *
         const rondo__attribute *attribute = &node->op.attributes[a];
         if (attribute->kind == RONDO__ATTRIBUTE_BODY && k + shift < attribute->body->output_count) {
             const rondo_program *body = attribute->body;
-            return body->values[body->outputs[k + shift]].dtype;
+            const rondo_dtype declared = body->values[body->outputs[k + shift]].dtype;
+            if (declared != RONDO_DTYPE_NONE) {
+                return declared;
+            }
         }
     }
     return dtype;
@@ -60,34 +63,36 @@ static void append_column(rondo__text *text, const char *name, int width) {
     rondo__text_append(text, "%*s", width - used, "");
 }
 
-// "f32 [batch=4, 3]": the declared names of extents, with the plan's numbers. `declared` is NULL for
-// ports of bodies.
+// "f32 [batch=4, ?=1, 3]": the declared names of extents, "?" where there is none, with the plan's
+// numbers. `declared` is NULL for ports of bodies.
 static void append_port(rondo__text *text, const rondo_program *source,
                         const rondo__value *declared, const rondo__slot *slot) {
     const bool is_known = slot->kind != RONDO__SLOT_DYNAMIC;
-    const int32_t rank = is_known ? slot->shape.rank : declared != NULL ? declared->rank : 0;
-    bool has_symbols = false;
-    if (declared != NULL && declared->has_shape && declared->rank == rank) {
-        for (int32_t d = 0; d < rank; ++d) {
-            has_symbols = has_symbols || declared->dims[d].symbol >= 0;
+    const rondo_dtype dtype =
+        slot->dtype == RONDO_DTYPE_NONE && declared != NULL ? declared->dtype : slot->dtype;
+    bool has_names = false;
+    if (declared != NULL && declared->has_shape &&
+        (!is_known || declared->rank == slot->shape.rank)) {
+        for (int32_t d = 0; d < declared->rank; ++d) {
+            has_names = has_names || declared->dims[d].number < 0;
         }
     }
-    if (!has_symbols) {
-        append_shape(text, slot->dtype, slot);
+    if (!has_names) {
+        append_shape(text, dtype, slot);
         return;
     }
-    rondo__text_append(text, "%s [", rondo_dtype_get_name(slot->dtype));
-    for (int32_t d = 0; d < rank; ++d) {
+    rondo__text_append(text, "%s [", rondo_dtype_get_name(dtype));
+    for (int32_t d = 0; d < declared->rank; ++d) {
         const rondo__dimension *dim = &declared->dims[d];
+        const bool is_fixed = dim->number >= 0;
         rondo__text_append_bytes(text, ", ", d > 0 ? 2 : 0);
-        if (dim->symbol >= 0) {
-            rondo__text_append_escaped(text, source->symbols[dim->symbol].name);
+        if (!is_fixed) {
+            rondo__text_append_escaped(text,
+                                       dim->symbol >= 0 ? source->symbols[dim->symbol].name : "?");
         }
-        if (is_known) {
-            rondo__text_append(text, "%s%lld", dim->symbol >= 0 ? "=" : "",
-                               (long long)slot->shape.extent[d]);
-        } else if (dim->symbol < 0) {
-            rondo__text_append(text, "%lld", (long long)dim->number);
+        if (is_known || is_fixed) {
+            const int64_t extent = is_known ? slot->shape.extent[d] : dim->number;
+            rondo__text_append(text, "%s%lld", is_fixed ? "" : "=", (long long)extent);
         }
     }
     rondo__text_append(text, is_known ? "]" : "] (depends on data)");
@@ -234,6 +239,7 @@ static void append_text(rondo__text *text, rondo_executor *executor, rondo__plan
     rondo__text_append(text, "device %s, ", rondo_device_get_name(executor->device));
     append_counts(text, plan);
     append_steps(text, executor, plan, 0);
+    rondo__describe_half(text, executor, plan, false);
     rondo__text_append(
         text, "memory: arena %zu bytes (%zu without sharing), constants on the device %zu bytes\n",
         plan->arena_bytes, plan->arena_naive_bytes, plan->constant_bytes);
@@ -360,6 +366,9 @@ static void append_json(rondo__text *text, rondo_executor *executor, rondo__plan
     rondo__text_append(text, "{\n  \"device\": \"%s\",\n", rondo_device_get_name(executor->device));
     append_json_ports(text, plan, "inputs", plan->program->inputs, plan->program->input_count);
     append_json_ports(text, plan, "outputs", plan->program->outputs, plan->program->output_count);
+    if (executor->depth == 0) {  // which tells of the bodies, too
+        rondo__describe_half(text, executor, plan, true);
+    }
     rondo__text_append(
         text,
         "  \"arena_bytes\": %zu,\n  \"arena_naive_bytes\": %zu,\n  \"constant_bytes\": %zu,\n"
@@ -504,6 +513,9 @@ static rondo_status describe(rondo_executor *executor, const rondo_tensor *tenso
     rondo__plan *plan;
     rondo__text text = {0};
     RETURN_IF_ERROR(rondo__executor_find_plan(executor, tensors, &plan));
+    if (executor->options.dtype == RONDO_DTYPE_F16) {
+        RETURN_IF_ERROR(rondo__control_foresee(executor, plan));
+    }
     writers[format](&text, executor, plan);
     rondo_status status = rondo__text_get_status(&text);
     if (status == RONDO_STATUS_OK) {

@@ -87,22 +87,48 @@ static void choose_threads(void *arguments) {
 static rondo_status make_base(rondo_executor *executor) {
     const size_t fold_bytes = executor->is_lean ? RONDO__LEAN_FOLD_BYTES : BASE_FOLD_BYTES_MAX;
     rondo_program *base;
+    rondo__half_cache *halves = NULL;
     RETURN_IF_ERROR(rondo__program_specialise(executor->source, NULL, fold_bytes, &base, NULL));
     rondo_status status = RONDO_STATUS_OK;
-    if (executor->options.optimise) {
+    if (executor->depth == 0) {  // bodies come marked
+        status = rondo__precision_mark(base, executor->source, &executor->options);
+    }
+    if (status == RONDO_STATUS_OK && executor->options.optimise) {
         status = rondo__program_simplify(base);
     }
-    // A body was converted together with the program around it.
-    if (status == RONDO_STATUS_OK && executor->options.dtype == RONDO_DTYPE_F16 &&
-        executor->depth == 0) {
-        status = rondo__pass_half(base, false);
+    if (status == RONDO_STATUS_OK && executor->options.dtype == RONDO_DTYPE_F16) {
+        status = rondo__half_cache_create(base, &halves);
     }
     if (status != RONDO_STATUS_OK) {
         rondo_program_destroy(base);
         return status;
     }
+    rondo__half_cache_destroy(executor->halves);
     rondo_program_destroy(executor->base);
     executor->base = base;
+    executor->halves = halves;
+    return RONDO_STATUS_OK;
+}
+
+// Copies the caller's patterns, which bases and variants made later need again.
+static rondo_status own_patterns(rondo_executor *executor) {
+    rondo_executor_options *options = &executor->options;
+    const size_t keep = options->keep_f32 != NULL ? options->keep_f32_count : 0;
+    const size_t use = options->use_f16 != NULL ? options->use_f16_count : 0;
+    executor->patterns = rondo__calloc(keep + use + 1, sizeof *executor->patterns);
+    if (executor->patterns == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < keep + use; ++i) {
+        const char *pattern = i < keep ? options->keep_f32[i] : options->use_f16[i - keep];
+        executor->patterns[i] = pattern != NULL ? rondo__strdup(pattern) : NULL;
+        if (pattern != NULL && executor->patterns[i] == NULL) {
+            return RONDO_STATUS_NO_MEMORY;
+        }
+        executor->pattern_count = i + 1;
+    }
+    options->keep_f32 = keep > 0 ? (const char *const *)executor->patterns : NULL;
+    options->use_f16 = use > 0 ? (const char *const *)executor->patterns + keep : NULL;
     return RONDO_STATUS_OK;
 }
 
@@ -155,6 +181,9 @@ static rondo_status create(const rondo_program *program, rondo_device *device,
     if (status == RONDO_STATUS_OK && root == NULL) {
         status = index_ports(executor);
     }
+    if (status == RONDO_STATUS_OK && root == NULL) {
+        status = own_patterns(executor);
+    }
     rondo__budget *before = rondo__budget_enter(executor->root->budget);
     if (status == RONDO_STATUS_OK) {
         status = make_base(executor);
@@ -197,10 +226,6 @@ rondo_status rondo_executor_create(rondo_program *program, rondo_device *device,
     }
     rondo_executor_options merged;
     RETURN_IF_ERROR(read_options(options, &merged));
-    if (merged.dtype == RONDO_DTYPE_F16 && rondo_device_is_host(device)) {
-        return RONDO_FAIL(UNSUPPORTED,
-                          "device \"host\" computes in f32 only; use f32, or a GPU for f16");
-    }
     if (merged.reference && !rondo_device_is_host(device)) {
         return RONDO_FAIL(UNSUPPORTED, "the reference runs on device \"host\" only, not on \"%s\"",
                           rondo_device_get_name(device));
@@ -240,6 +265,7 @@ void rondo_executor_destroy(rondo_executor *executor) {
         rondo_event_destroy(executor->events[i]);
     }
     rondo_stream_destroy(executor->stream);
+    rondo__half_cache_destroy(executor->halves);
     rondo_program_destroy(executor->base);
     rondo_program_destroy(executor->own_source);
     rondo__free(executor->keyed);
@@ -247,6 +273,10 @@ void rondo_executor_destroy(rondo_executor *executor) {
     rondo__free(executor->input_of);
     rondo__free(executor->output_of);
     rondo__free(executor->symbols);
+    for (size_t i = 0; i < executor->pattern_count; ++i) {
+        rondo__free(executor->patterns[i]);
+    }
+    rondo__free(executor->patterns);
     rondo_device_release(executor->device);
     rondo__budget_release(executor->budget);
     rondo__budget_release(executor->device_budget);

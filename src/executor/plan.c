@@ -270,6 +270,51 @@ static rondo_status optimise(const rondo_executor *executor, rondo__plan *plan) 
     return rondo__program_optimise(plan->program, &options);
 }
 
+// The types of the program's inputs, then of its outputs.
+static void list_border(const rondo_program *program, rondo_dtype *out_types) {
+    for (size_t i = 0; i < program->input_count + program->output_count; ++i) {
+        const bool is_input = i < program->input_count;
+        rondo__tensor_info info;
+        rondo__program_get_info(
+            program, is_input ? program->inputs[i] : program->outputs[i - program->input_count],
+            &info);
+        out_types[i] = info.dtype;
+    }
+}
+
+// Runs the passes. Whatever they do, the outside sees the types that the model has; so does a
+// program around a body.
+static rondo_status rewrite(rondo_executor *executor, rondo__plan *plan) {
+    const rondo_program *program = plan->program;
+    const size_t count = program->input_count + program->output_count;
+    rondo_dtype *types = rondo__calloc(2 * count + 1, sizeof *types);
+    if (types == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    list_border(program, types);
+    rondo_status status = rondo__precision_apply(executor, plan);
+    if (status == RONDO_STATUS_OK) {
+        status = optimise(executor, plan);
+    }
+    if (status == RONDO_STATUS_OK) {
+        list_border(program, types + count);
+    }
+    for (size_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
+        const bool is_input = i < program->input_count;
+        const rondo_program *source = executor->source;
+        const int32_t value =
+            is_input ? source->inputs[i] : source->outputs[i - program->input_count];
+        if (types[i] != types[count + i]) {
+            status =
+                RONDO_FAIL(INTERNAL, "passes made %s \"%.80s\" %s, it was %s",
+                           is_input ? "input" : "output", source->values[value].name,
+                           rondo_dtype_get_name(types[count + i]), rondo_dtype_get_name(types[i]));
+        }
+    }
+    rondo__free(types);
+    return status;
+}
+
 rondo_status rondo__plan_create(rondo_executor *executor, const rondo_tensor *feeds,
                                 rondo__plan **out_plan) {
     *out_plan = NULL;
@@ -292,7 +337,7 @@ rondo_status rondo__plan_create(rondo_executor *executor, const rondo_tensor *fe
     if (status != RONDO_STATUS_OK) {
         goto free_plan;
     }
-    status = optimise(executor, plan);
+    status = rewrite(executor, plan);
     if (status != RONDO_STATUS_OK) {
         goto free_plan;
     }
@@ -386,6 +431,7 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
         rondo_tensor_deinit(&plan->feeds[i]);
     }
     rondo__free(plan->feeds);
+    rondo__half_report_deinit(&plan->halves);
     rondo_program_destroy(plan->program);
     rondo__free(plan);
 }

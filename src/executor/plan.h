@@ -16,7 +16,9 @@
 #include <stdint.h>
 
 #include "base/budget.h"
+#include "base/text.h"
 #include "kernel/kernel.h"
+#include "program/half_pass.h"
 #include "program/program.h"
 #include "rondo/executor.h"
 
@@ -124,8 +126,9 @@ typedef struct rondo__plan {
 
     uint64_t run_count;
     uint64_t prepare_ns;
-    uint64_t first_replay_ns;  // 0 until it happened
-    uint64_t last_use;         // of the executor's clock, for eviction
+    uint64_t first_replay_ns;   // 0 until it happened
+    uint64_t last_use;          // of the executor's clock, for eviction
+    rondo__half_report halves;  // what f16 did; empty in f32
 } rondo__plan;
 
 struct rondo_executor {
@@ -170,7 +173,10 @@ struct rondo_executor {
     rondo_program *own_source;                     // of a variant
     uint64_t turn_count;                           // of all loops, in this run
     rondo_error record_before;                     // of the thread, when the call began
-    atomic_int call;  // whether a call is under way or cancelled; see limits.c
+    atomic_int call;            // whether a call is under way or cancelled; see limits.c
+    rondo__half_cache *halves;  // f16 forms of the base's constants; NULL in f32
+    size_t pattern_count;       // of a caller's executor:
+    char **patterns;            // copies of keep_f32, then of use_f16, which the options point at
 };
 
 // ---- declared.c
@@ -247,6 +253,22 @@ RONDO_MUST_USE rondo_status rondo__plan_create(rondo_executor *executor, const r
                                                rondo__plan **out_plan);
 void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan);
 
+// Marks what the caller's patterns name in `program`, a clone of `source`. A pattern that names
+// nothing in `source` is an error.
+//
+// Errors:    INVALID (names the pattern).
+// Threads:   one thread per program.
+RONDO_MUST_USE rondo_status rondo__precision_mark(rondo_program *program,
+                                                  const rondo_program *source,
+                                                  const rondo_executor_options *options);
+
+// The program in half precision, where the executor computes in that: before other passes, because
+// precision is decided for the model's own ops.
+//
+// Errors:    NO_MEMORY, BAD_DATA, INTERNAL.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__precision_apply(rondo_executor *executor, rondo__plan *plan);
+
 // Decides the order of nodes and cuts them into steps; fills items (node only) and steps of the
 // plan.
 //
@@ -320,6 +342,19 @@ RONDO_MUST_USE rondo_status rondo__control_plan_body(rondo_executor *executor,
                                                      const rondo__plan *plan, rondo__step *step,
                                                      const char *name, rondo_executor **out_body,
                                                      rondo__plan **out_plan);
+
+// Plans the bodies of If and Loop, and those in them, for the shapes that are known before anything
+// runs; those whose shapes depend on data, or do not fit, are left until they run.
+//
+// Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST, INTERNAL.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__control_foresee(rondo_executor *executor,
+                                                   const rondo__plan *plan);
+
+// What half precision did to a plan and to the bodies in it, as text or as the member "half" of a
+// JSON object. Nothing in single precision.
+void rondo__describe_half(rondo__text *text, const rondo_executor *executor,
+                          const rondo__plan *plan, bool is_json);
 
 // Runs the executor on tensors in input order; results in output order: with `data` NULL it is
 // allocated, otherwise written.

@@ -36,7 +36,7 @@ void rondo__kernel_destroy(rondo__kernel *kernel) {
 void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,
                               rondo__kernel_traits *out_traits) {
     bool is_host = rondo_device_is_host(device);
-    bool is_float = dtype == RONDO_DTYPE_F32 || (dtype == RONDO_DTYPE_F16 && !is_host);
+    bool is_float = dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16;
     *out_traits = (rondo__kernel_traits){
         // oneDNN's AVX-512 convolutions read [N, H, W, C] without a reorder, and so do cuDNN's
         // tensor core kernels in half precision; in single precision cuDNN prefers planes.

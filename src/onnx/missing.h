@@ -34,7 +34,7 @@ typedef struct rondo__missing {
 RONDO_MUST_USE rondo_status rondo__missing_add(rondo__missing *missing, const char *domain,
                                                const char *op, int64_t version);
 
-// Fails with a message that names all of them, as far as it can hold them, in the order of the list.
+// Fails with a message that names all of them, in the order of the list, as far as it holds them.
 //
 // Errors:    UNSUPPORTED.
 // Threads:   one thread per list.

@@ -21,11 +21,11 @@
 //   attributes       as the ONNX op (pads explicit, auto_pad never), and channels_last (always 1):
 //   x, y are [N, spatial..., C]
 //
-// rondo.Elementwise  inputs x0 ... xn, all of one float dtype, broadcast to y   output y
+// rondo.Elementwise  inputs x0 ... xn, of float dtypes, broadcast to y   output y
 //   attributes       ops (strings, in order of evaluation), operands (ints, 3 for each op: i <
 //   n_inputs is an input,
 //                    n_inputs + k the result of op k, -1 none), alphas and betas (floats, one for
-//                    each op)
+//                    each op), to (ONNX's number of y's dtype, f32 or f16; without it x0's)
 //   y                the result of the last op; arithmetic in f32
 //
 // activation: "none", "relu", "clip" (alpha = min, beta = max), "leaky_relu" (alpha), "sigmoid",
@@ -35,7 +35,7 @@
 // Sqrt Neg Abs Reciprocal
 //             Floor Ceil Softplus Gelu Silu HardSwish (one); Clip (alpha, beta), LeakyRelu (alpha),
 //             Elu (alpha), HardSigmoid (alpha, beta), Affine (alpha * x + beta) (one, with
-//             constants)
+//             constants), Saturate (one; finite numbers are kept within the range of f16)
 #ifndef RONDO_OP_FUSED_H
 #define RONDO_OP_FUSED_H
 
@@ -90,7 +90,8 @@ typedef enum rondo__activation {
     X(LeakyRelu, 1)            \
     X(Elu, 1)                  \
     X(HardSigmoid, 1)          \
-    X(Affine, 1)
+    X(Affine, 1)               \
+    X(Saturate, 1)
 
 typedef enum rondo__scalar_op {
 #define RONDO_SCALAR_OP_ENUM(name, operands) RONDO__SCALAR_##name,

@@ -339,19 +339,36 @@ static rondo_status read_steps(const rondo__op *op, size_t input_count, scalar_s
     return RONDO_STATUS_OK;
 }
 
+static bool is_f32_or_f16(rondo_dtype dtype) {
+    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16;
+}
+
 static rondo_status infer_elementwise(rondo__infer *infer) {
     scalar_step steps[ELEMENTWISE_STEP_MAX];
     size_t step_count;
     RETURN_IF_ERROR(read_steps(infer->op, infer->input_count, steps, &step_count));
-    RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, infer->input_count));
     for (size_t i = 1; i < infer->input_count; i++) {
         if (!rondo__infer_has_input(infer, i)) {
             return RONDO_OP_FAIL(infer->op, BAD_DATA, "input %zu is missing", i);
         }
     }
+    rondo_dtype dtype = infer->inputs[0].dtype;
+    if (rondo__op_find(infer->op, "to") == NULL) {
+        RETURN_IF_ERROR(rondo__infer_check_float(infer, 0, infer->input_count));
+    } else {
+        dtype = rondo__dtype_from_onnx(rondo__op_get_int(infer->op, "to", 0));
+        for (size_t i = 0; i < infer->input_count; i++) {
+            if (!is_f32_or_f16(infer->inputs[i].dtype)) {
+                return rondo__op_fail_dtype(infer->op, i, infer->inputs[i].dtype);
+            }
+        }
+        if (!is_f32_or_f16(dtype)) {
+            return RONDO_OP_FAIL(infer->op, BAD_DATA, "attribute to is neither f32 nor f16");
+        }
+    }
     rondo_shape shape;
     RETURN_IF_ERROR(rondo__broadcast_inputs(infer, &shape));
-    return rondo__infer_set_output(infer, 0, infer->inputs[0].dtype, &shape);
+    return rondo__infer_set_output(infer, 0, dtype, &shape);
 }
 
 static rondo_status compute_elementwise(rondo__compute *compute) {

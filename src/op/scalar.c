@@ -148,6 +148,8 @@ float rondo__scalar_op_apply(rondo__scalar_op op, float alpha, float beta, float
             return clip(alpha * a + beta, 0.0f, 1.0f);
         case RONDO__SCALAR_Affine:
             return alpha * a + beta;
+        case RONDO__SCALAR_Saturate:
+            return isfinite(a) ? clip(a, -65504.0f, 65504.0f) : a;
         case RONDO__SCALAR_COUNT:
             break;
     }

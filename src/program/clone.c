@@ -37,6 +37,7 @@ static rondo_status clone_nodes(const rondo_program *source, rondo_program *copy
             rondo__op_deinit(&op);
             return status;
         }
+        copy->nodes[i].precision = source->nodes[i].precision;
     }
     return RONDO_STATUS_OK;
 }

@@ -39,7 +39,7 @@ static bool match_clip(const rondo_program *program, const rondo__node *node, fl
            rondo__match_scalar(program, node->inputs[2], out_max);
 }
 
-// A rondo.Elementwise of one op and one input, as the GELU pass makes it.
+// A rondo.Elementwise of one op and one input, as the passes for GELU and f16 make it.
 static bool match_single_elementwise(const rondo__node *node, const char *scalar_op) {
     if (!rondo__node_is(node, "rondo", "Elementwise") || node->input_count != 1) {
         return false;
@@ -129,6 +129,10 @@ bool rondo__match_scalar_op(const rondo_program *program, const rondo__node *nod
     *out_beta = 0.0f;
     if (match_single_elementwise(node, "Gelu")) {
         *out_op = RONDO__SCALAR_Gelu;
+        return true;
+    }
+    if (match_single_elementwise(node, "Saturate")) {
+        *out_op = RONDO__SCALAR_Saturate;
         return true;
     }
     if (node->op.def->domain[0] != '\0' || node->output_count != 1) {

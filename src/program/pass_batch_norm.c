@@ -132,6 +132,9 @@ rondo_status rondo__pass_batch_norm(rondo_program *program) {
         }
         if (is_folded) {
             conv->outputs[0] = program->nodes[user].outputs[0];
+            if (program->nodes[user].precision != 0) {
+                conv->precision = program->nodes[user].precision;
+            }
             remove[user] = true;
         }
     }

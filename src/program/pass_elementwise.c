@@ -4,7 +4,8 @@
 // A node joins the group of its users when all its users are in one group and its result has the
 // group's shape (operands may broadcast, results in between may not). Since every path out of the
 // node then stays inside the group, no cycle can come about. Groups of one node are left alone:
-// kernels for single ops exist.
+// kernels for single ops exist. Since a group calculates in f32 whatever its operands are, casts
+// between f16 and f32 join it and cost nothing there.
 #include <string.h>
 
 #include "base/error.h"
@@ -23,6 +24,15 @@ typedef struct grouping {
     bool *remove;
 } grouping;
 
+static rondo_dtype get_dtype(const rondo_program *program, int32_t value) {
+    const rondo__value *v = &program->values[value];
+    return rondo__value_is_constant(v) ? v->constant.dtype : v->dtype;
+}
+
+static bool is_f32_or_f16(rondo_dtype dtype) {
+    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F16;
+}
+
 static bool is_candidate(const rondo_program *program, const rondo__node *node) {
     rondo__scalar_op op;
     int32_t first;
@@ -35,8 +45,7 @@ static bool is_candidate(const rondo_program *program, const rondo__node *node) 
         rondo_shape_get_count(&shape) < 1) {
         return false;
     }
-    rondo_dtype dtype = program->values[node->outputs[0]].dtype;
-    if (dtype != RONDO_DTYPE_F32 && dtype != RONDO_DTYPE_F16) {
+    if (!is_f32_or_f16(get_dtype(program, node->outputs[0]))) {
         return false;
     }
     const int32_t positions[2] = {first, second};
@@ -44,9 +53,9 @@ static bool is_candidate(const rondo_program *program, const rondo__node *node) 
         if (positions[k] < 0) {
             continue;
         }
-        const rondo__value *v = &program->values[node->inputs[positions[k]]];
-        rondo_dtype mine = rondo__value_is_constant(v) ? v->constant.dtype : v->dtype;
-        if (mine != dtype || !rondo__value_get_shape(v, &shape)) {
+        const int32_t operand = node->inputs[positions[k]];
+        if (!is_f32_or_f16(get_dtype(program, operand)) ||
+            !rondo__value_get_shape(&program->values[operand], &shape)) {
             return false;
         }
     }
@@ -167,6 +176,11 @@ static rondo_status emit(grouping *g, size_t last, fused *f) {
         }
     }
     int32_t result = g->program->nodes[last].outputs[0];
+    const rondo_dtype dtype = get_dtype(g->program, result);
+    bool is_mixed = false;
+    for (size_t i = 0; i < f->input_count; ++i) {
+        is_mixed = is_mixed || get_dtype(g->program, f->inputs[i]) != dtype;
+    }
     RETURN_IF_ERROR(rondo__program_add_simple(g->program, "rondo", "Elementwise",
                                               g->program->nodes[last].op.name, f->inputs,
                                               f->input_count, &result, 1));
@@ -174,7 +188,9 @@ static rondo_status emit(grouping *g, size_t last, fused *f) {
     RETURN_IF_ERROR(rondo__op_set_strings(op, "ops", f->ops, f->op_count));
     RETURN_IF_ERROR(rondo__op_set_ints(op, "operands", f->operands, 3 * f->op_count));
     RETURN_IF_ERROR(rondo__op_set_floats(op, "alphas", f->alphas, f->op_count));
-    return rondo__op_set_floats(op, "betas", f->betas, f->op_count);
+    RETURN_IF_ERROR(rondo__op_set_floats(op, "betas", f->betas, f->op_count));
+    return is_mixed ? rondo__op_set_int(op, "to", dtype == RONDO_DTYPE_F16 ? 10 : 1)
+                    : RONDO_STATUS_OK;
 }
 
 // Fuses the group that ends in node `last`, unless it has too many inputs.

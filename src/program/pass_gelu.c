@@ -93,11 +93,12 @@ static int32_t get_result(const rondo_program *program, const rondo__uses *uses,
     return current;
 }
 
-static rondo_status add_gelu(rondo_program *program, int32_t x, int32_t result) {
+static rondo_status add_gelu(rondo_program *program, int32_t x, int32_t result, uint8_t precision) {
     static const char *const names[] = {"Gelu"};
     const int64_t operands[] = {0, -1, -1};
     RETURN_IF_ERROR(
         rondo__program_add_simple(program, "rondo", "Elementwise", NULL, &x, 1, &result, 1));
+    program->nodes[program->node_count - 1].precision = precision;
     rondo__op *op = &program->nodes[program->node_count - 1].op;
     RETURN_IF_ERROR(rondo__op_set_strings(op, "ops", names, 1));
     RETURN_IF_ERROR(rondo__op_set_ints(op, "operands", operands, 3));
@@ -130,7 +131,7 @@ rondo_status rondo__pass_gelu(rondo_program *program) {
         }
         // Only the node that made the result goes here; the rest is dead and removed below.
         remove[program->values[result].producer] = true;
-        status = add_gelu(program, x, result);
+        status = add_gelu(program, x, result, program->nodes[n].precision);
     }
     rondo__program_remove_nodes(program, remove, node_count);
     if (status == RONDO_STATUS_OK) {

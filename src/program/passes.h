@@ -1,6 +1,7 @@
 // program/passes.h — rewrites that keep a program's meaning and make it cheaper to run.
 //
 // Each pass is one file, program/pass_<name>.c, and one function. All leave the program verified.
+// The pass to f16, which needs more than the program, is declared in program/half_pass.h.
 #ifndef RONDO_PROGRAM_PASSES_H
 #define RONDO_PROGRAM_PASSES_H
 
@@ -29,13 +30,6 @@ RONDO_MUST_USE rondo_status rondo__program_simplify(rondo_program *program);
 // Threads:   one thread per program.
 RONDO_MUST_USE rondo_status rondo__program_optimise(rondo_program *program,
                                                     const rondo__pass_options *options);
-
-// Turns every f32 value into f16, with casts at the inputs and outputs of the main program (bodies
-// get none). Constants are rounded to nearest and kept within the finite range of f16.
-//
-// Errors:    NO_MEMORY, BAD_DATA.
-// Threads:   one thread per program.
-RONDO_MUST_USE rondo_status rondo__pass_half(rondo_program *program, bool is_body);
 
 // The single passes, for tests.
 rondo_status rondo__pass_identity(rondo_program *program);

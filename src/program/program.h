@@ -60,6 +60,7 @@ typedef struct rondo__node {
     size_t output_count;
     int32_t *outputs;       // value numbers or RONDO__VALUE_NONE
     size_t explicit_count;  // inputs the file lists; the rest are captured values
+    uint8_t precision;      // RONDO__PRECISION_... of program/half_pass.h: what the caller asks for
 } rondo__node;
 
 typedef struct rondo__symbol {

@@ -33,6 +33,20 @@ def main(directory):
          [helper.make_node("Add", ["x", "y"], ["s"], name="sum"),
           helper.make_node("Relu", ["s"], ["z"], name="clip")],
          [value("x", real, rows), value("y", real, rows)], [value("z", real, rows)])
+    # |x| the long way, as a test directory: 300 squared leaves the range of f16.
+    folder = os.path.join(directory, "norm")
+    data = os.path.join(folder, "test_data_set_0")
+    os.makedirs(data, exist_ok=True)
+    save(folder, "model",
+         [helper.make_node("Pow", ["x", "two"], ["s"], name="square"),
+          helper.make_node("Sqrt", ["s"], ["r"], name="root"),
+          helper.make_node("Relu", ["r"], ["y"], name="clip")],
+         [value("x", real, [4])], [value("y", real, [4])],
+         [numpy_helper.from_array(numpy.array(2, numpy.float32), "two")])
+    x = numpy.array([300, -200, 1, 2], numpy.float32)
+    for name, array in (("input_0", x), ("output_0", numpy.abs(x))):
+        with open(os.path.join(data, name + ".pb"), "wb") as file:
+            file.write(numpy_helper.from_array(array, name[:-2]).SerializeToString())
     # a needs b and b needs a.
     save(directory, "cyclic",
          [helper.make_node("Add", ["x", "b"], ["a"], name="first"),
@@ -78,6 +92,12 @@ def main(directory):
         save(directory, name,
              [helper.make_node("MaxPool", ["x"], ["z"], name="pool", kernel_shape=[2])],
              [value("x", real, [1, 1, width])], [value("z", real, [1, 1, None])])
+    # An input with a default: z = relu(x + y), where y is 1 unless it is fed.
+    save(directory, "optional",
+         [helper.make_node("Add", ["x", "y"], ["s"], name="sum"),
+          helper.make_node("Relu", ["s"], ["z"], name="clip")],
+         [value("x", real, [1, 3]), value("y", real, [1, 3])], [value("z", real, [1, 3])],
+         [numpy_helper.from_array(numpy.ones([1, 3], "float32"), "y")])
     # Outputs whose names no terminal and no file system should see as they are.
     tricky = ["a/b", "a_b", "a b", "\x1b[31mRED\x1b[0m\a", "..", "\u202eabc\u009b1m", "a_b.2"]
     save(directory, "tricky_names",

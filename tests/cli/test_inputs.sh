@@ -86,6 +86,19 @@ expect_text '^z  f32 \[1, 1, 4\]'
 expect_error 1 'the model has no symbolic dimensions' \
     run "$here/models/unnamed.onnx" --set x=4
 
+# An input with a default is fed when it is named.
+optional=$here/models/optional.onnx
+expect_status 0 run "$optional" --device host --input "x=$arrays/x.npy"
+expect_text 'values 2 0 4$'
+expect_status 0 run "$optional" --device host --input "x=$arrays/x.npy" --input "y=$arrays/y.npy"
+expect_text 'values 1.5 0 0$'
+expect_status 0 inspect "$optional" --device host --input "y=$arrays/y.npy"
+# The program that is made for it keeps what --keep-f32 names, too.
+expect_status 0 run "$optional" --device host --dtype fp16 --keep-f32 Relu \
+    --input "x=$arrays/x.npy" --input "y=$arrays/y.npy"
+expect_text 'values 1.5 0 0$'
+expect_error 1 'no such input; the inputs are: x, y$' run "$optional" --input q=random
+
 # A model from standard input.
 check_count=$((check_count + 1))
 "$rondo" run - --device host --set batch=2 <"$model" >"$work/stdout" 2>"$work/stderr" ||

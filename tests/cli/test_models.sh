@@ -11,6 +11,18 @@ expect_status 0 test --device host "$@"
 expect_text "^$# passed, 0 failed, 0 skipped\$"
 cat "$work/stdout"
 
+# In half precision, too, where no pattern names an op and where one keeps all of them.
+expect_status 0 test --device host --dtype fp16 "$@"
+expect_text "^$# passed, 0 failed, 0 skipped\$"
+expect_status 0 test --device host --dtype fp16 --keep-f32 '*' --rtol 1e-3 "$@"
+
+# What half precision breaks is said with the op that does it, and what helps: Pow is kept by rule.
+expect_status 1 test --device host --dtype fp16 --use-f16 Pow "$here/models/norm"
+expect_text '^FAILED +norm '
+expect_text 'precision is lost in Pow "square"'
+expect_text "passes with --keep-f32 'square'"
+expect_status 0 test --device host --dtype fp16 "$here/models/norm"
+
 # The same model against another model's outputs must fail, or the comparison compares nothing.
 mkdir -p "$work/wrong/test_data_set_0"
 cp "$source_directory/tests/models/lstm_tagger/model.onnx" "$work/wrong/"
@@ -31,6 +43,13 @@ head -c $((size - 1)) "$output" >"$work/cut"
 printf '\101' | cat "$work/cut" - >"$output"
 expect_status 1 test --device host "$work/changed"
 expect_text '^FAILED +changed .*expected'
+
+# An expectation that nothing is compared with is no success.
+cp -r "$source_directory/tests/models/lstm_tagger" "$work/surplus"
+chmod -R u+w "$work/surplus"
+cp "$work/surplus/test_data_set_0/output_0.pb" "$work/surplus/test_data_set_0/output_3.pb"
+expect_status 1 test --device host --threads 1 "$work/surplus"
+expect_text '^FAILED +surplus +test_data_set_0 has output_3\.pb, but the model has 1 output$'
 
 mkdir -p "$work/odd"
 cp "$here/models/unknown_op.onnx" "$work/odd/model.onnx"

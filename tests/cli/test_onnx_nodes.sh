@@ -17,4 +17,16 @@ passed=$(sed -n 's/^\([0-9]*\) passed, .*/\1/p' "$work/stdout")
 [ "${passed:-0}" -ge 450 ] || fail "only ${passed:-0} of the node tests pass"
 expect_text ' 0 failed, '
 [ "$status" = 0 ] || fail "status $status"
+
+# In half precision, too: types hold, ops that take no f16 stay in f32. Only logits of 10 000, which f16
+# knows to the nearest 8, come out otherwise.
+set --
+for directory in "$nodes"/*; do
+    case $directory in *softmax_large_number*) continue ;; esac
+    grep -qx "${directory##*/}" "$known_wrong" || set -- "$@" "$directory"
+done
+run_tool test --device host --dtype fp16 --quiet "$@"
+tail -n 1 "$work/stdout"
+expect_text ' 0 failed, '
+[ "$status" = 0 ] || fail "fp16: status $status"
 finish_test

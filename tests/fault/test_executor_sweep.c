@@ -15,6 +15,8 @@ typedef struct fixture {
     size_t feed_count;
     rondo_tensor expected[4];
     size_t fetch_count;
+    rondo_dtype dtype;
+    double tolerance;
 } fixture;
 
 static void load_fixture(const char *folder, const char *const *inputs, size_t outputs,
@@ -57,7 +59,7 @@ static rondo_status run_once(rondo_program *program, rondo_executor *executor, c
         rondo_executor_run(executor, f->feeds, f->feed_count, fetches, f->fetch_count);
     for (size_t i = 0; i < f->fetch_count; ++i) {
         if (status == RONDO_STATUS_OK) {
-            assert_true(compare_tensors(&fetches[i].tensor, &f->expected[i]) <= 1e-3);
+            assert_true(compare_tensors(&fetches[i].tensor, &f->expected[i]) <= f->tolerance);
         } else {
             assert_null(fetches[i].tensor.data);  // written only on success
         }
@@ -66,18 +68,40 @@ static rondo_status run_once(rondo_program *program, rondo_executor *executor, c
     return status;
 }
 
+static bool skip_text(void *user_data, const char *text, size_t bytes) {
+    (void)user_data;
+    (void)text;
+    return bytes > 0;
+}
+
+// What half precision adds: the description with its reasons, and the search for lost precision.
+static rondo_status explain_half(rondo_program *program, rondo_executor *executor,
+                                 rondo_device *device, const rondo_executor_options *options,
+                                 const fixture *f) {
+    rondo_precision_loss loss = {.struct_size = sizeof loss};
+    rondo_status status = rondo_executor_describe(executor, RONDO_DESCRIBE_JSON, skip_text, NULL);
+    return status != RONDO_STATUS_OK ? status
+                                     : rondo_executor_find_loss(program, device, options, f->feeds,
+                                                                f->feed_count, 0.01, &loss);
+}
+
 // One pass with the n-th allocation failing. True when there was one.
 static bool run_at(const fixture *f, rondo_device *device, size_t n) {
+    rondo_executor_options options = rondo_executor_options_default();
+    options.dtype = f->dtype;
     uint64_t sequence = rondo_error_get_last()->sequence;
     rondo_program *program = NULL;
     rondo_executor *executor = NULL;
     sweep_fail_allocation(n, true);
     rondo_status status = rondo_program_load_onnx(f->path, &program);
     if (status == RONDO_STATUS_OK) {
-        status = rondo_executor_create(program, device, NULL, &executor);
+        status = rondo_executor_create(program, device, &options, &executor);
     }
     for (int run = 0; run < 3 && status == RONDO_STATUS_OK; ++run) {
         status = run_once(program, executor, f);
+    }
+    if (status == RONDO_STATUS_OK && f->dtype == RONDO_DTYPE_F16) {
+        status = explain_half(program, executor, device, &options, f);
     }
     bool has_failed = sweep_end_allocations();
     if (!sweep_step(status, sequence, "a run")) {
@@ -91,10 +115,13 @@ static bool run_at(const fixture *f, rondo_device *device, size_t n) {
     return has_failed;
 }
 
-static void sweep(const char *folder, const char *const *inputs, size_t outputs) {
+static void sweep(const char *folder, const char *const *inputs, size_t outputs,
+                  rondo_dtype dtype) {
     rondo_log_set_level(RONDO_LOG_ERROR);
     fixture f;
     load_fixture(folder, inputs, outputs, &f);
+    f.dtype = dtype;
+    f.tolerance = dtype == RONDO_DTYPE_F16 ? 2e-2 : 1e-3;
     rondo_device *device;
     OK(rondo_device_open("host", &device));
     size_t n = 0;
@@ -112,17 +139,25 @@ static void sweep(const char *folder, const char *const *inputs, size_t outputs)
 
 static void test_executor_sweep__branch_and_loop(void **state) {
     (void)state;
-    sweep("tests/models/branch_and_loop", (const char *const[]){"x", "steps", NULL}, 2);
+    sweep("tests/models/branch_and_loop", (const char *const[]){"x", "steps", NULL}, 2,
+          RONDO_DTYPE_F32);
+}
+
+static void test_executor_sweep__half_precision(void **state) {
+    (void)state;
+    sweep("tests/cli/models/norm", (const char *const[]){"x", NULL}, 1, RONDO_DTYPE_F16);
 }
 
 static void test_executor_sweep__gpt(void **state) {
     (void)state;
-    sweep("tests/models/gpt_mini", (const char *const[]){"ids", "position", "past", NULL}, 2);
+    sweep("tests/models/gpt_mini", (const char *const[]){"ids", "position", "past", NULL}, 2,
+          RONDO_DTYPE_F32);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_sweep__branch_and_loop),
+        cmocka_unit_test(test_executor_sweep__half_precision),
         cmocka_unit_test(test_executor_sweep__gpt),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

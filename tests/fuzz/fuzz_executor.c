@@ -97,10 +97,11 @@ static bool make_feed(const rondo_program *program, size_t index, rondo_binding 
     return true;
 }
 
-static void run(rondo_program *program, bool optimise, const rondo_binding *feeds,
-                size_t feed_count) {
+static void run(rondo_program *program, bool optimise, rondo_dtype dtype,
+                const rondo_binding *feeds, size_t feed_count) {
     rondo_executor_options options = rondo_executor_options_default();
     options.optimise = optimise;
+    options.dtype = dtype;
     rondo_executor *executor = NULL;
     if (rondo_executor_create(program, device, &options, &executor) != RONDO_STATUS_OK) {
         return;
@@ -141,8 +142,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
             is_fed = make_feed(program, i, &feeds[i]);
         }
         if (is_fed) {
-            run(program, true, feeds, feed_count);
-            run(program, false, feeds, feed_count);
+            run(program, true, RONDO_DTYPE_F32, feeds, feed_count);
+            run(program, false, RONDO_DTYPE_F32, feeds, feed_count);
+            run(program, true, RONDO_DTYPE_F16, feeds, feed_count);
         }
         for (size_t i = 0; i < feed_count; ++i) {
             rondo_tensor_deinit(&feeds[i].tensor);

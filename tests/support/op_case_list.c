@@ -122,6 +122,18 @@ const op_case op_cases[] = {
      "ops=Add,Relu,Mul,Tanh,Sub,Gelu operands=0,1,-1,3,-1,-1,4,2,-1,5,-1,-1,6,3,-1,7,-1,-1 "
      "alphas=0.0,0.0,0.0,0.0,0.0,0.0 betas=0.0,0.0,0.0,0.0,0.0,0.0",
      1},
+    // f16 and f32 in one chain, as half precision makes them
+    {"rondo.Elementwise", 17, "T[6,700]:n9 f32[700]",
+     "ops=Saturate,Mul,Saturate operands=0,-1,-1,2,1,-1,3,-1,-1 alphas=0.0,0.0,0.0 "
+     "betas=0.0,0.0,0.0 to=10",
+     1},
+    {"rondo.Elementwise", 17, "f32[5,321] T[5,1]",
+     "ops=Saturate,Sub operands=1,-1,-1,0,2,-1 alphas=0.0,0.0 betas=0.0,0.0 to=1", 1},
+    {"rondo.Elementwise", 17, "f16[5,322]:n9",
+     "ops=Saturate, operands=0,-1,-1 alphas=0.0, betas=0.0, to=1", 1},
+    {"rondo.Elementwise", 17, "f32[8]:=1e5,-1e5,65504,65519,-3.4e38,2,0.0001,-0.5",
+     "ops=Saturate, operands=0,-1,-1 alphas=0.0, betas=0.0, to=10", 1},
+    {"BatchNormalization", 15, "T[2,6,5,5] f32[6] f32[6] f32[6] f32[6]:p", "", 1},
     // ---- moves
     {"Identity", 16, "T[3,4]", "", 1},
     {"Reshape", 14, "T[3,4] i64[2]:=2,6", "", 1},

@@ -1,4 +1,5 @@
 // The fused ops against compositions of the plain ones, over random shapes and attributes.
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -320,10 +321,10 @@ static void test_op_fused__elementwise_knows_every_scalar_op(void **state) {
 #undef CHECK_SCALAR
     // Each against numbers from numpy at a = 0.75, b = -1.5, alpha = 0.25, beta = 0.5.
     static const double expected[] = {
-        -0.75,      2.25,       -1.125,     -0.5,       0.75,       -1.5,        1.53960072,
-        0.75,       0.67917870, 0.63514895, 0.71115563, 2.11700002, -0.28768207, 0.86602540,
-        -0.75,      0.75,       1.33333333, 0.0,        1.0,        1.13687113,  0.58002969,
-        0.50938402, 0.46875,    0.5,        0.75,       0.75,       0.6875,      0.6875,
+        -0.75,      2.25,       -1.125,     -0.5,       0.75,        -1.5,       1.53960072, 0.75,
+        0.67917870, 0.63514895, 0.71115563, 2.11700002, -0.28768207, 0.86602540, -0.75,      0.75,
+        1.33333333, 0.0,        1.0,        1.13687113, 0.58002969,  0.50938402, 0.46875,    0.5,
+        0.75,       0.75,       0.6875,     0.6875,     0.75,
     };
     for (int i = 0; i < RONDO__SCALAR_COUNT; i++) {
         const double actual =
@@ -335,6 +336,32 @@ static void test_op_fused__elementwise_knows_every_scalar_op(void **state) {
     }
     assert_int_equal(rondo__scalar_op_parse("Nothing"), -1);
     assert_int_equal(rondo__activation_parse("nothing"), -1);
+}
+
+// Finite numbers stay finite as f16, everything else stays what it is; inputs may be of two types.
+static void test_op_fused__elementwise_casts_to_f16(void **state) {
+    (void)state;
+    op_probe test;
+    op_probe_init(&test, "rondo", "Elementwise", 1);
+    op_probe_set_strings(&test, "ops", "Saturate");
+    op_probe_set_ints(&test, "operands", "0,-1,-1");
+    op_probe_set_int(&test, "to", 10);
+    const double x[] = {1e5, -3.4e38, 65519.0, (double)INFINITY, (double)NAN, 2.5};
+    op_probe_add_values(&test, RONDO_DTYPE_F32, "6", x);
+    op_probe_check(&test, 0, RONDO_DTYPE_F16, "6",
+                   (const double[]){65504.0, -65504.0, 65504.0, (double)INFINITY, (double)NAN, 2.5},
+                   0.0);
+    op_probe_set_int(&test, "to", 7);
+    op_probe_check_fails(&test, RONDO_STATUS_BAD_DATA, "attribute to");
+    op_probe_deinit(&test);
+    op_probe_init(&test, "rondo", "Elementwise", 1);
+    op_probe_set_strings(&test, "ops", "Add");
+    op_probe_set_ints(&test, "operands", "0,1,-1");
+    op_probe_set_int(&test, "to", 1);
+    op_probe_add_values(&test, RONDO_DTYPE_F16, "2", (const double[]){0.5, 2.0});
+    op_probe_add_values(&test, RONDO_DTYPE_F32, "2", (const double[]){1e6, 0.25});
+    op_probe_check(&test, 0, RONDO_DTYPE_F32, "2", (const double[]){1000000.5, 2.25}, 0.0);
+    op_probe_deinit(&test);
 }
 
 static void test_op_fused__bad_steps_are_refused(void **state) {
@@ -358,6 +385,7 @@ int main(void) {
         cmocka_unit_test(test_op_fused__pools_equal_the_plain_ops),
         cmocka_unit_test(test_op_fused__elementwise_runs_a_chain),
         cmocka_unit_test(test_op_fused__elementwise_knows_every_scalar_op),
+        cmocka_unit_test(test_op_fused__elementwise_casts_to_f16),
         cmocka_unit_test(test_op_fused__bad_steps_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,4 +45,11 @@ rondo_status rondo__host_prepare_lrn(const rondo__kernel_request *request,
 rondo_status rondo__host_prepare_large_product(const rondo__kernel_request *request,
                                                rondo__kernel **out_kernel);
 
+// The first tuned kernel of the table that takes the request.
+rondo_status rondo__host_prepare_tuned(const rondo__kernel_request *request,
+                                       rondo__kernel **out_kernel);
+// Where inputs or outputs are f16: the tuned f32 kernel, between conversions.
+rondo_status rondo__host_prepare_half(const rondo__kernel_request *request,
+                                      rondo__kernel **out_kernel);
+
 #endif  // RONDO_KERNEL_HOST_HOST_FAMILIES_H

@@ -53,12 +53,9 @@ static const table_entry table[] = {
     {NULL, NULL, NULL},
 };
 
-// The first choice of the table that takes the request, or the reference.
-static rondo_status prepare_best(const rondo__kernel_request *request, rondo__kernel **out_kernel) {
+rondo_status rondo__host_prepare_tuned(const rondo__kernel_request *request,
+                                       rondo__kernel **out_kernel) {
     const rondo__op_def *def = request->op->def;
-    if ((def->flags & RONDO__OP_VIEW) != 0 && request->output_count == 1) {
-        return rondo__host_prepare_view(request, out_kernel);
-    }
     for (const table_entry *entry = table; entry->name != NULL; ++entry) {
         if (strcmp(entry->name, def->name) != 0 || strcmp(entry->domain, def->domain) != 0) {
             continue;
@@ -68,7 +65,23 @@ static rondo_status prepare_best(const rondo__kernel_request *request, rondo__ke
             return status;
         }
     }
-    return rondo__host_prepare_reference(request, out_kernel);
+    return RONDO_STATUS_UNSUPPORTED;
+}
+
+// The first choice of the table that takes the request, or the reference.
+static rondo_status prepare_best(const rondo__kernel_request *request, rondo__kernel **out_kernel) {
+    const rondo__op_def *def = request->op->def;
+    if ((def->flags & RONDO__OP_VIEW) != 0 && request->output_count == 1) {
+        return rondo__host_prepare_view(request, out_kernel);
+    }
+    rondo_status status = rondo__host_prepare_tuned(request, out_kernel);
+    if (status == RONDO_STATUS_UNSUPPORTED) {
+        status = rondo__host_prepare_half(request, out_kernel);
+    }
+    if (status == RONDO_STATUS_UNSUPPORTED) {
+        status = rondo__host_prepare_reference(request, out_kernel);
+    }
+    return status;
 }
 
 rondo_status rondo__kernel_prepare_host(const rondo__kernel_request *request,

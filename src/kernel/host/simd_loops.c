@@ -38,6 +38,8 @@ DEFINE_UNARY(LeakyRelu, math_select(a < 0.0f, alpha *a, a))
 DEFINE_UNARY_CALL(Elu, a < 0.0f ? alpha * expm1f(a) : a)
 DEFINE_UNARY(HardSigmoid, math_clip(alpha *a + beta, 0.0f, 1.0f))
 DEFINE_UNARY(Affine, alpha *a + beta)
+DEFINE_UNARY(Saturate,
+             math_select(fabsf(a) <= 3.40282347e38f, math_clip(a, -65504.0f, 65504.0f), a))
 
 // ---- two operands -----------------------------------------------------------------------------
 
@@ -216,6 +218,7 @@ const rondo__simd RONDO_SIMD_NAME(rondo__simd) = {
             UNARY_ENTRY(Softplus),   UNARY_ENTRY(Gelu),        UNARY_ENTRY(Silu),
             UNARY_ENTRY(HardSwish),  UNARY_ENTRY(Clip),        UNARY_ENTRY(LeakyRelu),
             UNARY_ENTRY(Elu),        UNARY_ENTRY(HardSigmoid), UNARY_ENTRY(Affine),
+            UNARY_ENTRY(Saturate),
         },
     .binary = BINARY_MAP(binary_),
     .binary_scalar_a = BINARY_MAP(scalar_a_),

@@ -98,6 +98,10 @@ __device__ __forceinline__ T op_Clip(T x, T low, T high) {
     x = x < low ? low : x;
     return x > high ? high : x;
 }
+// Finite numbers stay finite as f16.
+__device__ __forceinline__ float op_Saturate(float x) {
+    return fabsf(x) < infinity() ? op_Clip(x, -65504.0f, 65504.0f) : x;
+}
 template <typename T>
 __device__ __forceinline__ T op_LeakyRelu(T x, float alpha, float beta) {
     return x < (T)0 ? (T)alpha * x : x;

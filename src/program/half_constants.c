@@ -1,0 +1,144 @@
+// program/half_constants.c — constants as f16: rounded once, and judged by what rounding does.
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "op/half.h"
+#include "program/half_pass.h"
+
+static const float half_largest = 65504.0f;
+static const float half_least_normal = 6.103515625e-05f;  // 2^-14
+
+typedef struct entry {
+    const void *data;  // the key: bytes of a constant of the program, and how many
+    size_t bytes;
+    bool is_judged;
+    uint32_t traits;
+    rondo_tensor half;  // dtype NONE until it is asked for
+} entry;
+
+struct rondo__half_cache {
+    size_t count;
+    entry *entries;  // ascending by `data`
+};
+
+static int compare_entries(const void *a, const void *b) {
+    const uintptr_t x = (uintptr_t)((const entry *)a)->data;
+    const uintptr_t y = (uintptr_t)((const entry *)b)->data;
+    const size_t m = ((const entry *)a)->bytes;
+    const size_t n = ((const entry *)b)->bytes;
+    return x < y ? -1 : x > y ? 1 : m < n ? -1 : m > n ? 1 : 0;
+}
+
+rondo_status rondo__half_cache_create(const rondo_program *program, rondo__half_cache **out_cache) {
+    *out_cache = NULL;
+    rondo__half_cache *cache = rondo__calloc(1, sizeof *cache);
+    if (cache == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    cache->entries = rondo__calloc(program->value_count + 1, sizeof *cache->entries);
+    if (cache->entries == NULL) {
+        rondo__free(cache);
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t v = 0; v < program->value_count; ++v) {
+        const rondo_tensor *constant = &program->values[v].constant;
+        if (constant->dtype == RONDO_DTYPE_F32 && constant->data != NULL) {
+            cache->entries[cache->count].data = constant->data;
+            cache->entries[cache->count++].bytes = rondo_tensor_get_bytes(constant);
+        }
+    }
+    qsort(cache->entries, cache->count, sizeof *cache->entries, compare_entries);
+    *out_cache = cache;
+    return RONDO_STATUS_OK;
+}
+
+void rondo__half_cache_destroy(rondo__half_cache *cache) {
+    if (cache == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < cache->count; ++i) {
+        rondo_tensor_deinit(&cache->entries[i].half);
+    }
+    rondo__free(cache->entries);
+    rondo__free(cache);
+}
+
+// Bytes that several values share have one entry that is used, the one the search finds.
+static entry *find(rondo__half_cache *cache, const rondo_tensor *tensor) {
+    const entry key = {.data = tensor->data, .bytes = rondo_tensor_get_bytes(tensor)};
+    return cache == NULL || cache->count == 0
+               ? NULL
+               : bsearch(&key, cache->entries, cache->count, sizeof key, compare_entries);
+}
+
+static uint32_t judge(const rondo_tensor *tensor) {
+    const float *x = tensor->data;
+    const int64_t count = rondo_shape_get_count(&tensor->shape);
+    float largest = 0.0f;  // of the finite magnitudes below 1e9
+    uint32_t traits = 0;
+    bool is_whole = true;
+    bool is_rounded = false;
+    for (int64_t i = 0; i < count; ++i) {
+        const float magnitude = fabsf(x[i]);
+        if (!(magnitude <= FLT_MAX)) {
+            continue;
+        }
+        if (magnitude >= 1e9f) {
+            traits |= RONDO__HALF_INFINITE;
+            continue;
+        }
+        largest = magnitude > largest ? magnitude : largest;
+        is_whole = is_whole && magnitude == floorf(magnitude);
+        is_rounded = is_rounded || (magnitude > 2048.0f && is_whole &&
+                                    rondo_half_to_float(rondo_half_from_float(x[i])) != x[i]);
+    }
+    traits |= largest > half_largest ? RONDO__HALF_OVERFLOWS : 0;
+    traits |= largest >= 4096.0f ? RONDO__HALF_LARGE : 0;
+    traits |= largest > 0.0f && largest < half_least_normal && (traits & RONDO__HALF_INFINITE) == 0
+                  ? RONDO__HALF_TINY
+                  : 0;
+    traits |= is_whole && is_rounded ? RONDO__HALF_WHOLE : 0;
+    traits |= largest > 0.0f && largest <= 1.0f / 64.0f ? RONDO__HALF_SHRINKS : 0;
+    return traits;
+}
+
+uint32_t rondo__half_get_traits(rondo__half_cache *cache, const rondo_tensor *tensor) {
+    entry *known = find(cache, tensor);
+    if (known == NULL) {
+        return judge(tensor);
+    }
+    if (!known->is_judged) {
+        known->traits = judge(tensor);
+        known->is_judged = true;
+    }
+    return known->traits;
+}
+
+static rondo_status round_fresh(const rondo_tensor *tensor, rondo_tensor *out_half) {
+    RETURN_IF_ERROR(rondo_tensor_init(RONDO_DTYPE_F16, &tensor->shape, out_half));
+    const float *from = tensor->data;
+    uint16_t *to = out_half->data;
+    const int64_t count = rondo_shape_get_count(&tensor->shape);
+    for (int64_t i = 0; i < count; ++i) {
+        const bool overflows = fabsf(from[i]) > half_largest && isfinite(from[i]);
+        to[i] = rondo_half_from_float(overflows ? copysignf(half_largest, from[i]) : from[i]);
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__half_round(rondo__half_cache *cache, const rondo_tensor *tensor,
+                               rondo_tensor *out_half) {
+    entry *known = find(cache, tensor);
+    if (known == NULL) {
+        return round_fresh(tensor, out_half);
+    }
+    if (known->half.dtype == RONDO_DTYPE_NONE) {
+        RETURN_IF_ERROR(round_fresh(tensor, &known->half));
+    }
+    rondo_tensor_retain(&known->half, out_half);
+    out_half->shape = tensor->shape;  // the same bytes may be a constant of several shapes
+    return RONDO_STATUS_OK;
+}
