@@ -13,6 +13,7 @@ typedef struct test_settings {
     const char *device;
     int dtype;
     uint64_t thread_count;
+    uint64_t memory_limit;
     double relative;
     double absolute;
     bool is_list_wanted;
@@ -65,6 +66,7 @@ static int test_directories(const test_settings *settings, char *const *director
     cli_test_settings case_settings = {
         .dtype = settings->dtype == 1 ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32,
         .thread_count = (uint32_t)settings->thread_count,
+        .memory_limit = settings->memory_limit,
         .relative = settings->relative,
         .absolute = settings->absolute,
         .keep_f32 = settings->keep_f32,
@@ -118,6 +120,7 @@ static const cli_option test_options[] = {
     CLI_PRECISION_OPTION_ROWS(test_settings, keep_f32, use_f16),
     {"--threads", "N", CLI_COUNT, offsetof(test_settings, thread_count), NULL,
      "threads for one op on the host, 1 to 1024\n(default: see rondo help environment)"},
+    CLI_MEMORY_OPTION_ROW(test_settings, memory_limit),
     {"--rtol", "X", CLI_NUMBER, offsetof(test_settings, relative), NULL,
      "allowed error relative to the expected value (0.001)"},
     {"--atol", "X", CLI_NUMBER, offsetof(test_settings, absolute), NULL,

@@ -41,6 +41,26 @@ static bool parse_count(const char *text, uint64_t *out_value) {
     return true;
 }
 
+// A whole number of bytes, with K, M, G or T for powers of 1024; "iB" or "B" may follow.
+static bool parse_bytes(const char *text, uint64_t *out_value) {
+    static const char units[] = "KMGT";
+    char *end = NULL;
+    if (text[0] < '0' || text[0] > '9') {
+        return false;
+    }
+    errno = 0;
+    const unsigned long long number = strtoull(text, &end, 10);
+    const char *unit = *end != '\0' ? strchr(units, *end) : NULL;
+    const int shift = unit != NULL ? 10 * ((int)(unit - units) + 1) : 0;
+    end += unit != NULL ? 1 : 0;
+    if (errno != 0 || number == 0 || number > UINT64_MAX >> shift ||
+        (*end != '\0' && strcmp(end, "B") != 0 && (unit == NULL || strcmp(end, "iB") != 0))) {
+        return false;
+    }
+    *out_value = (uint64_t)number << shift;
+    return true;
+}
+
 static bool parse_number(const char *text, double *out_value) {
     char *end = NULL;
     errno = 0;
@@ -91,6 +111,13 @@ static cli_parse_result store_value(const cli_command *command, const cli_option
                 return CLI_PARSE_RUN;
             }
             snprintf(what, sizeof what, "option %s needs a whole number from 0, not", option->name);
+            return misuse(command, what, value);
+        case CLI_BYTES:
+            if (parse_bytes(value, (uint64_t *)field)) {
+                return CLI_PARSE_RUN;
+            }
+            snprintf(what, sizeof what, "option %s needs a size such as 512MiB or 4GiB, not",
+                     option->name);
             return misuse(command, what, value);
         case CLI_NUMBER:
             if (parse_number(value, (double *)field)) {

@@ -114,7 +114,7 @@ int cli_session_begin(const cli_command *command, const cli_model_settings *sett
 
 // ---- opening ----------------------------------------------------------------------------------
 
-static bool load_program(const char *path, cli_session *session) {
+static bool load_program(const char *path, uint64_t memory_limit, cli_session *session) {
     rondo_status loaded = RONDO_STATUS_OK;
     if (strcmp(path, "-") == 0) {
         cli_bytes bytes;
@@ -127,7 +127,7 @@ static bool load_program(const char *path, cli_session *session) {
     } else {
         session->path = path;
         cli_progress_show_loading(path);
-        loaded = rondo_program_load_onnx(path, &session->program);
+        loaded = rondo_program_load_onnx_limited(path, memory_limit, &session->program);
         cli_progress_clear();
         if (loaded == RONDO_STATUS_UNSUPPORTED && cli_print_missing_ops(path)) {
             return false;
@@ -150,6 +150,7 @@ static bool make_executor(const cli_model_settings *settings, cli_session *sessi
     options.seed = settings->seed;
     options.progress = cli_progress_show;
     options.thread_count = (uint32_t)settings->thread_count;
+    options.memory_limit_bytes = settings->memory_limit;
     const rondo_status status =
         rondo_executor_create(session->program, session->device, &options, &session->executor);
     // Said again, so that an explicit --graphs auto goes before RONDO_GRAPHS, too.
@@ -176,7 +177,7 @@ bool cli_session_open(const char *path, const cli_model_settings *settings, cli_
         cli_fail_with_record();
         return false;
     }
-    if (!load_program(path, session)) {
+    if (!load_program(path, settings->memory_limit, session)) {
         return false;
     }
     const size_t input_count = rondo_program_get_input_count(session->program);

@@ -17,6 +17,7 @@ typedef struct cli_model_settings {
     int graphs;  // a rondo_graphs_mode; -1: not said
     int dtype;   // 0: fp32, 1: fp16
     uint64_t thread_count;
+    uint64_t memory_limit;  // bytes; 0: the default
     cli_list dimensions;
     cli_list shapes;
     cli_list inputs;
@@ -41,6 +42,10 @@ typedef struct cli_model_settings {
     {"--use-f16", "PATTERN", CLI_LIST, offsetof(type, use), NULL,                                  \
      "with fp16: ops that become half precision against the\nrules that keep them; may be "        \
      "repeated"}
+#define CLI_MEMORY_OPTION_ROW(type, field)                                                         \
+    {"--memory-limit", "SIZE", CLI_BYTES, offsetof(type, field), NULL,                             \
+     "memory for loading, for plans and for runs: 512MiB, 4GiB\n(default: in proportion to the "   \
+     "model, its inputs and\nthis machine)"}
 #define CLI_DEVICE_OPTION_ROWS(type, member)                                                       \
     {"--device", "NAME", CLI_TEXT, offsetof(type, member.device), NULL,                            \
      "auto (default: the first usable GPU, otherwise the host),\nhost, or cuda:N"},                \
@@ -49,6 +54,7 @@ typedef struct cli_model_settings {
     CLI_PRECISION_OPTION_ROWS(type, member.keep_f32, member.use_f16),                              \
     {"--threads", "N", CLI_COUNT, offsetof(type, member.thread_count), NULL,                       \
      "threads for one op on the host, 1 to 1024\n(default: see rondo help environment)"},          \
+    CLI_MEMORY_OPTION_ROW(type, member.memory_limit),                                              \
     {"--set", "DIM=N", CLI_LIST, offsetof(type, member.dimensions), NULL,                          \
      "give a symbolic dimension a number (batch=4); those\nthat neither this, --shape nor a file " \
      "tells count as 1"},                                                                          \

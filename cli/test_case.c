@@ -117,7 +117,9 @@ static bool open_model(test_case *test) {
     cli_set_precision(&options, test->settings->dtype, &test->settings->keep_f32,
                       &test->settings->use_f16);
     options.thread_count = test->settings->thread_count;
-    if (rondo_program_load_onnx(path, &test->program) != RONDO_STATUS_OK ||
+    options.memory_limit_bytes = test->settings->memory_limit;
+    if (rondo_program_load_onnx_limited(path, test->settings->memory_limit, &test->program) !=
+            RONDO_STATUS_OK ||
         rondo_executor_create(test->program, test->settings->device, &options, &test->executor) !=
             RONDO_STATUS_OK) {
         return finish_with_record(test->result);

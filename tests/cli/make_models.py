@@ -76,6 +76,27 @@ def main(directory):
     save(directory, "wrong_types",
          [helper.make_node("Add", ["x", "y"], ["z"], name="mixture")],
          [value("x", real, [2]), value("y", TensorProto.INT64, [2])], [value("z", real, [2])])
+    # Four fills of a GiB each, in a few hundred bytes.
+    fills = [helper.make_node("ConstantOfShape", ["shape"], [f"c{i}"], name=f"fill{i}")
+             for i in range(4)]
+    save(directory, "fill_bomb",
+         fills + [helper.make_node("Add", ["c0", "c1"], ["a"], name="sum"),
+                  helper.make_node("Mul", ["c2", "c3"], ["b"], name="product"),
+                  helper.make_node("Sub", ["a", "b"], ["d"], name="difference"),
+                  helper.make_node("ReduceSum", ["d"], ["y"], name="total")],
+         [], [value("y", real, None)],
+         [numpy_helper.from_array(numpy.array([2**28], numpy.int64), "shape")])
+    # A loop whose state is twice as long after each of its turns.
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["c"], ["c2"], name="keep"),
+         helper.make_node("Concat", ["s", "s"], ["s2"], name="double", axis=0)],
+        "body", [value("i", TensorProto.INT64, []), value("c", TensorProto.BOOL, []),
+                 value("s", real, ["n"])],
+        [value("c2", TensorProto.BOOL, []), value("s2", real, ["m"])])
+    save(directory, "growing_loop",
+         [helper.make_node("Loop", ["count", "", "s0"], ["y"], name="grow", body=body)],
+         [value("count", TensorProto.INT64, [])], [value("y", real, ["m"])],
+         [numpy_helper.from_array(numpy.ones(4, numpy.float32), "s0")])
     # An op that does not exist.
     save(directory, "unknown_op",
          [helper.make_node("Frobnicate", ["x"], ["z"], name="odd")],
