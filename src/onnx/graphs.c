@@ -181,6 +181,10 @@ rondo_status rondo__import_declarations(rondo__importer *importer, rondo__scope 
 rondo_status rondo__import_nodes(rondo__importer *importer, rondo__scope *scope,
                                  Onnx__NodeProto *const *nodes, size_t node_count) {
     for (size_t i = 0; i < node_count; ++i) {
+        if (is_empty(nodes[i]->op_type)) {
+            return RONDO_FAIL(BAD_DATA, "node number %zu, \"%.80s\", has no op type", i,
+                              nodes[i]->name == NULL ? "" : nodes[i]->name);
+        }
         if (!rondo__node_is_constant(nodes[i])) {
             RETURN_IF_ERROR(rondo__import_node(importer, scope, nodes[i]));
         }
