@@ -2,6 +2,7 @@
 #ifndef RONDO_CLI_TENSOR_TEXT_H
 #define RONDO_CLI_TENSOR_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "rondo/tensor.h"
@@ -16,5 +17,8 @@ char *cli_string_quote(const rondo_string *string, char *buffer, size_t buffer_b
 // first few, of sequences and optionals the types and shapes of the first few items. Returns
 // `buffer`.
 char *cli_tensor_summarise(const rondo_tensor *tensor, char *buffer, size_t buffer_bytes);
+
+// True for the types whose elements are numbers or booleans.
+bool cli_is_number(rondo_dtype dtype);
 
 #endif  // RONDO_CLI_TENSOR_TEXT_H

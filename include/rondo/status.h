@@ -24,7 +24,8 @@ RONDO_EXTERN_C_BEGIN
     X(DRIVER, 7, "the driver failed; see the error record")                 \
     X(LOST, 8, "the device is poisoned; only destroy is valid")             \
     X(BAD_DATA, 9, "a file or model is malformed")                          \
-    X(INTERNAL, 10, "a library invariant broke; please report")
+    X(INTERNAL, 10, "a library invariant broke; please report")             \
+    X(CANCELLED, 11, "another thread ended the call; it can be made again")
 
 typedef enum rondo_status_value {
 #define RONDO_STATUS_ENUM(name, value, text) RONDO_STATUS_##name = (value),

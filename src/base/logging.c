@@ -22,13 +22,16 @@ static atomic_int wanted_level = LEVEL_UNSET;
 
 static const char *const level_names[] = {"error", "warning", "info", "debug"};
 
-static int level_from_environment(void) {
+// *out_unknown is the variable's value where no level has that name, otherwise NULL.
+static int level_from_environment(const char **out_unknown) {
     const char *text = getenv("RONDO_LOG");
+    *out_unknown = NULL;
     for (int level = RONDO_LOG_ERROR; text != NULL && level <= RONDO_LOG_DEBUG; ++level) {
         if (strcmp(text, level_names[level]) == 0) {
             return level;
         }
     }
+    *out_unknown = text != NULL && text[0] != '\0' ? text : NULL;
     return RONDO_LOG_WARNING;
 }
 
@@ -37,9 +40,16 @@ static int get_level(void) {
     if (level == LEVEL_UNSET) {
         // The first to arrive decides; a level set meanwhile by the program wins.
         int expected = LEVEL_UNSET;
-        level = level_from_environment();
+        const char *unknown;
+        level = level_from_environment(&unknown);
         if (!atomic_compare_exchange_strong(&wanted_level, &expected, level)) {
             level = expected;
+        } else if (unknown != NULL) {
+            RONDO_LOG_WARN_F(
+                "RONDO_LOG is \"%.40s\", which is none of error, warning, info and debug; warning "
+                "is "
+                "used",
+                unknown);
         }
     }
     return level;

@@ -226,6 +226,27 @@ static rondo_status reduce_submessage(wire_reducer *reducer, const wire_field *f
     return RONDO_STATUS_OK;
 }
 
+// What we would misunderstand if we read on.
+static rondo_status check_field(const wire_reducer *reducer,
+                                const ProtobufCMessageDescriptor *descriptor,
+                                const wire_field *field) {
+    // Field 11 of a function, of IR version 9: what attributes are when a call leaves them out. The
+    // onnx.proto that the build found may not know it.
+    if (descriptor == &onnx__function_proto__descriptor && field->number == 11) {
+        return RONDO_FAIL(UNSUPPORTED,
+                          "unsupported: a function of the model has attributes with defaults");
+    }
+    // C strings would end there, and name something else.
+    if (field->field != NULL && field->field->type == PROTOBUF_C_TYPE_STRING &&
+        strcmp(field->field->name, "doc_string") != 0 && field->value_bytes > 0 &&
+        memchr(field->value, 0, field->value_bytes) != NULL) {
+        return RONDO_FAIL(BAD_DATA, "malformed text at byte %zu: \"%s\" of a %s holds a zero byte",
+                          (size_t)(field->start - reducer->start), field->field->name,
+                          descriptor->short_name);
+    }
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status reduce_field(wire_reducer *reducer,
                                  const ProtobufCMessageDescriptor *descriptor,
                                  const wire_field *field, const uint8_t *end, int depth) {
@@ -255,6 +276,7 @@ static rondo_status reduce_message(wire_reducer *reducer,
     while (cursor < end) {
         wire_field field;
         RETURN_IF_ERROR(read_field(reducer, descriptor, &cursor, end, &field));
+        RETURN_IF_ERROR(check_field(reducer, descriptor, &field));
         if (field.field == NULL) {
             continue;
         }
