@@ -91,7 +91,7 @@ static bool make_feed(const rondo_port *port, rondo_binding *out_feed) {
 }
 
 static void run(rondo_program *program, bool optimise, rondo_dtype dtype,
-                const rondo_binding *feeds, size_t feed_count) {
+                const rondo_binding *feeds, size_t feed_count, size_t optional_count) {
     rondo_executor_options options = rondo_executor_options_default();
     options.optimise = optimise;
     options.memory_limit_bytes = MEMORY_LIMIT;
@@ -134,16 +134,25 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     if (is_tame(program)) {
         size_t feed_count = rondo_program_get_input_count(program);
+        size_t optional_count = 0;
+        rondo_port port;
         bool is_fed = true;
         for (size_t i = 0; i < feed_count && is_fed; ++i) {
-            is_fed = make_feed(program, i, &feeds[i]);
+            is_fed = rondo_program_get_input(program, i, &port) == RONDO_STATUS_OK &&
+                     make_feed(&port, &feeds[i]);
+        }
+        while (is_fed && feed_count + optional_count < PORT_COUNT_MAX &&
+               rondo_program_get_optional_input(program, optional_count, &port) ==
+                   RONDO_STATUS_OK &&
+               make_feed(&port, &feeds[feed_count + optional_count])) {
+            optional_count += 1;
         }
         if (is_fed) {
-            run(program, true, RONDO_DTYPE_F32, feeds, feed_count);
-            run(program, false, RONDO_DTYPE_F32, feeds, feed_count);
-            run(program, true, RONDO_DTYPE_F16, feeds, feed_count);
+            run(program, true, RONDO_DTYPE_F32, feeds, feed_count, optional_count);
+            run(program, false, RONDO_DTYPE_F32, feeds, feed_count, optional_count);
+            run(program, true, RONDO_DTYPE_F16, feeds, feed_count, optional_count);
         }
-        for (size_t i = 0; i < feed_count; ++i) {
+        for (size_t i = 0; i < PORT_COUNT_MAX; ++i) {
             rondo_tensor_deinit(&feeds[i].tensor);
         }
     }
