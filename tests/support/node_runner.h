@@ -10,7 +10,7 @@ typedef enum node_outcome { NODE_PASSED, NODE_FAILED, NODE_SKIPPED } node_outcom
 // Runs every test_data_set_* of `directory` (with its model.onnx). `reason` receives one line when
 // the outcome is not NODE_PASSED.
 //
-// Skipped: what the library refuses as unsupported, control flow, and values that are no tensors.
+// Skipped: what the library refuses as unsupported, and control flow.
 node_outcome node_runner_run(const char *directory, char *reason, size_t reason_bytes);
 
 #endif  // RONDO_TESTS_NODE_RUNNER_H
