@@ -12,6 +12,7 @@
 #include "rondo/executor.h"
 #include "rondo/log.h"
 #include "rondo/onnx.h"
+#include "values.h"
 
 enum {
     ELEMENT_COUNT_MAX = 512,    // of each input
@@ -68,26 +69,16 @@ static bool is_tame(const rondo_program *program) {
 
 // Makes a feed; false when the input is not declared well enough, or too large.
 static bool make_feed(const rondo_port *port, rondo_binding *out_feed) {
-    if (port->rank < 0 || port->dtype == RONDO_DTYPE_NONE) {
-        return false;
-    }
     rondo_shape shape = {.rank = port->rank};
     for (int32_t i = 0; i < port->rank; ++i) {
         shape.extent[i] = port->extent[i] < 0 ? 2 : port->extent[i];
     }
-    int64_t count = rondo_shape_get_count(&shape);
-    if (count < 0 || count > ELEMENT_COUNT_MAX ||
-        rondo_tensor_init(port->dtype, &shape, &out_feed->tensor) != RONDO_STATUS_OK) {
-        return false;
-    }
+    const bool is_tensor =
+        port->dtype != RONDO_DTYPE_SEQUENCE && port->dtype != RONDO_DTYPE_OPTIONAL;
+    const int64_t count = rondo_shape_get_count(&shape);
     out_feed->name = port->name;
-    uint8_t *bytes = out_feed->tensor.data;
-    size_t element_bytes = rondo_dtype_get_bytes(port->dtype);
-    for (int64_t i = 0; i < count; ++i) {
-        bytes[(size_t)i * element_bytes] =
-            (uint8_t)(port->dtype == RONDO_DTYPE_BOOL ? i % 2 : i % 5);
-    }
-    return true;
+    return (!is_tensor || (port->rank >= 0 && count >= 0 && count <= ELEMENT_COUNT_MAX)) &&
+           fuzz_make_value(port->dtype, port->item_dtype, &shape, &out_feed->tensor);
 }
 
 static void run(rondo_program *program, bool optimise, rondo_dtype dtype,

@@ -13,6 +13,7 @@
 #include "program/program.h"
 #include "rondo/log.h"
 #include "rondo/onnx.h"
+#include "values.h"
 
 enum {
     ELEMENT_COUNT_MAX = 1024,  // of each tensor that is computed
@@ -44,7 +45,9 @@ typedef struct slot {
 } slot;
 
 static void fill_input(const rondo__value *value, slot *slot) {
-    if (value->dtype == RONDO_DTYPE_NONE || !value->has_shape) {
+    const bool is_tensor =
+        value->dtype != RONDO_DTYPE_SEQUENCE && value->dtype != RONDO_DTYPE_OPTIONAL;
+    if (value->dtype == RONDO_DTYPE_NONE || (is_tensor && !value->has_shape)) {
         return;
     }
     rondo_shape shape = {.rank = value->rank};
@@ -57,17 +60,11 @@ static void fill_input(const rondo__value *value, slot *slot) {
         return;  // fits only while its unknown extents are 1
     }
     slot->info =
-        (rondo__tensor_info){.dtype = value->dtype, .is_shape_known = true, .shape = shape};
-    if (count > ELEMENT_COUNT_MAX ||
-        rondo_tensor_init(value->dtype, &shape, &slot->tensor) != RONDO_STATUS_OK) {
-        return;
-    }
-    // Small numbers of any sign, the same bytes for each type.
-    uint8_t *bytes = slot->tensor.data;
-    size_t byte_count = rondo_tensor_get_bytes(&slot->tensor);
-    size_t element_bytes = rondo_dtype_get_bytes(value->dtype);
-    for (size_t i = 0; i < byte_count; i += element_bytes) {
-        bytes[i] = (uint8_t)(value->dtype == RONDO_DTYPE_BOOL ? i % 2 : i % 5);
+        (rondo__tensor_info){.dtype = value->dtype, .is_shape_known = is_tensor, .shape = shape};
+    if (count <= ELEMENT_COUNT_MAX &&
+        fuzz_make_value(value->dtype, value->item_dtype, &shape, &slot->tensor)) {
+        slot->info.is_shape_known = true;
+        slot->info.shape = slot->tensor.shape;
     }
 }
 

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "fuzz/values.h"
 #include "rondo/rondo.h"
 #include "support/source_dir.h"
 
@@ -27,9 +28,9 @@ enum { MODEL_BYTES_MAX = 64 * 1024, ROUNDS = 12, PORTS_MAX = 64 };
 
 // Lines that name no node and no value, and why they cannot.
 static const char *const about_the_file[] = {
-    "malformed protobuf",  // nothing is known of what stands there
-    "malformed text at byte",      // the name itself is broken
-    "not an ONNX model",           // there is no graph
+    "malformed protobuf",      // nothing is known of what stands there
+    "malformed text at byte",  // the name itself is broken
+    "not an ONNX model",       // there is no graph
     "the model names no ir_version",
     "unsupported: ir_version",
     "has no op type",  // a node that may have no name either: its number is told
@@ -87,16 +88,18 @@ static bool drop_text(void *user_data, const char *bytes, size_t byte_count) {
     return true;
 }
 
-// Zeros of the declared shape; false where it says too little, or asks for much.
+// Small values of the declared type and shape; false where it says too little, or asks for much.
 static bool make_feed(const rondo_port *port, rondo_binding *out_feed) {
     rondo_shape shape = {.rank = port->rank};
     for (int32_t d = 0; d < port->rank; ++d) {
         shape.extent[d] = port->extent[d] < 0 ? 2 : port->extent[d];
     }
-    out_feed->name = port->name;
+    const bool is_tensor =
+        port->dtype != RONDO_DTYPE_SEQUENCE && port->dtype != RONDO_DTYPE_OPTIONAL;
     const int64_t count = rondo_shape_get_count(&shape);
-    return port->rank >= 0 && port->dtype != RONDO_DTYPE_NONE && count >= 0 && count < 100000 &&
-           rondo_tensor_init(port->dtype, &shape, &out_feed->tensor) == RONDO_STATUS_OK;
+    out_feed->name = port->name;
+    return (!is_tensor || (port->rank >= 0 && count >= 0 && count < 100000)) &&
+           fuzz_make_value(port->dtype, port->item_dtype, &shape, &out_feed->tensor);
 }
 
 static void run_program(tally *t, rondo_program *program, rondo_executor *executor,
