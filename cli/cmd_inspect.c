@@ -38,6 +38,18 @@ static bool describe(cli_session *session, rondo_describe_format format, rondo_w
 typedef rondo_status (*get_port_function)(const rondo_program *program, size_t index,
                                           rondo_port *out_port);
 
+static void write_json_labels(cli_json *json, const rondo_tensor *labels) {
+    cli_json_begin(json, "labels", '[');
+    for (int64_t i = 0; i < rondo_shape_get_count(&labels->shape); i++) {
+        if (labels->dtype == RONDO_DTYPE_STRING) {
+            cli_json_text(json, NULL, ((const rondo_string *)labels->data)[i].data);
+        } else {
+            cli_json_number(json, NULL, (double)((const int64_t *)labels->data)[i]);
+        }
+    }
+    cli_json_end(json, ']');
+}
+
 static bool write_json_ports(cli_json *json, const rondo_program *program, const char *key,
                              size_t count, get_port_function get_port) {
     cli_json_begin(json, key, '[');
@@ -50,6 +62,12 @@ static bool write_json_ports(cli_json *json, const rondo_program *program, const
         cli_json_begin(json, NULL, '{');
         cli_json_text(json, "name", port.name);
         cli_json_text(json, "dtype", rondo_dtype_get_name(port.dtype));
+        if (port.item_dtype[0] != RONDO_DTYPE_NONE) {
+            cli_json_text(json, "item_dtype", rondo_dtype_get_name(port.item_dtype[0]));
+        }
+        if (port.item_dtype[1] != RONDO_DTYPE_NONE) {
+            cli_json_text(json, "inner_item_dtype", rondo_dtype_get_name(port.item_dtype[1]));
+        }
         if (port.rank >= 0) {
             cli_json_begin(json, "shape", '[');
             for (int32_t d = 0; d < port.rank; d++) {
@@ -60,6 +78,9 @@ static bool write_json_ports(cli_json *json, const rondo_program *program, const
                 }
             }
             cli_json_end(json, ']');
+        }
+        if (port.labels != NULL) {
+            write_json_labels(json, port.labels);
         }
         cli_json_end(json, '}');
     }

@@ -16,12 +16,22 @@ typedef struct run_settings {
 
 enum { PATH_BYTES = 4096 };
 
-static bool make_path(const char *directory, const char *name, size_t number, char *path) {
+// What is to be written of an output: what an optional holds; NULL when that is nothing.
+static const rondo_tensor *get_content(const rondo_tensor *tensor) {
+    return tensor->dtype == RONDO_DTYPE_OPTIONAL ? rondo_tensor_get_item(tensor, 0) : tensor;
+}
+
+// DIR/NAME.npy, or for a sequence the folder DIR/NAME.
+static bool make_path(const char *directory, const rondo_binding *fetch, size_t number,
+                      char *path) {
     char file_name[256];
-    cli_tensor_file_name(name, number, file_name, sizeof file_name);
-    const int length = snprintf(path, PATH_BYTES, "%s/%s.npy", directory, file_name);
+    const rondo_tensor *content = get_content(&fetch->tensor);
+    const bool is_sequence = content != NULL && content->dtype == RONDO_DTYPE_SEQUENCE;
+    cli_tensor_file_name(fetch->name, number, file_name, sizeof file_name);
+    const int length =
+        snprintf(path, PATH_BYTES, "%s/%s%s", directory, file_name, is_sequence ? "" : ".npy");
     if (length < 0 || length >= PATH_BYTES) {
-        cli_print_error("the path of output \"%s\" is too long", name);
+        cli_print_error("the path of output \"%s\" is too long", fetch->name);
         return false;
     }
     return true;
@@ -56,7 +66,7 @@ static bool name_files(const cli_session *session, const char *directory, path_t
     for (size_t i = 0; i < session->fetch_count; i++) {
         for (size_t number = 1; paths[i] == NULL; number++) {
             char path[PATH_BYTES];
-            if (!make_path(directory, session->fetches[i].name, number, path)) {
+            if (!make_path(directory, &session->fetches[i], number, path)) {
                 return false;
             }
             paths[i] = strdup(path);
@@ -73,14 +83,42 @@ static bool name_files(const cli_session *session, const char *directory, path_t
     return true;
 }
 
-static bool write_outputs(const cli_session *session, char *const *paths) {
-    for (size_t i = 0; i < session->fetch_count; i++) {
-        if (!cli_npy_write(paths[i], &session->fetches[i].tensor)) {
-            return false;
+// Writes the items of a sequence into a folder, from which those of a longer one go.
+static bool write_items(const char *folder, const rondo_tensor *sequence) {
+    char path[PATH_BYTES];
+    bool is_written = cli_make_folders(folder);
+    for (size_t i = 0; is_written; i++) {
+        const rondo_tensor *item = rondo_tensor_get_item(sequence, i);
+        const int length = snprintf(path, sizeof path, "%s/%zu.npy", folder, i);
+        if (length < 0 || length >= PATH_BYTES || (item == NULL && remove(path) != 0)) {
+            break;
         }
-        cli_say(CLI_NORMAL, "%s written (output \"%s\")", paths[i], session->fetches[i].name);
+        is_written = item == NULL || cli_npy_write(path, item);
     }
+    return is_written;
+}
+
+static bool write_output(const rondo_binding *fetch, const char *path) {
+    const rondo_tensor *content = get_content(&fetch->tensor);
+    if (content == NULL) {
+        (void)remove(path);
+        cli_say(CLI_NORMAL, "output \"%s\" is empty: nothing is written", fetch->name);
+        return true;
+    }
+    if (!(content->dtype == RONDO_DTYPE_SEQUENCE ? write_items(path, content)
+                                                 : cli_npy_write(path, content))) {
+        return false;
+    }
+    cli_say(CLI_NORMAL, "%s written (output \"%s\")", path, fetch->name);
     return true;
+}
+
+static bool write_outputs(const cli_session *session, char *const *paths) {
+    bool is_written = true;
+    for (size_t i = 0; i < session->fetch_count && is_written; i++) {
+        is_written = write_output(&session->fetches[i], paths[i]);
+    }
+    return is_written;
 }
 
 static bool save_outputs(const cli_session *session, const char *directory) {
@@ -106,6 +144,16 @@ free_lists:
     return is_saved;
 }
 
+// Which column is which class, where a ZipMap said so.
+static void print_labels(const cli_session *session, size_t output) {
+    char text[512];
+    rondo_port port;
+    if (rondo_program_get_output(session->program, output, &port) == RONDO_STATUS_OK &&
+        port.labels != NULL) {
+        cli_say(CLI_NORMAL, "  columns: %s", cli_tensor_summarise(port.labels, text, sizeof text));
+    }
+}
+
 static void print_outputs(const cli_session *session) {
     for (size_t i = 0; i < session->fetch_count; i++) {
         char text[512];
@@ -114,6 +162,7 @@ static void print_outputs(const cli_session *session) {
                 rondo_dtype_get_name(tensor->dtype),
                 rondo_shape_format(&tensor->shape, text, sizeof text));
         cli_say(CLI_NORMAL, "  %s", cli_tensor_summarise(tensor, text, sizeof text));
+        print_labels(session, i);
     }
 }
 
@@ -197,7 +246,8 @@ static const cli_option run_options[] = {
     CLI_DEVICE_OPTION_ROWS(run_settings, model),
     CLI_RUN_OPTION_ROWS(run_settings, model),
     {"--output-dir", "DIR", CLI_TEXT, offsetof(run_settings, output_directory), NULL,
-     "write each output to DIR/NAME.npy; DIR is made"},
+     "write each output to DIR/NAME.npy, a sequence's items\nto DIR/NAME/0.npy and so on; DIR is "
+     "made"},
     CLI_LEVEL_OPTION_ROWS(run_settings, model, "print nothing but errors"),
 };
 

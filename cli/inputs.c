@@ -11,6 +11,7 @@
 #include "session.h"
 #include "suggest.h"
 #include "tensor_file.h"
+#include "tensor_text.h"
 
 typedef rondo_status (*get_port_function)(const rondo_program *program, size_t index,
                                           rondo_port *out_port);
@@ -208,10 +209,22 @@ static bool take_shape(cli_session *session, const rondo_port *port, const rondo
     return true;
 }
 
+// An optional that holds what `tensor` was.
+static bool wrap_optional(const char *file, rondo_tensor *tensor) {
+    rondo_tensor optional;
+    if (rondo_tensor_init_optional(tensor, &optional) != RONDO_STATUS_OK) {
+        cli_fail_about(file, "");
+        return false;
+    }
+    rondo_tensor_deinit(tensor);
+    *tensor = optional;
+    return true;
+}
+
 static bool read_file(const cli_model_settings *settings, const rondo_port *port, const char *file,
                       const rondo_shape *given_shape, rondo_tensor *out_tensor) {
     cli_tensor_wish wish = {
-        .name = port->name, .dtype = port->dtype, .shape = {.rank = port->rank}};
+        .name = port->name, .dtype = port->dtype, .shape = {.rank = port->rank}, .port = port};
     for (int32_t d = 0; d < port->rank; d++) {
         wish.shape.extent[d] = port->extent[d];
     }
@@ -230,13 +243,24 @@ static bool read_file(const cli_model_settings *settings, const rondo_port *port
     if (port->dtype == RONDO_DTYPE_NONE || out_tensor->dtype == port->dtype) {
         return true;
     }
-    if (!settings->casts) {
-        cli_print_error("%s: holds %s, input \"%s\" takes %s; --cast converts it", file,
-                        rondo_dtype_get_name(out_tensor->dtype), port->name,
-                        rondo_dtype_get_name(port->dtype));
+    if (port->dtype == RONDO_DTYPE_OPTIONAL) {
+        return wrap_optional(file, out_tensor);
+    }
+    const bool can_cast = cli_is_number(out_tensor->dtype) && cli_is_number(port->dtype);
+    if (!settings->casts || !can_cast) {
+        char want[512];
+        cli_print_error(
+            "%s: holds %s, input \"%s\" takes %s%s", file, rondo_dtype_get_name(out_tensor->dtype),
+            port->name,
+            can_cast ? rondo_dtype_get_name(port->dtype) : cli_format_port(port, want, sizeof want),
+            can_cast ? "; --cast converts it" : "");
         return false;
     }
     return cli_cast(file, port->dtype, out_tensor);
+}
+
+static bool has_items(const rondo_port *port) {
+    return port->dtype == RONDO_DTYPE_SEQUENCE || port->dtype == RONDO_DTYPE_OPTIONAL;
 }
 
 // What the command line says of one input: values, or a shape, or nothing yet.
@@ -250,6 +274,12 @@ static bool read_input(cli_session *session, const cli_model_settings *settings,
              shape_text != NULL ? shape_text : "");
     feed->name = port->name;
     *out_is_named = file != NULL || shape_text != NULL;
+    if (shape_text != NULL && has_items(port)) {
+        char text[512];
+        cli_print_error("%s: %s: input \"%s\" is a %s, which has no shape", session->path, origin,
+                        port->name, cli_format_port(port, text, sizeof text));
+        return false;
+    }
     if (shape_text != NULL && (!parse_shape(session, port->name, shape_text, &shape) ||
                                !take_shape(session, port, &shape, origin))) {
         return false;
@@ -271,8 +301,13 @@ typedef struct open_names {
     char input[64];  // the first one with an unnamed dimension
 } open_names;
 
-// The shape of an input that has none yet: what nobody set counts as 1.
+// The shape of an input that has none yet: what nobody set counts as 1. Sequences and optionals hold
+// nothing.
 static void assume_shape(const rondo_port *port, rondo_tensor *tensor, open_names *names) {
+    if (tensor->dtype == RONDO_DTYPE_NONE && has_items(port)) {
+        tensor->dtype = port->dtype;
+        tensor->shape.rank = 1;
+    }
     if (tensor->dtype != RONDO_DTYPE_NONE || port->rank < 0 || port->rank > RONDO_RANK_MAX) {
         return;
     }

@@ -15,12 +15,14 @@
 
 #include "console.h"
 #include "file_bytes.h"
+#include "npy_text.h"
 #include "output_file.h"
 
 enum {
     MAGIC_BYTES = 6,
     HEADER_LIMIT_BYTES = 65536,  // far beyond any header that a tensor of rank 8 needs
     HEADER_ALIGNMENT = 64,
+    EMPTY_COUNT_MAX = 1 << 20,
 };
 static const char magic[MAGIC_BYTES + 1] = "\x93NUMPY";
 
@@ -45,6 +47,7 @@ typedef struct npy_header {
     rondo_shape shape;
     bool is_big_endian;
     bool is_fortran_order;
+    cli_npy_text text;  // of strings
 } npy_header;
 
 // The text after "'key':" with blanks skipped; NULL when the key is not there.
@@ -69,9 +72,6 @@ static const char *explain_descr(const char *descr) {
         const char *meaning;
     } kinds[] = {
         {"O", "Python objects (pickled); save an array of numbers"},
-        {"U", "strings"},
-        {"S", "strings"},
-        {"a", "strings"},
         {"c", "complex numbers; save real and imaginary parts by themselves"},
         {"M", "dates; convert them to numbers"},
         {"m", "spans of time; convert them to numbers"},
@@ -103,6 +103,10 @@ static bool parse_descr(const char *value, npy_header *header, const char **out_
                 return true;
             }
         }
+    }
+    if (cli_npy_text_parse_descr(value, &header->text)) {
+        header->dtype = RONDO_DTYPE_STRING;
+        return true;
     }
     const char *meaning = explain_descr(value);
     *out_reason = meaning != NULL ? meaning : *out_reason;
@@ -222,14 +226,26 @@ bool cli_npy_parse(const uint8_t *bytes, size_t byte_count, const char *label,
     memset(out_tensor, 0, sizeof *out_tensor);
     char *text = copy_header_text(bytes, byte_count, &start);
     if (text == NULL || !parse_header(text, &header, &reason)) {
-        cli_print_error("%s: %s%s", label, reason != NULL ? "holds " : "not a .npy file of numbers",
+        cli_print_error("%s: %s%s", label,
+                        reason != NULL ? "holds " : "not a .npy file of numbers or strings",
                         reason != NULL ? reason : "");
         goto free_text;
     }
-    const rondo_tensor described = {.dtype = header.dtype, .shape = header.shape};
-    if (rondo_shape_get_count(&header.shape) < 0 ||
-        rondo_tensor_get_bytes(&described) > byte_count - start) {
+    const bool is_text = header.dtype == RONDO_DTYPE_STRING;
+    const size_t width = is_text ? header.text.element_bytes : rondo_dtype_get_bytes(header.dtype);
+    const int64_t count = rondo_shape_get_count(&header.shape);
+    // Strings of no bytes take room here that the file does not show.
+    if (count < 0 || (width > 0 && (uint64_t)count > (byte_count - start) / width) ||
+        (width == 0 && (uint64_t)count > EMPTY_COUNT_MAX)) {
         cli_print_error("%s: the file is shorter than its header says", label);
+        goto free_text;
+    }
+    if (is_text && header.is_fortran_order && header.shape.rank > 1) {
+        cli_print_error("%s: holds strings in Fortran order; save them in C order", label);
+        goto free_text;
+    }
+    if (is_text) {
+        is_done = cli_npy_text_read(bytes + start, &header.text, &header.shape, label, out_tensor);
         goto free_text;
     }
     if (rondo_tensor_init(header.dtype, &header.shape, out_tensor) != RONDO_STATUS_OK) {
@@ -237,7 +253,7 @@ bool cli_npy_parse(const uint8_t *bytes, size_t byte_count, const char *label,
         goto free_text;
     }
     if (header.is_fortran_order && header.shape.rank > 1) {
-        turn_order(bytes + start, rondo_dtype_get_bytes(header.dtype), out_tensor);
+        turn_order(bytes + start, width, out_tensor);
     } else if (rondo_tensor_get_bytes(out_tensor) > 0) {
         memcpy(out_tensor->data, bytes + start, rondo_tensor_get_bytes(out_tensor));
     }
@@ -285,6 +301,16 @@ static size_t format_header(const rondo_tensor *tensor, const char *descr, char 
 
 bool cli_npy_write(const char *path, const rondo_tensor *tensor) {
     const char *descr = NULL;
+    const bool is_text = tensor->dtype == RONDO_DTYPE_STRING;
+    char text_descr[32];
+    size_t characters = 0;
+    if (is_text) {
+        if (!cli_npy_text_measure(tensor, path, &characters)) {
+            return false;
+        }
+        snprintf(text_descr, sizeof text_descr, "U%zu", characters);
+        descr = text_descr;
+    }
     for (size_t i = 0; i < TYPE_COUNT; i++) {
         if (types[i].dtype == tensor->dtype) {
             descr = types[i].descr;
@@ -308,7 +334,9 @@ bool cli_npy_write(const char *path, const rondo_tensor *tensor) {
     (void)!fwrite(magic, 1, MAGIC_BYTES, output.file);
     (void)!fwrite(version, 1, sizeof version, output.file);
     (void)!fwrite(header, 1, length, output.file);
-    if (byte_count > 0) {
+    if (is_text) {
+        cli_npy_text_write(tensor, characters, output.file);
+    } else if (byte_count > 0) {
         (void)!fwrite(tensor->data, 1, byte_count, output.file);
     }
     return cli_output_close(&output);

@@ -21,7 +21,8 @@ bool cli_npy_parse(const uint8_t *bytes, size_t byte_count, const char *label,
 // The same from a file.
 bool cli_npy_read(const char *path, rondo_tensor *out_tensor);
 
-// Writes a .npy file of format 1.0, little endian. bf16, which NumPy lacks, is written as '<V2'.
+// Writes a .npy file of format 1.0, little endian. bf16, which NumPy lacks, is written as '<V2';
+// strings become UTF-32, as NumPy's are.
 // On failure prints why and returns false; there is no file then.
 bool cli_npy_write(const char *path, const rondo_tensor *tensor);
 

@@ -1,9 +1,7 @@
 #include "random_tensor.h"
 
-#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
-
-#include "tensor_text.h"
 
 // SplitMix64: good enough for test data, and the same everywhere.
 // Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
@@ -40,10 +38,41 @@ static void store_random(rondo_dtype dtype, void *data, size_t index, uint64_t b
     }
 }
 
-void cli_random_fill(rondo_tensor *tensor, uint64_t seed) {
+static rondo_status init_strings(const rondo_shape *shape, uint64_t seed,
+                                 rondo_tensor *out_tensor) {
     uint64_t state = seed;
-    const int64_t count = cli_is_number(tensor->dtype) ? rondo_shape_get_count(&tensor->shape) : 0;
-    for (int64_t i = 0; i < count; i++) {
-        store_random(tensor->dtype, tensor->data, (size_t)i, next_random(&state));
+    const int64_t count = rondo_shape_get_count(shape);
+    rondo_status status = RONDO_STATUS_NO_MEMORY;
+    rondo_string *strings = calloc((size_t)(count > 0 ? count : 0) + 1, sizeof *strings);
+    char(*digits)[2] = calloc((size_t)(count > 0 ? count : 0) + 1, sizeof *digits);
+    if (strings == NULL || digits == NULL) {
+        goto free_lists;
     }
+    for (int64_t i = 0; i < count; i++) {
+        const unsigned number = (unsigned)(next_random(&state) % 100);
+        digits[i][0] = (char)('0' + number / 10);
+        digits[i][1] = (char)('0' + number % 10);
+        strings[i] = number < 10 ? (rondo_string){.data = &digits[i][1], .size = 1}
+                                 : (rondo_string){.data = digits[i], .size = 2};
+    }
+    status = rondo_tensor_init_strings(shape, strings, out_tensor);
+
+free_lists:
+    free(strings);
+    free(digits);
+    return status;
+}
+
+rondo_status cli_random_init(rondo_dtype dtype, const rondo_shape *shape, uint64_t seed,
+                             rondo_tensor *out_tensor) {
+    uint64_t state = seed;
+    if (dtype == RONDO_DTYPE_STRING) {
+        return init_strings(shape, seed, out_tensor);
+    }
+    const rondo_status status = rondo_tensor_init(dtype, shape, out_tensor);
+    const int64_t count = status == RONDO_STATUS_OK ? rondo_shape_get_count(shape) : 0;
+    for (int64_t i = 0; i < count; i++) {
+        store_random(dtype, out_tensor->data, (size_t)i, next_random(&state));
+    }
+    return status;
 }

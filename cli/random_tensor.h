@@ -6,8 +6,11 @@
 
 #include "rondo/tensor.h"
 
-// Fills a tensor: reals in [-1, 1), whole numbers 0 or 1, since those are most often ids, lengths
-// and masks, where both are in range. What is no number is left as it is.
-void cli_random_fill(rondo_tensor *tensor, uint64_t seed);
+// Makes a tensor: reals in [-1, 1), whole numbers 0 or 1, since those are most often ids, lengths
+// and masks, where both are in range. Strings are numbers from 0 to 99, which are words, too.
+//
+// Ownership: free *out_tensor with rondo_tensor_deinit.
+rondo_status cli_random_init(rondo_dtype dtype, const rondo_shape *shape, uint64_t seed,
+                             rondo_tensor *out_tensor);
 
 #endif  // RONDO_CLI_RANDOM_TENSOR_H

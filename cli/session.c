@@ -14,6 +14,14 @@
 char *cli_format_port(const rondo_port *port, char *buffer, size_t buffer_bytes) {
     size_t length = 0;
     const char *dtype = rondo_dtype_get_name(port->dtype);
+    if (port->dtype == RONDO_DTYPE_SEQUENCE || port->dtype == RONDO_DTYPE_OPTIONAL) {
+        const bool is_deep = port->item_dtype[0] == RONDO_DTYPE_SEQUENCE;
+        const bool is_known = port->item_dtype[0] != RONDO_DTYPE_NONE;
+        snprintf(buffer, buffer_bytes, "%s%s%s%s%s", dtype, is_known ? " of " : "",
+                 is_known ? rondo_dtype_get_name(port->item_dtype[0]) : "", is_deep ? " of " : "",
+                 is_deep ? rondo_dtype_get_name(port->item_dtype[1]) : "");
+        return buffer;
+    }
     if (port->rank < 0) {
         snprintf(buffer, buffer_bytes, "%s, any shape", dtype);
         return buffer;
@@ -218,6 +226,13 @@ bool cli_session_complete_feeds(cli_session *session, const cli_model_settings *
     for (size_t i = 0; i < session->feed_count; i++) {
         rondo_tensor *tensor = &session->feeds[i].tensor;
         const bool is_empty = rondo_shape_get_count(&tensor->shape) == 0;
+        if (tensor->dtype == RONDO_DTYPE_SEQUENCE && tensor->storage == NULL) {
+            cli_print_error(
+                "%s: input \"%s\" is a sequence; give it with --input: a .pb file, or a "
+                "folder with its items 0.npy, 1.npy and so on",
+                session->path, session->feeds[i].name);
+            return false;
+        }
         if (tensor->data != NULL || (is_empty && tensor->dtype != RONDO_DTYPE_NONE)) {
             continue;
         }
@@ -230,11 +245,10 @@ bool cli_session_complete_feeds(cli_session *session, const cli_model_settings *
         }
         const rondo_dtype dtype = tensor->dtype;
         const rondo_shape shape = tensor->shape;
-        if (rondo_tensor_init(dtype, &shape, tensor) != RONDO_STATUS_OK) {
+        if (cli_random_init(dtype, &shape, settings->seed + i, tensor) != RONDO_STATUS_OK) {
             cli_session_fail(session);
             return false;
         }
-        cli_random_fill(tensor, settings->seed + i);
     }
     session->fetch_count = rondo_program_get_output_count(session->program);
     session->fetches = calloc(session->fetch_count + 1, sizeof *session->fetches);

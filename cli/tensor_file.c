@@ -151,8 +151,49 @@ static bool read_bytes(const char *path, const cli_bytes *bytes, const char *ent
     if (is_raw_name(path)) {
         return read_raw(path, bytes, wish, out_tensor);
     }
-    cli_print_error("%s: not a .npy file of numbers, nor .npz, .pb, .bin or .raw", path);
+    cli_print_error("%s: not a .npy file of numbers or strings, nor .npz, .pb, .bin or .raw", path);
     return false;
+}
+
+// The items of a sequence: 0.npy, 1.npy and so on.
+static bool read_items(const char *path, rondo_tensor *out_tensor) {
+    rondo_tensor *items = NULL;
+    size_t count = 0;
+    bool is_fine = true;
+    struct stat info;
+    char file[PATH_BYTES];
+    for (; is_fine; count++) {
+        const int length = snprintf(file, sizeof file, "%s/%zu.npy", path, count);
+        if (length < 0 || length >= PATH_BYTES || stat(file, &info) != 0) {
+            break;
+        }
+        rondo_tensor *grown = realloc(items, (count + 1) * sizeof *items);
+        items = grown != NULL ? grown : items;
+        if (grown == NULL) {
+            cli_print_error("out of memory");
+            is_fine = false;
+            break;
+        }
+        is_fine = cli_npy_read(file, &items[count]);
+    }
+    if (is_fine && rondo_tensor_init_sequence(items, count, out_tensor) != RONDO_STATUS_OK) {
+        cli_fail_about(path, "");
+        is_fine = false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        rondo_tensor_deinit(&items[i]);
+    }
+    free(items);
+    return is_fine;
+}
+
+static bool read_proto(const char *path, const rondo_port *port, rondo_tensor *out_tensor) {
+    const rondo_status status = port != NULL ? rondo_port_load_onnx(port, path, out_tensor)
+                                             : rondo_tensor_load_onnx(path, out_tensor);
+    if (status != RONDO_STATUS_OK) {
+        cli_fail_about(path, "");
+    }
+    return status == RONDO_STATUS_OK;
 }
 
 bool cli_tensor_file_read(const char *path, const cli_tensor_wish *wish, rondo_tensor *out_tensor) {
@@ -160,11 +201,12 @@ bool cli_tensor_file_read(const char *path, const cli_tensor_wish *wish, rondo_t
     struct stat info;
     memset(out_tensor, 0, sizeof *out_tensor);
     if (has_ending(path, ".pb")) {
-        if (rondo_tensor_load_onnx(path, out_tensor) != RONDO_STATUS_OK) {
-            cli_fail_about(path, "");
-            return false;
-        }
-        return true;
+        return read_proto(path, wish->port, out_tensor);
+    }
+    const bool takes_items =
+        wish->dtype == RONDO_DTYPE_SEQUENCE || wish->dtype == RONDO_DTYPE_OPTIONAL;
+    if (takes_items && stat(path, &info) == 0 && S_ISDIR(info.st_mode)) {
+        return read_items(path, out_tensor);
     }
     // "arrays.npz:name", unless there is a file of that name.
     char *file = strdup(path);
@@ -297,11 +339,13 @@ static bool add_archive(cli_tensor_set *set, const char *path, const cli_bytes *
     return is_done;
 }
 
-static bool add_file(cli_tensor_set *set, const char *path) {
+// Adds what a file holds; `folder` stands before its name.
+static bool add_file(cli_tensor_set *set, const char *folder, const char *path) {
     static const cli_tensor_wish nothing = {.shape = {.rank = -1}};
     cli_bytes bytes;
     rondo_tensor tensor;
     size_t length = 0;
+    char prefixed[NAME_MAX_BYTES + 64];
     if (!cli_bytes_load(path, &bytes)) {
         return false;
     }
@@ -314,6 +358,11 @@ static bool add_file(cli_tensor_set *set, const char *path) {
     if (name == NULL) {
         name = find_stem(path, &length);
     }
+    if (folder[0] != '\0') {
+        snprintf(prefixed, sizeof prefixed, "%s/%.*s", folder, (int)length, name);
+        name = prefixed;
+        length = strlen(prefixed);
+    }
     const bool is_done =
         cli_tensor_file_read(path, &nothing, &tensor) && add_tensor(set, name, length, &tensor);
     cli_bytes_free(&bytes);
@@ -325,32 +374,49 @@ static int is_tensor_file(const struct dirent *entry) {
            has_ending(entry->d_name, ".pb");
 }
 
+static int is_folder_or_tensor_file(const struct dirent *entry) {
+    return entry->d_name[0] != '.' && (entry->d_type == DT_DIR || is_tensor_file(entry));
+}
+
+// Adds the files of a folder, and with `folder` "" those of the folders in it: sequences.
+static bool add_folder(cli_tensor_set *set, const char *folder, const char *path) {
+    struct dirent **entries = NULL;
+    const bool is_outer = folder[0] == '\0';
+    const int count =
+        scandir(path, &entries, is_outer ? is_folder_or_tensor_file : is_tensor_file, alphasort);
+    if (count < 0) {
+        cli_print_error("%s: %s", path, strerror(errno));
+        return false;
+    }
+    bool is_done = true;
+    for (int i = 0; i < count; i++) {
+        char file[PATH_BYTES];
+        const int length = snprintf(file, sizeof file, "%s/%s", path, entries[i]->d_name);
+        is_done =
+            is_done && length > 0 && length < PATH_BYTES &&
+            (is_outer && !is_tensor_file(entries[i]) ? add_folder(set, entries[i]->d_name, file)
+                                                     : add_file(set, folder, file));
+        free(entries[i]);
+    }
+    free(entries);
+    return is_done;
+}
+
 bool cli_tensor_set_read(const char *path, cli_tensor_set *out_set) {
     struct stat info;
-    struct dirent **entries = NULL;
     memset(out_set, 0, sizeof *out_set);
     if (stat(path, &info) != 0) {
         cli_print_error("%s: %s", path, strerror(errno));
         return false;
     }
     if (!S_ISDIR(info.st_mode)) {
-        return add_file(out_set, path);
+        return add_file(out_set, "", path);
     }
-    const int count = scandir(path, &entries, is_tensor_file, alphasort);
-    if (count < 0) {
-        cli_print_error("%s: %s", path, strerror(errno));
+    if (!add_folder(out_set, "", path)) {
         return false;
     }
-    bool is_done = count > 0;
-    if (count == 0) {
+    if (out_set->count == 0) {
         cli_print_error("%s: holds no .npy, .npz or .pb files", path);
     }
-    for (int i = 0; i < count; i++) {
-        char file[PATH_BYTES];
-        const int length = snprintf(file, sizeof file, "%s/%s", path, entries[i]->d_name);
-        is_done = is_done && length > 0 && length < PATH_BYTES && add_file(out_set, file);
-        free(entries[i]);
-    }
-    free(entries);
-    return is_done;
+    return out_set->count > 0;
 }

@@ -2,8 +2,9 @@
 //
 //   .npy            one array; the type and shape are in the file
 //   .npz            an archive of arrays; FILE.npz:NAME picks one
-//   .pb             a TensorProto, as ONNX test directories hold
+//   .pb             a TensorProto, as ONNX test directories hold, or what the wish's port is
 //   .bin .raw .dat  nothing but elements, little endian; the type and shape are those wanted
+//   a folder        a sequence: its items are 0.npy, 1.npy and so on
 //
 // .npy and .npz are known by their first bytes, whatever their name.
 #ifndef RONDO_CLI_TENSOR_FILE_H
@@ -12,13 +13,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "rondo/program.h"
 #include "rondo/tensor.h"
 
 // What a reader may count on; used for raw files, and to choose in an archive.
 typedef struct cli_tensor_wish {
-    const char *name;   // the entry of an archive that has more than one
-    rondo_dtype dtype;  // NONE: not known
-    rondo_shape shape;  // rank -1: not known; one extent may be -1: what the size says
+    const char *name;        // the entry of an archive that has more than one
+    rondo_dtype dtype;       // NONE: not known
+    rondo_shape shape;       // rank -1: not known; one extent may be -1: what the size says
+    const rondo_port *port;  // what it is for; NULL: nothing but a tensor
 } cli_tensor_wish;
 
 // Reads one tensor. On failure prints why.
@@ -34,8 +37,9 @@ typedef struct cli_tensor_set {
     rondo_tensor *tensors;
 } cli_tensor_set;
 
-// Reads a file, or every tensor file of a folder. Names are those of the archive, or those that
-// TensorProtos carry, or file names without their ending. On failure prints why.
+// Reads a file, or every tensor file of a folder and of the folders in it (sequences, whose items
+// are called "NAME/0"). Names are those of the archive, or those that TensorProtos carry, or file
+// names without their ending. On failure prints why.
 //
 // Ownership: free with cli_tensor_set_free.
 bool cli_tensor_set_read(const char *path, cli_tensor_set *out_set);

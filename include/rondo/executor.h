@@ -140,7 +140,11 @@ RONDO_API void rondo_executor_destroy(rondo_executor *executor);
 // feeds      one for each input of the program, in any order; host memory, free again on return.
 // fetches    outputs by name. A tensor with data = NULL is allocated and afterwards owned by the
 //            caller (rondo_tensor_deinit); one with data must have the output's dtype and shape and
-//            is written.
+//            is written. Strings, sequences and optionals are always new tensors; one that an
+//            earlier run has made is freed.
+//
+// All is copied, also what strings and the items of sequences hold: nothing that was fed is needed
+// after the call, and what was fetched stands for itself.
 //
 // Errors:    INVALID (feed or fetch with an unknown name, missing, twice, wrong dtype or shape: the
 //            message says what was expected), UNSUPPORTED, BAD_DATA (data-dependent shape or index

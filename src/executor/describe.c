@@ -68,6 +68,29 @@ static void append_column(rondo__text *text, const char *name, int width) {
     rondo__text_append(text, "%*s", width - used, "");
 }
 
+// " of f32", " of sequence of f32"; nothing where the model does not say.
+static void append_items(rondo__text *text, const rondo__value *declared) {
+    for (size_t i = 0; i < 2 && declared->item_dtype[i] != RONDO_DTYPE_NONE; ++i) {
+        rondo__text_append(text, " of %s", rondo_dtype_get_name(declared->item_dtype[i]));
+    }
+}
+
+// The columns of a classifier's scores, the first few by name.
+static void append_labels(rondo__text *text, const rondo_tensor *labels) {
+    enum { SHOWN_MAX = 8 };
+    const int64_t count =
+        labels->dtype != RONDO_DTYPE_NONE ? rondo_shape_get_count(&labels->shape) : 0;
+    for (int64_t i = 0; i < count && i < SHOWN_MAX; ++i) {
+        rondo__text_append(text, "%s", i > 0 ? ", " : "  columns: ");
+        if (labels->dtype == RONDO_DTYPE_STRING) {
+            rondo__text_append_escaped(text, ((const rondo_string *)labels->data)[i].data);
+        } else {
+            rondo__text_append(text, "%lld", (long long)((const int64_t *)labels->data)[i]);
+        }
+    }
+    rondo__text_append(text, "%s", count > SHOWN_MAX ? ", ..." : "");
+}
+
 // "f32 [batch=4, ?=1, 3]": the declared names of extents, "?" where there is none, with the plan's
 // numbers. `declared` is NULL for ports of bodies.
 static void append_port(rondo__text *text, const rondo_program *source,
@@ -84,6 +107,9 @@ static void append_port(rondo__text *text, const rondo_program *source,
     }
     if (!has_names) {
         append_shape(text, dtype, slot);
+        if (declared != NULL) {
+            append_items(text, declared);
+        }
         return;
     }
     rondo__text_append(text, "%s [", rondo_dtype_get_name(dtype));
@@ -113,6 +139,7 @@ static void append_ports(rondo__text *text, const rondo_executor *executor, cons
         append_column(text, plan->program->values[values[i]].name, 24);
         rondo__text_append_bytes(text, " ", 1);
         append_port(text, source, &source->values[declared[i]], &plan->slots[values[i]]);
+        append_labels(text, &source->values[declared[i]].labels);
         rondo__text_append(text, "\n");
     }
 }

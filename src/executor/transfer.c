@@ -84,9 +84,16 @@ static rondo_status view_output(const rondo__plan *plan, size_t i, rondo_tensor 
                       plan->program->values[value].name);
 }
 
+// Whether an output is a new tensor of the executor's: strings, sequences and optionals always are,
+// in place of one of an earlier run.
+static bool is_made_new(const rondo_tensor *view, const rondo_tensor *result) {
+    return result->data == NULL || (!rondo__dtype_is_plain(view->dtype) &&
+                                    result->dtype == view->dtype && result->storage != NULL);
+}
+
 static rondo_status check_result(const rondo__plan *plan, size_t i, const rondo_tensor *view,
                                  const rondo_tensor *result) {
-    if (result->data == NULL ||
+    if (is_made_new(view, result) ||
         (rondo__dtype_is_plain(view->dtype) && result->dtype == view->dtype &&
          rondo_shape_is_equal(&result->shape, &view->shape))) {
         return RONDO_STATUS_OK;
@@ -95,7 +102,8 @@ static rondo_status check_result(const rondo__plan *plan, size_t i, const rondo_
     char want[96];
     if (!rondo__dtype_is_plain(view->dtype)) {
         return RONDO_FAIL(INVALID,
-                          "fetch \"%s\": a %s is always allocated; give a tensor with data = NULL",
+                          "fetch \"%s\": a %s is always allocated; give a tensor with data = NULL, "
+                          "or the one of an earlier run",
                           plan->program->values[plan->program->outputs[i]].name,
                           rondo_dtype_get_name(view->dtype));
     }
@@ -124,7 +132,7 @@ static rondo_status finish_fetch(const rondo_executor *executor, const rondo__pl
         if (status == RONDO_STATUS_OK) {
             status = check_result(plan, i, &view, &results[i]);
         }
-        if (status == RONDO_STATUS_OK && results[i].data == NULL) {
+        if (status == RONDO_STATUS_OK && is_made_new(&view, &results[i])) {
             status = rondo__dtype_is_plain(view.dtype)
                          ? rondo_tensor_init(view.dtype, &view.shape, &fresh[i])
                          : pass_object(executor, &view, &fresh[i]);
@@ -140,7 +148,10 @@ static rondo_status finish_fetch(const rondo_executor *executor, const rondo__pl
             continue;
         }
         status = view_output(plan, i, &view);
-        if (results[i].data == NULL) {
+        if (is_made_new(&view, &results[i])) {
+            if (!rondo__dtype_is_plain(view.dtype) && results[i].dtype == view.dtype) {
+                rondo_tensor_deinit(&results[i]);
+            }
             results[i] = fresh[i];
             memset(&fresh[i], 0, sizeof fresh[i]);
         }

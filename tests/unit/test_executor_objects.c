@@ -178,6 +178,16 @@ static void test_executor_objects__wrong_feeds_are_told_in_full(void **state) {
     assert_string_equal(get_string(b, SHOUTED, 1)->data, "BLUE!");
 }
 
+static void test_executor_objects__fetches_of_an_earlier_run_are_replaced(void **state) {
+    bench *b = *state;
+    run(b);
+    const void *former = b->fetches[SHOUTED].tensor.storage;
+    b->words[1] = (rondo_string){"green", 5};
+    OK(rondo_executor_run(b->executor, b->feeds, FEED_COUNT, b->fetches, FETCH_COUNT));
+    assert_string_equal(get_string(b, SHOUTED, 1)->data, "GREEN!");
+    assert_ptr_not_equal(b->fetches[SHOUTED].tensor.storage, former);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -185,6 +195,7 @@ int main(void) {
         TEST(test_executor_objects__belong_to_who_fetched_them),
         TEST(test_executor_objects__one_plan_serves_sequences_of_any_length),
         TEST(test_executor_objects__wrong_feeds_are_told_in_full),
+        TEST(test_executor_objects__fetches_of_an_earlier_run_are_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
