@@ -254,11 +254,12 @@ static void append_steps(rondo__text *text, rondo_executor *executor, rondo__pla
 static void append_legend(rondo__text *text, bool is_host) {
     rondo__text_append(
         text, "%s",
-        is_host ? "run by: simd (own vector code), onednn (oneDNN), reference (plain C, slow), "
-                  "copy (moves bytes),\n        philox (random numbers); host: "
-                  "bypassed, plain C between segments\n"
-                : "run by: nvrtc (own kernels), cublaslt, cudnn (NVIDIA's libraries), philox "
-                  "(random numbers);\n        host: bypassed, plain C on the processor\n");
+        is_host
+            ? "run by: simd (own vector code), onednn (oneDNN), reference (plain C, slow), "
+              "copy (moves bytes),\n        philox (random numbers), trees (decision trees); host: "
+              "bypassed, plain C between segments\n"
+            : "run by: nvrtc (own kernels), cublaslt, cudnn (NVIDIA's libraries), philox "
+              "(random numbers);\n        host: bypassed, plain C on the processor\n");
 }
 
 static void append_text(rondo__text *text, rondo_executor *executor, rondo__plan *plan) {

@@ -6,6 +6,7 @@
 rondo_status rondo__program_simplify(rondo_program *program) {
     RETURN_IF_ERROR(rondo__pass_identity(program));
     RETURN_IF_ERROR(rondo__pass_batch_norm(program));
+    RETURN_IF_ERROR(rondo__pass_labels(program));
     return rondo__pass_gelu(program);
 }
 

@@ -120,6 +120,27 @@ static void test_program_passes__gpt_stays_the_same(void **state) {
     free_model(&m);
 }
 
+static void test_program_passes__strings_leave_classifiers(void **state) {
+    (void)state;
+    model m;
+    load_model("tests/models/flower_trees", &m);
+    assert_int_equal(count_ops(m.program, "ai.onnx.ml", "LabelEncoder"), 0);
+    check(rondo__program_simplify(m.program));
+    check(rondo__program_optimise(m.program, &all));
+    assert_int_equal(count_ops(m.program, "ai.onnx.ml", "TreeEnsembleClassifier"), 1);
+    assert_int_equal(count_ops(m.program, "ai.onnx.ml", "LabelEncoder"), 1);
+    for (size_t n = 0; n < m.program->node_count; ++n) {
+        const rondo__node *node = &m.program->nodes[n];
+        if (rondo__node_is(node, "ai.onnx.ml", "TreeEnsembleClassifier")) {
+            rondo__tensor_info info;
+            rondo__program_get_info(m.program, node->outputs[0], &info);
+            assert_int_not_equal(info.dtype, RONDO_DTYPE_STRING);
+        }
+    }
+    expect_same_results(&m, 1e-6);
+    free_model(&m);
+}
+
 static void test_program_passes__known_shapes_fold_to_constants(void **state) {
     (void)state;
     model m;
@@ -138,6 +159,7 @@ int main(void) {
         cmocka_unit_test(test_program_passes__squeezenet_in_nhwc),
         cmocka_unit_test(test_program_passes__bert_fuses_products_and_gelu),
         cmocka_unit_test(test_program_passes__gpt_stays_the_same),
+        cmocka_unit_test(test_program_passes__strings_leave_classifiers),
         cmocka_unit_test(test_program_passes__known_shapes_fold_to_constants),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
