@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "executor/plan.h"
 #include "op/support.h"
+#include "tensor/elements.h"
 
 // Rounding to f16 alone makes an error of this size; ratios of smaller ones say nothing.
 static const double rounding_error = 1.0 / 2048.0;
@@ -74,22 +75,46 @@ static double compare_reals(const rondo_tensor *exact, const rondo_tensor *round
     return difference == 0.0 ? 0.0 : square == 0.0 ? sqrt(difference) : sqrt(difference / square);
 }
 
-static double compare(const rondo_tensor *exact, const rondo_tensor *rounded) {
-    const int64_t count = rondo_shape_get_count(&exact->shape);
-    if (exact->dtype != rounded->dtype || !rondo_shape_is_equal(&exact->shape, &rounded->shape)) {
-        return (double)INFINITY;
-    }
-    if (rondo__dtype_is_float(exact->dtype)) {
-        return compare_reals(exact, rounded, count);
-    }
+// The part of the elements that differ.
+static double compare_bytes(const rondo_tensor *exact, const rondo_tensor *rounded, int64_t count) {
     const size_t bytes = rondo_dtype_get_bytes(exact->dtype);
     int64_t differing = 0;
     for (int64_t i = 0; i < count && bytes > 0; ++i) {
         const size_t at = (size_t)i * bytes;
-        differing +=
-            memcmp((const char *)exact->data + at, (const char *)rounded->data + at, bytes) != 0;
+        differing += exact->dtype == RONDO_DTYPE_STRING
+                         ? rondo__string_compare((const rondo_string *)exact->data + i,
+                                                 (const rondo_string *)rounded->data + i) != 0
+                         : memcmp((const char *)exact->data + at, (const char *)rounded->data + at,
+                                  bytes) != 0;
     }
     return count > 0 ? (double)differing / (double)count : 0.0;
+}
+
+static double compare_tensors(const rondo_tensor *exact, const rondo_tensor *rounded) {
+    const int64_t count = rondo_shape_get_count(&exact->shape);
+    if (exact->dtype != rounded->dtype || !rondo_shape_is_equal(&exact->shape, &rounded->shape)) {
+        return (double)INFINITY;
+    }
+    return rondo__dtype_is_float(exact->dtype) ? compare_reals(exact, rounded, count)
+                                               : compare_bytes(exact, rounded, count);
+}
+
+// Of sequences and optionals the largest error of their items.
+static double compare(const rondo_tensor *exact, const rondo_tensor *rounded) {
+    const bool is_nested = rondo__dtype_is_nested(exact->dtype) && exact->dtype == rounded->dtype &&
+                           rondo_shape_is_equal(&exact->shape, &rounded->shape);
+    if (!is_nested) {
+        return compare_tensors(exact, rounded);
+    }
+    double largest = 0.0;
+    for (size_t i = 0; i < (size_t)exact->shape.extent[0]; ++i) {
+        const rondo_tensor *item = rondo_tensor_get_item(exact, i);
+        const rondo_tensor *other = rondo_tensor_get_item(rounded, i);
+        const bool is_list = rondo__dtype_is_nested(item->dtype);
+        const double error = is_list ? compare(item, other) : compare_tensors(item, other);
+        largest = error > largest ? error : largest;
+    }
+    return largest;
 }
 
 // errors[v]: of each value of the probe; 0 for inputs and constants.

@@ -129,7 +129,7 @@ static rondo_status compute_normalizer(rondo__compute *compute) {
 
 static rondo_status infer_imputer(rondo__infer *infer) {
     rondo_dtype dtype = infer->inputs[0].dtype;
-    bool is_float = rondo__dtype_is_float(dtype);
+    bool is_float = dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F64;
     const rondo_shape *x = &infer->inputs[0].shape;
     size_t count = 0;
     if (is_float) {

@@ -37,6 +37,7 @@
 #include "program/edit.h"
 #include "program/match.h"
 #include "program/specialise.h"
+#include "tensor/elements.h"
 
 // Classes of values, by how much they bind.
 enum { PLAIN = 0, EXACT = 1, FINE = 2, WIDE = 3 };
@@ -65,6 +66,7 @@ enum { SUM_COUNT_MAX = 256 };
 #define BOXED "coordinates need more than the 11 bits of f16"
 #define DRAWN "random numbers are drawn in f32 in every mode"
 #define SUMMED "sums of many elements may leave the range of f16"
+#define COMPARED "thresholds, categories and labels are compared in f32"
 #define TRAINED "a training step sums many elements and divides by small ones"
 
 static const char square_reason[] = "squares leave the range of f16";
@@ -72,6 +74,8 @@ static const char control_reason[] =
     "values cross its border as declared; the ops inside are decided on their own";
 static const char dynamic_reason[] =
     "its shape depends on data, so it runs on the host, where f16 gains nothing";
+static const char object_reason[] =
+    "strings and sequences stay on the host, and what they hold in f32";
 static const char overflow_reason[] = "a constant is larger than f16 holds";
 static const char tiny_reason[] = "a constant is smaller than f16 holds";
 static const char large_reason[] = "a factor of 4096 or more leaves the range of f16";
@@ -130,6 +134,14 @@ static const rule rules[] = {
     {"MaxRoiPool", STAYS | TRACED, PLAIN, BOXED},
     {"GridSample", STAYS | TRACED, PLAIN, BOXED},
     {"AffineGrid", STAYS | TRACED, EXACT, BOXED},
+    {"TreeEnsemble", STAYS | TRACED, PLAIN, COMPARED},
+    {"TreeEnsembleClassifier", STAYS | TRACED, PLAIN, COMPARED},
+    {"TreeEnsembleRegressor", STAYS | TRACED, PLAIN, COMPARED},
+    {"Binarizer", STAYS | TRACED, PLAIN, COMPARED},
+    {"LabelEncoder", STAYS | TRACED, EXACT, COMPARED},
+    {"OneHotEncoder", STAYS | TRACED, PLAIN, COMPARED},
+    {"SVMClassifier", STAYS, PLAIN, EXPONENTIAL},
+    {"SVMRegressor", STAYS, PLAIN, EXPONENTIAL},
     {"NegativeLogLikelihoodLoss", STAYS, PLAIN, TRAINED},
     {"SoftmaxCrossEntropyLoss", STAYS, PLAIN, TRAINED},
     {"Adagrad", STAYS, PLAIN, TRAINED},
@@ -275,6 +287,18 @@ static bool is_known(const rondo_program *program, const rondo__node *node) {
         }
     }
     return true;
+}
+
+// Whether strings, sequences or optionals come in or go out.
+static bool has_objects(const rondo_program *program, const rondo__node *node) {
+    bool has = false;
+    for (size_t i = 0; i < node->input_count + node->output_count; ++i) {
+        const rondo_dtype dtype =
+            get_dtype(program, i < node->input_count ? node->inputs[i]
+                                                     : node->outputs[i - node->input_count]);
+        has = has || (dtype != RONDO_DTYPE_NONE && !rondo__dtype_is_plain(dtype));
+    }
+    return has;
 }
 
 // How many elements of the input go into one of the output. A running sum has as many outputs as
@@ -655,6 +679,10 @@ static void decide_node(analysis *a, size_t n, rondo__tensor_info *infos) {
     }
     if ((node->op.def->flags & RONDO__OP_CONTROL) != 0) {
         decision->reason = control_reason;
+        return;
+    }
+    if (has_objects(program, node)) {
+        decision->reason = object_reason;
         return;
     }
     if (!is_known(program, node)) {

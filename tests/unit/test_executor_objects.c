@@ -188,6 +188,22 @@ static void test_executor_objects__fetches_of_an_earlier_run_are_replaced(void *
     assert_ptr_not_equal(b->fetches[SHOUTED].tensor.storage, former);
 }
 
+// Half precision leaves what strings and sequences hold in f32, and the search for lost precision looks
+// into them.
+static void test_executor_objects__keep_f32_in_half_precision(void **state) {
+    bench *b = *state;
+    rondo_executor_options options = rondo_executor_options_default();
+    rondo_precision_loss loss = {.struct_size = sizeof loss};
+    rondo_device *device;
+    options.dtype = RONDO_DTYPE_F16;
+    OK(rondo_device_open("host", &device));
+    OK(rondo_executor_find_loss(b->program, device, &options, b->feeds, FEED_COUNT, 0.01, &loss));
+    rondo_device_release(device);
+    assert_false(loss.is_found);
+    assert_true(loss.compared_count > FETCH_COUNT);
+    assert_true(loss.output_error < 1e-3);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -195,6 +211,7 @@ int main(void) {
         TEST(test_executor_objects__belong_to_who_fetched_them),
         TEST(test_executor_objects__one_plan_serves_sequences_of_any_length),
         TEST(test_executor_objects__wrong_feeds_are_told_in_full),
+        TEST(test_executor_objects__keep_f32_in_half_precision),
         TEST(test_executor_objects__fetches_of_an_earlier_run_are_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

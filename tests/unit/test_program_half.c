@@ -182,6 +182,8 @@ typedef struct rule_row {
 } rule_row;
 
 static const rule_row rule_rows[] = {
+    {"strings are made of f32", "Relu r x > a;Cast:8 c a > y", "r c"},
+    {"sequences hold f32", "Relu r x > a;SequenceConstruct q a a > b;SequenceAt t b from > y", "q"},
     {"ordinary ops become f16", "MatMul m x w > a;Add a a one > b;Relu r b > c;Softmax s c > y",
      ""},
     {"powers stay until values are bounded",
