@@ -68,6 +68,8 @@ static rondo_status find_part(const message_bytes *message, uint32_t number,
 enum { SEQUENCE_TENSORS = 3, SEQUENCE_MAPS = 6, OPTIONAL_TENSOR = 3, OPTIONAL_SEQUENCE = 5 };
 // What of these kinds nobody here can hold begins at field 4.
 enum { OTHERS_FIRST = 4, OTHERS_LAST = 7 };
+// The name and the data of a TensorProto, which reads as an empty sequence but for them.
+enum { TENSOR_FIRST = 8, TENSOR_LAST = 11 };
 
 static rondo_status refuse_others(const message_bytes *message, uint32_t known, const char *what) {
     for (uint32_t number = OTHERS_FIRST; number <= OTHERS_LAST; ++number) {
@@ -75,6 +77,13 @@ static rondo_status refuse_others(const message_bytes *message, uint32_t known, 
         RETURN_IF_ERROR(count_parts(message, number, &count));
         if (count > 0 && number != known) {
             return RONDO_FAIL(UNSUPPORTED, "unsupported: %s that holds no plain tensors", what);
+        }
+    }
+    for (uint32_t number = TENSOR_FIRST; number <= TENSOR_LAST; ++number) {
+        size_t count = 0;
+        RETURN_IF_ERROR(count_parts(message, number, &count));
+        if (count > 0) {
+            return RONDO_FAIL(BAD_DATA, "a tensor, where %s is expected", what);
         }
     }
     return RONDO_STATUS_OK;

@@ -88,6 +88,50 @@ static void test_cli_compare__whole_numbers_are_exact(void **state) {
     assert_true(cli_compare(&a, &e, &onnx_tolerance).is_equal);
 }
 
+static void test_cli_compare__strings_are_exact(void **state) {
+    (void)state;
+    rondo_string actual[3] = {{"one", 3}, {"", 0}, {"a\0b", 3}};
+    rondo_string expected[3] = {{"one", 3}, {NULL, 0}, {"a\0b", 3}};
+    const rondo_tensor a = {
+        .dtype = RONDO_DTYPE_STRING, .shape = {.rank = 1, .extent = {3}}, .data = actual};
+    rondo_tensor e = a;
+    e.data = expected;
+    assert_true(cli_compare(&a, &e, &onnx_tolerance).is_equal);
+    actual[2] = (rondo_string){"a\0c", 3};
+    const cli_comparison other = cli_compare(&a, &e, &onnx_tolerance);
+    assert_false(other.is_equal);
+    assert_int_equal(other.mismatch_count, 1);
+    assert_string_equal(other.reason, "element 2 is \"a\\x01c\", expected \"a\\x01b\"");
+    actual[2] = (rondo_string){"a", 1};
+    assert_false(cli_compare(&a, &e, &onnx_tolerance).is_equal);
+}
+
+static void test_cli_compare__sequences_go_item_by_item(void **state) {
+    (void)state;
+    float first[2] = {1.0f, 2.0f};
+    float second[1] = {3.0f};
+    rondo_tensor items[2] = {make_row(first, 2), make_row(second, 1)};
+    rondo_tensor a = {
+        .dtype = RONDO_DTYPE_SEQUENCE, .shape = {.rank = 1, .extent = {2}}, .data = items};
+    rondo_tensor others[2] = {make_row(first, 2), make_row(first, 1)};
+    rondo_tensor e = a;
+    assert_true(cli_compare(&a, &e, &onnx_tolerance).is_equal);
+    e.data = others;
+    const cli_comparison different = cli_compare(&a, &e, &onnx_tolerance);
+    assert_false(different.is_equal);
+    assert_true(different.largest_error == 2.0);
+    assert_string_equal(different.reason, "item 1: element 0 is 3, expected 1");
+    others[1] = make_row(first, 2);  // of another shape
+    assert_false(cli_compare(&a, &e, &onnx_tolerance).is_equal);
+    e.shape.extent[0] = 1;
+    assert_false(cli_compare(&a, &e, &onnx_tolerance).is_equal);
+    rondo_tensor optional = a;
+    optional.dtype = RONDO_DTYPE_OPTIONAL;
+    optional.shape.extent[0] = 0;
+    assert_true(cli_compare(&optional, &optional, &onnx_tolerance).is_equal);
+    assert_false(cli_compare(&optional, &a, &onnx_tolerance).is_equal);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cli_compare__tolerance),
@@ -95,6 +139,8 @@ int main(void) {
         cmocka_unit_test(test_cli_compare__scale_belongs_to_the_output),
         cmocka_unit_test(test_cli_compare__dtype_and_shape),
         cmocka_unit_test(test_cli_compare__whole_numbers_are_exact),
+        cmocka_unit_test(test_cli_compare__strings_are_exact),
+        cmocka_unit_test(test_cli_compare__sequences_go_item_by_item),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

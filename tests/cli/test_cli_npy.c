@@ -69,6 +69,72 @@ static void test_cli_npy__every_dtype_there_and_back(void **state) {
     }
 }
 
+static void test_cli_npy__strings_there_and_back(void **state) {
+    (void)state;
+    // One character of each length that UTF-8 has, and none at all.
+    rondo_string words[4] = {
+        {"a\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80", 10}, {"", 0}, {"x\0y", 3}, {"z", 1}};
+    const rondo_shape shape = {.rank = 2, .extent = {2, 2}};
+    rondo_tensor tensor;
+    rondo_tensor back;
+    assert_int_equal(rondo_tensor_init_strings(&shape, words, &tensor), RONDO_STATUS_OK);
+    assert_true(cli_npy_write(path, &tensor));
+    assert_true(cli_npy_read(path, &back));
+    assert_int_equal(back.dtype, RONDO_DTYPE_STRING);
+    assert_true(rondo_shape_is_equal(&back.shape, &shape));
+    for (size_t i = 0; i < 4; i++) {
+        const rondo_string *string = (const rondo_string *)back.data + i;
+        assert_int_equal(string->size, words[i].size);
+        assert_memory_equal(string->data, words[i].data, words[i].size);
+    }
+    rondo_tensor_deinit(&back);
+    rondo_tensor_deinit(&tensor);
+    // What NumPy cannot hold is refused, and no file is left behind by it.
+    static const rondo_string refused[] = {{"\xff", 1},         {"\xc0\x80", 2},
+                                           {"\xed\xa0\x80", 3}, {"\xf4\x90\x80\x80", 4},
+                                           {"\xe2\x82", 2},     {"a\0", 2}};
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        const rondo_shape scalar = {0};
+        assert_int_equal(rondo_tensor_init_strings(&scalar, &refused[i], &tensor), RONDO_STATUS_OK);
+        assert_false(cli_npy_write(path, &tensor));
+        rondo_tensor_deinit(&tensor);
+    }
+}
+
+static void test_cli_npy__strings_of_every_kind(void **state) {
+    (void)state;
+    const unsigned char big[16] = {0, 0, 0, 'h', 0, 0, 1, 0, 0, 0, 0, 'i', 0, 0, 0, 0};
+    const unsigned char bytes[6] = {'h', 'i', 0, 'y', 0, 0};
+    rondo_tensor tensor;
+    write_bytes("{'descr': '>U2', 'fortran_order': False, 'shape': (2,), }", big, sizeof big);
+    assert_true(cli_npy_read(path, &tensor));
+    assert_string_equal(((const rondo_string *)tensor.data)[0].data, "h\xc4\x80");
+    assert_string_equal(((const rondo_string *)tensor.data)[1].data, "i");
+    rondo_tensor_deinit(&tensor);
+    write_bytes("{'descr': '|S3', 'fortran_order': False, 'shape': (2,), }", bytes, sizeof bytes);
+    assert_true(cli_npy_read(path, &tensor));
+    assert_string_equal(((const rondo_string *)tensor.data)[0].data, "hi");
+    assert_string_equal(((const rondo_string *)tensor.data)[1].data, "y");
+    rondo_tensor_deinit(&tensor);
+    write_bytes("{'descr': '<U0', 'fortran_order': False, 'shape': (3,), }", bytes, 0);
+    assert_true(cli_npy_read(path, &tensor));
+    assert_int_equal(((const rondo_string *)tensor.data)[2].size, 0);
+    rondo_tensor_deinit(&tensor);
+    // No text: a number that is no character, a count that the file does not hold, another order.
+    static const char *const refused[] = {
+        "{'descr': '<U1', 'fortran_order': False, 'shape': (4,), }",
+        "{'descr': '<U2', 'fortran_order': False, 'shape': (3,), }",
+        "{'descr': '<U0', 'fortran_order': False, 'shape': (9000000,), }",
+        "{'descr': '<U99999999999', 'fortran_order': False, 'shape': (1,), }",
+        "{'descr': '<U1x', 'fortran_order': False, 'shape': (1,), }",
+        "{'descr': '|S2', 'fortran_order': True, 'shape': (2, 2), }",
+    };
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        write_bytes(refused[i], big, sizeof big);
+        assert_false(cli_npy_read(path, &tensor));
+    }
+}
+
 static void test_cli_npy__elements_are_aligned(void **state) {
     (void)state;
     float values[2] = {1.0f, 2.0f};
@@ -151,6 +217,8 @@ static void test_cli_npy__lies_are_refused(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cli_npy__every_dtype_there_and_back),
+        cmocka_unit_test(test_cli_npy__strings_there_and_back),
+        cmocka_unit_test(test_cli_npy__strings_of_every_kind),
         cmocka_unit_test(test_cli_npy__elements_are_aligned),
         cmocka_unit_test(test_cli_npy__big_endian_is_turned),
         cmocka_unit_test(test_cli_npy__fortran_order_is_turned),

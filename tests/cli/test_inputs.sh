@@ -21,7 +21,7 @@ else
 fi
 expect_error 1 'stored\.npz: has no entry "q"; there are: x, y' run "$model" \
     --input "x=$arrays/stored.npz:q"
-expect_error 1 'not a \.npy file of numbers, nor \.npz, \.pb, \.bin or \.raw' run "$model" \
+expect_error 1 'not a \.npy file of numbers or strings, nor \.npz, \.pb, \.bin or \.raw' run "$model" \
     --input "x=$here/test_inputs.sh"
 
 # A pipe.
@@ -47,8 +47,10 @@ expect_status 0 run "$model" --device host --input "x=$arrays/fortran.npy" \
 expect_text 'values 2 4 6 8 10 12$'
 
 # What .npy files may hold besides numbers, each by its name.
-expect_error 1 'strings\.npy: holds strings' run "$model" --input "x=$arrays/strings.npy"
-expect_error 1 'bytes\.npy: holds strings' run "$model" --input "x=$arrays/bytes.npy"
+expect_error 1 'strings\.npy: holds string, input "x" takes f32' run "$model" \
+    --input "x=$arrays/strings.npy"
+expect_error 1 'bytes\.npy: holds string, input "x" takes f32' run "$model" --cast \
+    --input "x=$arrays/bytes.npy"
 expect_error 1 'complex\.npy: holds complex numbers' run "$model" --input "x=$arrays/complex.npy"
 expect_error 1 'objects\.npy: holds Python objects' run "$model" --input "x=$arrays/objects.npy"
 expect_error 1 'dates\.npy: holds dates' run "$model" --input "x=$arrays/dates.npy"
