@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "executor/plan.h"
+#include "tensor/elements.h"
 
 enum {
     LOOP_LIMIT_DEFAULT = 10 * 1000 * 1000,
@@ -66,7 +67,7 @@ rondo__budget *rondo__executor_begin_call(rondo_executor *executor, const rondo_
                                           size_t feed_count) {
     uint64_t fed_bytes = 0;
     for (size_t i = 0; i < feed_count; ++i) {
-        const uint64_t bytes = rondo_tensor_get_bytes(&feeds[i].tensor);
+        const uint64_t bytes = rondo__tensor_measure(&feeds[i].tensor);
         fed_bytes = bytes > UINT64_MAX - fed_bytes ? UINT64_MAX : fed_bytes + bytes;
     }
     if (fed_bytes > executor->fed_bytes && executor->options.memory_limit_bytes == 0) {

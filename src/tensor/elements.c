@@ -245,3 +245,19 @@ rondo_status rondo__tensor_keep(const rondo_tensor *tensor, rondo_tensor *out_te
     rondo_tensor_retain(tensor, out_tensor);
     return RONDO_STATUS_OK;
 }
+
+static uint64_t add_bytes(uint64_t a, uint64_t b) {
+    return b > UINT64_MAX - a ? UINT64_MAX : a + b;
+}
+
+uint64_t rondo__tensor_measure(const rondo_tensor *tensor) {
+    uint64_t bytes = rondo_tensor_get_bytes(tensor);
+    const int64_t count = tensor->data != NULL ? rondo_shape_get_count(&tensor->shape) : 0;
+    for (int64_t i = 0; tensor->dtype == RONDO_DTYPE_STRING && i < count; ++i) {
+        bytes = add_bytes(bytes, ((const rondo_string *)tensor->data)[i].size);
+    }
+    for (int64_t i = 0; rondo__dtype_is_nested(tensor->dtype) && i < count; ++i) {
+        bytes = add_bytes(bytes, rondo__tensor_measure((const rondo_tensor *)tensor->data + i));
+    }
+    return bytes;
+}

@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "rondo/status.h"
 #include "rondo/tensor.h"
@@ -38,6 +39,9 @@ RONDO_MUST_USE rondo_status rondo__tensor_copy(const rondo_tensor *tensor,
 // Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__tensor_keep(const rondo_tensor *tensor,
                                                rondo_tensor *out_tensor);
+
+// Bytes of the elements and of what they point to.
+uint64_t rondo__tensor_measure(const rondo_tensor *tensor);
 
 // Replaces a string tensor, whose strings may lie anywhere, by one that owns them. On failure it is
 // as before.

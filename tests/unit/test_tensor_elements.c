@@ -28,6 +28,7 @@ static void test_tensor_elements__strings_are_copied(void **state) {
     memset(text, 'x', sizeof text);
     assert_int_equal(tensor.dtype, RONDO_DTYPE_STRING);
     assert_int_equal(rondo_tensor_get_bytes(&tensor), 2 * sizeof(rondo_string));
+    assert_int_equal(rondo__tensor_measure(&tensor), 2 * sizeof(rondo_string) + 7);
     assert_string_equal(get_strings(&tensor)[0].data, "good");  // a zero stands behind it
     assert_int_equal(get_strings(&tensor)[1].size, 3);
     assert_memory_equal(get_strings(&tensor)[1].data, "a\0b", 4);
