@@ -213,12 +213,13 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_update(rondo_graph *graph, ron
 //
 // Its nodes keep their labels (rondo/label.h), behind those in force on `stream` now.
 //
-// The graphs of one arena (rondo/pool.h) write over each other's freed blocks, and a recorded graph
-// is not watched by itself. So of an arena with checks one capture records one graph, once, and
-// takes no blocks of its own from that arena.
+// The graphs of one arena (rondo/pool.h) write over each other's freed blocks, and a replay of the
+// outer graph is one of all of them. So of an arena with checks a capture records graphs one behind
+// the other on one stream, none that takes in or writes over what another of them leaves behind,
+// and takes no blocks of its own from it.
 //
 // Errors:    STATE (the graph holds no template: create it with keep_template; `stream` does not
-//            record, or its capture is broken; a second graph of one arena, see above), INVALID
+//            record, or its capture is broken; graphs of one arena, see above), INVALID
 //            (other device), UNSUPPORTED (the graph has
 //            conditional nodes, which cannot be copied; or it needs to be asked before each replay,
 //            by a generator or pool named in the message, and the capture is not Rondo's),

@@ -124,8 +124,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_get_stats(rondo_pool *pool,
 // A graph has an arena: the memory that its capture took from pools. The bytes stay the graph's
 // until it is reset or destroyed, so that its addresses hold for every replay; eager work never
 // gets them. Then they go back to the pools they came from. A block that is still held stays valid
-// until it is freed, whatever becomes of the graph. A block taken before the capture is not the
-// graph's: hold it for as long as the graph is replayed.
+// until it is freed, whatever becomes of the graph, also when its capture fails. A block taken
+// before the capture is not the graph's: hold it for as long as the graph is replayed.
 //
 // Inside a capture a freed block serves the same stream again at once. It serves another stream
 // once all work on the block comes before what that stream records next, that is after a join:

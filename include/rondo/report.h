@@ -9,9 +9,10 @@
 //   }
 //
 // A failed or aborted capture is rolled back: its streams can be used, generators stand where they
-// stood, and the same graph can record again. So do pools: the blocks that it took are gone, their
-// addresses are not the program's any more; the blocks from before that it freed are. The report
-// tells the first thing that was not in order, where in the step that was, and what to do.
+// stood, and the same graph can record again. No block changes hands by it: those from before that
+// it freed are the program's again, those that it took and still holds are so until they are freed.
+// The report tells the first thing that was not in order, where in the step that was, and what to
+// do.
 //
 // A call on a recording stream that fails breaks the capture when the step would lack what was
 // asked for: launches, copies, fills, host functions, random ops and ranges of counters, recorded
@@ -166,7 +167,8 @@ RONDO_API rondo_step_options rondo_step_options_default(void);
 //
 // For the second call to be right, the step must have no effect but on the stream: a counter it
 // advances, a file it reads, a host buffer it fills by itself happen twice. Pools and generators of
-// Rondo are rolled back, label scopes it left open are closed.
+// Rondo are rolled back, label scopes it left open are closed. So blocks that the first call took
+// are gone by the second one, which takes its own: it must not free them.
 //
 // options      NULL means the defaults.
 // out_outcome  cleared on entry.

@@ -607,8 +607,8 @@ rondo_status rondo_pool_free(rondo_pool *pool, void *address) {
     if (l == NULL || l->is_freed) {
         pthread_mutex_unlock(&pool->lock);
         return RONDO_FAIL(INVALID,
-                          "%p is not a live block of this pool: it was freed before, or taken in a "
-                          "capture that failed, or comes from elsewhere",
+                          "%p is not a live block of this pool: it was freed before, or taken by a "
+                          "step whose capture failed, or comes from elsewhere",
                           address);
     }
     bool is_late = false;

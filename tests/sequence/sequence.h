@@ -137,6 +137,13 @@ typedef struct frame {
     struct frame *next;
 } frame;
 
+// A recorded graph's arena, and where that graph was recorded.
+typedef struct guest_model {
+    struct arena_model *arena;
+    const struct stream_model *stream;
+    const frame *frame;
+} guest_model;
+
 struct capture {
     struct graph_model *graph;
     int origin;  // stream; -1: destroyed
@@ -148,7 +155,7 @@ struct capture {
     content *nodes;
     bool draws[GENERATOR_COUNT];  // generators that take part
     bool uses_freed;              // memory that was given back meanwhile
-    struct arena_model *children[CHILD_MAX];  // whose memory recorded graphs use
+    guest_model children[CHILD_MAX];  // whose memory recorded graphs use
     int child_count;
     size_t label_depth;           // of the origin at the beginning
 };
