@@ -45,7 +45,7 @@ typedef struct rondo_error {
     char message[240];     // one line: what is wrong and what to do
     const char *file;      // source file in this library; never NULL after a failure
     int32_t line;          // line in `file`
-    uint64_t sequence;     // grows by one with each failure on this thread
+    uint64_t sequence;     // grows with each failure on this thread, also within calls
 } rondo_error;
 
 // The record of the latest failed rondo call on this thread.

@@ -444,6 +444,7 @@ bool call_step(world *w, const any_call *k) {
         (void)expect(w, status, CAN_STATE, "rondo_graph_capture");
         return true;
     }
+    note_record(w);  // the step's own
     if (!expect(w, status, CAN_OK, "rondo_graph_capture")) {
         return true;
     }
