@@ -27,9 +27,9 @@ enum { MODEL_BYTES_MAX = 64 * 1024, ROUNDS = 12, PORTS_MAX = 64 };
 
 // Lines that name no node and no value, and why they cannot.
 static const char *const about_the_file[] = {
-    "malformed protobuf",  // nothing is known of what stands there
-    "malformed text at byte",      // the name itself is broken
-    "not an ONNX model",           // there is no graph
+    "malformed protobuf",      // nothing is known of what stands there
+    "malformed text at byte",  // the name itself is broken
+    "not an ONNX model",       // there is no graph
     "the model names no ir_version",
     "unsupported: ir_version",
     "has no op type",  // a node that may have no name either: its number is told
