@@ -5,22 +5,14 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "command.h"
-#include "json_writer.h"
-
-static const struct {
-    const char *title;
-    const char *json_key;
-} parts[BENCH_PART_COUNT] = {
-    [BENCH_LATENCY] = {"latency", "latency_ms"},
-    [BENCH_ENQUEUE] = {"enqueue", "enqueue_ms"},
-    [BENCH_HOST_TO_DEVICE] = {"host to device", "host_to_device_ms"},
-    [BENCH_COMPUTE] = {"device compute", "compute_ms"},
-    [BENCH_DEVICE_TO_HOST] = {"device to host", "device_to_host_ms"},
-};
+#include "console.h"
 
 static double get_median(const bench_mode *mode, bench_part part) {
     return mode->parts[part].median;
+}
+
+static const char *plural(uint64_t count) {
+    return count == 1 ? "" : "s";
 }
 
 // ---- what follows from the measurements -------------------------------------------------------
@@ -44,15 +36,20 @@ static void warn_about_mode(bench_report *report, const char *name, const bench_
     const double variation = mode->parts[BENCH_COMPUTE].variation;
     if (enqueue > 0.8 * compute) {
         add_warning(report,
-                    "%s: enqueue takes %.0f %% of device compute; throughput may be bound by "
+                    "%s: enqueue takes %.4f ms, device compute %.4f ms; throughput may be bound by "
                     "the processor",
-                    name, compute > 0.0 ? 100.0 * enqueue / compute : 100.0);
+                    name, enqueue, compute);
     }
     if (transfers > compute) {
         add_warning(report, "%s: transfers take longer than device compute (%.3f and %.3f ms)",
                     name, transfers, compute);
     }
-    if (variation > 0.025) {
+    if (variation > 1.0) {
+        add_warning(report,
+                    "%s: device compute is unstable, its standard deviation is %.4f ms, more than "
+                    "its mean; close other programs",
+                    name, variation * mode->parts[BENCH_COMPUTE].mean);
+    } else if (variation > 0.025) {
         add_warning(report,
                     "%s: device compute is unstable, its coefficient of variation is %.1f %%; "
                     "lock clocks or close other programs",
@@ -60,72 +57,108 @@ static void warn_about_mode(bench_report *report, const char *name, const bench_
     }
 }
 
-// How far two medians may lie apart by chance: three standard errors of their difference. A
-// median's standard error is about 1.25 times that of a mean.
-static double get_noise(const bench_mode *a, const bench_mode *b) {
-    const bench_mode *const modes[2] = {a, b};
-    double variance = 0.0;
-    for (size_t i = 0; i < 2; i++) {
-        const cli_statistics *latency = &modes[i]->parts[BENCH_LATENCY];
-        const double deviation = latency->variation * latency->mean;
-        if (modes[i]->run_count > 0) {
-            variance += 1.5625 * deviation * deviation / (double)modes[i]->run_count;
-        }
+static bench_verdict judge(const bench_report *report) {
+    if (!report->has_replay || report->stats.node_count == 0) {
+        return BENCH_NOT_COMPARED;
     }
-    return 3.0 * sqrt(variance);
+    if (!isfinite(report->noise_ms)) {
+        return BENCH_TOO_FEW;
+    }
+    return fabs(report->saved_ms) <= report->noise_ms ? BENCH_SAME
+           : report->saved_ms > 0.0                   ? BENCH_FASTER
+                                                      : BENCH_SLOWER;
 }
 
-// One sentence. What graphs can save is the processor's time per op; whether that shows depends on
-// whether the device had to wait for the processor.
+// Why replaying is faster, where something that was measured takes less time by as much as was
+// saved; otherwise how much of it is accounted for.
+static void explain_gain(const bench_report *report, char *text, size_t bytes) {
+    const rondo_executor_stats *stats = &report->stats;
+    const double eager_enqueue = get_median(&report->eager, BENCH_ENQUEUE);
+    const double replay_enqueue = get_median(&report->replay, BENCH_ENQUEUE);
+    const double eager_compute = get_median(&report->eager, BENCH_COMPUTE);
+    const double replay_compute = get_median(&report->replay, BENCH_COMPUTE);
+    const double enough = report->saved_ms - report->noise_ms;
+    const bool is_gpu = report->device->arch_major > 0;
+    if (eager_enqueue - replay_enqueue >= enough) {
+        snprintf(text, bytes,
+                 ", because %" PRIu64 " op%s run%s as %" PRIu64
+                 " graph%s, so that submitting takes the processor %.4f ms instead of %.4f ms.",
+                 stats->op_count, plural(stats->op_count), stats->op_count == 1 ? "s" : "",
+                 stats->segment_count, plural(stats->segment_count), replay_enqueue, eager_enqueue);
+    } else if (is_gpu && eager_compute - replay_compute >= enough) {
+        snprintf(text, bytes,
+                 ", because a graph starts its kernels closer together: device compute takes %.4f "
+                 "ms instead of %.4f ms.",
+                 replay_compute, eager_compute);
+    } else {
+        snprintf(text, bytes,
+                 ". Submitting accounts for %.4f ms of that; what made the rest was not measured.",
+                 fmax(0.0, eager_enqueue - replay_enqueue));
+    }
+}
+
+// Why there is no difference, where the measurements show it.
+static void explain_sameness(const bench_report *report, char *text, size_t bytes) {
+    const double op_count = fmax((double)report->stats.op_count, 1.0);
+    const double enqueue = get_median(&report->eager, BENCH_ENQUEUE);
+    const double compute = get_median(&report->eager, BENCH_COMPUTE);
+    text[0] = '\0';
+    if (enqueue < 0.8 * compute) {
+        snprintf(text, bytes,
+                 " An op works for %.2f us on average, which hides the %.2f us that eager "
+                 "submission takes for it (replay: %.2f us).",
+                 1e3 * compute / op_count, 1e3 * enqueue / op_count,
+                 1e3 * get_median(&report->replay, BENCH_ENQUEUE) / op_count);
+    }
+}
+
 static void conclude(bench_report *report) {
     char *text = report->conclusion;
     const size_t bytes = sizeof report->conclusion;
-    if (!report->has_replay) {
-        snprintf(text, bytes, "Graphs were off, so there is nothing to compare.");
-        return;
-    }
-    if (report->stats.node_count == 0) {
-        snprintf(text, bytes,
-                 "Graphs gained nothing here, because nothing could be captured (%" PRIu64
-                 " of %" PRIu64 " ops run conventionally); `rondo inspect` says why.",
-                 report->stats.bypassed_count, report->stats.op_count);
-        return;
-    }
     const double eager = get_median(&report->eager, BENCH_LATENCY);
-    const double gain_percent = eager > 0.0 ? 100.0 * report->saved_ms / eager : 0.0;
-    const double op_count = fmax((double)report->stats.op_count, 1.0);
-    const double eager_enqueue = get_median(&report->eager, BENCH_ENQUEUE);
-    const double replay_enqueue = get_median(&report->replay, BENCH_ENQUEUE);
-    const bool is_noise = fabs(report->saved_ms) <= report->noise_ms;
-    if (is_noise || fabs(gain_percent) < 1.0) {
-        snprintf(
-            text, bytes,
-            "Graphs gained next to nothing here (%.1f %%%s), because an op works for %.1f us on "
-            "average, and the %.2f us an op that eager submission takes (replay: %.2f us) are "
-            "hidden behind that work.",
-            gain_percent, is_noise ? ", within the noise" : "",
-            1e3 * get_median(&report->replay, BENCH_COMPUTE) / op_count,
-            1e3 * eager_enqueue / op_count, 1e3 * replay_enqueue / op_count);
-    } else if (gain_percent > 0.0) {
-        char why[160];
-        if (replay_enqueue < eager_enqueue) {
-            snprintf(why, sizeof why, "submitting takes the processor %.4f ms instead of %.4f ms",
-                     replay_enqueue, eager_enqueue);
-        } else {
-            snprintf(why, sizeof why, "nothing is handed over op by op while the device waits");
-        }
-        snprintf(text, bytes,
-                 "Graphs made a run %.2f times as fast here (%.4f ms saved), because %" PRIu64
-                 " op%s run%s as %" PRIu64 " graph%s, so that %s.",
-                 report->speedup, report->saved_ms, report->stats.op_count,
-                 report->stats.op_count == 1 ? "" : "s", report->stats.op_count == 1 ? "s" : "",
-                 report->stats.segment_count, report->stats.segment_count == 1 ? "" : "s", why);
-    } else {
-        snprintf(
-            text, bytes,
-            "Graphs cost %.1f %% here: a replay takes %.3f ms longer than an eager run, so eager "
-            "is the better choice for this model on this device.",
-            -gain_percent, -report->saved_ms);
+    const double replay = get_median(&report->replay, BENCH_LATENCY);
+    char why[320];
+    switch (report->verdict) {
+        case BENCH_NOT_COMPARED:
+            if (report->graphs_off_by != NULL) {
+                snprintf(text, bytes, "Graphs were off (%s), so there is nothing to compare.",
+                         report->graphs_off_by);
+            } else if (!report->has_replay) {
+                snprintf(text, bytes, "Replays were not measured, so there is nothing to compare.");
+            } else {
+                snprintf(text, bytes,
+                         "Graphs gained nothing here, because nothing could be captured (%" PRIu64
+                         " of %" PRIu64 " ops bypassed); `rondo inspect` says why.",
+                         report->stats.bypassed_count, report->stats.op_count);
+            }
+            break;
+        case BENCH_TOO_FEW:
+            snprintf(text, bytes,
+                     "Too few runs to compare: the medians are %.4f ms eager and %.4f ms replayed, "
+                     "and what chance does to them is not known. Measure longer (--duration).",
+                     eager, replay);
+            break;
+        case BENCH_SAME:
+            explain_sameness(report, why, sizeof why);
+            snprintf(text, bytes,
+                     "Graphs made no difference that could be measured here: the medians differ by "
+                     "%.4f ms, and up to %.4f ms may be chance.%s",
+                     fabs(report->saved_ms), report->noise_ms, why);
+            break;
+        case BENCH_FASTER:
+            explain_gain(report, why, sizeof why);
+            snprintf(text, bytes,
+                     "Graphs made a run %.2f times as fast here (%.4f ms saved; up to %.4f ms may "
+                     "be chance)%s",
+                     report->speedup, report->saved_ms, report->noise_ms, why);
+            break;
+        case BENCH_SLOWER:
+            snprintf(text, bytes,
+                     "Graphs cost time here: a replay takes %.4f ms, an eager run %.4f ms (up to "
+                     "%.4f ms may be chance), so eager is the better choice for this model on this "
+                     "device.",
+                     replay, eager, report->noise_ms);
+            break;
     }
 }
 
@@ -139,28 +172,76 @@ void bench_report_finish(bench_report *report) {
         warn_about_mode(report, "replay", &report->replay);
         report->speedup = replay > 0.0 ? eager / replay : 0.0;
         report->saved_ms = eager - replay;
-        report->noise_ms = get_noise(&report->eager, &report->replay);
         report->capture_cost_ms =
             (double)(stats->capture_ns + stats->instantiate_ns) * 1e-6 +
             fmax(0.0, first_replay - get_median(&report->replay, BENCH_COMPUTE));
-        if (report->saved_ms > report->noise_ms && stats->node_count > 0) {
-            report->break_even_runs =
-                (uint64_t)fmax(1.0, ceil(report->capture_cost_ms / report->saved_ms));
-        }
-        if (report->replay.replayed_count < report->replay.run_count) {
-            add_warning(report, "replay: %" PRIu64 " of %" PRIu64 " runs were not replayed whole",
-                        report->replay.run_count - report->replay.replayed_count,
-                        report->replay.run_count);
-        }
+    }
+    report->verdict = judge(report);
+    if (report->verdict == BENCH_FASTER) {
+        report->break_even_runs =
+            (uint64_t)fmax(1.0, ceil(report->capture_cost_ms / report->saved_ms));
+    }
+    if (report->has_replay && stats->node_count > 0 &&
+        report->replay.replayed_count < report->replay.run_count) {
+        add_warning(report, "replay: %" PRIu64 " of %" PRIu64 " runs were not replayed whole",
+                    report->replay.run_count - report->replay.replayed_count,
+                    report->replay.run_count);
     }
     conclude(report);
 }
 
 // ---- text -------------------------------------------------------------------------------------
 
-static void print_times(const char *mode, const cli_statistics *times) {
-    printf("  %-7s%10.4f%10.4f%10.4f%10.4f%10.4f%10.4f%10.4f\n", mode, times->min, times->max,
-           times->mean, times->median, times->p90, times->p95, times->p99);
+static void print_times(const char *mode, const cli_statistics *times,
+                        const cli_percentiles *percentiles) {
+    char line[256];
+    size_t length = (size_t)snprintf(line, sizeof line, "  %-7s%10.4f%10.4f%10.4f%10.4f", mode,
+                                     times->min, times->max, times->mean, times->median);
+    for (size_t i = 0; i < percentiles->count; i++) {
+        length +=
+            (size_t)snprintf(line + length, sizeof line - length, "%10.4f", times->percentiles[i]);
+    }
+    cli_say(CLI_NORMAL, "%s", line);
+}
+
+static void print_table(const bench_report *report) {
+    char line[256];
+    size_t length = (size_t)snprintf(line, sizeof line, "%-9s%10s%10s%10s%10s", "ms", "min", "max",
+                                     "mean", "median");
+    for (size_t i = 0; i < report->percentiles.count; i++) {
+        char name[32];
+        length += (size_t)snprintf(
+            line + length, sizeof line - length, "%10s",
+            cli_percentile_format(report->percentiles.percents[i], name, sizeof name));
+    }
+    cli_say(CLI_NORMAL, "%s", line);
+    for (size_t part = 0; part < BENCH_PART_COUNT; part++) {
+        cli_say(CLI_NORMAL, "%s", bench_part_get_title((bench_part)part));
+        print_times("eager", &report->eager.parts[part], &report->percentiles);
+        if (report->has_replay) {
+            print_times("replay", &report->replay.parts[part], &report->percentiles);
+        }
+    }
+}
+
+static void print_gain(const bench_report *report) {
+    if (report->break_even_runs > 0) {
+        cli_say(CLI_NORMAL,
+                "break-even   after %" PRIu64
+                " replay%s: capturing cost %.3f ms, each saves %.4f "
+                "ms",
+                report->break_even_runs, plural(report->break_even_runs), report->capture_cost_ms,
+                report->saved_ms);
+    } else {
+        cli_say(CLI_NORMAL,
+                "break-even   none: capturing cost %.3f ms, and a replay saves nothing measurable",
+                report->capture_cost_ms);
+    }
+    if (report->verdict == BENCH_FASTER || report->verdict == BENCH_SLOWER) {
+        cli_say(CLI_NORMAL, "speedup      %.3fx by median latency", report->speedup);
+    } else {
+        cli_say(CLI_NORMAL, "speedup      none measurable");
+    }
 }
 
 static void print_costs(const bench_report *report) {
@@ -169,139 +250,60 @@ static void print_costs(const bench_report *report) {
     char naive[32];
     char constants[32];
     char graphs[32];
-    printf("graph        %" PRIu64 " ops in %" PRIu64 " segment%s, %" PRIu64
-           " run conventionally; %" PRIu64 " nodes\n",
-           stats->op_count, stats->segment_count, stats->segment_count == 1 ? "" : "s",
-           stats->bypassed_count, stats->node_count);
-    printf(
-        "making it    prepare %.1f ms, capture %.3f ms, instantiate %.3f ms, first replay "
-        "%.3f ms\n",
-        (double)stats->prepare_ns * 1e-6, (double)stats->capture_ns * 1e-6,
-        (double)stats->instantiate_ns * 1e-6, (double)stats->first_replay_ns * 1e-6);
+    cli_say(CLI_NORMAL,
+            "graph        %" PRIu64 " op%s in %" PRIu64 " segment%s, %" PRIu64 " bypassed; %" PRIu64
+            " node%s",
+            stats->op_count, plural(stats->op_count), stats->segment_count,
+            plural(stats->segment_count), stats->bypassed_count, stats->node_count,
+            plural(stats->node_count));
+    cli_say(CLI_NORMAL,
+            "making it    prepare %.1f ms, capture %.3f ms, instantiate %.3f ms, first replay "
+            "%.3f ms",
+            (double)stats->prepare_ns * 1e-6, (double)stats->capture_ns * 1e-6,
+            (double)stats->instantiate_ns * 1e-6, (double)stats->first_replay_ns * 1e-6);
     cli_format_bytes(stats->constant_bytes, constants, sizeof constants);
-    printf("memory       plan %s (%s without sharing), weights %s, graphs %s\n",
-           cli_format_bytes(stats->arena_bytes, plan, sizeof plan),
-           cli_format_bytes(stats->arena_naive_bytes, naive, sizeof naive),
-           stats->constant_bytes > 0 ? constants : "not copied",
-           cli_format_bytes(stats->graph_bytes, graphs, sizeof graphs));
-    if (report->break_even_runs > 0) {
-        printf("break-even   after %" PRIu64
-               " replay%s: capturing cost %.3f ms, each saves %.4f ms\n",
-               report->break_even_runs, report->break_even_runs == 1 ? "" : "s",
-               report->capture_cost_ms, report->saved_ms);
-    } else {
-        printf("break-even   none: capturing cost %.3f ms, and a replay saves nothing measurable\n",
-               report->capture_cost_ms);
+    cli_say(CLI_NORMAL, "memory       plan %s (%s without sharing), weights %s, graphs %s",
+            cli_format_bytes(stats->arena_bytes, plan, sizeof plan),
+            cli_format_bytes(stats->arena_naive_bytes, naive, sizeof naive),
+            stats->constant_bytes > 0 ? constants : "not copied",
+            cli_format_bytes(stats->graph_bytes, graphs, sizeof graphs));
+    print_gain(report);
+}
+
+static void print_head(const bench_report *report) {
+    char threads[48] = "";
+    char replay[64] = "";
+    char replay_rate[64] = "";
+    if (report->thread_count > 0) {
+        snprintf(threads, sizeof threads, ", %" PRIu64 " thread%s", report->thread_count,
+                 plural(report->thread_count));
     }
-    printf("speedup      %.3fx by median latency\n", report->speedup);
+    if (report->has_replay) {
+        snprintf(replay, sizeof replay, ", replay %" PRIu64 " in %.2f s", report->replay.run_count,
+                 report->replay.seconds);
+        snprintf(replay_rate, sizeof replay_rate, ", replay %.2f runs/s",
+                 report->replay.throughput);
+    }
+    cli_say(CLI_NORMAL, "model        %s", report->model);
+    cli_say(CLI_NORMAL, "device       %s (%s), %s%s", report->device->name,
+            report->device->description, report->dtype, threads);
+    cli_say(CLI_NORMAL, "runs         eager %" PRIu64 " in %.2f s%s; %.0f ms of warm-up each%s",
+            report->eager.run_count, report->eager.seconds, replay, report->warm_up_ms,
+            report->was_interrupted ? "; interrupted" : "");
+    cli_say(CLI_NORMAL, "throughput   eager %.2f runs/s%s", report->eager.throughput, replay_rate);
+    cli_say(CLI_NORMAL, "%s", "");
 }
 
 void bench_report_print(const bench_report *report) {
-    printf("model        %s\n", report->model);
-    printf("device       %s (%s), %s\n", report->device->name, report->device->description,
-           report->dtype);
-    printf("runs         eager %" PRIu64 " in %.2f s", report->eager.run_count,
-           report->eager.seconds);
-    if (report->has_replay) {
-        printf(", replay %" PRIu64 " in %.2f s", report->replay.run_count, report->replay.seconds);
-    }
-    printf("; %.0f ms of warm-up each\n", report->warm_up_ms);
-    printf("throughput   eager %.2f runs/s", report->eager.throughput);
-    if (report->has_replay) {
-        printf(", replay %.2f runs/s", report->replay.throughput);
-    }
-    printf("\n\n%-9s%10s%10s%10s%10s%10s%10s%10s\n", "ms", "min", "max", "mean", "median", "p90",
-           "p95", "p99");
-    for (size_t part = 0; part < BENCH_PART_COUNT; part++) {
-        printf("%s\n", parts[part].title);
-        print_times("eager", &report->eager.parts[part]);
-        if (report->has_replay) {
-            print_times("replay", &report->replay.parts[part]);
-        }
-    }
-    printf("\n");
+    print_head(report);
+    print_table(report);
+    cli_say(CLI_NORMAL, "%s", "");
     if (report->has_replay) {
         print_costs(report);
     }
     for (size_t i = 0; i < report->warning_count; i++) {
-        printf("warning: %s\n", report->warnings[i]);
+        cli_say(CLI_NORMAL, "warning: %s", report->warnings[i]);
     }
-    printf("\n%s\n", report->conclusion);
-}
-
-// ---- JSON -------------------------------------------------------------------------------------
-
-static void write_mode(cli_json *json, const char *key, const bench_mode *mode) {
-    cli_json_begin(json, key, '{');
-    cli_json_count(json, "runs", mode->run_count);
-    cli_json_count(json, "replayed_runs", mode->replayed_count);
-    cli_json_number(json, "seconds", mode->seconds);
-    cli_json_number(json, "throughput", mode->throughput);
-    for (size_t part = 0; part < BENCH_PART_COUNT; part++) {
-        const cli_statistics *times = &mode->parts[part];
-        cli_json_begin(json, parts[part].json_key, '{');
-        cli_json_number(json, "min", times->min);
-        cli_json_number(json, "max", times->max);
-        cli_json_number(json, "mean", times->mean);
-        cli_json_number(json, "median", times->median);
-        cli_json_number(json, "p90", times->p90);
-        cli_json_number(json, "p95", times->p95);
-        cli_json_number(json, "p99", times->p99);
-        cli_json_number(json, "variation", times->variation);
-        cli_json_end(json, '}');
-    }
-    cli_json_end(json, '}');
-}
-
-void bench_report_write_json(const bench_report *report, FILE *file) {
-    const rondo_executor_stats *stats = &report->stats;
-    cli_json json = {.file = file};
-    cli_json_begin(&json, NULL, '{');
-    cli_json_text(&json, "rondo", rondo_version_get_text());
-    cli_json_text(&json, "model", report->model);
-    cli_json_begin(&json, "device", '{');
-    cli_json_text(&json, "name", report->device->name);
-    cli_json_text(&json, "description", report->device->description);
-    cli_json_count(&json, "driver_version", (uint64_t)report->device->driver_version);
-    cli_json_end(&json, '}');
-    cli_json_text(&json, "dtype", report->dtype);
-    cli_json_number(&json, "warm_up_ms", report->warm_up_ms);
-    write_mode(&json, "eager", &report->eager);
-    if (report->has_replay) {
-        write_mode(&json, "replay", &report->replay);
-        cli_json_number(&json, "speedup", report->speedup);
-        cli_json_number(&json, "saved_ms", report->saved_ms);
-        cli_json_number(&json, "noise_ms", report->noise_ms);
-        cli_json_number(&json, "capture_cost_ms", report->capture_cost_ms);
-        if (report->break_even_runs > 0) {
-            cli_json_count(&json, "break_even_runs", report->break_even_runs);
-        } else {
-            cli_json_text(&json, "break_even_runs", NULL);
-        }
-    } else {
-        cli_json_text(&json, "replay", NULL);
-    }
-    cli_json_begin(&json, "graph", '{');
-    cli_json_count(&json, "ops", stats->op_count);
-    cli_json_count(&json, "segments", stats->segment_count);
-    cli_json_count(&json, "bypassed_ops", stats->bypassed_count);
-    cli_json_count(&json, "nodes", stats->node_count);
-    cli_json_number(&json, "prepare_ms", (double)stats->prepare_ns * 1e-6);
-    cli_json_number(&json, "capture_ms", (double)stats->capture_ns * 1e-6);
-    cli_json_number(&json, "instantiate_ms", (double)stats->instantiate_ns * 1e-6);
-    cli_json_number(&json, "first_replay_ms", (double)stats->first_replay_ns * 1e-6);
-    cli_json_end(&json, '}');
-    cli_json_begin(&json, "memory_bytes", '{');
-    cli_json_count(&json, "plan", stats->arena_bytes);
-    cli_json_count(&json, "plan_without_sharing", stats->arena_naive_bytes);
-    cli_json_count(&json, "weights", stats->constant_bytes);
-    cli_json_count(&json, "graphs", stats->graph_bytes);
-    cli_json_end(&json, '}');
-    cli_json_begin(&json, "warnings", '[');
-    for (size_t i = 0; i < report->warning_count; i++) {
-        cli_json_text(&json, NULL, report->warnings[i]);
-    }
-    cli_json_end(&json, ']');
-    cli_json_text(&json, "conclusion", report->conclusion);
-    cli_json_end(&json, '}');
+    cli_say(CLI_NORMAL, "%s", "");
+    cli_say(CLI_RESULT, "%s", report->conclusion);
 }

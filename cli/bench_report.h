@@ -6,55 +6,51 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "bench_samples.h"
 #include "rondo/rondo.h"
 #include "statistics.h"
 
-// The parts of a run that are timed.
-typedef enum bench_part {
-    BENCH_LATENCY,
-    BENCH_ENQUEUE,
-    BENCH_HOST_TO_DEVICE,
-    BENCH_COMPUTE,
-    BENCH_DEVICE_TO_HOST,
-    BENCH_PART_COUNT
-} bench_part;
-
-// One mode's measurement; times in milliseconds.
-typedef struct bench_mode {
-    uint64_t run_count;
-    uint64_t replayed_count;  // runs whose capturable segments were all replayed
-    double seconds;
-    double throughput;  // runs a second
-    cli_statistics parts[BENCH_PART_COUNT];
-} bench_mode;
-
 enum { BENCH_WARNING_MAX = 8, BENCH_WARNING_BYTES = 200 };
+
+// What the two medians say.
+typedef enum bench_verdict {
+    BENCH_NOT_COMPARED,  // graphs were off, or nothing could be captured
+    BENCH_TOO_FEW,       // too few turns to know what chance does
+    BENCH_SAME,          // within the noise
+    BENCH_FASTER,        // replaying is
+    BENCH_SLOWER,
+} bench_verdict;
 
 typedef struct bench_report {
     const char *model;
     const rondo_device_info *device;
     const char *dtype;
+    uint64_t thread_count;  // 0: not said
     double warm_up_ms;
+    bool was_interrupted;
+    const char *graphs_off_by;  // "--graphs off", where graphs are off
+    cli_percentiles percentiles;
     bench_mode eager;
     bench_mode replay;
     bool has_replay;
+    double noise_ms;  // by which the medians may differ by chance; infinite: not known
     rondo_executor_stats stats;
 
     // From here on: filled by bench_report_finish.
+    bench_verdict verdict;
     double speedup;            // eager median latency over replay median latency
     double capture_cost_ms;    // capture, instantiation, and what the first replay took longer
     double saved_ms;           // per replay, by the medians; may be negative
-    double noise_ms;           // by which medians may differ by chance: three standard errors
     uint64_t break_even_runs;  // 0: the capture never pays for itself
     size_t warning_count;
     char warnings[BENCH_WARNING_MAX][BENCH_WARNING_BYTES];
-    char conclusion[400];  // one sentence: what graphs gained and why
+    char conclusion[500];  // what graphs gained, and why, if that was measured
 } bench_report;
 
-// Derives speedup, break-even, warnings and conclusion from the measurements.
+// Derives verdict, break-even, warnings and conclusion from the measurements.
 void bench_report_finish(bench_report *report);
 
 void bench_report_print(const bench_report *report);
-void bench_report_write_json(const bench_report *report, FILE *file);
+void bench_report_write_json(const bench_report *report, FILE *file);  // bench_json.c
 
 #endif  // RONDO_CLI_BENCH_REPORT_H

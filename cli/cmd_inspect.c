@@ -1,10 +1,10 @@
 // rondo inspect — what a model is and how it will be run: inputs, outputs, ops, segments with the
 // reason for each cut, memory plan.
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "json_writer.h"
+#include "output_file.h"
 #include "progress.h"
 #include "session.h"
 
@@ -18,33 +18,25 @@ static bool write_to_file(void *user_data, const char *text, size_t bytes) {
     return fwrite(text, 1, bytes, user_data) == bytes;
 }
 
-static bool describe(cli_session *session, rondo_describe_format format, FILE *file) {
-    const rondo_status status =
-        rondo_executor_describe(session->executor, format, write_to_file, file);
+static bool write_to_console(void *user_data, const char *text, size_t bytes) {
+    (void)user_data;
+    cli_say_text(text, bytes);
+    return true;
+}
+
+static bool describe(cli_session *session, rondo_describe_format format, rondo_write_function write,
+                     void *user_data) {
+    const rondo_status status = rondo_executor_describe_feeds(
+        session->executor, session->feeds, session->feed_count, format, write, user_data);
     cli_progress_clear();
     if (status != RONDO_STATUS_OK) {
-        cli_fail_with_record();
+        cli_session_fail(session);
     }
     return status == RONDO_STATUS_OK;
 }
 
 typedef rondo_status (*get_port_function)(const rondo_program *program, size_t index,
                                           rondo_port *out_port);
-
-static bool print_ports(const rondo_program *program, const char *title, size_t count,
-                        get_port_function get_port) {
-    printf("%s:\n", title);
-    for (size_t i = 0; i < count; i++) {
-        rondo_port port;
-        char text[512];
-        if (get_port(program, i, &port) != RONDO_STATUS_OK) {
-            cli_fail_with_record();
-            return false;
-        }
-        printf("  %s  %s\n", port.name, cli_format_port(&port, text, sizeof text));
-    }
-    return true;
-}
 
 static bool write_json_ports(cli_json *json, const rondo_program *program, const char *key,
                              size_t count, get_port_function get_port) {
@@ -88,7 +80,7 @@ static bool write_json(cli_session *session, FILE *file) {
         return false;
     }
     cli_json_key(&json, "plan");
-    if (!describe(session, RONDO_DESCRIBE_JSON, file)) {
+    if (!describe(session, RONDO_DESCRIBE_JSON, write_to_file, file)) {
         return false;
     }
     cli_json_end(&json, '}');
@@ -96,49 +88,42 @@ static bool write_json(cli_session *session, FILE *file) {
 }
 
 static bool write_dot(cli_session *session, FILE *file) {
-    return describe(session, RONDO_DESCRIBE_DOT, file);
+    return describe(session, RONDO_DESCRIBE_DOT, write_to_file, file);
 }
 
-// Opens `path`, lets `write` fill it, and closes it; prints what goes wrong.
+// Lets `write` fill the file `path`; NULL is fine.
 static bool save(cli_session *session, const char *path,
                  bool (*write)(cli_session *session, FILE *file)) {
-    FILE *file = fopen(path, "w");
-    if (file == NULL) {
-        cli_print_error("%s: %s", path, strerror(errno));
+    cli_output output;
+    if (path == NULL) {
+        return true;
+    }
+    if (!cli_output_open(path, &output)) {
         return false;
     }
-    bool is_written = write(session, file);
-    const bool had_error = ferror(file) != 0;
-    if ((fclose(file) != 0 || had_error) && is_written) {
-        cli_print_error("%s: could not be written", path);
-        is_written = false;
+    if (!write(session, output.file)) {
+        cli_output_discard(&output);
+        return false;
     }
-    if (is_written) {
-        printf("%s written\n", path);
+    if (!cli_output_close(&output)) {
+        return false;
     }
-    return is_written;
+    cli_say(CLI_NORMAL, "%s written", path);
+    return true;
 }
 
-static int inspect_model(const char *path, const inspect_settings *settings) {
+static int inspect_model(const cli_command *command, const char *path,
+                         const inspect_settings *settings) {
     cli_session session;
-    int status = CLI_FAILED;
-    if (!cli_session_open(path, &settings->model, &session) ||
-        !print_ports(session.program, "inputs", rondo_program_get_input_count(session.program),
-                     rondo_program_get_input) ||
-        !print_ports(session.program, "outputs", rondo_program_get_output_count(session.program),
-                     rondo_program_get_output) ||
-        !describe(&session, RONDO_DESCRIBE_TEXT, stdout)) {
-        goto close_session;
+    int status = cli_session_begin(command, &settings->model, &session);
+    if (status == CLI_DONE &&
+        (!cli_output_check(settings->dot_path) || !cli_output_check(settings->json_path) ||
+         !cli_session_open(path, &settings->model, &session) ||
+         !describe(&session, RONDO_DESCRIBE_TEXT, write_to_console, NULL) ||
+         !save(&session, settings->dot_path, write_dot) ||
+         !save(&session, settings->json_path, write_json))) {
+        status = CLI_FAILED;
     }
-    if (settings->dot_path != NULL && !save(&session, settings->dot_path, write_dot)) {
-        goto close_session;
-    }
-    if (settings->json_path != NULL && !save(&session, settings->json_path, write_json)) {
-        goto close_session;
-    }
-    status = CLI_DONE;
-
-close_session:
     cli_session_close(&session);
     return status;
 }
@@ -150,15 +135,23 @@ static int run_inspect(const cli_command *command, int argc, char **argv) {
     if (parsed != CLI_PARSE_RUN) {
         return parsed == CLI_PARSE_HELP ? CLI_DONE : CLI_MISUSE;
     }
-    return inspect_model(argv[0], &settings);
+    const bool is_json_shown = settings.json_path != NULL && strcmp(settings.json_path, "-") == 0;
+    const bool is_dot_shown = settings.dot_path != NULL && strcmp(settings.dot_path, "-") == 0;
+    if (is_json_shown && is_dot_shown) {
+        return cli_fail_misuse(command, "--json and --dot cannot both go to standard output");
+    }
+    if (is_json_shown || is_dot_shown) {
+        cli_set_level(CLI_SILENT);
+    }
+    return inspect_model(command, argv[0], &settings);
 }
 
 static const cli_option inspect_options[] = {
     CLI_DEVICE_OPTION_ROWS(inspect_settings, model),
     {"--dot", "FILE", CLI_TEXT, offsetof(inspect_settings, dot_path), NULL,
-     "write the segments as a Graphviz graph"},
+     "write the segments as a Graphviz graph; - is standard\noutput, in place of the text"},
     {"--json", "FILE", CLI_TEXT, offsetof(inspect_settings, json_path), NULL,
-     "write everything as JSON"},
+     "write everything as JSON; - likewise"},
 };
 
 const cli_command cli_command_inspect = {
@@ -166,8 +159,11 @@ const cli_command cli_command_inspect = {
     .operands = "MODEL",
     .summary = "show inputs, outputs, ops, segments and the memory plan",
     .details =
-        "Compiles the plan for the device without running the model. Each cut between segments\n"
-        "stands with its reason.",
+        "Compiles the plan for the device without running the model (- reads it from standard "
+        "input).\n"
+        "Segments are captured into graphs; bypassed ops run between them. Each cut stands with "
+        "its\n"
+        "reason, and under If, Loop and Scan stand their bodies.",
     .operand_min = 1,
     .operand_max = 1,
     .options = inspect_options,

@@ -1,14 +1,12 @@
 // rondo run — runs a model once and shows or saves its outputs.
-#include <errno.h>
-#include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "npy.h"
+#include "output_file.h"
 #include "session.h"
+#include "tensor_file.h"
 #include "tensor_text.h"
 
 typedef struct run_settings {
@@ -16,58 +14,155 @@ typedef struct run_settings {
     const char *output_directory;
 } run_settings;
 
-// Puts "<directory>/<name>.npy" into `path`; what a file name cannot hold becomes '_'.
-static bool make_output_path(const char *directory, const char *name, char *path,
-                             size_t path_bytes) {
-    const int length = snprintf(path, path_bytes, "%s/%s.npy", directory, name);
-    if (length < 0 || (size_t)length >= path_bytes) {
+enum { PATH_BYTES = 4096 };
+
+static bool make_path(const char *directory, const char *name, size_t number, char *path) {
+    char file_name[256];
+    cli_tensor_file_name(name, number, file_name, sizeof file_name);
+    const int length = snprintf(path, PATH_BYTES, "%s/%s.npy", directory, file_name);
+    if (length < 0 || length >= PATH_BYTES) {
         cli_print_error("the path of output \"%s\" is too long", name);
         return false;
     }
-    for (char *c = path + strlen(directory) + 1; *c != '\0'; c++) {
-        const bool is_fine = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
-                             (*c >= '0' && *c <= '9') || strchr("._-", *c) != NULL;
-        *c = is_fine ? *c : '_';
+    return true;
+}
+
+// Paths that are taken, by their hash: one slot for each, and as many empty ones.
+typedef struct path_table {
+    size_t slot_count;  // a power of two
+    const char **slots;
+} path_table;
+
+// False when the path is there already.
+static bool add_path(path_table *table, const char *path) {
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);  // FNV-1a
+    for (const char *c = path; *c != '\0'; c++) {
+        hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001b3);
+    }
+    size_t slot = (size_t)hash & (table->slot_count - 1);
+    while (table->slots[slot] != NULL) {
+        if (strcmp(table->slots[slot], path) == 0) {
+            return false;
+        }
+        slot = (slot + 1) & (table->slot_count - 1);
+    }
+    table->slots[slot] = path;
+    return true;
+}
+
+// The files of all outputs. Names that differ only in what a file name cannot hold get a number.
+static bool name_files(const cli_session *session, const char *directory, path_table *table,
+                       char **paths) {
+    for (size_t i = 0; i < session->fetch_count; i++) {
+        for (size_t number = 1; paths[i] == NULL; number++) {
+            char path[PATH_BYTES];
+            if (!make_path(directory, session->fetches[i].name, number, path)) {
+                return false;
+            }
+            paths[i] = strdup(path);
+            if (paths[i] == NULL) {
+                cli_print_error("out of memory");
+                return false;
+            }
+            if (!add_path(table, paths[i])) {
+                free(paths[i]);
+                paths[i] = NULL;
+            }
+        }
+    }
+    return true;
+}
+
+static bool write_outputs(const cli_session *session, char *const *paths) {
+    for (size_t i = 0; i < session->fetch_count; i++) {
+        if (!cli_npy_write(paths[i], &session->fetches[i].tensor)) {
+            return false;
+        }
+        cli_say(CLI_NORMAL, "%s written (output \"%s\")", paths[i], session->fetches[i].name);
     }
     return true;
 }
 
 static bool save_outputs(const cli_session *session, const char *directory) {
-    if (mkdir(directory, 0777) != 0 && errno != EEXIST) {
-        cli_print_error("%s: %s", directory, strerror(errno));
-        return false;
+    path_table table = {.slot_count = 2};
+    while (table.slot_count < 2 * session->fetch_count) {
+        table.slot_count *= 2;
     }
+    bool is_saved = false;
+    char **paths = calloc(session->fetch_count + 1, sizeof *paths);
+    table.slots = calloc(table.slot_count, sizeof *table.slots);
+    if (paths == NULL || table.slots == NULL) {
+        cli_print_error("out of memory");
+        goto free_lists;
+    }
+    is_saved = name_files(session, directory, &table, paths) && write_outputs(session, paths);
     for (size_t i = 0; i < session->fetch_count; i++) {
-        char path[4096];
-        const rondo_binding *fetch = &session->fetches[i];
-        if (!make_output_path(directory, fetch->name, path, sizeof path) ||
-            !cli_npy_write(path, &fetch->tensor)) {
-            return false;
-        }
-        printf("%s written\n", path);
+        free(paths[i]);
     }
-    return true;
+
+free_lists:
+    free(paths);
+    free(table.slots);
+    return is_saved;
 }
 
 static void print_outputs(const cli_session *session) {
     for (size_t i = 0; i < session->fetch_count; i++) {
         char text[512];
         const rondo_tensor *tensor = &session->fetches[i].tensor;
-        printf("%s  %s %s\n", session->fetches[i].name, rondo_dtype_get_name(tensor->dtype),
-               rondo_shape_format(&tensor->shape, text, sizeof text));
-        printf("  %s\n", cli_tensor_summarise(tensor, text, sizeof text));
+        cli_say(CLI_NORMAL, "%s  %s %s", session->fetches[i].name,
+                rondo_dtype_get_name(tensor->dtype),
+                rondo_shape_format(&tensor->shape, text, sizeof text));
+        cli_say(CLI_NORMAL, "  %s", cli_tensor_summarise(tensor, text, sizeof text));
     }
 }
 
-static int run_model(const char *path, const run_settings *settings) {
+// A folder that cannot be made or written is known before the model is loaded.
+static bool prepare_directory(const char *directory) {
+    char probe[PATH_BYTES];
+    if (directory == NULL) {
+        return true;
+    }
+    if (!cli_make_folders(directory)) {
+        return false;
+    }
+    const int length = snprintf(probe, sizeof probe, "%s/rondo", directory);
+    return length > 0 && length < PATH_BYTES && cli_output_check(probe);
+}
+
+static bool say_plan(const cli_session *session) {
+    rondo_executor_stats stats;
+    if (cli_get_level() < CLI_DETAIL) {
+        return true;
+    }
+    if (rondo_executor_get_stats(session->executor, &stats) != RONDO_STATUS_OK) {
+        cli_session_fail(session);
+        return false;
+    }
+    cli_say(CLI_DETAIL, "plan: %llu op%s in %llu segment%s, %llu bypassed; prepared in %.1f ms",
+            (unsigned long long)stats.op_count, stats.op_count == 1 ? "" : "s",
+            (unsigned long long)stats.segment_count, stats.segment_count == 1 ? "" : "s",
+            (unsigned long long)stats.bypassed_count, (double)stats.prepare_ns * 1e-6);
+    return true;
+}
+
+static int run_model(const cli_command *command, const char *path, const run_settings *settings) {
     cli_session session;
-    int status = CLI_FAILED;
-    if (!cli_session_open(path, &settings->model, &session) ||
-        !cli_session_make_bindings(&session, &settings->model) || !cli_session_run(&session)) {
+    int status = cli_session_begin(command, &settings->model, &session);
+    if (status != CLI_DONE) {
+        goto close_session;
+    }
+    status = CLI_FAILED;
+    if (!prepare_directory(settings->output_directory) ||
+        !cli_session_open(path, &settings->model, &session) ||
+        !cli_session_complete_feeds(&session, &settings->model) || !cli_session_run(&session)) {
         goto close_session;
     }
     // The first run is eager by design; who asks for graphs gets the replayed result.
-    if (settings->model.graphs == RONDO_GRAPHS_ON && !cli_session_run(&session)) {
+    if (session.graphs == RONDO_GRAPHS_ON && !cli_session_run(&session)) {
+        goto close_session;
+    }
+    if (!say_plan(&session)) {
         goto close_session;
     }
     print_outputs(&session);
@@ -76,11 +171,11 @@ static int run_model(const char *path, const run_settings *settings) {
     }
     rondo_run_times times;
     if (rondo_executor_get_times(session.executor, &times) != RONDO_STATUS_OK) {
-        cli_fail_with_record();
+        cli_session_fail(&session);
         goto close_session;
     }
-    printf("%s on %s in %.3f ms\n", times.was_replayed ? "replayed" : "ran eagerly",
-           session.device_info.name, (double)times.latency_ns * 1e-6);
+    cli_say(CLI_NORMAL, "%s on %s in %.3f ms", times.was_replayed ? "replayed" : "ran eagerly",
+            session.device_info.name, (double)times.latency_ns * 1e-6);
     status = CLI_DONE;
 
 close_session:
@@ -95,14 +190,15 @@ static int run_run(const cli_command *command, int argc, char **argv) {
     if (parsed != CLI_PARSE_RUN) {
         return parsed == CLI_PARSE_HELP ? CLI_DONE : CLI_MISUSE;
     }
-    return run_model(argv[0], &settings);
+    return run_model(command, argv[0], &settings);
 }
 
 static const cli_option run_options[] = {
     CLI_DEVICE_OPTION_ROWS(run_settings, model),
-    CLI_INPUT_OPTION_ROWS(run_settings, model),
+    CLI_RUN_OPTION_ROWS(run_settings, model),
     {"--output-dir", "DIR", CLI_TEXT, offsetof(run_settings, output_directory), NULL,
-     "write each output to DIR/NAME.npy"},
+     "write each output to DIR/NAME.npy; DIR is made"},
+    CLI_LEVEL_OPTION_ROWS(run_settings, model, "print nothing but errors"),
 };
 
 const cli_command cli_command_run = {
@@ -110,8 +206,11 @@ const cli_command cli_command_run = {
     .operands = "MODEL",
     .summary = "run a model and show or save its outputs",
     .details =
-        "MODEL is an ONNX file (opsets 9 to 21). The first run is eager; with --graphs on the\n"
-        "model runs twice, and the second result, replayed from a graph, is shown.",
+        "MODEL is an ONNX file (opsets 9 to 21), or - for standard input. Inputs that are not "
+        "given\n"
+        "are random. The first run is eager; with --graphs on the model runs twice, and the "
+        "second\n"
+        "result, replayed from a graph, is shown.",
     .operand_min = 1,
     .operand_max = 1,
     .options = run_options,

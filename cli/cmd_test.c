@@ -12,6 +12,8 @@
 typedef struct test_settings {
     const char *device;
     int dtype;
+    uint64_t thread_count;
+    uint64_t memory_limit;
     double relative;
     double absolute;
     bool is_list_wanted;
@@ -33,24 +35,29 @@ static void get_base_name(const char *path, char *name, size_t name_bytes) {
     snprintf(name, name_bytes, "%.*s", (int)(end - start), path + start);
 }
 
-static void print_result(const char *directory, const cli_test_result *result) {
+static void print_result(cli_level level, const char *directory, const cli_test_result *result) {
     char name[256];
+    char nodes[48] = "";
     get_base_name(directory, name, sizeof name);
     switch (result->outcome) {
         case CLI_PASSED:
-            printf("passed   %-44s largest error: eager %.3g, %s %.3g", name, result->eager_error,
-                   result->was_replayed ? "replayed" : "again eager", result->replay_error);
-            printf(result->was_replayed ? " (%llu nodes)\n" : "\n",
-                   (unsigned long long)result->node_count);
+            if (result->was_replayed) {
+                snprintf(nodes, sizeof nodes, " (%llu node%s)",
+                         (unsigned long long)result->node_count,
+                         result->node_count == 1 ? "" : "s");
+            }
+            cli_say(level, "passed   %-44s largest error: eager %.3g, %s %.3g%s", name,
+                    result->eager_error, result->was_replayed ? "replayed" : "again eager",
+                    result->replay_error, nodes);
             break;
         case CLI_FAILED_TEST:
-            printf("FAILED   %-44s %s\n", name, result->reason);
+            cli_say(level, "FAILED   %-44s %s", name, result->reason);
             if (result->diagnosis[0] != '\0') {
-                printf("         %s\n", result->diagnosis);
+                cli_say(level, "         %s", result->diagnosis);
             }
             break;
         case CLI_SKIPPED:
-            printf("skipped  %-44s %s\n", name, result->reason);
+            cli_say(level, "skipped  %-44s %s", name, result->reason);
             break;
     }
 }
@@ -58,17 +65,13 @@ static void print_result(const char *directory, const cli_test_result *result) {
 static int test_directories(const test_settings *settings, char *const *directories, size_t count) {
     cli_test_settings case_settings = {
         .dtype = settings->dtype == 1 ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32,
+        .thread_count = (uint32_t)settings->thread_count,
+        .memory_limit = settings->memory_limit,
         .relative = settings->relative,
         .absolute = settings->absolute,
         .keep_f32 = settings->keep_f32,
         .use_f16 = settings->use_f16,
     };
-    if (case_settings.dtype != RONDO_DTYPE_F16 &&
-        settings->keep_f32.count + settings->use_f16.count > 0) {
-        cli_print_error("%s needs --dtype fp16",
-                        settings->keep_f32.count > 0 ? "--keep-f32" : "--use-f16");
-        return CLI_FAILED;
-    }
     size_t outcome_counts[3] = {0};
     if (rondo_device_open(settings->device, &case_settings.device) != RONDO_STATUS_OK) {
         return cli_fail_with_record();
@@ -79,13 +82,12 @@ static int test_directories(const test_settings *settings, char *const *director
         cli_test_run(directories[i], &case_settings, &result);
         cli_progress_clear();
         outcome_counts[result.outcome]++;
-        if (!settings->is_quiet || result.outcome == CLI_FAILED_TEST) {
-            print_result(directories[i], &result);
-        }
+        print_result(result.outcome == CLI_FAILED_TEST ? CLI_RESULT : CLI_NORMAL, directories[i],
+                     &result);
     }
     rondo_device_release(case_settings.device);
-    printf("%zu passed, %zu failed, %zu skipped\n", outcome_counts[CLI_PASSED],
-           outcome_counts[CLI_FAILED_TEST], outcome_counts[CLI_SKIPPED]);
+    cli_say(CLI_RESULT, "%zu passed, %zu failed, %zu skipped", outcome_counts[CLI_PASSED],
+            outcome_counts[CLI_FAILED_TEST], outcome_counts[CLI_SKIPPED]);
     return outcome_counts[CLI_FAILED_TEST] > 0 ? CLI_FAILED : CLI_DONE;
 }
 
@@ -96,6 +98,14 @@ static int run_test(const cli_command *command, int argc, char **argv) {
     if (parsed != CLI_PARSE_RUN) {
         return parsed == CLI_PARSE_HELP ? CLI_DONE : CLI_MISUSE;
     }
+    if (settings.thread_count > 1024) {
+        return cli_fail_misuse(command, "option --threads is 1 to 1024, not \"%llu\"",
+                               (unsigned long long)settings.thread_count);
+    }
+    if (!cli_check_precision(command, settings.dtype == 1, &settings.keep_f32, &settings.use_f16)) {
+        return CLI_MISUSE;
+    }
+    cli_set_level(settings.is_quiet ? CLI_RESULT : CLI_NORMAL);
     if (settings.is_list_wanted) {
         return cli_list_missing_ops(argv, operand_count);
     }
@@ -108,6 +118,9 @@ static const cli_option test_options[] = {
     {"--dtype", NULL, CLI_CHOICE, offsetof(test_settings, dtype), "fp32|fp16",
      "compute in single (default) or half precision"},
     CLI_PRECISION_OPTION_ROWS(test_settings, keep_f32, use_f16),
+    {"--threads", "N", CLI_COUNT, offsetof(test_settings, thread_count), NULL,
+     "threads for one op on the host, 1 to 1024\n(default: see rondo help environment)"},
+    CLI_MEMORY_OPTION_ROW(test_settings, memory_limit),
     {"--rtol", "X", CLI_NUMBER, offsetof(test_settings, relative), NULL,
      "allowed error relative to the expected value (0.001)"},
     {"--atol", "X", CLI_NUMBER, offsetof(test_settings, absolute), NULL,

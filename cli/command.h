@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "console.h"
 #include "rondo/rondo.h"
 
 // Exit statuses of the tool.
@@ -17,6 +18,7 @@ enum {
     CLI_DONE = 0,
     CLI_FAILED = 1,
     CLI_MISUSE = 2,
+    CLI_INTERRUPTED = 130,  // Ctrl-C, as shells count it
 };
 
 enum { CLI_LIST_MAX = 64 };
@@ -32,6 +34,7 @@ typedef enum cli_option_kind {
     CLI_TEXT,    // field: const char *
     CLI_LIST,    // field: cli_list
     CLI_COUNT,   // field: uint64_t
+    CLI_BYTES,   // field: uint64_t, at least 1; "512MiB", "4G"
     CLI_NUMBER,  // field: double, at least 0
     CLI_CHOICE,  // field: int, the index into `choices`
 } cli_option_kind;
@@ -48,7 +51,7 @@ typedef struct cli_option {
 typedef struct cli_command cli_command;
 struct cli_command {
     const char *name;
-    const char *operands;  // "MODEL", "DIR..."; "" for none
+    const char *operands;  // "MODEL", "DIR...", "bash|zsh|fish"; "" for none
     const char *summary;   // one line, lower case, no full stop
     const char *details;   // paragraphs under the usage line; may be ""
     size_t operand_min;
@@ -63,6 +66,8 @@ extern const cli_command cli_command_run;
 extern const cli_command cli_command_bench;
 extern const cli_command cli_command_test;
 extern const cli_command cli_command_inspect;
+extern const cli_command cli_command_compare;
+extern const cli_command cli_command_completion;
 
 typedef enum cli_parse_result {
     CLI_PARSE_RUN,     // go on
@@ -75,16 +80,28 @@ typedef enum cli_parse_result {
 cli_parse_result cli_parse(const cli_command *command, int argc, char **argv, void *settings,
                            size_t *out_operand_count);
 
+// Prints a misuse of `command` with where its help is; returns CLI_MISUSE.
+RONDO_PRINTF(2, 3) int cli_fail_misuse(const cli_command *command, const char *format, ...);
+
 // Prints the command's help to stdout.
 void cli_print_help(const cli_command *command);
 
-// Prints "rondo: ..." as one line to stderr; control characters of hostile names become '?'.
-RONDO_PRINTF(1, 2) void cli_print_error(const char *format, ...);
+// The topics of `rondo help`, and the completion of shells, are made from the same tables.
 
-// Prints this thread's latest Rondo error, and returns CLI_FAILED.
-int cli_fail_with_record(void);
+// All commands, in the order in which they are listed.
+const cli_command *const *cli_get_commands(size_t *out_count);
+const cli_command *cli_find_command(const char *name);  // NULL: there is none
 
-// Formats bytes as "512 B", "4.7 MiB". Returns `buffer`.
-char *cli_format_bytes(uint64_t bytes, char *buffer, size_t buffer_bytes);
+// `rondo help environment`: the environment variables, to stdout.
+void cli_print_environment(void);
+
+// Warns of environment variables whose values are not known, and drops them.
+void cli_check_environment(void);
+
+// What a variable that is a choice says: the index into its choices; -1 when it is not set.
+int cli_read_variable(const char *name);
+
+// Sets *out_index to the place of `text` in "auto|on|off"; false when it is not there.
+bool cli_find_choice(const char *choices, const char *text, int *out_index);
 
 #endif  // RONDO_CLI_COMMAND_H

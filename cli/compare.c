@@ -22,6 +22,10 @@ static double get_difference(double actual, double expected) {
     return fabs(actual - expected);
 }
 
+static double get_relative(double difference, double expected) {
+    return difference == 0.0 ? 0.0 : fabs(difference / expected);
+}
+
 static double get_largest_magnitude(const rondo_tensor *tensor, size_t count) {
     double largest = 0.0;
     for (size_t i = 0; i < count; i++) {
@@ -38,19 +42,20 @@ static void compare_reals(const rondo_tensor *actual, const rondo_tensor *expect
     const double absolute =
         tolerance->absolute + tolerance->scale * get_largest_magnitude(expected, count);
     // One unit of bf16's eight bits: ONNX's data was cut to bf16, we round.
-    const double relative = expected->dtype == RONDO_DTYPE_BF16
-                                ? fmax(tolerance->relative, 1.0 / 128.0)
-                                : tolerance->relative;
+    const bool is_rounded = expected->dtype == RONDO_DTYPE_BF16 && tolerance->relative > 0.0;
+    const double relative =
+        is_rounded ? fmax(tolerance->relative, 1.0 / 128.0) : tolerance->relative;
     for (size_t i = 0; i < count; i++) {
         const double got = cli_tensor_get_element(actual, i);
         const double want = cli_tensor_get_element(expected, i);
         const double difference = get_difference(got, want);
         const double allowed = isfinite(want) ? absolute + relative * fabs(want) : absolute;
-        if (difference > result->largest_error) {
-            result->largest_error = difference;
-        }
+        result->largest_error = fmax(result->largest_error, difference);
+        result->largest_relative =
+            fmax(result->largest_relative, get_relative(difference, isfinite(want) ? want : 1.0));
         if (!(difference <= allowed)) {
             if (result->mismatch_count++ == 0) {
+                result->first_mismatch = i;
                 snprintf(result->reason, sizeof result->reason,
                          "element %zu is %.9g, expected %.9g", i, got, want);
             }
@@ -93,10 +98,11 @@ static void compare_exact(const rondo_tensor *actual, const rondo_tensor *expect
         const double want_number = cli_tensor_get_element(expected, i);
         // Two numbers too large for a double may look equal here; they still differ.
         const double difference = fmax(1.0, fabs(got_number - want_number));
-        if (difference > result->largest_error) {
-            result->largest_error = difference;
-        }
+        result->largest_error = fmax(result->largest_error, difference);
+        result->largest_relative =
+            fmax(result->largest_relative, get_relative(difference, want_number));
         if (result->mismatch_count++ == 0) {
+            result->first_mismatch = i;
             snprintf(result->reason, sizeof result->reason, "element %zu is %.17g, expected %.17g",
                      i, got_number, want_number);
         }
@@ -111,6 +117,7 @@ cli_comparison cli_compare(const rondo_tensor *actual, const rondo_tensor *expec
     if (actual->dtype != expected->dtype ||
         !rondo_shape_is_equal(&actual->shape, &expected->shape)) {
         result.largest_error = (double)INFINITY;
+        result.largest_relative = (double)INFINITY;
         snprintf(result.reason, sizeof result.reason, "got %s %s, expected %s %s",
                  rondo_dtype_get_name(actual->dtype),
                  rondo_shape_format(&actual->shape, got, sizeof got),

@@ -8,9 +8,9 @@
 #include "rondo/tensor.h"
 
 // A real number passes when |difference| <= absolute + scale * (largest expected magnitude)
-// + relative * |expected|; for bf16, `relative` is at least one unit in the last place (2^-7). With
-// `norm`, the whole tensor's |difference| (as a Euclidean norm) must also be at most `norm` of
-// |expected|, beside what `absolute` allows each element.
+// + relative * |expected|; for bf16, a `relative` that is not 0 counts as at least one unit in the
+// last place (2^-7). With `norm`, the whole tensor's |difference| (as a Euclidean norm) must also
+// be at most `norm` of |expected|, beside what `absolute` allows each element.
 // Whole numbers and booleans must be equal. NaN and infinities must be where they are expected.
 typedef struct cli_tolerance {
     double relative;
@@ -20,11 +20,14 @@ typedef struct cli_tolerance {
 } cli_tolerance;
 
 typedef struct cli_comparison {
-    bool is_equal;          // dtype, shape, and all elements within the tolerance
-    double largest_error;   // largest |difference| of finite elements; infinite where NaN or
-                            // infinity stands in the wrong place
-    size_t mismatch_count;  // elements outside the tolerance
-    char reason[200];       // empty when is_equal
+    bool is_equal;            // dtype, shape, and all elements within the tolerance
+    double largest_error;     // largest |difference| of finite elements; infinite where NaN or
+                              // infinity stands in the wrong place
+    double largest_relative;  // largest |difference| / |expected|, likewise; infinite where only
+                              // the expected one is 0
+    size_t mismatch_count;    // elements outside the tolerance
+    size_t first_mismatch;    // the first of them
+    char reason[200];         // empty when is_equal
 } cli_comparison;
 
 cli_comparison cli_compare(const rondo_tensor *actual, const rondo_tensor *expected,

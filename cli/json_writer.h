@@ -1,7 +1,8 @@
 // json_writer.h — writing a JSON document to a file, piece by piece.
 //
 // `key` is NULL inside arrays and for the outermost value. Numbers that JSON cannot express (NaN,
-// infinity) become null.
+// infinity) become null. Texts come out as UTF-8; what a terminal should not get (rondo/text.h) and
+// bytes that are no UTF-8 are escaped.
 #ifndef RONDO_CLI_JSON_WRITER_H
 #define RONDO_CLI_JSON_WRITER_H
 
@@ -19,6 +20,7 @@ void cli_json_begin(cli_json *json, const char *key, char bracket);  // '{' or '
 void cli_json_end(cli_json *json, char bracket);                     // '}' or ']'
 void cli_json_number(cli_json *json, const char *key, double value);
 void cli_json_count(cli_json *json, const char *key, uint64_t value);
+void cli_json_flag(cli_json *json, const char *key, bool value);
 void cli_json_text(cli_json *json, const char *key, const char *value);  // NULL becomes null
 // A value that is JSON already; the caller writes it to json->file next.
 void cli_json_key(cli_json *json, const char *key);

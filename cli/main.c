@@ -1,35 +1,39 @@
 // rondo — the tool. Finds the command and runs it; one file per command.
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "command.h"
-
-static const cli_command *const commands[] = {
-    &cli_command_devices, &cli_command_run,     &cli_command_bench,
-    &cli_command_test,    &cli_command_inspect,
-};
-enum { COMMAND_COUNT = sizeof commands / sizeof commands[0] };
+#include "suggest.h"
 
 static void print_overview(FILE *file) {
+    size_t count = 0;
+    const cli_command *const *commands = cli_get_commands(&count);
     fprintf(file, "rondo - capture GPU work once, replay it at hardware speed\n\n");
     fprintf(file, "Usage: rondo COMMAND [options]\n\nCommands:\n");
-    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+    for (size_t i = 0; i < count; i++) {
         char usage[64];
         snprintf(usage, sizeof usage, "%s %s", commands[i]->name, commands[i]->operands);
-        fprintf(file, "  %-16s %s\n", usage, commands[i]->summary);
+        fprintf(file, "  %-24s %s\n", usage, commands[i]->summary);
     }
     fprintf(file,
-            "\nrondo COMMAND --help explains a command; rondo --version tells the version.\n");
-    fprintf(file, "Exit status: 0 done, 1 failed, 2 misuse.\n");
+            "\nrondo COMMAND --help explains a command, rondo help environment the variables that\n"
+            "are read; rondo --version tells the version.\n");
+    fprintf(file, "Exit status: 0 done, 1 failed, 2 misuse, 130 interrupted.\n");
 }
 
-static const cli_command *find_command(const char *name) {
-    for (size_t i = 0; i < COMMAND_COUNT; i++) {
-        if (strcmp(commands[i]->name, name) == 0) {
-            return commands[i];
-        }
+static int fail_unknown_command(const char *name) {
+    size_t count = 0;
+    char near[128];
+    const cli_command *const *commands = cli_get_commands(&count);
+    cli_suggestion suggestion = {.word = name};
+    cli_suggest_offer(&suggestion, "help");
+    for (size_t i = 0; i < count; i++) {
+        cli_suggest_offer(&suggestion, commands[i]->name);
     }
-    return NULL;
+    cli_print_error("there is no command \"%s\"%s (see rondo --help)", name,
+                    cli_suggest_format(&suggestion, near, sizeof near));
+    return CLI_MISUSE;
 }
 
 static int run_help(int argc, char **argv) {
@@ -37,10 +41,13 @@ static int run_help(int argc, char **argv) {
         print_overview(stdout);
         return CLI_DONE;
     }
-    const cli_command *command = find_command(argv[0]);
+    if (argc == 1 && strcmp(argv[0], "environment") == 0) {
+        cli_print_environment();
+        return CLI_DONE;
+    }
+    const cli_command *command = cli_find_command(argv[0]);
     if (command == NULL || argc > 1) {
-        cli_print_error("there is no command \"%s\" (see rondo --help)", argv[0]);
-        return CLI_MISUSE;
+        return fail_unknown_command(argv[command == NULL ? 0 : 1]);
     }
     cli_print_help(command);
     return CLI_DONE;
@@ -55,19 +62,21 @@ static int run_tool(int argc, char **argv) {
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
         return run_help(argc - 2, argv + 2);
     }
-    if (strcmp(name, "--version") == 0) {
+    if (strcmp(name, "--version") == 0 || strcmp(name, "-V") == 0) {
         printf("rondo %s\n", rondo_version_get_text());
         return CLI_DONE;
     }
-    const cli_command *command = find_command(name);
+    const cli_command *command = cli_find_command(name);
     if (command == NULL) {
-        cli_print_error("there is no command \"%s\" (see rondo --help)", name);
-        return CLI_MISUSE;
+        return fail_unknown_command(name);
     }
+    cli_check_environment();
     return command->run(command, argc - 2, argv + 2);
 }
 
 int main(int argc, char **argv) {
+    // A file that grows beyond a limit is a failed write, with a message, and no death.
+    (void)signal(SIGXFSZ, SIG_IGN);
     const int status = run_tool(argc, argv);
     // A full disk or a closed pipe must not look like success.
     if ((fflush(stdout) != 0 || ferror(stdout)) && status == CLI_DONE) {

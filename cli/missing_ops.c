@@ -84,7 +84,7 @@ int cli_list_missing_ops(char *const *directories, size_t count) {
         if (!cli_format_model_path(directories[i], path, sizeof path) ||
             rondo_onnx_list_unsupported(path, add_missing, &table) != RONDO_STATUS_OK) {
             unreadable_count++;
-            cli_fail_with_record();
+            cli_fail_about(directories[i], "");
         }
     }
     if (table.is_out_of_memory) {
@@ -93,14 +93,31 @@ int cli_list_missing_ops(char *const *directories, size_t count) {
     }
     if (table.count > 0) {
         qsort(table.rows, table.count, sizeof *table.rows, compare_rows);
-        printf("models   nodes   unsupported\n");
+        cli_say(CLI_RESULT, "models   nodes   unsupported");
     }
     for (size_t i = 0; i < table.count; i++) {
-        printf("%6zu %7zu   %s\n", table.rows[i].model_count, table.rows[i].node_count,
-               table.rows[i].name);
+        cli_say(CLI_RESULT, "%6zu %7zu   %s", table.rows[i].model_count, table.rows[i].node_count,
+                table.rows[i].name);
     }
-    printf("%zu ops missing in %zu models%s\n", table.count, count,
-           unreadable_count > 0 ? " (some could not be read)" : "");
+    cli_say(CLI_RESULT, "%zu op%s missing in %zu model%s%s", table.count,
+            table.count == 1 ? "" : "s", count, count == 1 ? "" : "s",
+            unreadable_count > 0 ? " (some could not be read)" : "");
     free(table.rows);
     return unreadable_count > 0 ? CLI_FAILED : status;
+}
+
+bool cli_print_missing_ops(const char *path) {
+    missing_table table = {0};
+    const bool is_listed =
+        rondo_onnx_list_unsupported(path, add_missing, &table) == RONDO_STATUS_OK &&
+        !table.is_out_of_memory && table.count > 1;
+    if (is_listed) {
+        cli_print_error("%s: %zu ops are not supported:", path, table.count);
+    }
+    for (size_t i = 0; is_listed && i < table.count; i++) {
+        cli_print_error_more("%6zu node%s  %s", table.rows[i].node_count,
+                             table.rows[i].node_count == 1 ? " " : "s", table.rows[i].name);
+    }
+    free(table.rows);
+    return is_listed;
 }

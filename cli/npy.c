@@ -13,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "command.h"
+#include "console.h"
+#include "file_bytes.h"
+#include "output_file.h"
 
 enum {
     MAGIC_BYTES = 6,
@@ -60,18 +62,50 @@ static const char *find_value(const char *text, const char *key) {
     return value;
 }
 
-static bool parse_descr(const char *value, npy_header *header) {
-    if (value[0] != '\'' || value[1] == '\0' || strchr("<>|=", value[1]) == NULL) {
-        return false;
+// What a type that is none of ours is, in words.
+static const char *explain_descr(const char *descr) {
+    static const struct {
+        const char *prefix;
+        const char *meaning;
+    } kinds[] = {
+        {"O", "Python objects (pickled); save an array of numbers"},
+        {"U", "strings"},
+        {"S", "strings"},
+        {"a", "strings"},
+        {"c", "complex numbers; save real and imaginary parts by themselves"},
+        {"M", "dates; convert them to numbers"},
+        {"m", "spans of time; convert them to numbers"},
+        {"f16", "long doubles; convert them to float64"},
+        {"f12", "long doubles; convert them to float64"},
+        {"V", "raw records"},
+    };
+    if (descr[0] == '[') {
+        return "a structured array; save its fields by themselves";
     }
-    header->is_big_endian = value[1] == '>';
-    for (size_t i = 0; i < TYPE_COUNT; i++) {
-        const size_t length = strlen(types[i].descr);
-        if (strncmp(value + 2, types[i].descr, length) == 0 && value[2 + length] == '\'') {
-            header->dtype = types[i].dtype;
-            return true;
+    for (size_t i = 0; descr[0] == '\'' && descr[1] != '\0' && i < sizeof kinds / sizeof kinds[0];
+         i++) {
+        const char *type = descr + (strchr("<>|=", descr[1]) != NULL ? 2 : 1);
+        if (strncmp(type, kinds[i].prefix, strlen(kinds[i].prefix)) == 0) {
+            return kinds[i].meaning;
         }
     }
+    return NULL;
+}
+
+// Sets the type; otherwise *out_reason to what the file holds, or leaves it when that is unclear.
+static bool parse_descr(const char *value, npy_header *header, const char **out_reason) {
+    if (value[0] == '\'' && value[1] != '\0' && strchr("<>|=", value[1]) != NULL) {
+        header->is_big_endian = value[1] == '>';
+        for (size_t i = 0; i < TYPE_COUNT; i++) {
+            const size_t length = strlen(types[i].descr);
+            if (strncmp(value + 2, types[i].descr, length) == 0 && value[2 + length] == '\'') {
+                header->dtype = types[i].dtype;
+                return true;
+            }
+        }
+    }
+    const char *meaning = explain_descr(value);
+    *out_reason = meaning != NULL ? meaning : *out_reason;
     return false;
 }
 
@@ -93,19 +127,24 @@ static bool parse_shape(const char *value, rondo_shape *shape) {
             return false;
         }
         shape->extent[shape->rank++] = extent;
-        value = end;
+        value = end + (*end == 'L' ? 1 : 0);  // as Python 2 wrote them
     }
 }
 
-static bool parse_header(const char *text, npy_header *header) {
+// *out_reason says what is wrong when the result is false.
+static bool parse_header(const char *text, npy_header *header, const char **out_reason) {
     const char *descr = find_value(text, "descr");
     const char *order = find_value(text, "fortran_order");
     const char *shape = find_value(text, "shape");
+    *out_reason = NULL;
     if (descr == NULL || order == NULL || shape == NULL) {
         return false;
     }
     header->is_fortran_order = strncmp(order, "True", 4) == 0;
-    return parse_descr(descr, header) && parse_shape(shape, &header->shape);
+    if (!parse_descr(descr, header, out_reason)) {
+        return false;
+    }
+    return parse_shape(shape, &header->shape);
 }
 
 static void swap_bytes(rondo_tensor *tensor) {
@@ -121,89 +160,105 @@ static void swap_bytes(rondo_tensor *tensor) {
     }
 }
 
-// Reads magic, version and header text, terminated; NULL when malformed. The caller frees it.
-static char *read_header_text(FILE *file) {
-    unsigned char lead[MAGIC_BYTES + 6];
-    if (fread(lead, 1, MAGIC_BYTES + 4, file) != MAGIC_BYTES + 4 ||
-        memcmp(lead, magic, MAGIC_BYTES) != 0) {
+// The first axis runs fastest in the file, the last one in a tensor.
+static void turn_order(const uint8_t *source, size_t width, rondo_tensor *tensor) {
+    const rondo_shape *shape = &tensor->shape;
+    const size_t count = rondo_tensor_get_bytes(tensor) / width;
+    size_t steps[RONDO_RANK_MAX];  // in elements of the file, for each axis
+    int64_t place[RONDO_RANK_MAX] = {0};
+    size_t step = 1;
+    for (int32_t d = 0; d < shape->rank; d++) {
+        steps[d] = step;
+        step *= (size_t)shape->extent[d];
+    }
+    size_t from = 0;
+    for (size_t i = 0; i < count; i++) {
+        memcpy((uint8_t *)tensor->data + i * width, source + from * width, width);
+        for (int32_t d = shape->rank - 1; d >= 0; d--) {
+            from += steps[d];
+            if (++place[d] < shape->extent[d]) {
+                break;
+            }
+            from -= steps[d] * (size_t)shape->extent[d];
+            place[d] = 0;
+        }
+    }
+}
+
+// Copies the header's text, terminated, and sets *out_start to where the elements begin; NULL when
+// malformed. The caller frees it.
+static char *copy_header_text(const uint8_t *bytes, size_t byte_count, size_t *out_start) {
+    if (byte_count < MAGIC_BYTES + 6 || memcmp(bytes, magic, MAGIC_BYTES) != 0 ||
+        bytes[MAGIC_BYTES] < 1 || bytes[MAGIC_BYTES] > 3) {
         return NULL;
     }
-    size_t length = (size_t)lead[8] | (size_t)lead[9] << 8;
-    if (lead[MAGIC_BYTES] > 1) {
-        if (fread(lead + 10, 1, 2, file) != 2) {
-            return NULL;
-        }
-        length |= (size_t)lead[10] << 16 | (size_t)lead[11] << 24;
+    const bool is_first_format = bytes[MAGIC_BYTES] == 1;
+    const size_t start = MAGIC_BYTES + (is_first_format ? 4 : 6);
+    size_t length = (size_t)bytes[8] | (size_t)bytes[9] << 8;
+    if (!is_first_format) {
+        length |= (size_t)bytes[10] << 16 | (size_t)bytes[11] << 24;
     }
-    if (lead[MAGIC_BYTES] < 1 || lead[MAGIC_BYTES] > 3 || length > HEADER_LIMIT_BYTES) {
+    if (length > HEADER_LIMIT_BYTES || length > byte_count - start) {
         return NULL;
     }
     char *text = calloc(length + 1, 1);
-    if (text != NULL && fread(text, 1, length, file) != length) {
-        free(text);
-        return NULL;
+    if (text != NULL) {
+        memcpy(text, bytes + start, length);
+        *out_start = start + length;
     }
     return text;
 }
 
-// True when the file holds at least `needed` more bytes, so that a header which lies about the size
-// does not make us allocate it.
-static bool has_bytes_left(FILE *file, size_t needed) {
-    const long position = ftell(file);
-    if (position < 0 || fseek(file, 0, SEEK_END) != 0) {
-        return false;
-    }
-    const long end = ftell(file);
-    return fseek(file, position, SEEK_SET) == 0 && end >= position &&
-           (size_t)(end - position) >= needed;
+bool cli_npy_is(const uint8_t *bytes, size_t byte_count) {
+    return byte_count >= MAGIC_BYTES && memcmp(bytes, magic, MAGIC_BYTES) == 0;
 }
 
-bool cli_npy_read(const char *path, rondo_tensor *out_tensor) {
+bool cli_npy_parse(const uint8_t *bytes, size_t byte_count, const char *label,
+                   rondo_tensor *out_tensor) {
     npy_header header = {.dtype = RONDO_DTYPE_NONE};
-    rondo_tensor tensor = {.dtype = RONDO_DTYPE_NONE};
-    char *text = NULL;
+    const char *reason = NULL;
+    size_t start = 0;
     bool is_done = false;
     memset(out_tensor, 0, sizeof *out_tensor);
-
-    FILE *file = fopen(path, "rb");
-    if (file == NULL) {
-        cli_print_error("%s: %s", path, strerror(errno));
-        return false;
-    }
-    text = read_header_text(file);
-    if (text == NULL || !parse_header(text, &header)) {
-        cli_print_error("%s: not a .npy file of numbers", path);
-        goto close_file;
-    }
-    if (header.is_fortran_order && header.shape.rank > 1) {
-        cli_print_error("%s: Fortran order; save it with numpy.ascontiguousarray", path);
-        goto close_file;
+    char *text = copy_header_text(bytes, byte_count, &start);
+    if (text == NULL || !parse_header(text, &header, &reason)) {
+        cli_print_error("%s: %s%s", label, reason != NULL ? "holds " : "not a .npy file of numbers",
+                        reason != NULL ? reason : "");
+        goto free_text;
     }
     const rondo_tensor described = {.dtype = header.dtype, .shape = header.shape};
     if (rondo_shape_get_count(&header.shape) < 0 ||
-        !has_bytes_left(file, rondo_tensor_get_bytes(&described))) {
-        cli_print_error("%s: the file is shorter than its header says", path);
-        goto close_file;
+        rondo_tensor_get_bytes(&described) > byte_count - start) {
+        cli_print_error("%s: the file is shorter than its header says", label);
+        goto free_text;
     }
-    if (rondo_tensor_init(header.dtype, &header.shape, &tensor) != RONDO_STATUS_OK) {
-        cli_print_error("%s: %s", path, rondo_error_get_last()->message);
-        goto close_file;
+    if (rondo_tensor_init(header.dtype, &header.shape, out_tensor) != RONDO_STATUS_OK) {
+        cli_print_error("%s: %s", label, rondo_error_get_last()->message);
+        goto free_text;
     }
-    const size_t byte_count = rondo_tensor_get_bytes(&tensor);
-    if (byte_count > 0 && fread(tensor.data, 1, byte_count, file) != byte_count) {
-        cli_print_error("%s: %s", path, strerror(errno));
-        rondo_tensor_deinit(&tensor);
-        goto close_file;
+    if (header.is_fortran_order && header.shape.rank > 1) {
+        turn_order(bytes + start, rondo_dtype_get_bytes(header.dtype), out_tensor);
+    } else if (rondo_tensor_get_bytes(out_tensor) > 0) {
+        memcpy(out_tensor->data, bytes + start, rondo_tensor_get_bytes(out_tensor));
     }
     if (header.is_big_endian) {
-        swap_bytes(&tensor);
+        swap_bytes(out_tensor);
     }
-    *out_tensor = tensor;
     is_done = true;
 
-close_file:
+free_text:
     free(text);
-    fclose(file);
+    return is_done;
+}
+
+bool cli_npy_read(const char *path, rondo_tensor *out_tensor) {
+    cli_bytes bytes;
+    memset(out_tensor, 0, sizeof *out_tensor);
+    if (!cli_bytes_load(path, &bytes)) {
+        return false;
+    }
+    const bool is_done = cli_npy_parse(bytes.data, bytes.count, path, out_tensor);
+    cli_bytes_free(&bytes);
     return is_done;
 }
 
@@ -244,21 +299,17 @@ bool cli_npy_write(const char *path, const rondo_tensor *tensor) {
     const unsigned char version[4] = {1, 0, (unsigned char)(length & 0xff),
                                       (unsigned char)(length >> 8)};
 
-    FILE *file = fopen(path, "wb");
-    if (file == NULL) {
-        cli_print_error("%s: %s", path, strerror(errno));
+    cli_output output;
+    if (!cli_output_open(path, &output)) {
         return false;
     }
+    // What fails here is told by cli_output_close.
     const size_t byte_count = rondo_tensor_get_bytes(tensor);
-    bool is_written = fwrite(magic, 1, MAGIC_BYTES, file) == MAGIC_BYTES &&
-                      fwrite(version, 1, sizeof version, file) == sizeof version &&
-                      fwrite(header, 1, length, file) == length &&
-                      (byte_count == 0 || fwrite(tensor->data, 1, byte_count, file) == byte_count);
-    if (fclose(file) != 0) {
-        is_written = false;
+    (void)!fwrite(magic, 1, MAGIC_BYTES, output.file);
+    (void)!fwrite(version, 1, sizeof version, output.file);
+    (void)!fwrite(header, 1, length, output.file);
+    if (byte_count > 0) {
+        (void)!fwrite(tensor->data, 1, byte_count, output.file);
     }
-    if (!is_written) {
-        cli_print_error("%s: %s", path, strerror(errno));
-    }
-    return is_written;
+    return cli_output_close(&output);
 }

@@ -3,17 +3,26 @@
 #define RONDO_CLI_NPY_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "rondo/tensor.h"
 
-// Reads a .npy file (format 1.0 to 3.0, either byte order). On failure prints why and returns
-// false.
+// True when the bytes begin as a .npy file does.
+bool cli_npy_is(const uint8_t *bytes, size_t byte_count);
+
+// Makes a tensor of the bytes of a .npy file (format 1.0 to 3.0, either byte order, C or Fortran
+// order). On failure prints why, beginning with `label`, and returns false.
 //
 // Ownership: free *out_tensor with rondo_tensor_deinit.
+bool cli_npy_parse(const uint8_t *bytes, size_t byte_count, const char *label,
+                   rondo_tensor *out_tensor);
+
+// The same from a file.
 bool cli_npy_read(const char *path, rondo_tensor *out_tensor);
 
 // Writes a .npy file of format 1.0, little endian. bf16, which NumPy lacks, is written as '<V2'.
-// On failure prints why and returns false.
+// On failure prints why and returns false; there is no file then.
 bool cli_npy_write(const char *path, const rondo_tensor *tensor);
 
 #endif  // RONDO_CLI_NPY_H

@@ -1,4 +1,4 @@
-// Option tables: parsing, help, and the tool's messages.
+// Option tables: parsing the command line.
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
@@ -7,91 +7,25 @@
 #include <string.h>
 
 #include "command.h"
+#include "suggest.h"
 
-// ---- messages ---------------------------------------------------------------------------------
-
-void cli_print_error(const char *format, ...) {
-    char line[1024];
+int cli_fail_misuse(const cli_command *command, const char *format, ...) {
+    char what[1024];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(line, sizeof line, format, arguments);
+    vsnprintf(what, sizeof what, format, arguments);
     va_end(arguments);
-    for (char *c = line; *c != '\0'; c++) {
-        if ((unsigned char)*c < 0x20 || *c == 0x7f) {
-            *c = '?';
-        }
-    }
-    fflush(stdout);
-    fprintf(stderr, "rondo: %s\n", line);
+    cli_print_error("%s (see rondo %s --help)", what, command->name);
+    return CLI_MISUSE;
 }
-
-int cli_fail_with_record(void) {
-    const rondo_error *error = rondo_error_get_last();
-    const bool names_op = error->op[0] != '\0' && strstr(error->message, error->op) == NULL;
-    const bool names_driver = error->driver_name[0] != '\0';
-    cli_print_error("%s%s%s%s%s%s%s", error->message, names_op ? " (at " : "",
-                    names_op ? error->op : "", names_op ? ")" : "", names_driver ? " [" : "",
-                    names_driver ? error->driver_name : "", names_driver ? "]" : "");
-    return CLI_FAILED;
-}
-
-char *cli_format_bytes(uint64_t bytes, char *buffer, size_t buffer_bytes) {
-    static const char *const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-    double value = (double)bytes;
-    size_t unit = 0;
-    while (value >= 1024.0 && unit + 1 < sizeof units / sizeof units[0]) {
-        value /= 1024.0;
-        unit++;
-    }
-    snprintf(buffer, buffer_bytes, unit == 0 ? "%.0f %s" : "%.1f %s", value, units[unit]);
-    return buffer;
-}
-
-// ---- help -------------------------------------------------------------------------------------
-
-enum { HELP_INDENT = 26 };
-
-static void print_option_help(const char *name, const char *argument, const char *help) {
-    int column =
-        printf("  %s%s%s", name, argument != NULL ? " " : "", argument != NULL ? argument : "");
-    const char *line = help;
-    while (line != NULL) {
-        const char *end = strchr(line, '\n');
-        const int length = end != NULL ? (int)(end - line) : (int)strlen(line);
-        if (column > HELP_INDENT - 2) {
-            printf("\n");
-            column = 0;
-        }
-        printf("%*s%.*s\n", HELP_INDENT - column, "", length, line);
-        column = 0;
-        line = end != NULL ? end + 1 : NULL;
-    }
-}
-
-void cli_print_help(const cli_command *command) {
-    printf("rondo %s - %s\n\n", command->name, command->summary);
-    printf("Usage: rondo %s%s%s [options]\n", command->name,
-           command->operands[0] != '\0' ? " " : "", command->operands);
-    if (command->details[0] != '\0') {
-        printf("\n%s\n", command->details);
-    }
-    printf("\nOptions:\n");
-    for (size_t i = 0; i < command->option_count; i++) {
-        const cli_option *option = &command->options[i];
-        print_option_help(option->name,
-                          option->argument != NULL ? option->argument : option->choices,
-                          option->help);
-    }
-    print_option_help("--help", NULL, "show this");
-}
-
-// ---- parsing ----------------------------------------------------------------------------------
 
 static cli_parse_result misuse(const cli_command *command, const char *what, const char *text) {
-    cli_print_error("%s%s%s%s (see rondo %s --help)", what, text != NULL ? " \"" : "",
-                    text != NULL ? text : "", text != NULL ? "\"" : "", command->name);
+    cli_fail_misuse(command, "%s%s%s%s", what, text != NULL ? " \"" : "", text != NULL ? text : "",
+                    text != NULL ? "\"" : "");
     return CLI_PARSE_MISUSE;
 }
+
+// ---- values -----------------------------------------------------------------------------------
 
 static bool parse_count(const char *text, uint64_t *out_value) {
     char *end = NULL;
@@ -107,6 +41,26 @@ static bool parse_count(const char *text, uint64_t *out_value) {
     return true;
 }
 
+// A whole number of bytes, with K, M, G or T for powers of 1024; "iB" or "B" may follow.
+static bool parse_bytes(const char *text, uint64_t *out_value) {
+    static const char units[] = "KMGT";
+    char *end = NULL;
+    if (text[0] < '0' || text[0] > '9') {
+        return false;
+    }
+    errno = 0;
+    const unsigned long long number = strtoull(text, &end, 10);
+    const char *unit = *end != '\0' ? strchr(units, *end) : NULL;
+    const int shift = unit != NULL ? 10 * ((int)(unit - units) + 1) : 0;
+    end += unit != NULL ? 1 : 0;
+    if (errno != 0 || number == 0 || number > UINT64_MAX >> shift ||
+        (*end != '\0' && strcmp(end, "B") != 0 && (unit == NULL || strcmp(end, "iB") != 0))) {
+        return false;
+    }
+    *out_value = (uint64_t)number << shift;
+    return true;
+}
+
 static bool parse_number(const char *text, double *out_value) {
     char *end = NULL;
     errno = 0;
@@ -118,7 +72,7 @@ static bool parse_number(const char *text, double *out_value) {
     return true;
 }
 
-static bool parse_choice(const char *choices, const char *text, int *out_index) {
+bool cli_find_choice(const char *choices, const char *text, int *out_index) {
     const size_t length = strlen(text);
     int index = 0;
     for (const char *choice = choices; choice != NULL; index++) {
@@ -158,6 +112,13 @@ static cli_parse_result store_value(const cli_command *command, const cli_option
             }
             snprintf(what, sizeof what, "option %s needs a whole number from 0, not", option->name);
             return misuse(command, what, value);
+        case CLI_BYTES:
+            if (parse_bytes(value, (uint64_t *)field)) {
+                return CLI_PARSE_RUN;
+            }
+            snprintf(what, sizeof what, "option %s needs a size such as 512MiB or 4GiB, not",
+                     option->name);
+            return misuse(command, what, value);
         case CLI_NUMBER:
             if (parse_number(value, (double *)field)) {
                 return CLI_PARSE_RUN;
@@ -165,7 +126,7 @@ static cli_parse_result store_value(const cli_command *command, const cli_option
             snprintf(what, sizeof what, "option %s needs a number from 0, not", option->name);
             return misuse(command, what, value);
         case CLI_CHOICE:
-            if (parse_choice(option->choices, value, (int *)field)) {
+            if (cli_find_choice(option->choices, value, (int *)field)) {
                 return CLI_PARSE_RUN;
             }
             snprintf(what, sizeof what, "option %s is one of %s, not", option->name,
@@ -175,6 +136,8 @@ static cli_parse_result store_value(const cli_command *command, const cli_option
     return misuse(command, "unknown option", option->name);
 }
 
+// ---- options ----------------------------------------------------------------------------------
+
 static const cli_option *find_option(const cli_command *command, const char *text, size_t length) {
     for (size_t i = 0; i < command->option_count; i++) {
         const cli_option *option = &command->options[i];
@@ -183,6 +146,21 @@ static const cli_option *find_option(const cli_command *command, const char *tex
         }
     }
     return NULL;
+}
+
+static cli_parse_result misuse_unknown(const cli_command *command, const char *text,
+                                       size_t length) {
+    char word[64];
+    char near[128];
+    snprintf(word, sizeof word, "%.*s", length < 60 ? (int)length : 60, text);
+    cli_suggestion suggestion = {.word = word};
+    cli_suggest_offer(&suggestion, "--help");
+    for (size_t i = 0; i < command->option_count; i++) {
+        cli_suggest_offer(&suggestion, command->options[i].name);
+    }
+    cli_fail_misuse(command, "unknown option \"%s\"%s", text,
+                    cli_suggest_format(&suggestion, near, sizeof near));
+    return CLI_PARSE_MISUSE;
 }
 
 cli_parse_result cli_parse(const cli_command *command, int argc, char **argv, void *settings,
@@ -208,7 +186,7 @@ cli_parse_result cli_parse(const cli_command *command, int argc, char **argv, vo
         const size_t length = equals != NULL ? (size_t)(equals - text) : strlen(text);
         const cli_option *option = find_option(command, text, length);
         if (option == NULL) {
-            return misuse(command, "unknown option", text);
+            return misuse_unknown(command, text, length);
         }
         const char *value = equals != NULL ? equals + 1 : NULL;
         if (option->kind == CLI_SWITCH) {

@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "rondo/text.h"
+
 enum { LARGE_FILE_BYTES = 100 * 1000 * 1000 };
 
 static bool is_shown;  // the tool's one terminal line; touched by the main thread only
@@ -18,10 +20,12 @@ void cli_progress_show(void *user_data, const char *what, size_t done, size_t to
     if (!is_wanted()) {
         return;
     }
+    char shown[200];
+    (void)rondo_text_escape(what, shown, sizeof shown);
     if (total > 0) {
-        fprintf(stderr, "\r\033[K%s: %zu of %zu", what, done, total);
+        fprintf(stderr, "\r\033[K%s: %zu of %zu", shown, done, total);
     } else {
-        fprintf(stderr, "\r\033[K%s ...", what);
+        fprintf(stderr, "\r\033[K%s ...", shown);
     }
     fflush(stderr);
     is_shown = true;
@@ -30,7 +34,9 @@ void cli_progress_show(void *user_data, const char *what, size_t done, size_t to
 void cli_progress_show_loading(const char *path) {
     struct stat info;
     if (is_wanted() && stat(path, &info) == 0 && info.st_size > LARGE_FILE_BYTES) {
-        fprintf(stderr, "\r\033[Kloading %s (%lld MB) ...", path,
+        char shown[200];
+        (void)rondo_text_escape(path, shown, sizeof shown);
+        fprintf(stderr, "\r\033[Kloading %s (%lld MB) ...", shown,
                 (long long)(info.st_size / 1000000));
         fflush(stderr);
         is_shown = true;

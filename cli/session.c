@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "npy.h"
+#include "file_bytes.h"
+#include "missing_ops.h"
 #include "progress.h"
+#include "random_tensor.h"
 
 char *cli_format_port(const rondo_port *port, char *buffer, size_t buffer_bytes) {
     size_t length = 0;
@@ -37,92 +39,158 @@ char *cli_format_port(const rondo_port *port, char *buffer, size_t buffer_bytes)
     return buffer;
 }
 
-// ---- opening ----------------------------------------------------------------------------------
-
-// Splits "NAME=VALUE" at the last '=' before VALUE; false when there is none or NAME is empty.
-static bool split_assignment(const char *text, char *name, size_t name_bytes,
-                             const char **out_value) {
-    const char *equals = strrchr(text, '=');
-    if (equals == NULL || equals == text || (size_t)(equals - text) >= name_bytes) {
-        return false;
-    }
-    memcpy(name, text, (size_t)(equals - text));
-    name[equals - text] = '\0';
-    *out_value = equals + 1;
-    return true;
+int cli_session_fail(const cli_session *session) {
+    const rondo_status status = rondo_error_get_last()->status;
+    const bool may_be_shapes = status == RONDO_STATUS_INVALID || status == RONDO_STATUS_BAD_DATA ||
+                               status == RONDO_STATUS_UNSUPPORTED;
+    return cli_fail_about(session->path, may_be_shapes ? session->hint : "");
 }
 
-static bool set_dimensions(rondo_program *program, const cli_list *dimensions) {
-    for (size_t i = 0; i < dimensions->count; i++) {
-        char name[256];
-        const char *value = NULL;
-        char *end = NULL;
-        errno = 0;
-        if (!split_assignment(dimensions->items[i], name, sizeof name, &value)) {
-            cli_print_error("--set %s: write NAME=NUMBER", dimensions->items[i]);
-            return false;
-        }
-        const long long extent = strtoll(value, &end, 10);
-        if (errno != 0 || end == value || *end != '\0') {
-            cli_print_error("--set %s: \"%s\" is not a whole number", dimensions->items[i], value);
-            return false;
-        }
-        if (rondo_program_set_dimension(program, name, extent) != RONDO_STATUS_OK) {
-            cli_fail_with_record();
-            return false;
-        }
-    }
-    return true;
+// ---- the command line -------------------------------------------------------------------------
+
+static bool is_extent(const char *text) {
+    errno = 0;
+    (void)strtoll(text, NULL, 10);
+    return errno == 0 && text[0] != '\0' && strspn(text, "0123456789") == strlen(text);
 }
 
-bool cli_set_precision(rondo_executor_options *options, rondo_dtype dtype, const cli_list *keep_f32,
+static bool is_shape(const char *text) {
+    return text[0] != '\0' && strspn(text, "0123456789x") == strlen(text) && text[0] != 'x' &&
+           text[strlen(text) - 1] != 'x' && strstr(text, "xx") == NULL;
+}
+
+void cli_set_precision(rondo_executor_options *options, rondo_dtype dtype, const cli_list *keep_f32,
                        const cli_list *use_f16) {
-    if (dtype != RONDO_DTYPE_F16 && keep_f32->count + use_f16->count > 0) {
-        cli_print_error("%s needs --dtype fp16", keep_f32->count > 0 ? "--keep-f32" : "--use-f16");
-        return false;
-    }
     options->dtype = dtype;
     options->keep_f32 = keep_f32->items;
     options->keep_f32_count = keep_f32->count;
     options->use_f16 = use_f16->items;
     options->use_f16_count = use_f16->count;
+}
+
+bool cli_check_precision(const cli_command *command, bool is_half, const cli_list *keep_f32,
+                         const cli_list *use_f16) {
+    if (!is_half && keep_f32->count + use_f16->count > 0) {
+        cli_fail_misuse(command, "%s needs --dtype fp16",
+                        keep_f32->count > 0 ? "--keep-f32" : "--use-f16");
+        return false;
+    }
     return true;
 }
 
-bool cli_session_open(const char *path, const cli_model_settings *settings, cli_session *session) {
+int cli_session_begin(const cli_command *command, const cli_model_settings *settings,
+                      cli_session *session) {
     memset(session, 0, sizeof *session);
+    static const cli_assignment_kind set = {"--set", "batch=4", false, is_extent};
+    static const cli_assignment_kind shape = {"--shape", "x=1x3x224x224", false, is_shape};
+    static const cli_assignment_kind input = {"--input", "x=FILE.npy, or x=random", true, NULL};
+    if (settings->thread_count > 1024) {
+        return cli_fail_misuse(command, "option --threads is 1 to 1024, not \"%" PRIu64 "\"",
+                               settings->thread_count);
+    }
+    if (settings->is_quiet && settings->is_verbose) {
+        return cli_fail_misuse(command, "--quiet and --verbose exclude each other");
+    }
+    if (!cli_check_precision(command, settings->dtype == 1, &settings->keep_f32,
+                             &settings->use_f16)) {
+        return CLI_MISUSE;
+    }
+    if (!cli_assignments_parse(command, &set, &settings->dimensions, &session->sets) ||
+        !cli_assignments_parse(command, &shape, &settings->shapes, &session->shapes) ||
+        !cli_assignments_parse(command, &input, &settings->inputs, &session->files)) {
+        return CLI_MISUSE;
+    }
+    if (cli_get_level() == CLI_NORMAL) {
+        cli_set_level(settings->is_quiet     ? CLI_RESULT
+                      : settings->is_verbose ? CLI_DETAIL
+                                             : CLI_NORMAL);
+    }
+    const int variable = cli_read_variable("RONDO_GRAPHS");
+    session->graphs = settings->graphs >= 0 ? (rondo_graphs_mode)settings->graphs
+                      : variable >= 0       ? (rondo_graphs_mode)variable
+                                            : RONDO_GRAPHS_AUTO;
+    return CLI_DONE;
+}
+
+// ---- opening ----------------------------------------------------------------------------------
+
+static bool load_program(const char *path, uint64_t memory_limit, cli_session *session) {
+    rondo_status loaded = RONDO_STATUS_OK;
+    if (strcmp(path, "-") == 0) {
+        cli_bytes bytes;
+        session->path = "standard input";
+        if (!cli_bytes_load(path, &bytes)) {
+            return false;
+        }
+        loaded = rondo_program_parse_onnx(bytes.data, bytes.count, &session->program);
+        cli_bytes_free(&bytes);
+    } else {
+        session->path = path;
+        cli_progress_show_loading(path);
+        loaded = rondo_program_load_onnx_limited(path, memory_limit, &session->program);
+        cli_progress_clear();
+        if (loaded == RONDO_STATUS_UNSUPPORTED && cli_print_missing_ops(path)) {
+            return false;
+        }
+    }
+    if (loaded != RONDO_STATUS_OK) {
+        const rondo_error *error = rondo_error_get_last();
+        const bool names_file = strstr(error->message, session->path) != NULL;
+        cli_print_error("%s%s%s", names_file ? "" : session->path, names_file ? "" : ": ",
+                        error->message);
+        return false;
+    }
+    return true;
+}
+
+static bool make_executor(const cli_model_settings *settings, cli_session *session) {
+    rondo_executor_options options = rondo_executor_options_default();
+    cli_set_precision(&options, settings->dtype == 1 ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32,
+                      &settings->keep_f32, &settings->use_f16);
+    options.seed = settings->seed;
+    options.progress = cli_progress_show;
+    options.thread_count = (uint32_t)settings->thread_count;
+    options.memory_limit_bytes = settings->memory_limit;
+    const rondo_status status =
+        rondo_executor_create(session->program, session->device, &options, &session->executor);
+    // Said again, so that an explicit --graphs auto goes before RONDO_GRAPHS, too.
+    if (status != RONDO_STATUS_OK ||
+        rondo_executor_set_graphs(session->executor, session->graphs) != RONDO_STATUS_OK) {
+        cli_session_fail(session);
+        return false;
+    }
+    return true;
+}
+
+static void say_dimensions(const cli_session *session) {
+    for (size_t i = 0; i < session->dimension_count; i++) {
+        const cli_dimension *dimension = &session->dimensions[i];
+        cli_say(CLI_DETAIL, "dimension %s = %" PRId64 " (%s)", dimension->symbol, dimension->extent,
+                dimension->origin);
+    }
+}
+
+bool cli_session_open(const char *path, const cli_model_settings *settings, cli_session *session) {
     // The device first: its name is quickly checked, and a large model is slow to load.
     if (rondo_device_open(settings->device, &session->device) != RONDO_STATUS_OK ||
         rondo_device_get_info(session->device, &session->device_info) != RONDO_STATUS_OK) {
         cli_fail_with_record();
         return false;
     }
-    cli_progress_show_loading(path);
-    const rondo_status loaded = rondo_program_load_onnx(path, &session->program);
-    cli_progress_clear();
-    if (loaded != RONDO_STATUS_OK) {
-        const rondo_error *error = rondo_error_get_last();
-        const bool names_file = strstr(error->message, path) != NULL;
-        cli_print_error("%s%s%s", names_file ? "" : path, names_file ? "" : ": ", error->message);
+    if (!load_program(path, settings->memory_limit, session)) {
         return false;
     }
-    if (!set_dimensions(session->program, &settings->dimensions)) {
+    const size_t input_count = rondo_program_get_input_count(session->program);
+    const size_t output_count = rondo_program_get_output_count(session->program);
+    cli_say(CLI_DETAIL, "model %s: %zu input%s, %zu output%s", session->path, input_count,
+            input_count == 1 ? "" : "s", output_count, output_count == 1 ? "" : "s");
+    cli_say(CLI_DETAIL, "device %s (%s)", session->device_info.name,
+            session->device_info.description);
+    if (!cli_inputs_set_dimensions(session) || !cli_inputs_read(session, settings)) {
         return false;
     }
-    rondo_executor_options options = rondo_executor_options_default();
-    options.graphs = (rondo_graphs_mode)settings->graphs;
-    if (!cli_set_precision(&options, settings->dtype == 1 ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32,
-                           &settings->keep_f32, &settings->use_f16)) {
-        return false;
-    }
-    options.seed = settings->seed;
-    options.progress = cli_progress_show;
-    if (rondo_executor_create(session->program, session->device, &options, &session->executor) !=
-        RONDO_STATUS_OK) {
-        cli_fail_with_record();
-        return false;
-    }
-    return true;
+    say_dimensions(session);
+    return make_executor(settings, session);
 }
 
 void cli_session_close(cli_session *session) {
@@ -134,152 +202,50 @@ void cli_session_close(cli_session *session) {
     }
     free(session->feeds);
     free(session->fetches);
+    free(session->dimensions);
+    cli_assignments_free(&session->sets);
+    cli_assignments_free(&session->shapes);
+    cli_assignments_free(&session->files);
     rondo_executor_destroy(session->executor);
     rondo_program_destroy(session->program);
     rondo_device_release(session->device);
     memset(session, 0, sizeof *session);
 }
 
-// ---- inputs -----------------------------------------------------------------------------------
+// ---- running ----------------------------------------------------------------------------------
 
-// SplitMix64: good enough for test data, and the same everywhere.
-// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
-static uint64_t next_random(uint64_t *state) {
-    uint64_t z = (*state += UINT64_C(0x9E3779B97F4A7C15));
-    z = (z ^ (z >> 30)) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94D049BB133111EB);
-    return z ^ (z >> 31);
-}
-
-static void store_random(rondo_dtype dtype, void *data, size_t index, uint64_t bits) {
-    const float real = (float)(bits >> 40) * (1.0f / 8388608.0f) - 1.0f;  // 24 bits: [-1, 1)
-    uint32_t real_bits;
-    memcpy(&real_bits, &real, sizeof real_bits);
-    switch (dtype) {
-        case RONDO_DTYPE_F32:
-            ((float *)data)[index] = real;
-            break;
-        case RONDO_DTYPE_F64:
-            ((double *)data)[index] = (double)real;
-            break;
-        case RONDO_DTYPE_F16:
-            ((uint16_t *)data)[index] = rondo_half_from_float(real);
-            break;
-        case RONDO_DTYPE_BF16:
-            ((uint16_t *)data)[index] = (uint16_t)(real_bits >> 16);
-            break;
-        default: {
-            // Whole numbers are most often ids, lengths and masks, where 0 and 1 are always in
-            // range.
-            const size_t width = rondo_dtype_get_bytes(dtype);
-            const uint64_t bit = bits >> 63;
-            memcpy((char *)data + index * width, &bit, width);
-            break;
-        }
-    }
-}
-
-static bool make_random_input(const rondo_port *port, uint64_t seed, rondo_tensor *out_tensor) {
-    rondo_shape shape = {.rank = port->rank};
-    if (port->rank < 0 || port->rank > RONDO_RANK_MAX) {
-        cli_print_error("input \"%s\" has no declared shape; give it with --input %s=FILE.npy",
-                        port->name, port->name);
-        return false;
-    }
-    for (int32_t d = 0; d < port->rank; d++) {
-        shape.extent[d] = port->extent[d] >= 0 ? port->extent[d] : 1;
-    }
-    if (rondo_tensor_init(port->dtype, &shape, out_tensor) != RONDO_STATUS_OK) {
-        cli_fail_with_record();
-        return false;
-    }
-    uint64_t state = seed;
-    const int64_t count = rondo_shape_get_count(&shape);
-    for (int64_t i = 0; i < count; i++) {
-        store_random(port->dtype, out_tensor->data, (size_t)i, next_random(&state));
-    }
-    return true;
-}
-
-// What --input says about `name`: a file, or NULL for random. *out_uses counts the mentions.
-static const char *find_input_file(const cli_list *inputs, const char *name, size_t *out_uses) {
-    const char *file = NULL;
-    const size_t length = strlen(name);
-    *out_uses = 0;
-    for (size_t i = 0; i < inputs->count; i++) {
-        const char *item = inputs->items[i];
-        if (strncmp(item, name, length) == 0 && item[length] == '=') {
-            (*out_uses)++;
-            file = strcmp(item + length + 1, "random") == 0 ? NULL : item + length + 1;
-        }
-    }
-    return file;
-}
-
-static bool make_feed(const cli_model_settings *settings, const rondo_port *port, size_t index,
-                      rondo_binding *feed, size_t *used_count) {
-    size_t uses = 0;
-    const char *file = find_input_file(&settings->inputs, port->name, &uses);
-    if (uses > 1) {
-        cli_print_error("input \"%s\" is given %zu times", port->name, uses);
-        return false;
-    }
-    *used_count += uses;
-    feed->name = port->name;
-    return file != NULL ? cli_npy_read(file, &feed->tensor)
-                        : make_random_input(port, settings->seed + index, &feed->tensor);
-}
-
-static void print_unknown_input(const cli_session *session, const cli_list *inputs) {
-    for (size_t i = 0; i < inputs->count; i++) {
-        bool is_known = false;
-        for (size_t k = 0; k < session->feed_count; k++) {
-            const size_t length = strlen(session->feeds[k].name);
-            is_known |= strncmp(inputs->items[i], session->feeds[k].name, length) == 0 &&
-                        inputs->items[i][length] == '=';
-        }
-        if (!is_known) {
-            char names[512] = "";
-            for (size_t k = 0; k < session->feed_count; k++) {
-                const size_t length = strlen(names);
-                snprintf(names + length, sizeof names - length, "%s%s", k > 0 ? ", " : "",
-                         session->feeds[k].name);
-            }
-            cli_print_error("--input %s: write NAME=FILE.npy or NAME=random; the inputs are: %s",
-                            inputs->items[i], names);
-            return;
-        }
-    }
-}
-
-bool cli_session_make_bindings(cli_session *session, const cli_model_settings *settings) {
-    session->feed_count = rondo_program_get_input_count(session->program);
-    session->fetch_count = rondo_program_get_output_count(session->program);
-    session->feeds = calloc(session->feed_count + 1, sizeof *session->feeds);
-    session->fetches = calloc(session->fetch_count + 1, sizeof *session->fetches);
-    if (session->feeds == NULL || session->fetches == NULL) {
-        cli_print_error("out of memory");
-        return false;
-    }
-    size_t used_count = 0;
+bool cli_session_complete_feeds(cli_session *session, const cli_model_settings *settings) {
     for (size_t i = 0; i < session->feed_count; i++) {
-        rondo_port port;
-        if (rondo_program_get_input(session->program, i, &port) != RONDO_STATUS_OK) {
-            cli_fail_with_record();
+        rondo_tensor *tensor = &session->feeds[i].tensor;
+        const bool is_empty = rondo_shape_get_count(&tensor->shape) == 0;
+        if (tensor->data != NULL || (is_empty && tensor->dtype != RONDO_DTYPE_NONE)) {
+            continue;
+        }
+        if (tensor->dtype == RONDO_DTYPE_NONE) {
+            cli_print_error(
+                "%s: input \"%s\" has no declared shape; give it with --shape, or its "
+                "values with --input",
+                session->path, session->feeds[i].name);
             return false;
         }
-        if (!make_feed(settings, &port, i, &session->feeds[i], &used_count)) {
+        const rondo_dtype dtype = tensor->dtype;
+        const rondo_shape shape = tensor->shape;
+        if (rondo_tensor_init(dtype, &shape, tensor) != RONDO_STATUS_OK) {
+            cli_session_fail(session);
             return false;
         }
+        cli_random_fill(tensor, settings->seed + i);
     }
-    if (used_count != settings->inputs.count) {
-        print_unknown_input(session, &settings->inputs);
+    session->fetch_count = rondo_program_get_output_count(session->program);
+    session->fetches = calloc(session->fetch_count + 1, sizeof *session->fetches);
+    if (session->fetches == NULL) {
+        cli_print_error("out of memory");
         return false;
     }
     for (size_t i = 0; i < session->fetch_count; i++) {
         rondo_port port;
         if (rondo_program_get_output(session->program, i, &port) != RONDO_STATUS_OK) {
-            cli_fail_with_record();
+            cli_session_fail(session);
             return false;
         }
         session->fetches[i].name = port.name;
@@ -293,7 +259,7 @@ bool cli_session_run(cli_session *session) {
                            session->fetch_count);
     cli_progress_clear();
     if (status != RONDO_STATUS_OK) {
-        cli_fail_with_record();
+        cli_session_fail(session);
         return false;
     }
     return true;

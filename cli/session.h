@@ -7,100 +7,141 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "assign.h"
 #include "command.h"
 #include "rondo/rondo.h"
 
 // Options that every command on a model has. Choices are in the order of their option rows.
 typedef struct cli_model_settings {
     const char *device;
-    int graphs;  // a rondo_graphs_mode
+    int graphs;  // a rondo_graphs_mode; -1: not said
     int dtype;   // 0: fp32, 1: fp16
+    uint64_t thread_count;
+    uint64_t memory_limit;  // bytes; 0: the default
     cli_list dimensions;
-    uint64_t seed;
+    cli_list shapes;
     cli_list inputs;
+    bool casts;
+    uint64_t seed;
+    bool is_quiet;
+    bool is_verbose;
     cli_list keep_f32;  // patterns; with fp16 only
     cli_list use_f16;
 } cli_model_settings;
 
 #define CLI_MODEL_SETTINGS_DEFAULT \
-    { .device = "auto" }
-
-// Patterns that --dtype fp16 reads.
-#define CLI_PRECISION_OPTION_ROWS(type, keep, use)                                                 \
-    {"--keep-f32",                                                                                 \
-     "PATTERN",                                                                                    \
-     CLI_LIST,                                                                                     \
-     offsetof(type, keep),                                                                         \
-     NULL,                                                                                         \
-     "with fp16: ops that stay in single precision, by name or\ntype (* any characters, ? one); "  \
-     "may be repeated"},                                                                           \
-    {                                                                                              \
-        "--use-f16", "PATTERN", CLI_LIST, offsetof(type, use), NULL,                               \
-            "with fp16: ops that become half precision against the\nrules that keep them; may be " \
-            "repeated"                                                                             \
-    }
+    { .device = "auto", .graphs = -1 }
 
 // Rows of an option table, for a settings struct that holds a cli_model_settings named `member`.
-#define CLI_DEVICE_OPTION_ROWS(type, member)                                                    \
-    {"--device", "NAME",                                                                        \
-     CLI_TEXT,   offsetof(type, member.device),                                                 \
-     NULL,       "auto (default: the first usable GPU, otherwise the host),\nhost, or cuda:N"}, \
-        {"--dtype",   NULL,                                                                     \
-         CLI_CHOICE,  offsetof(type, member.dtype),                                             \
-         "fp32|fp16", "compute in single (default) or half precision"},                         \
-        CLI_PRECISION_OPTION_ROWS(type, member.keep_f32, member.use_f16), {                     \
-        "--set", "DIM=N", CLI_LIST, offsetof(type, member.dimensions), NULL,                    \
-            "give a symbolic dimension a number (batch=4);\nthose not set count as 1"           \
-    }
-#define CLI_INPUT_OPTION_ROWS(type, member)                                                      \
-    {"--graphs",                                                                                 \
-     NULL,                                                                                       \
-     CLI_CHOICE,                                                                                 \
-     offsetof(type, member.graphs),                                                              \
-     "auto|on|off",                                                                              \
-     "auto (default) captures where it can, on makes a failed\ncapture an error, off is eager"}, \
-        {"--input",                                                                              \
-         "NAME=FILE.npy|random",                                                                 \
-         CLI_LIST,                                                                               \
-         offsetof(type, member.inputs),                                                          \
-         NULL,                                                                                   \
-         "an input's values; those not given are random:\nreals in [-1, 1), whole numbers 0 or " \
-         "1"},                                                                                   \
-    {                                                                                            \
-        "--seed", "N", CLI_COUNT, offsetof(type, member.seed), NULL,                             \
-            "seed of random inputs and of random ops (0)"                                        \
-    }
+// clang-format off
+// Patterns that --dtype fp16 reads.
+#define CLI_PRECISION_OPTION_ROWS(type, keep, use)                                                 \
+    {"--keep-f32", "PATTERN", CLI_LIST, offsetof(type, keep), NULL,                                \
+     "with fp16: ops that stay in single precision, by name or\ntype (* any characters, ? one); "  \
+     "may be repeated"},                                                                           \
+    {"--use-f16", "PATTERN", CLI_LIST, offsetof(type, use), NULL,                                  \
+     "with fp16: ops that become half precision against the\nrules that keep them; may be "        \
+     "repeated"}
+#define CLI_MEMORY_OPTION_ROW(type, field)                                                         \
+    {"--memory-limit", "SIZE", CLI_BYTES, offsetof(type, field), NULL,                             \
+     "memory for loading, for plans and for runs: 512MiB, 4GiB\n(default: in proportion to the "   \
+     "model, its inputs and\nthis machine)"}
+#define CLI_DEVICE_OPTION_ROWS(type, member)                                                       \
+    {"--device", "NAME", CLI_TEXT, offsetof(type, member.device), NULL,                            \
+     "auto (default: the first usable GPU, otherwise the host),\nhost, or cuda:N"},                \
+    {"--dtype", NULL, CLI_CHOICE, offsetof(type, member.dtype), "fp32|fp16",                       \
+     "compute in single (default) or half precision"},                                             \
+    CLI_PRECISION_OPTION_ROWS(type, member.keep_f32, member.use_f16),                              \
+    {"--threads", "N", CLI_COUNT, offsetof(type, member.thread_count), NULL,                       \
+     "threads for one op on the host, 1 to 1024\n(default: see rondo help environment)"},          \
+    CLI_MEMORY_OPTION_ROW(type, member.memory_limit),                                              \
+    {"--set", "DIM=N", CLI_LIST, offsetof(type, member.dimensions), NULL,                          \
+     "give a symbolic dimension a number (batch=4); those\nthat neither this, --shape nor a file " \
+     "tells count as 1"},                                                                          \
+    {"--shape", "NAME=AxBxC", CLI_LIST, offsetof(type, member.shapes), NULL,                       \
+     "the shape of an input (x=1x3x224x224), also where its\ndimensions have no names"},           \
+    {"--input", "NAME=FILE|random", CLI_LIST, offsetof(type, member.inputs), NULL,                 \
+     "an input's values: .npy, .npz (FILE.npz:ENTRY picks one),\n.pb, or .bin, .raw, .dat (bytes " \
+     "as they are)"},                                                                              \
+    {"--cast", NULL, CLI_SWITCH, offsetof(type, member.casts), NULL,                               \
+     "convert files of another element type, where every\nvalue survives"}
+#define CLI_RUN_OPTION_ROWS(type, member)                                                          \
+    {"--graphs", NULL, CLI_CHOICE, offsetof(type, member.graphs), "auto|on|off",                   \
+     "auto (default) captures where it can, on makes a failed\ncapture an error, off is eager"},   \
+    {"--seed", "N", CLI_COUNT, offsetof(type, member.seed), NULL,                                  \
+     "seed of random inputs and of random ops (0); reals are\nin [-1, 1), whole numbers 0 or 1"}
+#define CLI_LEVEL_OPTION_ROWS(type, member, quiet_help)                                            \
+    {"--quiet", NULL, CLI_SWITCH, offsetof(type, member.is_quiet), NULL, quiet_help},              \
+    {"--verbose", NULL, CLI_SWITCH, offsetof(type, member.is_verbose), NULL,                       \
+     "also say what is loaded, fed and planned"}
+// clang-format on
+
+// Where a symbolic dimension has its number from.
+typedef struct cli_dimension {
+    const char *symbol;  // borrowed from the program
+    int64_t extent;
+    char origin[160];  // "--set batch=4", a file
+} cli_dimension;
 
 typedef struct cli_session {
+    const char *path;  // of the model, for messages
     rondo_program *program;
     rondo_device *device;
     rondo_device_info device_info;
     rondo_executor *executor;
+    rondo_graphs_mode graphs;  // what --graphs or RONDO_GRAPHS say
+    cli_assignments sets;
+    cli_assignments shapes;
+    cli_assignments files;
+    size_t dimension_count;
+    cli_dimension *dimensions;
     size_t feed_count;
-    rondo_binding *feeds;
+    rondo_binding *feeds;  // of each input; without data where nothing was read
     size_t fetch_count;
     rondo_binding *fetches;  // tensors are allocated by the first run and reused by later ones
+    char hint[400];          // dimensions that count as 1 because nobody set them; may be ""
 } cli_session;
 
-// Puts the patterns into the options. On failure (patterns without fp16) prints why.
-bool cli_set_precision(rondo_executor_options *options, rondo_dtype dtype, const cli_list *keep_f32,
+// Puts the patterns of half precision into the options.
+void cli_set_precision(rondo_executor_options *options, rondo_dtype dtype, const cli_list *keep_f32,
                        const cli_list *use_f16);
 
-// Loads the model, sets dimensions, opens the device and makes the executor. On failure prints why.
+// False, and a misuse printed, when there are patterns without --dtype fp16.
+bool cli_check_precision(const cli_command *command, bool is_half, const cli_list *keep_f32,
+                         const cli_list *use_f16);
+
+// Reads the settings: lists are split, levels set. A misuse is printed.
 //
+// Returns:   CLI_DONE, CLI_FAILED or CLI_MISUSE.
 // Ownership: close with cli_session_close, also after a failure.
+int cli_session_begin(const cli_command *command, const cli_model_settings *settings,
+                      cli_session *session);
+
+// Loads the model ("-": from standard input), reads the inputs, sets dimensions, opens the device
+// and makes the executor. On failure prints why. `path` must outlive the session.
 bool cli_session_open(const char *path, const cli_model_settings *settings, cli_session *session);
 
-// Fills feeds from --input, randomly where none is given, and names the fetches. On failure prints
-// why.
-bool cli_session_make_bindings(cli_session *session, const cli_model_settings *settings);
+// Makes the other inputs random, and names the fetches. On failure prints why.
+bool cli_session_complete_feeds(cli_session *session, const cli_model_settings *settings);
 
 // Runs once. On failure prints why.
 bool cli_session_run(cli_session *session);
+
+// Prints this thread's error record, with the model's name, and with what may be at fault: the
+// dimensions that nobody set. Returns CLI_FAILED.
+int cli_session_fail(const cli_session *session);
 
 void cli_session_close(cli_session *session);
 
 // Writes "f32 [batch=1, 3, 224, 224]" into `buffer` and returns it.
 char *cli_format_port(const rondo_port *port, char *buffer, size_t buffer_bytes);
+
+// ---- inputs.c: what session.c asks for ----------------------------------------------------------
+
+// Gives symbols the numbers of --set.
+bool cli_inputs_set_dimensions(cli_session *session);
+
+// Reads files into the feeds, takes shapes from --shape, and learns symbols from both.
+bool cli_inputs_read(cli_session *session, const cli_model_settings *settings);
 
 #endif  // RONDO_CLI_SESSION_H

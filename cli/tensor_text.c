@@ -92,3 +92,7 @@ char *cli_tensor_summarise(const rondo_tensor *tensor, char *buffer, size_t buff
     }
     return buffer;
 }
+
+bool cli_is_number(rondo_dtype dtype) {
+    return dtype >= RONDO_DTYPE_F32 && dtype <= RONDO_DTYPE_BOOL;
+}

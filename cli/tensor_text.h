@@ -2,6 +2,7 @@
 #ifndef RONDO_CLI_TENSOR_TEXT_H
 #define RONDO_CLI_TENSOR_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "rondo/tensor.h"
@@ -11,5 +12,8 @@ double cli_tensor_get_element(const rondo_tensor *tensor, size_t index);
 
 // "min -1.2, mean 0.1, max 3.4, largest at 281; first 0.1 0.2 ..." Returns `buffer`.
 char *cli_tensor_summarise(const rondo_tensor *tensor, char *buffer, size_t buffer_bytes);
+
+// True for the types whose elements are numbers or booleans.
+bool cli_is_number(rondo_dtype dtype);
 
 #endif  // RONDO_CLI_TENSOR_TEXT_H

@@ -17,7 +17,9 @@ typedef enum cli_outcome { CLI_PASSED, CLI_FAILED_TEST, CLI_SKIPPED } cli_outcom
 typedef struct cli_test_settings {
     rondo_device *device;
     rondo_dtype dtype;
-    double relative;  // tolerances; see test_case.c
+    uint32_t thread_count;  // 0: the default
+    uint64_t memory_limit;  // bytes; 0: the default
+    double relative;        // tolerances; see test_case.c
     double absolute;
     size_t data_set_limit;  // 0: all
     cli_list keep_f32;      // patterns; with f16 only

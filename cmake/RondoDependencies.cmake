@@ -11,6 +11,9 @@ if(NOT TARGET DNNL::dnnl)
   message(FATAL_ERROR "oneDNN was not found (Debian and Ubuntu: libdnnl-dev); tools/setup installs it")
 endif()
 
+# Compressed .npz archives, which the tool reads; without it only stored ones.
+find_package(ZLIB QUIET)
+
 find_program(PROTOC_C NAMES protoc-c)
 if(NOT PROTOC_C)
   message(FATAL_ERROR "protoc-c was not found (Debian and Ubuntu: protobuf-c-compiler); "

@@ -32,12 +32,18 @@ install(FILES ${PROJECT_BINARY_DIR}/rondo.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}
 find_program(RONDO_AWK NAMES awk)
 if(TARGET rondo_cli AND RONDO_AWK)
   set(man_pages)
-  foreach(page rondo rondo-devices rondo-run rondo-bench rondo-test rondo-inspect)
+  foreach(page rondo rondo-devices rondo-run rondo-bench rondo-test rondo-inspect
+      rondo-compare rondo-completion rondo-environment)
     string(REGEX REPLACE "^rondo-?" "" command ${page})
+    if(command STREQUAL "environment")
+      set(command help environment)
+    else()
+      list(APPEND command --help)
+    endif()
     add_custom_command(
       OUTPUT ${PROJECT_BINARY_DIR}/man/${page}.1
       COMMAND ${CMAKE_COMMAND} -E make_directory ${PROJECT_BINARY_DIR}/man
-      COMMAND $<TARGET_FILE:rondo_cli> ${command} --help > ${page}.help
+      COMMAND $<TARGET_FILE:rondo_cli> ${command} > ${page}.help
       COMMAND ${RONDO_AWK} -v version=${PROJECT_VERSION} -f ${PROJECT_SOURCE_DIR}/tools/help_to_man.awk
         ${page}.help > ${PROJECT_BINARY_DIR}/man/${page}.1
       DEPENDS rondo_cli ${PROJECT_SOURCE_DIR}/tools/help_to_man.awk

@@ -26,7 +26,7 @@ NR == 1 {
     is_first = 1
     next
 }
-/^(Options|Commands):$/ {
+/^(Options|Commands|Variables):$/ {
     sub(/:$/, "")
     printf ".SH %s\n", toupper($0)
     section = "table"
@@ -64,9 +64,6 @@ section == "table" {
 }
 { print escape($0) ; print ".br" }
 END {
-    print ".SH EXIT STATUS\n0 done, 1 failed, 2 misuse."
-    print ".SH ENVIRONMENT"
-    print ".TP\n.B RONDO_GRAPHS\nauto, on or off; wins over \\-\\-graphs."
-    print ".TP\n.B RONDO_LOG\nerror, warning (default), info or debug: what is logged to stderr."
-    print ".TP\n.B RONDO_CACHE_DIR\nwhere compiled GPU kernels are kept (default: the XDG cache folder)."
+    print ".SH EXIT STATUS\n0 done, 1 failed, 2 misuse, 130 interrupted (Ctrl\\-C)."
+    print ".SH SEE ALSO\n.BR rondo (1),\n.BR rondo\\-environment (1)"
 }

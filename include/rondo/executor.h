@@ -35,7 +35,8 @@ typedef void (*rondo_progress_function)(void *user_data, const char *what, size_
 
 typedef struct rondo_executor_options {
     size_t struct_size;        // sizeof(rondo_executor_options)
-    rondo_graphs_mode graphs;  // AUTO; the environment variable RONDO_GRAPHS (auto, on, off) wins
+    rondo_graphs_mode graphs;  // AUTO; then the environment variable RONDO_GRAPHS (auto, on, off)
+                               // decides, if it is set
     rondo_dtype dtype;         // F32, or F16 to compute in half precision; see below
     uint64_t seed;             // for ops that draw random numbers; see below
     bool optimise;             // fold, fuse, choose layouts (true); false: the model op by op
@@ -43,11 +44,24 @@ typedef struct rondo_executor_options {
     size_t plan_limit;         // plans kept for different shapes, oldest use dropped; 0 means 16
     rondo_progress_function progress;  // NULL: none
     void *progress_data;
+    uint32_t thread_count;  // threads for one op on the host, 1 to 1024; 0: RONDO_NUM_THREADS,
+                            // OMP_NUM_THREADS, or all there are. No matter on a GPU
+    uint64_t memory_limit_bytes;  // of plans and runs together; 0: a default; see below
+    uint64_t loop_limit;          // turns of all loops in one run; 0 means 10 000 000
     const char *const *keep_f32;  // with F16: patterns of ops that stay in f32; see below
     size_t keep_f32_count;
     const char *const *use_f16;  // with F16: patterns of ops that become f16 against the rules
     size_t use_f16_count;
 } rondo_executor_options;
+
+// Memory. A small file can ask for any amount of it, so an executor holds at most
+// memory_limit_bytes at a time, its bodies included: constants folded ahead, packed weights,
+// arenas, and tensors of ops that run on the host. On a GPU the same number bounds device memory by
+// itself. The default is 2 GiB, 64 times the model's file and 256 times what is fed at once,
+// together, but no more than three quarters of this machine's memory (or its control group's), and
+// on a GPU whatever the device has. Plans of other shapes are dropped before a new one is refused,
+// and what does not fit is not folded ahead. Weights mapped from the file and fetched tensors do
+// not count.
 
 // Half precision. With dtype F16, weights and activations are f16, and inputs and outputs keep the
 // types that the model declares, also those of the bodies of If, Loop and Scan. What f16 cannot
@@ -85,7 +99,7 @@ typedef struct rondo_run_times {
 typedef struct rondo_executor_stats {
     uint64_t op_count;           // ops that run, after folding and fusion
     uint64_t segment_count;      // capturable runs of ops
-    uint64_t bypassed_count;     // ops that run conventionally
+    uint64_t bypassed_count;     // ops that run between segments, outside of graphs
     uint64_t node_count;         // nodes of all captured graphs; 0 before capture
     uint64_t plan_count;         // plans kept
     uint64_t capture_ns;         // of all segments
@@ -94,8 +108,9 @@ typedef struct rondo_executor_stats {
     uint64_t prepare_ns;         // compiling the plan: folding, kernels, weights
     uint64_t arena_bytes;        // planned memory of intermediate values and workspaces
     uint64_t arena_naive_bytes;  // the same without sharing
-    uint64_t constant_bytes;     // weights on the device
-    uint64_t graph_bytes;        // driver-side memory of the graphs, measured
+    uint64_t constant_bytes;  // weights that the plan holds: packed for its kernels, or copied to a
+                              // GPU; what is read where the program has it is not counted
+    uint64_t graph_bytes;     // driver-side memory of the graphs, measured
     uint64_t eager_run_count;
     uint64_t replay_run_count;
     uint64_t random_op_count;  // ops that draw random numbers
@@ -129,8 +144,9 @@ RONDO_API void rondo_executor_destroy(rondo_executor *executor);
 //
 // Errors:    INVALID (feed or fetch with an unknown name, missing, twice, wrong dtype or shape: the
 //            message says what was expected), UNSUPPORTED, BAD_DATA (data-dependent shape or index
-//            out of range), NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST. Fetches are written only on
-//            success.
+//            out of range; loop_limit reached), NO_MEMORY and NO_DEVICE_MEMORY (also when
+//            memory_limit_bytes is reached: the message names op, shape and bytes), CANCELLED,
+//            DRIVER, LOST. Fetches are written only on success.
 // Threads:   one thread at a time.
 // Capture:   legal, but not recorded; breaks captures in global mode.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_run(rondo_executor *executor,
@@ -143,6 +159,16 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_run(rondo_executor *executo
 // Errors:    STATE (nothing has run), and as rondo_executor_run.
 // Threads:   one thread at a time.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_rerun(rondo_executor *executor);
+
+// Ends the call that another thread makes on the executor now (run, rerun or describe).
+//
+// That call returns CANCELLED at the next op outside of segments, turn of a loop or kernel to be
+// prepared, having waited for what is on the stream. Nothing is fetched, and the next call works.
+// Between calls this does nothing, so who must be sure cancels until the other thread is back.
+//
+// Errors:    INVALID (executor is NULL).
+// Threads:   any, also while another uses the executor; not while it is destroyed.
+RONDO_API RONDO_MUST_USE rondo_status rondo_executor_cancel(rondo_executor *executor);
 
 // Changes whether later runs use graphs. Graphs already captured are kept.
 //
@@ -174,6 +200,18 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe(rondo_executor *ex
                                                               rondo_describe_format format,
                                                               rondo_write_function write,
                                                               void *user_data);
+
+// The same for the shapes of `feeds`: what a run with them would do.
+//
+// feeds      inputs by name, as for rondo_executor_run; one whose tensor has no data stands for
+//            zeros of its shape. Inputs that are not among them, or of dtype NONE there, have their
+//            declared shapes.
+//
+// Errors:    INVALID, and as rondo_executor_run.
+// Threads:   one thread at a time.
+RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe_feeds(
+    rondo_executor *executor, const rondo_binding *feeds, size_t feed_count,
+    rondo_describe_format format, rondo_write_function write, void *user_data);
 
 // Where half precision parts from single precision. Errors are relative: |f16 - f32| / |f32| as
 // norms over a whole tensor; infinite where NaN or infinities differ; for whole numbers the share

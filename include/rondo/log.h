@@ -19,9 +19,10 @@ typedef void (*rondo_log_function)(void *user_data, rondo_log_level level, const
 
 // Replaces the log sink. NULL restores the default, which writes to stderr.
 //
-// `function` is called from whichever thread logs; `message` is one line without a newline and is
-// valid only during the call. It must not call rondo functions but rondo_error_get_last: what is
-// logged while things are cleaned up comes with the lock of a pool or stream held.
+// `function` is called from whichever thread logs; `message` is one line without a newline, escaped
+// as rondo/text.h does, and valid only during the call. It must not call rondo functions but
+// rondo_error_get_last: what is logged while things are cleaned up comes with the lock of a pool or
+// stream held.
 //
 // Threads:   safe, but messages in flight may still reach the former sink.
 RONDO_API void rondo_log_set_sink(rondo_log_function function, void *user_data);

@@ -2,6 +2,9 @@
 #ifndef RONDO_ONNX_H
 #define RONDO_ONNX_H
 
+#include <stddef.h>
+#include <stdint.h>
+
 #include "rondo/export.h"
 #include "rondo/program.h"
 #include "rondo/status.h"
@@ -11,12 +14,29 @@ RONDO_EXTERN_C_BEGIN
 
 // Reads an ONNX model (opsets 9 to 21). Weights are mapped from the file where it allows that.
 //
+// External data must lie in the model's folder or below it; where the model is a symbolic link, the
+// folder of the file itself counts as well.
+//
 // Errors:    BAD_DATA (file, node and reason in the message), UNSUPPORTED ("unsupported: op NAME
 //            version V (attribute A)"), UNAVAILABLE (file cannot be opened), NO_MEMORY.
 // Ownership: caller destroys *out_program. The file must not be changed while the program lives.
 // Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_load_onnx(const char *path,
                                                               rondo_program **out_program);
+
+// The same with a limit on the memory that the load itself takes: tensors that cannot be mapped,
+// and what functions of the model are written out into. Loading also takes up to 33 times the
+// model's file without its tensors, and 64 MiB, whatever the limit is.
+//
+// memory_limit_bytes   0 means the default, 1 GiB and 16 times the file, but no more than three
+//                      quarters of this machine's memory.
+//
+// Errors:    as rondo_program_load_onnx, NO_MEMORY when the limit is reached.
+// Ownership: as rondo_program_load_onnx.
+// Threads:   safe.
+RONDO_API RONDO_MUST_USE rondo_status rondo_program_load_onnx_limited(const char *path,
+                                                                      uint64_t memory_limit_bytes,
+                                                                      rondo_program **out_program);
 
 // The same from memory, copied or parsed before the call returns. External data is refused.
 //

@@ -29,7 +29,7 @@ RONDO_API void rondo_program_destroy(rondo_program *program);
 RONDO_API size_t rondo_program_get_input_count(const rondo_program *program);
 RONDO_API size_t rondo_program_get_output_count(const rondo_program *program);
 
-// Describes input `index` (inputs that have an initializer are not inputs).
+// Describes input `index`. Inputs that have a default are not among these; see below.
 //
 // Errors:    INVALID (index).
 // Threads:   safe while nobody changes the program.
@@ -42,6 +42,22 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_program_get_input(const rondo_progra
 // Threads:   safe while nobody changes the program.
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_get_output(const rondo_program *program,
                                                                size_t index, rondo_port *out_port);
+
+// Inputs with a default: initializers that the model lists as inputs, too. A run may feed them by
+// name like any input; one that does not feed them takes the default, also after runs that did.
+//
+// Threads:   safe while nobody changes the program.
+// Cost:      fed, they are inputs of a program of their own, compiled at the first such run; unfed
+//            they are constants, folded and packed like all others.
+RONDO_API size_t rondo_program_get_optional_input_count(const rondo_program *program);
+
+// Describes the input with a default number `index`.
+//
+// Errors:    INVALID (index).
+// Threads:   safe while nobody changes the program.
+RONDO_API RONDO_MUST_USE rondo_status rondo_program_get_optional_input(const rondo_program *program,
+                                                                       size_t index,
+                                                                       rondo_port *out_port);
 
 // Gives a symbolic extent (for example "batch") a number.
 //

@@ -11,6 +11,7 @@
 #include "rondo/export.h"    // how symbols are marked
 #include "rondo/status.h"    // what can fail, and the record of the last failure
 #include "rondo/log.h"       // where messages go
+#include "rondo/text.h"      // names from strangers, made fit to show
 #include "rondo/tensor.h"    // element types, shapes, tensors
 #include "rondo/device.h"    // devices, streams, events, memory, work
 #include "rondo/dlpack.h"    // tensors from and to other libraries

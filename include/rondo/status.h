@@ -24,7 +24,8 @@ RONDO_EXTERN_C_BEGIN
     X(DRIVER, 7, "the driver failed; see the error record")                 \
     X(LOST, 8, "the device is poisoned; only destroy is valid")             \
     X(BAD_DATA, 9, "a file or model is malformed")                          \
-    X(INTERNAL, 10, "a library invariant broke; please report")
+    X(INTERNAL, 10, "a library invariant broke; please report")             \
+    X(CANCELLED, 11, "another thread ended the call; it can be made again")
 
 typedef enum rondo_status_value {
 #define RONDO_STATUS_ENUM(name, value, text) RONDO_STATUS_##name = (value),
@@ -40,9 +41,9 @@ typedef struct rondo_error {
     rondo_status status;   // RONDO_STATUS_OK when this thread has not failed yet
     int32_t driver_code;   // the driver's or library's own code; 0 when none was involved
     char driver_name[48];  // its symbolic name, for example CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
-    char op[64];           // op, node or label at fault; empty when none
+    char op[64];           // op, node or label at fault, escaped; empty when none
     char call[48];         // the rondo or driver call that failed; "a recorded call": any of those
-    char message[240];     // one line: what is wrong and what to do
+    char message[240];     // one line, escaped (rondo/text.h): what is wrong and what to do
     const char *file;      // source file in this library; never NULL after a failure
     int32_t line;          // line in `file`
     uint64_t sequence;     // grows with each failure on this thread, also within calls

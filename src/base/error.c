@@ -5,7 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "rondo/text.h"
+
 static _Thread_local rondo_error last_error = {.file = ""};
+
+enum { FORMATTED_MAX = 1024 };  // of a message before it is escaped and cut to its field
 
 static void copy_text(char *destination, size_t capacity, const char *source) {
     size_t length = strnlen(source, capacity - 1);
@@ -13,13 +17,15 @@ static void copy_text(char *destination, size_t capacity, const char *source) {
     destination[length] = '\0';
 }
 
-// Turns line breaks into spaces, so that a message (a driver's log, say) stays one line.
-static void flatten(char *text) {
-    for (; *text != '\0'; ++text) {
-        if (*text == '\n' || *text == '\r' || *text == '\t') {
-            *text = ' ';
+// Turns line breaks into spaces, so that a message (a driver's log, say) stays one line, and
+// escapes what else should reach no terminal.
+static void store_text(char *destination, size_t capacity, char *source) {
+    for (char *cursor = source; *cursor != '\0'; ++cursor) {
+        if (*cursor == '\n' || *cursor == '\r' || *cursor == '\t') {
+            *cursor = ' ';
         }
     }
+    (void)rondo_text_escape(source, destination, capacity);
 }
 
 const rondo_error *rondo_error_get_last(void) {
@@ -35,11 +41,12 @@ rondo_status rondo__error_set(rondo_status status, int32_t driver_code, const ch
                          .file = file,
                          .line = line,
                          .sequence = last_error.sequence + 1};
+    char formatted[FORMATTED_MAX];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(fresh.message, sizeof fresh.message, format, arguments);
+    vsnprintf(formatted, sizeof formatted, format, arguments);
     va_end(arguments);
-    flatten(fresh.message);
+    store_text(fresh.message, sizeof fresh.message, formatted);
     copy_text(fresh.driver_name, sizeof fresh.driver_name, driver_name != NULL ? driver_name : "");
     copy_text(fresh.call, sizeof fresh.call, call != NULL ? call : "");
     last_error = fresh;
@@ -48,21 +55,21 @@ rondo_status rondo__error_set(rondo_status status, int32_t driver_code, const ch
 
 void rondo__error_set_op(const char *op) {
     if (last_error.op[0] == '\0' && op != NULL) {
-        copy_text(last_error.op, sizeof last_error.op, op);
-        flatten(last_error.op);
+        char name[FORMATTED_MAX];
+        copy_text(name, sizeof name, op);
+        store_text(last_error.op, sizeof last_error.op, name);
     }
 }
 
 void rondo__error_prefix(const char *format, ...) {
-    char joined[2 * sizeof last_error.message + 2];
-    char prefix[sizeof last_error.message];
+    char joined[FORMATTED_MAX + sizeof last_error.message + 2];
+    char prefix[FORMATTED_MAX];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(prefix, sizeof prefix, format, arguments);
     va_end(arguments);
     snprintf(joined, sizeof joined, "%s: %s", prefix, last_error.message);
-    flatten(joined);
-    copy_text(last_error.message, sizeof last_error.message, joined);
+    store_text(last_error.message, sizeof last_error.message, joined);
 }
 
 void rondo__error_save(rondo_error *out_saved) {

@@ -6,8 +6,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -35,12 +37,8 @@ static rondo_status fail(const char *path, const char *action, int code, int32_t
                             "", __FILE__, line, action, "cannot %s %s: %s", action, path, text);
 }
 
-rondo_status rondo__file_map(const char *path, rondo__file *out_file) {
-    *out_file = (rondo__file){0};
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor < 0) {
-        return fail(path, "open", errno, __LINE__);
-    }
+// Maps an open file and closes it; `path` is for messages.
+static rondo_status map_descriptor(int descriptor, const char *path, rondo__file *out_file) {
     rondo_status status = RONDO_STATUS_OK;
     struct stat facts;
     if (fstat(descriptor, &facts) != 0) {
@@ -64,6 +62,133 @@ rondo_status rondo__file_map(const char *path, rondo__file *out_file) {
     }
 close_descriptor:
     close(descriptor);
+    return status;
+}
+
+rondo_status rondo__file_map(const char *path, rondo__file *out_file) {
+    *out_file = (rondo__file){0};
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor < 0) {
+        return fail(path, "open", errno, __LINE__);
+    }
+    return map_descriptor(descriptor, path, out_file);
+}
+
+// ---- files beside a file ----------------------------------------------------------------------
+
+// A location as ONNX allows it: relative, and going only downwards.
+static rondo_status check_location(const char *location) {
+    if (location[0] == '\0') {
+        return RONDO_FAIL(BAD_DATA, "the location is empty");
+    }
+    if (location[0] == '/') {
+        return RONDO_FAIL(BAD_DATA, "the location \"%.80s\" is absolute, not in the model's folder",
+                          location);
+    }
+    if (strchr(location, '\\') != NULL) {
+        return RONDO_FAIL(BAD_DATA,
+                          "the location \"%.80s\" has a backslash; ONNX separates folders by /",
+                          location);
+    }
+    for (const char *part = location; part != NULL;) {
+        const char *slash = strchr(part, '/');
+        size_t length = slash == NULL ? strlen(part) : (size_t)(slash - part);
+        if (length == 2 && part[0] == '.' && part[1] == '.') {
+            return RONDO_FAIL(BAD_DATA, "the location \"%.80s\" leads out of the model's folder",
+                              location);
+        }
+        part = slash == NULL ? NULL : slash + 1;
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Length of the folder part of a path, with its slash.
+static size_t measure_folder(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? 0 : (size_t)(slash - path) + 1;
+}
+
+// What of the canonical `path` stands behind the canonical `folder`; NULL when it lies elsewhere.
+static const char *find_below(const char *folder, const char *path) {
+    size_t length = strlen(folder);
+    length -= length > 0 && folder[length - 1] == '/' ? 1 : 0;  // the root
+    return strncmp(folder, path, length) == 0 && path[length] == '/' ? path + length + 1 : NULL;
+}
+
+// Opens `below` from `folder`, one name after the other, without following links: the path is
+// canonical, so a link in it was put there a moment ago. -1 with errno where it cannot.
+static int open_below(const char *folder, const char *below) {
+    int at = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    while (at >= 0) {
+        char name[NAME_MAX + 1];
+        const char *slash = strchr(below, '/');
+        const size_t length = slash == NULL ? strlen(below) : (size_t)(slash - below);
+        const size_t kept = length <= NAME_MAX ? length : NAME_MAX;
+        memcpy(name, below, kept);
+        name[kept] = '\0';
+        const int next = openat(at, name,
+                                slash != NULL ? O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
+                                              : O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+        const int code = errno;
+        close(at);
+        errno = code;
+        if (slash == NULL) {
+            return next;
+        }
+        at = next;
+        below = slash + 1;
+    }
+    return -1;
+}
+
+// realpath of the folder of `path`, from malloc; NULL with errno.
+static char *resolve_folder(const char *path) {
+    const size_t length = measure_folder(path);
+    char *folder = length == 0 ? rondo__strdup(".") : rondo__strndup(path, length);
+    char *resolved = folder != NULL ? realpath(folder, NULL) : NULL;
+    rondo__free(folder);
+    return resolved;
+}
+
+rondo_status rondo__file_map_beside(const char *path, const char *location, rondo__file *out_file) {
+    *out_file = (rondo__file){0};
+    RETURN_IF_ERROR(check_location(location));
+    rondo_status status = RONDO_STATUS_NO_MEMORY;
+    char *wanted =
+        rondo__strformat("%.*s%s", (int)measure_folder(path), path, location);  // as it is named
+    if (wanted == NULL) {
+        return status;
+    }
+    // realpath and free are the system's: no block of ours.
+    char *resolved = realpath(wanted, NULL);
+    const int code = errno;
+    char *own = realpath(path, NULL);
+    char *folders[2] = {resolve_folder(path), own != NULL ? resolve_folder(own) : NULL};
+    const char *below = NULL;
+    int i = 0;
+    if (resolved == NULL) {
+        status = fail(wanted, "open", code, __LINE__);
+        goto free_paths;
+    }
+    for (; i < 2 && below == NULL; ++i) {
+        below = folders[i] != NULL ? find_below(folders[i], resolved) : NULL;
+    }
+    if (below == NULL) {
+        status = RONDO_FAIL(
+            BAD_DATA, "the location \"%.60s\" leads out of the model's folder by a link, to %.80s",
+            location, resolved);
+        goto free_paths;
+    }
+    int descriptor = open_below(folders[i - 1], below);
+    status = descriptor >= 0 ? map_descriptor(descriptor, wanted, out_file)
+                             : fail(wanted, "open", errno, __LINE__);
+
+free_paths:
+    free(resolved);
+    free(own);
+    free(folders[0]);
+    free(folders[1]);
+    rondo__free(wanted);
     return status;
 }
 

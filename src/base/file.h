@@ -18,6 +18,17 @@ typedef struct rondo__file {
 RONDO_MUST_USE rondo_status rondo__file_map(const char *path, rondo__file *out_file);
 void rondo__file_unmap(rondo__file *file);
 
+// Maps the file that `location` names from the folder of the file `path`, as external data of a
+// model is named. It must lie in that folder or below it; where `path` is a symbolic link, the
+// folder of what it leads to counts as well, since model caches are built from links. Links inside
+// are followed, links that lead out are not, also when they are changed meanwhile.
+//
+// Errors:    BAD_DATA (the location is empty, absolute, or leads out of the folder), UNAVAILABLE
+//            (no such file, not a regular one), NO_MEMORY.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__file_map_beside(const char *path, const char *location,
+                                                   rondo__file *out_file);
+
 // Writes to a temporary name beside `path` and renames, so that readers see all or nothing.
 //
 // Errors:    UNAVAILABLE, NO_MEMORY.

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "rondo/text.h"
 
 static pthread_mutex_t sink_lock = PTHREAD_MUTEX_INITIALIZER;
 static rondo_log_function sink_function;  // guarded by sink_lock; NULL: stderr
@@ -21,13 +22,16 @@ static atomic_int wanted_level = LEVEL_UNSET;
 
 static const char *const level_names[] = {"error", "warning", "info", "debug"};
 
-static int level_from_environment(void) {
+// *out_unknown is the variable's value where no level has that name, otherwise NULL.
+static int level_from_environment(const char **out_unknown) {
     const char *text = getenv("RONDO_LOG");
+    *out_unknown = NULL;
     for (int level = RONDO_LOG_ERROR; text != NULL && level <= RONDO_LOG_DEBUG; ++level) {
         if (strcmp(text, level_names[level]) == 0) {
             return level;
         }
     }
+    *out_unknown = text != NULL && text[0] != '\0' ? text : NULL;
     return RONDO_LOG_WARNING;
 }
 
@@ -36,9 +40,16 @@ static int get_level(void) {
     if (level == LEVEL_UNSET) {
         // The first to arrive decides; a level set meanwhile by the program wins.
         int expected = LEVEL_UNSET;
-        level = level_from_environment();
+        const char *unknown;
+        level = level_from_environment(&unknown);
         if (!atomic_compare_exchange_strong(&wanted_level, &expected, level)) {
             level = expected;
+        } else if (unknown != NULL) {
+            RONDO_LOG_WARN_F(
+                "RONDO_LOG is \"%.40s\", which is none of error, warning, info and debug; warning "
+                "is "
+                "used",
+                unknown);
         }
     }
     return level;
@@ -74,16 +85,18 @@ void rondo__log(rondo_log_level level, const char *format, ...) {
     rondo_error saved_error;
     rondo__error_save(&saved_error);
 
+    char formatted[1024];
     char message[1024];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(message, sizeof message, format, arguments);
+    vsnprintf(formatted, sizeof formatted, format, arguments);
     va_end(arguments);
-    for (char *cursor = message; *cursor != '\0'; ++cursor) {
-        if (*cursor == '\n' || *cursor == '\r') {
+    for (char *cursor = formatted; *cursor != '\0'; ++cursor) {
+        if (*cursor == '\n' || *cursor == '\r' || *cursor == '\t') {
             *cursor = ' ';
         }
     }
+    (void)rondo_text_escape(formatted, message, sizeof message);
 
     pthread_mutex_lock(&sink_lock);
     rondo_log_function function = sink_function;

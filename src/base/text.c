@@ -7,6 +7,7 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/escape.h"
 #include "base/memory.h"
 
 // Makes room for `more` bytes and the terminator.
@@ -54,46 +55,41 @@ void rondo__text_append_bytes(rondo__text *text, const char *bytes, size_t lengt
     text->bytes[text->length] = '\0';
 }
 
-// Length of the well-formed UTF-8 sequence at `bytes`; 0 when it is none. Names of a hostile model
-// may hold any bytes, but JSON must be UTF-8.
-static size_t measure_utf8(const unsigned char *bytes) {
-    unsigned char lead = bytes[0];
-    size_t length = lead < 0x80 ? 1 : lead < 0xc2 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
-    if (lead > 0xf4) {
-        return 0;
+void rondo__text_append_escaped(rondo__text *text, const char *string) {
+    while (*string != '\0') {
+        char piece[RONDO__ESCAPED_MAX];
+        string += rondo__escape_next(string, piece);
+        rondo__text_append_bytes(text, piece, strlen(piece));
     }
-    for (size_t i = 1; i < length; ++i) {
-        if ((bytes[i] & 0xc0) != 0x80) {
-            return 0;
-        }
+}
+
+// As JSON writes characters that cannot stand for themselves: two halves beyond U+FFFF.
+static void append_json_number(rondo__text *text, uint32_t character) {
+    if (character > 0xffff) {
+        rondo__text_append(text, "\\u%04x", 0xd800u + ((character - 0x10000u) >> 10));
+        character = 0xdc00u + ((character - 0x10000u) & 0x3ffu);
     }
-    if ((lead == 0xe0 && bytes[1] < 0xa0) || (lead == 0xed && bytes[1] > 0x9f) ||
-        (lead == 0xf0 && bytes[1] < 0x90) || (lead == 0xf4 && bytes[1] > 0x8f)) {
-        return 0;
-    }
-    return length;
+    rondo__text_append(text, "\\u%04x", character);
 }
 
 void rondo__text_append_json(rondo__text *text, const char *string) {
-    const unsigned char *cursor = (const unsigned char *)string;
     rondo__text_append_bytes(text, "\"", 1);
-    while (*cursor != '\0') {
-        size_t length = measure_utf8(cursor);
+    while (*string != '\0') {
+        uint32_t character = 0;
+        size_t length = rondo__utf8_read(string, &character);
         if (length == 0) {
-            rondo__text_append(text, "\\ufffd");
-            ++cursor;
-            continue;
-        }
-        if (*cursor == '"' || *cursor == '\\') {
-            rondo__text_append(text, "\\%c", *cursor);
-        } else if (*cursor == '\n') {
+            append_json_number(text, 0xfffd);  // names may hold any bytes, but JSON must be UTF-8
+            length = 1;
+        } else if (character == '"' || character == '\\') {
+            rondo__text_append(text, "\\%c", *string);
+        } else if (character == '\n') {
             rondo__text_append_bytes(text, "\\n", 2);
-        } else if (*cursor < 0x20 || *cursor == 0x7f) {
-            rondo__text_append(text, "\\u%04x", *cursor);
+        } else if (!rondo__is_showable(character)) {
+            append_json_number(text, character);
         } else {
-            rondo__text_append_bytes(text, (const char *)cursor, length);
+            rondo__text_append_bytes(text, string, length);
         }
-        cursor += length;
+        string += length;
     }
     rondo__text_append_bytes(text, "\"", 1);
 }

@@ -17,7 +17,8 @@ typedef struct rondo__text {
 
 RONDO_PRINTF(2, 3) void rondo__text_append(rondo__text *text, const char *format, ...);
 void rondo__text_append_bytes(rondo__text *text, const char *bytes, size_t length);
-void rondo__text_append_json(rondo__text *text, const char *string);  // quoted and escaped
+void rondo__text_append_escaped(rondo__text *text, const char *string);  // as rondo/text.h does
+void rondo__text_append_json(rondo__text *text, const char *string);     // quoted and escaped
 rondo_status rondo__text_get_status(const rondo__text *text);  // NO_MEMORY when an append failed
 void rondo__text_deinit(rondo__text *text);
 

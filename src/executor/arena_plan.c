@@ -17,63 +17,143 @@ static int compare_by_size(const void *a, const void *b) {
     return x < y ? -1 : x > y;  // the order of the list, so that plans are reproducible
 }
 
+// Most values live for a few steps, so who looks for the neighbours of a block looks at those steps
+// only; the others, which live long, are in one list.
+enum { SHORT_STEPS = 32 };
+
+typedef struct placed {
+    size_t offset;
+    size_t end;
+    size_t first;
+    size_t last;
+    size_t next;  // in its list: index + 1; 0 ends it
+} placed;
+
+typedef struct arena {
+    placed *placed;
+    size_t placed_count;
+    size_t long_head;     // index + 1 of the lowest of those that live long, by offset
+    size_t *short_heads;  // by step: those that begin there and live for a short time
+    size_t short_count;
+    const placed **near;  // the short ones beside a block, by offset
+    size_t near_count;
+    size_t final;  // the last step of all
+    size_t floor;  // below it lie blocks that live for all steps, and no gaps
+} arena;
+
 static int compare_by_offset(const void *a, const void *b) {
-    const rondo__block *x = *(rondo__block *const *)a;
-    const rondo__block *y = *(rondo__block *const *)b;
+    const placed *x = *(const placed *const *)a;
+    const placed *y = *(const placed *const *)b;
     return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+static void find_near(arena *a, const rondo__block *block) {
+    a->near_count = 0;
+    size_t step = block->first > SHORT_STEPS ? block->first - SHORT_STEPS : 0;
+    for (; a->short_count > 0 && step <= block->last; ++step) {
+        for (size_t at = a->short_heads[step]; at != 0; at = a->placed[at - 1].next) {
+            if (a->placed[at - 1].last >= block->first) {
+                a->near[a->near_count++] = &a->placed[at - 1];
+            }
+        }
+    }
+    qsort(a->near, a->near_count, sizeof(const placed *), compare_by_offset);
+}
+
+// Finds the lowest gap of `need` bytes among the blocks that live at the same time as `block`.
+// *out_before is the last of the list that begins below it (index + 1; 0: none).
+static size_t find_gap(arena *a, const rondo__block *block, size_t need, size_t *out_before) {
+    size_t end = a->floor;  // of the rivals seen so far
+    size_t near = 0;
+    size_t at = a->long_head;
+    *out_before = 0;
+    find_near(a, block);
+    while (at != 0 || near < a->near_count) {
+        const placed *rival = at != 0 ? &a->placed[at - 1] : NULL;
+        if (rival == NULL || (near < a->near_count && a->near[near]->offset < rival->offset)) {
+            rival = a->near[near++];
+        } else if (rival->first > block->last || block->first > rival->last) {
+            at = rival->next;
+            continue;
+        }
+        if (rival->offset >= end && rival->offset - end >= need) {
+            break;
+        }
+        end = rival->end > end ? rival->end : end;
+        if (at != 0 && rival == &a->placed[at - 1]) {
+            *out_before = at;
+            at = rival->next;
+        }
+    }
+    // Behind its last neighbour, but also behind what lives at other times and begins lower.
+    size_t next = *out_before != 0 ? a->placed[*out_before - 1].next : a->long_head;
+    for (; next != 0 && a->placed[next - 1].offset < end; next = a->placed[next - 1].next) {
+        *out_before = next;
+    }
+    return end;
+}
+
+static void place(arena *a, const rondo__block *block, size_t block_end, size_t before) {
+    if (block->first == 0 && block->last == a->final && block->offset == a->floor) {
+        a->floor = block_end;
+        return;
+    }
+    placed *now = &a->placed[a->placed_count++];
+    *now = (placed){
+        .offset = block->offset, .end = block_end, .first = block->first, .last = block->last};
+    size_t *link = before != 0 ? &a->placed[before - 1].next : &a->long_head;
+    if (block->last - block->first <= SHORT_STEPS) {
+        link = &a->short_heads[block->first];
+        a->short_count += 1;
+    }
+    now->next = *link;
+    *link = a->placed_count;
 }
 
 rondo_status rondo__arena_plan(rondo__block *blocks, size_t block_count, size_t *out_arena_bytes) {
     *out_arena_bytes = 0;
-    rondo_status status = RONDO_STATUS_OK;
+    rondo_status status = RONDO_STATUS_NO_MEMORY;
+    arena a = {0};
+    for (size_t i = 0; i < block_count; ++i) {
+        if (blocks[i].bytes > SIZE_MAX / 4) {
+            return RONDO_FAIL(INVALID, "a value of %zu bytes does not fit into an arena",
+                              blocks[i].bytes);
+        }
+        a.final = blocks[i].last > a.final ? blocks[i].last : a.final;
+    }
     rondo__block **order = rondo__calloc(block_count + 1, sizeof *order);
-    rondo__block **rivals = rondo__calloc(block_count + 1, sizeof *rivals);
-    if (order == NULL || rivals == NULL) {
-        status = RONDO_STATUS_NO_MEMORY;
+    a.placed = rondo__calloc(block_count + 1, sizeof *a.placed);
+    a.near = rondo__calloc(block_count + 1, sizeof *a.near);
+    a.short_heads = rondo__calloc(a.final + 1, sizeof *a.short_heads);
+    if (order == NULL || a.placed == NULL || a.near == NULL || a.short_heads == NULL) {
         goto free_lists;
     }
     for (size_t i = 0; i < block_count; ++i) {
-        if (blocks[i].bytes > SIZE_MAX / 4) {
-            status = RONDO_FAIL(INVALID, "a value of %zu bytes does not fit into an arena",
-                                blocks[i].bytes);
-            goto free_lists;
-        }
         order[i] = &blocks[i];
     }
     qsort(order, block_count, sizeof(rondo__block *), compare_by_size);
     size_t arena_bytes = 0;
     for (size_t i = 0; i < block_count; ++i) {
         rondo__block *block = order[i];
-        size_t rival_count = 0;
-        for (size_t k = 0; k < i; ++k) {
-            if (order[k]->first <= block->last && block->first <= order[k]->last) {
-                rivals[rival_count++] = order[k];
-            }
-        }
-        qsort(rivals, rival_count, sizeof(rondo__block *), compare_by_offset);
-        size_t need = rondo__align_up(block->bytes, RONDO__ARENA_ALIGNMENT);
-        size_t end = 0;  // of the rivals seen so far
-        for (size_t k = 0; k < rival_count; ++k) {
-            if (rivals[k]->offset >= end && rivals[k]->offset - end >= need) {
-                break;
-            }
-            size_t rival_end =
-                rivals[k]->offset + rondo__align_up(rivals[k]->bytes, RONDO__ARENA_ALIGNMENT);
-            end = rival_end > end ? rival_end : end;
-        }
-        block->offset = end;
+        const size_t need = rondo__align_up(block->bytes, RONDO__ARENA_ALIGNMENT);
+        size_t before;
         size_t block_end;
-        if (!rondo__add_size(end, need, &block_end)) {
+        block->offset = find_gap(&a, block, need, &before);
+        if (!rondo__add_size(block->offset, need, &block_end)) {
             status =
                 RONDO_FAIL(INVALID, "the values alive at once do not fit into an address space");
             goto free_lists;
         }
         arena_bytes = block_end > arena_bytes ? block_end : arena_bytes;
+        place(&a, block, block_end, before);
     }
     *out_arena_bytes = arena_bytes;
+    status = RONDO_STATUS_OK;
 
 free_lists:
     rondo__free(order);
-    rondo__free(rivals);
+    rondo__free(a.placed);
+    rondo__free(a.near);
+    rondo__free(a.short_heads);
     return status;
 }

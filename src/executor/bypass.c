@@ -203,7 +203,7 @@ rondo_status rondo__bypass_run(rondo_executor *executor, rondo__plan *plan, rond
             rondo_stream_synchronize(executor->stream);  // the results' host copies are freed below
     }
     if (status != RONDO_STATUS_OK) {
-        rondo__error_set_op(node->op.name);
+        rondo__node_blame(node);
     }
     bypass_deinit(&b);
     return status;

@@ -56,96 +56,6 @@ static rondo_status get_executor(rondo_executor *parent, const rondo__node *node
     return RONDO_STATUS_OK;
 }
 
-// ---- ahead of a run ---------------------------------------------------------------------------
-
-// A feed of the shape that the plan knows for a value; false when it depends on data.
-static bool foresee(const rondo__plan *plan, int32_t value, rondo_tensor *out_feed) {
-    if (value < 0 || plan->slots[value].kind == RONDO__SLOT_DYNAMIC ||
-        plan->slots[value].dtype == RONDO_DTYPE_NONE) {
-        return false;
-    }
-    *out_feed =
-        (rondo_tensor){.dtype = plan->slots[value].dtype, .shape = plan->slots[value].shape};
-    return true;
-}
-
-// Feeds of a body as its first turn will have them; false when they depend on data.
-static bool foresee_feeds(const rondo__plan *plan, const rondo__node *node, const body_view *view,
-                          rondo_tensor *feeds) {
-    const rondo_program *body = view->attribute->body;
-    const size_t declared = body->declared_count;
-    bool is_known = declared == 0;
-    if (strcmp(node->op.def->name, "Loop") == 0 && declared >= 2 &&
-        node->explicit_count == declared) {
-        is_known = true;
-        feeds[0].dtype = RONDO_DTYPE_I64;
-        feeds[1].dtype = RONDO_DTYPE_BOOL;
-        for (size_t i = 0; i < 2; ++i) {
-            const rondo__value *value = &body->values[body->inputs[i]];
-            if (value->has_shape && value->rank == 1) {
-                feeds[i].shape = (rondo_shape){.rank = 1, .extent = {1}};
-            }
-        }
-        for (size_t i = 2; i < declared; ++i) {
-            is_known = is_known && foresee(plan, node->inputs[i], &feeds[i]);
-        }
-    }
-    for (size_t i = 0; i < view->captured_count; ++i) {
-        is_known =
-            is_known && foresee(plan, node->inputs[view->captured_first + i], &feeds[declared + i]);
-    }
-    return is_known;
-}
-
-// Plans one body. That its shapes do not fit, or are refused, is no failure here: the model may
-// never run it like that.
-static rondo_status foresee_body(rondo_executor *executor, const rondo__plan *plan,
-                                 rondo__step *step, const rondo__attribute *body) {
-    const rondo__node *node = &plan->program->nodes[step->node];
-    body_view view;
-    rondo_executor *inner;
-    rondo_error saved;
-    if (!find_body(node, body->name, &view)) {
-        return RONDO_STATUS_OK;
-    }
-    RETURN_IF_ERROR(get_executor(executor, node, step, &view, &inner));
-    rondo_tensor *feeds = rondo__calloc(body->body->input_count + 1, sizeof *feeds);
-    if (feeds == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
-    }
-    rondo_status status = RONDO_STATUS_OK;
-    rondo__error_save(&saved);
-    if (inner->current == NULL && foresee_feeds(plan, node, &view, feeds)) {
-        rondo__plan *found;
-        status = rondo__executor_find_plan(inner, feeds, &found);
-    }
-    rondo__free(feeds);
-    if (status == RONDO_STATUS_BAD_DATA || status == RONDO_STATUS_UNSUPPORTED) {
-        rondo__error_restore(&saved);
-        return RONDO_STATUS_OK;
-    }
-    if (status == RONDO_STATUS_OK && inner->current != NULL) {
-        status = rondo__control_foresee(inner, inner->current);
-    }
-    return status;
-}
-
-rondo_status rondo__control_foresee(rondo_executor *executor, const rondo__plan *plan) {
-    for (size_t s = 0; s < plan->step_count; ++s) {
-        rondo__step *step = &plan->steps[s];
-        if (step->kind != RONDO__STEP_BYPASS || step->bypass != RONDO__BYPASS_CONTROL) {
-            continue;
-        }
-        const rondo__op *op = &plan->program->nodes[step->node].op;
-        for (size_t a = 0; a < op->attribute_count; ++a) {
-            if (op->attributes[a].kind == RONDO__ATTRIBUTE_BODY) {
-                RETURN_IF_ERROR(foresee_body(executor, plan, step, &op->attributes[a]));
-            }
-        }
-    }
-    return RONDO_STATUS_OK;
-}
-
 static rondo_status read_scalar(const rondo__node *node, const char *what,
                                 const rondo_tensor *tensor, rondo_dtype dtype, int64_t *out_value) {
     if (tensor == NULL || tensor->dtype != dtype || rondo_shape_get_count(&tensor->shape) != 1) {
@@ -177,11 +87,6 @@ static rondo_status run_if(rondo_executor *executor, const rondo__node *node, ro
     if (!find_body(node, condition != 0 ? "then_branch" : "else_branch", &view)) {
         return RONDO_FAIL(BAD_DATA, "%s has no %s", rondo__node_describe(node),
                           condition != 0 ? "then_branch" : "else_branch");
-    }
-    if (view.attribute->body->declared_count != 0 ||
-        view.attribute->body->output_count < node->output_count) {
-        return RONDO_FAIL(BAD_DATA, "%s: a branch must have no inputs and %zu outputs",
-                          rondo__node_describe(node), node->output_count);
     }
     rondo_executor *body;
     RETURN_IF_ERROR(get_executor(executor, node, step, &view, &body));
@@ -231,21 +136,12 @@ static rondo_status collector_take(collector *c, rondo_tensor *row) {
 }
 
 // Stacks the rows along new axis `axis`; with `is_reversed` the last row comes first. Without rows
-// the shape is what the body declares, with 0 for what it does not say.
+// `unmade` says what one would have been.
 static rondo_status collector_stack(const rondo__node *node, const collector *c,
-                                    const rondo__value *declared, int64_t axis, bool is_reversed,
+                                    const rondo_tensor *unmade, int64_t axis, bool is_reversed,
                                     rondo_tensor *out_tensor) {
-    rondo_shape row = {0};
-    rondo_dtype dtype = declared->dtype;
-    if (c->count > 0) {
-        row = c->rows[0].shape;
-        dtype = c->rows[0].dtype;
-    } else if (declared->has_shape) {
-        row.rank = declared->rank;
-        for (int32_t d = 0; d < declared->rank; ++d) {
-            row.extent[d] = declared->dims[d].number > 0 ? declared->dims[d].number : 0;
-        }
-    }
+    const rondo_shape row = c->count > 0 ? c->rows[0].shape : unmade->shape;
+    const rondo_dtype dtype = c->count > 0 ? c->rows[0].dtype : unmade->dtype;
     axis = axis < 0 ? axis + row.rank + 1 : axis;
     if (row.rank >= RONDO_RANK_MAX || axis < 0 || axis > row.rank) {
         return RONDO_FAIL(BAD_DATA, "%s: scan output of rank %d cannot be stacked along axis %lld",
@@ -292,6 +188,7 @@ typedef struct iteration {
     rondo_tensor *outputs;  // of one turn
     size_t collector_count;
     collector *collectors;
+    rondo_tensor *unmade;  // dtype and shape of a row, one for each collector, when there is none
 } iteration;
 
 static void iteration_deinit(iteration *it) {
@@ -302,6 +199,7 @@ static void iteration_deinit(iteration *it) {
         collector_deinit(&it->collectors[i]);
     }
     rondo__free(it->collectors);
+    rondo__free(it->unmade);
 }
 
 static rondo_status iteration_init(rondo_executor *executor, const rondo__node *node,
@@ -319,7 +217,9 @@ static rondo_status iteration_init(rondo_executor *executor, const rondo__node *
     it.carried = rondo__calloc(carried_count + 1, sizeof *it.carried);
     it.outputs = rondo__calloc(it.output_count + 1, sizeof *it.outputs);
     it.collectors = rondo__calloc(collector_count + 1, sizeof *it.collectors);
-    if (it.feeds == NULL || it.carried == NULL || it.outputs == NULL || it.collectors == NULL) {
+    it.unmade = rondo__calloc(collector_count + 1, sizeof *it.unmade);
+    if (it.feeds == NULL || it.carried == NULL || it.outputs == NULL || it.collectors == NULL ||
+        it.unmade == NULL) {
         iteration_deinit(&it);
         return RONDO_STATUS_NO_MEMORY;
     }
@@ -327,11 +227,8 @@ static rondo_status iteration_init(rondo_executor *executor, const rondo__node *
     return RONDO_STATUS_OK;
 }
 
-// Runs the body once: feeds[0 .. first_carried) are set by the caller; carried state and captured
-// values are put behind them by this function; outputs from `first_output` on are carried state,
-// then rows.
-static rondo_status iteration_turn(iteration *it, const rondo_tensor *const *inputs,
-                                   size_t first_carried, size_t first_output) {
+// Puts carried state and captured values behind feeds[0 .. first_carried), which the caller sets.
+static void iteration_bind(iteration *it, const rondo_tensor *const *inputs, size_t first_carried) {
     size_t captured_at = it->feed_count - it->view.captured_count;
     for (size_t i = 0; i < it->carried_count; ++i) {
         it->feeds[first_carried + i] = it->carried[i];
@@ -339,6 +236,12 @@ static rondo_status iteration_turn(iteration *it, const rondo_tensor *const *inp
     for (size_t i = 0; i < it->view.captured_count; ++i) {
         it->feeds[captured_at + i] = *inputs[it->view.captured_first + i];
     }
+}
+
+// Runs the body once. Outputs from `first_output` on are carried state, then rows.
+static rondo_status iteration_turn(iteration *it, const rondo_tensor *const *inputs,
+                                   size_t first_carried, size_t first_output) {
+    iteration_bind(it, inputs, first_carried);
     RETURN_IF_ERROR(rondo__executor_run_tensors(it->body, it->feeds, it->outputs, NULL));
     for (size_t i = 0; i < it->carried_count; ++i) {
         rondo_tensor_deinit(&it->carried[i]);
@@ -350,6 +253,48 @@ static rondo_status iteration_turn(iteration *it, const rondo_tensor *const *inp
             collector_take(&it->collectors[i], &it->outputs[first_output + it->carried_count + i]));
     }
     return RONDO_STATUS_OK;
+}
+
+// What a row would be that no turn made: what follows from the shapes before the first turn, and
+// where that says nothing what the body declares, with 0 for unknown extents.
+static rondo_status describe_row(const iteration *it, size_t output,
+                                 const rondo__tensor_info *inferred, rondo_tensor *out_row) {
+    const rondo_program *body = it->view.attribute->body;
+    const rondo__value *declared = &body->values[body->outputs[output]];
+    *out_row = (rondo_tensor){.dtype = inferred->dtype != RONDO_DTYPE_NONE ? inferred->dtype
+                                                                           : declared->dtype};
+    if (inferred->is_shape_known) {
+        out_row->shape = inferred->shape;
+    } else if (declared->has_shape) {
+        out_row->shape.rank = declared->rank;
+        for (int32_t d = 0; d < declared->rank; ++d) {
+            out_row->shape.extent[d] = declared->dims[d].number > 0 ? declared->dims[d].number : 0;
+        }
+    }
+    if (out_row->dtype == RONDO_DTYPE_NONE) {
+        return RONDO_FAIL(BAD_DATA,
+                          "%s: no turn is taken, and nothing says of which type the scan output "
+                          "\"%.60s\" is; declare it in the body",
+                          rondo__node_describe(it->node), declared->name);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Describes the rows in it->collectors, outputs from `first_row` on, when no turn was taken. The
+// caller has set the feeds that iteration_bind does not.
+static rondo_status iteration_describe(iteration *it, const rondo_tensor *const *inputs,
+                                       size_t first_carried, size_t first_row) {
+    rondo__tensor_info *infos = rondo__calloc(it->output_count + 1, sizeof *infos);
+    if (infos == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    iteration_bind(it, inputs, first_carried);
+    rondo_status status = rondo__executor_infer_outputs(it->body, it->feeds, infos);
+    for (size_t i = 0; i < it->collector_count && status == RONDO_STATUS_OK; ++i) {
+        status = describe_row(it, first_row + i, &infos[first_row + i], &it->unmade[i]);
+    }
+    rondo__free(infos);
+    return status;
 }
 
 // Copies an input into owned carried state: inputs are borrowed from slots that later steps may
@@ -364,6 +309,19 @@ static rondo_status iteration_carry(iteration *it, size_t index, const rondo_ten
         memcpy(it->carried[index].data, input->data, rondo_tensor_get_bytes(input));
     }
     return RONDO_STATUS_OK;
+}
+
+// Feeds the number of the turn and the condition, which may be declared [1] instead of scalars.
+static void feed_turn(iteration *it, int64_t *turn, uint8_t *condition) {
+    const rondo_program *body = it->view.attribute->body;
+    it->feeds[0] = (rondo_tensor){.dtype = RONDO_DTYPE_I64, .data = turn};
+    it->feeds[1] = (rondo_tensor){.dtype = RONDO_DTYPE_BOOL, .data = condition};
+    for (size_t k = 0; k < 2; ++k) {
+        const rondo__value *declared = &body->values[body->inputs[k]];
+        if (declared->has_shape && declared->rank == 1) {
+            it->feeds[k].shape = (rondo_shape){.rank = 1, .extent = {1}};
+        }
+    }
 }
 
 static rondo_status run_loop(rondo_executor *executor, const rondo__node *node, rondo__step *step,
@@ -381,29 +339,20 @@ static rondo_status run_loop(rondo_executor *executor, const rondo__node *node, 
     size_t row_count = node->output_count > carried_count ? node->output_count - carried_count : 0;
     iteration it;
     RETURN_IF_ERROR(iteration_init(executor, node, step, carried_count, row_count, &it));
-    const rondo_program *body = it.view.attribute->body;
     rondo_status status = RONDO_STATUS_OK;
-    if (body->declared_count != 2 + carried_count ||
-        body->output_count != 1 + carried_count + row_count || node->output_count < carried_count) {
-        status = RONDO_FAIL(BAD_DATA,
-                            "%s: the body has %zu inputs and %zu outputs, expected %zu and %zu",
-                            rondo__node_describe(node), body->declared_count, body->output_count,
-                            2 + carried_count, 1 + carried_count + row_count);
-        goto free_iteration;
-    }
     for (size_t i = 0; i < carried_count && status == RONDO_STATUS_OK; ++i) {
         status = iteration_carry(&it, i, inputs[2 + i]);
     }
-    for (int64_t turn = 0; status == RONDO_STATUS_OK && turn < limit && condition != 0; ++turn) {
-        uint8_t flag = 1;
-        it.feeds[0] = (rondo_tensor){.dtype = RONDO_DTYPE_I64, .data = &turn};
-        it.feeds[1] = (rondo_tensor){.dtype = RONDO_DTYPE_BOOL, .data = &flag};
-        // The iteration number and the condition may be declared [1] instead of a scalar.
-        for (size_t k = 0; k < 2; ++k) {
-            const rondo__value *declared = &body->values[body->inputs[k]];
-            if (declared->has_shape && declared->rank == 1) {
-                it.feeds[k].shape = (rondo_shape){.rank = 1, .extent = {1}};
-            }
+    int64_t turn = 0;
+    uint8_t flag = 1;
+    feed_turn(&it, &turn, &flag);
+    if (status == RONDO_STATUS_OK && row_count > 0 && (limit <= 0 || condition == 0)) {
+        status = iteration_describe(&it, inputs, 2, 1 + carried_count);
+    }
+    for (; status == RONDO_STATUS_OK && turn < limit && condition != 0; ++turn) {
+        status = rondo__executor_count_turn(executor);
+        if (status != RONDO_STATUS_OK) {
+            break;
         }
         status = iteration_turn(&it, inputs, 2, 1);
         if (status == RONDO_STATUS_OK) {
@@ -413,8 +362,7 @@ static rondo_status run_loop(rondo_executor *executor, const rondo__node *node, 
         }
     }
     for (size_t i = 0; i < row_count && status == RONDO_STATUS_OK; ++i) {
-        const rondo__value *declared = &body->values[body->outputs[1 + carried_count + i]];
-        status = collector_stack(node, &it.collectors[i], declared, 0, false,
+        status = collector_stack(node, &it.collectors[i], &it.unmade[i], 0, false,
                                  &results[carried_count + i]);
     }
     for (size_t i = 0; i < carried_count && status == RONDO_STATUS_OK; ++i) {
@@ -422,7 +370,6 @@ static rondo_status run_loop(rondo_executor *executor, const rondo__node *node, 
         memset(&it.carried[i], 0, sizeof it.carried[i]);
     }
 
-free_iteration:
     iteration_deinit(&it);
     return status;
 }
@@ -431,6 +378,17 @@ static int64_t get_list_entry(const rondo__op *op, const char *name, size_t inde
     size_t count = 0;
     const int64_t *list = rondo__op_get_ints(op, name, &count);
     return list != NULL && index < count ? list[index] : 0;
+}
+
+// Dtype and shape of a slice along `axis`, which was checked.
+static void describe_slice(const rondo_tensor *source, int64_t axis, rondo_tensor *out_slice) {
+    *out_slice = (rondo_tensor){.dtype = source->dtype, .shape = {.rank = source->shape.rank - 1}};
+    axis += axis < 0 ? source->shape.rank : 0;
+    for (int32_t d = 0; d < source->shape.rank; ++d) {
+        if (d != axis) {
+            out_slice->shape.extent[d < axis ? d : d - 1] = source->shape.extent[d];
+        }
+    }
 }
 
 // Copies slice `index` along `axis` of `source` into a new tensor without that axis.
@@ -510,8 +468,17 @@ static rondo_status run_scan(rondo_executor *executor, const rondo__node *node, 
     for (size_t i = 0; i < carried_count && status == RONDO_STATUS_OK; ++i) {
         status = iteration_carry(&it, i, inputs[i]);
     }
+    if (status == RONDO_STATUS_OK && row_count > 0 && length == 0) {
+        for (size_t i = 0; i < scan_count; ++i) {
+            describe_slice(inputs[carried_count + i],
+                           get_list_entry(&node->op, "scan_input_axes", i),
+                           &it.feeds[carried_count + i]);
+        }
+        status = iteration_describe(&it, inputs, 0, carried_count);
+    }
     for (int64_t turn = 0; status == RONDO_STATUS_OK && turn < length; ++turn) {
         size_t taken = 0;
+        status = rondo__executor_check_cancelled(executor);
         for (; taken < scan_count && status == RONDO_STATUS_OK; ++taken) {
             const rondo_tensor *input = inputs[carried_count + taken];
             int64_t axis = get_list_entry(&node->op, "scan_input_axes", taken);
@@ -528,8 +495,7 @@ static rondo_status run_scan(rondo_executor *executor, const rondo__node *node, 
         }
     }
     for (size_t i = 0; i < row_count && status == RONDO_STATUS_OK; ++i) {
-        const rondo__value *declared = &body->values[body->outputs[carried_count + i]];
-        status = collector_stack(node, &it.collectors[i], declared,
+        status = collector_stack(node, &it.collectors[i], &it.unmade[i],
                                  get_list_entry(&node->op, "scan_output_axes", i),
                                  get_list_entry(&node->op, "scan_output_directions", i) == 1,
                                  &results[carried_count + i]);
@@ -542,6 +508,131 @@ static rondo_status run_scan(rondo_executor *executor, const rondo__node *node, 
 free_iteration:
     iteration_deinit(&it);
     return status;
+}
+
+// ---- plans ahead of the first run ---------------------------------------------------------------
+
+// Zeros of the shape that a value of the plan has; false when that depends on data.
+static bool make_zeros(const rondo__plan *plan, int32_t value, int64_t scan_axis,
+                       rondo_tensor *out_tensor, rondo_status *out_status) {
+    const rondo__slot *slot = value >= 0 ? &plan->slots[value] : NULL;
+    if (slot == NULL || slot->dtype == RONDO_DTYPE_NONE ||
+        (slot->kind != RONDO__SLOT_CONSTANT && slot->kind != RONDO__SLOT_ARENA)) {
+        return false;
+    }
+    rondo_shape shape = slot->shape;
+    if (scan_axis != INT64_MIN) {  // one slice of it
+        const int64_t axis = scan_axis < 0 ? scan_axis + shape.rank : scan_axis;
+        if (axis < 0 || axis >= shape.rank) {
+            return false;
+        }
+        shape = (rondo_shape){.rank = slot->shape.rank - 1};
+        for (int32_t d = 0; d < slot->shape.rank; ++d) {
+            if (d != axis) {
+                shape.extent[d < axis ? d : d - 1] = slot->shape.extent[d];
+            }
+        }
+    }
+    *out_status = rondo_tensor_init(slot->dtype, &shape, out_tensor);
+    return *out_status == RONDO_STATUS_OK;
+}
+
+// What the body is fed at its first turn. False when the plan does not know that, or on failure.
+static bool make_first_feeds(const rondo__plan *plan, const rondo__node *node,
+                             const body_view *view, rondo_tensor *feeds, rondo_status *out_status) {
+    const rondo_program *body = view->attribute->body;
+    const bool is_loop = strcmp(node->op.def->name, "Loop") == 0;
+    const bool is_scan = strcmp(node->op.def->name, "Scan") == 0;
+    const int64_t scan_count = is_scan ? rondo__op_get_int(&node->op, "num_scan_inputs", 0) : 0;
+    if (((is_loop || is_scan) && body->declared_count != node->explicit_count) ||
+        (!is_loop && !is_scan && body->declared_count != 0) || scan_count < 0 ||
+        (uint64_t)scan_count > node->explicit_count) {
+        return false;
+    }
+    const size_t scan_first = node->explicit_count - (size_t)scan_count;
+    for (size_t i = 0; i < body->input_count; ++i) {
+        if (i >= body->declared_count) {
+            const size_t captured = view->captured_first + (i - body->declared_count);
+            if (!make_zeros(plan, node->inputs[captured], INT64_MIN, &feeds[i], out_status)) {
+                return false;
+            }
+        } else if (is_loop && i < 2) {  // the iteration number and the condition
+            const rondo__value *declared = &body->values[body->inputs[i]];
+            rondo_shape shape = {.rank = declared->has_shape && declared->rank == 1 ? 1 : 0};
+            shape.extent[0] = shape.rank;
+            *out_status =
+                rondo_tensor_init(i == 0 ? RONDO_DTYPE_I64 : RONDO_DTYPE_BOOL, &shape, &feeds[i]);
+            if (*out_status != RONDO_STATUS_OK) {
+                return false;
+            }
+        } else {
+            const bool is_slice = is_scan && i >= scan_first;
+            const int64_t axis =
+                is_slice ? get_list_entry(&node->op, "scan_input_axes", i - scan_first) : INT64_MIN;
+            if (!make_zeros(plan, node->inputs[i], axis, &feeds[i], out_status)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+rondo_status rondo__control_plan_body(rondo_executor *executor, const rondo__plan *plan,
+                                      rondo__step *step, const char *name,
+                                      rondo_executor **out_body, rondo__plan **out_plan) {
+    const rondo__node *node = &plan->program->nodes[step->node];
+    body_view view;
+    *out_body = NULL;
+    *out_plan = NULL;
+    if (!find_body(node, name, &view)) {
+        return RONDO_STATUS_OK;
+    }
+    const rondo_program *body = view.attribute->body;
+    if (view.captured_first + view.captured_count > node->input_count) {
+        return RONDO_STATUS_OK;
+    }
+    rondo_tensor *feeds = rondo__calloc(body->input_count + 1, sizeof *feeds);
+    if (feeds == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo_status status = RONDO_STATUS_OK;
+    if (make_first_feeds(plan, node, &view, feeds, &status)) {
+        status = get_executor(executor, node, step, &view, out_body);
+        if (status == RONDO_STATUS_OK) {
+            status = rondo__executor_find_plan(*out_body, feeds, out_plan);
+        }
+    }
+    free_tensors(feeds, body->input_count);
+    return status;
+}
+
+rondo_status rondo__control_foresee(rondo_executor *executor, const rondo__plan *plan) {
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        rondo__step *step = &plan->steps[s];
+        const rondo__op *op = &plan->program->nodes[step->node].op;
+        const bool is_control =
+            step->kind == RONDO__STEP_BYPASS && step->bypass == RONDO__BYPASS_CONTROL;
+        for (size_t a = 0; is_control && a < op->attribute_count; ++a) {
+            rondo_executor *body = NULL;
+            rondo__plan *body_plan = NULL;
+            if (op->attributes[a].kind != RONDO__ATTRIBUTE_BODY) {
+                continue;
+            }
+            rondo_error saved;
+            rondo__error_save(&saved);
+            rondo_status status = rondo__control_plan_body(
+                executor, plan, step, op->attributes[a].name, &body, &body_plan);
+            if (status == RONDO_STATUS_BAD_DATA || status == RONDO_STATUS_UNSUPPORTED) {
+                rondo__error_restore(&saved);  // no failure: the model may never run it like that
+                continue;
+            }
+            if (status == RONDO_STATUS_OK && body_plan != NULL) {
+                status = rondo__control_foresee(body, body_plan);
+            }
+            RETURN_IF_ERROR(status);
+        }
+    }
+    return RONDO_STATUS_OK;
 }
 
 rondo_status rondo__control_run(rondo_executor *executor, const rondo__node *node,

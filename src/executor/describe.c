@@ -6,14 +6,37 @@
 #include "base/text.h"
 #include "executor/plan.h"
 
-static void append_shape(rondo__text *text, const rondo__slot *slot) {
+// "f32 [3, 4]"; values whose shape depends on data may have no known type either.
+static void append_shape(rondo__text *text, rondo_dtype dtype, const rondo__slot *slot) {
     char shape[96];
-    if (slot->kind == RONDO__SLOT_DYNAMIC) {
-        rondo__text_append(text, "%s [depends on data]", rondo_dtype_get_name(slot->dtype));
-        return;
+    if (dtype != RONDO_DTYPE_NONE) {
+        rondo__text_append(text, "%s ", rondo_dtype_get_name(dtype));
     }
-    rondo__text_append(text, "%s %s", rondo_dtype_get_name(slot->dtype),
-                       rondo_shape_format(&slot->shape, shape, sizeof shape));
+    rondo__text_append(text, "%s",
+                       slot->kind == RONDO__SLOT_DYNAMIC
+                           ? "[depends on data]"
+                           : rondo_shape_format(&slot->shape, shape, sizeof shape));
+}
+
+// The type of a node's output: of If, Loop and Scan, whose bodies are planned by themselves, the
+// one that a body declares.
+static rondo_dtype get_output_dtype(const rondo__plan *plan, const rondo__node *node, size_t k) {
+    const rondo_dtype dtype = plan->slots[node->outputs[k]].dtype;
+    if (dtype != RONDO_DTYPE_NONE || (node->op.def->flags & RONDO__OP_CONTROL) == 0) {
+        return dtype;
+    }
+    const size_t shift = strcmp(node->op.def->name, "Loop") == 0 ? 1 : 0;  // the condition
+    for (size_t a = 0; a < node->op.attribute_count; ++a) {
+        const rondo__attribute *attribute = &node->op.attributes[a];
+        if (attribute->kind == RONDO__ATTRIBUTE_BODY && k + shift < attribute->body->output_count) {
+            const rondo_program *body = attribute->body;
+            const rondo_dtype declared = body->values[body->outputs[k + shift]].dtype;
+            if (declared != RONDO_DTYPE_NONE) {
+                return declared;
+            }
+        }
+    }
+    return dtype;
 }
 
 static const char *get_implementation(const rondo__plan *plan, const rondo__step *step,
@@ -32,61 +55,203 @@ static size_t get_step_node(const rondo__plan *plan, const rondo__step *step, si
 
 // ---- text -------------------------------------------------------------------------------------
 
-static void append_ports(rondo__text *text, const rondo__plan *plan, const char *title,
-                         const int32_t *values, size_t count) {
+// A name as a column: escaped, and at least `width` wide.
+static void append_column(rondo__text *text, const char *name, int width) {
+    size_t start = text->length;
+    rondo__text_append_escaped(text, name);
+    int used = text->length - start < (size_t)width ? (int)(text->length - start) : width;
+    rondo__text_append(text, "%*s", width - used, "");
+}
+
+// "f32 [batch=4, ?=1, 3]": the declared names of extents, "?" where there is none, with the plan's
+// numbers. `declared` is NULL for ports of bodies.
+static void append_port(rondo__text *text, const rondo_program *source,
+                        const rondo__value *declared, const rondo__slot *slot) {
+    const bool is_known = slot->kind != RONDO__SLOT_DYNAMIC;
+    const rondo_dtype dtype =
+        slot->dtype == RONDO_DTYPE_NONE && declared != NULL ? declared->dtype : slot->dtype;
+    bool has_names = false;
+    if (declared != NULL && declared->has_shape &&
+        (!is_known || declared->rank == slot->shape.rank)) {
+        for (int32_t d = 0; d < declared->rank; ++d) {
+            has_names = has_names || declared->dims[d].number < 0;
+        }
+    }
+    if (!has_names) {
+        append_shape(text, dtype, slot);
+        return;
+    }
+    rondo__text_append(text, "%s [", rondo_dtype_get_name(dtype));
+    for (int32_t d = 0; d < declared->rank; ++d) {
+        const rondo__dimension *dim = &declared->dims[d];
+        const bool is_fixed = dim->number >= 0;
+        rondo__text_append_bytes(text, ", ", d > 0 ? 2 : 0);
+        if (!is_fixed) {
+            rondo__text_append_escaped(text,
+                                       dim->symbol >= 0 ? source->symbols[dim->symbol].name : "?");
+        }
+        if (is_known || is_fixed) {
+            const int64_t extent = is_known ? slot->shape.extent[d] : dim->number;
+            rondo__text_append(text, "%s%lld", is_fixed ? "" : "=", (long long)extent);
+        }
+    }
+    rondo__text_append(text, is_known ? "]" : "] (depends on data)");
+}
+
+static void append_ports(rondo__text *text, const rondo_executor *executor, const rondo__plan *plan,
+                         const char *title, const int32_t *values, const int32_t *declared,
+                         size_t count) {
+    const rondo_program *source = executor->source;
     rondo__text_append(text, "%s\n", title);
     for (size_t i = 0; i < count; ++i) {
-        rondo__text_append(text, "  %-24s ", plan->program->values[values[i]].name);
-        append_shape(text, &plan->slots[values[i]]);
+        rondo__text_append_bytes(text, "  ", 2);
+        append_column(text, plan->program->values[values[i]].name, 24);
+        rondo__text_append_bytes(text, " ", 1);
+        append_port(text, source, &source->values[declared[i]], &plan->slots[values[i]]);
         rondo__text_append(text, "\n");
     }
 }
 
-static void append_text(rondo__text *text, const rondo_executor *executor,
-                        const rondo__plan *plan) {
-    const rondo_program *program = plan->program;
-    append_ports(text, plan, "inputs", program->inputs, program->input_count);
-    append_ports(text, plan, "outputs", program->outputs, program->output_count);
-    rondo__text_append(text, "device %s, %zu ops in %zu segments, %zu bypassed\n",
-                       rondo_device_get_name(executor->device),
-                       plan->item_count + plan->bypassed_count,
-                       plan->step_count - plan->bypassed_count, plan->bypassed_count);
-    for (size_t s = 0; s < plan->step_count; ++s) {
-        const rondo__step *step = &plan->steps[s];
-        if (step->kind == RONDO__STEP_SEGMENT) {
-            rondo__text_append(text, "segment %zu: %zu ops, %s", s, step->item_count,
-                               step->is_capturable ? "captured" : "not captured");
-            rondo__text_append(text, "%s%s\n",
-                               step->reason[0] != '\0' ? "; ends at " : "; ends with the model",
-                               step->reason);
-        } else {
-            rondo__text_append(text, "bypass %zu: %s\n", s, step->reason);
+static const char *plural(size_t count) {
+    return count == 1 ? "" : "s";
+}
+
+static void append_counts(rondo__text *text, const rondo__plan *plan) {
+    const size_t ops = plan->item_count + plan->bypassed_count;
+    const size_t segments = plan->step_count - plan->bypassed_count;
+    rondo__text_append(text, "%zu op%s in %zu segment%s, %zu bypassed\n", ops, plural(ops),
+                       segments, plural(segments), plan->bypassed_count);
+}
+
+static void append_op_name(rondo__text *text, const rondo__node *node) {
+    bool is_internal = node->op.def->domain[0] != '\0';
+    int width = is_internal ? 19 - (int)strlen(node->op.def->domain) : 20;
+    rondo__text_append(text, "%s%s%-*s ", node->op.def->domain, is_internal ? "." : "",
+                       width > 0 ? width : 0, node->op.def->name);
+}
+
+static void append_steps(rondo__text *text, rondo_executor *executor, rondo__plan *plan,
+                         int indent);
+
+// The ops of a body that is planned when it first runs, because its shapes depend on data.
+static void append_unplanned(rondo__text *text, const rondo_program *body, int indent) {
+    rondo__text_append(text, "%zu op%s, planned at the first run\n", body->node_count,
+                       plural(body->node_count));
+    for (size_t n = 0; n < body->node_count; ++n) {
+        const rondo__node *node = &body->nodes[n];
+        rondo__text_append(text, "%*s", indent + 2, "");
+        append_op_name(text, node);
+        rondo__text_append_escaped(text, node->op.name);
+        rondo__text_append_bytes(text, "\n", 1);
+        for (size_t a = 0; a < node->op.attribute_count; ++a) {
+            const rondo__attribute *attribute = &node->op.attributes[a];
+            if (attribute->kind == RONDO__ATTRIBUTE_BODY) {
+                rondo__text_append(text, "%*s%s: ", indent + 4, "", attribute->name);
+                append_unplanned(text, attribute->body, indent + 4);  // bounded depth: program.h
+            }
         }
+    }
+}
+
+// The bodies of If, Loop and Scan. What one cannot do with these shapes is said, and is no failure:
+// its turn may never come.
+static void append_bodies(rondo__text *text, rondo_executor *executor, rondo__plan *plan,
+                          rondo__step *step, int indent) {
+    const rondo__node *node = &plan->program->nodes[step->node];
+    for (size_t a = 0; a < node->op.attribute_count; ++a) {
+        const rondo__attribute *attribute = &node->op.attributes[a];
+        if (attribute->kind != RONDO__ATTRIBUTE_BODY) {
+            continue;
+        }
+        rondo_executor *body = NULL;
+        rondo__plan *body_plan = NULL;
+        rondo__text_append(text, "%*s%s: ", indent, "", attribute->name);
+        const rondo_status status =
+            rondo__control_plan_body(executor, plan, step, attribute->name, &body, &body_plan);
+        text->failed = text->failed || status == RONDO_STATUS_NO_MEMORY;
+        if (status != RONDO_STATUS_OK) {
+            rondo__text_append_escaped(text, rondo_error_get_last()->message);
+            rondo__text_append_bytes(text, "\n", 1);
+        } else if (body_plan == NULL) {
+            append_unplanned(text, attribute->body, indent);
+        } else {
+            append_counts(text, body_plan);
+            append_steps(text, body, body_plan, indent + 2);
+        }
+    }
+}
+
+static void append_steps(rondo__text *text, rondo_executor *executor, rondo__plan *plan,
+                         int indent) {
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        rondo__step *step = &plan->steps[s];
+        if (step->kind == RONDO__STEP_SEGMENT) {
+            rondo__text_append(text, "%*ssegment %zu: %zu op%s, %s", indent, "", s,
+                               step->item_count, plural(step->item_count),
+                               step->is_capturable ? "captured" : "not captured");
+            rondo__text_append(text, "%s",
+                               step->reason[0] != '\0' ? "; ends at " : "; ends with the model");
+        } else {
+            rondo__text_append(text, "%*sbypassed %zu: ", indent, "", s);
+        }
+        rondo__text_append_escaped(text, step->reason);
+        rondo__text_append_bytes(text, "\n", 1);
         for (size_t i = 0; i < count_step_nodes(step); ++i) {
-            const rondo__node *node = &program->nodes[get_step_node(plan, step, i)];
-            bool is_internal = node->op.def->domain[0] != '\0';
-            rondo__text_append(text, "  %s%s%-*s %-10s %-32s", node->op.def->domain,
-                               is_internal ? "." : "", is_internal ? 14 : 20, node->op.def->name,
-                               get_implementation(plan, step, step->first_item + i), node->op.name);
+            const rondo__node *node = &plan->program->nodes[get_step_node(plan, step, i)];
+            rondo__text_append(text, "%*s", indent + 2, "");
+            append_op_name(text, node);
+            rondo__text_append(text, "%-10s ",
+                               get_implementation(plan, step, step->first_item + i));
+            append_column(text, node->op.name, 32);
             for (size_t k = 0; k < node->output_count; ++k) {
                 if (node->outputs[k] >= 0) {
-                    rondo__text_append(text, " ");
-                    append_shape(text, &plan->slots[node->outputs[k]]);
+                    rondo__text_append_bytes(text, " ", 1);
+                    append_shape(text, get_output_dtype(plan, node, k),
+                                 &plan->slots[node->outputs[k]]);
                 }
             }
             rondo__text_append(text, "\n");
         }
+        if (step->kind == RONDO__STEP_BYPASS && step->bypass == RONDO__BYPASS_CONTROL) {
+            append_bodies(text, executor, plan, step, indent + 4);
+        }
     }
+}
+
+// What the words of the second column mean.
+static void append_legend(rondo__text *text, bool is_host) {
+    rondo__text_append(
+        text, "%s",
+        is_host ? "run by: simd (own vector code), onednn (oneDNN), reference (plain C, slow), "
+                  "copy (moves bytes),\n        philox (random numbers); host: "
+                  "bypassed, plain C between segments\n"
+                : "run by: nvrtc (own kernels), cublaslt, cudnn (NVIDIA's libraries), philox "
+                  "(random numbers);\n        host: bypassed, plain C on the processor\n");
+}
+
+static void append_text(rondo__text *text, rondo_executor *executor, rondo__plan *plan) {
+    const rondo_program *program = plan->program;
+    const rondo_program *source = executor->source;
+    append_ports(text, executor, plan, "inputs", program->inputs, source->inputs,
+                 program->input_count);
+    append_ports(text, executor, plan, "outputs", program->outputs, source->outputs,
+                 program->output_count);
+    rondo__text_append(text, "device %s, ", rondo_device_get_name(executor->device));
+    append_counts(text, plan);
+    append_steps(text, executor, plan, 0);
     rondo__describe_half(text, executor, plan, false);
     rondo__text_append(
         text, "memory: arena %zu bytes (%zu without sharing), constants on the device %zu bytes\n",
         plan->arena_bytes, plan->arena_naive_bytes, plan->constant_bytes);
+    append_legend(text, rondo_device_is_host(executor->device));
 }
 
 // ---- JSON -------------------------------------------------------------------------------------
 
-static void append_json_slot(rondo__text *text, const rondo__slot *slot) {
-    rondo__text_append(text, "\"dtype\": \"%s\", \"shape\": ", rondo_dtype_get_name(slot->dtype));
+static void append_json_slot(rondo__text *text, rondo_dtype dtype, const rondo__slot *slot) {
+    const char *quote = dtype != RONDO_DTYPE_NONE ? "\"" : "";
+    rondo__text_append(text, "\"dtype\": %s%s%s, \"shape\": ", quote,
+                       dtype != RONDO_DTYPE_NONE ? rondo_dtype_get_name(dtype) : "null", quote);
     if (slot->kind == RONDO__SLOT_DYNAMIC) {
         rondo__text_append(text, "null");
         return;
@@ -105,7 +270,7 @@ static void append_json_ports(rondo__text *text, const rondo__plan *plan, const 
         rondo__text_append(text, "%s{\"name\": ", i > 0 ? ", " : "");
         rondo__text_append_json(text, plan->program->values[values[i]].name);
         rondo__text_append(text, ", ");
-        append_json_slot(text, &plan->slots[values[i]]);
+        append_json_slot(text, plan->slots[values[i]].dtype, &plan->slots[values[i]]);
         rondo__text_append(text, "}");
     }
     rondo__text_append(text, "],\n");
@@ -144,19 +309,66 @@ static void append_json_node(rondo__text *text, const rondo__plan *plan, const r
         rondo__text_append(text, "{\"name\": ");
         rondo__text_append_json(text, plan->program->values[node->outputs[k]].name);
         rondo__text_append(text, ", ");
-        append_json_slot(text, slot);
+        append_json_slot(text, get_output_dtype(plan, node, k), slot);
         rondo__text_append(text, ", \"place\": \"%s\", \"offset\": %zu, \"bytes\": %zu}",
                            name_slot_kind(slot->kind), slot->offset, slot->bytes);
     }
     rondo__text_append(text, "]}");
 }
 
-static void append_json(rondo__text *text, const rondo_executor *executor,
-                        const rondo__plan *plan) {
+static void append_json(rondo__text *text, rondo_executor *executor, rondo__plan *plan);
+
+// Ops of a body that is not planned yet: what the model says.
+static void append_json_unplanned(rondo__text *text, const rondo_program *body) {
+    for (size_t n = 0; n < body->node_count; ++n) {
+        const rondo__op *op = &body->nodes[n].op;
+        rondo__text_append(text, "%s{\"op\": \"%s%s%s\", \"name\": ", n > 0 ? ", " : "",
+                           op->def->domain, op->def->domain[0] != '\0' ? "." : "", op->def->name);
+        rondo__text_append_json(text, op->name);
+        rondo__text_append(text, "}");
+    }
+}
+
+// Each with its plan; with the model's ops where the plan waits for shapes, or is not possible.
+static void append_json_bodies(rondo__text *text, rondo_executor *executor, rondo__plan *plan,
+                               rondo__step *step) {
+    const rondo__node *node = &plan->program->nodes[step->node];
+    size_t count = 0;
+    rondo__text_append(text, ", \"bodies\": [");
+    for (size_t a = 0; a < node->op.attribute_count; ++a) {
+        const rondo__attribute *attribute = &node->op.attributes[a];
+        if (attribute->kind != RONDO__ATTRIBUTE_BODY) {
+            continue;
+        }
+        rondo_executor *body = NULL;
+        rondo__plan *body_plan = NULL;
+        rondo__text_append(text, "%s\n      {\"name\": ", count++ > 0 ? "," : "");
+        rondo__text_append_json(text, attribute->name);
+        const rondo_status status =
+            rondo__control_plan_body(executor, plan, step, attribute->name, &body, &body_plan);
+        text->failed = text->failed || status == RONDO_STATUS_NO_MEMORY;
+        if (status != RONDO_STATUS_OK) {
+            rondo__text_append(text, ", \"error\": ");
+            rondo__text_append_json(text, rondo_error_get_last()->message);
+        }
+        rondo__text_append(text, body_plan != NULL ? ", \"plan\": " : ", \"ops\": [");
+        if (body_plan != NULL) {
+            append_json(text, body, body_plan);
+        } else {
+            append_json_unplanned(text, attribute->body);
+        }
+        rondo__text_append(text, body_plan != NULL ? "}" : "]}");
+    }
+    rondo__text_append(text, "]");
+}
+
+static void append_json(rondo__text *text, rondo_executor *executor, rondo__plan *plan) {
     rondo__text_append(text, "{\n  \"device\": \"%s\",\n", rondo_device_get_name(executor->device));
     append_json_ports(text, plan, "inputs", plan->program->inputs, plan->program->input_count);
     append_json_ports(text, plan, "outputs", plan->program->outputs, plan->program->output_count);
-    rondo__describe_half(text, executor, plan, true);
+    if (executor->depth == 0) {  // which tells of the bodies, too
+        rondo__describe_half(text, executor, plan, true);
+    }
     rondo__text_append(
         text,
         "  \"arena_bytes\": %zu,\n  \"arena_naive_bytes\": %zu,\n  \"constant_bytes\": %zu,\n"
@@ -164,24 +376,28 @@ static void append_json(rondo__text *text, const rondo_executor *executor,
         plan->arena_bytes, plan->arena_naive_bytes, plan->constant_bytes,
         plan->step_count - plan->bypassed_count, plan->bypassed_count);
     for (size_t s = 0; s < plan->step_count; ++s) {
-        const rondo__step *step = &plan->steps[s];
+        rondo__step *step = &plan->steps[s];
         rondo__text_append(
             text, "%s\n    {\"kind\": \"%s\", \"is_captured\": %s, \"reason\": ", s > 0 ? "," : "",
-            step->kind == RONDO__STEP_SEGMENT ? "segment" : "bypass",
+            step->kind == RONDO__STEP_SEGMENT ? "segment" : "bypassed",
             step->kind == RONDO__STEP_SEGMENT && step->is_capturable ? "true" : "false");
         rondo__text_append_json(text, step->reason);
         rondo__text_append(text, ", \"ops\": [");
         for (size_t i = 0; i < count_step_nodes(step); ++i) {
             append_json_node(text, plan, step, i);
         }
-        rondo__text_append(text, "]}");
+        rondo__text_append(text, "]");
+        if (step->kind == RONDO__STEP_BYPASS && step->bypass == RONDO__BYPASS_CONTROL) {
+            append_json_bodies(text, executor, plan, step);
+        }
+        rondo__text_append(text, "}");
     }
     rondo__text_append(text, "\n  ]\n}\n");
 }
 
 // ---- DOT --------------------------------------------------------------------------------------
 
-static void append_dot(rondo__text *text, const rondo_executor *executor, const rondo__plan *plan) {
+static void append_dot(rondo__text *text, rondo_executor *executor, rondo__plan *plan) {
     const rondo_program *program = plan->program;
     rondo__text_append(
         text, "digraph plan {\n  label=\"%s\";\n  node [shape=box, fontname=\"sans-serif\"];\n",
@@ -221,62 +437,140 @@ static void append_dot(rondo__text *text, const rondo_executor *executor, const 
     rondo__text_append(text, "}\n");
 }
 
-// Feeds of the declared shapes; extents that nothing fixes count as 1.
-static rondo_status declare_feeds(const rondo_executor *executor, rondo_tensor *feeds) {
+// ---- what the plan is made for ----------------------------------------------------------------
+
+// The declared shape, without data yet; extents that nothing fixes count as 1.
+static rondo_status declare_feed(const rondo_program *program, size_t index,
+                                 rondo_tensor *out_tensor) {
+    const rondo__value *value = &program->values[program->inputs[index]];
+    if (value->dtype == RONDO_DTYPE_NONE) {
+        return RONDO_FAIL(UNSUPPORTED, "input \"%s\" declares no element type", value->name);
+    }
+    rondo_shape shape = {.rank = value->has_shape ? value->rank : 0};
+    for (int32_t d = 0; d < shape.rank; ++d) {
+        int64_t extent = value->dims[d].number;
+        if (extent < 0 && value->dims[d].symbol >= 0) {
+            extent = program->symbols[value->dims[d].symbol].extent;
+        }
+        shape.extent[d] = extent >= 0 ? extent : 1;
+    }
+    *out_tensor = (rondo_tensor){.dtype = value->dtype, .shape = shape};
+    return RONDO_STATUS_OK;
+}
+
+// All inputs: those given, then the others, which have no data yet.
+static rondo_status complete_feeds(const rondo_executor *executor, const rondo_binding *given,
+                                   size_t given_count, rondo_binding *feeds, size_t *out_count) {
     const rondo_program *program = executor->source;
-    for (size_t i = 0; i < program->input_count; ++i) {
-        const rondo__value *value = &program->values[program->inputs[i]];
-        if (value->dtype == RONDO_DTYPE_NONE) {
-            return RONDO_FAIL(UNSUPPORTED, "input \"%s\" declares no element type", value->name);
+    size_t count = 0;
+    rondo_status status = RONDO_STATUS_OK;
+    bool *is_given = rondo__calloc(program->value_count + 1, sizeof *is_given);
+    if (is_given == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t f = 0; f < given_count; ++f) {
+        if (given[f].tensor.dtype == RONDO_DTYPE_NONE) {
+            continue;
         }
-        rondo_shape shape = {.rank = value->has_shape ? value->rank : 0};
-        for (int32_t d = 0; d < shape.rank; ++d) {
-            int64_t extent = value->dims[d].number;
-            if (extent < 0 && value->dims[d].symbol >= 0) {
-                extent = program->symbols[value->dims[d].symbol].extent;
-            }
-            shape.extent[d] = extent >= 0 ? extent : 1;
+        const int32_t value =
+            given[f].name != NULL ? rondo__program_find_value(program, given[f].name) : -1;
+        is_given[value >= 0 ? (size_t)value : program->value_count] = true;
+        feeds[count] = given[f];
+        feeds[count++].tensor.storage = NULL;
+    }
+    for (size_t i = 0; i < program->input_count && status == RONDO_STATUS_OK; ++i) {
+        if (!is_given[program->inputs[i]]) {
+            feeds[count].name = program->values[program->inputs[i]].name;
+            status = declare_feed(program, i, &feeds[count++].tensor);
         }
-        RETURN_IF_ERROR(rondo_tensor_init(value->dtype, &shape, &feeds[i]));
+    }
+    *out_count = count;
+    rondo__free(is_given);
+    return status;
+}
+
+// Gives zeros to those that have no data.
+static rondo_status fill_feeds(rondo_binding *feeds, size_t count) {
+    for (size_t f = 0; f < count; ++f) {
+        const rondo_tensor shell = feeds[f].tensor;
+        if (shell.data != NULL) {
+            continue;
+        }
+        rondo_status status = rondo_tensor_init(shell.dtype, &shell.shape, &feeds[f].tensor);
+        if (status != RONDO_STATUS_OK) {
+            rondo__error_prefix("input \"%.60s\"", feeds[f].name != NULL ? feeds[f].name : "");
+            return status;
+        }
     }
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo_executor_describe(rondo_executor *executor, rondo_describe_format format,
-                                     rondo_write_function write, void *user_data) {
-    if (executor == NULL || write == NULL) {
-        return RONDO_FAIL(INVALID, "%s is NULL", executor == NULL ? "executor" : "write");
-    }
-    if ((int)format < RONDO_DESCRIBE_TEXT || format > RONDO_DESCRIBE_DOT) {
-        return RONDO_FAIL(INVALID, "format %d is not a rondo_describe_format", (int)format);
-    }
-    rondo__text text = {0};
+static rondo_status describe(rondo_executor *executor, const rondo_tensor *tensors,
+                             rondo_describe_format format, rondo_write_function write,
+                             void *user_data) {
+    static void (*const writers[])(rondo__text *, rondo_executor *, rondo__plan *) = {
+        append_text, append_json, append_dot};
     rondo__plan *plan;
-    rondo_tensor *feeds = rondo__calloc(executor->source->input_count + 1, sizeof *feeds);
-    if (feeds == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
+    rondo__text text = {0};
+    RETURN_IF_ERROR(rondo__executor_find_plan(executor, tensors, &plan));
+    if (executor->options.dtype == RONDO_DTYPE_F16) {
+        RETURN_IF_ERROR(rondo__control_foresee(executor, plan));
     }
-    rondo_status status = declare_feeds(executor, feeds);
-    if (status == RONDO_STATUS_OK) {
-        status = rondo__executor_find_plan(executor, feeds, &plan);
-    }
-    if (status == RONDO_STATUS_OK && executor->options.dtype == RONDO_DTYPE_F16) {
-        status = rondo__control_foresee(executor, plan);
-    }
-    if (status == RONDO_STATUS_OK) {
-        static void (*const writers[])(rondo__text *, const rondo_executor *,
-                                       const rondo__plan *) = {append_text, append_json,
-                                                               append_dot};
-        writers[format](&text, executor, plan);
-        status = rondo__text_get_status(&text);
-    }
+    writers[format](&text, executor, plan);
+    rondo_status status = rondo__text_get_status(&text);
     if (status == RONDO_STATUS_OK) {
         (void)write(user_data, text.bytes, text.length);
     }
     rondo__text_deinit(&text);
-    for (size_t i = 0; i < executor->source->input_count; ++i) {
-        rondo_tensor_deinit(&feeds[i]);
-    }
-    rondo__free(feeds);
     return status;
+}
+
+rondo_status rondo_executor_describe_feeds(rondo_executor *executor, const rondo_binding *feeds,
+                                           size_t feed_count, rondo_describe_format format,
+                                           rondo_write_function write, void *user_data) {
+    if (executor == NULL || write == NULL || (feeds == NULL && feed_count > 0)) {
+        return RONDO_FAIL(INVALID, "%s is NULL",
+                          executor == NULL ? "executor"
+                          : write == NULL  ? "write"
+                                           : "feeds");
+    }
+    if ((int)format < RONDO_DESCRIBE_TEXT || format > RONDO_DESCRIBE_DOT) {
+        return RONDO_FAIL(INVALID, "format %d is not a rondo_describe_format", (int)format);
+    }
+    const size_t input_count = executor->source->input_count + executor->source->optional_count;
+    size_t count = 0;
+    rondo_status status = RONDO_STATUS_NO_MEMORY;
+    rondo_tensor *tensors = rondo__calloc(input_count + 1, sizeof *tensors);
+    rondo_binding *all = rondo__calloc(input_count + feed_count + 1, sizeof *all);
+    if (tensors == NULL || all == NULL) {
+        goto free_lists;
+    }
+    status = complete_feeds(executor, feeds, feed_count, all, &count);
+    rondo__budget *before = rondo__executor_begin_call(executor, all, count);
+    if (status == RONDO_STATUS_OK) {
+        status = fill_feeds(all, count);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__executor_order_feeds(executor, all, count, tensors);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__executor_choose_variant(executor, tensors);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = describe(executor->active, tensors, format, write, user_data);
+    }
+    rondo__executor_end_call(executor, before, status);
+    for (size_t i = 0; i < count; ++i) {
+        rondo_tensor_deinit(&all[i].tensor);
+    }
+
+free_lists:
+    rondo__free(tensors);
+    rondo__free(all);
+    return status;
+}
+
+rondo_status rondo_executor_describe(rondo_executor *executor, rondo_describe_format format,
+                                     rondo_write_function write, void *user_data) {
+    return rondo_executor_describe_feeds(executor, NULL, 0, format, write, user_data);
 }

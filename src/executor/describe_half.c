@@ -5,7 +5,9 @@
 #include "executor/plan.h"
 
 static void append_text(rondo__text *text, const char *place, const rondo__half_report *report) {
-    rondo__text_append(text, "half precision%s: ", place);
+    rondo__text_append_bytes(text, "half precision", 14);
+    rondo__text_append_escaped(text, place);
+    rondo__text_append_bytes(text, ": ", 2);
     if (report->note != NULL) {
         rondo__text_append(text, "%s\n", report->note);
         return;
@@ -13,8 +15,11 @@ static void append_text(rondo__text *text, const char *place, const rondo__half_
     rondo__text_append(text, "%zu ops of the model compute in f16, %zu stay in f32\n",
                        report->half_count, report->kept_count);
     for (size_t i = 0; i < report->kept_count; ++i) {
-        rondo__text_append(text, "  f32 %-16s %-32s %s\n", report->kept[i].op, report->kept[i].name,
-                           report->kept[i].reason);
+        const size_t start = text->length;
+        rondo__text_append(text, "  f32 %-16s ", report->kept[i].op);
+        rondo__text_append_escaped(text, report->kept[i].name);
+        const int width = text->length - start < 55 ? (int)(55 - (text->length - start)) : 0;
+        rondo__text_append(text, "%*s %s\n", width, "", report->kept[i].reason);
     }
 }
 
@@ -54,8 +59,9 @@ static void append_body(rondo__text *text, const char *node, const char *body,
     if (inner != NULL) {
         append_plan(text, inner, place, is_json);
     } else if (!is_json) {
-        rondo__text_append(
-            text, "half precision%s: decided when it runs; its shapes are not known yet\n", place);
+        rondo__text_append_bytes(text, "half precision", 14);
+        rondo__text_append_escaped(text, place);
+        rondo__text_append(text, ": decided when it runs; its shapes are not known yet\n");
     }
     rondo__text_append(text, "%s", is_json ? "}" : "");
 }

@@ -19,42 +19,22 @@ static const char *list_names(const rondo_program *program, const int32_t *value
     return buffer;
 }
 
-static int64_t find_name(const rondo_program *program, const int32_t *values, size_t count,
-                         const char *name) {
-    for (size_t i = 0; i < count; ++i) {
-        if (name != NULL && strcmp(program->values[values[i]].name, name) == 0) {
-            return (int64_t)i;
-        }
-    }
-    return -1;
+// Finds an input by name: its index, or that of an optional input behind the others; -1: no such.
+static int64_t find_input(const rondo_executor *executor, const char *name) {
+    const int32_t value =
+        name != NULL ? rondo__program_find_value(executor->source, name) : RONDO__VALUE_NONE;
+    return value >= 0 ? executor->input_of[value] : -1;
 }
 
-// "[batch, 3, 224, 224]", with "?" where the model says nothing.
-static const char *format_declared(const rondo_program *program, const rondo__value *value,
-                                   char *buffer, size_t bytes) {
-    size_t used = (size_t)snprintf(buffer, bytes, "[");
-    for (int32_t d = 0; d < value->rank && used < bytes; ++d) {
-        const rondo__dimension *dim = &value->dims[d];
-        int written;
-        if (dim->number >= 0) {
-            written = snprintf(buffer + used, bytes - used, "%s%lld", d > 0 ? ", " : "",
-                               (long long)dim->number);
-        } else {
-            written = snprintf(buffer + used, bytes - used, "%s%s", d > 0 ? ", " : "",
-                               dim->symbol >= 0 ? program->symbols[dim->symbol].name : "?");
-        }
-        used += written > 0 ? (size_t)written : 0;
-    }
-    if (used < bytes) {
-        (void)snprintf(buffer + used, bytes - used, "]");
-    }
-    return buffer;
+// What an input is declared as, by the index of find_input.
+static const rondo__value *get_declared(const rondo_program *program, size_t index) {
+    return index < program->input_count
+               ? &program->values[program->inputs[index]]
+               : &program->optionals[index - program->input_count].declared;
 }
 
-static rondo_status check_feed(const rondo_executor *executor, size_t index,
+static rondo_status check_feed(const rondo_program *program, const rondo__value *value,
                                const rondo_tensor *tensor) {
-    const rondo_program *program = executor->source;
-    const rondo__value *value = &program->values[program->inputs[index]];
     char have[96];
     char want[128];
     int64_t count = rondo_shape_get_count(&tensor->shape);
@@ -77,17 +57,48 @@ static rondo_status check_feed(const rondo_executor *executor, size_t index,
     if (!fits) {
         return RONDO_FAIL(INVALID, "feed \"%s\" has shape %s, the model takes %s", value->name,
                           rondo_shape_format(&tensor->shape, have, sizeof have),
-                          format_declared(program, value, want, sizeof want));
+                          rondo__value_format_shape(program, value, want, sizeof want));
     }
     return RONDO_STATUS_OK;
 }
 
-static rondo_status order_feeds(const rondo_executor *executor, const rondo_binding *feeds,
-                                size_t feed_count, rondo_tensor *out_tensors) {
+// A symbol of the model is one number in one run, in whichever inputs it stands.
+static rondo_status bind_symbols(rondo_executor *executor, const rondo_tensor *tensors) {
+    const rondo_program *program = executor->source;
+    const size_t count = program->input_count + program->optional_count;
+    rondo__executor_forget_symbols(executor);
+    for (size_t i = 0; i < count; ++i) {
+        const rondo__value *declared = get_declared(program, i);
+        if (tensors[i].dtype == RONDO_DTYPE_NONE || !declared->has_shape) {
+            continue;
+        }
+        for (int32_t d = 0; d < declared->rank; ++d) {
+            const int32_t symbol = declared->dims[d].symbol;
+            const int64_t extent = tensors[i].shape.extent[d];
+            if (symbol < 0) {
+                continue;
+            }
+            const rondo__bound_symbol *bound =
+                rondo__executor_bind_symbol(executor, symbol, extent, declared->name);
+            if (bound->extent != extent) {
+                return RONDO_FAIL(INVALID,
+                                  "dimension \"%.40s\" is %lld in feed \"%.60s\" and %lld in feed "
+                                  "\"%.60s\"; it stands for one number",
+                                  program->symbols[symbol].name, (long long)bound->extent,
+                                  bound->owner != NULL ? bound->owner : "", (long long)extent,
+                                  declared->name);
+            }
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__executor_order_feeds(rondo_executor *executor, const rondo_binding *feeds,
+                                         size_t feed_count, rondo_tensor *out_tensors) {
     const rondo_program *program = executor->source;
     char names[160];
     for (size_t f = 0; f < feed_count; ++f) {
-        int64_t index = find_name(program, program->inputs, program->input_count, feeds[f].name);
+        int64_t index = find_input(executor, feeds[f].name);
         if (index < 0) {
             return RONDO_FAIL(
                 INVALID, "the model has no input \"%.60s\"; it has %s",
@@ -97,7 +108,8 @@ static rondo_status order_feeds(const rondo_executor *executor, const rondo_bind
         if (out_tensors[index].dtype != RONDO_DTYPE_NONE) {
             return RONDO_FAIL(INVALID, "input \"%.60s\" is fed twice", feeds[f].name);
         }
-        RETURN_IF_ERROR(check_feed(executor, (size_t)index, &feeds[f].tensor));
+        RETURN_IF_ERROR(
+            check_feed(program, get_declared(program, (size_t)index), &feeds[f].tensor));
         out_tensors[index] = feeds[f].tensor;
     }
     for (size_t i = 0; i < program->input_count; ++i) {
@@ -106,27 +118,45 @@ static rondo_status order_feeds(const rondo_executor *executor, const rondo_bind
                               program->values[program->inputs[i]].name);
         }
     }
-    return RONDO_STATUS_OK;
+    return bind_symbols(executor, out_tensors);
 }
 
+// The next place of an output in the list of outputs that nobody has taken: a model may list one
+// more than once. -1: there is none.
+static int64_t find_free_output(const rondo_executor *executor, int32_t value, const bool *wants) {
+    const rondo_program *program = executor->source;
+    int64_t index = value >= 0 ? executor->output_of[value] : -1;
+    for (; index >= 0 && (size_t)index < program->output_count; ++index) {
+        if (program->outputs[index] == value && !wants[index]) {
+            return index;
+        }
+    }
+    return -1;
+}
+
+// Sets places[f] to where fetch `f` stands among the outputs.
 static rondo_status order_fetches(const rondo_executor *executor, const rondo_binding *fetches,
-                                  size_t fetch_count, rondo_tensor *results, bool *wants) {
+                                  size_t fetch_count, rondo_tensor *results, bool *wants,
+                                  size_t *places) {
     const rondo_program *program = executor->source;
     char names[160];
     for (size_t f = 0; f < fetch_count; ++f) {
-        int64_t index =
-            find_name(program, program->outputs, program->output_count, fetches[f].name);
+        const char *name = fetches[f].name;
+        const int32_t value =
+            name != NULL ? rondo__program_find_value(program, name) : RONDO__VALUE_NONE;
+        const int64_t index = find_free_output(executor, value, wants);
+        if (index < 0 && value >= 0 && executor->output_of[value] >= 0) {
+            return RONDO_FAIL(INVALID, "output \"%.60s\" is fetched twice", name);
+        }
         if (index < 0) {
             return RONDO_FAIL(
                 INVALID, "the model has no output \"%.60s\"; it has %s",
-                fetches[f].name != NULL ? fetches[f].name : "(null)",
+                name != NULL ? name : "(null)",
                 list_names(program, program->outputs, program->output_count, names, sizeof names));
-        }
-        if (wants[index]) {
-            return RONDO_FAIL(INVALID, "output \"%.60s\" is fetched twice", fetches[f].name);
         }
         wants[index] = true;
         results[index] = fetches[f].tensor;
+        places[f] = (size_t)index;
     }
     return RONDO_STATUS_OK;
 }
@@ -142,30 +172,36 @@ rondo_status rondo_executor_run(rondo_executor *executor, const rondo_binding *f
     }
     const rondo_program *program = executor->source;
     rondo_status status = RONDO_STATUS_NO_MEMORY;
-    rondo_tensor *tensors = rondo__calloc(program->input_count + 1, sizeof *tensors);
+    const size_t input_count = program->input_count + program->optional_count;
+    rondo_tensor *tensors = rondo__calloc(input_count + 1, sizeof *tensors);
     rondo_tensor *results = rondo__calloc(program->output_count + 1, sizeof *results);
     bool *wants = rondo__calloc(program->output_count + 1, sizeof *wants);
-    if (tensors == NULL || results == NULL || wants == NULL) {
+    size_t *places = rondo__calloc(fetch_count + 1, sizeof *places);
+    if (tensors == NULL || results == NULL || wants == NULL || places == NULL) {
         goto free_lists;
     }
-    status = order_feeds(executor, feeds, feed_count, tensors);
+    status = rondo__executor_order_feeds(executor, feeds, feed_count, tensors);
     if (status != RONDO_STATUS_OK) {
         goto free_lists;
     }
-    status = order_fetches(executor, fetches, fetch_count, results, wants);
+    status = order_fetches(executor, fetches, fetch_count, results, wants, places);
     if (status != RONDO_STATUS_OK) {
         goto free_lists;
     }
-    status = rondo__executor_run_tensors(executor, tensors, results, wants);
+    rondo__budget *before = rondo__executor_begin_call(executor, feeds, feed_count);
+    status = rondo__executor_choose_variant(executor, tensors);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__executor_run_tensors(executor->active, tensors, results, wants);
+    }
+    rondo__executor_end_call(executor, before, status);
     for (size_t f = 0; status == RONDO_STATUS_OK && f < fetch_count; ++f) {
-        int64_t index =
-            find_name(program, program->outputs, program->output_count, fetches[f].name);
-        fetches[f].tensor = results[index];
+        fetches[f].tensor = results[places[f]];
     }
 
 free_lists:
     rondo__free(tensors);
     rondo__free(results);
     rondo__free(wants);
+    rondo__free(places);
     return status;
 }

@@ -17,9 +17,7 @@ static bool is_named(const rondo__executor_generator *entry, const char *name) {
 
 rondo_status rondo__executor_get_generator(rondo_executor *executor, const rondo__node *node,
                                            rondo_generator **out_generator) {
-    while (executor->parent != NULL) {
-        executor = executor->parent;
-    }
+    executor = executor->root;
     uint64_t seed = executor->options.seed;
     const char *name = rondo__op_get_seed(&node->op, &seed) ? node->op.name : NULL;
     rondo__executor_generator *entry = executor->generators;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "base/error.h"
 #include "base/memory.h"
 #include "executor/arena_plan.h"
 #include "executor/plan.h"
@@ -103,18 +104,33 @@ static void measure_lifetimes(lifetimes *l, const rondo__plan *plan, const int8_
     }
 }
 
+// The value whose bytes `value` shares in the end. Paths are shortened on the way, so that a chain
+// of joins stays cheap.
+static int32_t find_root(rondo__plan *plan, int32_t value) {
+    int32_t root = value;
+    while (plan->slots[root].root != root) {
+        root = plan->slots[root].root;
+    }
+    while (plan->slots[value].root != root) {
+        const int32_t next = plan->slots[value].root;
+        plan->slots[value].root = root;
+        value = next;
+    }
+    return root;
+}
+
 // Whether the node at `place` ends the life of its input, used once, so that its first output may
 // take over the bytes.
-static bool is_spent_here(const lifetimes *l, const rondo__plan *plan, const rondo__node *node,
+static bool is_spent_here(const lifetimes *l, rondo__plan *plan, const rondo__node *node,
                           size_t input, size_t place) {
     const int32_t value = node->inputs[input];
-    const int32_t root = value >= 0 ? plan->slots[value].root : -1;
+    const int32_t root = value >= 0 ? find_root(plan, value) : -1;
     if (root < 0 || plan->slots[root].kind != RONDO__SLOT_ARENA || l->last[root] != place ||
         plan->slots[root].bytes != plan->slots[node->outputs[0]].bytes) {
         return false;
     }
     for (size_t i = 0; i < node->input_count; ++i) {
-        if (i != input && node->inputs[i] >= 0 && plan->slots[node->inputs[i]].root == root) {
+        if (i != input && node->inputs[i] >= 0 && find_root(plan, node->inputs[i]) == root) {
             return false;
         }
     }
@@ -143,15 +159,15 @@ static void join_in_place(lifetimes *l, rondo__plan *plan) {
                 if ((mask >> i & 1) == 0 || !is_spent_here(l, plan, node, i, place)) {
                     continue;
                 }
-                const int32_t root = plan->slots[node->inputs[i]].root;
+                const int32_t root = find_root(plan, node->inputs[i]);
                 l->last[root] = l->last[output];
-                for (size_t v = 0; v < plan->program->value_count; ++v) {
-                    plan->slots[v].root =
-                        plan->slots[v].root == output ? root : plan->slots[v].root;
-                }
+                plan->slots[output].root = root;
                 break;
             }
         }
+    }
+    for (size_t v = 0; v < plan->program->value_count; ++v) {
+        plan->slots[v].root = find_root(plan, (int32_t)v);
     }
 }
 
@@ -177,6 +193,31 @@ static rondo_status place_staging(rondo_executor *executor, rondo__plan *plan) {
     }
     return rondo_memory_allocate(executor->device, RONDO_MEMORY_PINNED, total,
                                  (void **)&plan->staging);
+}
+
+// Names the largest value in the record of an arena that was not to be had.
+static void blame_largest(const rondo__plan *plan) {
+    const rondo_program *program = plan->program;
+    size_t largest = SIZE_MAX;
+    for (size_t v = 0; v < program->value_count; ++v) {
+        const rondo__slot *slot = &plan->slots[v];
+        if (slot->kind == RONDO__SLOT_ARENA && slot->root == (int32_t)v &&
+            (largest == SIZE_MAX || slot->bytes > plan->slots[largest].bytes)) {
+            largest = v;
+        }
+    }
+    if (largest == SIZE_MAX) {
+        return;
+    }
+    char shape[96];
+    const rondo__slot *slot = &plan->slots[largest];
+    const int32_t maker = program->values[largest].producer;
+    rondo__error_prefix("values alive at once (the largest: \"%.40s\" %s %s)",
+                        program->values[largest].name, rondo_dtype_get_name(slot->dtype),
+                        rondo_shape_format(&slot->shape, shape, sizeof shape));
+    if (maker >= 0) {
+        rondo__node_blame(&program->nodes[maker]);
+    }
 }
 
 rondo_status rondo__plan_place_values(rondo_executor *executor, rondo__plan *plan,
@@ -234,9 +275,9 @@ rondo_status rondo__plan_place_values(rondo_executor *executor, rondo__plan *pla
     if (status != RONDO_STATUS_OK) {
         goto free_lists;
     }
-    status = rondo_memory_allocate(executor->device, RONDO_MEMORY_DEVICE, plan->arena_bytes,
-                                   &plan->arena);
+    status = rondo__executor_allocate(executor, plan->arena_bytes, &plan->arena);
     if (status != RONDO_STATUS_OK) {
+        blame_largest(plan);
         goto free_lists;
     }
     for (size_t b = 0; b < block_count; ++b) {

@@ -14,7 +14,7 @@
 #include "program/passes.h"
 #include "program/specialise.h"
 
-enum { FOLD_BYTES_MAX = 64 << 20 };
+enum { PLAN_FOLD_BYTES_MAX = 64 << 20 };
 
 static rondo_status copy_feeds(rondo__plan *plan, const rondo_tensor *feeds, size_t count) {
     plan->feeds = rondo__calloc(count + 1, sizeof *plan->feeds);
@@ -60,8 +60,23 @@ static bool is_known(const rondo_program *program, int32_t value) {
     return value < 0 || (info.is_shape_known && info.dtype != RONDO_DTYPE_NONE);
 }
 
+// Names the node, and the weights in it when memory was not to be had.
+static void blame_weights(const rondo__node *node, rondo_status status,
+                          const rondo__kernel_request *request) {
+    for (size_t i = 0; status == RONDO_STATUS_NO_MEMORY && i < request->input_count; ++i) {
+        char shape[96];
+        if (request->inputs[i].constant != NULL && request->inputs[i].shape.rank > 1) {
+            rondo__error_prefix("packing weights %s %s",
+                                rondo_dtype_get_name(request->inputs[i].dtype),
+                                rondo_shape_format(&request->inputs[i].shape, shape, sizeof shape));
+            break;
+        }
+    }
+    rondo__node_blame(node);
+}
+
 // Decides how node `n` runs, and prepares its kernel when it has one.
-static rondo_status classify(rondo_executor *executor, const rondo__plan *plan, size_t n,
+static rondo_status classify(rondo_executor *executor, rondo__plan *plan, size_t n,
                              rondo__kernel_request *request, int8_t *out_class,
                              rondo__kernel **out_kernel) {
     const rondo__node *node = &plan->program->nodes[n];
@@ -95,7 +110,10 @@ static rondo_status classify(rondo_executor *executor, const rondo__plan *plan, 
     if (draws) {
         RETURN_IF_ERROR(rondo__executor_get_generator(executor, node, &request->generator));
     }
+    const uint64_t used = rondo__budget_get_used(executor->root->budget);
     rondo_status status = rondo__kernel_prepare(request, out_kernel);
+    // What stays is weights that the kernel packed.
+    plan->constant_bytes += rondo__budget_get_used(executor->root->budget) - used;
     if (status == RONDO_STATUS_OK) {
         *out_class = 0;
         return RONDO_STATUS_OK;
@@ -107,7 +125,7 @@ static rondo_status classify(rondo_executor *executor, const rondo__plan *plan, 
         *out_class = 1 + RONDO__BYPASS_HOSTED;
         return RONDO_STATUS_OK;
     }
-    rondo__error_set_op(node->op.name);
+    blame_weights(node, status, request);
     return status;
 }
 
@@ -131,7 +149,10 @@ static rondo_status prepare_nodes(rondo_executor *executor, rondo__plan *plan, i
     for (size_t n = 0; n < program->node_count && status == RONDO_STATUS_OK; ++n) {
         rondo__kernel_request request;
         fill_request(executor, plan, n, infos, infos + widest, uses, &request);
-        status = classify(executor, plan, n, &request, &class_of[n], &kernels[n]);
+        status = rondo__executor_check_cancelled(executor);
+        if (status == RONDO_STATUS_OK) {
+            status = classify(executor, plan, n, &request, &class_of[n], &kernels[n]);
+        }
         plan->random_count += rondo__op_draws(request.op, request.inputs, request.input_count);
         if (executor->options.progress != NULL && executor->depth == 0) {
             executor->options.progress(executor->options.progress_data, "preparing kernels", n + 1,
@@ -167,9 +188,19 @@ static rondo_status place_constants(rondo_executor *executor, rondo__plan *plan)
             continue;
         }
         rondo__device_constant *constant;
-        RETURN_IF_ERROR(rondo__constant_acquire(executor, &program->values[v].constant, &constant));
+        rondo_status status =
+            rondo__constant_acquire(executor, &program->values[v].constant, &constant);
+        if (status != RONDO_STATUS_OK) {
+            char shape[96];
+            rondo__error_prefix("weights \"%.60s\" %s %s", program->values[v].name,
+                                rondo_dtype_get_name(slot->dtype),
+                                rondo_shape_format(&slot->shape, shape, sizeof shape));
+            return status;
+        }
         plan->constants[plan->constant_count++] = constant;
-        plan->constant_bytes += rondo_tensor_get_bytes(&constant->tensor);
+        if (!rondo_device_is_host(executor->device)) {
+            plan->constant_bytes += rondo_tensor_get_bytes(&constant->tensor);
+        }
         slot->address = constant->address;
     }
     for (size_t v = 0; v < program->value_count; ++v) {
@@ -300,8 +331,9 @@ rondo_status rondo__plan_create(rondo_executor *executor, const rondo_tensor *fe
     if (status != RONDO_STATUS_OK) {
         goto free_plan;
     }
-    status = rondo__program_specialise(executor->base, plan->feeds, FOLD_BYTES_MAX, &plan->program,
-                                       NULL);
+    status = rondo__program_specialise(
+        executor->base, plan->feeds,
+        executor->is_lean ? RONDO__LEAN_FOLD_BYTES : PLAN_FOLD_BYTES_MAX, &plan->program, NULL);
     if (status != RONDO_STATUS_OK) {
         goto free_plan;
     }
@@ -391,7 +423,7 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
         rondo__constant_release(executor, plan->constants[c]);
     }
     rondo__free(plan->constants);
-    rondo_memory_free(executor->device, RONDO_MEMORY_DEVICE, plan->arena);
+    rondo__executor_free(executor, plan->arena, plan->arena_bytes);
     rondo_memory_free(executor->device, RONDO_MEMORY_PINNED, plan->staging);
     rondo__free(plan->input_staging);
     rondo__free(plan->output_staging);

@@ -10,15 +10,22 @@
 #ifndef RONDO_EXECUTOR_PLAN_H
 #define RONDO_EXECUTOR_PLAN_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/budget.h"
 #include "base/text.h"
 #include "kernel/kernel.h"
 #include "program/half_pass.h"
 #include "program/program.h"
 #include "rondo/executor.h"
+
+// Results up to this size are folded ahead even where memory is short: shapes and their likes.
+enum { RONDO__LEAN_FOLD_BYTES = 64 << 10 };
+
+enum { RONDO__VARIANT_MAX = 4 };  // sets of optional inputs fed that are kept
 
 typedef enum rondo__slot_kind {
     RONDO__SLOT_NONE,      // the value is not used
@@ -76,6 +83,7 @@ typedef struct rondo__device_constant {
     rondo_tensor tensor;  // retained: its address is the key
     void *address;
     size_t use_count;
+    struct rondo__device_constant *next;  // in its bucket
 } rondo__device_constant;
 
 // A generator of the executor: NULL name: of all ops without a seed of their own.
@@ -84,6 +92,12 @@ typedef struct rondo__executor_generator {
     rondo_generator *generator;
     struct rondo__executor_generator *next;
 } rondo__executor_generator;
+
+// What a symbol stands for in one run.
+typedef struct rondo__bound_symbol {
+    int64_t extent;     // -1: nothing yet
+    const char *owner;  // name of the port that said so; NULL: rondo_program_set_dimension
+} rondo__bound_symbol;
 
 typedef struct rondo__plan {
     rondo_tensor
@@ -125,9 +139,10 @@ struct rondo_executor {
     rondo_event *events[4];  // around the transfers; NULL on the host device
     rondo_executor_options options;
     rondo_graphs_mode graphs;
-    int32_t depth;           // 0 for a caller's executor, 1 and more for bodies of control ops
-    rondo_executor *parent;  // of a body's executor
+    int32_t depth;         // 0 for a caller's executor, 1 and more for bodies of control ops
+    rondo_executor *root;  // the caller's executor: itself, or the one that this serves
     rondo__executor_generator *generators;  // of a caller's executor, for its bodies, too
+    bool is_lean;                           // little is folded ahead, because memory was short
     bool *keyed;  // one for each input: its value is part of the plan's key
     size_t keyed_miss_count;
     size_t plan_count;
@@ -135,15 +150,99 @@ struct rondo_executor {
     rondo__plan **plans;
     rondo__plan *current;  // plan of the last run
     size_t constant_count;
-    size_t constant_capacity;
-    rondo__device_constant **constants;
+    size_t bucket_count;               // 0 or a power of two
+    rondo__device_constant **buckets;  // by address
     uint64_t clock;
     bool has_run;
     rondo_run_times times;
     uint64_t eager_run_count;
     uint64_t replay_run_count;
+    // Of a caller's executor, for its bodies, too:
+    rondo__budget *budget;         // host memory
+    rondo__budget *device_budget;  // memory of a GPU; NULL on the host
+    uint64_t fed_bytes;            // the most that was fed at once
+    int32_t *input_of;   // by value of the source: index among inputs and, behind them, optionals;
+    int32_t *output_of;  // index of its first place among outputs; -1 for other values
+    rondo__bound_symbol *symbols;  // one for each of the source
+    bool has_warned;               // of what the model declares
+    // Where optional inputs are fed: executors of programs in which they are inputs (variants.c).
+    size_t variant_count;
+    rondo_executor *variants[RONDO__VARIANT_MAX];  // the one used last is the last
+    rondo_executor *active;                        // what ran last: itself or a variant
+    bool *is_fed;                                  // of a variant: one for each optional input
+    rondo_program *own_source;                     // of a variant
+    uint64_t turn_count;                           // of all loops, in this run
+    rondo_error record_before;                     // of the thread, when the call began
+    atomic_int call;            // whether a call is under way or cancelled; see limits.c
     rondo__half_cache *halves;  // f16 forms of the base's constants; NULL in f32
+    size_t pattern_count;       // of a caller's executor:
+    char **patterns;            // copies of keep_f32, then of use_f16, which the options point at
 };
+
+// ---- declared.c
+
+// Begins the symbols of a run anew: only those that were set have an extent.
+void rondo__executor_forget_symbols(rondo_executor *executor);
+// Gives a symbol its extent in this run, for `owner`, unless it has one. Returns what it has.
+const rondo__bound_symbol *rondo__executor_bind_symbol(rondo_executor *executor, int32_t symbol,
+                                                       int64_t extent, const char *owner);
+// Checks a result against what the model declares of output `index`.
+//
+// Errors:    BAD_DATA (another dtype, or another number for an extent).
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_check_output(rondo_executor *executor, size_t index,
+                                                         rondo_dtype dtype,
+                                                         const rondo_shape *shape);
+
+// ---- variants.c
+
+// Makes executor->active the one for the optional inputs that are fed, which stand in `tensors`
+// behind the others, and moves those together.
+//
+// Errors:    as rondo_executor_create.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_choose_variant(rondo_executor *executor,
+                                                           rondo_tensor *tensors);
+void rondo__executor_destroy_variants(rondo_executor *executor);
+
+// Makes an executor of `program` that serves `root`, with whose options and limits it runs.
+//
+// Errors:    as rondo_executor_create.
+// Ownership: destroy it with rondo_executor_destroy.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_create_variant(rondo_executor *root,
+                                                           const rondo_program *program,
+                                                           rondo_executor **out_executor);
+
+// ---- limits.c
+
+// Makes the budgets of a caller's executor, whose options and source are set.
+//
+// Errors:    NO_MEMORY.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_make_budgets(rondo_executor *executor);
+
+// Device memory that counts against the executor's limit.
+//
+// Errors:    NO_MEMORY (the limit), NO_DEVICE_MEMORY, DRIVER, LOST.
+// Ownership: free with rondo__executor_free, with the same size.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_allocate(rondo_executor *executor, size_t bytes,
+                                                     void **out_address);
+void rondo__executor_free(rondo_executor *executor, void *address, size_t bytes);  // NULL is fine
+
+// Brackets each call of the caller's that compiles or runs: what is made meanwhile counts, and
+// another thread may cancel. The size of the feeds decides the default limit. The end gets what the
+// beginning returned, and how the call went.
+rondo__budget *rondo__executor_begin_call(rondo_executor *executor, const rondo_binding *feeds,
+                                          size_t feed_count);
+void rondo__executor_end_call(rondo_executor *executor, rondo__budget *before, rondo_status status);
+
+// CANCELLED when another thread said so.  Threads: one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_check_cancelled(const rondo_executor *executor);
+
+// Before each turn of a loop: BAD_DATA when the run has had too many, CANCELLED as above.
+RONDO_MUST_USE rondo_status rondo__executor_count_turn(rondo_executor *executor);
 
 // Compiles a plan. feeds[i].data non-NULL fixes the value of input i; it is copied.
 //
@@ -222,6 +321,28 @@ RONDO_MUST_USE rondo_status rondo__control_run(rondo_executor *executor, const r
                                                rondo__step *step, const rondo_tensor *const *inputs,
                                                rondo_tensor *results);
 
+// Checks named feeds and puts them into input order (borrowed); all inputs must be there.
+//
+// Errors:    INVALID.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_order_feeds(rondo_executor *executor,
+                                                        const rondo_binding *feeds,
+                                                        size_t feed_count,
+                                                        rondo_tensor *out_tensors);
+
+// Plans a body of a control node for the shapes of its first turn, before anything has run. Both
+// results are NULL when those depend on data.
+//
+// name       of the attribute: "then_branch", "else_branch", "body"
+//
+// Errors:    as rondo__plan_create.
+// Ownership: the step's.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__control_plan_body(rondo_executor *executor,
+                                                     const rondo__plan *plan, rondo__step *step,
+                                                     const char *name, rondo_executor **out_body,
+                                                     rondo__plan **out_plan);
+
 // Plans the bodies of If and Loop, and those in them, for the shapes that are known before anything
 // runs; those whose shapes depend on data, or do not fit, are left until they run.
 //
@@ -253,6 +374,15 @@ RONDO_MUST_USE rondo_status rondo__executor_run_tensors(rondo_executor *executor
 RONDO_MUST_USE rondo_status rondo__executor_create_body(rondo_executor *parent,
                                                         const rondo_program *body,
                                                         rondo_executor **out_executor);
+
+// What follows for the outputs from the dtypes and shapes of the feeds alone; nothing (dtype NONE)
+// where they fit no run.
+//
+// Errors:    NO_MEMORY.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_infer_outputs(rondo_executor *executor,
+                                                          const rondo_tensor *feeds,
+                                                          rondo__tensor_info *out_infos);
 
 // The plan for these feeds, made when there is none; value keys are handled here.
 //

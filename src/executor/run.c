@@ -15,7 +15,7 @@ static rondo_status launch_items(rondo_executor *executor, rondo__plan *plan,
         rondo_status status = item->kernel->launch(item->kernel, executor->stream, item->inputs,
                                                    item->outputs, item->workspace);
         if (status != RONDO_STATUS_OK) {
-            rondo__error_set_op(plan->program->nodes[item->node].op.name);
+            rondo__node_blame(&plan->program->nodes[item->node]);
             return status;
         }
     }
@@ -103,7 +103,10 @@ rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
     uint64_t start_ns = plan->first_replay_ns == 0 ? rondo__clock_now_ns() : 0;
     for (size_t s = 0; s < plan->step_count; ++s) {
         rondo__step *step = &plan->steps[s];
-        rondo_status status;
+        rondo_status status = rondo__executor_check_cancelled(executor);
+        if (status != RONDO_STATUS_OK) {
+            return status;
+        }
         if (step->kind == RONDO__STEP_BYPASS) {
             status = rondo__bypass_run(executor, plan, step);
         } else if (use_graphs && step->graph != NULL) {

@@ -105,6 +105,10 @@ static rondo_status finish_fetch(const rondo__plan *plan, rondo_tensor *results,
         }
         if (status == RONDO_STATUS_OK && results[i].data == NULL) {
             status = rondo_tensor_init(view.dtype, &view.shape, &fresh[i]);
+            if (status != RONDO_STATUS_OK) {
+                rondo__error_prefix("output \"%.60s\"",
+                                    plan->program->values[plan->program->outputs[i]].name);
+            }
         }
     }
     for (size_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
@@ -126,6 +130,19 @@ static rondo_status finish_fetch(const rondo__plan *plan, rondo_tensor *results,
     }
     rondo__free(fresh);
     return status;
+}
+
+// Checks what only the run has told of the outputs.
+static rondo_status check_dynamic(rondo_executor *executor, const rondo__plan *plan) {
+    for (size_t i = 0; executor->depth == 0 && i < plan->program->output_count; ++i) {
+        const int32_t value = plan->program->outputs[i];
+        const rondo_tensor *result = &plan->dynamic[value];
+        if (plan->slots[value].kind == RONDO__SLOT_DYNAMIC && result->dtype != RONDO_DTYPE_NONE) {
+            RETURN_IF_ERROR(
+                rondo__executor_check_output(executor, i, result->dtype, &result->shape));
+        }
+    }
+    return RONDO_STATUS_OK;
 }
 
 static rondo_status mark(rondo_executor *executor, size_t index) {
@@ -172,12 +189,18 @@ rondo_status rondo__executor_run_tensors(rondo_executor *executor, const rondo_t
         rondo__error_restore(&saved);
         return status;
     }
+    RETURN_IF_ERROR(check_dynamic(executor, plan));
     RETURN_IF_ERROR(mark(executor, 2));
     RETURN_IF_ERROR(start_fetch(executor, plan, wants));
     RETURN_IF_ERROR(mark(executor, 3));
     RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
     uint64_t done_ns = rondo__clock_now_ns();
-    RETURN_IF_ERROR(finish_fetch(plan, results, wants));
+    // What a caller fetches is the caller's, and counts no more here.
+    rondo__budget *entered = rondo__budget_get_entered();
+    (void)rondo__budget_enter(executor->depth == 0 ? NULL : entered);
+    status = finish_fetch(plan, results, wants);
+    (void)rondo__budget_enter(entered);
+    RETURN_IF_ERROR(status);
     times.latency_ns = rondo__clock_now_ns() - start_ns;
     times.host_to_device_ns = get_span_ns(executor, 0);
     times.compute_ns = executor->events[0] != NULL ? get_span_ns(executor, 1) : done_ns - fed_ns;
@@ -191,16 +214,19 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     if (executor == NULL) {
         return RONDO_FAIL(INVALID, "executor is NULL");
     }
-    if (executor->current == NULL || !executor->has_run) {
+    rondo_executor *active = executor->active;
+    if (active->current == NULL || !active->has_run) {
         return RONDO_FAIL(STATE, "nothing has run yet; call rondo_executor_run first");
     }
     rondo_run_times times = {0};
     uint64_t start_ns = rondo__clock_now_ns();
-    rondo_status status = rondo__plan_run_steps(executor, executor->current, &times.was_replayed);
+    rondo__budget *before = rondo__executor_begin_call(executor, NULL, 0);
+    rondo_status status = rondo__plan_run_steps(active, active->current, &times.was_replayed);
     times.enqueue_ns = rondo__clock_now_ns() - start_ns;
     rondo_error saved;
     rondo__error_save(&saved);
-    rondo_status waited = rondo_stream_synchronize(executor->stream);
+    rondo_status waited = rondo_stream_synchronize(active->stream);
+    rondo__executor_end_call(executor, before, status != RONDO_STATUS_OK ? status : waited);
     if (status != RONDO_STATUS_OK) {
         rondo__error_restore(&saved);
         return status;
@@ -208,7 +234,7 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     RETURN_IF_ERROR(waited);
     times.latency_ns = rondo__clock_now_ns() - start_ns;
     times.compute_ns = times.latency_ns;
-    executor->times = times;
-    count_run(executor, executor->current, times.was_replayed);
+    active->times = times;
+    count_run(active, active->current, times.was_replayed);
     return RONDO_STATUS_OK;
 }

@@ -7,6 +7,7 @@
 
 #include "backend/check.h"
 #include "backend/label.h"
+#include "base/escape.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "graph/graph_internal.h"
@@ -104,15 +105,15 @@ static void append_json_fields(rondo__text *text, const rondo__node_info *info) 
 
 // ---- nodes in DOT -----------------------------------------------------------------------------
 
-// Inside a quoted DOT string.
+// Inside a quoted DOT string, where backslashes have a meaning of their own.
 static void append_dot_text(rondo__text *text, const char *string) {
-    for (const char *cursor = string; *cursor != '\0'; ++cursor) {
-        if (*cursor == '"' || *cursor == '\\') {
+    while (*string != '\0') {
+        char piece[RONDO__ESCAPED_MAX];
+        string += rondo__escape_next(string, piece);
+        if (piece[0] == '"' || piece[0] == '\\') {
             rondo__text_append_bytes(text, "\\", 1);
         }
-        if ((unsigned char)*cursor >= 0x20) {
-            rondo__text_append_bytes(text, cursor, 1);
-        }
+        rondo__text_append_bytes(text, piece, strlen(piece));
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include "backend/check.h"
 #include "backend/label.h"
+#include "base/escape.h"
 #include "graph/graph_internal.h"
 
 // ---- names and texts --------------------------------------------------------------------------
@@ -243,6 +244,20 @@ static void append(cut_text *text, const char *format, ...) {
     text->length += written > 0 ? (size_t)written : 0;
 }
 
+// A name from outside, escaped, between two texts; nothing where there is no name.
+static void append_name(cut_text *text, const char *before, const char *name, const char *after) {
+    if (name[0] == '\0') {
+        return;
+    }
+    append(text, "%s", before);
+    while (*name != '\0') {
+        char piece[RONDO__ESCAPED_MAX];
+        name += rondo__escape_next(name, piece);
+        append(text, "%s", piece);
+    }
+    append(text, "%s", after);
+}
+
 // The path of a source file from the root of the sources on.
 static const char *shorten_path(const char *path) {
     const char *root = strstr(path, "src/");
@@ -271,25 +286,21 @@ size_t rondo_capture_report_format(const rondo_capture_report *given, char *text
     }
     append(&out, "the capture failed (%s): %s\n", rondo_capture_cause_get_name(report->cause),
            report->what);
-    append(&out, "  call:      %s%s%s%s\n",
-           report->cause == RONDO_CAUSE_UNSEEN_CALL ? "not seen; noticed by " : "", report->call,
-           report->op[0] != '\0' ? " of " : "", report->op);
-    append(&out, "  message:   %s\n", report->message);
+    append(&out, "  call:      %s%s",
+           report->cause == RONDO_CAUSE_UNSEEN_CALL ? "not seen; noticed by " : "", report->call);
+    append_name(&out, " of ", report->op, "");
+    append(&out, "\n  message:   ");
+    append_name(&out, "", report->message, "");
+    append(&out, "\n");
     if (report->driver_code != 0) {
         append(&out, "  driver:    %s (%d)\n", report->driver_name, (int)report->driver_code);
     }
-    if (report->label[0] != '\0') {
-        append(&out, "  label:     %s\n", report->label);
-    }
+    append_name(&out, "  label:     ", report->label, "\n");
     if (report->has_last_node) {
         append(&out, "  last good: node %s%" PRIu64 "%s", report->is_index_exact ? "" : "at least ",
                report->last_node_index, report->last_node_depth > 0 ? " of the body" : "");
-        if (report->last_node_name[0] != '\0') {
-            append(&out, " \"%s\"", report->last_node_name);
-        }
-        if (report->last_node_label[0] != '\0') {
-            append(&out, " in \"%s\"", report->last_node_label);
-        }
+        append_name(&out, " \"", report->last_node_name, "\"");
+        append_name(&out, " in \"", report->last_node_label, "\"");
         append(&out, "\n");
     } else if (report->cause != RONDO_CAUSE_UNJOINED_STREAM) {
         append(&out, "  last good: nothing was recorded before\n");
@@ -298,8 +309,9 @@ size_t rondo_capture_report_format(const rondo_capture_report *given, char *text
         append(&out, "  stream:    %u\n", (unsigned)report->stream_number);
     }
     if (report->is_other_thread) {
-        append(&out, "  thread:    %" PRIu64 " \"%s\", not the one that began the capture\n",
-               report->thread_number, report->thread_name);
+        append(&out, "  thread:    %" PRIu64, report->thread_number);
+        append_name(&out, " \"", report->thread_name, "\"");
+        append(&out, ", not the one that began the capture\n");
     }
     append(&out, "  found at:  %s:%d\n", shorten_path(report->file), (int)report->line);
     append(&out, "  cure:      %s\n", report->advice);

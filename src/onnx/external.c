@@ -14,53 +14,42 @@ void rondo__external_deinit(rondo__tensor_reader *reader) {
         rondo__source_release(reader->externals[i].source);
         rondo__free(reader->externals[i].location);
     }
+    rondo__namemap_deinit(&reader->external_index);
     rondo__free(reader->externals);
     reader->externals = NULL;
     reader->external_count = 0;
     reader->external_capacity = 0;
 }
 
-// A location inside the model's folder: relative, without a ".." component.
-static bool is_location_inside(const char *location) {
-    if (location[0] == '\0' || location[0] == '/' || strchr(location, '\\') != NULL) {
-        return false;
-    }
-    for (const char *part = location; part != NULL;) {
-        const char *slash = strchr(part, '/');
-        size_t length = slash == NULL ? strlen(part) : (size_t)(slash - part);
-        if (length == 2 && part[0] == '.' && part[1] == '.') {
-            return false;
-        }
-        part = slash == NULL ? NULL : slash + 1;
-    }
-    return true;
-}
-
-// Reads a decimal number of at most 18 digits.
-static bool read_number(const char *text, uint64_t *out_number) {
+// Reads a decimal number.
+static rondo_status read_number(const char *owner, const char *key, const char *text,
+                                uint64_t *out_number) {
     uint64_t number = 0;
-    size_t length = strlen(text);
-    if (length == 0 || length > 18) {
-        return false;
+    bool is_number = text[0] != '\0';
+    bool fits = true;
+    for (const char *digit = text; *digit != '\0' && is_number; ++digit) {
+        is_number = *digit >= '0' && *digit <= '9';
+        fits = fits && !__builtin_mul_overflow(number, 10, &number) &&
+               !__builtin_add_overflow(number, (uint64_t)(*digit - '0'), &number);
     }
-    for (size_t i = 0; i < length; ++i) {
-        if (text[i] < '0' || text[i] > '9') {
-            return false;
-        }
-        number = number * 10 + (uint64_t)(text[i] - '0');
+    if (!is_number) {
+        return RONDO_FAIL(BAD_DATA, "%s: external %s \"%.40s\" is no whole number from 0 on", owner,
+                          key, text);
+    }
+    if (!fits) {
+        return RONDO_FAIL(BAD_DATA, "%s: external %s %.40s is larger than any file", owner, key,
+                          text);
     }
     *out_number = number;
-    return true;
+    return RONDO_STATUS_OK;
 }
 
 static rondo_status open_file(rondo__tensor_reader *reader, const char *location,
                               rondo__source **out_source) {
-    // The file used last is nearly always the one used next.
-    for (size_t i = reader->external_count; i-- > 0;) {
-        if (strcmp(reader->externals[i].location, location) == 0) {
-            *out_source = reader->externals[i].source;
-            return RONDO_STATUS_OK;
-        }
+    const int32_t known = rondo__namemap_find(&reader->external_index, location, -1);
+    if (known >= 0) {
+        *out_source = reader->externals[known].source;
+        return RONDO_STATUS_OK;
     }
     if (reader->external_count >= FILE_COUNT_MAX) {
         return RONDO_FAIL(BAD_DATA, "the model names more than %d external files", FILE_COUNT_MAX);
@@ -71,28 +60,26 @@ static rondo_status open_file(rondo__tensor_reader *reader, const char *location
     if (status != RONDO_STATUS_OK) {
         return status;
     }
-    const char *slash = strrchr(reader->path, '/');
-    int folder_length = slash == NULL ? 0 : (int)(slash - reader->path) + 1;
-    char *path = rondo__strformat("%.*s%s", folder_length, reader->path, location);
-    if (path == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
-    }
     char *copy = rondo__strdup(location);
     if (copy == NULL) {
-        status = RONDO_STATUS_NO_MEMORY;
-        goto free_path;
+        return RONDO_STATUS_NO_MEMORY;
     }
-    status = rondo__source_map(path, out_source);
+    bool is_new = false;
+    status = rondo__source_map_beside(reader->path, location, out_source);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__namemap_add(&reader->external_index, copy, (int32_t)reader->external_count,
+                                    &is_new);
+    }
     if (status != RONDO_STATUS_OK) {
+        rondo__source_release(*out_source);
+        *out_source = NULL;
         rondo__free(copy);
-        goto free_path;
+        return status;
     }
     reader->externals[reader->external_count++] =
         (rondo__external_file){.location = copy, .source = *out_source};
-
-free_path:
-    rondo__free(path);
-    return status;
+    reader->external_bytes += rondo__source_get_byte_count(*out_source);
+    return RONDO_STATUS_OK;
 }
 
 rondo_status rondo__external_find(rondo__tensor_reader *reader, const Onnx__TensorProto *proto,
@@ -111,19 +98,14 @@ rondo_status rondo__external_find(rondo__tensor_reader *reader, const Onnx__Tens
         }
         if (strcmp(key, "location") == 0) {
             location = value;
-        } else if ((strcmp(key, "offset") == 0 && !read_number(value, &offset)) ||
-                   (strcmp(key, "length") == 0 && !read_number(value, &length))) {
-            return RONDO_FAIL(BAD_DATA, "%s: external %s \"%.40s\" is not a number", owner, key,
-                              value);
+        } else if (strcmp(key, "offset") == 0) {
+            RETURN_IF_ERROR(read_number(owner, key, value, &offset));
+        } else if (strcmp(key, "length") == 0) {
+            RETURN_IF_ERROR(read_number(owner, key, value, &length));
         }
     }
     if (location == NULL) {
         return RONDO_FAIL(BAD_DATA, "%s is external but names no location", owner);
-    }
-    if (!is_location_inside(location)) {
-        return RONDO_FAIL(BAD_DATA,
-                          "%s: external location \"%.80s\" leads out of the model's folder", owner,
-                          location);
     }
     if (length != needed_bytes) {
         return RONDO_FAIL(BAD_DATA, "%s: external length is %llu; its shape needs %zu bytes", owner,
@@ -142,9 +124,10 @@ rondo_status rondo__external_find(rondo__tensor_reader *reader, const Onnx__Tens
     size_t file_bytes = rondo__source_get_byte_count(source);
     if (offset > file_bytes || length > file_bytes - offset) {
         return RONDO_FAIL(BAD_DATA,
-                          "%s: external bytes %llu to %llu lie beyond the end of \"%.60s\" (%zu)",
-                          owner, (unsigned long long)offset, (unsigned long long)(offset + length),
-                          location, file_bytes);
+                          "%s: external %llu bytes from %llu on lie beyond the end of \"%.60s\" "
+                          "(%zu bytes)",
+                          owner, (unsigned long long)length, (unsigned long long)offset, location,
+                          file_bytes);
     }
     out_range->source = source;
     out_range->bytes = needed_bytes == 0 ? NULL : rondo__source_get_bytes(source) + offset;

@@ -1,8 +1,7 @@
 // onnx/external.h — tensors whose bytes lie in files beside the model.
 //
-// A model may come from anywhere, so it must not make us read any file it likes: locations are
-// relative to the model's own folder, and absolute ones and those that climb out with ".." are
-// refused. Symbolic links are followed, since model caches are built from them.
+// A model may come from anywhere, so it must not make us read any file it likes: what a location
+// leads to must lie in the model's own folder or below it; see rondo__file_map_beside.
 #ifndef RONDO_ONNX_EXTERNAL_H
 #define RONDO_ONNX_EXTERNAL_H
 

@@ -16,7 +16,8 @@ rondo_status rondo__importer_index_functions(rondo__importer *importer) {
         return RONDO_STATUS_OK;
     }
     importer->function_keys = rondo__calloc(model->n_functions, sizeof(*importer->function_keys));
-    if (importer->function_keys == NULL) {
+    importer->function_bytes = rondo__calloc(model->n_functions, sizeof(*importer->function_bytes));
+    if (importer->function_keys == NULL || importer->function_bytes == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     for (size_t i = 0; i < model->n_functions; ++i) {
@@ -43,14 +44,15 @@ void rondo__importer_free_functions(rondo__importer *importer) {
         rondo__free(importer->function_keys[i]);
     }
     rondo__free(importer->function_keys);
+    rondo__free(importer->function_bytes);
     importer->function_keys = NULL;
+    importer->function_bytes = NULL;
     rondo__namemap_deinit(&importer->functions);
 }
 
 rondo_status rondo__importer_find_function(const rondo__importer *importer, const char *domain,
-                                           const char *name,
-                                           const Onnx__FunctionProto **out_function) {
-    *out_function = NULL;
+                                           const char *name, int32_t *out_function) {
+    *out_function = -1;
     if (importer->model->n_functions == 0) {
         return RONDO_STATUS_OK;
     }
@@ -58,11 +60,8 @@ rondo_status rondo__importer_find_function(const rondo__importer *importer, cons
     if (key == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    int32_t index = rondo__namemap_find(&importer->functions, key, -1);
+    *out_function = rondo__namemap_find(&importer->functions, key, -1);
     rondo__free(key);
-    if (index >= 0) {
-        *out_function = importer->model->functions[index];
-    }
     return RONDO_STATUS_OK;
 }
 
@@ -129,8 +128,21 @@ static rondo_status expand(rondo__importer *importer, rondo__scope *inner, rondo
     return rondo__import_nodes(importer, inner, function->node, function->n_node);
 }
 
+// What a function's nodes and attributes take in the program, once for each call. Their tensors are
+// counted when they are read.
+static rondo_status count_inlined(rondo__importer *importer, int32_t index) {
+    enum { UNPACKED_FACTOR = 8 };  // one byte of a packed list of integers is eight in the program
+    size_t *bytes = &importer->function_bytes[index];
+    if (*bytes == 0) {
+        *bytes = UNPACKED_FACTOR *
+                 protobuf_c_message_get_packed_size(&importer->model->functions[index]->base);
+    }
+    return rondo__budget_take(importer->budget, *bytes) ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+}
+
 rondo_status rondo__import_call(rondo__importer *importer, rondo__scope *scope,
-                                const Onnx__NodeProto *call, const Onnx__FunctionProto *function) {
+                                const Onnx__NodeProto *call, int32_t index) {
+    const Onnx__FunctionProto *function = importer->model->functions[index];
     if (scope->call_depth >= RONDO__CALL_DEPTH_MAX) {
         return RONDO_FAIL(BAD_DATA, "functions call each other more than %d deep",
                           RONDO__CALL_DEPTH_MAX);
@@ -141,6 +153,7 @@ rondo_status rondo__import_call(rondo__importer *importer, rondo__scope *scope,
                           RONDO__INLINED_COUNT_MAX);
     }
     importer->inlined_count += function->n_node + 1;
+    RETURN_IF_ERROR(count_inlined(importer, index));
     rondo__scope inner = {
         .parent = scope,
         .program = scope->program,

@@ -31,7 +31,10 @@ static rondo_status capture(rondo__scope *scope, const char *name, int32_t outer
                             int32_t *out_value) {
     const rondo__value *source = &scope->parent->program->values[outer];
     if (source->constant.dtype != RONDO_DTYPE_NONE) {
-        return rondo__program_add_constant(scope->program, name, &source->constant, out_value);
+        RETURN_IF_ERROR(
+            rondo__program_add_constant(scope->program, name, &source->constant, out_value));
+        scope->program->values[*out_value].origin = outer;
+        return RONDO_STATUS_OK;
     }
     RETURN_IF_ERROR(rondo__array_reserve((void **)&scope->captured, &scope->captured_capacity,
                                          scope->captured_count + 1, sizeof(*scope->captured)));
@@ -130,7 +133,7 @@ static rondo_status import_input(rondo__importer *importer, rondo__scope *scope,
             return RONDO_FAIL(BAD_DATA, "input \"%.80s\" of a body is an initializer too",
                               info->name);
         }
-        return RONDO_STATUS_OK;
+        return rondo__import_optional(importer, scope, number, info->type);
     }
     RETURN_IF_ERROR(rondo__program_add_value(scope->program, info->name, &number));
     RETURN_IF_ERROR(rondo__program_add_input(scope->program, number));
@@ -178,6 +181,10 @@ rondo_status rondo__import_declarations(rondo__importer *importer, rondo__scope 
 rondo_status rondo__import_nodes(rondo__importer *importer, rondo__scope *scope,
                                  Onnx__NodeProto *const *nodes, size_t node_count) {
     for (size_t i = 0; i < node_count; ++i) {
+        if (is_empty(nodes[i]->op_type)) {
+            return RONDO_FAIL(BAD_DATA, "node number %zu, \"%.80s\", has no op type", i,
+                              nodes[i]->name == NULL ? "" : nodes[i]->name);
+        }
         if (!rondo__node_is_constant(nodes[i])) {
             RETURN_IF_ERROR(rondo__import_node(importer, scope, nodes[i]));
         }
@@ -224,7 +231,7 @@ static rondo_status import_value_infos(rondo__importer *importer, rondo__scope *
 
 // A port of an odd type that no node complained about.
 static rondo_status check_ports(const rondo__importer *importer, const rondo__scope *scope) {
-    if (importer->missing != NULL) {
+    if (importer->is_listing || importer->missing->count > 0) {
         return RONDO_STATUS_OK;
     }
     const rondo_program *program = scope->program;

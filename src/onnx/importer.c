@@ -10,6 +10,12 @@
 // Long paths lose their beginning, so that the reason behind them still fits into the record.
 enum { PATH_SHOWN_MAX = 72 };
 
+// What of the file format is understood, whatever the ops' versions.
+enum { IR_VERSION_MIN = 1, IR_VERSION_MAX = 13 };
+
+// What a load may take by default: this much, and so many times the file.
+enum { LOAD_BYTES = 1 << 30, LOAD_FACTOR = 16 };
+
 static void prefix_path(const char *path) {
     size_t length = strlen(path);
     bool is_cut = length > PATH_SHOWN_MAX;
@@ -17,11 +23,28 @@ static void prefix_path(const char *path) {
                         is_cut ? path + length - PATH_SHOWN_MAX : path);
 }
 
+// A file of a later version may hold parts that we would leave out without a word.
+static rondo_status check_version(const Onnx__ModelProto *model) {
+    if (!model->has_ir_version || model->ir_version < IR_VERSION_MIN) {
+        return RONDO_FAIL(BAD_DATA, "the model names no ir_version; ONNX has had %d to %d",
+                          IR_VERSION_MIN, IR_VERSION_MAX);
+    }
+    if (model->ir_version > IR_VERSION_MAX) {
+        return RONDO_FAIL(
+            UNSUPPORTED,
+            "unsupported: ir_version %lld; %d to %d are known (ONNX 1.20), and a later "
+            "one may hold parts that would be left out unseen",
+            (long long)model->ir_version, IR_VERSION_MIN, IR_VERSION_MAX);
+    }
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status import_model(rondo__importer *importer, rondo_program **out_program) {
     const Onnx__ModelProto *model = importer->model;
     if (model->graph == NULL) {
         return RONDO_FAIL(BAD_DATA, "not an ONNX model: it has no graph");
     }
+    RETURN_IF_ERROR(check_version(model));
     rondo__oddities oddities = {0};
     rondo_program *program = NULL;
     rondo_status status = rondo__program_create(model->graph->name, &program);
@@ -40,7 +63,7 @@ static rondo_status import_model(rondo__importer *importer, rondo_program **out_
         goto free_functions;
     }
     status = rondo__import_graph(importer, &scope, model->graph);
-    if (status == RONDO_STATUS_OK && importer->missing == NULL) {
+    if (status == RONDO_STATUS_OK && !importer->is_listing && importer->missing->count == 0) {
         status = rondo__program_verify(program);
     }
     if (status == RONDO_STATUS_OK) {
@@ -59,9 +82,10 @@ free_functions:
 //
 // source    the same bytes when tensors may point into them; NULL: they are copied.
 // path      of the file; NULL for a model in memory.
-// missing   NULL: an unsupported op is an error.
+// limit     bytes that the load may take beside the file's own; 0: a default.
+// missing   receives what is unsupported; NULL: that is an error, which names all of it.
 static rondo_status import_bytes(const uint8_t *bytes, size_t byte_count, rondo__source *source,
-                                 const char *path, rondo__missing *missing,
+                                 const char *path, uint64_t limit, rondo__missing *missing,
                                  Onnx__ModelProto **out_model, rondo_program **out_program) {
     ProtobufCMessage *message = NULL;
     *out_model = NULL;
@@ -75,17 +99,38 @@ static rondo_status import_bytes(const uint8_t *bytes, size_t byte_count, rondo_
         return status;
     }
     *out_model = (Onnx__ModelProto *)message;
+    rondo__missing own = {0};
     rondo__importer importer = {
         .model = *out_model,
         .reader = {.bytes = bytes, .source = source, .path = path},
-        .missing = missing,
+        .missing = missing != NULL ? missing : &own,
+        .is_listing = missing != NULL,
     };
-    status = import_model(&importer, out_program);
+    // A file of functions that call functions can ask for any amount of memory.
+    limit = limit > 0 ? limit
+                      : rondo__budget_choose_limit((uint64_t)LOAD_BYTES, byte_count, LOAD_FACTOR);
+    status = rondo__budget_create(limit, "memory_limit_bytes (--memory-limit)", &importer.budget);
+    if (status == RONDO_STATUS_OK) {
+        rondo__budget *before = rondo__budget_enter(importer.budget);
+        status = import_model(&importer, out_program);
+        (void)rondo__budget_enter(before);
+    }
+    rondo__budget_release(importer.budget);
+    if (status == RONDO_STATUS_OK) {
+        (*out_program)->file_bytes = byte_count + importer.reader.external_bytes;
+    }
     rondo__tensor_reader_deinit(&importer.reader);
+    // What else seems wrong behind an op that nobody knows may follow from that op.
+    if (own.count > 0 && status != RONDO_STATUS_NO_MEMORY) {
+        status = rondo__missing_fail(&own);
+        rondo_program_destroy(*out_program);
+        *out_program = NULL;
+    }
+    rondo__missing_deinit(&own);
     return status;
 }
 
-static rondo_status import_file(const char *path, rondo__missing *missing,
+static rondo_status import_file(const char *path, uint64_t limit, rondo__missing *missing,
                                 Onnx__ModelProto **out_model, rondo_program **out_program) {
     rondo__source *source = NULL;
     *out_model = NULL;
@@ -95,7 +140,7 @@ static rondo_status import_file(const char *path, rondo__missing *missing,
         return status;
     }
     status = import_bytes(rondo__source_get_bytes(source), rondo__source_get_byte_count(source),
-                          source, path, missing, out_model, out_program);
+                          source, path, limit, missing, out_model, out_program);
     if (status != RONDO_STATUS_OK && status != RONDO_STATUS_UNSUPPORTED) {
         prefix_path(path);
     }
@@ -104,6 +149,11 @@ static rondo_status import_file(const char *path, rondo__missing *missing,
 }
 
 rondo_status rondo_program_load_onnx(const char *path, rondo_program **out_program) {
+    return rondo_program_load_onnx_limited(path, 0, out_program);
+}
+
+rondo_status rondo_program_load_onnx_limited(const char *path, uint64_t memory_limit_bytes,
+                                             rondo_program **out_program) {
     if (out_program == NULL) {
         return RONDO_FAIL(INVALID, "out_program is NULL");
     }
@@ -112,7 +162,7 @@ rondo_status rondo_program_load_onnx(const char *path, rondo_program **out_progr
         return RONDO_FAIL(INVALID, "path is NULL");
     }
     Onnx__ModelProto *model = NULL;
-    rondo_status status = import_file(path, NULL, &model, out_program);
+    rondo_status status = import_file(path, memory_limit_bytes, NULL, &model, out_program);
     rondo__wire_free((ProtobufCMessage *)model);
     return status;
 }
@@ -127,7 +177,7 @@ rondo_status rondo_program_parse_onnx(const void *bytes, size_t byte_count,
         return RONDO_FAIL(INVALID, "bytes is NULL");
     }
     Onnx__ModelProto *model = NULL;
-    rondo_status status = import_bytes(bytes, byte_count, NULL, NULL, NULL, &model, out_program);
+    rondo_status status = import_bytes(bytes, byte_count, NULL, NULL, 0, NULL, &model, out_program);
     rondo__wire_free((ProtobufCMessage *)model);
     return status;
 }
@@ -143,7 +193,7 @@ rondo_status rondo_onnx_list_unsupported(const char *path,
     rondo__missing missing = {0};
     Onnx__ModelProto *model = NULL;
     rondo_program *program = NULL;
-    rondo_status status = import_file(path, &missing, &model, &program);
+    rondo_status status = import_file(path, 0, &missing, &model, &program);
     if (status == RONDO_STATUS_OK) {
         for (size_t i = 0; i < missing.count; ++i) {
             const rondo__missing_entry *entry = &missing.entries[i];

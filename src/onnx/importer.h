@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/budget.h"
 #include "onnx.pb-c.h"
 #include "onnx/missing.h"
 #include "onnx/namemap.h"
@@ -65,7 +66,10 @@ typedef struct rondo__importer {
     rondo__namemap functions;  // "domain:name" to index in model->functions
     char **function_keys;
     size_t inlined_count;
-    rondo__missing *missing;  // NULL: the first unsupported op is an error
+    size_t *function_bytes;   // packed size of each, by index; 0: not asked yet
+    rondo__budget *budget;    // of the load; what functions are written out into counts, too
+    rondo__missing *missing;  // what is unsupported so far; never NULL
+    bool is_listing;          // the list is all that is wanted
 } rondo__importer;
 
 // ---- graphs.c
@@ -115,13 +119,12 @@ const Onnx__AttributeProto *rondo__scope_get_attribute(const rondo__scope *scope
 
 RONDO_MUST_USE rondo_status rondo__importer_index_functions(rondo__importer *importer);
 void rondo__importer_free_functions(rondo__importer *importer);
-// *out_function is NULL when the model has no such function.
+// *out_function is the index in model->functions; -1 when the model has no such function.
 RONDO_MUST_USE rondo_status rondo__importer_find_function(const rondo__importer *importer,
                                                           const char *domain, const char *name,
-                                                          const Onnx__FunctionProto **out_function);
+                                                          int32_t *out_function);
 RONDO_MUST_USE rondo_status rondo__import_call(rondo__importer *importer, rondo__scope *scope,
-                                               const Onnx__NodeProto *call,
-                                               const Onnx__FunctionProto *function);
+                                               const Onnx__NodeProto *call, int32_t function);
 
 // ---- types.c
 
@@ -130,6 +133,10 @@ RONDO_MUST_USE rondo_status rondo__import_call(rondo__importer *importer, rondo_
 RONDO_MUST_USE rondo_status rondo__import_type(rondo__importer *importer, rondo__scope *scope,
                                                int32_t value, const Onnx__TypeProto *type,
                                                bool is_port);
+// Makes an initializer that is also an input of the main graph the default of that input, whose
+// type it must have.
+RONDO_MUST_USE rondo_status rondo__import_optional(rondo__importer *importer, rondo__scope *scope,
+                                                   int32_t value, const Onnx__TypeProto *type);
 RONDO_MUST_USE rondo_status rondo__oddities_set(rondo__oddities *oddities, int32_t value,
                                                 const char *reason);
 const char *rondo__oddities_get(const rondo__oddities *oddities, int32_t value);

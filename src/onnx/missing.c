@@ -1,5 +1,6 @@
 #include "onnx/missing.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -24,13 +25,18 @@ rondo_status rondo__missing_add(rondo__missing *missing, const char *domain, con
     RETURN_IF_ERROR(rondo__array_reserve((void **)&missing->entries, &missing->capacity,
                                          missing->count + 1, sizeof(*missing->entries)));
     rondo_status status = RONDO_STATUS_NO_MEMORY;
+    char *node = NULL;
     char *detail = copy_detail();
     if (detail == NULL) {
         goto done;
     }
+    node = rondo__strdup(rondo_error_get_last()->op);
+    if (node == NULL) {
+        goto free_detail;
+    }
     char *key = rondo__strformat("%s:%s:%lld:%s", domain, op, (long long)version, detail);
     if (key == NULL) {
-        goto free_detail;
+        goto free_node;
     }
     bool is_new = false;
     int32_t index = rondo__namemap_find(&missing->index, key, -1);
@@ -47,6 +53,7 @@ rondo_status rondo__missing_add(rondo__missing *missing, const char *domain, con
         .domain = domain,
         .op = op,
         .version = version,
+        .node = node,
         .detail = detail,
         .key = key,
         .count = 1,
@@ -55,14 +62,53 @@ rondo_status rondo__missing_add(rondo__missing *missing, const char *domain, con
 
 free_key:
     rondo__free(key);
+free_node:
+    rondo__free(node);
 free_detail:
     rondo__free(detail);
 done:
     return status;
 }
 
+// "op com.microsoft.Foo version 1 (attribute a), 3 nodes" of one entry.
+static void format_entry(const rondo__missing_entry *entry, char *buffer, size_t bytes) {
+    char nodes[40] = "";
+    if (entry->count > 1) {
+        (void)snprintf(nodes, sizeof nodes, ", %zu nodes", entry->count);
+    }
+    (void)snprintf(buffer, bytes, "op %.48s%s%.64s version %lld%s%s%s%s", entry->domain,
+                   entry->domain[0] != '\0' ? "." : "", entry->op, (long long)entry->version,
+                   entry->detail[0] != '\0' ? " (" : "", entry->detail,
+                   entry->detail[0] != '\0' ? ")" : "", nodes);
+}
+
+rondo_status rondo__missing_fail(const rondo__missing *missing) {
+    char list[220];  // a record holds 240 bytes, and "unsupported: " stands in front
+    size_t length = 0;
+    list[0] = '\0';
+    for (size_t i = 0; i < missing->count; ++i) {
+        char entry[256];
+        char more[40];
+        const size_t left = missing->count - i;
+        format_entry(&missing->entries[i], entry, sizeof entry);
+        (void)snprintf(more, sizeof more, "; and %zu more", left);
+        // The first is always there, cut if it must be; later ones only whole.
+        const size_t room = sizeof list - length - (left > 1 ? strlen(more) : 0);
+        if (i > 0 && strlen(entry) + 3 > room) {
+            (void)snprintf(list + length, sizeof list - length, "%s", more);
+            break;
+        }
+        (void)snprintf(list + length, room, "%s%s", i > 0 ? "; " : "", entry);
+        length = strlen(list);
+    }
+    const rondo_status status = RONDO_FAIL(UNSUPPORTED, "unsupported: %s", list);
+    rondo__error_set_op(missing->entries[0].node);
+    return status;
+}
+
 void rondo__missing_deinit(rondo__missing *missing) {
     for (size_t i = 0; i < missing->count; ++i) {
+        rondo__free(missing->entries[i].node);
         rondo__free(missing->entries[i].detail);
         rondo__free(missing->entries[i].key);
     }

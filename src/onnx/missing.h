@@ -12,6 +12,7 @@ typedef struct rondo__missing_entry {
     const char *domain;  // borrowed from the model
     const char *op;      // borrowed from the model
     int64_t version;
+    char *node;    // name of the first node that needs it; "" for none
     char *detail;  // "attribute A"; "" when the whole op is missing
     char *key;     // all of it, to be found again
     size_t count;  // of nodes
@@ -25,13 +26,19 @@ typedef struct rondo__missing {
     rondo__namemap index;
 } rondo__missing;
 
-// Counts one node. The detail is taken from the latest error record, which says that its op is
-// unsupported. `domain` and `op` must outlive the list.
+// Counts one node. Its name and the detail are taken from the latest error record, which says that
+// its op is unsupported. `domain` and `op` must outlive the list.
 //
 // Errors:    NO_MEMORY.
 // Threads:   one thread per list.
 RONDO_MUST_USE rondo_status rondo__missing_add(rondo__missing *missing, const char *domain,
                                                const char *op, int64_t version);
+
+// Fails with a message that names all of them, in the order of the list, as far as it holds them.
+//
+// Errors:    UNSUPPORTED.
+// Threads:   one thread per list.
+RONDO_MUST_USE rondo_status rondo__missing_fail(const rondo__missing *missing);
 
 void rondo__missing_deinit(rondo__missing *missing);
 

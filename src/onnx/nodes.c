@@ -60,26 +60,37 @@ static rondo_status fail_unsupported(const Onnx__NodeProto *proto, int32_t opset
         RONDO_FAIL(UNSUPPORTED, "unsupported: op %.48s%s%.64s version %d%s%s%s", domain,
                    domain[0] == '\0' ? "" : ".", proto->op_type, opset,
                    detail[0] == '\0' ? "" : " (", detail, detail[0] == '\0' ? "" : ")");
-    rondo__error_set_op(proto->name);
     return status;
 }
 
-// Decides what an unsupported node means: an entry in the list when one is asked for.
-static rondo_status finish_node(rondo__importer *importer, const Onnx__NodeProto *proto,
-                                int32_t opset, rondo_status status) {
-    if (status == RONDO_STATUS_UNSUPPORTED && importer->missing != NULL) {
+// The node's name, or the one that it will have in the program.
+static void format_name(const rondo__scope *scope, const Onnx__NodeProto *proto, char *buffer,
+                        size_t buffer_bytes) {
+    if (proto->name != NULL && proto->name[0] != '\0') {
+        (void)snprintf(buffer, buffer_bytes, "%s", proto->name);
+    } else {
+        (void)snprintf(buffer, buffer_bytes, "%.64s_%zu", proto->op_type,
+                       scope->program->node_count);
+    }
+}
+
+// An unsupported node is an entry in the list, and the import goes on to find the others.
+static rondo_status finish_node(rondo__importer *importer, const rondo__scope *scope,
+                                const Onnx__NodeProto *proto, int32_t opset, rondo_status status) {
+    char name[128];
+    if (status == RONDO_STATUS_OK) {
+        return status;
+    }
+    format_name(scope, proto, name, sizeof name);
+    if (status == RONDO_STATUS_UNSUPPORTED) {
+        rondo__error_set_op(name);
         return rondo__missing_add(importer->missing, rondo__onnx_domain(proto->domain),
                                   proto->op_type, opset);
     }
     // Only the innermost node is named: the reason must not be pushed out of the record.
-    bool is_named = rondo_error_get_last()->op[0] != '\0';
-    if (status != RONDO_STATUS_OK && status != RONDO_STATUS_UNSUPPORTED && !is_named) {
-        rondo__error_prefix("%.48s node \"%.64s\"", proto->op_type,
-                            proto->name == NULL ? "" : proto->name);
-    }
-    if (status != RONDO_STATUS_OK) {
-        rondo__error_set_op(proto->name != NULL && proto->name[0] != '\0' ? proto->name
-                                                                          : proto->op_type);
+    if (rondo_error_get_last()->op[0] == '\0') {
+        rondo__error_prefix("%.48s node \"%.64s\"", proto->op_type, name);
+        rondo__error_set_op(name);
     }
     return status;
 }
@@ -334,13 +345,6 @@ static rondo_status build_node(node_builder *builder) {
                                    builder->proto->n_output);
 }
 
-static char *make_node_name(const rondo__scope *scope, const Onnx__NodeProto *proto) {
-    if (proto->name != NULL && proto->name[0] != '\0') {
-        return rondo__strdup(proto->name);
-    }
-    return rondo__strformat("%s_%zu", proto->op_type, scope->program->node_count);
-}
-
 static const char *const known_opsets = "opsets 9 to 21 are known";
 
 static rondo_status import_op(rondo__importer *importer, rondo__scope *scope,
@@ -359,7 +363,11 @@ static rondo_status import_op(rondo__importer *importer, rondo__scope *scope,
     if ((builder.op.def->flags & RONDO__OP_INTERNAL) != 0) {
         return RONDO_FAIL(BAD_DATA, "the op is internal and cannot stand in a file");
     }
-    builder.op.name = make_node_name(scope, proto);
+    char name[128];
+    format_name(scope, proto, name, sizeof name);
+    // A name of the file's is kept whole.
+    const bool has_name = proto->name != NULL && proto->name[0] != '\0';
+    builder.op.name = rondo__strdup(has_name ? proto->name : name);
     rondo_status status = RONDO_STATUS_NO_MEMORY;
     if (builder.op.name != NULL) {
         status = build_node(&builder);
@@ -372,17 +380,13 @@ static rondo_status import_op(rondo__importer *importer, rondo__scope *scope,
 
 rondo_status rondo__import_node(rondo__importer *importer, rondo__scope *scope,
                                 const Onnx__NodeProto *proto) {
-    if (proto->op_type == NULL || proto->op_type[0] == '\0') {
-        return RONDO_FAIL(BAD_DATA, "node \"%.80s\" has no op type",
-                          proto->name == NULL ? "" : proto->name);
-    }
     const char *domain = rondo__onnx_domain(proto->domain);
     int32_t opset = rondo__scope_get_opset(scope, domain);
-    const Onnx__FunctionProto *function = NULL;
+    int32_t function = -1;
     RETURN_IF_ERROR(rondo__importer_find_function(importer, domain, proto->op_type, &function));
-    rondo_status status = function != NULL ? rondo__import_call(importer, scope, proto, function)
-                                           : import_op(importer, scope, proto, domain, opset);
-    return finish_node(importer, proto, opset, status);
+    rondo_status status = function >= 0 ? rondo__import_call(importer, scope, proto, function)
+                                        : import_op(importer, scope, proto, domain, opset);
+    return finish_node(importer, scope, proto, opset, status);
 }
 
 // ---- constants
@@ -481,6 +485,6 @@ static rondo_status import_constant_checked(rondo__importer *importer, rondo__sc
 rondo_status rondo__import_constant(rondo__importer *importer, rondo__scope *scope,
                                     const Onnx__NodeProto *proto) {
     int32_t opset = rondo__scope_get_opset(scope, "");
-    return finish_node(importer, proto, opset,
+    return finish_node(importer, scope, proto, opset,
                        import_constant_checked(importer, scope, proto, opset));
 }

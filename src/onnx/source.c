@@ -17,7 +17,8 @@ static void unmap(void *user_data) {
     rondo__free(file);
 }
 
-rondo_status rondo__source_map(const char *path, rondo__source **out_source) {
+// `location` may be NULL: the file is `path` itself.
+static rondo_status map(const char *path, const char *location, rondo__source **out_source) {
     rondo_status status = RONDO_STATUS_NO_MEMORY;
     *out_source = NULL;
     rondo__source *source = rondo__calloc(1, sizeof(*source));
@@ -28,7 +29,8 @@ rondo_status rondo__source_map(const char *path, rondo__source **out_source) {
     if (source->file == NULL) {
         goto free_source;
     }
-    status = rondo__file_map(path, source->file);
+    status = location == NULL ? rondo__file_map(path, source->file)
+                              : rondo__file_map_beside(path, location, source->file);
     if (status != RONDO_STATUS_OK) {
         goto free_file;
     }
@@ -47,6 +49,15 @@ free_source:
     rondo__free(source);
 done:
     return status;
+}
+
+rondo_status rondo__source_map(const char *path, rondo__source **out_source) {
+    return map(path, NULL, out_source);
+}
+
+rondo_status rondo__source_map_beside(const char *path, const char *location,
+                                      rondo__source **out_source) {
+    return map(path, location, out_source);
 }
 
 void rondo__source_release(rondo__source *source) {

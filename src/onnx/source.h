@@ -18,6 +18,11 @@ typedef struct rondo__source rondo__source;
 // Ownership: give up with rondo__source_release.
 // Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__source_map(const char *path, rondo__source **out_source);
+// The same for a file that `location` names beside the file `path`; see rondo__file_map_beside.
+//
+// Errors:    BAD_DATA (the location leads elsewhere), UNAVAILABLE, NO_MEMORY.
+RONDO_MUST_USE rondo_status rondo__source_map_beside(const char *path, const char *location,
+                                                     rondo__source **out_source);
 void rondo__source_release(rondo__source *source);  // NULL is fine
 
 const uint8_t *rondo__source_get_bytes(const rondo__source *source);

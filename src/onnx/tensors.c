@@ -227,5 +227,9 @@ rondo_status rondo__tensor_read(rondo__tensor_reader *reader, const Onnx__Tensor
     char owner[96];
     describe(proto, owner, sizeof(owner));
     *out_tensor = (rondo_tensor){0};
-    return read_described(reader, proto, owner, out_tensor);
+    rondo_status status = read_described(reader, proto, owner, out_tensor);
+    if (status == RONDO_STATUS_NO_MEMORY) {
+        rondo__error_prefix("%s", owner);
+    }
+    return status;
 }

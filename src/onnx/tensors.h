@@ -3,6 +3,7 @@
 #define RONDO_ONNX_TENSORS_H
 
 #include "onnx.pb-c.h"
+#include "onnx/namemap.h"
 #include "onnx/source.h"
 #include "rondo/status.h"
 #include "rondo/tensor.h"
@@ -14,6 +15,8 @@ typedef struct rondo__tensor_reader {
     const char *path;       // of the model, for external data beside it; NULL: refused
     size_t external_count, external_capacity;
     struct rondo__external_file *externals;  // files opened so far
+    rondo__namemap external_index;           // location to index among them
+    uint64_t external_bytes;                 // of all of them
 } rondo__tensor_reader;
 
 // Frees what the reader opened; tensors keep what they point into.

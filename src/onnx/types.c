@@ -26,21 +26,28 @@ static int32_t find_symbol(const rondo_program *program, const char *name) {
     return -1;
 }
 
+// What exporters write for each extent that they do not know: no two need be equal.
+static bool is_placeholder(const char *symbol) {
+    static const char *const placeholders[] = {"", "?", "-1", "None", "unk"};
+    for (size_t i = 0; i < sizeof placeholders / sizeof placeholders[0]; ++i) {
+        if (strcmp(symbol, placeholders[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static rondo_status import_dimension(rondo__importer *importer, const rondo__scope *scope,
-                                     const char *owner,
                                      const Onnx__TensorShapeProto__Dimension *dim, bool is_port,
                                      rondo__dimension *out_dimension) {
     *out_dimension = (rondo__dimension){.number = -1, .symbol = -1};
     if (dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) {
-        if (dim->dim_value < 0) {
-            return RONDO_FAIL(BAD_DATA, "value \"%.80s\" is declared with the negative extent %lld",
-                              owner, (long long)dim->dim_value);
-        }
-        out_dimension->number = dim->dim_value;
+        // Old exporters write -1 for what they do not know.
+        out_dimension->number = dim->dim_value < 0 ? -1 : dim->dim_value;
         return RONDO_STATUS_OK;
     }
     bool has_symbol = dim->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM &&
-                      dim->dim_param != NULL && dim->dim_param[0] != '\0';
+                      dim->dim_param != NULL && !is_placeholder(dim->dim_param);
     // A symbol of the file may stand for different extents in different bodies, so only the main
     // graph has them. Exporters invent one for each dimension of each value between nodes; those
     // say nothing that inference does not find out.
@@ -75,10 +82,10 @@ static rondo_status check_extents(const rondo__value *value) {
     return RONDO_STATUS_OK;
 }
 
+// Fills `value`, which is number `number` or what that is declared as.
 static rondo_status import_tensor_type(rondo__importer *importer, rondo__scope *scope,
                                        int32_t number, const Onnx__TypeProto__Tensor *type,
-                                       bool is_port) {
-    rondo__value *value = &scope->program->values[number];
+                                       bool is_port, rondo__value *value) {
     char owner[128];
     snprintf(owner, sizeof(owner), "value \"%.96s\"", value->name);
     if (type->has_elem_type && type->elem_type != 0) {
@@ -103,10 +110,53 @@ static rondo_status import_tensor_type(rondo__importer *importer, rondo__scope *
     value->has_shape = true;
     value->rank = (int32_t)type->shape->n_dim;
     for (size_t i = 0; i < type->shape->n_dim; ++i) {
-        RETURN_IF_ERROR(import_dimension(importer, scope, value->name, type->shape->dim[i], is_port,
-                                         &value->dims[i]));
+        RETURN_IF_ERROR(
+            import_dimension(importer, scope, type->shape->dim[i], is_port, &value->dims[i]));
     }
     return check_extents(value);
+}
+
+// Refuses a declaration that its own initializer contradicts.
+static rondo_status check_default(const rondo_program *program, const rondo__value *value,
+                                  const rondo__value *declared) {
+    const rondo_tensor *constant = &value->constant;
+    bool fits = !declared->has_shape || declared->rank == constant->shape.rank;
+    for (int32_t d = 0; fits && declared->has_shape && d < declared->rank; ++d) {
+        fits =
+            declared->dims[d].number < 0 || declared->dims[d].number == constant->shape.extent[d];
+    }
+    if (declared->dtype != RONDO_DTYPE_NONE && declared->dtype != constant->dtype) {
+        return RONDO_FAIL(BAD_DATA, "input \"%.80s\" is declared %s, its initializer is %s",
+                          value->name, rondo_dtype_get_name(declared->dtype),
+                          rondo_dtype_get_name(constant->dtype));
+    }
+    if (!fits) {
+        char have[96];
+        char want[96];
+        return RONDO_FAIL(BAD_DATA, "input \"%.80s\" is declared %s, its initializer is %s",
+                          value->name,
+                          rondo__value_format_shape(program, declared, want, sizeof want),
+                          rondo_shape_format(&constant->shape, have, sizeof have));
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__import_optional(rondo__importer *importer, rondo__scope *scope, int32_t value,
+                                    const Onnx__TypeProto *type) {
+    const rondo__value *constant = &scope->program->values[value];
+    if (constant->constant.dtype == RONDO_DTYPE_NONE) {
+        return RONDO_STATUS_OK;  // an initializer of an unsupported type
+    }
+    rondo__value declared = {.name = constant->name, .dtype = constant->dtype, .producer = -1};
+    for (int32_t d = 0; d < RONDO_RANK_MAX; ++d) {
+        declared.dims[d] = (rondo__dimension){.number = -1, .symbol = -1};
+    }
+    if (type != NULL && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE) {
+        RETURN_IF_ERROR(
+            import_tensor_type(importer, scope, value, type->tensor_type, true, &declared));
+    }
+    RETURN_IF_ERROR(check_default(scope->program, &scope->program->values[value], &declared));
+    return rondo__program_add_optional(scope->program, value, &declared);
 }
 
 rondo_status rondo__import_type(rondo__importer *importer, rondo__scope *scope, int32_t value,
@@ -116,7 +166,8 @@ rondo_status rondo__import_type(rondo__importer *importer, rondo__scope *scope, 
     }
     switch (type->value_case) {
         case ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE:
-            return import_tensor_type(importer, scope, value, type->tensor_type, is_port);
+            return import_tensor_type(importer, scope, value, type->tensor_type, is_port,
+                                      &scope->program->values[value]);
         case ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE:
             return rondo__oddities_set(scope->oddities, value, "a sequence");
         case ONNX__TYPE_PROTO__VALUE_MAP_TYPE:

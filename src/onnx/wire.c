@@ -118,6 +118,7 @@ static bool is_wire_type_right(const ProtobufCFieldDescriptor *field, unsigned w
 // One field as it stands in the file.
 typedef struct wire_field {
     const ProtobufCFieldDescriptor *field;  // NULL when the message knows none of this number
+    uint64_t id;
     unsigned wire_type;
     const uint8_t *start;  // of the tag
     const uint8_t *value;  // of the contents (behind the length, for WIRE_BYTES)
@@ -135,6 +136,7 @@ static rondo_status read_field(const wire_reducer *reducer,
     if (!read_varint(&at, end, &tag) || tag >> 3 == 0 || tag >> 32 != 0) {
         return fail_malformed(reducer, out_field->start, "bad field number");
     }
+    out_field->id = tag >> 3;
     out_field->wire_type = (unsigned)(tag & 7);
     out_field->value = at;
     switch (out_field->wire_type) {
@@ -222,6 +224,38 @@ static rondo_status reduce_submessage(wire_reducer *reducer, const wire_field *f
     return RONDO_STATUS_OK;
 }
 
+// Texts that nobody here reads.
+static bool is_remark(const char *field) {
+    static const char *const remarks[] = {"doc_string", "producer_name", "producer_version"};
+    for (size_t i = 0; i < sizeof remarks / sizeof remarks[0]; ++i) {
+        if (strcmp(field, remarks[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// What we would misunderstand if we read on.
+static rondo_status check_field(const wire_reducer *reducer,
+                                const ProtobufCMessageDescriptor *descriptor,
+                                const wire_field *field) {
+    // Field 11 of a function, of IR version 9: what attributes are when a call leaves them out. The
+    // onnx.proto that the build found may not know it.
+    if (descriptor == &onnx__function_proto__descriptor && field->id == 11) {
+        return RONDO_FAIL(UNSUPPORTED,
+                          "unsupported: a function of the model has attributes with defaults");
+    }
+    // C strings would end there, and name something else.
+    if (field->field != NULL && field->field->type == PROTOBUF_C_TYPE_STRING &&
+        !is_remark(field->field->name) && field->value_bytes > 0 &&
+        memchr(field->value, 0, field->value_bytes) != NULL) {
+        return RONDO_FAIL(BAD_DATA, "malformed text at byte %zu: \"%s\" of a %s holds a zero byte",
+                          (size_t)(field->start - reducer->start), field->field->name,
+                          descriptor->short_name);
+    }
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status reduce_field(wire_reducer *reducer,
                                  const ProtobufCMessageDescriptor *descriptor,
                                  const wire_field *field, const uint8_t *end, int depth) {
@@ -251,6 +285,7 @@ static rondo_status reduce_message(wire_reducer *reducer,
     while (cursor < end) {
         wire_field field;
         RETURN_IF_ERROR(read_field(reducer, descriptor, &cursor, end, &field));
+        RETURN_IF_ERROR(check_field(reducer, descriptor, &field));
         if (field.field == NULL) {
             continue;
         }

@@ -61,8 +61,14 @@ static rondo_status read_term(const rondo__op *op, const char *term, size_t leng
             i += 2;
             continue;
         }
-        if (!isalpha((unsigned char)c) || count == RONDO_RANK_MAX) {
-            return RONDO_OP_FAIL(op, BAD_DATA, "attribute equation has a malformed term");
+        if (!isalpha((unsigned char)c)) {
+            return RONDO_OP_FAIL(
+                op, BAD_DATA,
+                "attribute equation is malformed: byte %zu of the term \"%.*s\" is no letter", i,
+                (int)(length < 40 ? length : 40), term);
+        }
+        if (count == RONDO_RANK_MAX) {
+            return rondo__op_fail_unsupported(op, "a term with more than 8 labels");
         }
         out_labels[count++] = get_label(c);
     }

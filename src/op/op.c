@@ -26,6 +26,56 @@ rondo_status rondo__op_fail_unsupported(const rondo__op *op, const char *detail)
     return RONDO_STATUS_UNSUPPORTED;
 }
 
+// Attributes that say yes or no, whatever the op. Others would be read as yes by one and as no by
+// another.
+static rondo_status check_flags(const rondo__op *op) {
+    static const char *const flags[] = {
+        "align_corners",
+        "allowzero",
+        "antialias",
+        "ceil_mode",
+        "center_point_box",
+        "count_include_pad",
+        "detect_negative",
+        "detect_positive",
+        "exclude_outside",
+        "exclusive",
+        "fmod",
+        "input_forget",
+        "inverse",
+        "keepdims",
+        "largest",
+        "layout",
+        "linear_before_reset",
+        "noop_with_empty_axes",
+        "onesided",
+        "periodic",
+        "reverse",
+        "saturate",
+        "select_last_index",
+        "sorted",
+        "storage_order",
+        "training_mode",
+        "transA",
+        "transB",
+        "upper",
+    };
+    for (size_t i = 0; i < op->attribute_count; ++i) {
+        const rondo__attribute *attribute = &op->attributes[i];
+        if (attribute->kind != RONDO__ATTRIBUTE_INT ||
+            (attribute->int_value == 0 || attribute->int_value == 1)) {
+            continue;
+        }
+        for (size_t f = 0; f < sizeof flags / sizeof flags[0]; ++f) {
+            if (strcmp(attribute->name, flags[f]) == 0) {
+                return RONDO_OP_FAIL(op, BAD_DATA, "attribute %s is %lld; it is 0 or 1", flags[f],
+                                     (long long)attribute->int_value);
+            }
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 rondo_status rondo__op_check(const rondo__op *op) {
     const char *const *known = op->def->attributes;
     for (size_t i = 0; known != NULL && i < op->attribute_count; ++i) {
@@ -39,6 +89,10 @@ rondo_status rondo__op_check(const rondo__op *op) {
             (void)snprintf(detail, sizeof detail, "attribute %s", name);
             return rondo__op_fail_unsupported(op, detail);
         }
+    }
+    rondo_status status = check_flags(op);
+    if (status != RONDO_STATUS_OK) {
+        return status;
     }
     return op->def->check != NULL ? op->def->check(op) : RONDO_STATUS_OK;
 }

@@ -12,27 +12,48 @@
 
 // ---- Concat -----------------------------------------------------------------------------------
 
+// An input without elements may have any shape, as the rows of a loop that took no turn have: it
+// adds nothing. The first input with elements says what the others must fit; the first of all where
+// there is none.
+static size_t find_concat_pattern(const rondo__infer *infer) {
+    for (size_t i = 0; i < infer->input_count; ++i) {
+        if (rondo_shape_get_count(&infer->inputs[i].shape) > 0) {
+            return i;
+        }
+    }
+    return 0;
+}
+
+static bool fits_concat(const rondo_shape *shape, const rondo_shape *next, int32_t axis) {
+    bool fits = next->rank == shape->rank;
+    for (int32_t d = 0; fits && d < shape->rank; ++d) {
+        fits = d == axis || next->extent[d] == shape->extent[d];
+    }
+    return fits;
+}
+
 static rondo_status infer_concat(rondo__infer *infer) {
-    rondo_shape shape = infer->inputs[0].shape;
+    const size_t pattern = find_concat_pattern(infer);
+    rondo_shape shape = infer->inputs[pattern].shape;
     int32_t axis = 0;
     if (rondo__op_find(infer->op, "axis") == NULL) {
         return RONDO_OP_FAIL(infer->op, BAD_DATA, "attribute axis is missing");
     }
     RETURN_IF_ERROR(rondo__op_resolve_axis(infer->op, rondo__op_get_int(infer->op, "axis", 0),
                                            shape.rank, &axis));
-    for (size_t i = 1; i < infer->input_count; ++i) {
+    for (size_t i = 0; i < infer->input_count; ++i) {
         const rondo_shape *next = &infer->inputs[i].shape;
         RETURN_IF_ERROR(rondo__infer_check_same_dtype(infer, 0, i));
-        bool fits = next->rank == shape.rank;
-        for (int32_t d = 0; fits && d < shape.rank; ++d) {
-            fits = d == axis || next->extent[d] == shape.extent[d];
+        const bool fits = fits_concat(&shape, next, axis);
+        if (i == pattern || (!fits && rondo_shape_get_count(next) == 0)) {
+            continue;
         }
         if (!fits || !rondo__add_i64(shape.extent[axis], next->extent[axis], &shape.extent[axis])) {
             char a[80];
             char b[80];
             return RONDO_OP_FAIL(infer->op, BAD_DATA,
-                                 "inputs 0 %s and %zu %s do not join along axis %d",
-                                 rondo_shape_format(&infer->inputs[0].shape, a, sizeof a), i,
+                                 "inputs %zu %s and %zu %s do not join along axis %d", pattern,
+                                 rondo_shape_format(&infer->inputs[pattern].shape, a, sizeof a), i,
                                  rondo_shape_format(next, b, sizeof b), axis);
         }
     }
@@ -55,10 +76,13 @@ static rondo_status compute_concat(rondo__compute *compute) {
     uint8_t *to = output;
     for (size_t i = 0; i < compute->input_count; ++i) {
         const rondo_tensor *input = compute->inputs[i];
+        if (rondo_shape_get_count(&input->shape) == 0) {
+            continue;
+        }
         size_t bytes =
             (size_t)rondo__shape_multiply(&input->shape, axis, shape->rank) * element_bytes;
         const uint8_t *from = input->data;
-        for (size_t row = 0; bytes > 0 && row < outer; ++row) {
+        for (size_t row = 0; row < outer; ++row) {
             memcpy(to + row * pitch, from + row * bytes, bytes);
         }
         to += bytes;

@@ -32,8 +32,9 @@ rondo_status rondo__window_read_positive(const rondo__op *op, const char *name, 
     for (int32_t i = 0; i < rank; i++) {
         out_values[i] = values == NULL ? 1 : values[i];
         if (out_values[i] < 1 || out_values[i] > INT32_MAX) {
-            return RONDO_OP_FAIL(op, BAD_DATA, "attribute %s[%d] is %lld, it must be 1 to 2^31 - 1",
-                                 name, i, (long long)out_values[i]);
+            return RONDO_OP_FAIL(op, BAD_DATA,
+                                 "attribute %s[%d] is %lld, it must be 1 to 2147483647", name, i,
+                                 (long long)out_values[i]);
         }
     }
     return RONDO_STATUS_OK;

@@ -40,7 +40,7 @@ rondo_status rondo__program_add_value(rondo_program *program, const char *name,
         return RONDO_STATUS_NO_MEMORY;
     }
     rondo__value *value = &program->values[program->value_count];
-    *value = (rondo__value){.name = copy, .producer = -1};
+    *value = (rondo__value){.name = copy, .producer = -1, .origin = -1};
     for (int32_t i = 0; i < RONDO_RANK_MAX; ++i) {
         value->dims[i] = (rondo__dimension){.number = -1, .symbol = -1};
     }

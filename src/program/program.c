@@ -54,6 +54,7 @@ void rondo_program_destroy(rondo_program *program) {
     rondo__free(program->nodes);
     rondo__free(program->values);
     rondo__free(program->symbols);
+    rondo__free(program->optionals);
     rondo__free(program->inputs);
     rondo__free(program->outputs);
     rondo__free(program->name_slots);
@@ -74,8 +75,8 @@ size_t rondo_program_get_output_count(const rondo_program *program) {
     return program == NULL ? 0 : program->output_count;
 }
 
-static void fill_port(const rondo_program *program, int32_t number, rondo_port *out_port) {
-    const rondo__value *value = &program->values[number];
+static void fill_port(const rondo_program *program, const rondo__value *value,
+                      rondo_port *out_port) {
     out_port->name = value->name;
     out_port->dtype = value->dtype;
     out_port->rank = -1;
@@ -112,7 +113,7 @@ rondo_status rondo_program_get_input(const rondo_program *program, size_t index,
         return RONDO_FAIL(INVALID, "input %zu asked for; the program has %zu", index,
                           program->declared_count);
     }
-    fill_port(program, program->inputs[index], out_port);
+    fill_port(program, &program->values[program->inputs[index]], out_port);
     return RONDO_STATUS_OK;
 }
 
@@ -129,22 +130,55 @@ rondo_status rondo_program_get_output(const rondo_program *program, size_t index
         return RONDO_FAIL(INVALID, "output %zu asked for; the program has %zu", index,
                           program->output_count);
     }
-    fill_port(program, program->outputs[index], out_port);
+    fill_port(program, &program->values[program->outputs[index]], out_port);
+    return RONDO_STATUS_OK;
+}
+
+size_t rondo_program_get_optional_input_count(const rondo_program *program) {
+    return program == NULL ? 0 : program->optional_count;
+}
+
+rondo_status rondo_program_get_optional_input(const rondo_program *program, size_t index,
+                                              rondo_port *out_port) {
+    if (out_port == NULL) {
+        return RONDO_FAIL(INVALID, "out_port is NULL");
+    }
+    memset(out_port, 0, sizeof(*out_port));
+    if (program == NULL) {
+        return RONDO_FAIL(INVALID, "program is NULL");
+    }
+    if (index >= program->optional_count) {
+        return RONDO_FAIL(INVALID, "optional input %zu asked for; the program has %zu", index,
+                          program->optional_count);
+    }
+    fill_port(program, &program->optionals[index].declared, out_port);
     return RONDO_STATUS_OK;
 }
 
 // ---- symbols
 
+// Names that people set are short; what an exporter computed ("floor(height/2 - 1/2) + 1") is
+// counted only, because it would push the others out of the message.
 static rondo_status fail_unknown_symbol(const rondo_program *program, const char *symbol) {
+    enum { SHOWN_MAX = 32 };
     if (program->symbol_count == 0) {
         return RONDO_FAIL(INVALID, "no dimension \"%s\": the program has no symbolic dimensions",
                           symbol);
     }
     rondo__text list = {0};
+    size_t shown = 0;
     for (size_t i = 0; i < program->symbol_count; ++i) {
-        rondo__text_append(&list, "%s%s", i == 0 ? "" : ", ", program->symbols[i].name);
+        const char *name = program->symbols[i].name;
+        if (strlen(name) <= SHOWN_MAX && strpbrk(name, "()+*/ ") == NULL && list.length < 120) {
+            rondo__text_append(&list, "%s%s", shown++ == 0 ? "" : ", ", name);
+        }
     }
-    rondo_status status = RONDO_FAIL(INVALID, "no dimension \"%s\"; there are: %s", symbol,
+    if (shown < program->symbol_count) {
+        rondo__text_append(&list, "%s%zu %s", shown == 0 ? "" : " and ",
+                           program->symbol_count - shown,
+                           shown == 0 ? "with long names or expressions" : "more");
+    }
+    rondo_status status = RONDO_FAIL(INVALID, "no dimension \"%.60s\"; there are: %s", symbol,
                                      list.bytes == NULL ? "" : list.bytes);
     rondo__text_deinit(&list);
     return status;
@@ -170,10 +204,42 @@ rondo_status rondo_program_set_dimension(rondo_program *program, const char *sym
 
 // ---- description
 
+const char *rondo__value_format_shape(const rondo_program *program, const rondo__value *value,
+                                      char *buffer, size_t bytes) {
+    size_t used = (size_t)snprintf(buffer, bytes, "[");
+    for (int32_t d = 0; d < value->rank && used < bytes; ++d) {
+        const rondo__dimension *dim = &value->dims[d];
+        int written;
+        if (dim->number >= 0) {
+            written = snprintf(buffer + used, bytes - used, "%s%lld", d > 0 ? ", " : "",
+                               (long long)dim->number);
+        } else if (dim->symbol >= 0 && program->symbols[dim->symbol].extent >= 0) {
+            const rondo__symbol *symbol = &program->symbols[dim->symbol];
+            written = snprintf(buffer + used, bytes - used, "%s%.40s=%lld", d > 0 ? ", " : "",
+                               symbol->name, (long long)symbol->extent);
+        } else {
+            written = snprintf(buffer + used, bytes - used, "%s%.40s", d > 0 ? ", " : "",
+                               dim->symbol >= 0 ? program->symbols[dim->symbol].name : "?");
+        }
+        used += written > 0 ? (size_t)written : 0;
+    }
+    if (used < bytes) {
+        (void)snprintf(buffer + used, bytes - used, "]");
+    }
+    return buffer;
+}
+
 const char *rondo__node_describe(const rondo__node *node) {
     static _Thread_local char buffer[160];
     const char *op = node->op.def == NULL ? "(no op)" : node->op.def->name;
     const char *name = node->op.name == NULL ? "" : node->op.name;
     snprintf(buffer, sizeof(buffer), "%.48s node \"%.96s\"", op, name);
     return buffer;
+}
+
+void rondo__node_blame(const rondo__node *node) {
+    if (rondo_error_get_last()->op[0] == '\0') {
+        rondo__error_prefix("%s", rondo__node_describe(node));
+        rondo__error_set_op(node->op.name);
+    }
 }

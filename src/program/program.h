@@ -43,7 +43,15 @@ typedef struct rondo__value {
     rondo__dimension dims[RONDO_RANK_MAX];
     rondo_tensor constant;  // dtype NONE: not a constant
     int32_t producer;       // node index; -1 for inputs and constants
+    int32_t origin;         // a constant of a body that came from around it, as loaded: its number
+                            // there; otherwise -1
 } rondo__value;
+
+// An initializer that the model lists as an input, too: the default of an input that may be fed.
+typedef struct rondo__optional {
+    int32_t value;          // a constant
+    rondo__value declared;  // dtype and dims of the input; the name is the value's
+} rondo__optional;
 
 typedef struct rondo__node {
     rondo__op op;
@@ -71,12 +79,15 @@ struct rondo_program {
     size_t declared_count;  // of `inputs`; equal to input_count in the main program
     size_t output_count, output_capacity;
     int32_t *outputs;
+    size_t optional_count, optional_capacity;
+    rondo__optional *optionals;  // of a program as loaded; clones have none
     size_t symbol_count, symbol_capacity;
     rondo__symbol *symbols;  // bodies have none of their own
     // Something of the maker's that must live as long as the program itself (a clone has none);
     // bytes of constants are kept by their storages instead. Freed with `keep_free`.
     void *keep;
     void (*keep_free)(void *keep);
+    uint64_t file_bytes;     // of the model and what lies beside it; 0 when there is no file
     int32_t *name_slots;     // value number + 1; 0 for a free slot
     size_t name_slot_count;  // 0 or a power of two
     uint64_t name_seed;  // differs from program to program, so that no file can choose collisions
@@ -114,6 +125,14 @@ RONDO_MUST_USE rondo_status rondo__program_add_captured(rondo_program *program, 
 RONDO_MUST_USE rondo_status rondo__program_add_output(rondo_program *program, int32_t value);
 RONDO_MUST_USE rondo_status rondo__program_add_symbol(rondo_program *program, const char *name,
                                                       int32_t *out_symbol);
+// Makes `constant` the default of an input that is declared as `declared` (its name is ignored).
+RONDO_MUST_USE rondo_status rondo__program_add_optional(rondo_program *program, int32_t constant,
+                                                        const rondo__value *declared);
+// A clone in which those optionals are inputs, behind the others, that `is_fed` names (one for each
+// optional), also where bodies use them.
+RONDO_MUST_USE rondo_status rondo__program_override(const rondo_program *program,
+                                                    const bool *is_fed,
+                                                    rondo_program **out_program);
 // Deep copy of structure and attributes; constants share their bytes.
 RONDO_MUST_USE rondo_status rondo__program_clone(const rondo_program *program,
                                                  rondo_program **out_program);
@@ -132,6 +151,15 @@ RONDO_MUST_USE rondo_status rondo__program_remove_dead(rondo_program *program);
 
 // How often each value is used by nodes and outputs; out_counts has value_count entries.
 void rondo__program_count_uses(const rondo_program *program, uint32_t *out_counts);
+
+// Writes the declared shape of a value of `program`, "[batch=4, 3, ?]": a symbol with the number it
+// was given, "?" where nothing is said. Returns `buffer`.
+const char *rondo__value_format_shape(const rondo_program *program, const rondo__value *value,
+                                      char *buffer, size_t buffer_bytes);
+
+// Puts the node's description in front of the latest record, and its name into it, unless an op is
+// named there already. For whoever passes on a failure that came from below the node.
+void rondo__node_blame(const rondo__node *node);
 
 // The text "<op> node \"name\"" for messages; borrowed from a thread-local buffer.
 const char *rondo__node_describe(const rondo__node *node);

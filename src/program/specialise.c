@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "base/budget.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "op/draws.h"
@@ -104,6 +105,18 @@ static bool can_fold(const rondo_program *program, const rondo__node *node, size
     return true;
 }
 
+// What is folded takes at most half of what the budget has left.
+static size_t limit_fold(size_t fold_bytes) {
+    const rondo__budget *budget = rondo__budget_get_entered();
+    if (budget == NULL) {
+        return fold_bytes;
+    }
+    const uint64_t limit = rondo__budget_get_limit(budget);
+    const uint64_t used = rondo__budget_get_used(budget);
+    const uint64_t room = used < limit ? (limit - used) / 2 : 0;
+    return room < fold_bytes ? (size_t)room : fold_bytes;
+}
+
 static rondo_status fold_node(rondo_program *program, const rondo__node *node, scratch *s) {
     memset(s->results, 0, node->output_count * sizeof *s->results);
     rondo__compute compute = {.op = &node->op,
@@ -150,9 +163,15 @@ static rondo_status visit_node(rondo_program *program, const rondo__node *node, 
                 needed[node->inputs[i]] = true;
             }
         }
-        if (status == RONDO_STATUS_OK && can_fold(program, node, fold_bytes, s)) {
-            *out_folded = true;
+        if (status == RONDO_STATUS_OK && can_fold(program, node, limit_fold(fold_bytes), s)) {
+            // An op may want more on its way than its result takes: then it waits for the run.
+            const uint64_t refusals = rondo__budget_get_refusals(rondo__budget_get_entered());
             status = fold_node(program, node, s);
+            *out_folded = status == RONDO_STATUS_OK;
+            if (status == RONDO_STATUS_NO_MEMORY &&
+                rondo__budget_get_refusals(rondo__budget_get_entered()) != refusals) {
+                status = RONDO_STATUS_OK;
+            }
         }
     }
     if (status != RONDO_STATUS_OK || *out_folded) {
@@ -249,7 +268,7 @@ rondo_status rondo__program_specialise(const rondo_program *source, const rondo_
     for (size_t n = 0; n < program->node_count; ++n) {
         status = visit_node(program, &program->nodes[n], fold_bytes, &s, needed, &folded[n]);
         if (status != RONDO_STATUS_OK) {
-            rondo__error_set_op(program->nodes[n].op.name);
+            rondo__node_blame(&program->nodes[n]);
             goto free_buffers;
         }
     }

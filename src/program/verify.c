@@ -84,6 +84,94 @@ static rondo_status collect_makers(rondo_program *program) {
     return RONDO_STATUS_OK;
 }
 
+// ---- control flow: what its bodies must have
+
+static const rondo_program *find_body(const rondo__node *node, const char *name) {
+    const rondo__attribute *attribute = rondo__op_find(&node->op, name);
+    return attribute != NULL && attribute->kind == RONDO__ATTRIBUTE_BODY ? attribute->body : NULL;
+}
+
+static rondo_dtype get_output_dtype(const rondo_program *body, size_t index) {
+    const rondo__value *value = &body->values[body->outputs[index]];
+    return is_constant(value) ? value->constant.dtype : value->dtype;
+}
+
+static rondo_status verify_if(const rondo__node *node) {
+    const rondo_program *yes = find_body(node, "then_branch");
+    const rondo_program *no = find_body(node, "else_branch");
+    if (yes == NULL || no == NULL) {
+        return RONDO_FAIL(BAD_DATA, "%s has no %s; an If needs both branches",
+                          rondo__node_describe(node), yes == NULL ? "then_branch" : "else_branch");
+    }
+    if (yes->declared_count != 0 || no->declared_count != 0) {
+        return RONDO_FAIL(BAD_DATA, "%s: a branch declares inputs; branches take none",
+                          rondo__node_describe(node));
+    }
+    if (yes->output_count != no->output_count || yes->output_count < node->output_count) {
+        return RONDO_FAIL(
+            BAD_DATA,
+            "%s: then_branch has %zu outputs, else_branch %zu, and the node %zu; they "
+            "must be as many",
+            rondo__node_describe(node), yes->output_count, no->output_count, node->output_count);
+    }
+    for (size_t i = 0; i < yes->output_count; ++i) {
+        const rondo_dtype a = get_output_dtype(yes, i);
+        const rondo_dtype b = get_output_dtype(no, i);
+        if (a != b && a != RONDO_DTYPE_NONE && b != RONDO_DTYPE_NONE) {
+            return RONDO_FAIL(
+                BAD_DATA,
+                "%s: output %zu is %s (\"%.40s\") in then_branch and %s (\"%.40s\") in "
+                "else_branch",
+                rondo__node_describe(node), i, rondo_dtype_get_name(a),
+                yes->values[yes->outputs[i]].name, rondo_dtype_get_name(b),
+                no->values[no->outputs[i]].name);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status verify_loop(const rondo__node *node) {
+    const rondo_program *body = find_body(node, "body");
+    const size_t carried = node->explicit_count > 2 ? node->explicit_count - 2 : 0;
+    if (body == NULL) {
+        return RONDO_FAIL(BAD_DATA, "%s has no body", rondo__node_describe(node));
+    }
+    if (body->declared_count != 2 + carried || node->output_count < carried ||
+        body->output_count != 1 + node->output_count) {
+        return RONDO_FAIL(BAD_DATA,
+                          "%s carries %zu values and has %zu outputs; its body has %zu inputs and "
+                          "%zu outputs, expected %zu and %zu",
+                          rondo__node_describe(node), carried, node->output_count,
+                          body->declared_count, body->output_count, 2 + carried,
+                          1 + node->output_count);
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status verify_scan(const rondo__node *node) {
+    if (find_body(node, "body") == NULL) {
+        return RONDO_FAIL(BAD_DATA, "%s has no body", rondo__node_describe(node));
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status verify_control(const rondo__node *node) {
+    static const struct {
+        const char *name;
+        rondo_status (*verify)(const rondo__node *);
+    } rows[] = {{"If", verify_if}, {"Loop", verify_loop}, {"Scan", verify_scan}};
+    rondo_status status = RONDO_STATUS_OK;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0] && status == RONDO_STATUS_OK; ++i) {
+        if (strcmp(node->op.def->name, rows[i].name) == 0) {
+            status = rows[i].verify(node);
+        }
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo__error_set_op(node->op.name);
+    }
+    return status;
+}
+
 // Checks that what a node lists behind its own inputs is what its bodies capture, and the bodies.
 static rondo_status verify_bodies(const rondo__node *node, int depth) {
     size_t captured = 0;
@@ -138,6 +226,9 @@ static rondo_status check_uses(const rondo_program *program, int depth) {
             }
         }
         RETURN_IF_ERROR(verify_bodies(node, depth));
+        if ((node->op.def->flags & RONDO__OP_CONTROL) != 0) {
+            RETURN_IF_ERROR(verify_control(node));
+        }
     }
     for (size_t i = 0; i < program->output_count; ++i) {
         int32_t number = program->outputs[i];

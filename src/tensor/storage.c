@@ -1,8 +1,8 @@
-// tensor/storage.c — reference-counted bytes. One heap block holds the header and our own bytes.
+// tensor/storage.c — reference-counted bytes. One block holds the header and our own bytes.
 #include "tensor/storage.h"
 
 #include <stdatomic.h>
-#include <stdint.h>
+#include <stdbool.h>
 
 #include "base/checked.h"
 #include "base/error.h"
@@ -14,7 +14,7 @@ struct rondo_storage {
     atomic_size_t reference_count;
     void (*release)(void *user_data);  // NULL: the bytes are part of this block
     void *user_data;
-    void *block;  // what the heap gave
+    bool is_block;  // header and bytes are one block; otherwise the header is alone, on the heap
 };
 
 _Static_assert(sizeof(rondo_storage) <= STORAGE_ALIGNMENT, "the header fits before the bytes");
@@ -23,21 +23,17 @@ rondo_status rondo__storage_create(size_t bytes, rondo_storage **out_storage, vo
     *out_storage = NULL;
     *out_bytes = NULL;
     size_t total;
-    if (!rondo__add_size(bytes, 2 * STORAGE_ALIGNMENT, &total)) {
+    if (!rondo__add_size(bytes, STORAGE_ALIGNMENT, &total)) {
         return RONDO_FAIL(NO_MEMORY, "a tensor of %zu bytes does not fit the address space", bytes);
     }
-    // calloc, not an aligned allocation and memset: large blocks come zeroed from the system.
-    char *block = rondo__calloc(1, total);
-    if (block == NULL) {
+    rondo_storage *storage = rondo__block_allocate(total, STORAGE_ALIGNMENT);
+    if (storage == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    size_t skip = (size_t)(-(uintptr_t)block) & (STORAGE_ALIGNMENT - 1);
-    void *header = block + skip;
-    rondo_storage *storage = header;
     atomic_init(&storage->reference_count, 1);
-    storage->block = block;
+    storage->is_block = true;
     *out_storage = storage;
-    *out_bytes = block + skip + STORAGE_ALIGNMENT;
+    *out_bytes = (char *)storage + STORAGE_ALIGNMENT;
     return RONDO_STATUS_OK;
 }
 
@@ -51,7 +47,6 @@ rondo_status rondo__storage_wrap(void (*release)(void *user_data), void *user_da
     atomic_init(&storage->reference_count, 1);
     storage->release = release;
     storage->user_data = user_data;
-    storage->block = storage;
     *out_storage = storage;
     return RONDO_STATUS_OK;
 }
@@ -70,5 +65,9 @@ void rondo__storage_release(rondo_storage *storage) {
     if (storage->release != NULL) {
         storage->release(storage->user_data);
     }
-    rondo__free(storage->block);
+    if (storage->is_block) {
+        rondo__block_free(storage);
+    } else {
+        rondo__free(storage);
+    }
 }

@@ -105,7 +105,13 @@ rondo_status rondo_tensor_init(rondo_dtype dtype, const rondo_shape *shape,
     RETURN_IF_ERROR(measure(dtype, &wanted, &bytes));
     rondo_storage *storage;
     void *data;
-    RETURN_IF_ERROR(rondo__storage_create(bytes, &storage, &data));
+    rondo_status status = rondo__storage_create(bytes, &storage, &data);
+    if (status != RONDO_STATUS_OK) {
+        char text[192];
+        rondo__error_prefix("a tensor %s %s", rondo_dtype_get_name(dtype),
+                            rondo_shape_format(&wanted, text, sizeof text));
+        return status;
+    }
     *out_tensor =
         (rondo_tensor){.dtype = dtype, .shape = tidy(&wanted), .data = data, .storage = storage};
     return RONDO_STATUS_OK;

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Makes the small models of tests/cli/models again (needs the onnx package; the tests do not).
+"""Makes the small models of tests/cli/models, and the arrays of tests/cli/arrays, again (needs the
+onnx package and numpy; the tests do not).
 
-usage: make_models.py DIRECTORY
+usage: make_models.py [MODEL_DIRECTORY [ARRAY_DIRECTORY]]
 """
 import os
 import sys
 
-import numpy as np
+import numpy
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
@@ -41,9 +42,9 @@ def main(directory):
           helper.make_node("Sqrt", ["s"], ["r"], name="root"),
           helper.make_node("Relu", ["r"], ["y"], name="clip")],
          [value("x", real, [4])], [value("y", real, [4])],
-         [numpy_helper.from_array(np.array(2, np.float32), "two")])
-    x = np.array([300, -200, 1, 2], np.float32)
-    for name, array in (("input_0", x), ("output_0", np.abs(x))):
+         [numpy_helper.from_array(numpy.array(2, numpy.float32), "two")])
+    x = numpy.array([300, -200, 1, 2], numpy.float32)
+    for name, array in (("input_0", x), ("output_0", numpy.abs(x))):
         with open(os.path.join(data, name + ".pb"), "wb") as file:
             file.write(numpy_helper.from_array(array, name[:-2]).SerializeToString())
     # a needs b and b needs a.
@@ -75,10 +76,55 @@ def main(directory):
     save(directory, "wrong_types",
          [helper.make_node("Add", ["x", "y"], ["z"], name="mixture")],
          [value("x", real, [2]), value("y", TensorProto.INT64, [2])], [value("z", real, [2])])
+    # Four fills of a GiB each, in a few hundred bytes.
+    fills = [helper.make_node("ConstantOfShape", ["shape"], [f"c{i}"], name=f"fill{i}")
+             for i in range(4)]
+    save(directory, "fill_bomb",
+         fills + [helper.make_node("Add", ["c0", "c1"], ["a"], name="sum"),
+                  helper.make_node("Mul", ["c2", "c3"], ["b"], name="product"),
+                  helper.make_node("Sub", ["a", "b"], ["d"], name="difference"),
+                  helper.make_node("ReduceSum", ["d"], ["y"], name="total")],
+         [], [value("y", real, None)],
+         [numpy_helper.from_array(numpy.array([2**28], numpy.int64), "shape")])
+    # A loop whose state is twice as long after each of its turns.
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["c"], ["c2"], name="keep"),
+         helper.make_node("Concat", ["s", "s"], ["s2"], name="double", axis=0)],
+        "body", [value("i", TensorProto.INT64, []), value("c", TensorProto.BOOL, []),
+                 value("s", real, ["n"])],
+        [value("c2", TensorProto.BOOL, []), value("s2", real, ["m"])])
+    save(directory, "growing_loop",
+         [helper.make_node("Loop", ["count", "", "s0"], ["y"], name="grow", body=body)],
+         [value("count", TensorProto.INT64, [])], [value("y", real, ["m"])],
+         [numpy_helper.from_array(numpy.ones(4, numpy.float32), "s0")])
     # An op that does not exist.
     save(directory, "unknown_op",
          [helper.make_node("Frobnicate", ["x"], ["z"], name="odd")],
          [value("x", real, [2])], [value("z", real, [2])])
+    # Several ops that do not exist, and an attribute.
+    odd = helper.make_node("Relu", ["c"], ["z"], name="fourth", speed=3)
+    save(directory, "missing_ops",
+         [helper.make_node("Frobnicate", ["x"], ["a"], name="first", domain="com.example"),
+          helper.make_node("Grobnicate", ["a"], ["b"], name="second"),
+          helper.make_node("Frobnicate", ["b"], ["c"], name="third", domain="com.example"), odd],
+         [value("x", real, [2])], [value("z", real, [2])])
+    # A window that needs more than the 1 that an unset dimension counts as; an unnamed dimension.
+    for name, width in (("window", "width"), ("unnamed", None)):
+        save(directory, name,
+             [helper.make_node("MaxPool", ["x"], ["z"], name="pool", kernel_shape=[2])],
+             [value("x", real, [1, 1, width])], [value("z", real, [1, 1, None])])
+    # An input with a default: z = relu(x + y), where y is 1 unless it is fed.
+    save(directory, "optional",
+         [helper.make_node("Add", ["x", "y"], ["s"], name="sum"),
+          helper.make_node("Relu", ["s"], ["z"], name="clip")],
+         [value("x", real, [1, 3]), value("y", real, [1, 3])], [value("z", real, [1, 3])],
+         [numpy_helper.from_array(numpy.ones([1, 3], "float32"), "y")])
+    # Outputs whose names no terminal and no file system should see as they are.
+    tricky = ["a/b", "a_b", "a b", "\x1b[31mRED\x1b[0m\a", "..", "\u202eabc\u009b1m", "a_b.2"]
+    save(directory, "tricky_names",
+         [helper.make_node("Relu", ["x"], [name], name="node " + name) for name in tricky],
+         [value("x", real, ["\x1b]0;dimension\a", 2])],
+         [value(name, real, None) for name in tricky])
     # An opset from the future.
     save(directory, "future_opset",
          [helper.make_node("Relu", ["x"], ["z"], name="early")],
@@ -94,5 +140,40 @@ def main(directory):
          [value("x", real, [4])], [value("z", real, [4])], [outside])
 
 
+def make_arrays(directory):
+    """Inputs for add_relu: x = [1, -2, 3], y = [0.5, 0.5, -4], so z = [1.5, 0, 0]."""
+    def place(name):
+        return os.path.join(directory, name)
+
+    x = numpy.array([[1, -2, 3]], "float32")
+    y = numpy.array([[0.5, 0.5, -4]], "float32")
+    numpy.save(place("x.npy"), x)
+    numpy.save(place("y.npy"), y)
+    numpy.save(place("x_double.npy"), x.astype("float64"))
+    numpy.save(place("x_half.npy"), x.astype("float16"))
+    numpy.save(place("x_int.npy"), x.astype("int64"))
+    numpy.save(place("x_fraction.npy"), numpy.array([[1, 2.5, 3]], "float64"))
+    numpy.save(place("x_large.npy"), numpy.array([[1, 1e300, 3]], "float64"))
+    # Two rows, the first axis running fastest in the file.
+    numpy.save(place("fortran.npy"), numpy.asfortranarray([[1, 2, 3], [4, 5, 6]], "float32"))
+    numpy.save(place("strings.npy"), numpy.array(["a", "bc"]))
+    numpy.save(place("bytes.npy"), numpy.array([b"a", b"bc"]))
+    numpy.save(place("complex.npy"), numpy.array([1j, 2], "complex64"))
+    numpy.save(place("objects.npy"), numpy.array([None, 1], object), allow_pickle=True)
+    numpy.save(place("dates.npy"), numpy.array(["2020-01-01"], "datetime64[D]"))
+    numpy.save(place("fields.npy"), numpy.zeros(2, [("a", "f4"), ("b", "i4")]))
+    numpy.savez(place("stored.npz"), x=x, y=y)
+    numpy.savez_compressed(place("packed.npz"), x=x, y=y, z=numpy.zeros((64, 64), "float32"))
+    numpy.savez(place("single.npz"), something=x)
+    x.tofile(place("x.bin"))
+    with open(place("x.pb"), "wb") as file:
+        file.write(numpy_helper.from_array(x, "x").SerializeToString())
+    with open(place("another_name.pb"), "wb") as file:
+        file.write(numpy_helper.from_array(numpy.array([[1.5, 0, 0]], "float32"), "z")
+                   .SerializeToString())
+
+
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(__file__), "models"))
+    here = os.path.dirname(__file__)
+    main(sys.argv[1] if len(sys.argv) > 1 else os.path.join(here, "models"))
+    make_arrays(sys.argv[2] if len(sys.argv) > 2 else os.path.join(here, "arrays"))

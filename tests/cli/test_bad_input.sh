@@ -14,6 +14,14 @@ for bytes in 1 10 40 80 120; do
     head -c $bytes "$good" >"$work/truncated.onnx"
     expect_error 1 'truncated\.onnx' run "$work/truncated.onnx"
 done
+# Several missing ops are all named, with how many nodes need them.
+expect_status 1 run "$models/missing_ops.onnx"
+for line in '^rondo: .*missing_ops\.onnx: 3 ops are not supported:$' \
+    '^ +2 nodes  com\.example\.Frobnicate version 1$' '^ +1 node   Grobnicate version 13$' \
+    '^ +1 node   Relu version 13: attribute speed$'; do
+    grep -qE -- "$line" "$work/stderr" || fail "stderr lacks /$line/"
+done
+[ ! -s "$work/stdout" ] || fail "missing ops: printed to stdout"
 expect_error 1 'cyclic\.onnx.*(first|second)' run "$models/cyclic.onnx"
 expect_error 1 'dangling\.onnx.*(ghost|haunted)' run "$models/dangling.onnx"
 expect_error 1 'short_weight\.onnx.*"w"' run "$models/short_weight.onnx"
@@ -32,12 +40,23 @@ expect_error 1 'toaster' run "$good" --device toaster
 expect_error 1 'cuda:99' run "$good" --device cuda:99
 expect_error 1 'toaster' test --device toaster "$models"
 
-# Dimensions.
-expect_error 1 'write NAME=NUMBER' run "$good" --set batch
-expect_error 1 'not a whole number' run "$good" --set batch=two
-expect_error 1 'nobody' run "$good" --set nobody=2
-expect_error 1 '.' run "$good" --set batch=-3
+# Dimensions: what is malformed is misuse, what the model does not take is a failure.
+for malformed in batch batch=two batch=-3 batch= =3 batch=99999999999999999999; do
+    expect_error 2 '--set batch=4 \(see rondo run --help\)' run "$good" --set "$malformed"
+done
+expect_error 2 '--set: "batch" is given twice, as "2" and "3"' run "$good" --set batch=2 --set batch=3
+expect_error 1 'no dimension "nobody"; there are: batch$' run "$good" --set nobody=2
+expect_error 1 'no dimension "bacth"; did you mean "batch"\?' run "$good" --set bacth=2
 expect_error 1 '.' run "$good" --set batch=4611686018427387904
+for malformed in x x= x=1x x=x3 x=1xx3 x=axb x=-1x3; do
+    expect_error 2 '--shape x=1x3x224x224' run "$good" --shape "$malformed"
+done
+expect_error 1 'the shape is \[4\], input "x" takes f32 \[batch, 3\]' run "$good" --shape x=4
+expect_error 1 '"batch" would be 2 \(--set batch=2\) and 4 \(--shape x=4x3\)' \
+    run "$good" --set batch=2 --shape x=4x3
+expect_error 1 '"batch" would be 4 \(--shape x=4x3\) and 5 \(--shape y=5x3\)' \
+    run "$good" --shape y=5x3 --shape x=4x3
+expect_error 1 'no such input; the inputs are: x, y' run "$good" --shape q=1x2
 
 # Feeds.
 write_npy() { # FILE DESCR SHAPE BYTES...
@@ -56,17 +75,25 @@ printf '\223NUMPY\001\000\377\377' >"$work/header.npy"
 expect_error 1 'no_such\.npy' run "$good" --input "x=$work/no_such.npy"
 expect_error 1 'short\.npy.*shorter' run "$good" --input "x=$work/short.npy"
 expect_error 1 'absurd\.npy' run "$good" --input "x=$work/absurd.npy"
-expect_error 1 'object\.npy.*not a \.npy file of numbers' run "$good" --input "x=$work/object.npy"
+expect_error 1 'object\.npy: holds Python objects' run "$good" --input "x=$work/object.npy"
 expect_error 1 'header\.npy' run "$good" --input "x=$work/header.npy"
 expect_error 1 'good\.onnx|add_relu\.onnx.*npy|not a \.npy' run "$good" --input "x=$good"
 expect_error 1 'inputs are: x, y' run "$good" --input "q=$work/x.npy"
-expect_error 1 'inputs are: x, y' run "$good" --input x
-expect_error 1 'given 2 times' run "$good" --input x=random --input "x=$work/x.npy"
-expect_error 1 'x' run "$good" --input "x=$work/wrong_shape.npy"
-expect_error 1 'x' run "$good" --input "x=$work/wrong_type.npy"
+expect_error 2 '--input x=FILE\.npy' run "$good" --input x
+expect_error 2 '--input: "x" is given twice' run "$good" --input x=random --input "x=$work/x.npy"
+expect_error 1 'wrong_shape\.npy: the shape is \[3\], input "x" takes f32 \[batch, 3\]' \
+    run "$good" --input "x=$work/wrong_shape.npy"
+expect_error 1 'wrong_type\.npy: holds i32, input "x" takes f32; --cast converts it' \
+    run "$good" --input "x=$work/wrong_type.npy"
+# What --set said stands in the message.
+expect_error 1 '"batch" would be 4 \(--set batch=4\) and 1 \(.*x\.npy\)' \
+    run "$good" --set batch=4 --input "x=$work/x.npy"
 
 # Places that cannot be written.
-expect_status 1 run "$good" --output-dir "$work/x.npy"
-expect_status 1 bench "$good" --duration 0 --warm-up 0 --json "$work/no/such/folder.json"
-expect_status 1 inspect "$good" --dot "$work/no/such/folder.dot"
+expect_error 1 'x\.npy: Not a directory' run "$good" --output-dir "$work/x.npy"
+expect_error 1 'x\.npy' run "$good" --output-dir "$work/x.npy/below"
+expect_error 1 'folder\.json' bench "$good" --json "$work/no/such/folder.json"
+expect_error 1 'folder\.csv' bench "$good" --samples "$work/no/such/folder.csv"
+expect_error 1 'folder\.dot' inspect "$good" --dot "$work/no/such/folder.dot"
+expect_error 1 "$(basename "$work")" inspect "$good" --json "$work"
 finish_test

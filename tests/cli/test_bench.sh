@@ -16,7 +16,7 @@ done
 [ ! -s "$work/stderr" ] || fail "bench prints to stderr when piped"
 
 # The JSON: both modes at the top, every time with all of its statistics.
-for key in eager replay speedup break_even_runs graph memory_bytes warnings conclusion; do
+for key in eager replay verdict speedup noise_ms break_even_runs graph memory_bytes warnings conclusion; do
     grep -q "^  \"$key\": " "$work/bench.json" || fail "the JSON has no $key at the top"
 done
 for key in latency_ms enqueue_ms host_to_device_ms compute_ms device_to_host_ms; do
@@ -32,5 +32,88 @@ awk '/"eager": / { mode = "eager" } /"replay": / { mode = "replay" }
 
 expect_status 0 bench "$model" --device host --graphs off --duration 0 --warm-up 0 --iterations 3
 expect_text '^runs +eager 3 in'
+expect_text '^Graphs were off \(--graphs off\), so there is nothing to compare\.$'
 grep -q '^  replay' "$work/stdout" && fail "--graphs off measured replays"
+
+# RONDO_GRAPHS is for who says nothing; what it cannot be is warned about, with what it can be.
+RONDO_GRAPHS=off
+export RONDO_GRAPHS
+expect_status 0 bench "$model" --device host --duration 0.01 --warm-up 0
+expect_text '^Graphs were off \(RONDO_GRAPHS=off\)'
+expect_status 0 bench "$model" --device host --duration 0.01 --warm-up 0 --graphs auto
+expect_text '^  replay '
+RONDO_GRAPHS=on
+expect_status 0 run "$model" --device host
+expect_text '^replayed on host'
+expect_status 0 run "$model" --device host --graphs auto
+expect_text '^ran eagerly on host'
+RONDO_GRAPHS=perhaps
+RONDO_LOG=loud
+export RONDO_LOG
+expect_status 0 run "$model" --device host
+[ "$(grep -c 'warning: RONDO_GRAPHS is "perhaps", which is none of auto|on|off' "$work/stderr")" = 1 ] ||
+    fail "no warning of RONDO_GRAPHS"
+[ "$(grep -c 'warning: RONDO_LOG is "loud", which is none of error|warning|info|debug' "$work/stderr")" = 1 ] ||
+    fail "no warning of RONDO_LOG"
+[ "$(wc -l <"$work/stderr")" = 2 ] || fail "other warnings"
+unset RONDO_GRAPHS RONDO_LOG
+
+# Too few runs say so instead of a speedup; percentages never stand for ratios.
+expect_status 0 bench "$model" --device host --duration 0 --warm-up 0 --iterations 2
+expect_text '^speedup      none measurable$'
+expect_text '^Too few runs to compare: '
+grep -q '"speedup"' "$work/bench.json" || fail "the JSON has no ratio"
+
+# Chosen percentiles, and every run.
+expect_status 0 bench "$model" --device host --duration 0.05 --warm-up 0 --percentiles 50,99.9 \
+    --json "$work/bench.json" --samples "$work/runs.csv"
+expect_text '^ms +min +max +mean +median +p50 +p99\.9$'
+[ "$(grep -c '^      "p99\.9": ' "$work/bench.json")" = 10 ] || fail "the JSON lacks p99.9"
+[ "$(head -n 1 "$work/runs.csv")" = \
+    mode,run,turn,latency_ms,enqueue_ms,host_to_device_ms,compute_ms,device_to_host_ms,replayed ] ||
+    fail "the CSV begins with $(head -n 1 "$work/runs.csv")"
+for mode in eager replay; do
+    counted=$(awk -v mode=$mode '$0 ~ "\"" mode "\": {" { here = 1 } here && /"runs"/ {
+        gsub(/[^0-9]/, ""); print; exit }' "$work/bench.json")
+    [ "$(grep -c "^$mode," "$work/runs.csv")" = "$counted" ] || fail "not $counted rows of $mode"
+done
+awk -F, 'NR > 1 && (NF != 9 || $4 <= 0) { exit 1 }' "$work/runs.csv" || fail "a row is malformed"
+expect_status 0 bench "$model" --device host --duration 0.02 --warm-up 0 --samples "$work/runs.json"
+grep -q '^  "replay": \[$' "$work/runs.json" || fail "the samples are no JSON"
+expect_error 2 '--percentiles "0": up to 8 numbers above 0' bench "$model" --percentiles 0
+expect_error 2 'nothing would be measured' bench "$model" --iterations 0 --duration 0
+
+# Less and more.
+expect_status 0 bench "$model" --device host --duration 0.05 --warm-up 0 --quiet
+[ "$(wc -l <"$work/stdout")" = 1 ] || fail "--quiet prints more than the conclusion"
+expect_text '^Graphs '
+expect_status 0 bench "$model" --device host --duration 0.02 --warm-up 0 --verbose --threads 1
+expect_text '^model .*add_relu\.onnx: 2 inputs, 1 output$'
+expect_text '^device       host .*, fp32, 1 thread$'
+expect_error 2 'exclude each other' bench "$model" --quiet --verbose
+
+# Ctrl-C prints what there is, saves it, and says so. (sh starts what runs beside it with SIGINT
+# ignored, so env gives it back where it can.)
+if env --default-signal=INT true 2>/dev/null; then
+    check_count=$((check_count + 1))
+    env --default-signal=INT "$rondo" bench "$model" --device host --duration 100 --warm-up 0 \
+        --json "$work/early.json" >"$work/stdout" 2>"$work/stderr" &
+    pid=$!
+    sleep 1
+    kill -INT $pid
+    wait $pid
+    [ $? = 130 ] || fail "Ctrl-C: status $?, expected 130"
+    expect_text '^runs +eager [0-9]+ in [0-9.]+ s, replay [0-9]+ in .*; interrupted$'
+    grep -q '"interrupted": true' "$work/early.json" || fail "the JSON does not tell of Ctrl-C"
+    [ ! -s "$work/stderr" ] || fail "Ctrl-C prints to stderr"
+fi
+
+# Progress is for terminals.
+if script -qec true /dev/null >/dev/null 2>&1; then
+    check_count=$((check_count + 1))
+    script -qec "'$rondo' bench '$model' --device host --duration 0.3 --warm-up 0 >/dev/null" \
+        /dev/null >"$work/stdout" 2>&1 </dev/null
+    grep -q 'measuring, [0-9.]* of 0\.6 s: eager [0-9]* runs, replay [0-9]* runs' "$work/stdout" ||
+        fail "no progress on a terminal"
+fi
 finish_test

@@ -58,6 +58,8 @@ static void test_cli_compare__scale_belongs_to_the_output(void **state) {
     const cli_comparison worse = cli_compare(&a, &e, &tolerance);
     assert_false(worse.is_equal);
     assert_int_equal(worse.mismatch_count, 1);
+    assert_int_equal(worse.first_mismatch, 1);
+    assert_true(isinf(worse.largest_relative));  // of an expected 0
 }
 
 static void test_cli_compare__dtype_and_shape(void **state) {

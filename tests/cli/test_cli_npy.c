@@ -93,15 +93,30 @@ static void test_cli_npy__big_endian_is_turned(void **state) {
     rondo_tensor_deinit(&tensor);
 }
 
-static void test_cli_npy__fortran_order_only_where_it_means_nothing(void **state) {
+static void test_cli_npy__fortran_order_is_turned(void **state) {
     (void)state;
-    const float elements[4] = {1, 2, 3, 4};
+    const float elements[6] = {1, 2, 3, 4, 5, 6};
+    const float rows[6] = {1, 3, 5, 2, 4, 6};   // of [2, 3], whose columns the file holds
+    const float cubes[6] = {1, 4, 2, 5, 3, 6};  // of [1, 3, 2]
     rondo_tensor tensor;
     write_bytes("{'descr': '<f4', 'fortran_order': True, 'shape': (4,), }", elements, 16);
     assert_true(cli_npy_read(path, &tensor));
+    assert_memory_equal(tensor.data, elements, 16);
     rondo_tensor_deinit(&tensor);
-    write_bytes("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2), }", elements, 16);
-    assert_false(cli_npy_read(path, &tensor));
+    write_bytes("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }", elements, 24);
+    assert_true(cli_npy_read(path, &tensor));
+    assert_memory_equal(tensor.data, rows, sizeof rows);
+    rondo_tensor_deinit(&tensor);
+    write_bytes("{'descr': '<f4', 'fortran_order': True, 'shape': (1, 3, 2), }", elements, 24);
+    assert_true(cli_npy_read(path, &tensor));
+    assert_memory_equal(tensor.data, cubes, sizeof cubes);
+    rondo_tensor_deinit(&tensor);
+    write_bytes("{'descr': '<f4', 'fortran_order': True, 'shape': (2, 0, 3), }", elements, 24);
+    assert_true(cli_npy_read(path, &tensor));
+    rondo_tensor_deinit(&tensor);
+    write_bytes("{'descr': '<f4', 'fortran_order': False, 'shape': (2L, 3L), }", elements, 24);
+    assert_true(cli_npy_read(path, &tensor));  // as Python 2 wrote it
+    rondo_tensor_deinit(&tensor);
 }
 
 static void test_cli_npy__lies_are_refused(void **state) {
@@ -138,7 +153,7 @@ int main(void) {
         cmocka_unit_test(test_cli_npy__every_dtype_there_and_back),
         cmocka_unit_test(test_cli_npy__elements_are_aligned),
         cmocka_unit_test(test_cli_npy__big_endian_is_turned),
-        cmocka_unit_test(test_cli_npy__fortran_order_only_where_it_means_nothing),
+        cmocka_unit_test(test_cli_npy__fortran_order_is_turned),
         cmocka_unit_test(test_cli_npy__lies_are_refused),
     };
     return cmocka_run_group_tests(tests, make_file, remove_file);

@@ -19,11 +19,14 @@ expect_golden() {
 expect_golden help --help
 expect_golden help help
 expect_golden help -h
-for command in devices run bench test inspect; do
+for command in devices run bench test inspect compare completion; do
     expect_golden "help_$command" "$command" --help
     expect_golden "help_$command" help "$command"
     expect_golden "help_$command" "$command" -h
 done
+expect_golden help_environment help environment
 expect_status 0 --version
+expect_text '^rondo [0-9]+\.[0-9]+\.[0-9]+$'
+expect_status 0 -V
 expect_text '^rondo [0-9]+\.[0-9]+\.[0-9]+$'
 finish_test

@@ -3,11 +3,13 @@
 model=$here/models/add_relu.onnx
 
 expect_status 0 inspect "$model" --device host --dot "$work/plan.dot" --json "$work/plan.json"
-expect_text '^inputs:$'
-expect_text '^  x  f32 \[batch, 3\]$'
-expect_text '^outputs:$'
-expect_text '^  z  f32 \[batch, 3\]$'
-expect_text 'segment'
+expect_text '^inputs$'
+expect_text '^  x +f32 \[batch=1, 3\]$'
+expect_text '^outputs$'
+expect_text '^  z +f32 \[batch=1, 3\]$'
+expect_text '^device host, 1 op in 1 segment, 0 bypassed$'
+expect_text '^run by: simd \(own vector code\)'
+[ "$(grep -c ' f32 \[batch=1, 3\]$' "$work/stdout")" = 3 ] || fail "ports are not printed once"
 grep -q '^digraph' "$work/plan.dot" || fail "the DOT file is no digraph"
 grep -q '"plan": ' "$work/plan.json" || fail "the JSON has no plan"
 # Every bracket that opens closes.
@@ -24,9 +26,33 @@ grep -q '"op": "Pow", "name": "square", "reason": "powers' "$work/half.json" || 
 expect_status 0 inspect "$model" --device host --dtype fp16 --keep-f32 Relu
 expect_text '^  f32 Relu .*asked for by keep_f32$'
 expect_error 1 'keep_f32 "Frob\*" matches no op' inspect "$model" --device host --dtype fp16 --keep-f32 'Frob*'
-expect_error 1 '--keep-f32 needs --dtype fp16' inspect "$model" --device host --keep-f32 Relu
-expect_error 1 '--use-f16 needs --dtype fp16' test --device host --use-f16 Pow "$here/models/norm"
+expect_error 2 '--keep-f32 needs --dtype fp16' inspect "$model" --device host --keep-f32 Relu
+expect_error 2 '--use-f16 needs --dtype fp16' test --device host --use-f16 Pow "$here/models/norm"
 
 expect_status 0 inspect "$model" --device host --set batch=4
-expect_text '^  x  f32 \[batch=4, 3\]$'
+expect_text '^  x +f32 \[batch=4, 3\]$'
+
+# Shapes from --shape and from files, as for run; unnamed dimensions, too.
+expect_status 0 inspect "$model" --device host --shape x=7x3
+expect_text '^  y +f32 \[batch=7, 3\]$'
+expect_status 0 inspect "$model" --device host --input "x=$here/arrays/fortran.npy"
+expect_text '^  z +f32 \[batch=2, 3\]$'
+expect_status 0 inspect "$here/models/unnamed.onnx" --device host --shape x=1x1x9
+expect_text '^  x +f32 \[1, 1, \?=9\]$'
+expect_text '^  z +f32 \[1, 1, \?=8\]$'
+
+# Nothing half before an error.
+expect_error 1 'window' inspect "$here/models/window.onnx" --device host
+
+# Bodies of control flow, with types; one word for what is bypassed, in bench too.
+flow=$here/../models/branch_and_loop/model.onnx
+expect_status 0 inspect "$flow" --device host
+expect_text '^device host, 8 ops in 1 segment, 6 bypassed$'
+expect_text '^bypassed 2: Loop '
+expect_text '^    body: 6 ops in 1 segment, 1 bypassed$'
+expect_text '^          then_branch: 3 ops in 1 segment, 0 bypassed$'
+expect_text '^    else_branch: 1 op, planned at the first run$'
+grep -qE ' none |conventional' "$work/stdout" && fail "a type is \"none\", or something runs conventionally"
+expect_status 0 bench "$flow" --device host --duration 0.02 --warm-up 0
+expect_text '^graph +8 ops in 1 segment, 6 bypassed; [0-9]+ nodes$'
 finish_test

@@ -7,6 +7,11 @@ expect_status 2
 [ ! -s "$work/stdout" ] || fail "rondo without a command prints to stdout"
 expect_error 2 'no command "frobnicate".*rondo --help' frobnicate
 expect_error 2 'no command "frobnicate"' help frobnicate
+expect_error 2 'no command "bnech"; did you mean "bench"\? \(see rondo --help\)' bnech
+expect_error 2 'no command "inspct"; did you mean "inspect"\?' help inspct
+expect_error 2 'unknown option "--devcie"; did you mean "--device"\?' run "$model" --devcie host
+expect_error 2 'unknown option "--itterations=3"; did you mean "--iterations"\?' bench "$model" \
+    --itterations=3
 expect_error 2 'missing operand: "MODEL".*rondo run --help' run
 expect_error 2 'missing operand: "MODEL"' bench
 expect_error 2 'missing operand: "MODEL"' inspect

@@ -44,6 +44,13 @@ printf '\101' | cat "$work/cut" - >"$output"
 expect_status 1 test --device host "$work/changed"
 expect_text '^FAILED +changed .*expected'
 
+# An expectation that nothing is compared with is no success.
+cp -r "$source_directory/tests/models/lstm_tagger" "$work/surplus"
+chmod -R u+w "$work/surplus"
+cp "$work/surplus/test_data_set_0/output_0.pb" "$work/surplus/test_data_set_0/output_3.pb"
+expect_status 1 test --device host --threads 1 "$work/surplus"
+expect_text '^FAILED +surplus +test_data_set_0 has output_3\.pb, but the model has 1 output$'
+
 mkdir -p "$work/odd"
 cp "$here/models/unknown_op.onnx" "$work/odd/model.onnx"
 expect_status 0 test --device host "$work/odd"

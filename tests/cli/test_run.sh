@@ -44,4 +44,13 @@ grep -v ' ms$' "$work/stdout" | cmp -s - "$work/seed7" && fail "seed 8 gave the 
 # NaN values are legal.
 write_npy "$work/nan.npy" '\000\000\300\177\000\000\200\077\000\000\200\077'
 expect_status 0 run "$model" --device host --input "x=$work/nan.npy" --input "y=$work/y.npy"
+
+# Less and more.
+expect_status 0 run "$model" --device host --quiet --output-dir "$work/quiet"
+[ ! -s "$work/stdout" ] || fail "--quiet prints"
+[ -f "$work/quiet/z.npy" ] || fail "--quiet writes nothing"
+expect_status 0 run "$model" --device host --verbose --set batch=2
+expect_text '^device host \('
+expect_text '^plan: 1 op in 1 segment, 0 bypassed; prepared in '
+expect_text '^dimension batch = 2 \(--set batch=2\)$'
 finish_test

@@ -145,6 +145,7 @@ const op_case op_cases[] = {
     {"Transpose", 13, "i64[2,3,4,5]:n9", "perm=3,1,0,2", 1},
     {"Transpose", 13, "bool[17,33]:i2", "perm=1,0", 1},
     {"Concat", 13, "T[2,3,4] T[2,5,4] T[2,1,4]", "axis=1", 1},
+    {"Concat", 13, "T[5,0] T[2,3] T[0] T[2,4]", "axis=1", 1},
     {"Concat", 13, "T[2,8,4,4] T[2,16,4,4]", "axis=-3", 1},
     {"Concat", 13, "i64[3]:n9 i64[2]:n9", "axis=0", 1},
     {"Split", 13, "T[6,8] i64[2]:=2,4", "axis=0", 2},

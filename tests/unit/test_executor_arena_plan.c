@@ -2,6 +2,7 @@
 // must be.
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -70,8 +71,54 @@ static void test_executor_arena_plan__refuses_overflow(void **state) {
     assert_int_equal(rondo__arena_plan(blocks, 2, &arena_bytes), RONDO_STATUS_INVALID);
 }
 
+// Each block lies at the lowest gap that those placed before it leave: the plan is what the header
+// says, however it is found.
+static void test_executor_arena_plan__takes_the_lowest_gap(void **state) {
+    (void)state;
+    enum { COUNT = 400 };
+    static rondo__block blocks[COUNT];
+    static rondo__block *order[COUNT];
+    srand(7);
+    for (int round = 0; round < 20; ++round) {
+        size_t bytes = 0;
+        for (size_t i = 0; i < COUNT; ++i) {
+            size_t first = (size_t)rand() % 200;
+            size_t length = (size_t)(rand() % 4 == 0 ? rand() % 300 : rand() % 40);
+            bool is_always = rand() % 8 == 0;
+            blocks[i] = (rondo__block){.bytes = 1 + (size_t)rand() % (round < 10 ? 5000 : 600),
+                                       .first = is_always ? 0 : first,
+                                       .last = is_always ? 500 : first + length};
+            order[i] = &blocks[i];
+        }
+        assert_int_equal(rondo__arena_plan(blocks, COUNT, &bytes), RONDO_STATUS_OK);
+        for (size_t i = 1; i < COUNT; ++i) {  // largest first, equal ones in the order of the list
+            rondo__block *block = order[i];
+            size_t k = i;
+            for (; k > 0 && order[k - 1]->bytes < block->bytes; --k) {
+                order[k] = order[k - 1];
+            }
+            order[k] = block;
+        }
+        for (size_t i = 0; i < COUNT; ++i) {
+            // No multiple of the alignment below its offset would have done.
+            for (size_t offset = 0; offset < order[i]->offset; offset += RONDO__ARENA_ALIGNMENT) {
+                bool is_free = true;
+                for (size_t k = 0; k < i && is_free; ++k) {
+                    const size_t need = (order[i]->bytes + 255) / 256 * 256;
+                    const size_t taken = (order[k]->bytes + 255) / 256 * 256;
+                    is_free =
+                        order[k]->first > order[i]->last || order[i]->first > order[k]->last ||
+                        order[k]->offset >= offset + need || offset >= order[k]->offset + taken;
+                }
+                assert_false(is_free);
+            }
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_executor_arena_plan__takes_the_lowest_gap),
         cmocka_unit_test(test_executor_arena_plan__chain_needs_two_blocks),
         cmocka_unit_test(test_executor_arena_plan__random_blocks_stay_apart),
         cmocka_unit_test(test_executor_arena_plan__refuses_overflow),

@@ -9,6 +9,9 @@
 
 #include <cmocka.h>
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include "program/program.h"
 #include "rondo/onnx.h"
 #include "support/model_builder.h"
@@ -270,7 +273,9 @@ static void test_onnx_tensors__refuses_bad_external_data(void **state) {
     uint8_t bytes[4096] = {0};
     char *data = model_builder_write_file(*state, folder, "data.bin", bytes, sizeof(bytes));
     const rondo_status bad = RONDO_STATUS_BAD_DATA;
-    assert_external_refused(*state, folder, "/etc/passwd", NULL, NULL, bad, "out of the model");
+    assert_external_refused(*state, folder, "/etc/passwd", NULL, NULL, bad, "is absolute");
+    assert_external_refused(*state, folder, "", NULL, NULL, bad, "the location is empty");
+    assert_external_refused(*state, folder, "a\\b", NULL, NULL, bad, "has a backslash");
     assert_external_refused(*state, folder, "../data.bin", NULL, NULL, bad, "out of the model");
     assert_external_refused(*state, folder, "a/../../b", NULL, NULL, bad, "out of the model");
     assert_external_refused(*state, folder, "..", NULL, NULL, bad, "out of the model");
@@ -278,13 +283,131 @@ static void test_onnx_tensors__refuses_bad_external_data(void **state) {
     assert_external_refused(*state, folder, "data.bin", "1", NULL, bad, "beyond the end");
     assert_external_refused(*state, folder, "data.bin", "999999999999999999", NULL, bad,
                             "beyond the end");
-    assert_external_refused(*state, folder, "data.bin", "-4", NULL, bad, "not a number");
+    assert_external_refused(*state, folder, "data.bin", "-4", NULL, bad,
+                            "offset \"-4\" is no whole number");
+    assert_external_refused(*state, folder, "data.bin", "", NULL, bad, "is no whole number");
+    assert_external_refused(*state, folder, "data.bin", "9223372036854775807", NULL, bad,
+                            "4096 bytes from 9223372036854775807 on lie beyond");
+    assert_external_refused(*state, folder, "data.bin", "18446744073709551615", NULL, bad,
+                            "beyond the end");
+    assert_external_refused(*state, folder, "data.bin", "99999999999999999999", NULL, bad,
+                            "offset 99999999999999999999 is larger than any file");
+    assert_external_refused(*state, folder, "data.bin", NULL, "9223372036854775807", bad,
+                            "length is 9223372036854775807; its shape needs 4096 bytes");
     assert_external_refused(*state, folder, "data.bin", "0", "4095", bad, "length is 4095");
-    assert_external_refused(*state, folder, "data.bin", "0", "1e3", bad, "not a number");
+    assert_external_refused(*state, folder, "data.bin", "0", "1e3", bad,
+                            "length \"1e3\" is no whole number");
     assert_external_refused(*state, folder, "absent.bin", NULL, NULL, RONDO_STATUS_UNAVAILABLE,
                             "absent.bin");
     remove(data);
     remove(folder);
+}
+
+// What a location leads to through links: inside is fine, outside is not.
+static void test_onnx_tensors__external_data_stays_in_the_folder(void **state) {
+    char *outside = model_builder_make_folder(*state);
+    char *folder = model_builder_make_folder(*state);
+    uint8_t bytes[4096] = {0};
+    char *secret = model_builder_write_file(*state, outside, "secret.bin", bytes, sizeof bytes);
+    char *data = model_builder_write_file(*state, folder, "data.bin", bytes, sizeof bytes);
+    static const struct {
+        const char *link;
+        const char *target;  // NULL: a folder; %s: the folder outside
+        const char *location;
+        rondo_status status;
+        const char *reason;
+    } rows[] = {
+        {"sub", NULL, "sub", RONDO_STATUS_UNAVAILABLE, "a directory"},
+        {"link.bin", "data.bin", "link.bin", RONDO_STATUS_OK, ""},
+        {"twice.bin", "link.bin", "./twice.bin", RONDO_STATUS_OK, ""},
+        {"sub/up.bin", "../data.bin", "sub/up.bin", RONDO_STATUS_OK, ""},
+        {"here", ".", "here/here/data.bin", RONDO_STATUS_OK, ""},
+        {"out.bin", "%s/secret.bin", "out.bin", RONDO_STATUS_BAD_DATA, "out of the model's folder"},
+        {"again.bin", "out.bin", "again.bin", RONDO_STATUS_BAD_DATA, "out of the model's folder"},
+        {"away", "%s", "away/secret.bin", RONDO_STATUS_BAD_DATA, "out of the model's folder"},
+        {"up", "..", "up/secret.bin", RONDO_STATUS_UNAVAILABLE, "No such file"},
+        {"root.bin", "/etc/passwd", "root.bin", RONDO_STATUS_BAD_DATA, "out of the model's folder"},
+        {"none.bin", "absent.bin", "none.bin", RONDO_STATUS_UNAVAILABLE, "No such file"},
+        {"loop.bin", "loop.bin", "loop.bin", RONDO_STATUS_UNAVAILABLE, "cannot open"},
+    };
+    const size_t count = sizeof rows / sizeof rows[0];
+    char path[512];
+    for (size_t i = 0; i < count; ++i) {
+        char target[512];
+        rondo_program *program = NULL;
+        (void)snprintf(path, sizeof path, "%s/%s", folder, rows[i].link);
+        if (rows[i].target == NULL) {
+            assert_int_equal(mkdir(path, 0777), 0);
+        } else {
+            const bool is_outside = strncmp(rows[i].target, "%s", 2) == 0;
+            (void)snprintf(target, sizeof target, "%s%s", is_outside ? outside : "",
+                           rows[i].target + (is_outside ? 2 : 0));
+            assert_int_equal(symlink(target, path), 0);
+        }
+        rondo_status status = load_external(*state, folder, rows[i].location, NULL, NULL, &program);
+        const char *message = rondo_error_get_last()->message;
+        if (status != rows[i].status ||
+            (status != RONDO_STATUS_OK && strstr(message, rows[i].reason) == NULL)) {
+            fail_msg("%s: status %d, \"%s\"", rows[i].location, status, message);
+        }
+        rondo_program_destroy(program);
+    }
+    // A folder whose name begins like the model's is another one.
+    (void)snprintf(path, sizeof path, "%s2", folder);
+    assert_int_equal(mkdir(path, 0777), 0);
+    char *near = model_builder_write_file(*state, path, "secret.bin", bytes, sizeof bytes);
+    char near_link[512];
+    (void)snprintf(near_link, sizeof near_link, "%s/near.bin", folder);
+    assert_int_equal(symlink(near, near_link), 0);
+    assert_external_refused(*state, folder, "near.bin", NULL, NULL, RONDO_STATUS_BAD_DATA,
+                            "out of the model's folder");
+    remove(near_link);
+    remove(near);
+    remove(path);
+    for (size_t i = count; i-- > 0;) {
+        (void)snprintf(path, sizeof path, "%s/%s", folder, rows[i].link);
+        remove(path);
+    }
+    remove(data);
+    remove(secret);
+    remove(folder);
+    remove(outside);
+}
+
+// Caches keep models and their data as links into a folder of blobs.
+static void test_onnx_tensors__a_linked_model_finds_data_beside_both(void **state) {
+    model_builder *builder = *state;
+    char *blobs = model_builder_make_folder(builder);
+    char *snapshot = model_builder_make_folder(builder);
+    uint8_t bytes[4096] = {0};
+    char *blob = model_builder_write_file(builder, blobs, "blob1", bytes, sizeof bytes);
+    const int64_t dims[1] = {WEIGHT_COUNT};
+    Onnx__TensorProto *weight =
+        model_builder_add_initializer(builder, builder->graph, "weight", 1, 1, dims);
+    model_builder_set_external(builder, weight, "model.onnx_data", NULL, NULL);
+    model_builder_add_output(builder, builder->graph, "weight", 1, NULL);
+    size_t count = 0;
+    const uint8_t *packed = model_builder_pack(builder, &count);
+    char *model = model_builder_write_file(builder, blobs, "blob2", packed, count);
+    char model_link[512];
+    char data_link[512];
+    (void)snprintf(model_link, sizeof model_link, "%s/model.onnx", snapshot);
+    (void)snprintf(data_link, sizeof data_link, "%s/model.onnx_data", snapshot);
+    assert_int_equal(symlink(model, model_link), 0);
+    assert_int_equal(symlink(blob, data_link), 0);
+    rondo_program *program = NULL;
+    assert_int_equal(rondo_program_load_onnx(model_link, &program), RONDO_STATUS_OK);
+    rondo_program_destroy(program);
+    // Not so when the model itself lies in the folder.
+    remove(model_link);
+    char *own = model_builder_write_file(builder, snapshot, "model.onnx", packed, count);
+    assert_int_equal(rondo_program_load_onnx(own, &program), RONDO_STATUS_BAD_DATA);
+    remove(own);
+    remove(data_link);
+    remove(model);
+    remove(blob);
+    remove(snapshot);
+    remove(blobs);
 }
 
 static void test_onnx_tensors__refuses_external_data_of_models_in_memory(void **state) {
@@ -314,6 +437,8 @@ int main(void) {
         TEST(test_onnx_tensors__reports_files_that_are_not_there),
         TEST(test_onnx_tensors__maps_external_data),
         TEST(test_onnx_tensors__refuses_bad_external_data),
+        TEST(test_onnx_tensors__external_data_stays_in_the_folder),
+        TEST(test_onnx_tensors__a_linked_model_finds_data_beside_both),
         TEST(test_onnx_tensors__refuses_external_data_of_models_in_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -39,6 +39,26 @@ static void build_small_model(model_builder *builder) {
     model_builder_add_output(builder, builder->graph, "y", 1, "batch 3");
 }
 
+static void test_onnx_wire__refuses_texts_with_zero_bytes(void **state) {
+    (void)state;
+    model_builder builder;
+    build_small_model(&builder);
+    builder.model->doc_string = model_builder_copy(&builder, "documentation");
+    size_t count = 0;
+    uint8_t *bytes = model_builder_pack(&builder, &count);
+    Onnx__ModelProto *model = NULL;
+    uint8_t *text = memmem(bytes, count, "documentation", 13);
+    assert_non_null(text);
+    text[3] = 0;  // nobody reads it
+    assert_int_equal(unpack(bytes, count, &model), RONDO_STATUS_OK);
+    rondo__wire_free((ProtobufCMessage *)model);
+    uint8_t *name = memmem(bytes, count, "weight", 6);
+    assert_non_null(name);
+    name[2] = 0;  // "we", for a C string
+    assert_refused(bytes, count, "holds a zero byte");
+    model_builder_deinit(&builder);
+}
+
 static void test_onnx_wire__leaves_tensor_bytes_where_they_are(void **state) {
     (void)state;
     model_builder builder;
@@ -177,6 +197,7 @@ static void test_onnx_wire__limits_what_fields_unpack_into(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_onnx_wire__refuses_texts_with_zero_bytes),
         cmocka_unit_test(test_onnx_wire__leaves_tensor_bytes_where_they_are),
         cmocka_unit_test(test_onnx_wire__survives_every_cut),
         cmocka_unit_test(test_onnx_wire__survives_every_flipped_bit),

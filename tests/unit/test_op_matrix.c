@@ -299,7 +299,17 @@ static void test_op_matrix__einsum_refuses_other_signs(void **state) {
     op_probe_init(&test, "", "Einsum", 12);
     op_probe_set_string(&test, "equation", "i.j->ij");
     op_probe_add_pattern(&test, RONDO_DTYPE_F32, "2x3", 1, 0.125);
-    op_probe_check_fails(&test, RONDO_STATUS_BAD_DATA, "malformed");
+    op_probe_check_fails(&test, RONDO_STATUS_BAD_DATA, "malformed: byte 1 of the term \"i.j\"");
+    op_probe_deinit(&test);
+}
+
+static void test_op_matrix__einsum_refuses_more_labels_than_axes(void **state) {
+    (void)state;
+    op_probe test;
+    op_probe_init(&test, "", "Einsum", 12);
+    op_probe_set_string(&test, "equation", "abcdefghi->a");
+    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "2x3", 1, 0.125);
+    op_probe_check_fails(&test, RONDO_STATUS_UNSUPPORTED, "a term with more than 8 labels");
     op_probe_deinit(&test);
 }
 
@@ -340,6 +350,7 @@ int main(void) {
         cmocka_unit_test(test_op_matrix__einsum_refuses_repeated_output_labels),
         cmocka_unit_test(test_op_matrix__einsum_refuses_extents_that_differ),
         cmocka_unit_test(test_op_matrix__einsum_refuses_other_signs),
+        cmocka_unit_test(test_op_matrix__einsum_refuses_more_labels_than_axes),
         cmocka_unit_test(test_op_matrix__einsum_refuses_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

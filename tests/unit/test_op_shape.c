@@ -100,6 +100,12 @@ static void test_op_shape__moves_elements(void **state) {
     (void)state;
     static const op_row rows[] = {
         {"Concat", 13, "i32[1,2]:1,2 i32[0,2] i32[1,2]:3,4", "axis=-2", "i32[2,2]:1,2,3,4"},
+        // An input without elements adds nothing, whatever its shape.
+        {"Concat", 13, "i32[0,0] i32[1,2]:1,2 i32[5,0]", "axis=0", "i32[1,2]:1,2"},
+        {"Concat", 13, "i32[2,1]:1,2 i32[0] i32[2,1]:3,4", "axis=1", "i32[2,2]:1,3,2,4"},
+        {"Concat", 13, "i32[0,2,3] i32[0,0,0]", "axis=0", "i32[0,2,3]"},
+        {"Concat", 13, "i32[2,0] i32[3,0]", "axis=0", "i32[5,0]"},
+        {"Concat", 13, "i32[0] i32[1,2] i32[1,3]", "axis=0", "!BAD_DATA do not join along axis 0"},
         {"Concat", 13, "i32[1,2] i32[1,3]", "axis=0", "!BAD_DATA do not join along axis 0"},
         {"Concat", 13, "i32[1]", "", "!BAD_DATA attribute axis is missing"},
         {"Transpose", 13, "i8[2,3]:0,1,2,3,4,5", "", "i8[3,2]:0,3,1,4,2,5"},

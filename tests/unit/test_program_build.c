@@ -190,6 +190,25 @@ static void test_program_build__lists_symbols_when_one_is_unknown(void **state) 
     rondo_program_destroy(program);
 }
 
+static void test_program_build__expressions_do_not_crowd_out_symbols(void **state) {
+    (void)state;
+    rondo_program *program = create();
+    char expression[400];
+    int32_t symbol = -1;
+    memset(expression, '1', sizeof expression);
+    memcpy(expression, "floor(height/2) + ", 18);
+    expression[sizeof expression - 1] = '\0';
+    assert_int_equal(rondo__program_add_symbol(program, expression, &symbol), RONDO_STATUS_OK);
+    assert_int_equal(rondo_program_set_dimension(program, "hight", 2), RONDO_STATUS_INVALID);
+    assert_string_equal(rondo_error_get_last()->message,
+                        "no dimension \"hight\"; there are: 1 with long names or expressions");
+    assert_int_equal(rondo__program_add_symbol(program, "height", &symbol), RONDO_STATUS_OK);
+    assert_int_equal(rondo_program_set_dimension(program, "hight", 2), RONDO_STATUS_INVALID);
+    assert_string_equal(rondo_error_get_last()->message,
+                        "no dimension \"hight\"; there are: height and 1 more");
+    rondo_program_destroy(program);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_program_build__makes_names_unique),
@@ -200,6 +219,7 @@ int main(void) {
         cmocka_unit_test(test_program_build__clones_share_constants),
         cmocka_unit_test(test_program_build__describes_ports),
         cmocka_unit_test(test_program_build__lists_symbols_when_one_is_unknown),
+        cmocka_unit_test(test_program_build__expressions_do_not_crowd_out_symbols),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -138,30 +138,79 @@ static void test_program_verify__names_what_nobody_makes(void **state) {
     rondo_program_destroy(program);
 }
 
-// An If that holds `body` as both branches would need two; one is enough here.
-static rondo_program *wrap_in_if(rondo_program *body) {
+// A constant scalar.
+static int32_t add_zero(rondo_program *program, const char *name, rondo_dtype dtype) {
+    const rondo_shape scalar = {0};
+    rondo_tensor zero;
+    int32_t value = -1;
+    assert_int_equal(rondo_tensor_init(dtype, &scalar, &zero), RONDO_STATUS_OK);
+    assert_int_equal(rondo__program_add_constant(program, name, &zero, &value), RONDO_STATUS_OK);
+    rondo_tensor_deinit(&zero);
+    return value;
+}
+
+// A body that gives out a constant of this dtype.
+static rondo_program *make_leaf(rondo_dtype dtype) {
     rondo_program *program = create();
-    int32_t condition = add_value(program, "condition");
+    const int32_t value = add_zero(program, "leaf", dtype);
+    assert_int_equal(rondo__program_add_output(program, value), RONDO_STATUS_OK);
+    return program;
+}
+
+static void add_body(rondo_program *program, const char *name, rondo_program *body) {
+    rondo__attribute attribute = {
+        .name = rondo__strdup(name), .kind = RONDO__ATTRIBUTE_BODY, .body = body};
+    assert_int_equal(rondo__op_take_attribute(&program->nodes[0].op, &attribute), RONDO_STATUS_OK);
+}
+
+// An If around `body`; its other branch is a leaf, or missing.
+static rondo_program *wrap_in_if(rondo_program *body, rondo_dtype other) {
+    rondo_program *program = create();
+    int32_t condition = add_zero(program, "condition", RONDO_DTYPE_BOOL);
     int32_t result = add_value(program, "result");
-    assert_int_equal(rondo__program_add_input(program, condition), RONDO_STATUS_OK);
     assert_int_equal(
         rondo__program_add_simple(program, "", "If", "branch", &condition, 1, &result, 1),
         RONDO_STATUS_OK);
-    rondo__attribute attribute = {
-        .name = rondo__strdup("then_branch"), .kind = RONDO__ATTRIBUTE_BODY, .body = body};
-    assert_int_equal(rondo__op_take_attribute(&program->nodes[0].op, &attribute), RONDO_STATUS_OK);
+    add_body(program, "then_branch", body);
+    if (other != RONDO_DTYPE_NONE) {
+        add_body(program, "else_branch", make_leaf(other));
+    }
     assert_int_equal(rondo__program_add_output(program, result), RONDO_STATUS_OK);
     return program;
 }
 
+static void test_program_verify__branches_fit_each_other(void **state) {
+    (void)state;
+    rondo_program *program = wrap_in_if(make_leaf(RONDO_DTYPE_F32), RONDO_DTYPE_F32);
+    assert_int_equal(rondo__program_verify(program), RONDO_STATUS_OK);
+    rondo_program_destroy(program);
+
+    program = wrap_in_if(make_leaf(RONDO_DTYPE_F32), RONDO_DTYPE_NONE);
+    assert_int_equal(rondo__program_verify(program), RONDO_STATUS_BAD_DATA);
+    assert_message_has("If node \"branch\" has no else_branch");
+    rondo_program_destroy(program);
+
+    program = wrap_in_if(make_leaf(RONDO_DTYPE_F32), RONDO_DTYPE_I64);
+    assert_int_equal(rondo__program_verify(program), RONDO_STATUS_BAD_DATA);
+    assert_message_has("f32 (\"leaf\") in then_branch and i64 (\"leaf\") in else_branch");
+    rondo_program_destroy(program);
+
+    rondo_program *two = make_leaf(RONDO_DTYPE_F32);
+    assert_int_equal(rondo__program_add_output(two, two->outputs[0]), RONDO_STATUS_OK);
+    program = wrap_in_if(two, RONDO_DTYPE_F32);
+    assert_int_equal(rondo__program_verify(program), RONDO_STATUS_BAD_DATA);
+    assert_message_has("then_branch has 2 outputs, else_branch 1");
+    rondo_program_destroy(program);
+}
+
 static void test_program_verify__limits_nesting(void **state) {
     (void)state;
-    rondo_program *program = create();
+    rondo_program *program = make_leaf(RONDO_DTYPE_F32);
     for (int i = 0; i < RONDO__BODY_DEPTH_MAX; ++i) {
-        program = wrap_in_if(program);
+        program = wrap_in_if(program, RONDO_DTYPE_F32);
         assert_int_equal(rondo__program_verify(program), RONDO_STATUS_OK);
     }
-    program = wrap_in_if(program);
+    program = wrap_in_if(program, RONDO_DTYPE_F32);
     assert_int_equal(rondo__program_verify(program), RONDO_STATUS_BAD_DATA);
     assert_message_has("nested more than 32 deep");
     rondo_program_destroy(program);
@@ -169,10 +218,10 @@ static void test_program_verify__limits_nesting(void **state) {
 
 static void test_program_verify__checks_captured_counts(void **state) {
     (void)state;
-    rondo_program *body = create();
+    rondo_program *body = make_leaf(RONDO_DTYPE_F32);
     int32_t captured = add_value(body, "outside");
     assert_int_equal(rondo__program_add_captured(body, captured), RONDO_STATUS_OK);
-    rondo_program *program = wrap_in_if(body);
+    rondo_program *program = wrap_in_if(body, RONDO_DTYPE_F32);
     assert_int_equal(rondo__program_verify(program), RONDO_STATUS_INTERNAL);
     rondo_program_destroy(program);
 }
@@ -185,6 +234,7 @@ int main(void) {
         cmocka_unit_test(test_program_verify__refuses_two_makers),
         cmocka_unit_test(test_program_verify__refuses_an_input_made_by_a_node),
         cmocka_unit_test(test_program_verify__names_what_nobody_makes),
+        cmocka_unit_test(test_program_verify__branches_fit_each_other),
         cmocka_unit_test(test_program_verify__limits_nesting),
         cmocka_unit_test(test_program_verify__checks_captured_counts),
     };

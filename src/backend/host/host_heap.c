@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "backend/host/host_backend.h"
+#include "base/error.h"
 #include "base/memory.h"
 
 enum {
@@ -51,15 +52,16 @@ rondo_status rondo__host_allocate(rondo_device *device_, rondo_memory_kind kind,
     bool is_huge = bytes >= HUGE_AREA_BYTES;
     // The system would promise more than there is, and end the process when the promise is called.
     void *address = NULL;
-    if (bytes <= device->memory_bytes) {
-        address = rondo__malloc_aligned(bytes,
+    if (bytes > device->memory_bytes) {
+        (void)RONDO_FAIL(NO_MEMORY, "%zu bytes are more than this machine has", bytes);
+    } else {
+        address = rondo__block_allocate(bytes,
                                         is_huge ? (size_t)HUGE_PAGE_BYTES : (size_t)AREA_ALIGNMENT);
     }
     if (address == NULL) {
         return rondo__error_set(
             kind == RONDO_MEMORY_PINNED ? RONDO_STATUS_NO_MEMORY : RONDO_STATUS_NO_DEVICE_MEMORY, 0,
-            "", __FILE__, __LINE__, "rondo_memory_allocate",
-            "the host has no %zu bytes left; free some, or use a smaller batch", bytes);
+            "", __FILE__, __LINE__, "rondo_memory_allocate", "%s", rondo_error_get_last()->message);
     }
     if (is_huge) {
         // Large weights and activations walk fewer page tables. A refusal does no harm.
@@ -67,7 +69,7 @@ rondo_status rondo__host_allocate(rondo_device *device_, rondo_memory_kind kind,
     }
     rondo_status status = list_area(device, (uintptr_t)address, bytes);
     if (status != RONDO_STATUS_OK) {
-        rondo__free(address);
+        rondo__block_free(address);
         return status;
     }
     *out_address = address;
@@ -87,7 +89,7 @@ void rondo__host_deallocate(rondo_device *device_, rondo_memory_kind kind, void 
     }
     pthread_mutex_unlock(&device->memory_lock);
     if (is_listed) {
-        rondo__free(address);
+        rondo__block_free(address);
     }
 }
 

@@ -10,15 +10,13 @@
 
 #include "backend/host/host_backend.h"
 
-enum { THREAD_COUNT_MAX = 1024 };
-
 static int32_t count_processors(void) {
     cpu_set_t set;
     if (sched_getaffinity(0, sizeof set, &set) == 0) {
         return (int32_t)CPU_COUNT(&set);
     }
     long online = sysconf(_SC_NPROCESSORS_ONLN);
-    return online > 0 && online < THREAD_COUNT_MAX ? (int32_t)online : 1;
+    return online > 0 && online < RONDO__HOST_THREAD_COUNT_MAX ? (int32_t)online : 1;
 }
 
 // Neither number changes while the process runs, so each is found once and kept.
@@ -43,7 +41,7 @@ static int32_t read_count(const char *variable) {
     if (end == text || (*end != '\0' && *end != ',') || value < 1) {
         return 0;
     }
-    return value > THREAD_COUNT_MAX ? THREAD_COUNT_MAX : (int32_t)value;
+    return value > RONDO__HOST_THREAD_COUNT_MAX ? RONDO__HOST_THREAD_COUNT_MAX : (int32_t)value;
 }
 
 static _Thread_local int32_t thread_share = 1;
@@ -54,7 +52,15 @@ int32_t rondo__host_set_thread_share(int32_t share) {
     return former;
 }
 
-int32_t rondo__host_get_thread_count(void) {
+static _Thread_local int32_t chosen_count;  // 0: nothing was chosen for this thread
+
+int32_t rondo__host_choose_thread_count(int32_t count) {
+    int32_t former = chosen_count;
+    chosen_count = count;
+    return former;
+}
+
+static int get_default_count(void) {
     static atomic_int kept;
     int count = atomic_load_explicit(&kept, memory_order_relaxed);
     if (count == 0) {
@@ -67,6 +73,11 @@ int32_t rondo__host_get_thread_count(void) {
         }
         atomic_store_explicit(&kept, count, memory_order_relaxed);
     }
+    return count;
+}
+
+int32_t rondo__host_get_thread_count(void) {
+    int32_t count = chosen_count > 0 ? chosen_count : (int32_t)get_default_count();
     return count > thread_share ? count / thread_share : 1;
 }
 

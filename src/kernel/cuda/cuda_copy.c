@@ -215,7 +215,11 @@ void rondo__cuda_prepare_concat(rondo__cuda_kernel *kernel) {
     int64_t at = 0;
 
     for (size_t i = 0; i < kernel->request->input_count; i++) {
-        const int64_t run = rondo__cuda_input(kernel, i)->shape.extent[axis] * inner;
+        const rondo_shape *x = &rondo__cuda_input(kernel, i)->shape;
+        if (rondo_shape_get_count(x) == 0) {
+            continue;  // may have any shape
+        }
+        const int64_t run = x->extent[axis] * inner;
         rondo__strided_copy copy = begin_copy(kernel, i, 0);
         copy.offset_y = at;
         rondo__strided_copy_push(&copy, outer, run, y->extent[axis] * inner);

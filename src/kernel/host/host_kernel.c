@@ -21,13 +21,48 @@ static_assert(sizeof(host_call) <= 4096, "a launch carries at most 4096 bytes");
 static void run_call(void *arguments) {
     const host_call *call = arguments;
     rondo__host_kernel *kernel = call->kernel;
+    void *const *addresses = kernel->table != NULL ? kernel->table : call->addresses;
     (void)rondo__host_threads_use(rondo__host_get_thread_count());
-    rondo_status status = kernel->run(kernel, (const void *const *)call->addresses,
-                                      call->addresses + kernel->input_count, call->workspace);
+    rondo_status status = kernel->run(kernel, (const void *const *)addresses,
+                                      addresses + kernel->input_count, call->workspace);
     if (status != RONDO_STATUS_OK) {
         rondo__error_set_op(kernel->op->name);
         rondo__host_report_failure();
     }
+}
+
+// Writes the addresses of one launch.
+static void gather_addresses(const rondo__host_kernel *kernel, const void *const *inputs,
+                             void *const *outputs, void **out_addresses) {
+    for (uint32_t i = 0; i < kernel->input_count; ++i) {
+        const void *address = kernel->constants[i] != NULL ? kernel->constants[i] : inputs[i];
+        memcpy(&out_addresses[i], &address, sizeof address);
+    }
+    for (uint32_t i = 0; i < kernel->output_count; ++i) {
+        out_addresses[kernel->input_count + i] = outputs[i];
+    }
+}
+
+// A kernel of more operands than a launch carries has them in a table of its own, filled once: a
+// plan launches it with the same addresses for ever.
+static rondo_status fill_table(rondo__host_kernel *kernel, const void *const *inputs,
+                               void *const *outputs) {
+    if (!kernel->is_table_filled) {
+        gather_addresses(kernel, inputs, outputs, kernel->table);
+        kernel->is_table_filled = true;
+        return RONDO_STATUS_OK;
+    }
+    for (uint32_t i = 0; i < kernel->input_count; ++i) {
+        if (kernel->constants[i] == NULL && kernel->table[i] != inputs[i]) {
+            return RONDO_FAIL(INTERNAL, "input %u of a launch with many has moved", (unsigned)i);
+        }
+    }
+    for (uint32_t i = 0; i < kernel->output_count; ++i) {
+        if (kernel->table[kernel->input_count + i] != outputs[i]) {
+            return RONDO_FAIL(INTERNAL, "output %u of a launch with many has moved", (unsigned)i);
+        }
+    }
+    return RONDO_STATUS_OK;
 }
 
 static rondo_status launch_call(rondo__kernel *base, rondo_stream *stream,
@@ -36,16 +71,13 @@ static rondo_status launch_call(rondo__kernel *base, rondo_stream *stream,
     host_call call;
     call.kernel = kernel;
     call.workspace = workspace;
-    uint32_t input_count = kernel->input_count;
-    for (uint32_t i = 0; i < input_count; ++i) {
-        const void *address = kernel->constants[i] != NULL ? kernel->constants[i] : inputs[i];
-        memcpy(&call.addresses[i], &address, sizeof address);
+    size_t bytes = offsetof(host_call, addresses);
+    if (kernel->table != NULL) {
+        RETURN_IF_ERROR(fill_table(kernel, inputs, outputs));
+    } else {
+        gather_addresses(kernel, inputs, outputs, call.addresses);
+        bytes += ((size_t)kernel->input_count + kernel->output_count) * sizeof call.addresses[0];
     }
-    for (uint32_t i = 0; i < kernel->output_count; ++i) {
-        call.addresses[input_count + i] = outputs[i];
-    }
-    size_t bytes = offsetof(host_call, addresses) +
-                   (input_count + kernel->output_count) * sizeof call.addresses[0];
     return rondo_stream_call_host(stream, kernel->op->def->name, run_call, &call, bytes);
 }
 
@@ -54,6 +86,7 @@ static void destroy_kernel(rondo__kernel *base) {
     if (kernel->deinit != NULL) {
         kernel->deinit(kernel);
     }
+    rondo__free(kernel->table);
     rondo__free(kernel);
 }
 
@@ -66,6 +99,14 @@ rondo__host_kernel *rondo__host_kernel_create(const rondo__kernel_request *reque
         rondo__calloc(1, constants_at + request->input_count * sizeof(void *));
     if (kernel == NULL) {
         return NULL;
+    }
+    const size_t address_count = request->input_count + request->output_count;
+    if (address_count > RONDO__HOST_ADDRESS_MAX) {
+        kernel->table = rondo__calloc(address_count, sizeof *kernel->table);
+        if (kernel->table == NULL) {
+            rondo__free(kernel);
+            return NULL;
+        }
     }
     kernel->base = (rondo__kernel){
         .launch = launch_call,

@@ -7,6 +7,7 @@
 //
 // The stream copies those bytes, so that addresses may differ from launch to launch, and a recorded
 // node keeps the addresses it was recorded with. Nothing is allocated between launch and finish.
+// Where there are more than RONDO__HOST_ADDRESS_MAX, the kernel keeps them, and they never change.
 //
 // `run` may keep scratch state in the kernel object (memory objects whose handles it sets, say):
 // the runs of one kernel never overlap, because a kernel belongs to one place of one stream's plan.
@@ -33,10 +34,12 @@ struct rondo__host_kernel {
     const void **constants;  // of each input its value when that is known, otherwise NULL
     uint32_t input_count;
     uint32_t output_count;
+    void **table;  // the addresses, when they are more than a launch carries; NULL otherwise
+    bool is_table_filled;
 };
 
 enum {
-    RONDO__HOST_ADDRESS_MAX = 500  // inputs and outputs of one kernel; a launch carries 4096 bytes
+    RONDO__HOST_ADDRESS_MAX = 500  // operands that a launch carries, in its 4096 bytes
 };
 
 // Allocates a zeroed kernel of a kind and fills its head: capturable, no workspace, constant inputs

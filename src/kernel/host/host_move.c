@@ -188,11 +188,15 @@ rondo_status rondo__host_prepare_concat(const rondo__kernel_request *request,
     int64_t to_stride[RONDO_RANK_MAX];
     rondo__shape_get_strides(y, to_stride);
     int64_t offset = 0;
+    kernel->piece_count = 0;
     for (size_t i = 0; i < request->input_count; ++i) {
         const rondo_shape *x = &request->inputs[i].shape;
+        if (rondo_shape_get_count(x) == 0) {
+            continue;  // may have any shape
+        }
         int64_t from_stride[RONDO_RANK_MAX];
         rondo__shape_get_strides(x, from_stride);
-        init_piece(&kernel->pieces[i], (uint32_t)i, 0,
+        init_piece(&kernel->pieces[kernel->piece_count++], (uint32_t)i, 0,
                    rondo_dtype_get_bytes(request->outputs[0].dtype), x, from_stride, 0, to_stride,
                    offset);
         offset += x->extent[axis] * to_stride[axis];

@@ -87,10 +87,6 @@ static rondo_status prepare_best(const rondo__kernel_request *request, rondo__ke
 rondo_status rondo__kernel_prepare_host(const rondo__kernel_request *request,
                                         rondo__kernel **out_kernel) {
     *out_kernel = NULL;
-    if (request->input_count + request->output_count > RONDO__HOST_ADDRESS_MAX) {
-        return rondo__op_fail_unsupported(request->op,
-                                          "more than 500 inputs and outputs in one launch");
-    }
     if (request->use_reference) {
         return rondo__host_prepare_reference(request, out_kernel);
     }

@@ -141,7 +141,7 @@ static rondo_status run_product(rondo__host_kernel *head, const void *const *inp
 }
 
 static void deinit_product(rondo__host_kernel *head) {
-    rondo__free(((product_kernel *)head)->packed);
+    rondo__block_free(((product_kernel *)head)->packed);
 }
 
 // ---- preparing --------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ static rondo_status init_kernel(const rondo__kernel_request *request, product_ke
         kernel->head.base.workspace_bytes = needs_panels ? floats * sizeof(float) : 0;
         return RONDO_STATUS_OK;
     }
-    kernel->packed = rondo__malloc_aligned(floats * sizeof(float), 64);
+    kernel->packed = rondo__block_allocate(floats * sizeof(float), 64);
     if (kernel->packed == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }

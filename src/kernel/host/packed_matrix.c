@@ -33,7 +33,7 @@ rondo_status rondo__packed_matrix_init(rondo__packed_matrix *matrix, const float
     const int64_t panel_floats = k * simd->panel_columns;
     *matrix = (rondo__packed_matrix){.simd = simd, .k = k, .n = n};
     matrix->panels =
-        rondo__malloc_aligned((size_t)(panel_count * panel_floats) * sizeof(float), 64);
+        rondo__block_allocate((size_t)(panel_count * panel_floats) * sizeof(float), 64);
     if (matrix->panels == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
@@ -45,7 +45,7 @@ rondo_status rondo__packed_matrix_init(rondo__packed_matrix *matrix, const float
 }
 
 void rondo__packed_matrix_deinit(rondo__packed_matrix *matrix) {
-    rondo__free(matrix->panels);
+    rondo__block_free(matrix->panels);
     matrix->panels = NULL;
 }
 

@@ -1,0 +1,108 @@
+// What the tool says about itself, made from the tables: help of commands, and the environment.
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+
+enum { HELP_INDENT = 26 };
+
+static void print_row(const char *name, const char *argument, const char *help) {
+    int column =
+        printf("  %s%s%s", name, argument != NULL ? " " : "", argument != NULL ? argument : "");
+    const char *line = help;
+    while (line != NULL) {
+        const char *end = strchr(line, '\n');
+        const int length = end != NULL ? (int)(end - line) : (int)strlen(line);
+        if (column > HELP_INDENT - 2) {
+            printf("\n");
+            column = 0;
+        }
+        printf("%*s%.*s\n", HELP_INDENT - column, "", length, line);
+        column = 0;
+        line = end != NULL ? end + 1 : NULL;
+    }
+}
+
+void cli_print_help(const cli_command *command) {
+    printf("rondo %s - %s\n\n", command->name, command->summary);
+    printf("Usage: rondo %s%s%s [options]\n", command->name,
+           command->operands[0] != '\0' ? " " : "", command->operands);
+    if (command->details[0] != '\0') {
+        printf("\n%s\n", command->details);
+    }
+    printf("\nOptions:\n");
+    for (size_t i = 0; i < command->option_count; i++) {
+        const cli_option *option = &command->options[i];
+        print_row(option->name, option->argument != NULL ? option->argument : option->choices,
+                  option->help);
+    }
+    print_row("--help", NULL, "show this");
+}
+
+// ---- the environment --------------------------------------------------------------------------
+
+typedef struct variable {
+    const char *name;
+    const char *choices;  // what it can be, if that is a list
+    const char *help;
+} variable;
+
+static const variable variables[] = {
+    {"RONDO_GRAPHS", "auto|on|off",
+     "whether runs are captured and replayed, where --graphs does\nnot say so"},
+    {"RONDO_LOG", "error|warning|info|debug", "what is logged to stderr (warning)"},
+    {"RONDO_NUM_THREADS", NULL,
+     "threads for one op on the host, where --threads does not\nsay so (all processors)"},
+    {"OMP_NUM_THREADS", NULL, "the same, where RONDO_NUM_THREADS is not set"},
+    {"OMP_WAIT_POLICY", NULL,
+     "OpenMP's own: passive makes idle threads sleep at once,\nwhich is steadier beside busy "
+     "programs"},
+    {"RONDO_CACHE_DIR", NULL,
+     "where compiled GPU kernels and tuning results are kept\n(default: rondo in XDG_CACHE_HOME, "
+     "or in ~/.cache)"},
+    {"RONDO_LIBRARY_PATH", NULL,
+     "folders, with : between, to look for NVRTC, cuBLASLt and\ncuDNN in first"},
+    {"CUDA_HOME", NULL, "a CUDA toolkit to look for them in next; CUDA_PATH likewise"},
+    {"RONDO_TUNE", NULL, "off: the first GPU kernel that works instead of the fastest"},
+    {"NVTX_INJECTION64_PATH", NULL, "the tool that gets NVTX ranges; NVIDIA's profilers set it"},
+    {"CUDA_VISIBLE_DEVICES", NULL, "the driver's own: which GPUs there are, and in which order"},
+};
+enum { VARIABLE_COUNT = sizeof variables / sizeof variables[0] };
+
+void cli_print_environment(void) {
+    printf("rondo help environment - environment variables that are read\n\n");
+    printf("An option of the command line goes before the variable of the same meaning.\n\n");
+    printf("Variables:\n");
+    for (size_t i = 0; i < VARIABLE_COUNT; i++) {
+        char help[256];
+        snprintf(help, sizeof help, "%s%s%s",
+                 variables[i].choices != NULL ? variables[i].choices : "",
+                 variables[i].choices != NULL ? ":\n" : "", variables[i].help);
+        print_row(variables[i].name, NULL, help);
+    }
+}
+
+int cli_read_variable(const char *name) {
+    const char *text = getenv(name);
+    int index = -1;
+    for (size_t i = 0; text != NULL && i < VARIABLE_COUNT; i++) {
+        if (strcmp(variables[i].name, name) == 0 && variables[i].choices != NULL &&
+            !cli_find_choice(variables[i].choices, text, &index)) {
+            index = -1;
+        }
+    }
+    return index;
+}
+
+void cli_check_environment(void) {
+    for (size_t i = 0; i < VARIABLE_COUNT; i++) {
+        const char *text = getenv(variables[i].name);
+        if (text != NULL && text[0] != '\0' && variables[i].choices != NULL &&
+            cli_read_variable(variables[i].name) < 0) {
+            cli_print_warning("%s is \"%s\", which is none of %s, and is ignored",
+                              variables[i].name, text, variables[i].choices);
+            (void)unsetenv(variables[i].name);  // the library would say it again
+        }
+    }
+}

@@ -1,0 +1,15 @@
+// interrupt.h — Ctrl-C as a request to stop, so that what was measured is not lost.
+#ifndef RONDO_CLI_INTERRUPT_H
+#define RONDO_CLI_INTERRUPT_H
+
+#include <stdbool.h>
+
+// From here on the first Ctrl-C is only noted; the second ends the process as usual.
+void cli_interrupt_catch(void);
+
+// From here on Ctrl-C ends the process again.
+void cli_interrupt_release(void);
+
+bool cli_interrupt_came(void);
+
+#endif  // RONDO_CLI_INTERRUPT_H

@@ -1,0 +1,35 @@
+// rondo/text.h — names and texts from strangers, made fit to show.
+//
+// Names, dimensions and labels come from whoever wrote the model. Rondo's own messages (the error
+// record, the log, dumps and descriptions) show them escaped; what hands them out as data, such as
+// rondo_port.name, keeps every byte. A program that shows those itself escapes them with this call.
+#ifndef RONDO_TEXT_H
+#define RONDO_TEXT_H
+
+#include <stddef.h>
+
+#include "rondo/export.h"
+
+RONDO_EXTERN_C_BEGIN
+
+// Writes `text` so that a terminal, a log or a file name shows it and nothing obeys it.
+//
+// Characters that can be seen stay as they are. The rest becomes visible: line breaks, tabs and
+// carriage returns as \n, \t and \r; other control characters up to U+009F, and bytes that are no
+// UTF-8, as \x and two digits; what changes the direction or the lines of a text, or marks it
+// unseen, as \u and four digits (\U and eight). Backslashes stay, so that escaping twice changes
+// nothing more; so the result is for eyes, and is not a name to look up.
+//
+// text           NULL counts as "".
+// buffer         always terminated; NULL where buffer_bytes is 0. A text that does not fit is cut
+//                between two characters and ends in "..." (as far as that fits).
+//
+// Returns:   bytes of the whole result without its terminator; the buffer was too small when that
+//            is buffer_bytes or more.
+// Threads:   safe.
+// Cost:      one pass; no heap use.
+RONDO_API size_t rondo_text_escape(const char *text, char *buffer, size_t buffer_bytes);
+
+RONDO_EXTERN_C_END
+
+#endif  // RONDO_TEXT_H

@@ -1,0 +1,133 @@
+// base/budget.c — see budget.h.
+#include "base/budget.h"
+
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/sysinfo.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+struct rondo__budget {
+    atomic_size_t reference_count;
+    _Atomic uint64_t limit_bytes;
+    _Atomic uint64_t used_bytes;
+    _Atomic uint64_t refusal_count;
+    const char *option;
+};
+
+static _Thread_local rondo__budget *entered;
+
+rondo_status rondo__budget_create(uint64_t limit_bytes, const char *option,
+                                  rondo__budget **out_budget) {
+    rondo__budget *budget = rondo__calloc(1, sizeof *budget);
+    *out_budget = budget;
+    if (budget == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    atomic_init(&budget->reference_count, 1);
+    atomic_init(&budget->limit_bytes, limit_bytes);
+    budget->option = option;
+    return RONDO_STATUS_OK;
+}
+
+void rondo__budget_retain(rondo__budget *budget) {
+    if (budget != NULL) {
+        atomic_fetch_add_explicit(&budget->reference_count, 1, memory_order_relaxed);
+    }
+}
+
+void rondo__budget_release(rondo__budget *budget) {
+    if (budget != NULL &&
+        atomic_fetch_sub_explicit(&budget->reference_count, 1, memory_order_acq_rel) == 1) {
+        rondo__free(budget);
+    }
+}
+
+rondo__budget *rondo__budget_enter(rondo__budget *budget) {
+    rondo__budget *before = entered;
+    entered = budget;
+    return before;
+}
+
+rondo__budget *rondo__budget_get_entered(void) {
+    return entered;
+}
+
+bool rondo__budget_take(rondo__budget *budget, uint64_t bytes) {
+    if (budget == NULL) {
+        return true;
+    }
+    const uint64_t limit = atomic_load_explicit(&budget->limit_bytes, memory_order_relaxed);
+    uint64_t used = atomic_load_explicit(&budget->used_bytes, memory_order_relaxed);
+    while (used <= limit && bytes <= limit - used) {
+        if (atomic_compare_exchange_weak(&budget->used_bytes, &used, used + bytes)) {
+            return true;
+        }
+    }
+    atomic_fetch_add_explicit(&budget->refusal_count, 1, memory_order_relaxed);
+    (void)RONDO_FAIL_AS("malloc", NO_MEMORY,
+                        "%" PRIu64 " bytes beside the %" PRIu64 " in use pass the limit of %" PRIu64
+                        "; raise %s",
+                        bytes, used, limit, budget->option);
+    return false;
+}
+
+void rondo__budget_give_back(rondo__budget *budget, uint64_t bytes) {
+    if (budget != NULL) {
+        atomic_fetch_sub_explicit(&budget->used_bytes, bytes, memory_order_relaxed);
+    }
+}
+
+void rondo__budget_set_limit(rondo__budget *budget, uint64_t limit_bytes) {
+    atomic_store(&budget->limit_bytes, limit_bytes);
+}
+
+uint64_t rondo__budget_get_limit(const rondo__budget *budget) {
+    return atomic_load(&budget->limit_bytes);
+}
+
+uint64_t rondo__budget_get_used(const rondo__budget *budget) {
+    return atomic_load(&budget->used_bytes);
+}
+
+uint64_t rondo__budget_get_refusals(const rondo__budget *budget) {
+    return budget != NULL ? atomic_load(&budget->refusal_count) : 0;
+}
+
+// The number in a control group's file; UINT64_MAX when there is none ("max", or no such file).
+static uint64_t read_limit(const char *path) {
+    uint64_t bytes = UINT64_MAX;
+    FILE *file = fopen(path, "re");
+    if (file != NULL) {
+        if (fscanf(file, "%" SCNu64, &bytes) != 1) {
+            bytes = UINT64_MAX;
+        }
+        fclose(file);
+    }
+    return bytes;
+}
+
+uint64_t rondo__machine_get_memory(void) {
+    struct sysinfo facts;
+    uint64_t bytes = sysinfo(&facts) == 0 ? (uint64_t)facts.totalram * facts.mem_unit : UINT64_MAX;
+    // Inside a container its own group is mounted at the root, in the second version or the first.
+    static const char *const paths[] = {"/sys/fs/cgroup/memory.max",
+                                        "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
+    for (size_t i = 0; i < sizeof paths / sizeof paths[0]; ++i) {
+        const uint64_t limit = read_limit(paths[i]);
+        bytes = limit < bytes ? limit : bytes;
+    }
+    return bytes;
+}
+
+uint64_t rondo__budget_choose_limit(uint64_t base_bytes, uint64_t scale_bytes, uint64_t factor) {
+    uint64_t limit;
+    const uint64_t most = rondo__machine_get_memory() / 4 * 3;
+    if (__builtin_mul_overflow(scale_bytes, factor, &limit) ||
+        __builtin_add_overflow(limit, base_bytes, &limit)) {
+        return most;
+    }
+    return limit < most ? limit : most;
+}

@@ -1,0 +1,53 @@
+// base/budget.h — how many bytes a piece of work may hold at a time.
+//
+// A model of a few hundred bytes can ask for any amount of memory. So who loads, compiles or runs
+// one enters its budget for the thread, and each block (rondo__block_allocate: tensors, packed
+// weights, arenas) that is made meanwhile counts against it until it is freed, by whichever thread.
+// What is small and bounded by the file (names, lists, nodes) is not counted.
+#ifndef RONDO_BASE_BUDGET_H
+#define RONDO_BASE_BUDGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rondo/status.h"
+
+typedef struct rondo__budget rondo__budget;
+
+// Makes a budget of `limit_bytes`; `option`, a literal, is what messages say to raise.
+//
+// Errors:    NO_MEMORY.
+// Ownership: one reference; give back with rondo__budget_release. Blocks hold references of their
+//            own.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__budget_create(uint64_t limit_bytes, const char *option,
+                                                 rondo__budget **out_budget);
+void rondo__budget_retain(rondo__budget *budget);   // NULL is fine; threads: safe
+void rondo__budget_release(rondo__budget *budget);  // NULL is fine; threads: safe
+
+// Makes `budget` (NULL: none) the one that this thread's blocks count against, and returns the one
+// before, which the caller enters again when it is done. Neither is retained.
+rondo__budget *rondo__budget_enter(rondo__budget *budget);
+
+rondo__budget *rondo__budget_get_entered(void);  // borrowed; NULL: none
+
+// Counts `bytes` more; false, with a record that names the limit and the option, when that would
+// pass the limit. Of NULL always true.
+bool rondo__budget_take(rondo__budget *budget, uint64_t bytes);
+void rondo__budget_give_back(rondo__budget *budget, uint64_t bytes);
+
+void rondo__budget_set_limit(rondo__budget *budget, uint64_t limit_bytes);
+uint64_t rondo__budget_get_limit(const rondo__budget *budget);
+uint64_t rondo__budget_get_used(const rondo__budget *budget);
+// How often rondo__budget_take said no, for who goes on without what was refused.
+uint64_t rondo__budget_get_refusals(const rondo__budget *budget);
+
+// A default limit: `base_bytes` and `factor` times `scale_bytes`, but no more than three quarters
+// of the memory there is.
+uint64_t rondo__budget_choose_limit(uint64_t base_bytes, uint64_t scale_bytes, uint64_t factor);
+
+// Memory of this machine, or of the control group that the process lives in where that is less.
+uint64_t rondo__machine_get_memory(void);
+
+#endif  // RONDO_BASE_BUDGET_H

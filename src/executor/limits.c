@@ -1,0 +1,121 @@
+// executor/limits.c — what keeps a model from taking all memory or all time: the memory limit, the
+// limit of turns, and the word of another thread that it is enough.
+#include <inttypes.h>
+
+#include "base/error.h"
+#include "executor/plan.h"
+
+enum {
+    LOOP_LIMIT_DEFAULT = 10 * 1000 * 1000,
+    // The default memory limit: this much, and multiples of the model's file and of what is fed.
+    BASE_GIB = 2,
+    FILE_FACTOR = 64,   // sixteen plans pack their weights each for itself
+    FEED_FACTOR = 256,  // a convolution of 64 channels over an image, a few of them alive at a time
+};
+
+static const char memory_option[] = "memory_limit_bytes (--memory-limit)";
+
+static uint64_t get_default_limit(const rondo_executor *executor) {
+    const uint64_t limit = rondo__budget_choose_limit((uint64_t)BASE_GIB << 30,
+                                                      executor->source->file_bytes, FILE_FACTOR);
+    return rondo__budget_choose_limit(limit, executor->fed_bytes, FEED_FACTOR);
+}
+
+rondo_status rondo__executor_make_budgets(rondo_executor *executor) {
+    const uint64_t wanted = executor->options.memory_limit_bytes;
+    RETURN_IF_ERROR(rondo__budget_create(wanted > 0 ? wanted : get_default_limit(executor),
+                                         memory_option, &executor->budget));
+    if (rondo_device_is_host(executor->device)) {
+        return RONDO_STATUS_OK;
+    }
+    return rondo__budget_create(wanted > 0 ? wanted : UINT64_MAX, memory_option,
+                                &executor->device_budget);
+}
+
+rondo_status rondo__executor_allocate(rondo_executor *executor, size_t bytes, void **out_address) {
+    rondo__budget *budget =
+        executor->root->device_budget;  // the host's own blocks count themselves
+    if (!rondo__budget_take(budget, bytes)) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    const uint64_t refusals = rondo__budget_get_refusals(executor->root->budget);
+    rondo_status status =
+        rondo_memory_allocate(executor->device, RONDO_MEMORY_DEVICE, bytes, out_address);
+    if (status == RONDO_STATUS_OK) {
+        return status;
+    }
+    rondo__budget_give_back(budget, bytes);
+    // The limit gives one status, whatever kind of memory reached it.
+    return rondo__budget_get_refusals(executor->root->budget) == refusals
+               ? status
+               : RONDO_FAIL(NO_MEMORY, "%s", rondo_error_get_last()->message);
+}
+
+void rondo__executor_free(rondo_executor *executor, void *address, size_t bytes) {
+    if (address != NULL) {
+        rondo_memory_free(executor->device, RONDO_MEMORY_DEVICE, address);
+        rondo__budget_give_back(executor->root->device_budget, bytes);
+    }
+}
+
+// ---- one call of the caller -------------------------------------------------------------------
+
+enum { CALL_NONE, CALL_RUNNING, CALL_CANCELLED };
+
+rondo__budget *rondo__executor_begin_call(rondo_executor *executor, const rondo_binding *feeds,
+                                          size_t feed_count) {
+    uint64_t fed_bytes = 0;
+    for (size_t i = 0; i < feed_count; ++i) {
+        const uint64_t bytes = rondo_tensor_get_bytes(&feeds[i].tensor);
+        fed_bytes = bytes > UINT64_MAX - fed_bytes ? UINT64_MAX : fed_bytes + bytes;
+    }
+    if (fed_bytes > executor->fed_bytes && executor->options.memory_limit_bytes == 0) {
+        executor->fed_bytes = fed_bytes;
+        rondo__budget_set_limit(executor->budget, get_default_limit(executor));
+    }
+    rondo__error_save(&executor->record_before);
+    executor->turn_count = 0;
+    atomic_store(&executor->call, CALL_RUNNING);
+    return rondo__budget_enter(executor->budget);
+}
+
+void rondo__executor_end_call(rondo_executor *executor, rondo__budget *before,
+                              rondo_status status) {
+    // What was tried on the way and did without leaves no record.
+    if (status == RONDO_STATUS_OK) {
+        rondo__error_restore(&executor->record_before);
+    }
+    (void)rondo__budget_enter(before);
+    atomic_store(&executor->call, CALL_NONE);
+}
+
+rondo_status rondo_executor_cancel(rondo_executor *executor) {
+    if (executor == NULL) {
+        return RONDO_FAIL(INVALID, "executor is NULL");
+    }
+    int expected = CALL_RUNNING;
+    (void)atomic_compare_exchange_strong(&executor->call, &expected, CALL_CANCELLED);
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__executor_check_cancelled(const rondo_executor *executor) {
+    if (atomic_load_explicit(&executor->root->call, memory_order_relaxed) == CALL_CANCELLED) {
+        return RONDO_FAIL_AS("rondo_executor_cancel", CANCELLED,
+                             "the run was cancelled; the executor can run again");
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__executor_count_turn(rondo_executor *executor) {
+    const uint64_t given = executor->options.loop_limit;
+    const uint64_t limit = given > 0 ? given : LOOP_LIMIT_DEFAULT;
+    if (executor->root->turn_count >= limit) {
+        return RONDO_FAIL(BAD_DATA,
+                          "no end after %" PRIu64
+                          " turns of this run's loops; loop_limit in rondo_executor_options allows "
+                          "more",
+                          limit);
+    }
+    executor->root->turn_count += 1;
+    return rondo__executor_check_cancelled(executor);
+}

@@ -1,0 +1,201 @@
+// Words and documents: suggestions for misspelt ones, JSON out and in, names of files.
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka wants the four above first
+#include <cmocka.h>
+
+#include "json_reader.h"
+#include "json_writer.h"
+#include "suggest.h"
+#include "tensor_file.h"
+
+// ---- suggestions ------------------------------------------------------------------------------
+
+static void test_cli_text__distances(void **state) {
+    (void)state;
+    static const struct {
+        const char *a;
+        const char *b;
+        size_t distance;
+    } rows[] = {
+        {"", "", 0},           {"bench", "bench", 0},    {"bench", "bnech", 1},
+        {"bench", "benhc", 1}, {"bench", "bench ", 1},   {"bench", "benc", 1},
+        {"bench", "pench", 1}, {"", "run", 3},           {"ab", "ba", 1},
+        {"abc", "cab", 2},     {"kitten", "sitting", 3},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(cli_suggest_measure(rows[i].a, rows[i].b), rows[i].distance);
+        assert_int_equal(cli_suggest_measure(rows[i].b, rows[i].a), rows[i].distance);
+    }
+    char large[100];
+    memset(large, 'x', sizeof large);
+    large[99] = '\0';
+    assert_true(cli_suggest_measure(large, "x") == SIZE_MAX);
+}
+
+static const char *suggest(const char *word) {
+    static const char *const known[] = {"devices", "run", "bench", "test", "inspect"};
+    cli_suggestion suggestion = {.word = word};
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        cli_suggest_offer(&suggestion, known[i]);
+    }
+    return suggestion.best != NULL ? suggestion.best : "";
+}
+
+static void test_cli_text__only_what_is_near_is_suggested(void **state) {
+    (void)state;
+    assert_string_equal(suggest("bnech"), "bench");
+    assert_string_equal(suggest("rnu"), "run");
+    assert_string_equal(suggest("device"), "devices");
+    assert_string_equal(suggest("inpsect"), "inspect");
+    assert_string_equal(suggest("frobnicate"), "");
+    assert_string_equal(suggest("x"), "");
+    assert_string_equal(suggest(""), "");
+}
+
+// ---- JSON -------------------------------------------------------------------------------------
+
+// What the writer makes of a text.
+static char *write_text(const char *text) {
+    char *document = NULL;
+    size_t length = 0;
+    FILE *file = open_memstream(&document, &length);
+    assert_non_null(file);
+    cli_json json = {.file = file};
+    cli_json_text(&json, NULL, text);
+    assert_int_equal(fclose(file), 0);
+    return document;
+}
+
+static void test_cli_text__json_is_safe_to_show(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        const char *json;
+    } rows[] = {
+        {"plain \"quoted\" \\", "\"plain \\\"quoted\\\" \\\\\""},
+        {"\x1b[31m\a\n\x7f", "\"\\u001b[31m\\u0007\\u000a\\u007f\""},
+        {"caf\xc3\xa9 \xf0\x9f\x98\x80", "\"caf\xc3\xa9 \xf0\x9f\x98\x80\""},
+        {"\xc2\x9b", "\"\\u009b\""},                 // begins sequences, as ESC [ does
+        {"\xe2\x80\xae", "\"\\u202e\""},             // turns the direction
+        {"\xf3\xa0\x80\x81", "\"\\udb40\\udc01\""},  // a tag, in two halves
+        {"a\xff\xc2z\xe2\x80", "\"a\\ufffd\\ufffdz\\ufffd\\ufffd\""},  // no UTF-8
+        {"\xc0\x80\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\\ufffd\\ufffd\""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char *json = write_text(rows[i].text);
+        assert_string_equal(json, rows[i].json);
+        free(json);
+    }
+}
+
+static void test_cli_text__what_is_written_can_be_read(void **state) {
+    (void)state;
+    static const char text[] =
+        "tab\t, \"quote\", caf\xc3\xa9, \x1b[0m \xe2\x80\xae \xf3\xa0\x80\x81";
+    char *document = NULL;
+    size_t length = 0;
+    FILE *file = open_memstream(&document, &length);
+    assert_non_null(file);
+    cli_json json = {.file = file};
+    cli_json_begin(&json, NULL, '{');
+    cli_json_text(&json, text, text);
+    cli_json_begin(&json, "inner", '{');
+    cli_json_number(&json, "number", -1.5e-3);
+    cli_json_number(&json, "nothing", (double)NAN);
+    cli_json_flag(&json, "flag", true);
+    cli_json_count(&json, "count", 42);
+    cli_json_end(&json, '}');
+    cli_json_begin(&json, "list", '[');
+    cli_json_end(&json, ']');
+    cli_json_end(&json, '}');
+    assert_int_equal(fclose(file), 0);
+
+    cli_json_value *value = NULL;
+    double number = 0.0;
+    assert_true(cli_json_parse(document, length, "test", &value));
+    assert_int_equal(value->count, 3);
+    assert_string_equal(value->first->key, text);
+    assert_string_equal(value->first->text, text);
+    assert_true(cli_json_find_number(value, "inner.number", &number));
+    assert_true(number == -1.5e-3);
+    assert_true(cli_json_find_number(value, "inner.count", &number));
+    assert_true(number == 42.0);
+    assert_false(cli_json_find_number(value, "inner.nothing", &number));
+    assert_false(cli_json_find_number(value, "inner.nowhere", &number));
+    assert_false(cli_json_find_number(value, "list.number", &number));
+    assert_true(cli_json_find(value, "inner.flag")->number == 1.0);
+    assert_int_equal(cli_json_find(value, "list")->kind, CLI_JSON_ARRAY);
+    cli_json_free(value);
+    free(document);
+}
+
+static void test_cli_text__malformed_json_is_refused(void **state) {
+    (void)state;
+    static const char *const documents[] = {
+        "",      "{",    "[1,",     "[1 2]",       "{\"a\" 1}",   "{\"a\":}", "{a: 1}",
+        "\"abc", "\"\\", "\"\\q\"", "\"\\u12",     "\"\\u12g4\"", "tru",      "nul",
+        "1e",    "--1",  "[1] 2",   "{\"a\": 1,}", "[,]",         "\x01",     "+",
+    };
+    cli_json_value *value = NULL;
+    for (size_t i = 0; i < sizeof documents / sizeof documents[0]; i++) {
+        if (cli_json_parse(documents[i], strlen(documents[i]), "test", &value)) {
+            fail_msg("accepted: %s", documents[i]);
+        }
+        assert_null(value);
+    }
+    char deep[400];
+    memset(deep, '[', sizeof deep);
+    assert_false(cli_json_parse(deep, sizeof deep, "test", &value));
+    assert_false(cli_json_parse("[\"a\0b\"]", 7, "test", &value));
+}
+
+// ---- names of files ---------------------------------------------------------------------------
+
+static void test_cli_text__file_names_are_safe(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        size_t number;
+        const char *file;
+    } rows[] = {
+        {"z", 1, "z"},
+        {"a/b", 1, "a_b"},
+        {"a/b", 2, "a_b.2"},
+        {"../../etc", 1, "_._.._etc"},
+        {"..", 1, "_."},
+        {".", 1, "_"},
+        {"", 1, "output"},
+        {"\x1b[0m", 1, "__0m"},
+        {".hidden", 3, "_hidden.3"},
+    };
+    char name[256];
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        cli_tensor_file_name(rows[i].name, rows[i].number, name, sizeof name);
+        assert_string_equal(name, rows[i].file);
+    }
+    char large[1000];
+    memset(large, 'x', sizeof large);
+    large[999] = '\0';
+    cli_tensor_file_name(large, 12345, name, sizeof name);
+    assert_true(strlen(name) < 240);
+    assert_string_equal(name + strlen(name) - 6, ".12345");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_cli_text__distances),
+        cmocka_unit_test(test_cli_text__only_what_is_near_is_suggested),
+        cmocka_unit_test(test_cli_text__json_is_safe_to_show),
+        cmocka_unit_test(test_cli_text__what_is_written_can_be_read),
+        cmocka_unit_test(test_cli_text__malformed_json_is_refused),
+        cmocka_unit_test(test_cli_text__file_names_are_safe),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,132 @@
+// Budgets: what counts, for how long, and what happens at the limit; blocks and where they lie.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <pthread.h>
+
+#include "base/budget.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "rondo/tensor.h"
+
+enum { MIB = 1 << 20 };
+
+static rondo__budget *make_budget(uint64_t limit) {
+    rondo__budget *budget = NULL;
+    assert_int_equal(rondo__budget_create(limit, "some_option", &budget), RONDO_STATUS_OK);
+    return budget;
+}
+
+static void test_base_budget__takes_up_to_the_limit(void **state) {
+    (void)state;
+    rondo__budget *budget = make_budget(100);
+    assert_true(rondo__budget_take(budget, 60));
+    assert_true(rondo__budget_take(budget, 40));
+    assert_true(rondo__budget_take(budget, 0));
+    assert_false(rondo__budget_take(budget, 1));
+    assert_false(rondo__budget_take(budget, UINT64_MAX));
+    assert_int_equal(rondo__budget_get_refusals(budget), 2);
+    assert_int_equal(rondo__budget_get_used(budget), 100);
+    const rondo_error *error = rondo_error_get_last();
+    assert_int_equal(error->status, RONDO_STATUS_NO_MEMORY);
+    assert_non_null(strstr(error->message, "100"));
+    assert_non_null(strstr(error->message, "raise some_option"));
+    rondo__budget_give_back(budget, 60);
+    assert_true(rondo__budget_take(budget, 60));
+    rondo__budget_set_limit(budget, 10);  // below what is used: nothing more, and nothing breaks
+    assert_false(rondo__budget_take(budget, 1));
+    rondo__budget_release(budget);
+    assert_true(rondo__budget_take(NULL, UINT64_MAX));
+    rondo__budget_give_back(NULL, UINT64_MAX);
+    rondo__budget_release(NULL);
+}
+
+static void *free_block(void *block) {
+    rondo__block_free(block);
+    return NULL;
+}
+
+static void test_base_budget__blocks_count_until_they_are_freed_anywhere(void **state) {
+    (void)state;
+    rondo__budget *budget = make_budget(8 * MIB);
+    rondo__budget *before = rondo__budget_enter(budget);
+    void *small = rondo__block_allocate(1000, 64);
+    void *large = rondo__block_allocate(2 * MIB, 64);
+    assert_non_null(small);
+    assert_non_null(large);
+    const uint64_t used = rondo__budget_get_used(budget);
+    assert_true(used >= 2 * MIB + 1000 && used < 2 * MIB + 8192);
+    assert_null(rondo__block_allocate(7 * MIB, 64));
+    assert_int_equal(rondo__budget_get_used(budget), used);
+    assert_ptr_equal(rondo__budget_enter(before), budget);
+    void *uncounted = rondo__block_allocate(9 * MIB, 64);
+    assert_non_null(uncounted);
+    assert_int_equal(rondo__budget_get_used(budget), used);
+    rondo__block_free(uncounted);
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, free_block, large), 0);
+    pthread_join(thread, NULL);
+    assert_true(rondo__budget_get_used(budget) < 8192);
+    rondo__budget_release(budget);  // the block still holds it
+    rondo__block_free(small);
+}
+
+static void test_base_budget__a_tensor_names_its_shape_at_the_limit(void **state) {
+    (void)state;
+    rondo__budget *budget = make_budget(MIB);
+    rondo__budget *before = rondo__budget_enter(budget);
+    rondo_tensor tensor;
+    rondo_shape shape = {.rank = 2, .extent = {512, 1024}};
+    assert_int_equal(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &tensor), RONDO_STATUS_NO_MEMORY);
+    assert_non_null(strstr(rondo_error_get_last()->message, "f32 [512, 1024]"));
+    shape.extent[0] = 100;
+    assert_int_equal(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &tensor), RONDO_STATUS_OK);
+    (void)rondo__budget_enter(before);
+    assert_true(rondo__budget_get_used(budget) >= 400 * 1024);
+    rondo_tensor_deinit(&tensor);
+    assert_int_equal(rondo__budget_get_used(budget), 0);
+    rondo__budget_release(budget);
+}
+
+static void test_base_budget__blocks_are_aligned_and_zero(void **state) {
+    (void)state;
+    static const size_t sizes[] = {0, 1, 63, 4096, 255 * 1024, 300 * 1024, 3 * MIB};
+    for (size_t alignment = 1; alignment <= 2 * MIB; alignment *= 2) {
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; ++i) {
+            unsigned char *block = rondo__block_allocate(sizes[i], alignment);
+            assert_non_null(block);
+            assert_int_equal((uintptr_t)block % alignment, 0);
+            for (size_t k = 0; k < sizes[i]; k += 97) {
+                assert_int_equal(block[k], 0);
+            }
+            memset(block, 0xa5, sizes[i]);
+            rondo__block_free(block);
+        }
+    }
+    rondo__block_free(NULL);
+    assert_null(rondo__block_allocate(SIZE_MAX - 10, 64));
+    assert_int_equal(rondo_error_get_last()->status, RONDO_STATUS_NO_MEMORY);
+}
+
+static void test_base_budget__the_machine_has_memory(void **state) {
+    (void)state;
+    assert_true(rondo__machine_get_memory() > 16 * MIB);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_base_budget__takes_up_to_the_limit),
+        cmocka_unit_test(test_base_budget__blocks_count_until_they_are_freed_anywhere),
+        cmocka_unit_test(test_base_budget__a_tensor_names_its_shape_at_the_limit),
+        cmocka_unit_test(test_base_budget__blocks_are_aligned_and_zero),
+        cmocka_unit_test(test_base_budget__the_machine_has_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,130 @@
+// Descriptions of plans: for which shapes, with which types, and what bodies hold.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka wants the four above first
+#include <cmocka.h>
+
+#include "rondo/rondo.h"
+#include "support/source_dir.h"
+
+typedef struct fixture {
+    rondo_device *device;
+    rondo_program *program;
+    rondo_executor *executor;
+    char text[16384];
+    size_t length;
+} fixture;
+
+static void open_model(const char *path, fixture *f) {
+    char full[512];
+    memset(f, 0, sizeof *f);
+    (void)snprintf(full, sizeof full, "%s/%s", get_source_dir(), path);
+    assert_int_equal(rondo_device_open("host", &f->device), RONDO_STATUS_OK);
+    assert_int_equal(rondo_program_load_onnx(full, &f->program), RONDO_STATUS_OK);
+    assert_int_equal(rondo_executor_create(f->program, f->device, NULL, &f->executor),
+                     RONDO_STATUS_OK);
+}
+
+static void close_model(fixture *f) {
+    rondo_executor_destroy(f->executor);
+    rondo_program_destroy(f->program);
+    rondo_device_release(f->device);
+}
+
+static bool keep(void *user_data, const char *text, size_t bytes) {
+    fixture *f = user_data;
+    assert_true(bytes < sizeof f->text);
+    memcpy(f->text, text, bytes);
+    f->text[bytes] = '\0';
+    f->length = bytes;
+    return true;
+}
+
+static void expect_text(const fixture *f, const char *part) {
+    if (strstr(f->text, part) == NULL) {
+        print_error("no \"%s\" in:\n%s", part, f->text);
+    }
+    assert_non_null(strstr(f->text, part));
+}
+
+static void test_executor_describe__shapes_of_feeds(void **state) {
+    (void)state;
+    fixture f;
+    open_model("tests/cli/models/add_relu.onnx", &f);
+    assert_int_equal(rondo_executor_describe(f.executor, RONDO_DESCRIBE_TEXT, keep, &f),
+                     RONDO_STATUS_OK);
+    expect_text(&f, "f32 [batch=1, 3]\n");
+    expect_text(&f, "1 op in 1 segment, 0 bypassed\n");
+    // Without data: zeros of that shape; with data: borrowed.
+    float ones[15] = {1.0f};
+    rondo_binding feeds[2] = {
+        {.name = "x", .tensor = {.dtype = RONDO_DTYPE_F32, .shape = {.rank = 2, .extent = {5, 3}}}},
+        {.name = "y",
+         .tensor = {.dtype = RONDO_DTYPE_F32,
+                    .shape = {.rank = 2, .extent = {5, 3}},
+                    .data = ones}},
+    };
+    assert_int_equal(
+        rondo_executor_describe_feeds(f.executor, feeds, 2, RONDO_DESCRIBE_TEXT, keep, &f),
+        RONDO_STATUS_OK);
+    expect_text(&f, "f32 [batch=5, 3]\n");
+    expect_text(&f, "clip                             f32 [5, 3]\n");
+    feeds[0].name = "nobody";
+    assert_int_equal(
+        rondo_executor_describe_feeds(f.executor, feeds, 2, RONDO_DESCRIBE_TEXT, keep, &f),
+        RONDO_STATUS_INVALID);
+    assert_non_null(strstr(rondo_error_get_last()->message, "no input \"nobody\""));
+    feeds[0].name = "y";
+    assert_int_equal(
+        rondo_executor_describe_feeds(f.executor, feeds, 2, RONDO_DESCRIBE_TEXT, keep, &f),
+        RONDO_STATUS_INVALID);
+    assert_non_null(strstr(rondo_error_get_last()->message, "fed twice"));
+    close_model(&f);
+}
+
+static void test_executor_describe__bodies(void **state) {
+    (void)state;
+    fixture f;
+    open_model("tests/models/branch_and_loop/model.onnx", &f);
+    assert_int_equal(rondo_executor_describe(f.executor, RONDO_DESCRIBE_TEXT, keep, &f),
+                     RONDO_STATUS_OK);
+    expect_text(&f, "\nbypassed 1: If \"/If\"");
+    expect_text(&f, "/If                              bool [depends on data]");
+    expect_text(&f, "/Loop                            f32 [depends on data] i64 [depends on data]");
+    expect_text(&f, "    then_branch: 3 ops in 1 segment, 0 bypassed\n");
+    expect_text(&f, "        ReduceMax            simd       /ReduceMax ");
+    // A body in a body, and one whose shapes wait for data.
+    expect_text(&f, "          then_branch: 3 ops in 1 segment, 0 bypassed\n");
+    expect_text(&f,
+                "    then_branch: 1 op, planned at the first run\n"
+                "      Mul                  /Mul_1\n");
+    assert_null(strstr(f.text, "none"));
+    assert_int_equal(rondo_executor_describe(f.executor, RONDO_DESCRIBE_JSON, keep, &f),
+                     RONDO_STATUS_OK);
+    expect_text(&f, "\"bodies\": [\n      {\"name\": \"then_branch\", \"plan\": {");
+    expect_text(&f, "\"ops\": [{\"op\": \"Mul\", \"name\": \"/Mul_1\"}]}");
+    expect_text(&f, "\"dtype\": null");
+    // The plans made ahead are those that run.
+    rondo_shape shape = {.rank = 2, .extent = {3, 16}};
+    rondo_binding feeds[2] = {{.name = "x"}, {.name = "steps"}};
+    assert_int_equal(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &feeds[0].tensor), RONDO_STATUS_OK);
+    shape = (rondo_shape){0};
+    assert_int_equal(rondo_tensor_init(RONDO_DTYPE_I64, &shape, &feeds[1].tensor), RONDO_STATUS_OK);
+    assert_int_equal(rondo_executor_run(f.executor, feeds, 2, NULL, 0), RONDO_STATUS_OK);
+    rondo_tensor_deinit(&feeds[0].tensor);
+    rondo_tensor_deinit(&feeds[1].tensor);
+    close_model(&f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_executor_describe__shapes_of_feeds),
+        cmocka_unit_test(test_executor_describe__bodies),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,108 @@
+// The number of threads is a matter of each executor: counted in /proc while its ops have run.
+#include <dirent.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka wants the four above first
+#include <cmocka.h>
+
+#include "backend/backend.h"
+#include "rondo/rondo.h"
+#include "support/source_dir.h"
+
+static size_t count_tasks(void) {
+    DIR *folder = opendir("/proc/self/task");
+    size_t count = 0;
+    assert_non_null(folder);
+    for (const struct dirent *entry = readdir(folder); entry != NULL; entry = readdir(folder)) {
+        count += entry->d_name[0] != '.' ? 1 : 0;
+    }
+    closedir(folder);
+    return count;
+}
+
+// Threads of the process while an executor with `thread_count` is there and has run three times.
+static size_t run_with(uint32_t thread_count) {
+    char path[512];
+    rondo_device *device;
+    rondo_program *program;
+    rondo_executor *executor;
+    rondo_port port;
+    rondo_executor_options options = rondo_executor_options_default();
+    options.thread_count = thread_count;
+    (void)snprintf(path, sizeof path, "%s/examples/models/squeezenet1_1/model.onnx",
+                   get_source_dir());
+    assert_int_equal(rondo_device_open("host", &device), RONDO_STATUS_OK);
+    assert_int_equal(rondo_program_load_onnx(path, &program), RONDO_STATUS_OK);
+    assert_int_equal(rondo_executor_create(program, device, &options, &executor), RONDO_STATUS_OK);
+    assert_int_equal(rondo_program_get_input(program, 0, &port), RONDO_STATUS_OK);
+    rondo_shape shape = {.rank = port.rank};
+    for (int32_t d = 0; d < port.rank; ++d) {
+        shape.extent[d] = port.extent[d] >= 0 ? port.extent[d] : 1;
+    }
+    rondo_binding feed = {.name = port.name};
+    assert_int_equal(rondo_tensor_init(port.dtype, &shape, &feed.tensor), RONDO_STATUS_OK);
+    for (int run = 0; run < 3; ++run) {
+        assert_int_equal(rondo_executor_run(executor, &feed, 1, NULL, 0), RONDO_STATUS_OK);
+    }
+    const size_t count = count_tasks();
+    rondo_tensor_deinit(&feed.tensor);
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    rondo_device_release(device);
+    return count;
+}
+
+static void test_executor_threads__as_many_as_asked_for(void **state) {
+    (void)state;
+#ifndef _OPENMP
+    print_message("skipped: a build without OpenMP has one thread for each op\n");
+    skip();
+#endif
+    // This thread and the stream's worker; then three threads beside this one, at least.
+    assert_int_equal(run_with(1), 2);
+    assert_true(run_with(3) >= 4);
+    // Nothing is left behind for the thread that prepared the plans.
+    const int32_t chosen = rondo__host_choose_thread_count(0);
+    assert_int_equal(chosen, 0);
+}
+
+static void test_executor_threads__a_choice_is_one_threads_own(void **state) {
+    (void)state;
+    const int32_t before = rondo__host_get_thread_count();
+    assert_int_equal(rondo__host_choose_thread_count(before + 5), 0);
+    assert_int_equal(rondo__host_get_thread_count(), before + 5);
+    assert_int_equal(rondo__host_choose_thread_count(0), before + 5);
+    assert_int_equal(rondo__host_get_thread_count(), before);
+}
+
+static void test_executor_threads__too_many_is_refused(void **state) {
+    (void)state;
+    rondo_device *device;
+    rondo_program *program;
+    rondo_executor *executor;
+    char path[512];
+    rondo_executor_options options = rondo_executor_options_default();
+    options.thread_count = 1025;
+    (void)snprintf(path, sizeof path, "%s/tests/cli/models/add_relu.onnx", get_source_dir());
+    assert_int_equal(rondo_device_open("host", &device), RONDO_STATUS_OK);
+    assert_int_equal(rondo_program_load_onnx(path, &program), RONDO_STATUS_OK);
+    assert_int_equal(rondo_executor_create(program, device, &options, &executor),
+                     RONDO_STATUS_INVALID);
+    assert_non_null(strstr(rondo_error_get_last()->message, "thread_count is 1025"));
+    rondo_program_destroy(program);
+    rondo_device_release(device);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_executor_threads__as_many_as_asked_for),
+        cmocka_unit_test(test_executor_threads__a_choice_is_one_threads_own),
+        cmocka_unit_test(test_executor_threads__too_many_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
