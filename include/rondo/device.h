@@ -85,8 +85,9 @@ RONDO_API bool rondo_device_is_host(const rondo_device *device);
 // Waits for all work on all streams of the device.
 //
 // Errors:    STATE (a stream is recording), DRIVER, LOST.
-// Threads:   safe.
-// Capture:   not legal while a stream of the device records.
+// Threads:   safe. Captures that other threads begin meanwhile begin when it is done.
+// Capture:   not legal while a stream of the device records: refused, it breaks captures in global
+//            mode and thread_local ones of its own thread.
 RONDO_API RONDO_MUST_USE rondo_status rondo_device_synchronize(rondo_device *device);
 
 // ---- memory -----------------------------------------------------------------------------------
@@ -295,7 +296,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_fill(rondo_stream *stream, vo
                                                         size_t count);
 
 // A C function that runs in stream order. `arguments` points at a copy of what was passed; it is
-// aligned to 16 bytes. It must not call rondo functions on the stream's device.
+// aligned to 16 bytes, which is the graph's in a replay: what is written there, the next replay
+// sees. It must not call rondo functions on the stream's device. CUDA runs host functions one after
+// another, also those of different streams: none may wait for another one.
 typedef void (*rondo_host_function)(void *arguments);
 
 // Runs `function` on the processor in stream order. On the host backend this is how kernels are

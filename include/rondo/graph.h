@@ -22,8 +22,9 @@ RONDO_EXTERN_C_BEGIN
 typedef struct rondo_graph rondo_graph;
 
 // Which unsafe calls break a capture that they have nothing to do with; CUDA's meaning. Unsafe are
-// those that take memory from the driver, wait or query. Rondo's break global captures only, but
-// for rondo_device_synchronize, which breaks all captures of its device.
+// those that take memory from the driver, wait or query. Rondo's break global captures only and are
+// refused; rondo_device_synchronize, which never is legal beside a capture of its device, also
+// breaks thread_local ones of its own thread.
 typedef enum rondo_capture_mode {
     RONDO_CAPTURE_THREAD_LOCAL = 0,  // the program's own driver calls on the capturing thread
     RONDO_CAPTURE_GLOBAL = 1,        // those of any thread and for any GPU, and Rondo's calls
@@ -127,8 +128,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_capture_begin(rondo_graph *gra
 // capture is in the error record and, in full, in the report (rondo/report.h). A call that failed
 // to record its work breaks the capture, because the step would lack it.
 //
-// Errors:    STATE (not recording; the capture was broken: the record names op and cause; a forked
-//            stream was not joined), NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
+// Errors:    STATE (not recording; the capture was broken: the record names op and cause, the
+//            report has the status of the call that broke it; a forked stream was not joined),
+//            NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST (of this call itself, or of the driver).
 // Threads:   the thread that began, unless the mode is relaxed. Another one is refused, and the
 //            capture goes on.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_capture_end(rondo_graph *graph);
@@ -211,12 +213,14 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_update(rondo_graph *graph, ron
 //
 // Its nodes keep their labels (rondo/label.h), behind those in force on `stream` now.
 //
-// Graphs that share an arena (rondo/pool.h) keep being watched: a replay of the outer graph counts
-// as one of each of them, all at once. Where one of them reads what another one makes, that is
-// refused unless the arena allows any order.
+// The graphs of one arena (rondo/pool.h) write over each other's freed blocks, and a replay of the
+// outer graph is one of all of them. So of an arena with checks a capture records graphs one behind
+// the other on one stream, none that takes in or writes over what another of them leaves behind,
+// and takes no blocks of its own from it.
 //
 // Errors:    STATE (the graph holds no template: create it with keep_template; `stream` does not
-//            record, or its capture is broken), INVALID (other device), UNSUPPORTED (the graph has
+//            record, or its capture is broken; graphs of one arena, see above), INVALID
+//            (other device), UNSUPPORTED (the graph has
 //            conditional nodes, which cannot be copied; or it needs to be asked before each replay,
 //            by a generator or pool named in the message, and the capture is not Rondo's),
 //            NO_MEMORY, DRIVER, LOST. After any of them the capture is broken, which would lack

@@ -71,7 +71,8 @@ RONDO_API void rondo_pool_release(rondo_pool *pool);
 //
 // Errors:    INVALID (other device), NO_DEVICE_MEMORY (after the cache was freed and the driver
 //            asked again; the message says what is live, reserved and free), STATE (the capture is
-//            broken, or is not Rondo's), NO_MEMORY, DRIVER, LOST.
+//            broken, or is not Rondo's; it recorded a graph of the same arena: rondo_graph_record),
+//            NO_MEMORY, DRIVER, LOST.
 // Ownership: give back once with rondo_pool_free.
 // Threads:   safe; takes the pool's lock for O(log n) work.
 // Capture:   legal, in every mode and on every stream that joined; the block then belongs to the
@@ -84,10 +85,11 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_allocate(rondo_pool *pool, rond
 // Gives a block back. NULL is fine. Work already put on its stream may still use it.
 //
 // Errors:    INVALID (not a live block of this pool: a second free, or an address from elsewhere),
+//            NO_MEMORY (inside a capture, of a block from before it: it is still the caller's),
 //            LOST (in a process that was forked since the pool was made).
 // Threads:   safe.
-// Capture:   legal. Of a block that other streams use, too, nobody asks whether they are done until
-//            no capture is open on the device.
+// Capture:   legal. A block from before the capture, whose stream records, goes back when the
+//            capture has ended; when that fails it is the caller's again (rondo/report.h).
 // Cost:      no driver call for a block of one stream; for a block of an open capture, one.
 RONDO_API RONDO_MUST_USE rondo_status rondo_pool_free(rondo_pool *pool, void *address);
 
@@ -122,8 +124,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_get_stats(rondo_pool *pool,
 // A graph has an arena: the memory that its capture took from pools. The bytes stay the graph's
 // until it is reset or destroyed, so that its addresses hold for every replay; eager work never
 // gets them. Then they go back to the pools they came from. A block that is still held stays valid
-// until it is freed, whatever becomes of the graph. A block taken before the capture is not the
-// graph's: hold it for as long as the graph is replayed.
+// until it is freed, whatever becomes of the graph, also when its capture fails. A block taken
+// before the capture is not the graph's: hold it for as long as the graph is replayed.
 //
 // Inside a capture a freed block serves the same stream again at once. It serves another stream
 // once all work on the block comes before what that stream records next, that is after a join:

@@ -8,10 +8,11 @@
 //       fputs(text, stderr);
 //   }
 //
-// A failed or aborted capture is rolled back: its streams can be used, the memory of its private
-// pool is given back, generators stand where they stood, nothing of it is left, and the same graph
-// can record again. The report tells the first thing that was not in order, where in the step that
-// was, and what to do.
+// A failed or aborted capture is rolled back: its streams can be used, generators stand where they
+// stood, and the same graph can record again. No block changes hands by it: those from before that
+// it freed are the program's again, those that it took and still holds are so until they are freed.
+// The report tells the first thing that was not in order, where in the step that was, and what to
+// do.
 //
 // A call on a recording stream that fails breaks the capture when the step would lack what was
 // asked for: launches, copies, fills, host functions, random ops and ranges of counters, recorded
@@ -157,16 +158,17 @@ RONDO_API rondo_step_options rondo_step_options_default(void);
 // Records what `step` puts on the stream; when that cannot be recorded, runs it instead.
 //
 // Begins a capture, calls the step, ends. When the capture was broken, by the step or by another
-// thread, it is rolled back and the step is called again on the stream, which does not record any
-// more. A step that fails for a reason of its own is not called again: the capture is aborted, and
-// the step's status and error record are the result.
+// thread, or the step returned UNSUPPORTED, it is rolled back and the step is called again on the
+// stream, which does not record any more. A step that fails for a reason of its own is not called
+// again: the capture is aborted, and the step's status and error record are the result.
 //
 // The step leaves the graph and its capture to this call: one that ends or aborts the capture by
 // itself is refused (STATE) and the graph is empty. Nor does it destroy the stream.
 //
 // For the second call to be right, the step must have no effect but on the stream: a counter it
 // advances, a file it reads, a host buffer it fills by itself happen twice. Pools and generators of
-// Rondo are rolled back, label scopes it left open are closed.
+// Rondo are rolled back, label scopes it left open are closed. So blocks that the first call took
+// are gone by the second one, which takes its own: it must not free them.
 //
 // options      NULL means the defaults.
 // out_outcome  cleared on entry.

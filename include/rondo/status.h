@@ -41,12 +41,12 @@ typedef struct rondo_error {
     rondo_status status;   // RONDO_STATUS_OK when this thread has not failed yet
     int32_t driver_code;   // the driver's or library's own code; 0 when none was involved
     char driver_name[48];  // its symbolic name, for example CUDA_ERROR_STREAM_CAPTURE_INVALIDATED
-    char op[64];           // op, node or label at fault; empty when none
+    char op[64];           // op, node or label at fault, escaped; empty when none
     char call[48];         // the rondo or driver call that failed; "a recorded call": any of those
     char message[240];     // one line, escaped (rondo/text.h): what is wrong and what to do
     const char *file;      // source file in this library; never NULL after a failure
     int32_t line;          // line in `file`
-    uint64_t sequence;     // grows by one with each failure on this thread
+    uint64_t sequence;     // grows with each failure on this thread, also within calls
 } rondo_error;
 
 // The record of the latest failed rondo call on this thread.

@@ -403,12 +403,10 @@ void rondo__stream_tag_note_done(rondo__stream_tag *tag);
 // stay for the stream's own waits to report. False: it records, or went while it did, so its work
 // may still run.
 bool rondo__stream_tag_wait(rondo__stream_tag *tag);
-// The same for those who must have it: of a stream that went, and left nothing to wait for, it
-// waits for the whole device, unless a capture is open there.
+// The same for those who must have it. Of a stream that records it waits for what was put there
+// before, where the stream left a place then (rondo__stream_tag_watch). Of one that went, and left
+// nothing to wait for, it waits for the whole device, unless a capture is open there.
 bool rondo__stream_tag_wait_at_any_price(rondo__stream_tag *tag);
-// The same before memory is freed for good that the stream's work may use: waits also while the
-// stream records. Where the driver cannot, it waits by itself when it frees.
-void rondo__stream_tag_drain(rondo__stream_tag *tag);
 
 // The id of the capture that the stream takes part in, also of a broken one as far as that is known;
 // 0: none, or it is gone.

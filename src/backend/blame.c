@@ -25,11 +25,22 @@ static void copy_text(char *destination, size_t capacity, const char *source) {
 static _Thread_local struct {
     uint64_t sequence;  // of the error record it is about
     rondo_capture_cause cause;
+    uint32_t unjoined;  // number of the stream that was not joined
 } g_decided;
 
 void rondo__blame_set_cause(rondo_capture_cause cause) {
     g_decided.sequence = rondo_error_get_last()->sequence;
     g_decided.cause = cause;
+    g_decided.unjoined = 0;
+}
+
+void rondo__blame_set_unjoined(uint32_t stream_number) {
+    rondo__blame_set_cause(RONDO_CAUSE_UNJOINED_STREAM);
+    g_decided.unjoined = stream_number;
+}
+
+uint32_t rondo__blame_get_unjoined(const rondo_error *record) {
+    return g_decided.sequence == record->sequence ? g_decided.unjoined : 0;
 }
 
 rondo_capture_cause rondo__blame_classify(const rondo_error *record, rondo_capture_cause fallback) {
@@ -336,7 +347,8 @@ static void set_cause(rondo__capture *capture, const rondo_error *record, rondo_
     blame->record = *record;
     blame->thread_number = rondo__thread_get_number();
     rondo__thread_get_name(blame->thread_name, sizeof blame->thread_name);
-    blame->stream_number = stream != NULL ? stream->number : 0;
+    uint32_t unjoined = rondo__blame_get_unjoined(record);
+    blame->stream_number = unjoined != 0 ? unjoined : stream != NULL ? stream->number : 0;
     bool is_other = blame->thread_number != capture->thread_number;
     blame->cause = is_other && capture->mode == RONDO_CAPTURE_GLOBAL &&
                            (cause == RONDO_CAUSE_ALLOCATION || cause == RONDO_CAUSE_SYNCHRONIZE)

@@ -62,6 +62,10 @@ static inline bool rondo__blame_is_touched(const rondo__blame *blame) {
 void rondo__blame_set_cause(rondo_capture_cause cause);
 // The same for records whose own code tells nothing: what it says itself, or else `fallback`.
 rondo_capture_cause rondo__blame_classify(const rondo_error *record, rondo_capture_cause fallback);
+// Says of this thread's latest error record that it is about a stream that was forked and not
+// joined; its number may be 0, not known. And who that was; 0: the record is about none.
+void rondo__blame_set_unjoined(uint32_t stream_number);
+uint32_t rondo__blame_get_unjoined(const rondo_error *record);
 
 // STATE for `call` on a stream whose capture is broken. Of one that nobody was seen to break, this
 // call is the one that noticed.

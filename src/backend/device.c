@@ -164,6 +164,8 @@ unlock:
 
 static rondo_status open_auto(rondo_device **out_device) {
     char reason[256] = "";
+    rondo_error saved;
+    rondo__error_save(&saved);
     for (const rondo__backend *const *backend = rondo__backend_list; *backend != NULL; ++backend) {
         if (*backend == &rondo__backend_host) {
             continue;
@@ -171,12 +173,14 @@ static rondo_status open_auto(rondo_device **out_device) {
         int32_t devices = (*backend)->count_devices(reason, sizeof reason);
         for (int32_t i = 0; i < devices; ++i) {
             if (open_ordinal(*backend, i, out_device) == RONDO_STATUS_OK) {
+                rondo__error_restore(&saved);
                 return RONDO_STATUS_OK;
             }
             RONDO_LOG_WARN_F("%s:%d cannot be used: %s", (*backend)->name, (int)i,
                              rondo_error_get_last()->message);
         }
     }
+    rondo__error_restore(&saved);
     return open_ordinal(&rondo__backend_host, 0, out_device);
 }
 

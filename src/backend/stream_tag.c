@@ -330,6 +330,16 @@ static rondo_status record_from_outside(rondo_stream *stream, rondo_event *event
     return stream->device->backend->record_from_outside(event, stream);
 }
 
+// Of a stream that records: waits for the event that it left before it began.
+static bool wait_for_place(rondo__stream_tag *tag, rondo_stream *stream) {
+    const rondo__backend *backend = tag->device->backend;
+    rondo__capture_state state = RONDO__CAPTURE_NONE;
+    uint64_t id = 0;
+    return backend->get_capture_id(stream, &state, &id) == RONDO_STATUS_OK &&
+           state != RONDO__CAPTURE_NONE && is_place_right(tag, tag->device, state, id) &&
+           backend->synchronize_event(tag->place) == RONDO_STATUS_OK;
+}
+
 // The same as wait_for_stream for who is not the thread that uses the stream.
 static bool wait_from_outside(rondo__stream_tag *tag, bool also_while_recording) {
     const rondo__backend *backend = tag->device->backend;
@@ -349,35 +359,35 @@ static bool wait_from_outside(rondo__stream_tag *tag, bool also_while_recording)
             rondo__failure_put(&tag->device->failure);
         }
     }
+    bool has_waited = status == RONDO_STATUS_OK;
+    if (status == RONDO_STATUS_STATE) {
+        has_waited = also_while_recording && wait_for_place(tag, stream);
+    } else if (!has_waited) {
+        // Without an event, for want of memory say, it has to do without.
+        has_waited = wait_for_stream(stream, also_while_recording);
+    }
     rondo__error_restore(&saved);
-    // Without an event, for want of memory say, it has to do without.
-    return status == RONDO_STATUS_OK ||
-           (status != RONDO_STATUS_STATE && wait_for_stream(stream, also_while_recording));
+    return has_waited;
 }
 
-static bool wait_for_tag(rondo__stream_tag *tag, bool also_while_recording,
-                         bool may_wait_for_device) {
+static bool wait_for_tag(rondo__stream_tag *tag, bool at_any_price) {
     bool has_waited = true;
     // The lock keeps the stream from being destroyed while it is waited for.
     pthread_mutex_lock(&tag->lock);
     if (!atomic_load(&tag->device->is_lost)) {
-        has_waited = tag->stream != NULL ? wait_from_outside(tag, also_while_recording)
-                                         : wait_for_rest(tag, may_wait_for_device);
+        has_waited = tag->stream != NULL ? wait_from_outside(tag, at_any_price)
+                                         : wait_for_rest(tag, at_any_price);
     }
     pthread_mutex_unlock(&tag->lock);
     return has_waited;
 }
 
 bool rondo__stream_tag_wait(rondo__stream_tag *tag) {
-    return wait_for_tag(tag, false, false);
+    return wait_for_tag(tag, false);
 }
 
 bool rondo__stream_tag_wait_at_any_price(rondo__stream_tag *tag) {
-    return wait_for_tag(tag, false, true);
-}
-
-void rondo__stream_tag_drain(rondo__stream_tag *tag) {
-    (void)wait_for_tag(tag, true, false);
+    return wait_for_tag(tag, true);
 }
 
 rondo_status rondo__stream_tag_record(rondo__stream_tag *tag, rondo_event *event,

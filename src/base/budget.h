@@ -43,8 +43,8 @@ uint64_t rondo__budget_get_used(const rondo__budget *budget);
 // How often rondo__budget_take said no, for who goes on without what was refused.
 uint64_t rondo__budget_get_refusals(const rondo__budget *budget);
 
-// A default limit: `base_bytes` and `factor` times `scale_bytes`, but no more than three quarters of
-// the memory there is.
+// A default limit: `base_bytes` and `factor` times `scale_bytes`, but no more than three quarters
+// of the memory there is.
 uint64_t rondo__budget_choose_limit(uint64_t base_bytes, uint64_t scale_bytes, uint64_t factor);
 
 // Memory of this machine, or of the control group that the process lives in where that is less.

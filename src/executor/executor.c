@@ -394,7 +394,8 @@ static void evict_others(const rondo_executor *executor) {
 }
 
 // Compiles a plan. Where memory is short, what plans of other shapes hold is given up for it (the
-// older half of them, then all), and then what was folded ahead, which may be more than a run needs.
+// older half of them, then all), and then what was folded ahead, which may be more than a run
+// needs.
 static rondo_status create_plan(rondo_executor *executor, const rondo_tensor *keys,
                                 rondo__plan **out_plan) {
     // Kernels that cut their work ahead must see the number of threads that will run them.

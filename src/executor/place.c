@@ -107,8 +107,8 @@ static void measure_lifetimes(lifetimes *l, const rondo__plan *plan, const int8_
     }
 }
 
-// The value whose bytes `value` shares in the end. Paths are shortened on the way, so that a chain of
-// joins stays cheap.
+// The value whose bytes `value` shares in the end. Paths are shortened on the way, so that a chain
+// of joins stays cheap.
 static int32_t find_root(rondo__plan *plan, int32_t value) {
     int32_t root = value;
     while (plan->slots[root].root != root) {

@@ -168,7 +168,7 @@ struct rondo_executor {
     int32_t *output_of;  // index of its first place among outputs; -1 for other values
     rondo__bound_symbol *symbols;  // one for each of the source
     bool has_warned;               // of what the model declares
-    // Where optional inputs are fed: executors of programs in which they are inputs; see variants.c.
+    // Where optional inputs are fed: executors of programs in which they are inputs (variants.c).
     size_t variant_count;
     rondo_executor *variants[RONDO__VARIANT_MAX];  // the one used last is the last
     rondo_executor *active;                        // what ran last: itself or a variant

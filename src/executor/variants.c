@@ -1,8 +1,8 @@
 // executor/variants.c — runs that feed inputs which have a default.
 //
-// Such inputs are constants of the program, so that all who feed none lose nothing. A run that feeds
-// some goes to an executor of its own, of a program in which just those are inputs; it is kept for
-// the next such run.
+// Such inputs are constants of the program, so that all who feed none lose nothing. A run that
+// feeds some goes to an executor of its own, of a program in which just those are inputs; it is
+// kept for the next such run.
 #include <string.h>
 
 #include "base/error.h"

@@ -397,6 +397,17 @@ static void conclude(rondo_graph *graph, ending *it) {
     }
 }
 
+// What they record is not the program's: to a report the last work is what came before.
+static rondo_status finish_participants(rondo__capture *capture, rondo_stream *origin) {
+    if (origin == NULL || !rondo__capture_has_participants(capture)) {
+        return rondo__capture_finish(capture);
+    }
+    rondo__stream_marks marks = origin->marks;
+    rondo_status status = rondo__capture_finish(capture);
+    origin->marks = marks;
+    return status;
+}
+
 // Takes the stream out of recording. The graph holds what the backend recorded.
 static rondo_status end_recording(rondo_graph *graph, ending *it) {
     const rondo__backend *backend = graph->device->backend;
@@ -407,7 +418,7 @@ static rondo_status end_recording(rondo_graph *graph, ending *it) {
     if (is_broken) {
         conclude(graph, it);
     } else {
-        finish_status = rondo__capture_finish(graph->capture);
+        finish_status = finish_participants(graph->capture, it->origin);
         if (finish_status != RONDO_STATUS_OK) {
             rondo__error_save(&finish_error);
         }

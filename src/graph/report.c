@@ -171,6 +171,7 @@ rondo_status rondo__graph_report_failure(rondo_graph *graph, const rondo__blame 
     fill_place(graph, blame);
     fill_cause(graph, &record, cause);
     graph->report.thread_number = graph->thread_number;
+    graph->report.stream_number = rondo__blame_get_unjoined(&record);
     if (blame->has_cause) {
         fill_thread(graph, blame);
     }
@@ -301,7 +302,7 @@ size_t rondo_capture_report_format(const rondo_capture_report *given, char *text
         append_name(&out, " \"", report->last_node_name, "\"");
         append_name(&out, " in \"", report->last_node_label, "\"");
         append(&out, "\n");
-    } else {
+    } else if (report->cause != RONDO_CAUSE_UNJOINED_STREAM) {
         append(&out, "  last good: nothing was recorded before\n");
     }
     if (report->stream_number != 0) {

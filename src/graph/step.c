@@ -72,6 +72,7 @@ rondo_status rondo_graph_capture(rondo_graph *graph, rondo_stream *stream,
     rondo_step_options wanted;
     RETURN_IF_ERROR(read_options(options, &wanted));
     RETURN_IF_ERROR(rondo_graph_capture_begin(graph, stream, wanted.mode));
+    graph->capture->is_step = true;
     size_t label_depth = rondo__label_get_depth(stream);
     rondo__stream_tag *tag = rondo__stream_tag_retain(stream);
     bool may_run = wanted.finish_eagerly;

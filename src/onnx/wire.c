@@ -226,6 +226,17 @@ static rondo_status reduce_submessage(wire_reducer *reducer, const wire_field *f
     return RONDO_STATUS_OK;
 }
 
+// Texts that nobody here reads.
+static bool is_remark(const char *field) {
+    static const char *const remarks[] = {"doc_string", "producer_name", "producer_version"};
+    for (size_t i = 0; i < sizeof remarks / sizeof remarks[0]; ++i) {
+        if (strcmp(field, remarks[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 // What we would misunderstand if we read on.
 static rondo_status check_field(const wire_reducer *reducer,
                                 const ProtobufCMessageDescriptor *descriptor,
@@ -238,7 +249,7 @@ static rondo_status check_field(const wire_reducer *reducer,
     }
     // C strings would end there, and name something else.
     if (field->field != NULL && field->field->type == PROTOBUF_C_TYPE_STRING &&
-        strcmp(field->field->name, "doc_string") != 0 && field->value_bytes > 0 &&
+        !is_remark(field->field->name) && field->value_bytes > 0 &&
         memchr(field->value, 0, field->value_bytes) != NULL) {
         return RONDO_FAIL(BAD_DATA, "malformed text at byte %zu: \"%s\" of a %s holds a zero byte",
                           (size_t)(field->start - reducer->start), field->field->name,

@@ -449,11 +449,10 @@ static rondo_status finish_session(rondo__participant *participant, rondo__captu
 static void close_session(rondo__participant *participant, rondo__capture *capture,
                           bool has_succeeded) {
     rondo__session *session = (rondo__session *)participant;
-    (void)capture;
     pthread_mutex_lock(&session->arena->lock);
     for (rondo__seat *seat = session->seats; seat != NULL; seat = seat->next_in_session) {
         pthread_mutex_lock(&seat->pool->lock);
-        rondo__seat_close(seat, has_succeeded);
+        rondo__seat_close(seat, capture->is_step && !has_succeeded);
         pthread_mutex_unlock(&seat->pool->lock);
     }
     session->arena->version += 1;
@@ -508,21 +507,36 @@ static void destroy_session(rondo__participant *participant) {
 
 // ---- graphs recorded into other captures ------------------------------------------------------
 
-// Says that a graph which was recorded into the capture has memory in the arena, its key.
-static void destroy_guest(rondo__participant *participant) {
+// The graphs of an arena, its key, that were recorded into a capture.
+typedef struct guests {
+    rondo__participant head;
+    uint32_t stream_number;  // they are recorded on one stream,
+    uint64_t place_id;       // at one place
+    const rondo__session **sessions;
+    size_t count;
+    size_t capacity;
+} guests;
+
+static void destroy_guests(rondo__participant *participant) {
+    rondo__free(((guests *)participant)->sessions);
     rondo__free(participant);
 }
 
-static const rondo__participant_type guest_type = {.name = "memory of a recorded graph",
-                                                   .destroy = destroy_guest};
+static const rondo__participant_type guests_type = {.name = "memory of recorded graphs",
+                                                    .destroy = destroy_guests};
 
-bool rondo__arena_has_guest(rondo__capture *capture) {
-    return rondo__capture_find_participant(capture, &guest_type, capture->arena) != NULL;
+static guests *find_guests(rondo__capture *capture, const rondo_arena *arena) {
+    return (guests *)rondo__capture_find_participant(capture, &guests_type, arena);
 }
 
-static bool has_blocks(const rondo__session *session) {
+bool rondo__arena_has_guest(rondo__capture *capture) {
+    return find_guests(capture, capture->arena) != NULL;
+}
+
+static bool has_blocks(const rondo__session *session, bool or_takes_in) {
     for (const rondo__seat *seat = session->seats; seat != NULL; seat = seat->next_in_session) {
-        if (seat->touched_count > 0 || seat->leases != NULL) {
+        if (seat->touched_count > 0 || seat->leases != NULL ||
+            (or_takes_in && seat->imports.count > 0)) {
             return true;
         }
     }
@@ -532,35 +546,75 @@ static bool has_blocks(const rondo__session *session) {
 static bool capture_has_blocks(rondo__capture *capture, const rondo_arena *arena) {
     const rondo__session *own = (const rondo__session *)rondo__capture_find_participant(
         capture, &rondo__session_type, NULL);
-    return own != NULL && own->arena == arena && has_blocks(own);
+    return own != NULL && own->arena == arena && has_blocks(own, false);
 }
 
-// Sharers write over each other's blocks, and the same graph over its own: inside one capture
-// nothing would keep their work apart. So each arena is there once.
+static rondo_status fail_guest(const rondo__session *session, const char *other,
+                               const char *what) {
+    return RONDO_FAIL_AS("rondo_graph_record", STATE,
+                         "graph \"%s\" shares the memory of graph \"%s\", and in one capture %s; "
+                         "give them arenas of their own, or see "
+                         "rondo_arena_options.allows_any_order",
+                         session->label, other, what);
+}
+
+// Sharers write over each other's blocks, and a replay of the capture's graph is one of all of
+// them. So they come one behind the other, and none may need what another one makes or overwrites.
+static rondo_status check_guest(const rondo__session *session, rondo__capture *capture,
+                                const guests *all, uint32_t stream_number, uint64_t place_id) {
+    if (capture_has_blocks(capture, session->arena)) {
+        return fail_guest(session, capture->label, "it stands beside blocks of that graph itself");
+    }
+    if (all != NULL && (all->stream_number != stream_number || all->place_id != place_id)) {
+        return fail_guest(session, all->sessions[0]->label,
+                          "they are recorded one behind the other, on one stream");
+    }
+    rondo_arena *arena = session->arena;
+    rondo_status status = RONDO_STATUS_OK;
+    pthread_mutex_lock(&arena->lock);
+    for (size_t i = 0; all != NULL && i < all->count && status == RONDO_STATUS_OK; ++i) {
+        if (rondo__order_are_tied(session, all->sessions[i])) {
+            status = fail_guest(session, all->sessions[i]->label,
+                                "none may read or write over what another one leaves behind");
+        }
+    }
+    pthread_mutex_unlock(&arena->lock);
+    return status;
+}
+
+static rondo_status enter_guest(rondo__session *session, rondo__capture *capture, guests *all,
+                                uint32_t stream_number, uint64_t place_id) {
+    if (all == NULL) {
+        all = rondo__calloc(1, sizeof *all);
+        if (all == NULL) {
+            return RONDO_STATUS_NO_MEMORY;
+        }
+        all->head = (rondo__participant){.type = &guests_type, .key = session->arena};
+        all->stream_number = stream_number;
+        all->place_id = place_id;
+        rondo__capture_add_participant(capture, &all->head);
+    }
+    void *sessions = (void *)all->sessions;
+    rondo_status status = rondo__array_reserve(&sessions, &all->capacity, all->count + 1,
+                                               sizeof *all->sessions);
+    all->sessions = sessions;
+    if (status == RONDO_STATUS_OK) {
+        all->sessions[all->count++] = session;
+    }
+    return status;
+}
+
 static rondo_status enter_child(rondo__participant *participant, rondo__capture *capture,
                                 rondo_stream *stream) {
     rondo__session *session = (rondo__session *)participant;
-    rondo_arena *arena = session->arena;
-    (void)stream;
-    if (arena->options.allows_any_order || !has_blocks(session)) {
+    if (session->arena->options.allows_any_order || !has_blocks(session, true)) {
         return RONDO_STATUS_OK;
     }
-    if (capture_has_blocks(capture, arena) ||
-        rondo__capture_find_participant(capture, &guest_type, arena) != NULL) {
-        return RONDO_FAIL_AS(
-            "rondo_graph_record", STATE,
-            "graph \"%s\" has memory in an arena that graph \"%s\" uses already, by a graph "
-            "recorded before or by blocks of its own, and they would write over each other; give "
-            "them arenas of their own, or see rondo_arena_options.allows_any_order",
-            session->label, capture->label);
-    }
-    rondo__participant *guest = rondo__calloc(1, sizeof *guest);
-    if (guest == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
-    }
-    *guest = (rondo__participant){.type = &guest_type, .key = arena};
-    rondo__capture_add_participant(capture, guest);
-    return RONDO_STATUS_OK;
+    rondo__place place;
+    RETURN_IF_ERROR(rondo__capture_locate(stream, &place));
+    guests *all = find_guests(capture, session->arena);
+    RETURN_IF_ERROR(check_guest(session, capture, all, stream->number, place.id));
+    return enter_guest(session, capture, all, stream->number, place.id);
 }
 
 // Work of the graph uses a block: if another sharer produces it, this graph takes it in.

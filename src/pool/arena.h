@@ -191,6 +191,9 @@ rondo_status rondo__order_prepare_replay(rondo__participant *participant, rondo_
 void rondo__order_note_replay(rondo__participant *participant, rondo_stream *stream);
 void rondo__order_cancel_replay(rondo__participant *participant);
 
+// Whether one of two graphs takes in or writes over what the other one leaves behind, or needs.
+bool rondo__order_are_tied(const rondo__session *a, const rondo__session *b);
+
 // Room for one more output of the part. With the pool's lock held, too.
 //
 // Errors:    NO_MEMORY.

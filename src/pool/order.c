@@ -78,6 +78,37 @@ static void count_touches(const rondo__seat *seat, int step) {
     }
 }
 
+static bool session_writes(const rondo__session *session, const rondo__output *output) {
+    for (const rondo__seat *seat = session->seats; seat != NULL; seat = seat->next_in_session) {
+        if (seat->part == output->seat->part && writes(seat, &output->range)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Whether `b` needs what `a` makes or writes over, or leaves behind what `a` writes over.
+static bool depends(const rondo__session *a, const rondo__session *b) {
+    for (const rondo__seat *seat = b->seats; seat != NULL; seat = seat->next_in_session) {
+        for (size_t i = 0; i < seat->imports.count; ++i) {
+            const rondo__output *o = seat->imports.entries[i];
+            if (o->seat->session == a || session_writes(a, o)) {
+                return true;
+            }
+        }
+        for (const rondo__output *o = seat->outputs; o != NULL && a != b; o = o->next) {
+            if (session_writes(a, o)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+bool rondo__order_are_tied(const rondo__session *a, const rondo__session *b) {
+    return depends(a, b) || depends(b, a);
+}
+
 rondo_status rondo__order_reserve_output(rondo__part *part) {
     void *outputs = part->outputs;
     rondo_status status =

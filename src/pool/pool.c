@@ -144,10 +144,6 @@ static void return_block(rondo_pool *pool, rondo__lease *l) {
 
 // ---- blocks that streams may still use --------------------------------------------------------
 
-static bool has_open_captures(const rondo_pool *pool) {
-    return atomic_load_explicit(&pool->device->open_capture_count, memory_order_acquire) > 0;
-}
-
 // Puts an event behind the work of a use. A stream that records is left alone: an event would land
 // in its capture. Then the use is marked by a later look.
 static void mark_use(rondo_pool *pool, rondo__use *use) {
@@ -217,9 +213,6 @@ static bool has_passed(rondo_pool *pool, rondo__use *use, rondo__pool_patience p
 }
 
 void rondo__pool_settle(rondo_pool *pool, rondo__pool_patience patience) {
-    if (patience == RONDO__POOL_LOOK && has_open_captures(pool)) {
-        return;  // a query could break a capture
-    }
     rondo__arena_give_held_back(pool, patience);
     if (pool->pending == NULL) {
         return;
@@ -341,7 +334,7 @@ static rondo_status get_memory(rondo_pool *pool, uint64_t bytes, uint64_t *out_r
     rondo_status status = ask_driver(pool, region_bytes, out_base);
     if (status == RONDO_STATUS_NO_DEVICE_MEMORY) {
         // Free the cache, then ask for no more than is needed.
-        rondo__pool_settle(pool, has_open_captures(pool) ? RONDO__POOL_LOOK : RONDO__POOL_WAIT);
+        rondo__pool_settle(pool, RONDO__POOL_WAIT);
         (void)release_unused(pool, 0, RONDO__POOL_WAIT);
         region_bytes = rondo__align_up(bytes, RONDO__HEAP_UNIT);
         status = ask_driver(pool, region_bytes, out_base);
@@ -438,7 +431,8 @@ static rondo_status get_owner(rondo_pool *pool, rondo_stream *stream, rondo__own
         return RONDO_STATUS_NO_MEMORY;
     }
     o->stream_number = stream->number;
-    o->tag = rondo__stream_tag_retain(stream);
+    // Watched: when memory runs out while it records, what it ran before can be waited for.
+    o->tag = rondo__stream_tag_watch(stream);
     o->next = pool->owners;
     pool->owners = o;
     *out_owner = o;
@@ -613,8 +607,8 @@ rondo_status rondo_pool_free(rondo_pool *pool, void *address) {
     if (l == NULL || l->is_freed) {
         pthread_mutex_unlock(&pool->lock);
         return RONDO_FAIL(INVALID,
-                          "%p is not a live block of this pool: it was freed before, or taken in a "
-                          "capture that failed, or comes from elsewhere",
+                          "%p is not a live block of this pool: it was freed before, or taken by a "
+                          "step whose capture failed, or comes from elsewhere",
                           address);
     }
     bool is_late = false;
@@ -686,16 +680,16 @@ static void leave_captured(rondo_pool *pool) {
 // Lets all work that may use the pool's memory finish, also on streams that record by now.
 static void drain_streams(rondo_pool *pool) {
     for (rondo__owner *o = pool->owners; o != NULL; o = o->next) {
-        rondo__stream_tag_drain(o->tag);
+        (void)rondo__stream_tag_wait_at_any_price(o->tag);
     }
     for (rondo__lease *l = pool->pending; l != NULL; l = l->next) {
         for (size_t i = 0; i < l->use_count; ++i) {
-            rondo__stream_tag_drain(l->uses[i].tag);
+            (void)rondo__stream_tag_wait_at_any_price(l->uses[i].tag);
         }
     }
     for (rondo__part *part = pool->parts; part != NULL; part = part->next) {
         if (part->in_flight != NULL) {
-            rondo__stream_tag_drain(part->in_flight);
+            (void)rondo__stream_tag_wait_at_any_price(part->in_flight);
         }
     }
 }

@@ -118,7 +118,7 @@ RONDO_MUST_USE rondo_status rondo__pool_free_late(rondo_pool *pool, rondo__lease
 
 // How far to go for blocks that streams may still use.
 typedef enum rondo__pool_patience {
-    RONDO__POOL_LOOK,     // take back what has passed; nothing while a capture is open
+    RONDO__POOL_LOOK,     // take back what has passed
     RONDO__POOL_WAIT,     // wait until they have passed, as far as that can be waited for
     RONDO__POOL_GIVE_UP,  // and take back the rest as well: the memory goes to the driver
 } rondo__pool_patience;

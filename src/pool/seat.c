@@ -454,7 +454,7 @@ static void close_pending(rondo__seat *seat) {
     }
 }
 
-// Of a capture that failed nothing stays: its blocks are nobody's, whoever holds their addresses.
+// A step whose capture failed runs again and takes its blocks anew: those it held are nobody's.
 static void take_back_all(rondo__seat *seat) {
     rondo_pool *pool = seat->pool;
     while (seat->leases != NULL) {
@@ -471,7 +471,7 @@ static void take_back_all(rondo__seat *seat) {
     }
 }
 
-void rondo__seat_close(rondo__seat *seat, bool has_succeeded) {
+void rondo__seat_close(rondo__seat *seat, bool is_undone) {
     while (seat->branches != NULL) {
         rondo__branch *branch = seat->branches;
         seat->branches = branch->next;
@@ -480,7 +480,7 @@ void rondo__seat_close(rondo__seat *seat, bool has_succeeded) {
     }
     seat->capture = NULL;
     close_pending(seat);
-    if (!has_succeeded) {
+    if (is_undone) {
         take_back_all(seat);
     }
     while (seat->spare_outputs != NULL) {

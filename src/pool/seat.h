@@ -29,8 +29,8 @@ void rondo__seat_drop_lease(rondo_pool *pool, rondo__lease *lease);
 void rondo__seat_note_use(rondo__seat *seat, const rondo__lease *lease);
 
 // The capture has ended: its free blocks are open to everybody, its live ones are what the graph
-// leaves behind; where no graph came of it, they are freed. Also with the arena's lock held.
-void rondo__seat_close(rondo__seat *seat, bool has_succeeded);
+// leaves behind, or freed when it is undone. Also with the arena's lock held.
+void rondo__seat_close(rondo__seat *seat, bool is_undone);
 
 // Live blocks outlive the seat.
 void rondo__seat_forget_leases(rondo__seat *seat);

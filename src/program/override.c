@@ -1,7 +1,8 @@
 // Inputs that have a default, and programs in which they are fed.
 //
-// A program as it was loaded has such values as constants, so that who feeds none loses nothing: they
-// fold and are packed like all others. Who feeds some gets a program in which those are inputs.
+// A program as it was loaded has such values as constants, so that who feeds none loses nothing:
+// they fold and are packed like all others. Who feeds some gets a program in which those are
+// inputs.
 #include "base/error.h"
 #include "base/memory.h"
 #include "program/program.h"

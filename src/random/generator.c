@@ -131,7 +131,7 @@ void rondo_generator_release(rondo_generator *generator) {
         return;
     }
     for (size_t i = 0; i < generator->user_count; ++i) {
-        rondo__stream_tag_drain(generator->users[i].tag);
+        (void)rondo__stream_tag_wait_at_any_price(generator->users[i].tag);
     }
     forget_users(generator);
     rondo_stream_destroy(generator->reader);

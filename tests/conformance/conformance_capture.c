@@ -1,6 +1,11 @@
 // What breaks a capture and what does not. After every failure the stream works, the graph is
 // empty, and the next capture succeeds.
+#include <string.h>
+
+#include "backend/backend.h"
 #include "conformance.h"
+#include "rondo/random.h"
+#include "rondo/report.h"
 
 // Records and replays once on `stream`: proves that stream and graph are whole. Leaves the graph
 // empty.
@@ -133,6 +138,9 @@ static void test_conformance_capture__an_unjoined_stream_is_named(void **state) 
     ASSERT_OK(suite_affine(context, branch, made.x + 32, 1, 1, 1));
     ASSERT_STATUS(rondo_graph_capture_end(made.graph), STATE);
     ASSERT_MESSAGE_HAS("join");
+    rondo_capture_report report = {.struct_size = sizeof report};
+    ASSERT_OK(rondo_graph_get_report(made.graph, &report));
+    assert_int_equal(report.stream_number, branch->number);
     ASSERT_OK(rondo_stream_is_capturing(branch, &is_capturing));
     assert_false(is_capturing);
     ASSERT_OK(suite_affine(context, branch, made.x, 1, 1, 1));
@@ -141,6 +149,32 @@ static void test_conformance_capture__an_unjoined_stream_is_named(void **state) 
     rondo_event_destroy(event);
     rondo_stream_destroy(branch);
     destroy_recording(context, &made);
+}
+
+// What Rondo records by itself at the end is not told as the program's last work.
+static void test_conformance_capture__an_unjoined_stream_beside_a_generator(void **state) {
+    suite_context *context = suite_get_context(state);
+    rondo_generator *generator = NULL;
+    ASSERT_OK(rondo_generator_create(context->device, 1, &generator));
+    recording made = begin_recording(context);
+    rondo_stream *branch = suite_create_stream(context);
+    rondo_event *event = suite_create_event(context, 0);
+    ASSERT_OK(rondo_random_words(generator, made.stream, made.x, 4));
+    ASSERT_OK(rondo_event_record(event, made.stream));
+    ASSERT_OK(rondo_stream_wait_event(branch, event));
+    ASSERT_OK(suite_affine(context, branch, made.x + 32, 1, 1, 1));
+    ASSERT_STATUS(rondo_graph_capture_end(made.graph), STATE);
+    rondo_capture_report report = {.struct_size = sizeof report};
+    char text[1024];
+    ASSERT_OK(rondo_graph_get_report(made.graph, &report));
+    assert_int_equal(report.stream_number, branch->number);
+    assert_non_null(strstr(report.last_node_name, "words"));
+    (void)rondo_capture_report_format(&report, text, sizeof text);
+    assert_null(strstr(text, "advance"));
+    rondo_event_destroy(event);
+    rondo_stream_destroy(branch);
+    destroy_recording(context, &made);
+    rondo_generator_release(generator);
 }
 
 static void test_conformance_capture__outside_work_cannot_be_waited_for(void **state) {
@@ -314,6 +348,7 @@ static const suite_entry capture_cases[] = {
     SUITE_CASE(test_conformance_capture__device_synchronize_breaks_it),
     SUITE_CASE(test_conformance_capture__pageable_copy_breaks_it),
     SUITE_CASE(test_conformance_capture__an_unjoined_stream_is_named),
+    SUITE_CASE(test_conformance_capture__an_unjoined_stream_beside_a_generator),
     SUITE_CASE(test_conformance_capture__outside_work_cannot_be_waited_for),
     SUITE_CASE(test_conformance_capture__two_captures_do_not_merge),
     SUITE_CASE(test_conformance_capture__stream_records_once_at_a_time),

@@ -322,24 +322,26 @@ static bool uses_checked_arena(const world *w, const content *nodes, const arena
     return false;
 }
 
-// Of an arena whose order is checked only one graph may be recorded into a capture, once, and the
-// capture must not take memory of that arena itself.
-static bool meets_arena(const capture *c, const graph_model *g) {
+// Of an arena whose order is checked, graphs may be recorded one behind the other on one stream, if
+// none needs what another one makes, and the capture must not take memory of that arena itself.
+static unsigned expect_guest(const capture *c, const graph_model *g, const stream_model *s) {
+    unsigned can = CAN_OK;
     for (int i = 0; i < g->arena_count; ++i) {
         const arena_model *arena = g->arenas[i];
         if (arena->allows_any_order) {
             continue;
         }
         if (c->graph->has_memory && c->graph->arena == arena) {
-            return true;
+            return CAN_STATE;
         }
         for (int k = 0; k < c->child_count; ++k) {
-            if (c->children[k] == arena) {
-                return true;
+            if (c->children[k].arena == arena && (c->children[k].stream != s || c->children[k].frame != s->frame)) {
+                return CAN_STATE;
             }
+            can = c->children[k].arena == arena ? CAN_OK | CAN_STATE : can;
         }
     }
-    return false;
+    return can;
 }
 
 bool call_add_graph(world *w, const any_call *k) {
@@ -348,14 +350,16 @@ bool call_add_graph(world *w, const any_call *k) {
     stream_model *s = pick_stream(w, k->b);
     capture *c = capture_of(s);
     bool may = has_template(g) && c != NULL;
+    unsigned can = CAN_OK;
     bool is_active = c != NULL && !c->is_broken;
     node n = {.kind = NODE_CHILD,
               .destination = {.block = -1},
               .source = {.block = -1}};
     if (may && is_active) {
         n.inner[0] = g->nodes;
+        can = expect_guest(c, g, s);
         if (g->is_stale || c->child_count + g->arena_count >= CHILD_MAX || !can_put(w, s, &n) ||
-            (!meets_arena(c, g) && w->is_threaded && uses_checked_arena(w, g->nodes, NULL))) {
+            (can != CAN_STATE && w->is_threaded && uses_checked_arena(w, g->nodes, NULL))) {
             return false;
         }
     }
@@ -365,13 +369,14 @@ bool call_add_graph(world *w, const any_call *k) {
         (void)expect(w, status, CAN_STATE, name);
     } else if (content_has(g->nodes, is_of_kind, NODE_CONDITIONAL)) {
         (void)expect(w, status, CAN_UNSUPPORTED, name);
-    } else if (meets_arena(c, g)) {
+    } else if (can == CAN_STATE) {
         (void)expect(w, status, CAN_STATE, name);
-    } else if (expect_in(w, c, status, CAN_OK, name)) {
+    } else if (expect_in(w, c, status, can, name)) {
         n.inner[0] = content_retain(g->nodes);
         (void)append_node(s, &n);
         for (int i = 0; i < g->arena_count; ++i) {
-            c->children[c->child_count++] = g->arenas[i];
+            c->children[c->child_count++] =
+                (guest_model){.arena = g->arenas[i], .stream = s, .frame = s->frame};
         }
         for (int i = 0; i < GENERATOR_COUNT; ++i) {
             c->draws[i] = c->draws[i] || content_has(g->nodes, draws_from, i);
@@ -400,14 +405,16 @@ typedef struct step_data {
     world *world;
     stream_model *stream;
     bool breaks;
-    int runs;
+    void *block;
 } step_data;
 
 static rondo_status run_step(rondo_stream *stream, void *user_data) {
     step_data *d = user_data;
-    d->runs += 1;
     rondo_status status = rondo_stream_fill(stream, d->world->memory + CELL_COUNT - 1, 5, 4, 1);
     bool is_idle;
+    if (status == RONDO_STATUS_OK && d->breaks) {
+        status = rondo_pool_allocate(d->world->pool, stream, 3000, &d->block);
+    }
     if (status == RONDO_STATUS_OK && d->breaks) {
         status = rondo_stream_query(stream, &is_idle);
     }
@@ -426,6 +433,9 @@ bool call_step(world *w, const any_call *k) {
     if (find_global_ban(w) != BAN_NONE || (s->frame == NULL && races_now(w, s, n.destination, true))) {
         return false;
     }
+    rondo_pool_stats before = {0};
+    rondo_pool_stats after = {0};
+    (void)!rondo_pool_get_stats(w->pool, &before);
     rondo_step_outcome outcome = RONDO_STEP_NOTHING;
     rondo_status status = rondo_graph_capture(g->real, s->real, NULL, run_step, &d, &outcome);
     tell(w, status, "graph_capture(g%d, s%d, a step that %s) outcome %d", index_of(w, g), line,
@@ -434,6 +444,7 @@ bool call_step(world *w, const any_call *k) {
         (void)expect(w, status, CAN_STATE, "rondo_graph_capture");
         return true;
     }
+    note_record(w);  // the step's own
     if (!expect(w, status, CAN_OK, "rondo_graph_capture")) {
         return true;
     }
@@ -443,6 +454,13 @@ bool call_step(world *w, const any_call *k) {
     } else if (has_run) {
         s->now.at[line] += 1;
         run_node(w, &n, line, NULL);
+        if (rondo_pool_free(w->pool, d.block) != RONDO_STATUS_OK && !w->is_threaded) {
+            world_fail(w, "the block that the step took eagerly is not live");
+        }
+        (void)!rondo_pool_get_stats(w->pool, &after);
+        if (after.live_count != before.live_count && !w->is_threaded) {
+            world_fail(w, "a step that was recorded in vain left a block behind");
+        }
     } else {
         g->nodes = content_create();
         g->nodes->nodes[g->nodes->count++] = n;

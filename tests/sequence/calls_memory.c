@@ -74,7 +74,7 @@ static void enter_block(world *w, stream_model *s, void *address, size_t bytes, 
 
 static bool meets_children(const capture *c) {
     for (int i = 0; i < c->child_count; ++i) {
-        if (c->children[i] == c->graph->arena && !c->graph->arena->allows_any_order) {
+        if (c->children[i].arena == c->graph->arena && !c->graph->arena->allows_any_order) {
             return true;
         }
     }

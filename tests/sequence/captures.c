@@ -110,12 +110,6 @@ static void settle_blocks(world *w, capture *c, bool has_succeeded) {
         if (is_own) {
             b->capture = NULL;
             b->graph = has_succeeded ? b->graph : NULL;
-            if (!has_succeeded && b->is_live) {
-                b->is_live = false;
-                for (int slot = 0; slot < SLOT_COUNT; ++slot) {
-                    w->slots[slot] = w->slots[slot] == i ? -1 : w->slots[slot];
-                }
-            }
         }
     }
 }
@@ -136,7 +130,9 @@ void close_capture(world *w, capture *c, bool has_succeeded) {
         g->state = g->options.defer_instantiation ? GRAPH_RECORDED : GRAPH_READY;
         g->is_stale = g->is_stale || c->uses_freed;
         g->arena_count = c->child_count;
-        memcpy(g->arenas, c->children, sizeof g->arenas);
+        for (int i = 0; i < c->child_count; ++i) {
+            g->arenas[i] = c->children[i].arena;
+        }
         if (g->has_memory && g->arena_count < CHILD_MAX) {
             g->arenas[g->arena_count++] = g->arena;
         }

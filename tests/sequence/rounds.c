@@ -44,6 +44,7 @@ size_t make_round(uint64_t seed, uint64_t round, uint32_t length, any_call *out_
 }
 
 bool run_round(world *w, const any_call *calls, size_t count, const bool *keep) {
+    note_record(w);
     for (size_t i = 0; i < count && !w->has_failed; ++i) {
         if (keep != NULL && !keep[i]) {
             continue;
@@ -57,6 +58,7 @@ bool run_round(world *w, const any_call *calls, size_t count, const bool *keep) 
         if (!w->has_failed && was_made && (was_suspicious || i % 8 == 0)) {
             check_world(w);
         }
+        note_record(w);
     }
     return !w->has_failed;
 }

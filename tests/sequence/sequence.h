@@ -137,6 +137,13 @@ typedef struct frame {
     struct frame *next;
 } frame;
 
+// A recorded graph's arena, and where that graph was recorded.
+typedef struct guest_model {
+    struct arena_model *arena;
+    const struct stream_model *stream;
+    const frame *frame;
+} guest_model;
+
 struct capture {
     struct graph_model *graph;
     int origin;  // stream; -1: destroyed
@@ -148,7 +155,7 @@ struct capture {
     content *nodes;
     bool draws[GENERATOR_COUNT];  // generators that take part
     bool uses_freed;              // memory that was given back meanwhile
-    struct arena_model *children[CHILD_MAX];  // whose memory recorded graphs use
+    guest_model children[CHILD_MAX];  // whose memory recorded graphs use
     int child_count;
     size_t label_depth;           // of the origin at the beginning
 };
@@ -249,6 +256,7 @@ typedef struct world {
     ticks host;  // what the program has seen to be done
     size_t at;               // of the call that is being made
     uint64_t last_sequence;  // of the error record
+    char record[sizeof((rondo_error *)0)->message];  // of the last call that failed
     uint64_t made;
     uint64_t skipped;
     bool is_tracing;
@@ -301,6 +309,9 @@ enum {
     CAN_NO_DEVICE_MEMORY = 1u << RONDO_STATUS_NO_DEVICE_MEMORY,
 };
 // Fails the round unless the status is one of those in the mask. Returns whether it is OK.
+// The error record may have changed: the next call that succeeds leaves it as it is now.
+void note_record(world *w);
+
 bool expect(world *w, rondo_status status, uint32_t mask, const char *call);
 
 // What the model and the library must agree on at any time.

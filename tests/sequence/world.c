@@ -34,6 +34,10 @@ void tell(world *w, rondo_status status, const char *format, ...) {
     fflush(stdout);
 }
 
+void note_record(world *w) {
+    memcpy(w->record, rondo_error_get_last()->message, sizeof w->record);
+}
+
 bool expect(world *w, rondo_status status, uint32_t mask, const char *call) {
     if (status < 0 || status > 31 || (mask >> status & 1) == 0) {
         char wanted[160] = "";
@@ -48,6 +52,10 @@ bool expect(world *w, rondo_status status, uint32_t mask, const char *call) {
                    status != RONDO_STATUS_OK ? ": " : "",
                    status != RONDO_STATUS_OK ? rondo_error_get_last()->message : "");
     }
+    if (status == RONDO_STATUS_OK && strcmp(rondo_error_get_last()->message, w->record) != 0) {
+        world_fail(w, "%s succeeded and left a record: %s", call, rondo_error_get_last()->message);
+    }
+    note_record(w);
     if (status != RONDO_STATUS_OK && rondo_error_get_last()->status != status) {
         world_fail(w, "%s gave %s, its record says %s: %s", call, rondo_status_get_name(status),
                    rondo_status_get_name(rondo_error_get_last()->status),
@@ -86,6 +94,7 @@ void world_begin(world *w, suite_context *context, rondo_pool *shared_pool,
     w->word_count = CELL_COUNT;
     void *address = NULL;
     rondo_device *device = context->device;
+    note_record(w);
     must(w, rondo_memory_allocate(device, RONDO_MEMORY_DEVICE, 4096, &address), "memory");
     w->memory = address;
     must(w, rondo_memory_allocate(device, RONDO_MEMORY_PINNED, 4096, &address), "memory");

@@ -11,6 +11,7 @@ typedef enum kind {
     KIND_THREAD,
     KIND_GRAPH,
     KIND_POOL_BLOCK,
+    KIND_LATE_BLOCK,  // freed in a capture, whose failure would undo that, or in vain
     KIND_POOL,
     KIND_ARENA,
     KIND_GENERATOR,
@@ -182,8 +183,28 @@ void suite_track_retain_pool(rondo_pool *pool) {
     add((object){.kind = KIND_POOL, .address = pool});
 }
 
+static void forget_late_blocks(const rondo_pool *pool) {
+    pthread_mutex_lock(&lock);
+    for (object **link = &objects; *link != NULL;) {
+        object *entry = *link;
+        if (entry->kind == KIND_LATE_BLOCK && entry->owner == pool) {
+            *link = entry->next;
+            free(entry);
+        } else {
+            link = &entry->next;
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
 void suite_track_release_pool(rondo_pool *pool) {
     drop(KIND_POOL, pool);
+    pthread_mutex_lock(&lock);
+    bool is_last = *find(KIND_POOL, pool) == NULL;
+    pthread_mutex_unlock(&lock);
+    if (is_last) {
+        forget_late_blocks(pool);
+    }
     rondo_pool_release(pool);
 }
 
@@ -191,14 +212,26 @@ rondo_status suite_track_pool_allocate(rondo_pool *pool, rondo_stream *stream, s
                                        void **out_address) {
     rondo_status status = rondo_pool_allocate(pool, stream, bytes, out_address);
     if (status == RONDO_STATUS_OK && *out_address != NULL) {
+        drop(KIND_LATE_BLOCK, *out_address);
         add((object){.kind = KIND_POOL_BLOCK, .address = *out_address, .owner = pool});
     }
     return status;
 }
 
+static uint64_t count_live(rondo_pool *pool) {
+    rondo_pool_stats stats = {0};
+    return rondo_pool_get_stats(pool, &stats) == RONDO_STATUS_OK ? stats.live_count : 0;
+}
+
 rondo_status suite_track_pool_free(rondo_pool *pool, void *address) {
     drop(KIND_POOL_BLOCK, address);
-    return rondo_pool_free(pool, address);
+    uint64_t live_count = pool != NULL ? count_live(pool) : 0;
+    rondo_status status = rondo_pool_free(pool, address);
+    bool has_failed = status != RONDO_STATUS_OK && status != RONDO_STATUS_NO_MEMORY;
+    if (!has_failed && address != NULL && count_live(pool) == live_count) {
+        add((object){.kind = KIND_LATE_BLOCK, .address = address, .owner = pool});
+    }
+    return status;
 }
 
 rondo_status suite_track_create_arena(rondo_device *device, const rondo_arena_options *options,
@@ -273,6 +306,7 @@ static void give_back(const object *entry) {
             rondo_graph_destroy(entry->address);
             break;
         case KIND_POOL_BLOCK:
+        case KIND_LATE_BLOCK:
             (void)!rondo_pool_free(entry->owner, entry->address);
             break;
         case KIND_POOL:

@@ -1,8 +1,8 @@
 // The arena planner: no two blocks overlap in time and place, and the arena is not larger than it
 // must be.
 #include <setjmp.h>
-#include <stdbool.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>

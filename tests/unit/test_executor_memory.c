@@ -1,5 +1,5 @@
-// What a process holds after many plans were made and their executor destroyed: no more than before.
-// A process of its own, since it looks at all of the process's memory.
+// What a process holds after many plans were made and their executor destroyed: no more than
+// before. A process of its own, since it looks at all of the process's memory.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -147,7 +147,7 @@ static void give(world *w, size_t index) {
     }
 }
 
-// What the end of a capture decides: frees are done or undone, and blocks of a failed one are gone.
+// What the end of a capture decides: frees are done or undone.
 static void settle(world *w, bool has_succeeded) {
     while (w->late_count > 0) {
         block b = w->late[--w->late_count];
@@ -155,14 +155,6 @@ static void settle(world *w, bool has_succeeded) {
             bury(w, &b);
         } else {
             w->blocks[w->block_count++] = b;
-        }
-    }
-    for (size_t i = 0; i < w->block_count && !has_succeeded;) {
-        if (w->blocks[i].capture == w->capture) {
-            bury(w, &w->blocks[i]);
-            w->blocks[i] = w->blocks[--w->block_count];
-        } else {
-            ++i;
         }
     }
 }

@@ -22,6 +22,7 @@
 
 #include "backend/cuda/cuda_capture.h"
 #include "base/logging.h"
+#include "backend/blame.h"
 #include "base/memory.h"
 
 // ---- notes ------------------------------------------------------------------------------------
@@ -198,17 +199,20 @@ static rondo_status fetch_all(rondo_stream *stream, rondo__cu_graph graph, body_
 
 static rondo_status fail_unjoined(rondo__cuda_device *device, uint64_t serial) {
     char members[96] = "";
+    uint32_t first = 0;
     pthread_mutex_lock(&device->capture_lock);
     const rondo__cuda_capture *capture = find_body(device, serial);
     if (capture != NULL) {
-        rondo__cuda_list_members(capture, members, sizeof(members));
+        first = rondo__cuda_list_members(capture, members, sizeof(members));
     }
     pthread_mutex_unlock(&device->capture_lock);
-    return RONDO_FAIL_DRIVER(RONDO_STATUS_STATE, RONDO__CU_ERROR_STREAM_CAPTURE_UNJOINED,
-                             "CUDA_ERROR_STREAM_CAPTURE_UNJOINED", "cuStreamEndCapture",
-                             "%s forked inside the body and was not joined; record an event on it "
-                             "and let the body's stream wait for that",
-                             members[0] != '\0' ? members : "a stream");
+    (void)RONDO_FAIL_DRIVER(RONDO_STATUS_STATE, RONDO__CU_ERROR_STREAM_CAPTURE_UNJOINED,
+                            "CUDA_ERROR_STREAM_CAPTURE_UNJOINED", "cuStreamEndCapture",
+                            "%s forked inside the body and was not joined; record an event on it "
+                            "and let the body's stream wait for that",
+                            members[0] != '\0' ? members : "a stream");
+    rondo__blame_set_unjoined(first);
+    return RONDO_STATUS_STATE;
 }
 
 // Every node that nothing depends on must be in the body's frontier. Where one is not, a stream was

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "backend/cuda/cuda_capture.h"
+#include "backend/blame.h"
 #include "base/memory.h"
 #include "base/thread.h"
 
@@ -282,8 +283,10 @@ rondo_status rondo__cuda_get_capture_state(rondo_stream *stream, rondo__capture_
 
 // "stream 3, stream 5": the forked streams nobody waited for; all of them when each was waited for
 // once, since then one of them went on afterwards.
-void rondo__cuda_list_members(const rondo__cuda_capture *capture, char *out_text, size_t bytes) {
+uint32_t rondo__cuda_list_members(const rondo__cuda_capture *capture, char *out_text,
+                                  size_t bytes) {
     bool are_all_joined = true;
+    uint32_t first = 0;
     for (size_t i = 0; i < capture->member_count; i++) {
         are_all_joined = are_all_joined && capture->members[i].is_joined;
     }
@@ -294,8 +297,10 @@ void rondo__cuda_list_members(const rondo__cuda_capture *capture, char *out_text
             int written = snprintf(out_text + used, bytes - used, "%sstream %u",
                                    used > 0 ? ", " : "", capture->members[i].stream_number);
             used += written > 0 ? (size_t)written : 0;
+            first = first != 0 ? first : capture->members[i].stream_number;
         }
     }
+    return first;
 }
 
 rondo_status rondo__cuda_fail_end(rondo__cuda_device *device, rondo__cu_result code,
@@ -307,12 +312,13 @@ rondo_status rondo__cuda_fail_end(rondo__cuda_device *device, rondo__cu_result c
     }
     if (code == RONDO__CU_ERROR_STREAM_CAPTURE_UNJOINED && capture->member_count > 0) {
         char members[96];
-        rondo__cuda_list_members(capture, members, sizeof(members));
+        uint32_t first = rondo__cuda_list_members(capture, members, sizeof(members));
         status = RONDO_FAIL_DRIVER(RONDO_STATUS_STATE, code, "CUDA_ERROR_STREAM_CAPTURE_UNJOINED",
                                    "cuStreamEndCapture",
                                    "%s forked inside the capture and was not joined; record an "
                                    "event on it and let the first stream wait for that",
                                    members);
+        rondo__blame_set_unjoined(first);
     }
     return status;
 }

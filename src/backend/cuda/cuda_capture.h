@@ -68,7 +68,7 @@ rondo_status rondo__cuda_end_native(rondo_stream *stream, rondo__cu_graph *out_g
                                     rondo__cuda_note **out_notes);
 
 // "stream 3, stream 5": the forked streams nobody waited for; all of them when each was waited for
-// once, since then one of them went on afterwards.
-void rondo__cuda_list_members(const rondo__cuda_capture *capture, char *out_text, size_t bytes);
+// once, since then one of them went on afterwards. The first one's number.
+uint32_t rondo__cuda_list_members(const rondo__cuda_capture *capture, char *out_text, size_t bytes);
 
 #endif  // RONDO_BACKEND_CUDA_CUDA_CAPTURE_H

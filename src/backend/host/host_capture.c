@@ -345,7 +345,7 @@ static rondo_status check_joined(const rondo__host_capture *capture) {
                     "let stream %u wait for that before the end",
                     (unsigned)stream->head.number, (unsigned)capture->origin->head.number,
                     (unsigned)capture->origin->head.number);
-                rondo__blame_set_cause(RONDO_CAUSE_UNJOINED_STREAM);
+                rondo__blame_set_unjoined(stream->head.number);
                 rondo__error_set_op(recorded->nodes[node].name);
                 break;
             }
@@ -359,7 +359,7 @@ static rondo_status check_joined(const rondo__host_capture *capture) {
                                  "node %zu was recorded on a branch that was not joined to "
                                  "stream %u",
                                  i, (unsigned)capture->origin->head.number);
-            rondo__blame_set_cause(RONDO_CAUSE_UNJOINED_STREAM);
+            rondo__blame_set_unjoined(0);
             rondo__error_set_op(recorded->nodes[i].name);
         }
     }
