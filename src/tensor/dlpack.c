@@ -14,6 +14,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "tensor/elements.h"
 #include "tensor/storage.h"
 
 _Static_assert(sizeof(rondo_dlpack_device) == 8, "DLDevice");
@@ -289,6 +290,11 @@ static void delete_versioned(rondo_dlpack_versioned *self) {
 
 static rondo_status write_type(rondo_dtype dtype, const rondo_dlpack_type *wanted,
                                rondo_dlpack_type *out_type) {
+    if (rondo_dtype_get_bytes(dtype) > 0 && !rondo__dtype_is_plain(dtype)) {
+        return RONDO_FAIL_AS("rondo_tensor_to_dlpack", UNSUPPORTED,
+                             "DLPack has no form for a tensor of element type %s",
+                             rondo_dtype_get_name(dtype));
+    }
     if (wanted != NULL) {
         if (wanted->lanes != 1 || wanted->bits != 8 * rondo_dtype_get_bytes(dtype)) {
             return RONDO_FAIL_AS(
@@ -307,11 +313,6 @@ static rondo_status write_type(rondo_dtype dtype, const rondo_dlpack_type *wante
                 .code = type_pairs[i].code, .bits = type_pairs[i].bits, .lanes = 1};
             return RONDO_STATUS_OK;
         }
-    }
-    if (rondo_dtype_get_bytes(dtype) > 0) {
-        return RONDO_FAIL_AS("rondo_tensor_to_dlpack", UNSUPPORTED,
-                             "DLPack has no form for a tensor of element type %s",
-                             rondo_dtype_get_name(dtype));
     }
     return RONDO_FAIL_AS("rondo_tensor_to_dlpack", INVALID,
                          "%d is not an element type; use a RONDO_DTYPE_ value", (int)dtype);

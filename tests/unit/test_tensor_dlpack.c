@@ -296,6 +296,14 @@ static void test_tensor_dlpack__out_keeps_the_bytes(void **state) {
     borrowed.dtype = RONDO_DTYPE_NONE;
     assert_int_equal(rondo_tensor_to_dlpack(&borrowed, NULL, NULL, &plain), RONDO_STATUS_INVALID);
     assert_int_equal(rondo_tensor_to_dlpack(NULL, NULL, NULL, &plain), RONDO_STATUS_INVALID);
+    // Addresses are nothing that anybody else could read, whatever type they are to pass for.
+    borrowed.dtype = RONDO_DTYPE_STRING;
+    rondo_dlpack_type wide = {.code = RONDO_DLPACK_COMPLEX, .bits = 128, .lanes = 1};
+    assert_int_equal(rondo_tensor_to_dlpack(&borrowed, NULL, NULL, &plain),
+                     RONDO_STATUS_UNSUPPORTED);
+    assert_int_equal(rondo_tensor_to_dlpack(&borrowed, NULL, &wide, &plain),
+                     RONDO_STATUS_UNSUPPORTED);
+    assert_non_null(strstr(rondo_error_get_last()->message, "string"));
     borrowed.dtype = RONDO_DTYPE_F32;
     assert_int_equal(rondo_tensor_to_dlpack(&borrowed, NULL, NULL, &plain), RONDO_STATUS_OK);
     assert_ptr_equal(plain->tensor.data, &element);

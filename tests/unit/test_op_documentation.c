@@ -1,0 +1,198 @@
+// docs/operators.md lists the ops that there are, and names those that there are not. After a change:
+//   RONDO_ACCEPT=1 build/tests/test_op_documentation
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "op/kinds.h"
+#include "op/op.h"
+#include "support/source_dir.h"
+
+enum { OPS_MAX = 512, TEXT_BYTES = 64 * 1024, INPUTS_MAX = 4 };
+
+static const char begin_mark[] = "<!-- begin: written by test_op_documentation -->\n";
+static const char end_mark[] = "<!-- end -->\n";
+
+// ---- what there is ----------------------------------------------------------------------------
+
+// The entries of one op as one: its versions follow on each other.
+typedef struct op_row {
+    const rondo__op_def *def;
+    int32_t first;
+    int32_t last;
+} op_row;
+
+typedef struct op_list {
+    op_row rows[OPS_MAX];
+    size_t count;
+} op_list;
+
+static void add_op(void *user_data, const rondo__op_def *def) {
+    op_list *list = user_data;
+    if ((def->flags & RONDO__OP_INTERNAL) != 0) {
+        return;
+    }
+    for (size_t i = 0; i < list->count; ++i) {
+        op_row *row = &list->rows[i];
+        if (strcmp(row->def->name, def->name) == 0 && strcmp(row->def->domain, def->domain) == 0) {
+            row->first = def->opset_min < row->first ? def->opset_min : row->first;
+            row->last = def->opset_max > row->last ? def->opset_max : row->last;
+            return;
+        }
+    }
+    assert_true(list->count < OPS_MAX);
+    list->rows[list->count++] =
+        (op_row){.def = def, .first = def->opset_min, .last = def->opset_max};
+}
+
+static int compare_rows(const void *a, const void *b) {
+    const rondo__op_def *x = ((const op_row *)a)->def;
+    const rondo__op_def *y = ((const op_row *)b)->def;
+    const int by_domain = strcmp(x->domain, y->domain);
+    return by_domain != 0 ? by_domain : strcmp(x->name, y->name);
+}
+
+static bool takes(const rondo__op_def *def, rondo_dtype dtype) {
+    const rondo__op op = {.def = def, .opset = def->opset_max};
+    bool does = false;
+    for (size_t i = 0; i < INPUTS_MAX && i < def->input_max; ++i) {
+        rondo__tensor_info inputs[INPUTS_MAX] = {{0}};
+        inputs[i].dtype = dtype;
+        const rondo__infer infer = {.op = &op, .input_count = i + 1, .inputs = inputs};
+        does = does || rondo__infer_check_kinds(&infer) == RONDO_STATUS_OK;
+    }
+    return does;
+}
+
+static bool makes_strings(const rondo__op_def *def) {
+    const rondo__op op = {.def = def, .opset = def->opset_max};
+    rondo__tensor_info output = {.dtype = RONDO_DTYPE_STRING};
+    const rondo__infer infer = {.op = &op, .output_count = 1, .outputs = &output};
+    return rondo__infer_check_made_kinds(&infer) == RONDO_STATUS_OK;
+}
+
+static const char *describe(const rondo__op_def *def) {
+    if ((def->flags & RONDO__OP_CONTROL) != 0) {
+        return "control flow, whose bodies may hold anything";
+    }
+    const bool has_strings = takes(def, RONDO_DTYPE_STRING) || makes_strings(def);
+    const bool has_sequences =
+        takes(def, RONDO_DTYPE_SEQUENCE) || strcmp(def->name, "SequenceEmpty") == 0 ||
+        strcmp(def->name, "SequenceConstruct") == 0 || strcmp(def->name, "SplitToSequence") == 0;
+    return has_strings && has_sequences ? "strings, sequences"
+           : has_sequences              ? "sequences"
+           : has_strings                ? "strings"
+                                        : "";
+}
+
+static void write_table(const op_list *list, char *text) {
+    size_t length = 0;
+    const char *domain = NULL;
+    for (size_t i = 0; i < list->count; ++i) {
+        const op_row *row = &list->rows[i];
+        if (domain == NULL || strcmp(domain, row->def->domain) != 0) {
+            domain = row->def->domain;
+            length +=
+                (size_t)snprintf(text + length, TEXT_BYTES - length,
+                                 "\n### %s\n\n| op | versions | besides numbers |\n|---|---|---|\n",
+                                 domain[0] != '\0' ? domain : "ai.onnx");
+        }
+        length +=
+            (size_t)snprintf(text + length, TEXT_BYTES - length, "| %s | %d to %d | %s |\n",
+                             row->def->name, (int)row->first, (int)row->last, describe(row->def));
+        assert_true(length < TEXT_BYTES - 256);
+    }
+    (void)snprintf(text + length, TEXT_BYTES - length, "\n");
+}
+
+// ---- what the guide says ----------------------------------------------------------------------
+
+static char *read_guide(const char *path) {
+    rondo__file file;
+    assert_int_equal(rondo__file_map(path, &file), RONDO_STATUS_OK);
+    char *text = calloc(file.byte_count + 1, 1);
+    assert_non_null(text);
+    memcpy(text, file.bytes, file.byte_count);
+    rondo__file_unmap(&file);
+    return text;
+}
+
+static void write_guide(const char *path, const char *guide, const char *begin, const char *end,
+                        const char *table) {
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "%.*s%s%s", (int)(begin - guide), guide, table, end);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void test_op_documentation__lists_all_ops(void **state) {
+    (void)state;
+    static op_list list;
+    static char table[TEXT_BYTES];
+    char path[512];
+    rondo__op_visit(add_op, &list);
+    qsort(list.rows, list.count, sizeof list.rows[0], compare_rows);
+    write_table(&list, table);
+    (void)snprintf(path, sizeof path, "%s/docs/operators.md", get_source_dir());
+    char *guide = read_guide(path);
+    const char *begin = strstr(guide, begin_mark);
+    assert_non_null(begin);
+    begin += strlen(begin_mark);
+    const char *end = strstr(begin, end_mark);
+    assert_non_null(end);
+    const bool is_same =
+        strlen(table) == (size_t)(end - begin) && strncmp(begin, table, strlen(table)) == 0;
+    const char *accepts = getenv("RONDO_ACCEPT");
+    if (!is_same && accepts != NULL && strcmp(accepts, "1") == 0) {
+        write_guide(path, guide, begin, end, table);
+    } else if (!is_same) {
+        fail_msg("%s does not list the ops that there are; RONDO_ACCEPT=1 writes it", path);
+    }
+    free(guide);
+}
+
+// Each name in backquotes behind "Not there:", up to the end of that paragraph.
+static void test_op_documentation__names_what_is_missing(void **state) {
+    (void)state;
+    static const char *const domains[] = {"", "ai.onnx.ml", "ai.onnx.preview.training"};
+    char path[512];
+    size_t count = 0;
+    (void)snprintf(path, sizeof path, "%s/docs/operators.md", get_source_dir());
+    char *guide = read_guide(path);
+    char *at = strstr(guide, "Not there:");
+    assert_non_null(at);
+    char *end = strstr(at, "\n\n");
+    assert_non_null(end);
+    *end = '\0';
+    for (char *name = strchr(at, '`'); name != NULL; name = strchr(name, '`')) {
+        char *close = strchr(name + 1, '`');
+        assert_non_null(close);
+        *close = '\0';
+        for (size_t d = 0; d < sizeof domains / sizeof domains[0]; ++d) {
+            for (int32_t version = 1; version <= RONDO_OP_OPSET_MAX; ++version) {
+                if (rondo__op_lookup(domains[d], name + 1, version) != NULL) {
+                    fail_msg("%s is there", name + 1);
+                }
+            }
+        }
+        count += 1;
+        name = close + 1;
+    }
+    free(guide);
+    assert_true(count > 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_op_documentation__lists_all_ops),
+        cmocka_unit_test(test_op_documentation__names_what_is_missing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
