@@ -182,8 +182,7 @@ rondo_status rondo__host_prepare_convolution(const rondo__kernel_request *reques
         .beta = rondo__op_get_float(op, "beta", 0.0f),
     };
     int32_t rank = request->inputs[0].shape.rank;
-    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || rank < 3 || rank > 5 ||
-        rondo_shape_get_count(&request->outputs[0].shape) == 0) {
+    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || rank < 3 || rank > 5) {
         return RONDO_STATUS_UNSUPPORTED;
     }
     RETURN_IF_ERROR(rondo__convolution_init(

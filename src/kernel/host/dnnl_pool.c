@@ -99,7 +99,7 @@ rondo_status rondo__host_prepare_pool(const rondo__kernel_request *request,
     const bool wants_indices =
         request->output_count > 1 && request->outputs[1].dtype != RONDO_DTYPE_NONE;
     if (request->inputs[0].dtype != RONDO_DTYPE_F32 || x->rank < 3 || x->rank > 5 ||
-        wants_indices || rondo_shape_get_count(x) == 0) {
+        wants_indices) {
         return RONDO_STATUS_UNSUPPORTED;
     }
     pool one = {
@@ -109,8 +109,7 @@ rondo_status rondo__host_prepare_pool(const rondo__kernel_request *request,
         .tag = get_tag(x->rank, channels_last),
     };
     RETURN_IF_ERROR(rondo__pool_init(op, x, channels_last, &one.shape));
-    if (rondo_shape_get_count(&one.shape.output) == 0 ||
-        !init_window(&one, !is_maximum && counts_padding)) {
+    if (!init_window(&one, !is_maximum && counts_padding)) {
         return RONDO_STATUS_UNSUPPORTED;
     }
     rondo__dnnl_kernel *kernel = NULL;
@@ -130,8 +129,7 @@ rondo_status rondo__host_prepare_lrn(const rondo__kernel_request *request,
     const rondo_shape *shape = &request->inputs[0].shape;
     const int64_t size = rondo__op_get_int(op, "size", 0);
     // oneDNN's window is centred; an even size is not.
-    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || shape->rank != 4 || size % 2 == 0 ||
-        rondo_shape_get_count(shape) == 0) {
+    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || shape->rank != 4 || size % 2 == 0) {
         return RONDO_STATUS_UNSUPPORTED;
     }
     rondo__dnnl_kernel *kernel = NULL;

@@ -294,8 +294,7 @@ rondo_status rondo__host_prepare_reduction(const rondo__kernel_request *request,
     };
     const rondo_shape *x = &request->inputs[0].shape;
     int32_t first, end;
-    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || rondo_shape_get_count(x) == 0 ||
-        !find_reduced(request, &first, &end)) {
+    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || !find_reduced(request, &first, &end)) {
         return RONDO_STATUS_UNSUPPORTED;
     }
     for (size_t i = 0; i < sizeof known / sizeof known[0]; ++i) {
@@ -315,8 +314,7 @@ rondo_status rondo__host_prepare_reduction(const rondo__kernel_request *request,
 rondo_status rondo__host_prepare_global_pool(const rondo__kernel_request *request,
                                              rondo__kernel **out_kernel) {
     const rondo_shape *x = &request->inputs[0].shape;
-    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || x->rank < 3 ||
-        rondo_shape_get_count(x) == 0) {
+    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || x->rank < 3) {
         return RONDO_STATUS_UNSUPPORTED;
     }
     const bool is_maximum = strcmp(request->op->def->name, "GlobalMaxPool") == 0;
