@@ -192,9 +192,9 @@ static rondo_status compute_dynamic(rondo__compute *compute) {
     // f32 throughout, as the specification's function body: the scale is an output, bit for bit.
     float low = 0.0f;
     float high = 0.0f;
-    for (int64_t i = 0; i < count; i++) {
-        low = x[i] < low ? x[i] : low;
-        high = x[i] > high ? x[i] : high;
+    for (int64_t i = 0; i < count; i++) {  // NaN wins, and shows in the scale
+        low = x[i] < low || isnan(x[i]) ? x[i] : low;
+        high = x[i] > high || isnan(x[i]) ? x[i] : high;
     }
     const float scale = (high - low) / 255.0f;
     const double zero =

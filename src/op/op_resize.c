@@ -459,7 +459,7 @@ static rondo_status compute_resize(rondo__compute *compute) {
         }
     }
     if (scratch.status == RONDO_STATUS_OK && output_count > 0) {
-        scratch.status = rondo__narrow(compute, 0, values);
+        scratch.status = rondo__narrow_rounded(compute, 0, values);
     } else if (scratch.status == RONDO_STATUS_OK) {
         void *ignored;
         scratch.status = rondo__compute_get_inferred(compute, 0, &ignored);

@@ -238,7 +238,7 @@ static rondo_status compute_grid_sample(rondo__compute *compute) {
                 }
             }
         }
-        scratch.status = rondo__narrow(compute, 0, y);
+        scratch.status = rondo__narrow_rounded(compute, 0, y);
     }
     return rondo__scratch_end(&scratch);
 }
@@ -538,7 +538,7 @@ static rondo_status compute_max_roi_pool(rondo__compute *compute) {
                 for (; row < row_end; row++) {
                     for (int64_t k = column_begin; k < column_end; k++) {
                         const double value = plane[row * width + k];
-                        best = is_empty || value > best ? value : best;
+                        best = is_empty || value > best || isnan(value) ? value : best;
                         is_empty = false;
                     }
                 }

@@ -47,12 +47,13 @@ static int64_t clamp(int64_t value, int64_t lowest, int64_t highest) {
 // Cuts one axis of the slice, whose strides are those of x so far.
 static void cut_axis(rondo__slice *slice, int32_t axis, int64_t first, int64_t end, int64_t step) {
     const int64_t extent = slice->shape.extent[axis];
-    const int64_t lowest = step > 0 ? 0 : -1;
     const int64_t highest = step > 0 ? extent : extent - 1;
-    first = clamp(first < 0 ? first + extent : first, lowest, highest);
-    end = clamp(end < 0 ? end + extent : end, lowest, highest);
+    // A start before the first element means the first, also when stepping back: so the standard
+    // says, where NumPy takes nothing.
+    first = clamp(first < 0 ? first + extent : first, 0, highest);
+    end = clamp(end < 0 ? end + extent : end, step > 0 ? 0 : -1, highest);
     // The distance is at most the extent and the step's size at least 1.
-    const int64_t distance = step > 0 ? end - first : first - end;
+    const int64_t distance = extent == 0 ? 0 : step > 0 ? end - first : first - end;
     const uint64_t size = step > 0 ? (uint64_t)step : UINT64_C(0) - (uint64_t)step;
     const int64_t count = distance <= 0 ? 0 : (int64_t)(((uint64_t)distance - 1) / size + 1);
     slice->shape.extent[axis] = count;

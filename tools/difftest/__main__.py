@@ -201,6 +201,9 @@ def main():
     print(f"seed {settings['seed']}, {len(settings['ops'])} ops", flush=True)
     summary = Summary(settings["ops"])
     seconds = Supervisor(settings, arguments, summary).run()
+    out = pathlib.Path(arguments.out)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / "failures.txt").write_text("".join(line + "\n" for line in summary.list_failures(settings)))
     save_failures(settings, arguments, summary)
     print(summary.write(settings, seconds, reasons, False))
     if arguments.report:

@@ -27,6 +27,7 @@ class Case:
     has_loose_shapes: bool = False  # inputs are declared by rank alone
     is_drawn: bool = False          # random results: only dtype and shape are compared
     tolerance: float = 1.0          # factor over the default, for long sums
+    floor: float = 0.0              # differences below it are rounding, where terms cancel
     domains: dict = dataclasses.field(default_factory=dict)  # versions of other domains
 
     @property

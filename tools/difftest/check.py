@@ -34,6 +34,11 @@ class Result:
     expected: object = None
 
 
+def is_within(got, want, relative):
+    """All within a part of the largest: the oracle computed in a narrower type."""
+    return bool(np.all(np.abs(got - want) <= relative * np.max(np.abs(want))))
+
+
 class KnownDifferences:
     """The named differences of a file; see the text at its head."""
 
@@ -68,6 +73,7 @@ class KnownDifferences:
             "got_bad": None if finding.bad is None else finding.got[finding.bad].astype(np.float64),
             "want_bad": None if finding.bad is None else finding.want[finding.bad].astype(np.float64),
         }
+        facts["within"] = lambda relative: is_within(facts["got_bad"], facts["want_bad"], relative)
         try:
             # One scope, so that comprehensions inside see the facts too.
             return bool(eval(entry["code"], facts))
@@ -91,7 +97,7 @@ def compare_outputs(case, oracle, got, want, is_half_mode):
                 w = w.astype(g.dtype)
         if case.is_drawn:
             continue
-        bad = compare.find_bad(g, w, case.tolerance, is_half_mode)
+        bad = compare.find_bad(g, w, case.tolerance, case.floor, is_half_mode)
         if bad.any():
             text = (f"{name}: {int(bad.sum())} of {bad.size} differ, first "
                     f"{g[bad].flat[0]} for {w[bad].flat[0]}")

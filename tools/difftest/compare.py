@@ -11,18 +11,19 @@ LARGEST = {np.dtype(np.float32): 3.4e38, np.dtype(np.float64): 1.79e308, np.dtyp
            np.dtype(ml_dtypes.bfloat16): 3.38e38}
 
 
-def find_bad(got, want, factor=1.0, is_half_mode=False):
+def find_bad(got, want, factor=1.0, floor=0.0, is_half_mode=False):
     """A mask of the elements that differ; shapes and dtypes are equal. Compared as
     not (difference <= tolerance), so that NaN is equal to nothing but NaN."""
     if got.dtype not in FLOATS:
         return got != want
     relative, absolute = HALF_MODE if is_half_mode else TOLERANCES[got.dtype]
     largest = 65504.0 if is_half_mode else LARGEST[got.dtype]
-    smallest = 1e-4 if is_half_mode else 0.0 if got.dtype == np.float64 else 1e-44
+    smallest = 1e-4 if is_half_mode else 0.0 if got.dtype == np.float64 else 1e-43
     if got.dtype == np.float16:
         smallest = 2e-7
     elif got.dtype == np.dtype(ml_dtypes.bfloat16):
         smallest = 2e-40
+    smallest = max(smallest, floor)
     g, w = got.astype(np.float64), want.astype(np.float64)
     finite = np.abs(w[np.isfinite(w)])
     scale = float(finite.max()) if finite.size else 0.0

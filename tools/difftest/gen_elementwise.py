@@ -114,7 +114,7 @@ def pow_(draw, op, schema):
     b = draw.array(other, shapes[1], draw.pick(["small", "positive", "unit"]))
     if not is_float(dtype):  # a negative power of a whole number has no value
         b = np.abs(b)
-        a = np.clip(a, -5 if a.dtype.kind == "i" else 0, 5).astype(dtype)
+        a = np.clip(a, -5 if a.dtype.kind == "i" and not is_float(other) else 0, 5).astype(dtype)
     return draw.finish(draw.node(op, [draw.feed(a), draw.feed(b)]))
 
 

@@ -136,7 +136,7 @@ def compress(draw, op, schema):
     if axis is not None and schema.version < 11:
         axis %= len(shape)
     length = int(np.prod(shape)) if axis is None else shape[axis]
-    flags = draw.array(np.bool_, [draw.whole(1, max(length, 1))])
+    flags = draw.array(np.bool_, [draw.whole(0, length)])
     attrs = {} if axis is None else {"axis": axis}
     x = draw.feed(draw.array(schema.pick_dtype(draw), shape), False)
     return draw.finish(draw.node(op, [x, draw.feed(flags)], **attrs))

@@ -223,6 +223,7 @@ def recurrent(draw, op, schema):
     gates = GATES[op] * hidden
     layout = schema.has("layout") and draw.chance(0.2)
     attrs = {"hidden_size": hidden}
+    draw.case.floor = 2e-6  # of states around 1, where 1 - z cancels
     if direction != "forward" or draw.chance(0.3):
         attrs["direction"] = direction
     if layout:

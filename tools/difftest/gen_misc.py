@@ -13,6 +13,7 @@ def window(draw, op, schema):
     target = draw.pick(schema.get_dtypes(0, True))
     attrs = some(draw, schema, periodic=lambda: draw.whole(0, 1), output_datatype=get_element_type(target))
     size = np.array(draw.whole(1, 12), schema.pick_dtype(draw))
+    draw.case.floor = 1e-7
     return draw.finish(draw.node(op, [draw.feed(size)], **attrs))
 
 

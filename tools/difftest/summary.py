@@ -58,6 +58,11 @@ class Summary:
 
     # ---- the report
 
+    def list_failures(self, settings):
+        return [f"{settings['seed']}:{index} {', '.join(names[:6])}: "
+                + "; ".join(f"{kind} against {oracle}: {detail}" for kind, oracle, detail in found)
+                for index, names, found in self.failures]
+
     def list_never_compared(self):
         """Ops without a compared case, and attributes that no compared case set."""
         compared = {op for op, counts in self.by_op.items()
@@ -98,9 +103,7 @@ class Summary:
                   f"evaluator: {self.compared['reference']}.", ""]
         if self.failures:
             lines += ["## Failures", ""]
-            lines += [f"- {settings['seed']}:{index} {', '.join(names[:6])}: "
-                      + "; ".join(f"{kind} against {oracle}: {detail}" for kind, oracle, detail in found[:2])
-                      for index, names, found in self.failures[:200]]
+            lines += ["- " + line for line in self.list_failures(settings)[:100]]
             lines.append("")
         lines += ["## Named differences", "", "| name | cases | reason |", "|---|---:|---|"]
         lines += [f"| {name} | {count} | {known_reasons.get(name, '')} |"
