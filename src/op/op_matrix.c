@@ -41,9 +41,8 @@ static rondo_status compute_integer_product(rondo__compute *compute, const rondo
     uint64_t *arrays[PRODUCT_ARRAYS] = {NULL};
     rondo_status status = RONDO_STATUS_OK;
     for (size_t i = 0; i < PRODUCT_ARRAYS; i++) {
-        const size_t count = tensors[i] != NULL
-                                 ? (size_t)rondo_shape_get_count(&tensors[i]->shape)
-                                 : (size_t)y_count;
+        const size_t count = tensors[i] != NULL ? (size_t)rondo_shape_get_count(&tensors[i]->shape)
+                                                : (size_t)y_count;
         if (i == PRODUCT_C && c == NULL) {
             continue;
         }

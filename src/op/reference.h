@@ -81,6 +81,11 @@ RONDO_MUST_USE rondo_status rondo__infer_check_float(const rondo__infer *infer, 
 // becomes 0. Integers of 64 bits are only rounded, floats are left as they are.
 double rondo__saturate(double value, rondo_dtype dtype);
 
+// The greater of two; NaN wins.
+static inline double rondo__maximum(double a, double b) {
+    return a > b || a != a ? a : b;
+}
+
 // One line of an op table.
 #define RONDO_OP_ENTRY(op_name, first_opset, last_opset, least_inputs, most_inputs, least_outputs, \
                        most_outputs, attribute_list, infer_function, compute_function)             \

@@ -95,7 +95,7 @@ static void destroy_layouts(layouts *all) {
 }
 
 static dnnl_status_t describe(const convolution *conv, const layouts *all, bool is_weight_constant,
-                              dnnl_engine_t engine, dnnl_primitive_desc_t *out_description) {
+                              rondo__dnnl_kernel *kernel, dnnl_primitive_desc_t *out_description) {
     rondo__dnnl_window window = {.rank = conv->shape.window.rank};
     for (int i = 0; i < window.rank; ++i) {
         window.stride[i] = conv->shape.window.stride[i];
@@ -113,7 +113,8 @@ static dnnl_status_t describe(const convolution *conv, const layouts *all, bool 
         status = rondo__dnnl_append_sum(post_ops);
     }
     if (status == dnnl_success) {
-        status = rondo__dnnl_append_activation(post_ops, conv->activation, conv->alpha, conv->beta);
+        status = rondo__dnnl_append_activation(kernel, post_ops, conv->activation, conv->alpha,
+                                               conv->beta);
     }
     if (status == dnnl_success) {
         status = rondo__dnnl_attributes_create(post_ops, &attributes);
@@ -121,9 +122,10 @@ static dnnl_status_t describe(const convolution *conv, const layouts *all, bool 
     if (status != dnnl_success) {
         goto destroy_post_ops;
     }
-    status = rondo__dnnl_describe_convolution(
-        engine, dnnl_convolution_direct, all->x, is_weight_constant ? all->w_any : all->w_file,
-        all->bias, all->y, &window, attributes, out_description);
+    status =
+        rondo__dnnl_describe_convolution(kernel->engine, dnnl_convolution_direct, all->x,
+                                         is_weight_constant ? all->w_any : all->w_file, all->bias,
+                                         all->y, &window, attributes, out_description);
     (void)dnnl_primitive_attr_destroy(attributes);
 destroy_post_ops:
     (void)dnnl_post_ops_destroy(post_ops);
@@ -134,7 +136,7 @@ static dnnl_status_t build(const rondo__kernel_request *request, const convoluti
                            const layouts *all, rondo__dnnl_kernel *kernel) {
     const rondo_tensor *weight = request->inputs[1].constant;
     dnnl_primitive_desc_t description = NULL;
-    dnnl_status_t status = describe(conv, all, weight != NULL, kernel->engine, &description);
+    dnnl_status_t status = describe(conv, all, weight != NULL, kernel, &description);
     if (status == dnnl_success) {
         status = rondo__dnnl_kernel_set_primitive(kernel, description);
     }

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "kernel/host/host_threads.h"
+#include "kernel/host/simd.h"
 
 rondo_status rondo__dnnl_convert_status(dnnl_status_t status, const char *call) {
     switch (status) {
@@ -51,6 +52,19 @@ static void copy_addend(const void *from, void *to, size_t bytes) {
     }
 }
 
+static void finish_output(const rondo__dnnl_kernel *kernel, float *y) {
+    enum { CHUNK = 16 * 1024 };
+    const rondo__simd *simd = rondo__simd_get();
+    const int64_t count = kernel->output_count;
+    const int64_t chunk_count = (count + CHUNK - 1) / CHUNK;
+    RONDO_PARALLEL(parallel for schedule(static) if (chunk_count > 1))
+    for (int64_t i = 0; i < chunk_count; ++i) {
+        const int64_t rest = count - i * CHUNK;
+        rondo__simd_activate(simd, kernel->ending, kernel->alpha, kernel->beta, y + i * CHUNK,
+                             rest < CHUNK ? rest : CHUNK);
+    }
+}
+
 static rondo_status run_kernel(rondo__host_kernel *head, const void *const *inputs,
                                void *const *outputs, void *workspace) {
     rondo__dnnl_kernel *kernel = (rondo__dnnl_kernel *)head;
@@ -87,6 +101,9 @@ static rondo_status run_kernel(rondo__host_kernel *head, const void *const *inpu
     if (status != dnnl_success) {
         return RONDO_FAIL(INTERNAL, "oneDNN status %d in dnnl_primitive_execute", (int)status);
     }
+    if (kernel->ending != RONDO__ACTIVATION_NONE) {
+        finish_output(kernel, outputs[0]);
+    }
     return RONDO_STATUS_OK;
 }
 
@@ -99,6 +116,7 @@ rondo_status rondo__dnnl_kernel_create(const rondo__kernel_request *request,
         return RONDO_STATUS_NO_MEMORY;
     }
     rondo__dnnl_kernel *kernel = (rondo__dnnl_kernel *)head;
+    kernel->output_count = rondo_shape_get_count(&request->outputs[0].shape);
     dnnl_status_t status = dnnl_engine_create(&kernel->engine, dnnl_cpu, 0);
     if (status == dnnl_success) {
         status = dnnl_stream_create(&kernel->stream, kernel->engine, dnnl_stream_default_flags);
@@ -131,15 +149,17 @@ dnnl_status_t rondo__dnnl_attributes_create(dnnl_post_ops_t post_ops,
     return dnnl_success;
 }
 
-dnnl_status_t rondo__dnnl_append_activation(dnnl_post_ops_t post_ops, rondo__activation activation,
-                                            float alpha, float beta) {
+dnnl_status_t rondo__dnnl_append_activation(rondo__dnnl_kernel *kernel, dnnl_post_ops_t post_ops,
+                                            rondo__activation activation, float alpha, float beta) {
     switch (activation) {
         case RONDO__ACTIVATION_NONE:
             return dnnl_success;
         case RONDO__ACTIVATION_RELU:
-            return rondo__dnnl_append_eltwise(post_ops, dnnl_eltwise_relu, 0.0f, 0.0f);
         case RONDO__ACTIVATION_CLIP:
-            return rondo__dnnl_append_eltwise(post_ops, dnnl_eltwise_clip, alpha, beta);
+            kernel->ending = activation;
+            kernel->alpha = alpha;
+            kernel->beta = beta;
+            return dnnl_success;
         case RONDO__ACTIVATION_LEAKY_RELU:
             return rondo__dnnl_append_eltwise(post_ops, dnnl_eltwise_relu, alpha, 0.0f);
         case RONDO__ACTIVATION_SIGMOID:

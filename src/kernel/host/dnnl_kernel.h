@@ -44,6 +44,9 @@ typedef struct rondo__dnnl_kernel {
     void *owned[RONDO__DNNL_SLOT_MAX];  // packed constants, by slot
     size_t addend_bytes;  // 0, or a sum post-op wants input `addend_input` in output 0 beforehand
     size_t addend_input;
+    rondo__activation ending;  // what is done to output 0 afterwards, by us; NONE: nothing
+    float alpha, beta;
+    int64_t output_count;  // elements of output 0
 } rondo__dnnl_kernel;
 
 // UNSUPPORTED without a record for what oneDNN lacks, so that the next choice is tried.
@@ -59,9 +62,10 @@ RONDO_MUST_USE rondo_status rondo__dnnl_kernel_create(const rondo__kernel_reques
 dnnl_status_t rondo__dnnl_attributes_create(dnnl_post_ops_t post_ops,
                                             dnnl_primitive_attr_t *out_attributes);
 
-// Appends an activation; dnnl_unimplemented for one that oneDNN has no form of.
-dnnl_status_t rondo__dnnl_append_activation(dnnl_post_ops_t post_ops, rondo__activation activation,
-                                            float alpha, float beta);
+// Appends an activation to the primitive, or leaves it to the kernel's ending where oneDNN's form
+// would lose a NaN. dnnl_unimplemented for one that oneDNN has no form of.
+dnnl_status_t rondo__dnnl_append_activation(rondo__dnnl_kernel *kernel, dnnl_post_ops_t post_ops,
+                                            rondo__activation activation, float alpha, float beta);
 
 // Makes the primitive and binds its scratch memory to the workspace. Takes `description`.
 dnnl_status_t rondo__dnnl_kernel_set_primitive(rondo__dnnl_kernel *kernel,

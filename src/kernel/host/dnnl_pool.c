@@ -1,6 +1,5 @@
-// kernel/host/dnnl_pool.c — MaxPool and AveragePool in both layouts, and LRN, with oneDNN.
-#include <string.h>
-
+// kernel/host/dnnl_pool.c — AveragePool in both layouts, and LRN, with oneDNN. (MaxPool is our own:
+// oneDNN's drops NaN.)
 #include "base/error.h"
 #include "kernel/host/dnnl_kernel.h"
 #include "kernel/host/host_families.h"
@@ -89,27 +88,22 @@ static dnnl_status_t build(const pool *one, rondo__dnnl_kernel *kernel) {
     return status;
 }
 
-rondo_status rondo__host_prepare_pool(const rondo__kernel_request *request,
-                                      rondo__kernel **out_kernel) {
+rondo_status rondo__host_prepare_average_pool(const rondo__kernel_request *request,
+                                              rondo__kernel **out_kernel) {
     const rondo__op *op = request->op;
     const rondo_shape *x = &request->inputs[0].shape;
     const bool channels_last = rondo__op_get_int(op, "channels_last", 0) != 0;
-    const bool is_maximum = strcmp(op->def->name, "MaxPool") == 0;
     const bool counts_padding = rondo__op_get_int(op, "count_include_pad", 0) != 0;
-    const bool wants_indices =
-        request->output_count > 1 && request->outputs[1].dtype != RONDO_DTYPE_NONE;
-    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || x->rank < 3 || x->rank > 5 ||
-        wants_indices) {
+    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || x->rank < 3 || x->rank > 5) {
         return RONDO_STATUS_UNSUPPORTED;
     }
     pool one = {
-        .algorithm = is_maximum       ? dnnl_pooling_max
-                     : counts_padding ? dnnl_pooling_avg_include_padding
-                                      : dnnl_pooling_avg_exclude_padding,
+        .algorithm =
+            counts_padding ? dnnl_pooling_avg_include_padding : dnnl_pooling_avg_exclude_padding,
         .tag = get_tag(x->rank, channels_last),
     };
     RETURN_IF_ERROR(rondo__pool_init(op, x, channels_last, &one.shape));
-    if (!init_window(&one, !is_maximum && counts_padding)) {
+    if (!init_window(&one, counts_padding)) {
         return RONDO_STATUS_UNSUPPORTED;
     }
     rondo__dnnl_kernel *kernel = NULL;

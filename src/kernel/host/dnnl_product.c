@@ -46,7 +46,7 @@ static void destroy_layouts(layouts *all) {
 }
 
 static dnnl_status_t describe(const rondo__product_form *form, const layouts *all,
-                              dnnl_engine_t engine, dnnl_primitive_desc_t *out_description) {
+                              rondo__dnnl_kernel *kernel, dnnl_primitive_desc_t *out_description) {
     dnnl_post_ops_t post_ops = NULL;
     dnnl_primitive_attr_t attributes = NULL;
     dnnl_status_t status = dnnl_post_ops_create(&post_ops);
@@ -57,7 +57,8 @@ static dnnl_status_t describe(const rondo__product_form *form, const layouts *al
         status = rondo__dnnl_append_sum(post_ops);
     }
     if (status == dnnl_success) {
-        status = rondo__dnnl_append_activation(post_ops, form->activation, form->alpha, form->beta);
+        status = rondo__dnnl_append_activation(kernel, post_ops, form->activation, form->alpha,
+                                               form->beta);
     }
     if (status == dnnl_success) {
         status = rondo__dnnl_attributes_create(post_ops, &attributes);
@@ -65,8 +66,8 @@ static dnnl_status_t describe(const rondo__product_form *form, const layouts *al
     if (status != dnnl_success) {
         goto destroy_post_ops;
     }
-    status = rondo__dnnl_describe_matmul(engine, all->a, all->b_any, all->bias, all->y, attributes,
-                                         out_description);
+    status = rondo__dnnl_describe_matmul(kernel->engine, all->a, all->b_any, all->bias, all->y,
+                                         attributes, out_description);
     (void)dnnl_primitive_attr_destroy(attributes);
 destroy_post_ops:
     (void)dnnl_post_ops_destroy(post_ops);
@@ -76,7 +77,7 @@ destroy_post_ops:
 static dnnl_status_t build(const rondo__kernel_request *request, const rondo__product_form *form,
                            const layouts *all, rondo__dnnl_kernel *kernel) {
     dnnl_primitive_desc_t description = NULL;
-    dnnl_status_t status = describe(form, all, kernel->engine, &description);
+    dnnl_status_t status = describe(form, all, kernel, &description);
     if (status == dnnl_success) {
         status = rondo__dnnl_kernel_set_primitive(kernel, description);
     }

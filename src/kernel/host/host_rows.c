@@ -129,31 +129,42 @@ static rondo_status run_reduction(rondo__host_kernel *head, const void *const *i
     return RONDO_STATUS_OK;
 }
 
-// BatchNormalization of [outer, length channels, inner]: one scale and shift for each channel.
+// BatchNormalization of [outer, length channels, inner]. One scale and shift for each channel, as
+// long as they are finite: x * inf - mean * inf would be NaN where (x - mean) * inf is not.
+static void normalize_channel(const row_kernel *kernel, const float *x, float mean, float scale,
+                              float bias, float *y) {
+    const rondo__unary_loop affine = kernel->simd->unary[RONDO__SCALAR_Affine];
+    const float shift = bias - mean * scale;
+    if (isfinite(shift)) {
+        affine(x, y, kernel->inner, scale, shift);
+    } else {
+        affine(x, y, kernel->inner, 1.0f, -mean);
+        affine(y, y, kernel->inner, scale, bias);
+    }
+}
+
 static rondo_status run_batch(rondo__host_kernel *head, const void *const *inputs,
                               void *const *outputs, void *workspace) {
     const row_kernel *kernel = (const row_kernel *)head;
     const float *gain = inputs[1], *bias = inputs[2], *mean = inputs[3], *variance = inputs[4];
     float *scale = workspace;
-    float *shift = scale + kernel->length;
     for (int64_t c = 0; c < kernel->length; ++c) {
         scale[c] = gain[c] / sqrtf(variance[c] + kernel->epsilon);
-        shift[c] = bias[c] - mean[c] * scale[c];
     }
     if (kernel->inner == 1) {
         RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
         for (int64_t i = 0; i < kernel->outer; ++i) {
-            kernel->simd->scale_shift((const float *)inputs[0] + i * kernel->length, scale, shift,
-                                      (float *)outputs[0] + i * kernel->length, kernel->length);
+            kernel->simd->scale_shift((const float *)inputs[0] + i * kernel->length, mean, scale,
+                                      bias, (float *)outputs[0] + i * kernel->length,
+                                      kernel->length);
         }
         return RONDO_STATUS_OK;
     }
     RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
     for (int64_t i = 0; i < kernel->outer * kernel->length; ++i) {
         const int64_t c = i % kernel->length;
-        kernel->simd->unary[RONDO__SCALAR_Affine]((const float *)inputs[0] + i * kernel->inner,
-                                                  (float *)outputs[0] + i * kernel->inner,
-                                                  kernel->inner, scale[c], shift[c]);
+        normalize_channel(kernel, (const float *)inputs[0] + i * kernel->inner, mean[c], scale[c],
+                          bias[c], (float *)outputs[0] + i * kernel->inner);
     }
     return RONDO_STATUS_OK;
 }
@@ -340,7 +351,7 @@ rondo_status rondo__host_prepare_batch_normalization(const rondo__kernel_request
     RETURN_IF_ERROR(create(request, ROW_SCALE_SHIFT, run_batch, x->extent[0], x->extent[1],
                            rondo__shape_multiply(x, 2, x->rank), &kernel));
     kernel->epsilon = rondo__op_get_float(request->op, "epsilon", 1e-5f);
-    kernel->head.base.workspace_bytes = 2 * (size_t)x->extent[1] * sizeof(float);
+    kernel->head.base.workspace_bytes = (size_t)x->extent[1] * sizeof(float);
     *out_kernel = &kernel->head.base;
     return RONDO_STATUS_OK;
 }

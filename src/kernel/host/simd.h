@@ -54,11 +54,13 @@ typedef struct rondo__simd {
     // y = (x - mean) * scale * gain + bias; gain and bias may be NULL.
     void (*normalize)(const float *x, float *y, int64_t count, float mean, float scale,
                       const float *gain, const float *bias);
-    // y = x * scale + shift, each a row of its own.
-    void (*scale_shift)(const float *x, const float *scale, const float *shift, float *y,
-                        int64_t count);
+    // y = (x - center) * scale + shift, each a row of its own.
+    void (*scale_shift)(const float *x, const float *center, const float *scale, const float *shift,
+                        float *y, int64_t count);
     void (*accumulate)(const float *x, float *y, int64_t count);          // y += x
     void (*accumulate_maximum)(const float *x, float *y, int64_t count);  // y = max(y, x)
+    // y = the maximum over rows; y may be one of them.
+    void (*maximum_of_rows)(const float *const *rows, int64_t row_count, float *y, int64_t count);
 
     int32_t tile_rows;      // most rows of one tile
     int32_t panel_columns;  // columns of one panel of b

@@ -166,11 +166,11 @@ static void row_normalize(const float *x, float *y, int64_t count, float mean, f
     }
 }
 
-static void row_scale_shift(const float *x, const float *scale, const float *shift, float *y,
-                            int64_t count) {
+static void row_scale_shift(const float *x, const float *center, const float *scale,
+                            const float *shift, float *y, int64_t count) {
     RONDO_VECTORISE
     for (int64_t i = 0; i < count; ++i) {
-        y[i] = x[i] * scale[i] + shift[i];
+        y[i] = (x[i] - center[i]) * scale[i] + shift[i];
     }
 }
 
@@ -185,6 +185,36 @@ static void row_accumulate_maximum(const float *x, float *y, int64_t count) {
     RONDO_VECTORISE
     for (int64_t i = 0; i < count; ++i) {
         y[i] = math_maximum(x[i], y[i]);
+    }
+}
+
+typedef float vector __attribute__((vector_size(RONDO_SIMD_WIDTH * sizeof(float))));
+typedef int32_t mask __attribute__((vector_size(RONDO_SIMD_WIDTH * sizeof(float))));
+
+// math_maximum of whole vectors, which stay in registers.
+RONDO_INLINE vector maximum_of_vectors(vector a, vector b) {
+    const mask takes_a = (a > b) | (a != a);
+    return (vector)(((mask)a & takes_a) | ((mask)b & ~takes_a));
+}
+
+static void row_maximum_of_rows(const float *const *rows, int64_t row_count, float *y,
+                                int64_t count) {
+    int64_t i = 0;
+    for (; i + RONDO_SIMD_WIDTH <= count; i += RONDO_SIMD_WIDTH) {
+        vector best, next;
+        memcpy(&best, rows[0] + i, sizeof best);
+        for (int64_t r = 1; r < row_count; ++r) {
+            memcpy(&next, rows[r] + i, sizeof next);
+            best = maximum_of_vectors(next, best);
+        }
+        memcpy(y + i, &best, sizeof best);
+    }
+    for (; i < count; ++i) {
+        float best = rows[0][i];
+        for (int64_t r = 1; r < row_count; ++r) {
+            best = math_maximum(rows[r][i], best);
+        }
+        y[i] = best;
     }
 }
 
@@ -230,6 +260,7 @@ const rondo__simd RONDO_SIMD_NAME(rondo__simd) = {
     .scale_shift = row_scale_shift,
     .accumulate = row_accumulate,
     .accumulate_maximum = row_accumulate_maximum,
+    .maximum_of_rows = row_maximum_of_rows,
     .tile_rows = RONDO_TILE_ROWS,
     .panel_columns = 2 * RONDO_SIMD_WIDTH,
     .multiply_tile = RONDO_SIMD_NAME(rondo__simd_multiply_tile),
