@@ -84,7 +84,8 @@ extern "C" __global__ void __launch_bounds__(256) pool(const pool_arguments a) {
                         const C next = convert<C>(in.value[v]);
                         if (AVERAGE) {
                             value[v] = (C)(value[v] + next);
-                        } else if (!any || next > value[v] || (next != next && value[v] == value[v])) {
+                        } else if (!any || next > value[v] ||
+                                   (next != next && value[v] == value[v])) {
                             value[v] = next;
                             best = a.column_major ? (i64)i0 + in0 * (i1 + (i64)in1 * i2) : at;
                         }
