@@ -198,6 +198,9 @@ def main():
     from check import KnownDifferences
     from summary import Summary
     reasons = {entry["name"]: entry["reason"] for entry in KnownDifferences(arguments.known).entries}
+    reasons["ill-conditioned-graph"] = ("the oracle's own result moves as much when the inputs move by a "
+                                        "unit in the last place")
+    reasons["oracle-alone-on-graph"] = "the other oracle agrees with Rondo on every output"
     print(f"seed {settings['seed']}, {len(settings['ops'])} ops", flush=True)
     summary = Summary(settings["ops"])
     seconds = Supervisor(settings, arguments, summary).run()

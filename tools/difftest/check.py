@@ -105,6 +105,38 @@ def compare_outputs(case, oracle, got, want, is_half_mode):
     return findings
 
 
+def perturb(case, rng):
+    """The case with its float inputs moved by a few units in the last place."""
+    moved = case.copy()
+    for arrays in (moved.feeds, moved.constants):
+        for name, array in arrays.items():
+            if array.dtype in compare.FLOATS:
+                unit = np.finfo(np.float32).eps if array.itemsize >= 4 else 2.0 ** -8
+                noise = rng.choice([-2.0, -1.0, 1.0, 2.0], array.shape) * unit
+                arrays[name] = np.asarray(array * (1.0 + noise)).astype(array.dtype)
+    return moved
+
+
+def is_ill_conditioned(case, finding):
+    """Whether the oracle's own result moves as much, where the inputs move by a rounding error: a
+    graph that cancels, or steps (Floor) next to a step, says nothing about who is right."""
+    rng = np.random.default_rng([case.seed, case.index, 1])
+    oracle = finding.oracle if finding.oracle in oracles.NAMES else "onnxruntime"
+    settled = ~finding.bad
+    with np.errstate(all="ignore"):
+        difference = np.abs(finding.got.astype(np.float64) - finding.want.astype(np.float64))
+        for _ in range(6):
+            moved = perturb(case, rng)
+            other = oracles.run_oracle(oracle, make_model(moved), moved)
+            if not isinstance(other, dict) or other[finding.output].shape != finding.want.shape:
+                continue
+            change = np.abs(other[finding.output].astype(np.float64) - finding.want.astype(np.float64))
+            appeared = np.isfinite(other[finding.output].astype(np.float64)) != \
+                np.isfinite(finding.want.astype(np.float64))
+            settled |= (difference <= 30.0 * change) | appeared
+    return bool(settled.all())
+
+
 class Checker:
     def __init__(self, library, known, uses_half=False, note_stage=lambda stage: None):
         self.library = library
@@ -122,10 +154,26 @@ class Checker:
         result = self.judge(case, model.SerializeToString(), wanted)
         for finding in result.findings:
             finding.known = self.known.find(case, finding)
+        if len(case.nodes) > 1:
+            self.excuse_graph(case, result)
         if result.findings:
             is_known = all(finding.known for finding in result.findings)
             result.outcome = "known" if is_known else "failed"
         return result
+
+    def excuse_graph(self, case, result):
+        """In a graph the small habits of an oracle add up: one that stands alone against Rondo and
+        the other proves nothing, and neither does a graph that magnifies rounding."""
+        doubted = {(f.oracle, f.output) for f in result.findings if f.oracle in oracles.NAMES}
+        for finding in result.findings:
+            others = [name for name in result.compared if name != finding.oracle]
+            if finding.known or finding.oracle not in oracles.NAMES:
+                continue
+            if others and all((name, finding.output) not in doubted for name in others):
+                finding.known = "oracle-alone-on-graph"
+            elif finding.kind == "values" and finding.want.dtype in compare.FLOATS and \
+                    is_ill_conditioned(case, finding):
+                finding.known = "ill-conditioned-graph"
 
     def judge(self, case, model, wanted):
         accepted = tuple(n for n in oracles.NAMES if isinstance(wanted[n], dict))

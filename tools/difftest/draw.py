@@ -15,6 +15,7 @@ DTYPES = {
 }
 FLOATS = tuple(np.dtype(d) for d in (np.float32, np.float64, np.float16, ml_dtypes.bfloat16))
 SPECIALS = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -1e-42, 1e-38)
+NOT_FINITE = SPECIALS[:4]
 
 
 def is_float(dtype):
@@ -28,11 +29,12 @@ class Invalid(Exception):
 class Draw:
     """One case being made. Names: x0, x1, ... inputs; y0, y1, ... outputs."""
 
-    def __init__(self, rng, opset, has_specials=None):
+    def __init__(self, rng, opset, specials=SPECIALS):
         self.rng = rng
         self.opset = opset
         # NaN, infinities and denormals: in one case of five, and then in a few elements.
-        self.has_specials = self.chance(0.2) if has_specials is None else has_specials
+        self.specials = specials
+        self.has_specials = self.chance(0.2)
         self.case = Case(opset, [], {}, {}, [])
         self.case.has_loose_shapes = self.chance(0.15)
         self.constant_chance = float(rng.choice([0.0, 0.3, 0.7], p=[0.4, 0.4, 0.2]))
@@ -113,7 +115,7 @@ class Draw:
         values = np.asarray(values)
         if self.has_specials and kind in ("any", "special") and values.size > 0:
             where = self.rng.random(shape) < self.pick([0.1, 0.3, 1.0])
-            values = np.where(where, self.rng.choice(SPECIALS, shape), values)
+            values = np.where(where, self.rng.choice(self.specials, shape), values)
         with np.errstate(all="ignore"):
             return np.asarray(values).astype(dtype)
 

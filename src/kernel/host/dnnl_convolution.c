@@ -1,9 +1,9 @@
 // kernel/host/dnnl_convolution.c — Conv and rondo.Conv with oneDNN.
 //
-// y = act(conv(x, w) + b + z): b goes in as the primitive's bias, act as an element-wise post-op,
-// and z as a sum post-op, which adds to what y holds already: z is copied to y first, or lies
-// there. (A binary post-op would read z in place, but oneDNN's quickest implementations refuse it:
-// on AVX-512 the residual convolutions of ResNet-50 took half as long again with it.)
+// y = act(conv(x, w) + b + z): b goes in as the primitive's bias, z as a sum post-op, which adds to
+// what y holds already: z is copied to y first, or lies there. (A binary post-op would read z in
+// place, but oneDNN's quickest implementations refuse it: on AVX-512 the residual convolutions of
+// ResNet-50 took half as long again with it.) act is the kernel's ending.
 //
 // The weight is reordered once into the layout that the primitive asks for; x, z and y stay in the
 // layout of the program (planes, or channels last), because a reorder of activations per run would
@@ -95,7 +95,7 @@ static void destroy_layouts(layouts *all) {
 }
 
 static dnnl_status_t describe(const convolution *conv, const layouts *all, bool is_weight_constant,
-                              rondo__dnnl_kernel *kernel, dnnl_primitive_desc_t *out_description) {
+                              dnnl_engine_t engine, dnnl_primitive_desc_t *out_description) {
     rondo__dnnl_window window = {.rank = conv->shape.window.rank};
     for (int i = 0; i < window.rank; ++i) {
         window.stride[i] = conv->shape.window.stride[i];
@@ -103,32 +103,15 @@ static dnnl_status_t describe(const convolution *conv, const layouts *all, bool 
         window.pad_begin[i] = conv->shape.window.pad_begin[i];
         window.pad_end[i] = conv->shape.window.pad_end[i];
     }
-    dnnl_post_ops_t post_ops = NULL;
     dnnl_primitive_attr_t attributes = NULL;
-    dnnl_status_t status = dnnl_post_ops_create(&post_ops);
+    dnnl_status_t status = rondo__dnnl_attributes_create(conv->has_addend, &attributes);
     if (status != dnnl_success) {
         return status;
     }
-    if (conv->has_addend) {
-        status = rondo__dnnl_append_sum(post_ops);
-    }
-    if (status == dnnl_success) {
-        status = rondo__dnnl_append_activation(kernel, post_ops, conv->activation, conv->alpha,
-                                               conv->beta);
-    }
-    if (status == dnnl_success) {
-        status = rondo__dnnl_attributes_create(post_ops, &attributes);
-    }
-    if (status != dnnl_success) {
-        goto destroy_post_ops;
-    }
-    status =
-        rondo__dnnl_describe_convolution(kernel->engine, dnnl_convolution_direct, all->x,
-                                         is_weight_constant ? all->w_any : all->w_file, all->bias,
-                                         all->y, &window, attributes, out_description);
+    status = rondo__dnnl_describe_convolution(
+        engine, dnnl_convolution_direct, all->x, is_weight_constant ? all->w_any : all->w_file,
+        all->bias, all->y, &window, attributes, out_description);
     (void)dnnl_primitive_attr_destroy(attributes);
-destroy_post_ops:
-    (void)dnnl_post_ops_destroy(post_ops);
     return status;
 }
 
@@ -136,7 +119,7 @@ static dnnl_status_t build(const rondo__kernel_request *request, const convoluti
                            const layouts *all, rondo__dnnl_kernel *kernel) {
     const rondo_tensor *weight = request->inputs[1].constant;
     dnnl_primitive_desc_t description = NULL;
-    dnnl_status_t status = describe(conv, all, weight != NULL, kernel, &description);
+    dnnl_status_t status = describe(conv, all, weight != NULL, kernel->engine, &description);
     if (status == dnnl_success) {
         status = rondo__dnnl_kernel_set_primitive(kernel, description);
     }
@@ -155,12 +138,13 @@ static dnnl_status_t build(const rondo__kernel_request *request, const convoluti
     if (status == dnnl_success && conv->has_bias) {
         status = rondo__dnnl_kernel_bind(kernel, DNNL_ARG_BIAS, RONDO__DNNL_INPUT, 2, all->bias);
     }
+    const int64_t output_count = rondo_shape_get_count(&request->outputs[0].shape);
     if (conv->has_addend) {
         kernel->addend_input = 3;
         kernel->head.base.in_place_inputs = UINT64_C(1) << 3;
-        kernel->addend_bytes =
-            (size_t)rondo_shape_get_count(&request->outputs[0].shape) * sizeof(float);
+        kernel->addend_bytes = (size_t)output_count * sizeof(float);
     }
+    rondo__dnnl_kernel_set_ending(kernel, conv->activation, conv->alpha, conv->beta, output_count);
     if (status == dnnl_success) {
         status = rondo__dnnl_kernel_bind(kernel, DNNL_ARG_DST, RONDO__DNNL_OUTPUT, 0, all->y);
     }

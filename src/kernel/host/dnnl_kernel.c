@@ -116,7 +116,6 @@ rondo_status rondo__dnnl_kernel_create(const rondo__kernel_request *request,
         return RONDO_STATUS_NO_MEMORY;
     }
     rondo__dnnl_kernel *kernel = (rondo__dnnl_kernel *)head;
-    kernel->output_count = rondo_shape_get_count(&request->outputs[0].shape);
     dnnl_status_t status = dnnl_engine_create(&kernel->engine, dnnl_cpu, 0);
     if (status == dnnl_success) {
         status = dnnl_stream_create(&kernel->stream, kernel->engine, dnnl_stream_default_flags);
@@ -129,53 +128,42 @@ rondo_status rondo__dnnl_kernel_create(const rondo__kernel_request *request,
     return RONDO_STATUS_OK;
 }
 
-dnnl_status_t rondo__dnnl_attributes_create(dnnl_post_ops_t post_ops,
+dnnl_status_t rondo__dnnl_attributes_create(bool adds_to_output,
                                             dnnl_primitive_attr_t *out_attributes) {
     *out_attributes = NULL;
+    dnnl_post_ops_t post_ops = NULL;
     dnnl_primitive_attr_t attributes = NULL;
-    dnnl_status_t status = dnnl_primitive_attr_create(&attributes);
+    dnnl_status_t status = dnnl_post_ops_create(&post_ops);
     if (status != dnnl_success) {
         return status;
+    }
+    status = dnnl_primitive_attr_create(&attributes);
+    if (status != dnnl_success) {
+        goto destroy_post_ops;
     }
     status = dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user);
-    if (status == dnnl_success && post_ops != NULL) {
+    if (status == dnnl_success && adds_to_output) {
+        status = rondo__dnnl_append_sum(post_ops);
+    }
+    if (status == dnnl_success && adds_to_output) {
         status = dnnl_primitive_attr_set_post_ops(attributes, post_ops);
     }
-    if (status != dnnl_success) {
+    if (status == dnnl_success) {
+        *out_attributes = attributes;
+    } else {
         (void)dnnl_primitive_attr_destroy(attributes);
-        return status;
     }
-    *out_attributes = attributes;
-    return dnnl_success;
+destroy_post_ops:
+    (void)dnnl_post_ops_destroy(post_ops);
+    return status;
 }
 
-dnnl_status_t rondo__dnnl_append_activation(rondo__dnnl_kernel *kernel, dnnl_post_ops_t post_ops,
-                                            rondo__activation activation, float alpha, float beta) {
-    switch (activation) {
-        case RONDO__ACTIVATION_NONE:
-            return dnnl_success;
-        case RONDO__ACTIVATION_RELU:
-        case RONDO__ACTIVATION_CLIP:
-            kernel->ending = activation;
-            kernel->alpha = alpha;
-            kernel->beta = beta;
-            return dnnl_success;
-        case RONDO__ACTIVATION_LEAKY_RELU:
-            return rondo__dnnl_append_eltwise(post_ops, dnnl_eltwise_relu, alpha, 0.0f);
-        case RONDO__ACTIVATION_SIGMOID:
-            return rondo__dnnl_append_eltwise(post_ops, dnnl_eltwise_logistic, 0.0f, 0.0f);
-        case RONDO__ACTIVATION_TANH:
-            return rondo__dnnl_append_eltwise(post_ops, dnnl_eltwise_tanh, 0.0f, 0.0f);
-        case RONDO__ACTIVATION_GELU:
-            return rondo__dnnl_append_eltwise(post_ops, dnnl_eltwise_gelu_erf, 0.0f, 0.0f);
-        case RONDO__ACTIVATION_SILU:
-            return rondo__dnnl_append_eltwise(post_ops, dnnl_eltwise_swish, 1.0f, 0.0f);
-        case RONDO__ACTIVATION_HARD_SWISH:
-            return rondo__dnnl_append_hard_swish(post_ops);
-        case RONDO__ACTIVATION_COUNT:
-            break;
-    }
-    return dnnl_unimplemented;
+void rondo__dnnl_kernel_set_ending(rondo__dnnl_kernel *kernel, rondo__activation activation,
+                                   float alpha, float beta, int64_t output_count) {
+    kernel->ending = activation;
+    kernel->alpha = alpha;
+    kernel->beta = beta;
+    kernel->output_count = output_count;
 }
 
 static dnnl_status_t add_slot(rondo__dnnl_kernel *kernel, int argument, rondo__dnnl_source source,
@@ -219,8 +207,8 @@ dnnl_status_t rondo__dnnl_kernel_bind(rondo__dnnl_kernel *kernel, int argument,
 }
 
 // Runs a reorder to its end.
-static dnnl_status_t reorder(rondo__dnnl_kernel *kernel, rondo__dnnl_const_layout from,
-                             const void *source, rondo__dnnl_const_layout to, void *target) {
+static dnnl_status_t reorder_alone(rondo__dnnl_kernel *kernel, rondo__dnnl_const_layout from,
+                                   const void *source, rondo__dnnl_const_layout to, void *target) {
     void *readable;
     memcpy(&readable, &source, sizeof readable);  // oneDNN takes no const; it only reads
     dnnl_primitive_desc_t description = NULL;
@@ -243,12 +231,10 @@ static dnnl_status_t reorder(rondo__dnnl_kernel *kernel, rondo__dnnl_const_layou
     if (status != dnnl_success) {
         goto destroy_source;
     }
-    const int32_t former = rondo__host_threads_use(1);
     status = dnnl_primitive_execute(primitive, kernel->stream, 2, arguments);
     if (status == dnnl_success) {
         status = dnnl_stream_wait(kernel->stream);
     }
-    (void)rondo__host_threads_use(former);
     (void)dnnl_memory_destroy(arguments[1].memory);
 destroy_source:
     (void)dnnl_memory_destroy(arguments[0].memory);
@@ -256,6 +242,16 @@ destroy_primitive:
     (void)dnnl_primitive_destroy(primitive);
 destroy_description:
     (void)dnnl_primitive_desc_destroy(description);
+    return status;
+}
+
+// On one thread, which oneDNN fixes when a primitive is described: the number is asked for before
+// that (see host_threads.h).
+static dnnl_status_t reorder(rondo__dnnl_kernel *kernel, rondo__dnnl_const_layout from,
+                             const void *source, rondo__dnnl_const_layout to, void *target) {
+    const int32_t former = rondo__host_threads_use(1);
+    const dnnl_status_t status = reorder_alone(kernel, from, source, to, target);
+    (void)rondo__host_threads_use(former);
     return status;
 }
 

@@ -65,7 +65,7 @@ static dnnl_status_t build(const pool *one, rondo__dnnl_kernel *kernel) {
         status = rondo__dnnl_layout_create(rank, y_dims, one->tag, &y);
     }
     if (status == dnnl_success) {
-        status = rondo__dnnl_attributes_create(NULL, &attributes);
+        status = rondo__dnnl_attributes_create(false, &attributes);
     }
     if (status == dnnl_success) {
         status = rondo__dnnl_describe_pool(kernel->engine, one->algorithm, x, y, &one->window,
@@ -133,7 +133,7 @@ rondo_status rondo__host_prepare_lrn(const rondo__kernel_request *request,
     dnnl_primitive_desc_t description = NULL;
     dnnl_status_t status = rondo__dnnl_layout_create(4, shape->extent, dnnl_nchw, &x);
     if (status == dnnl_success) {
-        status = rondo__dnnl_attributes_create(NULL, &attributes);
+        status = rondo__dnnl_attributes_create(false, &attributes);
     }
     if (status == dnnl_success) {
         status = rondo__dnnl_describe_lrn(
