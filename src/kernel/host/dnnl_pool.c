@@ -5,6 +5,8 @@
 #include "kernel/host/host_families.h"
 #include "op/pooling.h"
 
+enum { LONG_WINDOW = 1024 };  // taps from which on oneDNN's sums, one by one in f32, lose digits
+
 typedef struct pool {
     rondo__pool shape;
     dnnl_alg_kind_t algorithm;
@@ -103,6 +105,13 @@ rondo_status rondo__host_prepare_average_pool(const rondo__kernel_request *reque
         .tag = get_tag(x->rank, channels_last),
     };
     RETURN_IF_ERROR(rondo__pool_init(op, x, channels_last, &one.shape));
+    double taps = 1.0;
+    for (int32_t i = 0; i < one.shape.window.rank; ++i) {
+        taps *= (double)one.shape.window.kernel[i];
+    }
+    if (taps > LONG_WINDOW) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
     if (!init_window(&one, counts_padding)) {
         return RONDO_STATUS_UNSUPPORTED;
     }

@@ -44,9 +44,12 @@ typedef struct rondo__simd {
     rondo__binary_loop binary_scalar_a[RONDO__SCALAR_COUNT];  // a is one value
     rondo__binary_loop binary_scalar_b[RONDO__SCALAR_COUNT];  // b is one value
 
-    // Rows of `count` values.
-    float (*sum)(const float *x, int64_t count);
-    float (*sum_of_squares)(const float *x, int64_t count, float mean);  // of x - mean
+    // Rows of `count` values. Sums are of blocks in f32 that are added up in double, so that long
+    // rows lose no more than short ones.
+    double (*sum)(const float *x, int64_t count);
+    // The sums of x - center and of its square.
+    void (*moments)(const float *x, int64_t count, float center, double *out_sum,
+                    double *out_squares);
     float (*maximum)(const float *x, int64_t count);  // NaN wins; -infinity when empty
     float (*minimum)(const float *x, int64_t count);
     void (*softmax)(const float *x, float *y, int64_t count);
