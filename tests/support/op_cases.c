@@ -294,6 +294,7 @@ typedef struct device_run {
     void *inputs[TENSORS_MAX], *outputs[TENSORS_MAX];
     void *workspace;
     void *host;  // as large as the largest output with its guard
+    bool is_strict;
     size_t output_bytes[TENSORS_MAX];
 } device_run;
 
@@ -318,10 +319,12 @@ static rondo_status launch(device_run *run) {
 }
 
 // Largest |result - wanted| over the larger of 1 and the largest |wanted|; exact for integers.
-static bool is_close(const rondo_tensor *wanted, const void *result, double *out_error) {
+// Strict: over the largest |wanted| alone, and within few roundings.
+static bool is_close(const rondo_tensor *wanted, const void *result, bool is_strict,
+                     double *out_error) {
     const int64_t count = rondo_shape_get_count(&wanted->shape);
-    double largest = 1.0;
-    const double tolerance = wanted->dtype == RONDO_DTYPE_F32    ? 2e-5
+    double largest = is_strict ? 1e-30 : 1.0;
+    const double tolerance = wanted->dtype == RONDO_DTYPE_F32    ? is_strict ? 1e-6 : 2e-5
                              : wanted->dtype == RONDO_DTYPE_F64  ? 1e-12
                              : wanted->dtype == RONDO_DTYPE_F16  ? 1e-2
                              : wanted->dtype == RONDO_DTYPE_BF16 ? 2e-2
@@ -366,7 +369,7 @@ static bool check_outputs(device_run *run, const rondo_tensor *wanted, const cha
                 return false;
             }
         }
-        if (!is_close(&wanted[i], run->host, &error)) {
+        if (!is_close(&wanted[i], run->host, run->is_strict, &error)) {
             (void)snprintf(message, message_bytes, "%s: output %zu: error %g", mode, i, error);
             return false;
         }
@@ -506,11 +509,11 @@ typedef enum outcome { PASSED, FAILED, UNSUPPORTED } outcome;
 
 // `stream` NULL: only prepares.
 static outcome run_parsed(rondo_device *device, rondo_stream *stream, parsed_case *parsed,
-                          char *message, size_t message_bytes) {
+                          bool is_strict, char *message, size_t message_bytes) {
     rondo__tensor_info inputs[TENSORS_MAX] = {0}, outputs[TENSORS_MAX] = {0};
     const rondo_tensor *tensors[TENSORS_MAX] = {0};
     rondo_tensor wanted[TENSORS_MAX] = {0};
-    device_run run = {.device = device, .stream = stream};
+    device_run run = {.device = device, .stream = stream, .is_strict = is_strict};
     outcome result = FAILED;
 
     for (size_t i = 0; i < parsed->input_count; i++) {
@@ -571,8 +574,9 @@ static outcome run_parsed(rondo_device *device, rondo_stream *stream, parsed_cas
 
 static void run_case(rondo_device *device, rondo_stream *stream, const op_case *source,
                      op_case_values how, op_case_counts *counts) {
-    static const char *const names[] = {"", " not finite", " all NaN", " tiny"};
+    static const char *const names[] = {"", " not finite", " all NaN", " tiny", " long"};
     const rondo_dtype reals[] = {RONDO_DTYPE_F32, RONDO_DTYPE_F16};
+    const bool is_spoilt = how != OP_CASE_PLAIN && how != OP_CASE_LONG;
     for (size_t r = 0; r < 2; r++) {
         char message[320] = "";
         parsed_case parsed;
@@ -580,11 +584,12 @@ static void run_case(rondo_device *device, rondo_stream *stream, const op_case *
         bool has_float = false;
         if (parse_case(source, reals[r], how, &parsed)) {
             has_float = parsed.has_float;
-            if ((r == 1 && !has_float) || (how != OP_CASE_PLAIN && !parsed.has_spoilt)) {
+            if ((r == 1 && !has_float) || (is_spoilt && !parsed.has_spoilt)) {
                 free_case(&parsed);
                 return;
             }
-            result = run_parsed(device, stream, &parsed, message, sizeof(message));
+            result =
+                run_parsed(device, stream, &parsed, how == OP_CASE_LONG, message, sizeof(message));
             free_case(&parsed);
         } else {
             (void)snprintf(message, sizeof(message), "the case cannot be read");
@@ -615,9 +620,11 @@ bool op_cases_run(const char *device_name, const char *filter, op_case_values va
         rondo_device_release(device);
         return false;
     }
-    for (size_t i = 0; i < op_case_count; i++) {
-        if (filter == NULL || strstr(op_cases[i].op, filter) != NULL) {
-            run_case(device, stream, &op_cases[i], values, out_counts);
+    const op_case *cases = values == OP_CASE_LONG ? op_long_cases : op_cases;
+    const size_t count = values == OP_CASE_LONG ? op_long_case_count : op_case_count;
+    for (size_t i = 0; i < count; i++) {
+        if (filter == NULL || strstr(cases[i].op, filter) != NULL) {
+            run_case(device, stream, &cases[i], values, out_counts);
         }
     }
     rondo_stream_destroy(stream);
@@ -630,6 +637,11 @@ void op_cases_prepare(rondo_device *device, const char *filter, op_case_counts *
     for (size_t i = 0; i < op_case_count; i++) {
         if (filter == NULL || strstr(op_cases[i].op, filter) != NULL) {
             run_case(device, NULL, &op_cases[i], OP_CASE_PLAIN, out_counts);
+        }
+    }
+    for (size_t i = 0; i < op_long_case_count; i++) {
+        if (filter == NULL || strstr(op_long_cases[i].op, filter) != NULL) {
+            run_case(device, NULL, &op_long_cases[i], OP_CASE_LONG, out_counts);
         }
     }
 }

@@ -1,5 +1,6 @@
 // Every op case on every device there is: kernels against the plain C references, eager and
-// replayed; then again with NaN, infinities, denormals and signed zeros among the inputs.
+// replayed; then again with NaN, infinities, denormals and signed zeros among the inputs; and sums
+// that are long enough to lose digits.
 //
 // With an argument (a device name) it runs that device alone; a second one filters ops by name.
 #include <stdio.h>
@@ -13,10 +14,9 @@ static int run(const char *device, const char *filter) {
         op_case_values values;
         const char *name;
     } rounds[] = {
-        {OP_CASE_PLAIN, "plain values"},
-        {OP_CASE_NOT_FINITE, "NaN and infinities"},
-        {OP_CASE_ALL_NAN, "all NaN"},
-        {OP_CASE_TINY, "denormals and zeros"},
+        {OP_CASE_PLAIN, "plain values"}, {OP_CASE_NOT_FINITE, "NaN and infinities"},
+        {OP_CASE_ALL_NAN, "all NaN"},    {OP_CASE_TINY, "denormals and zeros"},
+        {OP_CASE_LONG, "long sums"},
     };
     int result = 0;
     for (size_t i = 0; i < sizeof rounds / sizeof rounds[0]; ++i) {
