@@ -10,7 +10,7 @@ CMAKE_ARGS ?=
 LAUNCHER := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
 .DEFAULT_GOAL := all
-.PHONY: all setup configure build demo check lint install clean help
+.PHONY: all setup configure build demo check lint install uninstall clean help
 
 all: ## Build build/rondo and the libraries
 	@tools/setup --check
@@ -19,8 +19,12 @@ all: ## Build build/rondo and the libraries
 setup: ## Install what is missing with apt (RONDO_NO_INSTALL=1 only lists it)
 	@tools/setup
 
+# A build directory that came along with a copied tree belongs to where it was made.
+FRESH = $(shell test -f $(BUILD)/CMakeCache.txt && \
+    ! grep -qxF 'CMAKE_HOME_DIRECTORY:INTERNAL=$(CURDIR)' $(BUILD)/CMakeCache.txt && echo --fresh)
+
 configure:
-	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DRONDO_WERROR=$(WERROR) \
+	@cmake $(FRESH) -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DRONDO_WERROR=$(WERROR) \
 	    $(LAUNCHER) $(CMAKE_ARGS) > $(BUILD).log 2>&1 || { cat $(BUILD).log; rm -f $(BUILD).log; exit 1; }
 	@rm -f $(BUILD).log
 
@@ -43,6 +47,9 @@ lint: ## Check formatting, include arrows, headers and doc comments
 
 install: build ## Install to PREFIX (default /usr/local), below DESTDIR if set
 	@cmake --install $(BUILD) --prefix $(PREFIX)
+
+uninstall: ## Remove what the last install from this build put in place
+	@cmake --build $(BUILD) --target uninstall
 
 clean: ## Remove the build directories
 	@rm -rf build build-debug build-asan build-tsan build-fuzz

@@ -301,8 +301,8 @@ typedef struct open_names {
     char input[64];  // the first one with an unnamed dimension
 } open_names;
 
-// The shape of an input that has none yet: what nobody set counts as 1. Sequences and optionals hold
-// nothing.
+// The shape of an input that has none yet: what nobody set counts as 1. Sequences and optionals
+// hold nothing.
 static void assume_shape(const rondo_port *port, rondo_tensor *tensor, open_names *names) {
     if (tensor->dtype == RONDO_DTYPE_NONE && has_items(port)) {
         tensor->dtype = port->dtype;

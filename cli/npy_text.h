@@ -26,8 +26,8 @@ bool cli_npy_text_parse_descr(const char *value, cli_npy_text *out_text);
 bool cli_npy_text_read(const uint8_t *bytes, const cli_npy_text *text, const rondo_shape *shape,
                        const char *label, rondo_tensor *out_tensor);
 
-// The number of characters of the longest string, at least 1. On failure prints why: NumPy's strings
-// are valid UTF-8 and cannot end in zeros.
+// The number of characters of the longest string, at least 1. On failure prints why: NumPy's
+// strings are valid UTF-8 and cannot end in zeros.
 bool cli_npy_text_measure(const rondo_tensor *tensor, const char *label, size_t *out_characters);
 
 // Writes the elements as UTF-32, little endian, each with room for `characters`. What fails is left

@@ -62,7 +62,8 @@ typedef struct cli_model_settings {
      "the shape of an input (x=1x3x224x224), also where its\ndimensions have no names"},           \
     {"--input", "NAME=FILE|random", CLI_LIST, offsetof(type, member.inputs), NULL,                 \
      "an input's values: .npy, .npz (FILE.npz:ENTRY picks one),\n.pb, or .bin, .raw, .dat (bytes " \
-     "as they are); for a\nsequence a .pb, or a folder with 0.npy, 1.npy and so on"},                                                                              \
+     "as they are); for a\n"                                                                      \
+     "sequence a .pb, or a folder with 0.npy, 1.npy and so on"},  \
     {"--cast", NULL, CLI_SWITCH, offsetof(type, member.casts), NULL,                               \
      "convert files of another element type, where every\nvalue survives"}
 #define CLI_RUN_OPTION_ROWS(type, member)                                                          \

@@ -25,8 +25,16 @@ install(FILES ${PROJECT_BINARY_DIR}/rondo-config.cmake
 file(RELATIVE_PATH RONDO_PC_TO_PREFIX
   /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
 string(REGEX REPLACE "/$" "" RONDO_PC_TO_PREFIX "${RONDO_PC_TO_PREFIX}")
+list(TRANSFORM RONDO_OPENMP_LIBRARIES PREPEND "-l" OUTPUT_VARIABLE RONDO_PC_OPENMP)
+list(JOIN RONDO_PC_OPENMP " " RONDO_PC_OPENMP)
 configure_file(${CMAKE_CURRENT_LIST_DIR}/rondo.pc.in ${PROJECT_BINARY_DIR}/rondo.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/rondo.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+# Takes back what the last installation from this build directory put in place.
+add_custom_target(uninstall
+  COMMAND ${CMAKE_COMMAND} -P ${CMAKE_CURRENT_LIST_DIR}/rondo-uninstall.cmake
+  WORKING_DIRECTORY ${PROJECT_BINARY_DIR}
+  VERBATIM)
 
 # The man pages are made from what the tool says about itself.
 find_program(RONDO_AWK NAMES awk)

@@ -263,6 +263,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_event_get_elapsed_ms(rondo_event *st
 //
 // On a stream whose capture is broken all of it fails with STATE. A failure breaks the capture that
 // would lack the work (rondo/report.h).
+//
+// Nothing of it waits for the device, as long as the stream has room: the host backend takes 8191
+// calls and replays that did not run yet, a CUDA driver some thousand launches. Then a call waits.
 
 typedef enum rondo_copy_kind {
     RONDO_COPY_HOST_TO_DEVICE = 0,

@@ -152,7 +152,8 @@ RONDO_API void rondo_graph_capture_abort(rondo_graph *graph);
 // Threads:   one thread per graph and stream.
 // Capture:   not legal while `stream` records: rondo_graph_record does that. Refused, it breaks
 //            nothing.
-// Cost:      one driver call; no allocation, no lock, no wait. With generators: one lock for all of
+// Cost:      one driver call; no allocation, no lock, no wait while the stream has room
+//            (rondo/device.h). With generators: one lock for all of
 //            them. Graphs that share an arena: a lock, and an event where the stream changes.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_replay(rondo_graph *graph, rondo_stream *stream);
 

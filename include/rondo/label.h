@@ -47,7 +47,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_label_push(rondo_stream *stream, con
 
 // Closes the scope opened last on the stream.
 //
-// A capture that fails or is aborted closes the scopes opened on its first stream since it began.
+// A capture that fails or is aborted closes the scopes opened on its first stream since it began;
+// one that succeeds leaves them open.
 // The end of a body closes those opened on its stream; those open outside cannot be closed there.
 //
 // Errors:    STATE (no scope is open), INVALID, NO_MEMORY, DRIVER, LOST; then the scope stays open.

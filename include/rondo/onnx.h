@@ -68,8 +68,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_load_onnx(const char *path,
                                                              rondo_tensor *out_tensor);
 
 // Reads the value of an input or output of a program: a TensorProto, or a SequenceProto or
-// OptionalProto where the port is one. Where the port has labels, which ONNX gives out as a sequence
-// of maps, that becomes the tensor of scores [maps, labels].
+// OptionalProto where the port is one. Where the port has labels, which ONNX gives out as a
+// sequence of maps, that becomes the tensor of scores [maps, labels].
 //
 // Errors:    BAD_DATA, UNSUPPORTED (element type; sequences of other things than tensors),
 //            UNAVAILABLE, NO_MEMORY.

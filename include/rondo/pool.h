@@ -33,7 +33,7 @@ typedef struct rondo_pool_options {
 typedef struct rondo_pool_stats {
     uint64_t live_bytes;           // handed out now, rounded as the pool rounds
     uint64_t live_count;           // blocks handed out now
-    uint64_t pending_bytes;        // freed, but other streams may still use them
+    uint64_t pending_bytes;        // freed, but other streams may use them, when last looked at
     uint64_t reserved_bytes;       // held from the driver now
     uint64_t live_peak_bytes;      // most of live_bytes since the pool was made
     uint64_t reserved_peak_bytes;  // most of reserved_bytes since the pool was made

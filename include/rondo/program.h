@@ -20,11 +20,11 @@ typedef struct rondo_port {
     int32_t rank;                        // -1 when the model does not say
     int64_t extent[RONDO_RANK_MAX];      // -1 where the extent is symbolic or unknown
     const char *symbol[RONDO_RANK_MAX];  // name of a symbolic extent, borrowed; NULL otherwise
-    // What a SEQUENCE or OPTIONAL holds, outermost first: an optional sequence of floats has SEQUENCE
-    // and F32 here. NONE where there is nothing, or the model does not say.
+    // What a SEQUENCE or OPTIONAL holds, outermost first: an optional sequence of floats has
+    // SEQUENCE and F32 here. NONE where there is nothing, or the model does not say.
     rondo_dtype item_dtype[2];
-    // Names of the columns of a classifier's scores, strings or I64, borrowed from the program; NULL
-    // where there are none. They come from ZipMap (rondo/onnx.h).
+    // Names of the columns of a classifier's scores, strings or I64, borrowed from the program;
+    // NULL where there are none. They come from ZipMap (rondo/onnx.h).
     const rondo_tensor *labels;
 } rondo_port;
 

@@ -102,15 +102,15 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_init(rondo_dtype dtype, const
 //   ... ((const rondo_string *)tensor.data)[1] ...
 //
 // Errors:    INVALID (shape, NULL), NO_MEMORY.
-// Ownership: caller owns *out_tensor; free with rondo_tensor_deinit. The strings live as long as the
-//            last tensor that shares them.
+// Ownership: caller owns *out_tensor; free with rondo_tensor_deinit. The strings live as long as
+//            the last tensor that shares them.
 // Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_init_strings(const rondo_shape *shape,
                                                                 const rondo_string *strings,
                                                                 rondo_tensor *out_tensor);
 
-// Makes a sequence of `count` tensors: its shape is [count], its elements share the bytes of `items`
-// as rondo_tensor_retain does.
+// Makes a sequence of `count` tensors: its shape is [count], its elements share the bytes of
+// `items` as rondo_tensor_retain does.
 //
 // items      of one element type, which is none of SEQUENCE and OPTIONAL; NULL when count is 0.
 //

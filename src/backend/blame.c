@@ -7,6 +7,7 @@
 #include "backend/capture.h"
 #include "backend/check.h"
 #include "backend/label.h"
+#include "base/text.h"
 #include "base/thread.h"
 
 enum {
@@ -15,10 +16,6 @@ enum {
     // only while there are few.
     COUNTED_NODES_MAX = 1024,
 };
-
-static void copy_text(char *destination, size_t capacity, const char *source) {
-    snprintf(destination, capacity, "%s", source != NULL ? source : "");
-}
 
 // ---- causes -----------------------------------------------------------------------------------
 
@@ -193,8 +190,8 @@ static void take_marks(rondo_stream *stream, bool counts_many) {
                    backend->describe_recorded(stream, node, &info) == RONDO_STATUS_OK) {
             name = name_node(&info);
         }
-        copy_text(marks->node_name, sizeof marks->node_name, name);
-        copy_text(marks->node_label, sizeof marks->node_label, rondo_label_get_path(stream));
+        rondo__text_fit(marks->node_name, sizeof marks->node_name, name);
+        rondo__text_fit(marks->node_label, sizeof marks->node_label, rondo_label_get_path(stream));
         marks->node_count = count;
         marks->work_count_then = marks->work_count;
     }
@@ -221,18 +218,10 @@ void rondo__marks_prepare(rondo_stream *stream) {
 
 // The caller holds capture->lock for all of these, and may use the stream.
 
-static const rondo__capture_body *find_body(const rondo__capture *capture, uint64_t id) {
-    const rondo__capture_body *body = capture->bodies;
-    while (body != NULL && body->id != id) {
-        body = body->next;
-    }
-    return body;
-}
-
 // The body that the stream records into, as far as this thread may look at it; otherwise NULL.
 static const rondo__capture_body *find_open_body(const rondo__capture *capture,
                                                  const rondo_stream *stream) {
-    const rondo__capture_body *body = find_body(capture, stream->marks.capture_id);
+    const rondo__capture_body *body = rondo__capture_get_body(capture, stream->marks.capture_id);
     bool may_ask =
         body != NULL && body->stream != NULL && body->thread_number == rondo__thread_get_number();
     return may_ask ? body : NULL;
@@ -240,10 +229,10 @@ static const rondo__capture_body *find_open_body(const rondo__capture *capture,
 
 static uint32_t count_bodies_around(const rondo__capture *capture, const rondo_stream *stream) {
     uint32_t depth = 0;
-    const rondo__capture_body *body = find_body(capture, stream->marks.capture_id);
+    const rondo__capture_body *body = rondo__capture_get_body(capture, stream->marks.capture_id);
     while (body != NULL) {
         ++depth;
-        body = find_body(capture, body->parent_id);
+        body = rondo__capture_get_body(capture, body->parent_id);
     }
     return depth;
 }
@@ -261,7 +250,7 @@ static void copy_path(char destination[RONDO__BLAME_LABEL_BYTES], const rondo__c
         snprintf(destination, RONDO__BLAME_LABEL_BYTES, "%.*s%s%s", (int)length,
                  rondo_label_get_path(body->stream), path[0] != '\0' ? "/" : "", path);
     } else {
-        copy_text(destination, RONDO__BLAME_LABEL_BYTES, path);
+        rondo__text_fit(destination, RONDO__BLAME_LABEL_BYTES, path);
     }
 }
 
@@ -270,7 +259,7 @@ static void copy_path(char destination[RONDO__BLAME_LABEL_BYTES], const rondo__c
 static void copy_open_path(char destination[RONDO__BLAME_LABEL_BYTES],
                            const rondo__capture *capture, const rondo_stream *stream) {
     const rondo__capture_body *body = find_open_body(capture, stream);
-    bool is_outside = find_body(capture, stream->marks.capture_id) == NULL;
+    bool is_outside = rondo__capture_get_body(capture, stream->marks.capture_id) == NULL;
     const rondo_stream *first = NULL;
     if (body != NULL) {
         first = body->stream;
@@ -278,7 +267,7 @@ static void copy_open_path(char destination[RONDO__BLAME_LABEL_BYTES],
         first = capture->origin;
     }
     if (rondo_label_get_path(stream)[0] == '\0' && first != NULL) {
-        copy_text(destination, RONDO__BLAME_LABEL_BYTES, rondo_label_get_path(first));
+        rondo__text_fit(destination, RONDO__BLAME_LABEL_BYTES, rondo_label_get_path(first));
     } else {
         copy_path(destination, capture, stream, rondo_label_get_path(stream));
     }
@@ -296,13 +285,13 @@ static void fill_node(rondo__capture *capture, rondo_stream *stream, const char 
     const rondo__stream_marks *marks = &stream->marks;
     uint64_t since = marks->work_count - marks->work_count_then;
     if (since > 0 && !blame->is_index_exact) {
-        copy_text(blame->node_name, sizeof blame->node_name, marks->work);
-        copy_text(blame->node_label, sizeof blame->node_label, path);
+        rondo__text_fit(blame->node_name, sizeof blame->node_name, marks->work);
+        rondo__text_fit(blame->node_label, sizeof blame->node_label, path);
     } else {
         since = 0;
-        copy_text(blame->node_name, sizeof blame->node_name, marks->node_name);
+        rondo__text_fit(blame->node_name, sizeof blame->node_name, marks->node_name);
         if (marks->work_count == 0 && marks->node_label[0] == '\0') {
-            copy_text(blame->node_label, sizeof blame->node_label, path);
+            rondo__text_fit(blame->node_label, sizeof blame->node_label, path);
         } else {
             copy_path(blame->node_label, capture, stream, marks->node_label);
         }
@@ -320,7 +309,7 @@ static void fill_place(rondo__capture *capture, rondo_stream *stream, const char
         return;
     }
     blame->has_place = true;
-    copy_text(blame->noticed_by, sizeof blame->noticed_by, call);
+    rondo__text_fit(blame->noticed_by, sizeof blame->noticed_by, call);
     copy_open_path(blame->label, capture, stream);
     fill_node(capture, stream, blame->label, asks);
     // A body in which nothing was recorded yet: what came last is the conditional node, or more.
@@ -365,7 +354,7 @@ void rondo__blame_work(rondo_stream *stream, const char *work) {
     rondo__capture *capture = find_capture(stream);
     if (capture != NULL) {
         if (record.op[0] == '\0' && cause != RONDO_CAUSE_UNSEEN_CALL) {
-            copy_text(record.op, sizeof record.op, work);
+            rondo__text_fit(record.op, sizeof record.op, work);
         }
         pthread_mutex_lock(&capture->lock);
         fill_place(capture, stream, record.call, true);

@@ -95,6 +95,14 @@ rondo_status rondo__capture_open(rondo_stream *origin, uint64_t id, rondo_captur
     return RONDO_STATUS_OK;
 }
 
+static void free_bodies(rondo__capture_body *list) {
+    while (list != NULL) {
+        rondo__capture_body *body = list;
+        list = body->next;
+        rondo__free(body);
+    }
+}
+
 rondo__participant *rondo__capture_close(rondo__capture *capture, bool has_succeeded) {
     rondo_device *device = capture->device;
     pthread_mutex_lock(&device->capture_list_lock);
@@ -120,28 +128,29 @@ rondo__participant *rondo__capture_close(rondo__capture *capture, bool has_succe
             p->type->close(p, capture, has_succeeded);
         }
     }
-    while (capture->bodies != NULL) {
-        rondo__capture_body *body = capture->bodies;
-        capture->bodies = body->next;
-        rondo__free(body);
-    }
+    free_bodies(capture->bodies);
+    free_bodies(capture->closed_bodies);
     give_memory_back(origin, capture);
     return participants;
 }
 
 // ---- finding ----------------------------------------------------------------------------------
 
-static const rondo__capture_body *find_body(rondo__capture *capture, uint64_t id) {
-    const rondo__capture_body *body = capture->bodies;
-    while (body != NULL && body->id != id) {
-        body = body->next;
+static const rondo__capture_body *find_body(const rondo__capture_body *list, uint64_t id) {
+    while (list != NULL && list->id != id) {
+        list = list->next;
     }
-    return body;
+    return list;
+}
+
+const rondo__capture_body *rondo__capture_get_body(const rondo__capture *capture, uint64_t id) {
+    const rondo__capture_body *body = find_body(capture->bodies, id);
+    return body != NULL ? body : find_body(capture->closed_bodies, id);
 }
 
 const rondo__capture_body *rondo__capture_find_body(rondo__capture *capture, uint64_t id) {
     pthread_mutex_lock(&capture->lock);
-    const rondo__capture_body *body = find_body(capture, id);
+    const rondo__capture_body *body = rondo__capture_get_body(capture, id);
     pthread_mutex_unlock(&capture->lock);
     return body;
 }
@@ -156,8 +165,7 @@ static bool is_recording(rondo__capture *capture, uint64_t id) {
         return true;
     }
     pthread_mutex_lock(&capture->lock);
-    const rondo__capture_body *body = find_body(capture, id);
-    bool is_open = body != NULL && body->stream != NULL;
+    bool is_open = find_body(capture->bodies, id) != NULL;
     pthread_mutex_unlock(&capture->lock);
     return is_open;
 }
@@ -322,10 +330,16 @@ rondo_status rondo__capture_add_body(rondo__capture *capture, rondo_stream *pare
 
 void rondo__capture_close_body(rondo__capture *capture, const rondo_stream *body) {
     pthread_mutex_lock(&capture->lock);
-    for (rondo__capture_body *entry = capture->bodies; entry != NULL; entry = entry->next) {
-        if (entry->stream == body) {
-            entry->stream = NULL;
-        }
+    rondo__capture_body **link = &capture->bodies;
+    while (*link != NULL && (*link)->stream != body) {
+        link = &(*link)->next;
+    }
+    rondo__capture_body *entry = *link;
+    if (entry != NULL) {
+        *link = entry->next;
+        entry->stream = NULL;
+        entry->next = capture->closed_bodies;
+        capture->closed_bodies = entry;
     }
     pthread_mutex_unlock(&capture->lock);
 }

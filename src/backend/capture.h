@@ -103,7 +103,8 @@ struct rondo__capture {
     // destroyed; NULL: all, the capture is about to end. Set by the first scope, used by the thread
     // that records.
     void (*close_scopes)(rondo__capture *capture, const rondo_stream *stream);
-    rondo__capture_body *bodies;  // open and closed ones, latest first
+    rondo__capture_body *bodies;  // open ones, latest first
+    rondo__capture_body *closed_bodies;
     rondo__capture *next;         // guarded by device->capture_list_lock
     // The last two: memory that is used again keeps them (capture.c).
     rondo__blame blame;    // what broke it; guarded by lock
@@ -214,6 +215,9 @@ RONDO_MUST_USE rondo_status rondo__capture_add_body(rondo__capture *capture, ron
                                                     rondo_stream *body, uint64_t *out_id);
 // `body` records no more.  Threads: safe.
 void rondo__capture_close_body(rondo__capture *capture, const rondo_stream *body);
+// The body with this id, open or closed; NULL: none. With capture->lock held.
+const rondo__capture_body *rondo__capture_get_body(const rondo__capture *capture, uint64_t id);
+
 // Whether that is the id of the capture or of one of its bodies, open or closed.  Threads: safe.
 bool rondo__capture_holds(rondo__capture *capture, uint64_t id);
 // The entry of a body by its id; NULL: `id` is the outermost capture.  Threads: safe.

@@ -108,3 +108,18 @@ void rondo__text_deinit(rondo__text *text) {
         *text = (rondo__text){0};
     }
 }
+
+void rondo__text_fit(char *field, size_t capacity, const char *text) {
+    size_t length = text != NULL ? strlen(text) : 0;
+    if (length < capacity) {
+        memcpy(field, length > 0 ? text : "", length);
+        field[length] = '\0';
+        return;
+    }
+    length = capacity - sizeof "...";
+    while (length > 0 && ((unsigned char)text[length] & 0xC0) == 0x80) {
+        --length;  // in the middle of a character
+    }
+    memcpy(field, text, length);
+    memcpy(field + length, "...", sizeof "...");
+}

@@ -482,7 +482,8 @@ static rondo_status measure_batch(const rondo__node *node, const rondo_tensor *c
     return RONDO_STATUS_OK;
 }
 
-// Runs element `index` of the batch and keeps its results. `single` is the node without the lengths.
+// Runs element `index` of the batch and keeps its results. `single` is the node without the
+// lengths.
 static rondo_status run_batch_element(rondo_executor *executor, const rondo__node *single,
                                       rondo__step *step, const rondo_tensor *const *inputs,
                                       int64_t index, collector *collectors) {

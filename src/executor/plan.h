@@ -316,7 +316,8 @@ void rondo__executor_release_generators(rondo_executor *executor);
 RONDO_MUST_USE rondo_status rondo__bypass_run(rondo_executor *executor, rondo__plan *plan,
                                               rondo__step *step);
 
-// Runs If, Loop, Scan or SequenceMap: inputs and results are tensors in host memory; results are allocated.
+// Runs If, Loop, Scan or SequenceMap: inputs and results are tensors in host memory; results are
+// allocated.
 //
 // Errors:    as rondo__bypass_run.
 // Threads:   one thread per executor.

@@ -86,6 +86,18 @@ static rondo__scope *find_scope(rondo_device *device, uint64_t id, const rondo__
     return scope;
 }
 
+// A scope inside an open body of this one: the list has it earlier.
+static rondo__scope *find_inner(const rondo__scope *outer) {
+    rondo_device *device = outer->device;
+    pthread_mutex_lock(&device->capture_list_lock);
+    rondo__scope *scope = device->scope_list;
+    while (scope != outer && scope->parent != outer->body) {
+        scope = scope->next;
+    }
+    pthread_mutex_unlock(&device->capture_list_lock);
+    return scope != outer ? scope : NULL;
+}
+
 static rondo_status get_scope(rondo_scope handle, const char *call, rondo__scope **out_scope) {
     *out_scope = NULL;
     RETURN_IF_ERROR(rondo__check_pointer(handle.device, call, "scope.device"));
@@ -138,16 +150,12 @@ static void free_scope(rondo__scope *scope) {
     rondo__free(scope);
 }
 
-// Closes what is inside first: the list has it earlier.
+// Closes what is inside first.
 static void close_scope(rondo__scope *scope) {
     const rondo__backend *backend = scope->device->backend;
     rondo_error saved;
     rondo__error_save(&saved);
-    while (scope->body != NULL) {
-        rondo__scope *inner = find_scope(scope->device, 0, NULL, scope->body);
-        if (inner == NULL) {
-            break;
-        }
+    for (rondo__scope *inner; scope->body != NULL && (inner = find_inner(scope)) != NULL;) {
         close_scope(inner);
     }
     if (scope->is_body_open) {
@@ -445,7 +453,7 @@ rondo_status rondo_scope_leave(rondo_scope handle) {
         return RONDO_FAIL(STATE, "no body of the %s is open; call rondo_scope_enter first",
                           kind_names[scope->conditional->kind]);
     }
-    const rondo__scope *inner = find_scope(scope->device, 0, NULL, scope->body);
+    const rondo__scope *inner = find_inner(scope);
     if (inner != NULL) {
         return RONDO_FAIL(STATE, "a %s inside the body is open; end it first",
                           kind_names[inner->conditional->kind]);

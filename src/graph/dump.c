@@ -105,9 +105,17 @@ static void append_json_fields(rondo__text *text, const rondo__node_info *info) 
 
 // ---- nodes in DOT -----------------------------------------------------------------------------
 
+// Graphviz takes no string of 16 KiB: of each text in one that many bytes.
+enum { DOT_TEXT_MAX = 4000 };
+
 // Inside a quoted DOT string, where backslashes have a meaning of their own.
 static void append_dot_text(rondo__text *text, const char *string) {
+    size_t begin = text->length;
     while (*string != '\0') {
+        if (text->length - begin > DOT_TEXT_MAX) {
+            rondo__text_append(text, "...");
+            return;
+        }
         char piece[RONDO__ESCAPED_MAX];
         string += rondo__escape_next(string, piece);
         if (piece[0] == '"' || piece[0] == '\\') {

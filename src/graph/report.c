@@ -8,6 +8,7 @@
 #include "backend/check.h"
 #include "backend/label.h"
 #include "base/escape.h"
+#include "base/text.h"
 #include "graph/graph_internal.h"
 
 // ---- names and texts --------------------------------------------------------------------------
@@ -38,21 +39,17 @@ const char *rondo_capture_cause_get_name(int32_t cause) {
     return text != NULL ? text->name : "UNKNOWN";
 }
 
-static void copy_text(char *destination, size_t capacity, const char *source) {
-    snprintf(destination, capacity, "%s", source);
-}
-
 // ---- filling ----------------------------------------------------------------------------------
 
 static void fill_place(rondo_graph *graph, const rondo__blame *blame) {
     rondo_capture_report *report = &graph->report;
-    copy_text(report->label, sizeof report->label, blame->label);
+    rondo__text_fit(report->label, sizeof report->label, blame->label);
     report->has_last_node = blame->has_node;
     report->is_index_exact = blame->is_index_exact;
     report->last_node_index = blame->node_index;
     report->last_node_depth = blame->node_depth;
-    copy_text(report->last_node_name, sizeof report->last_node_name, blame->node_name);
-    copy_text(report->last_node_label, sizeof report->last_node_label, blame->node_label);
+    rondo__text_fit(report->last_node_name, sizeof report->last_node_name, blame->node_name);
+    rondo__text_fit(report->last_node_label, sizeof report->last_node_label, blame->node_label);
 }
 
 static void fill_cause(rondo_graph *graph, const rondo_error *record, rondo_capture_cause cause) {
@@ -63,11 +60,11 @@ static void fill_cause(rondo_graph *graph, const rondo_error *record, rondo_capt
     report->cause = (int32_t)cause;
     report->what = text != NULL ? text->what : "";
     report->advice = text != NULL ? text->advice : "";
-    copy_text(report->message, sizeof report->message, record->message);
-    copy_text(report->call, sizeof report->call, record->call);
-    copy_text(report->op, sizeof report->op, record->op);
+    rondo__text_fit(report->message, sizeof report->message, record->message);
+    rondo__text_fit(report->call, sizeof report->call, record->call);
+    rondo__text_fit(report->op, sizeof report->op, record->op);
     report->driver_code = record->driver_code;
-    copy_text(report->driver_name, sizeof report->driver_name, record->driver_name);
+    rondo__text_fit(report->driver_name, sizeof report->driver_name, record->driver_name);
     report->file = record->file != NULL ? record->file : "";
     report->line = record->line;
 }
@@ -76,7 +73,7 @@ static void fill_thread(rondo_graph *graph, const rondo__blame *blame) {
     rondo_capture_report *report = &graph->report;
     report->stream_number = blame->stream_number;
     report->thread_number = blame->thread_number;
-    copy_text(report->thread_name, sizeof report->thread_name, blame->thread_name);
+    rondo__text_fit(report->thread_name, sizeof report->thread_name, blame->thread_name);
     report->is_other_thread = blame->thread_number != graph->thread_number;
 }
 
@@ -91,13 +88,17 @@ static void describe_place(const rondo_capture_report *report, size_t room, char
                  has_name ? " \"" : "", report->thread_name, has_name ? "\"" : "");
     }
     if (report->label[0] != '\0') {
-        snprintf(parts[1], sizeof parts[1], " in \"%.40s\"", report->label);
+        char label[44];
+        rondo__text_fit(label, sizeof label, report->label);
+        snprintf(parts[1], sizeof parts[1], " in \"%s\"", label);
     }
     if (report->has_last_node) {
         bool has_name = report->last_node_name[0] != '\0';
-        snprintf(parts[2], sizeof parts[2], " after node %" PRIu64 "%s%s%.24s%s",
+        char name[28];
+        rondo__text_fit(name, sizeof name, report->last_node_name);
+        snprintf(parts[2], sizeof parts[2], " after node %" PRIu64 "%s%s%s%s",
                  report->last_node_index, report->last_node_depth > 0 ? " of the body" : "",
-                 has_name ? " \"" : "", report->last_node_name, has_name ? "\"" : "");
+                 has_name ? " \"" : "", name, has_name ? "\"" : "");
     }
     size_t length = 0;
     text[0] = '\0';
@@ -117,7 +118,7 @@ static rondo_status write_record(const rondo_graph *graph, bool was_broken_by_ca
     char message[sizeof report->message];
     char broken[128] = "";
     char place[192];
-    copy_text(message, sizeof message, report->message);
+    rondo__text_fit(message, sizeof message, report->message);
     if (report->cause == RONDO_CAUSE_OTHER_THREAD) {
         snprintf(message, sizeof message, "%s; %s", report->what, report->advice);
     }
@@ -152,7 +153,7 @@ static void describe_unseen(rondo_graph *graph, const rondo__blame *blame) {
              "or push labels to narrow it down",
              graph->mode == RONDO_CAPTURE_GLOBAL ? ", or is another thread's" : "",
              blame->noticed_by);
-    copy_text(report->call, sizeof report->call, blame->noticed_by);
+    rondo__text_fit(report->call, sizeof report->call, blame->noticed_by);
     report->op[0] = '\0';
 }
 
@@ -196,8 +197,8 @@ void rondo__graph_report_abort(rondo_graph *graph, const rondo__blame *blame) {
         fill_cause(graph, &blame->suspect, blame->suspect_cause);
     } else {
         rondo_error record = {.status = RONDO_STATUS_STATE, .file = __FILE__, .line = __LINE__};
-        copy_text(record.call, sizeof record.call, "rondo_graph_capture_abort");
-        copy_text(record.message, sizeof record.message, "the program gave the capture up");
+        rondo__text_fit(record.call, sizeof record.call, "rondo_graph_capture_abort");
+        rondo__text_fit(record.message, sizeof record.message, "the program gave the capture up");
         fill_cause(graph, &record, RONDO_CAUSE_ABORTED);
     }
 }

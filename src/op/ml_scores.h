@@ -31,7 +31,8 @@ double rondo__ml_logistic(double x);
 //
 // Source:    Winitzki, A handy approximation for the error function and its inverse, 2008 (PROBIT).
 void rondo__ml_transform_row(rondo__ml_transform transform, double *scores, size_t count);
-// Of one score s makes the scores of two classes: [1 - s, s] or, for LOGISTIC, its values of -s and s.
+// Of one score s makes the scores of two classes: [1 - s, s] or, for LOGISTIC, its values of -s and
+// s.
 void rondo__ml_split_score(rondo__ml_transform transform, double scores[2]);
 
 // The labels of a classifier: attributes `strings` and `ints`, of which one is there; without any,

@@ -183,8 +183,8 @@ RONDO_MUST_USE rondo_status rondo__compute_get_output(rondo__compute *compute, s
 // The same with the dtype and shape that `infer` gave (not for data-dependent outputs).
 RONDO_MUST_USE rondo_status rondo__compute_get_inferred(rondo__compute *compute, size_t output,
                                                         void **out_data);
-// Hands `tensor` over as output `output`: takes it, or copies it into a preallocated one. Either way
-// `tensor` is the caller's no more.
+// Hands `tensor` over as output `output`: takes it, or copies it into a preallocated one. Either
+// way `tensor` is the caller's no more.
 //
 // Errors:    as rondo__compute_get_output.
 RONDO_MUST_USE rondo_status rondo__compute_take_output(rondo__compute *compute, size_t output,

@@ -52,7 +52,7 @@ static rondo_status compute_cast(rondo__compute *compute) {
 
 // ---- Clip -------------------------------------------------------------------------------------
 
-// lower or upper NULL: no bound. NaN stays NaN.
+// lower or upper NULL: no bound. NaN wins, in an element as in a bound, as in Max and Min.
 #define DEFINE_CLIP(name, type)                                                         \
     static void clip_##name(const void *in, void *out, size_t count, const void *lower, \
                             const void *upper) {                                        \
@@ -61,14 +61,14 @@ static rondo_status compute_cast(rondo__compute *compute) {
         if (lower != NULL) {                                                            \
             const type bound = *(const type *)lower;                                    \
             for (size_t i = 0; i < count; ++i) {                                        \
-                y[i] = x[i] < bound ? bound : x[i];                                     \
+                y[i] = x[i] < bound || bound != bound ? bound : x[i];                   \
             }                                                                           \
             x = y;                                                                      \
         }                                                                               \
         if (upper != NULL) {                                                            \
             const type bound = *(const type *)upper;                                    \
             for (size_t i = 0; i < count; ++i) {                                        \
-                y[i] = x[i] > bound ? bound : x[i];                                     \
+                y[i] = x[i] > bound || bound != bound ? bound : x[i];                   \
             }                                                                           \
         } else if (lower == NULL && count > 0) {                                        \
             memcpy(y, x, count * sizeof(type));                                         \

@@ -290,7 +290,7 @@ static rondo_status check_reduction(const rondo__op *op) {
 }
 
 // target[i] = target[i] (reduction) update[i]. Integers add and multiply in 64 unsigned bits, so
-// that they wrap.
+// that they wrap. NaN wins in max and min.
 #define DEFINE_REDUCE(name, type, wide)                                                         \
     static void reduce_##name(reduction how, void *target, const void *update, int64_t count) { \
         type *y = target;                                                                       \
@@ -304,10 +304,10 @@ static rondo_status check_reduction(const rondo__op *op) {
                     y[i] = (type)((wide)y[i] * (wide)u[i]);                                     \
                     break;                                                                      \
                 case REDUCTION_MAX:                                                             \
-                    y[i] = y[i] < u[i] ? u[i] : y[i];                                           \
+                    y[i] = y[i] < u[i] || u[i] != u[i] ? u[i] : y[i];                           \
                     break;                                                                      \
                 case REDUCTION_MIN:                                                             \
-                    y[i] = y[i] > u[i] ? u[i] : y[i];                                           \
+                    y[i] = y[i] > u[i] || u[i] != u[i] ? u[i] : y[i];                           \
                     break;                                                                      \
                 default:                                                                        \
                     y[i] = u[i];                                                                \

@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "op/op.h"
+#include "op/slice.h"
 #include "op/support.h"
 
 // ---- Concat -----------------------------------------------------------------------------------
@@ -206,101 +207,6 @@ static rondo_status compute_split(rondo__compute *compute) {
 
 // ---- Slice ------------------------------------------------------------------------------------
 
-typedef struct slice_plan {
-    rondo_shape shape;
-    int64_t start[RONDO_RANK_MAX];
-    int64_t step[RONDO_RANK_MAX];
-} slice_plan;
-
-// The bounds lists: starts, ends, axes, steps. Attributes up to opset 9, inputs later.
-typedef struct slice_lists {
-    int64_t values[4][RONDO_RANK_MAX];
-    size_t counts[4];
-    bool is_given[4];
-} slice_lists;
-
-static rondo_status read_slice_attributes(const rondo__op *op, slice_lists *lists) {
-    static const char *const names[3] = {"starts", "ends", "axes"};
-    for (size_t i = 0; i < 3; ++i) {
-        const int64_t *values = rondo__op_get_ints(op, names[i], &lists->counts[i]);
-        lists->is_given[i] = values != NULL;
-        if (lists->counts[i] > RONDO_RANK_MAX || (i < 2 && values == NULL)) {
-            return RONDO_OP_FAIL(op, BAD_DATA, "attribute %s is missing or too long", names[i]);
-        }
-        if (lists->counts[i] > 0) {
-            memcpy(lists->values[i], values, lists->counts[i] * sizeof(int64_t));
-        }
-    }
-    return RONDO_STATUS_OK;
-}
-
-static rondo_status make_slice_plan(const rondo__op *op, const rondo_shape *x,
-                                    const slice_lists *lists, slice_plan *out_plan) {
-    slice_plan plan = {.shape = *x};
-    for (int32_t d = 0; d < x->rank; ++d) {
-        plan.step[d] = 1;
-    }
-    size_t count = lists->counts[0];
-    for (size_t k = 1; k < 4; ++k) {
-        if (lists->is_given[k] && lists->counts[k] != count) {
-            return RONDO_OP_FAIL(op, BAD_DATA, "starts, ends, axes and steps must be equally long");
-        }
-    }
-    if (!lists->is_given[2] && count > (size_t)x->rank) {
-        return RONDO_OP_FAIL(op, BAD_DATA, "%zu starts are given for rank %d", count, x->rank);
-    }
-    uint32_t seen = 0;
-    for (size_t i = 0; i < count; ++i) {
-        int32_t axis = (int32_t)i;
-        if (lists->is_given[2]) {
-            RETURN_IF_ERROR(rondo__op_resolve_axis(op, lists->values[2][i], x->rank, &axis));
-        }
-        int64_t step = lists->is_given[3] ? lists->values[3][i] : 1;
-        if (step == 0 || (seen >> axis & 1u) != 0) {
-            return RONDO_OP_FAIL(op, BAD_DATA, "axis %d has step 0 or is given twice", axis);
-        }
-        seen |= 1u << axis;
-        int64_t extent = x->extent[axis];
-        int64_t lowest = step > 0 ? 0 : -1;
-        int64_t highest = step > 0 ? extent : extent - 1;
-        int64_t bounds[2] = {lists->values[0][i], lists->values[1][i]};
-        for (int k = 0; k < 2; ++k) {
-            bounds[k] = bounds[k] < 0 ? bounds[k] + extent : bounds[k];
-            bounds[k] = bounds[k] < lowest ? lowest : bounds[k] > highest ? highest : bounds[k];
-        }
-        // The distance is at most the extent and the step's size at least 1.
-        uint64_t distance = step > 0
-                                ? (uint64_t)(bounds[1] > bounds[0] ? bounds[1] - bounds[0] : 0)
-                                : (uint64_t)(bounds[0] > bounds[1] ? bounds[0] - bounds[1] : 0);
-        uint64_t size = step > 0 ? (uint64_t)step : UINT64_C(0) - (uint64_t)step;
-        plan.shape.extent[axis] = distance == 0 ? 0 : (int64_t)((distance - 1) / size + 1);
-        plan.start[axis] = bounds[0];
-        // A step that leaves the extent at once is as good as the extent itself.
-        plan.step[axis] = plan.shape.extent[axis] <= 1 ? 1 : step;
-    }
-    *out_plan = plan;
-    return RONDO_STATUS_OK;
-}
-
-// Reads bounds from `values` (starts, ends, axes, steps; NULL where absent) or attributes.
-static rondo_status plan_slice(const rondo__op *op, const rondo_shape *x,
-                               const rondo_tensor *const values[4], slice_plan *out_plan) {
-    slice_lists lists = {0};
-    if (op->opset < 10) {
-        RETURN_IF_ERROR(read_slice_attributes(op, &lists));
-        return make_slice_plan(op, x, &lists, out_plan);
-    }
-    static const char *const names[4] = {"starts", "ends", "axes", "steps"};
-    for (size_t i = 0; i < 4; ++i) {
-        if (values[i] != NULL) {
-            RETURN_IF_ERROR(rondo__op_read_ints(op, names[i], values[i], RONDO_RANK_MAX,
-                                                lists.values[i], &lists.counts[i]));
-            lists.is_given[i] = true;
-        }
-    }
-    return make_slice_plan(op, x, &lists, out_plan);
-}
-
 static rondo_status infer_slice(rondo__infer *infer) {
     infer->outputs[0].dtype = infer->inputs[0].dtype;
     const rondo_tensor *values[4] = {NULL, NULL, NULL, NULL};
@@ -317,9 +223,9 @@ static rondo_status infer_slice(rondo__infer *infer) {
     if (!is_known) {
         return RONDO_STATUS_OK;
     }
-    slice_plan plan;
-    RETURN_IF_ERROR(plan_slice(infer->op, &infer->inputs[0].shape, values, &plan));
-    return rondo__infer_set_output(infer, 0, infer->inputs[0].dtype, &plan.shape);
+    rondo__slice slice;
+    RETURN_IF_ERROR(rondo__slice_init(infer->op, &infer->inputs[0].shape, values, &slice));
+    return rondo__infer_set_output(infer, 0, infer->inputs[0].dtype, &slice.shape);
 }
 
 static rondo_status compute_slice(rondo__compute *compute) {
@@ -328,23 +234,13 @@ static rondo_status compute_slice(rondo__compute *compute) {
     for (size_t i = 0; i < 4; ++i) {
         values[i] = rondo__compute_has_input(compute, i + 1) ? compute->inputs[i + 1] : NULL;
     }
-    slice_plan plan;
-    RETURN_IF_ERROR(plan_slice(compute->op, &input->shape, values, &plan));
+    rondo__slice slice;
+    RETURN_IF_ERROR(rondo__slice_init(compute->op, &input->shape, values, &slice));
     void *output = NULL;
     RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 0, &output));
-    if (rondo_shape_get_count(&plan.shape) == 0) {
-        return RONDO_STATUS_OK;
-    }
-    int64_t strides[RONDO_RANK_MAX];
-    rondo__shape_get_strides(&input->shape, strides);
-    int64_t offset = 0;
-    for (int32_t d = 0; d < input->shape.rank; ++d) {
-        offset += plan.start[d] * strides[d];
-        strides[d] *= plan.step[d];
-    }
-    size_t bytes = rondo_dtype_get_bytes(input->dtype);
-    rondo__copy_strided(bytes, plan.shape.rank, plan.shape.extent, strides,
-                        (const uint8_t *)input->data + offset * (int64_t)bytes, output);
+    const size_t bytes = rondo_dtype_get_bytes(input->dtype);
+    rondo__copy_strided(bytes, slice.shape.rank, slice.shape.extent, slice.stride,
+                        (const uint8_t *)input->data + slice.offset * (int64_t)bytes, output);
     return RONDO_STATUS_OK;
 }
 

@@ -22,35 +22,51 @@ static rondo_status infer_matmul(rondo__infer *infer) {
     return rondo__infer_set_output(infer, 0, inputs[0].dtype, &product.output);
 }
 
-// Integers of any width multiply modulo 2^64, which is also right modulo their own width.
-static rondo_status compute_integer_matmul(rondo__compute *compute, const rondo__product *product) {
-    const size_t counts[3] = {
-        (size_t)rondo_shape_get_count(&compute->inputs[0]->shape),
-        (size_t)rondo_shape_get_count(&compute->inputs[1]->shape),
-        (size_t)rondo_shape_get_count(&product->output),
-    };
+// Where the addend of element [row, column] of a product stands; c broadcasts.
+static int64_t get_addend_place(const rondo_shape *c, int64_t row, int64_t column) {
+    const int64_t columns = c->rank == 0 ? 1 : c->extent[c->rank - 1];
+    const int64_t rows = c->rank < 2 ? 1 : c->extent[c->rank - 2];
+    return (rows == 1 ? 0 : row * columns) + (columns == 1 ? 0 : column);
+}
+
+enum { PRODUCT_A, PRODUCT_B, PRODUCT_Y, PRODUCT_C, PRODUCT_ARRAYS };
+
+// Integers of any width multiply modulo 2^64, which is also right modulo their own width. `c` is
+// what Gemm adds, or NULL.
+static rondo_status compute_integer_product(rondo__compute *compute, const rondo__product *product,
+                                            const rondo_tensor *c) {
+    const rondo_tensor *tensors[PRODUCT_ARRAYS] = {compute->inputs[0], compute->inputs[1], NULL, c};
+    const int64_t y_count = rondo_shape_get_count(&product->output);
     const rondo_dtype dtype = compute->inputs[0]->dtype;
-    uint64_t *arrays[3] = {NULL};
+    uint64_t *arrays[PRODUCT_ARRAYS] = {NULL};
     rondo_status status = RONDO_STATUS_OK;
-    for (size_t i = 0; i < 3; i++) {
-        arrays[i] = rondo__calloc(counts[i] == 0 ? 1 : counts[i], sizeof *arrays[i]);
+    for (size_t i = 0; i < PRODUCT_ARRAYS; i++) {
+        const size_t count = tensors[i] != NULL ? (size_t)rondo_shape_get_count(&tensors[i]->shape)
+                                                : (size_t)y_count;
+        if (i == PRODUCT_C && c == NULL) {
+            continue;
+        }
+        arrays[i] = rondo__calloc(count == 0 ? 1 : count, sizeof *arrays[i]);
         if (arrays[i] == NULL) {
             status = RONDO_STATUS_NO_MEMORY;
             goto done;
         }
-        if (i < 2) {
-            rondo__convert_elements(dtype, compute->inputs[i]->data, RONDO_DTYPE_U64, arrays[i],
-                                    counts[i]);
+        if (tensors[i] != NULL) {
+            rondo__convert_elements(dtype, tensors[i]->data, RONDO_DTYPE_U64, arrays[i], count);
         }
     }
-    rondo__product_run_integer(product, arrays[0], arrays[1], arrays[2]);
+    rondo__product_run_integer(product, arrays[PRODUCT_A], arrays[PRODUCT_B], arrays[PRODUCT_Y]);
+    for (int64_t i = 0; c != NULL && i < y_count; i++) {
+        arrays[PRODUCT_Y][i] +=
+            arrays[PRODUCT_C][get_addend_place(&c->shape, i / product->n, i % product->n)];
+    }
     void *data;
     status = rondo__compute_get_inferred(compute, 0, &data);
     if (status == RONDO_STATUS_OK) {
-        rondo__convert_elements(RONDO_DTYPE_U64, arrays[2], dtype, data, counts[2]);
+        rondo__convert_elements(RONDO_DTYPE_U64, arrays[PRODUCT_Y], dtype, data, (size_t)y_count);
     }
 done:
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < PRODUCT_ARRAYS; i++) {
         rondo__free(arrays[i]);
     }
     return status;
@@ -61,7 +77,7 @@ static rondo_status compute_matmul(rondo__compute *compute) {
     RETURN_IF_ERROR(rondo__product_init(compute->op, &compute->inputs[0]->shape,
                                         &compute->inputs[1]->shape, false, false, &product));
     if (!rondo__dtype_is_float(compute->inputs[0]->dtype)) {
-        return compute_integer_matmul(compute, &product);
+        return compute_integer_product(compute, &product, NULL);
     }
     rondo__scratch scratch = {0};
     const double *a = rondo__scratch_widen(&scratch, compute->inputs[0]);
@@ -116,26 +132,24 @@ static rondo_status compute_gemm(rondo__compute *compute) {
     rondo__product product;
     RETURN_IF_ERROR(init_gemm(op, &compute->inputs[0]->shape, &compute->inputs[1]->shape,
                               c == NULL ? NULL : &c->shape, &product));
+    const double alpha = (double)rondo__op_get_float(op, "alpha", 1.0f);
+    const double beta = (double)rondo__op_get_float(op, "beta", 1.0f);
+    if (!rondo__dtype_is_float(compute->inputs[0]->dtype) && alpha == 1.0 && beta == 1.0) {
+        return compute_integer_product(compute, &product, c);
+    }
     rondo__scratch scratch = {0};
     const double *a = rondo__scratch_widen(&scratch, compute->inputs[0]);
     const double *b = rondo__scratch_widen(&scratch, compute->inputs[1]);
     const double *addend = rondo__scratch_widen(&scratch, c);
     double *y = rondo__scratch_create(&scratch, product.m * product.n);
     if (scratch.status == RONDO_STATUS_OK) {
-        const double alpha = (double)rondo__op_get_float(op, "alpha", 1.0f);
-        const double beta = (double)rondo__op_get_float(op, "beta", 1.0f);
         rondo__product_run(&product, a, b, y);
-        const int64_t c_columns =
-            c == NULL || c->shape.rank == 0 ? 1 : c->shape.extent[c->shape.rank - 1];
-        const int64_t c_rows =
-            c == NULL || c->shape.rank < 2 ? 1 : c->shape.extent[c->shape.rank - 2];
         for (int64_t i = 0; i < product.m; i++) {
             for (int64_t j = 0; j < product.n; j++) {
                 double *value = &y[i * product.n + j];
                 *value *= alpha;
                 if (addend != NULL) {
-                    const int64_t at = (c_rows == 1 ? 0 : i * c_columns) + (c_columns == 1 ? 0 : j);
-                    *value += beta * addend[at];
+                    *value += beta * addend[get_addend_place(&c->shape, i, j)];
                 }
             }
         }

@@ -1,5 +1,5 @@
-// op/op_ml_label.c — categories: ArrayFeatureExtractor, CategoryMapper, LabelEncoder, OneHotEncoder,
-// ZipMap.
+// op/op_ml_label.c — categories: ArrayFeatureExtractor, CategoryMapper, LabelEncoder,
+// OneHotEncoder, ZipMap.
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>

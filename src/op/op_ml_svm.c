@@ -1,12 +1,12 @@
-// op/op_ml_svm.c — SVMClassifier, SVMRegressor: support vector machines as libsvm and liblinear make
-// them.
+// op/op_ml_svm.c — SVMClassifier, SVMRegressor: support vector machines as libsvm and liblinear
+// make them.
 //
 // Each pair of classes has a machine of its own that votes for one of the two. Where prob_a and
 // prob_b are given, the pairs' scores become probabilities that are joined into one for each class.
 //
-// Source:    Chang, Lin, LIBSVM: a library for support vector machines, ACM TIST 2(3), 2011; Wu, Lin,
-//            Weng, Probability estimates for multi-class classification by pairwise coupling, JMLR 5,
-//            2004 (second approach).
+// Source:    Chang, Lin, LIBSVM: a library for support vector machines, ACM TIST 2(3), 2011; Wu,
+//            Lin, Weng, Probability estimates for multi-class classification by pairwise coupling,
+//            JMLR 5, 2004 (second approach).
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>

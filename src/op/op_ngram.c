@@ -1,4 +1,5 @@
-// op/op_ngram.c — TfIdfVectorizer: which n-grams of a pool occur in a sequence of integers or strings.
+// op/op_ngram.c — TfIdfVectorizer: which n-grams of a pool occur in a sequence of integers or
+// strings.
 //
 // Strings are numbered first: each distinct one of the pool by its place in alphabetical order, any
 // other one by -1, which is no number of the pool.

@@ -248,10 +248,11 @@ static rondo_status infer_layer(rondo__infer *infer) {
     for (int32_t i = axis; i < reduced.rank; i++) {
         reduced.extent[i] = 1;
     }
-    // The statistics have the type that stash_type asks for; all but f64 are kept in f32.
-    const rondo_dtype stash = x->dtype == RONDO_DTYPE_F64                          ? RONDO_DTYPE_F64
-                              : rondo__op_get_int(infer->op, "stash_type", 1) == 1 ? RONDO_DTYPE_F32
-                                                                                   : x->dtype;
+    // The statistics have the type that stash_type asks for, whatever x has.
+    const rondo_dtype stash = rondo__dtype_from_onnx(rondo__op_get_int(infer->op, "stash_type", 1));
+    if (stash != RONDO_DTYPE_F32 && stash != RONDO_DTYPE_BF16) {
+        return rondo__op_fail_unsupported(infer->op, "attribute stash_type");
+    }
     for (size_t i = 1; i < infer->output_count; i++) {
         RETURN_IF_ERROR(rondo__infer_set_output(infer, i, stash, &reduced));
     }

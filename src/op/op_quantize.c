@@ -8,17 +8,20 @@
 #include "op/op.h"
 #include "op/reference.h"
 
-// How to find the scale of an element: index / inner % length gives the place on the axis.
+typedef enum scale_kind { SCALE_FOR_ALL, SCALE_PER_PLACE, SCALE_PER_BLOCK } scale_kind;
+
+// How to find the scale of an element of x, seen as [outer, length, inner] around the axis.
 typedef struct scale_grid {
+    scale_kind kind;
+    int64_t length;
     int64_t inner;
-    int64_t length;  // 1: one value for all
-    int64_t block;   // elements of the axis that share a scale
-    int64_t scales;  // scales along the axis
+    int64_t block;   // per block: places of the axis that share a scale ...
+    int64_t scales;  // ... and how many scales that leaves; scale is [outer, scales, inner]
 } scale_grid;
 
 static rondo_status find_scale_grid(const rondo__op *op, const rondo_shape *x,
                                     const rondo_shape *scale, scale_grid *out_grid) {
-    *out_grid = (scale_grid){.inner = 1, .length = 1, .block = 1, .scales = 1};
+    *out_grid = (scale_grid){.kind = SCALE_FOR_ALL};
     const int64_t scale_count = rondo_shape_get_count(scale);
     const int64_t block = rondo__op_get_int(op, "block_size", 0);
     if (scale->rank == 0 || (scale->rank == 1 && scale_count == 1 && block == 0)) {
@@ -33,7 +36,7 @@ static rondo_status find_scale_grid(const rondo__op *op, const rondo_shape *x,
             return RONDO_OP_FAIL(op, BAD_DATA, "scale has shape %s, attribute axis selects %lld",
                                  rondo_shape_format(scale, text, sizeof text), (long long)length);
         }
-        out_grid->scales = length;
+        out_grid->kind = SCALE_PER_PLACE;
     } else {
         bool is_fit = block > 0 && scale->rank == x->rank;
         for (int32_t i = 0; is_fit && i < x->rank; i++) {
@@ -47,6 +50,7 @@ static rondo_status find_scale_grid(const rondo__op *op, const rondo_shape *x,
                                  "fit",
                                  rondo_shape_format(scale, text, sizeof text), (long long)block);
         }
+        out_grid->kind = SCALE_PER_BLOCK;
         out_grid->block = block;
         out_grid->scales = scale->extent[axis];
     }
@@ -56,15 +60,15 @@ static rondo_status find_scale_grid(const rondo__op *op, const rondo_shape *x,
 }
 
 static int64_t find_scale(const scale_grid *grid, int64_t index) {
-    if (grid->length == 1 && grid->scales == 1 && grid->inner == 1) {
+    if (grid->kind == SCALE_FOR_ALL) {
         return 0;
     }
-    const int64_t place = index / grid->inner % grid->length / grid->block;
-    if (grid->block == 1) {
+    const int64_t place = index / grid->inner % grid->length;
+    if (grid->kind == SCALE_PER_PLACE) {
         return place;
     }
-    const int64_t outer = index / (grid->inner * grid->length);
-    return (outer * grid->scales + place) * grid->inner + index % grid->inner;
+    const int64_t outer = index / grid->inner / grid->length;
+    return (outer * grid->scales + place / grid->block) * grid->inner + index % grid->inner;
 }
 
 static bool is_quantized(rondo_dtype dtype) {
@@ -188,9 +192,9 @@ static rondo_status compute_dynamic(rondo__compute *compute) {
     // f32 throughout, as the specification's function body: the scale is an output, bit for bit.
     float low = 0.0f;
     float high = 0.0f;
-    for (int64_t i = 0; i < count; i++) {
-        low = x[i] < low ? x[i] : low;
-        high = x[i] > high ? x[i] : high;
+    for (int64_t i = 0; i < count; i++) {  // NaN wins, and shows in the scale
+        low = x[i] < low || isnan(x[i]) ? x[i] : low;
+        high = x[i] > high || isnan(x[i]) ? x[i] : high;
     }
     const float scale = (high - low) / 255.0f;
     const double zero =

@@ -145,12 +145,10 @@ static rondo_status apply_scales(const rondo__op *op, const rondo_tensor *scales
         if (!(scale > 0.0 && scale < 1e12)) {
             return RONDO_OP_FAIL(op, BAD_DATA, "scales[%zu] is %g, it must be above 0", i, scale);
         }
-        double part = 1.0;
-        if (plan->coordinates == COORDINATES_CROP) {
-            part = plan->end[axis] - plan->start[axis];
-        }
-        // In f32, as every runtime does: 10 x 0.6f must give 6, not 5.
-        const float extent = (float)plan->input.extent[axis] * (float)part * (float)scale;
+        // In f32, as every runtime does: 10 x 0.6f must give 6, not 5. The region of a crop does not
+        // count, though the specification's text says so: neither its own shape inference nor its
+        // reference, nor any runtime, makes the output smaller by it.
+        const float extent = (float)plan->input.extent[axis] * (float)scale;
         if (!(extent >= 0.0f && extent < 1e15f)) {
             return RONDO_OP_FAIL(op, BAD_DATA, "scales[%zu] gives extent %g", i, (double)extent);
         }
@@ -412,10 +410,11 @@ static void resize_axis(const resize_plan *plan, int32_t axis, int64_t outer, in
     }
 }
 
+// An axis that keeps its extent keeps its elements, batch and channels above all. Only a crop moves
+// them; the half pixel that tf_half_pixel_for_nn adds is meant for axes that are resized.
 static bool is_untouched(const resize_plan *plan, int32_t axis) {
     return plan->input.extent[axis] == plan->output.extent[axis] && plan->scale[axis] == 1.0 &&
-           plan->coordinates != COORDINATES_CROP &&
-           plan->coordinates != COORDINATES_HALF_PIXEL_FOR_NN;
+           plan->coordinates != COORDINATES_CROP;
 }
 
 static rondo_status compute_resize(rondo__compute *compute) {
@@ -460,7 +459,7 @@ static rondo_status compute_resize(rondo__compute *compute) {
         }
     }
     if (scratch.status == RONDO_STATUS_OK && output_count > 0) {
-        scratch.status = rondo__narrow(compute, 0, values);
+        scratch.status = rondo__narrow_rounded(compute, 0, values);
     } else if (scratch.status == RONDO_STATUS_OK) {
         void *ignored;
         scratch.status = rondo__compute_get_inferred(compute, 0, &ignored);

@@ -238,7 +238,7 @@ static rondo_status compute_grid_sample(rondo__compute *compute) {
                 }
             }
         }
-        scratch.status = rondo__narrow(compute, 0, y);
+        scratch.status = rondo__narrow_rounded(compute, 0, y);
     }
     return rondo__scratch_end(&scratch);
 }
@@ -385,7 +385,8 @@ static double sample_roi(const double *plane, int64_t height, int64_t width, dou
         down * (1.0 - across) * plane[bottom * width + left],
         down * across * plane[bottom * width + right],
     };
-    return is_max ? fmax(fmax(parts[0], parts[1]), fmax(parts[2], parts[3]))
+    return is_max ? rondo__maximum(rondo__maximum(parts[0], parts[1]),
+                                   rondo__maximum(parts[2], parts[3]))
                   : parts[0] + parts[1] + parts[2] + parts[3];
 }
 
@@ -397,7 +398,7 @@ static double pool_bin(const roi_bin *bin, const double *plane, int64_t height, 
         for (int64_t j = 0; j < bin->columns; j++) {
             const double x = bin->left + ((double)j + 0.5) * bin->width / (double)bin->columns;
             const double value = sample_roi(plane, height, width, y, x, is_max);
-            result = is_max ? fmax(result, value) : result + value;
+            result = is_max ? rondo__maximum(result, value) : result + value;
         }
     }
     const int64_t count = bin->rows * bin->columns;
@@ -538,7 +539,7 @@ static rondo_status compute_max_roi_pool(rondo__compute *compute) {
                 for (; row < row_end; row++) {
                     for (int64_t k = column_begin; k < column_end; k++) {
                         const double value = plane[row * width + k];
-                        best = is_empty || value > best ? value : best;
+                        best = is_empty ? value : rondo__maximum(best, value);
                         is_empty = false;
                     }
                 }

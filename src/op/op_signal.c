@@ -380,12 +380,16 @@ static rondo_status compute_window(rondo__compute *compute, double a0, double a1
     const int64_t size = compute->inferred[0].shape.extent[0];
     const bool is_periodic = rondo__op_get_int(compute->op, "periodic", 1) != 0;
     const int64_t period = is_periodic ? size : size - 1;
+    const bool is_whole = rondo__dtype_is_integer(compute->inferred[0].dtype);
     rondo__scratch scratch = {0};
     double *y = rondo__scratch_create(&scratch, size);
     if (scratch.status == RONDO_STATUS_OK) {
         for (int64_t n = 0; n < size; n++) {
-            const double angle = period == 0 ? 0.0 : two_pi * (double)n / (double)period;
+            // A symmetric window of one point is NaN, as the standard's function body makes it.
+            const double angle = two_pi * (double)n / (double)period;
             y[n] = a0 - a1 * cos(angle) + a2 * cos(2.0 * angle);
+            // The body casts from f32, in which the peak is 1 and not a little less.
+            y[n] = is_whole ? (double)(float)y[n] : y[n];
         }
         scratch.status = rondo__narrow(compute, 0, y);
     }

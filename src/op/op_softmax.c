@@ -75,10 +75,11 @@ static void run_log_softmax(double *values, int64_t length, int64_t step) {
     }
 }
 
+// The first of the greatest values is picked, or the first NaN, as ArgMax does.
 static void run_hardmax(double *values, int64_t length, int64_t step) {
     int64_t best = 0;
-    for (int64_t i = 1; i < length; i++) {
-        if (values[i * step] > values[best * step]) {
+    for (int64_t i = 1; i < length && !isnan(values[best * step]); i++) {
+        if (!(values[i * step] <= values[best * step])) {
             best = i;
         }
     }

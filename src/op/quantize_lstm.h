@@ -4,9 +4,9 @@
 //   x [seq * batch, input]   as a whole to u8   x W   one product for all steps
 //   h [batch, hidden]        each step   to u8   x R   added to it
 //
-// Between minimum and maximum (0 among them) lie 255 steps; a value becomes the nearest step, ties to
-// even. Products are whole numbers, so that only the scales and the gates are rounded. Gates stand in
-// the order i, o, f, c, as in LSTM.
+// Between minimum and maximum (0 among them) lie 255 steps; a value becomes the nearest step, ties
+// to even. Products are whole numbers, so that only the scales and the gates are rounded. Gates
+// stand in the order i, o, f, c, as in LSTM.
 //
 // Source:    ONNX Runtime's contrib operators, DynamicQuantizeLSTM, version 1.
 #ifndef RONDO_OP_QUANTIZE_LSTM_H
@@ -68,8 +68,8 @@ RONDO_MUST_USE rondo_status rondo__quantize_lstm_unpack(const rondo__quantize_ls
 // Bytes of work that a run needs.
 size_t rondo__quantize_lstm_get_work_bytes(const rondo__quantize_lstm *plan);
 
-// Runs all directions. inputs[] are addresses by their place (W, R and the zero points are not looked
-// at), NULL where absent; outputs[3] may be NULL.
+// Runs all directions. inputs[] are addresses by their place (W, R and the zero points are not
+// looked at), NULL where absent; outputs[3] may be NULL.
 //
 // Errors:    BAD_DATA (a sequence length that is out of range).
 // Threads:   safe, with work of its own.

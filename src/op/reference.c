@@ -42,6 +42,17 @@ rondo_status rondo__narrow(rondo__compute *compute, size_t output, const double 
     return RONDO_STATUS_OK;
 }
 
+rondo_status rondo__narrow_rounded(rondo__compute *compute, size_t output, double *values) {
+    const rondo__tensor_info *info = &compute->inferred[output];
+    if (rondo__dtype_is_integer(info->dtype)) {
+        const int64_t count = rondo_shape_get_count(&info->shape);
+        for (int64_t i = 0; i < count; i++) {
+            values[i] = rondo__saturate(values[i], info->dtype);
+        }
+    }
+    return rondo__narrow(compute, output, values);
+}
+
 // Keeps a new array; one that does not fit is a mistake of ours.
 static double *keep(rondo__scratch *scratch, double *values) {
     if (scratch->count == RONDO__SCRATCH_MAX) {
@@ -116,6 +127,9 @@ double rondo__saturate(double value, rondo_dtype dtype) {
         case RONDO_DTYPE_U32:
             high = UINT32_MAX;
             break;
+        case RONDO_DTYPE_I64:
+        case RONDO_DTYPE_U64:
+            return rint(value);
         default:
             return value;
     }

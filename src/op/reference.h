@@ -35,6 +35,13 @@ RONDO_MUST_USE rondo_status rondo__widen(const rondo_tensor *tensor, double **ou
 RONDO_MUST_USE rondo_status rondo__narrow(rondo__compute *compute, size_t output,
                                           const double *values);
 
+// The same for an output that interpolates: integers are rounded to nearest even, and clamped.
+//
+// Errors:    as rondo__narrow.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__narrow_rounded(rondo__compute *compute, size_t output,
+                                                  double *values);
+
 // The input, or NULL when it is absent.
 static inline const rondo_tensor *rondo__compute_get_input(const rondo__compute *compute,
                                                            size_t input) {
@@ -71,8 +78,13 @@ RONDO_MUST_USE rondo_status rondo__infer_check_float(const rondo__infer *infer, 
                                                      size_t count);
 
 // Rounds to nearest even and clamps to the range of an integer dtype of at most 32 bits; NaN
-// becomes 0.
+// becomes 0. Integers of 64 bits are only rounded, floats are left as they are.
 double rondo__saturate(double value, rondo_dtype dtype);
+
+// The greater of two; NaN wins.
+static inline double rondo__maximum(double a, double b) {
+    return a > b || a != a ? a : b;
+}
 
 // One line of an op table.
 #define RONDO_OP_ENTRY(op_name, first_opset, last_opset, least_inputs, most_inputs, least_outputs, \

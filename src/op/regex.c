@@ -1,7 +1,8 @@
 // op/regex.c — see regex.h.
 //
-// A fragment is a run of instructions with one way in (its first) and one way out (behind its last).
-// Jumps are relative, so that a fragment can be moved and copied as it is: {2,5} is five copies.
+// A fragment is a run of instructions with one way in (its first) and one way out (behind its
+// last). Jumps are relative, so that a fragment can be moved and copied as it is: {2,5} is five
+// copies.
 #include "op/regex.h"
 
 #include <stdio.h>

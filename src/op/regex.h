@@ -9,7 +9,8 @@
 //           \101, \Q...\E, flags (?i) (?s) (?m) (?U) with scopes.
 // Unknown:  \p{...} (Unicode classes) and \C, refused by name.
 //
-// Source:    Thompson, Regular Expression Search Algorithm, CACM 11(6), 1968; the syntax page of RE2.
+// Source:    Thompson, Regular Expression Search Algorithm, CACM 11(6), 1968; the syntax page of
+//            RE2.
 #ifndef RONDO_OP_REGEX_H
 #define RONDO_OP_REGEX_H
 

@@ -1,5 +1,5 @@
-// op/tree_ensemble.h — decision trees of ai.onnx.ml, checked and laid flat once, then walked for each
-// row.
+// op/tree_ensemble.h — decision trees of ai.onnx.ml, checked and laid flat once, then walked for
+// each row.
 //
 // The three ops describe trees in two ways: TreeEnsembleClassifier and TreeEnsembleRegressor list
 // nodes with a tree's and a node's number, TreeEnsemble (version 5) lists inner nodes and leaves

@@ -286,8 +286,8 @@ bool rondo__heap_is_whole(const rondo__heap *heap, const rondo__heap_region *reg
 
 void rondo__heap_remove(rondo__heap *heap, rondo__heap_region *region) {
     unlink_free(heap, region->first);
-    drop_record(heap, region->first);
     unlink_region(heap, region);
+    rondo__free(region->first);  // no spare: regions that come and go would pile them up
     rondo__free(region);
 }
 

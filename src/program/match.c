@@ -2,6 +2,7 @@
 #include "program/match.h"
 
 #include <float.h>
+#include <math.h>
 #include <string.h>
 
 #include "program/edit.h"
@@ -25,18 +26,23 @@ bool rondo__match_scalar(const rondo_program *program, int32_t value, float *out
     return false;
 }
 
-// Bounds of Clip: attributes before opset 11, inputs from then on. False when a bound is not known
-// ahead.
+// Bounds of Clip: attributes before opset 11, whose defaults are the greatest floats; inputs from
+// then on, and an absent one is no bound. False when a bound is not known ahead, or is NaN, which
+// would have to win over everything.
 static bool match_clip(const rondo_program *program, const rondo__node *node, float *out_min,
                        float *out_max) {
-    *out_min = rondo__op_get_float(&node->op, "min", -FLT_MAX);
-    *out_max = rondo__op_get_float(&node->op, "max", FLT_MAX);
+    const bool has_attributes = node->op.opset < 11;
+    *out_min = has_attributes ? rondo__op_get_float(&node->op, "min", -FLT_MAX) : -INFINITY;
+    *out_max = has_attributes ? rondo__op_get_float(&node->op, "max", FLT_MAX) : INFINITY;
     if (node->input_count > 1 && node->inputs[1] >= 0 &&
         !rondo__match_scalar(program, node->inputs[1], out_min)) {
         return false;
     }
-    return node->input_count < 3 || node->inputs[2] < 0 ||
-           rondo__match_scalar(program, node->inputs[2], out_max);
+    if (node->input_count > 2 && node->inputs[2] >= 0 &&
+        !rondo__match_scalar(program, node->inputs[2], out_max)) {
+        return false;
+    }
+    return !isnan(*out_min) && !isnan(*out_max);
 }
 
 // A rondo.Elementwise of one op and one input, as the passes for GELU and f16 make it.
@@ -109,7 +115,7 @@ static bool match_affine(const char *name, bool is_constant_first, float c, floa
     }
     if (strcmp(name, "Mul") == 0) {
         *out_alpha = c;
-        *out_beta = 0.0f;
+        *out_beta = -0.0f;  // which leaves the sign of a zero as it is
         return true;
     }
     if (strcmp(name, "Sub") == 0) {

@@ -68,7 +68,11 @@ static rondo_status fold(rondo_program *program, rondo__node *conv, const rondo_
     for (int64_t c = 0; c < channels; ++c) {
         double s = (double)scale[c] / sqrt((double)variance[c] + epsilon);
         double b = bias != NULL ? (double)bias[c] : 0.0;
-        ((float *)new_bias.data)[c] = (float)((b - (double)mean[c]) * s + (double)shift[c]);
+        const double folded_bias = (b - (double)mean[c]) * s + (double)shift[c];
+        if (!isfinite(s) || !isfinite(folded_bias)) {
+            goto free_tensors;  // folded, infinities would meet each other in another order
+        }
+        ((float *)new_bias.data)[c] = (float)folded_bias;
         const float *from = (const float *)weights->data + c * each;
         float *to = (float *)new_weights.data + c * each;
         for (int64_t i = 0; i < each; ++i) {

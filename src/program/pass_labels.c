@@ -1,5 +1,5 @@
-// program/pass_labels.c — classifiers name classes by strings, which would keep them off devices and
-// out of segments. They make numbers here, and a LabelEncoder behind them makes the strings.
+// program/pass_labels.c — classifiers name classes by strings, which would keep them off devices
+// and out of segments. They make numbers here, and a LabelEncoder behind them makes the strings.
 //
 //   before   x ── TreeEnsembleClassifier ─┬─ label (strings)
 //                                         └─ scores
@@ -21,8 +21,8 @@ static const struct {
 };
 enum { CLASSIFIER_COUNT = sizeof classifiers / sizeof classifiers[0], ENCODER_VERSION = 2 };
 
-// The index of a node in the list above, when its labels are two strings or more; -1 otherwise. With
-// one of them the op may say what is in no list.
+// The index of a node in the list above, when its labels are two strings or more; -1 otherwise.
+// With one of them the op may say what is in no list.
 static int find_classifier(const rondo__node *node) {
     for (int k = 0; k < CLASSIFIER_COUNT; ++k) {
         if (rondo__node_is(node, "ai.onnx.ml", classifiers[k].op)) {

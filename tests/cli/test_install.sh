@@ -62,10 +62,62 @@ for kind in shared static; do
     expect_text '^rondo [0-9]'
 done
 
-# Nothing internal is exported.
+# The same from C++ alone, and only with components that there are.
+mkdir "$work/cxx"
+cp "$work/use.c" "$work/use.cpp"
+cat >"$work/cxx/CMakeLists.txt" <<'END'
+cmake_minimum_required(VERSION 3.25)
+project(use CXX)
+find_package(rondo 0.1 REQUIRED COMPONENTS shared static)
+find_package(rondo 0.1 QUIET COMPONENTS bogus)
+if(rondo_FOUND)
+  message(FATAL_ERROR "there is no component bogus")
+endif()
+add_executable(use_static ../use.cpp)
+target_link_libraries(use_static PRIVATE rondo::static)
+END
+if command -v c++ >/dev/null 2>&1; then
+    try "configure in C++" cmake -S "$work/cxx" -B "$work/cxx/build" -DCMAKE_PREFIX_PATH="$prefix"
+    try "build in C++" cmake --build "$work/cxx/build"
+    try "run in C++" "$work/cxx/build/use_static"
+    expect_text '^rondo [0-9]'
+fi
+
+# As a part of another project, which names the targets alike.
+source=$(cd "$(dirname "$0")/../.." && pwd)
+mkdir "$work/part"
+cat >"$work/part/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.25)
+project(whole C)
+add_subdirectory("$source" rondo)
+foreach(target rondo::static rondo::shared)
+  if(NOT TARGET \${target})
+    message(FATAL_ERROR "there is no \${target}")
+  endif()
+endforeach()
+if(TARGET rondo_conformance)
+  message(FATAL_ERROR "another project builds our tests")
+endif()
+END
+try "configure as a part" cmake -S "$work/part" -B "$work/part/build"
+
+# Nothing internal is exported, by the static library neither.
 try "symbols" sh -c "nm -D --defined-only '$library_folder/librondo.so' | awk '\$2 == \"T\" { print \$3 }'"
 expect_text '^rondo_graph_replay$'
 if grep -vE '^rondo_[a-z]' "$work/stdout" | grep -q . || grep -q '^rondo__' "$work/stdout"; then
     fail "the shared library exports: $(grep -E '^rondo__|^[^r]' "$work/stdout" | head -n 5)"
 fi
+static=$(find "$prefix" -name librondo.a)
+try "symbols of the static library" sh -c "nm -g --defined-only '$static' | awk 'NF == 3 { print \$3 }'"
+expect_text '^rondo_graph_replay$'
+if grep -vE '^rondo_[a-z]' "$work/stdout" | grep -q .; then
+    fail "the static library exports: $(grep -vE '^rondo_[a-z]' "$work/stdout" | head -n 5)"
+fi
+
+# What was installed goes again, and nothing else.
+touch "$prefix/include/other.h"
+try "uninstall" sh -c "cd '$build' && cmake -P '$source/cmake/rondo-uninstall.cmake'"
+check_count=$((check_count + 1))
+left=$(find "$prefix" ! -type d)
+[ "$left" = "$prefix/include/other.h" ] || fail "left after uninstalling: $left"
 finish_test

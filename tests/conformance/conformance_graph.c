@@ -1,4 +1,6 @@
 // The graph object: replays, its states, statistics, dumps, handles, updates.
+#include <string.h>
+
 #include "random_support.h"
 #include "rondo/label.h"
 
@@ -407,6 +409,32 @@ static void test_conformance_graph__dumps_and_statistics(void **state) {
     suite_free(context, RONDO_MEMORY_PINNED, pinned);
 }
 
+// Graphviz takes no string of 16 KiB, and nobody bytes that are no text.
+static void test_conformance_graph__long_and_broken_labels(void **state) {
+    suite_context *context = suite_get_context(state);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    rondo_graph *graph = suite_create_graph(context, true);
+    static char label[20001];
+    memset(label, 'x', 20000);
+    ASSERT_OK(rondo_graph_capture_begin(graph, context->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    ASSERT_OK(rondo_label_push(context->stream, label));
+    ASSERT_OK(rondo_label_push(context->stream, "\xff\x1b[2J"));
+    ASSERT_OK(suite_affine(context, context->stream, x, 1, 1, 1));
+    ASSERT_OK(rondo_label_pop(context->stream));
+    ASSERT_OK(rondo_label_pop(context->stream));
+    ASSERT_OK(rondo_graph_capture_end(graph));
+    static suite_text dump;
+    for (int format = 0; format < 2; ++format) {
+        dump = (suite_text){0};
+        ASSERT_OK(rondo_graph_dump(graph, (rondo_dump_format)format, suite_append_text, &dump));
+        assert_true(format == RONDO_DUMP_DOT ? dump.length < 8192 : dump.length > 20000);
+        assert_null(strchr(dump.bytes, '\xff'));
+        assert_null(strchr(dump.bytes, '\x1b'));
+    }
+    rondo_graph_destroy(graph);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+}
+
 static void test_conformance_graph__template_is_kept_and_instantiated_again(void **state) {
     suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
@@ -492,6 +520,7 @@ static const suite_entry graph_cases[] = {
     SUITE_CASE(test_conformance_graph__an_empty_capture_warns),
     SUITE_CASE(test_conformance_graph__calls_without_work_leave_it_empty),
     SUITE_CASE(test_conformance_graph__dumps_and_statistics),
+    SUITE_CASE(test_conformance_graph__long_and_broken_labels),
     SUITE_CASE(test_conformance_graph__template_is_kept_and_instantiated_again),
     SUITE_CASE(test_conformance_graph__executables_take_updates),
     {NULL, NULL, false},

@@ -13,6 +13,16 @@
         name, 18, "T[2,16,6,6]:" values " T[1,16,1,1]:" values, "", 1 \
     }
 
+// An activation fused into a convolution, a small and a large product.
+#define ACTIVATION(settings)                                                                     \
+    {"rondo.Conv", 17, "T[1,10,9,20] T[24,20,3,3]:w T[24] T[1,10,9,24]",                         \
+     "kernel_shape=3,3 strides=1,1 dilations=1,1 pads=1,1,1,1 group=1 channels_last=1 "          \
+     "activation=" settings,                                                                     \
+     1},                                                                                         \
+        {"rondo.MatMul", 17, "T[9,20] T[20,30]:w T[30]", "activation=" settings, 1}, {           \
+        "rondo.MatMul", 17, "T[64,128] T[128,144]:w T[144] T[64,144]", "activation=" settings, 1 \
+    }
+
 const op_case op_cases[] = {
     // ---- element-wise, one operand
     UNARY("Abs", "u"),
@@ -152,6 +162,7 @@ const op_case op_cases[] = {
     {"Split", 13, "T[2,12]", "axis=-1", 3},
     {"Slice", 13, "T[5,6,7] i64[2]:=1,0 i64[2]:=4,5 i64[2]:=0,2", "", 1},
     {"Slice", 13, "T[5,6] i64[2]:=-1,-2 i64[2]:=-100,0 i64[2]:=0,1 i64[2]:=-1,-2", "", 1},
+    {"Slice", 13, "T[5,6] i64[1]:=-1 i64[1]:=-9 i64[1]:=0 i64[1]:=-9223372036854774784", "", 1},
     {"Slice", 9, "T[5,16]", "starts=1,0 ends=3,8", 1},
     {"Expand", 13, "T[3,1] i64[3]:=2,3,8", "", 1},
     {"Expand", 13, "T[1,16] i64[2]:=5,1", "", 1},
@@ -236,6 +247,10 @@ const op_case op_cases[] = {
     {"MaxPool", 12, "T[2,5,9,8]", "kernel_shape=2,3 dilations=2,1 ceil_mode=1", 1},
     {"MaxPool", 12, "f32[1,2,6,7]", "kernel_shape=3,3 pads=1,0,1,2", 2},
     {"MaxPool", 12, "T[2,5,30]", "kernel_shape=4, auto_pad=SAME_UPPER", 1},
+    {"MaxPool", 12, "T[2,3,40]", "kernel_shape=3, strides=1, dilations=2, pads=2,1", 1},
+    {"MaxPool", 12, "T[1,3,6,7,9]", "kernel_shape=2,3,2 strides=1,2,3 pads=1,1,0,0,1,1", 1},
+    {"rondo.MaxPool", 17, "T[1,5,6,7,9]",
+     "kernel_shape=2,3,2 strides=1,2,1 dilations=1,2,1 pads=0,1,1,1,1,0 channels_last=1", 1},
     {"AveragePool", 11, "T[2,5,9,9]", "kernel_shape=3,3 strides=2,2 pads=1,1,1,1", 1},
     {"AveragePool", 11, "T[2,5,9,9]",
      "kernel_shape=3,3 strides=2,2 pads=1,1,1,1 count_include_pad=1", 1},
@@ -323,12 +338,22 @@ const op_case op_cases[] = {
      "kernel_shape=3,3 strides=1,1 dilations=1,1 pads=1,1,1,1 group=1 channels_last=1 "
      "activation=clip alpha=0.0 beta=1.0",
      1},
+    ACTIVATION("relu"),
+    ACTIVATION("clip alpha=-0.5 beta=0.75"),
+    ACTIVATION("leaky_relu alpha=0.2"),
+    ACTIVATION("sigmoid"),
+    ACTIVATION("tanh"),
+    ACTIVATION("gelu"),
+    ACTIVATION("silu"),
+    ACTIVATION("hard_swish"),
     // ---- products
     {"MatMul", 13, "T[5,64] T[64,32]", "", 1},
     {"MatMul", 13, "T[2,3,7,16] T[2,3,16,9]", "", 1},
     {"MatMul", 13, "T[2,3,7,16] T[16,24]:w", "", 1},
     {"MatMul", 13, "T[4,1,7,16] T[3,16,8]", "", 1},
     {"MatMul", 13, "T[16] T[16,8]", "", 1},
+    {"MatMul", 13, "T[3,0] T[0,4]", "", 1},
+    {"MatMul", 13, "T[2,3,0] T[0,4]:w", "", 1},
     {"MatMul", 13, "T[3,16] T[16]", "", 1},
     {"MatMul", 13, "T[1,512] T[512,1000]:w", "", 1},
     {"MatMul", 13, "i64[3,4]:n9 i64[4,5]:n9", "", 1},

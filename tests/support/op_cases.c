@@ -22,7 +22,8 @@ typedef struct parsed_case {
     size_t input_count, output_count;
     rondo_tensor inputs[TENSORS_MAX];
     bool is_known[TENSORS_MAX];
-    bool has_float;  // a T: to be run again in half precision
+    bool has_float;   // a T: to be run again in half precision
+    bool has_spoilt;  // an input that special values went into
 } parsed_case;
 
 static uint32_t random_state;
@@ -123,7 +124,32 @@ static void fill_values(rondo_tensor *tensor, const char *values) {
     }
 }
 
-static bool parse_input(const char *token, rondo_dtype real, parsed_case *parsed) {
+// Puts special values among those of a float tensor.
+static void spoil_values(rondo_tensor *tensor, op_case_values how) {
+    static const double not_finite[] = {(double)NAN, (double)INFINITY, -(double)INFINITY};
+    const double tiny[] = {tensor->dtype == RONDO_DTYPE_F16 ? 6e-8 : 1e-40, -0.0, 0.0,
+                           tensor->dtype == RONDO_DTYPE_F16 ? -6e-8 : -1e-40};
+    const int64_t count = rondo_shape_get_count(&tensor->shape);
+    if (how == OP_CASE_NOT_FINITE && count > 0) {
+        for (int64_t i = 0; i < 3 + count / 200; i++) {
+            store(tensor, (int64_t)(next_uniform() * (double)count), not_finite[i % 3]);
+        }
+    }
+    for (int64_t i = 0; i < count && how == OP_CASE_ALL_NAN; i++) {
+        store(tensor, i, (double)NAN);
+    }
+    for (int64_t i = 0; i < count && how == OP_CASE_TINY; i += 2) {
+        store(tensor, i, tiny[next_random() % 4]);
+    }
+}
+
+static bool is_float(rondo_dtype dtype) {
+    return dtype == RONDO_DTYPE_F32 || dtype == RONDO_DTYPE_F64 || dtype == RONDO_DTYPE_F16 ||
+           dtype == RONDO_DTYPE_BF16;
+}
+
+static bool parse_input(const char *token, rondo_dtype real, op_case_values how,
+                        parsed_case *parsed) {
     char name[16] = "";
     rondo_shape shape = {0};
     bool is_real = false;
@@ -149,6 +175,10 @@ static bool parse_input(const char *token, rondo_dtype real, parsed_case *parsed
     const char *values = close[1] == ':' ? close + 2 : "u";
     fill_values(&parsed->inputs[index], values);
     parsed->is_known[index] = values[0] == 'w' || values[0] == '=';
+    if (is_float(dtype) && !parsed->is_known[index]) {
+        spoil_values(&parsed->inputs[index], how);
+        parsed->has_spoilt = true;
+    }
     return true;
 }
 
@@ -221,7 +251,8 @@ static void free_case(parsed_case *parsed) {
     rondo__op_deinit(&parsed->op);
 }
 
-static bool parse_case(const op_case *source, rondo_dtype real, parsed_case *out_parsed) {
+static bool parse_case(const op_case *source, rondo_dtype real, op_case_values how,
+                       parsed_case *out_parsed) {
     char text[512], *keep = NULL;
     const bool is_internal = strncmp(source->op, "rondo.", 6) == 0;
     parsed_case parsed = {.output_count = (size_t)source->outputs};
@@ -238,7 +269,7 @@ static bool parse_case(const op_case *source, rondo_dtype real, parsed_case *out
     (void)snprintf(text, sizeof(text), "%s", source->inputs);
     for (char *token = strtok_r(text, " ", &keep); token != NULL && is_good;
          token = strtok_r(NULL, " ", &keep)) {
-        is_good = parse_input(token, real, &parsed);
+        is_good = parse_input(token, real, how, &parsed);
     }
     (void)snprintf(text, sizeof(text), "%s", source->attributes);
     for (char *token = strtok_r(text, " ", &keep); token != NULL && is_good;
@@ -263,6 +294,7 @@ typedef struct device_run {
     void *inputs[TENSORS_MAX], *outputs[TENSORS_MAX];
     void *workspace;
     void *host;  // as large as the largest output with its guard
+    bool is_strict;
     size_t output_bytes[TENSORS_MAX];
 } device_run;
 
@@ -287,10 +319,12 @@ static rondo_status launch(device_run *run) {
 }
 
 // Largest |result - wanted| over the larger of 1 and the largest |wanted|; exact for integers.
-static bool is_close(const rondo_tensor *wanted, const void *result, double *out_error) {
+// Strict: over the largest |wanted| alone, and within few roundings.
+static bool is_close(const rondo_tensor *wanted, const void *result, bool is_strict,
+                     double *out_error) {
     const int64_t count = rondo_shape_get_count(&wanted->shape);
-    double largest = 1.0;
-    const double tolerance = wanted->dtype == RONDO_DTYPE_F32    ? 2e-5
+    double largest = is_strict ? 1e-30 : 1.0;
+    const double tolerance = wanted->dtype == RONDO_DTYPE_F32    ? is_strict ? 1e-6 : 2e-5
                              : wanted->dtype == RONDO_DTYPE_F64  ? 1e-12
                              : wanted->dtype == RONDO_DTYPE_F16  ? 1e-2
                              : wanted->dtype == RONDO_DTYPE_BF16 ? 2e-2
@@ -335,7 +369,7 @@ static bool check_outputs(device_run *run, const rondo_tensor *wanted, const cha
                 return false;
             }
         }
-        if (!is_close(&wanted[i], run->host, &error)) {
+        if (!is_close(&wanted[i], run->host, run->is_strict, &error)) {
             (void)snprintf(message, message_bytes, "%s: output %zu: error %g", mode, i, error);
             return false;
         }
@@ -475,11 +509,11 @@ typedef enum outcome { PASSED, FAILED, UNSUPPORTED } outcome;
 
 // `stream` NULL: only prepares.
 static outcome run_parsed(rondo_device *device, rondo_stream *stream, parsed_case *parsed,
-                          char *message, size_t message_bytes) {
+                          bool is_strict, char *message, size_t message_bytes) {
     rondo__tensor_info inputs[TENSORS_MAX] = {0}, outputs[TENSORS_MAX] = {0};
     const rondo_tensor *tensors[TENSORS_MAX] = {0};
     rondo_tensor wanted[TENSORS_MAX] = {0};
-    device_run run = {.device = device, .stream = stream};
+    device_run run = {.device = device, .stream = stream, .is_strict = is_strict};
     outcome result = FAILED;
 
     for (size_t i = 0; i < parsed->input_count; i++) {
@@ -539,20 +573,23 @@ static outcome run_parsed(rondo_device *device, rondo_stream *stream, parsed_cas
 }
 
 static void run_case(rondo_device *device, rondo_stream *stream, const op_case *source,
-                     op_case_counts *counts) {
+                     op_case_values how, op_case_counts *counts) {
+    static const char *const names[] = {"", " not finite", " all NaN", " tiny", " long"};
     const rondo_dtype reals[] = {RONDO_DTYPE_F32, RONDO_DTYPE_F16};
+    const bool is_spoilt = how != OP_CASE_PLAIN && how != OP_CASE_LONG;
     for (size_t r = 0; r < 2; r++) {
         char message[320] = "";
         parsed_case parsed;
         outcome result = FAILED;
         bool has_float = false;
-        if (parse_case(source, reals[r], &parsed)) {
+        if (parse_case(source, reals[r], how, &parsed)) {
             has_float = parsed.has_float;
-            if (r == 1 && !has_float) {
+            if ((r == 1 && !has_float) || (is_spoilt && !parsed.has_spoilt)) {
                 free_case(&parsed);
                 return;
             }
-            result = run_parsed(device, stream, &parsed, message, sizeof(message));
+            result =
+                run_parsed(device, stream, &parsed, how == OP_CASE_LONG, message, sizeof(message));
             free_case(&parsed);
         } else {
             (void)snprintf(message, sizeof(message), "the case cannot be read");
@@ -561,14 +598,15 @@ static void run_case(rondo_device *device, rondo_stream *stream, const op_case *
         counts->failed += result == FAILED;
         counts->unsupported += result == UNSUPPORTED;
         if (result != PASSED) {
-            printf("%s %s %s {%s} {%s}: %s\n", result == FAILED ? "FAIL" : "none", source->op,
-                   has_float ? rondo_dtype_get_name(reals[r]) : "", source->inputs,
+            printf("%s %s %s%s {%s} {%s}: %s\n", result == FAILED ? "FAIL" : "none", source->op,
+                   has_float ? rondo_dtype_get_name(reals[r]) : "", names[how], source->inputs,
                    source->attributes, message);
         }
     }
 }
 
-bool op_cases_run(const char *device_name, const char *filter, op_case_counts *out_counts) {
+bool op_cases_run(const char *device_name, const char *filter, op_case_values values,
+                  op_case_counts *out_counts) {
     rondo_device *device = NULL;
     rondo_stream *stream = NULL;
 
@@ -582,9 +620,11 @@ bool op_cases_run(const char *device_name, const char *filter, op_case_counts *o
         rondo_device_release(device);
         return false;
     }
-    for (size_t i = 0; i < op_case_count; i++) {
-        if (filter == NULL || strstr(op_cases[i].op, filter) != NULL) {
-            run_case(device, stream, &op_cases[i], out_counts);
+    const op_case *cases = values == OP_CASE_LONG ? op_long_cases : op_cases;
+    const size_t count = values == OP_CASE_LONG ? op_long_case_count : op_case_count;
+    for (size_t i = 0; i < count; i++) {
+        if (filter == NULL || strstr(cases[i].op, filter) != NULL) {
+            run_case(device, stream, &cases[i], values, out_counts);
         }
     }
     rondo_stream_destroy(stream);
@@ -596,7 +636,12 @@ void op_cases_prepare(rondo_device *device, const char *filter, op_case_counts *
     *out_counts = (op_case_counts){0};
     for (size_t i = 0; i < op_case_count; i++) {
         if (filter == NULL || strstr(op_cases[i].op, filter) != NULL) {
-            run_case(device, NULL, &op_cases[i], out_counts);
+            run_case(device, NULL, &op_cases[i], OP_CASE_PLAIN, out_counts);
+        }
+    }
+    for (size_t i = 0; i < op_long_case_count; i++) {
+        if (filter == NULL || strstr(op_long_cases[i].op, filter) != NULL) {
+            run_case(device, NULL, &op_long_cases[i], OP_CASE_LONG, out_counts);
         }
     }
 }

@@ -31,16 +31,34 @@ typedef struct op_case {
 extern const op_case op_cases[];
 extern const size_t op_case_count;
 
+// Sums of a million terms and more.
+extern const op_case op_long_cases[];
+extern const size_t op_long_case_count;
+
 typedef struct op_case_counts {
     size_t passed, failed, unsupported;
 } op_case_counts;
 
+// What the float inputs hold besides the case's own values. Inputs whose values are known
+// beforehand keep them.
+typedef enum op_case_values {
+    OP_CASE_PLAIN,       // nothing
+    OP_CASE_NOT_FINITE,  // a few NaN and infinities of both signs
+    OP_CASE_ALL_NAN,     // nothing else
+    OP_CASE_TINY,        // every other element is a denormal or a zero of either sign
+    // Nothing, but the long cases: the references add up in double, and nothing but the rounding of
+    // the result may be lost.
+    OP_CASE_LONG,
+} op_case_values;
+
 // Runs every case on the device: eager, recorded and replayed twice, with poisoned outputs and
-// guard bytes behind them; prints a line for each failure and each unsupported case. `filter`: only
-// ops whose name contains it; NULL for all.
+// guard bytes behind them; prints a line for each failure and each unsupported case. NaN and
+// infinities must be where the reference has them. `filter`: only ops whose name contains it; NULL
+// for all.
 //
 // Returns:   false when the device cannot be opened; the reason is printed.
-bool op_cases_run(const char *device_name, const char *filter, op_case_counts *out_counts);
+bool op_cases_run(const char *device_name, const char *filter, op_case_values values,
+                  op_case_counts *out_counts);
 
 struct rondo_device;
 

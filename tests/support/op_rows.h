@@ -11,8 +11,8 @@
 //               "!STATUS part of the message" when the op must fail
 //
 // A row that succeeds runs three times: into outputs it allocates, into given ones that hold
-// garbage (numbers only), and with every allocation failing once. What inference says without values
-// must agree.
+// garbage (numbers only), and with every allocation failing once. What inference says without
+// values must agree.
 #ifndef RONDO_TESTS_OP_ROWS_H
 #define RONDO_TESTS_OP_ROWS_H
 

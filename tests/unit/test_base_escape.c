@@ -158,6 +158,21 @@ static void test_base_escape__texts_and_json(void **state) {
     rondo__text_deinit(&text);
 }
 
+static void test_base_escape__fields_hold_whole_characters(void **state) {
+    (void)state;
+    char field[12];
+    rondo__text_fit(field, sizeof field, "layer3/gemm");
+    assert_string_equal(field, "layer3/gemm");
+    rondo__text_fit(field, sizeof field, "layer3/gemms");
+    assert_string_equal(field, "layer3/g...");
+    rondo__text_fit(field, sizeof field, "layer3\xe7\xbd\x91\xe7\xbd\x91");
+    assert_string_equal(field, "layer3...");
+    rondo__text_fit(field, sizeof field, NULL);
+    assert_string_equal(field, "");
+    rondo__text_fit(field, 4, "\xe7\xbd\x91x");
+    assert_string_equal(field, "...");
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_base_escape__each_kind_of_character),
@@ -165,6 +180,7 @@ int main(void) {
         cmocka_unit_test(test_base_escape__record_and_log_are_harmless),
         cmocka_unit_test(test_base_escape__long_messages_are_cut_between_characters),
         cmocka_unit_test(test_base_escape__texts_and_json),
+        cmocka_unit_test(test_base_escape__fields_hold_whole_characters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
-// Strings, sequences and optionals at the borders of an executor: who owns them, that one plan serves
-// sequences of any length, and wrong feeds and fetches.
+// Strings, sequences and optionals at the borders of an executor: who owns them, that one plan
+// serves sequences of any length, and wrong feeds and fetches.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -188,8 +188,8 @@ static void test_executor_objects__fetches_of_an_earlier_run_are_replaced(void *
     assert_ptr_not_equal(b->fetches[SHOUTED].tensor.storage, former);
 }
 
-// Half precision leaves what strings and sequences hold in f32, and the search for lost precision looks
-// into them.
+// Half precision leaves what strings and sequences hold in f32, and the search for lost precision
+// looks into them.
 static void test_executor_objects__keep_f32_in_half_precision(void **state) {
     bench *b = *state;
     rondo_executor_options options = rondo_executor_options_default();

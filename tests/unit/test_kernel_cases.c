@@ -1,5 +1,6 @@
 // Every op case on every device there is: kernels against the plain C references, eager and
-// replayed.
+// replayed; then again with NaN, infinities, denormals and signed zeros among the inputs; and sums
+// that are long enough to lose digits.
 //
 // With an argument (a device name) it runs that device alone; a second one filters ops by name.
 #include <stdio.h>
@@ -9,13 +10,26 @@
 #include "support/op_cases.h"
 
 static int run(const char *device, const char *filter) {
-    op_case_counts counts;
-    if (!op_cases_run(device, filter, &counts)) {
-        return 77;
+    static const struct {
+        op_case_values values;
+        const char *name;
+    } rounds[] = {
+        {OP_CASE_PLAIN, "plain values"}, {OP_CASE_NOT_FINITE, "NaN and infinities"},
+        {OP_CASE_ALL_NAN, "all NaN"},    {OP_CASE_TINY, "denormals and zeros"},
+        {OP_CASE_LONG, "long sums"},
+    };
+    int result = 0;
+    for (size_t i = 0; i < sizeof rounds / sizeof rounds[0]; ++i) {
+        op_case_counts counts;
+        if (!op_cases_run(device, filter, rounds[i].values, &counts)) {
+            return 77;
+        }
+        printf("%s, %s: %zu passed, %zu failed, %zu without a kernel\n", device, rounds[i].name,
+               counts.passed, counts.failed, counts.unsupported);
+        // The filter may leave no op that takes floats.
+        result |= counts.failed != 0 || (i == 0 && counts.passed == 0);
     }
-    printf("%s: %zu passed, %zu failed, %zu without a kernel\n", device, counts.passed,
-           counts.failed, counts.unsupported);
-    return counts.failed == 0 && counts.passed > 0 ? 0 : 1;
+    return result;
 }
 
 int main(int argc, char **argv) {

@@ -1,5 +1,5 @@
-// Values in files of their own: strings, sequences, optionals, the maps that a ZipMap would make; ports
-// of such types; and nonsense instead of them.
+// Values in files of their own: strings, sequences, optionals, the maps that a ZipMap would make;
+// ports of such types; and nonsense instead of them.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

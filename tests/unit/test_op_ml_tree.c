@@ -103,13 +103,13 @@ static void test_op_ml_tree__results(void **state) {
          "post_transform=s:LOGISTIC base_values=F:0.1,0.2,0.3 classlabels_int64s=I:1,2,3",
          "i64[4]:2,1,1,2 f32[4,3]:0.3429896,0.6899745,0.6899745,0.7005672,0.6681877,0.6681878,"
          "0.9129342,0.5744425,0.6456563,0.5249792,0.7109495,0.6899745"},
-        // Both classes have scores: the greater one wins, as in ONNX's reference. (ONNX Runtime asks
-        // whether that of the second is above 0.)
+        // Both classes have scores: the greater one wins, as in ONNX's reference. (ONNX Runtime
+        // asks whether that of the second is above 0.)
         {"ai.onnx.ml.TreeEnsembleClassifier", 1, "f32[1,2]:1,0.5",
          LEGACY_NODES TWO_CLASSES " class_weights=F:0.8,0.2,0,0,0,0,0.6,0.1,0,0",
          "i64[1]:7 f32[1,2]:1.4,0.3"},
-        // Base values are added for targets of which no leaf speaks, too; the transforms' numbers are
-        // the standard's (1 is SOFTMAX).
+        // Base values are added for targets of which no leaf speaks, too; the transforms' numbers
+        // are the standard's (1 is SOFTMAX).
         {"ai.onnx.ml.TreeEnsembleRegressor", 1, "f32[1,2]:1,0.5",
          LEGACY_NODES TARGETS "target_weights=F:0.5,0,0,0.25,0 n_targets=2 base_values=F:1,2",
          "f32[1,2]:1.75,2"},

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "support/op_probe.h"
+#include "support/op_rows.h"
 
 static void test_op_quantize__rounds_ties_to_even_and_saturates(void **state) {
     (void)state;
@@ -100,6 +101,39 @@ static void test_op_quantize__quantize_in_blocks(void **state) {
     static const double expected_0[] = {0.0, -2.0, 6.0, -1.0, 6.0, 0.0};
     op_probe_check(&test, 0, RONDO_DTYPE_I8, "3x2", expected_0, 1e-05);
     op_probe_deinit(&test);
+}
+
+// Where the scale of an element stands, in every form that a scale can have; above all those whose
+// extents are 1, which look like another form.
+static void test_op_quantize__finds_scales(void **state) {
+    (void)state;
+    static const op_row rows[] = {
+        {"DequantizeLinear", 21, "u8[4]:1,2,3,4 f32[4]:1,10,100,1000", "axis=0 block_size=1",
+         "f32[4]:1,20,300,4000"},
+        {"DequantizeLinear", 21, "u8[2,2]:1,2,3,4 f32[2,2]:1,10,100,1000", "axis=0 block_size=1",
+         "f32[2,2]:1,20,300,4000"},
+        {"DequantizeLinear", 21, "i8[1,3]:1,2,3 f32[1,3]:1,10,100 i8[1,3]:0,1,2",
+         "axis=0 block_size=1", "f32[1,3]:1,10,100"},
+        {"DequantizeLinear", 21, "u8[3,1]:1,2,3 f32[3,1]:1,10,100", "axis=1 block_size=2",
+         "f32[3,1]:1,20,300"},
+        {"DequantizeLinear", 21, "u8[1,3]:1,2,3 f32[1,3]:1,10,100", "axis=0 block_size=7",
+         "f32[1,3]:1,20,300"},
+        {"DequantizeLinear", 21, "u8[2,3,1]:1,2,3,4,5,6 f32[2,2,1]:1,10,100,1000",
+         "axis=-2 block_size=2", "f32[2,3,1]:1,2,30,400,500,6000"},
+        {"DequantizeLinear", 21, "u8[1,3]:1,2,3 f32[1]:10", "axis=0", "f32[1,3]:10,20,30"},
+        {"DequantizeLinear", 21, "u8[1,3]:1,2,3 f32[3]:1,10,100", "", "f32[1,3]:1,20,300"},
+        {"DequantizeLinear", 21, "u8[]:7 f32[]:10", "", "f32[]:70"},
+        {"DequantizeLinear", 21, "u8[]:7 f32[1]:10 u8[1]:2", "", "f32[]:50"},
+        {"DequantizeLinear", 21, "u8[0,2] f32[0,2]", "axis=0 block_size=3", "f32[0,2]"},
+        {"DequantizeLinear", 21, "u8[2] f32[1]", "axis=0 block_size=1",
+         "!BAD_DATA scale has shape [1], which attribute block_size = 1 does not fit"},
+        {"QuantizeLinear", 21, "f32[2,2]:1,20,300,4000 f32[2,2]:1,10,100,1000",
+         "axis=1 block_size=1", "u8[2,2]:1,2,3,4"},
+        {"QuantizeLinear", 21, "f32[3,1]:1,20,300 f32[3,1]:1,10,100 i8[3,1]:1,2,3",
+         "axis=1 block_size=4", "i8[3,1]:2,4,6"},
+        {"QuantizeLinear", 21, "f32[1,2]:5,-5 f32[1]:2 i16[1]:100", "axis=0", "i16[1,2]:102,98"},
+    };
+    OP_ROWS_CHECK(rows);
 }
 
 static void test_op_quantize__dynamic_of_positive_numbers_starts_at_zero(void **state) {
@@ -212,6 +246,7 @@ int main(void) {
         cmocka_unit_test(test_op_quantize__dequantize_i32),
         cmocka_unit_test(test_op_quantize__blocks_of_two),
         cmocka_unit_test(test_op_quantize__quantize_in_blocks),
+        cmocka_unit_test(test_op_quantize__finds_scales),
         cmocka_unit_test(test_op_quantize__dynamic_of_positive_numbers_starts_at_zero),
         cmocka_unit_test(test_op_quantize__dynamic_of_zeros),
         cmocka_unit_test(test_op_quantize__nan_becomes_the_lowest_or_zero),

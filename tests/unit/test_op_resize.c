@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "support/op_probe.h"
+#include "support/op_rows.h"
 
 static void test_op_resize__nearest_prefers_floor(void **state) {
     (void)state;
@@ -515,6 +516,26 @@ static void test_op_resize__refuses_neither_scales_nor_sizes(void **state) {
     op_probe_deinit(&test);
 }
 
+// tf_half_pixel_for_nn moves no batch and no channel; a crop leaves the extents to scales alone.
+static void test_op_resize__leaves_other_axes_alone(void **state) {
+    (void)state;
+    static const op_row rows[] = {
+        {"Resize", 13, "f32[2,1,2]:0,1,10,11 - f32[3]:1,1,2",
+         "mode=s:linear coordinate_transformation_mode=s:tf_half_pixel_for_nn",
+         "f32[2,1,4]:0.25,0.75,1,1,10.25,10.75,11,11"},
+        {"Resize", 13, "f32[2,2,1]:0,1,10,11 - - i64[3]:2,2,2",
+         "mode=s:cubic coordinate_transformation_mode=s:tf_half_pixel_for_nn",
+         "f32[2,2,2]:0,0,1,1,10,10,11,11"},
+        {"Resize", 13, "f32[2,1,2]:0,1,10,11 - f32[3]:1,1,2",
+         "nearest_mode=s:ceil coordinate_transformation_mode=s:tf_half_pixel_for_nn",
+         "f32[2,1,4]:1,1,1,1,11,11,11,11"},
+        {"Resize", 13, "f32[1,1,4]:0,1,2,3 f32[6]:0,0,0.25,1,1,0.75 f32[3]:1,1,0.75",
+         "mode=s:linear coordinate_transformation_mode=s:tf_crop_and_resize",
+         "f32[1,1,3]:0.75,1.5,2.25"},
+    };
+    OP_ROWS_CHECK(rows);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_op_resize__nearest_prefers_floor),
@@ -548,6 +569,7 @@ int main(void) {
         cmocka_unit_test(test_op_resize__refuses_repeated_axes),
         cmocka_unit_test(test_op_resize__refuses_axes_beyond_rank),
         cmocka_unit_test(test_op_resize__refuses_an_empty_input),
+        cmocka_unit_test(test_op_resize__leaves_other_axes_alone),
         cmocka_unit_test(test_op_resize__refuses_neither_scales_nor_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

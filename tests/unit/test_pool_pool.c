@@ -12,7 +12,9 @@
 #include <cmocka.h>
 #include <pthread.h>
 
+#include "base/memory.h"
 #include "rondo/device.h"
+#include "rondo/graph.h"
 #include "rondo/pool.h"
 
 static void must(rondo_status status) {
@@ -158,6 +160,30 @@ static void test_pool_pool__limit_frees_the_cache_first(void **state) {
     free_world(&w);
 }
 
+// Captures and trims in turn leave nothing behind, records neither.
+static void test_pool_pool__captures_and_trims_do_not_pile_up(void **state) {
+    (void)state;
+    rondo__memory_set_fault(NULL, NULL);  // counts from now on
+    world w = make_world(NULL);
+    rondo_graph *graph;
+    must(rondo_graph_create(w.device, NULL, &graph));
+    int64_t balance = 0;
+    for (int i = 0; i < 40; ++i) {
+        must(rondo_graph_capture_begin(graph, w.a, RONDO_CAPTURE_THREAD_LOCAL));
+        uint32_t *block = take(&w, w.a, 1 << 20);
+        must(rondo_stream_fill(w.a, block, 1, 4, 4));
+        must(rondo_pool_free(w.pool, block));
+        must(rondo_graph_capture_end(graph));
+        must(rondo_graph_reset(graph));
+        must(rondo_pool_trim(w.pool, 0, NULL));
+        assert_int_equal(get_stats(&w).reserved_bytes, 0);
+        balance = i == 10 ? rondo__memory_get_balance() : balance;
+    }
+    assert_int_equal(rondo__memory_get_balance(), balance);
+    rondo_graph_destroy(graph);
+    free_world(&w);
+}
+
 static void test_pool_pool__misuse_is_refused(void **state) {
     (void)state;
     world w = make_world(NULL);
@@ -251,6 +277,7 @@ int main(void) {
         cmocka_unit_test(test_pool_pool__declared_use_delays_reuse),
         cmocka_unit_test(test_pool_pool__counts_and_trims),
         cmocka_unit_test(test_pool_pool__limit_frees_the_cache_first),
+        cmocka_unit_test(test_pool_pool__captures_and_trims_do_not_pile_up),
         cmocka_unit_test(test_pool_pool__misuse_is_refused),
         cmocka_unit_test(test_pool_pool__blocks_outlive_the_pool),
         cmocka_unit_test(test_pool_pool__regions_of_destroyed_streams_serve_others),

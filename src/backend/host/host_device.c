@@ -4,6 +4,7 @@
 #include <sys/sysinfo.h>
 
 #include "backend/host/host_backend.h"
+#include "backend/host/host_patience.h"
 #include "base/memory.h"
 
 static int32_t count_devices(char *reason, size_t reason_bytes) {
@@ -89,6 +90,7 @@ static rondo_status open_device(int32_t ordinal, rondo_device **out_device) {
 static void close_device(rondo_device *device_) {
     rondo__host_device *device = rondo__host_device_of(device_);
     rondo__host_team_destroy(device->team);
+    rondo__host_patience_end();
     pthread_mutex_destroy(&device->lock);
     pthread_mutex_destroy(&device->capture_lock);
     pthread_mutex_destroy(&device->memory_lock);

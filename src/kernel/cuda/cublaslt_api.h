@@ -45,7 +45,6 @@ enum {
     RONDO__LT_PREFERENCE_ALIGNMENT_D = 8,
     // cublasLtEpilogue_t
     RONDO__LT_EPILOGUE_NONE = 1,
-    RONDO__LT_EPILOGUE_RELU = 2,
     RONDO__LT_EPILOGUE_BIAS = 4,
 };
 

@@ -190,12 +190,18 @@ static rondo__dnn_descriptor make_tensor(description *d, const rondo__cuda_convo
     return tensor;
 }
 
+// By default an activation of cuDNN makes a number of NaN. Where it cannot be told to keep it, the
+// graph is refused, and the bare convolution with our own ending takes its place.
 static rondo__dnn_descriptor make_pointwise(description *d, int32_t mode, bool clips, double lower,
                                             double upper) {
     rondo__dnn_descriptor pointwise = begin(d, RONDO__DNN_POINTWISE_DESCRIPTOR);
     set_enum(d, pointwise, RONDO__DNN_POINTWISE_MODE, RONDO__DNN_TYPE_POINTWISE_MODE, mode);
     set_enum(d, pointwise, RONDO__DNN_POINTWISE_PRECISION, RONDO__DNN_TYPE_DATA_TYPE,
              RONDO__DNN_FLOAT_DATA);
+    if (mode == RONDO__DNN_POINTWISE_RELU) {
+        set_enum(d, pointwise, RONDO__DNN_POINTWISE_NAN, RONDO__DNN_TYPE_NAN,
+                 RONDO__DNN_PROPAGATE_NAN);
+    }
     if (clips) {
         set(d, pointwise, RONDO__DNN_POINTWISE_LOWER, RONDO__DNN_TYPE_DOUBLE, 1, &lower);
         set(d, pointwise, RONDO__DNN_POINTWISE_UPPER, RONDO__DNN_TYPE_DOUBLE, 1, &upper);

@@ -4,6 +4,7 @@
 
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_families.h"
+#include "op/slice.h"
 
 // ---- the strided move -------------------------------------------------------------------------
 
@@ -254,59 +255,26 @@ void rondo__cuda_prepare_split(rondo__cuda_kernel *kernel) {
 }
 
 void rondo__cuda_prepare_slice(rondo__cuda_kernel *kernel) {
-    const rondo__op *op = kernel->request->op;
-    const rondo_shape *x = &rondo__cuda_input(kernel, 0)->shape;
     const rondo_shape *y = &rondo__cuda_output(kernel, 0)->shape;
-    int64_t starts[RONDO_RANK_MAX] = {0}, axes[RONDO_RANK_MAX], steps[RONDO_RANK_MAX];
-    int64_t start[RONDO_RANK_MAX] = {0}, step[RONDO_RANK_MAX];
-    int64_t strides_x[RONDO_RANK_MAX], strides_y[RONDO_RANK_MAX];
-    int64_t count = 0;
-    size_t attribute_count = 0;
-
-    const int64_t *attribute = rondo__op_get_ints(op, "starts", &attribute_count);
-    for (int64_t i = 0; i < RONDO_RANK_MAX; i++) {
-        axes[i] = i;
-        steps[i] = 1;
-        step[i] = 1;
+    const rondo__kernel_request *request = kernel->request;
+    int64_t strides_y[RONDO_RANK_MAX];
+    rondo__slice slice;
+    const rondo_status status =
+        rondo__slice_init_known(request->op, request->inputs, request->input_count, &slice);
+    if (status == RONDO_STATUS_UNSUPPORTED) {
+        rondo__cuda_refuse(kernel, "a bound whose value is not known beforehand");
+        return;
     }
-    if (attribute != NULL) {  // opset 9
-        size_t axis_count = 0;
-        const int64_t *axis = rondo__op_get_ints(op, "axes", &axis_count);
-        for (size_t i = 0; i < attribute_count && i < RONDO_RANK_MAX; i++) {
-            starts[i] = attribute[i];
-            axes[i] = axis != NULL && i < axis_count ? axis[i] : (int64_t)i;
-        }
-        count = (int64_t)attribute_count;
-    } else {
-        count = rondo__cuda_read_ints(kernel, 1, starts, RONDO_RANK_MAX);
-        if (rondo__cuda_has_input(kernel, 3)) {
-            (void)rondo__cuda_read_ints(kernel, 3, axes, RONDO_RANK_MAX);
-        }
-        if (rondo__cuda_has_input(kernel, 4)) {
-            (void)rondo__cuda_read_ints(kernel, 4, steps, RONDO_RANK_MAX);
-        }
-    }
-    for (int64_t i = 0; i < count && i < x->rank; i++) {
-        const int32_t axis = rondo__cuda_wrap_axis(axes[i], x->rank);
-        const int64_t extent = axis < x->rank ? x->extent[axis] : 0;
-        int64_t from = starts[i] < 0 ? starts[i] + extent : starts[i];
-        const int64_t last = steps[i] < 0 ? extent - 1 : extent;
-        from = from < 0 ? 0 : from > last ? last : from;
-        if (axis < x->rank) {
-            start[axis] = from;
-            step[axis] = steps[i];
-        }
+    if (!rondo__cuda_check(kernel, status)) {
+        return;
     }
     rondo__strided_copy copy = begin_copy(kernel, 0, 0);
-    get_strides(x, strides_x);
     get_strides(y, strides_y);
-    for (int32_t d = 0; d < x->rank; d++) {
-        copy.offset_x += start[d] * strides_x[d];
-        rondo__strided_copy_push(&copy, y->extent[d], step[d] * strides_x[d], strides_y[d]);
+    copy.offset_x = slice.offset;
+    for (int32_t d = 0; d < y->rank; d++) {
+        rondo__strided_copy_push(&copy, y->extent[d], slice.stride[d], strides_y[d]);
     }
-    if (kernel->status == RONDO_STATUS_OK) {
-        rondo__cuda_add_strided_copy(kernel, &copy);
-    }
+    rondo__cuda_add_strided_copy(kernel, &copy);
 }
 
 void rondo__cuda_prepare_expand(rondo__cuda_kernel *kernel) {

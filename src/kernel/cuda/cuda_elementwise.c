@@ -1,4 +1,5 @@
 // Element-wise ops, alone and in fused chains, as bodies for the pointwise writer.
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,20 +55,19 @@ static void append_parameters(rondo__text *body, float alpha, float beta) {
 static void append_clip(rondo__text *body, const rondo__op *op, const rondo__pointwise *pointwise,
                         bool has_low, bool has_high) {
     rondo__text_append(body, "            y = x0;\n");
-    if (rondo__op_find(op, "min") != NULL || rondo__op_find(op, "max") != NULL) {
+    if (op->opset < 11) {
         rondo__text_append(body, "            y = op_Clip(x0, (decltype(y))");
-        rondo__pointwise_append_float(body, rondo__op_get_float(op, "min", -INFINITY));
+        rondo__pointwise_append_float(body, rondo__op_get_float(op, "min", -FLT_MAX));
         rondo__text_append(body, ", (decltype(y))");
-        rondo__pointwise_append_float(body, rondo__op_get_float(op, "max", INFINITY));
+        rondo__pointwise_append_float(body, rondo__op_get_float(op, "max", FLT_MAX));
         rondo__text_append(body, ");\n");
         return;
     }
     if (has_low) {
-        rondo__text_append(body, "            y = y < x1 ? x1 : y;\n");
+        rondo__text_append(body, "            y = op_Max(y, x1);\n");
     }
     if (has_high) {
-        rondo__text_append(body, "            y = y > x%zu ? x%zu : y;\n",
-                           pointwise->input_count - 1, pointwise->input_count - 1);
+        rondo__text_append(body, "            y = op_Min(y, x%zu);\n", pointwise->input_count - 1);
     }
 }
 

@@ -308,6 +308,9 @@ void rondo__cuda_prepare_cum_sum(rondo__cuda_kernel *kernel) {
     axis = rondo__cuda_wrap_axis(axis, x->shape.rank);
     const int64_t length = x->shape.extent[axis];
     rondo__define_type(&defines, "T", x->dtype);
+    if (rondo__cuda_is_float(x->dtype)) {
+        rondo__define_word(&defines, "A", "double");
+    }
     rondo__step *step = add_generator(kernel, &defines, "cum_sum", count_of(x) / length);
     rondo__step_input(step, 0);
     rondo__step_output(step, 0);

@@ -265,17 +265,13 @@ void rondo__cuda_add_cublaslt_plan(rondo__cuda_kernel *kernel, const rondo__cuda
         return;
     }
     const bool is_wide = p->dtype == RONDO_DTYPE_F64;
-    // [n] added to each row is the library's; other bias shapes, and an activation after them,
-    // ours.
+    // [n] added to each row is the library's; other bias shapes, and activations, are ours: its
+    // epilogue RELU makes 0 of NaN.
     const bool library_bias = ending->has_bias && p->bias_row == 0 && p->bias_column == 1 &&
                               p->factor >= 1.0f && p->factor <= 1.0f && !is_wide;
     const bool our_bias = ending->has_bias && !library_bias;
-    const bool library_relu = ending->activation == RONDO__ACTIVATION_RELU && !our_bias && !is_wide;
-    const bool our_activation = ending->activation != RONDO__ACTIVATION_NONE && !library_relu;
-    const int epilogue = library_bias || library_relu
-                             ? (library_bias ? RONDO__LT_EPILOGUE_BIAS : 0) |
-                                   (library_relu ? RONDO__LT_EPILOGUE_RELU : 0)
-                             : RONDO__LT_EPILOGUE_NONE;
+    const bool our_activation = ending->activation != RONDO__ACTIVATION_NONE;
+    const int epilogue = library_bias ? RONDO__LT_EPILOGUE_BIAS : RONDO__LT_EPILOGUE_NONE;
     *state = (lt_state){
         .api = api,
         .device = rondo__cuda_device_of(kernel->device),

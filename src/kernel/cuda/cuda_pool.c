@@ -5,6 +5,9 @@
 #include "kernel/cuda/cuda_families.h"
 #include "kernel/cuda/cuda_window.h"
 
+// Averages of more elements are summed in double.
+#define LONG_WINDOW 1024
+
 bool rondo__cuda_read_window(rondo__cuda_kernel *kernel, const int64_t *kernel_shape,
                              rondo__window *out_window) {
     const rondo__op *op = kernel->request->op;
@@ -119,6 +122,9 @@ void rondo__cuda_prepare_pool(rondo__cuda_kernel *kernel) {
     const int64_t groups = rondo_shape_get_count(&rondo__cuda_output(kernel, 0)->shape) / width;
     rondo__define_type(&defines, "T", x->dtype);
     rondo__define_int(&defines, "AVERAGE", is_average);
+    if (is_average && window.kernel[0] * window.kernel[1] * window.kernel[2] > LONG_WINDOW) {
+        rondo__define_word(&defines, "A", "double");
+    }
     rondo__define_int(&defines, "WIDTH", width);
     rondo__define_int(&defines, "CHANNELS_LAST", window.channels_last);
     const bool is_square = window.channels_last && !is_average && window.kernel[0] == 1 &&

@@ -53,11 +53,20 @@ static void push_extents(rondo__step *step, const merged_extents *merged) {
     }
 }
 
-static const char *get_accumulator(rondo_dtype dtype) {
-    if (dtype == RONDO_DTYPE_F64) {
-        return "double";
+// As in the reference: what is no whole number, and every sum of floats, is made in double. Memory
+// bounds a reduction, so that this costs little.
+static const char *get_accumulator(rondo_dtype dtype, const char *name) {
+    static const char *const wide[] = {"ReduceMean", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp"};
+    const bool is_extreme = strcmp(name, "ReduceMax") == 0 || strcmp(name, "ReduceMin") == 0;
+    if (rondo__cuda_is_float(dtype)) {
+        return is_extreme ? "float" : "double";
     }
-    return rondo__cuda_is_float(dtype) ? "float" : "i64";
+    for (size_t i = 0; i < sizeof(wide) / sizeof(wide[0]); i++) {
+        if (strcmp(name, wide[i]) == 0) {
+            return "double";
+        }
+    }
+    return dtype == RONDO_DTYPE_F64 ? "double" : dtype == RONDO_DTYPE_U64 ? "u64" : "i64";
 }
 
 void rondo__cuda_prepare_reduce(rondo__cuda_kernel *kernel) {
@@ -98,7 +107,7 @@ void rondo__cuda_prepare_reduce(rondo__cuda_kernel *kernel) {
         }
     }
     rondo__define_type(&defines, "T", x->dtype);
-    rondo__define_word(&defines, "A", get_accumulator(x->dtype));
+    rondo__define_word(&defines, "A", get_accumulator(x->dtype, op->def->name));
     rondo__define_int(&defines, "KIND", kind);
     rondo__define_int(&defines, "KEPT", kept.rank);
     rondo__define_int(&defines, "REDUCED", reduced.rank);

@@ -59,6 +59,9 @@ typedef void *rondo__dnn_descriptor;
     X(TENSOR_DESCRIPTOR, CUDNN_BACKEND_TENSOR_DESCRIPTOR, 17)                         \
     X(POINTWISE_MODE, CUDNN_ATTR_POINTWISE_MODE, 0)                                   \
     X(POINTWISE_PRECISION, CUDNN_ATTR_POINTWISE_MATH_PREC, 1)                         \
+    X(POINTWISE_NAN, CUDNN_ATTR_POINTWISE_NAN_PROPAGATION, 2)                         \
+    X(TYPE_NAN, CUDNN_TYPE_NAN_PROPOGATION, 10)                                       \
+    X(PROPAGATE_NAN, CUDNN_PROPAGATE_NAN, 1)                                          \
     X(POINTWISE_LOWER, CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP, 3)                       \
     X(POINTWISE_UPPER, CUDNN_ATTR_POINTWISE_RELU_UPPER_CLIP, 4)                       \
     X(CONVOLUTION_PRECISION, CUDNN_ATTR_CONVOLUTION_COMP_TYPE, 100)                   \

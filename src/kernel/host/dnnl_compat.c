@@ -16,17 +16,8 @@ void rondo__dnnl_layout_destroy(rondo__dnnl_layout layout) {
     }
 }
 
-dnnl_status_t rondo__dnnl_append_eltwise(dnnl_post_ops_t post_ops, dnnl_alg_kind_t algorithm,
-                                         float alpha, float beta) {
-    return dnnl_post_ops_append_eltwise(post_ops, algorithm, alpha, beta);
-}
-
 dnnl_status_t rondo__dnnl_append_sum(dnnl_post_ops_t post_ops) {
     return dnnl_post_ops_append_sum(post_ops, 1.0f, 0, dnnl_data_type_undef);
-}
-
-dnnl_status_t rondo__dnnl_append_hard_swish(dnnl_post_ops_t post_ops) {
-    return dnnl_post_ops_append_eltwise(post_ops, dnnl_eltwise_hardswish, 1.0f / 6.0f, 0.5f);
 }
 
 dnnl_status_t rondo__dnnl_describe_convolution(
@@ -88,17 +79,8 @@ void rondo__dnnl_layout_destroy(rondo__dnnl_layout layout) {
     rondo__free(layout);
 }
 
-dnnl_status_t rondo__dnnl_append_eltwise(dnnl_post_ops_t post_ops, dnnl_alg_kind_t algorithm,
-                                         float alpha, float beta) {
-    return dnnl_post_ops_append_eltwise(post_ops, 1.0f, algorithm, alpha, beta);
-}
-
 dnnl_status_t rondo__dnnl_append_sum(dnnl_post_ops_t post_ops) {
     return dnnl_post_ops_append_sum(post_ops, 1.0f);
-}
-
-dnnl_status_t rondo__dnnl_append_hard_swish(dnnl_post_ops_t post_ops) {
-    return dnnl_post_ops_append_eltwise(post_ops, 1.0f, dnnl_eltwise_hardswish, 0.0f, 0.0f);
 }
 
 dnnl_status_t rondo__dnnl_describe_convolution(

@@ -26,13 +26,8 @@ dnnl_status_t rondo__dnnl_layout_create(int rank, const dnnl_dim_t *dims, dnnl_f
                                         rondo__dnnl_layout *out_layout);
 void rondo__dnnl_layout_destroy(rondo__dnnl_layout layout);  // NULL is fine
 
-// What a list of operations on the result, in order, is built with.
-dnnl_status_t rondo__dnnl_append_eltwise(dnnl_post_ops_t post_ops, dnnl_alg_kind_t algorithm,
-                                         float alpha, float beta);
 // Adds what the destination held before.
 dnnl_status_t rondo__dnnl_append_sum(dnnl_post_ops_t post_ops);
-// hard_swish(x) = x * clip(x / 6 + 1 / 2, 0, 1), whose parameters differ between versions.
-dnnl_status_t rondo__dnnl_append_hard_swish(dnnl_post_ops_t post_ops);
 
 typedef struct rondo__dnnl_window {
     int rank;  // spatial axes

@@ -1,9 +1,9 @@
 // kernel/host/dnnl_convolution.c — Conv and rondo.Conv with oneDNN.
 //
-// y = act(conv(x, w) + b + z): b goes in as the primitive's bias, act as an element-wise post-op,
-// and z as a sum post-op, which adds to what y holds already: z is copied to y first, or lies
-// there. (A binary post-op would read z in place, but oneDNN's quickest implementations refuse it:
-// on AVX-512 the residual convolutions of ResNet-50 took half as long again with it.)
+// y = act(conv(x, w) + b + z): b goes in as the primitive's bias, z as a sum post-op, which adds to
+// what y holds already: z is copied to y first, or lies there. (A binary post-op would read z in
+// place, but oneDNN's quickest implementations refuse it: on AVX-512 the residual convolutions of
+// ResNet-50 took half as long again with it.) act is the kernel's ending.
 //
 // The weight is reordered once into the layout that the primitive asks for; x, z and y stay in the
 // layout of the program (planes, or channels last), because a reorder of activations per run would
@@ -103,30 +103,15 @@ static dnnl_status_t describe(const convolution *conv, const layouts *all, bool 
         window.pad_begin[i] = conv->shape.window.pad_begin[i];
         window.pad_end[i] = conv->shape.window.pad_end[i];
     }
-    dnnl_post_ops_t post_ops = NULL;
     dnnl_primitive_attr_t attributes = NULL;
-    dnnl_status_t status = dnnl_post_ops_create(&post_ops);
+    dnnl_status_t status = rondo__dnnl_attributes_create(conv->has_addend, &attributes);
     if (status != dnnl_success) {
         return status;
-    }
-    if (conv->has_addend) {
-        status = rondo__dnnl_append_sum(post_ops);
-    }
-    if (status == dnnl_success) {
-        status = rondo__dnnl_append_activation(post_ops, conv->activation, conv->alpha, conv->beta);
-    }
-    if (status == dnnl_success) {
-        status = rondo__dnnl_attributes_create(post_ops, &attributes);
-    }
-    if (status != dnnl_success) {
-        goto destroy_post_ops;
     }
     status = rondo__dnnl_describe_convolution(
         engine, dnnl_convolution_direct, all->x, is_weight_constant ? all->w_any : all->w_file,
         all->bias, all->y, &window, attributes, out_description);
     (void)dnnl_primitive_attr_destroy(attributes);
-destroy_post_ops:
-    (void)dnnl_post_ops_destroy(post_ops);
     return status;
 }
 
@@ -153,12 +138,13 @@ static dnnl_status_t build(const rondo__kernel_request *request, const convoluti
     if (status == dnnl_success && conv->has_bias) {
         status = rondo__dnnl_kernel_bind(kernel, DNNL_ARG_BIAS, RONDO__DNNL_INPUT, 2, all->bias);
     }
+    const int64_t output_count = rondo_shape_get_count(&request->outputs[0].shape);
     if (conv->has_addend) {
         kernel->addend_input = 3;
         kernel->head.base.in_place_inputs = UINT64_C(1) << 3;
-        kernel->addend_bytes =
-            (size_t)rondo_shape_get_count(&request->outputs[0].shape) * sizeof(float);
+        kernel->addend_bytes = (size_t)output_count * sizeof(float);
     }
+    rondo__dnnl_kernel_set_ending(kernel, conv->activation, conv->alpha, conv->beta, output_count);
     if (status == dnnl_success) {
         status = rondo__dnnl_kernel_bind(kernel, DNNL_ARG_DST, RONDO__DNNL_OUTPUT, 0, all->y);
     }
@@ -182,8 +168,7 @@ rondo_status rondo__host_prepare_convolution(const rondo__kernel_request *reques
         .beta = rondo__op_get_float(op, "beta", 0.0f),
     };
     int32_t rank = request->inputs[0].shape.rank;
-    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || rank < 3 || rank > 5 ||
-        rondo_shape_get_count(&request->outputs[0].shape) == 0) {
+    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || rank < 3 || rank > 5) {
         return RONDO_STATUS_UNSUPPORTED;
     }
     RETURN_IF_ERROR(rondo__convolution_init(

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "kernel/host/host_threads.h"
+#include "kernel/host/simd.h"
 
 rondo_status rondo__dnnl_convert_status(dnnl_status_t status, const char *call) {
     switch (status) {
@@ -70,6 +71,19 @@ static void copy_addend(const void *from, void *to, size_t bytes) {
     }
 }
 
+static void finish_output(const rondo__dnnl_kernel *kernel, float *y) {
+    enum { CHUNK = 16 * 1024 };
+    const rondo__simd *simd = rondo__simd_get();
+    const int64_t count = kernel->output_count;
+    const int64_t chunk_count = (count + CHUNK - 1) / CHUNK;
+    RONDO_PARALLEL(parallel for schedule(static) if (chunk_count > 1))
+    for (int64_t i = 0; i < chunk_count; ++i) {
+        const int64_t rest = count - i * CHUNK;
+        rondo__simd_activate(simd, kernel->ending, kernel->alpha, kernel->beta, y + i * CHUNK,
+                             rest < CHUNK ? rest : CHUNK);
+    }
+}
+
 static rondo_status run_kernel(rondo__host_kernel *head, const void *const *inputs,
                                void *const *outputs, void *workspace) {
     rondo__dnnl_kernel *kernel = (rondo__dnnl_kernel *)head;
@@ -106,6 +120,9 @@ static rondo_status run_kernel(rondo__host_kernel *head, const void *const *inpu
     if (status != dnnl_success) {
         return RONDO_FAIL(INTERNAL, "oneDNN status %d in dnnl_primitive_execute", (int)status);
     }
+    if (kernel->ending != RONDO__ACTIVATION_NONE) {
+        finish_output(kernel, outputs[0]);
+    }
     return RONDO_STATUS_OK;
 }
 
@@ -131,51 +148,42 @@ rondo_status rondo__dnnl_kernel_create(const rondo__kernel_request *request,
     return RONDO_STATUS_OK;
 }
 
-dnnl_status_t rondo__dnnl_attributes_create(dnnl_post_ops_t post_ops,
+dnnl_status_t rondo__dnnl_attributes_create(bool adds_to_output,
                                             dnnl_primitive_attr_t *out_attributes) {
     *out_attributes = NULL;
+    dnnl_post_ops_t post_ops = NULL;
     dnnl_primitive_attr_t attributes = NULL;
-    dnnl_status_t status = dnnl_primitive_attr_create(&attributes);
+    dnnl_status_t status = dnnl_post_ops_create(&post_ops);
     if (status != dnnl_success) {
         return status;
+    }
+    status = dnnl_primitive_attr_create(&attributes);
+    if (status != dnnl_success) {
+        goto destroy_post_ops;
     }
     status = dnnl_primitive_attr_set_scratchpad_mode(attributes, dnnl_scratchpad_mode_user);
-    if (status == dnnl_success && post_ops != NULL) {
+    if (status == dnnl_success && adds_to_output) {
+        status = rondo__dnnl_append_sum(post_ops);
+    }
+    if (status == dnnl_success && adds_to_output) {
         status = dnnl_primitive_attr_set_post_ops(attributes, post_ops);
     }
-    if (status != dnnl_success) {
+    if (status == dnnl_success) {
+        *out_attributes = attributes;
+    } else {
         (void)dnnl_primitive_attr_destroy(attributes);
-        return status;
     }
-    *out_attributes = attributes;
-    return dnnl_success;
+destroy_post_ops:
+    (void)dnnl_post_ops_destroy(post_ops);
+    return status;
 }
 
-dnnl_status_t rondo__dnnl_append_activation(dnnl_post_ops_t post_ops, rondo__activation activation,
-                                            float alpha, float beta) {
-    switch (activation) {
-        case RONDO__ACTIVATION_NONE:
-            return dnnl_success;
-        case RONDO__ACTIVATION_RELU:
-            return rondo__dnnl_append_eltwise(post_ops, dnnl_eltwise_relu, 0.0f, 0.0f);
-        case RONDO__ACTIVATION_CLIP:
-            return rondo__dnnl_append_eltwise(post_ops, dnnl_eltwise_clip, alpha, beta);
-        case RONDO__ACTIVATION_LEAKY_RELU:
-            return rondo__dnnl_append_eltwise(post_ops, dnnl_eltwise_relu, alpha, 0.0f);
-        case RONDO__ACTIVATION_SIGMOID:
-            return rondo__dnnl_append_eltwise(post_ops, dnnl_eltwise_logistic, 0.0f, 0.0f);
-        case RONDO__ACTIVATION_TANH:
-            return rondo__dnnl_append_eltwise(post_ops, dnnl_eltwise_tanh, 0.0f, 0.0f);
-        case RONDO__ACTIVATION_GELU:
-            return rondo__dnnl_append_eltwise(post_ops, dnnl_eltwise_gelu_erf, 0.0f, 0.0f);
-        case RONDO__ACTIVATION_SILU:
-            return rondo__dnnl_append_eltwise(post_ops, dnnl_eltwise_swish, 1.0f, 0.0f);
-        case RONDO__ACTIVATION_HARD_SWISH:
-            return rondo__dnnl_append_hard_swish(post_ops);
-        case RONDO__ACTIVATION_COUNT:
-            break;
-    }
-    return dnnl_unimplemented;
+void rondo__dnnl_kernel_set_ending(rondo__dnnl_kernel *kernel, rondo__activation activation,
+                                   float alpha, float beta, int64_t output_count) {
+    kernel->ending = activation;
+    kernel->alpha = alpha;
+    kernel->beta = beta;
+    kernel->output_count = output_count;
 }
 
 static dnnl_status_t add_slot(rondo__dnnl_kernel *kernel, int argument, rondo__dnnl_source source,
@@ -219,8 +227,8 @@ dnnl_status_t rondo__dnnl_kernel_bind(rondo__dnnl_kernel *kernel, int argument,
 }
 
 // Runs a reorder to its end.
-static dnnl_status_t reorder(rondo__dnnl_kernel *kernel, rondo__dnnl_const_layout from,
-                             const void *source, rondo__dnnl_const_layout to, void *target) {
+static dnnl_status_t reorder_alone(rondo__dnnl_kernel *kernel, rondo__dnnl_const_layout from,
+                                   const void *source, rondo__dnnl_const_layout to, void *target) {
     void *readable;
     memcpy(&readable, &source, sizeof readable);  // oneDNN takes no const; it only reads
     dnnl_primitive_desc_t description = NULL;
@@ -243,12 +251,10 @@ static dnnl_status_t reorder(rondo__dnnl_kernel *kernel, rondo__dnnl_const_layou
     if (status != dnnl_success) {
         goto destroy_source;
     }
-    const int32_t former = rondo__host_threads_use(1);
     status = dnnl_primitive_execute(primitive, kernel->stream, 2, arguments);
     if (status == dnnl_success) {
         status = dnnl_stream_wait(kernel->stream);
     }
-    (void)rondo__host_threads_use(former);
     (void)dnnl_memory_destroy(arguments[1].memory);
 destroy_source:
     (void)dnnl_memory_destroy(arguments[0].memory);
@@ -256,6 +262,16 @@ destroy_primitive:
     (void)dnnl_primitive_destroy(primitive);
 destroy_description:
     (void)dnnl_primitive_desc_destroy(description);
+    return status;
+}
+
+// On one thread, which oneDNN fixes when a primitive is described: the number is asked for before
+// that (see host_threads.h).
+static dnnl_status_t reorder(rondo__dnnl_kernel *kernel, rondo__dnnl_const_layout from,
+                             const void *source, rondo__dnnl_const_layout to, void *target) {
+    const int32_t former = rondo__host_threads_use(1);
+    const dnnl_status_t status = reorder_alone(kernel, from, source, to, target);
+    (void)rondo__host_threads_use(former);
     return status;
 }
 

@@ -44,6 +44,9 @@ typedef struct rondo__dnnl_kernel {
     void *owned[RONDO__DNNL_SLOT_MAX];  // packed constants, by slot
     size_t addend_bytes;  // 0, or a sum post-op wants input `addend_input` in output 0 beforehand
     size_t addend_input;
+    rondo__activation ending;  // done to output 0 afterwards
+    float alpha, beta;
+    int64_t output_count;
 } rondo__dnnl_kernel;
 
 // UNSUPPORTED without a record for what oneDNN lacks, so that the next choice is tried.
@@ -55,13 +58,18 @@ rondo_status rondo__dnnl_convert_status(dnnl_status_t status, const char *call);
 RONDO_MUST_USE rondo_status rondo__dnnl_kernel_create(const rondo__kernel_request *request,
                                                       rondo__dnnl_kernel **out_kernel);
 
-// Attributes of a primitive: scratch memory from us, and post-ops.
-dnnl_status_t rondo__dnnl_attributes_create(dnnl_post_ops_t post_ops,
+// Attributes of a primitive: scratch memory from us; adds_to_output: the result is added to what
+// the output holds.
+dnnl_status_t rondo__dnnl_attributes_create(bool adds_to_output,
                                             dnnl_primitive_attr_t *out_attributes);
 
-// Appends an activation; dnnl_unimplemented for one that oneDNN has no form of.
-dnnl_status_t rondo__dnnl_append_activation(dnnl_post_ops_t post_ops, rondo__activation activation,
-                                            float alpha, float beta);
+// An activation that a run applies to its `output_count` outputs when the primitive is done.
+//
+// It is not one of the primitive's own post-ops, because those lose NaN: ReLU and clip always, the
+// others in some of oneDNN's implementations. Over outputs that are still in the cache our loop
+// costs next to nothing (docs/decisions.md).
+void rondo__dnnl_kernel_set_ending(rondo__dnnl_kernel *kernel, rondo__activation activation,
+                                   float alpha, float beta, int64_t output_count);
 
 // Makes the primitive and binds its scratch memory to the workspace. Takes `description`.
 dnnl_status_t rondo__dnnl_kernel_set_primitive(rondo__dnnl_kernel *kernel,

@@ -1,10 +1,11 @@
-// kernel/host/dnnl_pool.c — MaxPool and AveragePool in both layouts, and LRN, with oneDNN.
-#include <string.h>
-
+// kernel/host/dnnl_pool.c — AveragePool in both layouts, and LRN, with oneDNN. (MaxPool is our own:
+// oneDNN's drops NaN.)
 #include "base/error.h"
 #include "kernel/host/dnnl_kernel.h"
 #include "kernel/host/host_families.h"
 #include "op/pooling.h"
+
+enum { LONG_WINDOW = 1024 };  // taps from which on oneDNN's sums, one by one in f32, lose digits
 
 typedef struct pool {
     rondo__pool shape;
@@ -66,7 +67,7 @@ static dnnl_status_t build(const pool *one, rondo__dnnl_kernel *kernel) {
         status = rondo__dnnl_layout_create(rank, y_dims, one->tag, &y);
     }
     if (status == dnnl_success) {
-        status = rondo__dnnl_attributes_create(NULL, &attributes);
+        status = rondo__dnnl_attributes_create(false, &attributes);
     }
     if (status == dnnl_success) {
         status = rondo__dnnl_describe_pool(kernel->engine, one->algorithm, x, y, &one->window,
@@ -89,28 +90,29 @@ static dnnl_status_t build(const pool *one, rondo__dnnl_kernel *kernel) {
     return status;
 }
 
-rondo_status rondo__host_prepare_pool(const rondo__kernel_request *request,
-                                      rondo__kernel **out_kernel) {
+rondo_status rondo__host_prepare_average_pool(const rondo__kernel_request *request,
+                                              rondo__kernel **out_kernel) {
     const rondo__op *op = request->op;
     const rondo_shape *x = &request->inputs[0].shape;
     const bool channels_last = rondo__op_get_int(op, "channels_last", 0) != 0;
-    const bool is_maximum = strcmp(op->def->name, "MaxPool") == 0;
     const bool counts_padding = rondo__op_get_int(op, "count_include_pad", 0) != 0;
-    const bool wants_indices =
-        request->output_count > 1 && request->outputs[1].dtype != RONDO_DTYPE_NONE;
-    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || x->rank < 3 || x->rank > 5 ||
-        wants_indices || rondo_shape_get_count(x) == 0) {
+    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || x->rank < 3 || x->rank > 5) {
         return RONDO_STATUS_UNSUPPORTED;
     }
     pool one = {
-        .algorithm = is_maximum       ? dnnl_pooling_max
-                     : counts_padding ? dnnl_pooling_avg_include_padding
-                                      : dnnl_pooling_avg_exclude_padding,
+        .algorithm =
+            counts_padding ? dnnl_pooling_avg_include_padding : dnnl_pooling_avg_exclude_padding,
         .tag = get_tag(x->rank, channels_last),
     };
     RETURN_IF_ERROR(rondo__pool_init(op, x, channels_last, &one.shape));
-    if (rondo_shape_get_count(&one.shape.output) == 0 ||
-        !init_window(&one, !is_maximum && counts_padding)) {
+    double taps = 1.0;
+    for (int32_t i = 0; i < one.shape.window.rank; ++i) {
+        taps *= (double)one.shape.window.kernel[i];
+    }
+    if (taps > LONG_WINDOW) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
+    if (!init_window(&one, counts_padding)) {
         return RONDO_STATUS_UNSUPPORTED;
     }
     rondo__dnnl_kernel *kernel = NULL;
@@ -130,8 +132,7 @@ rondo_status rondo__host_prepare_lrn(const rondo__kernel_request *request,
     const rondo_shape *shape = &request->inputs[0].shape;
     const int64_t size = rondo__op_get_int(op, "size", 0);
     // oneDNN's window is centred; an even size is not.
-    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || shape->rank != 4 || size % 2 == 0 ||
-        rondo_shape_get_count(shape) == 0) {
+    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || shape->rank != 4 || size % 2 == 0) {
         return RONDO_STATUS_UNSUPPORTED;
     }
     rondo__dnnl_kernel *kernel = NULL;
@@ -141,7 +142,7 @@ rondo_status rondo__host_prepare_lrn(const rondo__kernel_request *request,
     dnnl_primitive_desc_t description = NULL;
     dnnl_status_t status = rondo__dnnl_layout_create(4, shape->extent, dnnl_nchw, &x);
     if (status == dnnl_success) {
-        status = rondo__dnnl_attributes_create(NULL, &attributes);
+        status = rondo__dnnl_attributes_create(false, &attributes);
     }
     if (status == dnnl_success) {
         status = rondo__dnnl_describe_lrn(

@@ -47,29 +47,14 @@ static void destroy_layouts(layouts *all) {
 
 static dnnl_status_t describe(const rondo__product_form *form, const layouts *all,
                               dnnl_engine_t engine, dnnl_primitive_desc_t *out_description) {
-    dnnl_post_ops_t post_ops = NULL;
     dnnl_primitive_attr_t attributes = NULL;
-    dnnl_status_t status = dnnl_post_ops_create(&post_ops);
+    dnnl_status_t status = rondo__dnnl_attributes_create(form->z_input >= 0, &attributes);
     if (status != dnnl_success) {
         return status;
-    }
-    if (form->z_input >= 0) {
-        status = rondo__dnnl_append_sum(post_ops);
-    }
-    if (status == dnnl_success) {
-        status = rondo__dnnl_append_activation(post_ops, form->activation, form->alpha, form->beta);
-    }
-    if (status == dnnl_success) {
-        status = rondo__dnnl_attributes_create(post_ops, &attributes);
-    }
-    if (status != dnnl_success) {
-        goto destroy_post_ops;
     }
     status = rondo__dnnl_describe_matmul(engine, all->a, all->b_any, all->bias, all->y, attributes,
                                          out_description);
     (void)dnnl_primitive_attr_destroy(attributes);
-destroy_post_ops:
-    (void)dnnl_post_ops_destroy(post_ops);
     return status;
 }
 
@@ -93,12 +78,13 @@ static dnnl_status_t build(const rondo__kernel_request *request, const rondo__pr
         status = rondo__dnnl_kernel_bind(kernel, DNNL_ARG_BIAS, RONDO__DNNL_INPUT,
                                          (size_t)form->bias_input, all->bias);
     }
+    const int64_t output_count = rondo_shape_get_count(&request->outputs[0].shape);
     if (form->z_input >= 0) {
         kernel->addend_input = (size_t)form->z_input;
         kernel->head.base.in_place_inputs = UINT64_C(1) << form->z_input;
-        kernel->addend_bytes =
-            (size_t)rondo_shape_get_count(&request->outputs[0].shape) * sizeof(float);
+        kernel->addend_bytes = (size_t)output_count * sizeof(float);
     }
+    rondo__dnnl_kernel_set_ending(kernel, form->activation, form->alpha, form->beta, output_count);
     if (status == dnnl_success) {
         status = rondo__dnnl_kernel_bind(kernel, DNNL_ARG_DST, RONDO__DNNL_OUTPUT, 0, all->y);
     }

@@ -320,7 +320,7 @@ static bool has_input(const rondo__kernel_request *request, size_t input) {
 // Clip: bounds are attributes, or inputs that may be absent.
 static bool read_clip(const rondo__kernel_request *request, chain *out) {
     int32_t value = 0;
-    if (request->input_count <= 1) {
+    if (request->op->opset < 11) {
         return append_step(out, RONDO__SCALAR_Clip, 0, -1,
                            rondo__op_get_float(request->op, "min", -__FLT_MAX__),
                            rondo__op_get_float(request->op, "max", __FLT_MAX__));

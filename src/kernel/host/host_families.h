@@ -36,8 +36,10 @@ rondo_status rondo__host_prepare_global_pool(const rondo__kernel_request *reques
                                              rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_batch_normalization(const rondo__kernel_request *request,
                                                      rondo__kernel **out_kernel);
-rondo_status rondo__host_prepare_pool(const rondo__kernel_request *request,
-                                      rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_max_pool(const rondo__kernel_request *request,
+                                          rondo__kernel **out_kernel);
+rondo_status rondo__host_prepare_average_pool(const rondo__kernel_request *request,
+                                              rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_recurrent(const rondo__kernel_request *request,
                                            rondo__kernel **out_kernel);
 rondo_status rondo__host_prepare_lrn(const rondo__kernel_request *request,

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "backend/host/host_patience.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -19,7 +20,12 @@ typedef struct host_call {
 static_assert(sizeof(host_call) <= 4096, "a launch carries at most 4096 bytes");
 
 static void run_call(void *arguments) {
+    enum { CALLS_PER_LOOK = 16 };
+    static _Thread_local uint32_t calls;
     const host_call *call = arguments;
+    if (++calls % CALLS_PER_LOOK == 0) {
+        rondo__host_patience_look();
+    }
     rondo__host_kernel *kernel = call->kernel;
     void *const *addresses = kernel->table != NULL ? kernel->table : call->addresses;
     (void)rondo__host_threads_use(rondo__host_get_thread_count());

@@ -8,6 +8,7 @@
 #include "kernel/host/host_kernel.h"
 #include "kernel/host/host_threads.h"
 #include "kernel/host/strided_copy.h"
+#include "op/slice.h"
 #include "op/support.h"
 
 typedef struct piece {
@@ -112,69 +113,12 @@ rondo_status rondo__host_prepare_expand(const rondo__kernel_request *request,
     return prepare_single(request, from_stride, 0, out_kernel);
 }
 
-// The values of an integer list that is an input (known or not there) or an attribute.
-static bool read_list(const rondo__kernel_request *request, size_t input, const char *attribute,
-                      int64_t *values, size_t *out_count, bool *out_is_present) {
-    *out_is_present = true;
-    if (attribute != NULL && request->op->def->opset_max < 10) {
-        const int64_t *ints = rondo__op_get_ints(request->op, attribute, out_count);
-        *out_is_present = ints != NULL;
-        if (ints != NULL && *out_count <= RONDO_RANK_MAX) {
-            memcpy(values, ints, *out_count * sizeof *values);
-        }
-        return *out_count <= RONDO_RANK_MAX;
-    }
-    if (input >= request->input_count || request->inputs[input].dtype == RONDO_DTYPE_NONE) {
-        *out_is_present = false;
-        return true;
-    }
-    const rondo_tensor *constant = request->inputs[input].constant;
-    if (constant == NULL) {
-        return false;
-    }
-    const int64_t count = rondo_shape_get_count(&constant->shape);
-    if (count > RONDO_RANK_MAX) {
-        return false;
-    }
-    for (int64_t i = 0; i < count; ++i) {
-        values[i] = rondo__tensor_get_int(constant, i);
-    }
-    *out_count = (size_t)count;
-    return true;
-}
-
-// Slice: only the first index and the step matter, since the output's shape is already known.
 rondo_status rondo__host_prepare_slice(const rondo__kernel_request *request,
                                        rondo__kernel **out_kernel) {
-    const rondo_shape *x = &request->inputs[0].shape;
-    const rondo_shape *y = &request->outputs[0].shape;
-    int64_t starts[RONDO_RANK_MAX], axes[RONDO_RANK_MAX], steps[RONDO_RANK_MAX];
-    size_t start_count = 0, axis_count = 0, step_count = 0;
-    bool has_starts, has_axes, has_steps;
-    if (!read_list(request, 1, "starts", starts, &start_count, &has_starts) || !has_starts ||
-        !read_list(request, 3, "axes", axes, &axis_count, &has_axes) ||
-        !read_list(request, 4, NULL, steps, &step_count, &has_steps)) {
-        return RONDO_STATUS_UNSUPPORTED;
-    }
-    if (request->op->def->opset_max < 10) {
-        has_steps = false;
-    }
-    int64_t from_stride[RONDO_RANK_MAX];
-    rondo__shape_get_strides(x, from_stride);
-    int64_t offset = 0;
-    for (size_t i = 0; i < start_count; ++i) {
-        int64_t axis = has_axes ? axes[i] : (int64_t)i;
-        axis += axis < 0 ? x->rank : 0;
-        const int64_t step = has_steps ? steps[i] : 1;
-        int64_t start = starts[i] + (starts[i] < 0 ? x->extent[axis] : 0);
-        const int64_t highest = step > 0 ? x->extent[axis] : x->extent[axis] - 1;
-        start = start < 0 ? 0 : start > highest ? highest : start;
-        if (y->extent[axis] > 0) {
-            offset += start * from_stride[axis];
-        }
-        from_stride[axis] *= step;
-    }
-    return prepare_single(request, from_stride, offset, out_kernel);
+    rondo__slice slice;
+    RETURN_IF_ERROR(
+        rondo__slice_init_known(request->op, request->inputs, request->input_count, &slice));
+    return prepare_single(request, slice.stride, slice.offset, out_kernel);
 }
 
 rondo_status rondo__host_prepare_concat(const rondo__kernel_request *request,

@@ -42,10 +42,10 @@ static const table_entry table[] = {
     {"", "GlobalMaxPool", rondo__host_prepare_global_pool},
     {"rondo", "GlobalAveragePool", rondo__host_prepare_global_pool},
     {"", "BatchNormalization", rondo__host_prepare_batch_normalization},
-    {"", "MaxPool", rondo__host_prepare_pool},
-    {"", "AveragePool", rondo__host_prepare_pool},
-    {"rondo", "MaxPool", rondo__host_prepare_pool},
-    {"rondo", "AveragePool", rondo__host_prepare_pool},
+    {"", "MaxPool", rondo__host_prepare_max_pool},
+    {"", "AveragePool", rondo__host_prepare_average_pool},
+    {"rondo", "MaxPool", rondo__host_prepare_max_pool},
+    {"rondo", "AveragePool", rondo__host_prepare_average_pool},
     {"", "LSTM", rondo__host_prepare_recurrent},
     {"", "GRU", rondo__host_prepare_recurrent},
     {"", "RNN", rondo__host_prepare_recurrent},
@@ -56,6 +56,26 @@ static const table_entry table[] = {
     {"ai.onnx.ml", "TreeEnsembleRegressor", rondo__host_prepare_trees},
     {NULL, NULL, NULL},
 };
+
+static bool is_empty(const rondo__tensor_info *info) {
+    return info->dtype != RONDO_DTYPE_NONE && rondo_shape_get_count(&info->shape) == 0;
+}
+
+// Tensors without elements may have no address either. So the kernels of the table never see one:
+// there is next to nothing to do, and the reference does that.
+static bool has_empty_tensor(const rondo__kernel_request *request) {
+    for (size_t i = 0; i < request->input_count; ++i) {
+        if (is_empty(&request->inputs[i])) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < request->output_count; ++i) {
+        if (is_empty(&request->outputs[i])) {
+            return true;
+        }
+    }
+    return false;
+}
 
 rondo_status rondo__host_prepare_tuned(const rondo__kernel_request *request,
                                        rondo__kernel **out_kernel) {
@@ -77,6 +97,9 @@ static rondo_status prepare_best(const rondo__kernel_request *request, rondo__ke
     const rondo__op_def *def = request->op->def;
     if ((def->flags & RONDO__OP_VIEW) != 0 && request->output_count == 1) {
         return rondo__host_prepare_view(request, out_kernel);
+    }
+    if (has_empty_tensor(request)) {
+        return rondo__host_prepare_reference(request, out_kernel);
     }
     rondo_status status = rondo__host_prepare_tuned(request, out_kernel);
     if (status == RONDO_STATUS_UNSUPPORTED) {

@@ -1,5 +1,6 @@
-// kernel/host/host_prepared.c — ops whose reference is quick enough once what it makes of its constants
-// is kept: DynamicQuantizeLSTM with constant weights, and the tree ensembles, which have nothing else.
+// kernel/host/host_prepared.c — ops whose reference is quick enough once what it makes of its
+// constants is kept: DynamicQuantizeLSTM with constant weights, and the tree ensembles, which have
+// nothing else.
 #include <string.h>
 
 #include "base/error.h"

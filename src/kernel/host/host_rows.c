@@ -13,7 +13,10 @@
 #include "kernel/host/simd.h"
 #include "op/support.h"
 
-enum { COLUMNS = 512 };  // of one piece of a reduction side by side; accumulators stay in the cache
+enum {
+    COLUMNS = 512,  // of one piece of a reduction side by side; accumulators stay in the cache
+    SUM_ROWS = 64,  // added up in f32; longer sums are of such blocks, in double
+};
 
 typedef enum row_work {
     ROW_SOFTMAX,
@@ -43,11 +46,16 @@ typedef struct row_kernel {
 static void normalize_row(const row_kernel *kernel, const float *x, const float *gain,
                           const float *bias, float *y) {
     const rondo__simd *simd = kernel->simd;
-    const float count = (float)kernel->length;
-    const float mean = simd->sum(x, kernel->length) / count;
-    const float variance = simd->sum_of_squares(x, kernel->length, mean) / count;
-    simd->normalize(x, y, kernel->length, mean, 1.0f / sqrtf(variance + kernel->epsilon), gain,
-                    bias);
+    const double count = (double)kernel->length;
+    const double center = simd->sum(x, kernel->length) / count;
+    double shift, squares;
+    simd->moments(x, kernel->length, (float)center, &shift, &squares);
+    // What rounding the mean to f32 left over: without it a row of equal numbers would not be 0.
+    shift /= count;
+    const double variance = squares / count - shift * shift;
+    const float mean = isfinite(shift) ? (float)((double)(float)center + shift) : (float)center;
+    simd->normalize(x, y, kernel->length, mean, 1.0f / sqrtf((float)variance + kernel->epsilon),
+                    gain, bias);
 }
 
 static rondo_status run_rows(rondo__host_kernel *head, const void *const *inputs,
@@ -74,9 +82,9 @@ static rondo_status run_rows(rondo__host_kernel *head, const void *const *inputs
 static float reduce_row(const row_kernel *kernel, const float *x) {
     switch (kernel->work) {
         case ROW_SUM:
-            return kernel->simd->sum(x, kernel->length);
+            return (float)kernel->simd->sum(x, kernel->length);
         case ROW_MEAN:
-            return kernel->simd->sum(x, kernel->length) / (float)kernel->length;
+            return (float)(kernel->simd->sum(x, kernel->length) / (double)kernel->length);
         case ROW_MAXIMUM:
             return kernel->simd->maximum(x, kernel->length);
         default:
@@ -84,27 +92,41 @@ static float reduce_row(const row_kernel *kernel, const float *x) {
     }
 }
 
-// Reduces columns [first, first + count) of one outer entry side by side.
+// Sums or means of `count` columns side by side.
+static void sum_columns(const row_kernel *kernel, const float *x, float *y, int64_t count) {
+    float part[COLUMNS];
+    double totals[COLUMNS] = {0};
+    for (int64_t first = 0; first < kernel->length; first += SUM_ROWS) {
+        const int64_t rest = kernel->length - first;
+        const int64_t rows = rest < SUM_ROWS ? rest : SUM_ROWS;
+        memcpy(part, x + first * kernel->inner, (size_t)count * sizeof(float));
+        for (int64_t i = first + 1; i < first + rows; ++i) {
+            kernel->simd->accumulate(x + i * kernel->inner, part, count);
+        }
+        for (int64_t j = 0; j < count; ++j) {
+            totals[j] += (double)part[j];
+        }
+    }
+    const double divisor = kernel->work == ROW_MEAN ? (double)kernel->length : 1.0;
+    for (int64_t j = 0; j < count; ++j) {
+        y[j] = (float)(totals[j] / divisor);
+    }
+}
+
+// Reduces `count` columns of one outer entry side by side.
 static void reduce_columns(const row_kernel *kernel, const float *x, float *y, int64_t count) {
-    const rondo__simd *simd = kernel->simd;
+    if (kernel->work == ROW_SUM || kernel->work == ROW_MEAN) {
+        sum_columns(kernel, x, y, count);
+        return;
+    }
     memcpy(y, x, (size_t)count * sizeof(float));
     for (int64_t i = 1; i < kernel->length; ++i) {
         const float *row = x + i * kernel->inner;
-        switch (kernel->work) {
-            case ROW_SUM:
-            case ROW_MEAN:
-                simd->accumulate(row, y, count);
-                break;
-            case ROW_MAXIMUM:
-                simd->accumulate_maximum(row, y, count);
-                break;
-            default:
-                simd->binary[RONDO__SCALAR_Min](y, row, y, count);
-                break;
+        if (kernel->work == ROW_MAXIMUM) {
+            kernel->simd->accumulate_maximum(row, y, count);
+        } else {
+            kernel->simd->binary[RONDO__SCALAR_Min](y, row, y, count);
         }
-    }
-    if (kernel->work == ROW_MEAN) {
-        simd->unary[RONDO__SCALAR_Affine](y, y, count, 1.0f / (float)kernel->length, 0.0f);
     }
 }
 
@@ -129,31 +151,42 @@ static rondo_status run_reduction(rondo__host_kernel *head, const void *const *i
     return RONDO_STATUS_OK;
 }
 
-// BatchNormalization of [outer, length channels, inner]: one scale and shift for each channel.
+// BatchNormalization of [outer, length channels, inner]. One scale and shift for each channel, as
+// long as they are finite: x * inf - mean * inf would be NaN where (x - mean) * inf is not.
+static void normalize_channel(const row_kernel *kernel, const float *x, float mean, float scale,
+                              float bias, float *y) {
+    const rondo__unary_loop affine = kernel->simd->unary[RONDO__SCALAR_Affine];
+    const float shift = bias - mean * scale;
+    if (isfinite(shift)) {
+        affine(x, y, kernel->inner, scale, shift);
+    } else {
+        affine(x, y, kernel->inner, 1.0f, -mean);
+        affine(y, y, kernel->inner, scale, bias);
+    }
+}
+
 static rondo_status run_batch(rondo__host_kernel *head, const void *const *inputs,
                               void *const *outputs, void *workspace) {
     const row_kernel *kernel = (const row_kernel *)head;
     const float *gain = inputs[1], *bias = inputs[2], *mean = inputs[3], *variance = inputs[4];
     float *scale = workspace;
-    float *shift = scale + kernel->length;
     for (int64_t c = 0; c < kernel->length; ++c) {
         scale[c] = gain[c] / sqrtf(variance[c] + kernel->epsilon);
-        shift[c] = bias[c] - mean[c] * scale[c];
     }
     if (kernel->inner == 1) {
         RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
         for (int64_t i = 0; i < kernel->outer; ++i) {
-            kernel->simd->scale_shift((const float *)inputs[0] + i * kernel->length, scale, shift,
-                                      (float *)outputs[0] + i * kernel->length, kernel->length);
+            kernel->simd->scale_shift((const float *)inputs[0] + i * kernel->length, mean, scale,
+                                      bias, (float *)outputs[0] + i * kernel->length,
+                                      kernel->length);
         }
         return RONDO_STATUS_OK;
     }
     RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
     for (int64_t i = 0; i < kernel->outer * kernel->length; ++i) {
         const int64_t c = i % kernel->length;
-        kernel->simd->unary[RONDO__SCALAR_Affine]((const float *)inputs[0] + i * kernel->inner,
-                                                  (float *)outputs[0] + i * kernel->inner,
-                                                  kernel->inner, scale[c], shift[c]);
+        normalize_channel(kernel, (const float *)inputs[0] + i * kernel->inner, mean[c], scale[c],
+                          bias[c], (float *)outputs[0] + i * kernel->inner);
     }
     return RONDO_STATUS_OK;
 }
@@ -294,8 +327,7 @@ rondo_status rondo__host_prepare_reduction(const rondo__kernel_request *request,
     };
     const rondo_shape *x = &request->inputs[0].shape;
     int32_t first, end;
-    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || rondo_shape_get_count(x) == 0 ||
-        !find_reduced(request, &first, &end)) {
+    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || !find_reduced(request, &first, &end)) {
         return RONDO_STATUS_UNSUPPORTED;
     }
     for (size_t i = 0; i < sizeof known / sizeof known[0]; ++i) {
@@ -315,8 +347,7 @@ rondo_status rondo__host_prepare_reduction(const rondo__kernel_request *request,
 rondo_status rondo__host_prepare_global_pool(const rondo__kernel_request *request,
                                              rondo__kernel **out_kernel) {
     const rondo_shape *x = &request->inputs[0].shape;
-    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || x->rank < 3 ||
-        rondo_shape_get_count(x) == 0) {
+    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || x->rank < 3) {
         return RONDO_STATUS_UNSUPPORTED;
     }
     const bool is_maximum = strcmp(request->op->def->name, "GlobalMaxPool") == 0;
@@ -342,7 +373,7 @@ rondo_status rondo__host_prepare_batch_normalization(const rondo__kernel_request
     RETURN_IF_ERROR(create(request, ROW_SCALE_SHIFT, run_batch, x->extent[0], x->extent[1],
                            rondo__shape_multiply(x, 2, x->rank), &kernel));
     kernel->epsilon = rondo__op_get_float(request->op, "epsilon", 1e-5f);
-    kernel->head.base.workspace_bytes = 2 * (size_t)x->extent[1] * sizeof(float);
+    kernel->head.base.workspace_bytes = (size_t)x->extent[1] * sizeof(float);
     *out_kernel = &kernel->head.base;
     return RONDO_STATUS_OK;
 }

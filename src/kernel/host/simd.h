@@ -44,9 +44,12 @@ typedef struct rondo__simd {
     rondo__binary_loop binary_scalar_a[RONDO__SCALAR_COUNT];  // a is one value
     rondo__binary_loop binary_scalar_b[RONDO__SCALAR_COUNT];  // b is one value
 
-    // Rows of `count` values.
-    float (*sum)(const float *x, int64_t count);
-    float (*sum_of_squares)(const float *x, int64_t count, float mean);  // of x - mean
+    // Rows of `count` values. Sums are of blocks in f32 that are added up in double, so that long
+    // rows lose no more than short ones.
+    double (*sum)(const float *x, int64_t count);
+    // The sums of x - center and of its square.
+    void (*moments)(const float *x, int64_t count, float center, double *out_sum,
+                    double *out_squares);
     float (*maximum)(const float *x, int64_t count);  // NaN wins; -infinity when empty
     float (*minimum)(const float *x, int64_t count);
     void (*softmax)(const float *x, float *y, int64_t count);
@@ -54,11 +57,13 @@ typedef struct rondo__simd {
     // y = (x - mean) * scale * gain + bias; gain and bias may be NULL.
     void (*normalize)(const float *x, float *y, int64_t count, float mean, float scale,
                       const float *gain, const float *bias);
-    // y = x * scale + shift, each a row of its own.
-    void (*scale_shift)(const float *x, const float *scale, const float *shift, float *y,
-                        int64_t count);
+    // y = (x - center) * scale + shift, each a row of its own.
+    void (*scale_shift)(const float *x, const float *center, const float *scale, const float *shift,
+                        float *y, int64_t count);
     void (*accumulate)(const float *x, float *y, int64_t count);          // y += x
     void (*accumulate_maximum)(const float *x, float *y, int64_t count);  // y = max(y, x)
+    // y = the maximum over rows; y may be one of them.
+    void (*maximum_of_rows)(const float *const *rows, int64_t row_count, float *y, int64_t count);
 
     // The sum of products of two rows of 16-bit integers; wraps.
     int32_t (*dot_i16)(const int16_t *a, const int16_t *b, int64_t count);

@@ -79,10 +79,13 @@ DEFINE_BINARY_CALL(Pow, powf(a, b))
 
 // Sums and maxima keep LANES running values, so that the order of additions is fixed by this file
 // and not by the compiler, and several vectors are in flight.
-enum { LANES = 4 * RONDO_SIMD_WIDTH };
+enum {
+    LANES = 4 * RONDO_SIMD_WIDTH,
+    BLOCK = 64 * LANES,  // values of one sum in f32
+};
 
-#define DEFINE_REDUCTION(name, start, update, join, ...)                             \
-    static float name(const float *x, int64_t count, ##__VA_ARGS__) {                \
+#define DEFINE_REDUCTION(name, start, update, join)                                  \
+    static float name(const float *x, int64_t count) {                               \
         float lanes[LANES];                                                          \
         for (int j = 0; j < LANES; ++j) {                                            \
             lanes[j] = (start);                                                      \
@@ -120,11 +123,59 @@ enum { LANES = 4 * RONDO_SIMD_WIDTH };
         return lanes[0];                                                             \
     }
 
-DEFINE_REDUCTION(row_sum, 0.0f, sum + value, sum + value)
+DEFINE_REDUCTION(block_sum, 0.0f, sum + value, sum + value)
 DEFINE_REDUCTION(row_maximum, -INFINITY, math_maximum(value, sum), math_maximum(value, sum))
 DEFINE_REDUCTION(row_minimum, INFINITY, math_minimum(value, sum), math_minimum(value, sum))
-DEFINE_REDUCTION(row_sum_of_squares, 0.0f, sum + (value - mean) * (value - mean), sum + value,
-                 float mean)
+
+static double row_sum(const float *x, int64_t count) {
+    double total = 0.0;
+    for (int64_t i = 0; i < count; i += BLOCK) {
+        total += (double)block_sum(x + i, count - i < BLOCK ? count - i : BLOCK);
+    }
+    return total;
+}
+
+// The sums of x - center and of its square over at most BLOCK values.
+static void block_moments(const float *x, int64_t count, float center, float *out_sum,
+                          float *out_squares) {
+    enum { HALF = LANES / 2 };
+    float sums[HALF], squares[HALF];
+    for (int j = 0; j < HALF; ++j) {
+        sums[j] = 0.0f;
+        squares[j] = 0.0f;
+    }
+    int64_t i = 0;
+    for (; i + HALF <= count; i += HALF) {
+        for (int j = 0; j < HALF; ++j) {
+            const float value = x[i + j] - center;
+            sums[j] += value;
+            squares[j] += value * value;
+        }
+    }
+    for (int j = 0; i < count; ++i, ++j) {
+        const float value = x[i] - center;
+        sums[j] += value;
+        squares[j] += value * value;
+    }
+    for (int j = 1; j < HALF; ++j) {
+        sums[0] += sums[j];
+        squares[0] += squares[j];
+    }
+    *out_sum = sums[0];
+    *out_squares = squares[0];
+}
+
+static void row_moments(const float *x, int64_t count, float center, double *out_sum,
+                        double *out_squares) {
+    *out_sum = 0.0;
+    *out_squares = 0.0;
+    for (int64_t i = 0; i < count; i += BLOCK) {
+        float sum, squares;
+        block_moments(x + i, count - i < BLOCK ? count - i : BLOCK, center, &sum, &squares);
+        *out_sum += (double)sum;
+        *out_squares += (double)squares;
+    }
+}
 
 // y = exp(x - shift)
 static void row_exp(const float *x, float *y, int64_t count, float shift) {
@@ -136,7 +187,7 @@ static void row_exp(const float *x, float *y, int64_t count, float shift) {
 
 static void row_softmax(const float *x, float *y, int64_t count) {
     row_exp(x, y, count, row_maximum(x, count));
-    const float scale = 1.0f / row_sum(y, count);
+    const float scale = (float)(1.0 / row_sum(y, count));
     RONDO_VECTORISE
     for (int64_t i = 0; i < count; ++i) {
         y[i] *= scale;
@@ -146,7 +197,7 @@ static void row_softmax(const float *x, float *y, int64_t count) {
 static void row_log_softmax(const float *x, float *y, int64_t count) {
     const float shift = row_maximum(x, count);
     row_exp(x, y, count, shift);
-    const float total = shift + logf(row_sum(y, count));
+    const float total = shift + logf((float)row_sum(y, count));
     RONDO_VECTORISE
     for (int64_t i = 0; i < count; ++i) {
         y[i] = x[i] - total;
@@ -168,11 +219,11 @@ static void row_normalize(const float *x, float *y, int64_t count, float mean, f
     }
 }
 
-static void row_scale_shift(const float *x, const float *scale, const float *shift, float *y,
-                            int64_t count) {
+static void row_scale_shift(const float *x, const float *center, const float *scale,
+                            const float *shift, float *y, int64_t count) {
     RONDO_VECTORISE
     for (int64_t i = 0; i < count; ++i) {
-        y[i] = x[i] * scale[i] + shift[i];
+        y[i] = (x[i] - center[i]) * scale[i] + shift[i];
     }
 }
 
@@ -196,6 +247,36 @@ static int32_t row_dot_i16(const int16_t *a, const int16_t *b, int64_t count) {
         sum += (uint32_t)((int32_t)a[i] * (int32_t)b[i]);
     }
     return (int32_t)sum;
+}
+
+typedef float vector __attribute__((vector_size(RONDO_SIMD_WIDTH * sizeof(float))));
+typedef int32_t mask __attribute__((vector_size(RONDO_SIMD_WIDTH * sizeof(float))));
+
+// math_maximum of whole vectors, which stay in registers.
+RONDO_INLINE vector maximum_of_vectors(vector a, vector b) {
+    const mask takes_a = (a > b) | (a != a);
+    return (vector)(((mask)a & takes_a) | ((mask)b & ~takes_a));
+}
+
+static void row_maximum_of_rows(const float *const *rows, int64_t row_count, float *y,
+                                int64_t count) {
+    int64_t i = 0;
+    for (; i + RONDO_SIMD_WIDTH <= count; i += RONDO_SIMD_WIDTH) {
+        vector best, next;
+        memcpy(&best, rows[0] + i, sizeof best);
+        for (int64_t r = 1; r < row_count; ++r) {
+            memcpy(&next, rows[r] + i, sizeof next);
+            best = maximum_of_vectors(next, best);
+        }
+        memcpy(y + i, &best, sizeof best);
+    }
+    for (; i < count; ++i) {
+        float best = rows[0][i];
+        for (int64_t r = 1; r < row_count; ++r) {
+            best = math_maximum(rows[r][i], best);
+        }
+        y[i] = best;
+    }
 }
 
 // ---- the table --------------------------------------------------------------------------------
@@ -232,7 +313,7 @@ const rondo__simd RONDO_SIMD_NAME(rondo__simd) = {
     .binary_scalar_a = BINARY_MAP(scalar_a_),
     .binary_scalar_b = BINARY_MAP(scalar_b_),
     .sum = row_sum,
-    .sum_of_squares = row_sum_of_squares,
+    .moments = row_moments,
     .maximum = row_maximum,
     .minimum = row_minimum,
     .softmax = row_softmax,
@@ -242,6 +323,7 @@ const rondo__simd RONDO_SIMD_NAME(rondo__simd) = {
     .accumulate = row_accumulate,
     .accumulate_maximum = row_accumulate_maximum,
     .dot_i16 = row_dot_i16,
+    .maximum_of_rows = row_maximum_of_rows,
     .tile_rows = RONDO_TILE_ROWS,
     .panel_columns = 2 * RONDO_SIMD_WIDTH,
     .multiply_tile = RONDO_SIMD_NAME(rondo__simd_multiply_tile),

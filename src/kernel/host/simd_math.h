@@ -62,9 +62,9 @@ RONDO_INLINE float math_tanh(float x) {
     p = p * square - 0.05372267961502075f;
     p = p * square + 0.13331149518489838f;
     p = p * square - 0.3333326280117035f;
-    float small = x + x * square * p;
-    float large = copysignf(1.0f - 2.0f / (math_exp(2.0f * magnitude) + 1.0f), x);
-    return math_select(magnitude > 0.625f, large, small);
+    float small = magnitude + magnitude * square * p;
+    float large = 1.0f - 2.0f / (math_exp(2.0f * magnitude) + 1.0f);
+    return copysignf(math_select(magnitude > 0.625f, large, small), x);
 }
 
 // A polynomial in x^2 on [0, 1], otherwise 1 - exp(-x^2) t Q(t), t = 1 / (1 + 0.3275911 |x|), the

@@ -106,17 +106,24 @@ template <typename T>
 __device__ __forceinline__ T op_LeakyRelu(T x, float alpha, float beta) {
     return x < (T)0 ? (T)alpha * x : x;
 }
+// exp(x) - 1, also where x is so small that exp(x) is 1.
+__device__ __forceinline__ float exp_minus_one(float x) {
+    return expm1f(x);
+}
+__device__ __forceinline__ double exp_minus_one(double x) {
+    return expm1(x);
+}
 template <typename T>
 __device__ __forceinline__ T op_Elu(T x, float alpha, float beta) {
-    return x < (T)0 ? (T)alpha * (op_Exp(x) - (T)1) : x;
+    return x < (T)0 ? (T)alpha * exp_minus_one(x) : x;
 }
 template <typename T>
 __device__ __forceinline__ T op_Celu(T x, float alpha, float beta) {
-    return x < (T)0 ? (T)alpha * (op_Exp(x / (T)alpha) - (T)1) : x;
+    return x > (T)0 ? x : (T)alpha * exp_minus_one(x / (T)alpha);
 }
 template <typename T>
 __device__ __forceinline__ T op_Selu(T x, float alpha, float beta) {
-    return (T)beta * (x > (T)0 ? x : (T)alpha * (op_Exp(x) - (T)1));
+    return (T)beta * (x > (T)0 ? x : (T)alpha * exp_minus_one(x));
 }
 template <typename T>
 __device__ __forceinline__ T op_HardSigmoid(T x, float alpha, float beta) {
@@ -125,7 +132,7 @@ __device__ __forceinline__ T op_HardSigmoid(T x, float alpha, float beta) {
 }
 template <typename T>
 __device__ __forceinline__ T op_ThresholdedRelu(T x, float alpha, float beta) {
-    return x > (T)alpha ? x : (x != x ? x : (T)0);
+    return x > (T)alpha ? x : (T)0;  // 0 for NaN, as the standard defines it
 }
 template <typename T>
 __device__ __forceinline__ T op_Shrink(T x, float bias, float lambda) {

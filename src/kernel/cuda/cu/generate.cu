@@ -10,6 +10,9 @@ typedef RONDO_T T;
 #define RONDO_I i64
 #endif
 typedef RONDO_I I;
+#ifndef RONDO_A
+#define RONDO_A compute_of<T>::type  // the type of running sums
+#endif
 
 struct fill_arguments {
     i64 count;
@@ -99,7 +102,7 @@ struct cum_sum_arguments {
 };
 extern "C" __global__ void __launch_bounds__(256) cum_sum(const cum_sum_arguments a) {
     take_turn();
-    typedef compute_of<T>::type C;
+    typedef RONDO_A C;
     for (i64 n = (i64)blockIdx.x * 256 + threadIdx.x; n < a.lines; n += (i64)gridDim.x * 256) {
         const i64 base = n / a.inner * a.length * a.inner + n % a.inner;
         C sum = (C)0;

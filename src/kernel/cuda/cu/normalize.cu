@@ -1,5 +1,6 @@
 // normalize.cu - LayerNormalization, InstanceNormalization, GroupNormalization and LRN. Statistics in
-// float; the variance is that of the deviations (two passes over data that the first pass cached).
+// float; the variance is that of the deviations (two passes over data that the first pass cached), and
+// the sum of the deviations corrects the mean.
 #include "rondo_types.cuh"
 
 #ifndef RONDO_T
@@ -10,6 +11,30 @@ typedef RONDO_T T;
 #define RONDO_S float  // statistics that LayerNormalization may put out
 #endif
 typedef RONDO_S S;
+
+struct moments {
+    float mean, variance;
+};
+// Mean and variance of a row, by one block; every thread gets them. `scratch` has 33 floats.
+__device__ __forceinline__ moments row_moments(const T *x, i64 length, float *scratch) {
+    long_sum sum, rest, square;
+    for (i64 i = threadIdx.x; i < length; i += blockDim.x) {
+        sum.add(convert<float>(x[i]));
+    }
+    const float mean = block_sum(sum.get(), scratch) / (float)length;
+    for (i64 i = threadIdx.x; i < length; i += blockDim.x) {
+        const float d = convert<float>(x[i]) - mean;
+        rest.add(d);
+        square.add(d * d);
+    }
+    const float shift = block_sum(rest.get(), scratch) / (float)length;
+    const float variance = block_sum(square.get(), scratch) / (float)length - shift * shift;
+    moments result;
+    // An infinite mean is none to correct.
+    result.mean = fabsf(shift) < infinity() ? mean + shift : mean;
+    result.variance = variance < 0.0f ? 0.0f : variance;
+    return result;
+}
 
 struct layer_arguments {
     i64 rows;
@@ -29,18 +54,9 @@ extern "C" __global__ void __launch_bounds__(256) layer_normalization(const laye
     for (i64 row = blockIdx.x; row < a.rows; row += gridDim.x) {
         const T *x = a.x + row * a.length;
         T *y = a.y + row * a.length;
-        float sum = 0.0f;
-        for (i64 i = threadIdx.x; i < a.length; i += blockDim.x) {
-            sum += convert<float>(x[i]);
-        }
-        const float mean = block_sum(sum, scratch) / (float)a.length;
-        float square = 0.0f;
-        for (i64 i = threadIdx.x; i < a.length; i += blockDim.x) {
-            const float d = convert<float>(x[i]) - mean;
-            square += d * d;
-        }
-        const float variance = block_sum(square, scratch) / (float)a.length;
-        const float inverse = 1.0f / sqrtf(variance + (float)a.epsilon);
+        const moments row_of = row_moments(x, a.length, scratch);
+        const float mean = row_of.mean;
+        const float inverse = 1.0f / sqrtf(row_of.variance + (float)a.epsilon);
         for (i64 i = threadIdx.x; i < a.length; i += blockDim.x) {
             float value = (convert<float>(x[i]) - mean) * inverse * convert<float>(a.gain[i]);
             if (a.shift != 0) {
@@ -76,18 +92,9 @@ extern "C" __global__ void __launch_bounds__(256) group_normalization(const grou
     for (i64 row = blockIdx.x; row < a.rows; row += gridDim.x) {
         const T *x = a.x + row * a.length;
         T *y = a.y + row * a.length;
-        float sum = 0.0f;
-        for (i64 i = threadIdx.x; i < a.length; i += blockDim.x) {
-            sum += convert<float>(x[i]);
-        }
-        const float mean = block_sum(sum, scratch) / (float)a.length;
-        float square = 0.0f;
-        for (i64 i = threadIdx.x; i < a.length; i += blockDim.x) {
-            const float d = convert<float>(x[i]) - mean;
-            square += d * d;
-        }
-        const float variance = block_sum(square, scratch) / (float)a.length;
-        const float inverse = 1.0f / sqrtf(variance + (float)a.epsilon);
+        const moments row_of = row_moments(x, a.length, scratch);
+        const float mean = row_of.mean;
+        const float inverse = 1.0f / sqrtf(row_of.variance + (float)a.epsilon);
         const i64 group = row % a.groups;
         const i64 channels = a.length / a.spatial;
         for (i64 i = threadIdx.x; i < a.length; i += blockDim.x) {

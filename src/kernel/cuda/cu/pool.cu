@@ -9,6 +9,9 @@ typedef RONDO_T T;
 #ifndef AVERAGE
 #define AVERAGE 0
 #endif
+#ifndef RONDO_A
+#define RONDO_A compute_of<T>::type  // the accumulator
+#endif
 #ifndef WIDTH
 #define WIDTH 1
 #endif
@@ -32,7 +35,7 @@ struct pool_arguments {
 
 extern "C" __global__ void __launch_bounds__(256) pool(const pool_arguments a) {
     take_turn();
-    typedef compute_of<T>::type C;
+    typedef RONDO_A C;
     const int in0 = (int)a.in[0], in1 = (int)a.in[1], in2 = (int)a.in[2];
     for (i64 g = (i64)blockIdx.x * 256 + threadIdx.x; g < a.groups; g += (i64)gridDim.x * 256) {
         i64 rest = g;
@@ -84,7 +87,8 @@ extern "C" __global__ void __launch_bounds__(256) pool(const pool_arguments a) {
                         const C next = convert<C>(in.value[v]);
                         if (AVERAGE) {
                             value[v] = (C)(value[v] + next);
-                        } else if (!any || next > value[v] || next != next) {
+                        } else if (!any || next > value[v] ||
+                                   (next != next && value[v] == value[v])) {
                             value[v] = next;
                             best = a.column_major ? (i64)i0 + in0 * (i1 + (i64)in1 * i2) : at;
                         }
@@ -161,24 +165,34 @@ extern "C" __global__ void __launch_bounds__(256) global_average(const global_ar
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const i64 channel = ((i64)blockIdx.x * 32 + lane) * WIDTH;
     const T *x = a.x + blockIdx.y * a.positions * a.channels + channel;
-    float sum[WIDTH];
+    // Parts of 64 terms in float, added up in double.
+    double long_sums[WIDTH];
 #pragma unroll
     for (int v = 0; v < WIDTH; v++) {
-        sum[v] = 0.0f;
+        long_sums[v] = 0.0;
     }
-    if (channel < a.channels) {
+    for (i64 first = warp; first < a.positions && channel < a.channels; first += 512) {
+        float part[WIDTH];
+#pragma unroll
+        for (int v = 0; v < WIDTH; v++) {
+            part[v] = 0.0f;
+        }
 #pragma unroll 4
-        for (i64 p = warp; p < a.positions; p += 8) {
+        for (i64 p = first; p < a.positions && p < first + 512; p += 8) {
             const pack<T, WIDTH> in = *(const pack<T, WIDTH> *)(x + p * a.channels);
 #pragma unroll
             for (int v = 0; v < WIDTH; v++) {
-                sum[v] += convert<float>(in.value[v]);
+                part[v] += convert<float>(in.value[v]);
             }
+        }
+#pragma unroll
+        for (int v = 0; v < WIDTH; v++) {
+            long_sums[v] += (double)part[v];
         }
     }
 #pragma unroll
     for (int v = 0; v < WIDTH; v++) {
-        sums[warp][lane][v] = sum[v];
+        sums[warp][lane][v] = (float)long_sums[v];
     }
     __syncthreads();
     if (warp == 0 && channel < a.channels) {

@@ -41,7 +41,8 @@ __device__ __forceinline__ A take(A x, A shift) {
         return x * x;
     }
     if (KIND == LOG_SUM_EXP) {
-        return (A)exp((double)(x - shift));
+        // An infinite greatest element stands for itself.
+        return isinf((double)shift) ? (A)(x == shift) : (A)exp((double)(x - shift));
     }
     return x;
 }
@@ -54,8 +55,9 @@ __device__ __forceinline__ A combine(A a, A b) {
     }
     return KIND == PRODUCT ? (A)(a * b) : (A)(a + b);
 }
+// NaN wins.
 __device__ __forceinline__ A larger(A a, A b) {
-    return a > b ? a : b;
+    return a > b || a != a ? a : b;
 }
 __device__ __forceinline__ T finish(A value, i64 length, A shift) {
     if (KIND == MEAN) {
@@ -176,6 +178,15 @@ struct arg_arguments {
     i64 *y;
     i64 length, inner, minimum, last;
 };
+// NaN is better than any number, and as good as another NaN.
+template <typename C>
+__device__ __forceinline__ bool is_better(C a, C b, i64 minimum) {
+    return (minimum ? a < b : a > b) || (a != a && b == b);
+}
+template <typename C>
+__device__ __forceinline__ bool is_tie(C a, C b) {
+    return a == b || (a != a && b != b);
+}
 extern "C" __global__ void __launch_bounds__(256) arg_extreme(const arg_arguments a) {
     take_turn();
     typedef compute_of<T>::type C;
@@ -187,8 +198,7 @@ extern "C" __global__ void __launch_bounds__(256) arg_extreme(const arg_argument
         i64 at = 0;
         for (i64 k = lane; k < a.length; k += 32) {
             const C value = convert<C>(x[k * a.inner]);
-            const bool better = a.minimum ? value < best : value > best;
-            if (better || (a.last && value == best)) {
+            if (is_better(value, best, a.minimum) || (a.last && is_tie(value, best))) {
                 best = value;
                 at = k;
             }
@@ -197,9 +207,8 @@ extern "C" __global__ void __launch_bounds__(256) arg_extreme(const arg_argument
         for (int step = 16; step > 0; step >>= 1) {
             const C other = __shfl_xor_sync(0xffffffffu, best, step);
             const i64 other_at = __shfl_xor_sync(0xffffffffu, at, step);
-            const bool better = a.minimum ? other < best : other > best;
-            const bool tie = other == best && (a.last ? other_at > at : other_at < at);
-            if (better || tie) {
+            const bool comes_first = a.last ? other_at > at : other_at < at;
+            if (is_better(other, best, a.minimum) || (is_tie(other, best) && comes_first)) {
                 best = other;
                 at = other_at;
             }

@@ -173,6 +173,27 @@ __device__ __forceinline__ float warp_max(float x) {
     }
     return x;
 }
+// A long sum of one thread: parts of 64 terms in float, added up in double.
+struct long_sum {
+    double total;
+    float part;
+    int terms;
+    __device__ __forceinline__ long_sum() : total(0.0), part(0.0f), terms(0) {
+    }
+    __device__ __forceinline__ void add(float x) {
+        part += x;
+        terms++;
+        if (terms == 64) {
+            total += (double)part;
+            part = 0.0f;
+            terms = 0;
+        }
+    }
+    __device__ __forceinline__ float get() const {
+        return (float)(total + (double)part);
+    }
+};
+
 // Sums over the block; every thread gets the result. `scratch` has 33 floats of shared memory.
 __device__ __forceinline__ float block_sum(float x, float *scratch) {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5, warps = (blockDim.x + 31) >> 5;

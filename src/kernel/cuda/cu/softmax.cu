@@ -62,15 +62,16 @@ extern "C" __global__ void __launch_bounds__(256) softmax_rows(const softmax_arg
     for (i64 line = blockIdx.x; line < a.lines; line += gridDim.x) {
         const T *x = a.x + line * a.length;
         T *y = a.y + line * a.length;
-        float peak = -infinity(), sum = 0.0f;
+        float peak = -infinity();
+        long_sum terms;
         for (i64 i = threadIdx.x; i < a.length; i += blockDim.x) {
             peak = fmaxf(peak, convert<float>(x[i]));
         }
         peak = block_max(peak, scratch);
         for (i64 i = threadIdx.x; i < a.length; i += blockDim.x) {
-            sum += expf(convert<float>(x[i]) - peak);
+            terms.add(expf(convert<float>(x[i]) - peak));
         }
-        sum = block_sum(sum, scratch);
+        const float sum = block_sum(terms.get(), scratch);
         for (i64 i = threadIdx.x; i < a.length; i += blockDim.x) {
             y[i] = finish(convert<float>(x[i]), peak, sum);
         }
@@ -83,13 +84,15 @@ extern "C" __global__ void __launch_bounds__(256) softmax_columns(const softmax_
     for (i64 line = (i64)blockIdx.x * 256 + threadIdx.x; line < a.lines;
          line += (i64)gridDim.x * 256) {
         const i64 base = line / a.inner * a.length * a.inner + line % a.inner;
-        float peak = -infinity(), sum = 0.0f;
+        float peak = -infinity();
+        long_sum terms;
         for (i64 i = 0; i < a.length; i++) {
             peak = fmaxf(peak, convert<float>(a.x[base + i * a.inner]));
         }
         for (i64 i = 0; i < a.length; i++) {
-            sum += expf(convert<float>(a.x[base + i * a.inner]) - peak);
+            terms.add(expf(convert<float>(a.x[base + i * a.inner]) - peak));
         }
+        const float sum = terms.get();
         for (i64 i = 0; i < a.length; i++) {
             a.y[base + i * a.inner] = finish(convert<float>(a.x[base + i * a.inner]), peak, sum);
         }

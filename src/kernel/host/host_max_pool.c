@@ -1,0 +1,180 @@
+// kernel/host/host_max_pool.c — MaxPool on f32 in both layouts, without indices.
+//
+// oneDNN's maximum drops NaN; here NaN wins, as everywhere in Rondo. A unit of work is one run of
+// neighbouring outputs: all channels of a position where channels are last, otherwise a row along
+// the last axis. It takes the maximum with one run of the input for each tap of the window.
+#include <math.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "kernel/host/host_families.h"
+#include "kernel/host/host_kernel.h"
+#include "kernel/host/host_threads.h"
+#include "kernel/host/simd.h"
+#include "op/pooling.h"
+
+typedef struct max_pool_kernel {
+    rondo__host_kernel head;
+    const rondo__simd *simd;
+    rondo__pool pool;
+    bool channels_last;
+    bool is_parallel;
+    int32_t leading;         // spatial axes outside of a run
+    int64_t outer_count;     // images, or planes
+    int64_t position_count;  // runs of one
+    int64_t input_floats;    // of one
+    int64_t run;             // outputs of a run
+} max_pool_kernel;
+
+// y[i] = max(y[i], x[i * stride])
+static void take_maximum(const rondo__simd *simd, const float *x, int64_t stride, float *y,
+                         int64_t count) {
+    if (stride == 1) {
+        simd->accumulate_maximum(x, y, count);
+        return;
+    }
+    for (int64_t i = 0; i < count; ++i) {
+        const float value = x[i * stride];
+        y[i] = value > y[i] || value != value ? value : y[i];
+    }
+}
+
+// One row of the input, along the last axis, into one row of the output.
+static void pool_row(const max_pool_kernel *kernel, const float *row, float *y) {
+    const rondo__window *window = &kernel->pool.window;
+    const int32_t last = window->rank - 1;
+    for (int64_t tap = 0; tap < window->kernel[last]; ++tap) {
+        int64_t begin, end;
+        rondo__window_clip_positions(window, last, tap, &begin, &end);
+        if (begin < end) {
+            const int64_t first = begin * window->stride[last] + tap * window->dilation[last] -
+                                  window->pad_begin[last];
+            take_maximum(kernel->simd, row + first, window->stride[last], y + begin, end - begin);
+        }
+    }
+}
+
+enum { ROWS = 32 };  // of the input that are compared at once
+
+// The part of the window at `position` that lies inside the input, along the leading axes: where it
+// starts, and how many taps it has.
+static void clip_window(const max_pool_kernel *kernel, const int64_t *position, int64_t *out_start,
+                        int64_t *out_extent) {
+    const rondo__window *window = &kernel->pool.window;
+    for (int32_t i = 0; i < kernel->leading; ++i) {
+        int64_t begin, end;
+        rondo__window_clip_taps(window, i, position[i], &begin, &end);
+        out_start[i] =
+            position[i] * window->stride[i] - window->pad_begin[i] + begin * window->dilation[i];
+        out_extent[i] = end - begin;
+    }
+}
+
+static void pool_run(const max_pool_kernel *kernel, const float *x, const int64_t *position,
+                     float *y) {
+    const rondo__window *window = &kernel->pool.window;
+    const int64_t input_run =
+        kernel->channels_last ? kernel->pool.channels : window->input[window->rank - 1];
+    int64_t start[RONDO__SPATIAL_MAX], extent[RONDO__SPATIAL_MAX], tap[RONDO__SPATIAL_MAX] = {0};
+    const float *rows[ROWS];
+    int64_t row_count = 0;
+    clip_window(kernel, position, start, extent);
+    if (!kernel->channels_last) {
+        for (int64_t i = 0; i < kernel->run; ++i) {
+            y[i] = -INFINITY;
+        }
+    }
+    do {
+        int64_t at = 0;
+        for (int32_t i = 0; i < kernel->leading; ++i) {
+            at = at * window->input[i] + start[i] + tap[i] * window->dilation[i];
+        }
+        if (!kernel->channels_last) {
+            pool_row(kernel, x + at * input_run, y);
+            continue;
+        }
+        if (row_count == ROWS) {
+            kernel->simd->maximum_of_rows(rows, row_count, y, kernel->run);
+            rows[0] = y;
+            row_count = 1;
+        }
+        rows[row_count++] = x + at * input_run;
+    } while (rondo__index_advance(kernel->leading, extent, tap));
+    if (kernel->channels_last) {
+        kernel->simd->maximum_of_rows(rows, row_count, y, kernel->run);
+    }
+}
+
+static rondo_status run_max_pool(rondo__host_kernel *head, const void *const *inputs,
+                                 void *const *outputs, void *workspace) {
+    (void)workspace;
+    const max_pool_kernel *kernel = (const max_pool_kernel *)head;
+    const int64_t *output = kernel->pool.window.output;
+    RONDO_PARALLEL(parallel for schedule(static) if (kernel->is_parallel))
+    for (int64_t unit = 0; unit < kernel->outer_count * kernel->position_count; ++unit) {
+        int64_t position[RONDO__SPATIAL_MAX];
+        int64_t rest = unit % kernel->position_count;
+        for (int32_t i = kernel->leading - 1; i >= 0; --i) {
+            position[i] = rest % output[i];
+            rest /= output[i];
+        }
+        pool_run(kernel,
+                 (const float *)inputs[0] + unit / kernel->position_count * kernel->input_floats,
+                 position, (float *)outputs[0] + unit * kernel->run);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// What a window has that lies in the padding alone is the reference's to say.
+static bool has_empty_window(const rondo__window *window) {
+    for (int32_t i = 0; i < window->rank; ++i) {
+        for (int64_t position = 0; position < window->output[i]; ++position) {
+            int64_t begin, end;
+            rondo__window_clip_taps(window, i, position, &begin, &end);
+            if (begin >= end) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+rondo_status rondo__host_prepare_max_pool(const rondo__kernel_request *request,
+                                          rondo__kernel **out_kernel) {
+    const rondo__op *op = request->op;
+    const rondo_shape *x = &request->inputs[0].shape;
+    const bool channels_last = rondo__op_get_int(op, "channels_last", 0) != 0;
+    const bool wants_indices =
+        request->output_count > 1 && request->outputs[1].dtype != RONDO_DTYPE_NONE;
+    if (request->inputs[0].dtype != RONDO_DTYPE_F32 || x->rank < 3 || wants_indices) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
+    rondo__pool pool;
+    RETURN_IF_ERROR(rondo__pool_init(op, x, channels_last, &pool));
+    if (has_empty_window(&pool.window)) {
+        return RONDO_STATUS_UNSUPPORTED;
+    }
+    rondo__host_kernel *head =
+        rondo__host_kernel_create(request, sizeof(max_pool_kernel), "simd", run_max_pool, NULL);
+    if (head == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    max_pool_kernel *kernel = (max_pool_kernel *)head;
+    const rondo__window *window = &pool.window;
+    kernel->simd = rondo__simd_get();
+    kernel->pool = pool;
+    kernel->channels_last = channels_last;
+    kernel->leading = window->rank - (channels_last ? 0 : 1);
+    kernel->outer_count = channels_last ? pool.batch : pool.batch * pool.channels;
+    kernel->input_floats = channels_last ? pool.input_span * pool.channels : pool.input_span;
+    kernel->run = channels_last ? pool.channels : window->output[window->rank - 1];
+    kernel->position_count = channels_last ? pool.output_span : pool.output_span / kernel->run;
+    double taps = 1.0;
+    for (int32_t i = 0; i < window->rank; ++i) {
+        taps *= (double)window->kernel[i];
+    }
+    kernel->is_parallel = taps * (double)rondo_shape_get_count(&pool.output) * sizeof(float) >
+                          RONDO__HOST_PARALLEL_BYTES;
+    *out_kernel = &head->base;
+    return RONDO_STATUS_OK;
+}

@@ -1,0 +1,56 @@
+"""A case of a seed and an index: always the same one."""
+import numpy as np
+import onnx.defs
+
+import chains
+import gen_elementwise, gen_index, gen_layout, gen_matrix, gen_misc, gen_reduce, gen_window  # noqa: F401
+from draw import Draw, Invalid, Schema
+from registry import GENERATORS
+
+OPSETS = range(9, 22)
+CHAIN_SHARE = 0.25
+ML = "ai.onnx.ml"
+
+
+def list_ops():
+    """(domain, name) of every op that some promised opset has."""
+    names = {(s.domain, s.name) for s in onnx.defs.get_all_schemas_with_history()
+             if s.domain in ("", ML) and not s.deprecated}
+    names |= {("", "Upsample"), ("", "Scatter")} | set(GENERATORS)
+    return sorted(op for op in names if op[0] != "" or find_opsets(op[1]))
+
+
+def find_opsets(op):
+    return [opset for opset in OPSETS if onnx.defs.has(op, opset, "")
+            and not onnx.defs.get_schema(op, opset, "").deprecated]
+
+
+def make_single(rng, ops):
+    domain, op = ops[int(rng.integers(len(ops)))]
+    if (domain, op) not in GENERATORS and len(ops) > 1 and rng.random() < 0.8:
+        raise Invalid  # guesses are seldom valid; the time is better spent on the others
+    opsets = find_opsets(op) if domain == "" else [int(rng.integers(9, 22))]
+    opset = opsets[int(rng.integers(len(opsets)))]
+    schema = Schema(op, opset if domain == "" else 5 if domain == ML else 1, domain)
+    draw = Draw(rng, opset)
+    generator = GENERATORS.get((domain, op))
+    if generator is None:
+        return gen_misc.guess(draw, op, schema, domain)
+    return generator(draw, op, schema)
+
+
+def make_case(seed, index, ops, chain_share=CHAIN_SHARE):
+    """The case, or None where the draws made none."""
+    for attempt in range(20):
+        rng = np.random.default_rng([seed, index, attempt])
+        try:
+            if rng.random() < chain_share:
+                opset = int(rng.choice(list(OPSETS)))
+                case = chains.make_chain(rng, opset)
+            else:
+                case = make_single(rng, ops)
+        except Invalid:
+            continue
+        case.seed, case.index = seed, index
+        return case
+    return None
