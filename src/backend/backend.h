@@ -55,9 +55,9 @@ struct rondo_device {
     size_t area_count;
     size_t area_capacity;
     uint64_t last_area_serial;
-    atomic_int host_use_count;      // of host_uses
-    atomic_int watcher_count;       // captures that want addresses noted
-    atomic_int open_capture_count;  // of capture_list; read without the lock to skip the search
+    atomic_int host_use_count;        // of host_uses
+    atomic_int watcher_count;         // captures that want addresses noted
+    atomic_int open_capture_count;    // of capture_list; read without the lock to skip the search
     atomic_int broken_capture_count;  // those of them of which no graph may come
     struct rondo__scope
         *scope_list;         // open scopes (graph/conditional.h); guarded by capture_list_lock
@@ -101,8 +101,7 @@ struct rondo_stream {
 
 // False: the stream certainly does not record.
 static inline bool rondo__stream_may_record(const rondo_stream *stream) {
-    return stream->is_wrapped ||
-           atomic_load_explicit(&stream->may_record, memory_order_relaxed) ||
+    return stream->is_wrapped || atomic_load_explicit(&stream->may_record, memory_order_relaxed) ||
            atomic_load_explicit(&stream->is_native_known, memory_order_relaxed);
 }
 
@@ -408,8 +407,8 @@ bool rondo__stream_tag_wait(rondo__stream_tag *tag);
 // nothing to wait for, it waits for the whole device, unless a capture is open there.
 bool rondo__stream_tag_wait_at_any_price(rondo__stream_tag *tag);
 
-// The id of the capture that the stream takes part in, also of a broken one as far as that is known;
-// 0: none, or it is gone.
+// The id of the capture that the stream takes part in, also of a broken one as far as that is
+// known; 0: none, or it is gone.
 //
 // Threads:   safe.
 // Cost:      a lock; one question to the driver where the stream may record.

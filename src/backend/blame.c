@@ -92,9 +92,9 @@ static bool has_open_captures(const rondo_device *device) {
            !atomic_load_explicit(&device->is_forked, memory_order_relaxed);
 }
 
-// The capture that the stream takes part in, if a graph began it. The backend knows; but of a broken
-// capture a driver no longer tells the id, and then the stream's own memory must do: it is right
-// unless the program joined the stream by driver calls of its own.
+// The capture that the stream takes part in, if a graph began it. The backend knows; but of a
+// broken capture a driver no longer tells the id, and then the stream's own memory must do: it is
+// right unless the program joined the stream by driver calls of its own.
 static rondo__capture *find_capture(rondo_stream *stream) {
     rondo_device *device = stream->device;
     rondo__capture_state state = RONDO__CAPTURE_NONE;
@@ -107,7 +107,8 @@ static rondo__capture *find_capture(rondo_stream *stream) {
         return NULL;
     }
     pthread_mutex_lock(&device->capture_list_lock);
-    rondo__capture *capture = rondo__capture_find_listed(device, id != 0 ? id : stream->marks.capture_id);
+    rondo__capture *capture =
+        rondo__capture_find_listed(device, id != 0 ? id : stream->marks.capture_id);
     if (capture == NULL && state != RONDO__CAPTURE_ACTIVE) {
         capture = find_by_origin(stream);
     }
@@ -439,7 +440,8 @@ void rondo__blame_call(rondo_device *device, rondo_stream *stream, rondo_capture
         return;
     }
     pthread_mutex_lock(&device->capture_list_lock);
-    rondo__capture *known = stream != NULL ? rondo__capture_find_listed(device, stream->marks.capture_id) : NULL;
+    rondo__capture *known =
+        stream != NULL ? rondo__capture_find_listed(device, stream->marks.capture_id) : NULL;
     for (rondo__capture *capture = device->capture_list; capture != NULL; capture = capture->next) {
         if (known == NULL || capture == known) {
             blame_if_broken(capture, stream, &record, cause);

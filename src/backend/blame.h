@@ -111,8 +111,8 @@ static inline rondo_status rondo__mark_missing(rondo_stream *stream, const char 
 // ---- failures ---------------------------------------------------------------------------------
 
 // This thread's latest record breaks the capture, which is the caller's to use: it is the calling
-// thread's own, or the lock of the list is held. `stream` is where the program was, which the thread
-// uses; NULL: elsewhere. The record stays.
+// thread's own, or the lock of the list is held. `stream` is where the program was, which the
+// thread uses; NULL: elsewhere. The record stays.
 void rondo__blame_break(rondo__capture *capture, rondo_stream *stream, rondo_capture_cause cause);
 
 // The slow half of rondo__mark_call.

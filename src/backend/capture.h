@@ -105,7 +105,7 @@ struct rondo__capture {
     void (*close_scopes)(rondo__capture *capture, const rondo_stream *stream);
     rondo__capture_body *bodies;  // open ones, latest first
     rondo__capture_body *closed_bodies;
-    rondo__capture *next;         // guarded by device->capture_list_lock
+    rondo__capture *next;  // guarded by device->capture_list_lock
     // The last two: memory that is used again keeps them (capture.c).
     rondo__blame blame;    // what broke it; guarded by lock
     pthread_mutex_t lock;  // guards the lists; held for look-ups only
@@ -172,9 +172,9 @@ rondo_status rondo__capture_check_broken(rondo_stream *stream, const char *call)
 // Threads:   one thread per stream.
 RONDO_MUST_USE static inline rondo_status rondo__capture_refuse_broken(rondo_stream *stream,
                                                                        const char *call) {
-    if (__builtin_expect(atomic_load_explicit(&stream->device->broken_capture_count,
-                                              memory_order_relaxed) == 0,
-                         1)) {
+    if (__builtin_expect(
+            atomic_load_explicit(&stream->device->broken_capture_count, memory_order_relaxed) == 0,
+            1)) {
         return RONDO_STATUS_OK;
     }
     return rondo__capture_check_broken(stream, call);

@@ -183,8 +183,7 @@ rondo_status rondo__forbid_stream_wait(rondo_stream *stream, rondo_event *event,
     }
     if (id != 0) {
         pthread_mutex_lock(&device->capture_list_lock);
-        rondo_status status =
-            check_join(stream, &own, rondo__capture_find_listed(device, id), id);
+        rondo_status status = check_join(stream, &own, rondo__capture_find_listed(device, id), id);
         pthread_mutex_unlock(&device->capture_list_lock);
         return status;
     }

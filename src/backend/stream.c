@@ -81,7 +81,8 @@ void *rondo_stream_get_native(const rondo_stream *stream) {
 rondo_status rondo_stream_synchronize(rondo_stream *stream) {
     RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
     RETURN_IF_ERROR(rondo__forbid_stream_question(
-        stream, __func__, "nothing runs while the stream records, so there is nothing to wait for"));
+        stream, __func__,
+        "nothing runs while the stream records, so there is nothing to wait for"));
     RETURN_IF_ERROR(rondo__mark_call(stream->device, stream, RONDO_CAUSE_SYNCHRONIZE,
                                      stream->device->backend->synchronize_stream(stream)));
     return rondo__failure_take(&stream->device->failure);

@@ -19,8 +19,8 @@ RONDO_PRINTF(2, 3) void rondo__text_append(rondo__text *text, const char *format
 void rondo__text_append_bytes(rondo__text *text, const char *bytes, size_t length);
 void rondo__text_append_escaped(rondo__text *text, const char *string);  // as rondo/text.h does
 void rondo__text_append_json(rondo__text *text, const char *string);     // quoted and escaped
-// Copies a terminated text into a field of at least 4 bytes, in whole characters, "..." at the end of one that is cut.
-// NULL is an empty text.
+// Copies a terminated text into a field of at least 4 bytes, in whole characters, "..." at the end
+// of one that is cut. NULL is an empty text.
 void rondo__text_fit(char *field, size_t capacity, const char *text);
 rondo_status rondo__text_get_status(const rondo__text *text);  // NO_MEMORY when an append failed
 void rondo__text_deinit(rondo__text *text);

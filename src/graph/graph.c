@@ -370,8 +370,8 @@ static bool may_end(const rondo_graph *graph) {
            graph->thread_number == rondo__thread_get_number();
 }
 
-// An end in stages. What is known of the origin has to be asked before the backend ends the capture;
-// what is known of the failure (`blame`) while the capture is there.
+// An end in stages. What is known of the origin has to be asked before the backend ends the
+// capture; what is known of the failure (`blame`) while the capture is there.
 typedef struct ending {
     rondo_stream *origin;  // NULL: destroyed meanwhile
     uint64_t work_count;

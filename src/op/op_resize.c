@@ -145,9 +145,9 @@ static rondo_status apply_scales(const rondo__op *op, const rondo_tensor *scales
         if (!(scale > 0.0 && scale < 1e12)) {
             return RONDO_OP_FAIL(op, BAD_DATA, "scales[%zu] is %g, it must be above 0", i, scale);
         }
-        // In f32, as every runtime does: 10 x 0.6f must give 6, not 5. The region of a crop does not
-        // count, though the specification's text says so: neither its own shape inference nor its
-        // reference, nor any runtime, makes the output smaller by it.
+        // In f32, as every runtime does: 10 x 0.6f must give 6, not 5. The region of a crop does
+        // not count, though the specification's text says so: neither its own shape inference nor
+        // its reference, nor any runtime, makes the output smaller by it.
         const float extent = (float)plan->input.extent[axis] * (float)scale;
         if (!(extent >= 0.0f && extent < 1e15f)) {
             return RONDO_OP_FAIL(op, BAD_DATA, "scales[%zu] gives extent %g", i, (double)extent);

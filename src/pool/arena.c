@@ -549,8 +549,7 @@ static bool capture_has_blocks(rondo__capture *capture, const rondo_arena *arena
     return own != NULL && own->arena == arena && has_blocks(own, false);
 }
 
-static rondo_status fail_guest(const rondo__session *session, const char *other,
-                               const char *what) {
+static rondo_status fail_guest(const rondo__session *session, const char *other, const char *what) {
     return RONDO_FAIL_AS("rondo_graph_record", STATE,
                          "graph \"%s\" shares the memory of graph \"%s\", and in one capture %s; "
                          "give them arenas of their own, or see "
@@ -595,8 +594,8 @@ static rondo_status enter_guest(rondo__session *session, rondo__capture *capture
         rondo__capture_add_participant(capture, &all->head);
     }
     void *sessions = (void *)all->sessions;
-    rondo_status status = rondo__array_reserve(&sessions, &all->capacity, all->count + 1,
-                                               sizeof *all->sessions);
+    rondo_status status =
+        rondo__array_reserve(&sessions, &all->capacity, all->count + 1, sizeof *all->sessions);
     all->sessions = sessions;
     if (status == RONDO_STATUS_OK) {
         all->sessions[all->count++] = session;

@@ -32,7 +32,7 @@ struct rondo_arena {
     atomic_int reference_count;
     atomic_bool is_exposed;  // a handle was given out, so graphs may share it
     atomic_size_t part_count;
-    pthread_mutex_t lock;    // guards the rest but the counters
+    pthread_mutex_t lock;  // guards the rest but the counters
     // The pools that sessions have seats in.
     struct rondo__arena_pool {
         rondo_pool *pool;  // kept by the sessions
@@ -62,9 +62,9 @@ struct rondo__part {
     rondo__seat *seats;
     rondo__output **outputs;  // what the graphs leave behind, by address
     size_t output_count;
-    size_t output_capacity;     // room for the promised ones, too
-    size_t promised_count;      // blocks of open captures, which may become outputs
-    uint64_t output_bytes_max;  // of the longest there ever was
+    size_t output_capacity;        // room for the promised ones, too
+    size_t promised_count;         // blocks of open captures, which may become outputs
+    uint64_t output_bytes_max;     // of the longest there ever was
     rondo__stream_tag *in_flight;  // replays of a graph that is gone may run there; retained
     bool is_stuck;                 // on a second such stream, too: kept as long as the pool
     rondo__part *next;
@@ -107,9 +107,9 @@ struct rondo__output {
     atomic_bool is_held;  // not freed by the program
     bool is_imported;     // other graphs know it; guarded by the pool's lock
     bool is_overwritten;
-    uint64_t round;  // of the replay that produced it; 0: none
+    uint64_t round;                              // of the replay that produced it; 0: none
     char overwriter[RONDO__SESSION_NAME_BYTES];  // the graph that wrote over it
-    rondo__seat *seat;    // of the graph that produces it
+    rondo__seat *seat;                           // of the graph that produces it
     struct rondo__output *next;
 };
 
@@ -142,8 +142,8 @@ struct rondo__seat {
 
 struct rondo__session {
     rondo__participant participant;
-    rondo_arena *arena;  // retained
-    char *label;         // of the graph that was captured; it may be gone by now
+    rondo_arena *arena;                    // retained
+    char *label;                           // of the graph that was captured; it may be gone by now
     char name[RONDO__SESSION_NAME_BYTES];  // its beginning
     rondo__seat *seats;
     rondo__output_list conflicts;  // of other graphs, in bytes that this one writes

@@ -73,7 +73,8 @@ rondo_status rondo__pool_free_late(rondo_pool *pool, rondo__lease *l, bool *out_
     rondo_device *device = pool->device;
     *out_is_late = false;
     bool is_of_capture = l->seat != NULL && l->seat->capture != NULL;
-    if (is_of_capture || atomic_load_explicit(&device->open_capture_count, memory_order_acquire) == 0) {
+    if (is_of_capture ||
+        atomic_load_explicit(&device->open_capture_count, memory_order_acquire) == 0) {
         return RONDO_STATUS_OK;
     }
     uint64_t id = rondo__stream_tag_get_capture_id(get_tag(l));

@@ -10,12 +10,11 @@
 //                 or a conflict was produced, not written over, and is held
 //   afterwards:   conflicts are written over by A; A's own outputs are produced
 //
-// Conflicts are found anew after graphs came or went, among the part's outputs, which are in order of
-// their addresses; a replay looks at its own alone, and one of a graph that shares nothing reads one
-// flag. From the look to the launch the arena
-// belongs to the replaying thread: another thread's replay of a sharer, which would come before or
-// after by chance, is refused. (Holding the lock so long could deadlock, because a graph that was
-// recorded into others takes part in several arenas.)
+// Conflicts are found anew after graphs came or went, among the part's outputs, which are in order
+// of their addresses; a replay looks at its own alone, and one of a graph that shares nothing reads
+// one flag. From the look to the launch the arena belongs to the replaying thread: another thread's
+// replay of a sharer, which would come before or after by chance, is refused. (Holding the lock so
+// long could deadlock, because a graph that was recorded into others takes part in several arenas.)
 //
 // What was rejected: demanding the order of captures (breaks graphs of which each step replays one,
 // as inference servers have for each batch size), and comparing contents.

@@ -4,7 +4,7 @@
 // care: weights and activations lie near 1, and kernels add up in f32. What does care is found by
 // what ops do, not by running them:
 //
-//   1. Ops of the table below (Pow, Exp, Log, quantisation, boxes ...) stay.
+//   1. Ops of the table (half_table.c) (Pow, Exp, Log, quantisation, boxes ...) stay.
 //   2. Constants that f16 cannot hold keep their user.
 //   3. What follows is decided by the class of a value, which says what f16 would do to it:
 //
@@ -35,39 +35,13 @@
 #include "base/memory.h"
 #include "op/draws.h"
 #include "program/edit.h"
+#include "program/half_table.h"
 #include "program/match.h"
 #include "program/specialise.h"
 #include "tensor/elements.h"
 
-// Classes of values, by how much they bind.
-enum { PLAIN = 0, EXACT = 1, FINE = 2, WIDE = 3 };
-
-// What an op does; a bit set beside the class that its outputs get.
-enum {
-    STAYS = 1u << 0,
-    TRACED = 1u << 1,    // what leads to its inputs matters
-    BOUNDED = 1u << 2,   // its outputs are ordinary, whatever the inputs
-    PRODUCT = 1u << 3,   // sums of products in f32; only what is out of range matters
-    CARRIES = 1u << 4,   // hands the class of its inputs on; ops that move or work by element do so
-    LONG_SUM = 1u << 5,  // stays where it adds up many elements
-    COUNTING = 1u << 6,  // makes whole numbers, of which a Cast makes wide values
-};
-
 // A sum of more elements than this may leave the range: 65504 is 256 times 256.
 enum { SUM_COUNT_MAX = 256 };
-
-#define POWER "powers leave the range of f16"
-#define EXPONENTIAL "exponentials leave the range of f16"
-#define LOGARITHM "logarithms are taken of numbers that f16 flushes to 0"
-#define ROOT "roots are taken of numbers that f16 flushes to 0"
-#define SPECTRUM "spectra span more than f16 holds"
-#define QUANTISED "quantisation steps are finer than f16"
-#define COUNTED "counts, ids and positions must be exact; f16 rounds whole numbers above 2048"
-#define BOXED "coordinates need more than the 11 bits of f16"
-#define DRAWN "random numbers are drawn in f32 in every mode"
-#define SUMMED "sums of many elements may leave the range of f16"
-#define COMPARED "thresholds, categories and labels are compared in f32"
-#define TRAINED "a training step sums many elements and divides by small ones"
 
 static const char square_reason[] = "squares leave the range of f16";
 static const char control_reason[] =
@@ -92,119 +66,6 @@ static const char made_reason[] = "it makes its values, and no op before it coul
 static const char move_reason[] = "it moves f32 values to ops that stay in f32";
 static const char asked_reason[] = "asked for by keep_f32";
 
-typedef struct rule {
-    const char *op;
-    uint32_t kind;
-    uint8_t result;  // class of the outputs, where the rule keeps the op
-    const char *reason;
-} rule;
-
-static const rule rules[] = {
-    {"Pow", STAYS, WIDE, POWER},
-    {"ReduceSumSquare", STAYS, WIDE, POWER},
-    {"ReduceProd", STAYS, WIDE, POWER},
-    {"Det", STAYS, WIDE, POWER},
-    {"ReduceL2", STAYS, FINE, POWER},
-    {"Exp", STAYS, WIDE, EXPONENTIAL},
-    {"Sinh", STAYS, WIDE, EXPONENTIAL},
-    {"Cosh", STAYS, WIDE, EXPONENTIAL},
-    {"Tan", STAYS, WIDE, EXPONENTIAL},
-    {"Log", STAYS | TRACED, PLAIN, LOGARITHM},
-    {"ReduceLogSum", STAYS | TRACED, PLAIN, LOGARITHM},
-    {"Sqrt", STAYS | TRACED, FINE, ROOT},
-    {"DFT", STAYS | TRACED, WIDE, SPECTRUM},
-    {"STFT", STAYS | TRACED, WIDE, SPECTRUM},
-    {"MelWeightMatrix", STAYS, WIDE, SPECTRUM},
-    {"BlackmanWindow", STAYS, EXACT, SPECTRUM},
-    {"HammingWindow", STAYS, EXACT, SPECTRUM},
-    {"HannWindow", STAYS, EXACT, SPECTRUM},
-    {"QuantizeLinear", STAYS, PLAIN, QUANTISED},
-    {"DequantizeLinear", STAYS, PLAIN, QUANTISED},
-    {"DynamicQuantizeLinear", STAYS | TRACED, FINE, QUANTISED},
-    {"DynamicQuantizeLSTM", STAYS, PLAIN, QUANTISED},
-    {"DynamicQuantizeMatMul", STAYS, WIDE, QUANTISED},
-    {"MatMulIntegerToFloat", STAYS, WIDE, QUANTISED},
-    {"MatMulInteger", COUNTING, WIDE, QUANTISED},
-    {"ConvInteger", COUNTING, WIDE, QUANTISED},
-    {"QLinearConv", STAYS, PLAIN, QUANTISED},
-    {"QLinearMatMul", STAYS, PLAIN, QUANTISED},
-    {"Range", STAYS | TRACED, EXACT, COUNTED},
-    {"NonMaxSuppression", STAYS | TRACED, PLAIN, BOXED},
-    {"RoiAlign", STAYS | TRACED, PLAIN, BOXED},
-    {"MaxRoiPool", STAYS | TRACED, PLAIN, BOXED},
-    {"GridSample", STAYS | TRACED, PLAIN, BOXED},
-    {"AffineGrid", STAYS | TRACED, EXACT, BOXED},
-    {"TreeEnsemble", STAYS | TRACED, PLAIN, COMPARED},
-    {"TreeEnsembleClassifier", STAYS | TRACED, PLAIN, COMPARED},
-    {"TreeEnsembleRegressor", STAYS | TRACED, PLAIN, COMPARED},
-    {"Binarizer", STAYS | TRACED, PLAIN, COMPARED},
-    {"LabelEncoder", STAYS | TRACED, EXACT, COMPARED},
-    {"OneHotEncoder", STAYS | TRACED, PLAIN, COMPARED},
-    {"SVMClassifier", STAYS, PLAIN, EXPONENTIAL},
-    {"SVMRegressor", STAYS, PLAIN, EXPONENTIAL},
-    {"NegativeLogLikelihoodLoss", STAYS, PLAIN, TRAINED},
-    {"SoftmaxCrossEntropyLoss", STAYS, PLAIN, TRAINED},
-    {"Adagrad", STAYS, PLAIN, TRAINED},
-    {"Adam", STAYS, PLAIN, TRAINED},
-    {"Momentum", STAYS, PLAIN, TRAINED},
-    {"ReduceSum", LONG_SUM | CARRIES, WIDE, SUMMED},
-    {"ReduceL1", LONG_SUM | CARRIES, WIDE, SUMMED},
-    {"CumSum", LONG_SUM | CARRIES, WIDE, SUMMED},
-    {"ReduceMean", CARRIES, PLAIN, NULL},
-    {"ReduceMax", CARRIES, PLAIN, NULL},
-    {"ReduceMin", CARRIES, PLAIN, NULL},
-    {"MatMul", PRODUCT, PLAIN, NULL},
-    {"Gemm", PRODUCT, PLAIN, NULL},
-    {"Conv", PRODUCT, PLAIN, NULL},
-    {"ConvTranspose", PRODUCT, PLAIN, NULL},
-    {"DeformConv", PRODUCT, PLAIN, NULL},
-    {"Einsum", PRODUCT, PLAIN, NULL},
-    {"Sigmoid", BOUNDED, PLAIN, NULL},
-    {"Tanh", BOUNDED, PLAIN, NULL},
-    {"Erf", BOUNDED, PLAIN, NULL},
-    {"Sin", BOUNDED, PLAIN, NULL},
-    {"Cos", BOUNDED, PLAIN, NULL},
-    {"Atan", BOUNDED, PLAIN, NULL},
-    {"HardSigmoid", BOUNDED, PLAIN, NULL},
-    {"Softsign", BOUNDED, PLAIN, NULL},
-    {"Sign", BOUNDED, PLAIN, NULL},
-    {"Softmax", BOUNDED, PLAIN, NULL},
-    {"LogSoftmax", BOUNDED, PLAIN, NULL},
-    {"Hardmax", BOUNDED, PLAIN, NULL},
-    {"ReduceLogSumExp", BOUNDED, PLAIN, NULL},
-    {"BatchNormalization", BOUNDED, PLAIN, NULL},
-    {"InstanceNormalization", BOUNDED, PLAIN, NULL},
-    {"GroupNormalization", BOUNDED, PLAIN, NULL},
-    {"LayerNormalization", BOUNDED, PLAIN, NULL},
-    {"LpNormalization", BOUNDED, PLAIN, NULL},
-    {"MeanVarianceNormalization", BOUNDED, PLAIN, NULL},
-    {"LSTM", BOUNDED, PLAIN, NULL},
-    {"GRU", BOUNDED, PLAIN, NULL},
-    {"RNN", BOUNDED, PLAIN, NULL},
-};
-
-// Inputs that keep f32 in f16 nodes: those that ONNX fixes, and parameters that kernels read in f32
-// anyway.
-static const struct {
-    const char *op;
-    size_t first;
-    size_t last;
-} fixed_inputs[] = {
-    {"Resize", 1, 2},  // roi and scales; before opset 11 scales alone
-    {"Upsample", 1, 1},
-    {"Dropout", 1, 1},
-    {"BatchNormalization", 1, 4},
-};
-
-bool rondo__half_is_fixed_input(const rondo__node *node, size_t input) {
-    for (size_t i = 0; i < sizeof fixed_inputs / sizeof fixed_inputs[0]; ++i) {
-        if (strcmp(node->op.def->name, fixed_inputs[i].op) == 0) {
-            return input >= fixed_inputs[i].first && input <= fixed_inputs[i].last;
-        }
-    }
-    return false;
-}
-
 // ---- what is known of a node ------------------------------------------------------------------
 
 typedef struct analysis {
@@ -214,18 +75,6 @@ typedef struct analysis {
     uint8_t *class_of;  // of each value
     uint8_t *wanted;    // of each value: EXACT, FINE or WIDE where what uses it needs that
 } analysis;
-
-static const rule *find_rule(const rondo__node *node) {
-    static const rule other = {NULL, 0, PLAIN, NULL};
-    static const rule carrier = {NULL, CARRIES, PLAIN, NULL};
-    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; ++i) {
-        if (strcmp(rules[i].op, node->op.def->name) == 0) {
-            return &rules[i];
-        }
-    }
-    const uint32_t carrying = RONDO__OP_ELEMENTWISE | RONDO__OP_VIEW | RONDO__OP_NATIVE_HALF;
-    return (node->op.def->flags & carrying) != 0 ? &carrier : &other;
-}
 
 static bool is_move(const rondo__node *node) {
     const uint32_t flags = node->op.def->flags;
@@ -362,7 +211,7 @@ static bool takes_infinity(const rondo__node *node) {
 
 // Why a constant with these traits, input `input`, keeps its user in f32, and the class of the
 // results then.
-static const char *judge_constant(const rondo__node *node, const rule *r, size_t input,
+static const char *judge_constant(const rondo__node *node, const rondo__half_rule *r, size_t input,
                                   uint32_t traits, uint8_t *out_class) {
     const bool is_factor = is_named(node, "Mul");
     const bool is_divisor = is_named(node, "Div") && input == 1;
@@ -391,8 +240,8 @@ static const char *judge_constant(const rondo__node *node, const rule *r, size_t
     return NULL;
 }
 
-static const char *judge_constants(const analysis *a, const rondo__node *node, const rule *r,
-                                   uint8_t *out_class) {
+static const char *judge_constants(const analysis *a, const rondo__node *node,
+                                   const rondo__half_rule *r, uint8_t *out_class) {
     static const char *const bounds[] = {"min", "max"};  // of Clip, before they became inputs
     const char *reason = NULL;
     for (size_t i = 0; i < 2 && is_named(node, "Clip"); ++i) {
@@ -440,7 +289,7 @@ static bool expects_wide(const rondo_program *program, const rondo__node *node) 
 // The table's verdict on a node, before values are looked at.
 static const char *judge_op(const analysis *a, size_t n, uint8_t *out_class, uint32_t *out_kind) {
     const rondo__node *node = &a->program->nodes[n];
-    const rule *r = find_rule(node);
+    const rondo__half_rule *r = rondo__half_find_rule(node);
     *out_kind = r->kind;
     *out_class = PLAIN;
     if (is_named(node, "Cast") || is_named(node, "CastLike")) {
@@ -633,7 +482,7 @@ static void set_results(analysis *a, const rondo__node *node, uint8_t result) {
 
 // Sums of products of quantised numbers are wide before a Cast makes them f32, also after moves.
 static void pass_by(analysis *a, const rondo__node *node) {
-    const uint32_t kind = find_rule(node)->kind;
+    const uint32_t kind = rondo__half_find_rule(node)->kind;
     const bool is_wide = (kind & CARRIES) != 0 && look_at_inputs(a, node).strongest == WIDE;
     for (size_t i = 0; i < node->output_count; ++i) {
         if (node->outputs[i] >= 0 && (is_wide || (kind & COUNTING) != 0)) {
@@ -703,7 +552,8 @@ static void decide_node(analysis *a, size_t n, rondo__tensor_info *infos) {
     uint8_t by_inputs;
     uint32_t kind;
     const char *op_reason = judge_op(a, n, &own, &kind);
-    const char *constant_reason = judge_constants(a, node, find_rule(node), &by_constant);
+    const char *constant_reason =
+        judge_constants(a, node, rondo__half_find_rule(node), &by_constant);
     const char *input_reason = judge_classes(a, node, kind, &by_inputs);
     if (op_reason != NULL) {
         decision->reason = op_reason;

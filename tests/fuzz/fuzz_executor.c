@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "feeds.h"
 #include "program/program.h"
 #include "rondo/device.h"
 #include "rondo/executor.h"
 #include "rondo/log.h"
 #include "rondo/onnx.h"
-#include "values.h"
 
 enum {
     ELEMENT_COUNT_MAX = 512,    // of each input

@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "feeds.h"
 #include "op/op.h"
 #include "program/program.h"
 #include "rondo/log.h"
 #include "rondo/onnx.h"
-#include "values.h"
 
 enum {
     ELEMENT_COUNT_MAX = 1024,  // of each tensor that is computed

@@ -26,8 +26,8 @@ bool call_begin(world *w, const any_call *k) {
     graph_model *g = pick_graph(w, k->a, GRAPH_EMPTY);
     int line = k->b % STREAM_COUNT;
     stream_model *s = &w->streams[line];
-    rondo_capture_mode mode = k->c % 16 == 0              ? (rondo_capture_mode)7
-                              : k->c % 4 == 1 ? RONDO_CAPTURE_RELAXED
+    rondo_capture_mode mode = k->c % 16 == 0                     ? (rondo_capture_mode)7
+                              : k->c % 4 == 1                    ? RONDO_CAPTURE_RELAXED
                               : k->c % 4 == 2 && !w->is_threaded ? RONDO_CAPTURE_GLOBAL
                                                                  : RONDO_CAPTURE_THREAD_LOCAL;
     rondo_status status = rondo_graph_capture_begin(g->real, s->real, mode);
@@ -110,7 +110,8 @@ static bool has_fork(const world *w, const capture *c) {
 bool call_end(world *w, const any_call *k) {
     graph_model *g = pick_graph(w, k->a, GRAPH_RECORDING);
     capture *c = g->capture;
-    if (c != NULL && !c->is_broken && k->b % 4 != 0 && (!is_whole(w, c) || scope_is_open_in(w, c))) {
+    if (c != NULL && !c->is_broken && k->b % 4 != 0 &&
+        (!is_whole(w, c) || scope_is_open_in(w, c))) {
         return false;  // most ends are to go well
     }
     rondo_status status = rondo_graph_capture_end(g->real);
@@ -135,8 +136,7 @@ bool call_end(world *w, const any_call *k) {
         check_nodes(w, g);
     } else if (!w->has_failed) {
         rondo_capture_report report = {.struct_size = sizeof report};
-        (void)expect(w, rondo_graph_get_report(g->real, &report), CAN_OK,
-                     "rondo_graph_get_report");
+        (void)expect(w, rondo_graph_get_report(g->real, &report), CAN_OK, "rondo_graph_get_report");
         if (report.status == RONDO_STATUS_OK || report.cause == RONDO_CAUSE_NONE) {
             world_fail(w, "a capture failed, and its report names no cause");
         }
@@ -182,7 +182,8 @@ static bool may_lose_data(const world *w, const content *nodes) {
             return true;  // somebody else wrote there last
         }
         for (int other = 0; other < w->block_count; ++other) {
-            if (other != i && w->blocks[other].arena == mine->arena && overlaps(mine, &w->blocks[other])) {
+            if (other != i && w->blocks[other].arena == mine->arena &&
+                overlaps(mine, &w->blocks[other])) {
                 return true;
             }
         }
@@ -335,7 +336,8 @@ static unsigned expect_guest(const capture *c, const graph_model *g, const strea
             return CAN_STATE;
         }
         for (int k = 0; k < c->child_count; ++k) {
-            if (c->children[k].arena == arena && (c->children[k].stream != s || c->children[k].frame != s->frame)) {
+            if (c->children[k].arena == arena &&
+                (c->children[k].stream != s || c->children[k].frame != s->frame)) {
                 return CAN_STATE;
             }
             can = c->children[k].arena == arena ? CAN_OK | CAN_STATE : can;
@@ -352,9 +354,7 @@ bool call_add_graph(world *w, const any_call *k) {
     bool may = has_template(g) && c != NULL;
     unsigned can = CAN_OK;
     bool is_active = c != NULL && !c->is_broken;
-    node n = {.kind = NODE_CHILD,
-              .destination = {.block = -1},
-              .source = {.block = -1}};
+    node n = {.kind = NODE_CHILD, .destination = {.block = -1}, .source = {.block = -1}};
     if (may && is_active) {
         n.inner[0] = g->nodes;
         can = expect_guest(c, g, s);
@@ -430,7 +430,8 @@ bool call_step(world *w, const any_call *k) {
               .source = {.block = -1},
               .term = 5};
     step_data d = {.world = w, .stream = s, .breaks = k->c % 2 == 0};
-    if (find_global_ban(w) != BAN_NONE || (s->frame == NULL && races_now(w, s, n.destination, true))) {
+    if (find_global_ban(w) != BAN_NONE ||
+        (s->frame == NULL && races_now(w, s, n.destination, true))) {
         return false;
     }
     rondo_pool_stats before = {0};

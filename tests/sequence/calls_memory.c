@@ -17,8 +17,8 @@ static bool is_needed(const world *w, const block_model *b, const arena_model *a
 static void check_place(world *w, const block_model *fresh) {
     for (int i = 0; i < w->block_count; ++i) {
         const block_model *b = &w->blocks[i];
-        bool overlaps = fresh->address < b->address + b->bytes &&
-                        b->address < fresh->address + fresh->bytes;
+        bool overlaps =
+            fresh->address < b->address + b->bytes && b->address < fresh->address + fresh->bytes;
         if (overlaps && is_needed(w, b, fresh->arena)) {
             world_fail(w, "the pool gave out %zu bytes at %p, where block %d %s", fresh->bytes,
                        (void *)fresh->address, i,
@@ -49,9 +49,9 @@ static void enter_block(world *w, stream_model *s, void *address, size_t bytes, 
     int index = w->block_count++;
     block_model *b = &w->blocks[index];
     *b = (block_model){.address = (uintptr_t)address,
-                 .bytes = bytes,
-                 .stream = (int)(s - w->streams),
-                 .used_by = UINT64_C(1) << (s - w->streams)};
+                       .bytes = bytes,
+                       .stream = (int)(s - w->streams),
+                       .used_by = UINT64_C(1) << (s - w->streams)};
     if (c != NULL) {
         b->graph = c->graph;
         b->capture = c;
@@ -85,7 +85,8 @@ bool call_allocate(world *w, const any_call *k) {
     stream_model *s = pick_stream(w, k->a);
     capture *c = capture_of(s);
     int slot = k->b % SLOT_COUNT;
-    if (w->slots[slot] >= 0 || w->block_count == BLOCK_MAX || (c == NULL && find_global_ban(w) != BAN_NONE)) {
+    if (w->slots[slot] >= 0 || w->block_count == BLOCK_MAX ||
+        (c == NULL && find_global_ban(w) != BAN_NONE)) {
         return false;
     }
     static const size_t sizes[] = {256, 512, 1024, 4096, 20000, 1 << 20, 3 << 20};
@@ -107,8 +108,8 @@ bool call_allocate(world *w, const any_call *k) {
 static bool is_known_to_pool(const world *w, const block_model *b) {
     const word *x = &w->words[b->word];
     for (int line = 0; line < STREAM_COUNT; ++line) {
-        uint32_t last = x->written.at[line] > x->read.at[line] ? x->written.at[line]
-                                                               : x->read.at[line];
+        uint32_t last =
+            x->written.at[line] > x->read.at[line] ? x->written.at[line] : x->read.at[line];
         bool is_declared = (b->used_by >> line & 1) != 0;
         bool comes_before = b->stream >= 0 && last <= w->streams[b->stream].now.at[line];
         if (last > w->host.at[line] && !is_declared && !comes_before) {

@@ -76,11 +76,11 @@ static bool count_text(void *user_data, const char *text, size_t bytes) {
 bool call_look(world *w, const any_call *k) {
     graph_model *g = &w->graphs[k->a % GRAPH_COUNT];
     size_t length = 0;
-    rondo_status status = rondo_graph_dump(g->real, k->b % 2 == 0 ? RONDO_DUMP_DOT : RONDO_DUMP_JSON,
-                                           count_text, &length);
+    rondo_status status = rondo_graph_dump(
+        g->real, k->b % 2 == 0 ? RONDO_DUMP_DOT : RONDO_DUMP_JSON, count_text, &length);
     tell(w, status, "dump(g%d)", k->a % GRAPH_COUNT);
-    bool has_template = g->state == GRAPH_RECORDED ||
-                        (g->state == GRAPH_READY && g->options.keep_template);
+    bool has_template =
+        g->state == GRAPH_RECORDED || (g->state == GRAPH_READY && g->options.keep_template);
     (void)expect(w, status, has_template ? CAN_OK : CAN_STATE, "rondo_graph_dump");
     if (has_template && length == 0) {
         world_fail(w, "the dump is empty");
@@ -93,9 +93,8 @@ bool call_look(world *w, const any_call *k) {
     rondo_graph_stats stats;
     (void)expect(w, rondo_graph_get_stats(g->real, &stats), CAN_OK, "rondo_graph_get_stats");
     if (g->state == GRAPH_READY && stats.replay_count != g->replay_count && g->has_count) {
-        world_fail(w, "graph %d was replayed %llu times, the model says %llu",
-                   k->a % GRAPH_COUNT, (unsigned long long)stats.replay_count,
-                   (unsigned long long)g->replay_count);
+        world_fail(w, "graph %d was replayed %llu times, the model says %llu", k->a % GRAPH_COUNT,
+                   (unsigned long long)stats.replay_count, (unsigned long long)g->replay_count);
     }
     return true;
 }

@@ -47,12 +47,11 @@ bool call_draw(world *w, const any_call *k) {
     int number = k->b % GENERATOR_COUNT;
     int count = 1 + (int)(k->value % 6);
     int room = CELL_COUNT - SMALL_CELL_COUNT - count;
-    node n = {.kind = NODE_DRAW,
-              .destination = {.first = SMALL_CELL_COUNT + k->c % (room + 1),
-                              .count = count,
-                              .block = -1},
-              .source = {.block = -1},
-              .object = number};
+    node n = {
+        .kind = NODE_DRAW,
+        .destination = {.first = SMALL_CELL_COUNT + k->c % (room + 1), .count = count, .block = -1},
+        .source = {.block = -1},
+        .object = number};
     if (is_beside_scope(w, s) || !can_put(w, s, &n)) {
         return false;
     }
@@ -74,8 +73,7 @@ bool call_set_seed(world *w, const any_call *k) {
     }
     rondo_status status = rondo_generator_set_seed(generator->real, k->value % 9);
     tell(w, status, "generator_set_seed(gen%d, %u)", number, (unsigned)(k->value % 9));
-    if (expect(w, status, takes_part(w, number) ? CAN_STATE : CAN_OK,
-               "rondo_generator_set_seed")) {
+    if (expect(w, status, takes_part(w, number) ? CAN_STATE : CAN_OK, "rondo_generator_set_seed")) {
         generator->seed = k->value % 9;
         generator->offset = 0;
     }
@@ -90,7 +88,9 @@ bool call_get_state(world *w, const any_call *k) {
     bool has_unsafe = find_global_ban(w) != BAN_NONE;
     rondo_status status = rondo_generator_get_state(generator->real, &state);
     tell(w, status, "generator_get_state(gen%d)", number);
-    uint32_t mask = is_used ? CAN_STATE : has_unsafe || generator->is_shared ? CAN_OK | CAN_STATE : CAN_OK;
+    uint32_t mask = is_used                              ? CAN_STATE
+                    : has_unsafe || generator->is_shared ? CAN_OK | CAN_STATE
+                                                         : CAN_OK;
     if (!expect(w, status, mask, "rondo_generator_get_state")) {
         if (!is_used) {
             break_global(w);

@@ -107,8 +107,8 @@ bool call_enter_scope(world *w, const any_call *k) {
     rondo_stream *real = NULL;
     rondo_status status = rondo_scope_enter(scope->real, (uint32_t)branch, &real);
     tell(w, status, "scope_enter(scope %d, %d)", (int)(scope - w->scopes), branch);
-    bool is_wrong = scope->body != NULL || branch >= scope->branch_count ||
-                    (scope->entered >> branch & 1) != 0;
+    bool is_wrong =
+        scope->body != NULL || branch >= scope->branch_count || (scope->entered >> branch & 1) != 0;
     if (is_wrong) {
         (void)expect(w, status, CAN_STATE | CAN_INVALID, name);
         break_capture(w, c);
@@ -262,13 +262,12 @@ bool call_control(world *w, const any_call *k) {
     int cell = k->c % SMALL_CELL_COUNT;
     body_data d = {.world = w, .cell = cell};
     content *body = content_create();
-    node inner = {.kind = is_while ? NODE_AFFINE : NODE_FILL,
-                  .destination = {.first = is_while ? cell : SMALL_CELL_COUNT,
-                                  .count = 1,
-                                  .block = -1},
-                  .source = {.block = -1},
-                  .factor = 1,
-                  .term = is_while ? UINT32_MAX : 77};
+    node inner = {
+        .kind = is_while ? NODE_AFFINE : NODE_FILL,
+        .destination = {.first = is_while ? cell : SMALL_CELL_COUNT, .count = 1, .block = -1},
+        .source = {.block = -1},
+        .factor = 1,
+        .term = is_while ? UINT32_MAX : 77};
     body->nodes[body->count++] = inner;
     node n = make_conditional(is_while ? RONDO_SCOPE_WHILE : RONDO_SCOPE_IF, cell, 1);
     n.inner[0] = body;
@@ -277,9 +276,9 @@ bool call_control(world *w, const any_call *k) {
         content_release(body);
         return false;
     }
-    rondo_status status =
-        is_while ? rondo_control_while(s->real, w->memory + cell, count_down, &d)
-                 : rondo_control_if(s->real, w->memory + cell, set_cell, NULL, &d);
+    rondo_status status = is_while
+                              ? rondo_control_while(s->real, w->memory + cell, count_down, &d)
+                              : rondo_control_if(s->real, w->memory + cell, set_cell, NULL, &d);
     tell(w, status, "control_%s(%s, cell %d)", is_while ? "while" : "if", name_stream(w, s), cell);
     if (c == NULL && status == RONDO_STATUS_OK) {
         clock_join(&w->host, &s->now);  // it has read the predicate

@@ -7,7 +7,8 @@
 stream_model *pick_stream(world *w, uint32_t number) {
     // Bodies are short of calls unless they are favoured.
     for (int i = 0; i < SCOPE_COUNT && number % 3 != 0; ++i) {
-        stream_model *body = &w->streams[STREAM_COUNT + (int)((number / 3 + (uint32_t)i) % SCOPE_COUNT)];
+        stream_model *body =
+            &w->streams[STREAM_COUNT + (int)((number / 3 + (uint32_t)i) % SCOPE_COUNT)];
         if (body->real != NULL) {
             return body;
         }
@@ -27,8 +28,8 @@ bool can_put(world *w, const stream_model *s, const node *n) {
         return true;
     }
     if (s->frame != NULL) {
-        return s->frame->nodes->count < NODE_MAX &&
-               !races_in_capture(w, s->frame, s->closure, n) && !w->has_failed;
+        return s->frame->nodes->count < NODE_MAX && !races_in_capture(w, s->frame, s->closure, n) &&
+               !w->has_failed;
     }
     bool races = races_now(w, s, n->destination, true) || races_now(w, s, n->source, false);
     for (int i = 0; i < BRANCH_MAX && n->inner[i] != NULL; ++i) {
@@ -103,8 +104,7 @@ static operand pick_cell(uint32_t number) {
 // A cell, or a block that the stream may use.
 static operand pick_operand(world *w, const stream_model *s, uint32_t number) {
     int slot = (int)(number / 2 % SLOT_COUNT);
-    if (number % 2 == 0 || w->slots[slot] < 0 ||
-        !may_use_block(w, s, &w->blocks[w->slots[slot]])) {
+    if (number % 2 == 0 || w->slots[slot] < 0 || !may_use_block(w, s, &w->blocks[w->slots[slot]])) {
         return pick_cell(number / 2);
     }
     int index = w->slots[slot];
@@ -172,8 +172,8 @@ bool call_affine(world *w, const any_call *k) {
     if (!can_put(w, s, &n)) {
         return false;
     }
-    rondo_status status = suite_affine(w->context, s->real, address_of(w, n.destination), 1,
-                                       n.factor, n.term);
+    rondo_status status =
+        suite_affine(w->context, s->real, address_of(w, n.destination), 1, n.factor, n.term);
     char name[32];
     tell(w, status, "launch(%s, %s = %u * it + %u)", name_stream(w, s),
          name_operand(n.destination, name, sizeof name), (unsigned)n.factor, (unsigned)n.term);
@@ -188,9 +188,9 @@ bool call_copy(world *w, const any_call *k) {
     if (n.destination.first == n.source.first || !can_put(w, s, &n)) {
         return false;
     }
-    rondo_status status = rondo_stream_copy(s->real, address_of(w, n.destination),
-                                            address_of(w, n.source), 4,
-                                            RONDO_COPY_DEVICE_TO_DEVICE);
+    rondo_status status =
+        rondo_stream_copy(s->real, address_of(w, n.destination), address_of(w, n.source), 4,
+                          RONDO_COPY_DEVICE_TO_DEVICE);
     char to[32];
     char from[32];
     tell(w, status, "copy(%s, %s, from %s)", name_stream(w, s),
@@ -249,10 +249,10 @@ bool call_careless(world *w, const any_call *k) {
     }
     tell(w, status, "careless(%s, %d)", name_stream(w, s), k->b % 6);
     capture *c = capture_of(s);
-    (void)expect(w, status, c != NULL && (c->is_broken || c->may_be_broken)
-                                ? CAN_INVALID | CAN_STATE
-                                : CAN_INVALID,
-                 "a careless call");
+    (void)expect(
+        w, status,
+        c != NULL && (c->is_broken || c->may_be_broken) ? CAN_INVALID | CAN_STATE : CAN_INVALID,
+        "a careless call");
     if (c != NULL) {
         break_capture(w, c);
     }

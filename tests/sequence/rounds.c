@@ -35,10 +35,10 @@ size_t make_round(uint64_t seed, uint64_t round, uint32_t length, any_call *out_
         uint64_t bits = mix(&state);
         uint64_t more = mix(&state);
         out_calls[i] = (any_call){.kind = pick_kind((uint32_t)(bits >> 32), total),
-                              .a = (uint8_t)bits,
-                              .b = (uint8_t)(bits >> 8),
-                              .c = (uint8_t)(bits >> 16),
-                              .value = (uint32_t)more};
+                                  .a = (uint8_t)bits,
+                                  .b = (uint8_t)(bits >> 8),
+                                  .c = (uint8_t)(bits >> 16),
+                                  .value = (uint32_t)more};
     }
     return length;
 }

@@ -27,10 +27,10 @@ enum {
     GRAPH_COUNT = 5,
     SLOT_COUNT = 8,  // blocks that the program holds
     GENERATOR_COUNT = 2,
-    ARENA_COUNT = 2,  // shared: the first is checked, the second allows any order
+    ARENA_COUNT = 2,       // shared: the first is checked, the second allows any order
     SMALL_CELL_COUNT = 3,  // predicates: only small numbers are ever written to them
     CELL_COUNT = 12,       // words of the program's own memory; the small cells come first
-    BLOCK_MAX = 96,   // blocks of a round
+    BLOCK_MAX = 96,        // blocks of a round
     WORD_MAX = CELL_COUNT + BLOCK_MAX,
     NODE_MAX = 40,  // of a content; ancestors are a 64-bit set
     BRANCH_MAX = 3,
@@ -67,18 +67,18 @@ typedef struct block_model {
     uintptr_t address;
     size_t bytes;
     int word;
-    bool is_live;                  // the program may use it
-    struct graph_model *graph;     // whose capture it was taken in; NULL: eager
-    struct capture *capture;       // while that is open
-    struct capture *freed_in;      // freed in this capture, whose end decides
-    bool is_temporary;             // freed in the capture that it was taken in
-    struct arena_model *arena;     // whose memory it is; NULL: eager
-    struct frame *frame;           // that it was taken in, while the capture is open
-    int stream;                    // it was taken for
-    uint64_t used_by;              // bit s: stream s was declared or is the block's own
-    bool has_data;                 // its word holds what was written through it
-    bool was_overwritten;          // it had data, and another block's work has written there
-    uint64_t round;                // of the arena when it was written last
+    bool is_live;               // the program may use it
+    struct graph_model *graph;  // whose capture it was taken in; NULL: eager
+    struct capture *capture;    // while that is open
+    struct capture *freed_in;   // freed in this capture, whose end decides
+    bool is_temporary;          // freed in the capture that it was taken in
+    struct arena_model *arena;  // whose memory it is; NULL: eager
+    struct frame *frame;        // that it was taken in, while the capture is open
+    int stream;                 // it was taken for
+    uint64_t used_by;           // bit s: stream s was declared or is the block's own
+    bool has_data;              // its word holds what was written through it
+    bool was_overwritten;       // it had data, and another block's work has written there
+    uint64_t round;             // of the arena when it was written last
 } block_model;
 
 // ---- what a graph holds -----------------------------------------------------------------------
@@ -153,11 +153,11 @@ struct capture {
     bool has_work;       // something was asked for
     frame *frames;       // the latest first; the last is the graph itself
     content *nodes;
-    bool draws[GENERATOR_COUNT];  // generators that take part
-    bool uses_freed;              // memory that was given back meanwhile
+    bool draws[GENERATOR_COUNT];      // generators that take part
+    bool uses_freed;                  // memory that was given back meanwhile
     guest_model children[CHILD_MAX];  // whose memory recorded graphs use
     int child_count;
-    size_t label_depth;           // of the origin at the beginning
+    size_t label_depth;  // of the origin at the beginning
 };
 
 typedef struct stream_model {
@@ -193,12 +193,12 @@ typedef struct graph_model {
     graph_state state;
     capture *capture;
     content *nodes;
-    struct arena_model *arena;  // of its memory
-    bool has_memory;            // took blocks
+    struct arena_model *arena;              // of its memory
+    bool has_memory;                        // took blocks
     struct arena_model *arenas[CHILD_MAX];  // that it uses, also by recorded graphs
     int arena_count;
-    bool is_stale;              // uses memory that the program gave back
-    ticks last;                 // replays
+    bool is_stale;  // uses memory that the program gave back
+    ticks last;     // replays
     uint64_t replay_count;
     bool has_count;  // the library counts the same
 } graph_model;
@@ -235,10 +235,10 @@ struct scope_model {
 typedef struct world {
     suite_context *context;
     bool is_threaded;
-    uint32_t *memory;    // CELL_COUNT words on the device
-    uint32_t *pinned;    // for reading them back
-    uint32_t *counter;   // pinned; host functions count in it
-    uint64_t host_count;      // what they must have counted once all is done
+    uint32_t *memory;     // CELL_COUNT words on the device
+    uint32_t *pinned;     // for reading them back
+    uint32_t *counter;    // pinned; host functions count in it
+    uint64_t host_count;  // what they must have counted once all is done
     stream_model streams[ALL_STREAMS];
     event_model events[EVENT_COUNT];
     graph_model graphs[GRAPH_COUNT];
@@ -253,9 +253,9 @@ typedef struct world {
     int block_count;
     word words[WORD_MAX];
     int word_count;
-    ticks host;  // what the program has seen to be done
-    size_t at;               // of the call that is being made
-    uint64_t last_sequence;  // of the error record
+    ticks host;                                      // what the program has seen to be done
+    size_t at;                                       // of the call that is being made
+    uint64_t last_sequence;                          // of the error record
     char record[sizeof((rondo_error *)0)->message];  // of the last call that failed
     uint64_t made;
     uint64_t skipped;
@@ -362,51 +362,51 @@ bool may_use_block(const world *w, const stream_model *s, const block_model *b);
 const char *name_stream(const world *w, const stream_model *s);
 
 #define DECLARE_CALL(name, weight) bool call_##name(world *w, const any_call *k);
-#define EACH_CALL(X)      \
-    X(begin, 6)           \
-    X(end, 7)             \
-    X(abort, 1)           \
-    X(fill, 12)           \
-    X(affine, 12)         \
-    X(copy, 7)            \
-    X(host, 4)            \
-    X(careless, 2)        \
-    X(record_event, 10)   \
-    X(wait_event, 12)     \
-    X(replay, 14)         \
-    X(upload, 1)          \
-    X(instantiate, 1)     \
-    X(update, 2)          \
-    X(add_graph, 4)       \
-    X(reset, 2)           \
-    X(wait_stream, 1)     \
-    X(ask_stream, 1)      \
-    X(wait_for_event, 1)  \
-    X(ask_event, 1)       \
-    X(ask_time, 1)        \
-    X(wait_device, 1)     \
-    X(allocate, 8)        \
-    X(release, 7)         \
-    X(use, 2)             \
-    X(trim, 1)            \
-    X(take_memory, 1)     \
-    X(begin_round, 2)     \
-    X(draw, 7)            \
-    X(set_seed, 1)        \
-    X(get_state, 1)       \
-    X(rewind, 1)          \
-    X(push, 2)            \
-    X(pop, 2)             \
-    X(open_scope, 4)      \
-    X(enter_scope, 3)     \
-    X(leave_scope, 3)     \
-    X(end_scope, 4)       \
-    X(control, 2)         \
-    X(step, 2)            \
-    X(destroy_stream, 1)  \
-    X(destroy_event, 1)   \
-    X(destroy_graph, 1)   \
-    X(look, 2)            \
+#define EACH_CALL(X)     \
+    X(begin, 6)          \
+    X(end, 7)            \
+    X(abort, 1)          \
+    X(fill, 12)          \
+    X(affine, 12)        \
+    X(copy, 7)           \
+    X(host, 4)           \
+    X(careless, 2)       \
+    X(record_event, 10)  \
+    X(wait_event, 12)    \
+    X(replay, 14)        \
+    X(upload, 1)         \
+    X(instantiate, 1)    \
+    X(update, 2)         \
+    X(add_graph, 4)      \
+    X(reset, 2)          \
+    X(wait_stream, 1)    \
+    X(ask_stream, 1)     \
+    X(wait_for_event, 1) \
+    X(ask_event, 1)      \
+    X(ask_time, 1)       \
+    X(wait_device, 1)    \
+    X(allocate, 8)       \
+    X(release, 7)        \
+    X(use, 2)            \
+    X(trim, 1)           \
+    X(take_memory, 1)    \
+    X(begin_round, 2)    \
+    X(draw, 7)           \
+    X(set_seed, 1)       \
+    X(get_state, 1)      \
+    X(rewind, 1)         \
+    X(push, 2)           \
+    X(pop, 2)            \
+    X(open_scope, 4)     \
+    X(enter_scope, 3)    \
+    X(leave_scope, 3)    \
+    X(end_scope, 4)      \
+    X(control, 2)        \
+    X(step, 2)           \
+    X(destroy_stream, 1) \
+    X(destroy_event, 1)  \
+    X(destroy_graph, 1)  \
+    X(look, 2)           \
     X(check, 3)
 EACH_CALL(DECLARE_CALL)
 #undef DECLARE_CALL

@@ -300,8 +300,8 @@ static bool *parse_keep(char *text) {
 }
 
 int main(int argc, char **argv) {
-    settings s = {.device = "host", .calls = 100000, .seed = 1, .length = 120, .threads = 1,
-                  .round = -1};
+    settings s = {
+        .device = "host", .calls = 100000, .seed = 1, .length = 120, .threads = 1, .round = -1};
     for (int i = 1; i < argc; i += 2) {
         if (i + 1 == argc) {
             return misuse("an option without a value");

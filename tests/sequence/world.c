@@ -44,8 +44,8 @@ bool expect(world *w, rondo_status status, uint32_t mask, const char *call) {
         for (int i = 0; i < 12; ++i) {
             if ((mask >> i & 1) != 0) {
                 size_t length = strlen(wanted);
-                snprintf(wanted + length, sizeof wanted - length, "%s%s",
-                         length > 0 ? " or " : "", rondo_status_get_name(i));
+                snprintf(wanted + length, sizeof wanted - length, "%s%s", length > 0 ? " or " : "",
+                         rondo_status_get_name(i));
             }
         }
         world_fail(w, "%s gave %s, not %s%s%s", call, rondo_status_get_name(status), wanted,
@@ -124,8 +124,7 @@ void world_begin(world *w, suite_context *context, rondo_pool *shared_pool,
             rondo_arena_retain(shared_arena);
             w->arenas[i].real = shared_arena;
         } else {
-            must(w, rondo_arena_create(device, &options, &w->arenas[i].real),
-                 "rondo_arena_create");
+            must(w, rondo_arena_create(device, &options, &w->arenas[i].real), "rondo_arena_create");
         }
     }
     begin_graphs(w);
@@ -152,8 +151,7 @@ void world_begin(world *w, suite_context *context, rondo_pool *shared_pool,
         w->slots[i] = -1;
     }
     for (int i = 0; i < CELL_COUNT; ++i) {
-        w->words[i] =
-            (word){.address = (uintptr_t)(w->memory + i), .is_known = true, .block = -1};
+        w->words[i] = (word){.address = (uintptr_t)(w->memory + i), .is_known = true, .block = -1};
     }
     must(w, rondo_stream_fill(w->streams[0].real, w->memory, 0, 4, CELL_COUNT), "fill");
     must(w, rondo_stream_synchronize(w->streams[0].real), "rondo_stream_synchronize");
@@ -198,8 +196,8 @@ static void check_memory_counts(world *w) {
         live += w->blocks[i].is_live || w->blocks[i].freed_in != NULL;
     }
     rondo_pool_stats stats;
-    if (!w->is_pool_shared && expect(w, rondo_pool_get_stats(w->pool, &stats), CAN_OK,
-                                     "rondo_pool_get_stats") &&
+    if (!w->is_pool_shared &&
+        expect(w, rondo_pool_get_stats(w->pool, &stats), CAN_OK, "rondo_pool_get_stats") &&
         stats.live_count != live) {
         world_fail(w, "the pool has %llu live blocks, the model %llu",
                    (unsigned long long)stats.live_count, (unsigned long long)live);
@@ -244,14 +242,15 @@ void check_world(world *w) {
 
 static void check_values(world *w) {
     rondo_stream *stream = w->streams[0].real;
-    must(w, rondo_stream_copy(stream, w->pinned, w->memory, CELL_COUNT * sizeof *w->memory,
-                              RONDO_COPY_DEVICE_TO_HOST),
+    must(w,
+         rondo_stream_copy(stream, w->pinned, w->memory, CELL_COUNT * sizeof *w->memory,
+                           RONDO_COPY_DEVICE_TO_HOST),
          "rondo_stream_copy");
     must(w, rondo_stream_synchronize(stream), "rondo_stream_synchronize");
     for (int i = 0; i < CELL_COUNT && !w->has_failed; ++i) {
         if (w->words[i].is_known && w->words[i].value != w->pinned[i]) {
-            world_fail(w, "at the end cell %d is %u, the model says %u", i,
-                       (unsigned)w->pinned[i], (unsigned)w->words[i].value);
+            world_fail(w, "at the end cell %d is %u, the model says %u", i, (unsigned)w->pinned[i],
+                       (unsigned)w->words[i].value);
         }
     }
     if (!w->has_failed && *w->counter != (uint32_t)w->host_count) {

@@ -567,8 +567,8 @@ static void test_cuda_backend__capture_misuse(void **state) {
     g_cuda->destroy_stream(other);
 }
 
-// The driver lets the library allocate beside captures of every mode: what they forbid to the program
-// was checked before (backend/forbid.h).
+// The driver lets the library allocate beside captures of every mode: what they forbid to the
+// program was checked before (backend/forbid.h).
 static void test_cuda_backend__allocation_while_recording(void **state) {
     (void)state;
     static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_RELAXED,

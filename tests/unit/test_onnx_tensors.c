@@ -182,8 +182,8 @@ static void test_onnx_tensors__refuses_absurd_shapes(void **state) {
 
 static void test_onnx_tensors__refuses_other_element_types(void **state) {
     const int64_t dims[1] = {1};
-    assert_refused(*state, model_builder_new_tensor(*state, "t", 8, 1, dims),
-                   RONDO_STATUS_BAD_DATA, "holds 0 strings; its shape [1] needs 1");
+    assert_refused(*state, model_builder_new_tensor(*state, "t", 8, 1, dims), RONDO_STATUS_BAD_DATA,
+                   "holds 0 strings; its shape [1] needs 1");
     assert_refused(*state, model_builder_new_tensor(*state, "t", 14, 1, dims),
                    RONDO_STATUS_UNSUPPORTED, "complex64");
     assert_refused(*state, model_builder_new_tensor(*state, "t", 17, 1, dims),

@@ -1,4 +1,5 @@
-// docs/operators.md lists the ops that there are, and names those that there are not. After a change:
+// docs/operators.md lists the ops that there are, and names those that there are not. After a
+// change:
 //   RONDO_ACCEPT=1 build/tests/test_op_documentation
 #include <setjmp.h>
 #include <stdarg.h>

@@ -82,7 +82,7 @@ typedef struct world {
     bool has_joined[STREAMS];
     block blocks[BLOCKS_MAX];
     size_t block_count;
-    int capture;  // number of the one that is open, or was last
+    int capture;             // number of the one that is open, or was last
     block late[BLOCKS_MAX];  // from before it, freed inside it: its end decides
     size_t late_count;
     unit *units;  // open addressing

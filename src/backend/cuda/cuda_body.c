@@ -20,9 +20,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/blame.h"
 #include "backend/cuda/cuda_capture.h"
 #include "base/logging.h"
-#include "backend/blame.h"
 #include "base/memory.h"
 
 // ---- notes ------------------------------------------------------------------------------------

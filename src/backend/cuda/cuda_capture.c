@@ -16,8 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/cuda/cuda_capture.h"
 #include "backend/blame.h"
+#include "backend/cuda/cuda_capture.h"
 #include "base/memory.h"
 #include "base/thread.h"
 

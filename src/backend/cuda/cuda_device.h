@@ -49,8 +49,8 @@ typedef struct rondo__cuda_device {
     // in a capture stands for nothing.
     pthread_mutex_t capture_lock;
     rondo__cuda_capture *captures;
-    int wait_count;             // threads that wait for the whole device
-    pthread_cond_t has_waited;  // one less of them
+    int wait_count;                     // threads that wait for the whole device
+    pthread_cond_t has_waited;          // one less of them
     uint64_t last_capture;              // serial of the latest capture
     rondo__cuda_capture *lost_bodies;   // see cuda_body.c; where there are any, the context must
                                         // outlive the device
@@ -193,9 +193,9 @@ static inline void rondo__cuda_enter_cleanup(rondo__cuda_device *device, bool *o
     }
 }
 
-// Lets this thread make calls that captures forbid: what they forbid to Rondo's own calls was checked
-// before (backend/forbid.h), and none of these touches what is recorded. Returns what to give back
-// to the second.
+// Lets this thread make calls that captures forbid: what they forbid to Rondo's own calls was
+// checked before (backend/forbid.h), and none of these touches what is recorded. Returns what to
+// give back to the second.
 int rondo__cuda_relax(const rondo__cuda_device *device);
 void rondo__cuda_restore(const rondo__cuda_device *device, int mode);
 

@@ -127,10 +127,10 @@ struct rondo__host_event {
     uint64_t record_serial;  // how often a time stamp was asked for
     uint64_t stamp_serial;   // which of them stamp_ns belongs to; 0: none
     uint64_t stamp_ns;
-    // RONDO_EVENT_EXTERNAL only: which records have happened. Those on different streams may do so in
-    // another order than they were asked for.
-    uint64_t done_serial;     // every one up to this
-    uint64_t *early;          // and these later ones
+    // RONDO_EVENT_EXTERNAL only: which records have happened. Those on different streams may do so
+    // in another order than they were asked for.
+    uint64_t done_serial;  // every one up to this
+    uint64_t *early;       // and these later ones
     size_t early_count;
     size_t early_capacity;    // room for all that were asked for or promised
     size_t promised_count;    // records that are about to be asked for
@@ -230,7 +230,7 @@ struct rondo__host_capture {
     uint64_t id;             // never used twice
     bool is_body;            // of a conditional node
     rondo__host_stream *origin;
-    rondo__host_stream *streams;     // all that take part, by next_in_capture; NULL: it has ended
+    rondo__host_stream *streams;  // all that take part, by next_in_capture; NULL: it has ended
     rondo__host_template *recorded;
 };
 
@@ -283,7 +283,6 @@ void rondo__host_capture_unreference(rondo__host_capture *capture);
 RONDO_MUST_USE rondo_status rondo__host_capture_join(rondo__host_capture *capture,
                                                      rondo__host_stream *stream,
                                                      const size_t *nodes, size_t node_count);
-
 
 // ---- conditional nodes (host_conditional.c) -----------------------------------------------------
 

@@ -2,10 +2,10 @@
 //
 // Between two ops, and at the end of each, OpenMP's threads wait for each other. libgomp lets them
 // spin for some milliseconds before they sleep. As long as the processors are ours alone that is
-// right: ops follow each other within microseconds, and waking a sleeper takes longer than many ops.
-// Beside busy processes it is ruinous: a thread spins through its share of the processor while it
-// waits for one that has lost its own, and an op of microseconds takes as long as the scheduler's
-// slices, milliseconds.
+// right: ops follow each other within microseconds, and waking a sleeper takes longer than many
+// ops. Beside busy processes it is ruinous: a thread spins through its share of the processor while
+// it waits for one that has lost its own, and an op of microseconds takes as long as the
+// scheduler's slices, milliseconds.
 //
 // libgomp cannot be told after the start of the process. But it makes the wait short by itself
 // whenever it has more threads than processors (its manual says so of GOMP_SPINCOUNT). So while
@@ -30,8 +30,8 @@ typedef struct rondo__host_load {
 // flutter.
 bool rondo__host_load_is_shared(const rondo__host_load *load, bool was_shared);
 
-// Reads the seconds that processors worked from text in the form of /proc/stat. `is_ours`: by number,
-// `count` of them. False when the text has no processor of ours.
+// Reads the seconds that processors worked from text in the form of /proc/stat. `is_ours`: by
+// number, `count` of them. False when the text has no processor of ours.
 bool rondo__host_load_read(const char *text, const bool *is_ours, int32_t count,
                            double ticks_per_second, double *out_busy);
 

@@ -1,5 +1,5 @@
 // Values for declared inputs, the same in each run.
-#include "values.h"
+#include "feeds.h"
 
 #include <stdint.h>
 

@@ -95,8 +95,7 @@ int find_word(world *w, uintptr_t address) {
 static bool operand_races(const world *w, const ticks *when, operand o, bool is_write) {
     for (int i = 0; i < o.count; ++i) {
         const word *x = &w->words[o.first + i];
-        if (!knows(when, &w->host, &x->written) ||
-            (is_write && !knows(when, &w->host, &x->read))) {
+        if (!knows(when, &w->host, &x->written) || (is_write && !knows(when, &w->host, &x->read))) {
             return true;
         }
     }
@@ -139,8 +138,8 @@ static bool is_watched(const world *w, int block) {
 }
 
 static void meet_operands(meeting *m, operand a, operand b) {
-    bool overlaps = a.count > 0 && b.count > 0 && a.first < b.first + b.count &&
-                    b.first < a.first + a.count;
+    bool overlaps =
+        a.count > 0 && b.count > 0 && a.first < b.first + b.count && b.first < a.first + a.count;
     if (overlaps && !m->is_fault) {
         m->is_race = true;
         m->is_fault =
