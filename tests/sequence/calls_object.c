@@ -25,7 +25,7 @@ bool call_destroy_stream(world *w, const any_call *k) {
     // Blocks that were taken for it, or used there, are another stream's now.
     for (int i = 0; i < w->block_count; ++i) {
         w->blocks[i].used_by &= ~(UINT64_C(1) << line);
-        if (w->blocks[i].stream == line && w->blocks[i].capture == NULL) {
+        if (w->blocks[i].stream == line) {
             w->blocks[i].stream = -1;
         }
     }

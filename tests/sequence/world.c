@@ -169,6 +169,7 @@ static uint64_t count_held(const world *w, const arena_model *arena) {
 }
 
 static void check_streams(world *w) {
+    note_record(w);  // of a call that rightly failed
     for (int i = 0; i < ALL_STREAMS; ++i) {
         stream_model *s = &w->streams[i];
         bool is_capturing = false;

@@ -63,6 +63,49 @@ __device__ __forceinline__ bf16 bfloat_from_float(float x) {
     return y;
 }
 
+// Real numbers to whole ones, as the host does it: towards zero, beyond 64 bits to the nearest limit,
+// then wrapped to narrower types; NaN becomes 0. The instructions alone make other things of NaN and
+// of what is out of range.
+template <typename From>
+__device__ __forceinline__ i64 whole_from_real(From x) {
+    return x == x ? (i64)x : 0;
+}
+template <typename To>
+struct from_real {
+    template <typename From>
+    static __device__ __forceinline__ To run(From x) {
+        return (To)x;
+    }
+};
+template <typename To>
+struct whole_from {
+    template <typename From>
+    static __device__ __forceinline__ To run(From x) {
+        return (To)whole_from_real(x);
+    }
+};
+template <>
+struct from_real<i8> : whole_from<i8> {};
+template <>
+struct from_real<u8> : whole_from<u8> {};
+template <>
+struct from_real<i16> : whole_from<i16> {};
+template <>
+struct from_real<u16> : whole_from<u16> {};
+template <>
+struct from_real<i32> : whole_from<i32> {};
+template <>
+struct from_real<u32> : whole_from<u32> {};
+template <>
+struct from_real<i64> : whole_from<i64> {};
+template <>
+struct from_real<u64> {
+    template <typename From>
+    static __device__ __forceinline__ u64 run(From x) {
+        return x >= (From)9223372036854775808.0 ? (u64)x : (u64)whole_from_real(x);
+    }
+};
+
 // convert<To>(x): the conversion of ONNX Cast between storage and compute types.
 template <typename To>
 struct converter {
@@ -70,11 +113,17 @@ struct converter {
     static __device__ __forceinline__ To run(From x) {
         return (To)x;
     }
+    static __device__ __forceinline__ To run(float x) {
+        return from_real<To>::run(x);
+    }
+    static __device__ __forceinline__ To run(double x) {
+        return from_real<To>::run(x);
+    }
     static __device__ __forceinline__ To run(f16 x) {
-        return (To)half_to_float(x);
+        return from_real<To>::run(half_to_float(x));
     }
     static __device__ __forceinline__ To run(bf16 x) {
-        return (To)bfloat_to_float(x);
+        return from_real<To>::run(bfloat_to_float(x));
     }
     static __device__ __forceinline__ To run(b8 x) {
         return (To)(x.value != 0);

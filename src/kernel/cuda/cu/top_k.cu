@@ -27,10 +27,11 @@ extern "C" __global__ void __launch_bounds__(256) top_k(const top_k_arguments a)
             i64 place = 0;
             for (i64 m = 0; m < a.length; m++) {
                 const C other = convert<C>(x[m * a.inner]);
-                const bool before = a.largest ? other > mine : other < mine;
-                const bool nan_first = other != other && mine == mine;
-                const bool ties = other == mine || (other != other && mine != mine);
-                place += before || nan_first || (ties && m < n) ? 1 : 0;
+                // NaN is larger than every number.
+                const bool is_larger = other > mine || (other != other && mine == mine);
+                const bool is_smaller = other < mine || (other == other && mine != mine);
+                const bool ties = !is_larger && !is_smaller;
+                place += (a.largest ? is_larger : is_smaller) || (ties && m < n) ? 1 : 0;
             }
             if (place < a.k) {
                 const i64 to = (outer * a.k + place) * a.inner + i;
