@@ -143,7 +143,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_capture_end(rondo_graph *graph
 //            why it failed.
 RONDO_API void rondo_graph_capture_abort(rondo_graph *graph);
 
-// Runs the recorded work in stream order on any stream of the device.
+// Runs the recorded work in stream order on any stream of the device. Replays of one graph come one
+// behind another, also on different streams; those of a graph without work order nothing.
 //
 // Errors:    STATE (nothing captured, still recording, `stream` records; a graph that shares the
 //            arena would lose data: see rondo/pool.h; check_addresses found memory that was freed),
@@ -174,6 +175,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_reset(rondo_graph *graph);
 // Instantiates again from the kept template, for example after an edit through the raw handle.
 // Replays of the former executable are waited for when the graph owns memory or generators.
 //
+// With conditional nodes on CUDA, whose driver makes one executable of them at a time, the former
+// one is given up first; should the new one fail, the next replay or instantiation tries again.
+//
 // Errors:    STATE (nothing captured, or template not kept: say keep_template), NO_MEMORY,
 //            NO_DEVICE_MEMORY, DRIVER, LOST.
 // Threads:   one thread per graph.
@@ -195,7 +199,8 @@ typedef enum rondo_update_result {
 //
 // graph       may be empty: then this is the first instantiation. Its own template, if it keeps
 //             one, becomes that of `source`.
-// source      needs keep_template; with defer_instantiation no executable is made in vain.
+// source      needs keep_template; with defer_instantiation no executable is made in vain. With
+//             conditional nodes on CUDA its executable, if it has one, is taken over.
 // out_result  may be NULL.
 //
 // Errors:    STATE (source holds no template, one of them records), INVALID (other device, the same

@@ -304,6 +304,8 @@ struct rondo__backend {
 
     void (*destroy_template)(rondo__template *template_);
     rondo_status (*count_nodes)(rondo__template *template_, size_t *out_count);
+    // Bits of kinds: a template with nodes of them has one executable at a time.
+    uint32_t exclusive_kinds;
     // How many nodes there are of each kind; much cheaper than describing each.
     rondo_status (*count_kinds)(rondo__template *template_, size_t counts[RONDO__NODE_KIND_COUNT]);
     rondo_status (*describe_node)(rondo__template *template_, size_t index,

@@ -335,20 +335,40 @@ rondo_status rondo__graph_make_executable(rondo_graph *graph, rondo__template *r
     return RONDO_STATUS_OK;
 }
 
-void rondo__graph_set_executable(rondo_graph *graph, rondo__executable *executable) {
+static void drop_executable(rondo_graph *graph) {
     const rondo__backend *backend = graph->device->backend;
+    // What it still runs uses the same memory, and counts.
+    if (graph->participants != NULL || backend->count_executed != NULL) {
+        rondo__graph_wait(graph);
+    }
+    if (backend->count_executed != NULL) {
+        graph->executed_before += backend->count_executed(graph->executable);
+    }
+    backend->destroy_executable(graph->executable);
+    graph->executable = NULL;
+}
+
+void rondo__graph_set_executable(rondo_graph *graph, rondo__executable *executable) {
     if (graph->executable != NULL) {
-        // What the former one still runs uses the same memory, and counts.
-        if (graph->participants != NULL || backend->count_executed != NULL) {
-            rondo__graph_wait(graph);
-        }
-        if (backend->count_executed != NULL) {
-            graph->executed_before += backend->count_executed(graph->executable);
-        }
-        backend->destroy_executable(graph->executable);
+        drop_executable(graph);
     }
     graph->executable = executable;
     graph->state = RONDO__GRAPH_READY;
+}
+
+rondo_status rondo__graph_check_exclusive(rondo__template *recorded, bool *out_is_exclusive) {
+    const rondo__backend *backend = recorded->device->backend;
+    size_t counts[RONDO__NODE_KIND_COUNT] = {0};
+    *out_is_exclusive = false;
+    if (backend->exclusive_kinds == 0) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(backend->count_kinds(recorded, counts));
+    for (uint32_t kind = 0; kind < RONDO__NODE_KIND_COUNT; ++kind) {
+        bool is_such = (backend->exclusive_kinds >> kind & 1) != 0;
+        *out_is_exclusive = *out_is_exclusive || (is_such && counts[kind] > 0);
+    }
+    return RONDO_STATUS_OK;
 }
 
 // RECORDED or READY becomes READY with a new executable.
@@ -357,6 +377,14 @@ static rondo_status instantiate(rondo_graph *graph) {
     if (!graph->has_kinds) {
         RETURN_IF_ERROR(rondo__graph_count_kinds(graph->recorded, &graph->stats));
         graph->has_kinds = true;
+    }
+    if (graph->executable != NULL) {
+        bool is_exclusive = false;
+        RETURN_IF_ERROR(rondo__graph_check_exclusive(graph->recorded, &is_exclusive));
+        if (is_exclusive) {
+            drop_executable(graph);
+            graph->state = RONDO__GRAPH_RECORDED;
+        }
     }
     RETURN_IF_ERROR(
         rondo__graph_make_executable(graph, graph->recorded, &executable, &graph->stats));

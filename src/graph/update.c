@@ -27,10 +27,12 @@ static rondo_status check_pair(const rondo_graph *graph, const rondo_graph *sour
     return RONDO_STATUS_OK;
 }
 
-// Patches graph->executable, or makes a new one and puts it there.
-static rondo_status renew_executable(rondo_graph *graph, rondo__template *recorded,
+// Patches graph->executable, or puts another one there: a new one, or that of `source`, where the
+// template can have no second.
+static rondo_status renew_executable(rondo_graph *graph, rondo_graph *source,
                                      rondo_graph_stats *stats, bool *out_was_patched) {
     const rondo__backend *backend = graph->device->backend;
+    rondo__template *recorded = source->recorded;
     *out_was_patched = false;
     if (graph->executable != NULL) {
         uint64_t start = rondo__clock_now_ns();
@@ -42,8 +44,17 @@ static rondo_status renew_executable(rondo_graph *graph, rondo__template *record
             return RONDO_STATUS_OK;
         }
     }
-    rondo__executable *executable = NULL;
-    RETURN_IF_ERROR(rondo__graph_make_executable(graph, recorded, &executable, stats));
+    bool is_exclusive = false;
+    if (source->executable != NULL) {
+        RETURN_IF_ERROR(rondo__graph_check_exclusive(recorded, &is_exclusive));
+    }
+    rondo__executable *executable = source->executable;
+    if (is_exclusive) {
+        rondo__graph_wait(source);
+        source->executable = NULL;
+    } else {
+        RETURN_IF_ERROR(rondo__graph_make_executable(graph, recorded, &executable, stats));
+    }
     rondo__graph_set_executable(graph, executable);
     return RONDO_STATUS_OK;
 }
@@ -57,7 +68,7 @@ rondo_status rondo_graph_update(rondo_graph *graph, rondo_graph *source,
     }
     stats.replay_count = graph->stats.replay_count;
     bool was_patched = false;
-    RETURN_IF_ERROR(renew_executable(graph, source->recorded, &stats, &was_patched));
+    RETURN_IF_ERROR(renew_executable(graph, source, &stats, &was_patched));
 
     // Replays in flight may still use what the former work needs.
     if (graph->participants != NULL) {

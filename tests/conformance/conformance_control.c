@@ -130,6 +130,33 @@ static void test_conformance_control__empty_bodies(void **state) {
     finish(&it);
 }
 
+// A driver makes one executable at a time of a graph with conditional nodes: instantiating again
+// gives the former one up, and an update takes over that of its source.
+static void test_conformance_control__instantiated_again(void **state) {
+    control_case it = start(state);
+    begin_capture(&it);
+    rondo_scope scope = begin_scope(&it, it.stream, RONDO_SCOPE_IF_ELSE, 0, 0);
+    put(&it, enter(scope, 0), 1, 1, 1);
+    leave(scope);
+    end(scope);
+    ASSERT_OK(rondo_graph_capture_end(it.graph));
+    set(&it, 0, 1);
+    replay(&it);
+    ASSERT_OK(rondo_graph_instantiate(it.graph));
+    replay(&it);
+    rondo_graph *taker = suite_create_graph(it.context, true);
+    rondo_update_result result;
+    ASSERT_OK(rondo_graph_update(taker, it.graph, &result));
+    assert_int_equal(result, RONDO_UPDATE_INSTANTIATED);
+    ASSERT_STATUS(rondo_graph_replay(it.graph, it.stream), STATE);
+    ASSERT_OK(rondo_graph_replay(taker, it.stream));
+    ASSERT_OK(rondo_graph_instantiate(taker));
+    ASSERT_OK(rondo_graph_replay(taker, it.stream));
+    assert_int_equal(get(&it, 1), 4);
+    rondo_graph_destroy(taker);
+    finish(&it);
+}
+
 static void test_conformance_control__in_every_mode(void **state) {
     static const rondo_capture_mode modes[] = {RONDO_CAPTURE_GLOBAL, RONDO_CAPTURE_RELAXED};
     control_case it = start(state);
@@ -442,6 +469,7 @@ static const suite_entry control_cases[] = {
     SUITE_CASE(test_conformance_control__switch_runs_one_branch),
     SUITE_CASE(test_conformance_control__while_turns_until_zero),
     SUITE_CASE(test_conformance_control__empty_bodies),
+    SUITE_CASE(test_conformance_control__instantiated_again),
     SUITE_CASE(test_conformance_control__in_every_mode),
     SUITE_CASE(test_conformance_control__if_in_while_in_switch),
     SUITE_CASE(test_conformance_control__nests_deeply),

@@ -286,6 +286,8 @@ void run_node(world *w, const node *n, int line, const graph_model *graph);
 void run_content(world *w, const content *nodes, int line, const graph_model *graph);
 bool content_has(const content *nodes, bool (*matches)(const node *n, int number), int number);
 bool content_uses_block(const content *nodes, int block);
+// Whether there is work: replays of a graph without any are in no order.
+bool content_works(const content *nodes);
 int content_count(const content *nodes, bool (*matches)(const node *n, int number), int number);
 
 // ---- world.c ----------------------------------------------------------------------------------

@@ -60,6 +60,15 @@ bool content_uses_block(const content *nodes, int block) {
     return content_has(nodes, node_uses_block, block);
 }
 
+static bool works(const node *n, int index) {
+    (void)index;
+    return n->kind != NODE_CHILD && n->kind != NODE_STAMP && n->kind != NODE_WAIT;
+}
+
+bool content_works(const content *nodes) {
+    return content_has(nodes, works, 0);
+}
+
 // ---- clocks -----------------------------------------------------------------------------------
 
 void clock_join(ticks *into, const ticks *other) {

@@ -28,9 +28,11 @@ void tell(world *w, rondo_status status, const char *format, ...) {
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    printf("  %-62s %s%s%s\n", text, rondo_status_get_name(status),
-           status != RONDO_STATUS_OK ? ": " : "",
-           status != RONDO_STATUS_OK ? rondo_error_get_last()->message : "");
+    const rondo_error *record = rondo_error_get_last();
+    bool is_error = status != RONDO_STATUS_OK;
+    printf("  %-62s %s%s%s%s%s\n", text, rondo_status_get_name(status), is_error ? ": " : "",
+           is_error ? record->message : "", is_error && record->driver_name[0] ? ", " : "",
+           is_error ? record->driver_name : "");
     fflush(stdout);
 }
 

@@ -75,6 +75,12 @@ rondo__cu_result fake_cuGraphDestroy(rondo__cu_graph handle) {
         fake_violation("cuGraphDestroy of a body, which its node owns");
         return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
     }
+    for (fake_object *object = g_fake.objects; object != NULL; object = object->next) {
+        fake_graph *exec = (fake_graph *)object;
+        if (object->kind == FAKE_EXEC && exec->source == graph) {
+            exec->source = NULL;
+        }
+    }
     fake_free_graph(graph);
     return fake_leave(code);
 }
@@ -288,17 +294,37 @@ void fake_copy_graph(const fake_graph *graph, fake_graph *copy) {
     }
 }
 
+static bool has_conditional(const fake_graph *graph) {
+    bool has = false;
+    for (size_t i = 0; i < graph->node_count; i++) {
+        has = has || graph->nodes[i].body_count > 0;
+    }
+    return has;
+}
+
+static bool has_executable(const fake_graph *graph) {
+    for (const fake_object *object = g_fake.objects; object != NULL; object = object->next) {
+        if (object->kind == FAKE_EXEC && ((const fake_graph *)object)->source == graph) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static rondo__cu_result instantiate(rondo__cu_graph_exec *out_exec, rondo__cu_graph handle,
                                     const char *name) {
     GET_GRAPH(handle, FAKE_GRAPH, name);
     if (fake_break_unsafe(name)) {
         return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
-    if (fake_has_host_node_in_body(graph)) {
+    // The driver (580) makes one executable at a time of a graph with conditional nodes.
+    if (fake_has_host_node_in_body(graph) ||
+        (has_conditional(graph) && has_executable(graph))) {
         return fake_leave(RONDO__CU_ERROR_NOT_SUPPORTED);
     }
     fake_graph *exec = fake_new_object(FAKE_EXEC, sizeof(*exec));
     fake_copy_graph(graph, exec);
+    exec->source = graph;
     *out_exec = (rondo__cu_graph_exec)(void *)exec;
     return fake_leave(RONDO__CU_SUCCESS);
 }

@@ -95,7 +95,8 @@ typedef struct fake_graph {
     size_t node_capacity;
     fake_user_object **user_objects;
     size_t user_object_count;
-    bool is_body;  // belongs to a conditional node
+    const struct fake_graph *source;  // of an executable
+    bool is_body;                     // belongs to a conditional node
     bool is_gone;  // freed by the end of its broken capture, though the node will free it again
 } fake_graph;
 

@@ -320,8 +320,8 @@ static rondo_status launch(device_run *run) {
 
 // Largest |result - wanted| over the larger of 1 and the largest |wanted|; exact for integers.
 // Strict: over the largest |wanted| alone, and within few roundings.
-static bool is_close(const rondo_tensor *wanted, const void *result, bool is_strict,
-                     double *out_error) {
+static bool is_close(const rondo_tensor *wanted, const void *result, bool is_strict, char *message,
+                     size_t message_bytes) {
     const int64_t count = rondo_shape_get_count(&wanted->shape);
     double largest = is_strict ? 1e-30 : 1.0;
     const double tolerance = wanted->dtype == RONDO_DTYPE_F32    ? is_strict ? 1e-6 : 2e-5
@@ -329,7 +329,6 @@ static bool is_close(const rondo_tensor *wanted, const void *result, bool is_str
                              : wanted->dtype == RONDO_DTYPE_F16  ? 1e-2
                              : wanted->dtype == RONDO_DTYPE_BF16 ? 2e-2
                                                                  : 0.0;
-    *out_error = 0.0;
     for (int64_t i = 0; i < count; i++) {
         const double value = fabs(fetch(wanted->dtype, wanted->data, i));
         largest = isfinite(value) && value > largest ? value : largest;
@@ -340,11 +339,9 @@ static bool is_close(const rondo_tensor *wanted, const void *result, bool is_str
         if ((isnan(want) && isnan(got)) || (isinf(want) && isinf(got) && (want > 0) == (got > 0))) {
             continue;
         }
-        const double error = fabs(got - want) / largest;
-        if (!(error <= *out_error)) {
-            *out_error = error;
-        }
-        if (!(error <= tolerance)) {
+        if (!(fabs(got - want) / largest <= tolerance)) {
+            (void)snprintf(message, message_bytes, "element %lld is %g, not %g (largest %g)",
+                           (long long)i, got, want, largest);
             return false;
         }
     }
@@ -354,7 +351,7 @@ static bool is_close(const rondo_tensor *wanted, const void *result, bool is_str
 static bool check_outputs(device_run *run, const rondo_tensor *wanted, const char *mode,
                           char *message, size_t message_bytes) {
     for (size_t i = 0; i < run->output_count; i++) {
-        double error = 0.0;
+        char difference[120];
         const size_t bytes = run->output_bytes[i];
         if (rondo_stream_copy(run->stream, run->host, run->outputs[i], bytes + GUARD_BYTES,
                               RONDO_COPY_DEVICE_TO_HOST) != RONDO_STATUS_OK ||
@@ -369,8 +366,9 @@ static bool check_outputs(device_run *run, const rondo_tensor *wanted, const cha
                 return false;
             }
         }
-        if (!is_close(&wanted[i], run->host, run->is_strict, &error)) {
-            (void)snprintf(message, message_bytes, "%s: output %zu: error %g", mode, i, error);
+        if (!is_close(&wanted[i], run->host, run->is_strict, difference, sizeof difference)) {
+            (void)snprintf(message, message_bytes, "%s: output %zu: %s (%s)", mode, i, difference,
+                           run->kernel->implementation);
             return false;
         }
     }

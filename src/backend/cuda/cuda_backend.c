@@ -49,6 +49,8 @@ const rondo__backend rondo__backend_cuda = {
     .release_conditional = rondo__cuda_release_conditional,
     .destroy_template = rondo__cuda_destroy_template,
     .count_nodes = rondo__cuda_count_nodes,
+    // Conditional nodes; and memory nodes, which only the program's own driver calls record.
+    .exclusive_kinds = 1u << RONDO__NODE_CONDITIONAL | 1u << RONDO__NODE_OTHER,
     .count_kinds = rondo__cuda_count_kinds,
     .describe_node = rondo__cuda_describe_node,
     .list_handles = rondo__cuda_list_handles,
