@@ -166,7 +166,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_replay(rondo_graph *graph, ron
 // Capture:   not legal while `stream` records. Refused, it breaks nothing.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_upload(rondo_graph *graph, rondo_stream *stream);
 
-// Waits for replays in flight, frees template and executable; the graph can record again.
+// Waits for replays in flight, frees template and executable; the graph can record again. Where the
+// stream of the last replay records by now it does not wait: what that replay needs is kept until
+// it has finished.
 //
 // Errors:    STATE (recording), INVALID, LOST.
 // Threads:   one thread per graph.

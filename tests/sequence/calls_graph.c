@@ -230,6 +230,7 @@ static void run_replay(world *w, graph_model *g, int line) {
     if (is_ordered) {
         g->last = s->now;
     }
+    g->last_line = line;
     g->replay_count += 1;
     for (int i = 0; i < w->block_count; ++i) {
         if (w->blocks[i].arena != NULL && content_uses_block(g->nodes, i)) {
@@ -238,11 +239,21 @@ static void run_replay(world *w, graph_model *g, int line) {
     }
 }
 
+// Blocks that were freed in a capture are the pool's when that ends.
+static bool uses_freed_block(const world *w, const content *nodes) {
+    for (int i = 0; i < w->block_count; ++i) {
+        if (w->blocks[i].freed_in != NULL && content_uses_block(nodes, i)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool call_replay(world *w, const any_call *k) {
     graph_model *g = pick_graph(w, k->a, GRAPH_READY);
     stream_model *s = pick_stream(w, (uint32_t)k->b * 3);
     bool may = (g->state == GRAPH_READY || g->state == GRAPH_RECORDED) && s->frame == NULL;
-    if (may && g->is_stale) {
+    if (may && (g->is_stale || uses_freed_block(w, g->nodes))) {
         return false;
     }
     if (may) {
@@ -269,10 +280,18 @@ bool call_replay(world *w, const any_call *k) {
     return true;
 }
 
+// CUDA's driver looks at addresses when it makes an executable.
+static bool may_have_lost_addresses(const world *w, const graph_model *g) {
+    return g->is_stale && !w->context->is_host;
+}
+
 bool call_upload(world *w, const any_call *k) {
     graph_model *g = pick_graph(w, k->a, GRAPH_READY);
     stream_model *s = pick_stream(w, k->b);
     bool may = (g->state == GRAPH_READY || g->state == GRAPH_RECORDED) && s->frame == NULL;
+    if (may_have_lost_addresses(w, g)) {
+        return false;
+    }
     rondo_status status = rondo_graph_upload(g->real, s->real);
     tell(w, status, "upload(g%d, %s)", index_of(w, g), name_stream(w, s));
     if (expect(w, status, may ? CAN_OK : CAN_STATE, "rondo_graph_upload")) {
@@ -287,6 +306,9 @@ static bool has_template(const graph_model *g) {
 
 bool call_instantiate(world *w, const any_call *k) {
     graph_model *g = pick_graph(w, k->a, GRAPH_READY);
+    if (may_have_lost_addresses(w, g)) {
+        return false;
+    }
     rondo_status status = rondo_graph_instantiate(g->real);
     tell(w, status, "instantiate(g%d)", index_of(w, g));
     if (expect(w, status, has_template(g) ? CAN_OK : CAN_STATE, "rondo_graph_instantiate")) {
@@ -300,6 +322,9 @@ bool call_instantiate(world *w, const any_call *k) {
 bool call_update(world *w, const any_call *k) {
     graph_model *g = &w->graphs[k->a % GRAPH_COUNT];
     graph_model *source = pick_graph(w, k->b, GRAPH_READY);
+    if (may_have_lost_addresses(w, source)) {
+        return false;
+    }
     if (g != source && (g->has_memory || source->has_memory)) {
         return false;  // arenas would be swapped: another room's tests
     }
@@ -321,7 +346,6 @@ bool call_update(world *w, const any_call *k) {
         source->arena_count = 0;
         source->state = GRAPH_EMPTY;
         source->is_stale = false;
-        clock_join(&g->last, &source->last);
         g->has_count = false;
         source->replay_count = 0;
         arena_model *arena = g->arena;

@@ -119,6 +119,17 @@ static bool is_known_to_pool(const world *w, const block_model *b) {
     return true;
 }
 
+// Whether a graph uses the block that its arena does not know of: the program's to order.
+static bool is_used_elsewhere(const world *w, int index) {
+    bool is_used = false;
+    for (int i = 0; i < GRAPH_COUNT; ++i) {
+        const graph_model *g = &w->graphs[i];
+        is_used = is_used || (g->arena != w->blocks[index].arena && g->nodes != NULL &&
+                              content_uses_block(g->nodes, index));
+    }
+    return is_used;
+}
+
 bool call_release(world *w, const any_call *k) {
     int slot = k->b % SLOT_COUNT;
     int index = w->slots[slot];
@@ -130,7 +141,8 @@ bool call_release(world *w, const any_call *k) {
     // A free on another line than the uses is the program's to order.
     bool is_own = c != NULL && b->capture == c;
     bool is_in_capture = c != NULL;
-    if ((b->capture != NULL && !is_own) || (b->arena == NULL && !is_known_to_pool(w, b))) {
+    bool is_held = b->arena != NULL && !is_used_elsewhere(w, index);
+    if ((b->capture != NULL && !is_own) || (!is_held && !is_known_to_pool(w, b))) {
         return false;
     }
     rondo_status status = rondo_pool_free(w->pool, (void *)b->address);

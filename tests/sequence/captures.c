@@ -150,8 +150,8 @@ void close_capture(world *w, capture *c, bool has_succeeded) {
 }
 
 void reset_graph(world *w, graph_model *g) {
-    // The library has waited for its replays.
-    if (g->replay_count > 0) {
+    // The library has waited for its replays, unless their stream records by now.
+    if (g->replay_count > 0 && w->streams[g->last_line].frame == NULL) {
         clock_join(&w->host, &g->last);
     }
     content_release(g->nodes);

@@ -199,6 +199,7 @@ typedef struct graph_model {
     int arena_count;
     bool is_stale;  // uses memory that the program gave back
     ticks last;     // replays
+    int last_line;  // of the last of them
     uint64_t replay_count;
     bool has_count;  // the library counts the same
 } graph_model;

@@ -2,8 +2,7 @@
 // operation graph, or the bare convolution with our own ending where cuDNN has no fused engine.
 //
 // Engines that round inputs down (TF32), sum in half precision or in no fixed order are left out:
-// single precision means single precision here, and results repeat bit for bit. So are those that
-// transform tiles (Winograd, FFT): an infinity or a large value would spoil its neighbours.
+// single precision means single precision here, and results repeat bit for bit.
 #include <pthread.h>
 #include <string.h>
 
@@ -328,24 +327,6 @@ static int64_t get_notes(const rondo__dnn_api *api, rondo__dnn_descriptor engine
     return count < capacity ? count : capacity;
 }
 
-static bool suits_note(int32_t note, bool is_single) {
-    switch (note) {
-        case RONDO__DNN_NOTE_TENSOR_CORE:
-            return !is_single;
-        case RONDO__DNN_NOTE_DOWN_CONVERT:
-        case RONDO__DNN_NOTE_REDUCED_SUMS:
-        case RONDO__DNN_NOTE_RANDOM_ORDER:
-        case RONDO__DNN_NOTE_FFT:
-        case RONDO__DNN_NOTE_WINOGRAD:
-        case RONDO__DNN_NOTE_WINOGRAD_4:
-        case RONDO__DNN_NOTE_WINOGRAD_6:
-        case RONDO__DNN_NOTE_WINOGRAD_13:
-            return false;
-        default:
-            return true;
-    }
-}
-
 // Tensor cores have no single precision: on f32 data they mean TF32, whatever else is noted.
 // Engines that compile at run time take seconds each, and for f32 bring nothing that pays for it.
 static bool suits_engine(const rondo__dnn_api *api, rondo__dnn_descriptor config,
@@ -366,7 +347,10 @@ static bool suits_engine(const rondo__dnn_api *api, rondo__dnn_descriptor config
                           RONDO__DNN_NOTE_COUNT, notes);
         suits = count >= 0;
         for (int64_t i = 0; i < count; i++) {
-            suits = suits && suits_note(notes[i], is_single);
+            suits = suits && (notes[i] != RONDO__DNN_NOTE_TENSOR_CORE || !is_single) &&
+                    notes[i] != RONDO__DNN_NOTE_DOWN_CONVERT &&
+                    notes[i] != RONDO__DNN_NOTE_REDUCED_SUMS &&
+                    notes[i] != RONDO__DNN_NOTE_RANDOM_ORDER;
         }
         count = get_notes(api, engine, RONDO__DNN_ENGINE_HABITS, RONDO__DNN_TYPE_HABIT,
                           RONDO__DNN_HABIT_COUNT, habits);

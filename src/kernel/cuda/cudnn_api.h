@@ -32,12 +32,7 @@ typedef void *rondo__dnn_descriptor;
     X(NOTE_TENSOR_CORE, CUDNN_NUMERICAL_NOTE_TENSOR_CORE, 0)                          \
     X(NOTE_DOWN_CONVERT, CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS, 1)                 \
     X(NOTE_REDUCED_SUMS, CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION, 2)         \
-    X(NOTE_FFT, CUDNN_NUMERICAL_NOTE_FFT, 3)                                          \
     X(NOTE_RANDOM_ORDER, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC, 4)                    \
-    X(NOTE_WINOGRAD, CUDNN_NUMERICAL_NOTE_WINOGRAD, 5)                                \
-    X(NOTE_WINOGRAD_4, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4, 6)                     \
-    X(NOTE_WINOGRAD_6, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6, 7)                     \
-    X(NOTE_WINOGRAD_13, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13, 8)                  \
     X(NOTE_COUNT, CUDNN_NUMERICAL_NOTE_TYPE_COUNT, 10)                                \
     X(TYPE_HANDLE, CUDNN_TYPE_HANDLE, 0)                                              \
     X(TYPE_DATA_TYPE, CUDNN_TYPE_DATA_TYPE, 1)                                        \
