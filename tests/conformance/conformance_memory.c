@@ -487,10 +487,13 @@ static void test_conformance_memory__held_back_while_a_replay_may_run(void **sta
     ASSERT_OK(rondo_graph_replay(first, stream));
     memory_begin(second, stream);
     ASSERT_OK(rondo_graph_reset(first));
+    uint64_t asked = memory_get_pool_stats(pool).driver_call_count;
     uint32_t *inside = memory_take(pool, stream, COUNT);
-    assert_ptr_not_equal(inside, x);
+    // A pool that the driver refused memory waits for the replay; then the block may be anywhere.
+    bool has_waited = memory_get_pool_stats(pool).driver_call_count > asked + 1;
+    assert_true(has_waited || inside != x);
     uint32_t *eager = memory_take(pool, other, COUNT);
-    assert_ptr_not_equal(eager, x);
+    assert_true(has_waited || eager != x);
     memory_free(pool, eager);
     memory_free(pool, inside);
     memory_end(second);

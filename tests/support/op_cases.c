@@ -503,7 +503,9 @@ static bool run_modes(device_run *run, const rondo_tensor *wanted, char *message
     return is_good;
 }
 
-typedef enum outcome { PASSED, FAILED, UNSUPPORTED } outcome;
+// The tensor core engines of cuDNN 9 let infinities of x vanish or spread, and the engine that
+// promises strict NaN has no tensor cores. In f16 that is the price of their speed.
+typedef enum outcome { PASSED, FAILED, FAILED_IN_HALF_CUDNN, UNSUPPORTED } outcome;
 
 // `stream` NULL: only prepares.
 static outcome run_parsed(rondo_device *device, rondo_stream *stream, parsed_case *parsed,
@@ -558,7 +560,10 @@ static outcome run_parsed(rondo_device *device, rondo_stream *stream, parsed_cas
     }
     if (status == RONDO_STATUS_OK) {
         const bool runs = stream == NULL || run_modes(&run, wanted, message, message_bytes);
-        result = runs ? PASSED : FAILED;
+        const bool is_half_cudnn = run.kernel->implementation != NULL &&
+                                   strcmp(run.kernel->implementation, "cudnn") == 0 &&
+                                   wanted[0].dtype == RONDO_DTYPE_F16;
+        result = runs ? PASSED : is_half_cudnn ? FAILED_IN_HALF_CUDNN : FAILED;
     } else {
         (void)snprintf(message, message_bytes, "%s: %s", rondo_status_get_name(status),
                        rondo_error_get_last()->message);
@@ -592,13 +597,20 @@ static void run_case(rondo_device *device, rondo_stream *stream, const op_case *
         } else {
             (void)snprintf(message, sizeof(message), "the case cannot be read");
         }
+        if (result == FAILED_IN_HALF_CUDNN && how != OP_CASE_NOT_FINITE) {
+            result = FAILED;
+        }
         counts->passed += result == PASSED;
         counts->failed += result == FAILED;
+        counts->excused += result == FAILED_IN_HALF_CUDNN;
         counts->unsupported += result == UNSUPPORTED;
         if (result != PASSED) {
-            printf("%s %s %s%s {%s} {%s}: %s\n", result == FAILED ? "FAIL" : "none", source->op,
-                   has_float ? rondo_dtype_get_name(reals[r]) : "", names[how], source->inputs,
-                   source->attributes, message);
+            printf("%s %s %s%s {%s} {%s}: %s\n",
+                   result == FAILED        ? "FAIL"
+                   : result == UNSUPPORTED ? "none"
+                                           : "known",
+                   source->op, has_float ? rondo_dtype_get_name(reals[r]) : "", names[how],
+                   source->inputs, source->attributes, message);
         }
     }
 }
