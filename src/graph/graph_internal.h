@@ -46,6 +46,10 @@ struct rondo_graph {
     uint64_t range;
 };
 
+// RECORDED or READY becomes READY with a new executable.
+//
+// Errors:    NO_MEMORY, NO_DEVICE_MEMORY, UNSUPPORTED, DRIVER, LOST.
+RONDO_MUST_USE rondo_status rondo__graph_instantiate(rondo_graph *graph);
 // Whether the template can have one executable at a time only.
 RONDO_MUST_USE rondo_status rondo__graph_check_exclusive(rondo__template *recorded,
                                                          bool *out_is_exclusive);

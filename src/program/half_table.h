@@ -31,7 +31,7 @@ typedef struct rondo__half_rule {
     const char *reason;
 } rondo__half_rule;
 
-// The rule of a node's op; ops that only move values or work by element carry classes on, and others
+// The rule of a node's op; ops that only move values or work by element carry classes on, others
 // have no rule of their own.
 const rondo__half_rule *rondo__half_find_rule(const rondo__node *node);
 

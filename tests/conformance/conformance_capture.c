@@ -4,6 +4,7 @@
 
 #include "backend/backend.h"
 #include "conformance.h"
+#include "random_support.h"
 #include "rondo/random.h"
 #include "rondo/report.h"
 
@@ -154,8 +155,7 @@ static void test_conformance_capture__an_unjoined_stream_is_named(void **state) 
 // What Rondo records by itself at the end is not told as the program's last work.
 static void test_conformance_capture__an_unjoined_stream_beside_a_generator(void **state) {
     suite_context *context = suite_get_context(state);
-    rondo_generator *generator = NULL;
-    ASSERT_OK(rondo_generator_create(context->device, 1, &generator));
+    rondo_generator *generator = suite_create_generator(context, 1);
     recording made = begin_recording(context);
     rondo_stream *branch = suite_create_stream(context);
     rondo_event *event = suite_create_event(context, 0);

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "feeds.h"
+#include "random_values.h"
 #include "program/program.h"
 #include "rondo/device.h"
 #include "rondo/executor.h"

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "feeds.h"
+#include "random_values.h"
 #include "op/op.h"
 #include "program/program.h"
 #include "rondo/log.h"

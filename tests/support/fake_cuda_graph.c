@@ -318,8 +318,7 @@ static rondo__cu_result instantiate(rondo__cu_graph_exec *out_exec, rondo__cu_gr
         return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
     // The driver (580) makes one executable at a time of a graph with conditional nodes.
-    if (fake_has_host_node_in_body(graph) ||
-        (has_conditional(graph) && has_executable(graph))) {
+    if (fake_has_host_node_in_body(graph) || (has_conditional(graph) && has_executable(graph))) {
         return fake_leave(RONDO__CU_ERROR_NOT_SUPPORTED);
     }
     fake_graph *exec = fake_new_object(FAKE_EXEC, sizeof(*exec));

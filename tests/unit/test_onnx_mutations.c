@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "fuzz/feeds.h"
+#include "fuzz/random_values.h"
 #include "rondo/rondo.h"
 #include "support/source_dir.h"
 

@@ -1,4 +1,4 @@
-// fuzz/feeds.h — what the targets feed: small numbers, strings, sequences and optionals.
+// fuzz/random_values.h — what the targets feed: small numbers, strings, sequences and optionals.
 #ifndef RONDO_TESTS_FUZZ_VALUES_H
 #define RONDO_TESTS_FUZZ_VALUES_H
 

@@ -1,5 +1,5 @@
 // Values for declared inputs, the same in each run.
-#include "feeds.h"
+#include "random_values.h"
 
 #include <stdint.h>
 

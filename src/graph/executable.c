@@ -1,0 +1,126 @@
+// graph/executable.c — the executable of a graph: made from its template, put in place, given up.
+#include "backend/check.h"
+#include "base/clock.h"
+#include "graph/graph_internal.h"
+
+// Adds up kernels and copies; *out_node_count gets the nodes of this level.
+static rondo_status count_kinds_in(rondo__template *recorded, rondo_graph_stats *stats,
+                                   uint64_t *out_node_count) {
+    const rondo__backend *backend = recorded->device->backend;
+    size_t counts[RONDO__NODE_KIND_COUNT] = {0};
+    RETURN_IF_ERROR(backend->count_kinds(recorded, counts));
+    *out_node_count = 0;
+    for (size_t kind = 0; kind < RONDO__NODE_KIND_COUNT; ++kind) {
+        *out_node_count += counts[kind];
+    }
+    stats->kernel_count += counts[RONDO__NODE_KERNEL];
+    stats->kernel_count += backend == &rondo__backend_host ? counts[RONDO__NODE_HOST] : 0;
+    stats->copy_count += counts[RONDO__NODE_COPY] + counts[RONDO__NODE_FILL];
+    bool has_inner = counts[RONDO__NODE_CHILD] + counts[RONDO__NODE_CONDITIONAL] > 0;
+    for (size_t i = 0; has_inner && i < *out_node_count; ++i) {
+        rondo__node_info info;
+        RETURN_IF_ERROR(backend->describe_node(recorded, i, &info));
+        for (uint32_t branch = 0;
+             info.kind == RONDO__NODE_CONDITIONAL && branch < info.branch_count; ++branch) {
+            rondo__template *body;
+            uint64_t inner_count;
+            RETURN_IF_ERROR(backend->get_body(recorded, i, branch, &body));
+            if (body != NULL) {
+                RETURN_IF_ERROR(count_kinds_in(body, stats, &inner_count));
+            }
+        }
+        if (info.kind == RONDO__NODE_CHILD) {
+            rondo__template *child;
+            uint64_t inner_count;
+            RETURN_IF_ERROR(backend->get_child(recorded, i, &child));
+            RETURN_IF_ERROR(count_kinds_in(child, stats, &inner_count));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Counted once, by the instantiation, so that asking for the statistics later is O(1), and a
+// capture that nobody asks about does not pay for it.
+rondo_status rondo__graph_count_kinds(rondo__template *recorded, rondo_graph_stats *in_out_stats) {
+    in_out_stats->kernel_count = 0;
+    in_out_stats->copy_count = 0;
+    return count_kinds_in(recorded, in_out_stats, &in_out_stats->node_count);
+}
+
+// The host's executables are ordinary memory, of which the rest of the process allocates and frees
+// at the same time: there the difference says nothing.
+rondo_status rondo__graph_make_executable(rondo_graph *graph, rondo__template *recorded,
+                                          rondo__executable **out_executable,
+                                          rondo_graph_stats *in_out_stats) {
+    rondo_device *device = graph->device;
+    bool is_measurable = device->backend->get_free_bytes != NULL;
+    uint64_t free_before = is_measurable ? rondo__graph_ask_free_bytes(graph) : 0;
+    uint64_t start = rondo__clock_now_ns();
+    rondo_status status = device->backend->instantiate(recorded, out_executable);
+    if (status != RONDO_STATUS_OK) {
+        rondo__error_set_op(graph->label);
+        return status;
+    }
+    in_out_stats->instantiate_ns = rondo__clock_now_ns() - start;
+    uint64_t free_after = is_measurable ? rondo__graph_ask_free_bytes(graph) : 0;
+    if (is_measurable) {
+        rondo__graph_set_device_bytes(in_out_stats, free_before, free_after);
+    }
+    return RONDO_STATUS_OK;
+}
+
+static void drop_executable(rondo_graph *graph) {
+    const rondo__backend *backend = graph->device->backend;
+    // What it still runs uses the same memory, and counts.
+    if (graph->participants != NULL || backend->count_executed != NULL) {
+        rondo__graph_wait(graph);
+    }
+    if (backend->count_executed != NULL) {
+        graph->executed_before += backend->count_executed(graph->executable);
+    }
+    backend->destroy_executable(graph->executable);
+    graph->executable = NULL;
+}
+
+void rondo__graph_set_executable(rondo_graph *graph, rondo__executable *executable) {
+    if (graph->executable != NULL) {
+        drop_executable(graph);
+    }
+    graph->executable = executable;
+    graph->state = RONDO__GRAPH_READY;
+}
+
+rondo_status rondo__graph_check_exclusive(rondo__template *recorded, bool *out_is_exclusive) {
+    const rondo__backend *backend = recorded->device->backend;
+    size_t counts[RONDO__NODE_KIND_COUNT] = {0};
+    *out_is_exclusive = false;
+    if (backend->exclusive_kinds == 0) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(backend->count_kinds(recorded, counts));
+    for (uint32_t kind = 0; kind < RONDO__NODE_KIND_COUNT; ++kind) {
+        bool is_such = (backend->exclusive_kinds >> kind & 1) != 0;
+        *out_is_exclusive = *out_is_exclusive || (is_such && counts[kind] > 0);
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__graph_instantiate(rondo_graph *graph) {
+    rondo__executable *executable = NULL;
+    if (!graph->has_kinds) {
+        RETURN_IF_ERROR(rondo__graph_count_kinds(graph->recorded, &graph->stats));
+        graph->has_kinds = true;
+    }
+    if (graph->executable != NULL) {
+        bool is_exclusive = false;
+        RETURN_IF_ERROR(rondo__graph_check_exclusive(graph->recorded, &is_exclusive));
+        if (is_exclusive) {
+            drop_executable(graph);
+            graph->state = RONDO__GRAPH_RECORDED;
+        }
+    }
+    RETURN_IF_ERROR(
+        rondo__graph_make_executable(graph, graph->recorded, &executable, &graph->stats));
+    rondo__graph_set_executable(graph, executable);
+    return RONDO_STATUS_OK;
+}
