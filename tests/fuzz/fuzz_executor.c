@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "random_values.h"
 #include "program/program.h"
+#include "random_values.h"
 #include "rondo/device.h"
 #include "rondo/executor.h"
 #include "rondo/log.h"

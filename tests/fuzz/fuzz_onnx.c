@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "random_values.h"
 #include "op/op.h"
 #include "program/program.h"
+#include "random_values.h"
 #include "rondo/log.h"
 #include "rondo/onnx.h"
 
