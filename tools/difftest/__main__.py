@@ -161,6 +161,7 @@ def save_failures(settings, arguments, summary):
 def tell_one(settings, arguments):
     """One case at length."""
     import make
+    import values
     from case import make_model, save_test
     from worker import make_checker
     case = make.make_case(settings["seed"], arguments.first, settings["ops"], settings["chains"])
@@ -171,7 +172,7 @@ def tell_one(settings, arguments):
         print(f"  {', '.join(node.outputs)} = {node.op}({', '.join(node.inputs)}) {node.attrs}")
     for kind, arrays in (("feed", case.feeds), ("constant", case.constants)):
         for name, array in arrays.items():
-            print(f"  {kind} {name} {array.dtype} {list(array.shape)}: {array.flatten()[:24].tolist()}")
+            print(f"  {kind} {name} {values.tell(array)}")
     directory = pathlib.Path(arguments.out) / f"{settings['seed']}_{arguments.first}"
     save_test(case, make_model(case), None, directory)
     print(f"saved as {directory}", flush=True)

@@ -6,6 +6,7 @@ import numpy as np
 
 import compare
 import oracles
+import values
 from case import make_model
 from library import F16, F32, Refused
 
@@ -39,6 +40,11 @@ def is_within(got, want, relative):
     return bool(np.all(np.abs(got - want) <= relative * np.max(np.abs(want))))
 
 
+def take_numbers(array, where):
+    """The numbers that differ; None where there are none: strings, shapes."""
+    return None if where is None or array.dtype == values.STRING else array[where].astype(np.float64)
+
+
 class KnownDifferences:
     """The named differences of a file; see the text at its head."""
 
@@ -70,8 +76,8 @@ class KnownDifferences:
             "is_single": len(case.nodes) == 1, "detail": finding.detail,
             "output": node.outputs.index(finding.output) if finding.output in node.outputs else -1,
             "got": finding.got, "want": finding.want, "bad": finding.bad,
-            "got_bad": None if finding.bad is None else finding.got[finding.bad].astype(np.float64),
-            "want_bad": None if finding.bad is None else finding.want[finding.bad].astype(np.float64),
+            "got_bad": take_numbers(finding.got, finding.bad),
+            "want_bad": take_numbers(finding.want, finding.bad),
         }
         facts["within"] = lambda relative: is_within(facts["got_bad"], facts["want_bad"], relative)
         try:
@@ -81,17 +87,27 @@ class KnownDifferences:
             return False
 
 
+def pair_arrays(case, got, want):
+    """Output, place in it, and the arrays there; one of them is None where the other has none."""
+    for output in case.outputs:
+        ours, theirs = values.flatten(got[output]), values.flatten(want[output])
+        for place in {**ours, **theirs}:
+            yield output, output + place, ours.get(place), theirs.get(place)
+
+
 def compare_outputs(case, oracle, got, want, is_half_mode):
     findings = []
-    for name in case.outputs:
-        g, w = got[name], want[name]
+    for output, name, g, w in pair_arrays(case, got, want):
+        if g is None or w is None:
+            findings.append(Finding("shape", oracle, f"{name} is there in one alone", output))
+            continue
         if g.shape != w.shape:
-            findings.append(Finding("shape", oracle, f"{name}: {g.shape} for {w.shape}", name))
+            findings.append(Finding("shape", oracle, f"{name}: {g.shape} for {w.shape}", output))
             continue
         if g.dtype != w.dtype:
             # NumPy code widens here and there; ONNX Runtime's types are the standard's.
-            if oracle != "reference" or (g.dtype in compare.FLOATS) != (w.dtype in compare.FLOATS):
-                findings.append(Finding("dtype", oracle, f"{name}: {g.dtype} for {w.dtype}", name))
+            if oracle != "reference" or compare.get_class(g.dtype) != compare.get_class(w.dtype):
+                findings.append(Finding("dtype", oracle, f"{name}: {g.dtype} for {w.dtype}", output))
                 continue
             with np.errstate(all="ignore"):
                 w = w.astype(g.dtype)
@@ -101,7 +117,7 @@ def compare_outputs(case, oracle, got, want, is_half_mode):
         if bad.any():
             text = (f"{name}: {int(bad.sum())} of {bad.size} differ, first "
                     f"{g[bad].flat[0]} for {w[bad].flat[0]}")
-            findings.append(Finding("values", oracle, text, name, bad, g, w))
+            findings.append(Finding("values", oracle, text, output, bad, g, w))
     return findings
 
 
@@ -110,7 +126,7 @@ def perturb(case, rng):
     moved = case.copy()
     for arrays in (moved.feeds, moved.constants):
         for name, array in arrays.items():
-            if array.dtype in compare.FLOATS:
+            if isinstance(array, np.ndarray) and array.dtype in compare.FLOATS:
                 unit = np.finfo(np.float32).eps if array.itemsize >= 4 else 2.0 ** -8
                 noise = rng.choice([-2.0, -1.0, 1.0, 2.0], array.shape) * unit
                 arrays[name] = np.asarray(array * (1.0 + noise)).astype(array.dtype)
@@ -199,9 +215,9 @@ class Checker:
         """Replays equal the first run bit for bit; the plain references agree with the kernels."""
         findings = []
         for turn, result in enumerate(results[1:], 2):
-            for name in case.outputs:
-                if not case.is_drawn and not compare.is_same(results[0][name], result[name]):
-                    findings.append(Finding("replay", "eager", f"run {turn} differs in {name}", name))
+            for output, name, first, again in pair_arrays(case, results[0], result):
+                if not case.is_drawn and not compare.is_same(first, again):
+                    findings.append(Finding("replay", "eager", f"run {turn} differs in {name}", output))
         if self.dtype == F32 and case.index % 3 == 0 and not case.is_drawn:
             try:
                 plain, _ = self.library.run(model, case.feeds, case.outputs, 1, optimise=False)

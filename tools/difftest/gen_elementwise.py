@@ -171,7 +171,7 @@ def convertible(draw, source, target, shape):
 def cast(draw, op, schema):
     source = schema.pick_dtype(draw)
     target = draw.pick(schema.get_dtypes(0, True))
-    from case import get_element_type
+    from values import get_element_type
     x = draw.feed(convertible(draw, source, target, draw.shape()), False)
     return draw.finish(draw.node(op, [x], to=get_element_type(target)))
 
