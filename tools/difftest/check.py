@@ -54,16 +54,18 @@ class KnownDifferences:
         for entry in self.entries:
             entry["code"] = compile(entry.get("when", "True"), entry["name"], "eval")
 
-    def find(self, case, finding):
+    def find(self, case, finding, is_backed=False):
+        """The name of the difference, or nothing. `is_backed`: the other oracle agrees with Rondo."""
         for entry in self.entries:
             if finding.oracle != entry["oracle"] or finding.kind not in entry.get("kinds", ["values"]):
                 continue
             for node in case.nodes:
-                if node.op in entry["ops"] and self.holds(entry, case, node, finding):
+                if node.op in entry["ops"] and self.holds(entry, case, node, finding,
+                                                                          is_backed):
                     return entry["name"]
         return ""
 
-    def holds(self, entry, case, node, finding):
+    def holds(self, entry, case, node, finding, is_backed):
         arrays = [case.get_array(name) for name in node.inputs]
         given = [a for a in case.get_arrays() if a.dtype in compare.FLOATS]
         facts = {
@@ -73,7 +75,7 @@ class KnownDifferences:
             "has_nan": any(np.isnan(a.astype(np.float64)).any() for a in given),
             "has_inf": any(np.isinf(a.astype(np.float64)).any() for a in given),
             "has_empty": any(a.size == 0 for a in case.get_arrays()),
-            "is_single": len(case.nodes) == 1, "detail": finding.detail,
+            "is_single": len(case.nodes) == 1, "is_backed": is_backed, "detail": finding.detail,
             "output": node.outputs.index(finding.output) if finding.output in node.outputs else -1,
             "got": finding.got, "want": finding.want, "bad": finding.bad,
             "got_bad": take_numbers(finding.got, finding.bad),
@@ -168,8 +170,12 @@ class Checker:
             wanted[name] = oracles.run_oracle(name, model, case)
         self.note_stage("rondo")
         result = self.judge(case, model.SerializeToString(), wanted)
+        doubted = {(f.oracle, f.output) for f in result.findings}
         for finding in result.findings:
-            finding.known = self.known.find(case, finding)
+            others = [name for name in result.compared if name != finding.oracle]
+            is_backed = finding.oracle in oracles.NAMES and others != [] and \
+                all((name, finding.output) not in doubted for name in others)
+            finding.known = self.known.find(case, finding, is_backed)
         if len(case.nodes) > 1:
             self.excuse_graph(case, result)
         if result.findings:

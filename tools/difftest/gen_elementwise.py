@@ -1,7 +1,7 @@
 """Element-wise ops: one operand, two with broadcasting, any number, and conversions."""
 import numpy as np
 
-from draw import FLOATS, Invalid, is_float
+from draw import FLOATS, WORDS, Invalid, is_float
 from registry import generates, some
 
 UNARY = ("Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Ceil Cos Cosh Erf Exp Floor Identity IsNaN Log "
@@ -201,6 +201,8 @@ def dropout(draw, op, schema):
 def constant(draw, op, schema):
     choices = {"value": lambda: draw.array(draw.pick(schema.get_dtypes(0, True)), draw.shape()),
                "value_float": lambda: draw.real(), "value_int": lambda: draw.whole(-9, 9),
+               "value_string": lambda: draw.pick(WORDS),
+               "value_strings": lambda: [draw.pick(WORDS) for _ in range(draw.whole(1, 4))],
                "value_floats": lambda: [draw.real() for _ in range(draw.whole(1, 4))],
                "value_ints": lambda: [draw.whole(-9, 9) for _ in range(draw.whole(1, 4))]}
     name = draw.pick([name for name in choices if schema.has(name)])

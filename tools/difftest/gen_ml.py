@@ -158,6 +158,8 @@ def one_hot_encoder(draw, op, schema):
     if kind == "int64s":
         x = x.astype(schema.pick_dtype(draw))
     attrs = some(draw, schema, zeros=lambda: draw.whole(0, 1))
+    if attrs.get("zeros") == 0:  # then every category must be in the list
+        x = np.where(x == ("nowhere" if kind == "strings" else 77), np.array(keys, x.dtype)[0], x)
     return finish(draw, op, [draw.feed(x, False)], **{"cats_" + kind: keys}, **attrs)
 
 

@@ -34,6 +34,8 @@ def string_normalizer(draw, op, schema):
     attrs = some(draw, schema, is_case_sensitive=lambda: draw.whole(0, 1),
                  case_change_action=lambda: draw.pick(["LOWER", "UPPER", "NONE"]),
                  stopwords=lambda: draw.subset(plain[1:], 1)[:3])
+    if all(word.isascii() for word in x.flatten()) and draw.chance(0.6):
+        attrs["locale"] = "C"  # the only one that is everywhere: without it ONNX Runtime often refuses
     return draw.finish(draw.node(op, [draw.feed(x, False)], **attrs))
 
 

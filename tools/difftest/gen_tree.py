@@ -52,6 +52,8 @@ def list_nodes(draw, trees, dtype, has_missing):
     if has_missing:
         attrs["nodes_missing_value_tracks_true"] = [node["missing"] for _, _, node in nodes]
     put_numbers(attrs, "nodes_values", [node["value"] for _, _, node in nodes], dtype)
+    if draw.chance(0.2):  # which nothing reads
+        put_numbers(attrs, "nodes_hitrates", [1.0 for _ in nodes], dtype)
     return attrs
 
 
@@ -115,7 +117,8 @@ def tree_classifier(draw, op, schema):
 def tree_ensemble(draw, op, schema):
     columns, targets, has_missing = draw.whole(1, 4), draw.whole(1, 3), draw.chance(0.4)
     x = draw_table(draw, schema, columns, has_missing)
-    members = [[float(v) for v in draw.permutation(5)[:draw.whole(1, 3)]] for _ in range(40)]
+    least = 0 if draw.chance(0.1) else 1  # the evaluator ends a list of members at 0
+    members = [[float(v + least) for v in draw.permutation(4)[:draw.whole(1, 3)]] for _ in range(40)]
     inner, leaves, roots = [], [], []
     for tree in draw_trees(draw, columns):
         if len(tree.nodes) == 1:

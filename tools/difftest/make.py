@@ -38,7 +38,9 @@ def make_single(rng, ops):
     opset = opsets[int(rng.integers(len(opsets)))]
     version = opset if domain == "" else 1
     if domain == ML:
-        version = int(rng.integers(5 if op == "TreeEnsemble" else 1, 6))
+        versions = [v for v in range(1, 6) if onnx.defs.has(op, v, ML)
+                    and not onnx.defs.get_schema(op, v, ML).deprecated]
+        version = versions[int(rng.integers(len(versions)))]
     schema = Schema(op, version, domain)
     draw = Draw(rng, opset)
     if domain:
