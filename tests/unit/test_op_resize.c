@@ -536,6 +536,22 @@ static void test_op_resize__leaves_other_axes_alone(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
+// Nearest only moves elements: no number between loses the last bits of 64-bit integers.
+static void test_op_resize__nearest_is_exact(void **state) {
+    (void)state;
+    static const op_row rows[] = {
+        {"Resize", 13, "i64[2]:9007199254740993,-9007199254740993 - f32[1]:2",
+         "coordinate_transformation_mode=s:asymmetric nearest_mode=s:floor",
+         "i64[4]:9007199254740993,9007199254740993,-9007199254740993,-9007199254740993"},
+        {"Upsample", 9, "u64[1,1,1,1]:9007199254740993 f32[4]:1,1,1,2", "",
+         "u64[1,1,1,2]:9007199254740993,9007199254740993"},
+        {"Resize", 13, "i64[1,3]:9007199254740993,2,3 f32[4]:0,0,1,2 f32[2]:1,1",
+         "coordinate_transformation_mode=s:tf_crop_and_resize extrapolation_value=f:7",
+         "i64[1,3]:9007199254740993,3,7"},
+    };
+    OP_ROWS_CHECK(rows);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_op_resize__nearest_prefers_floor),
@@ -571,6 +587,7 @@ int main(void) {
         cmocka_unit_test(test_op_resize__refuses_an_empty_input),
         cmocka_unit_test(test_op_resize__leaves_other_axes_alone),
         cmocka_unit_test(test_op_resize__refuses_neither_scales_nor_sizes),
+        cmocka_unit_test(test_op_resize__nearest_is_exact),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
