@@ -6,7 +6,6 @@ import onnx
 from onnx import helper, numpy_helper
 
 import values
-from values import get_element_type
 
 
 @dataclasses.dataclass

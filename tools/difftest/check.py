@@ -35,9 +35,11 @@ class Result:
     expected: object = None
 
 
-def is_within(got, want, relative):
-    """All within a part of the largest: the oracle computed in a narrower type."""
-    return bool(np.all(np.abs(got - want) <= relative * np.max(np.abs(want))))
+def is_within(finding, relative):
+    """All within a part of the output's largest: the oracle computed in a narrower type."""
+    got, want = finding.got.astype(np.float64), finding.want.astype(np.float64)
+    largest = np.max(np.abs(want[np.isfinite(want)]), initial=0.0)
+    return bool(np.all(np.abs(got - want)[finding.bad] <= relative * largest))
 
 
 def take_numbers(array, where):
@@ -81,7 +83,7 @@ class KnownDifferences:
             "got_bad": take_numbers(finding.got, finding.bad),
             "want_bad": take_numbers(finding.want, finding.bad),
         }
-        facts["within"] = lambda relative: is_within(facts["got_bad"], facts["want_bad"], relative)
+        facts["within"] = lambda relative: is_within(finding, relative)
         try:
             # One scope, so that comprehensions inside see the facts too.
             return bool(eval(entry["code"], facts))
@@ -155,6 +157,10 @@ def is_ill_conditioned(case, finding):
     return bool(settled.all())
 
 
+# Of one op alone, only these magnify rounding without bounds: a spread divides by next to nothing.
+CANCELS = ("GroupNormalization", "InstanceNormalization", "LayerNormalization", "MeanVarianceNormalization")
+
+
 class Checker:
     def __init__(self, library, known, uses_half=False, note_stage=lambda stage: None):
         self.library = library
@@ -178,6 +184,8 @@ class Checker:
             finding.known = self.known.find(case, finding, is_backed)
         if len(case.nodes) > 1:
             self.excuse_graph(case, result)
+        elif case.nodes[0].op in CANCELS:
+            self.excuse_cancelling(case, result)
         if result.findings:
             is_known = all(finding.known for finding in result.findings)
             result.outcome = "known" if is_known else "failed"
@@ -193,9 +201,13 @@ class Checker:
                 continue
             if others and all((name, finding.output) not in doubted for name in others):
                 finding.known = "oracle-alone-on-graph"
-            elif finding.kind == "values" and finding.want.dtype in compare.FLOATS and \
+        self.excuse_cancelling(case, result)
+
+    def excuse_cancelling(self, case, result):
+        for finding in result.findings:
+            if not finding.known and finding.kind == "values" and finding.want.dtype in compare.FLOATS and \
                     is_ill_conditioned(case, finding):
-                finding.known = "ill-conditioned-graph"
+                finding.known = "ill-conditioned"
 
     def judge(self, case, model, wanted):
         accepted = tuple(n for n in oracles.NAMES if isinstance(wanted[n], dict))

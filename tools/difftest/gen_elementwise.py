@@ -1,7 +1,7 @@
 """Element-wise ops: one operand, two with broadcasting, any number, and conversions."""
 import numpy as np
 
-from draw import FLOATS, WORDS, Invalid, is_float
+from draw import WORDS, is_float
 from registry import generates, some
 
 UNARY = ("Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Ceil Cos Cosh Erf Exp Floor Identity IsNaN Log "

@@ -1,7 +1,7 @@
 """ai.onnx.ml: tables of numbers and of categories, linear models, support vectors."""
 import numpy as np
 
-from draw import WORDS, Invalid, is_float
+from draw import WORDS, is_float
 from registry import generates as generates_any, some
 from values import STRING
 

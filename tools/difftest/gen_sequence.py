@@ -4,9 +4,7 @@ from onnx import helper
 
 from draw import Invalid
 from registry import generates, some
-from values import STRING, Maybe, Sequence, get_element_type, make_type
-
-BFLOAT16 = "bfloat16"  # which Python cannot hand to ONNX Runtime inside of a sequence
+from values import Maybe, Sequence, get_element_type, make_type
 
 
 def pick_dtype(draw, schema):
