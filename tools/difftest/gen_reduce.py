@@ -104,6 +104,7 @@ def layer_normalization(draw, op, schema):
     if axis != -1:
         attrs["axis"] = axis
     outputs = [True, draw.chance(0.2), draw.chance(0.2)]
+    draw.case.floor = max(draw.case.floor, 1e-6)  # terms cancel
     return draw.finish(draw.node(op, inputs, outputs, **attrs))
 
 
