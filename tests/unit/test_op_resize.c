@@ -555,12 +555,12 @@ static void test_op_resize__nearest_is_exact(void **state) {
 // Cubic weights overshoot; what no integer of the type holds is the nearest limit, in 64 bits too.
 static void test_op_resize__integers_saturate(void **state) {
     (void)state;
-#define CROPPED(input, value, expected)                                           \
-    {                                                                             \
-        "Resize", 13, input " f32[2]:1,2 f32[1]:1",                               \
-            "coordinate_transformation_mode=s:tf_crop_and_resize mode=s:linear "  \
-            "extrapolation_value=f:" value,                                       \
-            expected                                                              \
+#define CROPPED(input, value, expected)                                          \
+    {                                                                            \
+        "Resize", 13, input " f32[2]:1,2 f32[1]:1",                              \
+            "coordinate_transformation_mode=s:tf_crop_and_resize mode=s:linear " \
+            "extrapolation_value=f:" value,                                      \
+            expected                                                             \
     }
     static const op_row rows[] = {
         {"Resize", 13, "u64[4]:9,9,0,0 - f32[1]:2",
