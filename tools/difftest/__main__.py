@@ -72,12 +72,13 @@ def make_settings(arguments):
     if arguments.seed is None:
         arguments.seed = int.from_bytes(os.urandom(4), "little")
     commit = run_git("rev-parse", "--short", "HEAD") or "unknown"
+    changed = run_git("status", "--porcelain", "-uno", "--", ":(top,exclude)bench/results")
     return {"library": str(pathlib.Path(arguments.library).resolve()), "device": arguments.device,
             "half": arguments.dtype == "fp16", "seed": arguments.seed, "first": arguments.first,
             "ops": ops, "chains": arguments.chains, "known": arguments.known, "nice": arguments.nice,
             "memory_mib": arguments.memory, "workers": arguments.workers,
             "command": "tools/difftest " + shlex.join(sys.argv[1:]), "machine": find_machine(),
-            "commit": commit + ("+" if run_git("status", "--porcelain", "-uno") else "")}
+            "commit": commit + ("+" if changed else "")}
 
 
 class Supervisor:
