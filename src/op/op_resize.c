@@ -10,6 +10,7 @@
 
 #include "op/op.h"
 #include "op/reference.h"
+#include "op/support.h"
 
 typedef enum resize_mode { MODE_NEAREST, MODE_LINEAR, MODE_CUBIC } resize_mode;
 
@@ -417,6 +418,43 @@ static bool is_untouched(const resize_plan *plan, int32_t axis) {
            plan->coordinates != COORDINATES_CROP;
 }
 
+// What the walk resizes: elements, or, where they are only moved, their places. So 64-bit integers
+// and the sign of 0 stay what they are.
+static double *start_walk(rondo__scratch *scratch, const resize_plan *plan, const rondo_tensor *x) {
+    if (plan->mode != MODE_NEAREST) {
+        return rondo__scratch_widen(scratch, x);
+    }
+    const int64_t count = rondo_shape_get_count(&x->shape);
+    double *places = rondo__scratch_create(scratch, count);
+    for (int64_t i = 0; i < count && scratch->status == RONDO_STATUS_OK; i++) {
+        places[i] = (double)i;
+    }
+    return places;
+}
+
+enum { PLACE_OUTSIDE = -1 };
+
+static rondo_status move_elements(rondo__compute *compute, const double *places,
+                                  double extrapolation) {
+    const rondo_tensor *x = compute->inputs[0];
+    const size_t bytes = rondo_dtype_get_bytes(x->dtype);
+    uint64_t outside = 0;
+    void *output;
+    RETURN_IF_ERROR(rondo__compute_get_inferred(compute, 0, &output));
+    if (rondo__dtype_is_integer(x->dtype)) {
+        extrapolation = rondo__saturate(extrapolation, x->dtype);
+    }
+    rondo__convert_elements(RONDO_DTYPE_F64, &extrapolation, x->dtype, &outside, 1);
+    const int64_t count = rondo_shape_get_count(&compute->outputs[0].shape);
+    for (int64_t i = 0; i < count; i++) {
+        const bool is_inside = places[i] >= 0.0;
+        const void *from =
+            is_inside ? (const char *)x->data + (size_t)places[i] * bytes : (const char *)&outside;
+        memcpy((char *)output + (size_t)i * bytes, from, bytes);
+    }
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status compute_resize(rondo__compute *compute) {
     const rondo_tensor *x = compute->inputs[0];
     const rondo_tensor *inputs[RESIZE_INPUT_COUNT] = {NULL};
@@ -430,7 +468,11 @@ static rondo_status compute_resize(rondo__compute *compute) {
         return RONDO_OP_FAIL(compute->op, BAD_DATA, "input X is empty and cannot be resized");
     }
     rondo__scratch scratch = {0};
-    double *values = rondo__scratch_widen(&scratch, x);
+    double *values = start_walk(&scratch, &plan, x);
+    const double extrapolation = plan.extrapolation;
+    if (plan.mode == MODE_NEAREST) {
+        plan.extrapolation = PLACE_OUTSIDE;
+    }
     rondo_shape shape = x->shape;
     for (int32_t axis = 0; axis < shape.rank && scratch.status == RONDO_STATUS_OK; axis++) {
         if (is_untouched(&plan, axis) || output_count == 0) {
@@ -459,7 +501,8 @@ static rondo_status compute_resize(rondo__compute *compute) {
         }
     }
     if (scratch.status == RONDO_STATUS_OK && output_count > 0) {
-        scratch.status = rondo__narrow_rounded(compute, 0, values);
+        scratch.status = plan.mode == MODE_NEAREST ? move_elements(compute, values, extrapolation)
+                                                   : rondo__narrow_rounded(compute, 0, values);
     } else if (scratch.status == RONDO_STATUS_OK) {
         void *ignored;
         scratch.status = rondo__compute_get_inferred(compute, 0, &ignored);

@@ -128,8 +128,12 @@ double rondo__saturate(double value, rondo_dtype dtype) {
             high = UINT32_MAX;
             break;
         case RONDO_DTYPE_I64:
+            low = (double)INT64_MIN;
+            high = (double)INT64_MAX;  // 2^63, which conversions take for the limit
+            break;
         case RONDO_DTYPE_U64:
-            return rint(value);
+            high = (double)UINT64_MAX;
+            break;
         default:
             return value;
     }

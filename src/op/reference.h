@@ -77,8 +77,8 @@ rondo_status rondo__scratch_end(rondo__scratch *scratch);
 RONDO_MUST_USE rondo_status rondo__infer_check_float(const rondo__infer *infer, size_t first,
                                                      size_t count);
 
-// Rounds to nearest even and clamps to the range of an integer dtype of at most 32 bits; NaN
-// becomes 0. Integers of 64 bits are only rounded, floats are left as they are.
+// Rounds to nearest even and clamps to the range of an integer dtype; NaN becomes 0. Floats are
+// left as they are.
 double rondo__saturate(double value, rondo_dtype dtype);
 
 // The greater of two; NaN wins.

@@ -536,6 +536,45 @@ static void test_op_resize__leaves_other_axes_alone(void **state) {
     OP_ROWS_CHECK(rows);
 }
 
+// Nearest only moves elements: no number between loses the last bits of 64-bit integers.
+static void test_op_resize__nearest_is_exact(void **state) {
+    (void)state;
+    static const op_row rows[] = {
+        {"Resize", 13, "i64[2]:9007199254740993,-9007199254740993 - f32[1]:2",
+         "coordinate_transformation_mode=s:asymmetric nearest_mode=s:floor",
+         "i64[4]:9007199254740993,9007199254740993,-9007199254740993,-9007199254740993"},
+        {"Upsample", 9, "u64[1,1,1,1]:9007199254740993 f32[4]:1,1,1,2", "",
+         "u64[1,1,1,2]:9007199254740993,9007199254740993"},
+        {"Resize", 13, "i64[1,3]:9007199254740993,2,3 f32[4]:0,0,1,2 f32[2]:1,1",
+         "coordinate_transformation_mode=s:tf_crop_and_resize extrapolation_value=f:7",
+         "i64[1,3]:9007199254740993,3,7"},
+    };
+    OP_ROWS_CHECK(rows);
+}
+
+// Cubic weights overshoot; what no integer of the type holds is the nearest limit, in 64 bits too.
+static void test_op_resize__integers_saturate(void **state) {
+    (void)state;
+#define CROPPED(input, value, expected)                                          \
+    {                                                                            \
+        "Resize", 13, input " f32[2]:1,2 f32[1]:1",                              \
+            "coordinate_transformation_mode=s:tf_crop_and_resize mode=s:linear " \
+            "extrapolation_value=f:" value,                                      \
+            expected                                                             \
+    }
+    static const op_row rows[] = {
+        {"Resize", 13, "u64[4]:9,9,0,0 - f32[1]:2",
+         "coordinate_transformation_mode=s:asymmetric mode=s:cubic", "u64[8]:9,10,9,4,0,0,0,0"},
+        {"Resize", 13, "u32[4]:9,9,0,0 - f32[1]:2",
+         "coordinate_transformation_mode=s:asymmetric mode=s:cubic", "u32[8]:9,10,9,4,0,0,0,0"},
+        CROPPED("u64[2]:1,2", "-5", "u64[2]:2,0"),
+        CROPPED("u64[2]:1,2", "1e30", "u64[2]:2,18446744073709551615"),
+        CROPPED("i64[2]:1,2", "1e30", "i64[2]:2,9223372036854775807"),
+        CROPPED("i64[2]:1,2", "-1e30", "i64[2]:2,-9223372036854775808"),
+    };
+    OP_ROWS_CHECK(rows);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_op_resize__nearest_prefers_floor),
@@ -571,6 +610,8 @@ int main(void) {
         cmocka_unit_test(test_op_resize__refuses_an_empty_input),
         cmocka_unit_test(test_op_resize__leaves_other_axes_alone),
         cmocka_unit_test(test_op_resize__refuses_neither_scales_nor_sizes),
+        cmocka_unit_test(test_op_resize__nearest_is_exact),
+        cmocka_unit_test(test_op_resize__integers_saturate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

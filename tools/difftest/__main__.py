@@ -7,9 +7,12 @@ Needs onnx, onnxruntime and numpy. Every case is made of the seed and its index 
 the others go on. Failures are shrunk and written as ONNX test directories.
 """
 import argparse
+import collections
+import copy
 import multiprocessing.connection
 import os
 import pathlib
+import pickle
 import shlex
 import subprocess
 import sys
@@ -37,6 +40,7 @@ def parse_arguments():
     parser.add_argument("--out", default="build/difftest", help="where failures are written")
     parser.add_argument("--shrink", type=int, default=20, help="how many failures are shrunk")
     parser.add_argument("--report", help="a markdown file for the summary")
+    parser.add_argument("--state", help="a file to go on from when the run is stopped; what failed is repeated")
     parser.add_argument("--known", default=str(HERE / "known.toml"))
     return parser.parse_args()
 
@@ -68,12 +72,13 @@ def make_settings(arguments):
     if arguments.seed is None:
         arguments.seed = int.from_bytes(os.urandom(4), "little")
     commit = run_git("rev-parse", "--short", "HEAD") or "unknown"
+    changed = run_git("status", "--porcelain", "-uno", "--", ":(top,exclude)bench/results")
     return {"library": str(pathlib.Path(arguments.library).resolve()), "device": arguments.device,
             "half": arguments.dtype == "fp16", "seed": arguments.seed, "first": arguments.first,
             "ops": ops, "chains": arguments.chains, "known": arguments.known, "nice": arguments.nice,
             "memory_mib": arguments.memory, "workers": arguments.workers,
             "command": "tools/difftest " + shlex.join(sys.argv[1:]), "machine": find_machine(),
-            "commit": commit + ("+" if run_git("status", "--porcelain", "-uno") else "")}
+            "commit": commit + ("+" if changed else "")}
 
 
 class Supervisor:
@@ -81,20 +86,22 @@ class Supervisor:
 
     def __init__(self, settings, arguments, summary):
         self.settings, self.arguments, self.summary = settings, arguments, summary
-        self.next = arguments.first
-        self.end = arguments.first + arguments.cases
+        self.waiting = collections.deque(index for index in range(
+            arguments.first, arguments.first + arguments.cases) if index not in summary.finished)
         self.done = 0
 
     def take_chunk(self):
-        if self.next >= self.end:
+        """Cases one after the other, up to CHUNK of them."""
+        if not self.waiting:
             return None
-        first = self.next
-        self.next = min(self.next + self.CHUNK, self.end)
-        return first, self.next
+        first = end = self.waiting.popleft()
+        while self.waiting and self.waiting[0] == end + 1 and end + 1 - first < self.CHUNK:
+            end = self.waiting.popleft()
+        return first, end + 1
 
     def run(self):
         from worker import Worker
-        workers = [Worker(self.settings) for _ in range(min(self.arguments.workers, self.arguments.cases))]
+        workers = [Worker(self.settings) for _ in range(min(self.arguments.workers, len(self.waiting)))]
         for worker in workers:
             worker.give(self.take_chunk())
         told = began = time.time()
@@ -107,6 +114,7 @@ class Supervisor:
                     self.replace(worker, "hang")
             if time.time() - told > 30:
                 told = time.time()
+                self.save(told - began)
                 print(f"{self.done} of {self.arguments.cases}, {len(self.summary.failures)} failed, "
                       f"{self.done / (told - began):.0f} a second", flush=True)
         return time.time() - began
@@ -118,6 +126,7 @@ class Supervisor:
                 if index is not None:
                     self.done += 1
                     self.summary.add(index, report)
+                    self.tell_failure(report["outcome"])
                     continue
                 worker.give(self.take_chunk())
                 if worker.task is None:
@@ -126,6 +135,19 @@ class Supervisor:
                     return
         except (EOFError, ConnectionResetError):
             self.replace(worker, "crash")
+
+    def save(self, seconds):
+        if self.arguments.state:
+            kept = copy.copy(self.summary)
+            kept.seconds += seconds
+            partial = pathlib.Path(self.arguments.state + ".part")
+            partial.write_bytes(pickle.dumps((describe_run(self.settings), kept)))
+            partial.replace(self.arguments.state)
+
+    def tell_failure(self, outcome):
+        """At once: who waits for the end of a long run may look into it meanwhile."""
+        if outcome == "failed":
+            print(self.summary.list_failures(self.settings)[-1][:300], flush=True)
 
     def replace(self, worker, kind):
         """A process that ended or hangs: the case it was at is the finding, the rest goes on."""
@@ -136,9 +158,27 @@ class Supervisor:
                               self.settings["chains"])
         self.done += 1
         self.summary.add_crash(index, stage, kind, "+".join(case.ops) if case else "?")
+        self.tell_failure("failed" if stage == "rondo" else "")
         worker.stop()
         worker.start()
         worker.give((index + 1, worker.task[1]))
+
+
+def describe_run(settings):
+    """What two parts of a run must have in common."""
+    return {name: settings[name] for name in ("device", "half", "seed", "first", "chains", "ops")}
+
+
+def load_summary(settings, path):
+    from summary import Summary
+    if not path or not os.path.exists(path):
+        return Summary(settings["ops"])
+    with open(path, "rb") as file:
+        described, summary = pickle.load(file)
+    if described != describe_run(settings):
+        sys.exit(f"{path} is of another run: {described['seed']} on {described['device']}")
+    summary.repeat_failed()
+    return summary
 
 
 def save_failures(settings, arguments, summary):
@@ -161,6 +201,7 @@ def save_failures(settings, arguments, summary):
 def tell_one(settings, arguments):
     """One case at length."""
     import make
+    import values
     from case import make_model, save_test
     from worker import make_checker
     case = make.make_case(settings["seed"], arguments.first, settings["ops"], settings["chains"])
@@ -171,7 +212,7 @@ def tell_one(settings, arguments):
         print(f"  {', '.join(node.outputs)} = {node.op}({', '.join(node.inputs)}) {node.attrs}")
     for kind, arrays in (("feed", case.feeds), ("constant", case.constants)):
         for name, array in arrays.items():
-            print(f"  {kind} {name} {array.dtype} {list(array.shape)}: {array.flatten()[:24].tolist()}")
+            print(f"  {kind} {name} {values.tell(array)}")
     directory = pathlib.Path(arguments.out) / f"{settings['seed']}_{arguments.first}"
     save_test(case, make_model(case), None, directory)
     print(f"saved as {directory}", flush=True)
@@ -196,22 +237,24 @@ def main():
     if arguments.only:
         return tell_one(settings, arguments)
     from check import KnownDifferences
-    from summary import Summary
     reasons = {entry["name"]: entry["reason"] for entry in KnownDifferences(arguments.known).entries}
-    reasons["ill-conditioned-graph"] = ("the oracle's own result moves as much when the inputs move by a "
+    reasons["ill-conditioned"] = ("the oracle's own result moves as much when the inputs move by a "
                                         "unit in the last place")
     reasons["oracle-alone-on-graph"] = "the other oracle agrees with Rondo on every output"
     print(f"seed {settings['seed']}, {len(settings['ops'])} ops", flush=True)
-    summary = Summary(settings["ops"])
-    seconds = Supervisor(settings, arguments, summary).run()
+    summary = load_summary(settings, arguments.state)
+    supervisor = Supervisor(settings, arguments, summary)
+    seconds = supervisor.run()
+    supervisor.save(seconds)
+    summary.finish(seconds)
     out = pathlib.Path(arguments.out)
     out.mkdir(parents=True, exist_ok=True)
     (out / "failures.txt").write_text("".join(line + "\n" for line in summary.list_failures(settings)))
     save_failures(settings, arguments, summary)
-    print(summary.write(settings, seconds, reasons, False))
+    print(summary.write(settings, reasons, False))
     if arguments.report:
         title = f"# Differential test of ops on {settings['device']}\n\n"
-        pathlib.Path(arguments.report).write_text(title + summary.write(settings, seconds, reasons, True))
+        pathlib.Path(arguments.report).write_text(title + summary.write(settings, reasons, True))
     return len(summary.failures) > 0
 
 

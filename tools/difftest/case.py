@@ -5,6 +5,8 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
+import values
+
 
 @dataclasses.dataclass
 class Node:
@@ -19,7 +21,7 @@ class Node:
 class Case:
     opset: int
     nodes: list
-    feeds: dict           # name: array, in the order of the model's inputs
+    feeds: dict           # name: array, Sequence or Maybe, in the order of the model's inputs
     constants: dict       # name: array
     outputs: list         # names
     seed: int = 0
@@ -38,17 +40,14 @@ class Case:
         return self.feeds.get(name, self.constants.get(name))
 
     def get_arrays(self):
-        return list(self.feeds.values()) + list(self.constants.values())
+        given = list(self.feeds.values()) + list(self.constants.values())
+        return [array for value in given for array in values.list_arrays(value)]
 
     def copy(self):
         nodes = [Node(n.op, list(n.inputs), list(n.outputs), dict(n.attrs), n.domain)
                  for n in self.nodes]
         return dataclasses.replace(self, nodes=nodes, feeds=dict(self.feeds),
                                    constants=dict(self.constants), outputs=list(self.outputs))
-
-
-def get_element_type(dtype):
-    return helper.np_dtype_to_tensor_dtype(np.dtype(dtype))
 
 
 def make_attribute(name, value):
@@ -66,9 +65,11 @@ def make_node(node):
     return proto
 
 
-def make_input(name, array, has_loose_shapes):
-    shape = [f"{name}_{i}" if has_loose_shapes else extent for i, extent in enumerate(array.shape)]
-    return helper.make_tensor_value_info(name, get_element_type(array.dtype), shape)
+def make_input(name, value, has_loose_shapes):
+    shape = None
+    if isinstance(value, np.ndarray):
+        shape = [f"{name}_{i}" if has_loose_shapes else extent for i, extent in enumerate(value.shape)]
+    return helper.make_value_info(name, values.make_type(value, shape))
 
 
 def make_model(case):
@@ -76,7 +77,7 @@ def make_model(case):
     outputs = [onnx.ValueInfoProto(name=name) for name in case.outputs]
     graph = helper.make_graph(
         [make_node(node) for node in case.nodes], "difftest",
-        [make_input(name, array, case.has_loose_shapes) for name, array in case.feeds.items()],
+        [make_input(name, value, case.has_loose_shapes) for name, value in case.feeds.items()],
         outputs, [numpy_helper.from_array(array, name) for name, array in case.constants.items()])
     opsets = [helper.make_opsetid("", case.opset)]
     opsets += [helper.make_opsetid(domain, version) for domain, version in case.domains.items()]
@@ -90,10 +91,10 @@ def save_test(case, model, expected, directory):
     data = directory / "test_data_set_0"
     data.mkdir(parents=True, exist_ok=True)
     onnx.save(model, str(directory / "model.onnx"))
-    for i, (name, array) in enumerate(case.feeds.items()):
-        (data / f"input_{i}.pb").write_bytes(
-            numpy_helper.from_array(array, name).SerializeToString())
-    for i, name in enumerate(case.outputs):
-        if expected is not None and isinstance(expected.get(name), np.ndarray):
-            (data / f"output_{i}.pb").write_bytes(
-                numpy_helper.from_array(expected[name], name).SerializeToString())
+    sides = {"input": case.feeds,
+             "output": {name: (expected or {}).get(name) for name in case.outputs}}
+    for side, given in sides.items():
+        for i, (name, value) in enumerate(given.items()):
+            stored = values.store(value, name)
+            if stored is not None:
+                (data / f"{side}_{i}.pb").write_bytes(stored)

@@ -253,7 +253,41 @@ def moves_chain(draw):
     return chain
 
 
-KINDS = {"image": image_chain, "token": token_chain, "scalar": scalar_chain, "moves": moves_chain}
+def list_chain(draw):
+    """Steps on tensors around a sequence: captured parts before and behind what runs on the host."""
+    if draw.opset < 11:
+        raise Invalid
+    chain = Chain(draw, draw.full_shape(1, 3, 5))
+    chain.scalar_step()
+    axis = draw.whole(0, len(chain.shape) - 1)
+    part = chain.shape[:axis] + [1] + chain.shape[axis + 1:]
+    count = chain.shape[axis]
+    sequence, = draw.node("SplitToSequence", [chain.value], axis=axis)
+    for _ in range(draw.whole(0, 2)):
+        step = draw.pick(["SequenceInsert", "SequenceErase"])
+        if step == "SequenceInsert":
+            inputs = [sequence, draw.feed(draw.array(np.float32, part, "plain"), False)]
+            count += 1
+        elif count > 1:
+            inputs = [sequence, draw.feed(np.array(draw.whole(-count, count - 1), np.int64))]
+            count -= 1
+        else:
+            continue
+        sequence, = draw.node(step, inputs)
+    if draw.chance(0.5):
+        chain.value, = draw.node("ConcatFromSequence", [sequence], axis=axis)
+        chain.shape = part[:axis] + [count] + part[axis + 1:]
+    else:
+        at = draw.feed(np.array(draw.whole(-count, count - 1), np.int64))
+        chain.value, = draw.node("SequenceAt", [sequence, at])
+        chain.shape = part
+    for _ in range(draw.whole(1, 3)):
+        chain.scalar_step()
+    return chain
+
+
+KINDS = {"image": image_chain, "token": token_chain, "scalar": scalar_chain, "moves": moves_chain,
+         "list": list_chain}
 
 
 def make_chain(rng, opset):

@@ -4,6 +4,7 @@ import numpy as np
 import onnx.defs
 
 from case import Case, Node
+from values import STRING, Maybe, Sequence
 
 # ONNX's names of the types that Rondo has, as NumPy knows them.
 DTYPES = {
@@ -16,6 +17,14 @@ DTYPES = {
 FLOATS = tuple(np.dtype(d) for d in (np.float32, np.float64, np.float16, ml_dtypes.bfloat16))
 SPECIALS = (np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, -1e-42, 1e-38)
 NOT_FINITE = SPECIALS[:4]
+WORDS = ("", "a", "b", "A", "cat", "Cat", "dog", "two words", " padded ", "a,b,,c", "12", "-3.5", "straße",
+         "Ärger", "日本", "x\ty", "tail,", "aaab")
+# Inputs that may hold strings, of ops with generators for numbers.
+TAKES_STRINGS = {"Compress": 0, "Concat": 0, "DepthToSpace": 0, "Equal": 0, "Expand": 0, "Flatten": 0, "Gather": 0,
+                 "GatherElements": 0, "GatherND": 0, "Identity": 0, "OneHot": 2, "Reshape": 0, "ReverseSequence": 0,
+                 "Scatter": 0, "ScatterElements": 0, "ScatterND": 0, "Shape": 0, "Size": 0, "Slice": 0,
+                 "SpaceToDepth": 0, "Split": 0, "Squeeze": 0, "Tile": 0, "Transpose": 0, "Unique": 0,
+                 "Unsqueeze": 0, "Where": 1}
 
 
 def is_float(dtype):
@@ -101,7 +110,9 @@ class Draw:
         """kind: any, small (whole, -4 .. 4), positive, unit (0 .. 1), plain (no specials)."""
         dtype, shape = np.dtype(dtype), tuple(shape)
         if dtype == np.bool_:
-            return self.rng.random(shape) < 0.5
+            return np.asarray(self.rng.random(shape) < 0.5)
+        if dtype == STRING:
+            return self.words(shape)
         if not is_float(dtype):
             return self.whole_array(dtype, shape, kind)
         if kind == "positive":
@@ -118,6 +129,11 @@ class Draw:
             values = np.where(where, self.rng.choice(self.specials, shape), values)
         with np.errstate(all="ignore"):
             return np.asarray(values).astype(dtype)
+
+    def words(self, shape, choices=WORDS):
+        array = np.empty(tuple(shape), object)
+        array.flat[:] = [self.pick(choices) for _ in range(array.size)]
+        return array
 
     def whole_array(self, dtype, shape, kind):
         limits = np.iinfo(dtype)
@@ -139,7 +155,10 @@ class Draw:
         name = f"x{len(self.case.feeds) + len(self.case.constants)}"
         if constant is None:
             constant = self.chance(self.constant_chance)
-        (self.case.constants if constant else self.case.feeds)[name] = np.asarray(array)
+        if isinstance(array, (Sequence, Maybe)):
+            self.case.feeds[name] = array
+        else:
+            (self.case.constants if constant else self.case.feeds)[name] = np.asarray(array)
         return name
 
     def ints(self, values, dtype=np.int64):
@@ -183,9 +202,16 @@ class Schema:
         dtypes = [d for d in self.get_dtypes(index) if among is None or d in among]
         if not dtypes:
             raise Invalid
+        if among is None and self.takes_strings(index) and draw.chance(0.1):
+            return STRING
         if np.dtype(np.float32) in dtypes and draw.chance(0.5):
             return np.dtype(np.float32)
         return draw.pick(dtypes)
+
+    def takes_strings(self, index):
+        """Whether this version of the op takes strings there."""
+        formal = self.schema.inputs[min(index, len(self.schema.inputs) - 1)]
+        return TAKES_STRINGS.get(self.schema.name) == index and "tensor(string)" in formal.types
 
     def has(self, attribute):
         return attribute in self.attributes

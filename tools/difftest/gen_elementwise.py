@@ -1,7 +1,7 @@
 """Element-wise ops: one operand, two with broadcasting, any number, and conversions."""
 import numpy as np
 
-from draw import FLOATS, Invalid, is_float
+from draw import WORDS, is_float
 from registry import generates, some
 
 UNARY = ("Abs Acos Acosh Asin Asinh Atan Atanh BitwiseNot Ceil Cos Cosh Erf Exp Floor Identity IsNaN Log "
@@ -39,6 +39,7 @@ def unary_with(draw, op, schema):
 @generates("Gelu")
 def gelu(draw, op, schema):
     x = draw.feed(draw_unary_input(draw, schema), False)
+    draw.case.floor = 5e-7  # 1 + tanh cancels
     return draw.finish(draw.node(op, [x], **some(draw, schema,
                                                  approximate=lambda: draw.pick(["none", "tanh"]))))
 
@@ -171,7 +172,7 @@ def convertible(draw, source, target, shape):
 def cast(draw, op, schema):
     source = schema.pick_dtype(draw)
     target = draw.pick(schema.get_dtypes(0, True))
-    from case import get_element_type
+    from values import get_element_type
     x = draw.feed(convertible(draw, source, target, draw.shape()), False)
     return draw.finish(draw.node(op, [x], to=get_element_type(target)))
 
@@ -201,6 +202,8 @@ def dropout(draw, op, schema):
 def constant(draw, op, schema):
     choices = {"value": lambda: draw.array(draw.pick(schema.get_dtypes(0, True)), draw.shape()),
                "value_float": lambda: draw.real(), "value_int": lambda: draw.whole(-9, 9),
+               "value_string": lambda: draw.pick(WORDS),
+               "value_strings": lambda: [draw.pick(WORDS) for _ in range(draw.whole(1, 4))],
                "value_floats": lambda: [draw.real() for _ in range(draw.whole(1, 4))],
                "value_ints": lambda: [draw.whole(-9, 9) for _ in range(draw.whole(1, 4))]}
     name = draw.pick([name for name in choices if schema.has(name)])

@@ -3,6 +3,7 @@ import numpy as np
 
 from draw import Invalid
 from registry import generates, some
+from values import STRING
 
 INDEX_TYPES = (np.int64, np.int32)
 
@@ -67,7 +68,8 @@ def scatter_elements(draw, op, schema):
     shape = draw.shape(1, 3)
     axis = draw.axis(len(shape)) if schema.version >= 11 else draw.whole(0, len(shape) - 1)
     index_shape = [draw.whole(0, extent) for extent in shape]
-    attrs = reduction(draw, schema)
+    dtype = schema.pick_dtype(draw)
+    attrs = reduction(draw, schema) if dtype != STRING else {}
     is_adding = attrs.get("reduction", "none") != "none"
     index_shape[axis] = draw.extent() if is_adding else draw.whole(0, shape[axis])
     index = indices(draw, shape[axis], index_shape)
@@ -77,7 +79,6 @@ def scatter_elements(draw, op, schema):
         index = np.take(order, range(index_shape[axis]), axis).astype(index.dtype)
         if schema.version >= 11 and draw.chance(0.3):
             index = index - index.dtype.type(shape[axis])
-    dtype = schema.pick_dtype(draw)
     kind = draw.pick(["any", "small"])
     inputs = [draw.feed(draw.array(dtype, shape, kind)), draw.feed(index),
               draw.feed(draw.array(dtype, index_shape, kind))]
@@ -88,7 +89,8 @@ def scatter_elements(draw, op, schema):
 def scatter_nd(draw, op, schema):
     shape = draw.shape(1)
     depth = draw.whole(1, len(shape))
-    attrs = reduction(draw, schema)
+    dtype = schema.pick_dtype(draw)
+    attrs = reduction(draw, schema) if dtype != STRING else {}
     if attrs.get("reduction", "none") != "none":
         lead = draw.shape(0, 2, 3)
         index = tuples(draw, shape, depth, 0, lead)
@@ -99,7 +101,6 @@ def scatter_nd(draw, op, schema):
             if places else np.zeros([0, depth], np.int64)
         index = index.astype(np.int64)
         lead = [len(chosen)]
-    dtype = schema.pick_dtype(draw)
     kind = draw.pick(["any", "small"])
     inputs = [draw.feed(draw.array(dtype, shape, kind)), draw.feed(index),
               draw.feed(draw.array(dtype, list(lead) + shape[depth:], kind))]
@@ -157,6 +158,8 @@ def top_k(draw, op, schema):
     dtype = schema.pick_dtype(draw)
     k = draw.whole(0, shape[axis])
     x = draw.feed(draw.array(dtype, shape, draw.pick(["any", "small"])), False)
+    if schema.has("k"):
+        return draw.finish(draw.node(op, [x], 2, k=max(k, 1), axis=axis % len(shape)))
     inputs = [x, draw.ints([k])]
     attrs = some(draw, schema, largest=lambda: draw.whole(0, 1), sorted=1)
     return draw.finish(draw.node(op, inputs, 2, **attrs, **({} if axis == -1 else {"axis": axis})))
@@ -218,9 +221,12 @@ def tf_idf(draw, op, schema):
     order = draw.permutation(grams)
     attrs = {"mode": draw.pick(["TF", "IDF", "TFIDF"]), "min_gram_length": least,
              "max_gram_length": most, "max_skip_count": draw.whole(0, 2), "ngram_counts": counts,
-             "ngram_indexes": order, "pool_int64s": pool}
+             "ngram_indexes": order}
+    has_words = draw.chance(0.2)
+    attrs.update({"pool_strings": [f"w{n}" for n in pool]} if has_words else {"pool_int64s": pool})
     if draw.chance(0.6):
         attrs["weights"] = [draw.real(0.1, 2) for _ in range(grams)]
     shape = draw.full_shape(1, 2)
-    x = draw.feed(draw.rng.integers(0, 5, tuple(shape)).astype(dtype), False)
-    return draw.finish(draw.node(op, [x], **attrs))
+    x = draw.words(shape, ["w0", "w1", "w2", "w3"]) if has_words else \
+        draw.rng.integers(0, 5, tuple(shape)).astype(dtype)
+    return draw.finish(draw.node(op, [draw.feed(x, False)], **attrs))

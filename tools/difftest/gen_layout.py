@@ -247,7 +247,7 @@ def trilu(draw, op, schema):
 
 @generates("EyeLike")
 def eye_like(draw, op, schema):
-    from case import get_element_type
+    from values import get_element_type
     shape = [draw.extent(), draw.extent()]
     target = draw.pick(schema.get_dtypes(0, True))
     attrs = some(draw, schema, dtype=get_element_type(target), k=lambda: draw.whole(-5, 5))

@@ -1,7 +1,7 @@
 """Products, quantised products, quantisation and recurrent layers."""
 import numpy as np
 
-from case import get_element_type
+from values import get_element_type
 from draw import Invalid, is_float
 from gen_window import Window, channels
 from registry import generates, some

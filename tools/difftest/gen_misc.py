@@ -3,7 +3,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from case import get_element_type
+from values import get_element_type
 from draw import DTYPES, Draw, FLOATS, Invalid, is_float
 from registry import generates, some
 
@@ -123,7 +123,6 @@ def training(draw, op, schema):
     if op == "Adam":
         attrs.update({"alpha": draw.real(0, 0.9), "beta": draw.real(0, 0.9)})
     outputs = draw.node(op, inputs, count * (1 + states), TRAINING, **attrs)
-    draw.case.domains[TRAINING] = 1
     return draw.finish(outputs)
 
 
@@ -219,7 +218,5 @@ def guess(draw, op, schema, domain=""):
               kinds.FLOATS: lambda: [draw.real() for _ in range(shape[-1])]}
     attrs = {name: values[attribute.type]() for name, attribute in schema.attributes.items()
              if attribute.type in values and (attribute.required or draw.chance(0.3))}
-    if domain:
-        draw.case.domains[domain] = schema.version
     outputs = [o for o in schema.schema.outputs if o.option != o.option.__class__.Optional]
     return draw.finish(draw.node(op, inputs, len(outputs) or 1, domain, **attrs))

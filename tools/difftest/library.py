@@ -6,6 +6,8 @@ from ctypes import c_uint64, c_void_p
 import ml_dtypes
 import numpy as np
 
+from values import STRING, Maybe, Sequence
+
 STATUS_NAMES = ("OK", "INVALID", "STATE", "UNSUPPORTED", "NO_MEMORY", "NO_DEVICE_MEMORY",
                 "UNAVAILABLE", "DRIVER", "LOST", "BAD_DATA", "INTERNAL")
 F32, F16 = 1, 3
@@ -13,6 +15,7 @@ DTYPES = {1: np.float32, 2: np.float64, 3: np.float16, 4: ml_dtypes.bfloat16, 5:
           6: np.int16, 7: np.int32, 8: np.int64, 9: np.uint8, 10: np.uint16, 11: np.uint32,
           12: np.uint64, 13: np.bool_}
 NUMBERS = {np.dtype(dtype): number for number, dtype in DTYPES.items()}
+STRINGS, SEQUENCE, OPTIONAL = 14, 15, 16
 RANK_MAX = 8
 
 
@@ -22,6 +25,15 @@ class Shape(ctypes.Structure):
 
 class Tensor(ctypes.Structure):
     _fields_ = [("dtype", c_int), ("shape", Shape), ("data", c_void_p), ("storage", c_void_p)]
+
+
+class String(ctypes.Structure):
+    _fields_ = [("data", c_char_p), ("size", c_size_t)]
+
+
+class TextView(ctypes.Structure):
+    """A string of a result: zeros may be inside, so its address is no c_char_p."""
+    _fields_ = [("data", c_void_p), ("size", c_size_t)]
 
 
 class Binding(ctypes.Structure):
@@ -65,6 +77,9 @@ class Library:
                 "rondo_executor_run": (c_void_p, POINTER(Binding), c_size_t, POINTER(Binding),
                                        c_size_t),
                 "rondo_executor_get_times": (c_void_p, POINTER(RunTimes)),
+                "rondo_tensor_init_strings": (POINTER(Shape), POINTER(String), POINTER(Tensor)),
+                "rondo_tensor_init_sequence": (POINTER(Tensor), c_size_t, POINTER(Tensor)),
+                "rondo_tensor_init_optional": (POINTER(Tensor), POINTER(Tensor)),
         }.items():
             function = getattr(self.calls, name)
             function.restype, function.argtypes = c_int32, arguments
@@ -100,33 +115,65 @@ class Library:
             self.calls.rondo_executor_destroy(executor)
             self.calls.rondo_program_destroy(program)
 
+    def make_tensor(self, value, kept):
+        """A tensor of a fed value. What it borrows goes into `kept`, what is to be freed as well."""
+        tensor = Tensor()
+        if isinstance(value, Maybe):
+            item = byref(self.make_tensor(value.inner, kept)) if value.is_there else None
+            self.check(self.calls.rondo_tensor_init_optional(item, byref(tensor)))
+        elif isinstance(value, Sequence):
+            items = (Tensor * max(len(value.items), 1))(*[self.make_tensor(item, kept) for item in value.items])
+            self.check(self.calls.rondo_tensor_init_sequence(items if value.items else None,
+                                                             len(value.items), byref(tensor)))
+        elif value.dtype == STRING:
+            texts = [text.encode() for text in value.flatten()]
+            strings = (String * max(len(texts), 1))(*[(text, len(text)) for text in texts])
+            shape = Shape(value.ndim, (c_int64 * RANK_MAX)(*value.shape))
+            self.check(self.calls.rondo_tensor_init_strings(byref(shape), strings, byref(tensor)))
+        else:
+            array = np.ascontiguousarray(value).reshape(value.shape)
+            kept.append(array)
+            tensor.dtype = NUMBERS[array.dtype]
+            tensor.shape = Shape(array.ndim, (c_int64 * RANK_MAX)(*array.shape))
+            tensor.data = array.ctypes.data
+            return tensor
+        kept.append(tensor)
+        return tensor
+
     def run_once(self, executor, feeds, outputs):
         bound = (Binding * max(len(feeds), 1))()
-        kept = []
-        for binding, (name, array) in zip(bound, feeds.items()):
-            array = np.ascontiguousarray(array).reshape(array.shape)
-            kept.append(array)
-            binding.name = name.encode()
-            binding.tensor.dtype = NUMBERS[array.dtype]
-            binding.tensor.shape.rank = array.ndim
-            binding.tensor.shape.extent[:array.ndim] = array.shape
-            binding.tensor.data = array.ctypes.data
         fetches = (Binding * len(outputs))()
-        for fetch, name in zip(fetches, outputs):
-            fetch.name = name.encode()
-        self.check(self.calls.rondo_executor_run(executor, bound, len(feeds), fetches,
-                                                 len(outputs)))
-        results = {}
-        for fetch, name in zip(fetches, outputs):
-            results[name] = copy_tensor(fetch.tensor)
-            self.calls.rondo_tensor_deinit(byref(fetch.tensor))
-        return results
+        kept = []
+        try:
+            for binding, (name, value) in zip(bound, feeds.items()):
+                binding.name = name.encode()
+                binding.tensor = self.make_tensor(value, kept)
+            for fetch, name in zip(fetches, outputs):
+                fetch.name = name.encode()
+            self.check(self.calls.rondo_executor_run(executor, bound, len(feeds), fetches,
+                                                     len(outputs)))
+            return {name: copy_tensor(fetch.tensor) for fetch, name in zip(fetches, outputs)}
+        finally:
+            for tensor in [fetch.tensor for fetch in fetches] + kept:
+                if isinstance(tensor, Tensor):
+                    self.calls.rondo_tensor_deinit(byref(tensor))
 
 
 def copy_tensor(tensor):
+    """An array; a list of them for a sequence; what an optional holds, or None."""
     shape = tuple(tensor.shape.extent[:tensor.shape.rank])
-    dtype = np.dtype(DTYPES[tensor.dtype])
-    array = np.empty(shape, dtype)
+    if tensor.dtype in (SEQUENCE, OPTIONAL):
+        items = ctypes.cast(tensor.data, POINTER(Tensor))
+        copies = [copy_tensor(items[i]) for i in range(shape[0])]
+        return copies if tensor.dtype == SEQUENCE else copies[0] if copies else None
+    if tensor.dtype == STRINGS:
+        array = np.empty(shape, object)
+        strings = ctypes.cast(tensor.data, POINTER(TextView))
+        for i in range(array.size):
+            text = ctypes.string_at(strings[i].data, strings[i].size) if strings[i].size else b""
+            array.flat[i] = text.decode(errors="replace")
+        return array
+    array = np.empty(shape, np.dtype(DTYPES[tensor.dtype]))
     if array.nbytes > 0:
         ctypes.memmove(array.ctypes.data, tensor.data, array.nbytes)
     return array

@@ -4,19 +4,24 @@ import onnx.defs
 
 import chains
 import gen_elementwise, gen_index, gen_layout, gen_matrix, gen_misc, gen_reduce, gen_window  # noqa: F401
+import gen_ml, gen_sequence, gen_string, gen_tree  # noqa: F401
 from draw import Draw, Invalid, Schema
 from registry import GENERATORS
 
 OPSETS = range(9, 22)
 CHAIN_SHARE = 0.25
 ML = "ai.onnx.ml"
+OTHER_KINDS = {}
+for _, kind in GENERATORS:
+    if " of " in kind:
+        OTHER_KINDS.setdefault(kind.split(" of ")[0], []).append(kind)
 
 
 def list_ops():
     """(domain, name) of every op that some promised opset has."""
     names = {(s.domain, s.name) for s in onnx.defs.get_all_schemas_with_history()
              if s.domain in ("", ML) and not s.deprecated}
-    names |= {("", "Upsample"), ("", "Scatter")} | set(GENERATORS)
+    names |= {("", "Upsample"), ("", "Scatter")} | {op for op in GENERATORS if " of " not in op[1]}
     return sorted(op for op in names if op[0] != "" or find_opsets(op[1]))
 
 
@@ -31,12 +36,25 @@ def make_single(rng, ops):
         raise Invalid  # guesses are seldom valid; the time is better spent on the others
     opsets = find_opsets(op) if domain == "" else [int(rng.integers(9, 22))]
     opset = opsets[int(rng.integers(len(opsets)))]
-    schema = Schema(op, opset if domain == "" else 5 if domain == ML else 1, domain)
+    version = opset if domain == "" else 1
+    if domain == ML:
+        versions = [v for v in range(1, 6) if onnx.defs.has(op, v, ML)
+                    and not onnx.defs.get_schema(op, v, ML).deprecated]
+        version = versions[int(rng.integers(len(versions)))]
+    schema = Schema(op, version, domain)
     draw = Draw(rng, opset)
-    generator = GENERATORS.get((domain, op))
+    if domain:
+        draw.case.domains[domain] = version
+    generator = pick_generator(draw, domain, op)
     if generator is None:
         return gen_misc.guess(draw, op, schema, domain)
     return generator(draw, op, schema)
+
+
+def pick_generator(draw, domain, op):
+    """That of the op, or by chance one of its other kinds: `Cast of strings`."""
+    names = [name for name in OTHER_KINDS.get(op, []) if domain == ""]
+    return GENERATORS.get((domain, draw.pick(names) if names and draw.chance(0.15) else op))
 
 
 def make_case(seed, index, ops, chain_share=CHAIN_SHARE):

@@ -8,6 +8,8 @@ import onnxruntime
 from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
+import values
+
 onnxruntime.set_default_logger_severity(4)
 warnings.simplefilter("ignore")
 np.seterr(all="ignore")
@@ -17,9 +19,10 @@ NAMES = ("onnxruntime", "reference")
 
 def cast_borders(model, case):
     """Python cannot hand bfloat16 to ONNX Runtime: f32 goes in and out, and is cast inside."""
-    names = [name for name, array in case.feeds.items() if array.dtype == BFLOAT16]
+    plain = {name: values.get_plain(value) for name, value in case.feeds.items()}
+    names = [name for name, value in case.feeds.items() if value.dtype == BFLOAT16]
     if not names and not any(array.dtype == BFLOAT16 for array in case.get_arrays()):
-        return model, case.feeds, set()
+        return model, plain, set()
     changed = onnx.ModelProto()
     changed.CopyFrom(model)
     graph = changed.graph
@@ -33,7 +36,7 @@ def cast_borders(model, case):
     for name in names:
         graph.node.insert(0, helper.make_node("Cast", [name], [name + "_bf16"], to=16))
     feeds = {name: array.astype(np.float32) if name in names else array
-             for name, array in case.feeds.items()}
+             for name, array in plain.items()}
     types = infer_types(model)
     bfloats = {info.name for info in graph.output if types.get(info.name) == 16}
     for info in graph.output:
@@ -62,13 +65,24 @@ def run_onnxruntime(model, case):
                                            providers=["CPUExecutionProvider"])
     names = [info.name for info in changed.graph.output]
     results = session.run(names, feeds)
-    return {name: np.asarray(r).astype(BFLOAT16) if name in bfloats else np.asarray(r)
+    if case.nodes[-1].op == "ZipMap":
+        results = [unzip(results[0], case.nodes[-1].attrs)]
+    return {name: np.asarray(r).astype(BFLOAT16) if name in bfloats else values.clean(r)
             for name, r in zip(case.outputs, results)}
 
 
+def unzip(rows, attrs):
+    """The scores that dictionaries hold, in the order of the labels: Rondo gives those."""
+    labels = attrs.get("classlabels_strings", attrs.get("classlabels_int64s"))
+    return np.array([[row[label] for label in labels] for row in rows], np.float32)
+
+
 def run_reference(model, case):
-    results = ReferenceEvaluator(model).run(case.outputs, dict(case.feeds))
-    return {name: np.asarray(r) for name, r in zip(case.outputs, results)}
+    feeds = {name: values.get_plain(value) for name, value in case.feeds.items()}
+    results = ReferenceEvaluator(model).run(case.outputs, feeds)
+    if case.nodes[-1].op == "Optional":  # the evaluator wraps what an optional holds in a list
+        results = [r[0] for r in results]
+    return {name: values.clean(r) for name, r in zip(case.outputs, results)}
 
 
 def run_oracle(name, model, case):

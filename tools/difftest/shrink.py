@@ -85,9 +85,15 @@ def plain_form(case):
         yield smaller
 
 
+def list_plain(case):
+    """The arrays among what is given; sequences stay as they are."""
+    given = {**case.feeds, **case.constants}
+    return {name: value for name, value in given.items() if isinstance(value, np.ndarray)}
+
+
 def cut_extents(case):
     """Every extent of one length becomes 1, or half, in all inputs at once; then in one."""
-    arrays = {**case.feeds, **case.constants}
+    arrays = list_plain(case)
     lengths = sorted({e for a in arrays.values() for e in a.shape if e > 1}, reverse=True)
     for length in lengths:
         for target in (1, length // 2, length - 1):
@@ -118,8 +124,8 @@ def put(case, name, array):
 
 
 def simplify_values(case):
-    for name, array in {**case.feeds, **case.constants}.items():
-        if array.size == 0 or array.dtype == np.bool_ or array.dtype.kind in "iu":
+    for name, array in list_plain(case).items():
+        if array.size == 0 or array.dtype == np.bool_ or array.dtype.kind in "iuO":
             continue
         for value in (0, 1):
             smaller = case.copy()

@@ -23,10 +23,34 @@ class Summary:
         self.oracle_crashes = collections.Counter()
         self.attributes = set()
         self.failures = []  # (index, ops, findings)
+        self.failed = {}    # index: report, which counts only at the end; a run that goes on repeats it
+        self.finished = set()
+        self.repeated = 0
+        self.seconds = 0.0
         self.replayed = 0
         self.compared = collections.Counter()
 
     def add(self, index, report):
+        self.finished.add(index)
+        if report["outcome"] == "failed":
+            self.failed[index] = report
+            self.failures.append((index, [op for _, op in report["ops"]], report["findings"]))
+        else:
+            self.count(report)
+
+    def repeat_failed(self):
+        """Forgets the cases that failed, so that they are made again."""
+        self.repeated += len(self.failures)
+        self.finished -= {index for index, _, _ in self.failures}
+        self.failures, self.failed = [], {}
+
+    def finish(self, seconds):
+        self.seconds += seconds
+        for report in self.failed.values():
+            self.count(report)
+        self.outcomes["failed"] = len(self.failures)
+
+    def count(self, report):
         outcome = report["outcome"]
         self.outcomes[outcome] += 1
         if outcome == "unmade":
@@ -46,14 +70,12 @@ class Summary:
             self.unsupported[report["detail"]] += 1
         if outcome == "unchecked":
             self.unchecked[key[1]] += 1
-        if outcome == "failed":
-            self.failures.append((index, [op for _, op in report["ops"]], report["findings"]))
 
     def add_crash(self, index, stage, kind, op):
+        self.finished.add(index)
         if stage != "rondo":
             self.oracle_crashes[f"{op}: {kind} in {stage}"] += 1
             return
-        self.outcomes["failed"] += 1
         self.failures.append((index, [op], [(kind, "rondo", "the process ended or hung")]))
 
     # ---- the report
@@ -78,13 +100,14 @@ class Summary:
             attributes += [f"{op}.{name}" for name in sorted(names) if (op, name) not in self.attributes]
         return ops, attributes
 
-    def write(self, settings, seconds, known_reasons, is_markdown):
+    def write(self, settings, known_reasons, is_markdown):
         ops, attributes = self.list_never_compared()
-        total = sum(self.outcomes.values())
+        total = len(self.finished)
         lines = [
             f"- command: `{settings['command']}`",
             f"- seed {settings['seed']}, cases {settings['first']} to {settings['first'] + total - 1},"
-            f" {seconds:.0f} s on {settings['workers']} workers",
+            f" {self.seconds:.0f} s on {settings['workers']} workers"
+            + (f"; {self.repeated} that failed were made again after a change" if self.repeated else ""),
             f"- device {settings['device']}{', half precision' if settings['half'] else ''};"
             f" {self.replayed} cases were replayed in their third run",
             f"- commit {settings['commit']}, {datetime.date.today()}, {settings['machine']},"
