@@ -449,22 +449,34 @@ bool call_reset(world *w, const any_call *k) {
 
 // ---- a step that is recorded or run -----------------------------------------------------------
 
+typedef enum step_kind { STEP_ASKS, STEP_RECORDS_INSIDE, STEP_IS_FINE } step_kind;
+
 typedef struct step_data {
     world *world;
     stream_model *stream;
-    bool breaks;
+    step_kind kind;
+    rondo_event *external;
     void *block;
 } step_data;
+
+static rondo_status record_external(rondo_stream *stream, void *user_data) {
+    const step_data *d = user_data;
+    return rondo_event_record(d->external, stream);
+}
 
 static rondo_status run_step(rondo_stream *stream, void *user_data) {
     step_data *d = user_data;
     rondo_status status = rondo_stream_fill(stream, d->world->memory + CELL_COUNT - 1, 5, 4, 1);
     bool is_idle;
-    if (status == RONDO_STATUS_OK && d->breaks) {
+    if (status == RONDO_STATUS_OK && d->kind != STEP_IS_FINE) {
         status = rondo_pool_allocate(d->world->pool, stream, 3000, &d->block);
     }
-    if (status == RONDO_STATUS_OK && d->breaks) {
+    if (status == RONDO_STATUS_OK && d->kind == STEP_ASKS) {
         status = rondo_stream_query(stream, &is_idle);
+    } else if (status == RONDO_STATUS_OK && d->kind == STEP_RECORDS_INSIDE) {
+        // The predicate is the cell that was filled.
+        status = rondo_control_if(stream, d->world->memory + CELL_COUNT - 1, record_external, NULL,
+                                  user_data);
     }
     return status;
 }
@@ -477,7 +489,9 @@ bool call_step(world *w, const any_call *k) {
               .destination = {.first = CELL_COUNT - 1, .count = 1, .block = -1},
               .source = {.block = -1},
               .term = 5};
-    step_data d = {.world = w, .stream = s, .breaks = k->c % 2 == 0};
+    static const step_kind kinds[] = {STEP_ASKS, STEP_IS_FINE, STEP_RECORDS_INSIDE, STEP_IS_FINE};
+    static const char *const names[] = {"asks", "records an external event in a body", "is fine"};
+    step_data d = {.world = w, .stream = s, .kind = kinds[k->c % 4]};
     if (find_global_ban(w) != BAN_NONE ||
         (s->frame == NULL && races_now(w, s, n.destination, true))) {
         return false;
@@ -485,10 +499,13 @@ bool call_step(world *w, const any_call *k) {
     rondo_pool_stats before = {0};
     rondo_pool_stats after = {0};
     (void)!rondo_pool_get_stats(w->pool, &before);
+    (void)expect(w, rondo_event_create(w->context->device, RONDO_EVENT_EXTERNAL, &d.external),
+                 CAN_OK, "rondo_event_create");
     rondo_step_outcome outcome = RONDO_STEP_NOTHING;
     rondo_status status = rondo_graph_capture(g->real, s->real, NULL, run_step, &d, &outcome);
     tell(w, status, "graph_capture(g%d, s%d, a step that %s) outcome %d", index_of(w, g), line,
-         d.breaks ? "cannot be recorded" : "can be recorded", (int)outcome);
+         names[d.kind], (int)outcome);
+    rondo_event_destroy(d.external);
     if (g->state != GRAPH_EMPTY || s->frame != NULL) {
         (void)expect(w, status, CAN_STATE, "rondo_graph_capture");
         return true;
@@ -497,7 +514,7 @@ bool call_step(world *w, const any_call *k) {
     if (!expect(w, status, CAN_OK, "rondo_graph_capture")) {
         return true;
     }
-    bool has_run = d.breaks || (w->is_threaded && outcome == RONDO_STEP_RAN_EAGERLY);
+    bool has_run = d.kind != STEP_IS_FINE || (w->is_threaded && outcome == RONDO_STEP_RAN_EAGERLY);
     if (outcome != (has_run ? RONDO_STEP_RAN_EAGERLY : RONDO_STEP_CAPTURED)) {
         world_fail(w, "rondo_graph_capture had the outcome %d", (int)outcome);
     } else if (has_run) {
