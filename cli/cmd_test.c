@@ -35,17 +35,30 @@ static void get_base_name(const char *path, char *name, size_t name_bytes) {
     snprintf(name, name_bytes, "%.*s", (int)(end - start), path + start);
 }
 
+// What ran how: " (39 nodes, 2 ops bypassed)".
+static void describe_nodes(const cli_test_result *result, char *text, size_t text_bytes) {
+    char bypassed[48] = "";
+    if (result->bypassed_count > 0) {
+        snprintf(bypassed, sizeof bypassed, "%llu op%s bypassed",
+                 (unsigned long long)result->bypassed_count,
+                 result->bypassed_count == 1 ? "" : "s");
+    }
+    text[0] = '\0';
+    if (result->was_replayed) {
+        snprintf(text, text_bytes, " (%llu node%s%s%s)", (unsigned long long)result->node_count,
+                 result->node_count == 1 ? "" : "s", bypassed[0] != '\0' ? ", " : "", bypassed);
+    } else if (bypassed[0] != '\0') {
+        snprintf(text, text_bytes, " (%s)", bypassed);
+    }
+}
+
 static void print_result(cli_level level, const char *directory, const cli_test_result *result) {
     char name[256];
-    char nodes[48] = "";
+    char nodes[96];
     get_base_name(directory, name, sizeof name);
     switch (result->outcome) {
         case CLI_PASSED:
-            if (result->was_replayed) {
-                snprintf(nodes, sizeof nodes, " (%llu node%s)",
-                         (unsigned long long)result->node_count,
-                         result->node_count == 1 ? "" : "s");
-            }
+            describe_nodes(result, nodes, sizeof nodes);
             cli_say(level, "passed   %-44s largest error: eager %.3g, %s %.3g%s", name,
                     result->eager_error, result->was_replayed ? "replayed" : "again eager",
                     result->replay_error, nodes);

@@ -246,6 +246,7 @@ static bool compare_mode(test_case *test, const char *mode, double *largest_erro
         return finish_with_record(test->result);
     }
     test->result->node_count = stats.node_count;
+    test->result->bypassed_count = stats.bypassed_count;
     const bool is_half = test->settings->dtype == RONDO_DTYPE_F16;
     const bool is_network = stats.op_count > NETWORK_OPS;
     const cli_tolerance tolerance = {

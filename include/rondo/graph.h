@@ -129,7 +129,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_capture_begin(rondo_graph *gra
 // to record its work breaks the capture, because the step would lack it.
 //
 // Errors:    STATE (not recording; the capture was broken: the record names op and cause, the
-//            report has the status of the call that broke it; a forked stream was not joined),
+//            report has the status of the call that broke it; a forked stream was not joined,
+//            which CUDA overlooks where it ends in a conditional node or a recorded graph),
 //            NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST (of this call itself, or of the driver).
 // Threads:   the thread that began, unless the mode is relaxed. Another one is refused, and the
 //            capture goes on.

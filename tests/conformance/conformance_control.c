@@ -152,6 +152,7 @@ static void test_conformance_control__instantiated_again(void **state) {
     ASSERT_OK(rondo_graph_replay(taker, it.stream));
     ASSERT_OK(rondo_graph_instantiate(taker));
     ASSERT_OK(rondo_graph_replay(taker, it.stream));
+    ASSERT_OK(rondo_stream_synchronize(it.stream));
     assert_int_equal(get(&it, 1), 4);
     rondo_graph_destroy(taker);
     finish(&it);

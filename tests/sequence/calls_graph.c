@@ -97,17 +97,18 @@ static bool is_whole(const world *w, const capture *c) {
     return (origin->closure & all) == all;
 }
 
-// The driver may let a capture end that has unjoined graphs in it, if these are empty.
-static bool is_all_work_joined(const world *w, const capture *c) {
+// The driver does not miss a branch whose end was put into the graph by hand, as conditional nodes
+// and recorded graphs are; it is part of the graph all the same.
+static bool is_all_else_joined(const world *w, const capture *c) {
     uint64_t joined = w->streams[c->origin].closure;
     for (int i = 0; i < c->nodes->count; ++i) {
-        const node *n = &c->nodes->nodes[i];
-        bool is_empty = n->kind == NODE_CHILD && !content_works(n->inner[0]);
-        if ((joined >> i & 1) == 0 && !is_empty) {
-            return false;
+        node_kind kind = c->nodes->nodes[i].kind;
+        if (kind == NODE_CHILD || kind == NODE_CONDITIONAL) {
+            joined |= (UINT64_C(1) << i) | c->nodes->nodes[i].ancestors;
         }
     }
-    return true;
+    uint64_t all = c->nodes->count == 64 ? UINT64_MAX : (UINT64_C(1) << c->nodes->count) - 1;
+    return (joined & all) == all;
 }
 
 // On CUDA a forked stream must be joined even if nothing was put on it.
@@ -139,7 +140,7 @@ bool call_end(world *w, const any_call *k) {
         mask |= CAN_STATE;
     }
     if (!c->is_broken && !scope_is_open_in(w, c) && !w->context->is_host &&
-        is_all_work_joined(w, c)) {
+        is_all_else_joined(w, c)) {
         mask |= CAN_OK;
     }
     // A conditional node comes behind all draws, also those of streams that were never joined.

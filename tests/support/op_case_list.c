@@ -61,6 +61,8 @@ const op_case op_cases[] = {
     {"HardSigmoid", 16, "T[4,33]", "alpha=0.7 beta=0.4", 1},
     {"ThresholdedRelu", 16, "T[4,33]", "alpha=0.5", 1},
     {"Shrink", 16, "T[4,33]", "lambd=0.3 bias=0.1", 1},
+    {"Shrink", 16, "u16[4,5]:i9", "lambd=0.72 bias=0.655", 1},
+    {"Shrink", 16, "i32[4,5]:n9", "lambd=1.5 bias=1.25", 1},
     {"IsNaN", 16, "T[4,8]", "", 1},
     {"IsInf", 10, "f32[4,8]", "", 1},
     {"Not", 16, "bool[4,9]:i2", "", 1},

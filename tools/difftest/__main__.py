@@ -155,7 +155,7 @@ class Supervisor:
         import make
         index, stage = worker.place[0], STAGES[worker.place[1]]
         case = make.make_case(self.settings["seed"], index, self.settings["ops"],
-                              self.settings["chains"])
+                              self.settings["chains"], self.settings["half"])
         self.done += 1
         self.summary.add_crash(index, stage, kind, "+".join(case.ops) if case else "?")
         self.tell_failure("failed" if stage == "rondo" else "")
@@ -204,7 +204,7 @@ def tell_one(settings, arguments):
     import values
     from case import make_model, save_test
     from worker import make_checker
-    case = make.make_case(settings["seed"], arguments.first, settings["ops"], settings["chains"])
+    case = make.make_case(settings["seed"], arguments.first, settings["ops"], settings["chains"], settings["half"])
     if case is None:
         sys.exit("the draws made no case")
     print(f"opset {case.opset}")

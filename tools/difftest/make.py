@@ -30,6 +30,9 @@ def find_opsets(op):
             and not onnx.defs.get_schema(op, opset, "").deprecated]
 
 
+SMALLEST_HALF = np.float32(2.0 ** -24)
+
+
 def make_single(rng, ops):
     domain, op = ops[int(rng.integers(len(ops)))]
     if (domain, op) not in GENERATORS and len(ops) > 1 and rng.random() < 0.8:
@@ -57,8 +60,23 @@ def pick_generator(draw, domain, op):
     return GENERATORS.get((domain, draw.pick(names) if names and draw.chance(0.15) else op))
 
 
-def make_case(seed, index, ops, chain_share=CHAIN_SHARE):
+def flush(array):
+    """Zero for what half precision flushes to zero, in whose mode f32 is computed in f16."""
+    if not isinstance(array, np.ndarray) or array.dtype != np.float32:
+        return array
+    return np.where(np.abs(array) < SMALLEST_HALF, np.copysign(np.float32(0), array), array)
+
+
+def make_case(seed, index, ops, chain_share=CHAIN_SHARE, uses_half=False):
     """The case, or None where the draws made none."""
+    case = draw_case(seed, index, ops, chain_share)
+    if case is not None and uses_half:
+        for given in (case.feeds, case.constants):
+            given.update({name: flush(array) for name, array in given.items()})
+    return case
+
+
+def draw_case(seed, index, ops, chain_share):
     for attempt in range(20):
         rng = np.random.default_rng([seed, index, attempt])
         try:

@@ -43,7 +43,7 @@ def work(settings, connection, place):
         for index in range(*task):
             place[0], place[1] = index, 0
             place[2] = int(time.time())
-            case = make.make_case(settings["seed"], index, ops, settings["chains"])
+            case = make.make_case(settings["seed"], index, ops, settings["chains"], settings["half"])
             if case is None:
                 connection.send((index, {"outcome": "unmade", "ops": []}))
                 continue
@@ -110,7 +110,7 @@ def shrink_case(settings, index, is_crash, connection):
     import make
     from shrink import name_of, shrink
     os.nice(settings["nice"])
-    case = make.make_case(settings["seed"], index, settings["ops"], settings["chains"])
+    case = make.make_case(settings["seed"], index, settings["ops"], settings["chains"], settings["half"])
     if is_crash:
         small = shrink(case, lambda c: crashes(settings, c), 60) if crashes(settings, case) else case
         connection.send(pickle.dumps((small, None, None)))

@@ -136,8 +136,13 @@ __device__ __forceinline__ T op_ThresholdedRelu(T x, float alpha, float beta) {
 }
 template <typename T>
 __device__ __forceinline__ T op_Shrink(T x, float bias, float lambda) {
-    return (double)x < -(double)lambda ? (T)(x + (T)bias)
-                                       : ((double)x > (double)lambda ? (T)(x - (T)bias) : (T)0);
+    const double wide = (double)x;
+    const bool is_below = wide < -(double)lambda;
+    if (!is_below && !(wide > (double)lambda)) {
+        return (T)0;  // also for NaN
+    }
+    const float shift = is_below ? bias : -bias;
+    return is_floating<T>::value ? (T)(x + (T)shift) : convert<T>(wide + (double)shift);
 }
 template <typename T>
 __device__ __forceinline__ T op_Affine(T x, float alpha, float beta) {
