@@ -262,10 +262,11 @@ static void print_costs(const bench_report *report) {
             (double)stats->prepare_ns * 1e-6, (double)stats->capture_ns * 1e-6,
             (double)stats->instantiate_ns * 1e-6, (double)stats->first_replay_ns * 1e-6);
     cli_format_bytes(stats->constant_bytes, constants, sizeof constants);
-    cli_say(CLI_NORMAL, "memory       plan %s (%s without sharing), weights %s, graphs %s",
+    cli_say(CLI_NORMAL, "memory       plan %s (%s without sharing), weights %s, graphs %s%s",
             cli_format_bytes(stats->arena_bytes, plan, sizeof plan),
             cli_format_bytes(stats->arena_naive_bytes, naive, sizeof naive),
             stats->constant_bytes > 0 ? constants : "not copied",
+            stats->graph_bytes > 0 ? "about " : "",
             cli_format_bytes(stats->graph_bytes, graphs, sizeof graphs));
     print_gain(report);
 }

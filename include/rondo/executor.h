@@ -110,7 +110,7 @@ typedef struct rondo_executor_stats {
     uint64_t arena_naive_bytes;  // the same without sharing
     uint64_t constant_bytes;  // weights that the plan holds: packed for its kernels, or copied to a
                               // GPU; what is read where the program has it is not counted
-    uint64_t graph_bytes;     // driver-side memory of the graphs, measured
+    uint64_t graph_bytes;     // driver-side memory of the graphs, estimated
     uint64_t eager_run_count;
     uint64_t replay_run_count;
     uint64_t random_op_count;  // ops that draw random numbers

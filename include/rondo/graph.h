@@ -74,9 +74,8 @@ typedef struct rondo_graph_stats {
     uint64_t replay_count;
     uint64_t capture_ns;      // wall time between begin and end
     uint64_t instantiate_ns;  // wall time of the last instantiation
-    // Driver-side memory of the executable; 0 on the host. Drivers take memory in chunks, so that
-    // one more executable often changes nothing that can be seen: then this is an estimate from the
-    // number of nodes, and rondo_graph_measure_device_bytes knows better.
+    // Driver-side memory of the executable, estimated from the number of nodes until
+    // rondo_graph_measure_device_bytes has measured it; 0 on the host.
     uint64_t device_bytes;
     bool device_bytes_is_estimate;
     // Nodes that the finished replays have run, those of conditional bodies each time: the proof
@@ -254,8 +253,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_stats(const rondo_graph *g
 //
 // Units:     bytes; good to a few per cent for graphs of at least some hundred nodes. Other
 //            programs on the device disturb it.
-// Errors:    STATE (nothing captured, template not kept), UNSUPPORTED (host backend; nothing to be
-//            seen), NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
+// Errors:    STATE (nothing captured, template not kept), UNSUPPORTED (host backend; conditional
+//            nodes; nothing to be seen), NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
 // Threads:   one thread per graph.
 // Cost:      up to 1024 instantiations, or as many as have 100 000 nodes together.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_measure_device_bytes(rondo_graph *graph,

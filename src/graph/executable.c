@@ -47,25 +47,17 @@ rondo_status rondo__graph_count_kinds(rondo__template *recorded, rondo_graph_sta
     return count_kinds_in(recorded, in_out_stats, &in_out_stats->node_count);
 }
 
-// The host's executables are ordinary memory, of which the rest of the process allocates and frees
-// at the same time: there the difference says nothing.
 rondo_status rondo__graph_make_executable(rondo_graph *graph, rondo__template *recorded,
                                           rondo__executable **out_executable,
                                           rondo_graph_stats *in_out_stats) {
-    rondo_device *device = graph->device;
-    bool is_measurable = device->backend->get_free_bytes != NULL;
-    uint64_t free_before = is_measurable ? rondo__graph_ask_free_bytes(graph) : 0;
     uint64_t start = rondo__clock_now_ns();
-    rondo_status status = device->backend->instantiate(recorded, out_executable);
+    rondo_status status = graph->device->backend->instantiate(recorded, out_executable);
     if (status != RONDO_STATUS_OK) {
         rondo__error_set_op(graph->label);
         return status;
     }
     in_out_stats->instantiate_ns = rondo__clock_now_ns() - start;
-    uint64_t free_after = is_measurable ? rondo__graph_ask_free_bytes(graph) : 0;
-    if (is_measurable) {
-        rondo__graph_set_device_bytes(in_out_stats, free_before, free_after);
-    }
+    rondo__graph_estimate_device_bytes(graph, in_out_stats);
     return RONDO_STATUS_OK;
 }
 

@@ -54,7 +54,7 @@ RONDO_MUST_USE rondo_status rondo__graph_instantiate(rondo_graph *graph);
 RONDO_MUST_USE rondo_status rondo__graph_check_exclusive(rondo__template *recorded,
                                                          bool *out_is_exclusive);
 
-// Makes an executable from `recorded` and measures what it cost.
+// Makes an executable from `recorded` and notes what it cost.
 //
 // Errors:    NO_MEMORY, NO_DEVICE_MEMORY, UNSUPPORTED, DRIVER, LOST.
 RONDO_MUST_USE rondo_status rondo__graph_make_executable(rondo_graph *graph,
@@ -86,13 +86,8 @@ RONDO_MUST_USE rondo_status rondo__edge_table_init(rondo__template *recorded,
                                                    rondo__edge_table *out_table);
 void rondo__edge_table_deinit(rondo__edge_table *table);
 
-// Free memory of the graph's device, 0 when the driver will not say; that is no error here.
-uint64_t rondo__graph_ask_free_bytes(const rondo_graph *graph);
-
-// What an executable took of the device's free memory, or where that did not change or is not
-// known (0), an estimate.
-void rondo__graph_set_device_bytes(rondo_graph_stats *stats, uint64_t free_before,
-                                   uint64_t free_after);
+// What an executable of the graph may take of the device's memory, from the number of its nodes.
+void rondo__graph_estimate_device_bytes(const rondo_graph *graph, rondo_graph_stats *stats);
 
 // Tells a checked graph's guard which addresses the nodes of the template use.
 //

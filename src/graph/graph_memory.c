@@ -16,20 +16,10 @@ enum {
     GROWTH_BYTES_ENOUGH = 64 * 1024 * 1024
 };
 
-uint64_t rondo__graph_ask_free_bytes(const rondo_graph *graph) {
-    rondo_error saved;
-    rondo__error_save(&saved);
-    uint64_t bytes = 0;
-    rondo_status status = graph->device->backend->get_free_bytes(graph->device, &bytes);
-    rondo__error_restore(&saved);
-    return status == RONDO_STATUS_OK ? bytes : 0;
-}
-
-void rondo__graph_set_device_bytes(rondo_graph_stats *stats, uint64_t free_before,
-                                   uint64_t free_after) {
-    stats->device_bytes_is_estimate = free_before <= free_after || free_after == 0;
-    stats->device_bytes = stats->device_bytes_is_estimate ? stats->node_count * NODE_BYTES_ESTIMATE
-                                                          : free_before - free_after;
+void rondo__graph_estimate_device_bytes(const rondo_graph *graph, rondo_graph_stats *stats) {
+    stats->device_bytes_is_estimate = graph->device->backend->get_free_bytes != NULL;
+    stats->device_bytes =
+        stats->device_bytes_is_estimate ? stats->node_count * NODE_BYTES_ESTIMATE : 0;
 }
 
 typedef struct kernel_place {
@@ -141,6 +131,13 @@ rondo_status rondo_graph_measure_device_bytes(rondo_graph *graph, uint64_t *out_
                           "executables of device %s lie in ordinary memory, of which the whole "
                           "process allocates: there is nothing to measure",
                           graph->device->name);
+    }
+    bool is_exclusive = false;
+    RETURN_IF_ERROR(rondo__graph_check_exclusive(graph->recorded, &is_exclusive));
+    if (is_exclusive) {
+        return RONDO_FAIL(UNSUPPORTED,
+                          "the driver makes one executable at a time of a graph with conditional "
+                          "nodes, so copies cannot be measured");
     }
     rondo_stream *stream = NULL;
     growth g = {0};

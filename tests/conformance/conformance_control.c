@@ -154,6 +154,8 @@ static void test_conformance_control__instantiated_again(void **state) {
     ASSERT_OK(rondo_graph_replay(taker, it.stream));
     ASSERT_OK(rondo_stream_synchronize(it.stream));
     assert_int_equal(get(&it, 1), 4);
+    uint64_t bytes = 0;
+    ASSERT_STATUS(rondo_graph_measure_device_bytes(taker, &bytes), UNSUPPORTED);
     rondo_graph_destroy(taker);
     finish(&it);
 }
