@@ -95,8 +95,6 @@ struct rondo_stream {
     rondo__stream_tag *tag;  // set by the generic layer
     rondo__stream_marks marks;
     struct rondo__label_stack *labels;  // open label scopes (backend/label.h); NULL: none yet
-    // Memory for the next capture that begins here, or NULL (backend/capture.c).
-    rondo__capture *spare_capture;
 };
 
 // False: the stream certainly does not record.

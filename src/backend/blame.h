@@ -53,11 +53,6 @@ typedef struct rondo__blame {
     char node_label[RONDO__BLAME_LABEL_BYTES];
 } rondo__blame;
 
-// False: as good as zeroed.
-static inline bool rondo__blame_is_touched(const rondo__blame *blame) {
-    return blame->is_broken || blame->has_cause || blame->has_suspect || blame->has_place;
-}
-
 // Says of this thread's latest error record why it breaks captures. For who decides the failure.
 void rondo__blame_set_cause(rondo_capture_cause cause);
 // The same for records whose own code tells nothing: what it says itself, or else `fallback`.

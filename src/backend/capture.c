@@ -1,45 +1,14 @@
 // backend/capture.c — the list of captures in progress on a device.
 #include "backend/capture.h"
 
-#include <string.h>
-
 #include "backend/check.h"
 #include "backend/label.h"
 #include "base/memory.h"
 #include "base/thread.h"
 
-// A capture is too large for malloc's fast path, and a short one would notice; so a stream keeps
-// the memory of its last one, with the lock in it.
-static rondo__capture *take_memory(rondo_stream *origin) {
-    rondo__capture *capture = origin->spare_capture;
-    origin->spare_capture = NULL;
-    if (capture != NULL) {
-        memset(capture, 0, offsetof(rondo__capture, blame));
-        if (rondo__blame_is_touched(&capture->blame)) {
-            memset(&capture->blame, 0, sizeof capture->blame);
-        }
-        return capture;
-    }
-    capture = rondo__calloc(1, sizeof *capture);
-    if (capture != NULL) {
-        pthread_mutex_init(&capture->lock, NULL);
-    }
-    return capture;
-}
-
-static void free_memory(rondo__capture *capture) {
-    if (capture != NULL) {
-        pthread_mutex_destroy(&capture->lock);
-        rondo__free(capture);
-    }
-}
-
-static void give_memory_back(rondo_stream *origin, rondo__capture *capture) {
-    if (origin != NULL && origin->spare_capture == NULL) {
-        origin->spare_capture = capture;
-    } else {
-        free_memory(capture);
-    }
+static void free_capture(rondo__capture *capture) {
+    pthread_mutex_destroy(&capture->lock);
+    rondo__free(capture);
 }
 
 static atomic_int global_count;  // open captures in global mode, of all devices
@@ -54,11 +23,6 @@ static void add_open_count(rondo_device *device, int step) {
     atomic_store_explicit(&device->open_capture_count, count + step, memory_order_release);
 }
 
-void rondo__capture_free_spare(rondo_stream *stream) {
-    free_memory(stream->spare_capture);
-    stream->spare_capture = NULL;
-}
-
 rondo_status rondo__capture_open(rondo_stream *origin, uint64_t id, rondo_capture_mode mode,
                                  const char *label, rondo__capture **out_capture) {
     rondo_device *device = origin->device;
@@ -68,10 +32,11 @@ rondo_status rondo__capture_open(rondo_stream *origin, uint64_t id, rondo_captur
                              "the capture on stream %u ended as it began",
                              (unsigned)origin->number);
     }
-    rondo__capture *capture = take_memory(origin);
+    rondo__capture *capture = rondo__calloc(1, sizeof *capture);
     if (capture == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
+    pthread_mutex_init(&capture->lock, NULL);
     capture->id = id;
     capture->device = device;
     capture->origin = origin;
@@ -81,7 +46,7 @@ rondo_status rondo__capture_open(rondo_stream *origin, uint64_t id, rondo_captur
     capture->label_depth = rondo__label_get_depth(origin);
     rondo_status status = rondo__label_begin(capture);
     if (status != RONDO_STATUS_OK) {
-        give_memory_back(origin, capture);
+        free_capture(capture);
         return status;
     }
     rondo__marks_begin(origin, id);
@@ -119,7 +84,6 @@ rondo__participant *rondo__capture_close(rondo__capture *capture, bool has_succe
     if (capture->wants_addresses) {
         atomic_fetch_sub(&device->watcher_count, 1);
     }
-    rondo_stream *origin = capture->origin;
     pthread_mutex_unlock(&device->capture_list_lock);
 
     rondo__participant *participants = capture->participants;
@@ -130,7 +94,7 @@ rondo__participant *rondo__capture_close(rondo__capture *capture, bool has_succe
     }
     free_bodies(capture->bodies);
     free_bodies(capture->closed_bodies);
-    give_memory_back(origin, capture);
+    free_capture(capture);
     return participants;
 }
 

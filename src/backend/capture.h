@@ -119,8 +119,6 @@ struct rondo__capture {
 RONDO_MUST_USE rondo_status rondo__capture_open(rondo_stream *origin, uint64_t id,
                                                 rondo_capture_mode mode, const char *label,
                                                 rondo__capture **out_capture);
-// Frees what the stream keeps for its next capture.
-void rondo__capture_free_spare(rondo_stream *stream);
 
 // False while nobody takes part, which costs no lock to see.  Threads: safe.
 static inline bool rondo__capture_has_participants(rondo__capture *capture) {

@@ -59,7 +59,6 @@ void rondo_stream_destroy(rondo_stream *stream) {
     }
     rondo__label_close_above(stream, 0);
     rondo__label_stack_destroy(stream->labels);
-    rondo__capture_free_spare(stream);
     rondo__stream_tag_destroy_stream(stream);
     rondo_device_release(device);
 }

@@ -124,7 +124,6 @@ void rondo__graph_clear(rondo_graph *graph) {
     rondo__participants_destroy(graph->participants);
     graph->participants = NULL;
     memset(&graph->stats, 0, sizeof graph->stats);
-    graph->capture_ticks = 0;
     graph->executed_before = 0;
     graph->state = RONDO__GRAPH_EMPTY;
 }
@@ -261,7 +260,7 @@ rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
     graph->stream = stream;
     graph->mode = mode;
     graph->thread_number = rondo__thread_get_number();
-    graph->begin_ticks = rondo__clock_ticks();
+    graph->begin_ns = rondo__clock_now_ns();
     graph->has_range = rondo__nvtx_is_on();
     if (graph->has_range) {
         graph->range = rondo__nvtx_start_range("capture", graph->label);
@@ -367,7 +366,7 @@ static rondo_status warn_if_empty(rondo_graph *graph, const ending *it) {
 
 // Makes of what was recorded what the graph is to hold.
 static rondo_status make_graph(rondo_graph *graph, ending *it) {
-    graph->capture_ticks = rondo__clock_ticks() - graph->begin_ticks;
+    graph->stats.capture_ns = rondo__clock_now_ns() - graph->begin_ns;
     graph->has_kinds = false;
     graph->participants = graph->capture->participants;
     RETURN_IF_ERROR(warn_if_empty(graph, it));
@@ -590,7 +589,8 @@ rondo_status rondo__graph_check_template(const rondo_graph *graph, const char *c
 rondo_status rondo_graph_instantiate(rondo_graph *graph) {
     RETURN_IF_ERROR(rondo__graph_check_template(graph, __func__));
     // The caller may have edited the template through its raw handle.
-    rondo_graph_stats stats = {.replay_count = graph->stats.replay_count};
+    rondo_graph_stats stats = {.replay_count = graph->stats.replay_count,
+                               .capture_ns = graph->stats.capture_ns};
     RETURN_IF_ERROR(rondo__graph_count_kinds(graph->recorded, &stats));
     graph->has_kinds = true;
     RETURN_IF_ERROR(rondo__graph_instantiate(graph));
@@ -612,7 +612,6 @@ rondo_status rondo_graph_get_stats(const rondo_graph *graph, rondo_graph_stats *
     *out_stats = (rondo_graph_stats){0};
     RETURN_IF_ERROR(rondo__check_pointer(graph, __func__, "graph"));
     *out_stats = graph->stats;
-    out_stats->capture_ns = rondo__clock_ticks_to_ns(graph->capture_ticks);
     if (graph->recorded != NULL && !graph->has_kinds) {
         RETURN_IF_ERROR(rondo__graph_count_kinds(graph->recorded, out_stats));
     }

@@ -39,8 +39,7 @@ struct rondo_graph {
     rondo__capture *capture;
     rondo_capture_mode mode;
     uint64_t thread_number;  // who began
-    uint64_t begin_ticks;    // of base/clock.h
-    uint64_t capture_ticks;  // how long it took; stats.capture_ns is made from it when asked for
+    uint64_t begin_ns;       // of base/clock.h
     bool has_kinds;  // stats tells kernels and copies; otherwise they have not been counted yet
     bool has_range;  // a tool of NVTX listens; `range` is what it said, 0 too
     uint64_t range;

@@ -90,7 +90,6 @@ rondo_status rondo_graph_update(rondo_graph *graph, rondo_graph *source,
         source->recorded = NULL;
     }
     graph->stats = stats;
-    graph->capture_ticks = source->capture_ticks;
     graph->has_kinds = true;
     rondo__graph_clear(source);
     if (out_result != NULL) {
