@@ -183,11 +183,26 @@ void suite_track_retain_pool(rondo_pool *pool) {
     add((object){.kind = KIND_POOL, .address = pool});
 }
 
-static void forget_late_blocks(const rondo_pool *pool) {
+static uint64_t count_live(rondo_pool *pool) {
+    rondo_pool_stats stats = {0};
+    return rondo_pool_get_stats(pool, &stats) == RONDO_STATUS_OK ? stats.live_count : 0;
+}
+
+static bool is_held(const rondo_pool *pool) {
+    pthread_mutex_lock(&lock);
+    bool is = *find(KIND_POOL, pool) != NULL;
+    pthread_mutex_unlock(&lock);
+    return is;
+}
+
+// Late blocks of the pool; or all that is listed, where it has no block any more.
+static void forget_blocks(const rondo_pool *pool, bool takes_all) {
     pthread_mutex_lock(&lock);
     for (object **link = &objects; *link != NULL;) {
         object *entry = *link;
-        if (entry->kind == KIND_LATE_BLOCK && entry->owner == pool) {
+        bool is_block =
+            entry->kind == KIND_LATE_BLOCK || (takes_all && entry->kind == KIND_POOL_BLOCK);
+        if (is_block && entry->owner == pool) {
             *link = entry->next;
             free(entry);
         } else {
@@ -199,11 +214,8 @@ static void forget_late_blocks(const rondo_pool *pool) {
 
 void suite_track_release_pool(rondo_pool *pool) {
     drop(KIND_POOL, pool);
-    pthread_mutex_lock(&lock);
-    bool is_last = *find(KIND_POOL, pool) == NULL;
-    pthread_mutex_unlock(&lock);
-    if (is_last) {
-        forget_late_blocks(pool);
+    if (pool != NULL && !is_held(pool)) {
+        forget_blocks(pool, count_live(pool) == 0);
     }
     rondo_pool_release(pool);
 }
@@ -218,15 +230,19 @@ rondo_status suite_track_pool_allocate(rondo_pool *pool, rondo_stream *stream, s
     return status;
 }
 
-static uint64_t count_live(rondo_pool *pool) {
-    rondo_pool_stats stats = {0};
-    return rondo_pool_get_stats(pool, &stats) == RONDO_STATUS_OK ? stats.live_count : 0;
-}
-
 rondo_status suite_track_pool_free(rondo_pool *pool, void *address) {
     drop(KIND_POOL_BLOCK, address);
     uint64_t live_count = pool != NULL ? count_live(pool) : 0;
+    // With the last block of a pool that was released, the pool goes.
+    bool is_end = pool != NULL && live_count <= 1 && !is_held(pool);
     rondo_status status = rondo_pool_free(pool, address);
+    if (status == RONDO_STATUS_OK) {
+        drop(KIND_LATE_BLOCK, address);
+    }
+    if (status == RONDO_STATUS_OK && is_end) {
+        forget_blocks(pool, true);
+        return status;
+    }
     bool has_failed = status != RONDO_STATUS_OK && status != RONDO_STATUS_NO_MEMORY;
     if (!has_failed && address != NULL && count_live(pool) == live_count) {
         add((object){.kind = KIND_LATE_BLOCK, .address = address, .owner = pool});
