@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/logging.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "executor/plan.h"
 #include "program/passes.h"
 #include "program/specialise.h"
@@ -48,15 +49,8 @@ static rondo_graphs_mode read_graphs_variable(void) {
 static rondo_status read_options(const rondo_executor_options *options,
                                  rondo_executor_options *out_options) {
     rondo_executor_options merged = rondo_executor_options_default();
-    if (options != NULL) {
-        if (options->struct_size == 0 || options->struct_size > sizeof merged) {
-            return RONDO_FAIL(INVALID,
-                              "options.struct_size is %zu; start from "
-                              "rondo_executor_options_default()",
-                              options->struct_size);
-        }
-        memcpy(&merged, options, options->struct_size);
-    }
+    RETURN_IF_ERROR(rondo__options_read(options, &merged, sizeof merged, "rondo_executor_create",
+                                        "rondo_executor_options_default"));
     if ((int)merged.graphs < RONDO_GRAPHS_AUTO || merged.graphs > RONDO_GRAPHS_OFF) {
         return RONDO_FAIL(INVALID, "options.graphs is %d, not a rondo_graphs_mode",
                           (int)merged.graphs);

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "executor/plan.h"
 #include "op/support.h"
 #include "tensor/elements.h"
@@ -170,13 +171,8 @@ rondo_status rondo_executor_find_loss(rondo_program *program, rondo_device *devi
                           out_loss->struct_size, sizeof *out_loss);
     }
     rondo_executor_options half = rondo_executor_options_default();
-    if (options->struct_size == 0 || options->struct_size > sizeof half) {
-        return RONDO_FAIL(
-            INVALID, "options->struct_size is %zu; start from rondo_executor_options_default()",
-            options->struct_size);
-    }
-    memcpy(&half, options, options->struct_size);
-    half.struct_size = sizeof half;
+    RETURN_IF_ERROR(rondo__options_read(options, &half, sizeof half, __func__,
+                                        "rondo_executor_options_default"));
     if (half.dtype != RONDO_DTYPE_F16) {
         return RONDO_FAIL(INVALID, "options->dtype is %s; only f16 loses what f32 has",
                           rondo_dtype_get_name(half.dtype));

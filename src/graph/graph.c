@@ -23,6 +23,7 @@
 #include "base/logging.h"
 #include "base/memory.h"
 #include "base/nvtx.h"
+#include "base/options.h"
 #include "base/thread.h"
 #include "pool/arena.h"
 #include "pool/guard.h"
@@ -33,31 +34,14 @@ rondo_graph_options rondo_graph_options_default(void) {
     return (rondo_graph_options){.struct_size = sizeof(rondo_graph_options)};
 }
 
-// Fills what an older caller's struct lacks with defaults; refuses what a newer one has beyond
-// ours.
-static rondo_status read_options(const rondo_graph_options *options, rondo_graph_options *out) {
-    *out = rondo_graph_options_default();
-    if (options == NULL) {
-        return RONDO_STATUS_OK;
-    }
-    if (options->struct_size < sizeof options->struct_size ||
-        options->struct_size > sizeof *options) {
-        return RONDO_FAIL_AS("rondo_graph_create", INVALID,
-                             "options of %zu bytes are not known (at most %zu); start from "
-                             "rondo_graph_options_default()",
-                             options->struct_size, sizeof *options);
-    }
-    memcpy(out, options, options->struct_size);
-    return RONDO_STATUS_OK;
-}
-
 rondo_status rondo_graph_create(rondo_device *device, const rondo_graph_options *options,
                                 rondo_graph **out_graph) {
     RETURN_IF_ERROR(rondo__check_pointer(out_graph, __func__, "out_graph"));
     *out_graph = NULL;
     RETURN_IF_ERROR(rondo__check_device(device, __func__));
-    rondo_graph_options wanted;
-    RETURN_IF_ERROR(read_options(options, &wanted));
+    rondo_graph_options wanted = rondo_graph_options_default();
+    RETURN_IF_ERROR(rondo__options_read(options, &wanted, sizeof wanted, __func__,
+                                        "rondo_graph_options_default"));
     if (wanted.defer_instantiation && !wanted.keep_template) {
         return RONDO_FAIL(INVALID,
                           "defer_instantiation needs keep_template: there is nothing else to make "

@@ -1,31 +1,14 @@
 // graph/step.c — a step that is recorded, or run at once when it cannot be.
-#include <string.h>
 
 #include "backend/check.h"
 #include "backend/label.h"
+#include "base/options.h"
 #include "graph/graph_internal.h"
 
 rondo_step_options rondo_step_options_default(void) {
     return (rondo_step_options){.struct_size = sizeof(rondo_step_options),
                                 .mode = RONDO_CAPTURE_THREAD_LOCAL,
                                 .finish_eagerly = true};
-}
-
-static rondo_status read_options(const rondo_step_options *options, rondo_step_options *out) {
-    *out = rondo_step_options_default();
-    if (options == NULL) {
-        return RONDO_STATUS_OK;
-    }
-    if (options->struct_size < sizeof options->struct_size ||
-        options->struct_size > sizeof *options) {
-        return rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__,
-                                "rondo_graph_capture",
-                                "options of %zu bytes are not known (at most %zu); start from "
-                                "rondo_step_options_default()",
-                                options->struct_size, sizeof *options);
-    }
-    memcpy(out, options, options->struct_size);
-    return RONDO_STATUS_OK;
 }
 
 // Whether the step failed because it was being recorded, so that it may succeed outside. A step
@@ -69,8 +52,9 @@ rondo_status rondo_graph_capture(rondo_graph *graph, rondo_stream *stream,
     if (step == NULL) {
         return rondo__check_fail_null(__func__, "step");
     }
-    rondo_step_options wanted;
-    RETURN_IF_ERROR(read_options(options, &wanted));
+    rondo_step_options wanted = rondo_step_options_default();
+    RETURN_IF_ERROR(rondo__options_read(options, &wanted, sizeof wanted, __func__,
+                                        "rondo_step_options_default"));
     RETURN_IF_ERROR(rondo_graph_capture_begin(graph, stream, wanted.mode));
     graph->capture->is_step = true;
     size_t label_depth = rondo__label_get_depth(stream);

@@ -3,11 +3,11 @@
 #include "pool/arena.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "backend/captured.h"
 #include "backend/check.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "pool/seat.h"
 
 // ---- life -------------------------------------------------------------------------------------
@@ -22,15 +22,8 @@ rondo_status rondo_arena_create(rondo_device *device, const rondo_arena_options 
     *out_arena = NULL;
     RETURN_IF_ERROR(rondo__check_device(device, __func__));
     rondo_arena_options merged = rondo_arena_options_default();
-    if (options != NULL) {
-        if (options->struct_size < sizeof options->struct_size ||
-            options->struct_size > sizeof merged) {
-            return RONDO_FAIL(
-                INVALID, "options.struct_size is %zu; start from rondo_arena_options_default()",
-                options->struct_size);
-        }
-        memcpy(&merged, options, options->struct_size);
-    }
+    RETURN_IF_ERROR(rondo__options_read(options, &merged, sizeof merged, __func__,
+                                        "rondo_arena_options_default"));
     rondo_arena *arena = rondo__calloc(1, sizeof *arena);
     if (arena == NULL) {
         return RONDO_STATUS_NO_MEMORY;

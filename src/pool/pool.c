@@ -19,7 +19,6 @@
 // for each owner (frees come from any thread and would need two), and lock-free lists (blocks split
 // and merge).
 #include <stdio.h>
-#include <string.h>
 
 #include "backend/blame.h"
 #include "backend/captured.h"
@@ -28,6 +27,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/options.h"
 #include "pool/arena.h"
 
 enum {
@@ -48,15 +48,8 @@ rondo_status rondo_pool_create(rondo_device *device, const rondo_pool_options *o
     *out_pool = NULL;
     RETURN_IF_ERROR(rondo__check_device(device, __func__));
     rondo_pool_options merged = rondo_pool_options_default();
-    if (options != NULL) {
-        if (options->struct_size < sizeof options->struct_size ||
-            options->struct_size > sizeof merged) {
-            return RONDO_FAIL(INVALID,
-                              "options.struct_size is %zu; start from rondo_pool_options_default()",
-                              options->struct_size);
-        }
-        memcpy(&merged, options, options->struct_size);
-    }
+    RETURN_IF_ERROR(rondo__options_read(options, &merged, sizeof merged, __func__,
+                                        "rondo_pool_options_default"));
     if (merged.kind != RONDO_MEMORY_DEVICE && merged.kind != RONDO_MEMORY_PINNED) {
         return RONDO_FAIL(INVALID, "options.kind is %d, not a rondo_memory_kind", (int)merged.kind);
     }

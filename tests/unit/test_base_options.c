@@ -1,0 +1,54 @@
+// base/options.h: structs of older and newer callers.
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/options.h"
+
+typedef struct sample {
+    size_t struct_size;
+    int first;
+    int second;
+} sample;
+
+static rondo_status read(const sample *given, sample *merged) {
+    *merged = (sample){.struct_size = sizeof *merged, .first = 1, .second = 2};
+    return rondo__options_read(given, merged, sizeof *merged, "sample_create", "sample_default");
+}
+
+static void test_base_options__defaults_stand_where_nothing_is_given(void **state) {
+    (void)state;
+    sample merged;
+    assert_int_equal(read(NULL, &merged), RONDO_STATUS_OK);
+    assert_int_equal(merged.first, 1);
+    sample older = {.struct_size = offsetof(sample, second), .first = 7, .second = 9};
+    assert_int_equal(read(&older, &merged), RONDO_STATUS_OK);
+    assert_int_equal(merged.first, 7);
+    assert_int_equal(merged.second, 2);
+    assert_int_equal(merged.struct_size, sizeof merged);
+}
+
+static void test_base_options__unknown_lengths_are_refused(void **state) {
+    (void)state;
+    static const size_t sizes[] = {0, sizeof(size_t) - 1, sizeof(sample) + 1, SIZE_MAX};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+        sample merged;
+        sample given = {.struct_size = sizes[i], .first = 7, .second = 9};
+        assert_int_equal(read(&given, &merged), RONDO_STATUS_INVALID);
+        assert_int_equal(merged.first, 1);
+        assert_string_equal(rondo_error_get_last()->call, "sample_create");
+        assert_non_null(strstr(rondo_error_get_last()->message, "sample_default()"));
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_base_options__defaults_stand_where_nothing_is_given),
+        cmocka_unit_test(test_base_options__unknown_lengths_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
