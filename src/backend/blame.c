@@ -516,11 +516,10 @@ void rondo__blame_destroyed_stream(rondo_stream *stream) {
     }
     // A wrapped stream that was forked lives on without its wrapper.
     if (capture != NULL && (capture->origin == stream || !stream->is_wrapped)) {
-        (void)rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__,
-                               "rondo_stream_destroy",
-                               "stream %u was destroyed while it recorded; destroy streams after "
-                               "the end of the capture",
-                               (unsigned)stream->number);
+        (void)RONDO_FAIL_AS("rondo_stream_destroy", STATE,
+                            "stream %u was destroyed while it recorded; destroy streams after "
+                            "the end of the capture",
+                            (unsigned)stream->number);
         rondo_error record;
         rondo__error_save(&record);
         pthread_mutex_lock(&capture->lock);
@@ -537,10 +536,9 @@ void rondo__blame_destroyed_stream(rondo_stream *stream) {
 void rondo__blame_given_up(rondo__capture *capture) {
     rondo_error saved;
     rondo__error_save(&saved);
-    (void)rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__,
-                           "rondo_graph_capture_abort",
-                           "another thread gave the capture up; the thread that began must end it, "
-                           "unless the mode is relaxed");
+    (void)RONDO_FAIL_AS("rondo_graph_capture_abort", STATE,
+                        "another thread gave the capture up; the thread that began must end it, "
+                        "unless the mode is relaxed");
     rondo_error record;
     rondo__error_save(&record);
     pthread_mutex_lock(&capture->device->capture_list_lock);

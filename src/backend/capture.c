@@ -222,11 +222,11 @@ rondo_status rondo__capture_refuse_foreign(rondo_stream *stream, const char *cal
     if (place.state == RONDO__CAPTURE_NONE || place.capture != NULL) {
         return RONDO_STATUS_OK;
     }
-    return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
-                            "stream %u records into a capture that Rondo did not begin, so the %s "
-                            "would never learn how long its memory is needed; begin the capture "
-                            "with rondo_graph_capture_begin, or allocate before it",
-                            (unsigned)stream->number, what);
+    return RONDO_FAIL_AS(call, STATE,
+                         "stream %u records into a capture that Rondo did not begin, so the %s "
+                         "would never learn how long its memory is needed; begin the capture "
+                         "with rondo_graph_capture_begin, or allocate before it",
+                         (unsigned)stream->number, what);
 }
 
 rondo__participant *rondo__capture_find_participant(rondo__capture *capture,

@@ -36,13 +36,12 @@ static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
 // ---- checks -----------------------------------------------------------------------------------
 
 rondo_status rondo__check_fail_null(const char *call, const char *argument) {
-    return rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__, call,
-                            "argument \"%s\" is NULL", argument);
+    return RONDO_FAIL_AS(call, INVALID, "argument \"%s\" is NULL", argument);
 }
 
 rondo_status rondo__check_fail_lost(const rondo_device *device, const char *call) {
-    return rondo__error_set(
-        RONDO_STATUS_LOST, 0, "", __FILE__, __LINE__, call, "device %s is lost: %s", device->name,
+    return RONDO_FAIL_AS(
+        call, LOST, "device %s is lost: %s", device->name,
         atomic_load(&device->is_forked)
             ? "it was opened before a fork; open it again in this process"
             : "an earlier failure poisoned it; destroy its objects and start the process again");
@@ -197,10 +196,9 @@ static rondo_status fail_unknown(const char *name) {
             }
         }
     }
-    rondo_status status =
-        rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__, "rondo_device_open",
-                         "there is no device \"%.60s\"; use one of: %sauto", name,
-                         names.bytes != NULL ? names.bytes : "");
+    rondo_status status = RONDO_FAIL_AS("rondo_device_open", INVALID,
+                                        "there is no device \"%.60s\"; use one of: %sauto", name,
+                                        names.bytes != NULL ? names.bytes : "");
     rondo__text_deinit(&names);
     return status;
 }

@@ -193,10 +193,10 @@ rondo_status rondo__stream_refuse_recording(rondo_stream *stream, const char *ca
     rondo__capture_state state;
     RETURN_IF_ERROR(stream->device->backend->get_capture_state(stream, &state));
     if (state != RONDO__CAPTURE_NONE) {
-        return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
-                                "stream %u records, and this is not recorded; call it on another "
-                                "stream, or after the capture",
-                                (unsigned)stream->number);
+        return RONDO_FAIL_AS(call, STATE,
+                             "stream %u records, and this is not recorded; call it on another "
+                             "stream, or after the capture",
+                             (unsigned)stream->number);
     }
     atomic_store_explicit(&stream->may_record, false, memory_order_relaxed);
     return RONDO_STATUS_OK;

@@ -318,8 +318,8 @@ uint64_t rondo__stream_tag_get_capture_id(rondo__stream_tag *tag) {
 }
 
 static rondo_status fail_gone(const rondo__stream_tag *tag, const char *call) {
-    return rondo__error_set(
-        RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
+    return RONDO_FAIL_AS(
+        call, STATE,
         "this must come after the work of stream %u, which was destroyed while it recorded; only a "
         "wait for the whole device shows that this work is done, so first end the captures on %s",
         (unsigned)tag->number, tag->device->name);

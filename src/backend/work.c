@@ -8,8 +8,7 @@
 enum { ARGUMENT_BYTES_MAX = 4096 };
 
 // Inside checks, which are given the name of the public `call`.
-#define FAIL_INVALID(...) \
-    rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__, call, __VA_ARGS__)
+#define FAIL_INVALID(...) RONDO_FAIL_AS(call, INVALID, __VA_ARGS__)
 
 static rondo_status check_copy(const void *destination, const void *source, size_t bytes,
                                rondo_copy_kind kind, const char *call) {
@@ -99,10 +98,10 @@ rondo_status rondo_stream_fill(rondo_stream *stream, void *destination, uint32_t
 static rondo_status check_arguments(const void *arguments, size_t argument_bytes,
                                     const char *call) {
     if (argument_bytes > ARGUMENT_BYTES_MAX) {
-        return rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__, call,
-                                "%zu bytes of arguments are more than %d; pass the address of a "
-                                "buffer instead",
-                                argument_bytes, (int)ARGUMENT_BYTES_MAX);
+        return RONDO_FAIL_AS(call, INVALID,
+                             "%zu bytes of arguments are more than %d; pass the address of a "
+                             "buffer instead",
+                             argument_bytes, (int)ARGUMENT_BYTES_MAX);
     }
     return argument_bytes == 0 ? RONDO_STATUS_OK
                                : rondo__check_pointer(arguments, call, "arguments");

@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/logging.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/read_options.h"
 #include "executor/plan.h"
 #include "program/passes.h"
 #include "program/specialise.h"
@@ -49,7 +49,7 @@ static rondo_graphs_mode read_graphs_variable(void) {
 static rondo_status read_options(const rondo_executor_options *options,
                                  rondo_executor_options *out_options) {
     rondo_executor_options merged = rondo_executor_options_default();
-    RETURN_IF_ERROR(rondo__options_read(options, &merged, sizeof merged, "rondo_executor_create",
+    RETURN_IF_ERROR(rondo__read_options(options, &merged, sizeof merged, "rondo_executor_create",
                                         "rondo_executor_options_default"));
     if ((int)merged.graphs < RONDO_GRAPHS_AUTO || merged.graphs > RONDO_GRAPHS_OFF) {
         return RONDO_FAIL(INVALID, "options.graphs is %d, not a rondo_graphs_mode",

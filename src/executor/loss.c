@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/read_options.h"
 #include "executor/plan.h"
 #include "op/support.h"
 #include "tensor/elements.h"
@@ -171,7 +171,7 @@ rondo_status rondo_executor_find_loss(rondo_program *program, rondo_device *devi
                           out_loss->struct_size, sizeof *out_loss);
     }
     rondo_executor_options half = rondo_executor_options_default();
-    RETURN_IF_ERROR(rondo__options_read(options, &half, sizeof half, __func__,
+    RETURN_IF_ERROR(rondo__read_options(options, &half, sizeof half, __func__,
                                         "rondo_executor_options_default"));
     if (half.dtype != RONDO_DTYPE_F16) {
         return RONDO_FAIL(INVALID, "options->dtype is %s; only f16 loses what f32 has",

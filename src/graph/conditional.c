@@ -106,8 +106,7 @@ static rondo_status get_scope(rondo_scope handle, const char *call, rondo__scope
         *out_scope = find_scope(handle.device, handle.id, NULL, NULL);
     }
     if (*out_scope == NULL) {
-        return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
-                                "this scope is over: it was ended, or its capture was");
+        return RONDO_FAIL_AS(call, STATE, "this scope is over: it was ended, or its capture was");
     }
     return rondo__check_alive(handle.device, call);
 }
@@ -199,10 +198,10 @@ void rondo__scopes_refuse_open(rondo__capture *capture) {
     if (scope == NULL) {
         return;
     }
-    (void)rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, "rondo_graph_capture_end",
-                           "the %s scope on stream %u is still open; call %srondo_scope_end first",
-                           kind_names[scope->conditional->kind], (unsigned)scope->parent->number,
-                           scope->is_body_open ? "rondo_scope_leave and " : "");
+    (void)RONDO_FAIL_AS("rondo_graph_capture_end", STATE,
+                        "the %s scope on stream %u is still open; call %srondo_scope_end first",
+                        kind_names[scope->conditional->kind], (unsigned)scope->parent->number,
+                        scope->is_body_open ? "rondo_scope_leave and " : "");
     if (capture->origin != NULL) {
         break_capture_at(capture, get_place(scope));
     }
@@ -227,9 +226,8 @@ static rondo_status check_parent(const rondo__scope *scope, const char *call) {
         return rondo__blame_fail_broken(scope->parent, call);
     }
     if (state == RONDO__CAPTURE_NONE) {
-        return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
-                                "stream %u no longer records: its capture ended before the scope",
-                                number);
+        return RONDO_FAIL_AS(
+            call, STATE, "stream %u no longer records: its capture ended before the scope", number);
     }
     rondo__node_handle node = 0;
     size_t count = 0;
@@ -237,8 +235,8 @@ static rondo_status check_parent(const rondo__scope *scope, const char *call) {
     if (count == 1 && node == scope->conditional->last_node) {
         return RONDO_STATUS_OK;
     }
-    rondo_status status = rondo__error_set(
-        RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
+    rondo_status status = RONDO_FAIL_AS(
+        call, STATE,
         "stream %u was used while its %s scope was open; put the work of a body on the stream from "
         "rondo_scope_enter, and other work before or after the scope",
         number, kind_names[scope->conditional->kind]);
@@ -252,16 +250,14 @@ rondo_status rondo__scope_check_predicate(const void *predicate, const char *cal
     RETURN_IF_ERROR(rondo__check_pointer(predicate, call, "predicate"));
     return (uintptr_t)predicate % sizeof(uint32_t) == 0
                ? RONDO_STATUS_OK
-               : rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__, call,
-                                  "the predicate is not aligned to its 4 bytes");
+               : RONDO_FAIL_AS(call, INVALID, "the predicate is not aligned to its 4 bytes");
 }
 
 rondo_status rondo__scope_check_switch(uint32_t branch_count, const char *call) {
     return branch_count > 0 && branch_count <= BRANCH_COUNT_MAX
                ? RONDO_STATUS_OK
-               : rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__, call,
-                                  "a switch has 1 to %d branches, not %u", (int)BRANCH_COUNT_MAX,
-                                  (unsigned)branch_count);
+               : RONDO_FAIL_AS(call, INVALID, "a switch has 1 to %d branches, not %u",
+                               (int)BRANCH_COUNT_MAX, (unsigned)branch_count);
 }
 
 static rondo_status check_begin(rondo_stream *stream, rondo_scope_kind kind, const void *predicate,
@@ -275,16 +271,15 @@ static rondo_status check_begin(rondo_stream *stream, rondo_scope_kind kind, con
     RETURN_IF_ERROR(rondo__check_stream(stream, call));
     RETURN_IF_ERROR(rondo__check_pointer(out_scope, call, "out_scope"));
     if ((unsigned)kind > RONDO_SCOPE_WHILE) {
-        return rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__, call,
-                                "%d is not a kind of scope", (int)kind);
+        return RONDO_FAIL_AS(call, INVALID, "%d is not a kind of scope", (int)kind);
     }
     RETURN_IF_ERROR(rondo__scope_check_predicate(predicate, call));
     if (kind == RONDO_SCOPE_SWITCH) {
         RETURN_IF_ERROR(rondo__scope_check_switch(count, call));
     } else if (count != 0) {
-        return rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__, call,
-                                "branch_count is a switch's; of the kind \"%s\" it is 0, not %u",
-                                kind_names[kind], (unsigned)count);
+        return RONDO_FAIL_AS(call, INVALID,
+                             "branch_count is a switch's; of the kind \"%s\" it is 0, not %u",
+                             kind_names[kind], (unsigned)count);
     }
     rondo__capture_state state = RONDO__CAPTURE_NONE;
     RETURN_IF_ERROR(rondo__capture_get_state(stream, &state));
@@ -292,16 +287,16 @@ static rondo_status check_begin(rondo_stream *stream, rondo_scope_kind kind, con
         return rondo__blame_fail_broken(stream, call);
     }
     if (state == RONDO__CAPTURE_NONE) {
-        return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
-                                "stream %u does not record; scopes are for captures, the functions "
-                                "of rondo/control.h work outside, too",
-                                (unsigned)stream->number);
+        return RONDO_FAIL_AS(call, STATE,
+                             "stream %u does not record; scopes are for captures, the functions "
+                             "of rondo/control.h work outside, too",
+                             (unsigned)stream->number);
     }
     if (find_scope(stream->device, 0, NULL, stream) != NULL) {
-        return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
-                                "stream %u has an open scope; nest on the stream of its body, or "
-                                "end it first",
-                                (unsigned)stream->number);
+        return RONDO_FAIL_AS(call, STATE,
+                             "stream %u has an open scope; nest on the stream of its body, or "
+                             "end it first",
+                             (unsigned)stream->number);
     }
     *in_out_branch_count = kind == RONDO_SCOPE_SWITCH ? count : counts[kind];
     return RONDO_STATUS_OK;
@@ -379,18 +374,16 @@ static rondo_status check_enter(const rondo__scope *scope, uint32_t branch,
     const rondo__conditional *conditional = scope->conditional;
     const char *kind = kind_names[conditional->kind];
     if (scope->is_body_open) {
-        return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
-                                "body %u of the %s is open; leave it first",
-                                (unsigned)scope->open_branch, kind);
+        return RONDO_FAIL_AS(call, STATE, "body %u of the %s is open; leave it first",
+                             (unsigned)scope->open_branch, kind);
     }
     if (branch >= conditional->branch_count) {
-        return rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__, call,
-                                "there is no branch %u, the %s has %u", (unsigned)branch, kind,
-                                (unsigned)conditional->branch_count);
+        return RONDO_FAIL_AS(call, INVALID, "there is no branch %u, the %s has %u",
+                             (unsigned)branch, kind, (unsigned)conditional->branch_count);
     }
     if (scope->was_entered[branch]) {
-        return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
-                                "body %u of the %s was recorded already", (unsigned)branch, kind);
+        return RONDO_FAIL_AS(call, STATE, "body %u of the %s was recorded already",
+                             (unsigned)branch, kind);
     }
     return check_parent(scope, call);
 }

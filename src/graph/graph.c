@@ -23,7 +23,7 @@
 #include "base/logging.h"
 #include "base/memory.h"
 #include "base/nvtx.h"
-#include "base/options.h"
+#include "base/read_options.h"
 #include "base/thread.h"
 #include "pool/arena.h"
 #include "pool/guard.h"
@@ -40,7 +40,7 @@ rondo_status rondo_graph_create(rondo_device *device, const rondo_graph_options 
     *out_graph = NULL;
     RETURN_IF_ERROR(rondo__check_device(device, __func__));
     rondo_graph_options wanted = rondo_graph_options_default();
-    RETURN_IF_ERROR(rondo__options_read(options, &wanted, sizeof wanted, __func__,
+    RETURN_IF_ERROR(rondo__read_options(options, &wanted, sizeof wanted, __func__,
                                         "rondo_graph_options_default"));
     if (wanted.defer_instantiation && !wanted.keep_template) {
         return RONDO_FAIL(INVALID,
@@ -457,19 +457,17 @@ static void give_up(rondo_graph *graph) {
 // ---- replay -----------------------------------------------------------------------------------
 
 static rondo_status fail_not_ready(const rondo_graph *graph, const char *call) {
-    return rondo__error_set(
-        RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
-        graph->state == RONDO__GRAPH_RECORDING
-            ? "graph \"%s\" still records; call rondo_graph_capture_end first"
-            : "graph \"%s\" holds nothing: it was not captured yet, or was reset",
-        graph->label);
+    return RONDO_FAIL_AS(call, STATE,
+                         graph->state == RONDO__GRAPH_RECORDING
+                             ? "graph \"%s\" still records; call rondo_graph_capture_end first"
+                             : "graph \"%s\" holds nothing: it was not captured yet, or was reset",
+                         graph->label);
 }
 
 static rondo_status fail_other_device(const rondo_graph *graph, const rondo_stream *stream,
                                       const char *call) {
-    return rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__, call,
-                            "graph \"%s\" is of %s, the stream of %s", graph->label,
-                            graph->device->name, stream->device->name);
+    return RONDO_FAIL_AS(call, INVALID, "graph \"%s\" is of %s, the stream of %s", graph->label,
+                         graph->device->name, stream->device->name);
 }
 
 static rondo_status refuse_recording(rondo_stream *stream, const char *call) {
@@ -478,10 +476,10 @@ static rondo_status refuse_recording(rondo_stream *stream, const char *call) {
     if (state == RONDO__CAPTURE_NONE) {
         return rondo__stream_refuse_recording(stream, call);  // which then need not ask again
     }
-    return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
-                            "stream %u records, and this is not recorded; rondo_graph_record puts "
-                            "a graph's work into a capture",
-                            (unsigned)stream->number);
+    return RONDO_FAIL_AS(call, STATE,
+                         "stream %u records, and this is not recorded; rondo_graph_record puts "
+                         "a graph's work into a capture",
+                         (unsigned)stream->number);
 }
 
 // What replay and upload share. Only a stream that may record is asked whether it does: one that
@@ -562,10 +560,10 @@ rondo_status rondo__graph_check_template(const rondo_graph *graph, const char *c
         return fail_not_ready(graph, call);
     }
     if (graph->recorded == NULL) {
-        return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
-                                "graph \"%s\" did not keep its template; create it with the option "
-                                "keep_template",
-                                graph->label);
+        return RONDO_FAIL_AS(call, STATE,
+                             "graph \"%s\" did not keep its template; create it with the option "
+                             "keep_template",
+                             graph->label);
     }
     return rondo__check_alive(graph->device, call);
 }
@@ -624,10 +622,10 @@ rondo_status rondo_graph_get_arena(rondo_graph *graph, rondo_arena **out_arena) 
 static rondo_status check_executable(const rondo_graph *graph, const char *call) {
     RETURN_IF_ERROR(rondo__check_pointer(graph, call, "graph"));
     if (graph->state == RONDO__GRAPH_RECORDED) {
-        return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
-                                "graph \"%s\" has no executable yet; call rondo_graph_instantiate, "
-                                "or replay it once",
-                                graph->label);
+        return RONDO_FAIL_AS(call, STATE,
+                             "graph \"%s\" has no executable yet; call rondo_graph_instantiate, "
+                             "or replay it once",
+                             graph->label);
     }
     if (graph->state != RONDO__GRAPH_READY) {
         return fail_not_ready(graph, call);

@@ -136,11 +136,10 @@ static rondo_status check_copyable(const rondo_graph *graph) {
         rondo__node_info info;
         RETURN_IF_ERROR(backend->describe_node(graph->recorded, i, &info));
         if (info.kind == RONDO__NODE_CONDITIONAL) {
-            return rondo__error_set(RONDO_STATUS_UNSUPPORTED, 0, "", __FILE__, __LINE__,
-                                    "rondo_graph_record",
-                                    "graph \"%s\" has a conditional node (number %zu), and those "
-                                    "cannot be copied into another graph; record its work directly",
-                                    graph->label, i);
+            return RONDO_FAIL_AS("rondo_graph_record", UNSUPPORTED,
+                                 "graph \"%s\" has a conditional node (number %zu), and those "
+                                 "cannot be copied into another graph; record its work directly",
+                                 graph->label, i);
         }
     }
     return RONDO_STATUS_OK;
@@ -154,12 +153,11 @@ static rondo_status check_foreign(const rondo_graph *graph) {
         bool is_own_memory =
             participant->type == &rondo__session_type && !atomic_load(&graph->arena->is_exposed);
         if (participant->type->prepare_replay != NULL && !is_own_memory) {
-            return rondo__error_set(RONDO_STATUS_UNSUPPORTED, 0, "", __FILE__, __LINE__,
-                                    "rondo_graph_record",
-                                    "graph \"%s\" uses %s, which has to be asked before each "
-                                    "replay, and this capture is not Rondo's; begin it with "
-                                    "rondo_graph_capture_begin",
-                                    graph->label, participant->type->name);
+            return RONDO_FAIL_AS("rondo_graph_record", UNSUPPORTED,
+                                 "graph \"%s\" uses %s, which has to be asked before each "
+                                 "replay, and this capture is not Rondo's; begin it with "
+                                 "rondo_graph_capture_begin",
+                                 graph->label, participant->type->name);
         }
     }
     return RONDO_STATUS_OK;
@@ -169,9 +167,9 @@ static rondo_status check_recording(rondo_stream *stream) {
     rondo__capture_state state = RONDO__CAPTURE_NONE;
     RETURN_IF_ERROR(rondo__capture_get_state(stream, &state));
     if (state == RONDO__CAPTURE_NONE) {
-        return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, "rondo_graph_record",
-                                "stream %u does not record; rondo_graph_replay runs the graph",
-                                (unsigned)stream->number);
+        return RONDO_FAIL_AS("rondo_graph_record", STATE,
+                             "stream %u does not record; rondo_graph_replay runs the graph",
+                             (unsigned)stream->number);
     }
     if (state == RONDO__CAPTURE_BROKEN) {
         return rondo__blame_fail_broken(stream, "rondo_graph_record");

@@ -2,7 +2,7 @@
 
 #include "backend/check.h"
 #include "backend/label.h"
-#include "base/options.h"
+#include "base/read_options.h"
 #include "graph/graph_internal.h"
 
 rondo_step_options rondo_step_options_default(void) {
@@ -38,10 +38,10 @@ static rondo_status run_step(rondo_stream *stream, rondo_step_function step, voi
 // The step has ended the capture by itself: what it holds now is not this call's.
 static rondo_status fail_ended(rondo_graph *graph) {
     rondo__graph_clear(graph);
-    return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, "rondo_graph_capture",
-                            "the step ended or aborted the capture of graph \"%s\" by itself; it "
-                            "only puts work on the stream, and returns a failure to give up",
-                            graph->label);
+    return RONDO_FAIL_AS("rondo_graph_capture", STATE,
+                         "the step ended or aborted the capture of graph \"%s\" by itself; it "
+                         "only puts work on the stream, and returns a failure to give up",
+                         graph->label);
 }
 
 rondo_status rondo_graph_capture(rondo_graph *graph, rondo_stream *stream,
@@ -53,7 +53,7 @@ rondo_status rondo_graph_capture(rondo_graph *graph, rondo_stream *stream,
         return rondo__check_fail_null(__func__, "step");
     }
     rondo_step_options wanted = rondo_step_options_default();
-    RETURN_IF_ERROR(rondo__options_read(options, &wanted, sizeof wanted, __func__,
+    RETURN_IF_ERROR(rondo__read_options(options, &wanted, sizeof wanted, __func__,
                                         "rondo_step_options_default"));
     RETURN_IF_ERROR(rondo_graph_capture_begin(graph, stream, wanted.mode));
     graph->capture->is_step = true;

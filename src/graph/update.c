@@ -7,22 +7,19 @@ static rondo_status check_pair(const rondo_graph *graph, const rondo_graph *sour
     RETURN_IF_ERROR(rondo__check_pointer(graph, "rondo_graph_update", "graph"));
     RETURN_IF_ERROR(rondo__graph_check_template(source, "rondo_graph_update"));
     if (graph == source) {
-        return rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__,
-                                "rondo_graph_update",
-                                "graph \"%s\" cannot take over its own work; record into another "
-                                "graph, or call rondo_graph_instantiate",
-                                graph->label);
+        return RONDO_FAIL_AS("rondo_graph_update", INVALID,
+                             "graph \"%s\" cannot take over its own work; record into another "
+                             "graph, or call rondo_graph_instantiate",
+                             graph->label);
     }
     if (graph->device != source->device) {
-        return rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__,
-                                "rondo_graph_update", "graph \"%s\" is of %s, graph \"%s\" of %s",
-                                graph->label, graph->device->name, source->label,
-                                source->device->name);
+        return RONDO_FAIL_AS("rondo_graph_update", INVALID,
+                             "graph \"%s\" is of %s, graph \"%s\" of %s", graph->label,
+                             graph->device->name, source->label, source->device->name);
     }
     if (graph->state == RONDO__GRAPH_RECORDING) {
-        return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, "rondo_graph_update",
-                                "graph \"%s\" records; end or abort that capture first",
-                                graph->label);
+        return RONDO_FAIL_AS("rondo_graph_update", STATE,
+                             "graph \"%s\" records; end or abort that capture first", graph->label);
     }
     return RONDO_STATUS_OK;
 }

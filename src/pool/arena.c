@@ -7,7 +7,7 @@
 #include "backend/captured.h"
 #include "backend/check.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/read_options.h"
 #include "pool/seat.h"
 
 // ---- life -------------------------------------------------------------------------------------
@@ -22,7 +22,7 @@ rondo_status rondo_arena_create(rondo_device *device, const rondo_arena_options 
     *out_arena = NULL;
     RETURN_IF_ERROR(rondo__check_device(device, __func__));
     rondo_arena_options merged = rondo_arena_options_default();
-    RETURN_IF_ERROR(rondo__options_read(options, &merged, sizeof merged, __func__,
+    RETURN_IF_ERROR(rondo__read_options(options, &merged, sizeof merged, __func__,
                                         "rondo_arena_options_default"));
     rondo_arena *arena = rondo__calloc(1, sizeof *arena);
     if (arena == NULL) {

@@ -161,8 +161,8 @@ static rondo_status prepare_replay(rondo__participant *participant, rondo_stream
         bool is_there = false;
         RETURN_IF_ERROR(look(g, r, &is_there));
         if (!is_there) {
-            return rondo__error_set(
-                RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, "rondo_graph_replay",
+            return RONDO_FAIL_AS(
+                "rondo_graph_replay", STATE,
                 "graph \"%s\" uses memory that is gone: \"%s\" was recorded with %p, in a %s of "
                 "%zu "
                 "bytes that was freed since; keep it for as long as the graph is replayed, or "

@@ -279,8 +279,8 @@ static rondo_status check_imports(const rondo__session *session) {
             const rondo__output *o = seat->imports.entries[i];
             if (o->is_overwritten) {
                 const char *producer = o->seat->session->label;
-                return rondo__error_set(
-                    RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, "rondo_graph_replay",
+                return RONDO_FAIL_AS(
+                    "rondo_graph_replay", STATE,
                     "graph \"%s\" takes in a block of %zu bytes at %p that graph \"%s\" produces, "
                     "but graph \"%s\", which shares the memory, has written over it since; replay "
                     "\"%s\" first, or see rondo_arena_options.allows_any_order",
@@ -296,8 +296,8 @@ static rondo_status check_conflicts(const rondo__session *session) {
     for (size_t i = 0; i < session->conflicts.count; ++i) {
         const rondo__output *o = session->conflicts.entries[i];
         if (o->round == session->arena->round && !o->is_overwritten && atomic_load(&o->is_held)) {
-            return rondo__error_set(
-                RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, "rondo_graph_replay",
+            return RONDO_FAIL_AS(
+                "rondo_graph_replay", STATE,
                 "graph \"%s\" would write over a block of %zu bytes at %p that graph \"%s\", which "
                 "shares the memory, has produced and that is still held; free the block, call "
                 "rondo_arena_begin_round once its data is not needed any more, or see "
@@ -313,8 +313,8 @@ static rondo_status check_conflicts(const rondo__session *session) {
 static rondo_status enter_replay(rondo__session *session) {
     rondo_arena *arena = session->arena;
     if (arena->replay_depth > 0 && !pthread_equal(arena->replay_thread, pthread_self())) {
-        return rondo__error_set(
-            RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, "rondo_graph_replay",
+        return RONDO_FAIL_AS(
+            "rondo_graph_replay", STATE,
             "another thread replays a graph that shares the memory of graph \"%s\" at this moment, "
             "so which comes first is left to chance; let one thread wait for the other",
             session->label);

@@ -27,7 +27,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "base/options.h"
+#include "base/read_options.h"
 #include "pool/arena.h"
 
 enum {
@@ -48,7 +48,7 @@ rondo_status rondo_pool_create(rondo_device *device, const rondo_pool_options *o
     *out_pool = NULL;
     RETURN_IF_ERROR(rondo__check_device(device, __func__));
     rondo_pool_options merged = rondo_pool_options_default();
-    RETURN_IF_ERROR(rondo__options_read(options, &merged, sizeof merged, __func__,
+    RETURN_IF_ERROR(rondo__read_options(options, &merged, sizeof merged, __func__,
                                         "rondo_pool_options_default"));
     if (merged.kind != RONDO_MEMORY_DEVICE && merged.kind != RONDO_MEMORY_PINNED) {
         return RONDO_FAIL(INVALID, "options.kind is %d, not a rondo_memory_kind", (int)merged.kind);

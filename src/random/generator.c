@@ -265,10 +265,10 @@ static rondo_status refuse_issuing(const rondo_generator *generator, const char 
     if (__builtin_expect(!generator->is_issuing, 1)) {
         return RONDO_STATUS_OK;
     }
-    return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
-                            "a function that rondo_generator_launch calls for generator %u uses "
-                            "the generator itself; do that before or after",
-                            (unsigned)generator->number);
+    return RONDO_FAIL_AS(call, STATE,
+                         "a function that rondo_generator_launch calls for generator %u uses "
+                         "the generator itself; do that before or after",
+                         (unsigned)generator->number);
 }
 
 rondo_status rondo__generator_enter(rondo_generator *generator, const char *call) {
@@ -294,10 +294,9 @@ static rondo_status find_capture(rondo_generator *generator, rondo_stream *strea
     RETURN_IF_ERROR(rondo__check_pointer(generator, call, "generator"));
     RETURN_IF_ERROR(rondo__check_stream(stream, call));
     if (stream->device != generator->device) {
-        return rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__, call,
-                                "generator %u is of %s, the stream of %s",
-                                (unsigned)generator->number, generator->device->name,
-                                stream->device->name);
+        return RONDO_FAIL_AS(call, INVALID, "generator %u is of %s, the stream of %s",
+                             (unsigned)generator->number, generator->device->name,
+                             stream->device->name);
     }
     RETURN_IF_ERROR(rondo__capture_find(stream, out_capture, out_id));
     if (*out_capture != NULL || !(stream->is_wrapped || atomic_load(&stream->may_record))) {
@@ -306,8 +305,8 @@ static rondo_status find_capture(rondo_generator *generator, rondo_stream *strea
     rondo__capture_state state;
     RETURN_IF_ERROR(rondo__capture_get_state(stream, &state));
     if (state != RONDO__CAPTURE_NONE) {
-        return rondo__error_set(
-            RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
+        return RONDO_FAIL_AS(
+            call, STATE,
             "stream %u records into a capture that Rondo did not begin, which nobody would tell "
             "generator %u to move on; begin the capture with rondo_graph_capture_begin",
             (unsigned)stream->number, (unsigned)generator->number);
@@ -353,10 +352,10 @@ static rondo_status refuse_recording(const rondo_generator *generator, const cha
     if (generator->recordings == NULL) {
         return RONDO_STATUS_OK;
     }
-    return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
-                            "graph \"%s\" records and draws from generator %u, whose state belongs "
-                            "to the replays; call this before the capture or after its end",
-                            generator->recordings->label, (unsigned)generator->number);
+    return RONDO_FAIL_AS(call, STATE,
+                         "graph \"%s\" records and draws from generator %u, whose state belongs "
+                         "to the replays; call this before the capture or after its end",
+                         generator->recordings->label, (unsigned)generator->number);
 }
 
 static rondo_status set_state(rondo_generator *generator, rondo_generator_state state,

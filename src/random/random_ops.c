@@ -71,8 +71,8 @@ static bool is_real(rondo_dtype dtype) {
 static rondo_status check_real(rondo_dtype dtype, const char *call) {
     return is_real(dtype)
                ? RONDO_STATUS_OK
-               : rondo__error_set(
-                     RONDO_STATUS_UNSUPPORTED, 0, "", __FILE__, __LINE__, call,
+               : RONDO_FAIL_AS(
+                     call, UNSUPPORTED,
                      "no kernel for elements of dtype %d; there are f32, f64, f16 and bf16",
                      (int)dtype);
 }
@@ -98,12 +98,11 @@ static rondo_status check_elements(const void *address, size_t count, size_t byt
     }
     RETURN_IF_ERROR(rondo__check_pointer(address, call, argument));
     if ((uintptr_t)address % bytes != 0) {
-        return rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__, call,
-                                "%s is not aligned to its elements of %zu bytes", argument, bytes);
+        return RONDO_FAIL_AS(call, INVALID, "%s is not aligned to its elements of %zu bytes",
+                             argument, bytes);
     }
     if (count > (size_t)PTRDIFF_MAX / bytes) {
-        return rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__, call,
-                                "%zu elements are larger than memory", count);
+        return RONDO_FAIL_AS(call, INVALID, "%zu elements are larger than memory", count);
     }
     return RONDO_STATUS_OK;
 }
@@ -171,10 +170,10 @@ static rondo_status check_range(rondo_dtype dtype, double low, double high, cons
     if (low <= high && isfinite(first) && isfinite(end) && isfinite(round_to(dtype, end - first))) {
         return RONDO_STATUS_OK;
     }
-    return rondo__error_set(RONDO_STATUS_INVALID, 0, "", __FILE__, __LINE__, call,
-                            "there is no range from %g to %g: low must not be above high, and both "
-                            "and their difference must be finite in the element type",
-                            low, high);
+    return RONDO_FAIL_AS(call, INVALID,
+                         "there is no range from %g to %g: low must not be above high, and both "
+                         "and their difference must be finite in the element type",
+                         low, high);
 }
 
 rondo_status rondo_random_uniform(rondo_generator *generator, rondo_stream *stream,
@@ -253,8 +252,8 @@ static rondo_status check_any(rondo_dtype dtype, const void *address, size_t cou
     const size_t bytes = get_bytes(dtype);
     return bytes > 0
                ? check_elements(address, count, bytes, call, "out")
-               : rondo__error_set(RONDO_STATUS_UNSUPPORTED, 0, "", __FILE__, __LINE__, call,
-                                  "%d is no dtype; use one of rondo/tensor.h but NONE", (int)dtype);
+               : RONDO_FAIL_AS(call, UNSUPPORTED,
+                               "%d is no dtype; use one of rondo/tensor.h but NONE", (int)dtype);
 }
 
 // `status`: of the checks so far.

@@ -85,11 +85,11 @@ rondo_status rondo__cuda_refuse_node_in_body(rondo_stream *stream, const char *c
         return RONDO_STATUS_OK;
     }
     rondo_status status =
-        rondo__error_set(RONDO_STATUS_UNSUPPORTED, 0, "", __FILE__, __LINE__, call,
-                         "there are no %s inside conditional bodies on CUDA; use kernels, copies "
-                         "and fills there, and "
-                         "do this before or after the scope",
-                         what);
+        RONDO_FAIL_AS(call, UNSUPPORTED,
+                      "there are no %s inside conditional bodies on CUDA; use kernels, copies "
+                      "and fills there, and "
+                      "do this before or after the scope",
+                      what);
     return status;
 }
 
@@ -99,7 +99,7 @@ rondo_status rondo__cuda_begin_body_capture(rondo_stream *stream_, rondo__cu_gra
                                             uint64_t parent) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream_->device);
     rondo__cuda_stream *stream = (rondo__cuda_stream *)stream_;
-    rondo__cuda_capture *capture = rondo__cuda_new_capture(stream);
+    rondo__cuda_capture *capture = rondo__calloc(1, sizeof(*capture));
     if (capture == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
@@ -107,7 +107,7 @@ rondo_status rondo__cuda_begin_body_capture(rondo_stream *stream_, rondo__cu_gra
     rondo__cu_result code = device->api->cuStreamBeginCaptureToGraph(
         rondo__cuda_native_stream(stream_), graph, NULL, NULL, 0, capture->mode);
     if (code != RONDO__CU_SUCCESS) {
-        rondo__cuda_give_back(stream, capture);
+        rondo__free(capture);
         return RONDO__CUDA_FAIL(device, code, "cuStreamBeginCaptureToGraph",
                                 "cannot record the body of a conditional node");
     }

@@ -59,22 +59,6 @@ rondo__cuda_capture *rondo__cuda_find_capture(rondo__cuda_device *device, uint64
     return find_in(device->captures, serial);
 }
 
-// A stream begins one capture at a time, and a short capture would notice the heap.
-rondo__cuda_capture *rondo__cuda_new_capture(rondo__cuda_stream *stream) {
-    rondo__cuda_capture *capture = stream->spare;
-    if (capture == NULL) {
-        return rondo__calloc(1, sizeof(*capture));
-    }
-    stream->spare = NULL;
-    memset(capture, 0, offsetof(rondo__cuda_capture, members));
-    return capture;
-}
-
-void rondo__cuda_give_back(rondo__cuda_stream *stream, rondo__cuda_capture *capture) {
-    rondo__free(stream->spare);
-    stream->spare = capture;
-}
-
 // The caller holds the lock.
 static uint64_t list_capture(rondo__cuda_device *device, rondo__cuda_capture *capture) {
     capture->serial = ++device->last_capture;
@@ -206,7 +190,7 @@ rondo_status rondo__cuda_begin_capture(rondo_stream *stream_, rondo_capture_mode
         [RONDO_CAPTURE_GLOBAL] = RONDO__CU_CAPTURE_MODE_GLOBAL,
         [RONDO_CAPTURE_RELAXED] = RONDO__CU_CAPTURE_MODE_RELAXED,
     };
-    rondo__cuda_capture *capture = rondo__cuda_new_capture(stream);
+    rondo__cuda_capture *capture = rondo__calloc(1, sizeof(*capture));
     if (capture == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
@@ -223,7 +207,7 @@ rondo_status rondo__cuda_begin_capture(rondo_stream *stream_, rondo_capture_mode
     if (code != RONDO__CU_SUCCESS) {
         status = rondo__cuda_enter(device, &was_pushed);
         if (status != RONDO_STATUS_OK) {
-            goto give_back;
+            goto free_capture;
         }
     }
     if (rondo__cuda_wants_context(code)) {
@@ -237,7 +221,7 @@ rondo_status rondo__cuda_begin_capture(rondo_stream *stream_, rondo_capture_mode
     }
     rondo__cuda_leave(device, was_pushed);
     if (status != RONDO_STATUS_OK) {
-        goto give_back;
+        goto free_capture;
     }
     stream->capture_mode = capture->mode;
     stream->capture_thread = rondo__thread_get_number();
@@ -247,8 +231,8 @@ rondo_status rondo__cuda_begin_capture(rondo_stream *stream_, rondo_capture_mode
     }
     return status;
 
-give_back:
-    rondo__cuda_give_back(stream, capture);
+free_capture:
+    rondo__free(capture);
     return status;
 }
 
@@ -397,7 +381,7 @@ rondo_status rondo__cuda_end_native(rondo_stream *stream_, rondo__cu_graph *out_
         } else {
             rondo__cuda_free_notes(capture->notes);
         }
-        rondo__cuda_give_back(stream, capture);
+        rondo__free(capture);
     }
     return status;
 }

@@ -32,11 +32,6 @@ struct rondo__cuda_capture {
 // The caller holds the lock. NULL when the capture has ended.
 rondo__cuda_capture *rondo__cuda_find_capture(rondo__cuda_device *device, uint64_t serial);
 
-// Memory for a capture that begins on the stream, cleared; NULL: none, with the record written.
-// A capture is given back once its end was seen, on the stream's thread.
-rondo__cuda_capture *rondo__cuda_new_capture(rondo__cuda_stream *stream);
-void rondo__cuda_give_back(rondo__cuda_stream *stream, rondo__cuda_capture *capture);
-
 // Lists it; its serial.
 uint64_t rondo__cuda_add_capture(rondo__cuda_device *device, rondo__cuda_capture *capture);
 

@@ -68,7 +68,6 @@ typedef struct rondo__cuda_stream {
     bool is_origin;           // a capture began here and has not been ended
     bool is_body;             // is_origin, and it records into a body that a conditional node owns
     bool is_scratch;          // has recorded bodies, and nothing else: there is no work to wait for
-    rondo__cuda_capture *spare;            // memory for the next capture that begins here, or NULL
     struct rondo__cuda_stream *next_kept;  // of those that were destroyed and have to be kept
 } rondo__cuda_stream;
 

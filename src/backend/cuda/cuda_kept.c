@@ -38,7 +38,6 @@ static void forget(rondo__cuda_stream *list) {
     while (list != NULL) {
         rondo__cuda_stream *next = list->next_kept;
         rondo__stream_tag_release(list->head.tag);
-        rondo__free(list->spare);
         rondo__free(list);
         list = next;
     }

@@ -126,7 +126,6 @@ void rondo__cuda_destroy_stream(rondo_stream *stream) {
         rondo__cuda_leave(device, was_pushed);
     }
     if (!is_kept) {
-        rondo__free(((rondo__cuda_stream *)stream)->spare);
         rondo__free(stream);
     }
     rondo__error_restore(&saved);

@@ -148,8 +148,7 @@ rondo_status rondo__host_get_capture_id(rondo_stream *stream_, rondo__capture_st
 }
 
 static rondo_status fail_not_recording(const rondo_stream *stream, const char *call) {
-    return rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
-                            "stream %u does not record", (unsigned)stream->number);
+    return RONDO_FAIL_AS(call, STATE, "stream %u does not record", (unsigned)stream->number);
 }
 
 // The caller holds the capture lock.
@@ -339,8 +338,8 @@ static rondo_status check_joined(const rondo__host_capture *capture) {
         for (size_t i = 0; i < stream->frontier_count; ++i) {
             size_t node = stream->frontier[i];
             if (!marks[node]) {
-                status = rondo__error_set(
-                    RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, name_end(capture),
+                status = RONDO_FAIL_AS(
+                    name_end(capture), STATE,
                     "stream %u was forked from stream %u and not joined: record an event on it and "
                     "let stream %u wait for that before the end",
                     (unsigned)stream->head.number, (unsigned)capture->origin->head.number,
@@ -354,11 +353,10 @@ static rondo_status check_joined(const rondo__host_capture *capture) {
     // A branch may also end in an event whose stream went on elsewhere and came back otherwise.
     for (size_t i = 0; i < recorded->node_count && status == RONDO_STATUS_OK; ++i) {
         if (!marks[i]) {
-            status =
-                rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, name_end(capture),
-                                 "node %zu was recorded on a branch that was not joined to "
-                                 "stream %u",
-                                 i, (unsigned)capture->origin->head.number);
+            status = RONDO_FAIL_AS(name_end(capture), STATE,
+                                   "node %zu was recorded on a branch that was not joined to "
+                                   "stream %u",
+                                   i, (unsigned)capture->origin->head.number);
             rondo__blame_set_unjoined(0);
             rondo__error_set_op(recorded->nodes[i].name);
         }

@@ -140,10 +140,10 @@ rondo_status rondo__host_refuse_in_body(rondo__host_stream *stream, const char *
     pthread_mutex_lock(&device->capture_lock);
     rondo__host_capture *capture = atomic_load(&stream->capture);
     if (capture != NULL && capture->is_body) {
-        status = rondo__error_set(RONDO_STATUS_UNSUPPORTED, 0, "", __FILE__, __LINE__, call,
-                                  "there are no %s inside conditional bodies; do this before or "
-                                  "after the scope",
-                                  what);
+        status = RONDO_FAIL_AS(call, UNSUPPORTED,
+                               "there are no %s inside conditional bodies; do this before or "
+                               "after the scope",
+                               what);
     }
     pthread_mutex_unlock(&device->capture_lock);
     return status;

@@ -7,8 +7,7 @@
 static rondo__host_template *get_recorded(rondo_stream *stream, const char *call) {
     rondo__host_capture *capture = atomic_load(&((rondo__host_stream *)stream)->capture);
     if (capture == NULL) {
-        (void)rondo__error_set(RONDO_STATUS_STATE, 0, "", __FILE__, __LINE__, call,
-                               "stream %u does not record", (unsigned)stream->number);
+        (void)RONDO_FAIL_AS(call, STATE, "stream %u does not record", (unsigned)stream->number);
         return NULL;
     }
     return capture->recorded;

@@ -1,4 +1,4 @@
-// base/options.h: structs of older and newer callers.
+// base/read_options.h: structs of older and newer callers.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/options.h"
+#include "base/read_options.h"
 
 typedef struct sample {
     size_t struct_size;
@@ -17,10 +17,10 @@ typedef struct sample {
 
 static rondo_status read(const sample *given, sample *merged) {
     *merged = (sample){.struct_size = sizeof *merged, .first = 1, .second = 2};
-    return rondo__options_read(given, merged, sizeof *merged, "sample_create", "sample_default");
+    return rondo__read_options(given, merged, sizeof *merged, "sample_create", "sample_default");
 }
 
-static void test_base_options__defaults_stand_where_nothing_is_given(void **state) {
+static void test_base_read_options__defaults_stand_where_nothing_is_given(void **state) {
     (void)state;
     sample merged;
     assert_int_equal(read(NULL, &merged), RONDO_STATUS_OK);
@@ -32,7 +32,7 @@ static void test_base_options__defaults_stand_where_nothing_is_given(void **stat
     assert_int_equal(merged.struct_size, sizeof merged);
 }
 
-static void test_base_options__unknown_lengths_are_refused(void **state) {
+static void test_base_read_options__unknown_lengths_are_refused(void **state) {
     (void)state;
     static const size_t sizes[] = {0, sizeof(size_t) - 1, sizeof(sample) + 1, SIZE_MAX};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
@@ -47,8 +47,8 @@ static void test_base_options__unknown_lengths_are_refused(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_base_options__defaults_stand_where_nothing_is_given),
-        cmocka_unit_test(test_base_options__unknown_lengths_are_refused),
+        cmocka_unit_test(test_base_read_options__defaults_stand_where_nothing_is_given),
+        cmocka_unit_test(test_base_read_options__unknown_lengths_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,11 @@
-// base/options.c — see options.h.
-#include "base/options.h"
+// base/read_options.c — see read_options.h.
+#include "base/read_options.h"
 
 #include <string.h>
 
 #include "base/error.h"
 
-rondo_status rondo__options_read(const void *given, void *in_out_merged, size_t bytes,
+rondo_status rondo__read_options(const void *given, void *in_out_merged, size_t bytes,
                                  const char *call, const char *defaults) {
     if (given == NULL) {
         return RONDO_STATUS_OK;
