@@ -201,7 +201,7 @@ static void test_op_signal__window_of_one(void **state) {
     op_probe_set_int(&test, "periodic", 0);
     op_probe_add_values(&test, RONDO_DTYPE_I64, "", (const double[]){1.0});
     // 0 / 0 in the function body of the standard.
-    static const double expected_0[] = {NAN};
+    static const double expected_0[] = {(double)NAN};
     op_probe_check(&test, 0, RONDO_DTYPE_F32, "1", expected_0, 1e-05);
     op_probe_deinit(&test);
 }
