@@ -177,8 +177,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_reset(rondo_graph *graph);
 // Instantiates again from the kept template, for example after an edit through the raw handle.
 // Replays of the former executable are waited for when the graph owns memory or generators.
 //
-// With conditional nodes on CUDA, whose driver makes one executable of them at a time, the former
-// one is given up first; should the new one fail, the next replay or instantiation tries again.
+// CUDA's driver makes one executable at a time of a template with conditional nodes, or with memory
+// nodes of the program's own. There the former one is given up first; should the new one fail, the
+// next replay or instantiation tries again.
 //
 // Errors:    STATE (nothing captured, or template not kept: say keep_template), NO_MEMORY,
 //            NO_DEVICE_MEMORY, DRIVER, LOST.
@@ -201,8 +202,9 @@ typedef enum rondo_update_result {
 //
 // graph       may be empty: then this is the first instantiation. Its own template, if it keeps
 //             one, becomes that of `source`.
-// source      needs keep_template; with defer_instantiation no executable is made in vain. With
-//             conditional nodes on CUDA its executable, if it has one, is taken over.
+// source      needs keep_template; with defer_instantiation no executable is made in vain. Where
+//             its template can have one executable only (see rondo_graph_instantiate) and has one,
+//             that is taken over.
 // out_result  may be NULL.
 //
 // Errors:    STATE (source holds no template, one of them records), INVALID (other device, the same

@@ -137,7 +137,7 @@ rondo_status rondo_graph_measure_device_bytes(rondo_graph *graph, uint64_t *out_
     if (is_exclusive) {
         return RONDO_FAIL(UNSUPPORTED,
                           "the driver makes one executable at a time of a graph with conditional "
-                          "nodes, so copies cannot be measured");
+                          "or memory nodes, so copies of it cannot be measured");
     }
     rondo_stream *stream = NULL;
     growth g = {0};

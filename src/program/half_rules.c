@@ -182,16 +182,16 @@ static const char *judge_cast(const rondo_program *program, const rondo__node *n
                               uint8_t *out_class, uint32_t *out_kind) {
     const rondo_dtype from = get_dtype(program, get_input(node, 0));
     const rondo_dtype to = get_dtype(program, node->outputs[0]);
-    *out_kind = CARRIES;
-    *out_class = PLAIN;
+    *out_kind = HALF_CARRIES;
+    *out_class = HALF_PLAIN;
     if (to == RONDO_DTYPE_F32 && from != RONDO_DTYPE_F32) {
         const bool is_real = from == RONDO_DTYPE_F64 || from == RONDO_DTYPE_BF16;
-        *out_class = is_real || is_small_whole(from) ? PLAIN : EXACT;
-        return is_real ? foreign_reason : is_small_whole(from) ? NULL : COUNTED;
+        *out_class = is_real || is_small_whole(from) ? HALF_PLAIN : HALF_EXACT;
+        return is_real ? foreign_reason : is_small_whole(from) ? NULL : HALF_COUNTED;
     }
     if (from == RONDO_DTYPE_F32 && to != RONDO_DTYPE_F32 && to != RONDO_DTYPE_BOOL) {
-        *out_kind |= TRACED;
-        return to == RONDO_DTYPE_F64 || to == RONDO_DTYPE_BF16 ? foreign_reason : COUNTED;
+        *out_kind |= HALF_TRACED;
+        return to == RONDO_DTYPE_F64 || to == RONDO_DTYPE_BF16 ? foreign_reason : HALF_COUNTED;
     }
     return NULL;
 }
@@ -215,26 +215,26 @@ static const char *judge_constant(const rondo__node *node, const rondo__half_rul
                                   uint32_t traits, uint8_t *out_class) {
     const bool is_factor = is_named(node, "Mul");
     const bool is_divisor = is_named(node, "Div") && input == 1;
-    const bool is_weight = (r->kind & PRODUCT) != 0 && input == 1;
+    const bool is_weight = (r->kind & HALF_PRODUCT) != 0 && input == 1;
     const bool is_operand = (node->op.def->flags & RONDO__OP_ELEMENTWISE) != 0 || is_move(node);
     if ((traits & RONDO__HALF_OVERFLOWS) != 0) {
-        *out_class = is_divisor ? FINE : WIDE;
+        *out_class = is_divisor ? HALF_FINE : HALF_WIDE;
         return overflow_reason;
     }
     if ((traits & RONDO__HALF_INFINITE) != 0 && !takes_infinity(node)) {
-        *out_class = EXACT;  // a mask, most often
+        *out_class = HALF_EXACT;  // a mask, most often
         return overflow_reason;
     }
     if ((traits & RONDO__HALF_TINY) != 0 && (is_weight || is_operand)) {
-        *out_class = is_divisor ? WIDE : FINE;
+        *out_class = is_divisor ? HALF_WIDE : HALF_FINE;
         return tiny_reason;
     }
     if ((traits & RONDO__HALF_LARGE) != 0 && is_factor) {
-        *out_class = WIDE;
+        *out_class = HALF_WIDE;
         return large_reason;
     }
     if ((traits & RONDO__HALF_WHOLE) != 0 && is_operand) {
-        *out_class = EXACT;
+        *out_class = HALF_EXACT;
         return whole_reason;
     }
     return NULL;
@@ -245,7 +245,7 @@ static const char *judge_constants(const analysis *a, const rondo__node *node,
     static const char *const bounds[] = {"min", "max"};  // of Clip, before they became inputs
     const char *reason = NULL;
     for (size_t i = 0; i < 2 && is_named(node, "Clip"); ++i) {
-        uint8_t result = PLAIN;
+        uint8_t result = HALF_PLAIN;
         float bound = rondo__op_get_float(&node->op, bounds[i], 0.0f);
         const rondo_tensor scalar = {.dtype = RONDO_DTYPE_F32, .data = &bound};
         const char *found =
@@ -254,7 +254,7 @@ static const char *judge_constants(const analysis *a, const rondo__node *node,
         *out_class = result > *out_class ? result : *out_class;
     }
     for (size_t i = 0; i < node->input_count; ++i) {
-        uint8_t result = PLAIN;
+        uint8_t result = HALF_PLAIN;
         if (!is_single(a->program, node->inputs[i]) || !is_constant(a->program, node->inputs[i]) ||
             rondo__half_is_fixed_input(node, i)) {
             continue;
@@ -291,38 +291,38 @@ static const char *judge_op(const analysis *a, size_t n, uint8_t *out_class, uin
     const rondo__node *node = &a->program->nodes[n];
     const rondo__half_rule *r = rondo__half_find_rule(node);
     *out_kind = r->kind;
-    *out_class = PLAIN;
+    *out_class = HALF_PLAIN;
     if (is_named(node, "Cast") || is_named(node, "CastLike")) {
         return judge_cast(a->program, node, out_class, out_kind);
     }
-    if ((r->kind & STAYS) != 0) {
+    if ((r->kind & HALF_STAYS) != 0) {
         *out_class = r->result;
         if (is_named(node, "Pow") && get_input(node, 1) >= 0) {
             float exponent = 2.0f;
             const bool is_root = rondo__match_scalar(a->program, get_input(node, 1), &exponent) &&
                                  exponent <= 1.0f && exponent >= -1.0f;
-            *out_class = is_root ? FINE : WIDE;
+            *out_class = is_root ? HALF_FINE : HALF_WIDE;
         }
         return r->reason;
     }
-    if ((r->kind & LONG_SUM) != 0 && count_summed(a->program, node) > SUM_COUNT_MAX) {
+    if ((r->kind & HALF_LONG_SUM) != 0 && count_summed(a->program, node) > SUM_COUNT_MAX) {
         *out_class = r->result;
         return r->reason;
     }
     if (is_named(node, "Mul") && get_input(node, 0) == get_input(node, 1)) {
-        *out_class = WIDE;
+        *out_class = HALF_WIDE;
         return square_reason;
     }
     if (is_named(node, "OneHot") && is_single(a->program, get_input(node, 0))) {
-        *out_kind |= TRACED;
-        return COUNTED;
+        *out_kind |= HALF_TRACED;
+        return HALF_COUNTED;
     }
     if (expects_wide(a->program, node)) {
-        *out_kind |= TRACED;
+        *out_kind |= HALF_TRACED;
         return variance_reason;
     }
     if ((node->op.def->flags & RONDO__OP_RANDOM) != 0) {
-        return DRAWN;
+        return HALF_DRAWN;
     }
     return reads_single(a->program, node) ? NULL : made_reason;
 }
@@ -332,7 +332,7 @@ static void want_value(analysis *a, int32_t value, uint8_t how) {
         return;
     }
     const uint8_t former = a->wanted[value];
-    if (former != WIDE && (former != EXACT || how == WIDE)) {
+    if (former != HALF_WIDE && (former != HALF_EXACT || how == HALF_WIDE)) {
         a->wanted[value] = how;
     }
 }
@@ -347,7 +347,7 @@ static void want_inputs(analysis *a, const rondo__node *node, uint8_t how) {
 static void want_fixed_inputs(analysis *a, const rondo__node *node) {
     for (size_t i = 0; i < node->input_count; ++i) {
         if (rondo__half_is_fixed_input(node, i)) {
-            want_value(a, node->inputs[i], EXACT);
+            want_value(a, node->inputs[i], HALF_EXACT);
         }
     }
 }
@@ -362,31 +362,36 @@ static void trace_back(analysis *a) {
         uint8_t result;
         uint32_t kind;
         const char *reason = judge_op(a, n, &result, &kind);
-        if ((kind & TRACED) != 0 && reason != NULL) {
+        if ((kind & HALF_TRACED) != 0 && reason != NULL) {
             const bool is_fine =
                 is_named(node, "Log") || is_named(node, "Sqrt") || is_named(node, "ReduceLogSum");
-            want_inputs(a, node, reason == variance_reason ? WIDE : is_fine ? FINE : EXACT);
+            want_inputs(a, node,
+                        reason == variance_reason ? HALF_WIDE
+                        : is_fine                 ? HALF_FINE
+                                                  : HALF_EXACT);
             continue;
         }
-        uint8_t how = PLAIN;
+        uint8_t how = HALF_PLAIN;
         for (size_t i = 0; i < node->output_count; ++i) {
-            const uint8_t mine = node->outputs[i] >= 0 ? a->wanted[node->outputs[i]] : PLAIN;
-            how = mine == WIDE || (mine == EXACT && how != WIDE) || how == PLAIN ? mine : how;
+            const uint8_t mine = node->outputs[i] >= 0 ? a->wanted[node->outputs[i]] : HALF_PLAIN;
+            how = mine == HALF_WIDE || (mine == HALF_EXACT && how != HALF_WIDE) || how == HALF_PLAIN
+                      ? mine
+                      : how;
         }
-        if (how == PLAIN || reason != NULL) {
+        if (how == HALF_PLAIN || reason != NULL) {
             continue;  // an op that stays works on f32 from here on
         }
         // Probabilities, whose logarithm is taken, are small; what they are made of is not.
-        const bool carries = (kind & CARRIES) != 0;
+        const bool carries = (kind & HALF_CARRIES) != 0;
         const bool is_source =
-            (how == FINE && (is_named(node, "Softmax") || is_named(node, "Sigmoid"))) ||
-            (how == WIDE && !carries);
+            (how == HALF_FINE && (is_named(node, "Softmax") || is_named(node, "Sigmoid"))) ||
+            (how == HALF_WIDE && !carries);
         if (!carries && !is_source) {
             continue;
         }
-        a->decisions[n].reason = how == WIDE    ? traced_wide_reason
-                                 : how == EXACT ? traced_exact_reason
-                                                : traced_fine_reason;
+        a->decisions[n].reason = how == HALF_WIDE    ? traced_wide_reason
+                                 : how == HALF_EXACT ? traced_exact_reason
+                                                     : traced_fine_reason;
         if (!is_source) {
             want_inputs(a, node, how);
         }
@@ -402,13 +407,13 @@ typedef struct operands {
 } operands;
 
 static operands look_at_inputs(const analysis *a, const rondo__node *node) {
-    operands found = {.strongest = PLAIN, .weakest = WIDE};
+    operands found = {.strongest = HALF_PLAIN, .weakest = HALF_WIDE};
     for (size_t i = 0; i < node->input_count; ++i) {
         const int32_t value = node->inputs[i];
         const bool counts =
             value >= 0 && !is_constant(a->program, value) && !rondo__half_is_fixed_input(node, i);
         // Whole numbers have a class, too: sums of products of quantised numbers are WIDE.
-        if (!counts || (!is_single(a->program, value) && a->class_of[value] == PLAIN)) {
+        if (!counts || (!is_single(a->program, value) && a->class_of[value] == HALF_PLAIN)) {
             continue;
         }
         const uint8_t mine = a->class_of[value];
@@ -416,19 +421,19 @@ static operands look_at_inputs(const analysis *a, const rondo__node *node) {
         found.weakest = mine < found.weakest ? mine : found.weakest;
         found.count += 1;
     }
-    found.weakest = found.count > 0 ? found.weakest : PLAIN;
+    found.weakest = found.count > 0 ? found.weakest : HALF_PLAIN;
     return found;
 }
 
 static uint8_t get_class(const analysis *a, int32_t value) {
-    return value >= 0 && !is_constant(a->program, value) ? a->class_of[value] : PLAIN;
+    return value >= 0 && !is_constant(a->program, value) ? a->class_of[value] : HALF_PLAIN;
 }
 
 // A quotient of two values of which the divisor is no ordinary one is ordinary: x / root, e / sum.
 static bool is_quotient(const analysis *a, const rondo__node *node) {
-    return is_named(node, "Div") && get_class(a, get_input(node, 1)) != PLAIN &&
+    return is_named(node, "Div") && get_class(a, get_input(node, 1)) != HALF_PLAIN &&
            !is_constant(a->program, get_input(node, 0)) &&
-           get_class(a, get_input(node, 0)) != EXACT;
+           get_class(a, get_input(node, 0)) != HALF_EXACT;
 }
 
 // A factor that brings a sum back (1 / 512), or a divisor (512).
@@ -450,24 +455,27 @@ static const char *judge_classes(const analysis *a, const rondo__node *node, uin
                                  uint8_t *out_class) {
     const operands in = look_at_inputs(a, node);
     const bool by_element = (node->op.def->flags & RONDO__OP_ELEMENTWISE) != 0;
-    const bool carries = by_element || (kind & CARRIES) != 0;
-    *out_class = PLAIN;
-    if (in.strongest == WIDE) {
-        const bool is_back = (kind & BOUNDED) != 0 || is_quotient(a, node);
+    const bool carries = by_element || (kind & HALF_CARRIES) != 0;
+    *out_class = HALF_PLAIN;
+    if (in.strongest == HALF_WIDE) {
+        const bool is_back = (kind & HALF_BOUNDED) != 0 || is_quotient(a, node);
         const bool is_inverse =
             is_named(node, "Reciprocal") ||
             (is_named(node, "Div") && is_constant(a->program, get_input(node, 0)));
-        *out_class = is_back ? PLAIN : is_inverse || is_scaled_back(a, node) ? FINE : WIDE;
+        *out_class = is_back                                 ? HALF_PLAIN
+                     : is_inverse || is_scaled_back(a, node) ? HALF_FINE
+                                                             : HALF_WIDE;
         return wide_reason;
     }
-    if (in.strongest == FINE && carries) {
-        const bool is_mixed = in.weakest == PLAIN || (kind & BOUNDED) != 0 || is_quotient(a, node);
-        *out_class = is_mixed ? PLAIN : FINE;
+    if (in.strongest == HALF_FINE && carries) {
+        const bool is_mixed =
+            in.weakest == HALF_PLAIN || (kind & HALF_BOUNDED) != 0 || is_quotient(a, node);
+        *out_class = is_mixed ? HALF_PLAIN : HALF_FINE;
         return fine_reason;
     }
-    if (in.strongest == EXACT && in.weakest == EXACT && carries) {
-        *out_class = (kind & BOUNDED) != 0 ? PLAIN : EXACT;
-        return COUNTED;
+    if (in.strongest == HALF_EXACT && in.weakest == HALF_EXACT && carries) {
+        *out_class = (kind & HALF_BOUNDED) != 0 ? HALF_PLAIN : HALF_EXACT;
+        return HALF_COUNTED;
     }
     return NULL;
 }
@@ -483,10 +491,11 @@ static void set_results(analysis *a, const rondo__node *node, uint8_t result) {
 // Sums of products of quantised numbers are wide before a Cast makes them f32, also after moves.
 static void pass_by(analysis *a, const rondo__node *node) {
     const uint32_t kind = rondo__half_find_rule(node)->kind;
-    const bool is_wide = (kind & CARRIES) != 0 && look_at_inputs(a, node).strongest == WIDE;
+    const bool is_wide =
+        (kind & HALF_CARRIES) != 0 && look_at_inputs(a, node).strongest == HALF_WIDE;
     for (size_t i = 0; i < node->output_count; ++i) {
-        if (node->outputs[i] >= 0 && (is_wide || (kind & COUNTING) != 0)) {
-            a->class_of[node->outputs[i]] = WIDE;
+        if (node->outputs[i] >= 0 && (is_wide || (kind & HALF_COUNTING) != 0)) {
+            a->class_of[node->outputs[i]] = HALF_WIDE;
         }
     }
 }
@@ -548,7 +557,7 @@ static void decide_node(analysis *a, size_t n, rondo__tensor_info *infos) {
         return;
     }
     uint8_t own;
-    uint8_t by_constant = PLAIN;
+    uint8_t by_constant = HALF_PLAIN;
     uint8_t by_inputs;
     uint32_t kind;
     const char *op_reason = judge_op(a, n, &own, &kind);
@@ -558,7 +567,7 @@ static void decide_node(analysis *a, size_t n, rondo__tensor_info *infos) {
     if (op_reason != NULL) {
         decision->reason = op_reason;
         // A sum or a Cast hands on what is worse than its own result.
-        const bool hands_on = (kind & CARRIES) != 0 && by_inputs > own;
+        const bool hands_on = (kind & HALF_CARRIES) != 0 && by_inputs > own;
         set_results(a, node, hands_on ? by_inputs : own);
     } else if (constant_reason != NULL) {
         decision->reason = constant_reason;

@@ -7,22 +7,22 @@
 #include "program/program.h"
 
 // Classes of values, by how much they bind.
-enum { PLAIN = 0, EXACT = 1, FINE = 2, WIDE = 3 };
+enum { HALF_PLAIN = 0, HALF_EXACT = 1, HALF_FINE = 2, HALF_WIDE = 3 };
 
 // What an op does; a bit set beside the class that its outputs get.
 enum {
-    STAYS = 1u << 0,
-    TRACED = 1u << 1,    // what leads to its inputs matters
-    BOUNDED = 1u << 2,   // its outputs are ordinary, whatever the inputs
-    PRODUCT = 1u << 3,   // sums of products in f32; only what is out of range matters
-    CARRIES = 1u << 4,   // hands the class of its inputs on; ops that move or work by element do so
-    LONG_SUM = 1u << 5,  // stays where it adds up many elements
-    COUNTING = 1u << 6,  // makes whole numbers, of which a Cast makes wide values
+    HALF_STAYS = 1u << 0,
+    HALF_TRACED = 1u << 1,    // what leads to its inputs matters
+    HALF_BOUNDED = 1u << 2,   // its outputs are ordinary, whatever the inputs
+    HALF_PRODUCT = 1u << 3,   // sums of products in f32; only what is out of range matters
+    HALF_CARRIES = 1u << 4,   // hands the class of its inputs on, as moves do
+    HALF_LONG_SUM = 1u << 5,  // stays where it adds up many elements
+    HALF_COUNTING = 1u << 6,  // makes whole numbers, of which a Cast makes wide values
 };
 
 // Reasons that rules and decisions share.
-#define COUNTED "counts, ids and positions must be exact; f16 rounds whole numbers above 2048"
-#define DRAWN "random numbers are drawn in f32 in every mode"
+#define HALF_COUNTED "counts, ids and positions must be exact; f16 rounds whole numbers above 2048"
+#define HALF_DRAWN "random numbers are drawn in f32 in every mode"
 
 typedef struct rondo__half_rule {
     const char *op;

@@ -103,36 +103,35 @@ static void fill_port(const rondo_program *program, const rondo__value *value,
     }
 }
 
-rondo_status rondo_program_get_input(const rondo_program *program, size_t index,
-                                     rondo_port *out_port) {
+// Whether there is a port with this index, of `count`; clears *out_port.
+static rondo_status check_port(const rondo_program *program, size_t count, size_t index,
+                               const char *what, const char *call, rondo_port *out_port) {
     if (out_port == NULL) {
-        return RONDO_FAIL(INVALID, "out_port is NULL");
+        return RONDO_FAIL_AS(call, INVALID, "out_port is NULL");
     }
     memset(out_port, 0, sizeof(*out_port));
     if (program == NULL) {
-        return RONDO_FAIL(INVALID, "program is NULL");
+        return RONDO_FAIL_AS(call, INVALID, "program is NULL");
     }
-    if (index >= program->declared_count) {
-        return RONDO_FAIL(INVALID, "input %zu asked for; the program has %zu", index,
-                          program->declared_count);
+    if (index >= count) {
+        return RONDO_FAIL_AS(call, INVALID, "%s %zu asked for; the program has %zu", what, index,
+                             count);
     }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_program_get_input(const rondo_program *program, size_t index,
+                                     rondo_port *out_port) {
+    const size_t count = program != NULL ? program->declared_count : 0;
+    RETURN_IF_ERROR(check_port(program, count, index, "input", __func__, out_port));
     fill_port(program, &program->values[program->inputs[index]], out_port);
     return RONDO_STATUS_OK;
 }
 
 rondo_status rondo_program_get_output(const rondo_program *program, size_t index,
                                       rondo_port *out_port) {
-    if (out_port == NULL) {
-        return RONDO_FAIL(INVALID, "out_port is NULL");
-    }
-    memset(out_port, 0, sizeof(*out_port));
-    if (program == NULL) {
-        return RONDO_FAIL(INVALID, "program is NULL");
-    }
-    if (index >= program->output_count) {
-        return RONDO_FAIL(INVALID, "output %zu asked for; the program has %zu", index,
-                          program->output_count);
-    }
+    const size_t count = program != NULL ? program->output_count : 0;
+    RETURN_IF_ERROR(check_port(program, count, index, "output", __func__, out_port));
     fill_port(program, &program->values[program->outputs[index]], out_port);
     return RONDO_STATUS_OK;
 }
@@ -143,17 +142,8 @@ size_t rondo_program_get_optional_input_count(const rondo_program *program) {
 
 rondo_status rondo_program_get_optional_input(const rondo_program *program, size_t index,
                                               rondo_port *out_port) {
-    if (out_port == NULL) {
-        return RONDO_FAIL(INVALID, "out_port is NULL");
-    }
-    memset(out_port, 0, sizeof(*out_port));
-    if (program == NULL) {
-        return RONDO_FAIL(INVALID, "program is NULL");
-    }
-    if (index >= program->optional_count) {
-        return RONDO_FAIL(INVALID, "optional input %zu asked for; the program has %zu", index,
-                          program->optional_count);
-    }
+    const size_t count = rondo_program_get_optional_input_count(program);
+    RETURN_IF_ERROR(check_port(program, count, index, "optional input", __func__, out_port));
     fill_port(program, &program->optionals[index].declared, out_port);
     return RONDO_STATUS_OK;
 }

@@ -267,34 +267,42 @@ static bool is_external(const event_model *e) {
     return (e->flags & RONDO_EVENT_EXTERNAL) != 0;
 }
 
-static bool record_external(world *w, stream_model *s, event_model *e) {
-    node n = {.kind = NODE_STAMP,
+// Recording an external event, or waiting for it: a node in a capture, but not in bodies.
+static bool use_external(world *w, stream_model *s, event_model *e, bool records) {
+    node n = {.kind = records ? NODE_STAMP : NODE_WAIT,
               .destination = no_operand,
               .source = no_operand,
               .object = (int)(e - w->events)};
     if (!can_put(w, s, &n)) {
         return false;
     }
+    const char *call = records ? "rondo_event_record" : "rondo_stream_wait_event";
     bool is_in_body = s->frame != NULL && s->frame->parent != NULL && !is_broken(s);
-    rondo_status status = rondo_event_record(e->real, s->real);
-    tell(w, status, "event_record(e%d, %s)", n.object, name_stream(w, s));
+    rondo_status status =
+        records ? rondo_event_record(e->real, s->real) : rondo_stream_wait_event(s->real, e->real);
+    tell(w, status, "%s(e%d, %s)", records ? "event_record" : "wait_event", n.object,
+         name_stream(w, s));
     if (is_in_body) {
-        (void)expect(w, status, CAN_UNSUPPORTED | CAN_STATE, "rondo_event_record");
+        (void)expect(w, status, CAN_UNSUPPORTED | CAN_STATE, call);
         break_capture(w, capture_of(s));
         return true;
     }
-    if (s->frame == NULL && expect(w, status, CAN_OK, "rondo_event_record")) {
-        e->state = EVENT_EAGER;
-        e->when = s->now;
+    if (s->frame == NULL && expect(w, status, CAN_OK, call)) {
+        if (records) {
+            e->state = EVENT_EAGER;
+            e->when = s->now;
+        } else if (e->state == EVENT_EAGER) {
+            clock_join(&s->now, &e->when);
+        }
     }
-    return put(w, s, &n, status, "rondo_event_record");
+    return put(w, s, &n, status, call);
 }
 
 bool call_record_event(world *w, const any_call *k) {
     stream_model *s = pick_stream(w, k->a);
     event_model *e = &w->events[k->b % EVENT_COUNT];
     if (is_external(e)) {
-        return record_external(w, s, e);
+        return use_external(w, s, e, true);
     }
     capture *c = capture_of(s);
     rondo_status status = rondo_event_record(e->real, s->real);
@@ -312,35 +320,13 @@ bool call_record_event(world *w, const any_call *k) {
     return true;
 }
 
-static bool wait_external(world *w, stream_model *s, event_model *e) {
-    node n = {.kind = NODE_WAIT,
-              .destination = no_operand,
-              .source = no_operand,
-              .object = (int)(e - w->events)};
-    if (!can_put(w, s, &n)) {
-        return false;
-    }
-    bool is_in_body = s->frame != NULL && s->frame->parent != NULL && !is_broken(s);
-    rondo_status status = rondo_stream_wait_event(s->real, e->real);
-    tell(w, status, "wait_event(%s, e%d)", name_stream(w, s), n.object);
-    if (is_in_body) {
-        (void)expect(w, status, CAN_UNSUPPORTED | CAN_STATE, "rondo_stream_wait_event");
-        break_capture(w, capture_of(s));
-        return true;
-    }
-    if (s->frame == NULL && status == RONDO_STATUS_OK && e->state == EVENT_EAGER) {
-        clock_join(&s->now, &e->when);
-    }
-    return put(w, s, &n, status, "rondo_stream_wait_event");
-}
-
 // Whether the event's place can be joined by a stream of the frame.
 bool call_wait_event(world *w, const any_call *k) {
     static const char call_name[] = "rondo_stream_wait_event";
     stream_model *s = pick_stream(w, k->a);
     event_model *e = &w->events[k->b % EVENT_COUNT];
     if (is_external(e)) {
-        return wait_external(w, s, e);
+        return use_external(w, s, e, false);
     }
     capture *own = capture_of(s);
     capture *other = e->state == EVENT_PLACE ? e->frame->owner : NULL;
