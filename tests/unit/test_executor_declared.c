@@ -9,17 +9,9 @@
 // cmocka wants the four above first
 #include <cmocka.h>
 
-#include "rondo/rondo.h"
-#include "support/model_builder.h"
+#include "support/model_fixture.h"
 
 enum { FLOAT = 1, INT64 = 7 };
-
-static void check(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
-    }
-    assert_int_equal(status, RONDO_STATUS_OK);
-}
 
 static char warning[256];
 static int warning_count;
@@ -38,42 +30,18 @@ static bool drop_text(void *user_data, const char *bytes, size_t byte_count) {
     return true;
 }
 
-// One model op(x) -> y, fed x, on the host.
-typedef struct fixture {
-    model_builder builder;
-    rondo_device *device;
-    rondo_program *program;
-    rondo_executor *executor;
-} fixture;
-
-static void fixture_init(fixture *f, const char *op, int32_t in_type, const char *in_shape,
+static void fixture_init(model_fixture *f, const char *op, int32_t in_type, const char *in_shape,
                          int32_t out_type, const char *out_shape) {
-    memset(f, 0, sizeof *f);
-    model_builder_init(&f->builder);
+    model_fixture_init(f);
     Onnx__GraphProto *graph = f->builder.graph;
     model_builder_add_input(&f->builder, graph, "x", in_type, in_shape);
     model_builder_add_node(&f->builder, graph, op, "made", "x", "y");
     model_builder_add_output(&f->builder, graph, "y", out_type, out_shape);
 }
 
-static void fixture_load(fixture *f) {
-    size_t byte_count = 0;
-    const uint8_t *bytes = model_builder_pack(&f->builder, &byte_count);
-    check(rondo_device_open("host", &f->device));
-    check(rondo_program_parse_onnx(bytes, byte_count, &f->program));
-    check(rondo_executor_create(f->program, f->device, NULL, &f->executor));
-}
-
-static void fixture_deinit(fixture *f) {
-    rondo_executor_destroy(f->executor);
-    rondo_program_destroy(f->program);
-    rondo_device_release(f->device);
-    model_builder_deinit(&f->builder);
-}
-
 static float values[64] = {1, 0, 2, 3, 0, 4};
 
-static rondo_status run(fixture *f, int64_t rows, int64_t columns) {
+static rondo_status run(model_fixture *f, int64_t rows, int64_t columns) {
     rondo_binding feed = {"x",
                           {.dtype = RONDO_DTYPE_F32,
                            .shape = {.rank = 2, .extent = {rows, columns}},
@@ -123,9 +91,9 @@ static void test_executor_declared__results_against_declarations(void **state) {
     };
     rondo_log_set_sink(keep_warning, NULL);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
-        fixture f;
+        model_fixture f;
         fixture_init(&f, rows[i].op, FLOAT, rows[i].in_shape, rows[i].out_type, rows[i].out_shape);
-        fixture_load(&f);
+        model_fixture_load(&f);
         warning[0] = '\0';
         warning_count = 0;
         for (int attempt = 0; attempt < 3; ++attempt) {
@@ -140,29 +108,29 @@ static void test_executor_declared__results_against_declarations(void **state) {
         // A warning comes once for an executor.
         assert_int_equal(warning_count,
                          rows[i].status == RONDO_STATUS_OK && rows[i].message[0] != '\0' ? 1 : 0);
-        fixture_deinit(&f);
+        model_fixture_deinit(&f);
     }
     rondo_log_set_sink(NULL, NULL);
 }
 
 static void test_executor_declared__a_description_tells_the_same(void **state) {
     (void)state;
-    fixture f;
+    model_fixture f;
     fixture_init(&f, "Relu", FLOAT, "2 3", FLOAT, "2 4");
-    fixture_load(&f);
+    model_fixture_load(&f);
     assert_int_equal(rondo_executor_describe(f.executor, RONDO_DESCRIBE_TEXT, drop_text, NULL),
                      RONDO_STATUS_BAD_DATA);
     assert_non_null(
         strstr(rondo_error_get_last()->message, "declared [2, 4], the result is [2, 3]"));
-    fixture_deinit(&f);
+    model_fixture_deinit(&f);
 }
 
 static void test_executor_declared__a_symbol_is_one_number(void **state) {
     (void)state;
-    fixture f;
+    model_fixture f;
     fixture_init(&f, "Relu", FLOAT, "n n", FLOAT, "n n");
     model_builder_add_input(&f.builder, f.builder.graph, "z", FLOAT, "m n");
-    fixture_load(&f);
+    model_fixture_load(&f);
     static const struct {
         int64_t x[2];
         int64_t z[2];
@@ -184,24 +152,24 @@ static void test_executor_declared__a_symbol_is_one_number(void **state) {
         }
         const rondo_status status = rondo_executor_run(f.executor, feeds, 2, NULL, 0);
         if (rows[i].message == NULL) {
-            check(status);
+            model_fixture_check(status);
             continue;
         }
         assert_int_equal(status, RONDO_STATUS_INVALID);
         assert_non_null(strstr(rondo_error_get_last()->message, rows[i].message));
     }
-    fixture_deinit(&f);
+    model_fixture_deinit(&f);
 }
 
 // ONNX Runtime takes such models, too.
 static void test_executor_declared__an_output_may_be_listed_twice(void **state) {
     (void)state;
-    fixture f;
+    model_fixture f;
     fixture_init(&f, "Relu", FLOAT, "2 3", FLOAT, "2 3");
     model_builder_add_output(&f.builder, f.builder.graph, "y", FLOAT, "2 3");
-    fixture_load(&f);
+    model_fixture_load(&f);
     assert_int_equal(rondo_program_get_output_count(f.program), 2);
-    check(rondo_executor_describe(f.executor, RONDO_DESCRIBE_TEXT, drop_text, NULL));
+    model_fixture_check(rondo_executor_describe(f.executor, RONDO_DESCRIBE_TEXT, drop_text, NULL));
     for (int round = 0; round < 3; ++round) {
         rondo_binding feed = {
             "x",
@@ -211,14 +179,14 @@ static void test_executor_declared__an_output_may_be_listed_twice(void **state) 
                          RONDO_STATUS_INVALID);
         assert_non_null(strstr(rondo_error_get_last()->message, "fetched twice"));
         for (size_t count = 1; count <= 2; ++count) {
-            check(rondo_executor_run(f.executor, &feed, 1, fetches, count));
+            model_fixture_check(rondo_executor_run(f.executor, &feed, 1, fetches, count));
             for (size_t i = 0; i < count; ++i) {
                 assert_memory_equal(fetches[i].tensor.data, values, 6 * sizeof(float));
                 rondo_tensor_deinit(&fetches[i].tensor);
             }
         }
     }
-    fixture_deinit(&f);
+    model_fixture_deinit(&f);
 }
 
 int main(void) {

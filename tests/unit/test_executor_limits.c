@@ -15,52 +15,13 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "rondo/rondo.h"
-#include "support/model_builder.h"
+#include "support/model_fixture.h"
 
 enum { FLOAT = 1, INT64 = 7, BOOL = 9, MIB = 1 << 20 };
 
-static void check(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
-    }
-    assert_int_equal(status, RONDO_STATUS_OK);
-}
-
-// One model on the host, with one output.
-typedef struct fixture {
-    model_builder builder;
-    rondo_device *device;
-    rondo_program *program;
-    rondo_executor *executor;
-    rondo_executor_options options;
-} fixture;
-
-static void fixture_init(fixture *f) {
-    memset(f, 0, sizeof *f);
-    model_builder_init(&f->builder);
-    f->options = rondo_executor_options_default();
-    check(rondo_device_open("host", &f->device));
-}
-
-// Makes program and executor of what was built.
-static void fixture_load(fixture *f) {
-    size_t byte_count = 0;
-    const uint8_t *bytes = model_builder_pack(&f->builder, &byte_count);
-    check(rondo_program_parse_onnx(bytes, byte_count, &f->program));
-    check(rondo_executor_create(f->program, f->device, &f->options, &f->executor));
-}
-
-static void fixture_deinit(fixture *f) {
-    rondo_executor_destroy(f->executor);
-    rondo_program_destroy(f->program);
-    rondo_device_release(f->device);
-    model_builder_deinit(&f->builder);
-}
-
-static rondo_status run(fixture *f, const rondo_binding *feed, rondo_tensor *out_result) {
+static rondo_status run(model_fixture *f, const rondo_binding *feed, rondo_tensor *out_result) {
     rondo_port port;
-    check(rondo_program_get_output(f->program, 0, &port));
+    model_fixture_check(rondo_program_get_output(f->program, 0, &port));
     rondo_binding fetch = {.name = port.name};
     rondo_status status =
         rondo_executor_run(f->executor, feed, feed != NULL ? 1 : 0, &fetch, out_result != NULL);
@@ -77,14 +38,14 @@ static void expect_in_message(const char *text) {
     assert_non_null(strstr(rondo_error_get_last()->message, text));
 }
 
-static void add_constant_i64(fixture *f, const char *name, size_t rank, int64_t value) {
+static void add_constant_i64(model_fixture *f, const char *name, size_t rank, int64_t value) {
     const int64_t one = 1;
     Onnx__TensorProto *tensor =
         model_builder_add_initializer(&f->builder, f->builder.graph, name, INT64, rank, &one);
     model_builder_set_raw(&f->builder, tensor, &value, sizeof value);
 }
 
-static void add_true(fixture *f, const char *name) {
+static void add_true(model_fixture *f, const char *name) {
     const uint8_t value = 1;
     Onnx__TensorProto *tensor =
         model_builder_add_initializer(&f->builder, f->builder.graph, name, BOOL, 0, NULL);
@@ -94,7 +55,7 @@ static void add_true(fixture *f, const char *name) {
 // ---- memory -----------------------------------------------------------------------------------
 
 // y = ReduceSum((fill0 + fill1) * fill1), `count` elements each.
-static void build_fills(fixture *f, int64_t count) {
+static void build_fills(model_fixture *f, int64_t count) {
     Onnx__GraphProto *graph = f->builder.graph;
     add_constant_i64(f, "shape", 1, count);
     model_builder_add_node(&f->builder, graph, "ConstantOfShape", "fill0", "shape", "c0");
@@ -107,10 +68,10 @@ static void build_fills(fixture *f, int64_t count) {
 
 static void test_executor_limits__a_bomb_ends_at_once_by_default(void **state) {
     (void)state;
-    fixture f;
-    fixture_init(&f);
+    model_fixture f;
+    model_fixture_init(&f);
     build_fills(&f, INT64_C(1) << 28);
-    fixture_load(&f);
+    model_fixture_load(&f);
     const uint64_t start_ns = rondo__clock_now_ns();
     assert_int_equal(run(&f, NULL, NULL), RONDO_STATUS_NO_MEMORY);
     assert_true(rondo__clock_now_ns() - start_ns < UINT64_C(5000000000));
@@ -119,11 +80,11 @@ static void test_executor_limits__a_bomb_ends_at_once_by_default(void **state) {
     expect_in_message("limit");
     expect_in_message("memory_limit_bytes (--memory-limit)");
     assert_string_equal(rondo_error_get_last()->op, "fill0");
-    fixture_deinit(&f);
+    model_fixture_deinit(&f);
 }
 
 // y = sum over four fills of max(fill + x): folded ahead they all live at once, else one by one.
-static void build_folds(fixture *f, int64_t count) {
+static void build_folds(model_fixture *f, int64_t count) {
     model_builder *b = &f->builder;
     add_constant_i64(f, "shape", 1, count);
     model_builder_add_input(b, b->graph, "x", FLOAT, "");
@@ -153,28 +114,28 @@ static void test_executor_limits__what_does_not_fit_is_not_folded(void **state) 
         {200 * MIB, RONDO_STATUS_OK, true},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
-        fixture f;
+        model_fixture f;
         rondo_tensor result;
         rondo_executor_stats stats;
         float x = 2.0f;
         rondo_binding feed = {.name = "x", .tensor = {.dtype = RONDO_DTYPE_F32, .data = &x}};
-        fixture_init(&f);
+        model_fixture_init(&f);
         build_folds(&f, 2 * MIB);  // 8 MiB each
         f.options.memory_limit_bytes = rows[i].limit;
-        fixture_load(&f);
+        model_fixture_load(&f);
         assert_int_equal(run(&f, &feed, &result), rows[i].status);
         if (rows[i].status == RONDO_STATUS_OK) {
             assert_true(*(float *)result.data == 8.0f);
-            check(rondo_executor_get_stats(f.executor, &stats));
+            model_fixture_check(rondo_executor_get_stats(f.executor, &stats));
             assert_int_equal(stats.op_count < 12, rows[i].is_folded);
         }
         rondo_tensor_deinit(&result);
-        fixture_deinit(&f);
+        model_fixture_deinit(&f);
     }
 }
 
 // Loop(count, true, s0) whose body doubles its state.
-static void build_doubling(fixture *f) {
+static void build_doubling(model_fixture *f) {
     model_builder *b = &f->builder;
     const float one[4] = {1, 1, 1, 1};
     Onnx__GraphProto *body = model_builder_new_graph(b, "body");
@@ -199,11 +160,11 @@ static void build_doubling(fixture *f) {
 
 static void test_executor_limits__a_loop_that_grows_ends_at_the_limit(void **state) {
     (void)state;
-    fixture f;
-    fixture_init(&f);
+    model_fixture f;
+    model_fixture_init(&f);
     build_doubling(&f);
     f.options.memory_limit_bytes = 32 * MIB;
-    fixture_load(&f);
+    model_fixture_load(&f);
     int64_t count = 60;
     rondo_binding feed = {.name = "count", .tensor = {.dtype = RONDO_DTYPE_I64, .data = &count}};
     rondo_tensor result;
@@ -212,15 +173,15 @@ static void test_executor_limits__a_loop_that_grows_ends_at_the_limit(void **sta
         assert_int_equal(run(&f, &feed, &result), RONDO_STATUS_NO_MEMORY);
         expect_in_message("memory_limit_bytes");
         count = 5;  // and what fits runs as before
-        check(run(&f, &feed, &result));
+        model_fixture_check(run(&f, &feed, &result));
         assert_int_equal(result.shape.extent[0], 128);
         rondo_tensor_deinit(&result);
     }
-    fixture_deinit(&f);
+    model_fixture_deinit(&f);
 }
 
 // y = MatMul(x, w) with x [n, 512] and w [512, 512]: a MiB of weights for each plan.
-static void build_product(fixture *f) {
+static void build_product(model_fixture *f) {
     model_builder *b = &f->builder;
     const int64_t dims[] = {512, 512};
     float *weights = model_builder_allocate(b, 512 * 512 * sizeof *weights);
@@ -236,47 +197,47 @@ static void build_product(fixture *f) {
 
 static void test_executor_limits__plans_make_room_for_each_other(void **state) {
     (void)state;
-    fixture f;
-    fixture_init(&f);
+    model_fixture f;
+    model_fixture_init(&f);
     build_product(&f);
     f.options.memory_limit_bytes = 6 * MIB;
-    fixture_load(&f);
+    model_fixture_load(&f);
     rondo_executor_stats stats;
     for (int64_t rows = 1; rows <= 24; ++rows) {
         rondo_binding feed = {.name = "x"};
         rondo_shape shape = {.rank = 2, .extent = {rows, 512}};
         rondo_tensor result;
-        check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &feed.tensor));
+        model_fixture_check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &feed.tensor));
         ((float *)feed.tensor.data)[5] = 3.0f;
-        check(run(&f, &feed, &result));
+        model_fixture_check(run(&f, &feed, &result));
         assert_true(((float *)result.data)[5] == 6.0f);
         rondo_tensor_deinit(&result);
         rondo_tensor_deinit(&feed.tensor);
     }
-    check(rondo_executor_get_stats(f.executor, &stats));
+    model_fixture_check(rondo_executor_get_stats(f.executor, &stats));
     assert_true(stats.plan_count >= 1 && stats.plan_count < 6);
     assert_true(stats.constant_bytes >= MIB && stats.constant_bytes < 3 * MIB);
-    fixture_deinit(&f);
+    model_fixture_deinit(&f);
 
     // One plan alone beyond the limit: the weights are named.
-    fixture_init(&f);
+    model_fixture_init(&f);
     build_product(&f);
     f.options.memory_limit_bytes = MIB / 2;
-    fixture_load(&f);
+    model_fixture_load(&f);
     rondo_shape shape = {.rank = 2, .extent = {1, 512}};
     rondo_binding feed = {.name = "x"};
-    check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &feed.tensor));
+    model_fixture_check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &feed.tensor));
     assert_int_equal(run(&f, &feed, NULL), RONDO_STATUS_NO_MEMORY);
     expect_in_message("f32 [512, 512]");
     expect_in_message("\"product\"");
     rondo_tensor_deinit(&feed.tensor);
-    fixture_deinit(&f);
+    model_fixture_deinit(&f);
 }
 
 // ---- time -------------------------------------------------------------------------------------
 
 // Loop(count, true, x) whose body passes its state on, around another such loop or none.
-static void build_endless(fixture *f, bool is_nested) {
+static void build_endless(model_fixture *f, bool is_nested) {
     model_builder *b = &f->builder;
     add_true(f, "go");
     model_builder_add_input(b, b->graph, "count", INT64, "");
@@ -307,7 +268,7 @@ static void build_endless(fixture *f, bool is_nested) {
 
 static float numbers[2] = {1, 2};
 
-static rondo_status run_endless(fixture *f, int64_t count) {
+static rondo_status run_endless(model_fixture *f, int64_t count) {
     rondo_binding feeds[2] = {
         {.name = "count", .tensor = {.dtype = RONDO_DTYPE_I64, .data = &count}},
         {.name = "x",
@@ -327,20 +288,20 @@ static rondo_status run_endless(fixture *f, int64_t count) {
 static void test_executor_limits__loops_have_so_many_turns_in_a_run(void **state) {
     (void)state;
     for (int is_nested = 0; is_nested <= 1; ++is_nested) {
-        fixture f;
-        fixture_init(&f);
+        model_fixture f;
+        model_fixture_init(&f);
         build_endless(&f, is_nested != 0);
         f.options.loop_limit = 110;
-        fixture_load(&f);
-        check(run_endless(&f, 10));  // nested: 10 and 100 turns
-        check(run_endless(&f, 10));  // counted anew
+        model_fixture_load(&f);
+        model_fixture_check(run_endless(&f, 10));  // nested: 10 and 100 turns
+        model_fixture_check(run_endless(&f, 10));  // counted anew
         assert_int_equal(run_endless(&f, INT64_MAX), RONDO_STATUS_BAD_DATA);
         expect_in_message("110 turns");
         expect_in_message("loop_limit");
         expect_in_message(is_nested ? "\"spin1\"" : "\"spin0\"");
         assert_int_equal(run_endless(&f, is_nested ? 11 : 111), RONDO_STATUS_BAD_DATA);
-        check(run_endless(&f, 10));
-        fixture_deinit(&f);
+        model_fixture_check(run_endless(&f, 10));
+        model_fixture_deinit(&f);
     }
 }
 
@@ -366,14 +327,14 @@ static void *cancel_until_done(void *data) {
 static void test_executor_limits__another_thread_cancels(void **state) {
     (void)state;
     for (int is_nested = 0; is_nested <= 1; ++is_nested) {
-        fixture f;
-        fixture_init(&f);
+        model_fixture f;
+        model_fixture_init(&f);
         build_endless(&f, is_nested != 0);
         f.options.loop_limit = UINT64_MAX;
-        fixture_load(&f);
-        check(run_endless(&f, 3));
-        check(rondo_executor_cancel(f.executor));  // nothing runs: nothing happens
-        check(run_endless(&f, 3));
+        model_fixture_load(&f);
+        model_fixture_check(run_endless(&f, 3));
+        model_fixture_check(rondo_executor_cancel(f.executor));  // nothing runs: nothing happens
+        model_fixture_check(run_endless(&f, 3));
         for (int attempt = 0; attempt < 3; ++attempt) {
             canceller c = {.executor = f.executor};
             pthread_t thread;
@@ -382,10 +343,10 @@ static void test_executor_limits__another_thread_cancels(void **state) {
             atomic_store(&c.is_done, true);
             pthread_join(thread, NULL);
             expect_in_message("cancelled");
-            check(run_endless(&f, 3));
-            check(rondo_executor_rerun(f.executor));
+            model_fixture_check(run_endless(&f, 3));
+            model_fixture_check(rondo_executor_rerun(f.executor));
         }
-        fixture_deinit(&f);
+        model_fixture_deinit(&f);
     }
     assert_int_equal(rondo_executor_cancel(NULL), RONDO_STATUS_INVALID);
 }

@@ -9,39 +9,9 @@
 // cmocka wants the four above first
 #include <cmocka.h>
 
-#include "rondo/rondo.h"
-#include "support/model_builder.h"
+#include "support/model_fixture.h"
 
 enum { FLOAT = 1, INT64 = 7, BOOL = 9 };
-
-static void check(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        print_error("%s: %s\n", rondo_error_get_last()->op, rondo_error_get_last()->message);
-    }
-    assert_int_equal(status, RONDO_STATUS_OK);
-}
-
-typedef struct fixture {
-    model_builder builder;
-    rondo_device *device;
-    rondo_program *program;
-    rondo_executor *executor;
-} fixture;
-
-static void fixture_load(fixture *f) {
-    size_t byte_count = 0;
-    const uint8_t *bytes = model_builder_pack(&f->builder, &byte_count);
-    check(rondo_device_open("host", &f->device));
-    check(rondo_program_parse_onnx(bytes, byte_count, &f->program));
-    check(rondo_executor_create(f->program, f->device, NULL, &f->executor));
-}
-
-static void fixture_deinit(fixture *f) {
-    rondo_executor_destroy(f->executor);
-    rondo_program_destroy(f->program);
-    rondo_device_release(f->device);
-    model_builder_deinit(&f->builder);
-}
 
 static rondo_binding feed(const char *name, float *values, int32_t rank, int64_t a, int64_t b) {
     return (rondo_binding){
@@ -51,10 +21,9 @@ static rondo_binding feed(const char *name, float *values, int32_t rank, int64_t
 
 // y = x * scale + shift, where scale [2] and shift [n] have defaults; z is the scale itself. The
 // same again inside a Loop of one turn inside an If.
-static void build(fixture *f, int64_t ir_version) {
-    memset(f, 0, sizeof *f);
+static void build(model_fixture *f, int64_t ir_version) {
     model_builder *b = &f->builder;
-    model_builder_init(b);
+    model_fixture_init(f);
     b->model->ir_version = ir_version;
     const float scale[2] = {10, 20};
     const float shift[2] = {1, 2};
@@ -97,12 +66,12 @@ static void build(fixture *f, int64_t ir_version) {
     model_builder_add_output(b, b->graph, "y", FLOAT, NULL);
     model_builder_add_output(b, b->graph, "w", FLOAT, NULL);
     model_builder_add_output(b, b->graph, "scale", FLOAT, NULL);
-    fixture_load(f);
+    model_fixture_load(f);
 }
 
 static float x_values[2] = {1, 2};
 
-static void expect_run(fixture *f, float *scale, float *shift, int64_t shift_count) {
+static void expect_run(model_fixture *f, float *scale, float *shift, int64_t shift_count) {
     static const float default_scale[2] = {10, 20};
     static const float default_shift[2] = {1, 2};
     rondo_binding feeds[3] = {feed("x", x_values, 1, 2, 0)};
@@ -114,7 +83,7 @@ static void expect_run(fixture *f, float *scale, float *shift, int64_t shift_cou
         feeds[count++] = feed("scale", scale, 1, 2, 0);
     }
     rondo_binding fetches[3] = {{.name = "scale"}, {.name = "y"}, {.name = "w"}};
-    check(rondo_executor_run(f->executor, feeds, count, fetches, 3));
+    model_fixture_check(rondo_executor_run(f->executor, feeds, count, fetches, 3));
     const float *used_scale = scale != NULL ? scale : default_scale;
     const float *used_shift = shift != NULL ? shift : default_shift;
     for (int i = 0; i < 2; ++i) {
@@ -133,7 +102,7 @@ static void test_executor_optional__fed_or_not_in_any_order(void **state) {
     (void)state;
     static const int64_t versions[] = {3, 4, 8};
     for (size_t v = 0; v < sizeof versions / sizeof versions[0]; ++v) {
-        fixture f;
+        model_fixture f;
         build(&f, versions[v]);
         float scale[2] = {3, 4};
         float shift[2] = {-1, -2};
@@ -146,39 +115,40 @@ static void test_executor_optional__fed_or_not_in_any_order(void **state) {
             expect_run(&f, NULL, shift, 1);  // another extent: its dimension is a symbol
             expect_run(&f, scale, shift, 2);
             expect_run(&f, NULL, NULL, 2);
-            check(rondo_executor_rerun(f.executor));
+            model_fixture_check(rondo_executor_rerun(f.executor));
         }
         rondo_executor_stats stats;
-        check(rondo_executor_get_stats(f.executor, &stats));
+        model_fixture_check(rondo_executor_get_stats(f.executor, &stats));
         assert_int_equal(stats.eager_run_count + stats.replay_run_count, 4 * 8);
-        fixture_deinit(&f);
+        model_fixture_deinit(&f);
     }
 }
 
 static void test_executor_optional__are_listed_apart(void **state) {
     (void)state;
-    fixture f;
+    model_fixture f;
     rondo_port port;
     build(&f, 8);
     assert_int_equal(rondo_program_get_input_count(f.program), 1);
-    check(rondo_program_get_input(f.program, 0, &port));
+    model_fixture_check(rondo_program_get_input(f.program, 0, &port));
     assert_string_equal(port.name, "x");
     assert_int_equal(rondo_program_get_optional_input_count(f.program), 2);
-    check(rondo_program_get_optional_input(f.program, 0, &port));
+    model_fixture_check(rondo_program_get_optional_input(f.program, 0, &port));
     assert_string_equal(port.name, "shift");
     assert_int_equal(port.rank, 1);
     assert_int_equal(port.extent[0], -1);
     assert_string_equal(port.symbol[0], "n");
-    check(rondo_program_get_optional_input(f.program, 1, &port));
+    model_fixture_check(rondo_program_get_optional_input(f.program, 1, &port));
     assert_string_equal(port.name, "scale");
     assert_int_equal(port.extent[0], 2);
     assert_int_equal(rondo_program_get_optional_input(f.program, 2, &port), RONDO_STATUS_INVALID);
     assert_int_equal(rondo_program_get_optional_input(NULL, 0, &port), RONDO_STATUS_INVALID);
     assert_int_equal(rondo_program_get_optional_input_count(NULL), 0);
-    fixture_deinit(&f);
+    model_fixture_deinit(&f);
 }
 
-static void expect_refusal(fixture *f, const rondo_binding *feeds, size_t count, const char *part) {
+static void expect_refusal(model_fixture *f, const rondo_binding *feeds, size_t count,
+                           const char *part) {
     assert_int_equal(rondo_executor_run(f->executor, feeds, count, NULL, 0), RONDO_STATUS_INVALID);
     if (strstr(rondo_error_get_last()->message, part) == NULL) {
         print_error("\"%s\" lacks \"%s\"\n", rondo_error_get_last()->message, part);
@@ -188,7 +158,7 @@ static void expect_refusal(fixture *f, const rondo_binding *feeds, size_t count,
 
 static void test_executor_optional__wrong_feeds_are_told(void **state) {
     (void)state;
-    fixture f;
+    model_fixture f;
     build(&f, 8);
     float values[3] = {1, 2, 3};
     rondo_binding feeds[3] = {feed("x", x_values, 1, 2, 0), feed("scale", values, 1, 3, 0)};
@@ -205,15 +175,15 @@ static void test_executor_optional__wrong_feeds_are_told(void **state) {
     feeds[1] = feed("m", values, 1, 2, 0);  // a value between nodes
     expect_refusal(&f, feeds, 2, "no input \"m\"");
     expect_run(&f, NULL, NULL, 2);
-    fixture_deinit(&f);
+    model_fixture_deinit(&f);
 }
 
 // A default that decides a shape: reshaped differently when fed, the default again when not.
 static void test_executor_optional__a_default_may_decide_shapes(void **state) {
     (void)state;
-    fixture f = {0};
+    model_fixture f;
     model_builder *b = &f.builder;
-    model_builder_init(b);
+    model_fixture_init(&f);
     const int64_t dims[] = {2};
     const int64_t target[2] = {2, 3};
     model_builder_set_raw(b, model_builder_add_initializer(b, b->graph, "target", INT64, 1, dims),
@@ -223,7 +193,7 @@ static void test_executor_optional__a_default_may_decide_shapes(void **state) {
     model_builder_add_node(b, b->graph, "Reshape", "fold", "x target", "r");
     model_builder_add_node(b, b->graph, "Transpose", "turn", "r", "y");
     model_builder_add_output(b, b->graph, "y", FLOAT, "a b");
-    fixture_load(&f);
+    model_fixture_load(&f);
     float x[6] = {1, 2, 3, 4, 5, 6};
     int64_t fed[2] = {6, 1};
     for (int round = 0; round < 6; ++round) {
@@ -233,21 +203,21 @@ static void test_executor_optional__a_default_may_decide_shapes(void **state) {
             {"target",
              {.dtype = RONDO_DTYPE_I64, .shape = {.rank = 1, .extent = {2}}, .data = fed}}};
         rondo_binding fetch = {.name = "y"};
-        check(rondo_executor_run(f.executor, feeds, is_fed ? 2 : 1, &fetch, 1));
+        model_fixture_check(rondo_executor_run(f.executor, feeds, is_fed ? 2 : 1, &fetch, 1));
         assert_int_equal(fetch.tensor.shape.extent[0], is_fed ? 1 : 3);
         assert_true(((float *)fetch.tensor.data)[1] == (is_fed ? 2.0f : 4.0f));
         rondo_tensor_deinit(&fetch.tensor);
     }
-    fixture_deinit(&f);
+    model_fixture_deinit(&f);
 }
 
 // More sets of fed inputs than are kept.
 static void test_executor_optional__many_sets_take_turns(void **state) {
     (void)state;
     enum { COUNT = 7 };
-    fixture f = {0};
+    model_fixture f;
     model_builder *b = &f.builder;
-    model_builder_init(b);
+    model_fixture_init(&f);
     char wires[64] = "x";
     const float one[1] = {1};
     model_builder_add_input(b, b->graph, "x", FLOAT, "1");
@@ -260,7 +230,7 @@ static void test_executor_optional__many_sets_take_turns(void **state) {
     }
     model_builder_add_node(b, b->graph, "Sum", "sum", wires, "y");
     model_builder_add_output(b, b->graph, "y", FLOAT, "1");
-    fixture_load(&f);
+    model_fixture_load(&f);
     for (int round = 0; round < 3; ++round) {
         for (int i = 0; i < COUNT; ++i) {
             char name[8];
@@ -269,14 +239,14 @@ static void test_executor_optional__many_sets_take_turns(void **state) {
             (void)snprintf(name, sizeof name, "w%d", i);
             rondo_binding feeds[2] = {feed("x", &x, 1, 1, 0), feed(name, &w, 1, 1, 0)};
             rondo_binding fetch = {.name = "y"};
-            check(rondo_executor_set_graphs(f.executor,
-                                            round == 1 ? RONDO_GRAPHS_OFF : RONDO_GRAPHS_ON));
-            check(rondo_executor_run(f.executor, feeds, 2, &fetch, 1));
+            model_fixture_check(rondo_executor_set_graphs(
+                f.executor, round == 1 ? RONDO_GRAPHS_OFF : RONDO_GRAPHS_ON));
+            model_fixture_check(rondo_executor_run(f.executor, feeds, 2, &fetch, 1));
             assert_true(*(float *)fetch.tensor.data == 1 + 5 + COUNT - 1);
             rondo_tensor_deinit(&fetch.tensor);
         }
     }
-    fixture_deinit(&f);
+    model_fixture_deinit(&f);
 }
 
 int main(void) {
