@@ -1,4 +1,4 @@
-// support/model_fixture.h — a model that a test builds, with its program and an executor on the host.
+// support/model_fixture.h — a model built by a test, with its program and an executor on the host.
 #ifndef RONDO_TESTS_MODEL_FIXTURE_H
 #define RONDO_TESTS_MODEL_FIXTURE_H
 
