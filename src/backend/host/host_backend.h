@@ -10,7 +10,7 @@
 //   event->lock            what an event stands for
 //   lane->lock             who sleeps for the lane
 //
-// device->memory_lock and the team's lock are leaves.
+// The team's lock is a leaf.
 #ifndef RONDO_BACKEND_HOST_HOST_BACKEND_H
 #define RONDO_BACKEND_HOST_HOST_BACKEND_H
 
@@ -209,18 +209,9 @@ rondo_status rondo__host_launch(rondo_stream *stream, const rondo_launch *launch
 
 // ---- memory (host_heap.c) -----------------------------------------------------------------------
 
-// An area from rondo_memory_allocate.
-typedef struct rondo__host_area {
-    uintptr_t begin;
-    size_t bytes;
-} rondo__host_area;
-
 rondo_status rondo__host_allocate(rondo_device *device, rondo_memory_kind kind, size_t bytes,
                                   void **out_address);
 void rondo__host_deallocate(rondo_device *device, rondo_memory_kind kind, void *address);
-// True when all bytes lie in one area that rondo_memory_allocate gave.
-bool rondo__host_is_pageable(rondo_device *device, const void *address, size_t bytes);
-bool rondo__host_is_pinned(rondo__host_device *device, const void *address, size_t bytes);
 
 // ---- captures (host_capture.c) ------------------------------------------------------------------
 
@@ -470,10 +461,6 @@ struct rondo__host_device {
     pthread_mutex_t lock;
     rondo__host_stream *streams;  // guarded by lock
     pthread_mutex_t capture_lock;
-    pthread_mutex_t memory_lock;
-    rondo__host_area *areas;  // sorted by begin; guarded by memory_lock
-    size_t area_count;        // guarded by memory_lock
-    size_t area_capacity;     // guarded by memory_lock
     uint64_t memory_bytes;    // what one allocation may ask for at most: memory and swap together
     rondo__host_team *team;
 };

@@ -82,7 +82,6 @@ static rondo_status open_device(int32_t ordinal, rondo_device **out_device) {
     atomic_init(&device->head.reference_count, 1);
     pthread_mutex_init(&device->lock, NULL);
     pthread_mutex_init(&device->capture_lock, NULL);
-    pthread_mutex_init(&device->memory_lock, NULL);
     *out_device = &device->head;
     return RONDO_STATUS_OK;
 }
@@ -93,8 +92,6 @@ static void close_device(rondo_device *device_) {
     rondo__host_patience_end();
     pthread_mutex_destroy(&device->lock);
     pthread_mutex_destroy(&device->capture_lock);
-    pthread_mutex_destroy(&device->memory_lock);
-    rondo__free(device->areas);
     rondo__free(device);
 }
 
@@ -144,7 +141,6 @@ const rondo__backend rondo__backend_host = {
     .synchronize_device = synchronize_device,
     .allocate = rondo__host_allocate,
     .deallocate = rondo__host_deallocate,
-    .is_pageable = rondo__host_is_pageable,
     .create_stream = rondo__host_create_stream,
     .wrap_stream = NULL,
     .destroy_stream = rondo__host_destroy_stream,
