@@ -1,8 +1,8 @@
-// backend/areas.h — the memory that rondo_memory_allocate has given out, as one list for a device.
+// backend/areas.h — the memory that rondo_memory_allocate has given out.
 //
-// Freeing looks an address up here, so a wrong one does no harm and the kind need not be told twice;
-// copies ask whether host memory is pinned. Each area has a number that is never used twice, so
-// memory freed and allocated again at the same address can be told from the old.
+// Freeing looks an address up here, so a wrong one does no harm. Copies ask here whether host
+// memory is pinned. Each area has a number that is never used twice, so memory that was freed and
+// allocated again at the same address can be told from the old.
 #ifndef RONDO_BACKEND_AREAS_H
 #define RONDO_BACKEND_AREAS_H
 

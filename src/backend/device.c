@@ -142,6 +142,7 @@ static rondo_status open_ordinal(const rondo__backend *backend, int32_t ordinal,
     }
     status = backend->open_device(ordinal, &device);
     if (status == RONDO_STATUS_OK) {
+        device->backend = backend;
         pthread_mutex_init(&device->capture_list_lock, NULL);
         pthread_mutex_init(&device->captured_lock, NULL);
         rondo__areas_init(&device->areas);

@@ -15,7 +15,7 @@
 #include <pthread.h>
 
 #include "backend/cuda/cuda_device.h"
-#include "backend/host/host_backend.h"
+#include "backend/host/host_device.h"
 #include "base/memory.h"
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"

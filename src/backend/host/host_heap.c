@@ -1,8 +1,11 @@
 // backend/host/host_heap.c — memory of the host device: device memory and pinned memory are both
 // ordinary memory.
+
+#include "backend/host/host_heap.h"
+
 #include <sys/mman.h>
 
-#include "backend/host/host_backend.h"
+#include "backend/host/host_device.h"
 #include "base/error.h"
 #include "base/memory.h"
 

@@ -1,8 +1,12 @@
 // backend/host/host_work.c — copies, fills and functions: run eagerly or recorded.
+
+#include "backend/host/host_work.h"
+
 #include <string.h>
 
 #include "backend/blame.h"
-#include "backend/host/host_backend.h"
+#include "backend/host/host_capture.h"
+#include "base/error.h"
 
 enum { INLINE_COPY_BYTES = 4096 };
 
