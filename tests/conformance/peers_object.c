@@ -132,7 +132,7 @@ static void start_counting(suite_context *context) {
 }
 
 static long count_live(suite_context *context) {
-    return context->is_host ? (long)rondo__host_device_of(context->device)->areas.count
+    return context->is_host ? (long)context->device->areas.count
                             : atomic_load(&g_live_allocations);
 }
 
