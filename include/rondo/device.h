@@ -149,9 +149,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_wrap(rondo_device *device, vo
 // until then, and pools give nobody what it uses.
 //
 // Threads:   the stream's; while it records, the thread that began the capture (unless the mode is
-//            relaxed). On another one the capture goes on and keeps the stream until the thread that
-//            began ends or aborts it; a wrapper's native stream goes on recording, for that thread
-//            to end.
+//            relaxed). On another one the capture goes on and keeps the stream until the thread
+//            that began ends or aborts it; a wrapper's native stream goes on recording, for that
+//            thread to end.
 // Capture:   legal; captures that the stream takes no part in go on, in every mode.
 RONDO_API void rondo_stream_destroy(rondo_stream *stream);
 

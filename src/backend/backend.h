@@ -377,10 +377,12 @@ RONDO_MUST_USE rondo_status rondo__event_keep_for_graph(rondo_event *event, rond
 // ---- streams that others remember (stream_tag.c) ----------------------------------------------
 
 // A stream may be destroyed while its work still matters, so others keep its tag. For stream.c: the
-// tag of a new stream, NULL without memory; and the end of a stream, for which whoever waits for its
-// work or wants to come after it waits.
+// tag of a new stream, NULL without memory; and the end of a stream, for which whoever waits for
+// its work or wants to come after it waits.
 rondo__stream_tag *rondo__stream_tag_create(rondo_stream *stream);
 void rondo__stream_tag_destroy_stream(rondo_stream *stream);
+// The program has destroyed the stream, which its capture keeps until its end.
+void rondo__stream_tag_note_kept(rondo_stream *stream);
 
 rondo__stream_tag *rondo__stream_tag_retain(rondo_stream *stream);
 rondo__stream_tag *rondo__stream_tag_retain_again(rondo__stream_tag *tag);
@@ -389,7 +391,7 @@ void rondo__stream_tag_release(rondo__stream_tag *tag);  // NULL is fine
 //
 // Threads:   the one that uses the stream.
 rondo__stream_tag *rondo__stream_tag_watch(rondo_stream *stream);
-// True once the stream is destroyed; its work was waited for unless it recorded.
+// True once the program has destroyed the stream; its work was waited for unless it recorded.
 bool rondo__stream_tag_is_finished(const rondo__stream_tag *tag);
 // True once the stream is destroyed and its work was waited for: nobody else can be running it.
 bool rondo__stream_tag_is_done(const rondo__stream_tag *tag);

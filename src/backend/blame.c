@@ -480,8 +480,8 @@ bool rondo__blame_notice(rondo_stream *stream, const char *call) {
     return is_broken;
 }
 
-// Ends the capture that began on the stream, as rondo_stream_destroy promises, where this thread may.
-// Nothing comes of it. False: the thread that began has to end it.
+// Ends the capture that began on the stream, as rondo_stream_destroy promises, where this thread
+// may. Nothing comes of it. False: the thread that began has to end it.
 static bool give_up(rondo__capture *capture, rondo_stream *stream) {
     rondo_device *device = stream->device;
     if (capture->mode != RONDO_CAPTURE_RELAXED &&

@@ -78,6 +78,7 @@ bool rondo__capture_keep_stream(rondo__capture *capture, rondo_stream *stream) {
     if (listed != NULL) {
         stream->next_kept = capture->kept_streams;
         capture->kept_streams = stream;
+        rondo__stream_tag_note_kept(stream);
     }
     pthread_mutex_unlock(&device->capture_list_lock);
     return listed != NULL;

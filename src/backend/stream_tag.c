@@ -40,7 +40,8 @@ struct rondo__stream_tag {
     pthread_mutex_t lock;
     rondo_stream *stream;  // guarded by lock; NULL once destroyed
     atomic_bool is_finished;
-    // Destroyed as a wrapper that could not be waited for, or lost: what it ran before may run still.
+    // Destroyed, but what it ran before may run still: its capture keeps it to the end, it was a
+    // wrapper that could not be waited for, or it is lost.
     atomic_bool has_left_work;
     rondo_event *end;    // guarded by lock: what those wait for who wait; NULL: nobody has
     bool is_watched;     // of the thread that uses the stream
@@ -208,6 +209,11 @@ static bool finish_wrapped(rondo__stream_tag *tag, rondo_stream *stream) {
            wait_for_stream(stream, false);
 }
 
+void rondo__stream_tag_note_kept(rondo_stream *stream) {
+    atomic_store(&stream->tag->has_left_work, true);
+    atomic_store_explicit(&stream->tag->is_finished, true, memory_order_release);
+}
+
 void rondo__stream_tag_destroy_stream(rondo_stream *stream) {
     rondo__stream_tag *tag = stream->tag;
     rondo_device *device = stream->device;
@@ -291,7 +297,7 @@ uint64_t rondo__stream_tag_get_capture_id(rondo__stream_tag *tag) {
     // The lock keeps the stream from being destroyed meanwhile.
     pthread_mutex_lock(&tag->lock);
     rondo_stream *stream = tag->stream;
-    if (stream != NULL && rondo__stream_may_record(stream)) {
+    if (stream != NULL && !rondo__stream_tag_is_finished(tag) && rondo__stream_may_record(stream)) {
         rondo__capture_state state = RONDO__CAPTURE_NONE;
         rondo_error saved;
         rondo__error_save(&saved);

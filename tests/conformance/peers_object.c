@@ -132,8 +132,7 @@ static void start_counting(suite_context *context) {
 }
 
 static long count_live(suite_context *context) {
-    return context->is_host ? (long)context->device->areas.count
-                            : atomic_load(&g_live_allocations);
+    return context->is_host ? (long)context->device->areas.count : atomic_load(&g_live_allocations);
 }
 
 // Generators cost device memory, graphs that use them do not; all of it comes back.

@@ -306,7 +306,7 @@ static void test_backend_stream_tag__one_that_went_in_a_capture_leaves_its_place
     join(&w, w.stream);
     rondo_stream_destroy(w.stream);
     w.stream = NULL;
-    assert_false(rondo__stream_tag_is_finished(w.tag));  // the capture keeps it
+    assert_true(rondo__stream_tag_is_finished(w.tag));
     assert_false(rondo__stream_tag_is_done(w.tag));
     ASSERT_FOLLOWS(&w, 0, 1);
     // The end of the capture waits for its work.

@@ -99,8 +99,8 @@ static bool is_recording(rondo_stream *stream) {
 
 // A stream may be destroyed in the middle of a capture, as an error path of a caller does: the
 // capture is ended first, and what it recorded is thrown away.
-// False: it records still, so that the driver must not destroy it, or is a wrapper now, since a body
-// in limbo has the native stream.
+// False: it records still, so that the driver must not destroy it, or is a wrapper now, since a
+// body in limbo has the native stream.
 static bool give_up_capture(rondo_stream *stream) {
     if (!is_recording(stream)) {
         return true;

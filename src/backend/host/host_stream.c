@@ -32,7 +32,7 @@
 #include "backend/host/futex.h"
 #include "backend/host/host_capture.h"
 #include "backend/host/host_device.h"
-#include "backend/host/host_threads.h"
+#include "backend/host/host_thread.h"
 #include "backend/thread_count.h"
 #include "base/checked.h"
 #include "base/clock.h"
