@@ -61,7 +61,8 @@ static const variable variables[] = {
      "OpenMP's own: passive makes idle threads sleep at once. Set\n(or GOMP_SPINCOUNT), it keeps "
      "Rondo from choosing by load"},
     {"RONDO_CACHE_DIR", NULL,
-     "where compiled GPU kernels and tuning results are kept;\ndefault: rondo in XDG_CACHE_HOME, or "
+     "where compiled GPU kernels and tuning results are kept;\ndefault: rondo in XDG_CACHE_HOME, "
+     "or "
      "in ~/.cache"},
     {"RONDO_TUNE", NULL, "off: the first GPU kernel that works instead of the fastest"},
     {"RONDO_LIBRARY_PATH", NULL,
