@@ -10,7 +10,7 @@ CMAKE_ARGS ?=
 LAUNCHER := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
 .DEFAULT_GOAL := all
-.PHONY: all setup configure build demo check lint install uninstall clean help
+.PHONY: all setup configure build demo check lint docs install uninstall clean help
 
 all: ## Build build/rondo and the libraries
 	@tools/setup --check
@@ -44,6 +44,9 @@ check: setup ## Run every test that needs no GPU
 
 lint: ## Check formatting, include arrows, headers and doc comments
 	@tools/lint
+
+docs: ## Make the API reference: HTML and man pages in build/docs (needs doxygen)
+	@tools/docs $(BUILD)/docs
 
 install: build ## Install to PREFIX (default /usr/local), below DESTDIR if set
 	@cmake --install $(BUILD) --prefix $(PREFIX)
