@@ -1,6 +1,7 @@
 # The README's first snippet is examples/first.c, and what documents link to is there.
 . "$(dirname "$0")/helper.sh"
 cd "$here/../.."
+: >"$work/stderr"
 
 check_count=$((check_count + 1))
 sed -n '/^#include/,$p' examples/first.c >"$work/stdout"
