@@ -55,7 +55,7 @@ uninstall: ## Remove what the last install from this build put in place
 	@cmake --build $(BUILD) --target uninstall
 
 clean: ## Remove the build directories
-	@rm -rf build build-debug build-asan build-tsan build-fuzz
+	@rm -rf build build-debug build-asan build-tsan build-fuzz build-arm64 build-arm64-sysroot
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
