@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include "backend/host/host_backend.h"
+#include "base/block.h"
 #include "base/error.h"
 #include "base/memory.h"
 
