@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "onnx/constants.h"
+#include "onnx/constant_nodes.h"
 #include "onnx/functions.h"
 #include "onnx/nodes.h"
 #include "onnx/types.h"

@@ -1,13 +1,13 @@
 // onnx/importer.h — the state of one import. Its parts, from the top down:
 //
-//     importer.c    the public functions: file to message to program
-//     graphs.h      a graph: its values and nodes, with bodies and function calls
-//     functions.h   the model's own functions
-//     constants.h   nodes that say nothing but values
-//     nodes.h       one node: op, attributes, wiring
-//     types.h       declared element types and shapes
-//     scope.h       names, and bodies that capture what they name outside
-//     missing.h     the list of ops that are unsupported
+//     importer.c        the public functions: file to message to program
+//     graphs.h          a graph: its values and nodes, with bodies and function calls
+//     functions.h       the model's own functions
+//     constant_nodes.h  nodes that say nothing but values
+//     nodes.h           one node: op, attributes, wiring
+//     types.h           declared element types and shapes
+//     scope.h           names, and bodies that capture what they name outside
+//     missing.h         the list of ops that are unsupported
 #ifndef RONDO_ONNX_IMPORTER_H
 #define RONDO_ONNX_IMPORTER_H
 

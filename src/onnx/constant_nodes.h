@@ -1,6 +1,6 @@
-// onnx/constants.h — nodes that say nothing but values: Constant, and the labels of a ZipMap.
-#ifndef RONDO_ONNX_CONSTANTS_H
-#define RONDO_ONNX_CONSTANTS_H
+// onnx/constant_nodes.h — nodes that say nothing but values: Constant, and the labels of a ZipMap.
+#ifndef RONDO_ONNX_CONSTANT_NODES_H
+#define RONDO_ONNX_CONSTANT_NODES_H
 
 #include <stdbool.h>
 
@@ -16,4 +16,4 @@ RONDO_MUST_USE rondo_status rondo__import_constant(rondo__importer *importer, ro
 RONDO_MUST_USE rondo_status rondo__import_labels(rondo__scope *scope, const Onnx__NodeProto *proto,
                                                  int32_t value);
 
-#endif  // RONDO_ONNX_CONSTANTS_H
+#endif  // RONDO_ONNX_CONSTANT_NODES_H

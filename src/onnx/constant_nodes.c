@@ -1,5 +1,5 @@
-// onnx/constants.c — see constants.h.
-#include "onnx/constants.h"
+// onnx/constant_nodes.c — see constants.h.
+#include "onnx/constant_nodes.h"
 
 #include <stdio.h>
 #include <string.h>
