@@ -2,12 +2,12 @@
 # files that call each other, by one shortest way around with a function for each arrow.
 #
 # A file depends on another when it mentions a function that the other defines, be it called or put
-# into a table, and also when it uses a macro or an inline function of a header that does. Data is
-# no arrow: a list of tables (backends, families of ops) names what is above it on purpose, and who
-# reads the list knows only the type of its entries.
+# into a table, or a variable of its that can change, and also when it uses a macro or an inline
+# function of a header that does. Constant data is no arrow: a list of tables (backends, families of
+# ops) names what is above it on purpose, and who reads the list knows only the type of its entries.
 #
 # It reads text, so it relies on the formatter: what is defined for others begins in column 0 and
-# ends with a brace in column 0. Functions that a macro defines are not seen. All rooms are looked
+# ends with a brace in column 0. Names that a macro puts together are not seen. All rooms are looked
 # at together, so that a circle through two rooms is found as well. Files of exempt rooms (and of
 # those below them) are left out.
 
@@ -93,6 +93,18 @@ function begin_definition(head,    name) {
     }
 }
 
+# A variable of the outermost level that other files may change.
+function begin_variable(head) {
+    if (head !~ /(^|[ \n])(static|extern|typedef|const|struct|enum|union)[ \n]/ && head !~ /\(/) {
+        sub(/[ \t]*(=.*)?;[ \t]*$/, "", head)
+        sub(/\[.*/, "", head)
+        sub(/.*[ *]/, "", head)
+        if (head ~ /^[a-z]/ && !(head in home)) {
+            home[head] = FILENAME
+        }
+    }
+}
+
 BEGIN { exempt_count = split(exempt, exempts, " ") }
 
 FNR == 1 {
@@ -127,20 +139,21 @@ is_skipped { next }
     }
     if (in_body) {
         note_names(owner, line)
-        if (line ~ /^}/) {
+        if (line ~ /^[}]/) {
             in_body = 0
             head = ""
         }
         next
     }
     head = head == "" ? line : head "\n" line
-    if (line ~ /{[ \t]*$/) {
+    if (line ~ /[{][ \t]*$/) {
         begin_definition(head)
         note_names(owner, is_header ? "" : head)
         in_body = 1
     } else if (line ~ /[;}][ \t]*$/) {
-        if (!is_header && head ~ /=/) {
-            note_names(FILENAME, head)
+        if (!is_header) {
+            begin_variable(head)
+            note_names(FILENAME, head ~ /=/ ? head : "")
         }
         head = ""
     } else if (line == "") {

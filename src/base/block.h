@@ -4,10 +4,10 @@
 
 #include <stddef.h>
 
-// Zero-filled bytes, counted against the thread's budget (base/budget.h). A large block is a mapping
-// of its own, so that freeing it gives the memory back to the system. Inside the heap it would stay
-// with the process behind any small allocation made later: measured after sixteen plans, four
-// fifths of what they had used.
+// Zero-filled bytes, counted against the thread's budget (base/budget.h). A large block is a
+// mapping of its own, so that freeing it gives the memory back to the system. Inside the heap it
+// would stay with the process behind any small allocation made later: measured after sixteen plans,
+// four fifths of what they had used.
 //
 // alignment  a power of two.
 //

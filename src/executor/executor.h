@@ -21,8 +21,8 @@ RONDO_MUST_USE rondo_status rondo__executor_create_variant(rondo_executor *root,
                                                            const rondo_program *program,
                                                            rondo_executor **out_executor);
 
-// Makes executor->base, the program after what is done once for all plans, in place of the one there
-// is; again once the executor is lean.
+// Makes executor->base, the program after what is done once for all plans, in place of the one that
+// there is; again once the executor is lean.
 //
 // Errors:    NO_MEMORY, BAD_DATA, INVALID, INTERNAL.
 // Threads:   one thread per executor.

@@ -162,8 +162,8 @@ static rondo_status import_declarations(rondo__importer *importer, rondo__scope 
     return RONDO_STATUS_OK;
 }
 
-// Imports the body `name` of the node that is being built. Graphs, nodes and bodies call each other;
-// RONDO__BODY_DEPTH_MAX bounds that.
+// Imports the body `name` of the node that is being built. Graphs, nodes and bodies call each
+// other; RONDO__BODY_DEPTH_MAX bounds that.
 static rondo_status import_body(rondo__node_builder *builder, const char *name,
                                 const Onnx__GraphProto *graph) {
     rondo__scope *scope = builder->scope;
