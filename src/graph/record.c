@@ -8,9 +8,9 @@
 //                            +--> share { participants of the graph }
 //      outer ----- sharer ---+
 //
-// Each replay of either asks the shared participants, and they may hold locks until it is launched.
-// That of the outer graph has asked its own generators by then, among which are those of the graph:
-// it only enters them once more.
+// Each replay of either asks the shared participants, which may keep other threads out until it is
+// launched. That of the outer graph has asked its own generators by then, among which are those of
+// the graph: it only enters them once more.
 #include <pthread.h>
 #include <stdatomic.h>
 
