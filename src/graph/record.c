@@ -150,8 +150,8 @@ static rondo_status check_copyable(const rondo_graph *graph) {
 static rondo_status check_foreign(const rondo_graph *graph) {
     for (const rondo__participant *participant = rondo__graph_get_participants(graph);
          participant != NULL; participant = participant->next) {
-        bool is_own_memory =
-            participant->type == &rondo__session_type && !atomic_load(&graph->arena->is_exposed);
+        bool is_own_memory = participant->type == &rondo__arena_graph_type &&
+                             !atomic_load(&graph->arena->is_exposed);
         if (participant->type->prepare_replay != NULL && !is_own_memory) {
             return RONDO_FAIL_AS("rondo_graph_record", UNSUPPORTED,
                                  "graph \"%s\" uses %s, which has to be asked before each "
