@@ -221,7 +221,11 @@ static rondo_status record(worker *w) {
     if (status == RONDO_STATUS_OK) {
         status = suite_draw(w->generator, w->stream, w->out);
     }
-    return status == RONDO_STATUS_OK ? rondo_graph_capture_end(w->graph) : status;
+    if (status != RONDO_STATUS_OK) {
+        rondo_graph_capture_abort(w->graph);
+        return status;
+    }
+    return rondo_graph_capture_end(w->graph);
 }
 
 static void *run_worker(void *data) {
