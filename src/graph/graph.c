@@ -9,9 +9,9 @@
 // A failed or aborted capture is rolled back: the backend has taken its streams out of recording,
 // what was recorded is freed, and the graph is EMPTY again.
 //
-// The replay path checks the state, the device and the lost flag and calls the backend: no lock but
-// those that participants hold meanwhile (generators), no allocation. A graph is used by one thread
-// at a time, so nothing here is locked.
+// The replay path checks the state, the device and the lost flag and calls the backend: no
+// allocation, and no lock but an arena's that graphs share. A graph is used by one thread at a
+// time, so nothing here is locked.
 #include "graph/conditional.h"
 #include "graph/graph_internal.h"
 
