@@ -1,9 +1,11 @@
 // backend/areas.c — the memory that rondo_memory_allocate has given out.
+
 #include "backend/areas.h"
 
 #include <string.h>
 
 #include "backend/backend.h"
+#include "base/error.h"
 #include "base/memory.h"
 
 void rondo__areas_init(rondo__areas *areas) {
@@ -42,8 +44,8 @@ static rondo__area *find_area(const rondo__areas *areas, uintptr_t address) {
 
 // ---- calls ------------------------------------------------------------------------------------
 
-rondo_status rondo__areas_add(rondo_device *device, rondo_memory_kind kind, const void *address,
-                              size_t bytes) {
+static rondo_status add_area(rondo_device *device, rondo_memory_kind kind, const void *address,
+                             size_t bytes) {
     rondo__areas *areas = &device->areas;
     pthread_mutex_lock(&areas->lock);
     void *list = areas->list;
@@ -64,8 +66,8 @@ rondo_status rondo__areas_add(rondo_device *device, rondo_memory_kind kind, cons
     return status;
 }
 
-rondo__area_removal rondo__areas_remove(rondo_device *device, const void *address,
-                                        rondo_memory_kind *out_kind) {
+static rondo__area_removal remove_area(rondo_device *device, const void *address,
+                                       rondo_memory_kind *out_kind) {
     rondo__areas *areas = &device->areas;
     rondo__area_removal result = RONDO__AREA_UNKNOWN;
     pthread_mutex_lock(&areas->lock);
@@ -108,4 +110,31 @@ bool rondo__areas_cover(rondo_device *device, const void *address, size_t bytes)
     rondo__area area;
     return rondo__areas_find(device, address, &area) &&
            bytes <= area.bytes - ((uintptr_t)address - area.begin);
+}
+
+bool rondo__areas_is_pageable(rondo_device *device, const void *address, size_t bytes) {
+    return !rondo__areas_cover(device, address, bytes) &&
+           (device->backend->is_pageable == NULL ||
+            device->backend->is_pageable(device, address, bytes));
+}
+
+rondo_status rondo__areas_allocate(rondo_device *device, rondo_memory_kind kind, size_t bytes,
+                                   void **out_address) {
+    *out_address = NULL;
+    RETURN_IF_ERROR(device->backend->allocate(device, kind, bytes, out_address));
+    rondo_status status = add_area(device, kind, *out_address, bytes);
+    if (status != RONDO_STATUS_OK) {
+        device->backend->deallocate(device, kind, *out_address);
+        *out_address = NULL;
+    }
+    return status;
+}
+
+rondo__area_removal rondo__areas_free(rondo_device *device, void *address) {
+    rondo_memory_kind kind = RONDO_MEMORY_DEVICE;
+    rondo__area_removal result = remove_area(device, address, &kind);
+    if (result == RONDO__AREA_REMOVED) {
+        device->backend->deallocate(device, kind, address);
+    }
+    return result;
 }

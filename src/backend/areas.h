@@ -34,25 +34,29 @@ typedef struct rondo__areas {
 void rondo__areas_init(rondo__areas *areas);
 void rondo__areas_deinit(rondo__areas *areas);
 
-// Errors:    NO_MEMORY.
+// Takes memory from the driver and lists it.
+//
+// Errors:    NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
 // Threads:   safe, all below.
-RONDO_MUST_USE rondo_status rondo__areas_add(rondo_device *device, rondo_memory_kind kind,
-                                             const void *address, size_t bytes);
+RONDO_MUST_USE rondo_status rondo__areas_allocate(rondo_device *device, rondo_memory_kind kind,
+                                                  size_t bytes, void **out_address);
 
 typedef enum rondo__area_removal {
-    RONDO__AREA_REMOVED,  // the memory is the caller's to free
+    RONDO__AREA_REMOVED,  // the memory was freed
     RONDO__AREA_HELD,     // somebody hands out parts of it, so it stays
     RONDO__AREA_UNKNOWN,  // no area begins there
 } rondo__area_removal;
 
-// Takes out the area that begins at the address, before it is freed. *out_kind: of its memory.
-rondo__area_removal rondo__areas_remove(rondo_device *device, const void *address,
-                                        rondo_memory_kind *out_kind);
+// Frees the area that begins at the address.
+rondo__area_removal rondo__areas_free(rondo_device *device, void *address);
 // Who hands out parts of the area, or NULL.
 void rondo__areas_set_holder(rondo_device *device, const void *address, const void *holder);
 // The area that holds the address; false when none does.
 bool rondo__areas_find(rondo_device *device, const void *address, rondo__area *out_area);
 // Whether all these bytes lie in one area.
 bool rondo__areas_cover(rondo_device *device, const void *address, size_t bytes);
+
+// True for host memory that the device cannot copy from without a detour.
+bool rondo__areas_is_pageable(rondo_device *device, const void *address, size_t bytes);
 
 #endif  // RONDO_BACKEND_AREAS_H

@@ -1,6 +1,6 @@
 // backend/backend.h — the table of functions behind a device, and the objects it hands out.
 //
-// Two implementations: backend/host and backend/cuda. The generic layer (backend/device.c,
+// Two implementations: backend/host and backend/cuda. The generic layer (device/device.c,
 // stream.c, event.c, graph_object.c, ...) checks arguments once, so that both backends report the
 // same misuse with the same status; an implementation only does the work. A test replaces the
 // table, never the callers.
@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "backend/areas.h"
+#include "backend/failure.h"
 #include "rondo/control.h"
 #include "rondo/device.h"
 #include "rondo/graph.h"
@@ -24,14 +25,8 @@
 typedef struct rondo__backend rondo__backend;
 typedef struct rondo__template rondo__template;      // recorded nodes and edges (CUgraph)
 typedef struct rondo__executable rondo__executable;  // runnable form (CUgraphExec)
-typedef struct rondo__stream_tag rondo__stream_tag;
-typedef struct rondo__capture rondo__capture;  // backend/capture.h
-
-// Where the first failure of work that runs later waits for somebody to ask. Zeroed: empty.
-typedef struct rondo__failure_slot {
-    atomic_int state;  // 0 empty, 1 being written or read, 2 full
-    rondo_error record;
-} rondo__failure_slot;
+typedef struct rondo__stream_tag rondo__stream_tag;  // device/stream_tag.h
+typedef struct rondo__capture rondo__capture;        // capture/capture.h
 
 struct rondo_device {
     const rondo__backend *backend;
@@ -45,14 +40,14 @@ struct rondo_device {
     atomic_bool is_forked;
     // Failures of host functions where the backend cannot tell the stream; the next wait reports.
     rondo__failure_slot failure;
-    // Captures that graphs began and have not ended; see backend/capture.h.
+    // Captures that graphs began and have not ended; see capture/capture.h.
     pthread_mutex_t capture_list_lock;
     rondo__capture *capture_list;  // guarded by capture_list_lock
     rondo__areas areas;            // what rondo_memory_allocate gave out
-    // Host memory that graphs use; see backend/captured.h.
-    pthread_mutex_t captured_lock;
-    void *host_uses;  // guarded by captured_lock, as the next
-    void *orphans;
+    // Host memory that graphs use; see capture/host_memory.h.
+    pthread_mutex_t host_memory_lock;
+    void *host_uses;  // guarded by host_memory_lock, as the next
+    void *waiting;
     atomic_int host_use_count;        // of host_uses
     atomic_int watcher_count;         // captures that want addresses noted
     atomic_int open_capture_count;    // of capture_list; read without the lock to skip the search
@@ -66,7 +61,7 @@ struct rondo_device {
 };
 
 // What the generic layer remembers of a stream's part in a capture, for the report if that breaks
-// (backend/blame.h). Used by the stream's own thread only.
+// (capture/blame.h). Used by the stream's own thread only.
 typedef struct rondo__stream_marks {
     uint64_t capture_id;  // of the capture or body it joined last; that may have ended; 0: none
     const char *work;     // name of the latest recorded call
@@ -92,7 +87,7 @@ struct rondo_stream {
     atomic_bool is_native_known;
     rondo__stream_tag *tag;  // set by the generic layer
     rondo__stream_marks marks;
-    struct rondo__label_stack *labels;  // open label scopes (backend/label.h); NULL: none yet
+    struct rondo__label_stack *labels;  // open label scopes (capture/label.h); NULL: none yet
     rondo_stream *next_kept;  // of those that their capture keeps (rondo__capture_keep_stream)
 };
 
@@ -363,131 +358,7 @@ extern const rondo__backend rondo__backend_cuda;
 // Every backend, ended by NULL. The one list; a test may swap it before the first device is opened.
 extern const rondo__backend *const *rondo__backend_list;
 
-// STATE when the stream records; `call` names what cannot be recorded. Costs one load when
-// may_record is false. The capture goes on.
-RONDO_MUST_USE rondo_status rondo__stream_refuse_recording(rondo_stream *stream, const char *call);
 // The failure of record_from_outside on a stream that records: STATE.
 rondo_status rondo__stream_fail_recording(const rondo_stream *stream);
-
-// An external event that is used while `stream` records: keeps it alive for the graph. Does nothing
-// for other events and streams.
-RONDO_MUST_USE rondo_status rondo__event_keep_for_graph(rondo_event *event, rondo_stream *stream,
-                                                        const char *call);
-
-// ---- streams that others remember (stream_tag.c) ----------------------------------------------
-
-// A stream may be destroyed while its work still matters, so others keep its tag. For stream.c: the
-// tag of a new stream, NULL without memory; and the end of a stream, for which whoever waits for
-// its work or wants to come after it waits.
-rondo__stream_tag *rondo__stream_tag_create(rondo_stream *stream);
-void rondo__stream_tag_destroy_stream(rondo_stream *stream);
-// The program has destroyed the stream, which its capture keeps until its end.
-void rondo__stream_tag_note_kept(rondo_stream *stream);
-
-rondo__stream_tag *rondo__stream_tag_retain(rondo_stream *stream);
-rondo__stream_tag *rondo__stream_tag_retain_again(rondo__stream_tag *tag);
-void rondo__stream_tag_release(rondo__stream_tag *tag);  // NULL is fine
-// Retains it for rondo__stream_tag_follow.
-//
-// Threads:   the one that uses the stream.
-rondo__stream_tag *rondo__stream_tag_watch(rondo_stream *stream);
-// True once the program has destroyed the stream; its work was waited for unless it recorded.
-bool rondo__stream_tag_is_finished(const rondo__stream_tag *tag);
-// True once the stream is destroyed and its work was waited for: nobody else can be running it.
-bool rondo__stream_tag_is_done(const rondo__stream_tag *tag);
-// Waits for the stream's work unless the stream is gone, records, or its device is lost. Failures
-// stay for the stream's own waits to report. False: it records, or went while it did, so its work
-// may still run.
-bool rondo__stream_tag_wait(rondo__stream_tag *tag);
-// The same for those who must have it. Of a stream that records it waits for what was put there
-// before, where the stream left a place then (rondo__stream_tag_watch). Of one that went, and left
-// nothing to wait for, it waits for the whole device, unless a capture is open there.
-bool rondo__stream_tag_wait_at_any_price(rondo__stream_tag *tag);
-
-// The id of the capture that the stream takes part in, also of a broken one as far as that is
-// known; 0: none, or it is gone.
-//
-// Threads:   safe.
-// Cost:      a lock; one question to the driver where the stream may record.
-uint64_t rondo__stream_tag_get_capture_id(rondo__stream_tag *tag);
-
-// The id of the capture that the stream takes part in; 0: none, a broken one, or it is gone. Also
-// the nodes that the next one on it will depend on: writes at most `capacity`, *out_count is how
-// many there are.
-//
-// Threads:   safe.
-// Cost:      a lock; one question to the driver while a capture is open.
-uint64_t rondo__stream_tag_get_position(rondo__stream_tag *tag, rondo__node_handle *nodes,
-                                        size_t capacity, size_t *out_count);
-
-// Records `event`, one of the library's own, on the tag's stream, which may be in use by another
-// thread. *out_was_recorded is false when the stream is gone and its work done.
-//
-// Errors:    STATE (the stream records a capture now, or went while it did), DRIVER, LOST,
-//            NO_MEMORY.
-// Threads:   safe.
-RONDO_MUST_USE rondo_status rondo__stream_tag_record(rondo__stream_tag *tag, rondo_event *event,
-                                                     bool *out_was_recorded);
-
-// Work put on `stream` from now on comes after what the tag's stream was given so far: on the
-// device, nobody waits here. `tag` comes from rondo__stream_tag_watch, and its stream may be in use
-// by another thread, may record, and may be gone. `event` is the caller's, of the device that both
-// streams are of.
-//
-// Errors:    STATE (the tag's stream records a capture that is not Rondo's, or was destroyed in
-//            one), DRIVER, LOST, NO_MEMORY.
-// Threads:   safe; one thread per event, and `stream` is the caller's and does not record.
-// Cost:      none when it is the same stream; else two driver calls, and two to look.
-RONDO_MUST_USE rondo_status rondo__stream_tag_follow(rondo_stream *stream, rondo__stream_tag *tag,
-                                                     rondo_event *event);
-
-// The backend's begin_capture and wait_event, for a stream that may be watched: it leaves a place
-// for those who follow it while it records.
-RONDO_MUST_USE rondo_status rondo__stream_tag_begin_capture(rondo_stream *stream,
-                                                            rondo_capture_mode mode,
-                                                            uint64_t *out_id);
-RONDO_MUST_USE rondo_status rondo__stream_tag_join(rondo_stream *stream, rondo_event *event);
-
-// ---- failures of host functions ---------------------------------------------------------------
-
-// Host functions return nothing. One that fails (a reference kernel met an index out of range)
-// writes its error record as usual and calls this: the record goes to the stream that runs it, and
-// the next synchronize of that stream (on CUDA: of anything on the device) fails with it. The first
-// failure wins; outside of a host function this does nothing.
-void rondo__host_report_failure(void);
-
-// For backends: makes `slot` the place of this thread's reports; returns the former one.
-rondo__failure_slot *rondo__failure_enter(rondo__failure_slot *slot);
-// For backends: puts this thread's error record into an empty slot.
-void rondo__failure_put(rondo__failure_slot *slot);
-// For backends: empties the slot; a failure in it becomes this thread's latest record. OK if empty.
-RONDO_MUST_USE rondo_status rondo__failure_take(rondo__failure_slot *slot);
-
-// Calls `visit` for every open device but `device`; none of them is closed meanwhile.
-//
-// Threads: safe; `visit` neither opens nor releases devices.
-void rondo__device_visit_others(const rondo_device *device,
-                                void (*visit)(rondo_device *other, void *data), void *data);
-
-// rondo_memory_allocate for the library itself: no capture forbids it.
-//
-// Errors:    NO_DEVICE_MEMORY, NO_MEMORY, DRIVER, LOST.
-// Ownership: give back with rondo_memory_free.
-// Threads:   safe.
-RONDO_MUST_USE rondo_status rondo__memory_take(rondo_device *device, rondo_memory_kind kind,
-                                               size_t bytes, void **out_address);
-
-// True for host memory that the device cannot copy from without a detour.  Threads: safe.
-bool rondo__memory_is_pageable(rondo_device *device, const void *address, size_t bytes);
-
-// Argument-checked entry to get_function. Compiled modules are cached in memory for the device's
-// life.
-//
-// Errors:    UNSUPPORTED (host), UNAVAILABLE (no NVRTC: says how to get it), BAD_DATA (compiler
-// log), DRIVER, NO_MEMORY. Threads:   safe.
-RONDO_MUST_USE rondo_status rondo__device_get_function(rondo_device *device, const char *source,
-                                                       const char *const *options,
-                                                       size_t option_count, const char *kernel_name,
-                                                       void **out_function);
 
 #endif  // RONDO_BACKEND_BACKEND_H

@@ -1,5 +1,8 @@
 // backend/failure.c — failures of work that runs later, on another thread.
-#include "backend/backend.h"
+#include "backend/failure.h"
+
+#include <stddef.h>
+
 #include "base/error.h"
 
 enum { SLOT_EMPTY = 0, SLOT_BUSY = 1, SLOT_FULL = 2 };

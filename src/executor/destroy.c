@@ -1,6 +1,5 @@
 // executor/destroy.c — see destroy.h.
 #include "executor/destroy.h"
-
 #include "backend/backend.h"
 #include "base/memory.h"
 #include "executor/constants.h"

@@ -1,5 +1,4 @@
 // executor/executor.c — see executor.h.
-#include "executor/executor.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "base/logging.h"
 #include "base/memory.h"
 #include "base/read_options.h"
+#include "executor/executor.h"
 #include "executor/limits.h"
 #include "executor/precision.h"
 #include "program/passes.h"

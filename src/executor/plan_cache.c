@@ -1,9 +1,7 @@
 // executor/plan_cache.c — see plan_cache.h.
-#include "executor/plan_cache.h"
 
 #include <string.h>
 
-#include "backend/backend.h"
 #include "backend/thread_count.h"
 #include "base/error.h"
 #include "base/logging.h"
@@ -11,6 +9,7 @@
 #include "executor/declared.h"
 #include "executor/destroy.h"
 #include "executor/executor.h"
+#include "executor/plan_cache.h"
 #include "program/specialise.h"
 #include "tensor/elements.h"
 

@@ -13,12 +13,11 @@
 // a handle that outlived its scope is an error and not a dead address, and a capture that ends or
 // is given up finds what it left open.
 #include "graph/conditional.h"
-
-#include "backend/blame.h"
-#include "backend/captured.h"
+#include "backend/cause.h"
 #include "backend/check.h"
-#include "backend/label.h"
 #include "base/memory.h"
+#include "capture/addresses.h"
+#include "capture/label.h"
 
 enum { BRANCH_COUNT_MAX = 1024 };
 
@@ -223,7 +222,7 @@ static rondo_status check_parent(const rondo__scope *scope, const char *call) {
     rondo__capture_state state = RONDO__CAPTURE_NONE;
     RETURN_IF_ERROR(rondo__capture_get_state(scope->parent, &state));
     if (state == RONDO__CAPTURE_BROKEN) {
-        return rondo__blame_fail_broken(scope->parent, call);
+        return rondo__cause_fail_broken(scope->parent, call);
     }
     if (state == RONDO__CAPTURE_NONE) {
         return RONDO_FAIL_AS(
@@ -284,7 +283,7 @@ static rondo_status check_begin(rondo_stream *stream, rondo_scope_kind kind, con
     rondo__capture_state state = RONDO__CAPTURE_NONE;
     RETURN_IF_ERROR(rondo__capture_get_state(stream, &state));
     if (state == RONDO__CAPTURE_BROKEN) {
-        return rondo__blame_fail_broken(stream, call);
+        return rondo__cause_fail_broken(stream, call);
     }
     if (state == RONDO__CAPTURE_NONE) {
         return RONDO_FAIL_AS(call, STATE,
@@ -339,7 +338,7 @@ rondo_status rondo_scope_begin(rondo_stream *stream, rondo_scope_kind kind, cons
         status = rondo__capture_enter_scope(capture, stream);
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo__captured_note(stream, predicate, "a predicate");
+        status = rondo__addresses_note(stream, predicate, "a predicate");
     }
     if (status == RONDO_STATUS_OK) {
         status =

@@ -2,7 +2,7 @@
 #ifndef RONDO_GRAPH_CONDITIONAL_H
 #define RONDO_GRAPH_CONDITIONAL_H
 
-#include "backend/capture.h"
+#include "capture/capture.h"
 #include "rondo/control.h"
 
 // Closes the scopes of the capture that are still open, bodies included, and breaks the capture if

@@ -1,6 +1,8 @@
 // graph/conditional_calls.c — if, switch and while with functions as bodies: recorded in a capture,
 // decided by the host outside one.
+#include "backend/cause.h"
 #include "backend/check.h"
+#include "capture/capture.h"
 #include "graph/conditional.h"
 #include "graph/graph_internal.h"
 
@@ -78,7 +80,7 @@ static rondo_status check_or_record(rondo_stream *stream, const node *wanted, vo
     rondo__capture_state state = RONDO__CAPTURE_NONE;
     rondo_status status = rondo__capture_get_state(stream, &state);
     if (status == RONDO_STATUS_OK && state == RONDO__CAPTURE_BROKEN) {
-        status = rondo__blame_fail_broken(stream, call);
+        status = rondo__cause_fail_broken(stream, call);
     }
     if (status == RONDO_STATUS_OK) {
         status = check(wanted, call);

@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "backend/check.h"
-#include "backend/label.h"
 #include "base/escape.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "capture/label.h"
 #include "graph/graph_internal.h"
 
 enum { FLUSH_BYTES = 16 * 1024 };

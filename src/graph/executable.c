@@ -1,6 +1,7 @@
 // graph/executable.c — the executable of a graph: made from its template, put in place, given up.
-#include "backend/check.h"
+#include "backend/backend.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "graph/graph_internal.h"
 
 // Adds up kernels and copies; *out_node_count gets the nodes of this level.

@@ -12,19 +12,21 @@
 // The replay path checks the state, the device and the lost flag and calls the backend: no
 // allocation, and no lock but an arena's that graphs share. A graph is used by one thread at a
 // time, so nothing here is locked.
-#include "graph/conditional.h"
-#include "graph/graph_internal.h"
 
 #include <string.h>
 
 #include "backend/check.h"
-#include "backend/label.h"
 #include "base/clock.h"
 #include "base/logging.h"
 #include "base/memory.h"
 #include "base/nvtx.h"
 #include "base/read_options.h"
 #include "base/thread.h"
+#include "capture/label.h"
+#include "device/stream.h"
+#include "device/stream_tag.h"
+#include "graph/conditional.h"
+#include "graph/graph_internal.h"
 #include "pool/arena.h"
 #include "pool/guard.h"
 
@@ -148,6 +150,24 @@ rondo_status rondo_graph_reset(rondo_graph *graph) {
 
 // ---- capture ----------------------------------------------------------------------------------
 
+static void end_range(rondo_graph *graph) {
+    if (graph->has_range) {
+        rondo__nvtx_end_range(graph->range);
+        graph->has_range = false;
+    }
+}
+
+// Takes the capture, which has ended, out of the list; its participants are the graph's, and hear
+// whether a graph came of it.
+static void close_capture(rondo_graph *graph, bool has_succeeded) {
+    rondo_stream *kept = NULL;
+    graph->participants = rondo__capture_close(graph->capture, has_succeeded, &kept);
+    graph->capture = NULL;
+    graph->stream = NULL;
+    end_range(graph);
+    rondo__stream_destroy_kept(kept);
+}
+
 // Takes the stream out of recording and forgets what was recorded. Whatever the backend says of
 // that, the stream is free afterwards; the error record stays as it was.
 static void end_unwanted(rondo_graph *graph, rondo_stream *stream) {
@@ -155,23 +175,10 @@ static void end_unwanted(rondo_graph *graph, rondo_stream *stream) {
     rondo__error_save(&saved);
     (void)graph->device->backend->end_capture(stream, &graph->recorded);
     if (graph->capture != NULL) {
-        graph->participants = rondo__capture_close(graph->capture, false);
-        graph->capture = NULL;
+        close_capture(graph, false);
     }
     rondo__graph_clear(graph);
     rondo__error_restore(&saved);
-}
-
-// Takes the capture, which has ended, out of the list; its participants are the graph's, and hear
-// whether a graph came of it.
-static void close_capture(rondo_graph *graph, bool has_succeeded) {
-    graph->participants = rondo__capture_close(graph->capture, has_succeeded);
-    graph->capture = NULL;
-    graph->stream = NULL;
-    if (graph->has_range) {
-        rondo__nvtx_end_range(graph->range);
-        graph->has_range = false;
-    }
 }
 
 static rondo_status refuse_second_capture(rondo_stream *stream) {
@@ -403,6 +410,7 @@ rondo_status rondo_graph_capture_end(rondo_graph *graph) {
         status = rondo__graph_report_failure(graph, &it.blame, it.fallback);
     }
     if (status != RONDO_STATUS_OK && it.origin != NULL) {
+        end_range(graph);
         rondo__label_close_above(it.origin, it.label_depth);
     }
     close_capture(graph, status == RONDO_STATUS_OK);
@@ -440,6 +448,7 @@ static void give_up(rondo_graph *graph) {
     if (has_origin) {
         // Whatever the backend says of that, the stream is free afterwards.
         (void)graph->device->backend->end_capture(stream, &graph->recorded);
+        end_range(graph);
         rondo__label_close_above(stream, label_depth);
     }
     close_capture(graph, false);

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "backend/backend.h"
-#include "backend/capture.h"
+#include "capture/capture.h"
 #include "rondo/graph.h"
 #include "rondo/report.h"
 
@@ -22,7 +22,7 @@ struct rondo_graph {
     rondo__graph_state state;
     rondo__executable *executable;   // READY: never NULL
     rondo__stream_tag *last_stream;  // of the last replay; retained
-    // Who takes part in the graph: its memory, its generators. READY: owned; see backend/capture.h.
+    // Who takes part in the graph: its memory, its generators. READY: owned; see capture/capture.h.
     rondo__participant *participants;
     rondo_graph_stats stats;
     uint64_t executed_before;   // nodes that former executables ran

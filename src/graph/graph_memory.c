@@ -4,6 +4,7 @@
 #include "backend/check.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "capture/capture.h"
 #include "graph/graph_internal.h"
 #include "pool/guard.h"
 

@@ -14,9 +14,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "backend/cause.h"
 #include "backend/check.h"
-#include "backend/label.h"
 #include "base/memory.h"
+#include "capture/label.h"
 #include "graph/graph_internal.h"
 #include "pool/arena.h"
 
@@ -172,7 +173,7 @@ static rondo_status check_recording(rondo_stream *stream) {
                              (unsigned)stream->number);
     }
     if (state == RONDO__CAPTURE_BROKEN) {
-        return rondo__blame_fail_broken(stream, "rondo_graph_record");
+        return rondo__cause_fail_broken(stream, "rondo_graph_record");
     }
     return RONDO_STATUS_OK;
 }

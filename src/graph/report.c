@@ -5,10 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/cause.h"
 #include "backend/check.h"
-#include "backend/label.h"
 #include "base/escape.h"
 #include "base/text.h"
+#include "capture/label.h"
 #include "graph/graph_internal.h"
 
 // ---- names and texts --------------------------------------------------------------------------
@@ -161,7 +162,7 @@ rondo_status rondo__graph_report_failure(rondo_graph *graph, const rondo__blame 
                                          rondo_capture_cause fallback) {
     rondo_error record;
     rondo__error_save(&record);
-    rondo_capture_cause cause = rondo__blame_classify(&record, fallback);
+    rondo_capture_cause cause = rondo__cause_classify(&record, fallback);
     // A call that was seen to break it comes first. Of one that was not, the end may know more.
     bool was_seen = blame->has_cause && blame->cause != RONDO_CAUSE_UNSEEN_CALL;
     if (was_seen) {
@@ -172,7 +173,7 @@ rondo_status rondo__graph_report_failure(rondo_graph *graph, const rondo__blame 
     fill_place(graph, blame);
     fill_cause(graph, &record, cause);
     graph->report.thread_number = graph->thread_number;
-    graph->report.stream_number = rondo__blame_get_unjoined(&record);
+    graph->report.stream_number = rondo__cause_get_unjoined(&record);
     if (blame->has_cause) {
         fill_thread(graph, blame);
     }

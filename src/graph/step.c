@@ -1,8 +1,8 @@
 // graph/step.c — a step that is recorded, or run at once when it cannot be.
-
 #include "backend/check.h"
-#include "backend/label.h"
 #include "base/read_options.h"
+#include "capture/label.h"
+#include "device/stream_tag.h"
 #include "graph/graph_internal.h"
 
 rondo_step_options rondo_step_options_default(void) {

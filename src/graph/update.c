@@ -1,6 +1,7 @@
 // graph/update.c — a graph takes over what another one recorded.
 #include "backend/check.h"
 #include "base/clock.h"
+#include "capture/capture.h"
 #include "graph/graph_internal.h"
 
 static rondo_status check_pair(const rondo_graph *graph, const rondo_graph *source) {

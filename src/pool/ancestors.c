@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "device/stream_tag.h"
 
 enum { STACK_NODES = RONDO__POSITION_NODES };
 

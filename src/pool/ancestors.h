@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "backend/capture.h"
+#include "capture/capture.h"
 
 enum { RONDO__POSITION_NODES = 32 };
 

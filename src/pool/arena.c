@@ -1,13 +1,14 @@
 // pool/arena.c — arenas, their graphs and pools; see arena.h. arena_use.c takes and frees blocks
 // inside a capture, order.c checks the order of replays.
-#include "pool/arena.h"
 
 #include <stdio.h>
 
-#include "backend/captured.h"
 #include "backend/check.h"
 #include "base/memory.h"
 #include "base/read_options.h"
+#include "capture/addresses.h"
+#include "device/stream_tag.h"
+#include "pool/arena.h"
 #include "pool/arena_use.h"
 
 // ---- life -------------------------------------------------------------------------------------
@@ -387,7 +388,7 @@ rondo_status rondo__arena_join(rondo_arena *arena, rondo__capture *capture) {
         return RONDO_STATUS_OK;
     }
     if (!arena->options.allows_any_order) {
-        rondo__captured_watch(capture);
+        rondo__addresses_want(capture);
     }
     // The graph uses every pool of the arena, so that blocks of other graphs can be freed in it.
     pthread_mutex_lock(&arena->lock);

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "device/stream_tag.h"
 
 // ---- records ----------------------------------------------------------------------------------
 

@@ -1,13 +1,13 @@
 // pool/guard.c — see guard.h.
-#include "pool/guard.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/captured.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "capture/addresses.h"
 #include "pool/arena.h"
+#include "pool/guard.h"
 
 typedef enum origin { AREA, BLOCK, ELSEWHERE } origin;
 
@@ -214,7 +214,7 @@ rondo_status rondo__guard_join(rondo__capture *capture) {
     rondo_arena_retain(capture->arena);
     g->arena = capture->arena;
     rondo__capture_add_participant(capture, &g->participant);
-    rondo__captured_watch(capture);
+    rondo__addresses_want(capture);
     return RONDO_STATUS_OK;
 }
 

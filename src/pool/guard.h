@@ -14,7 +14,7 @@
 #ifndef RONDO_POOL_GUARD_H
 #define RONDO_POOL_GUARD_H
 
-#include "backend/capture.h"
+#include "capture/capture.h"
 
 // Makes a capture that has just begun a checked one.
 //

@@ -4,8 +4,9 @@
 // the program, whose step will free it again when it runs eagerly. So the free waits: the block
 // stays live, in nobody's hands, until the capture has ended. Then it is freed in earnest, or the
 // program's again.
-#include "backend/check.h"
 #include "base/memory.h"
+#include "capture/capture.h"
+#include "device/stream_tag.h"
 #include "pool/arena.h"
 #include "pool/arena_use.h"
 

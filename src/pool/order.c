@@ -23,6 +23,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "device/stream_tag.h"
 #include "pool/arena.h"
 
 // ---- what a graph writes ----------------------------------------------------------------------

@@ -19,14 +19,14 @@
 // and merge).
 #include <stdio.h>
 
-#include "backend/blame.h"
-#include "backend/captured.h"
 #include "backend/check.h"
-#include "backend/forbid.h"
 #include "base/checked.h"
-#include "base/error.h"
 #include "base/memory.h"
 #include "base/read_options.h"
+#include "capture/forbid.h"
+#include "capture/host_memory.h"
+#include "device/device.h"
+#include "device/stream_tag.h"
 #include "pool/arena.h"
 
 enum {
@@ -98,8 +98,8 @@ void *rondo__pool_get_address(const rondo__heap_piece *piece) {
 
 bool rondo__pool_is_captured(const rondo_pool *pool, const rondo__block *block) {
     return pool->options.kind == RONDO_MEMORY_PINNED &&
-           rondo__captured_covers(pool->device, rondo__pool_get_address(block->piece),
-                                  block->piece->bytes);
+           rondo__host_memory_covers(pool->device, rondo__pool_get_address(block->piece),
+                                     block->piece->bytes);
 }
 
 rondo_status rondo__block_add_user(rondo__block *block, rondo_stream *stream, uint64_t section) {
@@ -678,7 +678,7 @@ static void leave_captured(rondo_pool *pool) {
         rondo__section_nodes_deinit(&block->nodes);
         if (region->base != NULL) {
             rondo__areas_set_holder(pool->device, region->base, NULL);
-            rondo__captured_leave_behind(pool->device, region->base, region->bytes, block);
+            rondo__host_memory_leave_behind(pool->device, region->base, region->bytes, block);
             region->base = NULL;  // once for all its blocks
         } else {
             rondo__free(block);

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "backend/backend.h"
-#include "backend/capture.h"
+#include "capture/capture.h"
 #include "pool/ancestors.h"
 #include "pool/heap.h"
 #include "pool/live_table.h"

@@ -13,7 +13,7 @@
 // new seed is only noted by the host, and written by the next use.
 //
 // Order. The generator remembers the stream of its last use. A use on another stream first makes
-// that stream wait for the last one, by an event put there now (backend/stream_tag.c). So all uses
+// that stream wait for the last one, by an event put there now (device/stream_tag.c). So all uses
 // run in the order of their calls. On a single stream that is one comparison.
 //
 // Threads. A generator is used by one thread at a time. `user` is the number of the thread that is
@@ -28,12 +28,13 @@
 // generator, and no conditional bodies); an event recorded by each use (a driver call each, and
 // more than the whole cost of a replay); locks, so that threads may share a generator (a generator
 // for each thread is one call).
-#include "backend/blame.h"
 #include "backend/check.h"
-#include "base/error.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "capture/capture.h"
 #include "cu_sources.h"
+#include "device/device.h"
+#include "device/stream_tag.h"
 #include "random/random_internal.h"
 
 static atomic_uint last_generator_number;

@@ -20,9 +20,10 @@
 // all branches are joined.
 //
 // A capture changes nothing in the generator itself: one that fails takes its counts with it.
-#include "backend/check.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "capture/capture.h"
+#include "device/stream_tag.h"
 #include "random/random_internal.h"
 
 enum { FRONTIER_MAX = 64 };

@@ -1,10 +1,12 @@
 // random/random_host.c — the ops as host functions: which loops, and on how many threads.
+
+#ifdef _OPENMP
+#include <omp.h>
+
 #include "backend/thread_count.h"
 #include "random/cu/philox.cuh"
 #include "random/random_loops.h"
 
-#ifdef _OPENMP
-#include <omp.h>
 #endif
 
 enum {

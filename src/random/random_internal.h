@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "backend/backend.h"
-#include "backend/capture.h"
+#include "capture/capture.h"
 #include "rondo/random.h"
 
 // ---- kernels (random_host.c, cu/random.cu) ------------------------------------------------------

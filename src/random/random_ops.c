@@ -2,9 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "backend/blame.h"
 #include "backend/check.h"
-#include "base/error.h"
+#include "capture/blame.h"
 #include "cu_sources.h"
 #include "random/cu/philox.cuh"
 #include "random/cu/random_numbers.cuh"

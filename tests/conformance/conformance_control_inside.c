@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 
-#include "backend/capture.h"
+#include "capture/capture.h"
 #include "control_support.h"
 
 // ---- two at once ------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
 // Label scopes and graphs inside nodes: bodies of conditional nodes, graphs recorded into others.
-#include "backend/label.h"
+#include "capture/label.h"
 #include "graph/graph_internal.h"
 #include "inside_support.h"
 #include "label_support.h"

@@ -1,6 +1,6 @@
 // What takes part in a capture: found from every stream of it, asked and told in order.
-#include "backend/capture.h"
 #include "base/error.h"
+#include "capture/capture.h"
 #include "conformance.h"
 
 typedef struct witness {

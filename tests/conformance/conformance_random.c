@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "backend/backend.h"
-#include "backend/capture.h"
+#include "capture/capture.h"
 #include "random_support.h"
 
 static void *take(suite_context *context, size_t bytes) {

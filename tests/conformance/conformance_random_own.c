@@ -1,5 +1,6 @@
 // Kernels of the caller's own that draw from a generator.
 #include "backend/backend.h"
+#include "device/device.h"
 #include "random_support.h"
 
 typedef struct own_arguments {

@@ -4,8 +4,8 @@
 // No assertions inside the threads: cmocka's belong to the thread that runs the case.
 #include <pthread.h>
 
-#include "backend/capture.h"
 #include "base/error.h"
+#include "capture/capture.h"
 #include "random_support.h"
 
 enum { SEED = 5, WORDS = 64 };

@@ -1,6 +1,7 @@
 // Streams, events and memory outside of captures, and the misuse of each.
 #include "backend/backend.h"
 #include "conformance.h"
+#include "device/stream_tag.h"
 
 static void test_conformance_stream__queries_do_not_wait(void **state) {
     suite_context *context = suite_get_context(state);

@@ -4,6 +4,7 @@
 
 #include "backend/backend.h"
 #include "conformance.h"
+#include "device/device.h"
 #include "support/fake_cuda.h"
 
 // ---- kernels ----------------------------------------------------------------------------------

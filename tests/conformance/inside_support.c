@@ -1,7 +1,7 @@
 // What the cases on graphs in graphs share.
 #include "inside_support.h"
 
-#include "backend/capture.h"
+#include "capture/capture.h"
 
 void inside_assert_dump_has(rondo_graph *graph, rondo_dump_format format, const char *part) {
     static suite_text text;

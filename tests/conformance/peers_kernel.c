@@ -1,5 +1,6 @@
 // Kernels of the cases' own, on every device.
 #include "peers_kernel.h"
+#include "device/device.h"
 
 #include "backend/backend.h"
 

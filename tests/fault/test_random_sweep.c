@@ -4,7 +4,7 @@
 // stands where those calls put it that succeeded, and nobody is inside it.
 #include <stdlib.h>
 
-#include "backend/capture.h"
+#include "capture/capture.h"
 #include "program/edit.h"
 #include "random/random_internal.h"
 #include "rondo/rondo.h"

@@ -1,4 +1,4 @@
-// What others keep of a stream (backend/stream_tag.c), counted in calls on the fake driver: coming
+// What others keep of a stream (device/stream_tag.c), counted in calls on the fake driver: coming
 // after a stream that runs, records or is gone, and what that costs where it is not needed. That
 // the order holds is shown by conformance_random_shared.c.
 #include <setjmp.h>
@@ -17,6 +17,7 @@
 
 #include "backend/backend.h"
 #include "base/error.h"
+#include "device/stream_tag.h"
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
 #include "support/fake_cuda.h"

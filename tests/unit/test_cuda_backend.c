@@ -568,7 +568,7 @@ static void test_cuda_backend__capture_misuse(void **state) {
 }
 
 // The driver lets the library allocate beside captures of every mode: what they forbid to the
-// program was checked before (backend/forbid.h).
+// program was checked before (capture/forbid.h).
 static void test_cuda_backend__allocation_while_recording(void **state) {
     (void)state;
     static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_RELAXED,

@@ -14,6 +14,7 @@
 
 #include "backend/backend.h"
 #include "backend/cuda/cuda_device.h"
+#include "device/device.h"
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
 

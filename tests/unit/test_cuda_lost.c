@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "backend/backend.h"
+#include "device/device.h"
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
 

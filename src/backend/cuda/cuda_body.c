@@ -7,7 +7,7 @@
 //
 //   unsafe calls              the capture of a body is relaxed; they break the captures around it,
 //                             which is fine once their bodies have ended
-//   what Rondo refuses        is refused before the driver hears of it (backend/forbid.h)
+//   what Rondo refuses        is refused before the driver hears of it (capture/forbid.h)
 //   streams not joined        are joined by Rondo before the end; the cause is noted, too
 //   the order of the ends     bodies first, then what is around them
 //
@@ -17,12 +17,12 @@
 // leaks the graph, and everything else goes on. Where the outermost capture broke in the driver's
 // eyes as well, or broken bodies lie in one another, there is no safe end at all: the body's stream
 // stays as it is, with those that joined it, and the context is kept at the end.
-#include "backend/cuda/cuda_body.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/blame.h"
+#include "backend/cause.h"
+#include "backend/cuda/cuda_body.h"
 #include "backend/cuda/cuda_frontier.h"
 #include "base/error.h"
 #include "base/logging.h"
@@ -146,7 +146,7 @@ static rondo_status fail_unjoined(rondo__cuda_device *device, uint64_t serial) {
                             "%s forked inside the body and was not joined; record an event on it "
                             "and let the body's stream wait for that",
                             members[0] != '\0' ? members : "a stream");
-    rondo__blame_set_unjoined(first);
+    rondo__cause_set_unjoined(first);
     return RONDO_STATUS_STATE;
 }
 

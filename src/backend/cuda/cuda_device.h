@@ -108,7 +108,7 @@ static inline void rondo__cuda_enter_cleanup(rondo__cuda_device *device, bool *o
 }
 
 // Lets this thread make calls that captures forbid: what they forbid to Rondo's own calls was
-// checked before (backend/forbid.h), and none of these touches what is recorded. Returns what to
+// checked before (capture/forbid.h), and none of these touches what is recorded. Returns what to
 // give back to the second.
 int rondo__cuda_relax(const rondo__cuda_device *device);
 void rondo__cuda_restore(const rondo__cuda_device *device, int mode);

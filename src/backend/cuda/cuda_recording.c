@@ -6,17 +6,17 @@
 //   stream A   begin(7) -- record(e) ------------- wait(f) -- end
 //   stream B                  wait(e): joins 7 -- record(f)
 //
-// What Rondo itself refuses never gets here (backend/forbid.h), so what breaks a capture in the
+// What Rondo itself refuses never gets here (capture/forbid.h), so what breaks a capture in the
 // driver's eyes is a call of the program's own, or one that the driver refused.
 //
 // Captures are known by serial numbers, never by stream, so that a stream destroyed in the middle
 // or reused later cannot be taken for another.
-#include "backend/cuda/cuda_recording.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/blame.h"
+#include "backend/cause.h"
+#include "backend/cuda/cuda_recording.h"
 #include "base/error.h"
 
 // ---- the list ---------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ rondo_status rondo__cuda_fail_end(rondo__cuda_device *device, rondo__cu_result c
                                    "%s forked inside the capture and was not joined; record an "
                                    "event on it and let the first stream wait for that",
                                    members);
-        rondo__blame_set_unjoined(first);
+        rondo__cause_set_unjoined(first);
     }
     return status;
 }

@@ -13,7 +13,7 @@
 // waiting for such an event adds its nodes to the frontier.
 //
 // A call that cannot be recorded fails and changes nothing. That the capture is of no use then, and
-// what else captures forbid, is the generic layer's to know (backend/forbid.h, backend/blame.h).
+// what else captures forbid, is the generic layer's to know (capture/forbid.h, capture/blame.h).
 //
 // At the end every node must be a predecessor of the origin's frontier or in it; otherwise some
 // branch was never joined, and the error names its stream.
@@ -24,8 +24,7 @@
 // Source: CUDA Programming Guide, "Creating a Graph Using Stream Capture"; Driver API, Stream
 // Management.
 #include "backend/host/host_capture.h"
-
-#include "backend/blame.h"
+#include "backend/cause.h"
 #include "backend/host/host_device.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -363,7 +362,7 @@ static rondo_status check_joined(const rondo__host_capture *capture) {
                     "let stream %u wait for that before the end",
                     (unsigned)stream->head.number, (unsigned)capture->origin->head.number,
                     (unsigned)capture->origin->head.number);
-                rondo__blame_set_unjoined(stream->head.number);
+                rondo__cause_set_unjoined(stream->head.number);
                 rondo__error_set_op(recorded->nodes[node].name);
                 break;
             }
@@ -376,7 +375,7 @@ static rondo_status check_joined(const rondo__host_capture *capture) {
                                    "node %zu was recorded on a branch that was not joined to "
                                    "stream %u",
                                    i, (unsigned)capture->origin->head.number);
-            rondo__blame_set_unjoined(0);
+            rondo__cause_set_unjoined(0);
             rondo__error_set_op(recorded->nodes[i].name);
         }
     }

@@ -1,11 +1,11 @@
 // backend/host/host_device.c — the host as a device, and its table of functions.
 
-#include "backend/host/host_device.h"
-
 #include <stdio.h>
 #include <string.h>
 #include <sys/sysinfo.h>
 
+#include "backend/backend.h"
+#include "backend/host/host_device.h"
 #include "backend/host/host_patience.h"
 #include "backend/host/host_stream.h"
 #include "backend/host/host_team.h"

@@ -4,7 +4,6 @@
 // position anybody sleeps for, and makes a system call only when that has been passed: a thousand
 // small commands with a sleeper for the last one cost one wake, not a thousand.
 #include "backend/host/host_lane.h"
-
 #include "backend/host/futex.h"
 #include "backend/thread_count.h"
 #include "base/clock.h"

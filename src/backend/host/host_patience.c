@@ -3,8 +3,6 @@
 #define _GNU_SOURCE  // sched_getaffinity
 #endif
 
-#include "backend/host/host_patience.h"
-
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -15,6 +13,7 @@
 #include <unistd.h>
 
 #include "backend/host/futex.h"
+#include "backend/host/host_patience.h"
 #include "backend/host/host_thread.h"
 #include "backend/thread_count.h"
 #include "base/clock.h"

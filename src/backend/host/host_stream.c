@@ -24,14 +24,14 @@
 // OpenMP team exists twice and the idle one spins against the busy one); a shared pool of workers
 // (an op could then start late because strangers' ops fill the pool).
 
-#include "backend/host/host_stream.h"
-
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/backend.h"
 #include "backend/host/futex.h"
 #include "backend/host/host_capture.h"
 #include "backend/host/host_device.h"
+#include "backend/host/host_stream.h"
 #include "backend/host/host_thread.h"
 #include "backend/thread_count.h"
 #include "base/checked.h"

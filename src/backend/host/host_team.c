@@ -20,12 +20,12 @@
 // team's lock while the job is listed. The owner takes the job off the list, then waits for the
 // count to fall to zero: from then on nobody else knows the job.
 
-#include "backend/host/host_team.h"
-
 #include <sched.h>
 #include <stdio.h>
 
+#include "backend/failure.h"
 #include "backend/host/futex.h"
+#include "backend/host/host_team.h"
 #include "backend/host/host_thread.h"
 #include "backend/thread_count.h"
 #include "base/clock.h"

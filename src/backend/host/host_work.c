@@ -1,11 +1,10 @@
 // backend/host/host_work.c — copies, fills and functions: run eagerly or recorded.
 
-#include "backend/host/host_work.h"
-
 #include <string.h>
 
-#include "backend/blame.h"
+#include "backend/backend.h"
 #include "backend/host/host_capture.h"
+#include "backend/host/host_work.h"
 #include "base/error.h"
 
 enum { INLINE_COPY_BYTES = 4096 };
@@ -86,7 +85,7 @@ rondo_status rondo__host_copy(rondo_stream *stream_, void *destination, const vo
     if (!is_pageable) {
         return run_or_record(stream, &node);
     }
-    // A stream that records never gets here with such memory (backend/captured.c).
+    // A stream that records never gets here with such memory (capture/host_memory.c).
     if (kind == RONDO_COPY_HOST_TO_DEVICE && bytes <= INLINE_COPY_BYTES) {
         void *room;
         RETURN_IF_ERROR(

@@ -1,12 +1,12 @@
-#include "kernel/cuda/cuda_steps.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/backend.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "device/device.h"
+#include "kernel/cuda/cuda_steps.h"
 
 // ---- the kernel -------------------------------------------------------------------------------
 

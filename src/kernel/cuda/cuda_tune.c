@@ -1,16 +1,16 @@
-#include "kernel/cuda/cuda_tune.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/backend.h"
 #include "backend/cuda/kernel_cache.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/logging.h"
 #include "base/memory.h"
 #include "cu_sources.h"
+#include "device/device.h"
+#include "kernel/cuda/cuda_tune.h"
 
 enum {
     TUNE_LAUNCHES = 10,  // in one graph

@@ -1,14 +1,15 @@
-#include "kernel/host/host_kernel.h"
 
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
+#include "backend/backend.h"
 #include "backend/host/host_patience.h"
 #include "backend/thread_count.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "kernel/host/host_kernel.h"
 #include "kernel/host/host_threads.h"
 
 // What the stream copies: the head, then the addresses.

@@ -1,5 +1,6 @@
-// backend/label.c — label scopes on streams: paths, and the public calls.
-#include "backend/label.h"
+// capture/label.c — label scopes on streams: paths, and the public calls.
+
+#include "capture/label.h"
 
 #include <string.h>
 

@@ -1,10 +1,12 @@
-// backend/capture.c — the list of captures in progress on a device.
-#include "backend/capture.h"
+// capture/capture.c — the list of captures in progress on a device.
+#include "capture/capture.h"
 
-#include "backend/check.h"
-#include "backend/label.h"
+#include "backend/cause.h"
+#include "base/error.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "capture/label.h"
+#include "capture/marks.h"
 
 static void free_capture(rondo__capture *capture) {
     pthread_mutex_destroy(&capture->lock);
@@ -78,21 +80,13 @@ bool rondo__capture_keep_stream(rondo__capture *capture, rondo_stream *stream) {
     if (listed != NULL) {
         stream->next_kept = capture->kept_streams;
         capture->kept_streams = stream;
-        rondo__stream_tag_note_kept(stream);
     }
     pthread_mutex_unlock(&device->capture_list_lock);
     return listed != NULL;
 }
 
-static void destroy_kept(rondo_stream *list) {
-    while (list != NULL) {
-        rondo_stream *stream = list;
-        list = stream->next_kept;
-        rondo__stream_tag_destroy_stream(stream);
-    }
-}
-
-rondo__participant *rondo__capture_close(rondo__capture *capture, bool has_succeeded) {
+rondo__participant *rondo__capture_close(rondo__capture *capture, bool has_succeeded,
+                                         rondo_stream **out_kept) {
     rondo_device *device = capture->device;
     pthread_mutex_lock(&device->capture_list_lock);
     rondo__capture **link = &device->capture_list;
@@ -116,7 +110,7 @@ rondo__participant *rondo__capture_close(rondo__capture *capture, bool has_succe
             p->type->close(p, capture, has_succeeded);
         }
     }
-    destroy_kept(capture->kept_streams);
+    *out_kept = capture->kept_streams;
     free_bodies(capture->bodies);
     free_bodies(capture->closed_bodies);
     free_capture(capture);
@@ -195,11 +189,11 @@ rondo_status rondo__capture_find(rondo_stream *stream, rondo__capture **out_capt
         return RONDO_STATUS_OK;
     }
     if (state == RONDO__CAPTURE_BROKEN) {
-        return rondo__blame_fail_broken(stream, "a recorded call");
+        return rondo__cause_fail_broken(stream, "a recorded call");
     }
     rondo__capture *capture = find_by_id(device, id);
     if (capture != NULL && atomic_load_explicit(&capture->blame.is_broken, memory_order_acquire)) {
-        return rondo__blame_fail_broken(stream, "a recorded call");
+        return rondo__cause_fail_broken(stream, "a recorded call");
     }
     *out_capture = capture;
     if (capture != NULL && out_id != NULL) {
@@ -236,7 +230,7 @@ rondo_status rondo__capture_get_state(rondo_stream *stream, rondo__capture_state
 rondo_status rondo__capture_check_broken(rondo_stream *stream, const char *call) {
     rondo__capture_state state = RONDO__CAPTURE_NONE;
     RETURN_IF_ERROR(rondo__capture_get_state(stream, &state));
-    return state == RONDO__CAPTURE_BROKEN ? rondo__blame_fail_broken(stream, call)
+    return state == RONDO__CAPTURE_BROKEN ? rondo__cause_fail_broken(stream, call)
                                           : RONDO_STATUS_OK;
 }
 

@@ -1,4 +1,4 @@
-// backend/capture.h — captures in progress, and who takes part in them.
+// capture/capture.h — captures in progress, and who takes part in them.
 //
 // A graph that begins a capture enters it here. A pool, a generator or whoever else is handed a
 // stream finds that capture, whichever of its streams it is, and takes part: it keeps state for the
@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "backend/backend.h"
-#include "backend/blame.h"
+#include "capture/blame.h"
 #include "rondo/pool.h"
 
 typedef struct rondo__capture rondo__capture;
@@ -97,7 +97,7 @@ struct rondo__capture {
     uint64_t id;
     rondo_arena *arena;                          // the graph's private memory; borrowed from it
     bool snapshots_pageable;                     // the graph wants copies of pageable sources
-    bool wants_addresses;                        // see rondo__captured_watch
+    bool wants_addresses;                        // see rondo__addresses_want
     bool is_step;                                // rondo_graph_capture's, which may run again
     _Atomic(rondo__participant *) participants;  // in order of arrival; written under lock
     // Closes the open scopes (graph/conditional.h) that hang on a stream which is about to be
@@ -127,13 +127,14 @@ static inline bool rondo__capture_has_participants(rondo__capture *capture) {
 }
 
 // The program destroys a stream that takes part in the capture, and no driver lets go of it before
-// the end: the capture keeps it, and destroys it then. False: the capture has ended meanwhile.
+// the end: the capture keeps it until then. False: the capture has ended meanwhile.
 bool rondo__capture_keep_stream(rondo__capture *capture, rondo_stream *stream);
 
 // Takes the capture, which the backend has ended, out of the list, lets the participants close,
-// destroys the streams that it kept, hands the participants to the caller, and frees it. Where no
-// graph came of it, the participants undo what they did.
-rondo__participant *rondo__capture_close(rondo__capture *capture, bool has_succeeded);
+// hands the participants to the caller, and frees it. Where no graph came of it, the participants
+// undo what they did. *out_kept: the streams that it kept, for rondo__stream_destroy_kept.
+rondo__participant *rondo__capture_close(rondo__capture *capture, bool has_succeeded,
+                                         rondo_stream **out_kept);
 
 // The capture begun by a graph that `stream` records into, directly or in a conditional body; NULL
 // when there is none. *out_id (may be NULL) gets the id of the driver's capture, a body's own id

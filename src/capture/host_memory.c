@@ -1,10 +1,12 @@
-// backend/captured.c — see captured.h.
-#include "backend/captured.h"
+// capture/host_memory.c — see host_memory.h.
+
+#include "capture/host_memory.h"
 
 #include <string.h>
 
-#include "backend/check.h"
+#include "backend/cause.h"
 #include "base/checked.h"
+#include "base/error.h"
 #include "base/memory.h"
 
 enum { CHUNK_BYTES = 64 * 1024, SNAPSHOT_ALIGNMENT = 64 };
@@ -27,7 +29,7 @@ typedef struct host_use {
     rondo__participant participant;
     rondo_device *device;
     chunk *chunks;  // of the recording thread
-    // Guarded by device->captured_lock.
+    // Guarded by device->host_memory_lock.
     host_range *ranges;
     size_t count;
     size_t capacity;
@@ -36,12 +38,12 @@ typedef struct host_use {
 } host_use;
 
 // Memory that waits for the graphs that use it.
-typedef struct orphan {
-    struct orphan *next;
+typedef struct waiting_area {
+    struct waiting_area *next;
     void *base;
     size_t bytes;
-} orphan;
-_Static_assert(sizeof(orphan) <= RONDO__CAPTURED_RECORD_BYTES, "an orphan fits a record");
+} waiting_area;
+_Static_assert(sizeof(waiting_area) <= RONDO__HOST_MEMORY_RECORD_BYTES, "it fits a record");
 
 // ---- host memory of graphs --------------------------------------------------------------------
 
@@ -56,37 +58,37 @@ static bool is_covered(const rondo_device *device, uintptr_t begin, uintptr_t en
     return false;
 }
 
-bool rondo__captured_covers(rondo_device *device, const void *address, size_t bytes) {
+bool rondo__host_memory_covers(rondo_device *device, const void *address, size_t bytes) {
     if (atomic_load_explicit(&device->host_use_count, memory_order_acquire) == 0) {
         return false;
     }
-    pthread_mutex_lock(&device->captured_lock);
+    pthread_mutex_lock(&device->host_memory_lock);
     bool is_used = is_covered(device, (uintptr_t)address, (uintptr_t)address + bytes);
-    pthread_mutex_unlock(&device->captured_lock);
+    pthread_mutex_unlock(&device->host_memory_lock);
     return is_used;
 }
 
-void rondo__captured_leave_behind(rondo_device *device, void *base, size_t bytes, void *record) {
-    orphan *o = record;
-    *o = (orphan){.base = base, .bytes = bytes};
-    pthread_mutex_lock(&device->captured_lock);
+void rondo__host_memory_leave_behind(rondo_device *device, void *base, size_t bytes, void *record) {
+    waiting_area *o = record;
+    *o = (waiting_area){.base = base, .bytes = bytes};
+    pthread_mutex_lock(&device->host_memory_lock);
     bool is_used = is_covered(device, (uintptr_t)base, (uintptr_t)base + bytes);
     if (is_used) {
-        o->next = device->orphans;
-        device->orphans = o;
+        o->next = device->waiting;
+        device->waiting = o;
     }
-    pthread_mutex_unlock(&device->captured_lock);
+    pthread_mutex_unlock(&device->host_memory_lock);
     if (!is_used) {
-        rondo_memory_free(device, RONDO_MEMORY_PINNED, base);
+        (void)rondo__areas_free(device, base);
         rondo__free(o);
     }
 }
 
 // Takes those out of the list that no graph uses any more.
-static orphan *take_orphans(rondo_device *device) {
-    orphan *taken = NULL;
-    for (orphan **link = (orphan **)&device->orphans; *link != NULL;) {
-        orphan *o = *link;
+static waiting_area *take_unused(rondo_device *device) {
+    waiting_area *taken = NULL;
+    for (waiting_area **link = (waiting_area **)&device->waiting; *link != NULL;) {
+        waiting_area *o = *link;
         if (is_covered(device, (uintptr_t)o->base, (uintptr_t)o->base + o->bytes)) {
             link = &o->next;
         } else {
@@ -101,7 +103,7 @@ static orphan *take_orphans(rondo_device *device) {
 static void destroy_host_use(rondo__participant *participant) {
     host_use *use = (host_use *)participant;
     rondo_device *device = use->device;
-    pthread_mutex_lock(&device->captured_lock);
+    pthread_mutex_lock(&device->host_memory_lock);
     if (use->next != NULL) {
         use->next->previous = use->previous;
     }
@@ -111,17 +113,17 @@ static void destroy_host_use(rondo__participant *participant) {
         device->host_uses = use->next;
     }
     atomic_fetch_sub(&device->host_use_count, 1);
-    orphan *orphans = take_orphans(device);
-    pthread_mutex_unlock(&device->captured_lock);
-    while (orphans != NULL) {
-        orphan *next = orphans->next;
-        rondo_memory_free(device, RONDO_MEMORY_PINNED, orphans->base);
-        rondo__free(orphans);
-        orphans = next;
+    waiting_area *list = take_unused(device);
+    pthread_mutex_unlock(&device->host_memory_lock);
+    while (list != NULL) {
+        waiting_area *next = list->next;
+        (void)rondo__areas_free(device, list->base);
+        rondo__free(list);
+        list = next;
     }
     while (use->chunks != NULL) {
         chunk *next = use->chunks->next;
-        rondo_memory_free(device, RONDO_MEMORY_PINNED, use->chunks->bytes);
+        (void)rondo__areas_free(device, use->chunks->bytes);
         rondo__free(use->chunks);
         use->chunks = next;
     }
@@ -148,21 +150,21 @@ static rondo_status get_host_use(rondo__capture *capture, host_use **out_use) {
     use->participant.type = &host_use_type;
     rondo_device_retain(device);
     use->device = device;
-    pthread_mutex_lock(&device->captured_lock);
+    pthread_mutex_lock(&device->host_memory_lock);
     use->next = device->host_uses;
     if (use->next != NULL) {
         use->next->previous = use;
     }
     device->host_uses = use;
     atomic_fetch_add(&device->host_use_count, 1);
-    pthread_mutex_unlock(&device->captured_lock);
+    pthread_mutex_unlock(&device->host_memory_lock);
     rondo__capture_add_participant(capture, &use->participant);
     *out_use = use;
     return RONDO_STATUS_OK;
 }
 
 static rondo_status add_range(host_use *use, const void *address, size_t bytes) {
-    pthread_mutex_lock(&use->device->captured_lock);
+    pthread_mutex_lock(&use->device->host_memory_lock);
     void *ranges = use->ranges;
     rondo_status status =
         rondo__array_reserve(&ranges, &use->capacity, use->count + 1, sizeof *use->ranges);
@@ -171,7 +173,7 @@ static rondo_status add_range(host_use *use, const void *address, size_t bytes) 
         use->ranges[use->count++] =
             (host_range){.begin = (uintptr_t)address, .end = (uintptr_t)address + bytes};
     }
-    pthread_mutex_unlock(&use->device->captured_lock);
+    pthread_mutex_unlock(&use->device->host_memory_lock);
     return status;
 }
 
@@ -187,7 +189,7 @@ static rondo_status take_snapshot(host_use *use, const void *source, size_t byte
         c->capacity = wanted > CHUNK_BYTES ? wanted : CHUNK_BYTES;
         void *memory = NULL;
         rondo_status status =
-            rondo__memory_take(use->device, RONDO_MEMORY_PINNED, c->capacity, &memory);
+            rondo__areas_allocate(use->device, RONDO_MEMORY_PINNED, c->capacity, &memory);
         if (status != RONDO_STATUS_OK) {
             rondo__free(c);
             return status;
@@ -211,13 +213,13 @@ static rondo_status fail_pageable(const void *host, bool is_source) {
         "RONDO_MEMORY_PINNED, copy before the capture%s",
         is_source ? "the source" : "the destination", host,
         is_source ? ", or let the graph keep a copy (RONDO_PAGEABLE_SNAPSHOT)" : "");
-    rondo__blame_set_cause(RONDO_CAUSE_PAGEABLE_COPY);
+    rondo__cause_set(RONDO_CAUSE_PAGEABLE_COPY);
     return status;
 }
 
-rondo_status rondo__captured_prepare_copy(rondo_stream *stream, const void **in_out_source,
-                                          const void *destination, size_t bytes,
-                                          rondo_copy_kind kind) {
+rondo_status rondo__host_memory_prepare_copy(rondo_stream *stream, const void **in_out_source,
+                                             const void *destination, size_t bytes,
+                                             rondo_copy_kind kind) {
     if (kind == RONDO_COPY_DEVICE_TO_DEVICE) {
         return RONDO_STATUS_OK;
     }
@@ -227,11 +229,11 @@ rondo_status rondo__captured_prepare_copy(rondo_stream *stream, const void **in_
         return RONDO_STATUS_OK;
     }
     if (place.state == RONDO__CAPTURE_BROKEN) {
-        return rondo__blame_fail_broken(stream, "a recorded call");
+        return rondo__cause_fail_broken(stream, "a recorded call");
     }
     bool is_source = kind == RONDO_COPY_HOST_TO_DEVICE;
     const void *host = is_source ? *in_out_source : destination;
-    bool is_pageable = rondo__memory_is_pageable(stream->device, host, bytes);
+    bool is_pageable = rondo__areas_is_pageable(stream->device, host, bytes);
     bool wants_snapshot =
         is_source && place.capture != NULL && place.capture->snapshots_pageable && is_pageable;
     if (is_pageable && !wants_snapshot) {
@@ -244,61 +246,4 @@ rondo_status rondo__captured_prepare_copy(rondo_stream *stream, const void **in_
     return use == NULL      ? RONDO_STATUS_OK
            : wants_snapshot ? take_snapshot(use, host, bytes, in_out_source)
                             : add_range(use, host, bytes);
-}
-
-// ---- addresses --------------------------------------------------------------------------------
-
-void rondo__captured_watch(rondo__capture *capture) {
-    if (!capture->wants_addresses) {
-        capture->wants_addresses = true;
-        atomic_fetch_add(&capture->device->watcher_count, 1);
-    }
-}
-
-static rondo_status find_watcher(rondo_stream *stream, rondo__capture **out_capture) {
-    *out_capture = NULL;
-    if (!rondo__captured_is_watched(stream)) {
-        return RONDO_STATUS_OK;
-    }
-    RETURN_IF_ERROR(rondo__capture_find(stream, out_capture, NULL));
-    if (*out_capture != NULL && !(*out_capture)->wants_addresses) {
-        *out_capture = NULL;
-    }
-    return RONDO_STATUS_OK;
-}
-
-static rondo_status note(rondo__capture *capture, rondo_stream *stream, const void *address,
-                         const char *what) {
-    pthread_mutex_lock(&capture->lock);
-    rondo__participant *p = capture->participants;
-    pthread_mutex_unlock(&capture->lock);
-    while (p != NULL) {
-        if (p->type->note_address != NULL) {
-            RETURN_IF_ERROR(p->type->note_address(p, stream, address, what));
-        }
-        pthread_mutex_lock(&capture->lock);
-        p = p->next;
-        pthread_mutex_unlock(&capture->lock);
-    }
-    return RONDO_STATUS_OK;
-}
-
-rondo_status rondo__captured_note(rondo_stream *stream, const void *address, const char *what) {
-    rondo__capture *capture;
-    RETURN_IF_ERROR(find_watcher(stream, &capture));
-    return capture != NULL ? note(capture, stream, address, what) : RONDO_STATUS_OK;
-}
-
-rondo_status rondo__captured_note_words(rondo_stream *stream, const void *words, size_t bytes,
-                                        const char *what) {
-    rondo__capture *capture;
-    RETURN_IF_ERROR(find_watcher(stream, &capture));
-    for (size_t i = 0; capture != NULL && i + sizeof(uintptr_t) <= bytes; i += sizeof(uintptr_t)) {
-        uintptr_t word;
-        memcpy(&word, (const char *)words + i, sizeof word);
-        if (word >= 4096) {
-            RETURN_IF_ERROR(note(capture, stream, (const void *)word, what));
-        }
-    }
-    return RONDO_STATUS_OK;
 }

@@ -1,10 +1,11 @@
-// backend/event.c — events: argument checks and ownership.
-#include "backend/backend.h"
-#include "backend/blame.h"
-#include "backend/capture.h"
+// device/event.c — events: argument checks and ownership.
+#include "device/event.h"
+
+#include "backend/cause.h"
 #include "backend/check.h"
-#include "backend/forbid.h"
 #include "base/memory.h"
+#include "capture/capture.h"
+#include "capture/forbid.h"
 
 // ---- life -------------------------------------------------------------------------------------
 
@@ -119,7 +120,7 @@ rondo_status rondo_event_record(rondo_event *event, rondo_stream *stream) {
     if (status == RONDO_STATUS_OK && event->device != stream->device) {
         status = RONDO_FAIL(INVALID, "an event of %s cannot be recorded on a stream of %s",
                             event->device->name, stream->device->name);
-        rondo__blame_set_cause(RONDO_CAUSE_OTHER_DEVICE);
+        rondo__cause_set(RONDO_CAUSE_OTHER_DEVICE);
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo__capture_refuse_broken(stream, __func__);

@@ -1,10 +1,11 @@
-// backend/forbid.c — see forbid.h.
-#include "backend/forbid.h"
+// capture/forbid.c — see forbid.h.
+#include "capture/forbid.h"
 
-#include "backend/blame.h"
-#include "backend/capture.h"
-#include "backend/check.h"
+#include "backend/cause.h"
+#include "backend/registry.h"
+#include "base/error.h"
 #include "base/thread.h"
+#include "capture/capture.h"
 
 static bool is_broken(const rondo__capture *capture) {
     return atomic_load_explicit(&capture->blame.is_broken, memory_order_acquire);
@@ -35,7 +36,7 @@ static void forbid_on_device(rondo_device *device, void *data) {
                 "stream %u records in global mode, which forbids this to every thread; record in "
                 "thread_local mode, or call it before or after",
                 get_number(capture));
-            rondo__blame_set_cause(call->cause);
+            rondo__cause_set(call->cause);
         }
         rondo__blame_break(capture, NULL, call->cause);
     }
@@ -65,7 +66,7 @@ rondo_status rondo__forbid_stream_question(rondo_stream *stream, const char *cal
         return located;
     }
     if (place.state == RONDO__CAPTURE_BROKEN) {
-        return rondo__blame_fail_broken(stream, call);
+        return rondo__cause_fail_broken(stream, call);
     }
     if (place.capture != NULL) {
         rondo_status status = RONDO_FAIL_AS(call, STATE,
@@ -94,7 +95,7 @@ rondo_status rondo__forbid_device_wait(rondo_device *device, const char *call) {
                                    "stream %u records, so %s cannot be waited for; end the capture "
                                    "first",
                                    get_number(capture), device->name);
-            rondo__blame_set_cause(RONDO_CAUSE_SYNCHRONIZE);
+            rondo__cause_set(RONDO_CAUSE_SYNCHRONIZE);
         }
         if (forbids_others || forbids_itself) {
             rondo__blame_break(capture, NULL, RONDO_CAUSE_SYNCHRONIZE);
@@ -115,7 +116,7 @@ rondo_status rondo__forbid_event_question(rondo_event *event, const char *call) 
     rondo_status status = RONDO_FAIL_AS(call, STATE,
                                         "the event was recorded in a capture and never happens by "
                                         "itself; only streams can wait for it");
-    rondo__blame_set_cause(RONDO_CAUSE_SYNCHRONIZE);
+    rondo__cause_set(RONDO_CAUSE_SYNCHRONIZE);
     if (!atomic_load_explicit(&device->is_forked, memory_order_relaxed)) {
         pthread_mutex_lock(&device->capture_list_lock);
         rondo__capture *capture = rondo__capture_find_listed(device, id);
@@ -130,7 +131,7 @@ rondo_status rondo__forbid_event_question(rondo_event *event, const char *call) 
 // Recorded work can only wait for other work of the same capture.
 static rondo_status fail_outside(rondo_stream *stream, rondo__capture *own, const char *why) {
     rondo_status status = RONDO_FAIL_AS("rondo_stream_wait_event", STATE, "%s", why);
-    rondo__blame_set_cause(RONDO_CAUSE_OUTSIDE_WORK);
+    rondo__cause_set(RONDO_CAUSE_OUTSIDE_WORK);
     if (own != NULL) {
         rondo__blame_break(own, stream, RONDO_CAUSE_OUTSIDE_WORK);
     }
@@ -145,7 +146,7 @@ static rondo_status fail_merge(rondo_stream *stream, rondo__capture *own, rondo_
                      : "it would join the body of a conditional node and what is around it, in the "
                        "capture of stream %u; wait only for events of the same body",
         get_number(own), get_number(other));
-    rondo__blame_set_cause(RONDO_CAUSE_MERGE);
+    rondo__cause_set(RONDO_CAUSE_MERGE);
     rondo__blame_break(own, stream, RONDO_CAUSE_MERGE);
     rondo__blame_break(other, NULL, RONDO_CAUSE_MERGE);
     return status;
@@ -179,7 +180,7 @@ rondo_status rondo__forbid_stream_wait(rondo_stream *stream, rondo_event *event,
     rondo__place own;
     RETURN_IF_ERROR(rondo__capture_locate(stream, &own));
     if (own.state == RONDO__CAPTURE_BROKEN) {
-        return rondo__blame_fail_broken(stream, "rondo_stream_wait_event");
+        return rondo__cause_fail_broken(stream, "rondo_stream_wait_event");
     }
     if (id != 0) {
         pthread_mutex_lock(&device->capture_list_lock);

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/check.h"
-#include "backend/label.h"
+#include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
+#include "capture/label.h"
 
 // A node's handle and its index, sorted by handle.
 typedef struct handle_place {

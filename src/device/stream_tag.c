@@ -1,4 +1,4 @@
-// backend/stream_tag.c — what others keep of a stream: to wait for its work, and to come after it.
+// device/stream_tag.c — what others keep of a stream: to wait for its work, and to come after it.
 //
 // A stream is used by one thread and may be destroyed, while its work still matters to others: to
 // the graph whose memory it uses, to a generator that another thread draws from. They keep the
@@ -26,12 +26,14 @@
 // What was rejected: an event behind each use, which costs every replay a driver call for the sake
 // of the few that change streams; and a lock from the question to the end of the wait, for which a
 // begin of a capture would have to wait.
+
+#include "device/stream_tag.h"
+
 #include <pthread.h>
 
-#include "backend/backend.h"
-#include "backend/capture.h"
 #include "backend/check.h"
 #include "base/memory.h"
+#include "capture/capture.h"
 
 struct rondo__stream_tag {
     atomic_int reference_count;

@@ -1,76 +1,19 @@
-// backend/device.c — the device registry, and the calls on devices and their memory.
-//
-// The registry is process-wide state, the only one besides the log sink: it makes two opens of one
-// device give one object. It holds no reference of its own; the last release takes the device out.
-//
-// Fork: threads and drivers do not survive into the child, so the child's handler marks every open
-// device lost and forgets it. Old handles then answer LOST, and destroying them touches nothing; a
-// fresh open works.
+// device/device.c — the calls on devices and their memory.
+
+#include "device/device.h"
+
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/backend.h"
-#include "backend/blame.h"
-#include "backend/captured.h"
 #include "backend/check.h"
-#include "backend/forbid.h"
+#include "backend/registry.h"
 #include "base/logging.h"
 #include "base/memory.h"
 #include "base/text.h"
-
-static const rondo__backend *const default_backends[] = {
-    &rondo__backend_host,
-    &rondo__backend_cuda,
-    NULL,
-};
-const rondo__backend *const *rondo__backend_list = default_backends;
-
-static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
-static rondo_device **open_devices;  // guarded by registry_lock
-static size_t open_count;            // guarded by registry_lock
-static size_t open_capacity;         // guarded by registry_lock
-static pthread_once_t fork_once = PTHREAD_ONCE_INIT;
-
-// ---- checks -----------------------------------------------------------------------------------
-
-rondo_status rondo__check_fail_null(const char *call, const char *argument) {
-    return RONDO_FAIL_AS(call, INVALID, "argument \"%s\" is NULL", argument);
-}
-
-rondo_status rondo__check_fail_lost(const rondo_device *device, const char *call) {
-    return RONDO_FAIL_AS(
-        call, LOST, "device %s is lost: %s", device->name,
-        atomic_load(&device->is_forked)
-            ? "it was opened before a fork; open it again in this process"
-            : "an earlier failure poisoned it; destroy its objects and start the process again");
-}
-
-// ---- fork -------------------------------------------------------------------------------------
-
-static void before_fork(void) {
-    pthread_mutex_lock(&registry_lock);
-}
-
-static void after_fork_in_parent(void) {
-    pthread_mutex_unlock(&registry_lock);
-}
-
-static void after_fork_in_child(void) {
-    for (size_t i = 0; i < open_count; ++i) {
-        atomic_store(&open_devices[i]->is_forked, true);
-        atomic_store(&open_devices[i]->is_lost, true);
-    }
-    open_count = 0;
-    pthread_mutex_unlock(&registry_lock);
-}
-
-static void install_fork_handlers(void) {
-    if (pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child) != 0) {
-        RONDO_LOG_WARN_F("no memory for a fork handler: do not use open devices after a fork");
-    }
-}
+#include "capture/blame.h"
+#include "capture/forbid.h"
 
 // ---- listing ----------------------------------------------------------------------------------
 
@@ -120,49 +63,6 @@ rondo_status rondo_device_list(rondo_device_info *infos, size_t capacity, size_t
 
 // ---- opening ----------------------------------------------------------------------------------
 
-// One more reference to an open device, or a newly opened one.
-static rondo_status open_ordinal(const rondo__backend *backend, int32_t ordinal,
-                                 rondo_device **out_device) {
-    pthread_once(&fork_once, install_fork_handlers);
-    pthread_mutex_lock(&registry_lock);
-    rondo_status status = RONDO_STATUS_OK;
-    rondo_device *device = NULL;
-    for (size_t i = 0; i < open_count; ++i) {
-        if (open_devices[i]->backend == backend && open_devices[i]->ordinal == ordinal) {
-            device = open_devices[i];
-            rondo_device_retain(device);
-            goto unlock;
-        }
-    }
-    void *devices = open_devices;
-    status = rondo__array_reserve(&devices, &open_capacity, open_count + 1, sizeof(rondo_device *));
-    open_devices = devices;
-    if (status != RONDO_STATUS_OK) {
-        goto unlock;
-    }
-    status = backend->open_device(ordinal, &device);
-    if (status == RONDO_STATUS_OK) {
-        device->backend = backend;
-        pthread_mutex_init(&device->capture_list_lock, NULL);
-        pthread_mutex_init(&device->captured_lock, NULL);
-        rondo__areas_init(&device->areas);
-    }
-    if (status == RONDO_STATUS_OK) {
-        open_devices[open_count++] = device;
-    }
-    if (open_count == 0) {
-        rondo__free(open_devices);
-        open_devices = NULL;
-        open_capacity = 0;
-    }
-unlock:
-    pthread_mutex_unlock(&registry_lock);
-    if (status == RONDO_STATUS_OK) {
-        *out_device = device;
-    }
-    return status;
-}
-
 static rondo_status open_auto(rondo_device **out_device) {
     char reason[256] = "";
     rondo_error saved;
@@ -173,7 +73,7 @@ static rondo_status open_auto(rondo_device **out_device) {
         }
         int32_t devices = (*backend)->count_devices(reason, sizeof reason);
         for (int32_t i = 0; i < devices; ++i) {
-            if (open_ordinal(*backend, i, out_device) == RONDO_STATUS_OK) {
+            if (rondo__registry_open(*backend, i, out_device) == RONDO_STATUS_OK) {
                 rondo__error_restore(&saved);
                 return RONDO_STATUS_OK;
             }
@@ -182,7 +82,7 @@ static rondo_status open_auto(rondo_device **out_device) {
         }
     }
     rondo__error_restore(&saved);
-    return open_ordinal(&rondo__backend_host, 0, out_device);
+    return rondo__registry_open(&rondo__backend_host, 0, out_device);
 }
 
 static rondo_status fail_unknown(const char *name) {
@@ -253,62 +153,7 @@ rondo_status rondo_device_open(const char *name, rondo_device **out_device) {
     if (ordinal >= devices) {
         return fail_unknown(name);
     }
-    return open_ordinal(backend, ordinal, out_device);
-}
-
-void rondo_device_retain(rondo_device *device) {
-    if (device != NULL) {
-        atomic_fetch_add_explicit(&device->reference_count, 1, memory_order_relaxed);
-    }
-}
-
-void rondo_device_release(rondo_device *device) {
-    if (device == NULL) {
-        return;
-    }
-    // Not the last one: no lock needed.
-    int count = atomic_load_explicit(&device->reference_count, memory_order_relaxed);
-    while (count > 1) {
-        if (atomic_compare_exchange_weak_explicit(&device->reference_count, &count, count - 1,
-                                                  memory_order_release, memory_order_relaxed)) {
-            return;
-        }
-    }
-    // Perhaps the last one. Under the lock nobody can find the device any more, or it was found
-    // just before and lives on.
-    pthread_mutex_lock(&registry_lock);
-    if (atomic_fetch_sub_explicit(&device->reference_count, 1, memory_order_acq_rel) == 1) {
-        for (size_t i = 0; i < open_count; ++i) {
-            if (open_devices[i] == device) {
-                open_devices[i] = open_devices[--open_count];
-                break;
-            }
-        }
-        if (open_count == 0) {
-            rondo__free(open_devices);
-            open_devices = NULL;
-            open_capacity = 0;
-        }
-        if (!atomic_load(&device->is_forked)) {
-            // Closed under the lock, so that a new open does not meet a half closed device.
-            pthread_mutex_destroy(&device->capture_list_lock);
-            pthread_mutex_destroy(&device->captured_lock);
-            rondo__areas_deinit(&device->areas);
-            device->backend->close_device(device);
-        }
-    }
-    pthread_mutex_unlock(&registry_lock);
-}
-
-void rondo__device_visit_others(const rondo_device *device,
-                                void (*visit)(rondo_device *other, void *data), void *data) {
-    pthread_mutex_lock(&registry_lock);
-    for (size_t i = 0; i < open_count; ++i) {
-        if (open_devices[i] != device) {
-            visit(open_devices[i], data);
-        }
-    }
-    pthread_mutex_unlock(&registry_lock);
+    return rondo__registry_open(backend, ordinal, out_device);
 }
 
 // ---- calls on a device ------------------------------------------------------------------------
@@ -359,29 +204,17 @@ rondo_status rondo__memory_take(rondo_device *device, rondo_memory_kind kind, si
         return RONDO_FAIL_AS("rondo_memory_allocate", NO_DEVICE_MEMORY,
                              "%zu bytes are more than any device has", bytes);
     }
-    RETURN_IF_ERROR(rondo__mark_call(device, NULL, RONDO_CAUSE_ALLOCATION,
-                                     device->backend->allocate(device, kind, bytes, out_address)));
-    rondo_status status = rondo__areas_add(device, kind, *out_address, bytes);
-    if (status != RONDO_STATUS_OK) {
-        device->backend->deallocate(device, kind, *out_address);
-        *out_address = NULL;
-    }
-    return status;
-}
-
-bool rondo__memory_is_pageable(rondo_device *device, const void *address, size_t bytes) {
-    return !rondo__areas_cover(device, address, bytes) &&
-           (device->backend->is_pageable == NULL ||
-            device->backend->is_pageable(device, address, bytes));
+    return rondo__mark_call(device, NULL, RONDO_CAUSE_ALLOCATION,
+                            rondo__areas_allocate(device, kind, bytes, out_address));
 }
 
 void rondo_memory_free(rondo_device *device, rondo_memory_kind kind, void *address) {
     if (device == NULL || address == NULL || atomic_load(&device->is_forked)) {
         return;
     }
-    switch (rondo__areas_remove(device, address, &kind)) {
+    (void)kind;  // the list of areas knows it
+    switch (rondo__areas_free(device, address)) {
         case RONDO__AREA_REMOVED:
-            device->backend->deallocate(device, kind, address);
             break;
         case RONDO__AREA_HELD:
             RONDO_LOG_WARN_F(

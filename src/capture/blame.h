@@ -1,4 +1,4 @@
-// backend/blame.h — who broke a capture, and where in the step that was.
+// capture/blame.h — who broke a capture, and where in the step that was.
 //
 // A driver tells of a broken capture only that it is broken. So the public calls of this room leave
 // marks: a call that recorded something leaves its name on the stream (two stores), a label scope
@@ -53,23 +53,8 @@ typedef struct rondo__blame {
     char node_label[RONDO__BLAME_LABEL_BYTES];
 } rondo__blame;
 
-// Says of this thread's latest error record why it breaks captures. For who decides the failure.
-void rondo__blame_set_cause(rondo_capture_cause cause);
-// The same for records whose own code tells nothing: what it says itself, or else `fallback`.
-rondo_capture_cause rondo__blame_classify(const rondo_error *record, rondo_capture_cause fallback);
-// Says of this thread's latest error record that it is about a stream that was forked and not
-// joined; its number may be 0, not known. And who that was; 0: the record is about none.
-void rondo__blame_set_unjoined(uint32_t stream_number);
-uint32_t rondo__blame_get_unjoined(const rondo_error *record);
-
-// STATE for `call` on a stream whose capture is broken. Of one that nobody was seen to break, this
-// call is the one that noticed.
-rondo_status rondo__blame_fail_broken(const rondo_stream *stream, const char *call);
-
 // ---- marks on streams -------------------------------------------------------------------------
 
-// A stream joined (or began) the capture, or the body of a conditional node, with this id.
-void rondo__marks_begin(rondo_stream *stream, uint64_t capture_id);
 // Names the latest node and, while there are few, counts them, for a break later that cannot be
 // asked about. On failure the marks stay as they were; the error record stays in any case.
 void rondo__marks_take(rondo_stream *stream);

@@ -1,14 +1,16 @@
-// backend/blame.c — marks on streams, and the first failure of a capture.
-#include "backend/blame.h"
+// capture/blame.c — marks on streams, and the first failure of a capture.
+
+#include "capture/blame.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/capture.h"
-#include "backend/check.h"
-#include "backend/label.h"
+#include "backend/cause.h"
+#include "backend/registry.h"
+#include "base/error.h"
 #include "base/text.h"
 #include "base/thread.h"
+#include "capture/label.h"
 
 enum {
     FRONTIER_MAX = 16,
@@ -16,64 +18,6 @@ enum {
     // only while there are few.
     COUNTED_NODES_MAX = 1024,
 };
-
-// ---- causes -----------------------------------------------------------------------------------
-
-static _Thread_local struct {
-    uint64_t sequence;  // of the error record it is about
-    rondo_capture_cause cause;
-    uint32_t unjoined;  // number of the stream that was not joined
-} g_decided;
-
-void rondo__blame_set_cause(rondo_capture_cause cause) {
-    g_decided.sequence = rondo_error_get_last()->sequence;
-    g_decided.cause = cause;
-    g_decided.unjoined = 0;
-}
-
-void rondo__blame_set_unjoined(uint32_t stream_number) {
-    rondo__blame_set_cause(RONDO_CAUSE_UNJOINED_STREAM);
-    g_decided.unjoined = stream_number;
-}
-
-uint32_t rondo__blame_get_unjoined(const rondo_error *record) {
-    return g_decided.sequence == record->sequence ? g_decided.unjoined : 0;
-}
-
-rondo_capture_cause rondo__blame_classify(const rondo_error *record, rondo_capture_cause fallback) {
-    static const struct {
-        const char *driver_name;
-        rondo_capture_cause cause;
-    } codes[] = {
-        {"CUDA_ERROR_STREAM_CAPTURE_INVALIDATED", RONDO_CAUSE_UNSEEN_CALL},
-        {"CUDA_ERROR_STREAM_CAPTURE_MERGE", RONDO_CAUSE_MERGE},
-        {"CUDA_ERROR_STREAM_CAPTURE_UNJOINED", RONDO_CAUSE_UNJOINED_STREAM},
-        {"CUDA_ERROR_STREAM_CAPTURE_ISOLATION", RONDO_CAUSE_OUTSIDE_WORK},
-        {"CUDA_ERROR_STREAM_CAPTURE_IMPLICIT", RONDO_CAUSE_LEGACY_STREAM},
-        {"CUDA_ERROR_CAPTURED_EVENT", RONDO_CAUSE_SYNCHRONIZE},
-    };
-    if (g_decided.sequence == record->sequence && g_decided.sequence != 0) {
-        return g_decided.cause;
-    }
-    for (size_t i = 0; i < sizeof codes / sizeof *codes; ++i) {
-        if (strcmp(record->driver_name, codes[i].driver_name) == 0) {
-            return codes[i].cause;
-        }
-    }
-    if (record->status == RONDO_STATUS_NO_MEMORY ||
-        record->status == RONDO_STATUS_NO_DEVICE_MEMORY) {
-        return RONDO_CAUSE_OUT_OF_MEMORY;
-    }
-    return fallback;
-}
-
-rondo_status rondo__blame_fail_broken(const rondo_stream *stream, const char *call) {
-    rondo_status status = RONDO_FAIL_AS(
-        call, STATE, "the capture that stream %u takes part in is broken; end it to learn why",
-        (unsigned)stream->number);
-    rondo__blame_set_cause(RONDO_CAUSE_UNSEEN_CALL);
-    return status;
-}
 
 // ---- finding the capture ----------------------------------------------------------------------
 
@@ -131,19 +75,6 @@ static bool is_broken_now(rondo_stream *stream) {
 }
 
 // ---- marks ------------------------------------------------------------------------------------
-
-void rondo__marks_begin(rondo_stream *stream, uint64_t capture_id) {
-    if (stream->marks.capture_id != capture_id) {
-        rondo__stream_marks *marks = &stream->marks;
-        marks->capture_id = capture_id;
-        marks->work = NULL;
-        marks->work_count = 0;
-        marks->node_count = 0;
-        marks->work_count_then = 0;
-        marks->node_name[0] = '\0';
-        marks->node_label[0] = '\0';
-    }
-}
 
 static const char *name_node(const rondo__node_info *info) {
     switch (info->kind) {
@@ -337,7 +268,7 @@ static void set_cause(rondo__capture *capture, const rondo_error *record, rondo_
     blame->record = *record;
     blame->thread_number = rondo__thread_get_number();
     rondo__thread_get_name(blame->thread_name, sizeof blame->thread_name);
-    uint32_t unjoined = rondo__blame_get_unjoined(record);
+    uint32_t unjoined = rondo__cause_get_unjoined(record);
     blame->stream_number = unjoined != 0 ? unjoined : stream != NULL ? stream->number : 0;
     bool is_other = blame->thread_number != capture->thread_number;
     blame->cause = is_other && capture->mode == RONDO_CAPTURE_GLOBAL &&
@@ -351,7 +282,7 @@ void rondo__blame_work(rondo_stream *stream, const char *work) {
     rondo__error_save(&record);
     rondo_capture_cause fallback =
         record.status == RONDO_STATUS_STATE ? RONDO_CAUSE_OTHER : RONDO_CAUSE_WORK_REFUSED;
-    rondo_capture_cause cause = rondo__blame_classify(&record, fallback);
+    rondo_capture_cause cause = rondo__cause_classify(&record, fallback);
     rondo__capture *capture = find_capture(stream);
     if (capture != NULL) {
         if (record.op[0] == '\0' && cause != RONDO_CAUSE_UNSEEN_CALL) {
@@ -388,7 +319,7 @@ static void blame_if_broken(rondo__capture *capture, rondo_stream *stream,
     } else if (!is_broken && is_own && !blame->has_suspect) {
         blame->has_suspect = true;
         blame->suspect = *record;
-        blame->suspect_cause = rondo__blame_classify(record, RONDO_CAUSE_OTHER);
+        blame->suspect_cause = rondo__cause_classify(record, RONDO_CAUSE_OTHER);
     }
     pthread_mutex_unlock(&capture->lock);
 }
@@ -421,7 +352,7 @@ void rondo__blame_break(rondo__capture *capture, rondo_stream *stream, rondo_cap
     if (stream != NULL) {
         fill_place(capture, stream, record.call, true);
     }
-    set_cause(capture, &record, rondo__blame_classify(&record, cause),
+    set_cause(capture, &record, rondo__cause_classify(&record, cause),
               stream != NULL ? stream : capture->origin);
     pthread_mutex_unlock(&capture->lock);
     rondo__error_restore(&record);
@@ -430,7 +361,7 @@ void rondo__blame_break(rondo__capture *capture, rondo_stream *stream, rondo_cap
 void rondo__blame_call(rondo_device *device, rondo_stream *stream, rondo_capture_cause cause) {
     rondo_error record;
     rondo__error_save(&record);
-    cause = rondo__blame_classify(&record, cause);
+    cause = rondo__cause_classify(&record, cause);
     if (record.status == RONDO_STATUS_STATE) {
         failed_call call = {.record = &record, .cause = cause};
         rondo__device_visit_others(device, blame_elsewhere, &call);

@@ -1,4 +1,4 @@
-// backend/dlpack_device.c — what DLPack calls a device's memory.
+// device/dlpack_device.c — what DLPack calls a device's memory.
 #include "backend/check.h"
 #include "rondo/dlpack.h"
 

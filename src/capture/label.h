@@ -1,4 +1,4 @@
-// backend/label.h — label scopes, and how recorded nodes come by their labels.
+// capture/label.h — label scopes, and how recorded nodes come by their labels.
 //
 // A stream keeps the path of its open scopes. Outside of captures that is all. Inside, each push
 // and pop writes down where the stream's part of the capture stands: the nodes that the next one
@@ -35,7 +35,7 @@
 #ifndef RONDO_BACKEND_LABEL_H
 #define RONDO_BACKEND_LABEL_H
 
-#include "backend/capture.h"
+#include "capture/capture.h"
 #include "rondo/label.h"
 
 // The scopes open on a stream. NULL until the first push.

@@ -1,10 +1,13 @@
-// backend/stream.c — streams: argument checks and ownership.
-#include "backend/backend.h"
-#include "backend/blame.h"
-#include "backend/capture.h"
+// device/stream.c — streams: argument checks and ownership.
+#include "device/stream.h"
+
+#include "backend/cause.h"
 #include "backend/check.h"
-#include "backend/forbid.h"
-#include "backend/label.h"
+#include "capture/forbid.h"
+#include "capture/label.h"
+#include "capture/marks.h"
+#include "device/event.h"
+#include "device/stream_tag.h"
 
 static atomic_uint last_stream_number;
 
@@ -60,7 +63,20 @@ void rondo_stream_destroy(rondo_stream *stream) {
     rondo__label_close_above(stream, 0);
     rondo__label_stack_destroy(stream->labels);
     stream->labels = NULL;
-    if (keeper == NULL || !rondo__capture_keep_stream(keeper, stream)) {
+    if (keeper == NULL) {
+        rondo__stream_tag_destroy_stream(stream);
+        return;
+    }
+    rondo__stream_tag_note_kept(stream);
+    if (!rondo__capture_keep_stream(keeper, stream)) {
+        rondo__stream_tag_destroy_stream(stream);
+    }
+}
+
+void rondo__stream_destroy_kept(rondo_stream *list) {
+    while (list != NULL) {
+        rondo_stream *stream = list;
+        list = stream->next_kept;
         rondo__stream_tag_destroy_stream(stream);
     }
 }
@@ -133,7 +149,7 @@ static rondo_status check_wait(rondo_stream *stream, rondo_event *event) {
                           "a stream of %s cannot wait for an event of %s: they have no common "
                           "clock; wait on the host with rondo_event_synchronize",
                           stream->device->name, event->device->name);
-        rondo__blame_set_cause(RONDO_CAUSE_OTHER_DEVICE);
+        rondo__cause_set(RONDO_CAUSE_OTHER_DEVICE);
         return status;
     }
     return rondo__capture_refuse_broken(stream, call);
@@ -156,7 +172,7 @@ static rondo_status wait_for_ordinary(rondo_stream *stream, rondo_event *event) 
     }
     rondo_status status = rondo__stream_tag_join(stream, event);
     if (status != RONDO_STATUS_OK && stream->device != event->device) {
-        rondo__blame_set_cause(RONDO_CAUSE_OTHER_DEVICE);
+        rondo__cause_set(RONDO_CAUSE_OTHER_DEVICE);
     }
     return status;
 }
@@ -182,13 +198,6 @@ rondo_status rondo_stream_is_capturing(rondo_stream *stream, bool *out_is_captur
     RETURN_IF_ERROR(rondo__capture_get_state(stream, &state));
     *out_is_capturing = state == RONDO__CAPTURE_ACTIVE;
     return RONDO_STATUS_OK;
-}
-
-rondo_status rondo__stream_fail_recording(const rondo_stream *stream) {
-    return RONDO_FAIL_AS("rondo_event_record", STATE,
-                         "this must come after earlier work on stream %u, which records a capture "
-                         "now and cannot be waited for; do it before or after that",
-                         (unsigned)stream->number);
 }
 
 rondo_status rondo__stream_refuse_recording(rondo_stream *stream, const char *call) {

@@ -1,9 +1,7 @@
-// backend/work.c — work put on a stream: argument checks, the same for every backend.
-#include "backend/backend.h"
-#include "backend/blame.h"
-#include "backend/capture.h"
-#include "backend/captured.h"
+// device/work.c — work put on a stream: argument checks, the same for every backend.
 #include "backend/check.h"
+#include "capture/addresses.h"
+#include "capture/host_memory.h"
 
 enum { ARGUMENT_BYTES_MAX = 4096 };
 
@@ -40,16 +38,16 @@ rondo_status rondo_stream_copy(rondo_stream *stream, void *destination, const vo
         status = rondo__capture_refuse_broken(stream, __func__);
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo__captured_prepare_copy(stream, &source, destination, bytes, kind);
+        status = rondo__host_memory_prepare_copy(stream, &source, destination, bytes, kind);
     }
     if (status == RONDO_STATUS_OK) {
         status = stream->device->backend->copy(stream, destination, source, bytes, kind);
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo__captured_note(stream, destination, "a copy");
+        status = rondo__addresses_note(stream, destination, "a copy");
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo__captured_note(stream, source, "a copy");
+        status = rondo__addresses_note(stream, source, "a copy");
     }
     return rondo__mark_work(stream, "memcpy", status);
 }
@@ -90,7 +88,7 @@ rondo_status rondo_stream_fill(rondo_stream *stream, void *destination, uint32_t
         status = stream->device->backend->fill(stream, destination, value, element_bytes, count);
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo__captured_note(stream, destination, "a fill");
+        status = rondo__addresses_note(stream, destination, "a fill");
     }
     return rondo__mark_work(stream, "memset", status);
 }
@@ -122,7 +120,7 @@ rondo_status rondo_stream_call_host(rondo_stream *stream, const char *name,
             stream->device->backend->call_host(stream, name, function, arguments, argument_bytes);
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo__captured_note_words(stream, arguments, argument_bytes, name);
+        status = rondo__addresses_note_words(stream, arguments, argument_bytes, name);
     }
     return rondo__mark_work(stream, name, status);
 }
@@ -159,9 +157,9 @@ rondo_status rondo_stream_launch(rondo_stream *stream, const rondo_launch *launc
     if (status == RONDO_STATUS_OK) {
         status = stream->device->backend->launch(stream, launch);
     }
-    if (status == RONDO_STATUS_OK && rondo__captured_is_watched(stream)) {
-        status = rondo__captured_note_words(stream, launch->arguments, launch->argument_bytes,
-                                            launch->name != NULL ? launch->name : "a kernel");
+    if (status == RONDO_STATUS_OK && rondo__addresses_are_wanted(stream)) {
+        status = rondo__addresses_note_words(stream, launch->arguments, launch->argument_bytes,
+                                             launch->name != NULL ? launch->name : "a kernel");
     }
     return rondo__mark_work(stream, launch->name != NULL ? launch->name : "", status);
 }

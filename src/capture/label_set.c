@@ -1,13 +1,13 @@
-// backend/label_set.c — what a capture keeps of label scopes: points while it lasts, then the label
+// capture/label_set.c — what a capture keeps of label scopes: points while it lasts, then the label
 // of each node.
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/blame.h"
-#include "backend/check.h"
-#include "backend/label.h"
+#include "base/error.h"
 #include "base/logging.h"
 #include "base/memory.h"
+#include "capture/label.h"
+#include "capture/marks.h"
 
 // CUDA counts the nodes of a graph one by one, so they are counted only while there are few.
 enum { COUNTED_NODES_MAX = 1024 };

@@ -1,4 +1,4 @@
-// backend/forbid.h — what captures forbid to calls that are not recorded.
+// capture/forbid.h — what captures forbid to calls that are not recorded.
 //
 // A capture forbids waits and questions about what it records: nothing of that will have happened
 // before a replay. In global mode it also forbids every thread, on any device, to wait, to ask and

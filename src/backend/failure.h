@@ -1,0 +1,31 @@
+// backend/failure.h — failures of work that runs later, on another thread.
+//
+// Host functions return nothing. One that fails (a reference kernel met an index out of range)
+// leaves its error record in a slot, where the next wait finds it.
+#ifndef RONDO_BACKEND_FAILURE_H
+#define RONDO_BACKEND_FAILURE_H
+
+#include <stdatomic.h>
+
+#include "rondo/status.h"
+
+// Where the first failure of work that runs later waits for somebody to ask. Zeroed: empty.
+typedef struct rondo__failure_slot {
+    atomic_int state;  // 0 empty, 1 being written or read, 2 full
+    rondo_error record;
+} rondo__failure_slot;
+
+// Host functions return nothing. One that fails (a reference kernel met an index out of range)
+// writes its error record as usual and calls this: the record goes to the stream that runs it, and
+// the next synchronize of that stream (on CUDA: of anything on the device) fails with it. The first
+// failure wins; outside of a host function this does nothing.
+void rondo__host_report_failure(void);
+
+// For backends: makes `slot` the place of this thread's reports; returns the former one.
+rondo__failure_slot *rondo__failure_enter(rondo__failure_slot *slot);
+// For backends: puts this thread's error record into an empty slot.
+void rondo__failure_put(rondo__failure_slot *slot);
+// For backends: empties the slot; a failure in it becomes this thread's latest record. OK if empty.
+RONDO_MUST_USE rondo_status rondo__failure_take(rondo__failure_slot *slot);
+
+#endif  // RONDO_BACKEND_FAILURE_H

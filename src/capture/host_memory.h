@@ -1,0 +1,37 @@
+// capture/host_memory.h — host memory that recorded copies will touch at each replay.
+//
+// A copy from pageable host memory would read whatever stands there at a replay. Where the graph
+// wants that, the bytes are copied now, into pinned memory that lives as long as the graph;
+// otherwise the copy is refused. Pinned host memory of a recorded copy is in use as long as the
+// graph lives: pools ask before they give a block out again.
+#ifndef RONDO_CAPTURE_HOST_MEMORY_H
+#define RONDO_CAPTURE_HOST_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "backend/areas.h"
+#include "capture/capture.h"
+
+// Before a host-to-device or device-to-host copy: *source may become the address of a snapshot.
+//
+// Errors:    NO_MEMORY, DRIVER, LOST; STATE when the capture is broken.
+// Threads:   one thread per stream.
+RONDO_MUST_USE rondo_status rondo__host_memory_prepare_copy(rondo_stream *stream,
+                                                            const void **in_out_source,
+                                                            const void *destination, size_t bytes,
+                                                            rondo_copy_kind kind);
+
+// True while a graph's recorded copy uses host memory of this range.
+//
+// Threads:   safe.
+// Cost:      one load when no graph uses any.
+bool rondo__host_memory_covers(rondo_device *device, const void *address, size_t bytes);
+
+// Pinned memory that is not wanted any more but that a graph still uses: freed with the last graph
+// that does. `record` is heap memory of at least RONDO__HOST_MEMORY_RECORD_BYTES, to note that.
+enum { RONDO__HOST_MEMORY_RECORD_BYTES = 32 };
+void rondo__host_memory_leave_behind(rondo_device *device, void *base, size_t bytes, void *record);
+
+#endif  // RONDO_CAPTURE_HOST_MEMORY_H

@@ -1,0 +1,25 @@
+// device/device.h — memory and device code for the library itself.
+#ifndef RONDO_DEVICE_DEVICE_H
+#define RONDO_DEVICE_DEVICE_H
+
+#include "backend/backend.h"
+
+// rondo_memory_allocate for the library itself: no capture forbids it.
+//
+// Errors:    NO_DEVICE_MEMORY, NO_MEMORY, DRIVER, LOST.
+// Ownership: give back with rondo_memory_free.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__memory_take(rondo_device *device, rondo_memory_kind kind,
+                                               size_t bytes, void **out_address);
+
+// Argument-checked entry to get_function. Compiled modules are cached in memory for the device's
+// life.
+//
+// Errors:    UNSUPPORTED (host), UNAVAILABLE (no NVRTC: says how to get it), BAD_DATA (compiler
+// log), DRIVER, NO_MEMORY. Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__device_get_function(rondo_device *device, const char *source,
+                                                       const char *const *options,
+                                                       size_t option_count, const char *kernel_name,
+                                                       void **out_function);
+
+#endif  // RONDO_DEVICE_DEVICE_H

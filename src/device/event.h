@@ -1,0 +1,12 @@
+// device/event.h — external events in captures.
+#ifndef RONDO_DEVICE_EVENT_H
+#define RONDO_DEVICE_EVENT_H
+
+#include "backend/backend.h"
+
+// An external event that is used while `stream` records: keeps it alive for the graph. Does nothing
+// for other events and streams.
+RONDO_MUST_USE rondo_status rondo__event_keep_for_graph(rondo_event *event, rondo_stream *stream,
+                                                        const char *call);
+
+#endif  // RONDO_DEVICE_EVENT_H
