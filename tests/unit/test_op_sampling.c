@@ -82,7 +82,7 @@ static void test_op_sampling__grid_sample(void **state) {
         {"GridSample", 20, "f32[1,1,2,3,2]:~1*0.5 f32[1,2,2,2,3]:~5*0.15",
          "mode=s:linear padding_mode=s:reflection",
          "f32[1,1,2,2,2]:-1.3275,3.6,4.75,-2,3.25,0.5499998,0.6059999,4.2"},
-        // NaN and infinity read at the low edge, as PyTorch; large numbers at the edge they lie beyond.
+        // NaN and infinity read at the low edge, as PyTorch; large numbers at the nearer edge.
         {"GridSample", 16, "f32[1,1,1,2]:1,2 f32[1,1,3,2]:nan,0,inf,0,1e30,0",
          "padding_mode=s:border", "f32[1,1,1,3]:1,1,2"},
         {"GridSample", 16, "f32[1,1,3,4]:~1 f32[1,3,4,2]:~5", "padding_mode=s:mirror",
