@@ -11,8 +11,8 @@
 //   attributes  "axis=1 alpha=f:0.5 mode=s:edge axes=I:0,1 scales=F:1,2 value=T:i32[1]:7 a=S:x,y"
 //               \s in the text of s: is a blank, too
 //   expected    as inputs, one for each output, "-" for one that is not compared; "~1e-5" in front
-//               is the tolerance of floats, in place of 1e-6 (8e-3 in 16 bits), of the value or of 1
-//               where that is more; or "!STATUS part of the message" when the op must fail, "!3
+//               is the tolerance of floats, in place of 1e-6 (8e-3 in 16 bits), of the value or of
+//               1 where that is more; or "!STATUS part of the message" when the op must fail, "!3
 //               STATUS ..." when three outputs are wanted of it
 //
 // A row that succeeds runs three times: into outputs it allocates, into given ones that hold
