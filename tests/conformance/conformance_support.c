@@ -5,6 +5,7 @@
 #include "backend/backend.h"
 #include "conformance.h"
 #include "support/fake_cuda.h"
+#include "support/peek.h"
 
 // ---- kernels ----------------------------------------------------------------------------------
 
@@ -134,11 +135,9 @@ rondo_status suite_open(const char *name, suite_context *out_context) {
         context.affine = affine.address;
         context.spin = spin.address;
     } else {
-        status = rondo__device_get_function(context.device, cuda_source, NULL, 0, "affine",
-                                            &context.affine);
+        status = peek_compile(context.device, cuda_source, "affine", &context.affine);
         if (status == RONDO_STATUS_OK) {
-            status = rondo__device_get_function(context.device, cuda_source, NULL, 0, "spin",
-                                                &context.spin);
+            status = peek_compile(context.device, cuda_source, "spin", &context.spin);
         }
     }
     if (status == RONDO_STATUS_OK) {
