@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backend/areas.h"
 #include "rondo/control.h"
 #include "rondo/device.h"
 #include "rondo/graph.h"
@@ -47,14 +48,11 @@ struct rondo_device {
     // Captures that graphs began and have not ended; see backend/capture.h.
     pthread_mutex_t capture_list_lock;
     rondo__capture *capture_list;  // guarded by capture_list_lock
-    // Host memory that graphs use, and areas of rondo_memory_allocate; see backend/captured.h.
+    rondo__areas areas;            // what rondo_memory_allocate gave out
+    // Host memory that graphs use; see backend/captured.h.
     pthread_mutex_t captured_lock;
-    void *host_uses;  // guarded by captured_lock, as the four below
+    void *host_uses;  // guarded by captured_lock, as the next
     void *orphans;
-    struct rondo__area *areas;  // by address
-    size_t area_count;
-    size_t area_capacity;
-    uint64_t last_area_serial;
     atomic_int host_use_count;        // of host_uses
     atomic_int watcher_count;         // captures that want addresses noted
     atomic_int open_capture_count;    // of capture_list; read without the lock to skip the search
@@ -212,7 +210,8 @@ struct rondo__backend {
     rondo_status (*find_allocation)(rondo_device *device, const void *address,
                                     rondo__allocation *out_allocation);
 
-    // True for host memory that the device cannot copy from without a detour.
+    // True for host memory that the device cannot copy from without a detour; not asked about what
+    // rondo_memory_allocate gave out. (optional: all other memory is such)
     bool (*is_pageable)(rondo_device *device, const void *address, size_t bytes);
 
     rondo_status (*create_stream)(rondo_device *device, rondo_stream **out_stream);
@@ -480,6 +479,9 @@ void rondo__device_visit_others(const rondo_device *device,
 RONDO_MUST_USE rondo_status rondo__memory_take(rondo_device *device, rondo_memory_kind kind,
                                                size_t bytes, void **out_address);
 
+// True for host memory that the device cannot copy from without a detour.  Threads: safe.
+bool rondo__memory_is_pageable(rondo_device *device, const void *address, size_t bytes);
+
 // Argument-checked entry to get_function. Compiled modules are cached in memory for the device's
 // life.
 //
@@ -489,15 +491,5 @@ RONDO_MUST_USE rondo_status rondo__device_get_function(rondo_device *device, con
                                                        const char *const *options,
                                                        size_t option_count, const char *kernel_name,
                                                        void **out_function);
-
-enum { RONDO__HOST_THREAD_COUNT_MAX = 1024 };
-
-// Threads that host work on the calling thread may use for one op: what was chosen for the thread;
-// otherwise RONDO_NUM_THREADS, OMP_NUM_THREADS, or all there are.
-int32_t rondo__host_get_thread_count(void);
-
-// Chooses for the calling thread, up to the maximum above; 0 takes the choice back. Returns the
-// former choice.
-int32_t rondo__host_choose_thread_count(int32_t count);
 
 #endif  // RONDO_BACKEND_BACKEND_H

@@ -137,7 +137,6 @@ rondo_status rondo__cuda_open_device(int32_t ordinal, rondo_device **out_device)
         return RONDO_STATUS_NO_MEMORY;
     }
     rondo_status status = RONDO_STATUS_OK;
-    device->head.backend = &rondo__backend_cuda;
     device->head.ordinal = ordinal;
     snprintf(device->head.name, sizeof(device->head.name), "cuda:%d", (int)ordinal);
     atomic_init(&device->head.reference_count, 1);

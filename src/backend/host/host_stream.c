@@ -23,14 +23,21 @@
 // What was rejected: running commands on the thread that waits (no hand-over, but then an op's
 // OpenMP team exists twice and the idle one spins against the busy one); a shared pool of workers
 // (an op could then start late because strangers' ops fill the pool).
-#include "backend/host/futex.h"
-#include "backend/host/host_backend.h"
-#include "base/checked.h"
-#include "base/clock.h"
-#include "base/memory.h"
+
+#include "backend/host/host_stream.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#include "backend/host/futex.h"
+#include "backend/host/host_capture.h"
+#include "backend/host/host_device.h"
+#include "backend/host/host_threads.h"
+#include "backend/thread_count.h"
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory.h"
 
 enum {
     RING_BYTES = 256 * 1024,  // a power of two
