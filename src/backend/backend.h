@@ -93,6 +93,7 @@ struct rondo_stream {
     rondo__stream_tag *tag;  // set by the generic layer
     rondo__stream_marks marks;
     struct rondo__label_stack *labels;  // open label scopes (backend/label.h); NULL: none yet
+    rondo_stream *next_kept;  // of those that their capture keeps (rondo__capture_keep_stream)
 };
 
 // False: the stream certainly does not record.
@@ -217,12 +218,10 @@ struct rondo__backend {
     rondo_status (*create_stream)(rondo_device *device, rondo_stream **out_stream);
     rondo_status (*wrap_stream)(rondo_device *device, void *native,
                                 rondo_stream **out_stream);  // (optional: UNSUPPORTED)
-    // Waits for the stream's work, and says so with rondo__stream_tag_note_done: at once, or later
-    // where the stream records and its end has to be awaited. The tag is retained for that.
-    void (*destroy_stream)(rondo_stream *stream);
-    // The capture of a stream that another thread destroyed can only be ended by the thread that
-    // began. Ends what was left to the calling thread. (optional: nothing is left)
-    void (*end_left_captures)(rondo_device *device);
+    // Waits for the work of the stream and frees it. A capture that the program began on it by
+    // calls of its own is given up; where that cannot be, the native stream is lost. False: the
+    // work was not waited for, because that was so, or because the stream is the caller's.
+    bool (*destroy_stream)(rondo_stream *stream);
     rondo_status (*synchronize_stream)(rondo_stream *stream);
     // Waits for the work that was put on the stream, also while the stream records. (optional: not
     // possible; then freeing memory waits for whatever runs)
@@ -378,10 +377,12 @@ RONDO_MUST_USE rondo_status rondo__event_keep_for_graph(rondo_event *event, rond
 // ---- streams that others remember (stream_tag.c) ----------------------------------------------
 
 // A stream may be destroyed while its work still matters, so others keep its tag. For stream.c: the
-// tag of a new stream, NULL without memory; and the backend's part of destroying one, in which
-// whoever waits for the stream's work or wants to come after it waits for the end.
+// tag of a new stream, NULL without memory; and the end of a stream, for which whoever waits for
+// its work or wants to come after it waits.
 rondo__stream_tag *rondo__stream_tag_create(rondo_stream *stream);
 void rondo__stream_tag_destroy_stream(rondo_stream *stream);
+// The program has destroyed the stream, which its capture keeps until its end.
+void rondo__stream_tag_note_kept(rondo_stream *stream);
 
 rondo__stream_tag *rondo__stream_tag_retain(rondo_stream *stream);
 rondo__stream_tag *rondo__stream_tag_retain_again(rondo__stream_tag *tag);
@@ -390,13 +391,10 @@ void rondo__stream_tag_release(rondo__stream_tag *tag);  // NULL is fine
 //
 // Threads:   the one that uses the stream.
 rondo__stream_tag *rondo__stream_tag_watch(rondo_stream *stream);
-// True once the stream is destroyed; its work was waited for unless it recorded.
+// True once the program has destroyed the stream; its work was waited for unless it recorded.
 bool rondo__stream_tag_is_finished(const rondo__stream_tag *tag);
 // True once the stream is destroyed and its work was waited for: nobody else can be running it.
 bool rondo__stream_tag_is_done(const rondo__stream_tag *tag);
-// For backends: the work of the stream, which is being destroyed or is gone, was waited for. NULL
-// is fine.
-void rondo__stream_tag_note_done(rondo__stream_tag *tag);
 // Waits for the stream's work unless the stream is gone, records, or its device is lost. Failures
 // stay for the stream's own waits to report. False: it records, or went while it did, so its work
 // may still run.

@@ -314,8 +314,6 @@ static rondo_status end_recording(rondo_graph *graph, ending *it) {
     rondo_status status = RONDO_STATUS_OK;
     if (it->origin != NULL) {
         status = backend->end_capture(it->origin, &graph->recorded);
-    } else if (backend->end_left_captures != NULL) {
-        backend->end_left_captures(graph->device);
     }
     // Where both fail, the end of the capture knows the cause.
     if (status == RONDO_STATUS_OK && finish_status != RONDO_STATUS_OK) {
@@ -404,11 +402,11 @@ rondo_status rondo_graph_capture_end(rondo_graph *graph) {
         conclude(graph, &it);
         status = rondo__graph_report_failure(graph, &it.blame, it.fallback);
     }
+    if (status != RONDO_STATUS_OK && it.origin != NULL) {
+        rondo__label_close_above(it.origin, it.label_depth);
+    }
     close_capture(graph, status == RONDO_STATUS_OK);
     if (status != RONDO_STATUS_OK) {
-        if (it.origin != NULL) {
-            rondo__label_close_above(it.origin, it.label_depth);
-        }
         rondo__graph_clear(graph);
         return status;
     }
@@ -442,14 +440,10 @@ static void give_up(rondo_graph *graph) {
     if (has_origin) {
         // Whatever the backend says of that, the stream is free afterwards.
         (void)graph->device->backend->end_capture(stream, &graph->recorded);
-    } else if (graph->device->backend->end_left_captures != NULL) {
-        graph->device->backend->end_left_captures(graph->device);
+        rondo__label_close_above(stream, label_depth);
     }
     close_capture(graph, false);
     rondo__graph_report_abort(graph, &blame);
-    if (has_origin) {
-        rondo__label_close_above(stream, label_depth);
-    }
     rondo__graph_clear(graph);
     rondo__error_restore(&saved);
 }

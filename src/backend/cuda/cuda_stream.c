@@ -1,5 +1,11 @@
 // Streams and events of the CUDA backend.
-#include "backend/cuda/cuda_device.h"
+#include "backend/cuda/cuda_stream.h"
+
+#include "backend/cuda/cuda_body.h"
+#include "backend/cuda/cuda_capture.h"
+#include "backend/cuda/cuda_frontier.h"
+#include "base/error.h"
+#include "base/logging.h"
 #include "base/memory.h"
 
 // ---- streams ----------------------------------------------------------------------------------
@@ -19,7 +25,6 @@ rondo_status rondo__cuda_create_stream(rondo_device *device_, rondo_stream **out
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
-    rondo__cuda_end_left_captures(device_);
     rondo__cuda_stream *stream = new_stream(device_);
     if (stream == NULL) {
         status = RONDO_STATUS_NO_MEMORY;
@@ -86,49 +91,75 @@ leave:
     return status;
 }
 
-// A stream may be destroyed in the middle of a capture, as an error path of a caller does: the
-// capture is ended first, and what it recorded is thrown away.
-static void give_up_capture(rondo_stream *stream) {
+static bool is_recording(rondo_stream *stream) {
     rondo__capture_state state = RONDO__CAPTURE_NONE;
     bool is_known = rondo__cuda_get_capture_state(stream, &state) == RONDO_STATUS_OK;
-    bool is_recording =
-        is_known ? state != RONDO__CAPTURE_NONE : ((rondo__cuda_stream *)stream)->is_origin;
-    if (!is_recording) {
-        return;
+    if (is_known) {
+        return state != RONDO__CAPTURE_NONE;
     }
-    if (((rondo__cuda_stream *)stream)->is_body) {
-        (void)rondo__cuda_end_body_capture(stream);
-        return;
-    }
-    rondo__template *recorded = NULL;
-    if (rondo__cuda_end_capture(stream, &recorded) == RONDO_STATUS_OK) {
-        rondo__cuda_destroy_template(recorded);
-    }
+    return rondo__cuda_is_unended(rondo__cuda_device_of(stream->device),
+                                  ((rondo__cuda_stream *)stream)->capture);
 }
 
-void rondo__cuda_destroy_stream(rondo_stream *stream) {
+// A stream may be destroyed in the middle of a capture, as an error path of a caller does: the
+// capture is ended first, and what it recorded is thrown away.
+// False: it records still, so that the driver must not destroy it, or is a wrapper now, since a
+// body in limbo has the native stream.
+static bool give_up_capture(rondo_stream *stream) {
+    if (!is_recording(stream)) {
+        return true;
+    }
+    rondo__template *recorded = NULL;
+    if (((rondo__cuda_stream *)stream)->is_body) {
+        (void)rondo__cuda_end_body_capture(stream);
+        if (stream->is_wrapped) {
+            return false;
+        }
+    } else if (rondo__cuda_end_capture(stream, &recorded) == RONDO_STATUS_OK) {
+        rondo__cuda_destroy_template(recorded);
+    }
+    return !is_recording(stream);
+}
+
+// True: its work was waited for.
+static bool destroy_native(rondo__cuda_stream *stream) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->head.device);
+    rondo__cu_stream native = rondo__cuda_native_stream(&stream->head);
+    bool is_done = stream->is_scratch;  // has recorded bodies, and nothing else
+    int mode = rondo__cuda_relax(device);
+    if (!is_done) {
+        rondo__cu_result code = device->api->cuStreamSynchronize(native);
+        rondo__cuda_log_failure(device, code, "cuStreamSynchronize");
+        // Other failures are of the work that it has waited for.
+        is_done = !rondo__cuda_is_capture_code(code);
+    }
+    rondo__cuda_log_failure(device, device->api->cuStreamDestroy(native), "cuStreamDestroy");
+    rondo__cuda_restore(device, mode);
+    return is_done;
+}
+
+bool rondo__cuda_destroy_stream(rondo_stream *stream) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
     rondo_error saved;
     rondo__error_save(&saved);
     bool was_pushed = false;
-    bool is_kept = false;
-    if (((rondo__cuda_stream *)stream)->is_scratch) {
-        rondo__stream_tag_note_done(stream->tag);
-    }
+    bool is_done = ((rondo__cuda_stream *)stream)->is_scratch;
     if (!stream->is_wrapped) {
         rondo__cuda_enter_cleanup(device, &was_pushed);
-        rondo__cuda_end_left_captures(&device->head);
-        give_up_capture(stream);
-        is_kept = rondo__cuda_keep_stream(stream);
-        if (!is_kept) {
-            rondo__cuda_destroy_native((rondo__cuda_stream *)stream);
+        if (give_up_capture(stream)) {
+            is_done = destroy_native((rondo__cuda_stream *)stream);
+        } else if (!stream->is_wrapped) {
+            RONDO_LOG_WARN_F(
+                "%s: stream %u records a capture that only the thread which began it could end; "
+                "the "
+                "stream is lost until the end of the process",
+                device->head.name, (unsigned)stream->number);
         }
         rondo__cuda_leave(device, was_pushed);
     }
-    if (!is_kept) {
-        rondo__free(stream);
-    }
+    rondo__free(stream);
     rondo__error_restore(&saved);
+    return is_done;
 }
 
 rondo_status rondo__cuda_synchronize_stream(rondo_stream *stream) {
@@ -160,231 +191,6 @@ rondo_status rondo__cuda_query_stream(rondo_stream *stream, bool *out_is_idle) {
     } else {
         status =
             RONDO__CUDA_STREAM_FAIL(stream, code, "cuStreamQuery", "cannot look at the stream");
-    }
-    rondo__cuda_leave(device, was_pushed);
-    return status;
-}
-
-// Whether a record of the event, or a wait for it, becomes a node of its own. The driver refuses
-// the flags for that outside of a capture.
-static rondo_status is_node(rondo_stream *stream, const rondo_event *event, bool *out_is_node) {
-    rondo__capture_state state = RONDO__CAPTURE_NONE;
-    if ((event->flags & RONDO_EVENT_EXTERNAL) != 0) {
-        RETURN_IF_ERROR(rondo__cuda_get_capture_state(stream, &state));
-    }
-    *out_is_node = state != RONDO__CAPTURE_NONE;
-    return RONDO_STATUS_OK;
-}
-
-rondo_status rondo__cuda_wait_event(rondo_stream *stream, rondo_event *event_) {
-    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
-    rondo__cuda_event *event = (rondo__cuda_event *)event_;
-    bool was_external = false;
-    RETURN_IF_ERROR(is_node(stream, event_, &was_external));
-    if (was_external) {
-        RETURN_IF_ERROR(rondo__cuda_refuse_node_in_body(stream, "rondo_stream_wait_event",
-                                                        "waits for external events"));
-    }
-    bool was_pushed = false;
-    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
-    rondo_status status = RONDO_STATUS_OK;
-    bool may_join = event->capture != 0;
-    if (may_join) {
-        pthread_mutex_lock(&device->capture_lock);
-    }
-    rondo__cu_result code =
-        device->api->cuStreamWaitEvent(rondo__cuda_native_stream(stream), event->native,
-                                       was_external ? RONDO__CU_EVENT_WAIT_EXTERNAL : 0);
-    if (may_join) {
-        if (code == RONDO__CU_SUCCESS) {
-            rondo__cuda_note_wait((rondo__cuda_stream *)stream, event);
-        }
-        pthread_mutex_unlock(&device->capture_lock);
-    }
-    if (code == RONDO__CU_ERROR_INVALID_VALUE && event->capture != 0) {
-        status = RONDO_FAIL_DRIVER(RONDO_STATUS_STATE, code, "CUDA_ERROR_INVALID_VALUE",
-                                   "cuStreamWaitEvent",
-                                   "the event was recorded in a capture that has ended, so it "
-                                   "stands for nothing; record it again");
-    } else if (code != RONDO__CU_SUCCESS) {
-        status = RONDO__CUDA_STREAM_FAIL(stream, code, "cuStreamWaitEvent",
-                                         "the stream cannot wait for the event");
-    }
-    rondo__cuda_leave(device, was_pushed);
-    return status;
-}
-
-// ---- events -----------------------------------------------------------------------------------
-
-rondo_status rondo__cuda_create_event(rondo_device *device_, uint32_t flags,
-                                      rondo_event **out_event) {
-    rondo__cuda_device *device = rondo__cuda_device_of(device_);
-    *out_event = NULL;
-    bool was_pushed = false;
-    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
-    rondo_status status = RONDO_STATUS_OK;
-    rondo__cuda_event *event = rondo__calloc(1, sizeof(*event));
-    if (event == NULL) {
-        status = RONDO_STATUS_NO_MEMORY;
-        goto leave;
-    }
-    event->head.device = device_;
-    event->head.flags = flags;
-    unsigned int native_flags =
-        (flags & RONDO_EVENT_TIMED) != 0 ? RONDO__CU_EVENT_DEFAULT : RONDO__CU_EVENT_DISABLE_TIMING;
-    rondo__cu_result code = device->api->cuEventCreate(&event->native, native_flags);
-    if (code != RONDO__CU_SUCCESS) {
-        status = RONDO__CUDA_FAIL(device, code, "cuEventCreate", "cannot make an event on %s",
-                                  device->head.name);
-        goto free_event;
-    }
-    *out_event = &event->head;
-    goto leave;
-
-free_event:
-    rondo__free(event);
-leave:
-    rondo__cuda_leave(device, was_pushed);
-    return status;
-}
-
-void rondo__cuda_destroy_event(rondo_event *event_) {
-    rondo__cuda_device *device = rondo__cuda_device_of(event_->device);
-    rondo__cuda_event *event = (rondo__cuda_event *)event_;
-    rondo_error saved;
-    rondo__error_save(&saved);
-    bool was_pushed = false;
-    rondo__cuda_enter_cleanup(device, &was_pushed);
-    rondo__cuda_log_failure(device, device->api->cuEventDestroy(event->native), "cuEventDestroy");
-    rondo__cuda_leave(device, was_pushed);
-    rondo__free(event);
-    rondo__error_restore(&saved);
-}
-
-rondo_status rondo__cuda_record_event(rondo_event *event_, rondo_stream *stream) {
-    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
-    rondo__cuda_event *event = (rondo__cuda_event *)event_;
-    bool was_external = false;
-    RETURN_IF_ERROR(is_node(stream, event_, &was_external));
-    if (was_external) {
-        RETURN_IF_ERROR(rondo__cuda_refuse_node_in_body(stream, "rondo_event_record",
-                                                        "records of external events"));
-    }
-    bool was_pushed = false;
-    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
-    rondo_status status = RONDO_STATUS_OK;
-    rondo__cu_stream native = rondo__cuda_native_stream(stream);
-    rondo__cu_result code = was_external
-                                ? device->api->cuEventRecordWithFlags(
-                                      event->native, native, RONDO__CU_EVENT_RECORD_EXTERNAL)
-                                : device->api->cuEventRecord(event->native, native);
-    if (code != RONDO__CU_SUCCESS) {
-        status = RONDO__CUDA_STREAM_FAIL(stream, code,
-                                         was_external ? "cuEventRecordWithFlags" : "cuEventRecord",
-                                         "cannot record the event");
-    } else if (!was_external) {
-        rondo__cuda_note_record(event, (rondo__cuda_stream *)stream);
-    }
-    rondo__cuda_leave(device, was_pushed);
-    return status;
-}
-
-rondo_status rondo__cuda_record_from_outside(rondo_event *event_, rondo_stream *stream) {
-    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
-    rondo__cu_event event = ((rondo__cuda_event *)event_)->native;
-    rondo__cu_stream native = rondo__cuda_native_stream(stream);
-    bool was_pushed = false;
-    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
-    rondo_status status = RONDO_STATUS_OK;
-    const char *call = "cuStreamIsCapturing";
-    int state = RONDO__CU_CAPTURE_STATUS_NONE;
-    rondo__cu_result code = RONDO__CU_SUCCESS;
-    pthread_mutex_lock(&device->capture_lock);
-    if (!stream->is_legacy) {  // never records, and cannot be asked while others do
-        code = device->api->cuStreamIsCapturing(native, &state);
-    }
-    if (code == RONDO__CU_SUCCESS && state == RONDO__CU_CAPTURE_STATUS_NONE) {
-        call = "cuEventRecord";
-        code = device->api->cuEventRecord(event, native);
-    }
-    pthread_mutex_unlock(&device->capture_lock);
-    if (code != RONDO__CU_SUCCESS) {
-        status = RONDO__CUDA_FAIL(device, code, call, "cannot record an event on stream %u",
-                                  (unsigned)stream->number);
-    } else if (state != RONDO__CU_CAPTURE_STATUS_NONE) {
-        status = rondo__stream_fail_recording(stream);
-    }
-    rondo__cuda_leave(device, was_pushed);
-    return status;
-}
-
-rondo_status rondo__cuda_query_event(rondo_event *event_, bool *out_is_complete) {
-    rondo__cuda_device *device = rondo__cuda_device_of(event_->device);
-    rondo__cuda_event *event = (rondo__cuda_event *)event_;
-    bool was_pushed = false;
-    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
-    rondo_status status = RONDO_STATUS_OK;
-    int mode = rondo__cuda_relax(device);
-    rondo__cu_result code = device->api->cuEventQuery(event->native);
-    rondo__cuda_restore(device, mode);
-    if (code == RONDO__CU_SUCCESS || code == RONDO__CU_ERROR_NOT_READY) {
-        *out_is_complete = code == RONDO__CU_SUCCESS;
-    } else {
-        status = RONDO__CUDA_FAIL(device, code, "cuEventQuery", "cannot look at the event");
-    }
-    rondo__cuda_leave(device, was_pushed);
-    return status;
-}
-
-rondo_status rondo__cuda_synchronize_event(rondo_event *event_) {
-    rondo__cuda_device *device = rondo__cuda_device_of(event_->device);
-    rondo__cuda_event *event = (rondo__cuda_event *)event_;
-    bool was_pushed = false;
-    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
-    rondo_status status = RONDO_STATUS_OK;
-    int mode = rondo__cuda_relax(device);
-    rondo__cu_result code = device->api->cuEventSynchronize(event->native);
-    rondo__cuda_restore(device, mode);
-    if (code != RONDO__CU_SUCCESS) {
-        status = RONDO__CUDA_FAIL(device, code, "cuEventSynchronize", "cannot wait for the event");
-    }
-    rondo__cuda_leave(device, was_pushed);
-    return status;
-}
-
-rondo_status rondo__cuda_get_elapsed_ms(rondo_event *start, rondo_event *end,
-                                        float *out_milliseconds) {
-    rondo__cuda_device *device = rondo__cuda_device_of(start->device);
-    if ((start->flags & end->flags & RONDO_EVENT_TIMED) == 0) {
-        return RONDO_FAIL_AS("rondo_event_get_elapsed_ms", STATE,
-                             "the event keeps no time; create it with the flag RONDO_EVENT_TIMED");
-    }
-    bool was_pushed = false;
-    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
-    rondo_status status = RONDO_STATUS_OK;
-    float milliseconds = 0;
-    int mode = rondo__cuda_relax(device);
-    rondo__cu_result code = device->api->cuEventElapsedTime(
-        &milliseconds, ((rondo__cuda_event *)start)->native, ((rondo__cuda_event *)end)->native);
-    rondo__cuda_restore(device, mode);
-    switch (code) {
-        case RONDO__CU_SUCCESS:
-            *out_milliseconds = milliseconds;
-            break;
-        case RONDO__CU_ERROR_NOT_READY:
-            status = RONDO_FAIL_DRIVER(RONDO_STATUS_STATE, code, "CUDA_ERROR_NOT_READY",
-                                       "cuEventElapsedTime",
-                                       "an event has not happened yet; wait for it first");
-            break;
-        case RONDO__CU_ERROR_INVALID_HANDLE:
-            status = RONDO_FAIL_DRIVER(RONDO_STATUS_STATE, code, "CUDA_ERROR_INVALID_HANDLE",
-                                       "cuEventElapsedTime",
-                                       "an event was never recorded; record it on a stream first");
-            break;
-        default:
-            status = RONDO__CUDA_FAIL(device, code, "cuEventElapsedTime",
-                                      "cannot tell the time between the events");
-            break;
     }
     rondo__cuda_leave(device, was_pushed);
     return status;

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "backend/host/futex.h"
-#include "backend/host/host_threads.h"
+#include "backend/host/host_thread.h"
 #include "backend/thread_count.h"
 #include "base/clock.h"
 #include "base/memory.h"

@@ -32,7 +32,7 @@
 #include "backend/host/futex.h"
 #include "backend/host/host_capture.h"
 #include "backend/host/host_device.h"
-#include "backend/host/host_threads.h"
+#include "backend/host/host_thread.h"
 #include "backend/thread_count.h"
 #include "base/checked.h"
 #include "base/clock.h"
@@ -240,7 +240,7 @@ static void stop_worker(rondo__host_stream *stream) {
     rondo__host_lane_complete(stream->lane, stream->submitted);
 }
 
-void rondo__host_destroy_stream(rondo_stream *stream_) {
+bool rondo__host_destroy_stream(rondo_stream *stream_) {
     rondo__host_stream *stream = (rondo__host_stream *)stream_;
     rondo__host_device *device = rondo__host_device_of(stream_->device);
     pthread_mutex_lock(&device->capture_lock);
@@ -259,11 +259,11 @@ void rondo__host_destroy_stream(rondo_stream *stream_) {
     if (stream->has_worker) {
         stop_worker(stream);
     }
-    rondo__stream_tag_note_done(stream_->tag);
     rondo__host_lane_release(stream->lane);
     rondo__free(stream->ring);
     rondo__free(stream->frontier);
     rondo__free(stream);
+    return true;
 }
 
 rondo_status rondo__host_drain_stream(rondo_stream *stream_) {

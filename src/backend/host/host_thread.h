@@ -1,6 +1,6 @@
-// backend/host/host_threads.h — starting a thread.
-#ifndef RONDO_BACKEND_HOST_HOST_THREADS_H
-#define RONDO_BACKEND_HOST_HOST_THREADS_H
+// backend/host/host_thread.h — starting a thread.
+#ifndef RONDO_BACKEND_HOST_HOST_THREAD_H
+#define RONDO_BACKEND_HOST_HOST_THREAD_H
 
 #include <pthread.h>
 
@@ -10,4 +10,4 @@
 RONDO_MUST_USE rondo_status rondo__host_start_thread(const char *name, void *(*function)(void *),
                                                      void *argument, pthread_t *out_thread);
 
-#endif  // RONDO_BACKEND_HOST_HOST_THREADS_H
+#endif  // RONDO_BACKEND_HOST_HOST_THREAD_H

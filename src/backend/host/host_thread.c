@@ -1,9 +1,9 @@
-// backend/host/host_threads.c — starting a thread.
+// backend/host/host_thread.c — starting a thread.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE  // pthread_setname_np
 #endif
 
-#include "backend/host/host_threads.h"
+#include "backend/host/host_thread.h"
 
 #include <signal.h>
 
