@@ -92,6 +92,21 @@ void cli_print_environment(void) {
     }
 }
 
+bool cli_find_choice(const char *choices, const char *text, int *out_index) {
+    const size_t length = strlen(text);
+    int index = 0;
+    for (const char *choice = choices; choice != NULL; index++) {
+        const char *end = strchr(choice, '|');
+        const size_t choice_length = end != NULL ? (size_t)(end - choice) : strlen(choice);
+        if (choice_length == length && memcmp(choice, text, length) == 0) {
+            *out_index = index;
+            return true;
+        }
+        choice = end != NULL ? end + 1 : NULL;
+    }
+    return false;
+}
+
 int cli_read_variable(const char *name) {
     const char *text = getenv(name);
     int index = -1;
