@@ -10,7 +10,7 @@ CMAKE_ARGS ?=
 LAUNCHER := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
 .DEFAULT_GOAL := all
-.PHONY: all setup configure build demo check lint docs install uninstall clean help
+.PHONY: all setup configure build demo check check-all lint docs install uninstall clean help
 
 all: ## Build build/rondo and the libraries
 	@tools/setup --check
@@ -35,11 +35,17 @@ demo: setup ## Bench a network eagerly and replayed, side by side
 	@$(MAKE) --no-print-directory build
 	@tools/demo $(BUILD)/rondo
 
-check: setup ## Run every test that needs no GPU
+check: LABEL = short
+check: setup ## Run the tests that take seconds and need no GPU: minutes in all
+
+check-all: LABEL = long
+check-all: setup ## Run the tests that `make check` leaves out: full sweeps, kernel texts, random calls
+
+check check-all:
 	@$(MAKE) --no-print-directory build
-	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -LE device -j $(JOBS) $(TEST_ARGS)
-	@echo "Cases, and where each allocation and each driver call failed once:"
-	@grep -ahE '^rondo_conformance: [0-9]+ cases on|swept [0-9]+ (points|allocations)|points swept|^peer table: ' \
+	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -L $(LABEL) -j $(JOBS) $(TEST_ARGS)
+	@echo "Cases, and where allocations and driver calls failed:"
+	@grep -ahE '^rondo_conformance: [0-9]+ cases on|swept [0-9]+ (points|allocations)|points swept|a sample, --every|^rondo_sequences: |^peer table: ' \
 	    $(BUILD)/Testing/Temporary/LastTest.log | sort -u | sed 's/^/  /' || true
 
 lint: ## Check formatting, include arrows, headers and doc comments
@@ -58,5 +64,5 @@ clean: ## Remove the build directories
 	@rm -rf build build-debug build-asan build-tsan build-fuzz build-arm64 build-arm64-sysroot
 
 help: ## Show this
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "  Variables: BUILD, PREFIX, DESTDIR, JOBS, CMAKE_ARGS, TEST_ARGS, CI=true (warnings are errors)"

@@ -1,11 +1,6 @@
 // What the cases on failed captures share.
 #include "blame_support.h"
 
-bool blame_fail_always(void *user_data) {
-    (void)user_data;
-    return true;
-}
-
 blame_step blame_create_step(suite_context *context) {
     blame_step s = {.context = context,
                     .graph = suite_create_graph(context, false),

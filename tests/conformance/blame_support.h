@@ -33,7 +33,5 @@ void blame_end_step(blame_step *s);
 void blame_assert_usable(blame_step *s, rondo_graph *graph, rondo_stream *stream);
 // Fails the test unless `text` has `part`; `row` and `what` say which text it is.
 void blame_check_text(const char *text, const char *part, const char *row, const char *what);
-// For rondo__memory_set_fault.
-bool blame_fail_always(void *user_data);
 
 #endif  // RONDO_TESTS_CONFORMANCE_BLAME_SUPPORT_H

@@ -98,7 +98,7 @@ static inline suite_context *suite_get_context(void **state) {
 void suite_need(suite_context *context, rondo_feature feature);
 
 // On the fake device kernels are C functions: what a launch of the kernel `name` runs there. Does
-// nothing on other devices. Call it before rondo__device_get_function.
+// nothing on other devices. Call it before peek_compile.
 void suite_set_fake_kernel(suite_context *context, const char *name,
                            void (*kernel)(const void *arguments, size_t argument_bytes));
 

@@ -5,13 +5,12 @@
 // has recorded two kernels, the second inside the scopes "layer3/attention".
 #include <pthread.h>
 
-#include "backend/backend.h"
-#include "backend/cuda/cuda_device.h"
-#include "base/memory.h"
 #include "blame_support.h"
 #include "random_support.h"
 #include "rondo/pool.h"
+#include "support/driver.h"
 #include "support/fake_cuda.h"
+#include "support/peek.h"
 
 typedef struct cause_row {
     const char *name;
@@ -95,16 +94,16 @@ static void record_event_of_another_device(blame_step *s) {
 
 // The device of the event has been lost meanwhile; that of the capture has not.
 static void wait_for_lost_device(blame_step *s) {
-    atomic_store(&s->other_device->is_lost, true);
+    peek_set_lost(s->other_device, true);
     rondo_status status = rondo_stream_wait_event(s->stream, s->other_event);
-    atomic_store(&s->other_device->is_lost, false);
+    peek_set_lost(s->other_device, false);
     ASSERT_STATUS(status, LOST);
 }
 
 static void record_event_of_lost_device(blame_step *s) {
-    atomic_store(&s->other_device->is_lost, true);
+    peek_set_lost(s->other_device, true);
     rondo_status status = rondo_event_record(s->other_event, s->stream);
-    atomic_store(&s->other_device->is_lost, false);
+    peek_set_lost(s->other_device, false);
     ASSERT_STATUS(status, LOST);
 }
 
@@ -158,12 +157,12 @@ static void run_out_of_host_memory(blame_step *s) {
     // On the host a node's arguments may fit into a chunk that is there; not for long.
     static const char arguments[4096];
     rondo_status status = RONDO_STATUS_OK;
-    rondo__memory_set_fault(blame_fail_always, NULL);
+    peek_fail_allocations(true);
     for (int i = 0; i < 16 && status == RONDO_STATUS_OK; ++i) {
         status = rondo_stream_call_host(s->stream, "big_arguments", do_nothing, arguments,
                                         sizeof arguments);
     }
-    rondo__memory_set_fault(NULL, NULL);
+    peek_fail_allocations(false);
     assert_int_equal(status, RONDO_STATUS_NO_MEMORY);
 }
 
@@ -183,12 +182,10 @@ static void destroy_a_branch(blame_step *s) {
 // The program's own driver calls.
 
 static void synchronize_unseen(blame_step *s) {
-    rondo__cuda_device *device = rondo__cuda_device_of(s->context->device);
-    rondo__cu_stream native = (rondo__cu_stream)rondo_stream_get_native(s->stream);
-    rondo__cu_context popped = NULL;
-    assert_int_equal(device->api->cuCtxPushCurrent(device->context), 0);
-    assert_int_not_equal(device->api->cuStreamSynchronize(native), 0);
-    assert_int_equal(device->api->cuCtxPopCurrent(&popped), 0);
+    const rondo__cuda_api *api = driver_enter(s->context->device);
+    assert_non_null(api);
+    assert_int_not_equal(api->cuStreamSynchronize(rondo_stream_get_native(s->stream)), 0);
+    assert_true(driver_leave(api));
 }
 
 // The first to find out is a call that asks for the capture before it records.
@@ -203,13 +200,11 @@ static void synchronize_unseen_before_a_copy(blame_step *s) {
 
 static void *allocate_unseen(void *data) {
     blame_step *s = data;
-    rondo__cuda_device *device = rondo__cuda_device_of(s->context->device);
-    rondo__cu_context popped = NULL;
     rondo__cu_address address = 0;
     // Assertions are for the thread of the case.
-    bool is_right = device->api->cuCtxPushCurrent(device->context) == 0;
-    is_right = device->api->cuMemAlloc(&address, 64) != 0 && is_right;
-    is_right = device->api->cuCtxPopCurrent(&popped) == 0 && is_right;
+    const rondo__cuda_api *api = driver_enter(s->context->device);
+    bool is_right = api != NULL && api->cuMemAlloc(&address, 64) != 0;
+    is_right = api != NULL && driver_leave(api) && is_right;
     return is_right ? NULL : data;
 }
 
@@ -346,7 +341,7 @@ static void check_report(const blame_step *s, const cause_row *row, uint32_t str
 static void run_row(suite_context *context, const cause_row *row) {
     size_t objects = context->is_fake ? fake_cuda_count_objects() : 0;
     blame_step s = blame_create_step(context);
-    uint32_t stream_number = s.stream->number;
+    uint32_t stream_number = peek_get_number(s.stream);
     bool is_possible = (!row->needs_cuda || !context->is_host) &&
                        (!row->needs_other_device || s.other_device != NULL);
     if (!is_possible) {
@@ -373,7 +368,7 @@ static void run_row(suite_context *context, const cause_row *row) {
         }
         blame_assert_usable(&s, s.graph, s.stream);
         blame_assert_usable(&s, s.graph, s.branch);
-        stream_number = s.stream->number;
+        stream_number = peek_get_number(s.stream);
         // The next one leaves by way of an abort.
         blame_begin_step(&s, row->mode);
         row->break_it(&s);
@@ -381,7 +376,7 @@ static void run_row(suite_context *context, const cause_row *row) {
         rondo_graph_capture_abort(s.second_graph);
         assert_string_equal(rondo_label_get_path(s.stream), "");
         blame_assert_usable(&s, s.graph, s.stream);
-        stream_number = s.stream->number;
+        stream_number = peek_get_number(s.stream);
     }
     blame_destroy_step(&s);
     if (context->is_fake) {

@@ -1,7 +1,6 @@
 // Kernels of the caller's own that draw from a generator.
-#include "backend/backend.h"
-#include "device/device.h"
 #include "random_support.h"
+#include "support/peek.h"
 
 typedef struct own_arguments {
     rondo_random_range range;
@@ -46,7 +45,7 @@ static void *get_own_function(suite_context *context) {
     strcpy(text, prefix);
     strcat(text, own_text);
     void *function = NULL;
-    ASSERT_OK(rondo__device_get_function(context->device, text, NULL, 0, "own_kernel", &function));
+    ASSERT_OK(peek_compile(context->device, text, "own_kernel", &function));
     free(text);
     return function;
 }

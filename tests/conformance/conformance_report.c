@@ -1,11 +1,10 @@
 // Reports on captures that fail: modes, threads, the legacy stream, aborts, instantiation.
 #include <pthread.h>
 
-#include "backend/backend.h"
-#include "backend/cuda/cuda_device.h"
-#include "base/memory.h"
 #include "blame_support.h"
+#include "support/driver.h"
 #include "support/fake_cuda.h"
+#include "support/peek.h"
 
 // ---- what does not break it -------------------------------------------------------------------
 
@@ -109,13 +108,12 @@ static void test_conformance_report__work_on_the_legacy_stream(void **state) {
         print_message("skipped: the host has no legacy stream\n");
         skip();
     }
-    rondo__cuda_device *device = rondo__cuda_device_of(context->device);
-    rondo__cu_context popped = NULL;
     rondo__cu_stream native = NULL;
     rondo_stream *legacy = NULL;
     blame_step s = blame_create_step(context);
-    assert_int_equal(device->api->cuCtxPushCurrent(device->context), 0);
-    assert_int_equal(device->api->cuStreamCreate(&native, 0), 0);
+    const rondo__cuda_api *api = driver_enter(context->device);
+    assert_non_null(api);
+    assert_int_equal(api->cuStreamCreate(&native, 0), 0);
     rondo_stream_destroy(s.stream);
     ASSERT_OK(rondo_stream_wrap(context->device, native, &s.stream));
     ASSERT_OK(rondo_stream_wrap(context->device, NULL, &legacy));
@@ -135,8 +133,8 @@ static void test_conformance_report__work_on_the_legacy_stream(void **state) {
     }
     rondo_stream_destroy(legacy);
     blame_destroy_step(&s);
-    assert_int_equal(device->api->cuStreamDestroy(native), 0);
-    assert_int_equal(device->api->cuCtxPopCurrent(&popped), 0);
+    assert_int_equal(api->cuStreamDestroy(native), 0);
+    assert_true(driver_leave(api));
 }
 
 static void test_conformance_report__captures_are_blamed_apart(void **state) {
@@ -200,9 +198,9 @@ static void test_conformance_report__an_instantiation_that_fails(void **state) {
     rondo_capture_report report = {.struct_size = sizeof report};
     blame_begin_step(&s, RONDO_CAPTURE_THREAD_LOCAL);
     blame_end_step(&s);
-    rondo__memory_set_fault(blame_fail_always, NULL);
+    peek_fail_allocations(true);
     ASSERT_STATUS(rondo_graph_capture_end(s.graph), NO_MEMORY);
-    rondo__memory_set_fault(NULL, NULL);
+    peek_fail_allocations(false);
     ASSERT_OK(rondo_graph_get_report(s.graph, &report));
     assert_int_equal(report.cause, RONDO_CAUSE_OUT_OF_MEMORY);
     blame_assert_usable(&s, s.graph, s.stream);

@@ -1,8 +1,8 @@
 // Reports on captures that broke inside the body of a conditional node: the label there, and the
 // last good node there.
-#include "backend/cuda/cuda_device.h"
 #include "blame_support.h"
 #include "control_support.h"
+#include "support/driver.h"
 
 enum { FLAG = 0, WORD = 1 };
 
@@ -243,18 +243,16 @@ static void test_conformance_report_inside__foreign_calls_break_a_body(void **st
         finish_nested(&n);
         skip();
     }
-    rondo__cuda_device *device = rondo__cuda_device_of(n.it.context->device);
-    rondo__cu_context popped = NULL;
-    assert_int_equal(device->api->cuCtxPushCurrent(device->context), 0);
+    const rondo__cuda_api *api = driver_enter(n.it.context->device);
+    assert_non_null(api);
     record_nested_labels(&n);
-    rondo__cu_stream native = (rondo__cu_stream)rondo_stream_get_native(n.second);
-    assert_int_not_equal(device->api->cuStreamSynchronize(native), 0);
+    assert_int_not_equal(api->cuStreamSynchronize(rondo_stream_get_native(n.second)), 0);
     ASSERT_OK(rondo_label_push(n.second, "noticed"));
     close_broken(&n);
     end_nested(&n);
     ASSERT_PLACE(&n, "outer/inner/most", "affine", "outer/inner/most", 1, 2);
     assert_int_equal(get_report(&n).cause, RONDO_CAUSE_UNSEEN_CALL);
-    assert_int_equal(device->api->cuCtxPopCurrent(&popped), 0);
+    assert_true(driver_leave(api));
     finish_nested(&n);
 }
 

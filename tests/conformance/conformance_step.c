@@ -1,5 +1,4 @@
 // rondo_graph_capture: a step is recorded, or runs at once with the same results.
-#include "backend/backend.h"
 #include "conformance.h"
 #include "random_support.h"
 #include "rondo/label.h"

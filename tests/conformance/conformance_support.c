@@ -6,6 +6,7 @@
 #include "conformance.h"
 #include "device/device.h"
 #include "support/fake_cuda.h"
+#include "support/peek.h"
 
 // ---- kernels ----------------------------------------------------------------------------------
 
@@ -135,11 +136,9 @@ rondo_status suite_open(const char *name, suite_context *out_context) {
         context.affine = affine.address;
         context.spin = spin.address;
     } else {
-        status = rondo__device_get_function(context.device, cuda_source, NULL, 0, "affine",
-                                            &context.affine);
+        status = peek_compile(context.device, cuda_source, "affine", &context.affine);
         if (status == RONDO_STATUS_OK) {
-            status = rondo__device_get_function(context.device, cuda_source, NULL, 0, "spin",
-                                                &context.spin);
+            status = peek_compile(context.device, cuda_source, "spin", &context.spin);
         }
     }
     if (status == RONDO_STATUS_OK) {

@@ -3,11 +3,11 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "backend/backend.h"
 #include "memory_support.h"
 #include "random_support.h"
 #include "rondo/report.h"
 #include "support/fake_cuda.h"
+#include "support/peek.h"
 
 enum { COUNT = 1024, SPIN_US = 20000 };
 
@@ -67,7 +67,7 @@ static void *give_back(void *data) {
 }
 
 static void check_giving_back(suite_context *context, bool in_another_thread) {
-    size_t area_count = context->device->areas.count;
+    size_t area_count = peek_count_areas(context->device);
     belongings b = make_belongings(context);
     rondo_stream *stream = suite_create_stream(context);
     rondo_graph *graph = suite_create_graph(context, false);
@@ -89,7 +89,7 @@ static void check_giving_back(suite_context *context, bool in_another_thread) {
     rondo_graph_destroy(graph);
     rondo_stream_destroy(stream);
     suite_free(context, RONDO_MEMORY_DEVICE, x);
-    assert_int_equal(context->device->areas.count, area_count);
+    assert_int_equal(peek_count_areas(context->device), area_count);
 }
 
 static void test_conformance_teardown__giving_back_breaks_no_global_capture(void **state) {
@@ -105,7 +105,7 @@ static void test_conformance_teardown__nor_does_it_in_another_thread(void **stat
 // The stream cannot be waited for, yet its earlier work may still use the memory.
 static void test_conformance_teardown__pool_whose_stream_records(void **state) {
     suite_context *context = suite_get_context(state);
-    size_t area_count = context->device->areas.count;
+    size_t area_count = peek_count_areas(context->device);
     rondo_stream *stream = suite_create_stream(context);
     rondo_stream *other = suite_create_stream(context);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
@@ -126,7 +126,7 @@ static void test_conformance_teardown__pool_whose_stream_records(void **state) {
         memory_free(pool, own);
     }
     ASSERT_OK(status);
-    assert_int_equal(context->device->areas.count, area_count);
+    assert_int_equal(peek_count_areas(context->device), area_count);
     ASSERT_OK(rondo_stream_synchronize(stream));
     rondo_graph_destroy(graph);
     rondo_stream_destroy(other);
@@ -135,7 +135,7 @@ static void test_conformance_teardown__pool_whose_stream_records(void **state) {
 
 static void test_conformance_teardown__generator_whose_stream_records(void **state) {
     suite_context *context = suite_get_context(state);
-    size_t area_count = context->device->areas.count;
+    size_t area_count = peek_count_areas(context->device);
     rondo_stream *stream = suite_create_stream(context);
     rondo_graph *graph = suite_create_graph(context, false);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_PINNED, COUNT);
@@ -154,7 +154,7 @@ static void test_conformance_teardown__generator_whose_stream_records(void **sta
     rondo_graph_destroy(graph);
     suite_free(context, RONDO_MEMORY_PINNED, x);
     rondo_stream_destroy(stream);
-    assert_int_equal(context->device->areas.count, area_count);
+    assert_int_equal(peek_count_areas(context->device), area_count);
 }
 
 // ---- giving up on another thread ----------------------------------------------------------------

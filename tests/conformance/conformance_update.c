@@ -1,7 +1,7 @@
 // Captures that Rondo did not begin, executables on demand, one graph updated by another.
-#include "backend/cuda/cuda_api.h"
 #include "inside_support.h"
 #include "rondo/pool.h"
+#include "support/driver.h"
 
 // ---- captures that Rondo did not begin --------------------------------------------------------
 

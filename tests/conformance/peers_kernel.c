@@ -2,7 +2,7 @@
 #include "peers_kernel.h"
 #include "device/device.h"
 
-#include "backend/backend.h"
+#include "support/peek.h"
 
 void *peers_get_function(suite_context *context, const peers_kernel *kernel) {
     if (context->is_host) {
@@ -14,8 +14,7 @@ void *peers_get_function(suite_context *context, const peers_kernel *kernel) {
     }
     suite_set_fake_kernel(context, kernel->name, kernel->fake);
     void *function = NULL;
-    ASSERT_OK(rondo__device_get_function(context->device, kernel->text, NULL, 0, kernel->name,
-                                         &function));
+    ASSERT_OK(peek_compile(context->device, kernel->text, kernel->name, &function));
     return function;
 }
 

@@ -2,11 +2,10 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "backend/backend.h"
-#include "backend/cuda/cuda_api.h"
-#include "backend/host/host_device.h"
 #include "peers_kernel.h"
 #include "random_support.h"
+#include "support/driver.h"
+#include "support/peek.h"
 
 static void begin(rondo_graph *graph, rondo_stream *stream) {
     ASSERT_OK(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
@@ -103,38 +102,6 @@ static void torch_03_device_neutral(void **state) {
     rondo_device_release(device);
 }
 
-// How many areas of the device's memory are allocated. The host keeps a list; on CUDA the device's
-// table is replaced for a while by one that counts.
-static rondo__backend g_counting;
-static const rondo__backend *g_counted;
-static atomic_long g_live_allocations;
-
-static rondo_status count_allocate(rondo_device *device, rondo_memory_kind kind, size_t bytes,
-                                   void **out_address) {
-    atomic_fetch_add(&g_live_allocations, 1);
-    return g_counted->allocate(device, kind, bytes, out_address);
-}
-
-static void count_deallocate(rondo_device *device, rondo_memory_kind kind, void *address) {
-    atomic_fetch_sub(&g_live_allocations, 1);
-    g_counted->deallocate(device, kind, address);
-}
-
-static void start_counting(suite_context *context) {
-    g_counted = context->device->backend;
-    atomic_store(&g_live_allocations, 0);
-    if (!context->is_host) {
-        g_counting = *g_counted;
-        g_counting.allocate = count_allocate;
-        g_counting.deallocate = count_deallocate;
-        context->device->backend = &g_counting;
-    }
-}
-
-static long count_live(suite_context *context) {
-    return context->is_host ? (long)context->device->areas.count : atomic_load(&g_live_allocations);
-}
-
 // Generators cost device memory, graphs that use them do not; all of it comes back.
 static void torch_05_memory_of_generators_and_graphs(void **state) {
     suite_context *context = suite_get_context(state);
@@ -142,13 +109,12 @@ static void torch_05_memory_of_generators_and_graphs(void **state) {
     uint32_t *out = suite_allocate(context, RONDO_MEMORY_DEVICE, 64);
     rondo_generator *generators[GENERATORS];
     rondo_graph *graphs[GRAPHS];
-    start_counting(context);
-    long before = count_live(context);
+    peek_begin_counting(context->device);
     long with_generators[GENERATORS];
     for (int i = 0; i < GENERATORS; ++i) {
         generators[i] = suite_create_generator(context, (uint64_t)i);
         ASSERT_OK(suite_draw(generators[i], context->stream, out));
-        with_generators[i] = count_live(context) - before;
+        with_generators[i] = peek_count_allocations();
     }
     for (int i = 0; i < GRAPHS; ++i) {
         graphs[i] = suite_create_graph(context, false);
@@ -160,15 +126,15 @@ static void torch_05_memory_of_generators_and_graphs(void **state) {
         ASSERT_OK(rondo_graph_replay(graphs[i], context->stream));
     }
     ASSERT_OK(rondo_stream_synchronize(context->stream));
-    long with_graphs = count_live(context) - before;
+    long with_graphs = peek_count_allocations();
     for (int i = 0; i < GRAPHS; ++i) {
         rondo_graph_destroy(graphs[i]);
     }
     for (int i = 0; i < GENERATORS; ++i) {
         rondo_generator_release(generators[i]);
     }
-    long at_last = count_live(context) - before;
-    context->device->backend = g_counted;
+    long at_last = peek_count_allocations();
+    peek_end_counting(context->device);
     assert_true(with_generators[0] >= 1);
     for (int i = 1; i < GENERATORS; ++i) {
         assert_int_equal(with_generators[i], (i + 1) * with_generators[0]);

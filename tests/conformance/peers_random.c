@@ -1,7 +1,6 @@
 // What PyTorch's own tests ask of random numbers in graphs, by their numbers; and what nobody's do.
 #include "random_support.h"
 
-#include "backend/backend.h"
 #include "support/fake_cuda.h"
 
 typedef struct parts {

@@ -2,7 +2,7 @@
 //
 //   --device NAME     host (default), fake (the CUDA backend without a GPU) or cuda:0
 //   --calls N         calls to make in all (default 100000)
-//   --seed N          first seed (default 1)
+//   --seed N          first seed (default 1; 0: drawn from the clock, and printed)
 //   --length N        calls of a round (default 120)
 //   --threads N       so many threads at once, which share a pool and an arena
 //   --round N         this round alone, told call by call
@@ -327,6 +327,9 @@ int main(int argc, char **argv) {
     }
     if (s.length == 0 || s.length > ROUND_CALLS_MAX || s.threads < 1 || s.threads > THREAD_MAX) {
         return misuse("a length or a number of threads out of range");
+    }
+    while (s.seed == 0) {
+        s.seed = (uint64_t)time(NULL) * 1000003u % 1000000;
     }
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the models of tests/models that work on strings, sequences and optionals again, with what ONNX
+"""Makes the models of tests/models that work on strings, sequences, optionals and tables again, with what ONNX
 Runtime says of them (needs the packages onnx and onnxruntime; the tests do not).
 
 usage: make_object_models.py tests/models
@@ -165,8 +165,43 @@ def flower_trees(directory):
          (("", 17), ("ai.onnx.ml", 3)))
 
 
+def columns_and_classes(directory):
+    """The other ops of ai.onnx.ml on a table of two columns: filled, scaled, encoded, fitted, classified."""
+    def learned(op, inputs, outputs, **attributes):
+        return helper.make_node(op, inputs, outputs, domain="ai.onnx.ml", **attributes)
+
+    nodes = [
+        learned("Imputer", ["x"], ["filled"], imputed_value_floats=[1., 2.], replaced_value_float=0.),
+        learned("Binarizer", ["filled"], ["high"], threshold=1.),
+        learned("FeatureVectorizer", ["filled", "high"], ["all"], inputdimensions=[2, 2]),
+        learned("LinearRegressor", ["all"], ["fitted"], coefficients=[.5, 1., -1., 2.], intercepts=[.1], targets=1),
+        learned("OneHotEncoder", ["kind"], ["encoded"], cats_strings=["one", "two"], zeros=1),
+        learned("Scaler", ["x"], ["scaled"], offset=[.5, 1.], scale=[2., 3.]),
+        learned("LinearClassifier", ["scaled"], ["number", "scores"], classlabels_ints=[3, 5, 9],
+                coefficients=[.5, 1., -1., 2., .1, -.3], intercepts=[.1, .2, .3], post_transform="SOFTMAX"),
+        learned("LabelEncoder", ["number"], ["word"], keys_int64s=[3, 5], values_strings=["x", "y"], default_string="?"),
+        learned("Normalizer", ["scores"], ["even"], norm="L2"),
+        learned("ArrayFeatureExtractor", ["even", "picked"], ["features"]),
+        learned("SVMClassifier", ["x"], ["side", "sides"], classlabels_ints=[0, 1], coefficients=[1., -1., .5],
+                kernel_type="RBF", kernel_params=[.5, .1, 2.], rho=[.2],
+                support_vectors=[0., 1., 1., 0., 2., 1.], vectors_per_class=[2, 1]),
+        learned("SVMRegressor", ["x"], ["curve"], coefficients=[1., -1.], kernel_type="POLY", n_supports=2,
+                kernel_params=[.5, .1, 2.], rho=[.2], support_vectors=[0., 1., 1., 0.]),
+        helper.make_node("Cast", ["curve"], ["told"], to=TEXT),
+        helper.make_node("Cast", ["told"], ["heard"], to=REAL),
+    ]
+    feeds = (np.array([[0, 3], [1.5, 0], [-2, 4]], np.float32), np.array(["two", "none", "one"], object),
+             np.array([2, 0], np.int64))
+    save(directory, "columns_and_classes", nodes,
+         [value("x", REAL, ["n", 2]), value("kind", TEXT, ["n"]), value("picked", WHOLE, [2])],
+         [value("fitted", REAL, ["n", 1]), value("encoded", REAL, ["n", 2]), value("word", TEXT, ["n"]),
+          value("features", REAL, ["n", 2]), value("side", WHOLE, ["n"]), value("sides", REAL, ["n", 2]),
+          value("heard", REAL, ["n", 1])], [feeds], (), (("", 17), ("ai.onnx.ml", 3)))
+
+
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     words_and_lists(sys.argv[1])
     flower_trees(sys.argv[1])
+    columns_and_classes(sys.argv[1])

@@ -18,6 +18,7 @@
 enum { TENSOR_MAX = 12, WORD_MAX = 4096, VALUE_MAX = 1024 };
 
 typedef struct tensor_list {
+    double tolerance;  // 0: the usual one
     size_t count;
     rondo_tensor tensors[TENSOR_MAX];  // dtype NONE: "-"
 } tensor_list;
@@ -108,6 +109,20 @@ static void read_nested(const char *word, rondo_tensor *out_tensor) {
     }
 }
 
+// Fills a tensor from "1*0.5": seed and factor of the pattern.
+static void read_pattern(const char *text, rondo_tensor *tensor) {
+    char *at = NULL;
+    const size_t seed = strtoul(text, &at, 10);
+    const double factor = *at == '*' ? strtod(at + 1, &at) : 0.125;
+    const size_t count = (size_t)rondo_shape_get_count(&tensor->shape);
+    assert_true(at != text && *at == '\0');
+    for (size_t i = 0; i < count; i++) {
+        const double value = ((double)((i * 37 + seed * 11) % 23) - 11.0) * factor;
+        char *element = (char *)tensor->data + i * rondo_dtype_get_bytes(tensor->dtype);
+        rondo__convert_elements(RONDO_DTYPE_F64, &value, tensor->dtype, element, 1);
+    }
+}
+
 // Reads "f32[2,3]:1,2" and the other forms of op_rows.h.
 static void read_tensor(const char *word, rondo_tensor *out_tensor) {
     if (word[0] == '{' || word[0] == '<') {
@@ -132,6 +147,10 @@ static void read_tensor(const char *word, rondo_tensor *out_tensor) {
         return;
     }
     assert_int_equal(rondo_tensor_init(dtype, &shape, out_tensor), RONDO_STATUS_OK);
+    if (*text == '~') {
+        read_pattern(text + 1, out_tensor);
+        return;
+    }
     union {
         int64_t whole;
         uint64_t large;
@@ -163,6 +182,10 @@ static void read_tensors(const char *text, tensor_list *out_list) {
     memset(out_list, 0, sizeof *out_list);
     for (text = next_word(text, word); word[0] != '\0'; text = next_word(text, word)) {
         assert_true(out_list->count < TENSOR_MAX);
+        if (word[0] == '~') {
+            out_list->tolerance = strtod(word + 1, NULL);
+            continue;
+        }
         if (strcmp(word, "-") != 0) {
             read_tensor(word, &out_list->tensors[out_list->count]);
         }
@@ -209,6 +232,18 @@ static void set_words(rondo__op *op, const char *name, const char *text) {
     assert_int_equal(rondo__op_set_strings(op, name, words, count), RONDO_STATUS_OK);
 }
 
+// Turns each \s of a text into a blank.
+static const char *set_blanks(char *text) {
+    char *to = text;
+    for (const char *from = text; *from != '\0'; from++) {
+        const bool is_blank = from[0] == '\\' && from[1] == 's';
+        from += is_blank;
+        *to++ = is_blank ? ' ' : *from;
+    }
+    *to = '\0';
+    return text;
+}
+
 static void set_attribute(rondo__op *op, char *word) {
     char *value = strchr(word, '=');
     rondo_status status = RONDO_STATUS_OK;
@@ -219,7 +254,7 @@ static void set_attribute(rondo__op *op, char *word) {
     } else if (value[0] == 'f') {
         status = rondo__op_set_float(op, word, strtof(value + 2, NULL));
     } else if (value[0] == 's') {
-        status = rondo__op_set_string(op, word, value + 2);
+        status = rondo__op_set_string(op, word, set_blanks(value + 2));
     } else if (value[0] == 'S') {
         set_words(op, word, value + 2);
     } else if (value[0] == 'T') {
@@ -271,16 +306,17 @@ static rondo_status run(const rondo__op *op, const tensor_list *inputs, tensor_l
     return rondo__op_compute(&compute);
 }
 
-static bool is_close(rondo_dtype dtype, double got, double want) {
+static bool is_close(rondo_dtype dtype, double got, double want, double tolerance) {
     if (isnan(want) || isinf(want) || !rondo__dtype_is_float(dtype)) {
         return isnan(want) ? isnan(got) != 0 : got == want;
     }
-    double relative = dtype == RONDO_DTYPE_F16 || dtype == RONDO_DTYPE_BF16 ? 8e-3 : 1e-6;
+    double usual = dtype == RONDO_DTYPE_F16 || dtype == RONDO_DTYPE_BF16 ? 8e-3 : 1e-6;
+    double relative = tolerance > 0.0 ? tolerance : usual;
     return fabs(got - want) <= relative * (fabs(want) > 1.0 ? fabs(want) : 1.0);
 }
 
 static void compare_output(const op_row *row, size_t i, const rondo_tensor *got,
-                           const rondo_tensor *want) {
+                           const rondo_tensor *want, double tolerance) {
     if (got->dtype != want->dtype || !rondo_shape_is_equal(&got->shape, &want->shape)) {
         char a[96];
         char b[96];
@@ -292,7 +328,7 @@ static void compare_output(const op_row *row, size_t i, const rondo_tensor *got,
     for (int64_t k = 0; k < rondo_shape_get_count(&want->shape); k++) {
         if (rondo__dtype_is_nested(want->dtype)) {
             compare_output(row, i, rondo_tensor_get_item(got, (size_t)k),
-                           rondo_tensor_get_item(want, (size_t)k));
+                           rondo_tensor_get_item(want, (size_t)k), tolerance);
             continue;
         }
         if (want->dtype == RONDO_DTYPE_STRING) {
@@ -311,7 +347,7 @@ static void compare_output(const op_row *row, size_t i, const rondo_tensor *got,
         double b = rondo__tensor_get_number(want, k);
         // Whole numbers may be too large for a double: compare them as they are.
         bool is_right = rondo__dtype_is_float(want->dtype)
-                            ? is_close(want->dtype, a, b)
+                            ? is_close(want->dtype, a, b, tolerance)
                             : rondo__tensor_get_int(got, k) == rondo__tensor_get_int(want, k);
         if (!is_right) {
             fail_msg("%s \"%s\" %s: element %lld of output %zu is %.9g, expected %.9g", row->op,
@@ -323,18 +359,21 @@ static void compare_output(const op_row *row, size_t i, const rondo_tensor *got,
 static void compare(const op_row *row, const tensor_list *outputs, const tensor_list *expected) {
     for (size_t i = 0; i < expected->count; i++) {
         if (expected->tensors[i].dtype != RONDO_DTYPE_NONE) {
-            compare_output(row, i, &outputs->tensors[i], &expected->tensors[i]);
+            compare_output(row, i, &outputs->tensors[i], &expected->tensors[i],
+                           expected->tolerance);
         }
     }
 }
 
 static void check_failure(const op_row *row, const rondo__op *op, const tensor_list *inputs) {
     char status_name[WORD_MAX];
-    const char *part = next_word(row->expected + 1, status_name);
+    char *at = NULL;
+    const size_t wanted = strtoul(row->expected + 1, &at, 10);
+    const char *part = next_word(at, status_name);
     while (*part == ' ') {
         part++;
     }
-    tensor_list outputs = {.count = 1};
+    tensor_list outputs = {.count = wanted > 0 ? wanted : 1};
     rondo_status status = run(op, inputs, &outputs);
     const rondo_error *error = rondo_error_get_last();
     if (strcmp(rondo_status_get_name(status), status_name) != 0 ||

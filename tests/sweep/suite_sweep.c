@@ -1,6 +1,6 @@
 // suite_sweep.c — fail the nth over a whole suite.
 //
-//   suite_sweep [--sample] [--every-code] [--device NAME] [--case TEXT] [--verbose]
+//   suite_sweep [--every N [--offset N]] [--every-code] [--device NAME] [--case TEXT] [--verbose]
 //   suite_sweep --alone KIND N CODE --device NAME --case TEXT    one point, in this process
 //
 // Each case of the conformance suite runs on the fake driver and on the host, again and again, each
@@ -23,11 +23,12 @@
 //           own thread said that anything was wrong (what other threads are told is theirs to keep)
 //
 // Every call and every allocation of a case is a point, with one of four codes in turn;
-// --every-code takes each with all four, --sample only a few, evenly spread. Of cases with threads,
-// where the nth is another each time, 200 of either kind are taken. Cases that repeat themselves do
-// so less often here (suite_rounds). The number of points is printed. Why a process each: a case
-// that stops leaves the suite's own state anywhere, and a crash should cost one point and not the
-// sweep.
+// --every-code takes each with all four. --every N takes each Nth point of the whole suite,
+// beginning at --offset, or at the number of the day, so that N days see all of them; the offset is
+// printed. Of cases with threads, where the nth is another each time, 200 of either kind are
+// points. Cases that repeat themselves do so less often here (suite_rounds). The number of points
+// is printed. Why a process each: a case that stops leaves the suite's own state anywhere, and a
+// crash should cost one point and not the sweep.
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE  // memfd_create
 #endif
@@ -47,8 +48,6 @@
 #include "suite_track.h"
 
 enum {
-    DRIVER_POINTS = 10,  // of a case, with --sample
-    HEAP_POINTS = 6,
     THREAD_POINTS = 200,  // of either kind, of a case with threads
     POINT_SECONDS_MAX = 10,
     LEFT_MICROSECONDS_MAX = 100 * 1000,  // after a thread of the case has asserted
@@ -80,7 +79,8 @@ typedef struct outcome {
 } outcome;
 
 typedef struct choice {
-    bool is_sample;
+    size_t every;   // each so many-th point; 1: all
+    size_t offset;  // of the first; less than `every`
     bool every_code;
     const char *filter;  // part of a case's name; NULL: all
 } choice;
@@ -392,11 +392,15 @@ static void sweep_kind(point p, kind what, size_t count, size_t limit, const cho
                                              RONDO__CU_ERROR_LAUNCH_FAILED};
     enum { CODE_COUNT = sizeof codes / sizeof *codes };
     static size_t turn;
+    static size_t number;  // of the point, in the whole suite
     bool takes_all = limit >= count;
     size_t taken = takes_all ? count : limit;
     size_t code_count = what == KIND_DRIVER && wanted->every_code ? CODE_COUNT : 1;
     p.kind = what;
     for (size_t i = 0; i < taken; ++i) {
+        if (number++ % wanted->every != wanted->offset) {
+            continue;
+        }
         p.n = takes_all ? i : (2 * i + 1) * count / (2 * taken);
         for (size_t c = 0; c < code_count; ++c) {
             p.code = codes[turn++ % CODE_COUNT];
@@ -427,8 +431,8 @@ static void sweep_case(point p, const choice *wanted, totals *sum) {
     size_t limit = g_outcome->has_threads ? THREAD_POINTS : SIZE_MAX;
     size_t calls = g_outcome->driver_calls;
     size_t allocations = g_outcome->allocations;
-    sweep_kind(p, KIND_DRIVER, calls, wanted->is_sample ? DRIVER_POINTS : limit, wanted, sum);
-    sweep_kind(p, KIND_HEAP, allocations, wanted->is_sample ? HEAP_POINTS : limit, wanted, sum);
+    sweep_kind(p, KIND_DRIVER, calls, limit, wanted, sum);
+    sweep_kind(p, KIND_HEAP, allocations, limit, wanted, sum);
     if (g_is_verbose) {
         printf("%s on %s: %zu driver calls, %zu allocations, %.1f s\n", p.entry->name, p.device,
                calls, allocations, (double)(now_ns() - start) / 1e9);
@@ -449,15 +453,17 @@ static void sweep_device(const char *device, const choice *wanted, totals *sum) 
     }
 }
 
-int main(int argc, char **argv) {
-    static const char *const devices[] = {"fake", "host"};
-    const char *device = NULL;
-    choice wanted = {0};
+// Reads the options into *out_wanted, *out_device and g_alone.
+static bool read_options(int argc, char **argv, choice *out_wanted, const char **out_device) {
+    size_t offset = (size_t)time(NULL) / (24 * 60 * 60);
+    *out_wanted = (choice){.every = 1};
     for (int i = 1; i < argc; ++i) {
-        if (strcmp(argv[i], "--sample") == 0) {
-            wanted.is_sample = true;
+        if (strcmp(argv[i], "--every") == 0 && i + 1 < argc) {
+            out_wanted->every = strtoul(argv[++i], NULL, 10);
+        } else if (strcmp(argv[i], "--offset") == 0 && i + 1 < argc) {
+            offset = strtoul(argv[++i], NULL, 10);
         } else if (strcmp(argv[i], "--every-code") == 0) {
-            wanted.every_code = true;
+            out_wanted->every_code = true;
         } else if (strcmp(argv[i], "--verbose") == 0) {
             g_is_verbose = true;
         } else if (strcmp(argv[i], "--alone") == 0 && i + 3 < argc) {
@@ -466,15 +472,31 @@ int main(int argc, char **argv) {
             g_alone.code = (rondo__cu_result)strtol(argv[++i], NULL, 10);
             g_is_alone = true;
         } else if (strcmp(argv[i], "--device") == 0 && i + 1 < argc) {
-            device = argv[++i];
+            *out_device = argv[++i];
         } else if (strcmp(argv[i], "--case") == 0 && i + 1 < argc) {
-            wanted.filter = argv[++i];
+            out_wanted->filter = argv[++i];
         } else {
-            fprintf(stderr,
-                    "usage: suite_sweep [--sample] [--every-code] [--device fake|host] "
-                    "[--case TEXT] [--verbose]\n");
-            return 2;
+            return false;
         }
+    }
+    if (out_wanted->every > 0) {
+        out_wanted->offset = offset % out_wanted->every;
+    }
+    return out_wanted->every > 0;
+}
+
+int main(int argc, char **argv) {
+    static const char *const devices[] = {"fake", "host"};
+    const char *device = NULL;
+    choice wanted;
+    if (!read_options(argc, argv, &wanted, &device)) {
+        fprintf(stderr,
+                "usage: suite_sweep [--every N [--offset N]] [--every-code] [--device fake|host] "
+                "[--case TEXT] [--verbose]\n");
+        return 2;
+    }
+    if (wanted.every > 1) {
+        printf("suite_sweep: a sample, --every %zu --offset %zu\n", wanted.every, wanted.offset);
     }
     g_outcome =
         mmap(NULL, sizeof *g_outcome, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

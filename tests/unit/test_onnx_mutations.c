@@ -1,5 +1,6 @@
-// Mutated models: each error says what it is about. The models are the fuzzers' corpus, changed as
-// fuzzing changes them; each is loaded, described and run.
+// Mutated models: each error says what it is about. The models are ONNX's operator tests, where
+// they are installed, and the small ones that ship, changed as fuzzing changes them; each is
+// loaded, described and run.
 //
 // What a line must name is the node, or the value, tensor, input, output or attribute by its name;
 // the tool adds the file. Lines about the file as a whole are listed with the reason.
@@ -24,7 +25,9 @@
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t max_size);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed);
 
-enum { MODEL_BYTES_MAX = 64 * 1024, ROUNDS = 12, PORTS_MAX = 64 };
+#define NODES "/usr/share/libonnx-testdata/data/node"
+
+enum { MODEL_BYTES_MAX = 64 * 1024, ROUNDS = 4, PORTS_MAX = 64 };
 
 // Lines that name no node and no value, and why they cannot.
 static const char *const about_the_file[] = {
@@ -161,12 +164,12 @@ static void write_bytes(const char *path, const uint8_t *bytes, size_t count) {
 }
 
 // Mutates one model again and again, each time on top of the last that still loads.
-static void mutate_model(tally *t, rondo_device *device, const char *folder, const char *file,
+static void mutate_model(tally *t, rondo_device *device, const char *folder, const char *name,
                          const char *scratch, unsigned rounds) {
     static uint8_t bytes[MODEL_BYTES_MAX];
     char path[1024];
     rondo__file source;
-    (void)snprintf(path, sizeof path, "%s/%s", folder, file);
+    (void)snprintf(path, sizeof path, "%s/%s/model.onnx", folder, name);
     if (rondo__file_map(path, &source) != RONDO_STATUS_OK ||
         source.byte_count > MODEL_BYTES_MAX / 2) {
         rondo__file_unmap(&source);
@@ -180,9 +183,24 @@ static void mutate_model(tally *t, rondo_device *device, const char *folder, con
             size = LLVMFuzzerCustomMutator(bytes, size, sizeof bytes, seed * 7919 + step);
         }
         write_bytes(scratch, bytes, size);
-        try_model(t, device, scratch, file, seed);
+        try_model(t, device, scratch, name, seed);
     }
     rondo__file_unmap(&source);
+}
+
+// Mutates FOLDER/*/model.onnx; returns false when there is no such folder.
+static bool mutate_folder(tally *t, rondo_device *device, const char *folder, const char *scratch,
+                          unsigned rounds) {
+    struct dirent **entries = NULL;
+    const int count = scandir(folder, &entries, NULL, alphasort);
+    for (int i = 0; i < count; ++i) {
+        if (entries[i]->d_name[0] != '.') {
+            mutate_model(t, device, folder, entries[i]->d_name, scratch, rounds);
+        }
+        free(entries[i]);
+    }
+    free(entries);
+    return count > 0;
 }
 
 static void drop_message(void *user_data, rondo_log_level level, const char *message) {
@@ -193,7 +211,7 @@ static void drop_message(void *user_data, rondo_log_level level, const char *mes
 
 static void test_onnx_mutations__each_error_names_what_it_is_about(void **state) {
     (void)state;
-    const char *wanted = getenv("RONDO_MUTATIONS");  // rounds for each model of the corpus
+    const char *wanted = getenv("RONDO_MUTATIONS");  // rounds for each model
     const unsigned rounds = wanted != NULL ? (unsigned)atoi(wanted) : ROUNDS;
     char folder[512];
     char scratch[] = "/tmp/rondo_mutant_XXXXXX";
@@ -204,17 +222,11 @@ static void test_onnx_mutations__each_error_names_what_it_is_about(void **state)
     assert_int_equal(rondo_device_open("host", &device), RONDO_STATUS_OK);
     rondo_log_set_sink(drop_message, NULL);
     tally t = {0};
-    (void)snprintf(folder, sizeof folder, "%s/tests/fuzz/corpus", get_source_dir());
-    struct dirent **entries = NULL;
-    const int count = scandir(folder, &entries, NULL, alphasort);
-    assert_true(count > 2);
-    for (int i = 0; i < count; ++i) {
-        if (strstr(entries[i]->d_name, ".onnx") != NULL) {
-            mutate_model(&t, device, folder, entries[i]->d_name, scratch, rounds);
-        }
-        free(entries[i]);
+    (void)snprintf(folder, sizeof folder, "%s/tests/models", get_source_dir());
+    assert_true(mutate_folder(&t, device, folder, scratch, rounds));
+    if (!mutate_folder(&t, device, NODES, scratch, rounds)) {
+        print_message("without " NODES " (Debian and Ubuntu: libonnx-testdata)\n");
     }
-    free(entries);
     remove(scratch);
     rondo_log_set_sink(NULL, NULL);
     rondo_device_release(device);

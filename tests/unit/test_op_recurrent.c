@@ -1,7 +1,7 @@
 // Awkward semantics of RNN, GRU and LSTM.
 //
-// Expected numbers come from ONNX Runtime on the same inputs (op_probe patterns), unless a test
-// says otherwise.
+// Expected numbers come from ONNX Runtime on the same inputs, unless a row says
+// otherwise.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,566 +9,178 @@
 
 #include <cmocka.h>
 
-#include "support/op_probe.h"
+#include "support/op_rows.h"
 
-static void test_op_recurrent__lstm_forward_with_everything(void **state) {
+static void test_op_recurrent__lstm(void **state) {
     (void)state;
-    op_probe test;
-    op_probe_init(&test, "", "LSTM", 14);
-    op_probe_set_int(&test, "hidden_size", 2);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "3x2x2", 1, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 2, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 3, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x16", 4, 0.05);
-    op_probe_add_absent(&test);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x2x2", 5, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x2x2", 6, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x6", 7, 0.1);
-    test.output_count = 3;
-    static const double expected_0[] = {-0.055701647, -0.134331599, -0.137806222, 0.0944600403,
-                                        -0.070751138, -0.231631666, 0.0514090508, -0.28143388,
-                                        0.056537535,  -0.417741209, -0.113564402, -0.28634727};
-    op_probe_check(&test, 0, RONDO_DTYPE_F32, "3x1x2x2", expected_0, 1e-05);
-    static const double expected_1[] = {0.056537535, -0.417741209, -0.113564402, -0.28634727};
-    op_probe_check(&test, 1, RONDO_DTYPE_F32, "1x2x2", expected_1, 1e-05);
-    static const double expected_2[] = {0.546201527, -0.925577104, -0.261756629, -0.410109758};
-    op_probe_check(&test, 2, RONDO_DTYPE_F32, "1x2x2", expected_2, 1e-05);
-    op_probe_deinit(&test);
+    static const op_row rows[] = {
+        // Forward with everything
+        {"LSTM", 14,
+         "f32[3,2,2]:~1*0.1 f32[1,8,2]:~2*0.1 f32[1,8,2]:~3*0.1 f32[1,16]:~4*0.05 - "
+         "f32[1,2,2]:~5*0.1 f32[1,2,2]:~6*0.1 f32[1,6]:~7*0.1",
+         "hidden_size=2",
+         "f32[3,1,2,2]:-0.05570165,-0.1343316,-0.1378062,0.09446004,-0.07075114,-0.2316317,"
+         "0.05140905,-0.2814339,0.05653753,-0.4177412,-0.1135644,-0.2863473 "
+         "f32[1,2,2]:0.05653753,-0.4177412,-0.1135644,-0.2863473 "
+         "f32[1,2,2]:0.5462015,-0.9255771,-0.2617566,-0.4101098"},
+        // Reverse with lengths
+        {"LSTM", 14,
+         "f32[3,2,2]:~1*0.1 f32[1,8,2]:~2*0.1 f32[1,8,2]:~3*0.1 f32[1,16]:~4*0.05 i32[2]:3,1 "
+         "f32[1,2,2]:~5*0.1 f32[1,2,2]:~6*0.1",
+         "hidden_size=2 direction=s:reverse",
+         "f32[3,1,2,2]:-0.1648566,-0.3208102,-0.1802357,0.1261186,0.05511348,-0.3758808,0,0,"
+         "0.06608474,-0.2220179,0 f32[1,2,2]:-0.1648566,-0.3208102,-0.1802357,0.1261186 "
+         "f32[1,2,2]:-0.3267351,-0.5126125,-0.4641461,0.2261742"},
+        // Bidirectional with lengths and peepholes
+        {"LSTM", 14,
+         "f32[3,2,2]:~1*0.1 f32[2,8,2]:~2*0.1 f32[2,8,2]:~3*0.1 f32[2,16]:~4*0.05 i32[2]:2,3 "
+         "f32[2,2,2]:~5*0.1 f32[2,2,2]:~6*0.1 f32[2,6]:~7*0.1",
+         "hidden_size=2 direction=s:bidirectional",
+         "f32[3,2,2,2]:-0.05570165,-0.1343316,-0.1378062,0.09446004,-0.5587894,0.08840156,"
+         "-0.2732867,-0.03985177,-0.07075114,-0.2316317,0.05140905,-0.2814339,-0.4156415,"
+         "0.4819799,0.01796513,-0.2035327,0,0,-0.1135644,-0.2863473,0,0,-0.2788908,-0.05242193 "
+         "f32[2,2,2]:-0.07075114,-0.2316317,-0.1135644,-0.2863473,-0.5587894,0.08840156,"
+         "-0.2732867,-0.03985177 f32[2,2,2]:-0.3689647,-0.3371859,-0.2617566,-0.4101098,-1.3254,"
+         "0.4019865,-0.4673985,-0.1301068"},
+        // Clips before the activations
+        {"LSTM", 14, "f32[3,2,2]:~1*0.1 f32[1,8,2]:~2*0.1 f32[1,8,2]:~3*0.1 f32[1,16]:~4*0.05",
+         "hidden_size=2 clip=f:0.2",
+         "f32[3,1,2,2]:-0.05513065,-0.009894337,-0.04866276,-0.0487255,-0.07500907,-0.05361169,"
+         "0.02559007,-0.07295755,0.01476401,-0.07242984,-0.03729823,-0.09545484 "
+         "f32[1,2,2]:0.01476401,-0.07242984,-0.03729823,-0.09545484 "
+         "f32[1,2,2]:0.03280859,-0.1623062,-0.08290596,-0.175383"},
+        // Couples input and forget
+        {"LSTM", 14, "f32[3,2,2]:~1*0.1 f32[1,8,2]:~2*0.1 f32[1,8,2]:~3*0.1 f32[1,16]:~4*0.05",
+         "hidden_size=2 input_forget=1",
+         "f32[3,1,2,2]:-0.2041817,-0.009800764,-0.1340315,-0.1058585,-0.07951209,-0.1870537,"
+         "0.03837058,-0.2895642,0.04511654,-0.2730356,-0.1509082,-0.3270703 "
+         "f32[1,2,2]:0.04511654,-0.2730356,-0.1509082,-0.3270703 "
+         "f32[1,2,2]:0.4733196,-0.7749185,-0.3457134,-0.5248853"},
+        {"LSTM", 14, "f32[3,2,2]:~1*0.1 f32[1,8,2]:~2*0.1 f32[1,8,2]:~3*0.1 f32[1,16]:~4*0.05",
+         "hidden_size=2 activations=S:HardSigmoid,ScaledTanh,Affine "
+         "activation_alpha=F:0.3,0.9,1.1 activation_beta=F:0.4,0.7,0.1",
+         "f32[3,1,2,2]:-0.0781587,0.0659141,-0.04209896,0.023431,-0.0002991685,-0.005608508,0,"
+         "-0.1736653,0,-0.1783828,-0.04538018,-0.1767104 "
+         "f32[1,2,2]:0,-0.1783828,-0.04538018,-0.1767104 "
+         "f32[1,2,2]:0.3207816,-0.6153123,-0.2144262,-0.3369398"},
+        {"LSTM", 14,
+         "f32[3,2,2]:~1*0.1 f32[1,8,2]:~2*0.1 f32[1,8,2]:~3*0.1 f32[1,16]:~4*0.05 i32[2]:3,2 "
+         "f32[1,2,2]:~5*0.1 f32[1,2,2]:~6*0.1 f32[1,6]:~7*0.1",
+         "hidden_size=2 activations=S:Sigmoid,Tanh,Sine", "!UNSUPPORTED attribute activations"},
+        {"LSTM", 14,
+         "f32[3,2,2]:~1*0.1 f32[1,8,2]:~2*0.1 f32[1,8,2]:~3*0.1 f32[1,16]:~4*0.05 i32[2]:3,2 "
+         "f32[1,2,2]:~5*0.1 f32[1,2,2]:~6*0.1 f32[1,6]:~7*0.1",
+         "hidden_size=2 activations=S:Tanh", "!BAD_DATA attribute activations must list 3"},
+        {"LSTM", 14,
+         "f32[3,2,2]:~1*0.1 f32[1,8,2]:~2*0.1 f32[1,8,2]:~3*0.1 f32[1,16]:~4*0.05 i32[2]:3,2 "
+         "f32[1,2,2]:~5*0.1 f32[1,2,2]:~6*0.1 f32[1,6]:~7*0.1",
+         "hidden_size=2 direction=s:sideways", "!BAD_DATA attribute direction"},
+        {"LSTM", 14,
+         "f32[2,3,2]:~1*0.1 f32[1,8,2]:~2*0.1 f32[1,8,2]:~3*0.1 f32[1,16]:~4*0.05 i32[2]:3,2 "
+         "f32[2,1,2]:~5*0.1 f32[2,1,2]:~6*0.1 f32[1,6]:~7*0.1",
+         "hidden_size=2 layout=2", "!BAD_DATA attribute layout is 2"},
+        {"LSTM", 14,
+         "f32[3,2,2]:~1*0.1 f32[1,8,2]:~2*0.1 f32[1,8,2]:~3*0.1 f32[1,16]:~4*0.05 i32[2]:3,2 "
+         "f32[1,2,2]:~5*0.1 f32[1,2,2]:~6*0.1 f32[1,6]:~7*0.1",
+         "hidden_size=2 clip=f:-1.0", "!BAD_DATA attribute clip"},
+        {"LSTM", 14,
+         "f32[3,2,2]:~1*0.1 f32[1,8,2]:~2*0.1 f32[1,8,2]:~3*0.1 f32[1,16]:~4*0.05 i32[2]:4,1 "
+         "f32[1,2,2]:~5*0.1 f32[1,2,2]:~6*0.1 f32[1,6]:~7*0.1",
+         "hidden_size=2", "!BAD_DATA sequence_lens[0] is 4"},
+        {"LSTM", 14,
+         "f32[3,2,2]:~1*0.1 f32[1,8,2]:~2*0.1 f32[1,8,2]:~3*0.1 f32[1,16]:~4*0.05 i32[2]:1,-1 "
+         "f32[1,2,2]:~5*0.1 f32[1,2,2]:~6*0.1 f32[1,6]:~7*0.1",
+         "hidden_size=2", "!BAD_DATA sequence_lens[1] is -1"},
+        {"LSTM", 14,
+         "f32[3,2,2]:~1*0.1 f32[1,8,2]:~2*0.1 f32[1,8,2]:~3*0.1 f32[1,8]:~1 i32[2]:3,2 "
+         "f32[1,2,2]:~5*0.1 f32[1,2,2]:~6*0.1 f32[1,6]:~7*0.1",
+         "hidden_size=2", "!BAD_DATA input B has shape [1, 8]"},
+        {"LSTM", 14,
+         "f32[3,2,2]:~1*0.1 f32[1,8,2]:~2*0.1 f32[1,8,2]:~3*0.1 f32[1,16]:~4*0.05 i32[2]:3,2 "
+         "f32[1,2,2]:~5*0.1 f32[1,1,2]:~1 f32[1,6]:~7*0.1",
+         "hidden_size=2", "!BAD_DATA input initial_c"},
+        {"LSTM", 14,
+         "f32[3,2,2]:~1*0.1 f32[1,6,2]:~1 f32[1,8,2]:~3*0.1 f32[1,16]:~4*0.05 i32[2]:3,2 "
+         "f32[1,2,2]:~5*0.1 f32[1,2,2]:~6*0.1 f32[1,6]:~7*0.1",
+         "hidden_size=2", "!BAD_DATA input W"},
+        {"LSTM", 14,
+         "f32[3,4]:~1 f32[1,8,2]:~2*0.1 f32[1,8,2]:~3*0.1 f32[1,16]:~4*0.05 i32[2]:3,2 "
+         "f32[1,2,2]:~5*0.1 f32[1,2,2]:~6*0.1 f32[1,6]:~7*0.1",
+         "hidden_size=2", "!BAD_DATA rank 3"},
+        {"LSTM", 14, "f32[1,1,1]:~1 f32[1,4,1]:~1 f32[1,4,1]:~1", "hidden_size=3",
+         "!BAD_DATA attribute hidden_size is 3"},
+    };
+    OP_ROWS_CHECK(rows);
 }
 
-static void test_op_recurrent__lstm_reverse_with_lengths(void **state) {
+static void test_op_recurrent__gru(void **state) {
     (void)state;
-    op_probe test;
-    op_probe_init(&test, "", "LSTM", 14);
-    op_probe_set_int(&test, "hidden_size", 2);
-    op_probe_set_string(&test, "direction", "reverse");
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "3x2x2", 1, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 2, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 3, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x16", 4, 0.05);
-    op_probe_add_values(&test, RONDO_DTYPE_I32, "2", (const double[]){3.0, 1.0});
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x2x2", 5, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x2x2", 6, 0.1);
-    test.output_count = 3;
-    static const double expected_0[] = {-0.164856553, -0.320810199, -0.180235684, 0.126118571,
-                                        0.0551134758, -0.375880808, 0.0,          0.0,
-                                        0.0660847425, -0.222017929, 0.0,          0.0};
-    op_probe_check(&test, 0, RONDO_DTYPE_F32, "3x1x2x2", expected_0, 1e-05);
-    static const double expected_1[] = {-0.164856553, -0.320810199, -0.180235684, 0.126118571};
-    op_probe_check(&test, 1, RONDO_DTYPE_F32, "1x2x2", expected_1, 1e-05);
-    static const double expected_2[] = {-0.326735079, -0.512612522, -0.464146107, 0.226174235};
-    op_probe_check(&test, 2, RONDO_DTYPE_F32, "1x2x2", expected_2, 1e-05);
-    op_probe_deinit(&test);
+    static const op_row rows[] = {
+        {"GRU", 14,
+         "f32[3,2,2]:~1*0.1 f32[1,6,2]:~2*0.1 f32[1,6,2]:~3*0.1 f32[1,12]:~4*0.05 - "
+         "f32[1,2,2]:~5*0.1",
+         "hidden_size=2",
+         "f32[3,1,2,2]:-0.312189,-0.003057808,0.1595533,-0.04224855,-0.2469204,-0.1956437,"
+         "-0.4023153,0.2704337,-0.4302934,0.174563,-0.3112635,0.0855601 "
+         "f32[1,2,2]:-0.4302934,0.174563,-0.3112635,0.0855601"},
+        // Bidirectional with lengths
+        {"GRU", 14,
+         "f32[3,2,2]:~1*0.1 f32[2,6,2]:~2*0.1 f32[2,6,2]:~3*0.1 f32[2,12]:~4*0.05 i32[2]:1,3 "
+         "f32[2,2,2]:~5*0.1",
+         "hidden_size=2 direction=s:bidirectional",
+         "f32[3,2,2,2]:-0.312189,-0.003057808,0.1595533,-0.04224855,0.1478306,-0.1434729,"
+         "-0.5431644,0.15085,0,0,-0.4023153,0.2704337,0,0,-0.2642654,0.4936435,0,0,-0.3112635,"
+         "0.0855601,0,0,-0.7729812,-0.2072347 f32[2,2,2]:-0.312189,-0.003057808,-0.3112635,"
+         "0.0855601,0.1478306,-0.1434729,-0.5431644,0.15085"},
+        {"GRU", 14,
+         "f32[3,2,2]:~1*0.1 f32[1,6,2]:~2*0.1 f32[1,6,2]:~3*0.1 f32[1,12]:~4*0.05 - "
+         "f32[1,2,2]:~5*0.1",
+         "hidden_size=2 linear_before_reset=1",
+         "f32[3,1,2,2]:-0.3078499,-0.02298403,0.1738649,-0.08787051,-0.1979408,-0.2333587,"
+         "-0.341493,0.2297718,-0.3166022,0.1342517,-0.222258,0.0684683 "
+         "f32[1,2,2]:-0.3166022,0.1342517,-0.222258,0.0684683"},
+        {"GRU", 14,
+         "f32[3,2,2]:~1*0.1 f32[1,6,2]:~2*0.1 f32[1,6,2]:~3*0.1 f32[1,12]:~4*0.05 i32[2]:2,3",
+         "hidden_size=2 linear_before_reset=1 direction=s:reverse",
+         "f32[3,1,2,2]:-0.1567787,0.1948422,-0.2148581,-0.131216,0.05950922,-0.2211362,"
+         "-0.4690981,0.408073,0,0,-0.09333883,0.1204359 "
+         "f32[1,2,2]:-0.1567787,0.1948422,-0.2148581,-0.131216"},
+    };
+    OP_ROWS_CHECK(rows);
 }
 
-static void test_op_recurrent__lstm_bidirectional_with_lengths_and_peepholes(void **state) {
+static void test_op_recurrent__rnn(void **state) {
     (void)state;
-    op_probe test;
-    op_probe_init(&test, "", "LSTM", 14);
-    op_probe_set_int(&test, "hidden_size", 2);
-    op_probe_set_string(&test, "direction", "bidirectional");
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "3x2x2", 1, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "2x8x2", 2, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "2x8x2", 3, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "2x16", 4, 0.05);
-    op_probe_add_values(&test, RONDO_DTYPE_I32, "2", (const double[]){2.0, 3.0});
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "2x2x2", 5, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "2x2x2", 6, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "2x6", 7, 0.1);
-    test.output_count = 3;
-    static const double expected_0[] = {
-        -0.055701647, -0.134331599,  -0.137806222, 0.0944600403, -0.558789372, 0.088401556,
-        -0.27328667,  -0.0398517698, -0.070751138, -0.231631666, 0.0514090508, -0.28143388,
-        -0.415641487, 0.481979877,   0.0179651324, -0.20353274,  0.0,          0.0,
-        -0.113564402, -0.28634727,   0.0,          0.0,          -0.278890789, -0.0524219349};
-    op_probe_check(&test, 0, RONDO_DTYPE_F32, "3x2x2x2", expected_0, 1e-05);
-    static const double expected_1[] = {-0.070751138, -0.231631666, -0.113564402, -0.28634727,
-                                        -0.558789372, 0.088401556,  -0.27328667,  -0.0398517698};
-    op_probe_check(&test, 1, RONDO_DTYPE_F32, "2x2x2", expected_1, 1e-05);
-    static const double expected_2[] = {-0.368964732, -0.33718586, -0.261756629, -0.410109758,
-                                        -1.32540011,  0.40198651,  -0.467398494, -0.130106762};
-    op_probe_check(&test, 2, RONDO_DTYPE_F32, "2x2x2", expected_2, 1e-05);
-    op_probe_deinit(&test);
-}
-
-static void test_op_recurrent__lstm_clips_before_the_activations(void **state) {
-    (void)state;
-    op_probe test;
-    op_probe_init(&test, "", "LSTM", 14);
-    op_probe_set_int(&test, "hidden_size", 2);
-    op_probe_set_float(&test, "clip", 0.2);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "3x2x2", 1, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 2, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 3, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x16", 4, 0.05);
-    test.output_count = 3;
-    static const double expected_0[] = {
-        -0.0551306494, -0.00989433657, -0.0486627631, -0.0487255007, -0.0750090703, -0.0536116883,
-        0.0255900696,  -0.0729575455,  0.0147640137,  -0.0724298358, -0.0372982323, -0.0954548419};
-    op_probe_check(&test, 0, RONDO_DTYPE_F32, "3x1x2x2", expected_0, 1e-05);
-    static const double expected_1[] = {0.0147640137, -0.0724298358, -0.0372982323, -0.0954548419};
-    op_probe_check(&test, 1, RONDO_DTYPE_F32, "1x2x2", expected_1, 1e-05);
-    static const double expected_2[] = {0.032808587, -0.162306219, -0.0829059556, -0.175383031};
-    op_probe_check(&test, 2, RONDO_DTYPE_F32, "1x2x2", expected_2, 1e-05);
-    op_probe_deinit(&test);
-}
-
-static void test_op_recurrent__lstm_couples_input_and_forget(void **state) {
-    (void)state;
-    op_probe test;
-    op_probe_init(&test, "", "LSTM", 14);
-    op_probe_set_int(&test, "hidden_size", 2);
-    op_probe_set_int(&test, "input_forget", 1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "3x2x2", 1, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 2, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 3, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x16", 4, 0.05);
-    test.output_count = 3;
-    static const double expected_0[] = {-0.204181716,  -0.0098007638, -0.134031475, -0.10585849,
-                                        -0.0795120895, -0.187053695,  0.0383705795, -0.289564192,
-                                        0.04511654,    -0.273035586,  -0.150908217, -0.327070326};
-    op_probe_check(&test, 0, RONDO_DTYPE_F32, "3x1x2x2", expected_0, 1e-05);
-    static const double expected_1[] = {0.04511654, -0.273035586, -0.150908217, -0.327070326};
-    op_probe_check(&test, 1, RONDO_DTYPE_F32, "1x2x2", expected_1, 1e-05);
-    static const double expected_2[] = {0.47331962, -0.774918497, -0.345713407, -0.524885297};
-    op_probe_check(&test, 2, RONDO_DTYPE_F32, "1x2x2", expected_2, 1e-05);
-    op_probe_deinit(&test);
-}
-
-static void test_op_recurrent__lstm_other_activations(void **state) {
-    (void)state;
-    op_probe test;
-    op_probe_init(&test, "", "LSTM", 14);
-    op_probe_set_int(&test, "hidden_size", 2);
-    op_probe_set_strings(&test, "activations", "HardSigmoid,ScaledTanh,Affine");
-    op_probe_set_floats(&test, "activation_alpha", "0.3,0.9,1.1");
-    op_probe_set_floats(&test, "activation_beta", "0.4,0.7,0.1");
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "3x2x2", 1, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 2, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 3, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x16", 4, 0.05);
-    test.output_count = 3;
-    static const double expected_0[] = {
-        -0.078158699, 0.0659141019, -0.0420989618, 0.0234309975, -0.000299168547, -0.0056085079,
-        0.0,          -0.173665285, 0.0,           -0.178382814, -0.0453801826,   -0.176710367};
-    op_probe_check(&test, 0, RONDO_DTYPE_F32, "3x1x2x2", expected_0, 1e-05);
-    static const double expected_1[] = {0.0, -0.178382814, -0.0453801826, -0.176710367};
-    op_probe_check(&test, 1, RONDO_DTYPE_F32, "1x2x2", expected_1, 1e-05);
-    static const double expected_2[] = {0.320781648, -0.615312338, -0.21442619, -0.336939752};
-    op_probe_check(&test, 2, RONDO_DTYPE_F32, "1x2x2", expected_2, 1e-05);
-    op_probe_deinit(&test);
-}
-
-static void test_op_recurrent__gru_forward(void **state) {
-    (void)state;
-    op_probe test;
-    op_probe_init(&test, "", "GRU", 14);
-    op_probe_set_int(&test, "hidden_size", 2);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "3x2x2", 1, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x6x2", 2, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x6x2", 3, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x12", 4, 0.05);
-    op_probe_add_absent(&test);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x2x2", 5, 0.1);
-    test.output_count = 2;
-    static const double expected_0[] = {-0.312189043, -0.00305780768, 0.159553275,  -0.0422485471,
-                                        -0.246920437, -0.195643678,   -0.402315348, 0.270433724,
-                                        -0.430293441, 0.174562991,    -0.311263531, 0.0855600983};
-    op_probe_check(&test, 0, RONDO_DTYPE_F32, "3x1x2x2", expected_0, 1e-05);
-    static const double expected_1[] = {-0.430293441, 0.174562991, -0.311263531, 0.0855600983};
-    op_probe_check(&test, 1, RONDO_DTYPE_F32, "1x2x2", expected_1, 1e-05);
-    op_probe_deinit(&test);
-}
-
-static void test_op_recurrent__gru_bidirectional_with_lengths(void **state) {
-    (void)state;
-    op_probe test;
-    op_probe_init(&test, "", "GRU", 14);
-    op_probe_set_int(&test, "hidden_size", 2);
-    op_probe_set_string(&test, "direction", "bidirectional");
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "3x2x2", 1, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "2x6x2", 2, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "2x6x2", 3, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "2x12", 4, 0.05);
-    op_probe_add_values(&test, RONDO_DTYPE_I32, "2", (const double[]){1.0, 3.0});
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "2x2x2", 5, 0.1);
-    test.output_count = 2;
-    static const double expected_0[] = {-0.312189043, -0.00305780768,
-                                        0.159553275,  -0.0422485471,
-                                        0.14783062,   -0.14347294,
-                                        -0.543164432, 0.150850013,
-                                        0.0,          0.0,
-                                        -0.402315348, 0.270433724,
-                                        0.0,          0.0,
-                                        -0.264265418, 0.493643463,
-                                        0.0,          0.0,
-                                        -0.311263531, 0.0855600983,
-                                        0.0,          0.0,
-                                        -0.772981226, -0.207234681};
-    op_probe_check(&test, 0, RONDO_DTYPE_F32, "3x2x2x2", expected_0, 1e-05);
-    static const double expected_1[] = {-0.312189043, -0.00305780768, -0.311263531, 0.0855600983,
-                                        0.14783062,   -0.14347294,    -0.543164432, 0.150850013};
-    op_probe_check(&test, 1, RONDO_DTYPE_F32, "2x2x2", expected_1, 1e-05);
-    op_probe_deinit(&test);
-}
-
-static void test_op_recurrent__gru_linear_before_reset(void **state) {
-    (void)state;
-    op_probe test;
-    op_probe_init(&test, "", "GRU", 14);
-    op_probe_set_int(&test, "hidden_size", 2);
-    op_probe_set_int(&test, "linear_before_reset", 1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "3x2x2", 1, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x6x2", 2, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x6x2", 3, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x12", 4, 0.05);
-    op_probe_add_absent(&test);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x2x2", 5, 0.1);
-    test.output_count = 2;
-    static const double expected_0[] = {-0.307849884, -0.0229840279, 0.173864916,  -0.0878705084,
-                                        -0.197940782, -0.233358696,  -0.341492951, 0.229771838,
-                                        -0.31660223,  0.134251729,   -0.222258016, 0.0684683025};
-    op_probe_check(&test, 0, RONDO_DTYPE_F32, "3x1x2x2", expected_0, 1e-05);
-    static const double expected_1[] = {-0.31660223, 0.134251729, -0.222258016, 0.0684683025};
-    op_probe_check(&test, 1, RONDO_DTYPE_F32, "1x2x2", expected_1, 1e-05);
-    op_probe_deinit(&test);
-}
-
-static void test_op_recurrent__gru_reverse_linear_before_reset(void **state) {
-    (void)state;
-    op_probe test;
-    op_probe_init(&test, "", "GRU", 14);
-    op_probe_set_int(&test, "hidden_size", 2);
-    op_probe_set_int(&test, "linear_before_reset", 1);
-    op_probe_set_string(&test, "direction", "reverse");
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "3x2x2", 1, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x6x2", 2, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x6x2", 3, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x12", 4, 0.05);
-    op_probe_add_values(&test, RONDO_DTYPE_I32, "2", (const double[]){2.0, 3.0});
-    test.output_count = 2;
-    static const double expected_0[] = {-0.156778738, 0.19484216,   -0.2148581,    -0.131216004,
-                                        0.0595092215, -0.221136153, -0.469098091,  0.408073038,
-                                        0.0,          0.0,          -0.0933388323, 0.120435864};
-    op_probe_check(&test, 0, RONDO_DTYPE_F32, "3x1x2x2", expected_0, 1e-05);
-    static const double expected_1[] = {-0.156778738, 0.19484216, -0.2148581, -0.131216004};
-    op_probe_check(&test, 1, RONDO_DTYPE_F32, "1x2x2", expected_1, 1e-05);
-    op_probe_deinit(&test);
-}
-
-static void test_op_recurrent__rnn_forward_without_bias(void **state) {
-    (void)state;
-    op_probe test;
-    op_probe_init(&test, "", "RNN", 14);
-    op_probe_set_int(&test, "hidden_size", 2);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "3x2x2", 1, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x2x2", 2, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x2x2", 3, 0.1);
-    op_probe_add_absent(&test);
-    op_probe_add_absent(&test);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x2x2", 5, 0.1);
-    test.output_count = 2;
-    static const double expected_0[] = {0.73522222,   -0.158648551, 0.777888179,  -0.20696646,
-                                        0.835211515,  -0.251100302, -0.558618307, 0.884187222,
-                                        0.0575156212, 0.893624067,  -0.634148836, -0.860570788};
-    op_probe_check(&test, 0, RONDO_DTYPE_F32, "3x1x2x2", expected_0, 1e-05);
-    static const double expected_1[] = {0.0575156212, 0.893624067, -0.634148836, -0.860570788};
-    op_probe_check(&test, 1, RONDO_DTYPE_F32, "1x2x2", expected_1, 1e-05);
-    op_probe_deinit(&test);
-}
-
-static void test_op_recurrent__rnn_bidirectional_relu(void **state) {
-    (void)state;
-    op_probe test;
-    op_probe_init(&test, "", "RNN", 14);
-    op_probe_set_int(&test, "hidden_size", 2);
-    op_probe_set_string(&test, "direction", "bidirectional");
-    op_probe_set_strings(&test, "activations", "Relu,LeakyRelu");
-    op_probe_set_floats(&test, "activation_alpha", "0.2");
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "3x2x2", 1, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "2x2x2", 2, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "2x2x2", 3, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "2x4", 4, 0.05);
-    test.output_count = 2;
-    static const double expected_0[] = {
-        0.0,          0.0,         0.569999993,  0.0,          0.836319983, 1.14418006,
-        0.345799983,  0.467000067, 1.22000003,   0.0,          0.0,         1.55800009,
-        -0.115200005, 0.601000011, 0.0619999766, -0.134399995, 0.0,         1.81800008,
-        0.0,          0.0,         -0.24000001,  -0.110000014, 0.680000007, 0.680000067};
-    op_probe_check(&test, 0, RONDO_DTYPE_F32, "3x2x2x2", expected_0, 1e-05);
-    static const double expected_1[] = {0.0,         1.81800008, 0.0,         0.0,
-                                        0.836319983, 1.14418006, 0.345799983, 0.467000067};
-    op_probe_check(&test, 1, RONDO_DTYPE_F32, "2x2x2", expected_1, 1e-05);
-    op_probe_deinit(&test);
-}
-
-static void test_op_recurrent__rnn_softsign_and_elu(void **state) {
-    (void)state;
-    op_probe test;
-    op_probe_init(&test, "", "RNN", 14);
-    op_probe_set_int(&test, "hidden_size", 2);
-    op_probe_set_string(&test, "direction", "bidirectional");
-    op_probe_set_strings(&test, "activations", "Softsign,Elu");
-    op_probe_set_floats(&test, "activation_alpha", "0.5");
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "3x2x2", 1, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "2x2x2", 2, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "2x2x2", 3, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "2x4", 4, 0.05);
-    test.output_count = 2;
-    static const double expected_0[] = {
-        -0.0740740672, -0.218749985, 0.363057345,  -0.218749985, 0.719243526,  1.28510642,
-        0.345799983,   0.411871612,  0.591195583,  -0.166843444, -0.323206633, 0.613092601,
-        -0.245284945,  0.648700058,  0.0619999766, -0.244656891, 0.0890240967, 0.622627258,
-        -0.286107928,  -0.417191297, -0.349402905, -0.211525112, 0.680000007,  0.680000067};
-    op_probe_check(&test, 0, RONDO_DTYPE_F32, "3x2x2x2", expected_0, 1e-05);
-    static const double expected_1[] = {0.0890240967, 0.622627258, -0.286107928, -0.417191297,
-                                        0.719243526,  1.28510642,  0.345799983,  0.411871612};
-    op_probe_check(&test, 1, RONDO_DTYPE_F32, "2x2x2", expected_1, 1e-05);
-    op_probe_deinit(&test);
-}
-
-static void test_op_recurrent__refuses_unknown_activations(void **state) {
-    (void)state;
-    op_probe test;
-    op_probe_init(&test, "", "LSTM", 14);
-    op_probe_set_int(&test, "hidden_size", 2);
-    op_probe_set_strings(&test, "activations", "Sigmoid,Tanh,Sine");
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "3x2x2", 1, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 2, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 3, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x16", 4, 0.05);
-    op_probe_add_values(&test, RONDO_DTYPE_I32, "2", (const double[]){3.0, 2.0});
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x2x2", 5, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x2x2", 6, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x6", 7, 0.1);
-    test.output_count = 3;
-    op_probe_check_fails(&test, RONDO_STATUS_UNSUPPORTED, "attribute activations");
-    op_probe_deinit(&test);
-}
-
-static void test_op_recurrent__refuses_too_few_activations(void **state) {
-    (void)state;
-    op_probe test;
-    op_probe_init(&test, "", "LSTM", 14);
-    op_probe_set_int(&test, "hidden_size", 2);
-    op_probe_set_strings(&test, "activations", "Tanh");
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "3x2x2", 1, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 2, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 3, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x16", 4, 0.05);
-    op_probe_add_values(&test, RONDO_DTYPE_I32, "2", (const double[]){3.0, 2.0});
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x2x2", 5, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x2x2", 6, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x6", 7, 0.1);
-    test.output_count = 3;
-    op_probe_check_fails(&test, RONDO_STATUS_BAD_DATA, "attribute activations must list 3");
-    op_probe_deinit(&test);
-}
-
-static void test_op_recurrent__refuses_unknown_direction(void **state) {
-    (void)state;
-    op_probe test;
-    op_probe_init(&test, "", "LSTM", 14);
-    op_probe_set_int(&test, "hidden_size", 2);
-    op_probe_set_string(&test, "direction", "sideways");
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "3x2x2", 1, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 2, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 3, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x16", 4, 0.05);
-    op_probe_add_values(&test, RONDO_DTYPE_I32, "2", (const double[]){3.0, 2.0});
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x2x2", 5, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x2x2", 6, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x6", 7, 0.1);
-    test.output_count = 3;
-    op_probe_check_fails(&test, RONDO_STATUS_BAD_DATA, "attribute direction");
-    op_probe_deinit(&test);
-}
-
-static void test_op_recurrent__refuses_layout_two(void **state) {
-    (void)state;
-    op_probe test;
-    op_probe_init(&test, "", "LSTM", 14);
-    op_probe_set_int(&test, "hidden_size", 2);
-    op_probe_set_int(&test, "layout", 2);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "2x3x2", 1, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 2, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 3, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x16", 4, 0.05);
-    op_probe_add_values(&test, RONDO_DTYPE_I32, "2", (const double[]){3.0, 2.0});
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "2x1x2", 5, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "2x1x2", 6, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x6", 7, 0.1);
-    test.output_count = 3;
-    op_probe_check_fails(&test, RONDO_STATUS_BAD_DATA, "attribute layout is 2");
-    op_probe_deinit(&test);
-}
-
-static void test_op_recurrent__refuses_negative_clip(void **state) {
-    (void)state;
-    op_probe test;
-    op_probe_init(&test, "", "LSTM", 14);
-    op_probe_set_int(&test, "hidden_size", 2);
-    op_probe_set_float(&test, "clip", -1.0);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "3x2x2", 1, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 2, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 3, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x16", 4, 0.05);
-    op_probe_add_values(&test, RONDO_DTYPE_I32, "2", (const double[]){3.0, 2.0});
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x2x2", 5, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x2x2", 6, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x6", 7, 0.1);
-    test.output_count = 3;
-    op_probe_check_fails(&test, RONDO_STATUS_BAD_DATA, "attribute clip");
-    op_probe_deinit(&test);
-}
-
-static void test_op_recurrent__refuses_lengths_beyond_the_sequence(void **state) {
-    (void)state;
-    op_probe test;
-    op_probe_init(&test, "", "LSTM", 14);
-    op_probe_set_int(&test, "hidden_size", 2);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "3x2x2", 1, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 2, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 3, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x16", 4, 0.05);
-    op_probe_add_values(&test, RONDO_DTYPE_I32, "2", (const double[]){4.0, 1.0});
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x2x2", 5, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x2x2", 6, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x6", 7, 0.1);
-    test.output_count = 3;
-    op_probe_check_fails(&test, RONDO_STATUS_BAD_DATA, "sequence_lens[0] is 4");
-    op_probe_deinit(&test);
-}
-
-static void test_op_recurrent__refuses_negative_lengths(void **state) {
-    (void)state;
-    op_probe test;
-    op_probe_init(&test, "", "LSTM", 14);
-    op_probe_set_int(&test, "hidden_size", 2);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "3x2x2", 1, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 2, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 3, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x16", 4, 0.05);
-    op_probe_add_values(&test, RONDO_DTYPE_I32, "2", (const double[]){1.0, -1.0});
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x2x2", 5, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x2x2", 6, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x6", 7, 0.1);
-    test.output_count = 3;
-    op_probe_check_fails(&test, RONDO_STATUS_BAD_DATA, "sequence_lens[1] is -1");
-    op_probe_deinit(&test);
-}
-
-static void test_op_recurrent__refuses_a_short_bias(void **state) {
-    (void)state;
-    op_probe test;
-    op_probe_init(&test, "", "LSTM", 14);
-    op_probe_set_int(&test, "hidden_size", 2);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "3x2x2", 1, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 2, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 3, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8", 1, 0.125);
-    op_probe_add_values(&test, RONDO_DTYPE_I32, "2", (const double[]){3.0, 2.0});
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x2x2", 5, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x2x2", 6, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x6", 7, 0.1);
-    test.output_count = 3;
-    op_probe_check_fails(&test, RONDO_STATUS_BAD_DATA, "input B has shape [1, 8]");
-    op_probe_deinit(&test);
-}
-
-static void test_op_recurrent__refuses_a_wrong_state(void **state) {
-    (void)state;
-    op_probe test;
-    op_probe_init(&test, "", "LSTM", 14);
-    op_probe_set_int(&test, "hidden_size", 2);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "3x2x2", 1, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 2, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 3, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x16", 4, 0.05);
-    op_probe_add_values(&test, RONDO_DTYPE_I32, "2", (const double[]){3.0, 2.0});
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x2x2", 5, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x1x2", 1, 0.125);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x6", 7, 0.1);
-    test.output_count = 3;
-    op_probe_check_fails(&test, RONDO_STATUS_BAD_DATA, "input initial_c");
-    op_probe_deinit(&test);
-}
-
-static void test_op_recurrent__refuses_a_wrong_weight(void **state) {
-    (void)state;
-    op_probe test;
-    op_probe_init(&test, "", "LSTM", 14);
-    op_probe_set_int(&test, "hidden_size", 2);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "3x2x2", 1, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x6x2", 1, 0.125);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 3, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x16", 4, 0.05);
-    op_probe_add_values(&test, RONDO_DTYPE_I32, "2", (const double[]){3.0, 2.0});
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x2x2", 5, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x2x2", 6, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x6", 7, 0.1);
-    test.output_count = 3;
-    op_probe_check_fails(&test, RONDO_STATUS_BAD_DATA, "input W");
-    op_probe_deinit(&test);
-}
-
-static void test_op_recurrent__refuses_a_flat_x(void **state) {
-    (void)state;
-    op_probe test;
-    op_probe_init(&test, "", "LSTM", 14);
-    op_probe_set_int(&test, "hidden_size", 2);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "3x4", 1, 0.125);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 2, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x8x2", 3, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x16", 4, 0.05);
-    op_probe_add_values(&test, RONDO_DTYPE_I32, "2", (const double[]){3.0, 2.0});
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x2x2", 5, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x2x2", 6, 0.1);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x6", 7, 0.1);
-    test.output_count = 3;
-    op_probe_check_fails(&test, RONDO_STATUS_BAD_DATA, "rank 3");
-    op_probe_deinit(&test);
-}
-
-static void test_op_recurrent__refuses_another_hidden_size(void **state) {
-    (void)state;
-    op_probe test;
-    op_probe_init(&test, "", "LSTM", 14);
-    op_probe_set_int(&test, "hidden_size", 3);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x1x1", 1, 0.125);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x4x1", 1, 0.125);
-    op_probe_add_pattern(&test, RONDO_DTYPE_F32, "1x4x1", 1, 0.125);
-    op_probe_check_fails(&test, RONDO_STATUS_BAD_DATA, "attribute hidden_size is 3");
-    op_probe_deinit(&test);
+    static const op_row rows[] = {
+        // Forward without bias
+        {"RNN", 14, "f32[3,2,2]:~1*0.1 f32[1,2,2]:~2*0.1 f32[1,2,2]:~3*0.1 - - f32[1,2,2]:~5*0.1",
+         "hidden_size=2",
+         "f32[3,1,2,2]:0.7352222,-0.1586486,0.7778882,-0.2069665,0.8352115,-0.2511003,"
+         "-0.5586183,0.8841872,0.05751562,0.8936241,-0.6341488,-0.8605708 "
+         "f32[1,2,2]:0.05751562,0.8936241,-0.6341488,-0.8605708"},
+        {"RNN", 14, "f32[3,2,2]:~1*0.1 f32[2,2,2]:~2*0.1 f32[2,2,2]:~3*0.1 f32[2,4]:~4*0.05",
+         "hidden_size=2 direction=s:bidirectional activations=S:Relu,LeakyRelu "
+         "activation_alpha=F:0.2",
+         "f32[3,2,2,2]:0,0,0.57,0,0.83632,1.14418,0.3458,0.4670001,1.22,0,0,1.558,-0.1152,0.601,"
+         "0.06199998,-0.1344,0,1.818,0,0,-0.24,-0.11,0.68,0.6800001 "
+         "f32[2,2,2]:0,1.818,0,0,0.83632,1.14418,0.3458,0.4670001"},
+        {"RNN", 14, "f32[3,2,2]:~1*0.1 f32[2,2,2]:~2*0.1 f32[2,2,2]:~3*0.1 f32[2,4]:~4*0.05",
+         "hidden_size=2 direction=s:bidirectional activations=S:Softsign,Elu "
+         "activation_alpha=F:0.5",
+         "f32[3,2,2,2]:-0.07407407,-0.21875,0.3630573,-0.21875,0.7192435,1.285106,0.3458,"
+         "0.4118716,0.5911956,-0.1668434,-0.3232066,0.6130926,-0.2452849,0.6487001,0.06199998,"
+         "-0.2446569,0.0890241,0.6226273,-0.2861079,-0.4171913,-0.3494029,-0.2115251,0.68,"
+         "0.6800001 f32[2,2,2]:0.0890241,0.6226273,-0.2861079,-0.4171913,0.7192435,1.285106,"
+         "0.3458,0.4118716"},
+    };
+    OP_ROWS_CHECK(rows);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_op_recurrent__lstm_forward_with_everything),
-        cmocka_unit_test(test_op_recurrent__lstm_reverse_with_lengths),
-        cmocka_unit_test(test_op_recurrent__lstm_bidirectional_with_lengths_and_peepholes),
-        cmocka_unit_test(test_op_recurrent__lstm_clips_before_the_activations),
-        cmocka_unit_test(test_op_recurrent__lstm_couples_input_and_forget),
-        cmocka_unit_test(test_op_recurrent__lstm_other_activations),
-        cmocka_unit_test(test_op_recurrent__gru_forward),
-        cmocka_unit_test(test_op_recurrent__gru_bidirectional_with_lengths),
-        cmocka_unit_test(test_op_recurrent__gru_linear_before_reset),
-        cmocka_unit_test(test_op_recurrent__gru_reverse_linear_before_reset),
-        cmocka_unit_test(test_op_recurrent__rnn_forward_without_bias),
-        cmocka_unit_test(test_op_recurrent__rnn_bidirectional_relu),
-        cmocka_unit_test(test_op_recurrent__rnn_softsign_and_elu),
-        cmocka_unit_test(test_op_recurrent__refuses_unknown_activations),
-        cmocka_unit_test(test_op_recurrent__refuses_too_few_activations),
-        cmocka_unit_test(test_op_recurrent__refuses_unknown_direction),
-        cmocka_unit_test(test_op_recurrent__refuses_layout_two),
-        cmocka_unit_test(test_op_recurrent__refuses_negative_clip),
-        cmocka_unit_test(test_op_recurrent__refuses_lengths_beyond_the_sequence),
-        cmocka_unit_test(test_op_recurrent__refuses_negative_lengths),
-        cmocka_unit_test(test_op_recurrent__refuses_a_short_bias),
-        cmocka_unit_test(test_op_recurrent__refuses_a_wrong_state),
-        cmocka_unit_test(test_op_recurrent__refuses_a_wrong_weight),
-        cmocka_unit_test(test_op_recurrent__refuses_a_flat_x),
-        cmocka_unit_test(test_op_recurrent__refuses_another_hidden_size),
+        cmocka_unit_test(test_op_recurrent__lstm),
+        cmocka_unit_test(test_op_recurrent__gru),
+        cmocka_unit_test(test_op_recurrent__rnn),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,1 @@
+2two2none2oneBkind
