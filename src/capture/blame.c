@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "backend/cause.h"
-#include "backend/registry.h"
+#include "backend/open_devices.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "base/thread.h"

@@ -2,7 +2,7 @@
 #include "capture/forbid.h"
 
 #include "backend/cause.h"
-#include "backend/registry.h"
+#include "backend/open_devices.h"
 #include "base/error.h"
 #include "base/thread.h"
 #include "capture/capture.h"

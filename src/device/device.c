@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "backend/check.h"
-#include "backend/registry.h"
+#include "backend/open_devices.h"
 #include "base/logging.h"
 #include "base/memory.h"
 #include "base/text.h"

@@ -1,4 +1,4 @@
-// backend/registry.c — the devices that are open.
+// backend/open_devices.c — the devices that are open.
 //
 // The registry is process-wide state, the only one besides the log sink: it makes two opens of one
 // device give one object. It holds no reference of its own; the last release takes the device out.
@@ -7,7 +7,7 @@
 // device lost and forgets it. Old handles then answer LOST, and destroying them touches nothing; a
 // fresh open works.
 
-#include "backend/registry.h"
+#include "backend/open_devices.h"
 
 #include <pthread.h>
 

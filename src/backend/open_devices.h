@@ -1,6 +1,6 @@
-// backend/registry.h — the devices that are open.
-#ifndef RONDO_BACKEND_REGISTRY_H
-#define RONDO_BACKEND_REGISTRY_H
+// backend/open_devices.h — the devices that are open.
+#ifndef RONDO_BACKEND_OPEN_DEVICES_H
+#define RONDO_BACKEND_OPEN_DEVICES_H
 
 #include "backend/backend.h"
 
@@ -17,4 +17,4 @@ RONDO_MUST_USE rondo_status rondo__registry_open(const rondo__backend *backend, 
 void rondo__device_visit_others(const rondo_device *device,
                                 void (*visit)(rondo_device *other, void *data), void *data);
 
-#endif  // RONDO_BACKEND_REGISTRY_H
+#endif  // RONDO_BACKEND_OPEN_DEVICES_H
