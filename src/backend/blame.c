@@ -6,7 +6,7 @@
 
 #include "backend/capture.h"
 #include "backend/check.h"
-#include "backend/label.h"
+#include "backend/label_stack.h"
 #include "base/text.h"
 #include "base/thread.h"
 

@@ -4,7 +4,7 @@
 #include "backend/capture.h"
 #include "backend/check.h"
 #include "backend/forbid.h"
-#include "backend/label.h"
+#include "backend/label_stack.h"
 
 static atomic_uint last_stream_number;
 

@@ -17,7 +17,7 @@
 #include "backend/blame.h"
 #include "backend/captured.h"
 #include "backend/check.h"
-#include "backend/label.h"
+#include "backend/label_stack.h"
 #include "base/memory.h"
 
 enum { BRANCH_COUNT_MAX = 1024 };
@@ -415,9 +415,6 @@ rondo_status rondo_scope_enter(rondo_scope handle, uint32_t branch, rondo_stream
     if (status == RONDO_STATUS_OK && scope->capture != NULL) {
         status =
             rondo__capture_add_body(scope->capture, scope->parent, node, index, scope->body, &id);
-        if (status == RONDO_STATUS_OK) {
-            status = rondo__label_enter_body(scope->capture, id, scope->body);
-        }
         if (status != RONDO_STATUS_OK) {
             rondo_error saved;
             rondo__error_save(&saved);

@@ -15,9 +15,9 @@
 #include <stdatomic.h>
 
 #include "backend/check.h"
-#include "backend/label.h"
 #include "base/memory.h"
 #include "graph/graph_internal.h"
+#include "graph/label.h"
 #include "pool/arena.h"
 
 typedef struct share {

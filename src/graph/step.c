@@ -1,7 +1,7 @@
 // graph/step.c — a step that is recorded, or run at once when it cannot be.
 
 #include "backend/check.h"
-#include "backend/label.h"
+#include "backend/label_stack.h"
 #include "base/read_options.h"
 #include "graph/graph_internal.h"
 
