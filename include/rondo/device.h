@@ -145,13 +145,13 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_wrap(rondo_device *device, vo
 
 // Waits for the stream's work and frees it. NULL is fine. A running capture is given up first.
 //
-// A stream that joined a capture cannot be waited for on CUDA before that ends: its native stream
-// goes then, and until then pools give nobody what it uses.
+// A stream that joined a capture can be waited for only when that has ended: the capture keeps it
+// until then, and pools give nobody what it uses.
 //
-// Threads:   the stream's; while it records, the thread that began (unless the mode is relaxed). On
-//            another one, CUDA's capture and native stream stay until the thread that began ends or
-//            aborts the capture, or next makes or destroys a stream of the device. A wrapper's
-//            native stream then goes on recording, for that thread to end.
+// Threads:   the stream's; while it records, the thread that began the capture (unless the mode is
+//            relaxed). On another one the capture goes on and keeps the stream until the thread
+//            that began ends or aborts it; a wrapper's native stream goes on recording, for that
+//            thread to end.
 // Capture:   legal; captures that the stream takes no part in go on, in every mode.
 RONDO_API void rondo_stream_destroy(rondo_stream *stream);
 

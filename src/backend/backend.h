@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backend/areas.h"
 #include "rondo/control.h"
 #include "rondo/device.h"
 #include "rondo/graph.h"
@@ -47,14 +48,11 @@ struct rondo_device {
     // Captures that graphs began and have not ended; see backend/capture.h.
     pthread_mutex_t capture_list_lock;
     rondo__capture *capture_list;  // guarded by capture_list_lock
-    // Host memory that graphs use, and areas of rondo_memory_allocate; see backend/captured.h.
+    rondo__areas areas;            // what rondo_memory_allocate gave out
+    // Host memory that graphs use; see backend/captured.h.
     pthread_mutex_t captured_lock;
-    void *host_uses;  // guarded by captured_lock, as the four below
+    void *host_uses;  // guarded by captured_lock, as the next
     void *orphans;
-    struct rondo__area *areas;  // by address
-    size_t area_count;
-    size_t area_capacity;
-    uint64_t last_area_serial;
     atomic_int host_use_count;        // of host_uses
     atomic_int watcher_count;         // captures that want addresses noted
     atomic_int open_capture_count;    // of capture_list; read without the lock to skip the search
@@ -95,6 +93,7 @@ struct rondo_stream {
     rondo__stream_tag *tag;  // set by the generic layer
     rondo__stream_marks marks;
     struct rondo__label_stack *labels;  // open label scopes (backend/label_stack.h); NULL: none yet
+    rondo_stream *next_kept;  // of those that their capture keeps (rondo__capture_keep_stream)
 };
 
 // False: the stream certainly does not record.
@@ -212,18 +211,17 @@ struct rondo__backend {
     rondo_status (*find_allocation)(rondo_device *device, const void *address,
                                     rondo__allocation *out_allocation);
 
-    // True for host memory that the device cannot copy from without a detour.
+    // True for host memory that the device cannot copy from without a detour; not asked about what
+    // rondo_memory_allocate gave out. (optional: all other memory is such)
     bool (*is_pageable)(rondo_device *device, const void *address, size_t bytes);
 
     rondo_status (*create_stream)(rondo_device *device, rondo_stream **out_stream);
     rondo_status (*wrap_stream)(rondo_device *device, void *native,
                                 rondo_stream **out_stream);  // (optional: UNSUPPORTED)
-    // Waits for the stream's work, and says so with rondo__stream_tag_note_done: at once, or later
-    // where the stream records and its end has to be awaited. The tag is retained for that.
-    void (*destroy_stream)(rondo_stream *stream);
-    // The capture of a stream that another thread destroyed can only be ended by the thread that
-    // began. Ends what was left to the calling thread. (optional: nothing is left)
-    void (*end_left_captures)(rondo_device *device);
+    // Waits for the work of the stream and frees it. A capture that the program began on it by
+    // calls of its own is given up; where that cannot be, the native stream is lost. False: the
+    // work was not waited for, because that was so, or because the stream is the caller's.
+    bool (*destroy_stream)(rondo_stream *stream);
     rondo_status (*synchronize_stream)(rondo_stream *stream);
     // Waits for the work that was put on the stream, also while the stream records. (optional: not
     // possible; then freeing memory waits for whatever runs)
@@ -379,10 +377,12 @@ RONDO_MUST_USE rondo_status rondo__event_keep_for_graph(rondo_event *event, rond
 // ---- streams that others remember (stream_tag.c) ----------------------------------------------
 
 // A stream may be destroyed while its work still matters, so others keep its tag. For stream.c: the
-// tag of a new stream, NULL without memory; and the backend's part of destroying one, in which
-// whoever waits for the stream's work or wants to come after it waits for the end.
+// tag of a new stream, NULL without memory; and the end of a stream, for which whoever waits for
+// its work or wants to come after it waits.
 rondo__stream_tag *rondo__stream_tag_create(rondo_stream *stream);
 void rondo__stream_tag_destroy_stream(rondo_stream *stream);
+// The program has destroyed the stream, which its capture keeps until its end.
+void rondo__stream_tag_note_kept(rondo_stream *stream);
 
 rondo__stream_tag *rondo__stream_tag_retain(rondo_stream *stream);
 rondo__stream_tag *rondo__stream_tag_retain_again(rondo__stream_tag *tag);
@@ -391,13 +391,10 @@ void rondo__stream_tag_release(rondo__stream_tag *tag);  // NULL is fine
 //
 // Threads:   the one that uses the stream.
 rondo__stream_tag *rondo__stream_tag_watch(rondo_stream *stream);
-// True once the stream is destroyed; its work was waited for unless it recorded.
+// True once the program has destroyed the stream; its work was waited for unless it recorded.
 bool rondo__stream_tag_is_finished(const rondo__stream_tag *tag);
 // True once the stream is destroyed and its work was waited for: nobody else can be running it.
 bool rondo__stream_tag_is_done(const rondo__stream_tag *tag);
-// For backends: the work of the stream, which is being destroyed or is gone, was waited for. NULL
-// is fine.
-void rondo__stream_tag_note_done(rondo__stream_tag *tag);
 // Waits for the stream's work unless the stream is gone, records, or its device is lost. Failures
 // stay for the stream's own waits to report. False: it records, or went while it did, so its work
 // may still run.
@@ -480,6 +477,9 @@ void rondo__device_visit_others(const rondo_device *device,
 RONDO_MUST_USE rondo_status rondo__memory_take(rondo_device *device, rondo_memory_kind kind,
                                                size_t bytes, void **out_address);
 
+// True for host memory that the device cannot copy from without a detour.  Threads: safe.
+bool rondo__memory_is_pageable(rondo_device *device, const void *address, size_t bytes);
+
 // Argument-checked entry to get_function. Compiled modules are cached in memory for the device's
 // life.
 //
@@ -489,15 +489,5 @@ RONDO_MUST_USE rondo_status rondo__device_get_function(rondo_device *device, con
                                                        const char *const *options,
                                                        size_t option_count, const char *kernel_name,
                                                        void **out_function);
-
-enum { RONDO__HOST_THREAD_COUNT_MAX = 1024 };
-
-// Threads that host work on the calling thread may use for one op: what was chosen for the thread;
-// otherwise RONDO_NUM_THREADS, OMP_NUM_THREADS, or all there are.
-int32_t rondo__host_get_thread_count(void);
-
-// Chooses for the calling thread, up to the maximum above; 0 takes the choice back. Returns the
-// former choice.
-int32_t rondo__host_choose_thread_count(int32_t count);
 
 #endif  // RONDO_BACKEND_BACKEND_H

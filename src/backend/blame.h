@@ -127,8 +127,10 @@ void rondo__blame_note_place(rondo__capture *capture, rondo_stream *stream, cons
 // A call on the stream failed. When its capture is broken, by nothing that was seen: keeps the
 // place, and returns true.
 bool rondo__blame_notice(rondo_stream *stream, const char *call);
-// The stream is about to be destroyed. A capture that began on it has no origin from now on.
-void rondo__blame_destroyed_stream(rondo_stream *stream);
+// The program destroys the stream. A capture that began on it is given up, where this thread may,
+// and has no origin from now on. The result is the capture that must keep the stream to its end;
+// NULL: none.
+rondo__capture *rondo__blame_destroyed_stream(rondo_stream *stream);
 // A thread that cannot end the capture has given it up: it is broken, and yields that as the cause.
 // The thread's error record stays.
 void rondo__blame_given_up(rondo__capture *capture);

@@ -63,6 +63,30 @@ static void free_bodies(rondo__capture_body *list) {
     }
 }
 
+bool rondo__capture_keep_stream(rondo__capture *capture, rondo_stream *stream) {
+    rondo_device *device = stream->device;
+    pthread_mutex_lock(&device->capture_list_lock);
+    const rondo__capture *listed = device->capture_list;
+    while (listed != NULL && listed != capture) {
+        listed = listed->next;
+    }
+    if (listed != NULL) {
+        stream->next_kept = capture->kept_streams;
+        capture->kept_streams = stream;
+        rondo__stream_tag_note_kept(stream);
+    }
+    pthread_mutex_unlock(&device->capture_list_lock);
+    return listed != NULL;
+}
+
+static void destroy_kept(rondo_stream *list) {
+    while (list != NULL) {
+        rondo_stream *stream = list;
+        list = stream->next_kept;
+        rondo__stream_tag_destroy_stream(stream);
+    }
+}
+
 rondo__participant *rondo__capture_close(rondo__capture *capture, bool has_succeeded) {
     rondo_device *device = capture->device;
     pthread_mutex_lock(&device->capture_list_lock);
@@ -87,6 +111,7 @@ rondo__participant *rondo__capture_close(rondo__capture *capture, bool has_succe
             p->type->close(p, capture, has_succeeded);
         }
     }
+    destroy_kept(capture->kept_streams);
     free_bodies(capture->bodies);
     free_bodies(capture->closed_bodies);
     free_capture(capture);

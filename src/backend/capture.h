@@ -88,7 +88,8 @@ typedef struct rondo__capture_body {
 
 struct rondo__capture {
     rondo_device *device;
-    rondo_stream *origin;  // NULL: destroyed meanwhile; guarded by device->capture_list_lock
+    rondo_stream *origin;        // NULL: destroyed meanwhile; guarded by device->capture_list_lock
+    rondo_stream *kept_streams;  // destroyed by the program; guarded by device->capture_list_lock
     rondo_capture_mode mode;
     uint64_t thread_number;  // who began (base/thread.h)
     size_t label_depth;      // scopes open on the origin then
@@ -125,9 +126,13 @@ static inline bool rondo__capture_has_participants(rondo__capture *capture) {
     return atomic_load_explicit(&capture->participants, memory_order_acquire) != NULL;
 }
 
+// The program destroys a stream that takes part in the capture, and no driver lets go of it before
+// the end: the capture keeps it, and destroys it then. False: the capture has ended meanwhile.
+bool rondo__capture_keep_stream(rondo__capture *capture, rondo_stream *stream);
+
 // Takes the capture, which the backend has ended, out of the list, lets the participants close,
-// hands them to the caller, and frees it. Where no graph came of it, the participants undo what
-// they did.
+// destroys the streams that it kept, hands the participants to the caller, and frees it. Where no
+// graph came of it, the participants undo what they did.
 rondo__participant *rondo__capture_close(rondo__capture *capture, bool has_succeeded);
 
 // The capture begun by a graph that `stream` records into, directly or in a conditional body; NULL

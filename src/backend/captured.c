@@ -231,7 +231,7 @@ rondo_status rondo__captured_prepare_copy(rondo_stream *stream, const void **in_
     }
     bool is_source = kind == RONDO_COPY_HOST_TO_DEVICE;
     const void *host = is_source ? *in_out_source : destination;
-    bool is_pageable = stream->device->backend->is_pageable(stream->device, host, bytes);
+    bool is_pageable = rondo__memory_is_pageable(stream->device, host, bytes);
     bool wants_snapshot =
         is_source && place.capture != NULL && place.capture->snapshots_pageable && is_pageable;
     if (is_pageable && !wants_snapshot) {
@@ -301,77 +301,4 @@ rondo_status rondo__captured_note_words(rondo_stream *stream, const void *words,
         }
     }
     return RONDO_STATUS_OK;
-}
-
-// ---- areas ------------------------------------------------------------------------------------
-
-// Index of the first area that begins after `begin`.
-static size_t find_after(const rondo_device *device, uintptr_t begin) {
-    size_t low = 0;
-    size_t high = device->area_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (device->areas[middle].begin <= begin) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
-rondo_status rondo__areas_add(rondo_device *device, const void *address, size_t bytes) {
-    pthread_mutex_lock(&device->captured_lock);
-    void *areas = device->areas;
-    rondo_status status = rondo__array_reserve(&areas, &device->area_capacity,
-                                               device->area_count + 1, sizeof *device->areas);
-    device->areas = areas;
-    if (status == RONDO_STATUS_OK) {
-        size_t index = find_after(device, (uintptr_t)address);
-        memmove(&device->areas[index + 1], &device->areas[index],
-                (device->area_count - index) * sizeof *device->areas);
-        device->areas[index] = (rondo__area){
-            .begin = (uintptr_t)address, .bytes = bytes, .serial = ++device->last_area_serial};
-        ++device->area_count;
-    }
-    pthread_mutex_unlock(&device->captured_lock);
-    return status;
-}
-
-static rondo__area *find_area(rondo_device *device, uintptr_t address) {
-    size_t after = find_after(device, address);
-    rondo__area *area = after > 0 ? &device->areas[after - 1] : NULL;
-    return area != NULL && address - area->begin < area->bytes ? area : NULL;
-}
-
-bool rondo__areas_remove(rondo_device *device, const void *address) {
-    pthread_mutex_lock(&device->captured_lock);
-    rondo__area *area = find_area(device, (uintptr_t)address);
-    bool is_held = area != NULL && area->holder != NULL;
-    if (area != NULL && area->begin == (uintptr_t)address && !is_held) {
-        size_t index = (size_t)(area - device->areas);
-        --device->area_count;
-        memmove(area, area + 1, (device->area_count - index) * sizeof *area);
-    }
-    pthread_mutex_unlock(&device->captured_lock);
-    return !is_held;
-}
-
-void rondo__areas_set_holder(rondo_device *device, const void *address, const void *holder) {
-    pthread_mutex_lock(&device->captured_lock);
-    rondo__area *area = find_area(device, (uintptr_t)address);
-    if (area != NULL) {
-        area->holder = holder;
-    }
-    pthread_mutex_unlock(&device->captured_lock);
-}
-
-bool rondo__areas_find(rondo_device *device, const void *address, rondo__area *out_area) {
-    pthread_mutex_lock(&device->captured_lock);
-    const rondo__area *area = find_area(device, (uintptr_t)address);
-    if (area != NULL) {
-        *out_area = *area;
-    }
-    pthread_mutex_unlock(&device->captured_lock);
-    return area != NULL;
 }

@@ -9,9 +9,6 @@
 //     they give a block out again.
 //   - Addresses are told to participants that want to know them, such as the guard of a checked
 //     graph.
-//
-// Areas of rondo_memory_allocate are listed with a number that is never used twice, so that memory
-// freed and allocated again at the same address can be told from the old.
 #ifndef RONDO_BACKEND_CAPTURED_H
 #define RONDO_BACKEND_CAPTURED_H
 
@@ -19,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backend/areas.h"
 #include "backend/capture.h"
 
 // Before a host-to-device or device-to-host copy: *source may become the address of a snapshot.
@@ -60,26 +58,5 @@ bool rondo__captured_covers(rondo_device *device, const void *address, size_t by
 // that does. `record` is heap memory of at least RONDO__CAPTURED_RECORD_BYTES to keep that in mind.
 enum { RONDO__CAPTURED_RECORD_BYTES = 32 };
 void rondo__captured_leave_behind(rondo_device *device, void *base, size_t bytes, void *record);
-
-// ---- areas ------------------------------------------------------------------------------------
-
-// What rondo_memory_allocate gave out.
-typedef struct rondo__area {
-    uintptr_t begin;
-    size_t bytes;
-    uint64_t serial;
-    const void *holder;  // who hands out parts of it; NULL: nobody
-} rondo__area;
-
-// Errors:    NO_MEMORY.
-// Threads:   safe, all four.
-RONDO_MUST_USE rondo_status rondo__areas_add(rondo_device *device, const void *address,
-                                             size_t bytes);
-// Before an area is freed. False: somebody holds it, who gives out parts of it; it stays.
-bool rondo__areas_remove(rondo_device *device, const void *address);
-// Who gives out parts of it, or NULL.
-void rondo__areas_set_holder(rondo_device *device, const void *address, const void *holder);
-// The area that holds the address; false when none does.
-bool rondo__areas_find(rondo_device *device, const void *address, rondo__area *out_area);
 
 #endif  // RONDO_BACKEND_CAPTURED_H

@@ -142,8 +142,10 @@ static rondo_status open_ordinal(const rondo__backend *backend, int32_t ordinal,
     }
     status = backend->open_device(ordinal, &device);
     if (status == RONDO_STATUS_OK) {
+        device->backend = backend;
         pthread_mutex_init(&device->capture_list_lock, NULL);
         pthread_mutex_init(&device->captured_lock, NULL);
+        rondo__areas_init(&device->areas);
     }
     if (status == RONDO_STATUS_OK) {
         open_devices[open_count++] = device;
@@ -291,7 +293,7 @@ void rondo_device_release(rondo_device *device) {
             // Closed under the lock, so that a new open does not meet a half closed device.
             pthread_mutex_destroy(&device->capture_list_lock);
             pthread_mutex_destroy(&device->captured_lock);
-            rondo__free(device->areas);
+            rondo__areas_deinit(&device->areas);
             device->backend->close_device(device);
         }
     }
@@ -359,7 +361,7 @@ rondo_status rondo__memory_take(rondo_device *device, rondo_memory_kind kind, si
     }
     RETURN_IF_ERROR(rondo__mark_call(device, NULL, RONDO_CAUSE_ALLOCATION,
                                      device->backend->allocate(device, kind, bytes, out_address)));
-    rondo_status status = rondo__areas_add(device, *out_address, bytes);
+    rondo_status status = rondo__areas_add(device, kind, *out_address, bytes);
     if (status != RONDO_STATUS_OK) {
         device->backend->deallocate(device, kind, *out_address);
         *out_address = NULL;
@@ -367,18 +369,32 @@ rondo_status rondo__memory_take(rondo_device *device, rondo_memory_kind kind, si
     return status;
 }
 
+bool rondo__memory_is_pageable(rondo_device *device, const void *address, size_t bytes) {
+    return !rondo__areas_cover(device, address, bytes) &&
+           (device->backend->is_pageable == NULL ||
+            device->backend->is_pageable(device, address, bytes));
+}
+
 void rondo_memory_free(rondo_device *device, rondo_memory_kind kind, void *address) {
     if (device == NULL || address == NULL || atomic_load(&device->is_forked)) {
         return;
     }
-    if (!rondo__areas_remove(device, address)) {
-        RONDO_LOG_WARN_F(
-            "rondo_memory_free: %p is memory of a pool and stays; give blocks back with "
-            "rondo_pool_free",
-            address);
-        return;
+    switch (rondo__areas_remove(device, address, &kind)) {
+        case RONDO__AREA_REMOVED:
+            device->backend->deallocate(device, kind, address);
+            break;
+        case RONDO__AREA_HELD:
+            RONDO_LOG_WARN_F(
+                "rondo_memory_free: %p is memory of a pool and stays; give blocks back with "
+                "rondo_pool_free",
+                address);
+            break;
+        case RONDO__AREA_UNKNOWN:
+            RONDO_LOG_WARN_F(
+                "rondo_memory_free: %p is not memory that rondo_memory_allocate gave out on %s",
+                address, device->name);
+            break;
     }
-    device->backend->deallocate(device, kind, address);
 }
 
 rondo_status rondo__device_get_function(rondo_device *device, const char *source,

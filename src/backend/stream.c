@@ -14,7 +14,7 @@ static rondo_status complete_stream(rondo_device *device, rondo_stream *stream,
     stream->number = atomic_fetch_add(&last_stream_number, 1) + 1;
     stream->tag = rondo__stream_tag_create(stream);
     if (stream->tag == NULL) {
-        device->backend->destroy_stream(stream);
+        (void)device->backend->destroy_stream(stream);
         return RONDO_STATUS_NO_MEMORY;
     }
     rondo_device_retain(device);
@@ -50,7 +50,7 @@ void rondo_stream_destroy(rondo_stream *stream) {
         return;
     }
     rondo_device *device = stream->device;
-    rondo__blame_destroyed_stream(stream);
+    rondo__capture *keeper = rondo__blame_destroyed_stream(stream);
     pthread_mutex_lock(&device->capture_list_lock);
     void (*close_scopes)(const rondo_stream *) = device->close_scopes;
     pthread_mutex_unlock(&device->capture_list_lock);
@@ -59,8 +59,10 @@ void rondo_stream_destroy(rondo_stream *stream) {
     }
     rondo__label_close_above(stream, 0);
     rondo__label_stack_destroy(stream->labels);
-    rondo__stream_tag_destroy_stream(stream);
-    rondo_device_release(device);
+    stream->labels = NULL;
+    if (keeper == NULL || !rondo__capture_keep_stream(keeper, stream)) {
+        rondo__stream_tag_destroy_stream(stream);
+    }
 }
 
 rondo_device *rondo_stream_get_device(const rondo_stream *stream) {
@@ -98,12 +100,15 @@ rondo_status rondo_stream_query(rondo_stream *stream, bool *out_is_idle) {
 }
 
 // Into which capture the stream records by now is the backend's to say: that of the event need not
-// be it.
-static void note_join(rondo_stream *stream) {
+// be it, but is the best guess where the backend fails to answer.
+static void note_join(rondo_stream *stream, const rondo_event *event) {
     rondo__place place;
     rondo_error saved;
     rondo__error_save(&saved);
-    if (rondo__capture_locate(stream, &place) == RONDO_STATUS_OK && place.id != 0) {
+    if (rondo__capture_locate(stream, &place) != RONDO_STATUS_OK) {
+        place.id = atomic_load_explicit(&event->capture_id, memory_order_acquire);
+    }
+    if (place.id != 0) {
         rondo__marks_begin(stream, place.id);
     }
     rondo__error_restore(&saved);
@@ -114,7 +119,7 @@ static rondo_status mark_wait(rondo_stream *stream, rondo_event *event, rondo_st
     if (status != RONDO_STATUS_OK) {
         rondo__blame_work(stream, "");
     } else if (atomic_load_explicit(&event->may_be_captured, memory_order_relaxed)) {
-        note_join(stream);
+        note_join(stream, event);
     }
     return status;
 }

@@ -40,8 +40,8 @@ struct rondo__stream_tag {
     pthread_mutex_t lock;
     rondo_stream *stream;  // guarded by lock; NULL once destroyed
     atomic_bool is_finished;
-    // Destroyed while it recorded, or as a wrapper that could not be waited for: what it ran before
-    // may run still. Until the backend has waited for it after all, at the end of the capture.
+    // Destroyed, but what it ran before may run still: its capture keeps it to the end, it was a
+    // wrapper that could not be waited for, or it is lost.
     atomic_bool has_left_work;
     rondo_event *end;    // guarded by lock: what those wait for who wait; NULL: nobody has
     bool is_watched;     // of the thread that uses the stream
@@ -192,15 +192,9 @@ static bool wait_for_stream(rondo_stream *stream, bool also_while_recording) {
     return has_waited;
 }
 
-void rondo__stream_tag_note_done(rondo__stream_tag *tag) {
-    if (tag != NULL) {
-        atomic_store(&tag->has_left_work, false);
-    }
-}
-
-// The backend waits for the streams that it made, and says so, at once or when they record no more;
-// a wrapper's is waited for here. The caller holds the lock.
-static void finish_work(rondo__stream_tag *tag, rondo_stream *stream) {
+// The backend waits for the streams that it made; a wrapper's is waited for here. True: it was. The
+// caller holds the lock.
+static bool finish_wrapped(rondo__stream_tag *tag, rondo_stream *stream) {
     rondo_device *device = stream->device;
     rondo__capture_state state = RONDO__CAPTURE_NONE;
     uint64_t id = 0;
@@ -209,31 +203,30 @@ static void finish_work(rondo__stream_tag *tag, rondo_stream *stream) {
     bool may_wait = device->backend->get_capture_id(stream, &state, &id) == RONDO_STATUS_OK &&
                     state == RONDO__CAPTURE_NONE;
     rondo__error_restore(&saved);
-    // To ask the legacy stream for anything breaks captures of others.
-    if (may_wait && stream->is_wrapped &&
-        (!stream->is_legacy || atomic_load(&device->open_capture_count) == 0) &&
-        wait_for_stream(stream, false)) {
-        rondo__stream_tag_note_done(tag);
-    }
     tag->has_place = !may_wait && is_place_right(tag, device, state, id);
+    // To ask the legacy stream for anything breaks captures of others.
+    return may_wait && (!stream->is_legacy || atomic_load(&device->open_capture_count) == 0) &&
+           wait_for_stream(stream, false);
+}
+
+void rondo__stream_tag_note_kept(rondo_stream *stream) {
+    atomic_store(&stream->tag->has_left_work, true);
+    atomic_store_explicit(&stream->tag->is_finished, true, memory_order_release);
 }
 
 void rondo__stream_tag_destroy_stream(rondo_stream *stream) {
     rondo__stream_tag *tag = stream->tag;
-    const rondo__backend *backend = stream->device->backend;
+    rondo_device *device = stream->device;
     pthread_mutex_lock(&tag->lock);
-    bool has_work =
-        atomic_load(&tag->reference_count) > 1 && !atomic_load(&stream->device->is_lost);
-    atomic_store(&tag->has_left_work, has_work);
-    if (has_work) {
-        finish_work(tag, stream);
-    }
+    bool is_remembered = atomic_load(&tag->reference_count) > 1 && !atomic_load(&device->is_lost);
+    bool is_done = is_remembered && stream->is_wrapped && finish_wrapped(tag, stream);
     rondo_event_destroy(tag->end);
     tag->end = NULL;
     // Held to the end: who finds the stream gone may rely on its work being done.
     tag->stream = NULL;
-    backend->destroy_stream(stream);
-    tag->has_place = tag->has_place && atomic_load(&tag->has_left_work);
+    is_done = device->backend->destroy_stream(stream) || is_done;
+    atomic_store(&tag->has_left_work, is_remembered && !is_done);
+    tag->has_place = tag->has_place && is_remembered && !is_done;
     if (!tag->has_place) {
         rondo_event_destroy(tag->place);
         tag->place = NULL;
@@ -241,6 +234,7 @@ void rondo__stream_tag_destroy_stream(rondo_stream *stream) {
     atomic_store_explicit(&tag->is_finished, true, memory_order_release);
     pthread_mutex_unlock(&tag->lock);
     rondo__stream_tag_release(tag);
+    rondo_device_release(device);
 }
 
 // ---- others -----------------------------------------------------------------------------------
@@ -266,7 +260,7 @@ static bool wait_for_rest(rondo__stream_tag *tag, bool may_wait_for_device) {
     rondo__error_save(&saved);
     if ((tag->has_place ? device->backend->synchronize_event(tag->place)
                         : device->backend->synchronize_device(device)) == RONDO_STATUS_OK) {
-        rondo__stream_tag_note_done(tag);
+        atomic_store(&tag->has_left_work, false);
     }
     rondo__error_restore(&saved);
     return !atomic_load(&tag->has_left_work);
@@ -303,7 +297,7 @@ uint64_t rondo__stream_tag_get_capture_id(rondo__stream_tag *tag) {
     // The lock keeps the stream from being destroyed meanwhile.
     pthread_mutex_lock(&tag->lock);
     rondo_stream *stream = tag->stream;
-    if (stream != NULL && rondo__stream_may_record(stream)) {
+    if (stream != NULL && !rondo__stream_tag_is_finished(tag) && rondo__stream_may_record(stream)) {
         rondo__capture_state state = RONDO__CAPTURE_NONE;
         rondo_error saved;
         rondo__error_save(&saved);
@@ -430,7 +424,7 @@ static rondo_status follow_gone(rondo_stream *stream, rondo__stream_tag *tag) {
         return fail_gone(tag, "rondo_stream_wait_event");
     }
     RETURN_IF_ERROR(device->backend->synchronize_device(device));
-    rondo__stream_tag_note_done(tag);
+    atomic_store(&tag->has_left_work, false);
     return RONDO_STATUS_OK;
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "backend/thread_count.h"
 #include "base/error.h"
 #include "base/logging.h"
 #include "base/memory.h"

@@ -216,15 +216,12 @@ static rondo_status finish_work(rondo_graph *graph, ending *it) {
 // Second: the stream records no more, whatever the first stage said, and the graph holds what was
 // recorded. Where both fail, the end of the capture knows the cause.
 static rondo_status stop_recording(rondo_graph *graph, const ending *it, rondo_status finished) {
-    const rondo__backend *backend = graph->device->backend;
     rondo_error failure;
     if (finished != RONDO_STATUS_OK) {
         rondo__error_save(&failure);
     }
     if (it->origin != NULL) {
-        RETURN_IF_ERROR(backend->end_capture(it->origin, &graph->recorded));
-    } else if (backend->end_left_captures != NULL) {
-        backend->end_left_captures(graph->device);
+        RETURN_IF_ERROR(graph->device->backend->end_capture(it->origin, &graph->recorded));
     }
     if (finished != RONDO_STATUS_OK) {
         rondo__error_restore(&failure);
@@ -287,10 +284,10 @@ static rondo_status accept(rondo_graph *graph, const ending *it) {
 static rondo_status roll_back(rondo_graph *graph, ending *it) {
     conclude(graph, it);
     rondo_status status = rondo__graph_report_failure(graph, &it->blame, it->fallback);
-    close_capture(graph, false);
     if (it->origin != NULL) {
         rondo__label_close_above(it->origin, it->label_depth);
     }
+    close_capture(graph, false);
     rondo__graph_clear(graph);
     return status;
 }
@@ -337,14 +334,10 @@ void rondo__graph_give_up(rondo_graph *graph) {
     if (has_origin) {
         // Whatever the backend says of that, the stream is free afterwards.
         (void)graph->device->backend->end_capture(stream, &graph->recorded);
-    } else if (graph->device->backend->end_left_captures != NULL) {
-        graph->device->backend->end_left_captures(graph->device);
+        rondo__label_close_above(stream, label_depth);
     }
     close_capture(graph, false);
     rondo__graph_report_abort(graph, &blame);
-    if (has_origin) {
-        rondo__label_close_above(stream, label_depth);
-    }
     rondo__graph_clear(graph);
     rondo__error_restore(&saved);
 }

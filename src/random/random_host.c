@@ -1,4 +1,5 @@
 // random/random_host.c — the ops as host functions: which loops, and on how many threads.
+#include "backend/thread_count.h"
 #include "random/cu/philox.cuh"
 #include "random/random_loops.h"
 

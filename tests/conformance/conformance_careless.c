@@ -460,7 +460,7 @@ static void drop_warning(void *user_data, rondo_log_level level, const char *mes
 
 static void test_conformance_careless__memory_of_pools_is_not_freed(void **state) {
     suite_context *context = suite_get_context(state);
-    size_t area_count = context->device->area_count;
+    size_t area_count = context->device->areas.count;
     rondo_stream *stream = suite_create_stream(context);
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     uint32_t *x = memory_take(pool, stream, 1);
@@ -476,7 +476,7 @@ static void test_conformance_careless__memory_of_pools_is_not_freed(void **state
     memory_free(pool, x);
     rondo_pool_release(pool);
     rondo_stream_destroy(stream);
-    assert_int_equal(context->device->area_count, area_count);
+    assert_int_equal(context->device->areas.count, area_count);
 }
 
 // A graph keeps pinned memory that its copies read beyond the end of the pool; a checked graph that
@@ -485,7 +485,7 @@ static void test_conformance_careless__memory_that_outlives_its_pool(void **stat
     suite_context *context = suite_get_context(state);
     rondo_stream *stream = suite_create_stream(context);
     uint32_t *y = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
-    size_t area_count = context->device->area_count;
+    size_t area_count = context->device->areas.count;
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_PINNED);
     rondo_graph *keeper = suite_create_graph(context, false);
     rondo_graph *checked = memory_create_checked_graph(context);
@@ -504,7 +504,7 @@ static void test_conformance_careless__memory_that_outlives_its_pool(void **stat
     rondo_graph_destroy(keeper);
     memory_replay(checked, stream);
     rondo_graph_destroy(checked);
-    assert_int_equal(context->device->area_count, area_count);
+    assert_int_equal(context->device->areas.count, area_count);
     suite_free(context, RONDO_MEMORY_DEVICE, y);
     rondo_stream_destroy(stream);
 }

@@ -4,7 +4,7 @@
 
 #include "backend/backend.h"
 #include "backend/cuda/cuda_api.h"
-#include "backend/host/host_backend.h"
+#include "backend/host/host_device.h"
 #include "peers_kernel.h"
 #include "random_support.h"
 
@@ -132,8 +132,7 @@ static void start_counting(suite_context *context) {
 }
 
 static long count_live(suite_context *context) {
-    return context->is_host ? (long)rondo__host_device_of(context->device)->area_count
-                            : atomic_load(&g_live_allocations);
+    return context->is_host ? (long)context->device->areas.count : atomic_load(&g_live_allocations);
 }
 
 // Generators cost device memory, graphs that use them do not; all of it comes back.

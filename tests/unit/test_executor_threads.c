@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "backend/backend.h"
+#include "backend/thread_count.h"
 #include "rondo/rondo.h"
 #include "support/source_dir.h"
 

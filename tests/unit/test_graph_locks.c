@@ -15,7 +15,7 @@
 #include <pthread.h>
 
 #include "backend/cuda/cuda_device.h"
-#include "backend/host/host_backend.h"
+#include "backend/host/host_device.h"
 #include "base/memory.h"
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
@@ -238,7 +238,7 @@ static void test_graph_locks__host_replays_run_while_all_locks_are_held(void **s
     world w;
     open_world(&w, "host", false);
     rondo__host_device *device = rondo__host_device_of(w.device);
-    pthread_mutex_t *const locks[] = {&device->lock, &device->capture_lock, &device->memory_lock,
+    pthread_mutex_t *const locks[] = {&device->lock, &device->capture_lock, &w.device->areas.lock,
                                       &w.device->capture_list_lock};
     check_progress(&w, locks, sizeof locks / sizeof *locks);
     close_world(&w);

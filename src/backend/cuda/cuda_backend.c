@@ -16,7 +16,6 @@ const rondo__backend rondo__backend_cuda = {
     .create_stream = rondo__cuda_create_stream,
     .wrap_stream = rondo__cuda_wrap_stream,
     .destroy_stream = rondo__cuda_destroy_stream,
-    .end_left_captures = rondo__cuda_end_left_captures,
     .synchronize_stream = rondo__cuda_synchronize_stream,
     .drain_stream = NULL,
     .query_stream = rondo__cuda_query_stream,

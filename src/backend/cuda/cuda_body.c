@@ -275,7 +275,6 @@ static rondo_status make_whole(rondo_stream *stream, bool *out_is_whole) {
 
 // The body is never ended: what it holds, and the streams that record into it, stay as they are.
 static void lose_body(rondo__cuda_device *device, rondo__cuda_capture *body) {
-    rondo__cuda_give_up_orphans(body);
     pthread_mutex_lock(&device->capture_lock);
     body->next = device->lost_bodies;
     device->lost_bodies = body;
@@ -344,7 +343,6 @@ static bool end_late(rondo__cuda_device *device, rondo__cuda_capture *body) {
     pthread_mutex_lock(&device->capture_lock);
     is_whole = api->cuStreamEndCapture(body->native, &graph) == RONDO__CU_SUCCESS && is_whole;
     pthread_mutex_unlock(&device->capture_lock);
-    rondo__cuda_destroy_orphans(body);
     int mode = rondo__cuda_relax(device);
     rondo__cuda_log_failure(device, api->cuStreamDestroy(body->native), "cuStreamDestroy");
     rondo__cuda_restore(device, mode);

@@ -59,6 +59,17 @@ rondo__cuda_capture *rondo__cuda_find_capture(rondo__cuda_device *device, uint64
     return find_in(device->captures, serial);
 }
 
+bool rondo__cuda_is_unended(rondo__cuda_device *device, uint64_t serial) {
+    pthread_mutex_lock(&device->capture_lock);
+    bool is_found =
+        find_in(device->captures, serial) != NULL || find_in(device->lost_bodies, serial) != NULL;
+    for (const rondo__cuda_capture *c = device->captures; c != NULL && !is_found; c = c->next) {
+        is_found = find_in(c->limbo, serial) != NULL;
+    }
+    pthread_mutex_unlock(&device->capture_lock);
+    return is_found;
+}
+
 // The caller holds the lock.
 static uint64_t list_capture(rondo__cuda_device *device, rondo__cuda_capture *capture) {
     capture->serial = ++device->last_capture;
@@ -98,7 +109,6 @@ static void free_list(rondo__cuda_capture *capture) {
     while (capture != NULL) {
         rondo__cuda_capture *next = capture->next;
         free_list(capture->limbo);
-        rondo__cuda_forget_orphans(capture);
         rondo__cuda_free_notes(capture->notes);
         rondo__free(capture);
         capture = next;
@@ -349,8 +359,7 @@ rondo_status rondo__cuda_end_native(rondo_stream *stream_, rondo__cu_graph *out_
     }
     pthread_mutex_unlock(&device->capture_lock);
     bool has_limbo = capture != NULL && capture->limbo != NULL;
-    bool is_plain = code == RONDO__CU_SUCCESS && graph != NULL &&
-                    (capture == NULL || (!has_limbo && capture->orphans == NULL));
+    bool is_plain = code == RONDO__CU_SUCCESS && graph != NULL && !has_limbo;
     if (!is_inside && !is_plain) {
         rondo__cuda_enter_cleanup(device, &was_pushed);
     }
@@ -367,12 +376,6 @@ rondo_status rondo__cuda_end_native(rondo_stream *stream_, rondo__cu_graph *out_
         }
     } else {
         *out_graph = graph;
-    }
-    if (capture != NULL && capture->orphans != NULL) {
-        rondo_error saved;
-        rondo__error_save(&saved);
-        rondo__cuda_destroy_orphans(capture);
-        rondo__error_restore(&saved);
     }
     rondo__cuda_leave(device, was_pushed);
     if (capture != NULL) {

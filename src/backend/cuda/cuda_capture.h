@@ -17,7 +17,6 @@ struct rondo__cuda_capture {
     int mode;
     rondo__cuda_note *notes;  // of the outermost capture: conditional nodes so far
     size_t member_count;
-    rondo__cuda_stream *orphans;  // by `next_kept`; see cuda_kept.c
     // Bodies, see cuda_body.c.
     uint32_t depth;              // of bodies around, itself included; 0: outermost
     rondo__cu_stream native;     // in limbo: the stream that records it
@@ -31,6 +30,9 @@ struct rondo__cuda_capture {
 
 // The caller holds the lock. NULL when the capture has ended.
 rondo__cuda_capture *rondo__cuda_find_capture(rondo__cuda_device *device, uint64_t serial);
+
+// Whether the driver has that capture still, also as a body in limbo or a lost one.
+bool rondo__cuda_is_unended(rondo__cuda_device *device, uint64_t serial);
 
 // Lists it; its serial.
 uint64_t rondo__cuda_add_capture(rondo__cuda_device *device, rondo__cuda_capture *capture);
@@ -46,12 +48,6 @@ rondo_status rondo__cuda_fail_end(rondo__cuda_device *device, rondo__cu_result c
 // True for the codes that say what a capture forbids.
 bool rondo__cuda_is_capture_code(rondo__cu_result code);
 
-// The capture has ended: destroys the streams that were kept for that.
-void rondo__cuda_destroy_orphans(rondo__cuda_capture *capture);
-// It will never end: they stay as they are, and nobody is told any more.
-void rondo__cuda_give_up_orphans(const rondo__cuda_capture *capture);
-// Frees what is left of them here; the driver has them still.
-void rondo__cuda_forget_orphans(rondo__cuda_capture *capture);
 // Ends the bodies that could not be ended before `capture`, which has just ended. False: the
 // driver has freed a part of its graph, which must not be destroyed. `has_graph`: the end was good.
 bool rondo__cuda_end_limbo(rondo__cuda_device *device, rondo__cuda_capture *capture,

@@ -137,7 +137,6 @@ rondo_status rondo__cuda_open_device(int32_t ordinal, rondo_device **out_device)
         return RONDO_STATUS_NO_MEMORY;
     }
     rondo_status status = RONDO_STATUS_OK;
-    device->head.backend = &rondo__backend_cuda;
     device->head.ordinal = ordinal;
     snprintf(device->head.name, sizeof(device->head.name), "cuda:%d", (int)ordinal);
     atomic_init(&device->head.reference_count, 1);
@@ -162,7 +161,6 @@ rondo_status rondo__cuda_open_device(int32_t ordinal, rondo_device **out_device)
     pthread_mutex_init(&device->lock, NULL);
     pthread_mutex_init(&device->capture_lock, NULL);
     pthread_cond_init(&device->has_waited, NULL);
-    pthread_mutex_init(&device->stray_lock, NULL);
     *out_device = &device->head;
     return status;
 
@@ -177,14 +175,12 @@ void rondo__cuda_close_device(rondo_device *device_) {
     rondo__error_save(&saved);
     bool was_pushed = false;
     rondo__cuda_enter_cleanup(device, &was_pushed);
-    rondo__cuda_end_left_captures(device_);
     // Host functions still in flight use their arguments until they have run.
     rondo__cuda_log_failure(device, device->api->cuCtxSynchronize(), "cuCtxSynchronize");
     rondo__cuda_unload_modules(device);
     rondo__cuda_leave(device, was_pushed);
     rondo__cuda_free_pending_calls(device);
     bool has_lost_body = device->lost_bodies != NULL;
-    rondo__cuda_forget_strays(device);
     rondo__cuda_free_captures(device);
     if (!has_lost_body) {
         rondo__cuda_log_failure(device, device->api->cuDevicePrimaryCtxRelease(device->ordinal),
@@ -192,7 +188,6 @@ void rondo__cuda_close_device(rondo_device *device_) {
     }
     pthread_cond_destroy(&device->has_waited);
     pthread_mutex_destroy(&device->capture_lock);
-    pthread_mutex_destroy(&device->stray_lock);
     pthread_mutex_destroy(&device->lock);
     rondo__free(device->modules);
     rondo__free(device);

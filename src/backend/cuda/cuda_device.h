@@ -49,13 +49,11 @@ typedef struct rondo__cuda_device {
     // in a capture stands for nothing.
     pthread_mutex_t capture_lock;
     rondo__cuda_capture *captures;
-    int wait_count;                     // threads that wait for the whole device
-    pthread_cond_t has_waited;          // one less of them
-    uint64_t last_capture;              // serial of the latest capture
-    rondo__cuda_capture *lost_bodies;   // see cuda_body.c; where there are any, the context must
-                                        // outlive the device
-    struct rondo__cuda_stream *strays;  // see cuda_kept.c
-    pthread_mutex_t stray_lock;         // held while strays are ended; taken before the other
+    int wait_count;                    // threads that wait for the whole device
+    pthread_cond_t has_waited;         // one less of them
+    uint64_t last_capture;             // serial of the latest capture
+    rondo__cuda_capture *lost_bodies;  // see cuda_body.c; where there are any, the context must
+                                       // outlive the device
 } rondo__cuda_device;
 
 typedef struct rondo__cuda_stream {
@@ -68,7 +66,6 @@ typedef struct rondo__cuda_stream {
     bool is_origin;           // a capture began here and has not been ended
     bool is_body;             // is_origin, and it records into a body that a conditional node owns
     bool is_scratch;          // has recorded bodies, and nothing else: there is no work to wait for
-    struct rondo__cuda_stream *next_kept;  // of those that were destroyed and have to be kept
 } rondo__cuda_stream;
 
 typedef struct rondo__cuda_event {
@@ -229,7 +226,7 @@ rondo_status rondo__cuda_fill(rondo_stream *stream, void *destination, uint32_t 
 // cuda_stream.c
 rondo_status rondo__cuda_create_stream(rondo_device *device, rondo_stream **out_stream);
 rondo_status rondo__cuda_wrap_stream(rondo_device *device, void *native, rondo_stream **out_stream);
-void rondo__cuda_destroy_stream(rondo_stream *stream);
+bool rondo__cuda_destroy_stream(rondo_stream *stream);
 rondo_status rondo__cuda_synchronize_stream(rondo_stream *stream);
 rondo_status rondo__cuda_query_stream(rondo_stream *stream, bool *out_is_idle);
 rondo_status rondo__cuda_wait_event(rondo_stream *stream, rondo_event *event);
@@ -284,15 +281,6 @@ rondo_status rondo__cuda_end_capture(rondo_stream *stream, rondo__template **out
 // for the second the caller holds the capture lock.
 void rondo__cuda_note_record(rondo__cuda_event *event, rondo__cuda_stream *stream);
 void rondo__cuda_note_wait(rondo__cuda_stream *stream, const rondo__cuda_event *event);
-// cuda_kept.c
-// For the destruction of a stream: true when it has to be kept, and is no longer the caller's.
-bool rondo__cuda_keep_stream(rondo_stream *stream);
-// Ends the captures of kept streams that this thread began, and destroys those.
-void rondo__cuda_end_left_captures(rondo_device *device);
-// Waits for the native stream and destroys it.
-void rondo__cuda_destroy_native(rondo__cuda_stream *stream);
-// The device is closed.
-void rondo__cuda_forget_strays(rondo__cuda_device *device);
 void rondo__cuda_free_captures(rondo__cuda_device *device);
 
 // cuda_graph.c

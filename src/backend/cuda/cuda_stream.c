@@ -1,5 +1,7 @@
 // Streams and events of the CUDA backend.
+#include "backend/cuda/cuda_capture.h"
 #include "backend/cuda/cuda_device.h"
+#include "base/logging.h"
 #include "base/memory.h"
 
 // ---- streams ----------------------------------------------------------------------------------
@@ -19,7 +21,6 @@ rondo_status rondo__cuda_create_stream(rondo_device *device_, rondo_stream **out
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
-    rondo__cuda_end_left_captures(device_);
     rondo__cuda_stream *stream = new_stream(device_);
     if (stream == NULL) {
         status = RONDO_STATUS_NO_MEMORY;
@@ -86,49 +87,75 @@ leave:
     return status;
 }
 
-// A stream may be destroyed in the middle of a capture, as an error path of a caller does: the
-// capture is ended first, and what it recorded is thrown away.
-static void give_up_capture(rondo_stream *stream) {
+static bool is_recording(rondo_stream *stream) {
     rondo__capture_state state = RONDO__CAPTURE_NONE;
     bool is_known = rondo__cuda_get_capture_state(stream, &state) == RONDO_STATUS_OK;
-    bool is_recording =
-        is_known ? state != RONDO__CAPTURE_NONE : ((rondo__cuda_stream *)stream)->is_origin;
-    if (!is_recording) {
-        return;
+    if (is_known) {
+        return state != RONDO__CAPTURE_NONE;
     }
-    if (((rondo__cuda_stream *)stream)->is_body) {
-        (void)rondo__cuda_end_body_capture(stream);
-        return;
-    }
-    rondo__template *recorded = NULL;
-    if (rondo__cuda_end_capture(stream, &recorded) == RONDO_STATUS_OK) {
-        rondo__cuda_destroy_template(recorded);
-    }
+    return rondo__cuda_is_unended(rondo__cuda_device_of(stream->device),
+                                  ((rondo__cuda_stream *)stream)->capture);
 }
 
-void rondo__cuda_destroy_stream(rondo_stream *stream) {
+// A stream may be destroyed in the middle of a capture, as an error path of a caller does: the
+// capture is ended first, and what it recorded is thrown away.
+// False: it records still, so that the driver must not destroy it, or is a wrapper now, since a
+// body in limbo has the native stream.
+static bool give_up_capture(rondo_stream *stream) {
+    if (!is_recording(stream)) {
+        return true;
+    }
+    rondo__template *recorded = NULL;
+    if (((rondo__cuda_stream *)stream)->is_body) {
+        (void)rondo__cuda_end_body_capture(stream);
+        if (stream->is_wrapped) {
+            return false;
+        }
+    } else if (rondo__cuda_end_capture(stream, &recorded) == RONDO_STATUS_OK) {
+        rondo__cuda_destroy_template(recorded);
+    }
+    return !is_recording(stream);
+}
+
+// True: its work was waited for.
+static bool destroy_native(rondo__cuda_stream *stream) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->head.device);
+    rondo__cu_stream native = rondo__cuda_native_stream(&stream->head);
+    bool is_done = stream->is_scratch;  // has recorded bodies, and nothing else
+    int mode = rondo__cuda_relax(device);
+    if (!is_done) {
+        rondo__cu_result code = device->api->cuStreamSynchronize(native);
+        rondo__cuda_log_failure(device, code, "cuStreamSynchronize");
+        // Other failures are of the work that it has waited for.
+        is_done = !rondo__cuda_is_capture_code(code);
+    }
+    rondo__cuda_log_failure(device, device->api->cuStreamDestroy(native), "cuStreamDestroy");
+    rondo__cuda_restore(device, mode);
+    return is_done;
+}
+
+bool rondo__cuda_destroy_stream(rondo_stream *stream) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
     rondo_error saved;
     rondo__error_save(&saved);
     bool was_pushed = false;
-    bool is_kept = false;
-    if (((rondo__cuda_stream *)stream)->is_scratch) {
-        rondo__stream_tag_note_done(stream->tag);
-    }
+    bool is_done = ((rondo__cuda_stream *)stream)->is_scratch;
     if (!stream->is_wrapped) {
         rondo__cuda_enter_cleanup(device, &was_pushed);
-        rondo__cuda_end_left_captures(&device->head);
-        give_up_capture(stream);
-        is_kept = rondo__cuda_keep_stream(stream);
-        if (!is_kept) {
-            rondo__cuda_destroy_native((rondo__cuda_stream *)stream);
+        if (give_up_capture(stream)) {
+            is_done = destroy_native((rondo__cuda_stream *)stream);
+        } else if (!stream->is_wrapped) {
+            RONDO_LOG_WARN_F(
+                "%s: stream %u records a capture that only the thread which began it could end; "
+                "the "
+                "stream is lost until the end of the process",
+                device->head.name, (unsigned)stream->number);
         }
         rondo__cuda_leave(device, was_pushed);
     }
-    if (!is_kept) {
-        rondo__free(stream);
-    }
+    rondo__free(stream);
     rondo__error_restore(&saved);
+    return is_done;
 }
 
 rondo_status rondo__cuda_synchronize_stream(rondo_stream *stream) {

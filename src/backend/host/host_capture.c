@@ -23,8 +23,11 @@
 //
 // Source: CUDA Programming Guide, "Creating a Graph Using Stream Capture"; Driver API, Stream
 // Management.
+#include "backend/host/host_capture.h"
+
 #include "backend/blame.h"
-#include "backend/host/host_backend.h"
+#include "backend/host/host_device.h"
+#include "base/error.h"
 #include "base/memory.h"
 
 // ---- life -------------------------------------------------------------------------------------
@@ -297,6 +300,22 @@ rondo_status rondo__host_record_node(rondo__host_stream *stream, const rondo__ho
     stream->frontier_count = 1;
     *out_was_recorded = true;
 unlock:
+    pthread_mutex_unlock(&device->capture_lock);
+    return status;
+}
+
+rondo_status rondo__host_refuse_in_body(rondo__host_stream *stream, const char *call,
+                                        const char *what) {
+    rondo__host_device *device = rondo__host_device_of(stream->head.device);
+    rondo_status status = RONDO_STATUS_OK;
+    pthread_mutex_lock(&device->capture_lock);
+    rondo__host_capture *capture = atomic_load(&stream->capture);
+    if (capture != NULL && capture->is_body) {
+        status = RONDO_FAIL_AS(call, UNSUPPORTED,
+                               "there are no %s inside conditional bodies; do this before or "
+                               "after the scope",
+                               what);
+    }
     pthread_mutex_unlock(&device->capture_lock);
     return status;
 }

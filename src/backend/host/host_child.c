@@ -8,9 +8,13 @@
 //           [ d -> e ]                \-> d -> e -/
 //
 // Cost: one copy of nodes and arguments per CHILD node, and one more while an executable is made.
+
+#include "backend/host/host_child.h"
+
 #include <string.h>
 
-#include "backend/host/host_backend.h"
+#include "backend/host/host_capture.h"
+#include "base/error.h"
 #include "base/memory.h"
 
 static const rondo__host_template *child_of(const rondo__host_node *node) {

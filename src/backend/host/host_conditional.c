@@ -1,20 +1,13 @@
-// backend/host/host_conditional.c — conditional nodes: recording their bodies, and choosing.
+// backend/host/host_conditional.c — recording conditional nodes and their bodies.
 //
-// In a template a conditional node owns a template for each body. In a program it is one
-// instruction, whose argument holds the bodies' programs and the address of the predicate:
-//
-//      instructions  [run|arguments] [choose|choice] [run|arguments]
-//                                          |
-//      choice        predicate, body 0, body 1 ...    each a program with instructions of its own
-//
-// So a turn of a while costs one comparison, and its body what the same nodes cost elsewhere. A
-// body with parallel branches is a job of its own (host_team.c), whose owner is whoever runs the
-// node.
-//
-// A body is recorded by a capture of its own, whose template moves into the node when it ends. The
-// capture forbids nothing to other calls (it is relaxed): what the outer capture forbids breaks
-// that one.
-#include "backend/host/host_backend.h"
+// In a template a conditional node owns a template for each body. A body is recorded by a capture
+// of its own, whose template moves into the node when it ends. That capture is relaxed: calls that
+// the outer capture forbids break the outer one only.
+#include "backend/host/host_conditional.h"
+
+#include "backend/host/host_capture.h"
+#include "backend/host/host_device.h"
+#include "base/error.h"
 #include "base/memory.h"
 
 // The node while it is recorded.
@@ -23,8 +16,6 @@ typedef struct open_conditional {
     rondo__host_capture *parent;     // a reference is held
     rondo__host_branches *branches;  // lives while parent->recorded does
 } open_conditional;
-
-// ---- templates --------------------------------------------------------------------------------
 
 static rondo__host_branches *create_branches(rondo_scope_kind kind, const void *predicate,
                                              uint32_t count) {
@@ -38,116 +29,7 @@ static rondo__host_branches *create_branches(rondo_scope_kind kind, const void *
     return branches;
 }
 
-void rondo__host_branches_destroy(rondo__host_branches *branches) {
-    if (branches == NULL) {
-        return;
-    }
-    for (uint32_t i = 0; i < branches->count; ++i) {
-        if (branches->bodies[i] != NULL) {
-            rondo__host_destroy_template(&branches->bodies[i]->head);
-        }
-    }
-    rondo__free(branches);
-}
-
-const char *rondo__host_branches_get_name(const rondo__host_branches *branches) {
-    static const char *const names[] = {
-        [RONDO_SCOPE_IF] = "if",
-        [RONDO_SCOPE_IF_ELSE] = "if_else",
-        [RONDO_SCOPE_SWITCH] = "switch",
-        [RONDO_SCOPE_WHILE] = "while",
-    };
-    return names[branches->kind];
-}
-
-rondo_status rondo__host_get_body(rondo__template *template_, size_t index, uint32_t branch,
-                                  rondo__template **out_body) {
-    const rondo__host_template *recorded = (const rondo__host_template *)template_;
-    const rondo__host_branches *branches =
-        index < recorded->node_count ? recorded->nodes[index].branches : NULL;
-    bool is_there =
-        branches != NULL && branch < branches->count && branches->bodies[branch] != NULL;
-    *out_body = is_there ? &branches->bodies[branch]->head : NULL;
-    return RONDO_STATUS_OK;
-}
-
-// ---- running ----------------------------------------------------------------------------------
-
-rondo_status rondo__host_choice_create(const rondo__host_branches *branches,
-                                       rondo__host_choice **out_choice) {
-    rondo__host_choice *choice =
-        rondo__calloc(1, sizeof *choice + branches->count * sizeof choice->bodies[0]);
-    if (choice == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
-    }
-    choice->kind = branches->kind;
-    choice->predicate = branches->predicate;
-    choice->count = branches->count;
-    for (uint32_t i = 0; i < branches->count; ++i) {
-        if (branches->bodies[i] == NULL) {
-            continue;
-        }
-        rondo_status status = rondo__host_program_create(branches->bodies[i], &choice->bodies[i]);
-        if (status != RONDO_STATUS_OK) {
-            rondo__host_choice_destroy(choice);
-            return status;
-        }
-    }
-    *out_choice = choice;
-    return RONDO_STATUS_OK;
-}
-
-void rondo__host_choice_destroy(rondo__host_choice *choice) {
-    for (uint32_t i = 0; i < choice->count; ++i) {
-        rondo__host_program_release(choice->bodies[i]);
-    }
-    rondo__free(choice);
-}
-
-static void run_branch(const rondo__host_choice *choice, uint32_t branch) {
-    if (branch < choice->count && choice->bodies[branch] != NULL) {
-        rondo__host_program_run(choice->bodies[branch]);
-    }
-}
-
-void rondo__host_choice_run(void *data) {
-    const rondo__host_choice *choice = data;
-    // Written by work that came before, perhaps on another thread: whoever handed this node over
-    // made that visible. Read anew each time.
-    const volatile uint32_t *predicate = choice->predicate;
-    switch (choice->kind) {
-        case RONDO_SCOPE_IF:
-        case RONDO_SCOPE_IF_ELSE:
-            run_branch(choice, *predicate != 0 ? 0 : 1);
-            break;
-        case RONDO_SCOPE_SWITCH:
-            run_branch(choice, *predicate);
-            break;
-        case RONDO_SCOPE_WHILE:
-            while (*predicate != 0) {
-                run_branch(choice, 0);
-            }
-            break;
-    }
-}
-
 // ---- recording --------------------------------------------------------------------------------
-
-rondo_status rondo__host_refuse_in_body(rondo__host_stream *stream, const char *call,
-                                        const char *what) {
-    rondo__host_device *device = rondo__host_device_of(stream->head.device);
-    rondo_status status = RONDO_STATUS_OK;
-    pthread_mutex_lock(&device->capture_lock);
-    rondo__host_capture *capture = atomic_load(&stream->capture);
-    if (capture != NULL && capture->is_body) {
-        status = RONDO_FAIL_AS(call, UNSUPPORTED,
-                               "there are no %s inside conditional bodies; do this before or "
-                               "after the scope",
-                               what);
-    }
-    pthread_mutex_unlock(&device->capture_lock);
-    return status;
-}
 
 rondo_status rondo__host_check_feature(rondo_device *device, rondo_feature feature) {
     (void)device;

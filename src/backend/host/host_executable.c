@@ -4,9 +4,15 @@
 // command on the stream, which holds a reference of its own, so that updating and destroying need
 // not wait for replays in flight. Replays of one executable run one after the other, also on
 // different streams, as on a GPU: each waits for the one before.
+
+#include "backend/host/host_executable.h"
+
 #include <string.h>
 
-#include "backend/host/host_backend.h"
+#include "backend/host/host_child.h"
+#include "backend/host/host_external.h"
+#include "backend/host/host_team.h"
+#include "base/error.h"
 #include "base/memory.h"
 
 // Node kinds and edges in a row, bodies of conditional nodes inside: equal exactly for templates

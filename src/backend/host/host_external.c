@@ -15,9 +15,12 @@
 //
 // Replays of one executable run one after the other, so the serials live in the nodes' arguments
 // and are set by the command that runs the program.
+
+#include "backend/host/host_external.h"
+
 #include <string.h>
 
-#include "backend/host/host_backend.h"
+#include "base/error.h"
 #include "base/memory.h"
 
 // ---- what nodes run ---------------------------------------------------------------------------

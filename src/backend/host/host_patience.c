@@ -2,6 +2,7 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE  // sched_getaffinity
 #endif
+
 #include "backend/host/host_patience.h"
 
 #include <pthread.h>
@@ -14,7 +15,8 @@
 #include <unistd.h>
 
 #include "backend/host/futex.h"
-#include "backend/host/host_backend.h"
+#include "backend/host/host_thread.h"
+#include "backend/thread_count.h"
 #include "base/clock.h"
 #include "base/memory.h"
 

@@ -13,14 +13,29 @@
 // nodes, and a predecessor's last node always precedes its successor's first one, so running the
 // segments in order is right on one thread; host_team.c runs them on several.
 //
-// A conditional node is one instruction, whose argument is a choice: the programs of its bodies
-// (see host_conditional.c).
+// A conditional node is one instruction, whose argument is a choice: the programs of its bodies and
+// the address of the predicate.
+//
+//      instructions  [run|arguments] [run_choice|choice] [run|arguments]
+//                                          |
+//      choice        predicate, body 0, body 1 ...    each a program with instructions of its own
+//
+// So a turn of a while costs one comparison, and its body what the same nodes cost elsewhere. A
+// body with parallel branches is a job of its own (host_team.c), whose owner is whoever runs the
+// node.
 //
 // Cost: 16 bytes and the rounded-up arguments per node, 20 bytes per segment.
+
+#include "backend/host/host_program.h"
+
 #include <string.h>
 
-#include "backend/host/host_backend.h"
+#include "backend/host/host_child.h"
+#include "backend/host/host_device.h"
+#include "backend/host/host_external.h"
+#include "backend/host/host_team.h"
 #include "base/checked.h"
+#include "base/error.h"
 #include "base/memory.h"
 
 enum { NO_SEGMENT = UINT32_MAX, ARGUMENT_ALIGNMENT = 16 };
@@ -75,14 +90,75 @@ static rondo_status init_plan(const rondo__host_template *recorded, segment_plan
     return RONDO_STATUS_OK;
 }
 
+// ---- conditional nodes ------------------------------------------------------------------------
+
+static void destroy_choice(rondo__host_choice *choice) {
+    for (uint32_t i = 0; i < choice->count; ++i) {
+        rondo__host_program_release(choice->bodies[i]);
+    }
+    rondo__free(choice);
+}
+
+static rondo_status create_choice(const rondo__host_branches *branches,
+                                  rondo__host_choice **out_choice) {
+    rondo__host_choice *choice =
+        rondo__calloc(1, sizeof *choice + branches->count * sizeof choice->bodies[0]);
+    if (choice == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    choice->kind = branches->kind;
+    choice->predicate = branches->predicate;
+    choice->count = branches->count;
+    for (uint32_t i = 0; i < branches->count; ++i) {
+        if (branches->bodies[i] == NULL) {
+            continue;
+        }
+        rondo_status status = rondo__host_program_create(branches->bodies[i], &choice->bodies[i]);
+        if (status != RONDO_STATUS_OK) {
+            destroy_choice(choice);
+            return status;
+        }
+    }
+    *out_choice = choice;
+    return RONDO_STATUS_OK;
+}
+
+static void run_branch(const rondo__host_choice *choice, uint32_t branch) {
+    if (branch < choice->count && choice->bodies[branch] != NULL) {
+        rondo__host_program_run(choice->bodies[branch]);
+    }
+}
+
+static void run_choice(void *data) {
+    const rondo__host_choice *choice = data;
+    // Written by work that came before, perhaps on another thread: whoever handed this node over
+    // made that visible. Read anew each time.
+    const volatile uint32_t *predicate = choice->predicate;
+    switch (choice->kind) {
+        case RONDO_SCOPE_IF:
+        case RONDO_SCOPE_IF_ELSE:
+            run_branch(choice, *predicate != 0 ? 0 : 1);
+            break;
+        case RONDO_SCOPE_SWITCH:
+            run_branch(choice, *predicate);
+            break;
+        case RONDO_SCOPE_WHILE:
+            while (*predicate != 0) {
+                run_branch(choice, 0);
+            }
+            break;
+    }
+}
+
+// ---- making a program -------------------------------------------------------------------------
+
 static rondo_status place_choice(const rondo__host_branches *branches, rondo__host_program *program,
                                  rondo__host_instruction *out_instruction) {
     rondo__host_choice *choice;
-    RETURN_IF_ERROR(rondo__host_choice_create(branches, &choice));
+    RETURN_IF_ERROR(create_choice(branches, &choice));
     choice->next = program->choices;
     program->choices = choice;
-    *out_instruction =
-        (rondo__host_instruction){.run = rondo__host_choice_run, .arguments = choice};
+    *out_instruction = (rondo__host_instruction){.run = run_choice, .arguments = choice};
     return RONDO_STATUS_OK;
 }
 
@@ -299,7 +375,7 @@ void rondo__host_program_release(rondo__host_program *program) {
     }
     while (program->choices != NULL) {
         rondo__host_choice *next = program->choices->next;
-        rondo__host_choice_destroy(program->choices);
+        destroy_choice(program->choices);
         program->choices = next;
     }
     rondo__free(program->instructions);
@@ -311,8 +387,6 @@ void rondo__host_program_release(rondo__host_program *program) {
     rondo__free(program->job.ready);
     rondo__free(program);
 }
-
-_Thread_local uint64_t rondo__host_executed_count;
 
 void rondo__host_program_run(rondo__host_program *program) {
     if (program->width > 1) {

@@ -1,6 +1,10 @@
 // backend/host/host_recorded.c — what can be asked of nodes while they are being recorded. A node's
 // handle is its index.
-#include "backend/host/host_backend.h"
+#include "backend/host/host_recorded.h"
+
+#include "backend/host/host_capture.h"
+#include "backend/host/host_device.h"
+#include "base/error.h"
 
 // The recording that the stream takes part in, also a broken one; NULL with a record when there is
 // none. The caller holds device->capture_lock.

@@ -23,14 +23,21 @@
 // What was rejected: running commands on the thread that waits (no hand-over, but then an op's
 // OpenMP team exists twice and the idle one spins against the busy one); a shared pool of workers
 // (an op could then start late because strangers' ops fill the pool).
-#include "backend/host/futex.h"
-#include "backend/host/host_backend.h"
-#include "base/checked.h"
-#include "base/clock.h"
-#include "base/memory.h"
+
+#include "backend/host/host_stream.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#include "backend/host/futex.h"
+#include "backend/host/host_capture.h"
+#include "backend/host/host_device.h"
+#include "backend/host/host_thread.h"
+#include "backend/thread_count.h"
+#include "base/checked.h"
+#include "base/clock.h"
+#include "base/error.h"
+#include "base/memory.h"
 
 enum {
     RING_BYTES = 256 * 1024,  // a power of two
@@ -233,7 +240,7 @@ static void stop_worker(rondo__host_stream *stream) {
     rondo__host_lane_complete(stream->lane, stream->submitted);
 }
 
-void rondo__host_destroy_stream(rondo_stream *stream_) {
+bool rondo__host_destroy_stream(rondo_stream *stream_) {
     rondo__host_stream *stream = (rondo__host_stream *)stream_;
     rondo__host_device *device = rondo__host_device_of(stream_->device);
     pthread_mutex_lock(&device->capture_lock);
@@ -252,11 +259,11 @@ void rondo__host_destroy_stream(rondo_stream *stream_) {
     if (stream->has_worker) {
         stop_worker(stream);
     }
-    rondo__stream_tag_note_done(stream_->tag);
     rondo__host_lane_release(stream->lane);
     rondo__free(stream->ring);
     rondo__free(stream->frontier);
     rondo__free(stream);
+    return true;
 }
 
 rondo_status rondo__host_drain_stream(rondo_stream *stream_) {

@@ -19,14 +19,20 @@
 // A helper may touch a job only while it is counted in job->helper_count, which it enters under the
 // team's lock while the job is listed. The owner takes the job off the list, then waits for the
 // count to fall to zero: from then on nobody else knows the job.
+
+#include "backend/host/host_team.h"
+
+#include <sched.h>
+#include <stdio.h>
+
 #include "backend/host/futex.h"
-#include "backend/host/host_backend.h"
+#include "backend/host/host_thread.h"
+#include "backend/thread_count.h"
 #include "base/clock.h"
 #include "base/logging.h"
 #include "base/memory.h"
 
-#include <sched.h>
-#include <stdio.h>
+_Thread_local uint64_t rondo__host_executed_count;
 
 enum {
     HELPER_COUNT_MAX = 15,

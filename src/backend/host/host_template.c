@@ -1,8 +1,11 @@
 // backend/host/host_template.c — recorded nodes and edges.
+
+#include "backend/host/host_template.h"
+
 #include <string.h>
 
-#include "backend/host/host_backend.h"
 #include "base/checked.h"
+#include "base/error.h"
 #include "base/memory.h"
 
 enum { CHUNK_BYTES = 16 * 1024, ARGUMENT_ALIGNMENT = 16 };
@@ -169,5 +172,40 @@ rondo_status rondo__host_list_edges(rondo__template *template_, size_t *out_pair
         }
     }
     *out_count = count;
+    return RONDO_STATUS_OK;
+}
+
+// ---- conditional nodes ------------------------------------------------------------------------
+
+void rondo__host_branches_destroy(rondo__host_branches *branches) {
+    if (branches == NULL) {
+        return;
+    }
+    for (uint32_t i = 0; i < branches->count; ++i) {
+        if (branches->bodies[i] != NULL) {
+            rondo__host_destroy_template(&branches->bodies[i]->head);
+        }
+    }
+    rondo__free(branches);
+}
+
+const char *rondo__host_branches_get_name(const rondo__host_branches *branches) {
+    static const char *const names[] = {
+        [RONDO_SCOPE_IF] = "if",
+        [RONDO_SCOPE_IF_ELSE] = "if_else",
+        [RONDO_SCOPE_SWITCH] = "switch",
+        [RONDO_SCOPE_WHILE] = "while",
+    };
+    return names[branches->kind];
+}
+
+rondo_status rondo__host_get_body(rondo__template *template_, size_t index, uint32_t branch,
+                                  rondo__template **out_body) {
+    const rondo__host_template *recorded = (const rondo__host_template *)template_;
+    const rondo__host_branches *branches =
+        index < recorded->node_count ? recorded->nodes[index].branches : NULL;
+    bool is_there =
+        branches != NULL && branch < branches->count && branches->bodies[branch] != NULL;
+    *out_body = is_there ? &branches->bodies[branch]->head : NULL;
     return RONDO_STATUS_OK;
 }

@@ -1,8 +1,12 @@
 // backend/host/host_work.c — copies, fills and functions: run eagerly or recorded.
+
+#include "backend/host/host_work.h"
+
 #include <string.h>
 
 #include "backend/blame.h"
-#include "backend/host/host_backend.h"
+#include "backend/host/host_capture.h"
+#include "base/error.h"
 
 enum { INLINE_COPY_BYTES = 4096 };
 
@@ -68,7 +72,7 @@ static rondo_status run_or_record(rondo__host_stream *stream, const rondo__host_
 rondo_status rondo__host_copy(rondo_stream *stream_, void *destination, const void *source,
                               size_t bytes, rondo_copy_kind kind) {
     rondo__host_stream *stream = (rondo__host_stream *)stream_;
-    rondo__host_device *device = rondo__host_device_of(stream_->device);
+    rondo_device *device = stream_->device;
     rondo__host_copy_arguments arguments = {
         .destination = destination, .source = source, .bytes = bytes, .kind = kind};
     rondo__host_node node = {.kind = RONDO__NODE_COPY,
@@ -77,8 +81,8 @@ rondo_status rondo__host_copy(rondo_stream *stream_, void *destination, const vo
                              .arguments = &arguments,
                              .argument_bytes = sizeof arguments};
     bool is_pageable =
-        (kind == RONDO_COPY_HOST_TO_DEVICE && !rondo__host_is_pinned(device, source, bytes)) ||
-        (kind == RONDO_COPY_DEVICE_TO_HOST && !rondo__host_is_pinned(device, destination, bytes));
+        (kind == RONDO_COPY_HOST_TO_DEVICE && !rondo__areas_cover(device, source, bytes)) ||
+        (kind == RONDO_COPY_DEVICE_TO_HOST && !rondo__areas_cover(device, destination, bytes));
     if (!is_pageable) {
         return run_or_record(stream, &node);
     }

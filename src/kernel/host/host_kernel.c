@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend/host/host_patience.h"
+#include "backend/thread_count.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"

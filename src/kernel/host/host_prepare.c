@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "backend/thread_count.h"
 #include "base/error.h"
 #include "kernel/host/host_families.h"
 #include "kernel/host/host_kernel.h"

@@ -1,14 +1,14 @@
-// backend/host/host_threads.c — how many threads, and starting one.
+// backend/thread_count.c — how many threads host work may use.
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE  // sched_getaffinity, pthread_setname_np
+#define _GNU_SOURCE  // sched_getaffinity
 #endif
-#include <sched.h>
-#include <signal.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "backend/host/host_backend.h"
+#include "backend/thread_count.h"
+
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 static int32_t count_processors(void) {
     cpu_set_t set;
@@ -79,23 +79,4 @@ static int get_default_count(void) {
 int32_t rondo__host_get_thread_count(void) {
     int32_t count = chosen_count > 0 ? chosen_count : (int32_t)get_default_count();
     return count > thread_share ? count / thread_share : 1;
-}
-
-rondo_status rondo__host_start_thread(const char *name, void *(*function)(void *), void *argument,
-                                      pthread_t *out_thread) {
-    // Signals are the program's business: its own threads get them.
-    sigset_t all;
-    sigset_t former;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &former);
-    int code = pthread_create(out_thread, NULL, function, argument);
-    pthread_sigmask(SIG_SETMASK, &former, NULL);
-    if (code != 0) {
-        return RONDO_FAIL(NO_MEMORY,
-                          "cannot start the thread %s (error %d): too many threads, or "
-                          "no memory for a stack",
-                          name, code);
-    }
-    (void)pthread_setname_np(*out_thread, name);
-    return RONDO_STATUS_OK;
 }

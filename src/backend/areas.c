@@ -1,0 +1,111 @@
+// backend/areas.c — the memory that rondo_memory_allocate has given out.
+#include "backend/areas.h"
+
+#include <string.h>
+
+#include "backend/backend.h"
+#include "base/memory.h"
+
+void rondo__areas_init(rondo__areas *areas) {
+    *areas = (rondo__areas){0};
+    pthread_mutex_init(&areas->lock, NULL);
+}
+
+void rondo__areas_deinit(rondo__areas *areas) {
+    pthread_mutex_destroy(&areas->lock);
+    rondo__free(areas->list);
+    *areas = (rondo__areas){0};
+}
+
+// ---- the caller holds the lock ----------------------------------------------------------------
+
+// Index of the first area that begins behind the address.
+static size_t find_after(const rondo__areas *areas, uintptr_t address) {
+    size_t low = 0;
+    size_t high = areas->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (areas->list[middle].begin <= address) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+static rondo__area *find_area(const rondo__areas *areas, uintptr_t address) {
+    size_t after = find_after(areas, address);
+    rondo__area *area = after > 0 ? &areas->list[after - 1] : NULL;
+    return area != NULL && address - area->begin < area->bytes ? area : NULL;
+}
+
+// ---- calls ------------------------------------------------------------------------------------
+
+rondo_status rondo__areas_add(rondo_device *device, rondo_memory_kind kind, const void *address,
+                              size_t bytes) {
+    rondo__areas *areas = &device->areas;
+    pthread_mutex_lock(&areas->lock);
+    void *list = areas->list;
+    rondo_status status =
+        rondo__array_reserve(&list, &areas->capacity, areas->count + 1, sizeof *areas->list);
+    areas->list = list;
+    if (status == RONDO_STATUS_OK) {
+        size_t index = find_after(areas, (uintptr_t)address);
+        memmove(&areas->list[index + 1], &areas->list[index],
+                (areas->count - index) * sizeof *areas->list);
+        areas->list[index] = (rondo__area){.begin = (uintptr_t)address,
+                                           .bytes = bytes,
+                                           .kind = kind,
+                                           .serial = ++areas->last_serial};
+        ++areas->count;
+    }
+    pthread_mutex_unlock(&areas->lock);
+    return status;
+}
+
+rondo__area_removal rondo__areas_remove(rondo_device *device, const void *address,
+                                        rondo_memory_kind *out_kind) {
+    rondo__areas *areas = &device->areas;
+    rondo__area_removal result = RONDO__AREA_UNKNOWN;
+    pthread_mutex_lock(&areas->lock);
+    rondo__area *area = find_area(areas, (uintptr_t)address);
+    if (area != NULL && area->holder != NULL) {
+        result = RONDO__AREA_HELD;
+    } else if (area != NULL && area->begin == (uintptr_t)address) {
+        result = RONDO__AREA_REMOVED;
+        *out_kind = area->kind;
+        size_t index = (size_t)(area - areas->list);
+        --areas->count;
+        memmove(area, area + 1, (areas->count - index) * sizeof *area);
+    }
+    pthread_mutex_unlock(&areas->lock);
+    return result;
+}
+
+void rondo__areas_set_holder(rondo_device *device, const void *address, const void *holder) {
+    rondo__areas *areas = &device->areas;
+    pthread_mutex_lock(&areas->lock);
+    rondo__area *area = find_area(areas, (uintptr_t)address);
+    if (area != NULL) {
+        area->holder = holder;
+    }
+    pthread_mutex_unlock(&areas->lock);
+}
+
+bool rondo__areas_find(rondo_device *device, const void *address, rondo__area *out_area) {
+    rondo__areas *areas = &device->areas;
+    pthread_mutex_lock(&areas->lock);
+    const rondo__area *area = find_area(areas, (uintptr_t)address);
+    if (area != NULL) {
+        *out_area = *area;
+    }
+    pthread_mutex_unlock(&areas->lock);
+    return area != NULL;
+}
+
+bool rondo__areas_cover(rondo_device *device, const void *address, size_t bytes) {
+    rondo__area area;
+    return rondo__areas_find(device, address, &area) &&
+           bytes <= area.bytes - ((uintptr_t)address - area.begin);
+}

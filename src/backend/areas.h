@@ -1,0 +1,58 @@
+// backend/areas.h — the memory that rondo_memory_allocate has given out.
+//
+// Freeing looks an address up here, so a wrong one does no harm. Copies ask here whether host
+// memory is pinned. Each area has a number that is never used twice, so memory that was freed and
+// allocated again at the same address can be told from the old.
+#ifndef RONDO_BACKEND_AREAS_H
+#define RONDO_BACKEND_AREAS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rondo/device.h"
+#include "rondo/status.h"
+
+typedef struct rondo__area {
+    uintptr_t begin;
+    size_t bytes;
+    rondo_memory_kind kind;
+    uint64_t serial;
+    const void *holder;  // who hands out parts of it; NULL: nobody
+} rondo__area;
+
+// Part of a device.
+typedef struct rondo__areas {
+    pthread_mutex_t lock;
+    rondo__area *list;  // by address; guarded by lock, as all below
+    size_t count;
+    size_t capacity;
+    uint64_t last_serial;
+} rondo__areas;
+
+void rondo__areas_init(rondo__areas *areas);
+void rondo__areas_deinit(rondo__areas *areas);
+
+// Errors:    NO_MEMORY.
+// Threads:   safe, all below.
+RONDO_MUST_USE rondo_status rondo__areas_add(rondo_device *device, rondo_memory_kind kind,
+                                             const void *address, size_t bytes);
+
+typedef enum rondo__area_removal {
+    RONDO__AREA_REMOVED,  // the memory is the caller's to free
+    RONDO__AREA_HELD,     // somebody hands out parts of it, so it stays
+    RONDO__AREA_UNKNOWN,  // no area begins there
+} rondo__area_removal;
+
+// Takes out the area that begins at the address, before it is freed. *out_kind: of its memory.
+rondo__area_removal rondo__areas_remove(rondo_device *device, const void *address,
+                                        rondo_memory_kind *out_kind);
+// Who hands out parts of the area, or NULL.
+void rondo__areas_set_holder(rondo_device *device, const void *address, const void *holder);
+// The area that holds the address; false when none does.
+bool rondo__areas_find(rondo_device *device, const void *address, rondo__area *out_area);
+// Whether all these bytes lie in one area.
+bool rondo__areas_cover(rondo_device *device, const void *address, size_t bytes);
+
+#endif  // RONDO_BACKEND_AREAS_H

@@ -1,0 +1,43 @@
+// backend/host/host_device.h — the host as a device.
+//
+// Locks, in the order in which they may be held together:
+//
+//   device->lock           the list of streams
+//   device->capture_lock   everything about captures: stream->capture, frontiers, templates that
+//                          are being recorded. One lock for all captures of the device: it is held
+//                          for the time of one append, and a stream that does not record never
+//                          takes it
+//   event->lock            what an event stands for
+//   lane->lock             who sleeps for the lane
+//
+// The team's lock is a leaf.
+#ifndef RONDO_BACKEND_HOST_HOST_DEVICE_H
+#define RONDO_BACKEND_HOST_HOST_DEVICE_H
+
+#include <pthread.h>
+
+#include "backend/backend.h"
+
+struct rondo__host_stream;
+struct rondo__host_team;
+
+typedef struct rondo__host_device {
+    rondo_device head;
+    pthread_mutex_t lock;
+    struct rondo__host_stream *streams;  // guarded by lock
+    pthread_mutex_t capture_lock;
+    uint64_t memory_bytes;  // what one allocation may ask for at most: memory and swap together
+    struct rondo__host_team *team;
+} rondo__host_device;
+
+static inline rondo__host_device *rondo__host_device_of(rondo_device *device) {
+    return (rondo__host_device *)device;
+}
+
+int32_t rondo__host_count_devices(char *reason, size_t reason_bytes);
+rondo_status rondo__host_describe_device(int32_t ordinal, rondo_device_info *out_info);
+rondo_status rondo__host_open_device(int32_t ordinal, rondo_device **out_device);
+void rondo__host_close_device(rondo_device *device);
+rondo_status rondo__host_synchronize_device(rondo_device *device);
+
+#endif  // RONDO_BACKEND_HOST_HOST_DEVICE_H

@@ -1,0 +1,46 @@
+// backend/host/host_lane.h — how far a stream's work has come.
+#ifndef RONDO_BACKEND_HOST_HOST_LANE_H
+#define RONDO_BACKEND_HOST_HOST_LANE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backend/backend.h"
+
+enum { RONDO__CACHE_LINE_BYTES = 64 };
+
+// How far a stream's work has come. Outlives the stream, so that events and executables may ask.
+// Positions are bytes of commands put into the stream's ring since its beginning; they only grow.
+typedef struct rondo__host_lane {
+    _Alignas(64) _Atomic(uint64_t) completed;  // the worker has run everything before this
+    // Smallest position somebody sleeps for; UINT64_MAX: nobody. Written under lock.
+    _Alignas(64) _Atomic(uint64_t) wake_target;
+    atomic_uint wake_word;  // the futex sleepers wait on; changed under lock
+    atomic_int reference_count;
+    pthread_mutex_t lock;
+    rondo__failure_slot failure;
+} rondo__host_lane;
+
+rondo__host_lane *rondo__host_lane_create(void);  // NULL: no memory, recorded
+rondo__host_lane *rondo__host_lane_retain(rondo__host_lane *lane);
+void rondo__host_lane_release(rondo__host_lane *lane);  // NULL is fine
+// Sleeps (after a short spin) until the lane has passed `position`.
+void rondo__host_lane_wait(rondo__host_lane *lane, uint64_t position);
+void rondo__host_lane_wake(rondo__host_lane *lane);  // the slow half of complete
+
+static inline bool rondo__host_lane_has_passed(rondo__host_lane *lane, uint64_t position) {
+    return atomic_load_explicit(&lane->completed, memory_order_acquire) >= position;
+}
+
+// Called by the worker after each command. Sequentially consistent against lane_wait: either the
+// sleeper sees the new position, or we see its target.
+static inline void rondo__host_lane_complete(rondo__host_lane *lane, uint64_t position) {
+    atomic_store(&lane->completed, position);
+    if (position >= atomic_load(&lane->wake_target)) {
+        rondo__host_lane_wake(lane);
+    }
+}
+
+#endif  // RONDO_BACKEND_HOST_HOST_LANE_H

@@ -1,0 +1,13 @@
+// backend/host/host_recorded.h — what can be asked of nodes while they are being recorded.
+#ifndef RONDO_BACKEND_HOST_HOST_RECORDED_H
+#define RONDO_BACKEND_HOST_HOST_RECORDED_H
+
+#include "backend/backend.h"
+
+rondo_status rondo__host_count_recorded(rondo_stream *stream, size_t *out_count);
+rondo_status rondo__host_describe_recorded(rondo_stream *stream, rondo__node_handle node,
+                                           rondo__node_info *out_info);
+rondo_status rondo__host_list_handles(rondo__template *template_, rondo__node_handle *handles,
+                                      size_t count);
+
+#endif  // RONDO_BACKEND_HOST_HOST_RECORDED_H

@@ -1,0 +1,23 @@
+// backend/thread_count.h — how many threads host work may use.
+#ifndef RONDO_BACKEND_THREAD_COUNT_H
+#define RONDO_BACKEND_THREAD_COUNT_H
+
+#include <stdint.h>
+
+enum { RONDO__HOST_THREAD_COUNT_MAX = 1024 };
+
+// Threads that host work on the calling thread may use for one op: what was chosen for the thread;
+// otherwise RONDO_NUM_THREADS, OMP_NUM_THREADS, or all there are.
+int32_t rondo__host_get_thread_count(void);
+
+// Chooses for the calling thread, up to the maximum above; 0 takes the choice back. Returns the
+// former choice.
+int32_t rondo__host_choose_thread_count(int32_t count);
+
+// Threads one op may use on this thread from now on are divided by `share`; returns the former one.
+int32_t rondo__host_set_thread_share(int32_t share);
+
+// Processors that this process may run on.
+int32_t rondo__host_get_processor_count(void);
+
+#endif  // RONDO_BACKEND_THREAD_COUNT_H
