@@ -28,7 +28,18 @@ typedef struct level {
 
 // The index of a node at a segment's end.
 static size_t get_node(const level *l, const segment *s, size_t i) {
-    return rondo__node_places_find(&l->places, l->set->nodes[s->first_node + i]);
+    return l->set->nodes[s->first_node + i];
+}
+
+// Makes indices of the handles at the ends of the level's segments.
+static void find_nodes(const level *l) {
+    for (size_t i = l->first_segment; i < l->segment_end; ++i) {
+        const segment *s = &l->set->segments[i];
+        for (size_t j = 0; s->capture_id == l->capture_id && j < s->node_count; ++j) {
+            rondo__node_handle *node = &l->set->nodes[s->first_node + j];
+            *node = rondo__node_places_find(&l->places, *node);
+        }
+    }
 }
 
 // Counts beginnings: 0 is that of the capture.
@@ -134,6 +145,7 @@ static bool is_in_order(const level *l) {
 
 static void find_owners(level *l) {
     memset(l->owner, 0xff, l->places.count * sizeof *l->owner);
+    find_nodes(l);
     rondo__edge_table_sort(&l->edges);
     l->is_ordered = is_in_order(l);
     for (size_t i = l->first_segment; i < l->segment_end; ++i) {

@@ -39,7 +39,7 @@ typedef struct rondo__label_set {
     rondo__label_segment *segments;
     size_t segment_count;
     size_t segment_capacity;
-    rondo__node_handle *nodes;
+    rondo__node_handle *nodes;  // while it is resolved, their indices
     size_t node_count;
     size_t node_capacity;
     rondo__label_child *children;

@@ -90,10 +90,15 @@ rondo_status rondo__template_visit(rondo__template *recorded,
 
 // ---- nodes by id ------------------------------------------------------------------------------
 
-// Handles are asked for level by level, so they wait here until their nodes are met.
+// The levels around the node that is met, and its own.
+typedef struct table_depth {
+    rondo__node_handle *handles;
+    size_t id;  // of the latest node
+} table_depth;
+
 typedef struct table_builder {
     rondo__node_table *table;
-    rondo__node_handle **handles;  // by depth
+    table_depth *depths;
     size_t depth_count;
 } table_builder;
 
@@ -112,42 +117,56 @@ static rondo_status list_handles(rondo__template *recorded, rondo__node_handle *
     return RONDO_STATUS_OK;
 }
 
+static rondo_status add_keys(table_builder *builder, const rondo__template_level *level,
+                             size_t first, size_t count, rondo__node_kind kind) {
+    rondo__node_table *table = builder->table;
+    void *keys = table->keys;
+    rondo_status status =
+        rondo__array_reserve(&keys, &table->capacity, table->count + count, sizeof *table->keys);
+    table->keys = keys;
+    RETURN_IF_ERROR(status);
+    for (size_t i = first; i < first + count; ++i) {
+        builder->depths[level->depth].id = table->count;
+        table->keys[table->count++] = (rondo__node_key){
+            .kind = kind,
+            .parent = level->depth > 0 ? builder->depths[level->depth - 1].id : SIZE_MAX,
+            .branch = level->branch,
+            .index = i,
+            .level = level->recorded,
+            .handle = builder->depths[level->depth].handles[i]};
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Nodes are gone through one by one only where some of them hold levels: describing a node costs
+// calls of the driver.
 static rondo_status enter_table_level(void *user_data, rondo__template_level *level) {
     table_builder *builder = user_data;
+    size_t counts[RONDO__NODE_KIND_COUNT] = {0};
     size_t count = 0;
     if (level->recorded == NULL) {
         return RONDO_STATUS_OK;
     }
-    void *handles = builder->handles;
-    rondo_status status = rondo__array_reserve(&handles, &builder->depth_count, level->depth + 1,
-                                               sizeof(rondo__node_handle *));
-    builder->handles = handles;
+    void *depths = builder->depths;
+    rondo_status status = rondo__array_reserve(&depths, &builder->depth_count, level->depth + 1,
+                                               sizeof *builder->depths);
+    builder->depths = depths;
     RETURN_IF_ERROR(status);
-    rondo__free(builder->handles[level->depth]);
-    builder->handles[level->depth] = NULL;
-    return list_handles(level->recorded, &builder->handles[level->depth], &count);
-}
-
-static size_t get_parent(const rondo__template_level *level) {
-    return level->node != NULL ? level->node->id : SIZE_MAX;
+    table_depth *depth = &builder->depths[level->depth];
+    rondo__free(depth->handles);
+    depth->handles = NULL;
+    RETURN_IF_ERROR(list_handles(level->recorded, &depth->handles, &count));
+    RETURN_IF_ERROR(level->recorded->device->backend->count_kinds(level->recorded, counts));
+    level->skips_rest = counts[RONDO__NODE_CHILD] + counts[RONDO__NODE_CONDITIONAL] == 0;
+    return level->skips_rest ? add_keys(builder, level, 0, count, RONDO__NODE_OTHER)
+                             : RONDO_STATUS_OK;
 }
 
 static rondo_status add_key(void *user_data, const rondo__template_node *node) {
-    table_builder *builder = user_data;
-    rondo__node_table *table = builder->table;
-    void *keys = table->keys;
-    rondo_status status =
-        rondo__array_reserve(&keys, &table->capacity, table->count + 1, sizeof *table->keys);
-    table->keys = keys;
-    RETURN_IF_ERROR(status);
-    table->keys[table->count++] =
-        (rondo__node_key){.kind = node->info.kind,
-                          .parent = get_parent(node->level),
-                          .branch = node->level->branch,
-                          .index = node->index,
-                          .level = node->level->recorded,
-                          .handle = builder->handles[node->level->depth][node->index]};
-    return RONDO_STATUS_OK;
+    bool holds_levels =
+        node->info.kind == RONDO__NODE_CHILD || node->info.kind == RONDO__NODE_CONDITIONAL;
+    return add_keys(user_data, node->level, node->index, 1,
+                    holds_levels ? node->info.kind : RONDO__NODE_OTHER);
 }
 
 rondo_status rondo__node_table_init(rondo__template *recorded, rondo__node_table *out_table) {
@@ -157,9 +176,9 @@ rondo_status rondo__node_table_init(rondo__template *recorded, rondo__node_table
     table_builder builder = {.table = out_table};
     rondo_status status = rondo__template_visit(recorded, &visitor, &builder);
     for (size_t i = 0; i < builder.depth_count; ++i) {
-        rondo__free(builder.handles[i]);
+        rondo__free(builder.depths[i].handles);
     }
-    rondo__free(builder.handles);
+    rondo__free(builder.depths);
     if (status != RONDO_STATUS_OK) {
         rondo__node_table_deinit(out_table);
     }
@@ -177,6 +196,20 @@ struct rondo__node_place {
     rondo__node_handle handle;
     size_t index;
 };
+
+// Mostly they are sorted already.
+static void sort(void *elements, size_t count, size_t bytes,
+                 int (*compare)(const void *, const void *)) {
+    const char *at = elements;
+    size_t sorted = 1;
+    while (sorted < count && compare(at, at + bytes) <= 0) {
+        at += bytes;
+        ++sorted;
+    }
+    if (sorted < count) {
+        qsort(elements, count, bytes, compare);
+    }
+}
 
 static int compare_places(const void *a, const void *b) {
     rondo__node_handle left = ((const struct rondo__node_place *)a)->handle;
@@ -196,7 +229,7 @@ rondo_status rondo__node_places_init(rondo__template *recorded, rondo__node_plac
     if (out_places->places == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    qsort(out_places->places, out_places->count, sizeof *out_places->places, compare_places);
+    sort(out_places->places, out_places->count, sizeof *out_places->places, compare_places);
     return RONDO_STATUS_OK;
 }
 
@@ -271,9 +304,7 @@ static int compare_edges(const void *a, const void *b) {
 }
 
 void rondo__edge_table_sort(rondo__edge_table *table) {
-    if (table->count > 1) {
-        qsort(table->edges, table->count, sizeof *table->edges, compare_edges);
-    }
+    sort(table->edges, table->count, sizeof *table->edges, compare_edges);
 }
 
 // ---- hashes -----------------------------------------------------------------------------------

@@ -68,10 +68,10 @@ const char *rondo__node_kind_get_name(rondo__node_kind kind);
 
 // Where a node is.
 typedef struct rondo__node_key {
-    rondo__node_kind kind;
-    size_t parent;    // id of the node around it; SIZE_MAX: none
-    uint32_t branch;  // which level of that
-    size_t index;     // in its level
+    rondo__node_kind kind;  // CHILD or CONDITIONAL; OTHER for all that hold no levels
+    size_t parent;          // id of the node around it; SIZE_MAX: none
+    uint32_t branch;        // which level of that
+    size_t index;           // in its level
     rondo__template *level;
     rondo__node_handle handle;  // CUDA: its CUgraphNode; host: its index in the level
 } rondo__node_key;

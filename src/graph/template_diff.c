@@ -18,6 +18,12 @@ typedef struct comparison {
     rondo__template_diff *diff;
 } comparison;
 
+static rondo_status describe(const rondo__node_key *key, rondo__node_info *out_info) {
+    RETURN_IF_ERROR(key->level->device->backend->describe_node(key->level, key->index, out_info));
+    out_info->name = out_info->name != NULL ? out_info->name : "";
+    return RONDO_STATUS_OK;
+}
+
 // ---- entries ----------------------------------------------------------------------------------
 
 // As dumps name it: the way from the outermost node inwards, with the branch of conditional nodes.
@@ -141,11 +147,13 @@ static rondo_status compare_structure(comparison *c, size_t id) {
         format_place(now, sizeof now, &c->after, id);
         return add_structure(c, id, "place", place, now);
     }
-    if (before->kind != after->kind) {
-        return add_structure(c, id, "kind", rondo__node_kind_get_name(before->kind),
-                             rondo__node_kind_get_name(after->kind));
-    }
-    return RONDO_STATUS_OK;
+    rondo__node_info infos[2];
+    RETURN_IF_ERROR(describe(before, &infos[0]));
+    RETURN_IF_ERROR(describe(after, &infos[1]));
+    return infos[0].kind == infos[1].kind
+               ? RONDO_STATUS_OK
+               : add_structure(c, id, "kind", rondo__node_kind_get_name(infos[0].kind),
+                               rondo__node_kind_get_name(infos[1].kind));
 }
 
 // One of them has more nodes: the first of those.
@@ -153,9 +161,11 @@ static rondo_status add_surplus(comparison *c) {
     bool is_new = c->after.count > c->before.count;
     const rondo__node_table *table = is_new ? &c->after : &c->before;
     size_t id = is_new ? c->before.count : c->after.count;
-    const char *kind = rondo__node_kind_get_name(table->keys[id].kind);
+    rondo__node_info info;
     rondo__difference *entry;
     c->diff->has_same_structure = false;
+    RETURN_IF_ERROR(describe(&table->keys[id], &info));
+    const char *kind = rondo__node_kind_get_name(info.kind);
     RETURN_IF_ERROR(add_entry(c, table, id, &entry));
     if (entry != NULL) {
         rondo__text_fit(entry->field, sizeof entry->field, "node");
@@ -268,13 +278,9 @@ static rondo_status compare_arguments(comparison *c, size_t id, const char *name
 }
 
 static rondo_status compare_fields(comparison *c, size_t id) {
-    const rondo__node_key *keys[] = {&c->before.keys[id], &c->after.keys[id]};
     rondo__node_info infos[2];
-    for (int i = 0; i < 2; ++i) {
-        RETURN_IF_ERROR(keys[i]->level->device->backend->describe_node(keys[i]->level,
-                                                                       keys[i]->index, &infos[i]));
-        infos[i].name = infos[i].name != NULL ? infos[i].name : "";
-    }
+    RETURN_IF_ERROR(describe(&c->before.keys[id], &infos[0]));
+    RETURN_IF_ERROR(describe(&c->after.keys[id], &infos[1]));
     if (strcmp(infos[0].name, infos[1].name) != 0) {
         RETURN_IF_ERROR(add_texts(c, id, "name", infos[0].name, infos[1].name));
     }
