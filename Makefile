@@ -10,7 +10,7 @@ CMAKE_ARGS ?=
 LAUNCHER := $(if $(shell command -v ccache 2>/dev/null),-DCMAKE_C_COMPILER_LAUNCHER=ccache)
 
 .DEFAULT_GOAL := all
-.PHONY: all setup configure build demo check lint install uninstall clean help
+.PHONY: all setup configure build demo check lint docs install uninstall clean help
 
 all: ## Build build/rondo and the libraries
 	@tools/setup --check
@@ -45,6 +45,9 @@ check: setup ## Run every test that needs no GPU
 lint: ## Check formatting, include arrows, headers and doc comments
 	@tools/lint
 
+docs: ## Make the API reference: HTML and man pages in build/docs (needs doxygen)
+	@tools/docs $(BUILD)/docs
+
 install: build ## Install to PREFIX (default /usr/local), below DESTDIR if set
 	@cmake --install $(BUILD) --prefix $(PREFIX)
 
@@ -52,7 +55,7 @@ uninstall: ## Remove what the last install from this build put in place
 	@cmake --build $(BUILD) --target uninstall
 
 clean: ## Remove the build directories
-	@rm -rf build build-debug build-asan build-tsan build-fuzz
+	@rm -rf build build-debug build-asan build-tsan build-fuzz build-arm64 build-arm64-sysroot
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -15,7 +15,7 @@
 #include "interrupt.h"
 #include "output_file.h"
 #include "progress.h"
-#include "session.h"
+#include "session_text.h"
 
 static const double turn_s_max = 0.05;  // seconds of one mode before the other has its turn
 enum { TURNS_WANTED = 20 };             // of each mode, in short measurements too

@@ -6,7 +6,7 @@
 #include "json_writer.h"
 #include "output_file.h"
 #include "progress.h"
-#include "session.h"
+#include "session_text.h"
 
 typedef struct inspect_settings {
     cli_model_settings model;

@@ -5,7 +5,7 @@
 
 #include "npy.h"
 #include "output_file.h"
-#include "session.h"
+#include "session_text.h"
 #include "tensor_file.h"
 #include "tensor_text.h"
 

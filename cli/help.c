@@ -50,28 +50,37 @@ typedef struct variable {
 
 static const variable variables[] = {
     {"RONDO_GRAPHS", "auto|on|off",
-     "whether runs are captured and replayed, where --graphs does\nnot say so"},
-    {"RONDO_LOG", "error|warning|info|debug", "what is logged to stderr (warning)"},
+     "whether runs are captured and replayed, unless --graphs or\nthe program says so"},
+    {"RONDO_LOG", "error|warning|info|debug",
+     "what the library logs (to stderr, unless the program takes\nit); default: warning"},
     {"RONDO_NUM_THREADS", NULL,
-     "threads for one op on the host, where --threads does not\nsay so (all processors)"},
+     "threads for one op on the host, unless --threads or the\nprogram says so; default: all "
+     "processors"},
     {"OMP_NUM_THREADS", NULL, "the same, where RONDO_NUM_THREADS is not set"},
     {"OMP_WAIT_POLICY", NULL,
-     "OpenMP's own: passive makes idle threads sleep at once,\nwhich is steadier beside busy "
-     "programs"},
+     "OpenMP's own: passive makes idle threads sleep at once. Set\n(or GOMP_SPINCOUNT), it keeps "
+     "Rondo from choosing by load"},
     {"RONDO_CACHE_DIR", NULL,
-     "where compiled GPU kernels and tuning results are kept\n(default: rondo in XDG_CACHE_HOME, "
-     "or in ~/.cache)"},
-    {"RONDO_LIBRARY_PATH", NULL,
-     "folders, with : between, to look for NVRTC, cuBLASLt and\ncuDNN in first"},
-    {"CUDA_HOME", NULL, "a CUDA toolkit to look for them in next; CUDA_PATH likewise"},
+     "where compiled GPU kernels and tuning results are kept;\ndefault: rondo in XDG_CACHE_HOME, "
+     "or "
+     "in ~/.cache"},
     {"RONDO_TUNE", NULL, "off: the first GPU kernel that works instead of the fastest"},
+    {"RONDO_LIBRARY_PATH", NULL,
+     "folders, with : between, where NVRTC, cuBLASLt and cuDNN\nare looked for first; the system's "
+     "folders come next"},
+    {"CUDA_HOME", NULL, "a CUDA toolkit to look for them in after that"},
+    {"CUDA_PATH", NULL, "the same, after CUDA_HOME"},
+    {"VIRTUAL_ENV", NULL,
+     "a Python environment whose NVIDIA packages are looked at\nlast; so are those of python3 in "
+     "PATH and in ~/.local"},
+    {"CONDA_PREFIX", NULL, "the same, after VIRTUAL_ENV"},
     {"NVTX_INJECTION64_PATH", NULL, "the tool that gets NVTX ranges; NVIDIA's profilers set it"},
     {"CUDA_VISIBLE_DEVICES", NULL, "the driver's own: which GPUs there are, and in which order"},
 };
 enum { VARIABLE_COUNT = sizeof variables / sizeof variables[0] };
 
 void cli_print_environment(void) {
-    printf("rondo help environment - environment variables that are read\n\n");
+    printf("rondo help environment - environment variables that Rondo reads\n\n");
     printf("An option of the command line goes before the variable of the same meaning.\n\n");
     printf("Variables:\n");
     for (size_t i = 0; i < VARIABLE_COUNT; i++) {
@@ -81,6 +90,21 @@ void cli_print_environment(void) {
                  variables[i].choices != NULL ? ":\n" : "", variables[i].help);
         print_row(variables[i].name, NULL, help);
     }
+}
+
+bool cli_find_choice(const char *choices, const char *text, int *out_index) {
+    const size_t length = strlen(text);
+    int index = 0;
+    for (const char *choice = choices; choice != NULL; index++) {
+        const char *end = strchr(choice, '|');
+        const size_t choice_length = end != NULL ? (size_t)(end - choice) : strlen(choice);
+        if (choice_length == length && memcmp(choice, text, length) == 0) {
+            *out_index = index;
+            return true;
+        }
+        choice = end != NULL ? end + 1 : NULL;
+    }
+    return false;
 }
 
 int cli_read_variable(const char *name) {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "cast.h"
-#include "session.h"
+#include "session_text.h"
 #include "suggest.h"
 #include "tensor_file.h"
 #include "tensor_text.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "command.h"
-#include "test_case.h"
+#include "model_path.h"
 
 typedef struct missing_op {
     char name[192];  // "domain op version: detail"

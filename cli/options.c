@@ -72,21 +72,6 @@ static bool parse_number(const char *text, double *out_value) {
     return true;
 }
 
-bool cli_find_choice(const char *choices, const char *text, int *out_index) {
-    const size_t length = strlen(text);
-    int index = 0;
-    for (const char *choice = choices; choice != NULL; index++) {
-        const char *end = strchr(choice, '|');
-        const size_t choice_length = end != NULL ? (size_t)(end - choice) : strlen(choice);
-        if (choice_length == length && memcmp(choice, text, length) == 0) {
-            *out_index = index;
-            return true;
-        }
-        choice = end != NULL ? end + 1 : NULL;
-    }
-    return false;
-}
-
 static cli_parse_result store_value(const cli_command *command, const cli_option *option,
                                     const char *value, void *settings) {
     void *field = (char *)settings + option->offset;

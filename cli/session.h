@@ -128,14 +128,7 @@ bool cli_session_complete_feeds(cli_session *session, const cli_model_settings *
 // Runs once. On failure prints why.
 bool cli_session_run(cli_session *session);
 
-// Prints this thread's error record, with the model's name, and with what may be at fault: the
-// dimensions that nobody set. Returns CLI_FAILED.
-int cli_session_fail(const cli_session *session);
-
 void cli_session_close(cli_session *session);
-
-// Writes "f32 [batch=1, 3, 224, 224]" into `buffer` and returns it.
-char *cli_format_port(const rondo_port *port, char *buffer, size_t buffer_bytes);
 
 // ---- inputs.c: what session.c asks for ----------------------------------------------------------
 

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "compare.h"
+#include "model_path.h"
 #include "session.h"
 #include "test_precision.h"
 
@@ -57,13 +58,6 @@ static bool finish_with_record(cli_test_result *result) {
     const rondo_error *error = rondo_error_get_last();
     return finish(result, error->status == RONDO_STATUS_UNSUPPORTED ? CLI_SKIPPED : CLI_FAILED_TEST,
                   "%s", error->message);
-}
-
-bool cli_format_model_path(const char *directory, char *path, size_t path_bytes) {
-    const size_t length = strlen(directory);
-    const bool is_file = length > 5 && strcmp(directory + length - 5, ".onnx") == 0;
-    const int written = snprintf(path, path_bytes, is_file ? "%s" : "%s/model.onnx", directory);
-    return written >= 0 && (size_t)written < path_bytes;
 }
 
 // "<directory>/test_data_set_<set>/<kind>_<index>.pb"; false when there is no such file.

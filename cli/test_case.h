@@ -10,8 +10,6 @@
 #include "command.h"
 #include "rondo/rondo.h"
 
-enum { CLI_PATH_MAX = 4096 };
-
 typedef enum cli_outcome { CLI_PASSED, CLI_FAILED_TEST, CLI_SKIPPED } cli_outcome;
 
 typedef struct cli_test_settings {
@@ -36,9 +34,6 @@ typedef struct cli_test_result {
     char reason[400];         // why it failed or was skipped
     char diagnosis[1000];     // where f16 loses the precision and what helps; empty otherwise
 } cli_test_result;
-
-// Puts the path of the directory's model into `path`; a path of a .onnx file is taken as it is.
-bool cli_format_model_path(const char *directory, char *path, size_t path_bytes);
 
 // Runs every data set of `directory`, eagerly and replayed.
 void cli_test_run(const char *directory, const cli_test_settings *settings,

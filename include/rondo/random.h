@@ -20,17 +20,14 @@
 // A generator joins a capture by its first use; any number of them may take part in any number of
 // graphs. A capture that fails or is aborted leaves them where they stood.
 //
-// Streams and threads may share a generator. Each replay and each eager op takes counters of its
-// own, as if the calls had come one after another: those of one thread in their order, those of two
-// threads in some order. A call holds the generator until its work is on the stream, and another
-// thread's waits for that.
+// A generator is used by one thread at a time: by draws, by the calls below, and by replays of
+// graphs that draw from it. Where two threads use one at the same moment, one of the calls is
+// refused (STATE). Create a generator for each thread.
 //
-// On the device eager ops may run side by side. What changes the state (a replay, the first use
-// after a new seed) runs after all that the streams of earlier uses were given by then, and later
-// uses run after it. Rondo puts events between the streams for that, and nothing where the stream
-// stays the same. The other stream may be in use by another thread, may record by then, and may be
-// gone. Only a capture that the program began with driver calls of its own cannot be looked behind:
-// while it lasts, uses on other streams that must come after that stream's are refused (STATE).
+// Its uses run in the order of the calls, also on several streams: when the stream changes, Rondo
+// makes the new one wait for what the last one was given so far. The last one may record by then,
+// and may be gone. Only a capture that the program began with driver calls of its own cannot be
+// looked behind: while it lasts, uses that must come after that stream's are refused (STATE).
 #ifndef RONDO_RANDOM_H
 #define RONDO_RANDOM_H
 
@@ -75,16 +72,13 @@ RONDO_API void rondo_generator_retain(rondo_generator *generator);
 // Capture:   legal; breaks no capture of any mode.
 RONDO_API void rondo_generator_release(rondo_generator *generator);
 
-// The number that messages call it by ("generator 3"); 0 for NULL.
-RONDO_API uint32_t rondo_generator_get_number(const rondo_generator *generator);
-
 // ---- the state --------------------------------------------------------------------------------
 
 // Goes to the start of another sequence. Ops and replays that follow this call use it.
 //
-// Errors:    INVALID, LOST, STATE (a capture in progress uses the generator; the message names both
-//            and the capture goes on).
-// Threads:   safe.
+// Errors:    INVALID, LOST, STATE (a capture in progress uses the generator: the message names both
+//            and the capture goes on; or another thread uses it at this moment).
+// Threads:   one at a time; others are refused.
 // Capture:   legal while no capture uses the generator.
 // Cost:      a few stores; the next use adds one tiny kernel on its stream.
 RONDO_API RONDO_MUST_USE rondo_status rondo_generator_set_seed(rondo_generator *generator,
@@ -93,16 +87,16 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_generator_set_seed(rondo_generator *
 // Goes to any place: the next op's first counter is state->offset.
 //
 // Errors:    as rondo_generator_set_seed.
-// Threads:   safe.
+// Threads:   one at a time; others are refused.
 // Capture:   legal while no capture uses the generator.
 RONDO_API RONDO_MUST_USE rondo_status rondo_generator_set_state(rondo_generator *generator,
                                                                 const rondo_generator_state *state);
 
-// Where the generator stands after everything put on streams so far; waits for that work, while
-// other threads may go on.
+// Where the generator stands after everything put on streams so far; waits for that work.
 //
-// Errors:    INVALID, STATE (a capture in progress uses the generator), NO_MEMORY, DRIVER, LOST.
-// Threads:   safe.
+// Errors:    INVALID, STATE (a capture in progress uses the generator, or another thread does at
+//            this moment), NO_MEMORY, DRIVER, LOST.
+// Threads:   one at a time; others are refused.
 // Capture:   legal while no capture uses the generator. It waits, which breaks captures in global
 //            mode, of any thread.
 // Cost:      a copy to the host, unless the state was set since the last use.
@@ -118,8 +112,9 @@ typedef struct rondo_generator_mark {
 
 // Remembers where the generator stands for work on `stream`.
 //
-// Errors:    INVALID, STATE (the capture is broken), NO_MEMORY, DRIVER, LOST.
-// Threads:   safe.
+// Errors:    INVALID, STATE (the capture is broken, or another thread uses the generator),
+//            NO_MEMORY, DRIVER, LOST.
+// Threads:   one at a time; others are refused.
 // Capture:   legal; the mark is of that capture or conditional body.
 // Cost:      no driver call outside of captures.
 RONDO_API RONDO_MUST_USE rondo_status rondo_generator_get_mark(rondo_generator *generator,
@@ -127,12 +122,11 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_generator_get_mark(rondo_generator *
                                                                rondo_generator_mark *out_mark);
 
 // Goes back (or forward again) to a mark, so that the ops that follow draw the same numbers as
-// those after the mark did: recomputing a dropout in a backward pass, say. What other threads drew
-// since the mark is drawn again, too.
+// those after the mark did: recomputing a dropout in a backward pass, say.
 //
-// Errors:    INVALID, STATE (the mark is of another capture, or a replay, a new seed or a
-//            conditional body came between), NO_MEMORY, DRIVER, LOST.
-// Threads:   safe.
+// Errors:    INVALID, STATE (the mark is of another capture; a replay, a new seed or a conditional
+//            body came between; or another thread uses the generator), NO_MEMORY, DRIVER, LOST.
+// Threads:   one at a time; others are refused.
 // Capture:   legal; marks of the same capture or conditional body. A failure breaks the capture,
 //            whose ops would draw other numbers.
 RONDO_API RONDO_MUST_USE rondo_status rondo_generator_rewind(rondo_generator *generator,
@@ -148,11 +142,11 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_generator_rewind(rondo_generator *ge
 // All of them:
 //
 // Errors:    INVALID (argument, other device, misaligned address), UNSUPPORTED (dtype; the message
-//            lists those there are), STATE (the capture is broken, or is not Rondo's), NO_MEMORY,
-//            DRIVER, LOST.
+//            lists those there are), STATE (the capture is broken, or is not Rondo's; another
+//            thread uses the generator at this moment), NO_MEMORY, DRIVER, LOST.
 // Ownership: addresses are borrowed until the stream passes this point (for a graph: as long as it
 //            is replayed).
-// Threads:   safe for the generator; one thread per stream.
+// Threads:   one per generator at a time, and others are refused; one per stream.
 // Capture:   legal; one kernel node. A failure breaks the capture, which would lack the op.
 // Cost:      one launch.
 
@@ -242,41 +236,20 @@ typedef struct rondo_random_range {
 
 // Takes the next `counters` counters for a kernel that the caller launches on `stream`, before
 // anything else that uses the generator there; eagerly or in a capture, as the built-in ops do.
-// Until it is launched, nobody may replay a graph that uses the generator or set its state: that
-// would move on what the kernel is going to read. Where another thread may do so at any time, use
-// rondo_generator_launch.
+// Until it is launched, do not replay a graph that uses the generator, nor set its state: that
+// would move on what the kernel is going to read.
 //
-// Errors:    INVALID (other device), STATE (the capture is broken, or is not Rondo's), NO_MEMORY,
-//            DRIVER, LOST.
+// Errors:    INVALID (other device), STATE (the capture is broken, or is not Rondo's; another
+//            thread uses the generator at this moment), NO_MEMORY, DRIVER, LOST.
 // Ownership: the state is the generator's: keep a reference until the stream passes the kernel. A
 //            graph keeps its own.
-// Threads:   safe for the generator; one thread per stream.
+// Threads:   one per generator at a time, and others are refused; one per stream.
 // Capture:   legal; records nothing by itself. A failure breaks the capture.
 // Cost:      no driver call, or that of rondo_generator_set_seed when a new seed waits.
 RONDO_API RONDO_MUST_USE rondo_status rondo_generator_reserve(rondo_generator *generator,
                                                               rondo_stream *stream,
                                                               uint64_t counters,
                                                               rondo_random_range *out_range);
-
-// Launches a kernel of the caller's on `stream` that draws from `range`; a failure is the call's.
-// It must not use the generator otherwise, nor replay graphs that do, nor wait for other threads
-// that use this generator or one that a graph used together with it.
-typedef rondo_status (*rondo_random_launch)(rondo_stream *stream, const rondo_random_range *range,
-                                            void *user_data);
-
-// Takes counters and launches the kernel for them in one: nobody uses the generator in between. If
-// the launch fails, nothing was taken.
-//
-// Errors:    as rondo_generator_reserve, and those of `launch`.
-// Ownership: as rondo_generator_reserve; `launch` is called once, before this returns.
-// Threads:   safe for the generator; one thread per stream.
-// Capture:   legal; records what `launch` puts on the stream. A failure breaks the capture.
-// Cost:      as rondo_generator_reserve, and that of `launch`.
-RONDO_API RONDO_MUST_USE rondo_status rondo_generator_launch(rondo_generator *generator,
-                                                             rondo_stream *stream,
-                                                             uint64_t counters,
-                                                             rondo_random_launch launch,
-                                                             void *user_data);
 
 // The CUDA C (and plain C) text of rondo_philox(seed, counter, out_words), to put in front of a
 // kernel's own text; static. Copying it into a source file is just as well.

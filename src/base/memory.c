@@ -12,29 +12,10 @@
 #include <malloc.h>
 #endif
 
-#include "base/budget.h"
 #include "base/checked.h"
 #include "base/error.h"
 
-enum {
-    SMALL_BYTES = 1024,
-    // From here on a block is a mapping of its own. Zeroing as many bytes takes as long as the
-    // faults of fresh pages.
-    MAPPED_BYTES_MIN = 256 * 1024,
-};
-
-// Sanitizers watch the heap, not mappings.
-#if defined(__SANITIZE_ADDRESS__)
-enum { CAN_MAP = 0 };
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
-enum { CAN_MAP = 0 };
-#else
-enum { CAN_MAP = 1 };
-#endif
-#else
-enum { CAN_MAP = 1 };
-#endif
+enum { SMALL_BYTES = 1024 };
 
 // Set by tests while no other thread allocates, so that the pair needs no lock.
 static _Atomic(rondo__fault_function) fault_function;
@@ -60,6 +41,12 @@ static void *note(void *address) {
         atomic_fetch_add_explicit(&balance, 1, memory_order_relaxed);
     }
     return address;
+}
+
+static void forget(const void *address) {
+    if (atomic_load_explicit(&is_balanced, memory_order_relaxed) && address != NULL) {
+        atomic_fetch_sub_explicit(&balance, 1, memory_order_relaxed);
+    }
 }
 
 int64_t rondo__memory_get_balance(void) {
@@ -155,77 +142,24 @@ char *rondo__strformat(const char *format, ...) {
 }
 
 void rondo__free(void *address) {
-    if (atomic_load_explicit(&is_balanced, memory_order_relaxed) && address != NULL) {
-        atomic_fetch_sub_explicit(&balance, 1, memory_order_relaxed);
-    }
+    forget(address);
     free(address);
 }
 
-// Stands directly before a block.
-typedef struct block_header {
-    rondo__budget *budget;  // retained
-    void *base;             // what the heap or the system gave
-    size_t total_bytes;     // from `base` on; what counts against the budget
-    bool is_mapped;
-} block_header;
-
-static void *reserve_block(size_t total, bool is_mapped) {
-    if (!is_mapped) {
-        return rondo__calloc(1, total);
-    }
-    void *base =
+void *rondo__memory_map(size_t bytes) {
+    void *address =
         must_fail() ? MAP_FAILED
-                    : mmap(NULL, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (base == MAP_FAILED) {
-        report(1, total);
-        return NULL;
-    }
-    return note(base);
-}
-
-void *rondo__block_allocate(size_t bytes, size_t alignment) {
-    size_t total;
-    alignment = alignment < sizeof(block_header) ? sizeof(block_header) : alignment;
-    if (!rondo__add_size(bytes, 2 * alignment, &total)) {
+                    : mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (address == MAP_FAILED) {
         report(1, bytes);
         return NULL;
     }
-    rondo__budget *budget = rondo__budget_get_entered();
-    if (!rondo__budget_take(budget, total)) {
-        return NULL;
-    }
-    const bool is_mapped = CAN_MAP && total >= MAPPED_BYTES_MIN;
-    char *base = reserve_block(total, is_mapped);
-    if (base == NULL) {
-        rondo__budget_give_back(budget, total);
-        return NULL;
-    }
-    rondo__budget_retain(budget);
-    // The first aligned place that leaves room for the header.
-    size_t skip = (size_t)(-(uintptr_t)base) & (alignment - 1);
-    skip += skip < sizeof(block_header) ? alignment : 0;
-    block_header header = {
-        .budget = budget, .base = base, .total_bytes = total, .is_mapped = is_mapped};
-    memcpy(base + skip - sizeof header, &header, sizeof header);
-    return base + skip;
+    return note(address);
 }
 
-void rondo__block_free(void *block) {
-    if (block == NULL) {
-        return;
-    }
-    block_header header;
-    memcpy(&header, (char *)block - sizeof header, sizeof header);
-    if (!header.is_mapped) {
-        rondo__free(header.base);
-    } else {
-        if (atomic_load_explicit(&is_balanced, memory_order_relaxed)) {
-            atomic_fetch_sub_explicit(&balance, 1, memory_order_relaxed);
-        }
-        munmap(header.base, header.total_bytes);
-    }
-    rondo__budget_give_back(header.budget, header.total_bytes);
-    rondo__budget_release(header.budget);
+void rondo__memory_unmap(void *address, size_t bytes) {
+    forget(address);
+    munmap(address, bytes);
 }
 
 void rondo__memory_trim(void) {

@@ -20,18 +20,13 @@ char *rondo__strndup(const char *text, size_t length);
 RONDO_PRINTF(1, 2) char *rondo__strformat(const char *format, ...);
 void rondo__free(void *address);
 
-// Zero-filled bytes for what may be large (tensors, packed weights, arenas), counted against the
-// thread's budget (base/budget.h). A large block is a mapping of its own, so that freeing it gives
-// the memory back to the system. Inside the heap it would stay with the process behind any small
-// allocation made later: measured after sixteen plans, four fifths of what they had used.
-//
-// alignment  a power of two.
+// Zero-filled pages of a mapping of their own, and their end, with the same size. What may be large
+// goes through base/block.h.
 //
 // Errors:    NULL, with a record (NO_MEMORY).
-// Ownership: free with rondo__block_free. NULL is fine there.
 // Threads:   safe.
-void *rondo__block_allocate(size_t bytes, size_t alignment);
-void rondo__block_free(void *block);
+void *rondo__memory_map(size_t bytes);
+void rondo__memory_unmap(void *address, size_t bytes);
 
 // Gives free pages of the heap back to the system where the heap can do that; for after much was
 // freed.  Cost: up to some milliseconds.

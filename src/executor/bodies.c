@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "executor/executor.h"
 
 bool rondo__body_find(const rondo__node *node, const char *name, rondo__body_view *out_view) {
     size_t first = node->explicit_count;
@@ -45,6 +46,12 @@ rondo_status rondo__body_get_executor(rondo_executor *parent, const rondo__node 
     }
     *out_executor = step->bodies[view->index];
     return RONDO_STATUS_OK;
+}
+
+int64_t rondo__node_get_list_entry(const rondo__node *node, const char *name, size_t index) {
+    size_t count = 0;
+    const int64_t *list = rondo__op_get_ints(&node->op, name, &count);
+    return list != NULL && index < count ? list[index] : 0;
 }
 
 void rondo__tensors_free(rondo_tensor *tensors, size_t count) {

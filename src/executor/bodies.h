@@ -4,6 +4,19 @@
 
 #include "executor/plan.h"
 
+// Runs the executor of a body. It is rondo__executor_run_tensors, handed down from there, because
+// the steps of a body may be control nodes again.
+typedef rondo_status (*rondo__body_runner)(rondo_executor *body, const rondo_tensor *feeds,
+                                           rondo_tensor *results, const bool *wants);
+
+// A control node that is to be run.
+typedef struct rondo__control {
+    rondo_executor *executor;
+    const rondo__node *node;
+    rondo__step *step;  // owns the executors of its bodies
+    rondo__body_runner run_body;
+} rondo__control;
+
 // One body attribute of a control node and the captured values that belong to it.
 typedef struct rondo__body_view {
     const rondo__attribute *attribute;
@@ -21,14 +34,10 @@ RONDO_MUST_USE rondo_status rondo__body_get_executor(rondo_executor *parent,
                                                      const rondo__body_view *view,
                                                      rondo_executor **out_executor);
 
+// Entry `index` of a node's attribute that is a list of ints; 0 beyond its end.
+int64_t rondo__node_get_list_entry(const rondo__node *node, const char *name, size_t index);
+
 // Lets go of each tensor, then of the list. NULL is allowed.
 void rondo__tensors_free(rondo_tensor *tensors, size_t count);
-
-// Runs a SequenceMap: its body on each item in turn.
-RONDO_MUST_USE rondo_status rondo__control_run_sequence_map(rondo_executor *executor,
-                                                            const rondo__node *node,
-                                                            rondo__step *step,
-                                                            const rondo_tensor *const *inputs,
-                                                            rondo_tensor *results);
 
 #endif  // RONDO_EXECUTOR_BODIES_H

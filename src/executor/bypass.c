@@ -1,14 +1,12 @@
-// executor/bypass.c — ops that run on the host between segments.
-//
-// Everything before the op must have finished; then its inputs are looked at where they are
-// (constants, dynamic tensors, and on the host device the arena itself) or copied back (CUDA
-// arena), the reference or the body runs, and the results go where their slots say. Inputs that own
-// their bytes are not written any more, so that sequences may keep them.
+// executor/bypass.c — see bypass.h.
+#include "executor/bypass.h"
+
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "executor/plan.h"
+#include "executor/control.h"
+#include "executor/generators.h"
 #include "op/draws.h"
 
 typedef struct bypass {
@@ -171,7 +169,8 @@ static rondo_status run_reference(bypass *b) {
     return rondo_generator_set_state(generator, &state);
 }
 
-rondo_status rondo__bypass_run(rondo_executor *executor, rondo__plan *plan, rondo__step *step) {
+rondo_status rondo__bypass_run(rondo_executor *executor, rondo__plan *plan, rondo__step *step,
+                               rondo__body_runner run_body) {
     const rondo__node *node = &plan->program->nodes[step->node];
     bypass b;
     rondo_status status = bypass_init(executor, plan, node, &b);
@@ -192,7 +191,8 @@ rondo_status rondo__bypass_run(rondo_executor *executor, rondo__plan *plan, rond
         status = rondo_stream_synchronize(executor->stream);
     }
     if (status == RONDO_STATUS_OK && is_control) {
-        status = rondo__control_run(executor, node, step, b.input_pointers, b.outputs);
+        const rondo__control control = {executor, node, step, run_body};
+        status = rondo__control_run(&control, b.input_pointers, b.outputs);
     } else if (status == RONDO_STATUS_OK) {
         status = run_reference(&b);
     }

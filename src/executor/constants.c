@@ -1,9 +1,11 @@
-// executor/constants.c — weights on the device, shared by an executor's plans.
+// executor/constants.c — see constants.h.
+#include "executor/constants.h"
+
 #include <stdint.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "executor/plan.h"
+#include "executor/limits.h"
 
 static rondo__device_constant **get_bucket(const rondo_executor *executor, const void *data) {
     const uint64_t hash = (uint64_t)(uintptr_t)data * UINT64_C(0x9E3779B97F4A7C15);

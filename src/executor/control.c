@@ -1,13 +1,14 @@
-// executor/control.c — If, Loop and Scan as control flow of the host. Bodies are executors of their
-// own, with plans and graphs, so that what is inside a loop is captured and replayed like anything
-// else.
+// executor/control.c — see control.h.
+#include "executor/control.h"
+
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "executor/bodies.h"
-#include "executor/plan.h"
+#include "executor/limits.h"
+#include "executor/plan_cache.h"
+#include "executor/sequence_map.h"
 #include "tensor/elements.h"
 
 static rondo_status read_scalar(const rondo__node *node, const char *what,
@@ -26,8 +27,9 @@ static rondo_status read_scalar(const rondo__node *node, const char *what,
 
 // ---- If ---------------------------------------------------------------------------------------
 
-static rondo_status run_if(rondo_executor *executor, const rondo__node *node, rondo__step *step,
-                           const rondo_tensor *const *inputs, rondo_tensor *results) {
+static rondo_status run_if(const rondo__control *control, const rondo_tensor *const *inputs,
+                           rondo_tensor *results) {
+    const rondo__node *node = control->node;
     int64_t condition = 0;
     RETURN_IF_ERROR(read_scalar(node, "the condition", inputs[0], RONDO_DTYPE_BOOL, &condition));
     rondo__body_view view;
@@ -36,7 +38,7 @@ static rondo_status run_if(rondo_executor *executor, const rondo__node *node, ro
                           condition != 0 ? "then_branch" : "else_branch");
     }
     rondo_executor *body;
-    RETURN_IF_ERROR(rondo__body_get_executor(executor, node, step, &view, &body));
+    RETURN_IF_ERROR(rondo__body_get_executor(control->executor, node, control->step, &view, &body));
     size_t output_count = view.attribute->body->output_count;
     rondo_status status = RONDO_STATUS_NO_MEMORY;
     rondo_tensor *feeds = rondo__calloc(view.captured_count + 1, sizeof *feeds);
@@ -47,7 +49,7 @@ static rondo_status run_if(rondo_executor *executor, const rondo__node *node, ro
     for (size_t i = 0; i < view.captured_count; ++i) {
         feeds[i] = *inputs[view.captured_first + i];  // borrowed for the run
     }
-    status = rondo__executor_run_tensors(body, feeds, outputs, NULL);
+    status = control->run_body(body, feeds, outputs, NULL);
     for (size_t i = 0; status == RONDO_STATUS_OK && i < node->output_count; ++i) {
         results[i] = outputs[i];
         memset(&outputs[i], 0, sizeof outputs[i]);
@@ -128,7 +130,7 @@ static rondo_status collector_stack(const rondo__node *node, const collector *c,
 // ---- Loop and Scan share one engine -----------------------------------------------------------
 
 typedef struct iteration {
-    const rondo__node *node;
+    const rondo__control *control;
     rondo_executor *body;
     rondo__body_view view;
     size_t feed_count;
@@ -153,17 +155,18 @@ static void iteration_deinit(iteration *it) {
     rondo__free(it->unmade);
 }
 
-static rondo_status iteration_init(rondo_executor *executor, const rondo__node *node,
-                                   rondo__step *step, size_t carried_count, size_t collector_count,
-                                   iteration *out_iteration) {
+static rondo_status iteration_init(const rondo__control *control, size_t carried_count,
+                                   size_t collector_count, iteration *out_iteration) {
+    const rondo__node *node = control->node;
     iteration it = {
-        .node = node, .carried_count = carried_count, .collector_count = collector_count};
+        .control = control, .carried_count = carried_count, .collector_count = collector_count};
     if (!rondo__body_find(node, "body", &it.view)) {
         return RONDO_FAIL(BAD_DATA, "%s has no body", rondo__node_describe(node));
     }
     it.feed_count = it.view.attribute->body->input_count;
     it.output_count = it.view.attribute->body->output_count;
-    RETURN_IF_ERROR(rondo__body_get_executor(executor, node, step, &it.view, &it.body));
+    RETURN_IF_ERROR(
+        rondo__body_get_executor(control->executor, node, control->step, &it.view, &it.body));
     it.feeds = rondo__calloc(it.feed_count + 1, sizeof *it.feeds);
     it.carried = rondo__calloc(carried_count + 1, sizeof *it.carried);
     it.outputs = rondo__calloc(it.output_count + 1, sizeof *it.outputs);
@@ -193,7 +196,7 @@ static void iteration_bind(iteration *it, const rondo_tensor *const *inputs, siz
 static rondo_status iteration_turn(iteration *it, const rondo_tensor *const *inputs,
                                    size_t first_carried, size_t first_output) {
     iteration_bind(it, inputs, first_carried);
-    RETURN_IF_ERROR(rondo__executor_run_tensors(it->body, it->feeds, it->outputs, NULL));
+    RETURN_IF_ERROR(it->control->run_body(it->body, it->feeds, it->outputs, NULL));
     for (size_t i = 0; i < it->carried_count; ++i) {
         rondo_tensor_deinit(&it->carried[i]);
         it->carried[i] = it->outputs[first_output + i];
@@ -226,7 +229,7 @@ static rondo_status describe_row(const iteration *it, size_t output,
         return RONDO_FAIL(BAD_DATA,
                           "%s: no turn is taken, and nothing says of which type the scan output "
                           "\"%.60s\" is; declare it in the body",
-                          rondo__node_describe(it->node), declared->name);
+                          rondo__node_describe(it->control->node), declared->name);
     }
     return RONDO_STATUS_OK;
 }
@@ -252,7 +255,7 @@ static rondo_status iteration_describe(iteration *it, const rondo_tensor *const 
 static rondo_status iteration_carry(iteration *it, size_t index, const rondo_tensor *input) {
     if (input == NULL) {
         return RONDO_FAIL(BAD_DATA, "%s: initial state %zu is missing",
-                          rondo__node_describe(it->node), index);
+                          rondo__node_describe(it->control->node), index);
     }
     return rondo__tensor_keep(input, &it->carried[index]);
 }
@@ -270,8 +273,9 @@ static void feed_turn(iteration *it, int64_t *turn, uint8_t *condition) {
     }
 }
 
-static rondo_status run_loop(rondo_executor *executor, const rondo__node *node, rondo__step *step,
-                             const rondo_tensor *const *inputs, rondo_tensor *results) {
+static rondo_status run_loop(const rondo__control *control, const rondo_tensor *const *inputs,
+                             rondo_tensor *results) {
+    const rondo__node *node = control->node;
     int64_t limit = INT64_MAX;
     int64_t condition = 1;
     if (node->explicit_count > 0 && inputs[0] != NULL) {
@@ -284,7 +288,7 @@ static rondo_status run_loop(rondo_executor *executor, const rondo__node *node, 
     size_t carried_count = node->explicit_count > 2 ? node->explicit_count - 2 : 0;
     size_t row_count = node->output_count > carried_count ? node->output_count - carried_count : 0;
     iteration it;
-    RETURN_IF_ERROR(iteration_init(executor, node, step, carried_count, row_count, &it));
+    RETURN_IF_ERROR(iteration_init(control, carried_count, row_count, &it));
     rondo_status status = RONDO_STATUS_OK;
     for (size_t i = 0; i < carried_count && status == RONDO_STATUS_OK; ++i) {
         status = iteration_carry(&it, i, inputs[2 + i]);
@@ -296,7 +300,7 @@ static rondo_status run_loop(rondo_executor *executor, const rondo__node *node, 
         status = iteration_describe(&it, inputs, 2, 1 + carried_count);
     }
     for (; status == RONDO_STATUS_OK && turn < limit && condition != 0; ++turn) {
-        status = rondo__executor_count_turn(executor);
+        status = rondo__executor_count_turn(control->executor);
         if (status != RONDO_STATUS_OK) {
             break;
         }
@@ -318,12 +322,6 @@ static rondo_status run_loop(rondo_executor *executor, const rondo__node *node, 
 
     iteration_deinit(&it);
     return status;
-}
-
-static int64_t get_list_entry(const rondo__op *op, const char *name, size_t index) {
-    size_t count = 0;
-    const int64_t *list = rondo__op_get_ints(op, name, &count);
-    return list != NULL && index < count ? list[index] : 0;
 }
 
 // Dtype and shape of a slice along `axis`, which was checked.
@@ -367,7 +365,7 @@ static rondo_status measure_scan(const rondo__node *node, const rondo_tensor *co
     int64_t length = -1;
     for (size_t i = 0; i < scan_count; ++i) {
         const rondo_tensor *input = inputs[carried_count + i];
-        int64_t axis = get_list_entry(&node->op, "scan_input_axes", i);
+        int64_t axis = rondo__node_get_list_entry(node, "scan_input_axes", i);
         if (input == NULL || input->shape.rank < 1) {
             return RONDO_FAIL(BAD_DATA, "%s: scan input %zu needs at least one axis",
                               rondo__node_describe(node), i);
@@ -388,8 +386,9 @@ static rondo_status measure_scan(const rondo__node *node, const rondo_tensor *co
     return RONDO_STATUS_OK;
 }
 
-static rondo_status run_scan(rondo_executor *executor, const rondo__node *node, rondo__step *step,
-                             const rondo_tensor *const *inputs, rondo_tensor *results) {
+static rondo_status run_scan(const rondo__control *control, const rondo_tensor *const *inputs,
+                             rondo_tensor *results) {
+    const rondo__node *node = control->node;
     int64_t scan_inputs = rondo__op_get_int(&node->op, "num_scan_inputs", 0);
     if (scan_inputs < 1 || (uint64_t)scan_inputs > node->explicit_count) {
         return RONDO_FAIL(BAD_DATA, "%s: num_scan_inputs is %lld, but the node has %zu inputs",
@@ -402,7 +401,7 @@ static rondo_status run_scan(rondo_executor *executor, const rondo__node *node, 
     int64_t length = 0;
     RETURN_IF_ERROR(measure_scan(node, inputs, carried_count, scan_count, &length));
     iteration it;
-    RETURN_IF_ERROR(iteration_init(executor, node, step, carried_count, row_count, &it));
+    RETURN_IF_ERROR(iteration_init(control, carried_count, row_count, &it));
     const rondo_program *body = it.view.attribute->body;
     rondo_status status = RONDO_STATUS_OK;
     if (body->declared_count != node->explicit_count ||
@@ -419,18 +418,18 @@ static rondo_status run_scan(rondo_executor *executor, const rondo__node *node, 
     if (status == RONDO_STATUS_OK && row_count > 0 && length == 0) {
         for (size_t i = 0; i < scan_count; ++i) {
             describe_slice(inputs[carried_count + i],
-                           get_list_entry(&node->op, "scan_input_axes", i),
+                           rondo__node_get_list_entry(node, "scan_input_axes", i),
                            &it.feeds[carried_count + i]);
         }
         status = iteration_describe(&it, inputs, 0, carried_count);
     }
     for (int64_t turn = 0; status == RONDO_STATUS_OK && turn < length; ++turn) {
         size_t taken = 0;
-        status = rondo__executor_check_cancelled(executor);
+        status = rondo__executor_check_cancelled(control->executor);
         for (; taken < scan_count && status == RONDO_STATUS_OK; ++taken) {
             const rondo_tensor *input = inputs[carried_count + taken];
-            int64_t axis = get_list_entry(&node->op, "scan_input_axes", taken);
-            bool is_backward = get_list_entry(&node->op, directions, taken) == 1;
+            int64_t axis = rondo__node_get_list_entry(node, "scan_input_axes", taken);
+            bool is_backward = rondo__node_get_list_entry(node, directions, taken) == 1;
             status = take_slice(input, axis < 0 ? axis + input->shape.rank : axis,
                                 is_backward ? length - 1 - turn : turn,
                                 &it.feeds[carried_count + taken]);
@@ -444,8 +443,8 @@ static rondo_status run_scan(rondo_executor *executor, const rondo__node *node, 
     }
     for (size_t i = 0; i < row_count && status == RONDO_STATUS_OK; ++i) {
         status = collector_stack(node, &it.collectors[i], &it.unmade[i],
-                                 get_list_entry(&node->op, "scan_output_axes", i),
-                                 get_list_entry(&node->op, "scan_output_directions", i) == 1,
+                                 rondo__node_get_list_entry(node, "scan_output_axes", i),
+                                 rondo__node_get_list_entry(node, "scan_output_directions", i) == 1,
                                  &results[carried_count + i]);
     }
     for (size_t i = 0; i < carried_count && status == RONDO_STATUS_OK; ++i) {
@@ -482,11 +481,12 @@ static rondo_status measure_batch(const rondo__node *node, const rondo_tensor *c
     return RONDO_STATUS_OK;
 }
 
-// Runs element `index` of the batch and keeps its results. `single` is the node without the
-// lengths.
-static rondo_status run_batch_element(rondo_executor *executor, const rondo__node *single,
-                                      rondo__step *step, const rondo_tensor *const *inputs,
-                                      int64_t index, collector *collectors) {
+// Runs element `index` of the batch and keeps its results. The node of `control` is the one without
+// the lengths.
+static rondo_status run_batch_element(const rondo__control *control,
+                                      const rondo_tensor *const *inputs, int64_t index,
+                                      collector *collectors) {
+    const rondo__node *single = control->node;
     rondo_status status = RONDO_STATUS_NO_MEMORY;
     size_t taken = 0;
     rondo_tensor *slices = rondo__calloc(single->explicit_count + 1, sizeof *slices);
@@ -503,7 +503,7 @@ static rondo_status run_batch_element(rondo_executor *executor, const rondo__nod
         status = take_slice(inputs[taken], 0, index, &slices[taken]);
     }
     if (status == RONDO_STATUS_OK) {
-        status = run_scan(executor, single, step, pointers, results);
+        status = run_scan(control, pointers, results);
     }
     for (size_t i = 0; i < single->output_count && status == RONDO_STATUS_OK; ++i) {
         status = collector_take(&collectors[i], &results[i]);
@@ -519,9 +519,9 @@ free_lists:
     return status;
 }
 
-static rondo_status run_batches(rondo_executor *executor, const rondo__node *node,
-                                rondo__step *step, const rondo_tensor *const *inputs,
+static rondo_status run_batches(const rondo__control *control, const rondo_tensor *const *inputs,
                                 rondo_tensor *results) {
+    const rondo__node *node = control->node;
     static const rondo_tensor unknown = {0};
     int64_t batch = 0;
     RETURN_IF_ERROR(measure_batch(node, inputs, &batch));
@@ -529,13 +529,15 @@ static rondo_status run_batches(rondo_executor *executor, const rondo__node *nod
     single.inputs += 1;
     single.input_count -= 1;
     single.explicit_count -= 1;
+    rondo__control inner = *control;
+    inner.node = &single;
     collector *collectors = rondo__calloc(node->output_count + 1, sizeof *collectors);
     if (collectors == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     rondo_status status = RONDO_STATUS_OK;
     for (int64_t b = 0; b < batch && status == RONDO_STATUS_OK; ++b) {
-        status = run_batch_element(executor, &single, step, inputs + 1, b, collectors);
+        status = run_batch_element(&inner, inputs + 1, b, collectors);
     }
     for (size_t i = 0; i < node->output_count && status == RONDO_STATUS_OK; ++i) {
         status = batch > 0 ? collector_stack(node, &collectors[i], &unknown, 0, false, &results[i])
@@ -548,147 +550,20 @@ static rondo_status run_batches(rondo_executor *executor, const rondo__node *nod
     return status;
 }
 
-// ---- plans ahead of the first run ---------------------------------------------------------------
-
-// Zeros of the shape that a value of the plan has; false when that depends on data.
-static bool make_zeros(const rondo__plan *plan, int32_t value, int64_t scan_axis,
-                       rondo_tensor *out_tensor, rondo_status *out_status) {
-    const rondo__slot *slot = value >= 0 ? &plan->slots[value] : NULL;
-    if (slot == NULL || slot->dtype == RONDO_DTYPE_NONE || rondo__dtype_is_nested(slot->dtype) ||
-        (slot->kind != RONDO__SLOT_CONSTANT && slot->kind != RONDO__SLOT_ARENA)) {
-        return false;
-    }
-    rondo_shape shape = slot->shape;
-    if (scan_axis != INT64_MIN) {  // one slice of it
-        const int64_t axis = scan_axis < 0 ? scan_axis + shape.rank : scan_axis;
-        if (axis < 0 || axis >= shape.rank) {
-            return false;
-        }
-        shape = (rondo_shape){.rank = slot->shape.rank - 1};
-        for (int32_t d = 0; d < slot->shape.rank; ++d) {
-            if (d != axis) {
-                shape.extent[d < axis ? d : d - 1] = slot->shape.extent[d];
-            }
-        }
-    }
-    *out_status = rondo_tensor_init(slot->dtype, &shape, out_tensor);
-    return *out_status == RONDO_STATUS_OK;
-}
-
-// What the body is fed at its first turn. False when the plan does not know that, or on failure.
-static bool make_first_feeds(const rondo__plan *plan, const rondo__node *node,
-                             const rondo__body_view *view, rondo_tensor *feeds,
-                             rondo_status *out_status) {
-    const rondo_program *body = view->attribute->body;
-    const bool is_loop = strcmp(node->op.def->name, "Loop") == 0;
-    const bool is_scan = strcmp(node->op.def->name, "Scan") == 0;
-    const int64_t scan_count = is_scan ? rondo__op_get_int(&node->op, "num_scan_inputs", 0) : 0;
-    if (((is_loop || is_scan) && body->declared_count != node->explicit_count) ||
-        (!is_loop && !is_scan && body->declared_count != 0) || scan_count < 0 ||
-        (uint64_t)scan_count > node->explicit_count) {
-        return false;
-    }
-    const size_t scan_first = node->explicit_count - (size_t)scan_count;
-    for (size_t i = 0; i < body->input_count; ++i) {
-        if (i >= body->declared_count) {
-            const size_t captured = view->captured_first + (i - body->declared_count);
-            if (!make_zeros(plan, node->inputs[captured], INT64_MIN, &feeds[i], out_status)) {
-                return false;
-            }
-        } else if (is_loop && i < 2) {  // the iteration number and the condition
-            const rondo__value *declared = &body->values[body->inputs[i]];
-            rondo_shape shape = {.rank = declared->has_shape && declared->rank == 1 ? 1 : 0};
-            shape.extent[0] = shape.rank;
-            *out_status =
-                rondo_tensor_init(i == 0 ? RONDO_DTYPE_I64 : RONDO_DTYPE_BOOL, &shape, &feeds[i]);
-            if (*out_status != RONDO_STATUS_OK) {
-                return false;
-            }
-        } else {
-            const bool is_slice = is_scan && i >= scan_first;
-            const int64_t axis =
-                is_slice ? get_list_entry(&node->op, "scan_input_axes", i - scan_first) : INT64_MIN;
-            if (!make_zeros(plan, node->inputs[i], axis, &feeds[i], out_status)) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-rondo_status rondo__control_plan_body(rondo_executor *executor, const rondo__plan *plan,
-                                      rondo__step *step, const char *name,
-                                      rondo_executor **out_body, rondo__plan **out_plan) {
-    const rondo__node *node = &plan->program->nodes[step->node];
-    rondo__body_view view;
-    *out_body = NULL;
-    *out_plan = NULL;
-    if (!rondo__body_find(node, name, &view)) {
-        return RONDO_STATUS_OK;
-    }
-    const rondo_program *body = view.attribute->body;
-    if (view.captured_first + view.captured_count > node->input_count) {
-        return RONDO_STATUS_OK;
-    }
-    rondo_tensor *feeds = rondo__calloc(body->input_count + 1, sizeof *feeds);
-    if (feeds == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
-    }
-    rondo_status status = RONDO_STATUS_OK;
-    if (make_first_feeds(plan, node, &view, feeds, &status)) {
-        status = rondo__body_get_executor(executor, node, step, &view, out_body);
-        if (status == RONDO_STATUS_OK) {
-            status = rondo__executor_find_plan(*out_body, feeds, out_plan);
-        }
-    }
-    rondo__tensors_free(feeds, body->input_count);
-    return status;
-}
-
-rondo_status rondo__control_foresee(rondo_executor *executor, const rondo__plan *plan) {
-    for (size_t s = 0; s < plan->step_count; ++s) {
-        rondo__step *step = &plan->steps[s];
-        const rondo__op *op = &plan->program->nodes[step->node].op;
-        const bool is_control =
-            step->kind == RONDO__STEP_BYPASS && step->bypass == RONDO__BYPASS_CONTROL;
-        for (size_t a = 0; is_control && a < op->attribute_count; ++a) {
-            rondo_executor *body = NULL;
-            rondo__plan *body_plan = NULL;
-            if (op->attributes[a].kind != RONDO__ATTRIBUTE_BODY) {
-                continue;
-            }
-            rondo_error saved;
-            rondo__error_save(&saved);
-            rondo_status status = rondo__control_plan_body(
-                executor, plan, step, op->attributes[a].name, &body, &body_plan);
-            if (status == RONDO_STATUS_BAD_DATA || status == RONDO_STATUS_UNSUPPORTED) {
-                rondo__error_restore(&saved);  // no failure: the model may never run it like that
-                continue;
-            }
-            if (status == RONDO_STATUS_OK && body_plan != NULL) {
-                status = rondo__control_foresee(body, body_plan);
-            }
-            RETURN_IF_ERROR(status);
-        }
-    }
-    return RONDO_STATUS_OK;
-}
-
-rondo_status rondo__control_run(rondo_executor *executor, const rondo__node *node,
-                                rondo__step *step, const rondo_tensor *const *inputs,
+rondo_status rondo__control_run(const rondo__control *control, const rondo_tensor *const *inputs,
                                 rondo_tensor *results) {
+    const rondo__op *op = &control->node->op;
     const struct {
         const char *name;
-        rondo_status (*run)(rondo_executor *, const rondo__node *, rondo__step *,
-                            const rondo_tensor *const *, rondo_tensor *);
+        rondo_status (*run)(const rondo__control *, const rondo_tensor *const *, rondo_tensor *);
     } runners[] = {{"If", run_if},
                    {"Loop", run_loop},
-                   {"Scan", node->op.opset < 9 ? run_batches : run_scan},
+                   {"Scan", op->opset < 9 ? run_batches : run_scan},
                    {"SequenceMap", rondo__control_run_sequence_map}};
     for (size_t i = 0; i < sizeof runners / sizeof runners[0]; ++i) {
-        if (strcmp(node->op.def->name, runners[i].name) == 0) {
-            return runners[i].run(executor, node, step, inputs, results);
+        if (strcmp(op->def->name, runners[i].name) == 0) {
+            return runners[i].run(control, inputs, results);
         }
     }
-    return rondo__op_fail_unsupported(&node->op, "control flow of this kind");
+    return rondo__op_fail_unsupported(op, "control flow of this kind");
 }

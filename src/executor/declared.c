@@ -1,12 +1,8 @@
-// executor/declared.c — what the model declares against what runs give.
-//
-// A declaration that a feed contradicts is the caller's mistake, one that a result contradicts the
-// model's; both sides are named. Where files in use are known to be wrong (an output of another
-// rank, a symbol that stands for two things on both sides of the model) a warning says so, once:
-// nothing depends on it, and the other runtimes run them.
+// executor/declared.c — see declared.h.
+#include "executor/declared.h"
+
 #include "base/error.h"
 #include "base/logging.h"
-#include "executor/plan.h"
 
 void rondo__executor_forget_symbols(rondo_executor *executor) {
     const rondo_program *source = executor->root->source;

@@ -4,7 +4,12 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
-#include "executor/plan.h"
+#include "executor/describe_half.h"
+#include "executor/feeds.h"
+#include "executor/foresee.h"
+#include "executor/limits.h"
+#include "executor/plan_cache.h"
+#include "executor/variants.h"
 #include "tensor/elements.h"
 
 // "f32 [3, 4]"; values whose shape depends on data may have no known type either.

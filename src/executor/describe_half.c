@@ -1,8 +1,7 @@
-// executor/describe_half.c — what half precision did to a plan: which ops of the model stayed in
-// f32, and why. Ops that were folded are not counted; those that are fused later count one by one.
-#include <stdio.h>
+// executor/describe_half.c — see describe_half.h.
+#include "executor/describe_half.h"
 
-#include "executor/plan.h"
+#include <stdio.h>
 
 static void append_text(rondo__text *text, const char *place, const rondo__half_report *report) {
     rondo__text_append_bytes(text, "half precision", 14);

@@ -1,10 +1,15 @@
-// executor/feeds.c — named feeds and fetches: every mistake in them is told apart and told in full.
+// executor/feeds.c — see feeds.h.
+#include "executor/feeds.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "executor/plan.h"
+#include "executor/declared.h"
+#include "executor/limits.h"
+#include "executor/transfer.h"
+#include "executor/variants.h"
 #include "tensor/elements.h"
 
 // "\"a\", \"b\" and \"c\"", cut to the buffer.

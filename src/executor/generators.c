@@ -1,13 +1,10 @@
-// executor/generators.c — what the random ops of an executor draw from.
-//
-// One generator serves every op without a seed of its own. An op with a seed has a generator that
-// is found by the node's name, so that it goes on drawing when another plan is made for other
-// shapes. Bodies use those of the executor around them.
+// executor/generators.c — see generators.h.
+#include "executor/generators.h"
+
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "executor/plan.h"
 #include "op/draws.h"
 
 static bool is_named(const rondo__executor_generator *entry, const char *name) {

@@ -1,9 +1,9 @@
-// executor/limits.c — what keeps a model from taking all memory or all time: the memory limit, the
-// limit of turns, and the word of another thread that it is enough.
+// executor/limits.c — see limits.h.
+#include "executor/limits.h"
+
 #include <inttypes.h>
 
 #include "base/error.h"
-#include "executor/plan.h"
 #include "tensor/elements.h"
 
 enum {

@@ -1,4 +1,6 @@
-// executor/place.c — where each value of a plan lives.
+// executor/place.c — see place.h.
+#include "executor/place.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -6,7 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/arena_plan.h"
-#include "executor/plan.h"
+#include "executor/limits.h"
 #include "program/specialise.h"
 #include "tensor/elements.h"
 

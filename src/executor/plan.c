@@ -9,6 +9,13 @@
 #include "base/error.h"
 #include "base/logging.h"
 #include "base/memory.h"
+#include "executor/constants.h"
+#include "executor/destroy.h"
+#include "executor/generators.h"
+#include "executor/limits.h"
+#include "executor/place.h"
+#include "executor/precision.h"
+#include "executor/schedule.h"
 #include "op/draws.h"
 #include "program/edit.h"
 #include "program/passes.h"
@@ -410,45 +417,4 @@ free_plan:
         rondo__error_restore(&saved);
     }
     return status;
-}
-
-void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
-    if (plan == NULL) {
-        return;
-    }
-    (void)!rondo_stream_synchronize(executor->stream);  // its kernels and memory must be idle
-    for (size_t s = 0; s < plan->step_count; ++s) {
-        rondo_graph_destroy(plan->steps[s].graph);
-        for (size_t b = 0; b < plan->steps[s].body_count; ++b) {
-            rondo_executor_destroy(plan->steps[s].bodies[b]);
-        }
-        rondo__free(plan->steps[s].bodies);
-    }
-    rondo__free(plan->steps);
-    for (size_t i = 0; i < plan->item_count; ++i) {
-        rondo__kernel_destroy(plan->items[i].kernel);
-        rondo__free(plan->items[i].inputs);
-        rondo__free(plan->items[i].outputs);
-    }
-    rondo__free(plan->items);
-    for (size_t v = 0; plan->dynamic != NULL && v < plan->program->value_count; ++v) {
-        rondo_tensor_deinit(&plan->dynamic[v]);
-    }
-    rondo__free(plan->dynamic);
-    rondo__free(plan->slots);
-    for (size_t c = 0; c < plan->constant_count; ++c) {
-        rondo__constant_release(executor, plan->constants[c]);
-    }
-    rondo__free(plan->constants);
-    rondo__executor_free(executor, plan->arena, plan->arena_bytes);
-    rondo_memory_free(executor->device, RONDO_MEMORY_PINNED, plan->staging);
-    rondo__free(plan->input_staging);
-    rondo__free(plan->output_staging);
-    for (size_t i = 0; i < plan->feed_count; ++i) {
-        rondo_tensor_deinit(&plan->feeds[i]);
-    }
-    rondo__free(plan->feeds);
-    rondo__half_report_deinit(&plan->halves);
-    rondo_program_destroy(plan->program);
-    rondo__free(plan);
 }

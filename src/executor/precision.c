@@ -1,6 +1,7 @@
-// executor/precision.c — half precision: what the caller asks for, and the pass over a plan.
+// executor/precision.c — see precision.h.
+#include "executor/precision.h"
+
 #include "base/error.h"
-#include "executor/plan.h"
 
 static rondo_status mark_all(rondo_program *program, const rondo_program *source,
                              const char *option, const char *const *patterns, size_t count,

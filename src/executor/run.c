@@ -1,12 +1,14 @@
-// executor/run.c — running a plan's steps: eager the first time, captured the second, replayed from
-// then on.
+// executor/run.c — see run.h.
+#include "executor/run.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/logging.h"
-#include "executor/plan.h"
+#include "executor/bypass.h"
+#include "executor/limits.h"
 
 static rondo_status launch_items(rondo_executor *executor, rondo__plan *plan,
                                  const rondo__step *step) {
@@ -92,7 +94,7 @@ static void drop_dynamic(rondo__plan *plan) {
 }
 
 rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
-                                   bool *out_was_replayed) {
+                                   rondo__body_runner run_body, bool *out_was_replayed) {
     *out_was_replayed = false;
     bool use_graphs = executor->graphs != RONDO_GRAPHS_OFF && plan->run_count > 0;
     if (plan->bypassed_count > 0) {
@@ -111,7 +113,7 @@ rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
             return status;
         }
         if (step->kind == RONDO__STEP_BYPASS) {
-            status = rondo__bypass_run(executor, plan, step);
+            status = rondo__bypass_run(executor, plan, step, run_body);
         } else if (use_graphs && step->graph != NULL) {
             status = rondo_graph_replay(step->graph, executor->stream);
             replayed_count += 1;

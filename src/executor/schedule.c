@@ -1,13 +1,10 @@
-// executor/schedule.c — the order of a plan's ops and where its segments end.
-//
-// List scheduling: as long as an op with a kernel is ready it goes next (in the model's order), so
-// that segments grow as long as dependences allow; only when none is ready is one bypassed op
-// taken.
+// executor/schedule.c — see schedule.h.
+#include "executor/schedule.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
-#include "executor/plan.h"
 
 // A binary heap of node numbers, smallest first.
 typedef struct heap {

@@ -1,16 +1,18 @@
-// executor/sequence_map.c — SequenceMap: a body for each item of a sequence, on the host.
+// executor/sequence_map.c — see sequence_map.h.
+#include "executor/sequence_map.h"
+
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "executor/bodies.h"
 #include "tensor/elements.h"
 
 // Runs the body on item `index` of each sequence; inputs that are no sequences are passed as they
 // are. out_items[k] is where the k-th result goes.
-static rondo_status map_item(rondo_executor *body, const rondo__node *node,
+static rondo_status map_item(const rondo__control *control, rondo_executor *body,
                              const rondo__body_view *view, const rondo_tensor *const *inputs,
                              size_t index, rondo_tensor **items) {
+    const rondo__node *node = control->node;
     size_t output_count = view->attribute->body->output_count;
     rondo_status status = RONDO_STATUS_NO_MEMORY;
     rondo_tensor *feeds = rondo__calloc(node->input_count + 1, sizeof *feeds);
@@ -32,7 +34,7 @@ static rondo_status map_item(rondo_executor *body, const rondo__node *node,
     for (size_t i = 0; i < view->captured_count; ++i) {
         feeds[node->explicit_count + i] = *inputs[view->captured_first + i];
     }
-    status = rondo__executor_run_tensors(body, feeds, outputs, NULL);
+    status = control->run_body(body, feeds, outputs, NULL);
     for (size_t i = 0; i < output_count && status == RONDO_STATUS_OK; ++i) {
         items[i][index] = outputs[i];
         memset(&outputs[i], 0, sizeof outputs[i]);
@@ -44,9 +46,10 @@ free_lists:
     return status;
 }
 
-rondo_status rondo__control_run_sequence_map(rondo_executor *executor, const rondo__node *node,
-                                             rondo__step *step, const rondo_tensor *const *inputs,
+rondo_status rondo__control_run_sequence_map(const rondo__control *control,
+                                             const rondo_tensor *const *inputs,
                                              rondo_tensor *results) {
+    const rondo__node *node = control->node;
     rondo__body_view view;
     rondo_executor *body;
     bool is_right = rondo__body_find(node, "body", &view) && node->explicit_count > 0 &&
@@ -61,7 +64,7 @@ rondo_status rondo__control_run_sequence_map(rondo_executor *executor, const ron
                           "inputs and make %zu outputs",
                           rondo__node_describe(node), node->explicit_count, node->output_count);
     }
-    RETURN_IF_ERROR(rondo__body_get_executor(executor, node, step, &view, &body));
+    RETURN_IF_ERROR(rondo__body_get_executor(control->executor, node, control->step, &view, &body));
     size_t count = (size_t)rondo_shape_get_count(&inputs[0]->shape);
     rondo_status status = RONDO_STATUS_OK;
     rondo_tensor **items = rondo__calloc(node->output_count + 1, sizeof(rondo_tensor *));
@@ -72,7 +75,7 @@ rondo_status rondo__control_run_sequence_map(rondo_executor *executor, const ron
         status = rondo__nested_create(RONDO_DTYPE_SEQUENCE, count, &results[i], &items[i]);
     }
     for (size_t k = 0; k < count && status == RONDO_STATUS_OK; ++k) {
-        status = map_item(body, node, &view, inputs, k, items);
+        status = map_item(control, body, &view, inputs, k, items);
     }
     rondo__free((void *)items);
     return status;

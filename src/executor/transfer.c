@@ -1,11 +1,15 @@
-// executor/transfer.c — one run of an executor: inputs in, steps, outputs out, and the times of all
-// that.
+// executor/transfer.c — see transfer.h.
+#include "executor/transfer.h"
+
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "executor/plan.h"
+#include "executor/declared.h"
+#include "executor/limits.h"
+#include "executor/plan_cache.h"
+#include "executor/run.h"
 #include "tensor/elements.h"
 
 // Strings, sequences and optionals between a caller and an executor: a caller's are copied, since
@@ -213,7 +217,8 @@ rondo_status rondo__executor_run_tensors(rondo_executor *executor, const rondo_t
     RETURN_IF_ERROR(feed_inputs(executor, plan, feeds));
     RETURN_IF_ERROR(mark(executor, 1));
     uint64_t fed_ns = rondo__clock_now_ns();
-    rondo_status status = rondo__plan_run_steps(executor, plan, &times.was_replayed);
+    rondo_status status =
+        rondo__plan_run_steps(executor, plan, rondo__executor_run_tensors, &times.was_replayed);
     times.enqueue_ns = rondo__clock_now_ns() - fed_ns;
     if (status != RONDO_STATUS_OK) {
         // What was put on the stream still uses the plan's memory; the first failure stays the one
@@ -256,7 +261,8 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     rondo_run_times times = {0};
     uint64_t start_ns = rondo__clock_now_ns();
     rondo__budget *before = rondo__executor_begin_call(executor, NULL, 0);
-    rondo_status status = rondo__plan_run_steps(active, active->current, &times.was_replayed);
+    rondo_status status = rondo__plan_run_steps(active, active->current,
+                                                rondo__executor_run_tensors, &times.was_replayed);
     times.enqueue_ns = rondo__clock_now_ns() - start_ns;
     rondo_error saved;
     rondo__error_save(&saved);

@@ -1,13 +1,11 @@
-// executor/variants.c — runs that feed inputs which have a default.
-//
-// Such inputs are constants of the program, so that all who feed none lose nothing. A run that
-// feeds some goes to an executor of its own, of a program in which just those are inputs; it is
-// kept for the next such run.
+// executor/variants.c — see variants.h.
+#include "executor/variants.h"
+
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "executor/plan.h"
+#include "executor/executor.h"
 
 // Makes the variant for these the last in the list; false when there is none.
 static bool find_variant(rondo_executor *executor, const bool *is_fed, size_t count) {
@@ -84,10 +82,4 @@ rondo_status rondo__executor_choose_variant(rondo_executor *executor, rondo_tens
     }
     rondo__free(is_fed);
     return status;
-}
-
-void rondo__executor_destroy_variants(rondo_executor *executor) {
-    while (executor->variant_count > 0) {
-        drop_oldest(executor);
-    }
 }

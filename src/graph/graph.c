@@ -9,9 +9,9 @@
 // Captures are in graph_capture.c. A failed or aborted one is rolled back: the graph is EMPTY
 // again.
 //
-// The replay path checks the state, the device and the lost flag and calls the backend: no lock but
-// those that participants hold meanwhile (generators), no allocation. A graph is used by one thread
-// at a time, so nothing here is locked.
+// The replay path checks the state, the device and the lost flag and calls the backend: no
+// allocation, and no lock but an arena's that graphs share. A graph is used by one thread at a
+// time, so nothing here is locked.
 #include "graph/graph_internal.h"
 
 #include <string.h>

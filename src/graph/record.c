@@ -8,9 +8,9 @@
 //                            +--> share { participants of the graph }
 //      outer ----- sharer ---+
 //
-// Each replay of either asks the shared participants, and they may hold locks until it is launched.
-// That of the outer graph has asked its own generators by then, among which are those of the graph:
-// it only enters them once more.
+// Each replay of either asks the shared participants, which may keep other threads out until it is
+// launched. That of the outer graph has asked its own generators by then, among which are those of
+// the graph: it only enters them once more.
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -150,8 +150,8 @@ static rondo_status check_copyable(const rondo_graph *graph) {
 static rondo_status check_foreign(const rondo_graph *graph) {
     for (const rondo__participant *participant = rondo__graph_get_participants(graph);
          participant != NULL; participant = participant->next) {
-        bool is_own_memory =
-            participant->type == &rondo__session_type && !atomic_load(&graph->arena->is_exposed);
+        bool is_own_memory = participant->type == &rondo__arena_graph_type &&
+                             !atomic_load(&graph->arena->is_exposed);
         if (participant->type->prepare_replay != NULL && !is_own_memory) {
             return RONDO_FAIL_AS("rondo_graph_record", UNSUPPORTED,
                                  "graph \"%s\" uses %s, which has to be asked before each "

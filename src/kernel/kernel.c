@@ -1,6 +1,8 @@
+// kernel/kernel.c — which room makes the kernel of an op.
 #include "kernel/kernel.h"
 
 #include "base/error.h"
+#include "kernel/random_kernel.h"
 #include "op/draws.h"
 
 rondo_status rondo__kernel_prepare(const rondo__kernel_request *request,
@@ -25,12 +27,6 @@ rondo_status rondo__kernel_prepare(const rondo__kernel_request *request,
     }
     return rondo_device_is_host(request->device) ? rondo__kernel_prepare_host(request, out_kernel)
                                                  : rondo__kernel_prepare_cuda(request, out_kernel);
-}
-
-void rondo__kernel_destroy(rondo__kernel *kernel) {
-    if (kernel != NULL) {
-        kernel->destroy(kernel);
-    }
 }
 
 void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,

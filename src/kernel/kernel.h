@@ -62,12 +62,15 @@ struct rondo__kernel {
 // Capture:   not legal while a stream of the device records.
 RONDO_MUST_USE rondo_status rondo__kernel_prepare(const rondo__kernel_request *request,
                                                   rondo__kernel **out_kernel);
-void rondo__kernel_destroy(rondo__kernel *kernel);  // NULL is fine
 
-// What draws random numbers, on any device (random_kernel.c).
-rondo_status rondo__kernel_prepare_random(const rondo__kernel_request *request,
-                                          rondo__kernel **out_kernel);
-// The two rooms behind it. Each returns UNSUPPORTED for what it lacks.
+static inline void rondo__kernel_destroy(rondo__kernel *kernel) {  // NULL is fine
+    if (kernel != NULL) {
+        kernel->destroy(kernel);
+    }
+}
+
+// What the rooms of the devices, kernel/host and kernel/cuda, implement for rondo__kernel_prepare.
+// Each returns UNSUPPORTED for what it lacks.
 rondo_status rondo__kernel_prepare_host(const rondo__kernel_request *request,
                                         rondo__kernel **out_kernel);
 rondo_status rondo__kernel_prepare_cuda(const rondo__kernel_request *request,

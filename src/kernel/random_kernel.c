@@ -1,10 +1,10 @@
-// kernel/random_kernel.c — ops that draw random numbers, as ops of a generator; the same on every
-// device.
+// kernel/random_kernel.c — see random_kernel.h.
+#include "kernel/random_kernel.h"
+
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "kernel/kernel.h"
 #include "op/draws.h"
 
 typedef enum random_kind {

@@ -1,10 +1,15 @@
-// Functions that a model brings along are written out in place of each call: their nodes go into
-// the caller's program, under names of their own.
-#include <string.h>
+// onnx/functions.c — see functions.h.
+#include "onnx/functions.h"
+
+#include <stdbool.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "onnx/importer.h"
+
+enum {
+    CALL_DEPTH_MAX = 32,          // functions that call functions
+    INLINED_COUNT_MAX = 1 << 20,  // nodes that come out of functions, in all
+};
 
 static char *make_key(const char *domain, const char *name) {
     return rondo__strformat("%s:%s", rondo__onnx_domain(domain), name);
@@ -120,14 +125,6 @@ static rondo_status bind_outputs(rondo__scope *inner, rondo__scope *caller) {
     return RONDO_STATUS_OK;
 }
 
-static rondo_status expand(rondo__importer *importer, rondo__scope *inner, rondo__scope *caller) {
-    const Onnx__FunctionProto *function = inner->function;
-    RETURN_IF_ERROR(bind_inputs(inner, caller));
-    RETURN_IF_ERROR(bind_outputs(inner, caller));
-    RETURN_IF_ERROR(rondo__import_declarations(importer, inner, function->node, function->n_node));
-    return rondo__import_nodes(importer, inner, function->node, function->n_node);
-}
-
 // What a function's nodes and attributes take in the program, once for each call. Their tensors are
 // counted when they are read.
 static rondo_status count_inlined(rondo__importer *importer, int32_t index) {
@@ -140,21 +137,11 @@ static rondo_status count_inlined(rondo__importer *importer, int32_t index) {
     return rondo__budget_take(importer->budget, *bytes) ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
 }
 
-rondo_status rondo__import_call(rondo__importer *importer, rondo__scope *scope,
-                                const Onnx__NodeProto *call, int32_t index) {
+rondo_status rondo__function_enter(rondo__importer *importer, rondo__scope *scope,
+                                   const Onnx__NodeProto *call, int32_t index,
+                                   rondo__scope *out_inner) {
     const Onnx__FunctionProto *function = importer->model->functions[index];
-    if (scope->call_depth >= RONDO__CALL_DEPTH_MAX) {
-        return RONDO_FAIL(BAD_DATA, "functions call each other more than %d deep",
-                          RONDO__CALL_DEPTH_MAX);
-    }
-    // Functions that call functions can make exponentially many nodes of a small file.
-    if (function->n_node >= RONDO__INLINED_COUNT_MAX - importer->inlined_count) {
-        return RONDO_FAIL(BAD_DATA, "functions come to more than %d nodes",
-                          RONDO__INLINED_COUNT_MAX);
-    }
-    importer->inlined_count += function->n_node + 1;
-    RETURN_IF_ERROR(count_inlined(importer, index));
-    rondo__scope inner = {
+    *out_inner = (rondo__scope){
         .parent = scope,
         .program = scope->program,
         .oddities = scope->oddities,
@@ -165,7 +152,15 @@ rondo_status rondo__import_call(rondo__importer *importer, rondo__scope *scope,
         .function = function,
         .call = call,
     };
-    rondo_status status = expand(importer, &inner, scope);
-    rondo__namemap_deinit(&inner.names);
-    return status;
+    if (scope->call_depth >= CALL_DEPTH_MAX) {
+        return RONDO_FAIL(BAD_DATA, "functions call each other more than %d deep", CALL_DEPTH_MAX);
+    }
+    // Functions that call functions can make exponentially many nodes of a small file.
+    if (function->n_node >= INLINED_COUNT_MAX - importer->inlined_count) {
+        return RONDO_FAIL(BAD_DATA, "functions come to more than %d nodes", INLINED_COUNT_MAX);
+    }
+    importer->inlined_count += function->n_node + 1;
+    RETURN_IF_ERROR(count_inlined(importer, index));
+    RETURN_IF_ERROR(bind_inputs(out_inner, scope));
+    return bind_outputs(out_inner, scope);
 }

@@ -1,95 +1,19 @@
-#include <string.h>
+// onnx/graphs.c — see graphs.h.
+#include "onnx/graphs.h"
+
+#include <stdbool.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "onnx/importer.h"
-
-// ---- names
-
-rondo_status rondo__scope_declare(rondo__scope *scope, const char *name, int32_t *out_value) {
-    *out_value = RONDO__VALUE_NONE;
-    if (scope->function == NULL) {
-        if (rondo__program_find_value(scope->program, name) != RONDO__VALUE_NONE) {
-            return RONDO_FAIL(BAD_DATA, "value \"%.80s\" is made twice", name);
-        }
-        return rondo__program_add_value(scope->program, name, out_value);
-    }
-    // Inside a function: its outputs are mapped to the caller's values already.
-    enum { UNKNOWN = -2 };
-    int32_t number = rondo__namemap_find(&scope->names, name, UNKNOWN);
-    if (number == UNKNOWN) {
-        bool is_new = false;
-        RETURN_IF_ERROR(rondo__program_add_value(scope->program, name, &number));
-        RETURN_IF_ERROR(rondo__namemap_add(&scope->names, name, number, &is_new));
-    }
-    *out_value = number;
-    return RONDO_STATUS_OK;
-}
-
-// Brings a value of the scope around into a body.
-static rondo_status capture(rondo__scope *scope, const char *name, int32_t outer,
-                            int32_t *out_value) {
-    const rondo__value *source = &scope->parent->program->values[outer];
-    if (source->constant.dtype != RONDO_DTYPE_NONE) {
-        RETURN_IF_ERROR(
-            rondo__program_add_constant(scope->program, name, &source->constant, out_value));
-        scope->program->values[*out_value].origin = outer;
-        return RONDO_STATUS_OK;
-    }
-    RETURN_IF_ERROR(rondo__array_reserve((void **)&scope->captured, &scope->captured_capacity,
-                                         scope->captured_count + 1, sizeof(*scope->captured)));
-    RETURN_IF_ERROR(rondo__program_add_value(scope->program, name, out_value));
-    rondo__value *value = &scope->program->values[*out_value];
-    value->dtype = source->dtype;
-    memcpy(value->item_dtype, source->item_dtype, sizeof(value->item_dtype));
-    value->has_shape = source->has_shape;
-    value->rank = source->rank;
-    for (int32_t i = 0; i < source->rank; ++i) {
-        value->dims[i].number = source->dims[i].number;
-    }
-    const char *reason = rondo__oddities_get(scope->parent->oddities, outer);
-    if (reason != NULL) {
-        RETURN_IF_ERROR(rondo__oddities_set(scope->oddities, *out_value, reason));
-    }
-    RETURN_IF_ERROR(rondo__program_add_captured(scope->program, *out_value));
-    scope->captured[scope->captured_count++] = outer;
-    return RONDO_STATUS_OK;
-}
-
-// Finds a name; RONDO__VALUE_NONE when no scope knows it. Recurses once for each body around.
-static rondo_status find_or_capture(rondo__scope *scope, const char *name, int32_t *out_value) {
-    if (scope->function != NULL) {
-        *out_value = rondo__namemap_find(&scope->names, name, RONDO__VALUE_NONE);
-        return RONDO_STATUS_OK;
-    }
-    *out_value = rondo__program_find_value(scope->program, name);
-    if (*out_value != RONDO__VALUE_NONE || scope->parent == NULL) {
-        return RONDO_STATUS_OK;
-    }
-    int32_t outer = RONDO__VALUE_NONE;
-    RETURN_IF_ERROR(find_or_capture(scope->parent, name, &outer));
-    if (outer == RONDO__VALUE_NONE) {
-        return RONDO_STATUS_OK;
-    }
-    return capture(scope, name, outer, out_value);
-}
-
-rondo_status rondo__scope_resolve(rondo__scope *scope, const char *name, int32_t *out_value) {
-    RETURN_IF_ERROR(find_or_capture(scope, name, out_value));
-    if (*out_value == RONDO__VALUE_NONE && scope->function != NULL) {
-        // An argument that the caller left out, perhaps.
-        enum { UNKNOWN = -2 };
-        if (rondo__namemap_find(&scope->names, name, UNKNOWN) == RONDO__VALUE_NONE) {
-            return RONDO_STATUS_OK;
-        }
-    }
-    if (*out_value == RONDO__VALUE_NONE) {
-        return RONDO_FAIL(BAD_DATA, "value \"%.80s\" is used, but nothing makes it", name);
-    }
-    return RONDO_STATUS_OK;
-}
+#include "onnx/constant_nodes.h"
+#include "onnx/functions.h"
+#include "onnx/nodes.h"
+#include "onnx/types.h"
 
 // ---- the parts of a graph
+
+static rondo_status import_nodes(rondo__importer *importer, rondo__scope *scope,
+                                 Onnx__NodeProto *const *nodes, size_t node_count);
 
 static bool is_empty(const char *name) {
     return name == NULL || name[0] == '\0';
@@ -156,46 +80,6 @@ static rondo_status import_output(rondo__importer *importer, rondo__scope *scope
     return rondo__import_type(importer, scope, number, info->type, true);
 }
 
-rondo_status rondo__import_declarations(rondo__importer *importer, rondo__scope *scope,
-                                        Onnx__NodeProto *const *nodes, size_t node_count) {
-    for (size_t i = 0; i < node_count; ++i) {
-        const Onnx__NodeProto *node = nodes[i];
-        if (rondo__node_is_constant(node)) {
-            RETURN_IF_ERROR(rondo__import_constant(importer, scope, node));
-            continue;
-        }
-        for (size_t j = 0; j < node->n_output; ++j) {
-            int32_t number = RONDO__VALUE_NONE;
-            if (is_empty(node->output[j])) {
-                continue;
-            }
-            rondo_status status = rondo__scope_declare(scope, node->output[j], &number);
-            if (status == RONDO_STATUS_OK && j == 0) {
-                status = rondo__import_labels(scope, node, number);
-            }
-            if (status != RONDO_STATUS_OK) {
-                rondo__error_set_op(node->name);
-                return status;
-            }
-        }
-    }
-    return RONDO_STATUS_OK;
-}
-
-rondo_status rondo__import_nodes(rondo__importer *importer, rondo__scope *scope,
-                                 Onnx__NodeProto *const *nodes, size_t node_count) {
-    for (size_t i = 0; i < node_count; ++i) {
-        if (is_empty(nodes[i]->op_type)) {
-            return RONDO_FAIL(BAD_DATA, "node number %zu, \"%.80s\", has no op type", i,
-                              nodes[i]->name == NULL ? "" : nodes[i]->name);
-        }
-        if (!rondo__node_is_constant(nodes[i])) {
-            RETURN_IF_ERROR(rondo__import_node(importer, scope, nodes[i]));
-        }
-    }
-    return RONDO_STATUS_OK;
-}
-
 static rondo_status import_ports(rondo__importer *importer, rondo__scope *scope,
                                  const Onnx__GraphProto *graph) {
     if (graph->n_sparse_initializer > 0) {
@@ -251,24 +135,38 @@ static rondo_status check_ports(const rondo__importer *importer, const rondo__sc
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__import_graph(rondo__importer *importer, rondo__scope *scope,
-                                 const Onnx__GraphProto *graph) {
-    RETURN_IF_ERROR(import_ports(importer, scope, graph));
-    RETURN_IF_ERROR(rondo__import_declarations(importer, scope, graph->node, graph->n_node));
-    RETURN_IF_ERROR(import_value_infos(importer, scope, graph));
-    RETURN_IF_ERROR(rondo__import_nodes(importer, scope, graph->node, graph->n_node));
-    for (size_t i = 0; i < graph->n_output; ++i) {
-        RETURN_IF_ERROR(import_output(importer, scope, graph->output[i]));
+// Declares the outputs of all nodes, and imports the Constant nodes among them.
+static rondo_status import_declarations(rondo__importer *importer, rondo__scope *scope,
+                                        Onnx__NodeProto *const *nodes, size_t node_count) {
+    for (size_t i = 0; i < node_count; ++i) {
+        const Onnx__NodeProto *node = nodes[i];
+        if (rondo__node_is_constant(node)) {
+            RETURN_IF_ERROR(rondo__import_constant(importer, scope, node));
+            continue;
+        }
+        for (size_t j = 0; j < node->n_output; ++j) {
+            int32_t number = RONDO__VALUE_NONE;
+            if (is_empty(node->output[j])) {
+                continue;
+            }
+            rondo_status status = rondo__scope_declare(scope, node->output[j], &number);
+            if (status == RONDO_STATUS_OK && j == 0) {
+                status = rondo__import_labels(scope, node, number);
+            }
+            if (status != RONDO_STATUS_OK) {
+                rondo__error_set_op(node->name);
+                return status;
+            }
+        }
     }
-    return check_ports(importer, scope);
+    return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__import_body(rondo__importer *importer, rondo__scope *scope,
-                                const Onnx__GraphProto *graph, rondo_program **out_body,
-                                int32_t **out_captured, size_t *out_captured_count) {
-    *out_body = NULL;
-    *out_captured = NULL;
-    *out_captured_count = 0;
+// Imports the body `name` of the node that is being built. Graphs, nodes and bodies call each
+// other; RONDO__BODY_DEPTH_MAX bounds that.
+static rondo_status import_body(rondo__node_builder *builder, const char *name,
+                                const Onnx__GraphProto *graph) {
+    rondo__scope *scope = builder->scope;
     if (scope->depth >= RONDO__BODY_DEPTH_MAX) {
         return RONDO_FAIL(BAD_DATA, "bodies are nested more than %d deep", RONDO__BODY_DEPTH_MAX);
     }
@@ -284,15 +182,84 @@ rondo_status rondo__import_body(rondo__importer *importer, rondo__scope *scope,
         .opset_count = scope->opset_count,
         .opsets = scope->opsets,
     };
-    rondo_status status = rondo__import_graph(importer, &inner, graph);
-    rondo__free(oddities.reasons);
-    if (status != RONDO_STATUS_OK) {
-        rondo__free(inner.captured);
+    rondo_status status = rondo__import_graph(builder->importer, &inner, graph);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__node_add_body(builder, name, body, inner.captured, inner.captured_count);
+    } else {
         rondo_program_destroy(body);
-        return status;
     }
-    *out_body = body;
-    *out_captured = inner.captured;
-    *out_captured_count = inner.captured_count;
+    rondo__free(oddities.reasons);
+    rondo__free(inner.captured);
+    return status;
+}
+
+static rondo_status import_op(rondo__importer *importer, rondo__scope *scope,
+                              const Onnx__NodeProto *proto, int32_t opset) {
+    rondo__node_builder builder;
+    rondo_status status = rondo__node_begin(importer, scope, proto, opset, &builder);
+    for (size_t i = 0; i < proto->n_attribute && status == RONDO_STATUS_OK; ++i) {
+        const Onnx__GraphProto *graph = NULL;
+        status = rondo__node_add_attribute(&builder, proto->attribute[i], &graph);
+        if (graph != NULL) {
+            status = import_body(&builder, proto->attribute[i]->name, graph);
+        }
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__node_end(&builder);
+    }
+    rondo__node_deinit(&builder.node);
+    return status;
+}
+
+static rondo_status import_call(rondo__importer *importer, rondo__scope *scope,
+                                const Onnx__NodeProto *call, int32_t index) {
+    const Onnx__FunctionProto *function = importer->model->functions[index];
+    rondo__scope inner;
+    rondo_status status = rondo__function_enter(importer, scope, call, index, &inner);
+    if (status == RONDO_STATUS_OK) {
+        status = import_declarations(importer, &inner, function->node, function->n_node);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = import_nodes(importer, &inner, function->node, function->n_node);
+    }
+    rondo__namemap_deinit(&inner.names);
+    return status;
+}
+
+static rondo_status import_node(rondo__importer *importer, rondo__scope *scope,
+                                const Onnx__NodeProto *proto) {
+    const char *domain = rondo__onnx_domain(proto->domain);
+    int32_t opset = rondo__scope_get_opset(scope, domain);
+    int32_t function = -1;
+    RETURN_IF_ERROR(rondo__importer_find_function(importer, domain, proto->op_type, &function));
+    rondo_status status = function >= 0 ? import_call(importer, scope, proto, function)
+                                        : import_op(importer, scope, proto, opset);
+    return rondo__node_finish(importer, scope, proto, opset, status);
+}
+
+// Imports all nodes but Constant, which were declared with the others.
+static rondo_status import_nodes(rondo__importer *importer, rondo__scope *scope,
+                                 Onnx__NodeProto *const *nodes, size_t node_count) {
+    for (size_t i = 0; i < node_count; ++i) {
+        if (is_empty(nodes[i]->op_type)) {
+            return RONDO_FAIL(BAD_DATA, "node number %zu, \"%.80s\", has no op type", i,
+                              nodes[i]->name == NULL ? "" : nodes[i]->name);
+        }
+        if (!rondo__node_is_constant(nodes[i])) {
+            RETURN_IF_ERROR(import_node(importer, scope, nodes[i]));
+        }
+    }
     return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__import_graph(rondo__importer *importer, rondo__scope *scope,
+                                 const Onnx__GraphProto *graph) {
+    RETURN_IF_ERROR(import_ports(importer, scope, graph));
+    RETURN_IF_ERROR(import_declarations(importer, scope, graph->node, graph->n_node));
+    RETURN_IF_ERROR(import_value_infos(importer, scope, graph));
+    RETURN_IF_ERROR(import_nodes(importer, scope, graph->node, graph->n_node));
+    for (size_t i = 0; i < graph->n_output; ++i) {
+        RETURN_IF_ERROR(import_output(importer, scope, graph->output[i]));
+    }
+    return check_ports(importer, scope);
 }

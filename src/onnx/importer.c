@@ -4,6 +4,9 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "onnx/functions.h"
+#include "onnx/graphs.h"
+#include "onnx/scope.h"
 #include "onnx/wire.h"
 #include "rondo/onnx.h"
 

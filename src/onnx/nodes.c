@@ -1,67 +1,22 @@
+// onnx/nodes.c — see nodes.h.
+#include "onnx/nodes.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
-#include "base/logging.h"
 #include "base/memory.h"
-#include "onnx/importer.h"
 
 enum { ATTRIBUTE_COUNT_MAX = 256 };
 
-// ---- versions and references
-
-const char *rondo__onnx_domain(const char *domain) {
-    return domain == NULL || strcmp(domain, "ai.onnx") == 0 ? "" : domain;
-}
-
-int32_t rondo__scope_get_opset(const rondo__scope *scope, const char *domain) {
-    for (size_t i = 0; i < scope->opset_count; ++i) {
-        const Onnx__OperatorSetIdProto *opset = scope->opsets[i];
-        if (strcmp(rondo__onnx_domain(opset->domain), domain) == 0) {
-            return opset->version < 1           ? 1
-                   : opset->version > INT16_MAX ? INT16_MAX
-                                                : (int32_t)opset->version;
-        }
-    }
-    return 1;
-}
-
-const Onnx__AttributeProto *rondo__scope_get_attribute(const rondo__scope *scope,
-                                                       const Onnx__AttributeProto *attribute) {
-    while (attribute->ref_attr_name != NULL && attribute->ref_attr_name[0] != '\0') {
-        while (scope != NULL && scope->function == NULL) {
-            scope = scope->parent;
-        }
-        if (scope == NULL) {
-            return NULL;
-        }
-        const Onnx__AttributeProto *found = NULL;
-        for (size_t i = 0; i < scope->call->n_attribute && found == NULL; ++i) {
-            const Onnx__AttributeProto *candidate = scope->call->attribute[i];
-            if (candidate->name != NULL && strcmp(candidate->name, attribute->ref_attr_name) == 0) {
-                found = candidate;
-            }
-        }
-        if (found == NULL) {
-            return NULL;
-        }
-        attribute = found;
-        scope = scope->parent;
-    }
-    return attribute;
-}
-
 // ---- what is unsupported
 
-// The wording of rondo__op_fail_unsupported for a node that has no op.
-static rondo_status fail_unsupported(const Onnx__NodeProto *proto, int32_t opset,
-                                     const char *detail) {
+rondo_status rondo__node_fail_unsupported(const Onnx__NodeProto *proto, int32_t opset,
+                                          const char *detail) {
     const char *domain = rondo__onnx_domain(proto->domain);
-    rondo_status status =
-        RONDO_FAIL(UNSUPPORTED, "unsupported: op %.48s%s%.64s version %d%s%s%s", domain,
-                   domain[0] == '\0' ? "" : ".", proto->op_type, opset,
-                   detail[0] == '\0' ? "" : " (", detail, detail[0] == '\0' ? "" : ")");
-    return status;
+    return RONDO_FAIL(UNSUPPORTED, "unsupported: op %.48s%s%.64s version %d%s%s%s", domain,
+                      domain[0] == '\0' ? "" : ".", proto->op_type, opset,
+                      detail[0] == '\0' ? "" : " (", detail, detail[0] == '\0' ? "" : ")");
 }
 
 // The node's name, or the one that it will have in the program.
@@ -75,8 +30,7 @@ static void format_name(const rondo__scope *scope, const Onnx__NodeProto *proto,
     }
 }
 
-// An unsupported node is an entry in the list, and the import goes on to find the others.
-static rondo_status finish_node(rondo__importer *importer, const rondo__scope *scope,
+rondo_status rondo__node_finish(rondo__importer *importer, const rondo__scope *scope,
                                 const Onnx__NodeProto *proto, int32_t opset, rondo_status status) {
     char name[128];
     if (status == RONDO_STATUS_OK) {
@@ -146,53 +100,28 @@ static Onnx__AttributeProto__AttributeType get_type(const Onnx__AttributeProto *
                                   : ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS;
 }
 
-// A node under construction. The captured values of its bodies stand behind its own inputs.
-typedef struct node_builder {
-    rondo__importer *importer;
-    rondo__scope *scope;
-    const Onnx__NodeProto *proto;
-    rondo__op op;
-    size_t input_count;
-    size_t input_capacity;
-    int32_t *inputs;
-    size_t explicit_count;
-    int32_t *outputs;
-} node_builder;
-
-static rondo_status append_input(node_builder *builder, int32_t value) {
-    RETURN_IF_ERROR(rondo__array_reserve((void **)&builder->inputs, &builder->input_capacity,
-                                         builder->input_count + 1, sizeof(*builder->inputs)));
-    builder->inputs[builder->input_count++] = value;
+static rondo_status append_input(rondo__node_builder *builder, int32_t value) {
+    rondo__node *node = &builder->node;
+    RETURN_IF_ERROR(rondo__array_reserve((void **)&node->inputs, &builder->input_capacity,
+                                         node->input_count + 1, sizeof(*node->inputs)));
+    node->inputs[node->input_count++] = value;
     return RONDO_STATUS_OK;
 }
 
-static rondo_status import_body(node_builder *builder, const Onnx__GraphProto *graph,
-                                rondo__attribute *attribute) {
-    int32_t *captured = NULL;
-    size_t captured_count = 0;
-    rondo_status status = rondo__import_body(builder->importer, builder->scope, graph,
-                                             &attribute->body, &captured, &captured_count);
-    for (size_t i = 0; i < captured_count && status == RONDO_STATUS_OK; ++i) {
-        status = append_input(builder, captured[i]);
-    }
-    rondo__free(captured);
-    return status;
-}
-
-static rondo_status fail_attribute(const node_builder *builder, const char *name) {
+static rondo_status fail_attribute(const rondo__node_builder *builder, const char *name) {
     char detail[96];
     snprintf(detail, sizeof(detail), "attribute %.80s", name);
-    return rondo__op_fail_unsupported(&builder->op, detail);
+    return rondo__op_fail_unsupported(&builder->node.op, detail);
 }
 
-static rondo_status import_tensor(node_builder *builder, const Onnx__TensorProto *proto,
+static rondo_status import_tensor(rondo__node_builder *builder, const Onnx__TensorProto *proto,
                                   rondo__attribute *attribute) {
     rondo_status status =
         rondo__tensor_read(&builder->importer->reader, proto, &attribute->tensor_value);
     return status == RONDO_STATUS_UNSUPPORTED ? fail_attribute(builder, attribute->name) : status;
 }
 
-static rondo_status fill_attribute(node_builder *builder, const Onnx__AttributeProto *proto,
+static rondo_status fill_attribute(rondo__node_builder *builder, const Onnx__AttributeProto *proto,
                                    rondo__attribute *attribute) {
     switch (get_type(proto)) {
         case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT:
@@ -225,31 +154,35 @@ static rondo_status fill_attribute(node_builder *builder, const Onnx__AttributeP
                 return RONDO_FAIL(BAD_DATA, "attribute \"%.64s\" has no tensor", attribute->name);
             }
             return import_tensor(builder, proto->t, attribute);
-        case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH:
-            attribute->kind = RONDO__ATTRIBUTE_BODY;
-            if (proto->g == NULL) {
-                return RONDO_FAIL(BAD_DATA, "attribute \"%.64s\" has no graph", attribute->name);
-            }
-            return import_body(builder, proto->g, attribute);
         default:
             return fail_attribute(builder, attribute->name);
     }
 }
 
-static rondo_status import_attribute(node_builder *builder, const Onnx__AttributeProto *proto) {
+rondo_status rondo__node_add_attribute(rondo__node_builder *builder,
+                                       const Onnx__AttributeProto *proto,
+                                       const Onnx__GraphProto **out_graph) {
+    *out_graph = NULL;
     if (proto->name == NULL || proto->name[0] == '\0') {
         return RONDO_FAIL(BAD_DATA, "an attribute has no name");
     }
-    if (rondo__op_find(&builder->op, proto->name) != NULL) {
+    if (rondo__op_find(&builder->node.op, proto->name) != NULL) {
         return RONDO_FAIL(BAD_DATA, "attribute \"%.64s\" stands there twice", proto->name);
     }
     const Onnx__AttributeProto *value = rondo__scope_get_attribute(builder->scope, proto);
     if (value == NULL) {
         return RONDO_STATUS_OK;  // refers to one that the caller leaves to its default
     }
-    if (get_type(value) == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TYPE_PROTO &&
-        strcmp(builder->op.def->name, "Optional") == 0) {
+    const Onnx__AttributeProto__AttributeType type = get_type(value);
+    if (type == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TYPE_PROTO &&
+        strcmp(builder->node.op.def->name, "Optional") == 0) {
         return RONDO_STATUS_OK;  // says what an empty one would hold, which nobody needs
+    }
+    if (type == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH) {
+        *out_graph = value->g;
+        return value->g != NULL
+                   ? RONDO_STATUS_OK
+                   : RONDO_FAIL(BAD_DATA, "attribute \"%.64s\" has no graph", proto->name);
     }
     rondo__attribute attribute = {.name = rondo__strdup(proto->name)};
     if (attribute.name == NULL) {
@@ -257,34 +190,39 @@ static rondo_status import_attribute(node_builder *builder, const Onnx__Attribut
     }
     rondo_status status = fill_attribute(builder, value, &attribute);
     if (status == RONDO_STATUS_OK) {
-        status = rondo__op_take_attribute(&builder->op, &attribute);
+        status = rondo__op_take_attribute(&builder->node.op, &attribute);
     }
     rondo__attribute_deinit(&attribute);
     return status;
 }
 
-static rondo_status import_attributes(node_builder *builder) {
-    // Attributes are looked up one by one; the limit keeps that cheap for files that mean harm.
-    if (builder->proto->n_attribute > ATTRIBUTE_COUNT_MAX) {
-        return RONDO_FAIL(BAD_DATA, "%zu attributes; no op has more than %d",
-                          builder->proto->n_attribute, ATTRIBUTE_COUNT_MAX);
+rondo_status rondo__node_add_body(rondo__node_builder *builder, const char *name,
+                                  rondo_program *body, const int32_t *captured,
+                                  size_t captured_count) {
+    rondo__attribute attribute = {
+        .name = rondo__strdup(name), .kind = RONDO__ATTRIBUTE_BODY, .body = body};
+    rondo_status status = attribute.name != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+    for (size_t i = 0; i < captured_count && status == RONDO_STATUS_OK; ++i) {
+        status = append_input(builder, captured[i]);
     }
-    for (size_t i = 0; i < builder->proto->n_attribute; ++i) {
-        RETURN_IF_ERROR(import_attribute(builder, builder->proto->attribute[i]));
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__op_take_attribute(&builder->node.op, &attribute);
     }
-    return RONDO_STATUS_OK;
+    rondo_program_destroy(attribute.body);  // NULL when the node has it
+    rondo__attribute_deinit(&attribute);
+    return status;
 }
 
 // ---- wiring
 
-static rondo_status fail_odd(const node_builder *builder, const char *role, const char *name,
+static rondo_status fail_odd(const rondo__node_builder *builder, const char *role, const char *name,
                              const char *reason) {
     char detail[160];
     snprintf(detail, sizeof(detail), "%s %.64s is %s", role, name, reason);
-    return rondo__op_fail_unsupported(&builder->op, detail);
+    return rondo__op_fail_unsupported(&builder->node.op, detail);
 }
 
-static rondo_status import_inputs(node_builder *builder) {
+static rondo_status import_inputs(rondo__node_builder *builder) {
     const Onnx__NodeProto *proto = builder->proto;
     for (size_t i = 0; i < proto->n_input; ++i) {
         int32_t value = RONDO__VALUE_NONE;
@@ -297,24 +235,26 @@ static rondo_status import_inputs(node_builder *builder) {
         }
         RETURN_IF_ERROR(append_input(builder, value));
     }
-    builder->explicit_count = builder->input_count;
+    builder->node.explicit_count = builder->node.input_count;
     return RONDO_STATUS_OK;
 }
 
-static rondo_status import_outputs(node_builder *builder) {
+static rondo_status import_outputs(rondo__node_builder *builder) {
     const Onnx__NodeProto *proto = builder->proto;
-    builder->outputs = rondo__calloc(proto->n_output + 1, sizeof(*builder->outputs));
-    if (builder->outputs == NULL) {
+    builder->node.outputs = rondo__calloc(proto->n_output + 1, sizeof(*builder->node.outputs));
+    if (builder->node.outputs == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
     for (size_t i = 0; i < proto->n_output; ++i) {
-        builder->outputs[i] = RONDO__VALUE_NONE;
+        builder->node.outputs[i] = RONDO__VALUE_NONE;
+        builder->node.output_count = i + 1;
         if (proto->output[i] == NULL || proto->output[i][0] == '\0') {
             continue;
         }
         RETURN_IF_ERROR(
-            rondo__scope_resolve(builder->scope, proto->output[i], &builder->outputs[i]));
-        const char *reason = rondo__oddities_get(builder->scope->oddities, builder->outputs[i]);
+            rondo__scope_resolve(builder->scope, proto->output[i], &builder->node.outputs[i]));
+        const char *reason =
+            rondo__oddities_get(builder->scope->oddities, builder->node.outputs[i]);
         if (reason != NULL) {
             return fail_odd(builder, "output", proto->output[i], reason);
         }
@@ -322,10 +262,10 @@ static rondo_status import_outputs(node_builder *builder) {
     return RONDO_STATUS_OK;
 }
 
-static rondo_status check_counts(const node_builder *builder) {
-    const rondo__op_def *def = builder->op.def;
-    size_t inputs = builder->explicit_count;
-    size_t outputs = builder->proto->n_output;
+static rondo_status check_counts(const rondo__node_builder *builder) {
+    const rondo__op_def *def = builder->node.op.def;
+    size_t inputs = builder->node.explicit_count;
+    size_t outputs = builder->node.output_count;
     if (inputs < def->input_min ||
         (def->input_max != RONDO_OP_ANY_COUNT && inputs > def->input_max)) {
         return RONDO_FAIL(BAD_DATA, "has %zu inputs; the op takes %d to %d", inputs, def->input_min,
@@ -339,218 +279,49 @@ static rondo_status check_counts(const node_builder *builder) {
     return RONDO_STATUS_OK;
 }
 
-static rondo_status build_node(node_builder *builder) {
-    RETURN_IF_ERROR(import_inputs(builder));
-    RETURN_IF_ERROR(import_outputs(builder));
-    RETURN_IF_ERROR(check_counts(builder));
-    RETURN_IF_ERROR(import_attributes(builder));
-    RETURN_IF_ERROR(rondo__op_check(&builder->op));
-    return rondo__program_add_node(builder->scope->program, &builder->op, builder->inputs,
-                                   builder->input_count, builder->explicit_count, builder->outputs,
-                                   builder->proto->n_output);
-}
-
-static const char *const known_opsets = "opsets 9 to 21 are known";
-
-static rondo_status import_op(rondo__importer *importer, rondo__scope *scope,
-                              const Onnx__NodeProto *proto, const char *domain, int32_t opset) {
-    node_builder builder = {
+rondo_status rondo__node_begin(rondo__importer *importer, rondo__scope *scope,
+                               const Onnx__NodeProto *proto, int32_t opset,
+                               rondo__node_builder *out_builder) {
+    static const char known_opsets[] = "opsets 9 to 21 are known";
+    const char *domain = rondo__onnx_domain(proto->domain);
+    rondo__node_builder *builder = out_builder;
+    *builder = (rondo__node_builder){
         .importer = importer,
         .scope = scope,
         .proto = proto,
-        .op = {.def = rondo__op_lookup(domain, proto->op_type, opset), .opset = opset},
+        .node.op = {.def = rondo__op_lookup(domain, proto->op_type, opset), .opset = opset},
     };
-    if (builder.op.def == NULL) {
+    if (builder->node.op.def == NULL) {
         bool is_known_opset = opset >= RONDO_OP_OPSET_MIN && opset <= RONDO_OP_OPSET_MAX;
-        return fail_unsupported(proto, opset,
-                                is_known_opset || domain[0] != '\0' ? "" : known_opsets);
+        return rondo__node_fail_unsupported(
+            proto, opset, is_known_opset || domain[0] != '\0' ? "" : known_opsets);
     }
-    if ((builder.op.def->flags & RONDO__OP_INTERNAL) != 0) {
+    if ((builder->node.op.def->flags & RONDO__OP_INTERNAL) != 0) {
         return RONDO_FAIL(BAD_DATA, "the op is internal and cannot stand in a file");
     }
     char name[128];
     format_name(scope, proto, name, sizeof name);
     // A name of the file's is kept whole.
     const bool has_name = proto->name != NULL && proto->name[0] != '\0';
-    builder.op.name = rondo__strdup(has_name ? proto->name : name);
-    rondo_status status = RONDO_STATUS_NO_MEMORY;
-    if (builder.op.name != NULL) {
-        status = build_node(&builder);
-    }
-    rondo__op_deinit(&builder.op);
-    rondo__free(builder.inputs);
-    rondo__free(builder.outputs);
-    return status;
-}
-
-rondo_status rondo__import_node(rondo__importer *importer, rondo__scope *scope,
-                                const Onnx__NodeProto *proto) {
-    const char *domain = rondo__onnx_domain(proto->domain);
-    int32_t opset = rondo__scope_get_opset(scope, domain);
-    int32_t function = -1;
-    RETURN_IF_ERROR(rondo__importer_find_function(importer, domain, proto->op_type, &function));
-    rondo_status status = function >= 0 ? rondo__import_call(importer, scope, proto, function)
-                                        : import_op(importer, scope, proto, domain, opset);
-    return finish_node(importer, scope, proto, opset, status);
-}
-
-// ---- constants
-
-bool rondo__node_is_constant(const Onnx__NodeProto *node) {
-    return node->op_type != NULL && strcmp(node->op_type, "Constant") == 0 &&
-           rondo__onnx_domain(node->domain)[0] == '\0';
-}
-
-static rondo_status make_list(rondo_dtype dtype, int32_t rank, const void *elements, size_t count,
-                              rondo_tensor *out_tensor) {
-    rondo_shape shape = {.rank = rank};
-    if (rank == 1) {
-        shape.extent[0] = (int64_t)count;
-    }
-    RETURN_IF_ERROR(rondo_tensor_init(dtype, &shape, out_tensor));
-    if (count > 0) {
-        memcpy(out_tensor->data, elements, count * rondo_dtype_get_bytes(dtype));
-    }
-    return RONDO_STATUS_OK;
-}
-
-static rondo_status make_strings(int32_t rank, const ProtobufCBinaryData *elements, size_t count,
-                                 rondo_tensor *out_tensor) {
-    rondo_shape shape = {.rank = rank};
-    if (rank == 1) {
-        shape.extent[0] = (int64_t)count;
-    }
-    rondo_string *strings = rondo__calloc(count, sizeof *strings);
-    if (strings == NULL) {
+    builder->node.op.name = rondo__strdup(has_name ? proto->name : name);
+    if (builder->node.op.name == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    for (size_t i = 0; i < count; ++i) {
-        strings[i] =
-            (rondo_string){.data = (const char *)elements[i].data, .size = elements[i].len};
-    }
-    rondo_status status = rondo_tensor_init_strings(&shape, strings, out_tensor);
-    rondo__free(strings);
-    return status;
-}
-
-// Makes the tensor that one attribute of a Constant node describes.
-static rondo_status read_constant(rondo__importer *importer, const Onnx__NodeProto *proto,
-                                  int32_t opset, const char *name,
-                                  const Onnx__AttributeProto *value, rondo_tensor *out_tensor) {
-    if (strcmp(name, "value") == 0 && value->t != NULL) {
-        rondo_status status = rondo__tensor_read(&importer->reader, value->t, out_tensor);
-        return status == RONDO_STATUS_UNSUPPORTED
-                   ? fail_unsupported(proto, opset, "attribute value: its element type or rank")
-                   : status;
-    }
-    if (strcmp(name, "value_float") == 0) {
-        return make_list(RONDO_DTYPE_F32, 0, &value->f, 1, out_tensor);
-    }
-    if (strcmp(name, "value_int") == 0) {
-        return make_list(RONDO_DTYPE_I64, 0, &value->i, 1, out_tensor);
-    }
-    if (strcmp(name, "value_floats") == 0) {
-        return make_list(RONDO_DTYPE_F32, 1, value->floats, value->n_floats, out_tensor);
-    }
-    if (strcmp(name, "value_ints") == 0) {
-        return make_list(RONDO_DTYPE_I64, 1, value->ints, value->n_ints, out_tensor);
-    }
-    if (strcmp(name, "value_string") == 0) {
-        return make_strings(0, &value->s, 1, out_tensor);
-    }
-    if (strcmp(name, "value_strings") == 0) {
-        return make_strings(1, value->strings, value->n_strings, out_tensor);
-    }
-    char detail[96];
-    snprintf(detail, sizeof(detail), "attribute %.80s", name);
-    return fail_unsupported(proto, opset, detail);
-}
-
-static rondo_status set_constant(rondo__scope *scope, int32_t number, rondo_tensor *tensor) {
-    rondo__value *value = &scope->program->values[number];
-    if (value->constant.dtype != RONDO_DTYPE_NONE) {
-        return RONDO_FAIL(BAD_DATA, "value \"%.80s\" is made twice", value->name);
-    }
-    value->constant = *tensor;
-    *tensor = (rondo_tensor){0};
-    value->dtype = value->constant.dtype;
-    value->has_shape = true;
-    value->rank = value->constant.shape.rank;
-    for (int32_t i = 0; i < value->rank; ++i) {
-        value->dims[i].number = value->constant.shape.extent[i];
+    RETURN_IF_ERROR(import_inputs(builder));
+    RETURN_IF_ERROR(import_outputs(builder));
+    RETURN_IF_ERROR(check_counts(builder));
+    // Attributes are looked up one by one; the limit keeps that cheap for files that mean harm.
+    if (proto->n_attribute > ATTRIBUTE_COUNT_MAX) {
+        return RONDO_FAIL(BAD_DATA, "%zu attributes; no op has more than %d", proto->n_attribute,
+                          ATTRIBUTE_COUNT_MAX);
     }
     return RONDO_STATUS_OK;
 }
 
-static rondo_status import_constant_checked(rondo__importer *importer, rondo__scope *scope,
-                                            const Onnx__NodeProto *proto, int32_t opset) {
-    if (proto->n_output != 1 || proto->output[0] == NULL || proto->output[0][0] == '\0' ||
-        proto->n_input != 0) {
-        return RONDO_FAIL(BAD_DATA, "a Constant has no input and one output");
-    }
-    int32_t number = RONDO__VALUE_NONE;
-    RETURN_IF_ERROR(rondo__scope_declare(scope, proto->output[0], &number));
-    if (number == RONDO__VALUE_NONE) {
-        return RONDO_STATUS_OK;  // an output of a function that the caller leaves out
-    }
-    if (proto->n_attribute != 1 || proto->attribute[0]->name == NULL) {
-        return RONDO_FAIL(BAD_DATA, "a Constant has one attribute, this one %zu",
-                          proto->n_attribute);
-    }
-    const Onnx__AttributeProto *value = rondo__scope_get_attribute(scope, proto->attribute[0]);
-    if (value == NULL) {
-        return RONDO_FAIL(BAD_DATA, "attribute \"%.64s\" refers to one that is not given",
-                          proto->attribute[0]->name);
-    }
-    rondo_tensor tensor = {0};
-    rondo_status status =
-        read_constant(importer, proto, opset, proto->attribute[0]->name, value, &tensor);
-    if (status == RONDO_STATUS_OK) {
-        status = set_constant(scope, number, &tensor);
-    }
-    rondo_tensor_deinit(&tensor);
-    return status;
-}
-
-rondo_status rondo__import_constant(rondo__importer *importer, rondo__scope *scope,
-                                    const Onnx__NodeProto *proto) {
-    int32_t opset = rondo__scope_get_opset(scope, "");
-    return finish_node(importer, scope, proto, opset,
-                       import_constant_checked(importer, scope, proto, opset));
-}
-
-// ---- ZipMap
-
-static bool is_zip_map(const Onnx__NodeProto *proto) {
-    return proto->op_type != NULL && strcmp(proto->op_type, "ZipMap") == 0 &&
-           strcmp(rondo__onnx_domain(proto->domain), "ai.onnx.ml") == 0;
-}
-
-rondo_status rondo__import_labels(rondo__scope *scope, const Onnx__NodeProto *proto,
-                                  int32_t value) {
-    rondo_tensor labels = {0};
-    if (value == RONDO__VALUE_NONE || !is_zip_map(proto)) {
-        return RONDO_STATUS_OK;
-    }
-    for (size_t i = 0; i < proto->n_attribute; ++i) {
-        const Onnx__AttributeProto *attribute =
-            rondo__scope_get_attribute(scope, proto->attribute[i]);
-        if (attribute == NULL || labels.dtype != RONDO_DTYPE_NONE) {
-            continue;
-        }
-        if (attribute->n_strings > 0) {
-            RETURN_IF_ERROR(make_strings(1, attribute->strings, attribute->n_strings, &labels));
-        } else if (attribute->n_ints > 0) {
-            RETURN_IF_ERROR(
-                make_list(RONDO_DTYPE_I64, 1, attribute->ints, attribute->n_ints, &labels));
-        }
-    }
-    if (labels.dtype == RONDO_DTYPE_NONE) {
-        return RONDO_FAIL(BAD_DATA, "a ZipMap has no class labels");
-    }
-    RONDO_LOG_INFO_F("ZipMap \"%s\" gives the plain scores; their labels are in the port",
-                     scope->program->values[value].name);
-    scope->program->values[value].dtype = RONDO_DTYPE_F32;
-    scope->program->values[value].labels = labels;
-    return RONDO_STATUS_OK;
+rondo_status rondo__node_end(rondo__node_builder *builder) {
+    rondo__node *node = &builder->node;
+    RETURN_IF_ERROR(rondo__op_check(&node->op));
+    return rondo__program_add_node(builder->scope->program, &node->op, node->inputs,
+                                   node->input_count, node->explicit_count, node->outputs,
+                                   node->output_count);
 }

@@ -1,22 +1,13 @@
+// onnx/types.c — see types.h.
+#include "onnx/types.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "onnx/importer.h"
 #include "op/support.h"
-
-rondo_status rondo__oddities_set(rondo__oddities *oddities, int32_t value, const char *reason) {
-    RETURN_IF_ERROR(rondo__array_reserve((void **)&oddities->reasons, &oddities->capacity,
-                                         (size_t)value + 1, sizeof(*oddities->reasons)));
-    oddities->reasons[value] = reason;
-    return RONDO_STATUS_OK;
-}
-
-const char *rondo__oddities_get(const rondo__oddities *oddities, int32_t value) {
-    return value >= 0 && (size_t)value < oddities->capacity ? oddities->reasons[value] : NULL;
-}
 
 static int32_t find_symbol(const rondo_program *program, const char *name) {
     for (size_t i = 0; i < program->symbol_count; ++i) {

@@ -1,19 +1,10 @@
 // op/attribute.c — an op's attributes: look-up, building, copying, freeing.
-#include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "op/op.h"
-
-// Set once, when the program room first makes a body; read by every thread that copies or frees
-// one.
-static _Atomic(const rondo__body_functions *) body_functions;
-
-void rondo__op_set_body_functions(const rondo__body_functions *functions) {
-    atomic_store_explicit(&body_functions, functions, memory_order_release);
-}
 
 const rondo__attribute *rondo__op_find(const rondo__op *op, const char *name) {
     for (size_t i = 0; i < op->attribute_count; ++i) {
@@ -70,13 +61,6 @@ void rondo__attribute_deinit(rondo__attribute *attribute) {
         rondo__free(attribute->strings[i]);
     }
     rondo__free(attribute->strings);
-    if (attribute->body != NULL) {
-        const rondo__body_functions *functions =
-            atomic_load_explicit(&body_functions, memory_order_acquire);
-        if (functions != NULL) {
-            functions->destroy(attribute->body);
-        }
-    }
     *attribute = (rondo__attribute){0};
 }
 
@@ -229,17 +213,6 @@ static rondo_status copy_attribute(const rondo__attribute *source, rondo__attrib
     }
     if (source->strings != NULL) {
         RETURN_IF_ERROR(copy_strings(source, copy));
-    }
-    if (source->body != NULL) {
-        const rondo__body_functions *functions =
-            atomic_load_explicit(&body_functions, memory_order_acquire);
-        if (functions == NULL) {
-            return RONDO_FAIL(INTERNAL,
-                              "attribute \"%s\" holds a body, but nobody registered how to "
-                              "clone one",
-                              source->name);
-        }
-        RETURN_IF_ERROR(functions->clone(source->body, &copy->body));
     }
     return RONDO_STATUS_OK;
 }

@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-#include "op/support.h"
 #include "tensor/elements.h"
 
 // Bit i stands for input i, bit 31 for all inputs from there on.

@@ -26,6 +26,13 @@ rondo_status rondo__op_fail_unsupported(const rondo__op *op, const char *detail)
     return RONDO_STATUS_UNSUPPORTED;
 }
 
+rondo_status rondo__op_fail_dtype(const rondo__op *op, size_t input, rondo_dtype dtype) {
+    char detail[64];
+    (void)snprintf(detail, sizeof detail, "input %zu of type %s", input,
+                   rondo_dtype_get_name(dtype));
+    return rondo__op_fail_unsupported(op, detail);
+}
+
 // Attributes that say yes or no, whatever the op. Others would be read as yes by one and as no by
 // another.
 static rondo_status check_flags(const rondo__op *op) {

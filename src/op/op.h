@@ -50,7 +50,7 @@ typedef struct rondo__attribute {
     int64_t *ints;
     float *floats;
     char **strings;
-    struct rondo_program *body;  // destroyed through the function the program room registers
+    struct rondo_program *body;  // the program room's: neither copied nor freed in this room
 } rondo__attribute;
 
 // ---- an op instance ---------------------------------------------------------------------------
@@ -92,7 +92,7 @@ RONDO_MUST_USE rondo_status rondo__op_set_tensor(rondo__op *op, const char *name
 // Takes `attribute` (moves it in, zeroes the source); replaces one of the same name.
 RONDO_MUST_USE rondo_status rondo__op_take_attribute(rondo__op *op, rondo__attribute *attribute);
 RONDO_MUST_USE rondo_status rondo__op_copy(const rondo__op *source,
-                                           rondo__op *out_copy);  // bodies are cloned
+                                           rondo__op *out_copy);  // without bodies
 void rondo__op_deinit(rondo__op *op);                             // NULL and zeroed are fine
 void rondo__attribute_deinit(rondo__attribute *attribute);        // NULL and zeroed are fine
 
@@ -102,14 +102,6 @@ void rondo__attribute_deinit(rondo__attribute *attribute);        // NULL and ze
 // Errors:    UNSUPPORTED ("unsupported: op NAME version V (attribute A)"), BAD_DATA.
 // Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__op_check(const rondo__op *op);
-
-// How the op room clones and destroys bodies without knowing programs; set once by the program
-// room.
-typedef struct rondo__body_functions {
-    rondo_status (*clone)(const struct rondo_program *body, struct rondo_program **out_body);
-    void (*destroy)(struct rondo_program *body);
-} rondo__body_functions;
-void rondo__op_set_body_functions(const rondo__body_functions *functions);
 
 // ---- shape inference --------------------------------------------------------------------------
 
@@ -307,6 +299,8 @@ RONDO_MUST_USE rondo_status rondo__op_compute(rondo__compute *compute);
 
 // The one wording for what is missing: "unsupported: op NAME version V (attribute mode=cubic)".
 rondo_status rondo__op_fail_unsupported(const rondo__op *op, const char *detail);
+// The same for an input: "unsupported: op NAME version V (input I of type T)".
+rondo_status rondo__op_fail_dtype(const rondo__op *op, size_t input, rondo_dtype dtype);
 
 // Records a failure of this op: the message gets "NAME: " in front, the record's op is the node.
 RONDO_PRINTF(6, 7)

@@ -1,7 +1,6 @@
 #include "op/support.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -31,13 +30,6 @@ bool rondo__dtype_is_integer(rondo_dtype dtype) {
 
 rondo_dtype rondo__dtype_widen(rondo_dtype dtype) {
     return rondo__is_half(dtype) ? RONDO_DTYPE_F32 : dtype;
-}
-
-rondo_status rondo__op_fail_dtype(const rondo__op *op, size_t input, rondo_dtype dtype) {
-    char detail[64];
-    (void)snprintf(detail, sizeof detail, "input %zu of type %s", input,
-                   rondo_dtype_get_name(dtype));
-    return rondo__op_fail_unsupported(op, detail);
 }
 
 rondo_status rondo__infer_check_same_dtype(const rondo__infer *infer, size_t first, size_t second) {

@@ -27,9 +27,6 @@ bool rondo__dtype_is_integer(rondo_dtype dtype);  // not bool
 // What `compute` sees of a dtype when the op lacks NATIVE_HALF: f32 for f16 and bf16.
 rondo_dtype rondo__dtype_widen(rondo_dtype dtype);
 
-// UNSUPPORTED, "unsupported: op NAME version V (input I of type T)".
-rondo_status rondo__op_fail_dtype(const rondo__op *op, size_t input, rondo_dtype dtype);
-
 // Fails with BAD_DATA when two inputs that must have the same dtype differ.
 RONDO_MUST_USE rondo_status rondo__infer_check_same_dtype(const rondo__infer *infer, size_t first,
                                                           size_t second);

@@ -60,30 +60,33 @@ static rondo_status ask(ask_function function, rondo_stream *stream, rondo__node
 
 // ---- lists ------------------------------------------------------------------------------------
 
-void rondo__mark_list_deinit(rondo__mark_list *list) {
+void rondo__section_nodes_deinit(rondo__section_node_list *list) {
     rondo__free(list->entries);
     memset(list, 0, sizeof *list);
 }
 
-static rondo_status append(rondo__mark_list *list, uint64_t scope, const rondo__node_handle *nodes,
-                           size_t count) {
+static rondo_status append(rondo__section_node_list *list, uint64_t section,
+                           const rondo__node_handle *nodes, size_t count) {
     void *entries = list->entries;
     rondo_status status =
         rondo__array_reserve(&entries, &list->capacity, list->count + count, sizeof *list->entries);
     list->entries = entries;
     for (size_t i = 0; status == RONDO_STATUS_OK && i < count; ++i) {
-        list->entries[list->count++] = (rondo__mark){.scope = scope, .node = nodes[i]};
+        list->entries[list->count++] = (rondo__section_node){.section = section, .node = nodes[i]};
     }
     return status;
 }
 
-rondo_status rondo__marks_add_body(rondo__mark_list *list, const rondo__capture_body *body) {
+rondo_status rondo__section_nodes_add_body(rondo__section_node_list *list,
+                                           const rondo__capture_body *body) {
     return append(list, body->parent_id, &body->node, 1);
 }
 
-// What comes before the bodies from `scope` outwards, up to the first with any.
-static rondo_status add_entry(rondo__mark_list *list, rondo__capture *capture, uint64_t scope) {
-    const rondo__capture_body *body = rondo__capture_find_body(capture, scope);
+// Appends what comes before a body's conditional node; when that is nothing, what comes before the
+// next outer body, and so on.
+static rondo_status add_entry(rondo__section_node_list *list, rondo__capture *capture,
+                              uint64_t section) {
+    const rondo__capture_body *body = rondo__capture_find_body(capture, section);
     size_t before = list->count;
     rondo_status status = RONDO_STATUS_OK;
     while (body != NULL && list->count == before && status == RONDO_STATUS_OK) {
@@ -98,62 +101,63 @@ static rondo_status add_entry(rondo__mark_list *list, rondo__capture *capture, u
     return status;
 }
 
-static rondo_status add_frontier(rondo__mark_list *list, rondo__capture *capture,
-                                 rondo_stream *stream, uint64_t scope) {
+static rondo_status add_frontier(rondo__section_node_list *list, rondo__capture *capture,
+                                 rondo_stream *stream, uint64_t section) {
     handle_list nodes;
     rondo_status status = ask(ask_frontier, stream, 0, &nodes);
     if (status == RONDO_STATUS_OK && nodes.count > 0) {
-        status = append(list, scope, nodes.handles, nodes.count);
+        status = append(list, section, nodes.handles, nodes.count);
     } else if (status == RONDO_STATUS_OK) {
-        status = add_entry(list, capture, scope);
+        status = add_entry(list, capture, section);
     }
     deinit_handles(&nodes);
     return status;
 }
 
 void rondo__position_ask(rondo__stream_tag *tag, rondo__position *out_position) {
-    out_position->scope = 0;
+    out_position->section = 0;
     out_position->count = 0;
     if (!rondo__stream_tag_is_finished(tag)) {
-        out_position->scope = rondo__stream_tag_get_position(
+        out_position->section = rondo__stream_tag_get_position(
             tag, out_position->nodes, RONDO__POSITION_NODES, &out_position->count);
     }
 }
 
-rondo_status rondo__marks_add_position(rondo__mark_list *list, rondo__capture *capture,
-                                       rondo_stream *stream, const rondo__position *position) {
+rondo_status rondo__section_nodes_add_position(rondo__section_node_list *list,
+                                               rondo__capture *capture, rondo_stream *stream,
+                                               const rondo__position *position) {
     if (position->count > RONDO__POSITION_NODES) {
-        return add_frontier(list, capture, stream, position->scope);
+        return add_frontier(list, capture, stream, position->section);
     }
-    return position->count > 0 ? append(list, position->scope, position->nodes, position->count)
-                               : add_entry(list, capture, position->scope);
+    return position->count > 0 ? append(list, position->section, position->nodes, position->count)
+                               : add_entry(list, capture, position->section);
 }
 
 // ---- the set ----------------------------------------------------------------------------------
 
 void rondo__ancestors_deinit(rondo__ancestors *ancestors) {
     rondo__free(ancestors->slots);
-    rondo__mark_list_deinit(&ancestors->to_walk);
+    rondo__section_nodes_deinit(&ancestors->to_walk);
     memset(ancestors, 0, sizeof *ancestors);
 }
 
-static size_t find_slot(const rondo__ancestors *ancestors, rondo__mark mark) {
-    uint64_t bits = ((uint64_t)mark.node + mark.scope * UINT64_C(0xD1B54A32D192ED03)) *
+static size_t find_slot(const rondo__ancestors *ancestors, rondo__section_node at) {
+    uint64_t bits = ((uint64_t)at.node + at.section * UINT64_C(0xD1B54A32D192ED03)) *
                     UINT64_C(0x9E3779B97F4A7C15);
     size_t i = (size_t)(bits >> 20) & (ancestors->capacity - 1);
-    while (ancestors->slots[i].scope != 0 &&
-           (ancestors->slots[i].scope != mark.scope || ancestors->slots[i].node != mark.node)) {
+    while (ancestors->slots[i].section != 0 &&
+           (ancestors->slots[i].section != at.section || ancestors->slots[i].node != at.node)) {
         i = (i + 1) & (ancestors->capacity - 1);
     }
     return i;
 }
 
-static bool holds(const rondo__ancestors *ancestors, rondo__mark mark) {
+static bool holds(const rondo__ancestors *ancestors, rondo__section_node at) {
     return ancestors->capacity > 0 &&
-           ancestors->slots[find_slot(ancestors, mark)].scope == mark.scope;
+           ancestors->slots[find_slot(ancestors, at)].section == at.section;
 }
 
-static rondo_status insert(rondo__ancestors *ancestors, rondo__mark mark) {
+static rondo_status insert(rondo__ancestors *ancestors, rondo__section_node at) {
     if (2 * (ancestors->count + 1) > ancestors->capacity) {
         rondo__ancestors grown = {.capacity =
                                       ancestors->capacity > 0 ? 2 * ancestors->capacity : 64};
@@ -162,7 +166,7 @@ static rondo_status insert(rondo__ancestors *ancestors, rondo__mark mark) {
             return RONDO_STATUS_NO_MEMORY;
         }
         for (size_t i = 0; i < ancestors->capacity; ++i) {
-            if (ancestors->slots[i].scope != 0) {
+            if (ancestors->slots[i].section != 0) {
                 grown.slots[find_slot(&grown, ancestors->slots[i])] = ancestors->slots[i];
             }
         }
@@ -170,24 +174,24 @@ static rondo_status insert(rondo__ancestors *ancestors, rondo__mark mark) {
         ancestors->slots = grown.slots;
         ancestors->capacity = grown.capacity;
     }
-    ancestors->slots[find_slot(ancestors, mark)] = mark;
+    ancestors->slots[find_slot(ancestors, at)] = at;
     ancestors->count += 1;
     return RONDO_STATUS_OK;
 }
 
-// Walks from the marks on the list back to what is known.
+// Walks from the nodes on the list back to nodes that are known.
 static rondo_status walk(rondo__ancestors *ancestors, rondo__capture *capture, rondo_stream *stream,
-                         uint64_t scope) {
-    rondo__mark_list *list = &ancestors->to_walk;
+                         uint64_t section) {
+    rondo__section_node_list *list = &ancestors->to_walk;
     while (list->count > 0) {
-        rondo__mark mark = list->entries[--list->count];
-        if (holds(ancestors, mark)) {
+        rondo__section_node at = list->entries[--list->count];
+        if (holds(ancestors, at)) {
             continue;
         }
-        RETURN_IF_ERROR(insert(ancestors, mark));
+        RETURN_IF_ERROR(insert(ancestors, at));
         // A node outside the body is asked for on the stream that the body hangs on.
         rondo_stream *teller = stream;
-        for (uint64_t s = scope; s != mark.scope;) {
+        for (uint64_t s = section; s != at.section;) {
             const rondo__capture_body *body = rondo__capture_find_body(capture, s);
             if (body == NULL) {
                 break;
@@ -196,11 +200,11 @@ static rondo_status walk(rondo__ancestors *ancestors, rondo__capture *capture, r
             s = body->parent_id;
         }
         handle_list nodes;
-        rondo_status status = ask(ask_predecessors, teller, mark.node, &nodes);
+        rondo_status status = ask(ask_predecessors, teller, at.node, &nodes);
         if (status == RONDO_STATUS_OK && nodes.count > 0) {
-            status = append(list, mark.scope, nodes.handles, nodes.count);
-        } else if (status == RONDO_STATUS_OK && mark.scope != scope) {
-            status = add_entry(list, capture, mark.scope);  // the first node of an outer body
+            status = append(list, at.section, nodes.handles, nodes.count);
+        } else if (status == RONDO_STATUS_OK && at.section != section) {
+            status = add_entry(list, capture, at.section);  // the first node of an outer body
         }
         deinit_handles(&nodes);
         RETURN_IF_ERROR(status);
@@ -209,18 +213,18 @@ static rondo_status walk(rondo__ancestors *ancestors, rondo__capture *capture, r
 }
 
 rondo_status rondo__ancestors_extend(rondo__ancestors *ancestors, rondo__capture *capture,
-                                     rondo_stream *stream, uint64_t scope) {
+                                     rondo_stream *stream, uint64_t section) {
     rondo_status status = RONDO_STATUS_OK;
     ancestors->to_walk.count = 0;
     if (!ancestors->has_entered) {
-        status = add_entry(&ancestors->to_walk, capture, scope);
+        status = add_entry(&ancestors->to_walk, capture, section);
         ancestors->has_entered = status == RONDO_STATUS_OK;
     }
     if (status == RONDO_STATUS_OK) {
-        status = add_frontier(&ancestors->to_walk, capture, stream, scope);
+        status = add_frontier(&ancestors->to_walk, capture, stream, section);
     }
     if (status == RONDO_STATUS_OK) {
-        status = walk(ancestors, capture, stream, scope);
+        status = walk(ancestors, capture, stream, section);
     }
     if (status != RONDO_STATUS_OK) {
         rondo__ancestors_deinit(ancestors);  // later walks must not stop at half walked nodes
@@ -229,23 +233,23 @@ rondo_status rondo__ancestors_extend(rondo__ancestors *ancestors, rondo__capture
 }
 
 static bool comes_before(const rondo__ancestors *ancestors, rondo__capture *capture,
-                         rondo__mark mark) {
+                         rondo__section_node at) {
     for (;;) {
-        if (holds(ancestors, mark)) {
+        if (holds(ancestors, at)) {
             return true;
         }
-        const rondo__capture_body *body = rondo__capture_find_body(capture, mark.scope);
+        const rondo__capture_body *body = rondo__capture_find_body(capture, at.section);
         if (body == NULL) {
             return false;
         }
-        mark = (rondo__mark){.scope = body->parent_id, .node = body->node};
+        at = (rondo__section_node){.section = body->parent_id, .node = body->node};
     }
 }
 
 bool rondo__ancestors_hold(const rondo__ancestors *ancestors, rondo__capture *capture,
-                           const rondo__mark *marks, size_t count) {
+                           const rondo__section_node *nodes, size_t count) {
     for (size_t i = 0; i < count; ++i) {
-        if (!comes_before(ancestors, capture, marks[i])) {
+        if (!comes_before(ancestors, capture, nodes[i])) {
             return false;
         }
     }

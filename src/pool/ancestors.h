@@ -1,16 +1,17 @@
 // pool/ancestors.h — which recorded nodes come before the place where a stream stands.
 //
-// A block freed on one branch of a capture may serve another branch once all its work comes before
-// what that branch records next. Work is named by marks: the nodes that the freeing stream stood
-// at. A branch knows its ancestors as a set that only grows, because a stream only moves on: each
-// walk starts at the stream's frontier and stops at nodes that are known, so that over a whole
-// capture each node is walked once for each branch that asks.
+// A section is a capture or one conditional body in it; the driver's capture id names it. A block
+// that one stream of a capture freed may serve another stream once all work on the block comes
+// before what that stream records next. The work is named by nodes: those at which the freeing
+// stream stood. The other stream's ancestors are a set that only grows, because a stream only moves
+// on. Each walk starts at the stream's frontier and stops at known nodes, so each node is walked
+// once for each stream that asks.
 //
 //   parent:  a -- b -- [conditional N] -- c      known at x: a, b (N itself has not finished)
 //                        body:  x -- y           known at c: a, b, N, which stands for its body
 //
-// Nodes of a body are compared inside the body by themselves, from outside as the conditional node
-// that holds them. Cost: 24 bytes a known node.
+// Nodes of a body are compared as they are inside the body. From outside, the conditional node that
+// holds the body stands for them. Cost: 24 bytes a known node.
 #ifndef RONDO_POOL_ANCESTORS_H
 #define RONDO_POOL_ANCESTORS_H
 
@@ -22,37 +23,37 @@
 
 enum { RONDO__POSITION_NODES = 32 };
 
-// A node in the capture, or body, of that id.
-typedef struct rondo__mark {
-    uint64_t scope;
+// A recorded node, and the section that holds it.
+typedef struct rondo__section_node {
+    uint64_t section;
     rondo__node_handle node;
-} rondo__mark;
+} rondo__section_node;
 
-typedef struct rondo__mark_list {
-    rondo__mark *entries;
+typedef struct rondo__section_node_list {
+    rondo__section_node *entries;
     size_t count;
     size_t capacity;
-} rondo__mark_list;
+} rondo__section_node_list;
 
 // Where a stream stands, asked once: what it records into, and the nodes that the next one will
 // depend on.
 typedef struct rondo__position {
-    uint64_t scope;  // the capture or body; 0: none, a broken one, or the stream is gone
-    size_t count;    // of the nodes; where more than fit, they are asked for again when needed
+    uint64_t section;  // the capture or body; 0: none, a broken one, or the stream is gone
+    size_t count;      // of the nodes; where more than fit, they are asked for again when needed
     rondo__node_handle nodes[RONDO__POSITION_NODES];
 } rondo__position;
 
 typedef struct rondo__ancestors {
-    rondo__mark *slots;  // open addressing; scope 0: empty
+    rondo__section_node *slots;  // open addressing; section 0: empty
     size_t count;
     size_t capacity;   // a power of two, or 0
     bool has_entered;  // the nodes before the body's conditional node are in
-    rondo__mark_list to_walk;
+    rondo__section_node_list to_walk;
 } rondo__ancestors;
 
 // Zeroed is initialised.
 void rondo__ancestors_deinit(rondo__ancestors *ancestors);
-void rondo__mark_list_deinit(rondo__mark_list *list);
+void rondo__section_nodes_deinit(rondo__section_node_list *list);
 
 // Asks where the tag's stream stands; its failures count as a stream that records nothing.
 //
@@ -64,27 +65,28 @@ void rondo__position_ask(rondo__stream_tag *tag, rondo__position *out_position);
 //
 // Errors:    NO_MEMORY, STATE, DRIVER, LOST.
 // Threads:   one at a time for each list.
-RONDO_MUST_USE rondo_status rondo__marks_add_position(rondo__mark_list *list,
-                                                      rondo__capture *capture, rondo_stream *stream,
-                                                      const rondo__position *position);
+RONDO_MUST_USE rondo_status rondo__section_nodes_add_position(rondo__section_node_list *list,
+                                                              rondo__capture *capture,
+                                                              rondo_stream *stream,
+                                                              const rondo__position *position);
 
 // Appends the conditional node of a body, which stands for all work in it.
 //
 // Errors:    NO_MEMORY.
 // Threads:   one at a time for each list.
-RONDO_MUST_USE rondo_status rondo__marks_add_body(rondo__mark_list *list,
-                                                  const rondo__capture_body *body);
+RONDO_MUST_USE rondo_status rondo__section_nodes_add_body(rondo__section_node_list *list,
+                                                          const rondo__capture_body *body);
 
-// Learns everything before the place where `stream`, recording in `scope`, stands now.
+// Adds everything that comes before the place where `stream`, recording in `section`, stands now.
 //
 // Errors:    NO_MEMORY, STATE, DRIVER, LOST; then nothing is known, which is safe.
 // Threads:   one at a time for each set.
 RONDO_MUST_USE rondo_status rondo__ancestors_extend(rondo__ancestors *ancestors,
                                                     rondo__capture *capture, rondo_stream *stream,
-                                                    uint64_t scope);
+                                                    uint64_t section);
 
-// True when all marks were found to come before.
+// True when all the nodes are known to come before.
 bool rondo__ancestors_hold(const rondo__ancestors *ancestors, rondo__capture *capture,
-                           const rondo__mark *marks, size_t count);
+                           const rondo__section_node *nodes, size_t count);
 
 #endif  // RONDO_POOL_ANCESTORS_H

@@ -1,5 +1,5 @@
-// pool/arena.c — arenas, and who sits in them; see arena.h. Taking and giving blocks inside a
-// capture is in seat.c, the order of replays in order.c.
+// pool/arena.c — arenas, their graphs and pools; see arena.h. arena_use.c takes and frees blocks
+// inside a capture, order.c checks the order of replays.
 #include "pool/arena.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "backend/check.h"
 #include "base/memory.h"
 #include "base/read_options.h"
-#include "pool/seat.h"
+#include "pool/arena_use.h"
 
 // ---- life -------------------------------------------------------------------------------------
 
@@ -59,10 +59,10 @@ void rondo__arena_expose(rondo_arena *arena) {
 }
 
 rondo_arena *rondo__arena_find(const rondo__participant *list) {
-    while (list != NULL && list->type != &rondo__session_type) {
+    while (list != NULL && list->type != &rondo__arena_graph_type) {
         list = list->next;
     }
-    return list != NULL ? ((const rondo__session *)list)->arena : NULL;
+    return list != NULL ? ((const rondo__arena_graph *)list)->arena : NULL;
 }
 
 void rondo_arena_retain(rondo_arena *arena) {
@@ -104,7 +104,7 @@ rondo_status rondo_arena_get_stats(rondo_arena *arena, rondo_arena_stats *out_st
         .live_peak_bytes = atomic_load_explicit(&arena->live_peak_bytes, memory_order_relaxed),
         .reserved_peak_bytes =
             atomic_load_explicit(&arena->reserved_peak_bytes, memory_order_relaxed),
-        .graph_count = atomic_load_explicit(&arena->session_count, memory_order_relaxed),
+        .graph_count = atomic_load_explicit(&arena->graph_count, memory_order_relaxed),
     };
     return RONDO_STATUS_OK;
 }
@@ -129,161 +129,165 @@ void rondo__arena_count_region(rondo_arena *arena, uint64_t bytes) {
     raise(&arena->reserved_peak_bytes, atomic_fetch_add(&arena->reserved_bytes, bytes) + bytes);
 }
 
-// ---- parts: with the pool's lock held ---------------------------------------------------------
+// ---- arena pools: with the pool's lock held ---------------------------------------------------
 
-static rondo_status get_part(rondo_pool *pool, rondo_arena *arena, rondo__part **out_part) {
-    // Of an arena without parts, such as a new graph's own, none is to be found.
-    rondo__part *part = atomic_load(&arena->part_count) > 0 ? pool->parts : NULL;
-    while (part != NULL &&
-           (part->arena != arena || (part->in_flight != NULL && part->seats == NULL))) {
-        part = part->next;
+static rondo_status get_arena_pool(rondo_pool *pool, rondo_arena *arena,
+                                   rondo__arena_pool **out_arena_pool) {
+    // An arena that holds no memory yet, such as a new graph's own, has none: no need to search.
+    rondo__arena_pool *arena_pool =
+        atomic_load(&arena->arena_pool_count) > 0 ? pool->arena_pools : NULL;
+    while (arena_pool != NULL && (arena_pool->arena != arena ||
+                                  (arena_pool->in_flight != NULL && arena_pool->uses == NULL))) {
+        arena_pool = arena_pool->next;
     }
-    if (part == NULL) {
-        part = rondo__calloc(1, sizeof *part);
-        if (part == NULL) {
+    if (arena_pool == NULL) {
+        arena_pool = rondo__calloc(1, sizeof *arena_pool);
+        if (arena_pool == NULL) {
             return RONDO_STATUS_NO_MEMORY;
         }
         rondo_arena_retain(arena);
-        part->arena = arena;
-        part->pool = pool;
-        atomic_fetch_add(&arena->part_count, 1);
-        part->next = pool->parts;
-        if (part->next != NULL) {
-            part->next->previous = part;
+        arena_pool->arena = arena;
+        arena_pool->pool = pool;
+        atomic_fetch_add(&arena->arena_pool_count, 1);
+        arena_pool->next = pool->arena_pools;
+        if (arena_pool->next != NULL) {
+            arena_pool->next->previous = arena_pool;
         }
-        pool->parts = part;
+        pool->arena_pools = arena_pool;
     }
-    *out_part = part;
+    *out_arena_pool = arena_pool;
     return RONDO_STATUS_OK;
 }
 
 // Takes the tag, or NULL.
-static void set_in_flight(rondo__part *part, rondo__stream_tag *stream) {
-    part->pool->held_part_count += (size_t)(stream != NULL) - (size_t)(part->in_flight != NULL);
-    rondo__stream_tag_release(part->in_flight);
-    part->in_flight = stream;
+static void set_in_flight(rondo__arena_pool *arena_pool, rondo__stream_tag *stream) {
+    arena_pool->pool->held_pool_count +=
+        (size_t)(stream != NULL) - (size_t)(arena_pool->in_flight != NULL);
+    rondo__stream_tag_release(arena_pool->in_flight);
+    arena_pool->in_flight = stream;
 }
 
-static void free_part(rondo__part *part) {
-    if (part->next != NULL) {
-        part->next->previous = part->previous;
+static void free_arena_pool(rondo__arena_pool *arena_pool) {
+    if (arena_pool->next != NULL) {
+        arena_pool->next->previous = arena_pool->previous;
     }
-    if (part->previous != NULL) {
-        part->previous->next = part->next;
+    if (arena_pool->previous != NULL) {
+        arena_pool->previous->next = arena_pool->next;
     } else {
-        part->pool->parts = part->next;
+        arena_pool->pool->arena_pools = arena_pool->next;
     }
-    atomic_fetch_sub(&part->arena->part_count, 1);
-    rondo__heap_deinit(&part->heap);
-    rondo__free(part->outputs);
-    set_in_flight(part, NULL);
-    rondo_arena_release(part->arena);
-    rondo__free(part);
+    atomic_fetch_sub(&arena_pool->arena->arena_pool_count, 1);
+    rondo__heap_deinit(&arena_pool->heap);
+    rondo__free(arena_pool->outputs);
+    set_in_flight(arena_pool, NULL);
+    rondo_arena_release(arena_pool->arena);
+    rondo__free(arena_pool);
 }
 
-// Gives the pool what no graph needs any more, and the part itself when nothing is left.
-static void give_back(rondo__part *part, rondo__pool_patience patience) {
-    if (part->in_flight != NULL && !part->is_stuck &&
-        (patience == RONDO__POOL_WAIT ? rondo__stream_tag_wait_at_any_price(part->in_flight)
-                                      : rondo__stream_tag_wait(part->in_flight))) {
-        set_in_flight(part, NULL);
+// Gives the pool the regions that no graph needs any more. Frees the arena pool when it is empty.
+static void give_back(rondo__arena_pool *arena_pool, bool may_wait) {
+    if (arena_pool->in_flight != NULL && !arena_pool->is_stuck &&
+        (may_wait ? rondo__stream_tag_wait_at_any_price(arena_pool->in_flight)
+                  : rondo__stream_tag_wait(arena_pool->in_flight))) {
+        set_in_flight(arena_pool, NULL);
     }
-    if (part->in_flight != NULL) {
+    if (arena_pool->in_flight != NULL) {
         return;
     }
-    for (rondo__heap_region *region = part->heap.regions; region != NULL;) {
+    for (rondo__heap_region *region = arena_pool->heap.regions; region != NULL;) {
         rondo__heap_region *next = region->next;
-        if (rondo__heap_is_whole(&part->heap, region) && region->touch_count == 0) {
-            atomic_fetch_sub(&part->arena->reserved_bytes, region->bytes);
-            rondo__heap_move(&part->heap, region, &part->pool->idle);
+        if (rondo__heap_is_whole(&arena_pool->heap, region) && region->touch_count == 0) {
+            atomic_fetch_sub(&arena_pool->arena->reserved_bytes, region->bytes);
+            rondo__heap_move(&arena_pool->heap, region, &arena_pool->pool->idle);
         }
         region = next;
     }
-    rondo_arena *arena = part->arena;
-    if (atomic_load(&arena->session_count) == 0 && atomic_load(&arena->reserved_bytes) == 0) {
+    rondo_arena *arena = arena_pool->arena;
+    if (atomic_load(&arena->graph_count) == 0 && atomic_load(&arena->reserved_bytes) == 0) {
         atomic_store(&arena->live_peak_bytes, 0);
         atomic_store(&arena->reserved_peak_bytes, 0);
     }
-    if (part->seats == NULL && part->heap.regions == NULL) {
-        free_part(part);
+    if (arena_pool->uses == NULL && arena_pool->heap.regions == NULL) {
+        free_arena_pool(arena_pool);
     }
 }
 
-void rondo__arena_give_held_back(rondo_pool *pool, rondo__pool_patience patience) {
-    for (rondo__part *part = pool->held_part_count > 0 ? pool->parts : NULL; part != NULL;) {
-        rondo__part *next = part->next;
-        if (part->in_flight != NULL && part->seats == NULL) {
-            give_back(part, patience);
+void rondo__arena_give_held_back(rondo_pool *pool, bool may_wait) {
+    for (rondo__arena_pool *arena_pool = pool->held_pool_count > 0 ? pool->arena_pools : NULL;
+         arena_pool != NULL;) {
+        rondo__arena_pool *next = arena_pool->next;
+        if (arena_pool->in_flight != NULL && arena_pool->uses == NULL) {
+            give_back(arena_pool, may_wait);
         }
-        part = next;
+        arena_pool = next;
     }
 }
 
 // What a graph leaves is held back when its replays may still run on a stream that records.
-static void hold_back(rondo__part *part, rondo__stream_tag *stream) {
-    if (stream == NULL || stream == part->in_flight) {
+static void hold_back(rondo__arena_pool *arena_pool, rondo__stream_tag *stream) {
+    if (stream == NULL || stream == arena_pool->in_flight) {
         return;
     }
-    if (part->in_flight != NULL && !rondo__stream_tag_wait(part->in_flight)) {
-        part->is_stuck = true;
+    if (arena_pool->in_flight != NULL && !rondo__stream_tag_wait(arena_pool->in_flight)) {
+        arena_pool->is_stuck = true;
         return;
     }
-    set_in_flight(part, rondo__stream_tag_retain_again(stream));
+    set_in_flight(arena_pool, rondo__stream_tag_retain_again(stream));
 }
 
-void rondo__arena_return(rondo_pool *pool, rondo__lease *l) {
-    rondo__part *part = l->part;
-    l->block->mark = 0;
-    rondo__heap_give(&part->heap, l->block);
-    rondo__seat_drop_lease(pool, l);
-    if (part->seats == NULL) {
-        give_back(part, RONDO__POOL_LOOK);
+void rondo__arena_return(rondo_pool *pool, rondo__block *block) {
+    rondo__arena_pool *arena_pool = block->arena_pool;
+    block->piece->freed_at = 0;
+    rondo__heap_give(&arena_pool->heap, block->piece);
+    rondo__arena_drop_record(pool, block);
+    if (arena_pool->uses == NULL) {
+        give_back(arena_pool, false);
     }
 }
 
 void rondo__arena_forget_pool(rondo_pool *pool) {
-    while (pool->parts != NULL) {
-        rondo__part *part = pool->parts;
-        for (rondo__heap_region *region = part->heap.regions; region != NULL;) {
+    while (pool->arena_pools != NULL) {
+        rondo__arena_pool *arena_pool = pool->arena_pools;
+        for (rondo__heap_region *region = arena_pool->heap.regions; region != NULL;) {
             rondo__heap_region *next = region->next;
-            if (rondo__heap_is_whole(&part->heap, region)) {
-                rondo__heap_move(&part->heap, region, &pool->idle);
+            if (rondo__heap_is_whole(&arena_pool->heap, region)) {
+                rondo__heap_move(&arena_pool->heap, region, &pool->idle);
             }
             region = next;
         }
-        free_part(part);
+        free_arena_pool(arena_pool);
     }
 }
 
-// ---- sessions and seats: with the arena's lock held -------------------------------------------
+// ---- arena graphs and uses: with the arena's lock held ----------------------------------------
 
-static rondo_status get_session(rondo_arena *arena, rondo__capture *capture,
-                                rondo__session **out_session) {
-    rondo__session *session =
-        (rondo__session *)rondo__capture_find_participant(capture, &rondo__session_type, NULL);
-    if (session == NULL) {
-        session = rondo__calloc(1, sizeof *session);
-        if (session == NULL) {
+static rondo_status get_graph(rondo_arena *arena, rondo__capture *capture,
+                              rondo__arena_graph **out_graph) {
+    rondo__arena_graph *graph = (rondo__arena_graph *)rondo__capture_find_participant(
+        capture, &rondo__arena_graph_type, NULL);
+    if (graph == NULL) {
+        graph = rondo__calloc(1, sizeof *graph);
+        if (graph == NULL) {
             return RONDO_STATUS_NO_MEMORY;
         }
-        session->label = rondo__strdup(capture->label);
-        if (session->label == NULL) {
-            rondo__free(session);
+        graph->label = rondo__strdup(capture->label);
+        if (graph->label == NULL) {
+            rondo__free(graph);
             return RONDO_STATUS_NO_MEMORY;
         }
-        session->participant.type = &rondo__session_type;
-        snprintf(session->name, sizeof session->name, "%s", session->label);
+        graph->participant.type = &rondo__arena_graph_type;
+        snprintf(graph->name, sizeof graph->name, "%s", graph->label);
         rondo_arena_retain(arena);
-        session->arena = arena;
+        graph->arena = arena;
         arena->version += 1;
-        atomic_fetch_add(&arena->session_count, 1);
-        rondo__capture_add_participant(capture, &session->participant);
+        atomic_fetch_add(&arena->graph_count, 1);
+        rondo__capture_add_participant(capture, &graph->participant);
     }
-    *out_session = session;
+    *out_graph = graph;
     return RONDO_STATUS_OK;
 }
 
-static struct rondo__arena_pool *find_pool(const rondo_arena *arena, const rondo_pool *pool) {
+static struct rondo__arena_pool_entry *find_pool(const rondo_arena *arena, const rondo_pool *pool) {
     for (size_t i = 0; i < arena->pool_count; ++i) {
         if (arena->pools[i].pool == pool) {
             return &arena->pools[i];
@@ -293,7 +297,7 @@ static struct rondo__arena_pool *find_pool(const rondo_arena *arena, const rondo
 }
 
 static rondo_status enter_pool(rondo_arena *arena, rondo_pool *pool,
-                               struct rondo__arena_pool **out_entry) {
+                               struct rondo__arena_pool_entry **out_entry) {
     *out_entry = find_pool(arena, pool);
     if (*out_entry == NULL) {
         void *pools = arena->pools;
@@ -302,76 +306,77 @@ static rondo_status enter_pool(rondo_arena *arena, rondo_pool *pool,
         arena->pools = pools;
         RETURN_IF_ERROR(status);
         *out_entry = &arena->pools[arena->pool_count++];
-        **out_entry = (struct rondo__arena_pool){.pool = pool};
+        **out_entry = (struct rondo__arena_pool_entry){.pool = pool};
     }
     return RONDO_STATUS_OK;
 }
 
-// One seat less; the last one takes the entry along.
+// A use was removed; with the last one the entry goes.
 static void leave_pool(rondo_arena *arena, const rondo_pool *pool) {
-    struct rondo__arena_pool *entry = find_pool(arena, pool);
-    entry->seat_count -= entry->seat_count > 0;
-    if (entry->seat_count == 0) {
+    struct rondo__arena_pool_entry *entry = find_pool(arena, pool);
+    entry->use_count -= entry->use_count > 0;
+    if (entry->use_count == 0) {
         *entry = arena->pools[--arena->pool_count];
     }
 }
 
-static rondo_status add_seat(rondo__session *session, rondo_pool *pool, rondo__capture *capture,
-                             rondo__seat **out_seat) {
-    rondo__seat *seat = session->seats;
-    while (seat != NULL && seat->pool != pool) {
-        seat = seat->next_in_session;
+static rondo_status add_use(rondo__arena_graph *graph, rondo_pool *pool, rondo__capture *capture,
+                            rondo__arena_use **out_use) {
+    rondo__arena_use *use = graph->uses;
+    while (use != NULL && use->pool != pool) {
+        use = use->next_in_graph;
     }
-    *out_seat = seat;
-    if (seat != NULL) {
+    *out_use = use;
+    if (use != NULL) {
         return RONDO_STATUS_OK;
     }
-    rondo_arena *arena = session->arena;
-    struct rondo__arena_pool *entry = NULL;
+    rondo_arena *arena = graph->arena;
+    struct rondo__arena_pool_entry *entry = NULL;
     RETURN_IF_ERROR(enter_pool(arena, pool, &entry));
     rondo_status status = RONDO_STATUS_NO_MEMORY;
-    seat = rondo__calloc(1, sizeof *seat);
-    if (seat != NULL) {
+    use = rondo__calloc(1, sizeof *use);
+    if (use != NULL) {
         pthread_mutex_lock(&pool->lock);
-        // Where there is a seat, its part is the one.
-        seat->part = entry->seat_count > 0 ? entry->part : NULL;
-        status = seat->part != NULL ? RONDO_STATUS_OK : get_part(pool, arena, &seat->part);
+        // All uses of the arena share one arena pool.
+        use->arena_pool = entry->use_count > 0 ? entry->arena_pool : NULL;
+        status = use->arena_pool != NULL ? RONDO_STATUS_OK
+                                         : get_arena_pool(pool, arena, &use->arena_pool);
         if (status == RONDO_STATUS_OK) {
-            seat->next_in_part = seat->part->seats;
-            if (seat->next_in_part != NULL) {
-                seat->next_in_part->previous_in_part = seat;
+            use->next_in_pool = use->arena_pool->uses;
+            if (use->next_in_pool != NULL) {
+                use->next_in_pool->previous_in_pool = use;
             }
-            seat->part->seats = seat;
-            seat->capture = capture;
+            use->arena_pool->uses = use;
+            use->capture = capture;
         }
         pthread_mutex_unlock(&pool->lock);
     }
     if (status != RONDO_STATUS_OK) {
-        rondo__free(seat);
-        if (entry->seat_count == 0) {
+        rondo__free(use);
+        if (entry->use_count == 0) {
             leave_pool(arena, pool);
         }
         return status;
     }
-    entry->part = seat->part;
-    entry->seat_count += 1;
+    entry->arena_pool = use->arena_pool;
+    entry->use_count += 1;
     rondo_pool_retain(pool);
-    seat->pool = pool;
-    seat->session = session;
-    seat->next_in_session = session->seats;
-    session->seats = seat;
-    *out_seat = seat;
+    use->pool = pool;
+    use->graph = graph;
+    use->next_in_graph = graph->uses;
+    graph->uses = use;
+    *out_use = use;
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__arena_get_seat(rondo_pool *pool, rondo__capture *capture,
-                                   rondo__seat **out_seat) {
+rondo_status rondo__arena_get_use(rondo_pool *pool, rondo__capture *capture,
+                                  rondo__arena_use **out_use) {
     rondo_arena *arena = capture->arena;
     pthread_mutex_lock(&arena->lock);
-    rondo__session *session = NULL;
-    rondo_status status = get_session(arena, capture, &session);
+    rondo__arena_graph *graph = NULL;
+    rondo_status status = get_graph(arena, capture, &graph);
     if (status == RONDO_STATUS_OK) {
-        status = add_seat(session, pool, capture, out_seat);
+        status = add_use(graph, pool, capture, out_use);
     }
     pthread_mutex_unlock(&arena->lock);
     return status;
@@ -384,152 +389,151 @@ rondo_status rondo__arena_join(rondo_arena *arena, rondo__capture *capture) {
     if (!arena->options.allows_any_order) {
         rondo__captured_watch(capture);
     }
-    // Takes a seat beside every other session, so that their blocks can be freed into this capture.
+    // The graph uses every pool of the arena, so that blocks of other graphs can be freed in it.
     pthread_mutex_lock(&arena->lock);
-    rondo__session *session = NULL;
-    rondo_status status = get_session(arena, capture, &session);
+    rondo__arena_graph *graph = NULL;
+    rondo_status status = get_graph(arena, capture, &graph);
     for (size_t i = 0; i < arena->pool_count && status == RONDO_STATUS_OK; ++i) {
-        rondo__seat *own = NULL;
-        status = add_seat(session, arena->pools[i].pool, capture, &own);
+        rondo__arena_use *own = NULL;
+        status = add_use(graph, arena->pools[i].pool, capture, &own);
     }
     pthread_mutex_unlock(&arena->lock);
     return status;
 }
 
 void rondo__arena_settle(rondo_arena *arena) {
-    if (atomic_load_explicit(&arena->session_count, memory_order_acquire) == 0) {
+    if (atomic_load_explicit(&arena->graph_count, memory_order_acquire) == 0) {
         return;
     }
     pthread_mutex_lock(&arena->lock);
     for (size_t i = 0; i < arena->pool_count; ++i) {
         rondo_pool *pool = arena->pools[i].pool;
         pthread_mutex_lock(&pool->lock);
-        rondo__pool_settle(pool, RONDO__POOL_LOOK);
+        rondo__pool_settle(pool, false);
         pthread_mutex_unlock(&pool->lock);
     }
     pthread_mutex_unlock(&arena->lock);
 }
 
 void rondo__arena_hold_back(const rondo__participant *list, rondo__stream_tag *stream) {
-    while (list != NULL && list->type != &rondo__session_type) {
+    while (list != NULL && list->type != &rondo__arena_graph_type) {
         list = list->next;
     }
-    rondo__session *session = (rondo__session *)(uintptr_t)list;
-    if (session != NULL && session->in_flight == NULL) {
-        session->in_flight = rondo__stream_tag_retain_again(stream);
+    rondo__arena_graph *graph = (rondo__arena_graph *)(uintptr_t)list;
+    if (graph != NULL && graph->in_flight == NULL) {
+        graph->in_flight = rondo__stream_tag_retain_again(stream);
     }
 }
 
 // ---- the participant --------------------------------------------------------------------------
 
-static rondo_status finish_session(rondo__participant *participant, rondo__capture *capture) {
-    rondo__session *session = (rondo__session *)participant;
+static rondo_status finish_graph(rondo__participant *participant, rondo__capture *capture) {
+    rondo__arena_graph *graph = (rondo__arena_graph *)participant;
     (void)capture;
     rondo_status status = RONDO_STATUS_OK;
-    pthread_mutex_lock(&session->arena->lock);
-    for (rondo__seat *seat = session->seats; seat != NULL; seat = seat->next_in_session) {
-        if (seat->has_lost_imports) {
+    pthread_mutex_lock(&graph->arena->lock);
+    for (rondo__arena_use *use = graph->uses; use != NULL; use = use->next_in_graph) {
+        if (use->has_lost_imports) {
             status = RONDO_FAIL_AS("rondo_graph_capture_end", NO_MEMORY,
                                    "no memory to note which blocks of other graphs graph "
                                    "\"%s\" takes in",
-                                   session->label);
+                                   graph->label);
         }
     }
-    pthread_mutex_unlock(&session->arena->lock);
+    pthread_mutex_unlock(&graph->arena->lock);
     return status;
 }
 
-static void close_session(rondo__participant *participant, rondo__capture *capture,
-                          bool has_succeeded) {
-    rondo__session *session = (rondo__session *)participant;
-    pthread_mutex_lock(&session->arena->lock);
-    for (rondo__seat *seat = session->seats; seat != NULL; seat = seat->next_in_session) {
-        pthread_mutex_lock(&seat->pool->lock);
-        rondo__seat_close(seat, capture->is_step && !has_succeeded);
-        pthread_mutex_unlock(&seat->pool->lock);
+static void close_graph(rondo__participant *participant, rondo__capture *capture,
+                        bool has_succeeded) {
+    rondo__arena_graph *graph = (rondo__arena_graph *)participant;
+    pthread_mutex_lock(&graph->arena->lock);
+    for (rondo__arena_use *use = graph->uses; use != NULL; use = use->next_in_graph) {
+        pthread_mutex_lock(&use->pool->lock);
+        rondo__arena_use_close(use, capture->is_step && !has_succeeded);
+        pthread_mutex_unlock(&use->pool->lock);
     }
-    session->arena->version += 1;
-    pthread_mutex_unlock(&session->arena->lock);
+    graph->arena->version += 1;
+    pthread_mutex_unlock(&graph->arena->lock);
 }
 
-static void remove_seat(rondo__seat *seat) {
-    rondo__part *part = seat->part;
-    rondo__pool_settle(seat->pool,
-                       RONDO__POOL_LOOK);  // what was freed lately goes back with the rest
-    if (seat->next_in_part != NULL) {
-        seat->next_in_part->previous_in_part = seat->previous_in_part;
+static void remove_use(rondo__arena_use *use) {
+    rondo__arena_pool *arena_pool = use->arena_pool;
+    rondo__pool_settle(use->pool, false);  // what was freed lately goes back with the rest
+    if (use->next_in_pool != NULL) {
+        use->next_in_pool->previous_in_pool = use->previous_in_pool;
     }
-    if (seat->previous_in_part != NULL) {
-        seat->previous_in_part->next_in_part = seat->next_in_part;
+    if (use->previous_in_pool != NULL) {
+        use->previous_in_pool->next_in_pool = use->next_in_pool;
     } else {
-        part->seats = seat->next_in_part;
+        arena_pool->uses = use->next_in_pool;
     }
-    hold_back(part, seat->session->in_flight);
-    rondo__seat_forget_leases(seat);
-    rondo__order_forget_outputs(part->arena, seat);
-    give_back(part, RONDO__POOL_LOOK);
+    hold_back(arena_pool, use->graph->in_flight);
+    rondo__arena_use_forget_blocks(use);
+    rondo__order_forget_outputs(arena_pool->arena, use);
+    give_back(arena_pool, false);
 }
 
-static void destroy_session(rondo__participant *participant) {
-    rondo__session *session = (rondo__session *)participant;
-    rondo_arena *arena = session->arena;
+static void destroy_graph(rondo__participant *participant) {
+    rondo__arena_graph *graph = (rondo__arena_graph *)participant;
+    rondo_arena *arena = graph->arena;
     pthread_mutex_lock(&arena->lock);
     arena->version += 1;
-    atomic_fetch_sub(&arena->session_count, 1);
-    for (rondo__seat *seat = session->seats; seat != NULL; seat = seat->next_in_session) {
-        pthread_mutex_lock(&seat->pool->lock);
-        remove_seat(seat);
-        pthread_mutex_unlock(&seat->pool->lock);
-        leave_pool(arena, seat->pool);
+    atomic_fetch_sub(&arena->graph_count, 1);
+    for (rondo__arena_use *use = graph->uses; use != NULL; use = use->next_in_graph) {
+        pthread_mutex_lock(&use->pool->lock);
+        remove_use(use);
+        pthread_mutex_unlock(&use->pool->lock);
+        leave_pool(arena, use->pool);
     }
     pthread_mutex_unlock(&arena->lock);
-    while (session->seats != NULL) {
-        rondo__seat *seat = session->seats;
-        session->seats = seat->next_in_session;
-        rondo_pool_release(seat->pool);
-        rondo__free(seat->touched);
-        rondo__free(seat->imports.entries);
-        rondo__free(seat);
+    while (graph->uses != NULL) {
+        rondo__arena_use *use = graph->uses;
+        graph->uses = use->next_in_graph;
+        rondo_pool_release(use->pool);
+        rondo__free(use->touched);
+        rondo__free(use->imports.entries);
+        rondo__free(use);
     }
-    rondo__free(session->conflicts.entries);
-    rondo__free(session->label);
-    rondo__stream_tag_release(session->in_flight);
-    rondo__free(session);
+    rondo__free(graph->conflicts.entries);
+    rondo__free(graph->label);
+    rondo__stream_tag_release(graph->in_flight);
+    rondo__free(graph);
     rondo_arena_release(arena);
 }
 
 // ---- graphs recorded into other captures ------------------------------------------------------
 
 // The graphs of an arena, its key, that were recorded into a capture.
-typedef struct guests {
+typedef struct children {
     rondo__participant head;
     uint32_t stream_number;  // they are recorded on one stream,
     uint64_t place_id;       // at one place
-    const rondo__session **sessions;
+    const rondo__arena_graph **graphs;
     size_t count;
     size_t capacity;
-} guests;
+} children;
 
-static void destroy_guests(rondo__participant *participant) {
-    rondo__free(((guests *)participant)->sessions);
+static void destroy_children(rondo__participant *participant) {
+    rondo__free(((children *)participant)->graphs);
     rondo__free(participant);
 }
 
-static const rondo__participant_type guests_type = {.name = "memory of recorded graphs",
-                                                    .destroy = destroy_guests};
+static const rondo__participant_type children_type = {.name = "memory of recorded graphs",
+                                                      .destroy = destroy_children};
 
-static guests *find_guests(rondo__capture *capture, const rondo_arena *arena) {
-    return (guests *)rondo__capture_find_participant(capture, &guests_type, arena);
+static children *find_children(rondo__capture *capture, const rondo_arena *arena) {
+    return (children *)rondo__capture_find_participant(capture, &children_type, arena);
 }
 
-bool rondo__arena_has_guest(rondo__capture *capture) {
-    return find_guests(capture, capture->arena) != NULL;
+bool rondo__arena_has_child(rondo__capture *capture) {
+    return find_children(capture, capture->arena) != NULL;
 }
 
-static bool has_blocks(const rondo__session *session, bool or_takes_in) {
-    for (const rondo__seat *seat = session->seats; seat != NULL; seat = seat->next_in_session) {
-        if (seat->touched_count > 0 || seat->leases != NULL ||
-            (or_takes_in && seat->imports.count > 0)) {
+static bool has_blocks(const rondo__arena_graph *graph, bool or_takes_in) {
+    for (const rondo__arena_use *use = graph->uses; use != NULL; use = use->next_in_graph) {
+        if (use->touched_count > 0 || use->blocks != NULL ||
+            (or_takes_in && use->imports.count > 0)) {
             return true;
         }
     }
@@ -537,36 +541,37 @@ static bool has_blocks(const rondo__session *session, bool or_takes_in) {
 }
 
 static bool capture_has_blocks(rondo__capture *capture, const rondo_arena *arena) {
-    const rondo__session *own = (const rondo__session *)rondo__capture_find_participant(
-        capture, &rondo__session_type, NULL);
+    const rondo__arena_graph *own = (const rondo__arena_graph *)rondo__capture_find_participant(
+        capture, &rondo__arena_graph_type, NULL);
     return own != NULL && own->arena == arena && has_blocks(own, false);
 }
 
-static rondo_status fail_guest(const rondo__session *session, const char *other, const char *what) {
+static rondo_status fail_child(const rondo__arena_graph *graph, const char *other,
+                               const char *what) {
     return RONDO_FAIL_AS("rondo_graph_record", STATE,
                          "graph \"%s\" shares the memory of graph \"%s\", and in one capture %s; "
                          "give them arenas of their own, or see "
                          "rondo_arena_options.allows_any_order",
-                         session->label, other, what);
+                         graph->label, other, what);
 }
 
 // Sharers write over each other's blocks, and a replay of the capture's graph is one of all of
 // them. So they come one behind the other, and none may need what another one makes or overwrites.
-static rondo_status check_guest(const rondo__session *session, rondo__capture *capture,
-                                const guests *all, uint32_t stream_number, uint64_t place_id) {
-    if (capture_has_blocks(capture, session->arena)) {
-        return fail_guest(session, capture->label, "it stands beside blocks of that graph itself");
+static rondo_status check_child(const rondo__arena_graph *graph, rondo__capture *capture,
+                                const children *all, uint32_t stream_number, uint64_t place_id) {
+    if (capture_has_blocks(capture, graph->arena)) {
+        return fail_child(graph, capture->label, "it stands beside blocks of that graph itself");
     }
     if (all != NULL && (all->stream_number != stream_number || all->place_id != place_id)) {
-        return fail_guest(session, all->sessions[0]->label,
+        return fail_child(graph, all->graphs[0]->label,
                           "they are recorded one behind the other, on one stream");
     }
-    rondo_arena *arena = session->arena;
+    rondo_arena *arena = graph->arena;
     rondo_status status = RONDO_STATUS_OK;
     pthread_mutex_lock(&arena->lock);
     for (size_t i = 0; all != NULL && i < all->count && status == RONDO_STATUS_OK; ++i) {
-        if (rondo__order_are_tied(session, all->sessions[i])) {
-            status = fail_guest(session, all->sessions[i]->label,
+        if (rondo__order_are_tied(graph, all->graphs[i])) {
+            status = fail_child(graph, all->graphs[i]->label,
                                 "none may read or write over what another one leaves behind");
         }
     }
@@ -574,46 +579,46 @@ static rondo_status check_guest(const rondo__session *session, rondo__capture *c
     return status;
 }
 
-static rondo_status enter_guest(rondo__session *session, rondo__capture *capture, guests *all,
-                                uint32_t stream_number, uint64_t place_id) {
+static rondo_status add_child(rondo__arena_graph *graph, rondo__capture *capture, children *all,
+                              uint32_t stream_number, uint64_t place_id) {
     if (all == NULL) {
         all = rondo__calloc(1, sizeof *all);
         if (all == NULL) {
             return RONDO_STATUS_NO_MEMORY;
         }
-        all->head = (rondo__participant){.type = &guests_type, .key = session->arena};
+        all->head = (rondo__participant){.type = &children_type, .key = graph->arena};
         all->stream_number = stream_number;
         all->place_id = place_id;
         rondo__capture_add_participant(capture, &all->head);
     }
-    void *sessions = (void *)all->sessions;
+    void *graphs = (void *)all->graphs;
     rondo_status status =
-        rondo__array_reserve(&sessions, &all->capacity, all->count + 1, sizeof *all->sessions);
-    all->sessions = sessions;
+        rondo__array_reserve(&graphs, &all->capacity, all->count + 1, sizeof *all->graphs);
+    all->graphs = graphs;
     if (status == RONDO_STATUS_OK) {
-        all->sessions[all->count++] = session;
+        all->graphs[all->count++] = graph;
     }
     return status;
 }
 
 static rondo_status enter_child(rondo__participant *participant, rondo__capture *capture,
                                 rondo_stream *stream) {
-    rondo__session *session = (rondo__session *)participant;
-    if (session->arena->options.allows_any_order || !has_blocks(session, true)) {
+    rondo__arena_graph *graph = (rondo__arena_graph *)participant;
+    if (graph->arena->options.allows_any_order || !has_blocks(graph, true)) {
         return RONDO_STATUS_OK;
     }
     rondo__place place;
     RETURN_IF_ERROR(rondo__capture_locate(stream, &place));
-    guests *all = find_guests(capture, session->arena);
-    RETURN_IF_ERROR(check_guest(session, capture, all, stream->number, place.id));
-    return enter_guest(session, capture, all, stream->number, place.id);
+    children *all = find_children(capture, graph->arena);
+    RETURN_IF_ERROR(check_child(graph, capture, all, stream->number, place.id));
+    return add_child(graph, capture, all, stream->number, place.id);
 }
 
-// Work of the graph uses a block: if another sharer produces it, this graph takes it in.
+// Work of the graph uses an address. If it is another graph's output, this graph imports it.
 static rondo_status note_address(rondo__participant *participant, rondo_stream *stream,
                                  const void *address, const char *what) {
-    rondo__session *session = (rondo__session *)participant;
-    rondo_arena *arena = session->arena;
+    rondo__arena_graph *graph = (rondo__arena_graph *)participant;
+    rondo_arena *arena = graph->arena;
     rondo__area area;
     (void)stream;
     (void)what;
@@ -621,34 +626,34 @@ static rondo_status note_address(rondo__participant *participant, rondo_stream *
         return RONDO_STATUS_OK;
     }
     pthread_mutex_lock(&arena->lock);
-    for (rondo__seat *seat = session->seats; seat != NULL; seat = seat->next_in_session) {
-        if (seat->pool != area.holder) {
+    for (rondo__arena_use *use = graph->uses; use != NULL; use = use->next_in_graph) {
+        if (use->pool != area.holder) {
             continue;
         }
-        pthread_mutex_lock(&seat->pool->lock);
-        const rondo__part *part = NULL;
-        const rondo__heap_block *block = rondo__pool_find_block(seat->pool, address, &part);
-        rondo__lease *l =
-            part == seat->part && block != NULL && !block->is_free
-                ? rondo__live_table_get(&seat->pool->live, rondo__pool_get_address(block))
+        pthread_mutex_lock(&use->pool->lock);
+        const rondo__arena_pool *arena_pool = NULL;
+        const rondo__heap_piece *piece = rondo__pool_find_piece(use->pool, address, &arena_pool);
+        rondo__block *block =
+            arena_pool == use->arena_pool && piece != NULL && !piece->is_free
+                ? rondo__live_table_get(&use->pool->live, rondo__pool_get_address(piece))
                 : NULL;
-        if (l != NULL && seat->capture != NULL) {
-            rondo__seat_note_use(seat, l);
+        if (block != NULL && use->capture != NULL) {
+            rondo__arena_use_note_import(use, block);
         }
-        pthread_mutex_unlock(&seat->pool->lock);
+        pthread_mutex_unlock(&use->pool->lock);
     }
     pthread_mutex_unlock(&arena->lock);
     return RONDO_STATUS_OK;
 }
 
-const rondo__participant_type rondo__session_type = {
+const rondo__participant_type rondo__arena_graph_type = {
     .name = "private memory",
     .note_address = note_address,
     .enter_child = enter_child,
-    .finish = finish_session,
-    .close = close_session,
+    .finish = finish_graph,
+    .close = close_graph,
     .prepare_replay = rondo__order_prepare_replay,
     .note_replay = rondo__order_note_replay,
     .cancel_replay = rondo__order_cancel_replay,
-    .destroy = destroy_session,
+    .destroy = destroy_graph,
 };

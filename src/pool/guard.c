@@ -67,15 +67,16 @@ static rondo_status add_reference(guard *g, const reference *found) {
 static bool find_block(const guard *g, rondo_pool *pool, reference *found) {
     bool is_foreign = true;
     pthread_mutex_lock(&pool->lock);
-    const rondo__part *part = NULL;
-    const rondo__heap_block *block = rondo__pool_find_block(pool, found->address, &part);
-    if (part != NULL && part->arena == g->arena) {
+    const rondo__arena_pool *arena_pool = NULL;
+    const rondo__heap_piece *piece = rondo__pool_find_piece(pool, found->address, &arena_pool);
+    if (arena_pool != NULL && arena_pool->arena == g->arena) {
         is_foreign = false;
-    } else if (block != NULL) {
-        const rondo__lease *l = rondo__live_table_get(&pool->live, rondo__pool_get_address(block));
-        found->begin = (uintptr_t)rondo__pool_get_address(block);
-        found->bytes = (size_t)block->bytes;
-        found->serial = l != NULL ? l->serial : 0;
+    } else if (piece != NULL) {
+        const rondo__block *block =
+            rondo__live_table_get(&pool->live, rondo__pool_get_address(piece));
+        found->begin = (uintptr_t)rondo__pool_get_address(piece);
+        found->bytes = (size_t)piece->bytes;
+        found->serial = block != NULL ? block->serial : 0;
         found->pool = pool;
         found->origin = BLOCK;
     }
@@ -142,8 +143,8 @@ static rondo_status look(const guard *g, const reference *r, bool *out_is_there)
                         area.begin == r->begin && area.serial == r->serial;
     } else if (r->origin == BLOCK) {
         pthread_mutex_lock(&r->pool->lock);
-        const rondo__lease *l = rondo__live_table_get(&r->pool->live, (const void *)r->begin);
-        *out_is_there = l != NULL && l->serial == r->serial;
+        const rondo__block *block = rondo__live_table_get(&r->pool->live, (const void *)r->begin);
+        *out_is_there = block != NULL && block->serial == r->serial;
         pthread_mutex_unlock(&r->pool->lock);
     } else {
         reference now = {.address = (const void *)r->begin};

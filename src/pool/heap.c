@@ -14,36 +14,36 @@ static void find_list(uint64_t units, unsigned *out_row, unsigned *out_column) {
         row >= 4 ? (unsigned)(units >> (row - 4)) & 15u : (unsigned)(units << (4 - row)) & 15u;
 }
 
-static void link_free(rondo__heap *heap, rondo__heap_block *block) {
+static void link_free(rondo__heap *heap, rondo__heap_piece *piece) {
     unsigned row;
     unsigned column;
-    find_list(block->bytes / RONDO__HEAP_UNIT, &row, &column);
-    block->is_free = true;
-    block->home = heap;
-    block->previous = NULL;
-    block->next = heap->free[row][column];
-    if (block->next != NULL) {
-        block->next->previous = block;
+    find_list(piece->bytes / RONDO__HEAP_UNIT, &row, &column);
+    piece->is_free = true;
+    piece->home = heap;
+    piece->previous = NULL;
+    piece->next = heap->free[row][column];
+    if (piece->next != NULL) {
+        piece->next->previous = piece;
     }
-    heap->free[row][column] = block;
+    heap->free[row][column] = piece;
     heap->columns[row] = (uint16_t)(heap->columns[row] | 1u << column);
     heap->rows |= UINT64_C(1) << row;
 }
 
-static void unlink_free(rondo__heap *heap, rondo__heap_block *block) {
+static void unlink_free(rondo__heap *heap, rondo__heap_piece *piece) {
     unsigned row;
     unsigned column;
-    find_list(block->bytes / RONDO__HEAP_UNIT, &row, &column);
-    block->is_free = false;
-    if (block->next != NULL) {
-        block->next->previous = block->previous;
+    find_list(piece->bytes / RONDO__HEAP_UNIT, &row, &column);
+    piece->is_free = false;
+    if (piece->next != NULL) {
+        piece->next->previous = piece->previous;
     }
-    if (block->previous != NULL) {
-        block->previous->next = block->next;
+    if (piece->previous != NULL) {
+        piece->previous->next = piece->next;
         return;
     }
-    heap->free[row][column] = block->next;
-    if (block->next == NULL) {
+    heap->free[row][column] = piece->next;
+    if (piece->next == NULL) {
         heap->columns[row] = (uint16_t)(heap->columns[row] & ~(1u << column));
         if (heap->columns[row] == 0) {
             heap->rows &= ~(UINT64_C(1) << row);
@@ -51,8 +51,8 @@ static void unlink_free(rondo__heap *heap, rondo__heap_block *block) {
     }
 }
 
-static rondo__heap_block *get_record(rondo__heap *heap) {
-    rondo__heap_block *record = heap->spare;
+static rondo__heap_piece *get_record(rondo__heap *heap) {
+    rondo__heap_piece *record = heap->spare;
     if (record == NULL) {
         return rondo__calloc(1, sizeof *record);
     }
@@ -61,7 +61,7 @@ static rondo__heap_block *get_record(rondo__heap *heap) {
     return record;
 }
 
-static void drop_record(rondo__heap *heap, rondo__heap_block *record) {
+static void drop_record(rondo__heap *heap, rondo__heap_piece *record) {
     record->next = heap->spare;
     heap->spare = record;
 }
@@ -70,15 +70,15 @@ void rondo__heap_deinit(rondo__heap *heap) {
     while (heap->regions != NULL) {
         rondo__heap_region *region = heap->regions;
         heap->regions = region->next;
-        for (rondo__heap_block *block = region->first; block != NULL;) {
-            rondo__heap_block *after = block->after;
-            rondo__free(block);
-            block = after;
+        for (rondo__heap_piece *piece = region->first; piece != NULL;) {
+            rondo__heap_piece *after = piece->after;
+            rondo__free(piece);
+            piece = after;
         }
         rondo__free(region);
     }
     while (heap->spare != NULL) {
-        rondo__heap_block *next = heap->spare->next;
+        rondo__heap_piece *next = heap->spare->next;
         rondo__free(heap->spare);
         heap->spare = next;
     }
@@ -112,25 +112,25 @@ rondo_status rondo__heap_add(rondo__heap *heap, void *base, uint64_t bytes,
     if (region == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    rondo__heap_block *block = get_record(heap);
-    if (block == NULL) {
+    rondo__heap_piece *piece = get_record(heap);
+    if (piece == NULL) {
         rondo__free(region);
         return RONDO_STATUS_NO_MEMORY;
     }
     region->base = base;
     region->bytes = bytes;
-    region->first = block;
-    block->region = region;
-    block->bytes = bytes;
+    region->first = piece;
+    piece->region = region;
+    piece->bytes = bytes;
     link_region(heap, region);
-    link_free(heap, block);
+    link_free(heap, piece);
     *out_region = region;
     return RONDO_STATUS_OK;
 }
 
-// The first block of the first list whose blocks all fit; NULL when there is none.
-static rondo__heap_block *find_fit(const rondo__heap *heap, uint64_t units) {
-    // Blocks in the list of `units` itself may be a little smaller; the next list's all fit.
+// The first piece of the first list whose pieces all fit; NULL when there is none.
+static rondo__heap_piece *find_fit(const rondo__heap *heap, uint64_t units) {
+    // Pieces in the list of `units` itself may be a little smaller; the next list's all fit.
     unsigned row;
     unsigned column;
     uint64_t step =
@@ -151,9 +151,9 @@ static rondo__heap_block *find_fit(const rondo__heap *heap, uint64_t units) {
     return heap->free[row][__builtin_ctz(columns)];
 }
 
-// A block of exactly this size, as buffers of a loop have, may sit in a list whose blocks need not
+// A piece of exactly this size, as buffers of a loop have, may sit in a list whose pieces need not
 // all fit.
-static rondo__heap_block *find_exact(const rondo__heap *heap, uint64_t units) {
+static rondo__heap_piece *find_exact(const rondo__heap *heap, uint64_t units) {
     enum { LOOKS_MAX = 4 };  // bounds the search
     unsigned row;
     unsigned column;
@@ -161,10 +161,10 @@ static rondo__heap_block *find_exact(const rondo__heap *heap, uint64_t units) {
     if (row >= RONDO__HEAP_ROWS) {
         return NULL;
     }
-    rondo__heap_block *block = heap->free[row][column];
-    for (int looks = 0; block != NULL && looks < LOOKS_MAX; ++looks, block = block->next) {
-        if (block->bytes >= units * RONDO__HEAP_UNIT) {
-            return block;
+    rondo__heap_piece *piece = heap->free[row][column];
+    for (int looks = 0; piece != NULL && looks < LOOKS_MAX; ++looks, piece = piece->next) {
+        if (piece->bytes >= units * RONDO__HEAP_UNIT) {
+            return piece;
         }
     }
     return NULL;
@@ -175,49 +175,49 @@ static uint64_t count_units(uint64_t bytes) {
     return units > 0 ? units : 1;
 }
 
-// Takes `wanted` bytes of a free block out of its lists; the rest stays in them.
-static rondo_status carve(rondo__heap *heap, rondo__heap_block *block, uint64_t wanted,
-                          rondo__heap_block **out_block) {
-    if (block->bytes > wanted) {
-        rondo__heap_block *rest = get_record(heap);
+// Takes `wanted` bytes of a free piece out of its lists; the rest stays in them.
+static rondo_status carve(rondo__heap *heap, rondo__heap_piece *piece, uint64_t wanted,
+                          rondo__heap_piece **out_piece) {
+    if (piece->bytes > wanted) {
+        rondo__heap_piece *rest = get_record(heap);
         if (rest == NULL) {
             return RONDO_STATUS_NO_MEMORY;
         }
-        unlink_free(heap, block);
-        rest->region = block->region;
-        rest->offset = block->offset + wanted;
-        rest->bytes = block->bytes - wanted;
-        rest->mark = block->mark;
-        rest->before = block;
-        rest->after = block->after;
+        unlink_free(heap, piece);
+        rest->region = piece->region;
+        rest->offset = piece->offset + wanted;
+        rest->bytes = piece->bytes - wanted;
+        rest->freed_at = piece->freed_at;
+        rest->before = piece;
+        rest->after = piece->after;
         if (rest->after != NULL) {
             rest->after->before = rest;
         }
-        block->after = rest;
-        block->bytes = wanted;
+        piece->after = rest;
+        piece->bytes = wanted;
         link_free(heap, rest);
     } else {
-        unlink_free(heap, block);
+        unlink_free(heap, piece);
     }
-    block->region->live_count += 1;
-    *out_block = block;
+    piece->region->live_count += 1;
+    *out_piece = piece;
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__heap_take(rondo__heap *heap, uint64_t bytes, rondo__heap_block **out_block) {
-    *out_block = NULL;
+rondo_status rondo__heap_take(rondo__heap *heap, uint64_t bytes, rondo__heap_piece **out_piece) {
+    *out_piece = NULL;
     uint64_t units = count_units(bytes);
-    rondo__heap_block *block = find_exact(heap, units);
-    if (block == NULL) {
-        block = find_fit(heap, units);
+    rondo__heap_piece *piece = find_exact(heap, units);
+    if (piece == NULL) {
+        piece = find_fit(heap, units);
     }
-    return block != NULL ? carve(heap, block, units * RONDO__HEAP_UNIT, out_block)
+    return piece != NULL ? carve(heap, piece, units * RONDO__HEAP_UNIT, out_piece)
                          : RONDO_STATUS_OK;
 }
 
-rondo_status rondo__heap_take_marked(rondo__heap *heap, uint64_t bytes, uint64_t mark_max,
-                                     rondo__heap_block **out_block) {
-    *out_block = NULL;
+rondo_status rondo__heap_take_freed(rondo__heap *heap, uint64_t bytes, uint64_t freed_at_max,
+                                    rondo__heap_piece **out_piece) {
+    *out_piece = NULL;
     uint64_t units = count_units(bytes);
     unsigned first_row;
     unsigned first_column;
@@ -225,9 +225,9 @@ rondo_status rondo__heap_take_marked(rondo__heap *heap, uint64_t bytes, uint64_t
     for (unsigned row = first_row; row < RONDO__HEAP_ROWS; ++row) {
         unsigned column = row == first_row ? first_column : 0;
         for (; (heap->rows >> row & 1u) != 0 && column < RONDO__HEAP_COLUMNS; ++column) {
-            for (rondo__heap_block *b = heap->free[row][column]; b != NULL; b = b->next) {
-                if (b->mark <= mark_max && b->bytes >= units * RONDO__HEAP_UNIT) {
-                    return carve(heap, b, units * RONDO__HEAP_UNIT, out_block);
+            for (rondo__heap_piece *b = heap->free[row][column]; b != NULL; b = b->next) {
+                if (b->freed_at <= freed_at_max && b->bytes >= units * RONDO__HEAP_UNIT) {
+                    return carve(heap, b, units * RONDO__HEAP_UNIT, out_piece);
                 }
             }
         }
@@ -235,48 +235,48 @@ rondo_status rondo__heap_take_marked(rondo__heap *heap, uint64_t bytes, uint64_t
     return RONDO_STATUS_OK;
 }
 
-// Lets `block` swallow its neighbour `after`.
-static void merge_after(rondo__heap *heap, rondo__heap_block *block) {
-    rondo__heap_block *after = block->after;
-    block->mark = after->mark > block->mark ? after->mark : block->mark;
-    block->bytes += after->bytes;
-    block->after = after->after;
-    if (block->after != NULL) {
-        block->after->before = block;
+// Lets `piece` swallow its neighbour `after`.
+static void merge_after(rondo__heap *heap, rondo__heap_piece *piece) {
+    rondo__heap_piece *after = piece->after;
+    piece->freed_at = after->freed_at > piece->freed_at ? after->freed_at : piece->freed_at;
+    piece->bytes += after->bytes;
+    piece->after = after->after;
+    if (piece->after != NULL) {
+        piece->after->before = piece;
     }
     drop_record(heap, after);
 }
 
-static bool is_free_in(const rondo__heap *heap, const rondo__heap_block *block) {
-    return block != NULL && block->is_free && block->home == heap;
+static bool is_free_in(const rondo__heap *heap, const rondo__heap_piece *piece) {
+    return piece != NULL && piece->is_free && piece->home == heap;
 }
 
-static void merge_and_link(rondo__heap *heap, rondo__heap_block *block) {
-    if (is_free_in(heap, block->after)) {
-        unlink_free(heap, block->after);
-        merge_after(heap, block);
+static void merge_and_link(rondo__heap *heap, rondo__heap_piece *piece) {
+    if (is_free_in(heap, piece->after)) {
+        unlink_free(heap, piece->after);
+        merge_after(heap, piece);
     }
-    if (is_free_in(heap, block->before)) {
-        block = block->before;
-        unlink_free(heap, block);
-        merge_after(heap, block);
+    if (is_free_in(heap, piece->before)) {
+        piece = piece->before;
+        unlink_free(heap, piece);
+        merge_after(heap, piece);
     }
-    link_free(heap, block);
+    link_free(heap, piece);
 }
 
-void rondo__heap_give(rondo__heap *heap, rondo__heap_block *block) {
-    block->region->live_count -= 1;
-    merge_and_link(heap, block);
+void rondo__heap_give(rondo__heap *heap, rondo__heap_piece *piece) {
+    piece->region->live_count -= 1;
+    merge_and_link(heap, piece);
 }
 
 void rondo__heap_absorb(rondo__heap *heap, rondo__heap *from) {
     while (from->rows != 0) {
         unsigned row = (unsigned)__builtin_ctzll(from->rows);
         unsigned column = (unsigned)__builtin_ctz(from->columns[row]);
-        rondo__heap_block *block = from->free[row][column];
-        unlink_free(from, block);
-        block->mark = 0;
-        merge_and_link(heap, block);
+        rondo__heap_piece *piece = from->free[row][column];
+        unlink_free(from, piece);
+        piece->freed_at = 0;
+        merge_and_link(heap, piece);
     }
 }
 
@@ -298,12 +298,12 @@ void rondo__heap_move(rondo__heap *heap, rondo__heap_region *region, rondo__heap
     link_free(to, region->first);
 }
 
-static bool is_listed(const rondo__heap *heap, const rondo__heap_block *block) {
+static bool is_listed(const rondo__heap *heap, const rondo__heap_piece *piece) {
     unsigned row;
     unsigned column;
-    find_list(block->bytes / RONDO__HEAP_UNIT, &row, &column);
-    for (const rondo__heap_block *b = heap->free[row][column]; b != NULL; b = b->next) {
-        if (b == block) {
+    find_list(piece->bytes / RONDO__HEAP_UNIT, &row, &column);
+    for (const rondo__heap_piece *b = heap->free[row][column]; b != NULL; b = b->next) {
+        if (b == piece) {
             return (heap->rows >> row & 1u) != 0 && (heap->columns[row] >> column & 1u) != 0;
         }
     }
@@ -314,7 +314,7 @@ static size_t count_listed(const rondo__heap *heap) {
     size_t count = 0;
     for (size_t row = 0; row < RONDO__HEAP_ROWS; ++row) {
         for (size_t column = 0; column < RONDO__HEAP_COLUMNS; ++column) {
-            for (const rondo__heap_block *b = heap->free[row][column]; b != NULL; b = b->next) {
+            for (const rondo__heap_piece *b = heap->free[row][column]; b != NULL; b = b->next) {
                 count += 1;
             }
         }
@@ -325,8 +325,8 @@ static size_t count_listed(const rondo__heap *heap) {
 bool rondo__heap_check_shared(const rondo__heap *heap, const rondo__heap *shared) {
     size_t count = 0;
     for (const rondo__heap_region *region = heap->regions; region != NULL; region = region->next) {
-        for (const rondo__heap_block *block = region->first; block != NULL; block = block->after) {
-            count += is_free_in(shared, block) ? 1 : 0;
+        for (const rondo__heap_piece *piece = region->first; piece != NULL; piece = piece->after) {
+            count += is_free_in(shared, piece) ? 1 : 0;
         }
     }
     return count == count_listed(shared);
@@ -336,16 +336,16 @@ bool rondo__heap_check(const rondo__heap *heap) {
     for (const rondo__heap_region *region = heap->regions; region != NULL; region = region->next) {
         uint64_t end = 0;
         uint64_t live = 0;
-        for (const rondo__heap_block *block = region->first; block != NULL; block = block->after) {
-            if (block->region != region || block->offset != end || block->bytes == 0 ||
-                block->bytes % RONDO__HEAP_UNIT != 0 ||
-                (block->after != NULL && block->after->before != block) ||
-                (block->is_free && is_free_in(block->home, block->after)) ||
-                (block->is_free && !is_listed(block->home, block))) {
+        for (const rondo__heap_piece *piece = region->first; piece != NULL; piece = piece->after) {
+            if (piece->region != region || piece->offset != end || piece->bytes == 0 ||
+                piece->bytes % RONDO__HEAP_UNIT != 0 ||
+                (piece->after != NULL && piece->after->before != piece) ||
+                (piece->is_free && is_free_in(piece->home, piece->after)) ||
+                (piece->is_free && !is_listed(piece->home, piece))) {
                 return false;
             }
-            end += block->bytes;
-            live += block->is_free ? 0 : 1;
+            end += piece->bytes;
+            live += piece->is_free ? 0 : 1;
         }
         if (end != region->bytes || live != region->live_count) {
             return false;

@@ -7,13 +7,13 @@
 #include "backend/check.h"
 #include "base/memory.h"
 #include "pool/arena.h"
-#include "pool/seat.h"
+#include "pool/arena_use.h"
 
 // What one capture freed of one pool.
 typedef struct late_frees {
     rondo__participant head;  // its key is the pool
     rondo_pool *pool;         // retained until the capture has ended
-    rondo__lease *leases;     // by `next`; guarded by the pool's lock
+    rondo__block *blocks;     // by `next`; guarded by the pool's lock
 } late_frees;
 
 static void close_frees(rondo__participant *participant, rondo__capture *capture,
@@ -22,13 +22,13 @@ static void close_frees(rondo__participant *participant, rondo__capture *capture
     rondo_pool *pool = self->pool;
     (void)capture;
     pthread_mutex_lock(&pool->lock);
-    while (self->leases != NULL) {
-        rondo__lease *l = self->leases;
-        self->leases = l->next;
-        l->next = NULL;
-        l->is_freed = false;
+    while (self->blocks != NULL) {
+        rondo__block *block = self->blocks;
+        self->blocks = block->next;
+        block->next = NULL;
+        block->is_freed = false;
         if (has_succeeded) {
-            rondo__pool_take_back(pool, l);
+            rondo__pool_take_back(pool, block);
         }
     }
     pthread_mutex_unlock(&pool->lock);
@@ -46,7 +46,7 @@ static const rondo__participant_type late_frees_type = {
     .destroy = destroy_frees,
 };
 
-static rondo_status enter(rondo_pool *pool, rondo__lease *l, rondo__capture *capture) {
+static rondo_status enter(rondo_pool *pool, rondo__block *block, rondo__capture *capture) {
     late_frees *self =
         (late_frees *)rondo__capture_find_participant(capture, &late_frees_type, pool);
     if (self == NULL) {
@@ -59,25 +59,25 @@ static rondo_status enter(rondo_pool *pool, rondo__lease *l, rondo__capture *cap
         self->pool = pool;
         rondo__capture_add_participant(capture, &self->head);
     }
-    l->is_freed = true;
-    l->next = self->leases;
-    self->leases = l;
+    block->is_freed = true;
+    block->next = self->blocks;
+    self->blocks = block;
     return RONDO_STATUS_OK;
 }
 
-static rondo__stream_tag *get_tag(const rondo__lease *l) {
-    return l->part != NULL ? l->uses[0].tag : l->holder->tag;
+static rondo__stream_tag *get_tag(const rondo__block *block) {
+    return block->arena_pool != NULL ? block->users[0].tag : block->owner->tag;
 }
 
-rondo_status rondo__pool_free_late(rondo_pool *pool, rondo__lease *l, bool *out_is_late) {
+rondo_status rondo__pool_free_late(rondo_pool *pool, rondo__block *block, bool *out_is_late) {
     rondo_device *device = pool->device;
     *out_is_late = false;
-    bool is_of_capture = l->seat != NULL && l->seat->capture != NULL;
+    bool is_of_capture = block->use != NULL && block->use->capture != NULL;
     if (is_of_capture ||
         atomic_load_explicit(&device->open_capture_count, memory_order_acquire) == 0) {
         return RONDO_STATUS_OK;
     }
-    uint64_t id = rondo__stream_tag_get_capture_id(get_tag(l));
+    uint64_t id = rondo__stream_tag_get_capture_id(get_tag(block));
     if (id == 0) {
         return RONDO_STATUS_OK;
     }
@@ -87,12 +87,12 @@ rondo_status rondo__pool_free_late(rondo_pool *pool, rondo__lease *l, bool *out_
     pthread_mutex_lock(&device->capture_list_lock);
     rondo__capture *capture = rondo__capture_find_listed(device, id);
     if (capture != NULL) {
-        status = enter(pool, l, capture);
+        status = enter(pool, block, capture);
         *out_is_late = status == RONDO_STATUS_OK;
     }
     pthread_mutex_unlock(&device->capture_list_lock);
     if (*out_is_late) {
-        rondo__arena_note_use(l, id);
+        rondo__arena_note_user(block, id);
     }
     return status;
 }

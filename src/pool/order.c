@@ -10,8 +10,8 @@
 //                 or a conflict was produced, not written over, and is held
 //   afterwards:   conflicts are written over by A; A's own outputs are produced
 //
-// Conflicts are found anew after graphs came or went, among the part's outputs, which are in order
-// of their addresses; a replay looks at its own alone, and one of a graph that shares nothing reads
+// Conflicts are found anew after graphs came or went, among the arena pool's outputs, which are
+// sorted by address; a replay looks at its own alone, and one of a graph that shares nothing reads
 // one flag. From the look to the launch the arena belongs to the replaying thread: another thread's
 // replay of a sharer, which would come before or after by chance, is refused. (Holding the lock so
 // long could deadlock, because a graph that was recorded into others takes part in several arenas.)
@@ -33,53 +33,53 @@ static int compare_ranges(const void *a, const void *b) {
     return left < right ? -1 : left > right;
 }
 
-static void merge_touched(rondo__seat *seat) {
-    if (seat->touched_count == 0) {
+static void merge_touched(rondo__arena_use *use) {
+    if (use->touched_count == 0) {
         return;
     }
-    qsort(seat->touched, seat->touched_count, sizeof *seat->touched, compare_ranges);
+    qsort(use->touched, use->touched_count, sizeof *use->touched, compare_ranges);
     size_t kept = 0;
-    for (size_t i = 1; i < seat->touched_count; ++i) {
-        rondo__range *last = &seat->touched[kept];
-        const rondo__range *range = &seat->touched[i];
+    for (size_t i = 1; i < use->touched_count; ++i) {
+        rondo__range *last = &use->touched[kept];
+        const rondo__range *range = &use->touched[i];
         if (range->begin <= last->end) {
             last->end = range->end > last->end ? range->end : last->end;
         } else {
-            seat->touched[++kept] = *range;
+            use->touched[++kept] = *range;
         }
     }
-    seat->touched_count = kept + 1;
+    use->touched_count = kept + 1;
 }
 
 // True when the graph writes some of the bytes.
-static bool writes(const rondo__seat *seat, const rondo__range *range) {
+static bool writes(const rondo__arena_use *use, const rondo__range *range) {
     size_t low = 0;
-    size_t high = seat->touched_count;
+    size_t high = use->touched_count;
     while (low < high) {  // the first range that ends behind the beginning
         size_t middle = low + (high - low) / 2;
-        if (seat->touched[middle].end <= range->begin) {
+        if (use->touched[middle].end <= range->begin) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
-    return low < seat->touched_count && seat->touched[low].begin < range->end;
+    return low < use->touched_count && use->touched[low].begin < range->end;
 }
 
-// Says of the regions that the seat's graph writes there, or no longer does.
-static void count_touches(const rondo__seat *seat, int step) {
-    for (rondo__heap_region *r = seat->part->heap.regions; r != NULL; r = r->next) {
+// Counts in each region that the graph writes there, or with -1 that it no longer does.
+static void count_touches(const rondo__arena_use *use, int step) {
+    for (rondo__heap_region *r = use->arena_pool->heap.regions; r != NULL; r = r->next) {
         uintptr_t begin = (uintptr_t)r->base;
         const rondo__range whole = {.begin = begin, .end = begin + r->bytes};
-        if (writes(seat, &whole)) {
+        if (writes(use, &whole)) {
             r->touch_count += (uint64_t)step;
         }
     }
 }
 
-static bool session_writes(const rondo__session *session, const rondo__output *output) {
-    for (const rondo__seat *seat = session->seats; seat != NULL; seat = seat->next_in_session) {
-        if (seat->part == output->seat->part && writes(seat, &output->range)) {
+static bool graph_writes(const rondo__arena_graph *graph, const rondo__output *output) {
+    for (const rondo__arena_use *use = graph->uses; use != NULL; use = use->next_in_graph) {
+        if (use->arena_pool == output->use->arena_pool && writes(use, &output->range)) {
             return true;
         }
     }
@@ -87,16 +87,16 @@ static bool session_writes(const rondo__session *session, const rondo__output *o
 }
 
 // Whether `b` needs what `a` makes or writes over, or leaves behind what `a` writes over.
-static bool depends(const rondo__session *a, const rondo__session *b) {
-    for (const rondo__seat *seat = b->seats; seat != NULL; seat = seat->next_in_session) {
-        for (size_t i = 0; i < seat->imports.count; ++i) {
-            const rondo__output *o = seat->imports.entries[i];
-            if (o->seat->session == a || session_writes(a, o)) {
+static bool depends(const rondo__arena_graph *a, const rondo__arena_graph *b) {
+    for (const rondo__arena_use *use = b->uses; use != NULL; use = use->next_in_graph) {
+        for (size_t i = 0; i < use->imports.count; ++i) {
+            const rondo__output *o = use->imports.entries[i];
+            if (o->use->graph == a || graph_writes(a, o)) {
                 return true;
             }
         }
-        for (const rondo__output *o = seat->outputs; o != NULL && a != b; o = o->next) {
-            if (session_writes(a, o)) {
+        for (const rondo__output *o = use->outputs; o != NULL && a != b; o = o->next) {
+            if (graph_writes(a, o)) {
                 return true;
             }
         }
@@ -104,26 +104,26 @@ static bool depends(const rondo__session *a, const rondo__session *b) {
     return false;
 }
 
-bool rondo__order_are_tied(const rondo__session *a, const rondo__session *b) {
+bool rondo__order_are_tied(const rondo__arena_graph *a, const rondo__arena_graph *b) {
     return depends(a, b) || depends(b, a);
 }
 
-rondo_status rondo__order_reserve_output(rondo__part *part) {
-    void *outputs = part->outputs;
-    rondo_status status =
-        rondo__array_reserve(&outputs, &part->output_capacity,
-                             part->output_count + part->promised_count + 1, sizeof *part->outputs);
-    part->outputs = outputs;
+rondo_status rondo__order_reserve_output(rondo__arena_pool *arena_pool) {
+    void *outputs = arena_pool->outputs;
+    rondo_status status = rondo__array_reserve(
+        &outputs, &arena_pool->output_capacity,
+        arena_pool->output_count + arena_pool->promised_count + 1, sizeof *arena_pool->outputs);
+    arena_pool->outputs = outputs;
     return status;
 }
 
-// The first of the part's outputs that begins at the address or behind it.
-static size_t find_output(const rondo__part *part, uintptr_t address) {
+// The first output of the arena pool that begins at or behind the address.
+static size_t find_output(const rondo__arena_pool *arena_pool, uintptr_t address) {
     size_t low = 0;
-    size_t high = part->output_count;
+    size_t high = arena_pool->output_count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (part->outputs[middle]->range.begin < address) {
+        if (arena_pool->outputs[middle]->range.begin < address) {
             low = middle + 1;
         } else {
             high = middle;
@@ -132,37 +132,38 @@ static size_t find_output(const rondo__part *part, uintptr_t address) {
     return low;
 }
 
-static void leave_outputs(rondo__part *part, const rondo__output *output) {
-    size_t at = find_output(part, output->range.begin);
-    while (at < part->output_count && part->outputs[at] != output) {
+static void leave_outputs(rondo__arena_pool *arena_pool, const rondo__output *output) {
+    size_t at = find_output(arena_pool, output->range.begin);
+    while (at < arena_pool->output_count && arena_pool->outputs[at] != output) {
         ++at;
     }
-    if (at < part->output_count) {
-        part->output_count -= 1;
-        memmove(part->outputs + at, part->outputs + at + 1,
-                (part->output_count - at) * sizeof *part->outputs);
+    if (at < arena_pool->output_count) {
+        arena_pool->output_count -= 1;
+        memmove(arena_pool->outputs + at, arena_pool->outputs + at + 1,
+                (arena_pool->output_count - at) * sizeof *arena_pool->outputs);
     }
 }
 
-static void enter_outputs(rondo__seat *seat) {
-    rondo__part *part = seat->part;
-    for (rondo__output *o = seat->outputs; o != NULL; o = o->next) {
+static void enter_outputs(rondo__arena_use *use) {
+    rondo__arena_pool *arena_pool = use->arena_pool;
+    for (rondo__output *o = use->outputs; o != NULL; o = o->next) {
         uint64_t bytes = o->range.end - o->range.begin;
-        part->output_bytes_max = bytes > part->output_bytes_max ? bytes : part->output_bytes_max;
-        size_t at = find_output(part, o->range.begin);
-        memmove(part->outputs + at + 1, part->outputs + at,
-                (part->output_count - at) * sizeof *part->outputs);
-        part->outputs[at] = o;
-        part->output_count += 1;
+        arena_pool->output_bytes_max =
+            bytes > arena_pool->output_bytes_max ? bytes : arena_pool->output_bytes_max;
+        size_t at = find_output(arena_pool, o->range.begin);
+        memmove(arena_pool->outputs + at + 1, arena_pool->outputs + at,
+                (arena_pool->output_count - at) * sizeof *arena_pool->outputs);
+        arena_pool->outputs[at] = o;
+        arena_pool->output_count += 1;
     }
 }
 
-void rondo__order_close_seat(rondo__seat *seat) {
-    merge_touched(seat);
-    count_touches(seat, 1);
-    enter_outputs(seat);
-    seat->part->promised_count -= seat->promised_count;
-    seat->promised_count = 0;
+void rondo__order_close_use(rondo__arena_use *use) {
+    merge_touched(use);
+    count_touches(use, 1);
+    enter_outputs(use);
+    use->arena_pool->promised_count -= use->promised_count;
+    use->promised_count = 0;
 }
 
 // ---- lists of outputs -------------------------------------------------------------------------
@@ -181,87 +182,87 @@ static rondo_status append_output(rondo__output_list *list, rondo__output *outpu
     return status;
 }
 
-void rondo__order_add_import(rondo__seat *seat, rondo__output *output) {
+void rondo__order_add_import(rondo__arena_use *use, rondo__output *output) {
     rondo_error saved;
     rondo__error_save(&saved);
     output->is_imported = true;
-    for (size_t i = 0; i < seat->imports.count; ++i) {
-        if (seat->imports.entries[i] == output) {
+    for (size_t i = 0; i < use->imports.count; ++i) {
+        if (use->imports.entries[i] == output) {
             rondo__error_restore(&saved);
             return;
         }
     }
-    if (append_output(&seat->imports, output) != RONDO_STATUS_OK) {
-        seat->has_lost_imports = true;
+    if (append_output(&use->imports, output) != RONDO_STATUS_OK) {
+        use->has_lost_imports = true;
     }
     rondo__error_restore(&saved);
 }
 
-static void remove_outputs_of(rondo__output_list *list, const rondo__seat *seat) {
+static void remove_outputs_of(rondo__output_list *list, const rondo__arena_use *use) {
     size_t kept = 0;
     for (size_t i = 0; i < list->count; ++i) {
-        if (list->entries[i]->seat != seat) {
+        if (list->entries[i]->use != use) {
             list->entries[kept++] = list->entries[i];
         }
     }
     list->count = kept;
 }
 
-void rondo__order_forget_outputs(rondo_arena *arena, rondo__seat *seat) {
-    rondo__part *part = seat->part;
+void rondo__order_forget_outputs(rondo_arena *arena, rondo__arena_use *use) {
+    rondo__arena_pool *arena_pool = use->arena_pool;
     bool is_imported = false;
-    for (const rondo__output *o = seat->outputs; o != NULL; o = o->next) {
+    for (const rondo__output *o = use->outputs; o != NULL; o = o->next) {
         is_imported = is_imported || o->is_imported;
     }
-    // Blocks of one seat are only ever taken in by seats of the same part.
-    for (rondo__seat *other = is_imported ? part->seats : NULL; other != NULL;
-         other = other->next_in_part) {
-        remove_outputs_of(&other->imports, seat);
+    // Only graphs that use the same arena pool can import the outputs.
+    for (rondo__arena_use *other = is_imported ? arena_pool->uses : NULL; other != NULL;
+         other = other->next_in_pool) {
+        remove_outputs_of(&other->imports, use);
     }
     arena->version += 1;
-    count_touches(seat, -1);
-    while (seat->outputs != NULL) {
-        rondo__output *output = seat->outputs;
-        seat->outputs = output->next;
-        leave_outputs(part, output);
+    count_touches(use, -1);
+    while (use->outputs != NULL) {
+        rondo__output *output = use->outputs;
+        use->outputs = output->next;
+        leave_outputs(arena_pool, output);
         rondo__free(output);
     }
 }
 
-// Adds the outputs of others that lie in the range, which the seat's graph writes. Ranges come in
-// order, so that one which lies in two of them was added last.
-static rondo_status add_conflicts(rondo__output_list *list, const rondo__seat *seat,
+// Adds the outputs of other graphs in the range, which this graph writes. Ranges come in order, so
+// an output that lies in two of them was the last one added.
+static rondo_status add_conflicts(rondo__output_list *list, const rondo__arena_use *use,
                                   const rondo__range *range) {
-    const rondo__part *part = seat->part;
-    uintptr_t first = range->begin > part->output_bytes_max
-                          ? range->begin - (uintptr_t)part->output_bytes_max
+    const rondo__arena_pool *arena_pool = use->arena_pool;
+    uintptr_t first = range->begin > arena_pool->output_bytes_max
+                          ? range->begin - (uintptr_t)arena_pool->output_bytes_max
                           : 0;
-    for (size_t at = find_output(part, first);
-         at < part->output_count && part->outputs[at]->range.begin < range->end; ++at) {
-        rondo__output *o = part->outputs[at];
-        if (o->range.end > range->begin && o->seat != seat) {
+    for (size_t at = find_output(arena_pool, first);
+         at < arena_pool->output_count && arena_pool->outputs[at]->range.begin < range->end; ++at) {
+        rondo__output *o = arena_pool->outputs[at];
+        if (o->range.end > range->begin && o->use != use) {
             RETURN_IF_ERROR(append_output(list, o));
         }
     }
     return RONDO_STATUS_OK;
 }
 
-static rondo_status find_conflicts(rondo__session *session) {
-    rondo__output_list *list = &session->conflicts;
-    if (session->conflicts_version == session->arena->version) {
+static rondo_status find_conflicts(rondo__arena_graph *graph) {
+    rondo__output_list *list = &graph->conflicts;
+    if (graph->conflicts_version == graph->arena->version) {
         return RONDO_STATUS_OK;
     }
     list->count = 0;
-    for (const rondo__seat *seat = session->seats; seat != NULL; seat = seat->next_in_session) {
-        pthread_mutex_lock(&seat->pool->lock);
+    for (const rondo__arena_use *use = graph->uses; use != NULL; use = use->next_in_graph) {
+        pthread_mutex_lock(&use->pool->lock);
         rondo_status status = RONDO_STATUS_OK;
-        for (size_t i = 0; i < seat->touched_count && status == RONDO_STATUS_OK; ++i) {
-            status = add_conflicts(list, seat, &seat->touched[i]);
+        for (size_t i = 0; i < use->touched_count && status == RONDO_STATUS_OK; ++i) {
+            status = add_conflicts(list, use, &use->touched[i]);
         }
-        pthread_mutex_unlock(&seat->pool->lock);
+        pthread_mutex_unlock(&use->pool->lock);
         RETURN_IF_ERROR(status);
     }
-    session->conflicts_version = session->arena->version;
+    graph->conflicts_version = graph->arena->version;
     return RONDO_STATUS_OK;
 }
 
@@ -273,18 +274,18 @@ static inline bool is_watched(const rondo_arena *arena) {
            !arena->options.allows_any_order;
 }
 
-static rondo_status check_imports(const rondo__session *session) {
-    for (const rondo__seat *seat = session->seats; seat != NULL; seat = seat->next_in_session) {
-        for (size_t i = 0; i < seat->imports.count; ++i) {
-            const rondo__output *o = seat->imports.entries[i];
+static rondo_status check_imports(const rondo__arena_graph *graph) {
+    for (const rondo__arena_use *use = graph->uses; use != NULL; use = use->next_in_graph) {
+        for (size_t i = 0; i < use->imports.count; ++i) {
+            const rondo__output *o = use->imports.entries[i];
             if (o->is_overwritten) {
-                const char *producer = o->seat->session->label;
+                const char *producer = o->use->graph->label;
                 return RONDO_FAIL_AS(
                     "rondo_graph_replay", STATE,
                     "graph \"%s\" takes in a block of %zu bytes at %p that graph \"%s\" produces, "
                     "but graph \"%s\", which shares the memory, has written over it since; replay "
                     "\"%s\" first, or see rondo_arena_options.allows_any_order",
-                    session->label, (size_t)(o->range.end - o->range.begin), (void *)o->range.begin,
+                    graph->label, (size_t)(o->range.end - o->range.begin), (void *)o->range.begin,
                     producer, o->overwriter, producer);
             }
         }
@@ -292,40 +293,40 @@ static rondo_status check_imports(const rondo__session *session) {
     return RONDO_STATUS_OK;
 }
 
-static rondo_status check_conflicts(const rondo__session *session) {
-    for (size_t i = 0; i < session->conflicts.count; ++i) {
-        const rondo__output *o = session->conflicts.entries[i];
-        if (o->round == session->arena->round && !o->is_overwritten && atomic_load(&o->is_held)) {
+static rondo_status check_conflicts(const rondo__arena_graph *graph) {
+    for (size_t i = 0; i < graph->conflicts.count; ++i) {
+        const rondo__output *o = graph->conflicts.entries[i];
+        if (o->round == graph->arena->round && !o->is_overwritten && atomic_load(&o->is_held)) {
             return RONDO_FAIL_AS(
                 "rondo_graph_replay", STATE,
                 "graph \"%s\" would write over a block of %zu bytes at %p that graph \"%s\", which "
                 "shares the memory, has produced and that is still held; free the block, call "
                 "rondo_arena_begin_round once its data is not needed any more, or see "
                 "rondo_arena_options.allows_any_order",
-                session->label, (size_t)(o->range.end - o->range.begin), (void *)o->range.begin,
-                o->seat->session->label);
+                graph->label, (size_t)(o->range.end - o->range.begin), (void *)o->range.begin,
+                o->use->graph->label);
         }
     }
     return RONDO_STATUS_OK;
 }
 
 // Refuses a replay while another thread is about to launch a sharer's.
-static rondo_status enter_replay(rondo__session *session) {
-    rondo_arena *arena = session->arena;
+static rondo_status enter_replay(rondo__arena_graph *graph) {
+    rondo_arena *arena = graph->arena;
     if (arena->replay_depth > 0 && !pthread_equal(arena->replay_thread, pthread_self())) {
         return RONDO_FAIL_AS(
             "rondo_graph_replay", STATE,
             "another thread replays a graph that shares the memory of graph \"%s\" at this moment, "
             "so which comes first is left to chance; let one thread wait for the other",
-            session->label);
+            graph->label);
     }
     arena->replay_thread = pthread_self();
     arena->replay_depth += 1;
     return RONDO_STATUS_OK;
 }
 
-static void leave_replay(rondo__session *session) {
-    session->arena->replay_depth -= 1;
+static void leave_replay(rondo__arena_graph *graph) {
+    graph->arena->replay_depth -= 1;
 }
 
 // Puts the replay behind the last one of a sharer, if that was on another stream.
@@ -340,26 +341,26 @@ static rondo_status follow_last(rondo_arena *arena, rondo_stream *stream) {
 }
 
 rondo_status rondo__order_prepare_replay(rondo__participant *participant, rondo_stream *stream) {
-    rondo__session *session = (rondo__session *)participant;
-    rondo_arena *arena = session->arena;
+    rondo__arena_graph *graph = (rondo__arena_graph *)participant;
+    rondo_arena *arena = graph->arena;
     if (!is_watched(arena)) {
         return RONDO_STATUS_OK;
     }
     pthread_mutex_lock(&arena->lock);
-    rondo_status status = find_conflicts(session);
+    rondo_status status = find_conflicts(graph);
     if (status == RONDO_STATUS_OK) {
-        status = check_imports(session);
+        status = check_imports(graph);
     }
     if (status == RONDO_STATUS_OK) {
-        status = check_conflicts(session);
+        status = check_conflicts(graph);
     }
     if (status == RONDO_STATUS_OK) {
-        status = enter_replay(session);
+        status = enter_replay(graph);
     }
     if (status == RONDO_STATUS_OK) {
         status = follow_last(arena, stream);
         if (status != RONDO_STATUS_OK) {
-            leave_replay(session);
+            leave_replay(graph);
         }
     }
     pthread_mutex_unlock(&arena->lock);
@@ -367,19 +368,19 @@ rondo_status rondo__order_prepare_replay(rondo__participant *participant, rondo_
 }
 
 void rondo__order_note_replay(rondo__participant *participant, rondo_stream *stream) {
-    rondo__session *session = (rondo__session *)participant;
-    rondo_arena *arena = session->arena;
+    rondo__arena_graph *graph = (rondo__arena_graph *)participant;
+    rondo_arena *arena = graph->arena;
     if (!is_watched(arena)) {
         return;
     }
     pthread_mutex_lock(&arena->lock);
-    for (size_t i = 0; i < session->conflicts.count; ++i) {
-        rondo__output *o = session->conflicts.entries[i];
+    for (size_t i = 0; i < graph->conflicts.count; ++i) {
+        rondo__output *o = graph->conflicts.entries[i];
         o->is_overwritten = true;
-        memcpy(o->overwriter, session->name, sizeof o->overwriter);
+        memcpy(o->overwriter, graph->name, sizeof o->overwriter);
     }
-    for (const rondo__seat *seat = session->seats; seat != NULL; seat = seat->next_in_session) {
-        for (rondo__output *o = seat->outputs; o != NULL; o = o->next) {
+    for (const rondo__arena_use *use = graph->uses; use != NULL; use = use->next_in_graph) {
+        for (rondo__output *o = use->outputs; o != NULL; o = o->next) {
             o->round = arena->round;
             o->is_overwritten = false;
         }
@@ -388,15 +389,15 @@ void rondo__order_note_replay(rondo__participant *participant, rondo_stream *str
         rondo__stream_tag_release(arena->last_stream);
         arena->last_stream = rondo__stream_tag_watch(stream);
     }
-    leave_replay(session);
+    leave_replay(graph);
     pthread_mutex_unlock(&arena->lock);
 }
 
 void rondo__order_cancel_replay(rondo__participant *participant) {
-    rondo__session *session = (rondo__session *)participant;
-    if (is_watched(session->arena)) {
-        pthread_mutex_lock(&session->arena->lock);
-        leave_replay(session);
-        pthread_mutex_unlock(&session->arena->lock);
+    rondo__arena_graph *graph = (rondo__arena_graph *)participant;
+    if (is_watched(graph->arena)) {
+        pthread_mutex_lock(&graph->arena->lock);
+        leave_replay(graph);
+        pthread_mutex_unlock(&graph->arena->lock);
     }
 }

@@ -1,11 +1,10 @@
 // pool/pool.c — pools: heaps bound to driver memory, streams and a lock.
 //
-//   pool ── owner (stream 1) ── heap ── regions ── blocks
+//   pool ── owner (stream 1) ── heap ── regions ── pieces
 //        └─ owner (stream 2) ── heap ── ...
-//        └─ live table: address -> lease of every block handed out
-//        └─ pending: freed leases that other streams may still use, each with an event for each
-//        such stream
-//        └─ idle: whole regions that a capture gave back
+//        └─ live table: address -> every block handed out
+//        └─ pending: freed blocks that other streams may still use, with an event for each of them
+//        └─ idle: whole regions that arenas gave back
 //
 // Blocks of captures come from arenas instead: see arena.c.
 //
@@ -16,7 +15,7 @@
 // to 2 MiB above.
 //
 // One lock guards everything; a hit holds it for a table look-up and a bit scan. Rejected: a lock
-// for each owner (frees come from any thread and would need two), and lock-free lists (blocks split
+// for each owner (frees come from any thread and would need two), and lock-free lists (pieces split
 // and merge).
 #include <stdio.h>
 
@@ -66,58 +65,59 @@ rondo_status rondo_pool_create(rondo_device *device, const rondo_pool_options *o
     return RONDO_STATUS_OK;
 }
 
-// ---- leases -----------------------------------------------------------------------------------
+// ---- records of blocks ------------------------------------------------------------------------
 
-rondo__lease *rondo__pool_get_lease(rondo_pool *pool) {
-    rondo__lease *l = pool->spare;
-    if (l == NULL) {
-        return rondo__calloc(1, sizeof *l);
+rondo__block *rondo__pool_get_record(rondo_pool *pool) {
+    rondo__block *block = pool->spare;
+    if (block == NULL) {
+        return rondo__calloc(1, sizeof *block);
     }
-    pool->spare = l->next;
-    l->next = NULL;
-    return l;
+    pool->spare = block->next;
+    block->next = NULL;
+    return block;
 }
 
-static void drop_uses(rondo__lease *l) {
-    for (size_t i = 0; i < l->use_count; ++i) {
-        rondo__stream_tag_release(l->uses[i].tag);
-        rondo_event_destroy(l->uses[i].event);
+static void drop_users(rondo__block *block) {
+    for (size_t i = 0; i < block->user_count; ++i) {
+        rondo__stream_tag_release(block->users[i].tag);
+        rondo_event_destroy(block->users[i].event);
     }
-    l->use_count = 0;
+    block->user_count = 0;
 }
 
-void rondo__pool_drop_lease(rondo_pool *pool, rondo__lease *l) {
-    drop_uses(l);
-    l->block = NULL;
-    l->next = pool->spare;
-    pool->spare = l;
+void rondo__pool_drop_record(rondo_pool *pool, rondo__block *block) {
+    drop_users(block);
+    block->piece = NULL;
+    block->next = pool->spare;
+    pool->spare = block;
 }
 
-void *rondo__pool_get_address(const rondo__heap_block *block) {
-    return (char *)block->region->base + block->offset;
+void *rondo__pool_get_address(const rondo__heap_piece *piece) {
+    return (char *)piece->region->base + piece->offset;
 }
 
-bool rondo__pool_is_captured(const rondo_pool *pool, const rondo__lease *l) {
+bool rondo__pool_is_captured(const rondo_pool *pool, const rondo__block *block) {
     return pool->options.kind == RONDO_MEMORY_PINNED &&
-           rondo__captured_covers(pool->device, rondo__pool_get_address(l->block), l->block->bytes);
+           rondo__captured_covers(pool->device, rondo__pool_get_address(block->piece),
+                                  block->piece->bytes);
 }
 
-rondo_status rondo__lease_add_use(rondo__lease *l, rondo_stream *stream, uint64_t scope) {
-    void *uses = l->uses;
-    rondo_status status =
-        rondo__array_reserve(&uses, &l->use_capacity, l->use_count + 1, sizeof *l->uses);
-    l->uses = uses;
+rondo_status rondo__block_add_user(rondo__block *block, rondo_stream *stream, uint64_t section) {
+    void *users = block->users;
+    rondo_status status = rondo__array_reserve(&users, &block->user_capacity, block->user_count + 1,
+                                               sizeof *block->users);
+    block->users = users;
     if (status == RONDO_STATUS_OK) {
-        l->uses[l->use_count++] =
-            (rondo__use){.stream = stream, .tag = rondo__stream_tag_retain(stream), .scope = scope};
+        block->users[block->user_count++] = (rondo__block_user){
+            .stream = stream, .tag = rondo__stream_tag_retain(stream), .section = section};
     }
     return status;
 }
 
-void rondo__pool_hand_out(rondo_pool *pool, rondo__lease *l) {
-    l->serial = ++pool->last_serial;
-    rondo__live_table_put(&pool->live, rondo__pool_get_address(l->block), l);
-    pool->stats.live_bytes += l->block->bytes;
+void rondo__pool_hand_out(rondo_pool *pool, rondo__block *block) {
+    block->serial = ++pool->last_serial;
+    rondo__live_table_put(&pool->live, rondo__pool_get_address(block->piece), block);
+    pool->stats.live_bytes += block->piece->bytes;
     pool->stats.live_count += 1;
     pool->stats.allocation_count += 1;
     if (pool->stats.live_bytes > pool->stats.live_peak_bytes) {
@@ -125,23 +125,23 @@ void rondo__pool_hand_out(rondo_pool *pool, rondo__lease *l) {
     }
 }
 
-// Puts a lease's block back into its heap: nobody uses it any more.
-static void return_block(rondo_pool *pool, rondo__lease *l) {
-    if (l->part != NULL) {
-        rondo__arena_return(pool, l);
+// Puts a block's memory back into its heap: nobody uses it any more.
+static void give_back(rondo_pool *pool, rondo__block *block) {
+    if (block->arena_pool != NULL) {
+        rondo__arena_return(pool, block);
         return;
     }
-    rondo__heap_give(&l->holder->heap, l->block);
-    rondo__pool_drop_lease(pool, l);
+    rondo__heap_give(&block->owner->heap, block->piece);
+    rondo__pool_drop_record(pool, block);
 }
 
 // ---- blocks that streams may still use --------------------------------------------------------
 
-// Puts an event behind the work of a use. A stream that records is left alone: an event would land
-// in its capture. Then the use is marked by a later look.
-static void mark_use(rondo_pool *pool, rondo__use *use) {
-    if (rondo__stream_tag_is_finished(use->tag)) {
-        use->has_passed = rondo__stream_tag_is_done(use->tag);  // otherwise it went in a capture
+// Puts an event behind the user's work. A stream that records gets none, because the event would
+// land in its capture: a later look tries again.
+static void put_event(rondo_pool *pool, rondo__block_user *user) {
+    if (rondo__stream_tag_is_finished(user->tag)) {
+        user->has_passed = rondo__stream_tag_is_done(user->tag);  // else it went in a capture
         return;
     }
     rondo_event *event = NULL;
@@ -149,82 +149,90 @@ static void mark_use(rondo_pool *pool, rondo__use *use) {
     rondo_status status = rondo_event_create(pool->device, 0, &event);
     if (status == RONDO_STATUS_OK) {
         // The stream is another thread's, who may destroy it at this moment.
-        status = rondo__stream_tag_record(use->tag, event, &was_recorded);
+        status = rondo__stream_tag_record(user->tag, event, &was_recorded);
     }
     if (was_recorded) {
-        use->event = event;
+        user->event = event;
         return;
     }
     rondo_event_destroy(event);
     if (status == RONDO_STATUS_OK) {
-        use->has_passed = true;
+        user->has_passed = true;
     } else if (status != RONDO_STATUS_STATE) {
         // Without an event only waiting tells that the work is done.
-        use->has_passed = rondo__stream_tag_wait(use->tag);
+        user->has_passed = rondo__stream_tag_wait(user->tag);
     }
 }
 
-void rondo__pool_let_pass(rondo_pool *pool, rondo__lease *l) {
+void rondo__pool_let_pass(rondo_pool *pool, rondo__block *block) {
     rondo_error saved;
     rondo__error_save(&saved);
-    for (size_t i = 0; i < l->use_count; ++i) {
-        mark_use(pool, &l->uses[i]);
+    for (size_t i = 0; i < block->user_count; ++i) {
+        put_event(pool, &block->users[i]);
     }
     rondo__error_restore(&saved);
-    pool->stats.pending_bytes += l->block->bytes;
-    l->next = pool->pending;
-    pool->pending = l;
+    pool->stats.pending_bytes += block->piece->bytes;
+    block->next = pool->pending;
+    pool->pending = block;
 }
 
-static bool has_passed(rondo_pool *pool, rondo__use *use, rondo__pool_patience patience) {
-    bool wait = patience != RONDO__POOL_LOOK;
-    if (!use->has_passed && use->event == NULL) {
-        mark_use(pool, use);
-    }
-    if (!use->has_passed && use->event == NULL && patience == RONDO__POOL_WAIT) {
-        use->has_passed = rondo__stream_tag_wait_at_any_price(use->tag);
-    }
-    if (use->has_passed || use->event == NULL) {
-        return use->has_passed || patience == RONDO__POOL_GIVE_UP;
-    }
+static bool is_event_done(const rondo_pool *pool, rondo_event *event, bool may_wait) {
     const rondo__backend *backend = pool->device->backend;
-    if (wait) {
+    bool is_lost = atomic_load(&pool->device->is_lost);
+    if (may_wait) {
         // A failed wait means a lost device: nothing runs there any more.
-        if (!atomic_load(&pool->device->is_lost)) {
-            (void)!backend->synchronize_event(use->event);
+        if (!is_lost) {
+            (void)!backend->synchronize_event(event);
         }
-        use->has_passed = true;
-    } else if (atomic_load(&pool->device->is_lost) ||
-               backend->query_event(use->event, &use->has_passed) != RONDO_STATUS_OK) {
-        use->has_passed = false;
+        return true;
     }
-    if (use->has_passed) {
-        rondo_event_destroy(use->event);
-        use->event = NULL;
-    }
-    return use->has_passed;
+    bool is_done = false;
+    return !is_lost && backend->query_event(event, &is_done) == RONDO_STATUS_OK && is_done;
 }
 
-void rondo__pool_settle(rondo_pool *pool, rondo__pool_patience patience) {
-    rondo__arena_give_held_back(pool, patience);
+static bool has_passed(rondo_pool *pool, rondo__block_user *user, bool may_wait) {
+    if (!user->has_passed && user->event == NULL) {
+        put_event(pool, user);
+    }
+    if (user->has_passed) {
+        return true;
+    }
+    if (user->event == NULL) {
+        user->has_passed = may_wait && rondo__stream_tag_wait_at_any_price(user->tag);
+    } else if (is_event_done(pool, user->event, may_wait)) {
+        user->has_passed = true;
+        rondo_event_destroy(user->event);
+        user->event = NULL;
+    }
+    return user->has_passed;
+}
+
+// Asks for all users, so that each gets its event as early as possible.
+static bool have_all_passed(rondo_pool *pool, rondo__block *block, bool may_wait) {
+    bool have_passed = true;
+    for (size_t i = 0; i < block->user_count; ++i) {
+        have_passed = has_passed(pool, &block->users[i], may_wait) && have_passed;
+    }
+    return have_passed;
+}
+
+void rondo__pool_settle(rondo_pool *pool, bool may_wait) {
+    rondo__arena_give_held_back(pool, may_wait);
     if (pool->pending == NULL) {
         return;
     }
     rondo_error saved;
     rondo__error_save(&saved);
-    rondo__lease **link = &pool->pending;
+    rondo__block **link = &pool->pending;
     while (*link != NULL) {
-        rondo__lease *l = *link;
-        bool may_return = !rondo__pool_is_captured(pool, l);
-        for (size_t i = 0; i < l->use_count; ++i) {
-            may_return = has_passed(pool, &l->uses[i], patience) && may_return;
-        }
-        if (may_return) {
-            *link = l->next;
-            pool->stats.pending_bytes -= l->block->bytes;
-            return_block(pool, l);
+        rondo__block *block = *link;
+        bool is_captured = rondo__pool_is_captured(pool, block);
+        if (have_all_passed(pool, block, may_wait) && !is_captured) {
+            *link = block->next;
+            pool->stats.pending_bytes -= block->piece->bytes;
+            give_back(pool, block);
         } else {
-            link = &l->next;
+            link = &block->next;
         }
     }
     rondo__error_restore(&saved);
@@ -244,35 +252,42 @@ static void free_region(rondo_pool *pool, rondo__heap *heap, rondo__heap_region 
     give_to_driver(pool, base);
 }
 
-static bool wait_for_owner(const rondo__owner *o, rondo__pool_patience patience) {
-    return patience == RONDO__POOL_WAIT ? rondo__stream_tag_wait_at_any_price(o->tag)
-                                        : rondo__stream_tag_wait(o->tag);
-}
-
-// Frees regions without live blocks while more than `keep_bytes` are reserved. Work that was put on
-// the owner's stream before a block was freed may still run, so the stream is waited for first; one
-// that records cannot be, and keeps its regions, unless the pool is given up.
-static uint64_t release_unused(rondo_pool *pool, uint64_t keep_bytes,
-                               rondo__pool_patience patience) {
+static uint64_t release_idle(rondo_pool *pool, uint64_t keep_bytes) {
     uint64_t released = 0;
     while (pool->idle.regions != NULL && pool->stats.reserved_bytes > keep_bytes) {
         released += pool->idle.regions->bytes;
         free_region(pool, &pool->idle, pool->idle.regions);
     }
-    for (rondo__owner *o = pool->owners; o != NULL; o = o->next) {
-        bool has_waited = patience == RONDO__POOL_GIVE_UP;
-        for (rondo__heap_region *region = o->heap.regions; region != NULL;) {
-            rondo__heap_region *next = region->next;
-            if (region->live_count == 0 && pool->stats.reserved_bytes > keep_bytes) {
-                has_waited = has_waited || wait_for_owner(o, patience);
-                if (!has_waited) {
-                    break;
-                }
-                released += region->bytes;
-                free_region(pool, &o->heap, region);
+    return released;
+}
+
+// `has_waited`: the stream's work is known to be done.
+static uint64_t release_owner(rondo_pool *pool, rondo__owner *o, uint64_t keep_bytes, bool may_wait,
+                              bool has_waited) {
+    uint64_t released = 0;
+    for (rondo__heap_region *region = o->heap.regions; region != NULL;) {
+        rondo__heap_region *next = region->next;
+        if (region->live_count == 0 && pool->stats.reserved_bytes > keep_bytes) {
+            has_waited = has_waited || (may_wait ? rondo__stream_tag_wait_at_any_price(o->tag)
+                                                 : rondo__stream_tag_wait(o->tag));
+            if (!has_waited) {
+                break;
             }
-            region = next;
+            released += region->bytes;
+            free_region(pool, &o->heap, region);
         }
+        region = next;
+    }
+    return released;
+}
+
+// Frees regions without live blocks while more than `keep_bytes` are reserved. Work that was put on
+// the owner's stream before a block was freed may still run, so the stream is waited for first. One
+// that records cannot be, and keeps its regions, unless it must (`may_wait`).
+static uint64_t release_unused(rondo_pool *pool, uint64_t keep_bytes, bool may_wait) {
+    uint64_t released = release_idle(pool, keep_bytes);
+    for (rondo__owner *o = pool->owners; o != NULL; o = o->next) {
+        released += release_owner(pool, o, keep_bytes, may_wait, false);
     }
     return released;
 }
@@ -327,8 +342,8 @@ static rondo_status get_memory(rondo_pool *pool, uint64_t bytes, uint64_t *out_r
     rondo_status status = ask_driver(pool, region_bytes, out_base);
     if (status == RONDO_STATUS_NO_DEVICE_MEMORY) {
         // Free the cache, then ask for no more than is needed.
-        rondo__pool_settle(pool, RONDO__POOL_WAIT);
-        (void)release_unused(pool, 0, RONDO__POOL_WAIT);
+        rondo__pool_settle(pool, true);
+        (void)release_unused(pool, 0, true);
         region_bytes = rondo__align_up(bytes, RONDO__HEAP_UNIT);
         status = ask_driver(pool, region_bytes, out_base);
         if (status == RONDO_STATUS_NO_DEVICE_MEMORY) {
@@ -373,36 +388,37 @@ rondo_status rondo__pool_add_region(rondo_pool *pool, rondo__heap *heap, uint64_
     return RONDO_STATUS_OK;
 }
 
-static const rondo__heap_block *find_in_heap(const rondo__heap *heap, uintptr_t address) {
+static const rondo__heap_piece *find_in_heap(const rondo__heap *heap, uintptr_t address) {
     for (const rondo__heap_region *r = heap->regions; r != NULL; r = r->next) {
         uintptr_t base = (uintptr_t)r->base;
         if (address < base || address - base >= r->bytes) {
             continue;
         }
-        const rondo__heap_block *block = r->first;
-        while (block->offset + block->bytes <= address - base) {
-            block = block->after;
+        const rondo__heap_piece *piece = r->first;
+        while (piece->offset + piece->bytes <= address - base) {
+            piece = piece->after;
         }
-        return block;
+        return piece;
     }
     return NULL;
 }
 
-const rondo__heap_block *rondo__pool_find_block(const rondo_pool *pool, const void *address,
-                                                const rondo__part **out_part) {
-    *out_part = NULL;
-    for (const rondo__part *part = pool->parts; part != NULL; part = part->next) {
-        const rondo__heap_block *block = find_in_heap(&part->heap, (uintptr_t)address);
-        if (block != NULL) {
-            *out_part = part;
-            return block;
+const rondo__heap_piece *rondo__pool_find_piece(const rondo_pool *pool, const void *address,
+                                                const rondo__arena_pool **out_arena_pool) {
+    *out_arena_pool = NULL;
+    for (const rondo__arena_pool *arena_pool = pool->arena_pools; arena_pool != NULL;
+         arena_pool = arena_pool->next) {
+        const rondo__heap_piece *piece = find_in_heap(&arena_pool->heap, (uintptr_t)address);
+        if (piece != NULL) {
+            *out_arena_pool = arena_pool;
+            return piece;
         }
     }
-    const rondo__heap_block *block = find_in_heap(&pool->idle, (uintptr_t)address);
-    for (const rondo__owner *o = pool->owners; block == NULL && o != NULL; o = o->next) {
-        block = find_in_heap(&o->heap, (uintptr_t)address);
+    const rondo__heap_piece *piece = find_in_heap(&pool->idle, (uintptr_t)address);
+    for (const rondo__owner *o = pool->owners; piece == NULL && o != NULL; o = o->next) {
+        piece = find_in_heap(&o->heap, (uintptr_t)address);
     }
-    return block;
+    return piece;
 }
 
 // ---- owners -----------------------------------------------------------------------------------
@@ -465,22 +481,22 @@ static bool adopt_regions(rondo_pool *pool, rondo__owner *heir) {
 
 // ---- the public calls -------------------------------------------------------------------------
 
-static rondo_status take_block(rondo_pool *pool, rondo__owner *o, uint64_t bytes,
-                               rondo__heap_block **out_block) {
-    RETURN_IF_ERROR(rondo__heap_take(&o->heap, bytes, out_block));
-    if (*out_block == NULL && (pool->pending != NULL || pool->parts != NULL)) {
-        rondo__pool_settle(pool, RONDO__POOL_LOOK);
-        RETURN_IF_ERROR(rondo__heap_take(&o->heap, bytes, out_block));
+static rondo_status take_piece(rondo_pool *pool, rondo__owner *o, uint64_t bytes,
+                               rondo__heap_piece **out_piece) {
+    RETURN_IF_ERROR(rondo__heap_take(&o->heap, bytes, out_piece));
+    if (*out_piece == NULL && (pool->pending != NULL || pool->arena_pools != NULL)) {
+        rondo__pool_settle(pool, false);
+        RETURN_IF_ERROR(rondo__heap_take(&o->heap, bytes, out_piece));
     }
-    if (*out_block == NULL && adopt_regions(pool, o)) {
-        RETURN_IF_ERROR(rondo__heap_take(&o->heap, bytes, out_block));
+    if (*out_piece == NULL && adopt_regions(pool, o)) {
+        RETURN_IF_ERROR(rondo__heap_take(&o->heap, bytes, out_piece));
     }
-    if (*out_block == NULL) {
+    if (*out_piece == NULL) {
         uint64_t added = 0;
         RETURN_IF_ERROR(rondo__pool_add_region(pool, &o->heap, bytes, false, &added));
-        RETURN_IF_ERROR(rondo__heap_take(&o->heap, bytes, out_block));
+        RETURN_IF_ERROR(rondo__heap_take(&o->heap, bytes, out_piece));
     }
-    return *out_block != NULL ? RONDO_STATUS_OK
+    return *out_piece != NULL ? RONDO_STATUS_OK
                               : RONDO_FAIL(INTERNAL, "a fresh region has no room for %llu bytes",
                                            (unsigned long long)bytes);
 }
@@ -502,31 +518,31 @@ rondo_status rondo_pool_allocate(rondo_pool *pool, rondo_stream *stream, size_t 
         return RONDO_FAIL(NO_DEVICE_MEMORY, "%zu bytes are more than any device has", bytes);
     }
     rondo__capture *capture = NULL;
-    uint64_t scope = 0;
-    RETURN_IF_ERROR(rondo__capture_find(stream, &capture, &scope));
+    uint64_t section = 0;
+    RETURN_IF_ERROR(rondo__capture_find(stream, &capture, &section));
     if (__builtin_expect(capture != NULL, 0)) {
-        return rondo__arena_allocate(pool, stream, capture, scope, bytes, out_address);
+        return rondo__arena_allocate(pool, stream, capture, section, bytes, out_address);
     }
     RETURN_IF_ERROR(rondo__capture_refuse_foreign(stream, __func__, "pool"));
     rondo__owner *o = NULL;
-    rondo__heap_block *block = NULL;
+    rondo__heap_piece *piece = NULL;
     pthread_mutex_lock(&pool->lock);
-    rondo__lease *l = rondo__pool_get_lease(pool);
+    rondo__block *block = rondo__pool_get_record(pool);
     rondo_status status =
-        l != NULL ? rondo__live_table_reserve(&pool->live) : RONDO_STATUS_NO_MEMORY;
+        block != NULL ? rondo__live_table_reserve(&pool->live) : RONDO_STATUS_NO_MEMORY;
     if (status == RONDO_STATUS_OK) {
         status = get_owner(pool, stream, &o);
     }
     if (status == RONDO_STATUS_OK) {
-        status = take_block(pool, o, bytes, &block);
+        status = take_piece(pool, o, bytes, &piece);
     }
     if (status == RONDO_STATUS_OK) {
-        l->block = block;
-        l->holder = o;
-        rondo__pool_hand_out(pool, l);
-        *out_address = rondo__pool_get_address(block);
-    } else if (l != NULL) {
-        rondo__pool_drop_lease(pool, l);
+        block->piece = piece;
+        block->owner = o;
+        rondo__pool_hand_out(pool, block);
+        *out_address = rondo__pool_get_address(piece);
+    } else if (block != NULL) {
+        rondo__pool_drop_record(pool, block);
     }
     pthread_mutex_unlock(&pool->lock);
     return status;
@@ -541,28 +557,28 @@ static rondo_status note_use(rondo_pool *pool, void *address, rondo_stream *stre
                              stream->device->name, pool->device->name);
     }
     rondo__capture *capture = NULL;
-    uint64_t scope = 0;
-    RETURN_IF_ERROR(rondo__capture_find(stream, &capture, &scope));
+    uint64_t section = 0;
+    RETURN_IF_ERROR(rondo__capture_find(stream, &capture, &section));
     rondo_status status = RONDO_STATUS_OK;
     pthread_mutex_lock(&pool->lock);
-    rondo__lease *l = rondo__live_table_get(&pool->live, address);
-    if (l == NULL || l->is_freed) {
+    rondo__block *block = rondo__live_table_get(&pool->live, address);
+    if (block == NULL || block->is_freed) {
         status = RONDO_FAIL_AS(call, INVALID, "%p is not a live block of this pool", address);
         goto unlock;
     }
-    if (l->holder != NULL && l->holder->stream_number == stream->number) {
+    if (block->owner != NULL && block->owner->stream_number == stream->number) {
         goto unlock;
     }
-    if (l->part != NULL) {
-        rondo__arena_note_use(l, scope);
+    if (block->arena_pool != NULL) {
+        rondo__arena_note_user(block, section);
     }
-    for (size_t i = 0; i < l->use_count; ++i) {
+    for (size_t i = 0; i < block->user_count; ++i) {
         // By the tag: another stream may have the address of one that is gone.
-        if (l->uses[i].tag == stream->tag && l->uses[i].scope == scope) {
+        if (block->users[i].tag == stream->tag && block->users[i].section == section) {
             goto unlock;
         }
     }
-    status = rondo__lease_add_use(l, stream, scope);
+    status = rondo__block_add_user(block, stream, section);
 
 unlock:
     pthread_mutex_unlock(&pool->lock);
@@ -576,16 +592,16 @@ rondo_status rondo_pool_use(rondo_pool *pool, void *address, rondo_stream *strea
 
 static void destroy_pool(rondo_pool *pool);
 
-void rondo__pool_take_back(rondo_pool *pool, rondo__lease *l) {
-    (void)rondo__live_table_take(&pool->live, rondo__pool_get_address(l->block));
-    pool->stats.live_bytes -= l->block->bytes;
+void rondo__pool_take_back(rondo_pool *pool, rondo__block *block) {
+    (void)rondo__live_table_take(&pool->live, rondo__pool_get_address(block->piece));
+    pool->stats.live_bytes -= block->piece->bytes;
     pool->stats.live_count -= 1;
-    if (l->part != NULL) {
-        rondo__arena_free(pool, l);
-    } else if (l->use_count == 0 && !rondo__pool_is_captured(pool, l)) {
-        return_block(pool, l);
+    if (block->arena_pool != NULL) {
+        rondo__arena_free(pool, block);
+    } else if (block->user_count == 0 && !rondo__pool_is_captured(pool, block)) {
+        give_back(pool, block);
     } else {
-        rondo__pool_let_pass(pool, l);
+        rondo__pool_let_pass(pool, block);
     }
 }
 
@@ -596,8 +612,8 @@ rondo_status rondo_pool_free(rondo_pool *pool, void *address) {
     }
     RETURN_IF_ERROR(rondo__check_process(pool->device, __func__));
     pthread_mutex_lock(&pool->lock);
-    rondo__lease *l = rondo__live_table_get(&pool->live, address);
-    if (l == NULL || l->is_freed) {
+    rondo__block *block = rondo__live_table_get(&pool->live, address);
+    if (block == NULL || block->is_freed) {
         pthread_mutex_unlock(&pool->lock);
         return RONDO_FAIL(INVALID,
                           "%p is not a live block of this pool: it was freed before, or taken by a "
@@ -605,9 +621,9 @@ rondo_status rondo_pool_free(rondo_pool *pool, void *address) {
                           address);
     }
     bool is_late = false;
-    rondo_status status = rondo__pool_free_late(pool, l, &is_late);
+    rondo_status status = rondo__pool_free_late(pool, block, &is_late);
     if (status == RONDO_STATUS_OK && !is_late) {
-        rondo__pool_take_back(pool, l);
+        rondo__pool_take_back(pool, block);
     }
     bool is_last = pool->is_released && pool->stats.live_count == 0;
     pthread_mutex_unlock(&pool->lock);
@@ -624,8 +640,8 @@ rondo_status rondo_pool_trim(rondo_pool *pool, uint64_t keep_bytes, uint64_t *ou
     RETURN_IF_ERROR(rondo__check_pointer(pool, __func__, "pool"));
     RETURN_IF_ERROR(rondo__check_device(pool->device, __func__));
     pthread_mutex_lock(&pool->lock);
-    rondo__pool_settle(pool, RONDO__POOL_LOOK);
-    uint64_t released = release_unused(pool, keep_bytes, RONDO__POOL_LOOK);
+    rondo__pool_settle(pool, false);
+    uint64_t released = release_unused(pool, keep_bytes, false);
     pthread_mutex_unlock(&pool->lock);
     if (out_released != NULL) {
         *out_released = released;
@@ -654,59 +670,71 @@ void rondo_pool_retain(rondo_pool *pool) {
 // What is pending even now lies in regions that graphs use; they are freed with the graphs.
 static void leave_captured(rondo_pool *pool) {
     while (pool->pending != NULL) {
-        rondo__lease *l = pool->pending;
-        rondo__heap_region *region = l->block->region;
-        pool->pending = l->next;
-        drop_uses(l);
-        rondo__free(l->uses);
-        rondo__mark_list_deinit(&l->marks);
+        rondo__block *block = pool->pending;
+        rondo__heap_region *region = block->piece->region;
+        pool->pending = block->next;
+        drop_users(block);
+        rondo__free(block->users);
+        rondo__section_nodes_deinit(&block->nodes);
         if (region->base != NULL) {
             rondo__areas_set_holder(pool->device, region->base, NULL);
-            rondo__captured_leave_behind(pool->device, region->base, region->bytes, l);
+            rondo__captured_leave_behind(pool->device, region->base, region->bytes, block);
             region->base = NULL;  // once for all its blocks
         } else {
-            rondo__free(l);
+            rondo__free(block);
         }
     }
 }
 
-// Lets all work that may use the pool's memory finish, also on streams that record by now.
+// Lets the work of streams finish that may use memory of the pool, also on streams that record by
+// now.
 static void drain_streams(rondo_pool *pool) {
     for (rondo__owner *o = pool->owners; o != NULL; o = o->next) {
         (void)rondo__stream_tag_wait_at_any_price(o->tag);
     }
-    for (rondo__lease *l = pool->pending; l != NULL; l = l->next) {
-        for (size_t i = 0; i < l->use_count; ++i) {
-            (void)rondo__stream_tag_wait_at_any_price(l->uses[i].tag);
+    for (rondo__arena_pool *a = pool->arena_pools; a != NULL; a = a->next) {
+        if (a->in_flight != NULL) {
+            (void)rondo__stream_tag_wait_at_any_price(a->in_flight);
         }
     }
-    for (rondo__part *part = pool->parts; part != NULL; part = part->next) {
-        if (part->in_flight != NULL) {
-            (void)rondo__stream_tag_wait_at_any_price(part->in_flight);
+}
+
+// The memory of blocks whose users could not be waited for goes to the driver all the same.
+static void give_up_pending(rondo_pool *pool) {
+    rondo__block **link = &pool->pending;
+    while (*link != NULL) {
+        rondo__block *block = *link;
+        if (rondo__pool_is_captured(pool, block)) {
+            link = &block->next;
+        } else {
+            *link = block->next;
+            give_back(pool, block);
         }
     }
 }
 
 static void destroy_pool(rondo_pool *pool) {
     drain_streams(pool);
-    rondo__pool_settle(pool, RONDO__POOL_GIVE_UP);
+    rondo__pool_settle(pool, true);
+    give_up_pending(pool);
     leave_captured(pool);
     rondo__arena_forget_pool(pool);
-    (void)release_unused(pool, 0, RONDO__POOL_GIVE_UP);
+    (void)release_idle(pool, 0);
     rondo__heap_deinit(&pool->idle);
     while (pool->owners != NULL) {
         rondo__owner *o = pool->owners;
         pool->owners = o->next;
+        (void)release_owner(pool, o, 0, true, true);
         rondo__stream_tag_release(o->tag);
         rondo__heap_deinit(&o->heap);
         rondo__free(o);
     }
     while (pool->spare != NULL) {
-        rondo__lease *l = pool->spare;
-        pool->spare = l->next;
-        rondo__free(l->uses);
-        rondo__mark_list_deinit(&l->marks);
-        rondo__free(l);
+        rondo__block *block = pool->spare;
+        pool->spare = block->next;
+        rondo__free(block->users);
+        rondo__section_nodes_deinit(&block->nodes);
+        rondo__free(block);
     }
     rondo__live_table_deinit(&pool->live);
     pthread_mutex_destroy(&pool->lock);

@@ -1,5 +1,5 @@
-// pool/pool_internal.h — what the files of this room share: pools, leases, and their use by
-// captures.
+// pool/pool_internal.h — what the files of this room share: pools, their blocks, and what captures
+// do with them.
 #ifndef RONDO_POOL_POOL_INTERNAL_H
 #define RONDO_POOL_POOL_INTERNAL_H
 
@@ -16,9 +16,9 @@
 #include "pool/live_table.h"
 #include "rondo/pool.h"
 
-typedef struct rondo__part rondo__part;
-typedef struct rondo__seat rondo__seat;
-typedef struct rondo__branch rondo__branch;
+typedef struct rondo__arena_pool rondo__arena_pool;
+typedef struct rondo__arena_use rondo__arena_use;
+typedef struct rondo__section_stream rondo__section_stream;
 typedef struct rondo__output rondo__output;
 
 // What one stream owns. Found by the stream's number, which is never used twice.
@@ -29,36 +29,37 @@ typedef struct rondo__owner {
     struct rondo__owner *next;
 } rondo__owner;
 
-// A stream that uses a block: declared with rondo_pool_use, and for blocks of captures the stream
-// of the allocation, too, in front.
-typedef struct rondo__use {
+// A stream that uses a block, as rondo_pool_use declared. The first user of an arena's block is the
+// stream that took it.
+typedef struct rondo__block_user {
     rondo_stream *stream;    // valid while the tag is not finished
     rondo__stream_tag *tag;  // retained
-    uint64_t scope;          // the capture that it recorded when it was declared; 0: none
+    uint64_t section;        // the capture that it recorded when it was declared; 0: none
     rondo_event *event;      // stands for its work once the block is freed; NULL: none yet
     bool has_passed;         // its work is done
-} rondo__use;
+} rondo__block_user;
 
-// A block handed out or pending.
-typedef struct rondo__lease {
-    rondo__heap_block *block;
-    rondo__owner *holder;  // NULL for a block of an arena
-    uint64_t serial;       // never used twice
-    bool is_freed;         // inside a capture whose end decides; see late_free.c
-    size_t use_count;
-    size_t use_capacity;
-    rondo__use *uses;
-    struct rondo__lease *next;  // among the pending, or the spare
+// Memory that rondo_pool_allocate handed out: live, or freed and pending while streams may still
+// use it.
+typedef struct rondo__block {
+    rondo__heap_piece *piece;
+    rondo__owner *owner;  // NULL for a block of an arena
+    uint64_t serial;      // never used twice
+    bool is_freed;        // inside a capture whose end decides; see late_free.c
+    size_t user_count;
+    size_t user_capacity;
+    rondo__block_user *users;
+    struct rondo__block *next;  // among the pending, or the spare
     // For a block of an arena.
-    rondo__part *part;
-    rondo__seat *seat;      // of the graph that allocated it; NULL once that is gone
-    rondo__branch *branch;  // who took it; while the seat is open
-    rondo__output *output;  // what the replay order knows of it; NULL once the seat is gone
-    struct rondo__lease *seat_next;
-    struct rondo__lease *seat_previous;
-    rondo__mark_list marks;  // pending in a capture: the nodes that must have run
-    bool is_held;            // pending in a capture: not to be used again before its end
-} rondo__lease;
+    rondo__arena_pool *arena_pool;
+    rondo__arena_use *use;  // of the graph that allocated it; NULL once that is gone
+    rondo__section_stream *section_stream;  // that took it; while the capture is open
+    rondo__output *output;                  // NULL once the use is gone
+    struct rondo__block *next_in_use;
+    struct rondo__block *previous_in_use;
+    rondo__section_node_list nodes;  // pending in a capture: the nodes that must have run
+    bool is_held;                    // pending in a capture: not to be used again before its end
+} rondo__block;
 
 struct rondo_pool {
     rondo_device *device;  // retained
@@ -68,10 +69,10 @@ struct rondo_pool {
     rondo__owner *owners;
     rondo__heap idle;  // whole regions that nobody uses
     rondo__live_table live;
-    rondo__lease *pending;
-    rondo__lease *spare;
-    rondo__part *parts;
-    size_t held_part_count;  // those with replays in flight; see arena.c
+    rondo__block *pending;
+    rondo__block *spare;
+    rondo__arena_pool *arena_pools;
+    size_t held_pool_count;  // those with replays in flight; see arena.c
     uint64_t last_serial;
     rondo_pool_stats stats;
     bool is_released;  // no references; blocks handed out keep it
@@ -79,52 +80,46 @@ struct rondo_pool {
 
 // ---- pool.c: with the pool's lock held --------------------------------------------------------
 
-rondo__lease *rondo__pool_get_lease(rondo_pool *pool);  // NULL: NO_MEMORY
-void rondo__pool_drop_lease(rondo_pool *pool, rondo__lease *lease);
-void *rondo__pool_get_address(const rondo__heap_block *block);
+rondo__block *rondo__pool_get_record(rondo_pool *pool);  // NULL: NO_MEMORY
+void rondo__pool_drop_record(rondo_pool *pool, rondo__block *block);
+void *rondo__pool_get_address(const rondo__heap_piece *piece);
 
 // Pinned memory that a graph's recorded copy uses: not to be given out again while the graph lives,
 // because the program would write to it while replays read it.
-bool rondo__pool_is_captured(const rondo_pool *pool, const rondo__lease *lease);
+bool rondo__pool_is_captured(const rondo_pool *pool, const rondo__block *block);
 
-// Adds a use at the end.
+// Adds a user at the end.
 //
 // Errors:    NO_MEMORY.
 // Threads:   holds the pool's lock.
-RONDO_MUST_USE rondo_status rondo__lease_add_use(rondo__lease *lease, rondo_stream *stream,
-                                                 uint64_t scope);
+RONDO_MUST_USE rondo_status rondo__block_add_user(rondo__block *block, rondo_stream *stream,
+                                                  uint64_t section);
 
 // Enters a block into the table of live ones, which has room, and counts it.
-void rondo__pool_hand_out(rondo_pool *pool, rondo__lease *lease);
+void rondo__pool_hand_out(rondo_pool *pool, rondo__block *block);
 
-// The block, free or not, in which the address lies; NULL when that is no memory of the pool.
-// *out_part is its arena's part, or NULL. Cost: O(regions and blocks).
-const rondo__heap_block *rondo__pool_find_block(const rondo_pool *pool, const void *address,
-                                                const rondo__part **out_part);
+// The piece, free or not, in which the address lies; NULL: it is no memory of the pool.
+// *out_arena_pool holds the piece, or is NULL. Cost: O(regions and pieces).
+const rondo__heap_piece *rondo__pool_find_piece(const rondo_pool *pool, const void *address,
+                                                const rondo__arena_pool **out_arena_pool);
 
-// Puts a freed lease among the pending, until the work of its uses has passed.
-void rondo__pool_let_pass(rondo_pool *pool, rondo__lease *lease);
+// Makes a freed block pending until the work of its users is done.
+void rondo__pool_let_pass(rondo_pool *pool, rondo__block *block);
 
-// Frees a live block in earnest.
-void rondo__pool_take_back(rondo_pool *pool, rondo__lease *lease);
+// Frees a live block now.
+void rondo__pool_take_back(rondo_pool *pool, rondo__block *block);
 
-// Where the block's stream records, and the block was taken before: the free waits for the end of
-// the capture, and *out_is_late is true.
+// When the block's stream records a capture that began after the block was taken, the free waits
+// for the end of the capture, and *out_is_late is true.
 //
 // Errors:    NO_MEMORY; the block is as live as before.
 // Threads:   holds the pool's lock.
-RONDO_MUST_USE rondo_status rondo__pool_free_late(rondo_pool *pool, rondo__lease *lease,
+RONDO_MUST_USE rondo_status rondo__pool_free_late(rondo_pool *pool, rondo__block *block,
                                                   bool *out_is_late);
 
-// How far to go for blocks that streams may still use.
-typedef enum rondo__pool_patience {
-    RONDO__POOL_LOOK,     // take back what has passed
-    RONDO__POOL_WAIT,     // wait until they have passed, as far as that can be waited for
-    RONDO__POOL_GIVE_UP,  // and take back the rest as well: the memory goes to the driver
-} rondo__pool_patience;
-
-// Looks after freed blocks whose streams may still use them.
-void rondo__pool_settle(rondo_pool *pool, rondo__pool_patience patience);
+// Takes back pending blocks whose users are done. With `may_wait` it waits for the others as far as
+// that is possible.
+void rondo__pool_settle(rondo_pool *pool, bool may_wait);
 
 // Makes `heap` hold a region with room for `bytes`: an idle one, or the driver's. With
 // `is_capture`, memory calls break no capture.
@@ -137,26 +132,27 @@ RONDO_MUST_USE rondo_status rondo__pool_add_region(rondo_pool *pool, rondo__heap
 
 // ---- arena.c ----------------------------------------------------------------------------------
 
-// rondo_pool_allocate on a stream that records `capture`, in `scope`.
+// rondo_pool_allocate on a stream that records `capture`, in `section` of it.
 //
 // Errors:    NO_DEVICE_MEMORY, NO_MEMORY, DRIVER, LOST.
 // Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__arena_allocate(rondo_pool *pool, rondo_stream *stream,
-                                                  rondo__capture *capture, uint64_t scope,
+                                                  rondo__capture *capture, uint64_t section,
                                                   size_t bytes, void **out_address);
 
-// A lease of an arena was freed and is out of the table of live blocks. With the pool's lock held.
-void rondo__arena_free(rondo_pool *pool, rondo__lease *lease);
+// A block of an arena was freed, and is no longer in the table of live blocks. With the pool's lock
+// held.
+void rondo__arena_free(rondo_pool *pool, rondo__block *block);
 
-// A stream that records in `scope` (0: in none) uses the block. With the pool's lock held.
-void rondo__arena_note_use(rondo__lease *lease, uint64_t scope);
+// A stream that records in `section` (0: in none) uses the block. With the pool's lock held.
+void rondo__arena_note_user(rondo__block *block, uint64_t section);
 
-// Its uses have passed: the block goes back to the arena. With the pool's lock held.
-void rondo__arena_return(rondo_pool *pool, rondo__lease *lease);
+// The users are done: the block goes back to the arena. With the pool's lock held.
+void rondo__arena_return(rondo_pool *pool, rondo__block *block);
 
-// Gives the pool regions that were held back, when their streams can be waited for by now. With the
-// pool's lock held.
-void rondo__arena_give_held_back(rondo_pool *pool, rondo__pool_patience patience);
+// Gives the pool the regions that were held back for replays in flight, where those are done by
+// now. With the pool's lock held.
+void rondo__arena_give_held_back(rondo_pool *pool, bool may_wait);
 
 // Forgets the arenas of a pool that is destroyed: nothing is live in them.
 void rondo__arena_forget_pool(rondo_pool *pool);

@@ -23,6 +23,17 @@ static rondo_status clone_values(const rondo_program *source, rondo_program *cop
     return RONDO_STATUS_OK;
 }
 
+// Clones the bodies of `source` into `op`, whose attributes are copies of the node's.
+static rondo_status clone_bodies(const rondo__node *source, rondo__op *op) {
+    for (size_t i = 0; i < op->attribute_count; ++i) {
+        const rondo_program *body = source->op.attributes[i].body;
+        if (body != NULL) {
+            RETURN_IF_ERROR(rondo__program_clone(body, &op->attributes[i].body));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status clone_nodes(const rondo_program *source, rondo_program *copy) {
     RETURN_IF_ERROR(rondo__array_reserve((void **)&copy->nodes, &copy->node_capacity,
                                          source->node_count, sizeof(*copy->nodes)));
@@ -33,10 +44,9 @@ static rondo_status clone_nodes(const rondo_program *source, rondo_program *copy
         rondo_status status =
             rondo__program_add_node(copy, &op, node->inputs, node->input_count,
                                     node->explicit_count, node->outputs, node->output_count);
-        if (status != RONDO_STATUS_OK) {
-            rondo__op_deinit(&op);
-            return status;
-        }
+        rondo__op_deinit(&op);
+        RETURN_IF_ERROR(status);
+        RETURN_IF_ERROR(clone_bodies(node, &copy->nodes[i].op));
         copy->nodes[i].precision = source->nodes[i].precision;
     }
     return RONDO_STATUS_OK;

@@ -16,10 +16,7 @@ void rondo__program_remove_nodes(rondo_program *program, const bool *remove, siz
                     program->values[value].producer = -1;
                 }
             }
-            rondo__op_deinit(&node->op);
-            rondo__free(node->inputs);
-            rondo__free(node->outputs);
-            memset(node, 0, sizeof *node);
+            rondo__node_deinit(node);
             continue;
         }
         if (kept != n) {

@@ -1,6 +1,5 @@
 #include "rondo/program.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,19 +8,8 @@
 #include "base/text.h"
 #include "program/program.h"
 
-static const rondo__body_functions body_functions = {
-    .clone = rondo__program_clone,
-    .destroy = rondo_program_destroy,
-};
-
-static void register_body_functions(void) {
-    rondo__op_set_body_functions(&body_functions);
-}
-
 rondo_status rondo__program_create(const char *name, rondo_program **out_program) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
     *out_program = NULL;
-    pthread_once(&once, register_body_functions);
     rondo_program *program = rondo__calloc(1, sizeof(*program));
     if (program == NULL) {
         return RONDO_STATUS_NO_MEMORY;
@@ -35,14 +23,22 @@ rondo_status rondo__program_create(const char *name, rondo_program **out_program
     return RONDO_STATUS_OK;
 }
 
+void rondo__node_deinit(rondo__node *node) {
+    for (size_t i = 0; i < node->op.attribute_count; ++i) {
+        rondo_program_destroy(node->op.attributes[i].body);  // bounded depth: program.h
+    }
+    rondo__op_deinit(&node->op);
+    rondo__free(node->inputs);
+    rondo__free(node->outputs);
+    *node = (rondo__node){0};
+}
+
 void rondo_program_destroy(rondo_program *program) {
     if (program == NULL) {
         return;
     }
     for (size_t i = 0; i < program->node_count; ++i) {
-        rondo__op_deinit(&program->nodes[i].op);
-        rondo__free(program->nodes[i].inputs);
-        rondo__free(program->nodes[i].outputs);
+        rondo__node_deinit(&program->nodes[i]);
     }
     for (size_t i = 0; i < program->value_count; ++i) {
         rondo_tensor_deinit(&program->values[i].constant);

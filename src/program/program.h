@@ -56,7 +56,7 @@ typedef struct rondo__optional {
 } rondo__optional;
 
 typedef struct rondo__node {
-    rondo__op op;
+    rondo__op op;        // the node owns the bodies among its attributes
     size_t input_count;  // explicit inputs plus captured values of all bodies
     int32_t *inputs;     // value numbers or RONDO__VALUE_NONE
     size_t output_count;
@@ -158,6 +158,9 @@ void rondo__program_count_uses(const rondo_program *program, uint32_t *out_count
 // was given, "?" where nothing is said. Returns `buffer`.
 const char *rondo__value_format_shape(const rondo_program *program, const rondo__value *value,
                                       char *buffer, size_t buffer_bytes);
+
+// Frees what a node owns, its bodies too, and zeroes it.
+void rondo__node_deinit(rondo__node *node);
 
 // Puts the node's description in front of the latest record, and its name into it, unless an op is
 // named there already. For whoever passes on a failure that came from below the node.

@@ -20,13 +20,6 @@ void rondo__program_count_uses(const rondo_program *program, uint32_t *out_count
     }
 }
 
-static void free_node(rondo__node *node) {
-    rondo__op_deinit(&node->op);
-    rondo__free(node->inputs);
-    rondo__free(node->outputs);
-    *node = (rondo__node){0};
-}
-
 static bool is_node_used(const rondo__node *node, const uint32_t *uses) {
     for (size_t i = 0; i < node->output_count; ++i) {
         if (node->outputs[i] >= 0 && uses[node->outputs[i]] > 0) {
@@ -49,7 +42,7 @@ static void remove_nodes(rondo_program *program, uint32_t *uses) {
                 uses[node->inputs[j]] -= 1;
             }
         }
-        free_node(node);
+        rondo__node_deinit(node);
     }
     size_t kept = 0;
     for (size_t i = 0; i < program->node_count; ++i) {

@@ -12,33 +12,27 @@
 // first: a flush, one tiny launch, made by the first replay after eager ops and by nobody else. A
 // new seed is only noted by the host, and written by the next use.
 //
-// Order. Eager ops only read the state and may run side by side on any streams. A write (flush, new
-// seed, replay) must come after the reads so far and before the later ones. The generator therefore
-// remembers which streams read the state since the last write, and who wrote; a write on one stream
-// makes it wait for the others, by an event put on them then (backend/stream_tag.c). On a single
-// stream all that is a look at a list of one.
+// Order. The generator remembers the stream of its last use. A use on another stream first makes
+// that stream wait for the last one, by an event put there now (backend/stream_tag.c). So all uses
+// run in the order of their calls. On a single stream that is one comparison.
 //
-// Threads. What the host says of the state holds only in the order in which work reaches the
-// streams, so the lock is held until it has: an eager op's launch, and a replay from where it is
-// prepared to where it was launched. Whoever comes meanwhile waits, and then finds that work on its
-// stream.
+// Threads. A generator is used by one thread at a time. `user` is the number of the thread that is
+// inside a call, or between the look before a replay and its launch; another thread's call finds it
+// there and is refused. Nobody waits.
 //
-//      thread 1, stream A:   [ prepare   launch ]
-//      thread 2, stream B:        lock ..........[ event on A, wait, launch ]
-//
-// On one stream a replay costs one lock for all generators of the graph (generator_group.c) and a
-// comparison for each: `settled_stream`, the stream on which the state was written last, is set to
-// 0 by every other use.
+// A replay on the stream of the last replay costs one exchange of that word and one comparison:
+// `settled_stream` is set to 0 by every use that the next replay has to prepare for.
 //
 // What was rejected: the offset as an argument of the launch (a replay repeats it); the offset kept
 // by the host and written before each replay, as PyTorch does (two launches per replay and
 // generator, and no conditional bodies); an event recorded by each use (a driver call each, and
-// more than the whole cost of a replay); an atomic word instead of the lock (between the look and
-// the launch another thread's work could come in, and both would draw the same numbers).
+// more than the whole cost of a replay); locks, so that threads may share a generator (a generator
+// for each thread is one call).
 #include "backend/blame.h"
 #include "backend/check.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/thread.h"
 #include "cu_sources.h"
 #include "random/random_internal.h"
 
@@ -76,19 +70,15 @@ rondo_status rondo_generator_create(rondo_device *device, uint64_t seed,
     }
     generator->device = device;
     generator->number = atomic_fetch_add(&last_generator_number, 1) + 1;
-    generator->own_group = rondo__random_group_create(generator->number);
-    if (generator->own_group == NULL) {
-        goto free_generator;
-    }
-    atomic_init(&generator->group, generator->own_group);
+    atomic_init(&generator->user, 0);
     status = get_functions(generator);
     if (status != RONDO_STATUS_OK) {
-        goto free_group;
+        goto free_generator;
     }
     void *state = NULL;
     status = rondo_memory_allocate(device, RONDO_MEMORY_DEVICE, 2 * sizeof(uint64_t), &state);
     if (status != RONDO_STATUS_OK) {
-        goto free_group;
+        goto free_generator;
     }
     status = rondo_event_create(device, 0, &generator->event);
     if (status != RONDO_STATUS_OK) {
@@ -98,15 +88,12 @@ rondo_status rondo_generator_create(rondo_device *device, uint64_t seed,
     generator->start.seed = seed;
     generator->is_dirty = true;
     atomic_init(&generator->reference_count, 1);
-    pthread_mutex_init(&generator->reader_lock, NULL);
     rondo_device_retain(device);
     *out_generator = generator;
     return RONDO_STATUS_OK;
 
 free_state:
     rondo_memory_free(device, RONDO_MEMORY_DEVICE, state);
-free_group:
-    rondo__random_group_release(generator->own_group);
 free_generator:
     rondo__free(generator);
     return status;
@@ -118,99 +105,66 @@ void rondo_generator_retain(rondo_generator *generator) {
     }
 }
 
-static void forget_users(rondo_generator *generator) {
-    for (size_t i = 0; i < generator->user_count; ++i) {
-        rondo__stream_tag_release(generator->users[i].tag);
-    }
-    generator->user_count = 0;
-}
-
 void rondo_generator_release(rondo_generator *generator) {
     if (generator == NULL || atomic_load(&generator->device->is_forked) ||
         atomic_fetch_sub_explicit(&generator->reference_count, 1, memory_order_acq_rel) != 1) {
         return;
     }
-    for (size_t i = 0; i < generator->user_count; ++i) {
-        (void)rondo__stream_tag_wait_at_any_price(generator->users[i].tag);
+    if (generator->last_stream != NULL) {
+        (void)rondo__stream_tag_wait_at_any_price(generator->last_stream);
     }
-    forget_users(generator);
+    rondo__stream_tag_release(generator->last_stream);
     rondo_stream_destroy(generator->reader);
     rondo_event_destroy(generator->event);
     rondo_memory_free(generator->device, RONDO_MEMORY_PINNED, generator->read_words);
     rondo_memory_free(generator->device, RONDO_MEMORY_DEVICE, generator->state);
-    pthread_mutex_destroy(&generator->reader_lock);
-    rondo__random_group_release(generator->own_group);
-    rondo__free(generator->users);
     rondo_device_release(generator->device);
     rondo__free(generator);
 }
 
-uint32_t rondo_generator_get_number(const rondo_generator *generator) {
-    return generator != NULL ? generator->number : 0;
-}
+// ---- one thread at a time ---------------------------------------------------------------------
 
-// ---- order ------------------------------------------------------------------------------------
-
-static rondo_status reserve_user(rondo_generator *generator) {
-    void *users = generator->users;
-    rondo_status status = rondo__array_reserve(&users, &generator->user_capacity,
-                                               generator->user_count + 1, sizeof *generator->users);
-    generator->users = users;
-    return status;
-}
-
-// Leaves out streams that are gone: their work was waited for.
-static void drop_finished(rondo_generator *generator) {
-    size_t kept = 0;
-    for (size_t i = 0; i < generator->user_count; ++i) {
-        if (rondo__stream_tag_is_done(generator->users[i].tag)) {
-            rondo__stream_tag_release(generator->users[i].tag);
-        } else {
-            generator->users[kept++] = generator->users[i];
-        }
+rondo_status rondo__generator_enter(rondo_generator *generator, const char *call) {
+    const uint64_t self = rondo__thread_get_number();
+    uint64_t user = 0;
+    if (__builtin_expect(
+            !atomic_compare_exchange_strong_explicit(&generator->user, &user, self,
+                                                     memory_order_acquire, memory_order_relaxed),
+            0) &&
+        user != self) {
+        return RONDO_FAIL_AS(call, STATE,
+                             "thread %llu uses generator %u at this moment, and a generator is "
+                             "used by one thread at a time; create one for each thread",
+                             (unsigned long long)user, (unsigned)generator->number);
     }
-    generator->user_count = kept;
-}
-
-// `stream` is about to read the state.
-static rondo_status add_reader(rondo_generator *generator, rondo_stream *stream) {
-    for (size_t i = 0; i < generator->user_count; ++i) {
-        if (generator->users[i].number == stream->number) {
-            return RONDO_STATUS_OK;
-        }
-    }
-    drop_finished(generator);
-    RETURN_IF_ERROR(reserve_user(generator));
-    if (generator->user_count > 0 && generator->users[0].is_writer) {
-        RETURN_IF_ERROR(
-            rondo__stream_tag_follow(stream, generator->users[0].tag, generator->event));
-    }
-    generator->users[generator->user_count++] =
-        (rondo__random_user){.tag = rondo__stream_tag_watch(stream), .number = stream->number};
+    ++generator->depth;
     return RONDO_STATUS_OK;
 }
 
-// `stream` is about to write the state: it waits for all other users.
-static rondo_status prepare_write(rondo_generator *generator, rondo_stream *stream) {
-    drop_finished(generator);
-    RETURN_IF_ERROR(reserve_user(generator));
-    for (size_t i = 0; i < generator->user_count; ++i) {
-        RETURN_IF_ERROR(
-            rondo__stream_tag_follow(stream, generator->users[i].tag, generator->event));
+void rondo__generator_leave(rondo_generator *generator) {
+    if (--generator->depth == 0) {
+        atomic_store_explicit(&generator->user, 0, memory_order_release);
     }
-    return RONDO_STATUS_OK;
 }
 
-static void note_write(rondo_generator *generator, rondo_stream *stream) {
-    rondo__stream_tag *tag = rondo__stream_tag_watch(stream);
-    forget_users(generator);
-    generator->users[generator->user_count++] =
-        (rondo__random_user){.tag = tag, .number = stream->number, .is_writer = true};
+// ---- one stream after the other ---------------------------------------------------------------
+
+// What is put on `stream` from now on comes after the last use, and is the last use itself.
+static rondo_status move_to(rondo_generator *generator, rondo_stream *stream) {
+    if (generator->last_stream == stream->tag) {
+        return RONDO_STATUS_OK;
+    }
+    if (generator->last_stream != NULL) {
+        RETURN_IF_ERROR(rondo__stream_tag_follow(stream, generator->last_stream, generator->event));
+    }
+    rondo__stream_tag_release(generator->last_stream);
+    generator->last_stream = rondo__stream_tag_watch(stream);
+    return RONDO_STATUS_OK;
 }
 
 // ---- writing ----------------------------------------------------------------------------------
 
-static rondo_status launch_single(rondo_generator *generator, rondo_stream *stream,
+static rondo_status launch_single(const rondo_generator *generator, rondo_stream *stream,
                                   rondo__random_kernel kernel, const void *arguments,
                                   size_t argument_bytes) {
     const rondo_launch launch = {.name = rondo__random_kernel_names[kernel],
@@ -222,68 +176,38 @@ static rondo_status launch_single(rondo_generator *generator, rondo_stream *stre
     return rondo_stream_launch(stream, &launch);
 }
 
-rondo_status rondo__generator_launch_advance(rondo_generator *generator, rondo_stream *stream,
+rondo_status rondo__generator_launch_advance(const rondo_generator *generator, rondo_stream *stream,
                                              uint64_t count) {
     const rondo__random_advance_arguments arguments = {.state = generator->state, .count = count};
     return launch_single(generator, stream, RONDO__RANDOM_ADVANCE, &arguments, sizeof arguments);
 }
 
-// Writes a new seed, if there is one, on a stream that waits for all users.
+// Writes a new seed on the stream of the last use.
 static rondo_status write_start(rondo_generator *generator, rondo_stream *stream) {
     const rondo__random_set_arguments arguments = {.state = generator->state,
                                                    .seed = generator->start.seed,
                                                    .offset = generator->start.offset};
-    RETURN_IF_ERROR(prepare_write(generator, stream));
     RETURN_IF_ERROR(
         launch_single(generator, stream, RONDO__RANDOM_SET, &arguments, sizeof arguments));
     generator->is_dirty = false;
     generator->pending = 0;
-    note_write(generator, stream);
     return RONDO_STATUS_OK;
 }
 
-// The state is what the host says, and `stream` wrote it last.
-static rondo_status settle(rondo_generator *generator, rondo_stream *stream) {
+rondo_status rondo__generator_settle(rondo_generator *generator, rondo_stream *stream) {
+    if (generator->settled_stream == stream->number) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(move_to(generator, stream));
     if (generator->is_dirty) {
         RETURN_IF_ERROR(write_start(generator, stream));
-    } else {
-        RETURN_IF_ERROR(prepare_write(generator, stream));
-        if (generator->pending > 0) {
-            RETURN_IF_ERROR(rondo__generator_launch_advance(generator, stream, generator->pending));
-            generator->pending = 0;
-        }
-        note_write(generator, stream);
+    } else if (generator->pending > 0) {
+        RETURN_IF_ERROR(rondo__generator_launch_advance(generator, stream, generator->pending));
+        generator->pending = 0;
     }
     ++generator->epoch;
     generator->settled_stream = stream->number;
     return RONDO_STATUS_OK;
-}
-
-// ---- taking turns -----------------------------------------------------------------------------
-
-static rondo_status refuse_issuing(const rondo_generator *generator, const char *call) {
-    if (__builtin_expect(!generator->is_issuing, 1)) {
-        return RONDO_STATUS_OK;
-    }
-    return RONDO_FAIL_AS(call, STATE,
-                         "a function that rondo_generator_launch calls for generator %u uses "
-                         "the generator itself; do that before or after",
-                         (unsigned)generator->number);
-}
-
-rondo_status rondo__generator_enter(rondo_generator *generator, const char *call) {
-    rondo__random_group *group = rondo__generator_lock(generator);
-    rondo_status status = refuse_issuing(generator, call);
-    if (status != RONDO_STATUS_OK) {
-        rondo__random_group_unlock(group);
-    }
-    return status;
-}
-
-rondo_status rondo__generator_prepare_replay(rondo_generator *generator, rondo_stream *stream) {
-    RETURN_IF_ERROR(refuse_issuing(generator, "rondo_graph_replay"));
-    return generator->settled_stream == stream->number ? RONDO_STATUS_OK
-                                                       : settle(generator, stream);
 }
 
 // ---- drawing ----------------------------------------------------------------------------------
@@ -317,11 +241,11 @@ static rondo_status find_capture(rondo_generator *generator, rondo_stream *strea
 static rondo_status draw_eagerly(rondo_generator *generator, rondo_stream *stream,
                                  uint64_t counters, rondo__random_issue issue, void *data,
                                  uint64_t *out_relative) {
+    RETURN_IF_ERROR(move_to(generator, stream));
+    generator->settled_stream = 0;
     if (generator->is_dirty) {
         RETURN_IF_ERROR(write_start(generator, stream));
     }
-    RETURN_IF_ERROR(add_reader(generator, stream));
-    generator->settled_stream = 0;
     *out_relative = generator->pending;
     if (issue != NULL) {
         RETURN_IF_ERROR(issue(generator, stream, generator->pending, data));
@@ -341,29 +265,18 @@ rondo_status rondo__generator_draw(rondo_generator *generator, rondo_stream *str
                               ? draw_eagerly(generator, stream, counters, issue, data, out_relative)
                               : rondo__generator_draw_recorded(generator, stream, capture, id,
                                                                counters, issue, data, out_relative);
-    rondo__generator_unlock(generator);
+    rondo__generator_leave(generator);
     return status;
 }
 
 // ---- the state --------------------------------------------------------------------------------
-
-// The caller holds the lock.
-static rondo_status refuse_recording(const rondo_generator *generator, const char *call) {
-    if (generator->recordings == NULL) {
-        return RONDO_STATUS_OK;
-    }
-    return RONDO_FAIL_AS(call, STATE,
-                         "graph \"%s\" records and draws from generator %u, whose state belongs "
-                         "to the replays; call this before the capture or after its end",
-                         generator->recordings->label, (unsigned)generator->number);
-}
 
 static rondo_status set_state(rondo_generator *generator, rondo_generator_state state,
                               const char *call) {
     RETURN_IF_ERROR(rondo__check_pointer(generator, call, "generator"));
     RETURN_IF_ERROR(rondo__check_alive(generator->device, call));
     RETURN_IF_ERROR(rondo__generator_enter(generator, call));
-    rondo_status status = refuse_recording(generator, call);
+    rondo_status status = rondo__generator_refuse_recording(generator, call);
     if (status == RONDO_STATUS_OK) {
         generator->start = state;
         generator->is_dirty = true;
@@ -371,7 +284,7 @@ static rondo_status set_state(rondo_generator *generator, rondo_generator_state 
         ++generator->epoch;
         generator->settled_stream = 0;
     }
-    rondo__generator_unlock(generator);
+    rondo__generator_leave(generator);
     return status;
 }
 
@@ -385,7 +298,6 @@ rondo_status rondo_generator_set_state(rondo_generator *generator,
     return set_state(generator, *state, __func__);
 }
 
-// The caller holds the reader lock, here and below.
 static rondo_status make_reader(rondo_generator *generator) {
     void *words = generator->read_words;
     if (words == NULL) {
@@ -397,48 +309,28 @@ static rondo_status make_reader(rondo_generator *generator) {
                                      : rondo_stream_create(generator->device, &generator->reader);
 }
 
-// Puts a copy of the state on the reader, as one more use of it; *out_pending goes on top. Nothing
-// is copied when the host knows the state: then *out_is_known is true.
-static rondo_status put_copy(rondo_generator *generator, const char *call,
-                             rondo_generator_state *out_state, bool *out_is_known) {
-    RETURN_IF_ERROR(rondo__generator_enter(generator, call));
-    rondo_status status = refuse_recording(generator, call);
-    *out_state = (rondo_generator_state){.offset = generator->pending};
-    *out_is_known = generator->is_dirty;
-    if (status != RONDO_STATUS_OK) {
-        goto unlock;
-    }
-    if (generator->is_dirty) {
-        out_state->seed = generator->start.seed;
-        out_state->offset += generator->start.offset;
-    } else if (generator->reader != NULL) {
-        status = add_reader(generator, generator->reader);
-        generator->settled_stream = 0;
-        if (status == RONDO_STATUS_OK) {
-            status = rondo_stream_copy(generator->reader, generator->read_words, generator->state,
-                                       2 * sizeof(uint64_t), RONDO_COPY_DEVICE_TO_HOST);
-        }
-    }
-unlock:
-    rondo__generator_unlock(generator);
-    return status;
+// Copies the state when the last use is done, on a stream of its own: that of the last use may
+// record by now. Waits for the copy, so that later uses need not come after it.
+static rondo_status copy_state(rondo_generator *generator) {
+    RETURN_IF_ERROR(make_reader(generator));
+    RETURN_IF_ERROR(
+        rondo__stream_tag_follow(generator->reader, generator->last_stream, generator->event));
+    RETURN_IF_ERROR(rondo_stream_copy(generator->reader, generator->read_words, generator->state,
+                                      2 * sizeof(uint64_t), RONDO_COPY_DEVICE_TO_HOST));
+    return rondo_stream_synchronize(generator->reader);
 }
 
 static rondo_status read_state(rondo_generator *generator, const char *call,
                                rondo_generator_state *out_state) {
-    bool is_known = false;
-    bool has_reader = generator->reader != NULL;
-    RETURN_IF_ERROR(put_copy(generator, call, out_state, &is_known));
-    if (!is_known && !has_reader) {
-        // Not made with the generator's lock held, because that may wait for the device.
-        RETURN_IF_ERROR(make_reader(generator));
-        RETURN_IF_ERROR(put_copy(generator, call, out_state, &is_known));
+    RETURN_IF_ERROR(rondo__generator_refuse_recording(generator, call));
+    rondo_generator_state base = generator->start;
+    if (!generator->is_dirty) {
+        RETURN_IF_ERROR(copy_state(generator));
+        base.seed = generator->read_words[0];
+        base.offset = generator->read_words[1];
     }
-    if (!is_known) {
-        RETURN_IF_ERROR(rondo_stream_synchronize(generator->reader));
-        out_state->seed = generator->read_words[0];
-        out_state->offset += generator->read_words[1];
-    }
+    out_state->seed = base.seed;
+    out_state->offset = base.offset + generator->pending;
     return RONDO_STATUS_OK;
 }
 
@@ -448,16 +340,9 @@ rondo_status rondo_generator_get_state(rondo_generator *generator,
     *out_state = (rondo_generator_state){0};
     RETURN_IF_ERROR(rondo__check_pointer(generator, __func__, "generator"));
     RETURN_IF_ERROR(rondo__check_alive(generator->device, __func__));
-    rondo_generator_state state;
-    // A launch function holds the other lock, and must not wait for this one.
     RETURN_IF_ERROR(rondo__generator_enter(generator, __func__));
-    rondo__generator_unlock(generator);
-    pthread_mutex_lock(&generator->reader_lock);
-    rondo_status status = read_state(generator, __func__, &state);
-    pthread_mutex_unlock(&generator->reader_lock);
-    if (status == RONDO_STATUS_OK) {
-        *out_state = state;
-    }
+    rondo_status status = read_state(generator, __func__, out_state);
+    rondo__generator_leave(generator);
     return status;
 }
 
@@ -480,7 +365,7 @@ rondo_status rondo_generator_get_mark(rondo_generator *generator, rondo_stream *
         // The next replay shall count as a change.
         generator->settled_stream = 0;
     }
-    rondo__generator_unlock(generator);
+    rondo__generator_leave(generator);
     return status;
 }
 
@@ -507,7 +392,7 @@ static rondo_status rewind_to(rondo_generator *generator, rondo_stream *stream,
         generator->pending = mark->relative;
         generator->settled_stream = 0;
     }
-    rondo__generator_unlock(generator);
+    rondo__generator_leave(generator);
     return status;
 }
 

@@ -2,7 +2,6 @@
 #ifndef RONDO_RANDOM_RANDOM_INTERNAL_H
 #define RONDO_RANDOM_RANDOM_INTERNAL_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -68,111 +67,67 @@ typedef struct rondo__random_loops {
 
 // ---- the generator (generator.c) ----------------------------------------------------------------
 
-// A stream on which the state was used since it was last written; the first entry may be the
-// writer.
-typedef struct rondo__random_user {
-    rondo__stream_tag *tag;  // retained
-    uint32_t number;         // of the stream
-    bool is_writer;
-} rondo__random_user;
-
-// A capture in progress that uses the generator.
-typedef struct rondo__random_recording {
-    const char *label;  // of the graph; borrowed
-    struct rondo__random_recording *next;
-} rondo__random_recording;
-
-// Generators that graphs use together, and their lock (generator_group.c).
-typedef struct rondo__random_group {
-    pthread_mutex_t lock;  // recursive: a launch function may use other generators of the group
-    uint32_t number;       // of the generator that it was made for
-    uint32_t depth;        // how often the thread that holds the lock took it; guarded by lock
-    atomic_int reference_count;
-    struct rondo__random_group *followed;  // retained; guarded by lock; NULL: this one counts
-} rondo__random_group;
-
-// In front what each replay looks at.
+// One thread uses a generator at a time; what is not said to be otherwise is that thread's.
 struct rondo_generator {
-    // Its lock guards what is not said to be otherwise. Held from where a replay is prepared to
-    // where it was put on its stream.
-    _Atomic(rondo__random_group *) group;
-    // The number of the stream that wrote the state last, when nobody has used it since and nothing
-    // is pending: on that stream a graph may be replayed as it is. 0: look closer.
+    // First what each replay looks at.
+    _Atomic uint64_t user;  // number of the thread that is inside a call or a replay; 0: none
+    uint32_t depth;         // how often that thread entered
+    // The stream of the last use, when that left the state as the next replay needs it. A graph may
+    // be replayed there as it is. 0: look closer.
     uint32_t settled_stream;
-    bool is_issuing;  // inside a caller's launch function
-    // Of no lock: the same for life.
-    uint32_t number;                 // for messages: "generator 3"
-    rondo__random_group *own_group;  // retained, and so all groups that this generator was ever in
-    rondo_device *device;            // retained
-    uint64_t *state;                 // in device memory: seed, offset
-    void *functions[RONDO__RANDOM_KERNEL_COUNT];
+    // The same for life, but for the count.
+    uint32_t number;  // for messages: "generator 3"
     atomic_int reference_count;
-    rondo_event *event;           // to order one stream after another
+    rondo_device *device;  // retained
+    uint64_t *state;       // in device memory: seed, offset
+    void *functions[RONDO__RANDOM_KERNEL_COUNT];
+    rondo_event *event;  // orders one stream after another
+    // What the host knows of the state.
     rondo_generator_state start;  // is_dirty: what the state is to be set to
     bool is_dirty;
-    uint64_t pending;  // counters that eager ops took beyond the state's offset
-    uint64_t epoch;    // of marks: counts changes of the state
-    rondo__random_user *users;
-    size_t user_count;
-    size_t user_capacity;
-    rondo__random_recording *recordings;
-    // For rondo_generator_get_state, which puts a copy on a stream of its own and waits for it
-    // without the lock above. Made when first needed; guarded by reader_lock, which is taken first.
-    pthread_mutex_t reader_lock;
+    uint64_t pending;                // counters that eager ops took beyond the state's offset
+    uint64_t epoch;                  // counts changes of the state, for marks
+    rondo__stream_tag *last_stream;  // retained: of the last use; NULL: not used yet
+    // For rondo_generator_get_state; made when first needed.
     rondo_stream *reader;
     uint64_t *read_words;  // pinned: seed, offset
 };
 
-// Runs `issue` with the relative position of `counters` counters on `stream`, eagerly or in the
-// stream's capture, and takes them if it succeeds. NULL: takes them at once.
+// Begins a use of the generator by this thread, which may be inside one already; `call` is for the
+// message. rondo__generator_leave ends it.
+//
+// Errors:    STATE: another thread is inside a use.
+// Threads:   safe; waits for nobody.
+RONDO_MUST_USE rondo_status rondo__generator_enter(rondo_generator *generator, const char *call);
+void rondo__generator_leave(rondo_generator *generator);
+
+// Launches a kernel that draws from `stream`'s next counters, which are at the distance `relative`
+// from the offset.
 typedef rondo_status (*rondo__random_issue)(rondo_generator *generator, rondo_stream *stream,
                                             uint64_t relative, void *data);
+
+// Calls `issue` for the next `counters` counters on `stream`, eagerly or in the stream's capture,
+// and takes them if it succeeds. NULL: takes them at once. *out_relative is their distance from the
+// offset.
+//
+// Errors:    STATE, NO_MEMORY, DRIVER, LOST, and those of `issue`.
+// Threads:   one thread at a time; others are refused.
 RONDO_MUST_USE rondo_status rondo__generator_draw(rondo_generator *generator, rondo_stream *stream,
                                                   uint64_t counters, const char *call,
                                                   rondo__random_issue issue, void *data,
                                                   uint64_t *out_relative);
 
-// Takes the lock, for `call`. STATE, and it is not taken, inside a caller's launch function: the
-// range is taken, and the kernel not yet on the stream. rondo__generator_unlock gives it back.
-RONDO_MUST_USE rondo_status rondo__generator_enter(rondo_generator *generator, const char *call);
-
-// Lets a graph be replayed on `stream`: writes what is to be written of the state, and orders that
-// after all other uses. The caller holds the lock until the graph is launched.
+// Lets a graph be replayed on `stream`: orders that after the last use, and writes what is to be
+// written of the state. The caller has entered, and leaves once the graph is launched.
 //
 // Errors:    STATE, NO_MEMORY, DRIVER, LOST.
-// Threads:   holds the lock.
-RONDO_MUST_USE rondo_status rondo__generator_prepare_replay(rondo_generator *generator,
-                                                            rondo_stream *stream);
+// Threads:   the one that entered.
+RONDO_MUST_USE rondo_status rondo__generator_settle(rondo_generator *generator,
+                                                    rondo_stream *stream);
 
-// Whether rondo__generator_prepare_replay has nothing to do. The caller holds the lock of `group`;
-// false, too, when that is not the generator's.
-static inline bool rondo__generator_is_prepared(const rondo_generator *generator,
-                                                const rondo__random_group *group,
-                                                const rondo_stream *stream) {
-    return atomic_load_explicit(&generator->group, memory_order_relaxed) == group &&
-           generator->settled_stream == stream->number && !generator->is_issuing;
-}
-
-// The caller holds the lock.
-RONDO_MUST_USE rondo_status rondo__generator_launch_advance(rondo_generator *generator,
+// Launches the kernel that adds `count` to the offset. Reads what is the same for life.
+RONDO_MUST_USE rondo_status rondo__generator_launch_advance(const rondo_generator *generator,
                                                             rondo_stream *stream, uint64_t count);
-
-// ---- locks (generator_group.c) ------------------------------------------------------------------
-
-// The group of a new generator; NULL: no memory. Groups that it follows go with it.
-rondo__random_group *rondo__random_group_create(uint32_t number);
-void rondo__random_group_release(rondo__random_group *group);  // NULL is fine
-
-// Takes the lock of the generator's group, and returns that. A thread may take it again.
-rondo__random_group *rondo__generator_lock(rondo_generator *generator);
-void rondo__generator_unlock(rondo_generator *generator);
-void rondo__random_group_unlock(rondo__random_group *group);
-
-// From now on the two are in one group, for life.
-//
-// Errors:    STATE: this thread holds the lock of one, inside a caller's launch function.
-// Threads:   safe; holds no lock but those of launch functions around it.
-RONDO_MUST_USE rondo_status rondo__generator_unite(rondo_generator *a, rondo_generator *b);
 
 // ---- in captures (generator_capture.c) ----------------------------------------------------------
 
@@ -187,5 +142,11 @@ RONDO_MUST_USE rondo_status rondo__generator_mark_recorded(rondo_generator *gene
 RONDO_MUST_USE rondo_status rondo__generator_rewind_recorded(rondo_generator *generator,
                                                              rondo__capture *capture, uint64_t id,
                                                              const rondo_generator_mark *mark);
+// Refuses `call` while a capture in progress draws from the generator.
+//
+// Errors:    STATE: the message names the graph.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__generator_refuse_recording(const rondo_generator *generator,
+                                                              const char *call);
 
 #endif  // RONDO_RANDOM_RANDOM_INTERNAL_H

@@ -338,37 +338,6 @@ rondo_status rondo_generator_reserve(rondo_generator *generator, rondo_stream *s
     return rondo__mark_missing(stream, "", status);
 }
 
-typedef struct own_launch {
-    rondo_random_launch launch;
-    void *user_data;
-    uint64_t counters;
-} own_launch;
-
-static rondo_status issue_own(rondo_generator *generator, rondo_stream *stream, uint64_t relative,
-                              void *data) {
-    const own_launch *own = data;
-    const rondo_random_range range = {
-        .state = generator->state, .relative = relative, .count = own->counters};
-    generator->is_issuing = true;
-    uint64_t sequence = rondo_error_get_last()->sequence;
-    rondo_status status = own->launch(stream, &range, own->user_data);
-    generator->is_issuing = false;
-    return rondo__error_note_callback(status, sequence, "rondo_generator_launch",
-                                      "the launch function");
-}
-
-rondo_status rondo_generator_launch(rondo_generator *generator, rondo_stream *stream,
-                                    uint64_t counters, rondo_random_launch launch,
-                                    void *user_data) {
-    own_launch own = {.launch = launch, .user_data = user_data, .counters = counters};
-    uint64_t relative = 0;
-    rondo_status status = launch != NULL
-                              ? rondo__generator_draw(generator, stream, counters, __func__,
-                                                      issue_own, &own, &relative)
-                              : rondo__check_fail_null(__func__, "launch");
-    return rondo__mark_missing(stream, "", status);
-}
-
 const char *rondo_random_get_device_text(void) {
     return rondo__cu_philox;
 }

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "base/block.h"
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"

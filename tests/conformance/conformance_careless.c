@@ -134,22 +134,6 @@ static rondo_status reserve_for_nobody(careless *c) {
     return rondo_generator_reserve(c->generator, c->stream, 1, NULL);
 }
 
-static rondo_status launch_no_own_kernel(careless *c) {
-    return rondo_generator_launch(c->generator, c->stream, 1, NULL, c);
-}
-
-static rondo_status fail_to_launch(rondo_stream *stream, const rondo_random_range *range,
-                                   void *user_data) {
-    (void)stream;
-    (void)range;
-    (void)user_data;
-    return RONDO_STATUS_BAD_DATA;
-}
-
-static rondo_status launch_own_kernel_that_fails(careless *c) {
-    return rondo_generator_launch(c->generator, c->stream, 1, fail_to_launch, c);
-}
-
 static rondo_status rewind_to_nothing(careless *c) {
     return rondo_generator_rewind(c->generator, c->stream, NULL);
 }
@@ -206,8 +190,6 @@ static void test_conformance_careless__a_step_does_not_lack_what_failed(void **s
          "rondo_random_bernoulli_each"},
         {drop_more_than_all, RONDO_STATUS_INVALID, false, "rondo_random_dropout"},
         {reserve_for_nobody, RONDO_STATUS_INVALID, false, "rondo_generator_reserve"},
-        {launch_no_own_kernel, RONDO_STATUS_INVALID, false, "rondo_generator_launch"},
-        {launch_own_kernel_that_fails, RONDO_STATUS_BAD_DATA, false, "rondo_generator_launch"},
         {rewind_to_nothing, RONDO_STATUS_INVALID, false, "rondo_generator_rewind"},
         {rewind_to_elsewhere, RONDO_STATUS_STATE, false, "rondo_generator_rewind"},
     };
@@ -239,9 +221,6 @@ static void test_conformance_careless__a_step_does_not_lack_what_failed(void **s
         assert_string_equal(rondo_error_get_last()->call, cases[i].name);
         check_blame(graph, cases[i].status, cases[i].name);
     }
-    // An old record of the program's own failure is not taken for this one.
-    ASSERT_STATUS(launch_own_kernel_that_fails(&c), BAD_DATA);
-    ASSERT_MESSAGE_HAS("the launch function returned");
     memory_begin(graph, c.stream);
     ASSERT_OK(put_one(c.stream, &c));
     memory_end(graph);

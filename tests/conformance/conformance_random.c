@@ -1,6 +1,5 @@
 // What rondo/random.h promises of the numbers, the order of uses and misuse.
 #include <math.h>
-#include <pthread.h>
 
 #include "backend/backend.h"
 #include "backend/capture.h"
@@ -460,140 +459,6 @@ static void test_conformance_random__recorded_graphs_draw_in_turn(void **state) 
     suite_free(context, RONDO_MEMORY_DEVICE, out);
 }
 
-// ---- threads ----------------------------------------------------------------------------------
-
-enum { THREADS = 6, ROUNDS = 30 };
-
-typedef struct worker {
-    suite_context *context;
-    rondo_generator *generator;
-    uint32_t *out;
-    const char *failure;
-} worker;
-
-// Eager draws and replays in turn, with a generator of its own.
-static rondo_status work_alone(worker *w, rondo_stream *stream, rondo_graph *graph) {
-    rondo_status status = rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL);
-    if (status == RONDO_STATUS_OK) {
-        status = suite_draw(w->generator, stream, w->out);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo_graph_capture_end(graph);
-    }
-    for (int i = 0; i < ROUNDS && status == RONDO_STATUS_OK; ++i) {
-        status = suite_draw(w->generator, stream, w->out + 64);
-        if (status == RONDO_STATUS_OK) {
-            status = rondo_graph_replay(graph, stream);
-        }
-    }
-    return status != RONDO_STATUS_OK ? status : rondo_stream_synchronize(stream);
-}
-
-static void *run_worker(void *data) {
-    worker *w = data;
-    rondo_stream *stream = NULL;
-    rondo_graph *graph = NULL;
-    rondo_status status = rondo_stream_create(w->context->device, &stream);
-    if (status == RONDO_STATUS_OK) {
-        status = rondo_graph_create(w->context->device, NULL, &graph);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = work_alone(w, stream, graph);
-    }
-    if (status != RONDO_STATUS_OK) {
-        static _Thread_local char text[256];
-        snprintf(text, sizeof text, "%s", rondo_error_get_last()->message);
-        w->failure = strdup(text);
-    }
-    rondo_graph_destroy(graph);
-    rondo_stream_destroy(stream);
-    return NULL;
-}
-
-static void test_conformance_random__threads_with_generators_of_their_own(void **state) {
-    suite_context *context = suite_get_context(state);
-    worker workers[THREADS];
-    pthread_t threads[THREADS];
-    for (uint64_t i = 0; i < THREADS; ++i) {
-        workers[i] = (worker){.context = context,
-                              .generator = suite_create_generator(context, i),
-                              .out = take(context, 2 * 64 * 4)};
-    }
-    for (int i = 0; i < THREADS; ++i) {
-        assert_int_equal(pthread_create(&threads[i], NULL, run_worker, &workers[i]), 0);
-    }
-    for (int i = 0; i < THREADS; ++i) {
-        pthread_join(threads[i], NULL);
-    }
-    for (uint64_t i = 0; i < THREADS; ++i) {
-        if (workers[i].failure != NULL) {
-            fail_msg("thread %d: %s", (int)i, workers[i].failure);
-        }
-        ASSERT_DRAWN(context, workers[i].out + 64, i, (2 * ROUNDS - 2) * 16);
-        ASSERT_DRAWN(context, workers[i].out, i, (2 * ROUNDS - 1) * 16);
-        ASSERT_STANDS(workers[i].generator, i, 2 * ROUNDS * 16);
-        rondo_generator_release(workers[i].generator);
-        suite_free(context, RONDO_MEMORY_DEVICE, workers[i].out);
-    }
-}
-
-static void *share(void *data) {
-    worker *w = data;
-    rondo_stream *stream = NULL;
-    rondo_status status = rondo_stream_create(w->context->device, &stream);
-    for (int i = 0; i < ROUNDS && status == RONDO_STATUS_OK; ++i) {
-        status = suite_draw(w->generator, stream, w->out + 64 * i);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo_stream_synchronize(stream);
-    }
-    w->failure = status != RONDO_STATUS_OK ? strdup(rondo_error_get_last()->message) : NULL;
-    rondo_stream_destroy(stream);
-    return NULL;
-}
-
-// Eager draws of one generator from many threads: no range is drawn twice.
-static void test_conformance_random__threads_share_a_generator(void **state) {
-    suite_context *context = suite_get_context(state);
-    rondo_generator *generator = suite_create_generator(context, 4);
-    worker workers[THREADS];
-    pthread_t threads[THREADS];
-    for (int i = 0; i < THREADS; ++i) {
-        workers[i] = (worker){
-            .context = context, .generator = generator, .out = take(context, ROUNDS * 64 * 4)};
-    }
-    for (int i = 0; i < THREADS; ++i) {
-        assert_int_equal(pthread_create(&threads[i], NULL, share, &workers[i]), 0);
-    }
-    for (int i = 0; i < THREADS; ++i) {
-        pthread_join(threads[i], NULL);
-    }
-    static uint8_t seen[THREADS * ROUNDS];
-    memset(seen, 0, sizeof seen);
-    for (int i = 0; i < THREADS; ++i) {
-        if (workers[i].failure != NULL) {
-            fail_msg("thread %d: %s", i, workers[i].failure);
-        }
-        for (int round = 0; round < ROUNDS; ++round) {
-            uint32_t word;
-            suite_read(context, &word, workers[i].out + 64 * round, sizeof word);
-            uint32_t place = 0;
-            uint32_t words[4] = {0};
-            for (; place < THREADS * ROUNDS; ++place) {
-                rondo_philox_u32(4, 0, place * 16, words);
-                if (words[0] == word) {
-                    break;
-                }
-            }
-            assert_true(place < THREADS * ROUNDS);
-            assert_int_equal(seen[place], 0);
-            seen[place] = 1;
-        }
-        suite_free(context, RONDO_MEMORY_DEVICE, workers[i].out);
-    }
-    rondo_generator_release(generator);
-}
-
 // ---- misuse -----------------------------------------------------------------------------------
 
 static void test_conformance_random__misuse_is_refused(void **state) {
@@ -657,8 +522,6 @@ static const suite_entry random_cases[] = {
     SUITE_CASE(test_conformance_random__uses_on_several_streams_come_in_order),
     SUITE_CASE(test_conformance_random__counts_inside_a_capture_can_be_settled),
     SUITE_CASE(test_conformance_random__recorded_graphs_draw_in_turn),
-    SUITE_CASE(test_conformance_random__threads_with_generators_of_their_own),
-    SUITE_CASE(test_conformance_random__threads_share_a_generator),
     SUITE_CASE(test_conformance_random__misuse_is_refused),
     {0},
 };

@@ -53,13 +53,10 @@ static void *get_own_function(suite_context *context) {
 typedef struct own_launch {
     void *function;
     uint32_t *out;
-    rondo_generator *generator;  // NULL: the launch function minds its own business
-    rondo_graph *graph;
 } own_launch;
 
 static rondo_status launch_range(rondo_stream *stream, const rondo_random_range *range,
-                                 void *user_data) {
-    const own_launch *own = user_data;
+                                 const own_launch *own) {
     own_arguments arguments = {.range = *range, .out = own->out};
     const rondo_launch launch = {.name = "own_kernel",
                                  .function = own->function,
@@ -71,22 +68,15 @@ static rondo_status launch_range(rondo_stream *stream, const rondo_random_range 
     return rondo_stream_launch(stream, &launch);
 }
 
-// In two steps.
-static rondo_status reserve_and_launch(rondo_generator *generator, rondo_stream *stream,
-                                       own_launch *own) {
+static rondo_status draw_own(rondo_generator *generator, rondo_stream *stream,
+                             const own_launch *own) {
     rondo_random_range range;
     rondo_status status = rondo_generator_reserve(generator, stream, DRAW_COUNTERS, &range);
     return status != RONDO_STATUS_OK ? status : launch_range(stream, &range, own);
 }
 
-static rondo_status launch_at_once(rondo_generator *generator, rondo_stream *stream,
-                                   own_launch *own) {
-    return rondo_generator_launch(generator, stream, DRAW_COUNTERS, launch_range, own);
-}
-
-typedef rondo_status (*launcher)(rondo_generator *generator, rondo_stream *stream, own_launch *own);
-
-static void check_ranges(suite_context *context, launcher draw_own) {
+static void test_conformance_random_own__kernels_reserve_their_range(void **state) {
+    suite_context *context = suite_get_context(state);
     rondo_generator *generator = suite_create_generator(context, 6);
     rondo_graph *graph = suite_create_graph(context, false);
     rondo_stream *stream = suite_create_stream(context);
@@ -112,84 +102,8 @@ static void check_ranges(suite_context *context, launcher draw_own) {
     suite_free(context, RONDO_MEMORY_DEVICE, out);
 }
 
-static void test_conformance_random_own__kernels_reserve_their_range(void **state) {
-    check_ranges(suite_get_context(state), reserve_and_launch);
-}
-
-static void test_conformance_random_own__kernels_are_launched_with_their_range(void **state) {
-    check_ranges(suite_get_context(state), launch_at_once);
-}
-
-// ---- misuse -----------------------------------------------------------------------------------
-
-static rondo_status refuse(rondo_stream *stream, const rondo_random_range *range, void *user_data) {
-    (void)range;
-    (void)user_data;
-    return rondo_stream_launch(stream, NULL);
-}
-
-// The generator is in the middle of something.
-static rondo_status use_again(rondo_stream *stream, const rondo_random_range *range,
-                              void *user_data) {
-    own_launch *own = user_data;
-    rondo_generator *generator = own->generator;
-    rondo_generator_state state = {.seed = 1};
-    rondo_random_range other;
-    rondo_generator_mark mark = {0};
-    ASSERT_STATUS(suite_draw(generator, stream, own->out), STATE);
-    ASSERT_MESSAGE_HAS("rondo_generator_launch");
-    ASSERT_STATUS(rondo_generator_reserve(generator, stream, 1, &other), STATE);
-    ASSERT_STATUS(rondo_generator_launch(generator, stream, 1, launch_range, own), STATE);
-    ASSERT_STATUS(rondo_generator_set_seed(generator, 1), STATE);
-    ASSERT_STATUS(rondo_generator_set_state(generator, &state), STATE);
-    ASSERT_STATUS(rondo_generator_get_state(generator, &state), STATE);
-    ASSERT_STATUS(rondo_generator_get_mark(generator, stream, &mark), STATE);
-    ASSERT_STATUS(rondo_generator_rewind(generator, stream, &mark), STATE);
-    if (own->graph != NULL) {
-        ASSERT_STATUS(rondo_graph_replay(own->graph, stream), STATE);
-    }
-    return launch_range(stream, range, own);
-}
-
-static void test_conformance_random_own__launch_functions_may_fail_and_use_nothing_else(
-    void **state) {
-    suite_context *context = suite_get_context(state);
-    rondo_generator *generator = suite_create_generator(context, 6);
-    rondo_graph *graph = suite_create_graph(context, false);
-    rondo_stream *stream = suite_create_stream(context);
-    uint32_t *out = suite_allocate(context, RONDO_MEMORY_DEVICE, 2 * 64);
-    own_launch own = {.function = get_own_function(context), .out = out, .generator = generator};
-    ASSERT_STATUS(rondo_generator_launch(NULL, stream, 5, launch_range, &own), INVALID);
-    ASSERT_STATUS(rondo_generator_launch(generator, NULL, 5, launch_range, &own), INVALID);
-    ASSERT_STATUS(rondo_generator_launch(generator, stream, 5, NULL, &own), INVALID);
-    ASSERT_STATUS(rondo_generator_launch(generator, stream, 5, refuse, &own), INVALID);
-    ASSERT_STANDS(generator, 6, 0);  // nothing was taken
-    ASSERT_OK(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
-    ASSERT_STATUS(rondo_generator_launch(generator, stream, DRAW_COUNTERS, use_again, &own), STATE);
-    // The graph would lack the draws that were refused.
-    ASSERT_STATUS(rondo_graph_capture_end(graph), STATE);
-    assert_string_equal(rondo_error_get_last()->call, "rondo_random_words");
-    ASSERT_OK(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
-    ASSERT_OK(rondo_generator_launch(generator, stream, DRAW_COUNTERS, launch_range, &own));
-    ASSERT_OK(rondo_graph_capture_end(graph));
-    own.graph = graph;
-    own.out = out + 64;
-    ASSERT_OK(rondo_generator_launch(generator, stream, DRAW_COUNTERS, use_again, &own));
-    ASSERT_STATUS(rondo_generator_launch(generator, stream, 5, refuse, &own), INVALID);
-    ASSERT_OK(rondo_graph_replay(graph, stream));
-    ASSERT_DRAWN(context, out + 64, 6, 0);
-    ASSERT_DRAWN(context, out, 6, DRAW_COUNTERS);
-    ASSERT_STANDS(generator, 6, 2 * DRAW_COUNTERS);
-    rondo_graph_destroy(graph);
-    rondo_stream_destroy(stream);
-    rondo_generator_release(generator);
-    suite_free(context, RONDO_MEMORY_DEVICE, out);
-}
-
 static const suite_entry random_own_cases[] = {
     SUITE_CASE(test_conformance_random_own__kernels_reserve_their_range),
-    SUITE_CASE(test_conformance_random_own__kernels_are_launched_with_their_range),
-    SUITE_CASE(test_conformance_random_own__launch_functions_may_fail_and_use_nothing_else),
     {0},
 };
 SUITE_LIST(random_own);

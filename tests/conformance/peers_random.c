@@ -219,16 +219,14 @@ static void torch_22_a_seed_during_the_capture_is_refused(void **state) {
     // It does not take part yet.
     ASSERT_OK(rondo_generator_set_seed(p.generator, 3));
     ASSERT_OK(suite_draw(p.generator, p.stream, p.out));
-    char name[32];
-    snprintf(name, sizeof name, "generator %u", (unsigned)rondo_generator_get_number(p.generator));
     ASSERT_STATUS(rondo_generator_set_seed(p.generator, 4), STATE);
-    ASSERT_MESSAGE_HAS(name);
+    ASSERT_MESSAGE_HAS("draws from generator ");
     ASSERT_MESSAGE_HAS("\"suite\"");
     rondo_generator_state there = {.seed = 4};
     ASSERT_STATUS(rondo_generator_set_state(p.generator, &there), STATE);
-    ASSERT_MESSAGE_HAS(name);
+    ASSERT_MESSAGE_HAS("draws from generator ");
     ASSERT_STATUS(rondo_generator_get_state(p.generator, &there), STATE);
-    ASSERT_MESSAGE_HAS(name);
+    ASSERT_MESSAGE_HAS("draws from generator ");
     // The capture goes on, and the seed is that of before.
     ASSERT_OK(rondo_graph_capture_end(p.graph));
     ASSERT_OK(rondo_graph_replay(p.graph, p.stream));

@@ -68,9 +68,6 @@ bool call_draw(world *w, const any_call *k) {
 bool call_set_seed(world *w, const any_call *k) {
     int number = k->a % GENERATOR_COUNT;
     generator_model *generator = &w->generators[number];
-    if (generator->is_shared) {
-        return false;
-    }
     rondo_status status = rondo_generator_set_seed(generator->real, k->value % 9);
     tell(w, status, "generator_set_seed(gen%d, %u)", number, (unsigned)(k->value % 9));
     if (expect(w, status, takes_part(w, number) ? CAN_STATE : CAN_OK, "rondo_generator_set_seed")) {
@@ -88,17 +85,14 @@ bool call_get_state(world *w, const any_call *k) {
     bool has_unsafe = find_global_ban(w) != BAN_NONE;
     rondo_status status = rondo_generator_get_state(generator->real, &state);
     tell(w, status, "generator_get_state(gen%d)", number);
-    uint32_t mask = is_used                              ? CAN_STATE
-                    : has_unsafe || generator->is_shared ? CAN_OK | CAN_STATE
-                                                         : CAN_OK;
+    uint32_t mask = is_used ? CAN_STATE : has_unsafe ? CAN_OK | CAN_STATE : CAN_OK;
     if (!expect(w, status, mask, "rondo_generator_get_state")) {
         if (!is_used) {
             break_global(w);
         }
         return true;
     }
-    if (!generator->is_shared &&
-        (state.seed != generator->seed || state.offset != generator->offset)) {
+    if (state.seed != generator->seed || state.offset != generator->offset) {
         world_fail(w, "generator %d stands at %llu of seed %llu, the model at %llu of %llu", number,
                    (unsigned long long)state.offset, (unsigned long long)state.seed,
                    (unsigned long long)generator->offset, (unsigned long long)generator->seed);
@@ -115,7 +109,7 @@ bool call_rewind(world *w, const any_call *k) {
               .destination = {.first = SMALL_CELL_COUNT, .count = 4, .block = -1},
               .source = {.block = -1},
               .object = number};
-    if (s->frame != NULL || generator->is_shared || !can_put(w, s, &n)) {
+    if (s->frame != NULL || !can_put(w, s, &n)) {
         return false;
     }
     rondo_generator_mark mark;

@@ -215,7 +215,6 @@ typedef struct generator_model {
     rondo_generator *real;
     uint64_t seed;
     uint64_t offset;
-    bool is_shared;  // other threads draw, too: the numbers are not known
     ticks last;
 } generator_model;
 
@@ -295,7 +294,7 @@ int content_count(const content *nodes, bool (*matches)(const node *n, int numbe
 
 // Makes the objects of a round; false: the device would not.
 void world_begin(world *w, suite_context *context, rondo_pool *shared_pool,
-                 rondo_generator *shared_generator, rondo_arena *shared_arena);
+                 rondo_arena *shared_arena);
 // Gives everything back and checks what must hold at the end.
 void world_end(world *w);
 // Fails the round, with the call's words; only the first failure counts.

@@ -4,7 +4,7 @@
 //   --calls N         calls to make in all (default 100000)
 //   --seed N          first seed (default 1)
 //   --length N        calls of a round (default 120)
-//   --threads N       so many threads at once, which share a pool, a generator and an arena
+//   --threads N       so many threads at once, which share a pool and an arena
 //   --round N         this round alone, told call by call
 //   --keep N,N,...    with --round: these calls only, as a shrunk failure lists them
 //
@@ -27,6 +27,7 @@
 #include "conformance/random_support.h"
 #include "sequence.h"
 #include "support/fake_cuda.h"
+#include "support/fake_random.h"
 
 enum { HANG_SECONDS = 60, THREAD_MAX = 16, LUCKY_TRIES = 60 };
 
@@ -70,7 +71,6 @@ typedef struct worker {
     int number;
     uint64_t first;  // round
     rondo_pool *pool;
-    rondo_generator *generator;
     rondo_arena *arena;
     pthread_t thread;
 } worker;
@@ -80,7 +80,7 @@ static void run_one(worker *self, world *w, uint64_t round) {
     const settings *s = self->settings;
     size_t count = make_round(s->seed, round, s->length, calls);
     w->is_tracing = s->is_tracing;
-    world_begin(w, self->context, self->pool, self->generator, self->arena);
+    world_begin(w, self->context, self->pool, self->arena);
     (void)run_round(w, calls, count, s->keep);
     uint64_t made = w->made;
     uint64_t skipped = w->skipped;
@@ -134,8 +134,9 @@ static int work(const settings *s, uint64_t first) {
         return required != NULL && strncmp(s->device, required, strlen(required)) == 0 ? 1 : 77;
     }
     rondo_log_set_level(RONDO_LOG_ERROR);
-    // On the fake device its kernels have to be known first.
-    rondo_generator *generator = suite_create_generator(&context, 11);
+    if (context.is_fake) {
+        fake_random_set_kernels();
+    }
     worker workers[THREAD_MAX] = {{0}};
     rondo_pool *pool = NULL;
     rondo_arena *arena = NULL;
@@ -150,7 +151,6 @@ static int work(const settings *s, uint64_t first) {
                               .number = i,
                               .first = first,
                               .pool = pool,
-                              .generator = is_shared ? generator : NULL,
                               .arena = arena};
         if (is_shared && pthread_create(&workers[i].thread, NULL, run_rounds, &workers[i]) != 0) {
             return 1;
@@ -168,7 +168,6 @@ static int work(const settings *s, uint64_t first) {
     }
     rondo_pool_release(pool);
     rondo_arena_release(arena);
-    rondo_generator_release(generator);
     suite_close(&context);
     check_fake(s);
     return atomic_load(&shared->has_failed);

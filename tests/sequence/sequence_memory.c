@@ -278,7 +278,7 @@ static void run_draw(world *w, const node *n, const graph_model *graph) {
     for (int i = 0; i < n->destination.count; ++i) {
         uint32_t words[4];
         rondo_philox_u32(generator->seed, 0, generator->offset + (uint64_t)i / 4, words);
-        note_write(w, n->destination, words[i % 4], !generator->is_shared, i, graph);
+        note_write(w, n->destination, words[i % 4], true, i, graph);
     }
     generator->offset += ((uint64_t)n->destination.count + 3) / 4;
 }

@@ -87,7 +87,7 @@ static void begin_graphs(world *w) {
 }
 
 void world_begin(world *w, suite_context *context, rondo_pool *shared_pool,
-                 rondo_generator *shared_generator, rondo_arena *shared_arena) {
+                 rondo_arena *shared_arena) {
     bool is_tracing = w->is_tracing;
     memset(w, 0, sizeof *w);
     w->is_tracing = is_tracing;
@@ -133,14 +133,8 @@ void world_begin(world *w, suite_context *context, rondo_pool *shared_pool,
     for (int i = 0; i < GENERATOR_COUNT; ++i) {
         generator_model *generator = &w->generators[i];
         generator->seed = (uint64_t)i + 5;
-        generator->is_shared = i == 0 && shared_generator != NULL;
-        if (generator->is_shared) {
-            rondo_generator_retain(shared_generator);
-            generator->real = shared_generator;
-        } else {
-            must(w, rondo_generator_create(device, generator->seed, &generator->real),
-                 "rondo_generator_create");
-        }
+        must(w, rondo_generator_create(device, generator->seed, &generator->real),
+             "rondo_generator_create");
     }
     w->is_pool_shared = shared_pool != NULL;
     if (w->is_pool_shared) {

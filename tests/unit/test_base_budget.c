@@ -11,9 +11,9 @@
 
 #include <pthread.h>
 
+#include "base/block.h"
 #include "base/budget.h"
 #include "base/error.h"
-#include "base/memory.h"
 #include "rondo/tensor.h"
 
 enum { MIB = 1 << 20 };

@@ -178,11 +178,11 @@ static void use(world *w, size_t index, int stream) {
 }
 
 static void check(world *w) {
-    for (rondo__part *part = w->pool->parts; part != NULL; part = part->next) {
-        assert_true(rondo__heap_check(&part->heap));
-        for (const rondo__seat *seat = part->seats; seat != NULL; seat = seat->next_in_part) {
-            for (const rondo__branch *b = seat->branches; b != NULL; b = b->next) {
-                assert_true(rondo__heap_check_shared(&part->heap, &b->free));
+    for (rondo__arena_pool *a = w->pool->arena_pools; a != NULL; a = a->next) {
+        assert_true(rondo__heap_check(&a->heap));
+        for (const rondo__arena_use *u = a->uses; u != NULL; u = u->next_in_pool) {
+            for (const rondo__section_stream *s = u->section_streams; s != NULL; s = s->next) {
+                assert_true(rondo__heap_check_shared(&a->heap, &s->free));
             }
         }
     }
@@ -301,7 +301,7 @@ static void test_pool_arena__random_traffic_against_a_model(void **state) {
     must(rondo_pool_trim(w.pool, 0, NULL));
     assert_int_equal(w.pool->stats.reserved_bytes, 0);
     assert_int_equal(w.pool->stats.pending_bytes, 0);
-    assert_null(w.pool->parts);
+    assert_null(w.pool->arena_pools);
     rondo_arena_stats stats;
     must(rondo_arena_get_stats(w.arena, &stats));
     assert_int_equal(stats.live_bytes + stats.reserved_bytes + stats.graph_count, 0);
@@ -354,7 +354,7 @@ static void test_pool_arena__sharers_are_replayed_by_one_thread_at_a_time(void *
         must(rondo_graph_capture_end(graphs[i]));
     }
     rondo__participant *first = graphs[1]->participants;
-    while (first->type != &rondo__session_type) {
+    while (first->type != &rondo__arena_graph_type) {
         first = first->next;
     }
     must(rondo__order_prepare_replay(first, streams[1]));

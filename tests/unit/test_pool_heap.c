@@ -11,10 +11,10 @@
 
 #include "pool/heap.h"
 
-static rondo__heap_block *take(rondo__heap *heap, uint64_t bytes) {
-    rondo__heap_block *block;
-    assert_int_equal(rondo__heap_take(heap, bytes, &block), RONDO_STATUS_OK);
-    return block;
+static rondo__heap_piece *take(rondo__heap *heap, uint64_t bytes) {
+    rondo__heap_piece *piece;
+    assert_int_equal(rondo__heap_take(heap, bytes, &piece), RONDO_STATUS_OK);
+    return piece;
 }
 
 static void test_pool_heap__splits_and_merges(void **state) {
@@ -22,9 +22,9 @@ static void test_pool_heap__splits_and_merges(void **state) {
     rondo__heap heap = {0};
     rondo__heap_region *region;
     assert_int_equal(rondo__heap_add(&heap, NULL, 1 << 20, &region), RONDO_STATUS_OK);
-    rondo__heap_block *a = take(&heap, 1);
-    rondo__heap_block *b = take(&heap, 513);
-    rondo__heap_block *c = take(&heap, 4096);
+    rondo__heap_piece *a = take(&heap, 1);
+    rondo__heap_piece *b = take(&heap, 513);
+    rondo__heap_piece *c = take(&heap, 4096);
     assert_int_equal(a->bytes, 512);
     assert_int_equal(b->bytes, 1024);
     assert_int_equal(a->offset, 0);
@@ -39,7 +39,7 @@ static void test_pool_heap__splits_and_merges(void **state) {
     assert_int_equal(region->live_count, 0);
     assert_null(region->first->after);
     // All of it is one block again.
-    rondo__heap_block *all = take(&heap, 1 << 20);
+    rondo__heap_piece *all = take(&heap, 1 << 20);
     assert_non_null(all);
     assert_null(take(&heap, 1));
     rondo__heap_give(&heap, all);
@@ -53,15 +53,15 @@ static void test_pool_heap__reuses_a_block_of_the_same_size(void **state) {
     assert_int_equal(rondo__heap_add(&heap, NULL, 1 << 24, &region), RONDO_STATUS_OK);
     // 17 * 512 + 512 falls into a list with smaller blocks: the exact one must be found all the
     // same.
-    rondo__heap_block *block = take(&heap, 33 * 512);
-    rondo__heap_block *guard = take(&heap, 512);
-    uint64_t offset = block->offset;
+    rondo__heap_piece *piece = take(&heap, 33 * 512);
+    rondo__heap_piece *guard = take(&heap, 512);
+    uint64_t offset = piece->offset;
     for (int round = 0; round < 100; ++round) {
-        rondo__heap_give(&heap, block);
-        block = take(&heap, 33 * 512);
-        assert_int_equal(block->offset, offset);
+        rondo__heap_give(&heap, piece);
+        piece = take(&heap, 33 * 512);
+        assert_int_equal(piece->offset, offset);
     }
-    rondo__heap_give(&heap, block);
+    rondo__heap_give(&heap, piece);
     rondo__heap_give(&heap, guard);
     rondo__heap_deinit(&heap);
 }
@@ -71,7 +71,7 @@ static void test_pool_heap__random_traffic_keeps_the_invariants(void **state) {
     enum { COUNT = 300 };
     rondo__heap heap = {0};
     rondo__heap_region *regions[3];
-    rondo__heap_block *live[COUNT] = {0};
+    rondo__heap_piece *live[COUNT] = {0};
     for (int r = 0; r < 3; ++r) {
         assert_int_equal(rondo__heap_add(&heap, NULL, 1 << 20, &regions[r]), RONDO_STATUS_OK);
     }

@@ -17,81 +17,16 @@
 // leaks the graph, and everything else goes on. Where the outermost capture broke in the driver's
 // eyes as well, or broken bodies lie in one another, there is no safe end at all: the body's stream
 // stays as it is, with those that joined it, and the context is kept at the end.
+#include "backend/cuda/cuda_body.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "backend/blame.h"
-#include "backend/cuda/cuda_capture.h"
+#include "backend/cuda/cuda_frontier.h"
+#include "base/error.h"
 #include "base/logging.h"
 #include "base/memory.h"
-
-// ---- notes ------------------------------------------------------------------------------------
-
-bool rondo__cuda_keep_note(rondo__cuda_device *device, uint64_t serial, rondo__cuda_note *note) {
-    pthread_mutex_lock(&device->capture_lock);
-    rondo__cuda_capture *capture = rondo__cuda_find_capture(device, serial);
-    if (capture != NULL) {
-        capture = rondo__cuda_find_capture(device, capture->root);
-    }
-    if (capture != NULL) {
-        note->next = capture->notes;
-        capture->notes = note;
-    }
-    pthread_mutex_unlock(&device->capture_lock);
-    return capture != NULL;
-}
-
-void rondo__cuda_free_notes(rondo__cuda_note *notes) {
-    while (notes != NULL) {
-        rondo__cuda_note *next = notes->next;
-        for (uint32_t i = 0; i < notes->branch_count; i++) {
-            rondo__cuda_template *body = &notes->bodies[i];
-            rondo__free(body->nodes);
-            while (body->children != NULL) {
-                rondo__cuda_template *child = body->children;
-                body->children = child->next;
-                rondo__cuda_destroy_template(&child->head);
-            }
-        }
-        rondo__free(notes);
-        notes = next;
-    }
-}
-
-// ---- refusing ---------------------------------------------------------------------------------
-
-// The caller holds the lock. NULL unless the serial is that of a body which is being recorded.
-static rondo__cuda_capture *find_body(rondo__cuda_device *device, uint64_t serial) {
-    rondo__cuda_capture *capture = serial != 0 ? rondo__cuda_find_capture(device, serial) : NULL;
-    return capture != NULL && capture->root != capture->serial ? capture : NULL;
-}
-
-// Whether that body is being recorded; nothing else is needed without the lock.
-static bool is_body(rondo__cuda_device *device, uint64_t serial) {
-    if (serial == 0) {
-        return false;
-    }
-    pthread_mutex_lock(&device->capture_lock);
-    bool is_found = find_body(device, serial) != NULL;
-    pthread_mutex_unlock(&device->capture_lock);
-    return is_found;
-}
-
-rondo_status rondo__cuda_refuse_node_in_body(rondo_stream *stream, const char *call,
-                                             const char *what) {
-    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
-    uint64_t serial = ((rondo__cuda_stream *)stream)->capture;
-    if (!is_body(device, serial)) {
-        return RONDO_STATUS_OK;
-    }
-    rondo_status status =
-        RONDO_FAIL_AS(call, UNSUPPORTED,
-                      "there are no %s inside conditional bodies on CUDA; use kernels, copies "
-                      "and fills there, and "
-                      "do this before or after the scope",
-                      what);
-    return status;
-}
 
 // ---- recording --------------------------------------------------------------------------------
 
@@ -201,7 +136,7 @@ static rondo_status fail_unjoined(rondo__cuda_device *device, uint64_t serial) {
     char members[96] = "";
     uint32_t first = 0;
     pthread_mutex_lock(&device->capture_lock);
-    const rondo__cuda_capture *capture = find_body(device, serial);
+    const rondo__cuda_capture *capture = rondo__cuda_find_capture(device, serial);
     if (capture != NULL) {
         first = rondo__cuda_list_members(capture, members, sizeof(members));
     }
@@ -310,7 +245,7 @@ static rondo_status give_up_body(rondo_stream *stream_) {
 rondo_status rondo__cuda_end_body_capture(rondo_stream *stream) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
     rondo__cu_graph graph = NULL;
-    rondo__cuda_note *notes = NULL;
+    rondo__cuda_capture *capture = NULL;
     bool was_pushed = false;
     bool is_whole = false;
     rondo__cuda_enter_cleanup(device, &was_pushed);
@@ -320,16 +255,16 @@ rondo_status rondo__cuda_end_body_capture(rondo_stream *stream) {
         rondo__cuda_leave(device, was_pushed);
         return status;
     }
-    rondo_error first;
-    rondo__error_save(&first);
-    rondo_status end_status = rondo__cuda_end_native(stream, &graph, &notes);
-    rondo__cuda_free_notes(notes);
-    rondo__cuda_leave(device, was_pushed);
-    if (end_status == RONDO_STATUS_OK && status != RONDO_STATUS_OK) {
-        rondo__error_restore(&first);
-        return status;
+    rondo__cu_result code = rondo__cuda_end_native(stream, &graph, &capture);
+    if (code != RONDO__CU_SUCCESS) {
+        status = rondo__cuda_fail_end(device, code, capture);
     }
-    return end_status;
+    if (capture != NULL) {
+        rondo__cuda_free_notes(capture->notes);
+        rondo__free(capture);
+    }
+    rondo__cuda_leave(device, was_pushed);
+    return status;
 }
 
 // True when the driver left the graph around alone.

@@ -1,50 +1,11 @@
 // Graphs inside graphs: recording a template as one node, and looking into such nodes.
-#include "backend/cuda/cuda_device.h"
-#include "base/memory.h"
+#include "backend/cuda/cuda_child.h"
+
+#include "backend/cuda/cuda_stream.h"
+#include "backend/cuda/cuda_template.h"
+#include "base/error.h"
 
 // ---- looking inside ---------------------------------------------------------------------------
-
-rondo_status rondo__cuda_borrow_template(rondo__cuda_template *parent, rondo__cu_graph native,
-                                         rondo__template **out_template) {
-    *out_template = NULL;
-    for (rondo__cuda_template *child = parent->children; child != NULL; child = child->next) {
-        if (child->native == native) {
-            *out_template = &child->head;
-            return RONDO_STATUS_OK;
-        }
-    }
-    rondo__cuda_template *child = rondo__calloc(1, sizeof(*child));
-    if (child == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
-    }
-    child->head.device = parent->head.device;
-    child->native = native;
-    child->is_borrowed = true;
-    child->next = parent->children;
-    parent->children = child;
-    *out_template = &child->head;
-    return RONDO_STATUS_OK;
-}
-
-rondo_status rondo__cuda_get_child(rondo__template *template_, size_t index,
-                                   rondo__template **out_child) {
-    rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
-    rondo__cuda_device *device = rondo__cuda_device_of(template_->device);
-    *out_child = NULL;
-    RETURN_IF_ERROR(rondo__cuda_fetch_nodes(recorded));
-    if (index >= recorded->node_count) {
-        return RONDO_FAIL(INVALID, "there is no node %zu, the graph has %zu", index,
-                          recorded->node_count);
-    }
-    rondo__cu_graph native = NULL;
-    rondo__cu_result code =
-        device->api->cuGraphChildGraphNodeGetGraph(recorded->nodes[index], &native);
-    if (code != RONDO__CU_SUCCESS) {
-        return RONDO__CUDA_FAIL(device, code, "cuGraphChildGraphNodeGetGraph",
-                                "cannot look into node %zu", index);
-    }
-    return rondo__cuda_borrow_template(recorded, native, out_child);
-}
 
 // ---- recording --------------------------------------------------------------------------------
 
@@ -97,16 +58,3 @@ rondo_status rondo__cuda_add_child(rondo_stream *stream, rondo__template *templa
 }
 
 // ---- executables ------------------------------------------------------------------------------
-
-rondo_status rondo__cuda_get_flags(rondo__executable *executable, uint64_t *out_flags) {
-    rondo__cuda_device *device = rondo__cuda_device_of(executable->device);
-    *out_flags = 0;
-    RETURN_IF_ERROR(rondo__cuda_api_require(device->api, RONDO__CUDA_CAN_QUERY_FLAGS));
-    rondo__cu_result code =
-        device->api->cuGraphExecGetFlags(((rondo__cuda_executable *)executable)->native, out_flags);
-    if (code != RONDO__CU_SUCCESS) {
-        return RONDO__CUDA_FAIL(device, code, "cuGraphExecGetFlags",
-                                "cannot ask for the flags of the executable");
-    }
-    return RONDO_STATUS_OK;
-}

@@ -19,7 +19,13 @@
 // loads a module. The kernel is kept as PTX, so that this needs no NVRTC.
 //
 // Source: CUDA Programming Guide, "Conditional Graph Nodes"; Driver API, Graph Management.
-#include "backend/cuda/cuda_device.h"
+#include "backend/cuda/cuda_conditional.h"
+
+#include "backend/cuda/cuda_body.h"
+#include "backend/cuda/cuda_frontier.h"
+#include "backend/cuda/cuda_launch.h"
+#include "backend/cuda/cuda_module.h"
+#include "base/error.h"
 #include "base/memory.h"
 
 enum { DRIVER_WITH_SWITCH = 12080 };

@@ -1,8 +1,11 @@
 // Driver result codes in plain words: which status they are, what they mean, what to do.
+#include "backend/cuda/cuda_error.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "backend/cuda/cuda_device.h"
+#include "base/error.h"
 #include "base/logging.h"
 
 // What one code means to a caller. `is_sticky`: nothing works in the context any more.
@@ -144,11 +147,7 @@ void rondo__cuda_log_failure(rondo__cuda_device *device, rondo__cu_result code, 
                      get_code_name(device->api, code));
 }
 
-rondo_status rondo__cuda_push_context(rondo__cuda_device *device) {
-    rondo__cu_result code = device->api->cuCtxPushCurrent(device->context);
-    if (code != RONDO__CU_SUCCESS) {
-        return RONDO__CUDA_FAIL(device, code, "cuCtxPushCurrent", "cannot select %s",
-                                device->head.name);
-    }
-    return RONDO_STATUS_OK;
+bool rondo__cuda_is_refusal(rondo__cu_result code) {
+    return code == RONDO__CU_ERROR_INVALID_VALUE || code == RONDO__CU_ERROR_INVALID_HANDLE ||
+           code == RONDO__CU_ERROR_NOT_SUPPORTED;
 }

@@ -2,7 +2,10 @@
 //
 // The streams of a capture may be joined, and nodes be recorded, by the program's own driver calls;
 // so nothing is kept here, the driver is asked each time.
-#include "backend/cuda/cuda_capture.h"
+#include "backend/cuda/cuda_frontier.h"
+
+#include "backend/cuda/cuda_recording.h"
+#include "base/error.h"
 #include "base/memory.h"
 
 enum { STACK_EDGES = 64 };
@@ -220,5 +223,34 @@ rondo_status rondo__cuda_add_dependencies(rondo_stream *stream, const rondo__nod
         rondo__cuda_leave(device, was_pushed);
     }
     rondo__free(natives);
+    return status;
+}
+
+rondo_status rondo__cuda_get_capture_state(rondo_stream *stream, rondo__capture_state *out_state) {
+    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
+    if (stream->is_legacy) {
+        // Never records; the driver would answer with an error while any other stream does.
+        *out_state = RONDO__CAPTURE_NONE;
+        return RONDO_STATUS_OK;
+    }
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    rondo_status status = RONDO_STATUS_OK;
+    int native_state = RONDO__CU_CAPTURE_STATUS_NONE;
+    pthread_mutex_lock(&device->capture_lock);
+    rondo__cu_result code =
+        device->api->cuStreamIsCapturing(rondo__cuda_native_stream(stream), &native_state);
+    pthread_mutex_unlock(&device->capture_lock);
+    if (code != RONDO__CU_SUCCESS) {
+        status = RONDO__CUDA_FAIL(device, code, "cuStreamIsCapturing",
+                                  "cannot ask whether the stream records");
+    } else if (native_state == RONDO__CU_CAPTURE_STATUS_ACTIVE) {
+        *out_state = RONDO__CAPTURE_ACTIVE;
+    } else if (native_state == RONDO__CU_CAPTURE_STATUS_INVALIDATED) {
+        *out_state = RONDO__CAPTURE_BROKEN;
+    } else {
+        *out_state = RONDO__CAPTURE_NONE;
+    }
+    rondo__cuda_leave(device, was_pushed);
     return status;
 }

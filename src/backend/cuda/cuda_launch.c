@@ -8,9 +8,12 @@
 //   recorded   the block is handed to the graph being captured as a CUDA user object; the driver
 //              frees it when the graph and every executable made from it are gone, whoever owns
 //              them.
+#include "backend/cuda/cuda_launch.h"
+
 #include <string.h>
 
-#include "backend/cuda/cuda_device.h"
+#include "backend/cuda/cuda_recording.h"
+#include "base/error.h"
 #include "base/memory.h"
 
 struct rondo__cuda_host_call {

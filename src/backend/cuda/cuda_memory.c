@@ -1,5 +1,8 @@
 // Memory of the CUDA backend: device and pinned allocations, copies and fills.
-#include "backend/cuda/cuda_device.h"
+#include "backend/cuda/cuda_memory.h"
+
+#include "backend/cuda/cuda_stream.h"
+#include "base/error.h"
 
 static rondo__cu_address address_of(const void *address) {
     return (rondo__cu_address)(uintptr_t)address;

@@ -1,11 +1,12 @@
 // Kernels out of CUDA C text: compiled by NVRTC or taken from the disk cache, loaded once for the
 // device's life.
+#include "backend/cuda/cuda_module.h"
+
 #include <string.h>
 
-#include "backend/cuda/cuda_device.h"
 #include "backend/cuda/kernel_cache.h"
-#include "backend/cuda/nvrtc.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/logging.h"
 #include "base/memory.h"
 #include "base/text.h"

@@ -1,8 +1,10 @@
 // What can be asked of nodes while they are being recorded. A node's handle is its CUgraphNode.
+#include "backend/cuda/cuda_recorded.h"
+
 #include <string.h>
 
-#include "backend/cuda/cuda_capture.h"
-#include "base/memory.h"
+#include "backend/cuda/cuda_recording.h"
+#include "base/error.h"
 
 rondo_status rondo__cuda_count_recorded(rondo_stream *stream, size_t *out_count) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
@@ -55,28 +57,4 @@ rondo_status rondo__cuda_describe_recorded(rondo_stream *stream, rondo__node_han
         pthread_mutex_unlock(&device->capture_lock);
     }
     return RONDO_STATUS_OK;
-}
-
-rondo_status rondo__cuda_list_handles(rondo__template *template_, rondo__node_handle *handles,
-                                      size_t count) {
-    rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
-    rondo__cuda_device *device = rondo__cuda_device_of(template_->device);
-    if (count == 0) {
-        return RONDO_STATUS_OK;
-    }
-    rondo__cu_graph_node *nodes = rondo__calloc(count, sizeof(*nodes));
-    if (nodes == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
-    }
-    rondo_status status = RONDO_STATUS_OK;
-    rondo__cu_result code = device->api->cuGraphGetNodes(recorded->native, nodes, &count);
-    if (code != RONDO__CU_SUCCESS) {
-        status = RONDO__CUDA_FAIL(device, code, "cuGraphGetNodes", "cannot list the nodes");
-    } else {
-        for (size_t i = 0; i < count; i++) {
-            handles[i] = (rondo__node_handle)nodes[i];
-        }
-    }
-    rondo__free(nodes);
-    return status;
 }

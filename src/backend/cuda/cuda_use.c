@@ -1,7 +1,11 @@
 // What recorded work uses: the allocation behind an address, the arguments of a kernel node.
+#include "backend/cuda/cuda_use.h"
+
 #include <string.h>
 
 #include "backend/cuda/cuda_device.h"
+#include "backend/cuda/cuda_template.h"
+#include "base/error.h"
 
 // Also of the program's own and of other libraries; memory that only a graph allocates is none.
 rondo_status rondo__cuda_find_allocation(rondo_device *device_, const void *address,

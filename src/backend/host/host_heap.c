@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 
 #include "backend/host/host_device.h"
+#include "base/block.h"
 #include "base/error.h"
-#include "base/memory.h"
 
 enum {
     AREA_ALIGNMENT = 512,  // what pools promise for their blocks

@@ -3,13 +3,14 @@
 //
 // Engines that round inputs down (TF32), sum in half precision or in no fixed order are left out:
 // single precision means single precision here, and results repeat bit for bit.
+#include "kernel/cuda/cuda_conv_cudnn.h"
+
 #include <pthread.h>
 #include <string.h>
 
 #include "backend/cuda/cuda_device.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "kernel/cuda/cuda_convolution.h"
 #include "kernel/cuda/cuda_pointwise.h"
 #include "kernel/cuda/cudnn_api.h"
 

@@ -1,8 +1,10 @@
-// The plans of conv_tensor.cu: which tiles and splits are worth timing for a convolution.
+// kernel/cuda/cuda_conv_tensor.c — the plans of conv_tensor.cu: which tiles and splits are worth
+// timing for a convolution.
+#include "kernel/cuda/cuda_conv_tensor.h"
+
 #include <stdbool.h>
 
 #include "cu_sources.h"
-#include "kernel/cuda/cuda_convolution.h"
 
 typedef struct tensor_tile {
     int64_t m, n;

@@ -6,46 +6,13 @@
 
 #include "base/memory.h"
 #include "cu_sources.h"
+#include "kernel/cuda/cuda_conv_cudnn.h"
+#include "kernel/cuda/cuda_conv_tensor.h"
 #include "kernel/cuda/cuda_copy.h"
 #include "kernel/cuda/cuda_families.h"
 #include "kernel/cuda/cuda_tune.h"
 
 // ---- what is asked ----------------------------------------------------------------------------
-
-bool rondo__cuda_read_epilogue(rondo__cuda_kernel *kernel, rondo__cuda_epilogue *out_epilogue) {
-    const rondo__op *op = kernel->request->op;
-    const int activation = rondo__activation_parse(rondo__op_get_string(op, "activation", "none"));
-    const bool is_fused = strcmp(op->def->domain, "rondo") == 0;
-    *out_epilogue = (rondo__cuda_epilogue){
-        .has_bias = rondo__cuda_has_input(kernel, 2),
-        .has_residual = is_fused && rondo__cuda_has_input(kernel, 3),
-        .bias = rondo__address_input(2),
-        .residual = rondo__address_input(3),
-    };
-    if (activation < 0) {
-        rondo__cuda_refuse(kernel, "attribute activation");
-        return false;
-    }
-    if (is_fused) {
-        out_epilogue->activation = (rondo__activation)activation;
-        out_epilogue->alpha = rondo__op_get_float(op, "alpha", 0.0f);
-        out_epilogue->beta = rondo__op_get_float(op, "beta", 0.0f);
-    }
-    return true;
-}
-
-void rondo__step_epilogue_addresses(rondo__step *step, const rondo__cuda_epilogue *epilogue) {
-    if (epilogue->has_bias) {
-        rondo__step_address(step, epilogue->bias);
-    } else {
-        rondo__step_int(step, 0);
-    }
-    if (epilogue->has_residual) {
-        rondo__step_address(step, epilogue->residual);
-    } else {
-        rondo__step_int(step, 0);
-    }
-}
 
 static bool read_convolution(rondo__cuda_kernel *kernel, rondo__cuda_convolution *out_convolution) {
     const rondo__op *op = kernel->request->op;

@@ -6,7 +6,9 @@
 
 #include "base/memory.h"
 #include "cu_sources.h"
+#include "kernel/cuda/cuda_conv_tensor.h"
 #include "kernel/cuda/cuda_families.h"
+#include "kernel/cuda/cuda_matmul_cublaslt.h"
 #include "kernel/cuda/cuda_tune.h"
 
 enum { VECTOR_ROWS_MAX = 4 };  // products of so few rows are read-bound: a warp an output

@@ -1,10 +1,11 @@
 // Products through cuBLASLt. Its matrices are column-major, so a row-major y = a x b is asked for
 // as y' = b' x a': what it calls A is our b, and its bias along rows is ours along n.
+#include "kernel/cuda/cuda_matmul_cublaslt.h"
+
 #include "backend/cuda/cuda_device.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "kernel/cuda/cublaslt_api.h"
-#include "kernel/cuda/cuda_matmul.h"
 #include "kernel/cuda/cuda_pointwise.h"
 
 enum { WORKSPACE_BYTES = 32 << 20 };

@@ -3,8 +3,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/block.h"
 #include "base/error.h"
-#include "base/memory.h"
 #include "kernel/host/host_threads.h"
 #include "kernel/host/simd.h"
 

@@ -51,11 +51,18 @@ rondo_status rondo__host_prepare_trees(const rondo__kernel_request *request,
 rondo_status rondo__host_prepare_large_product(const rondo__kernel_request *request,
                                                rondo__kernel **out_kernel);
 
-// The first tuned kernel of the table that takes the request.
-rondo_status rondo__host_prepare_tuned(const rondo__kernel_request *request,
-                                       rondo__kernel **out_kernel);
-// Where inputs or outputs are f16: the tuned f32 kernel, between conversions.
-rondo_status rondo__host_prepare_half(const rondo__kernel_request *request,
-                                      rondo__kernel **out_kernel);
+// The plain C reference of the op as a kernel: works for every op that has one.
+//
+// Errors:    NO_MEMORY.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__host_prepare_reference(const rondo__kernel_request *request,
+                                                          rondo__kernel **out_kernel);
+
+// A copy of the bytes of input 0, for ops whose output is a view of it.
+//
+// Errors:    NO_MEMORY.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__host_prepare_view(const rondo__kernel_request *request,
+                                                     rondo__kernel **out_kernel);
 
 #endif  // RONDO_KERNEL_HOST_HOST_FAMILIES_H

@@ -1,17 +1,11 @@
-// kernel/host/host_half.c — f16 on the host: a tuned f32 kernel between conversions.
-//
-// Processors of today widen and narrow f16, but few calculate in it. So inputs are widened into the
-// workspace, the kernel for f32 runs, and its results are rounded to f16 once: what the reference
-// does, at the speed of f32 plus the conversions. Constants are widened when the kernel is
-// prepared.
-//
-//   workspace   | of the f32 kernel | widened inputs | f32 results |
+// kernel/host/host_half.c — see host_half.h.
+#include "kernel/host/host_half.h"
+
 #include <string.h>
 
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
-#include "kernel/host/host_families.h"
 #include "kernel/host/host_kernel.h"
 #include "kernel/host/host_threads.h"
 #include "op/half.h"
@@ -25,9 +19,10 @@ typedef struct conversion {
 typedef struct half_kernel {
     rondo__host_kernel head;
     rondo__host_kernel *inner;
-    conversion *conversions;  // inputs, then outputs
-    rondo_tensor *constants;  // widened; one for each input, empty where there is none
-    const void **inputs;      // scratch of a run
+    conversion *conversions;    // inputs, then outputs
+    rondo_tensor *constants;    // widened; one for each input, empty where there is none
+    rondo__tensor_info *infos;  // of the widened request, while `inner` is prepared
+    const void **inputs;        // scratch of a run
     void **outputs;
 } half_kernel;
 
@@ -41,6 +36,7 @@ static void deinit_half(rondo__host_kernel *head) {
     }
     rondo__free(kernel->constants);
     rondo__free(kernel->conversions);
+    rondo__free(kernel->infos);
     rondo__free((void *)kernel->inputs);
     rondo__free(kernel->outputs);
 }
@@ -103,9 +99,10 @@ static bool has_half(const rondo__kernel_request *request) {
     return found;
 }
 
-// The request in f32; infos[] has room for inputs and outputs.
+// The request in f32.
 static rondo_status widen_request(const rondo__kernel_request *request, half_kernel *kernel,
-                                  rondo__tensor_info *infos, rondo__kernel_request *out_wide) {
+                                  rondo__kernel_request *out_wide) {
+    rondo__tensor_info *infos = kernel->infos;
     const size_t input_count = request->input_count;
     memcpy(infos, request->inputs, input_count * sizeof *infos);
     memcpy(infos + input_count, request->outputs, request->output_count * sizeof *infos);
@@ -145,47 +142,37 @@ static void lay_out(half_kernel *kernel) {
     kernel->head.base.workspace_bytes = bytes;
 }
 
-rondo_status rondo__host_prepare_half(const rondo__kernel_request *request,
-                                      rondo__kernel **out_kernel) {
+rondo_status rondo__host_half_begin(const rondo__kernel_request *request, rondo__kernel **out_half,
+                                    rondo__kernel_request *out_wide) {
     const size_t count = request->input_count + request->output_count;
+    *out_half = NULL;
     if (!has_half(request)) {
         return RONDO_STATUS_UNSUPPORTED;
     }
-    rondo_status status = RONDO_STATUS_NO_MEMORY;
-    rondo__kernel_request wide;
-    rondo__kernel *inner = NULL;
-    rondo__tensor_info *infos = rondo__calloc(count, sizeof *infos);
     rondo__host_kernel *head =
         rondo__host_kernel_create(request, sizeof(half_kernel), "", run_half, deinit_half);
     half_kernel *kernel = (half_kernel *)head;
-    if (infos == NULL || kernel == NULL) {
-        goto free_infos;
+    if (kernel == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
     }
+    *out_half = &head->base;
+    kernel->infos = rondo__calloc(count, sizeof *kernel->infos);
     kernel->conversions = rondo__calloc(count, sizeof *kernel->conversions);
     kernel->constants = rondo__calloc(request->input_count, sizeof *kernel->constants);
     kernel->inputs = rondo__calloc(request->input_count, sizeof *kernel->inputs);
     kernel->outputs = rondo__calloc(request->output_count, sizeof *kernel->outputs);
-    if (kernel->conversions == NULL || kernel->constants == NULL || kernel->inputs == NULL ||
-        kernel->outputs == NULL) {
-        goto free_infos;
+    if (kernel->infos == NULL || kernel->conversions == NULL || kernel->constants == NULL ||
+        kernel->inputs == NULL || kernel->outputs == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
     }
-    status = widen_request(request, kernel, infos, &wide);
-    if (status != RONDO_STATUS_OK) {
-        goto free_infos;
-    }
-    status = rondo__host_prepare_tuned(&wide, &inner);
-    if (status != RONDO_STATUS_OK) {
-        goto free_infos;
-    }
-    kernel->inner = (rondo__host_kernel *)inner;
-    head->base.implementation = inner->implementation;
-    lay_out(kernel);
-    *out_kernel = &head->base;
+    return widen_request(request, kernel, out_wide);
+}
 
-free_infos:
-    if (status != RONDO_STATUS_OK && head != NULL) {
-        rondo__kernel_destroy(&head->base);
-    }
-    rondo__free(infos);
-    return status;
+void rondo__host_half_end(rondo__kernel *half, rondo__kernel *inner) {
+    half_kernel *kernel = (half_kernel *)half;
+    kernel->inner = (rondo__host_kernel *)inner;
+    half->implementation = inner->implementation;
+    lay_out(kernel);
+    rondo__free(kernel->infos);
+    kernel->infos = NULL;
 }

@@ -56,18 +56,4 @@ rondo__host_kernel *rondo__host_kernel_create(const rondo__kernel_request *reque
                                               rondo__host_run run,
                                               void (*deinit)(rondo__host_kernel *kernel));
 
-// The plain C reference of the op as a kernel: works for every op that has one.
-//
-// Errors:    NO_MEMORY.
-// Threads:   safe.
-RONDO_MUST_USE rondo_status rondo__host_prepare_reference(const rondo__kernel_request *request,
-                                                          rondo__kernel **out_kernel);
-
-// A copy of the bytes of input 0, for ops whose output is a view of it.
-//
-// Errors:    NO_MEMORY.
-// Threads:   safe.
-RONDO_MUST_USE rondo_status rondo__host_prepare_view(const rondo__kernel_request *request,
-                                                     rondo__kernel **out_kernel);
-
 #endif  // RONDO_KERNEL_HOST_HOST_KERNEL_H

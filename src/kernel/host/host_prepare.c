@@ -1,8 +1,10 @@
+// kernel/host/host_prepare.c — which family makes the kernel of an op.
 #include <string.h>
 
 #include "backend/thread_count.h"
 #include "base/error.h"
 #include "kernel/host/host_families.h"
+#include "kernel/host/host_half.h"
 #include "kernel/host/host_kernel.h"
 #include "kernel/host/host_threads.h"
 #include "op/fused.h"
@@ -78,8 +80,9 @@ static bool has_empty_tensor(const rondo__kernel_request *request) {
     return false;
 }
 
-rondo_status rondo__host_prepare_tuned(const rondo__kernel_request *request,
-                                       rondo__kernel **out_kernel) {
+// The first tuned kernel of the table that takes the request.
+static rondo_status prepare_tuned(const rondo__kernel_request *request,
+                                  rondo__kernel **out_kernel) {
     const rondo__op_def *def = request->op->def;
     for (const table_entry *entry = table; entry->name != NULL; ++entry) {
         if (strcmp(entry->name, def->name) != 0 || strcmp(entry->domain, def->domain) != 0) {
@@ -93,6 +96,24 @@ rondo_status rondo__host_prepare_tuned(const rondo__kernel_request *request,
     return RONDO_STATUS_UNSUPPORTED;
 }
 
+// Where inputs or outputs are f16: the tuned f32 kernel, between conversions.
+static rondo_status prepare_half(const rondo__kernel_request *request, rondo__kernel **out_kernel) {
+    rondo__kernel *half;
+    rondo__kernel *inner;
+    rondo__kernel_request wide;
+    rondo_status status = rondo__host_half_begin(request, &half, &wide);
+    if (status == RONDO_STATUS_OK) {
+        status = prepare_tuned(&wide, &inner);
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo__kernel_destroy(half);
+        return status;
+    }
+    rondo__host_half_end(half, inner);
+    *out_kernel = half;
+    return RONDO_STATUS_OK;
+}
+
 // The first choice of the table that takes the request, or the reference.
 static rondo_status prepare_best(const rondo__kernel_request *request, rondo__kernel **out_kernel) {
     const rondo__op_def *def = request->op->def;
@@ -102,9 +123,9 @@ static rondo_status prepare_best(const rondo__kernel_request *request, rondo__ke
     if (has_empty_tensor(request)) {
         return rondo__host_prepare_reference(request, out_kernel);
     }
-    rondo_status status = rondo__host_prepare_tuned(request, out_kernel);
+    rondo_status status = prepare_tuned(request, out_kernel);
     if (status == RONDO_STATUS_UNSUPPORTED) {
-        status = rondo__host_prepare_half(request, out_kernel);
+        status = prepare_half(request, out_kernel);
     }
     if (status == RONDO_STATUS_UNSUPPORTED) {
         status = rondo__host_prepare_reference(request, out_kernel);

@@ -7,8 +7,8 @@
 //
 // Work is cut into units of one tile height by one panel, all batches together, and dealt out in
 // runs of neighbours, so that a panel stays in the cache while the tiles along its height use it.
+#include "base/block.h"
 #include "base/error.h"
-#include "base/memory.h"
 #include "kernel/host/host_families.h"
 #include "kernel/host/host_kernel.h"
 #include "kernel/host/host_threads.h"

@@ -2,6 +2,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "kernel/host/host_families.h"
 #include "kernel/host/host_kernel.h"
 
 // ---- the plain C reference --------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/memory.h"
+#include "base/block.h"
 
 void rondo__pack_panel(const rondo__simd *simd, const float *b, int64_t b_row, int64_t b_column,
                        int64_t k, int64_t n, int64_t panel, float *out) {

@@ -1,9 +1,11 @@
 // Templates (CUgraph) and executables (CUgraphExec).
+#include "backend/cuda/cuda_template.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/cuda/cuda_device.h"
-#include "base/logging.h"
+#include "backend/cuda/cuda_launch.h"
+#include "base/error.h"
 #include "base/memory.h"
 
 // ---- templates --------------------------------------------------------------------------------
@@ -95,11 +97,6 @@ static rondo__cu_result describe_kernel(const rondo__cuda_api *api, rondo__cu_gr
         info->name = name;
     }
     return code;
-}
-
-bool rondo__cuda_is_refusal(rondo__cu_result code) {
-    return code == RONDO__CU_ERROR_INVALID_VALUE || code == RONDO__CU_ERROR_INVALID_HANDLE ||
-           code == RONDO__CU_ERROR_NOT_SUPPORTED;
 }
 
 static rondo__cu_result ask_for_host_memory(const rondo__cuda_api *api,
@@ -454,225 +451,89 @@ void *rondo__cuda_get_native_template(rondo__template *template_) {
     return ((rondo__cuda_template *)template_)->native;
 }
 
-// ---- executables ------------------------------------------------------------------------------
+// ---- graphs inside nodes ----------------------------------------------------------------------
 
-static const char *describe_instantiate_result(int32_t result) {
-    switch (result) {
-        case RONDO__CU_INSTANTIATE_INVALID_STRUCTURE:
-            return "the structure is invalid, a cycle for example";
-        case RONDO__CU_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED:
-            return "a node does what the device cannot do";
-        case RONDO__CU_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED:
-            return "its nodes belong to more than one device";
-        default:
-            return "the driver refused it";
-    }
-}
-
-// The driver's word on the node at fault, as the record's op.
-static void blame_node(rondo__cuda_template *recorded, rondo__cu_graph_node node) {
-    const rondo__cuda_api *api = rondo__cuda_device_of(recorded->head.device)->api;
-    int type = 0;
-    if (node == NULL || api->cuGraphNodeGetType(node, &type) != RONDO__CU_SUCCESS) {
-        return;
-    }
-    rondo__node_info info = {.name = ""};
-    if (type == RONDO__CU_GRAPH_NODE_KERNEL) {
-        (void)describe_kernel(api, node, &info);
-    } else if (type == RONDO__CU_GRAPH_NODE_HOST) {
-        (void)describe_host(api, node, &info);
-    }
-    if (info.name[0] != '\0') {
-        rondo__error_set_op(info.name);
-    }
-}
-
-static rondo_status instantiate_graph(rondo__cuda_template *recorded,
-                                      rondo__cu_graph_exec *out_exec) {
-    rondo__cuda_device *device = rondo__cuda_device_of(recorded->head.device);
-    const rondo__cuda_api *api = device->api;
-    if ((api->capabilities & RONDO__CUDA_CAN_BLAME_INSTANTIATION) == 0) {
-        rondo__cu_result code = api->cuGraphInstantiateWithFlags(out_exec, recorded->native, 0);
-        if (code != RONDO__CU_SUCCESS) {
-            return RONDO__CUDA_FAIL(device, code, "cuGraphInstantiateWithFlags",
-                                    "cannot instantiate the graph");
-        }
-        return RONDO_STATUS_OK;
-    }
-    rondo__cu_instantiate_params params = {.result = RONDO__CU_INSTANTIATE_SUCCESS};
-    rondo__cu_result code = api->cuGraphInstantiateWithParams(out_exec, recorded->native, &params);
-    if (code != RONDO__CU_SUCCESS) {
-        rondo_status status = RONDO__CUDA_FAIL(device, code, "cuGraphInstantiateWithParams",
-                                               "cannot instantiate the graph, %s",
-                                               describe_instantiate_result(params.result));
-        blame_node(recorded, params.error_node);
-        return status;
-    }
-    return RONDO_STATUS_OK;
-}
-
-rondo_status rondo__cuda_instantiate(rondo__template *template_,
-                                     rondo__executable **out_executable) {
-    rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
-    rondo__cuda_device *device = rondo__cuda_device_of(template_->device);
-    *out_executable = NULL;
-    bool was_pushed = false;
-    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
-    rondo_status status = RONDO_STATUS_OK;
-    rondo__cuda_executable *executable = rondo__calloc(1, sizeof(*executable));
-    if (executable == NULL) {
-        status = RONDO_STATUS_NO_MEMORY;
-        goto leave;
-    }
-    executable->head.device = template_->device;
-    executable->launch = device->api->cuGraphLaunch;
-    // The end of a capture does this, perhaps beside the global capture of another thread.
-    int mode = rondo__cuda_relax(device);
-    status = instantiate_graph(recorded, &executable->native);
-    rondo__cuda_restore(device, mode);
-    if (status != RONDO_STATUS_OK) {
-        goto free_executable;
-    }
-    *out_executable = &executable->head;
-    goto leave;
-
-free_executable:
-    rondo__free(executable);
-leave:
-    rondo__cuda_leave(device, was_pushed);
-    return status;
-}
-
-static const char *describe_update_result(int32_t result) {
-    switch (result) {
-        case RONDO__CU_UPDATE_TOPOLOGY_CHANGED:
-            return "nodes or edges changed";
-        case RONDO__CU_UPDATE_NODE_TYPE_CHANGED:
-            return "a node is of another type";
-        case RONDO__CU_UPDATE_FUNCTION_CHANGED:
-        case RONDO__CU_UPDATE_UNSUPPORTED_FUNCTION_CHANGE:
-            return "a node runs another function";
-        case RONDO__CU_UPDATE_PARAMETERS_CHANGED:
-            return "parameters changed that cannot be patched";
-        case RONDO__CU_UPDATE_ATTRIBUTES_CHANGED:
-            return "attributes of a node changed";
-        case RONDO__CU_UPDATE_NOT_SUPPORTED:
-            return "a node cannot be patched at all";
-        default:
-            return "the driver does not say why";
-    }
-}
-
-rondo_status rondo__cuda_update(rondo__executable *executable_, rondo__template *template_,
-                                bool *out_was_updated) {
-    rondo__cuda_executable *executable = (rondo__cuda_executable *)executable_;
-    rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
-    rondo__cuda_device *device = rondo__cuda_device_of(executable_->device);
-    const rondo__cuda_api *api = device->api;
-    *out_was_updated = false;
-    if ((api->capabilities & RONDO__CUDA_CAN_UPDATE_EXECUTABLES) == 0) {
-        return RONDO_STATUS_OK;  // not possible here; the caller instantiates anew
-    }
-    bool was_pushed = false;
-    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
-    rondo_status status = RONDO_STATUS_OK;
-    rondo__cu_update_result result = {.result = RONDO__CU_UPDATE_SUCCESS};
-    rondo__cu_result code = api->cuGraphExecUpdate(executable->native, recorded->native, &result);
-    if (code == RONDO__CU_SUCCESS) {
-        *out_was_updated = true;
-    } else if (code == RONDO__CU_ERROR_GRAPH_EXEC_UPDATE_FAILURE) {
-        RONDO_LOG_DEBUG_F("%s: an executable could not be updated: %s", device->head.name,
-                          describe_update_result(result.result));
-    } else {
-        status =
-            RONDO__CUDA_FAIL(device, code, "cuGraphExecUpdate", "cannot update the executable");
-    }
-    rondo__cuda_leave(device, was_pushed);
-    return status;
-}
-
-rondo_status rondo__cuda_upload(rondo__executable *executable_, rondo_stream *stream) {
-    rondo__cuda_executable *executable = (rondo__cuda_executable *)executable_;
-    rondo__cuda_device *device = rondo__cuda_device_of(executable_->device);
-    bool was_pushed = false;
-    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
-    rondo_status status = RONDO_STATUS_OK;
-    rondo__cu_result code =
-        device->api->cuGraphUpload(executable->native, rondo__cuda_native_stream(stream));
-    if (code != RONDO__CU_SUCCESS) {
-        status = RONDO__CUDA_STREAM_FAIL(stream, code, "cuGraphUpload", "cannot upload the graph");
-    }
-    rondo__cuda_leave(device, was_pushed);
-    return status;
-}
-
-// The driver would record a replay into a capture as a child graph. Rondo does not: who wants that
-// says so with rondo_graph_record, which also keeps what the graph needs.
-static rondo_status check_not_recording(rondo_stream *stream) {
-    rondo__capture_state state = RONDO__CAPTURE_NONE;
-    RETURN_IF_ERROR(rondo__cuda_get_capture_state(stream, &state));
-    if (state == RONDO__CAPTURE_NONE) {
-        ((rondo__cuda_stream *)stream)->capture = 0;  // ended; not asked again
-        return RONDO_STATUS_OK;
-    }
-    return RONDO_FAIL_AS(
-        "rondo_graph_replay", STATE,
-        "stream %u records, and a replay is not recorded; rondo_graph_record puts the "
-        "graph's work into that capture",
-        (unsigned)stream->number);
-}
-
-// A launch that did not succeed, or needs the context because the stream is a default one.
-static rondo_status replay_in_context(rondo__cuda_executable *executable, rondo_stream *stream,
-                                      rondo__cu_result code) {
-    rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
-    bool was_pushed = false;
-    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
-    rondo_status status = RONDO_STATUS_OK;
-    if (rondo__cuda_wants_context(code)) {
-        code = executable->launch(executable->native, rondo__cuda_native_stream(stream));
-    }
-    if (code != RONDO__CU_SUCCESS) {
-        status = RONDO__CUDA_STREAM_FAIL(stream, code, "cuGraphLaunch", "cannot replay the graph");
-    }
-    rondo__cuda_leave(device, was_pushed);
-    return status;
-}
-
-// The hot path: the launch itself, as a stream knows its context. Only a stream that has been part
-// of a capture of Rondo's is asked whether it records.
-rondo_status rondo__cuda_replay(rondo__executable *executable_, rondo_stream *stream) {
-    rondo__cuda_executable *executable = (rondo__cuda_executable *)executable_;
-    if (((const rondo__cuda_stream *)stream)->capture != 0) {
-        RETURN_IF_ERROR(check_not_recording(stream));
-    }
-    rondo__cu_result code = RONDO__CU_ERROR_INVALID_CONTEXT;
-    if (rondo__cuda_knows_context(stream)) {
-        code = executable->launch(executable->native, rondo__cuda_native_stream(stream));
-        if (__builtin_expect(code == RONDO__CU_SUCCESS, 1)) {
+rondo_status rondo__cuda_borrow_template(rondo__cuda_template *parent, rondo__cu_graph native,
+                                         rondo__template **out_template) {
+    *out_template = NULL;
+    for (rondo__cuda_template *child = parent->children; child != NULL; child = child->next) {
+        if (child->native == native) {
+            *out_template = &child->head;
             return RONDO_STATUS_OK;
         }
     }
-    return replay_in_context(executable, stream, code);
+    rondo__cuda_template *child = rondo__calloc(1, sizeof(*child));
+    if (child == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    child->head.device = parent->head.device;
+    child->native = native;
+    child->is_borrowed = true;
+    child->next = parent->children;
+    parent->children = child;
+    *out_template = &child->head;
+    return RONDO_STATUS_OK;
 }
 
-void rondo__cuda_destroy_executable(rondo__executable *executable_) {
-    rondo__cuda_executable *executable = (rondo__cuda_executable *)executable_;
-    rondo__cuda_device *device = rondo__cuda_device_of(executable_->device);
-    rondo_error saved;
-    rondo__error_save(&saved);
-    bool was_pushed = false;
-    rondo__cuda_enter_cleanup(device, &was_pushed);
-    // Of an executable that still runs, this breaks the captures that forbid unsafe calls.
-    int mode = rondo__cuda_relax(device);
-    rondo__cuda_log_failure(device, device->api->cuGraphExecDestroy(executable->native),
-                            "cuGraphExecDestroy");
-    rondo__cuda_restore(device, mode);
-    rondo__cuda_leave(device, was_pushed);
-    rondo__free(executable);
-    rondo__error_restore(&saved);
+rondo_status rondo__cuda_get_child(rondo__template *template_, size_t index,
+                                   rondo__template **out_child) {
+    rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
+    rondo__cuda_device *device = rondo__cuda_device_of(template_->device);
+    *out_child = NULL;
+    RETURN_IF_ERROR(rondo__cuda_fetch_nodes(recorded));
+    if (index >= recorded->node_count) {
+        return RONDO_FAIL(INVALID, "there is no node %zu, the graph has %zu", index,
+                          recorded->node_count);
+    }
+    rondo__cu_graph native = NULL;
+    rondo__cu_result code =
+        device->api->cuGraphChildGraphNodeGetGraph(recorded->nodes[index], &native);
+    if (code != RONDO__CU_SUCCESS) {
+        return RONDO__CUDA_FAIL(device, code, "cuGraphChildGraphNodeGetGraph",
+                                "cannot look into node %zu", index);
+    }
+    return rondo__cuda_borrow_template(recorded, native, out_child);
 }
 
-void *rondo__cuda_get_native_executable(rondo__executable *executable) {
-    return ((rondo__cuda_executable *)executable)->native;
+rondo_status rondo__cuda_list_handles(rondo__template *template_, rondo__node_handle *handles,
+                                      size_t count) {
+    rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
+    rondo__cuda_device *device = rondo__cuda_device_of(template_->device);
+    if (count == 0) {
+        return RONDO_STATUS_OK;
+    }
+    rondo__cu_graph_node *nodes = rondo__calloc(count, sizeof(*nodes));
+    if (nodes == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo_status status = RONDO_STATUS_OK;
+    rondo__cu_result code = device->api->cuGraphGetNodes(recorded->native, nodes, &count);
+    if (code != RONDO__CU_SUCCESS) {
+        status = RONDO__CUDA_FAIL(device, code, "cuGraphGetNodes", "cannot list the nodes");
+    } else {
+        for (size_t i = 0; i < count; i++) {
+            handles[i] = (rondo__node_handle)nodes[i];
+        }
+    }
+    rondo__free(nodes);
+    return status;
+}
+
+// ---- notes ------------------------------------------------------------------------------------
+
+void rondo__cuda_free_notes(rondo__cuda_note *notes) {
+    while (notes != NULL) {
+        rondo__cuda_note *next = notes->next;
+        for (uint32_t i = 0; i < notes->branch_count; i++) {
+            rondo__cuda_template *body = &notes->bodies[i];
+            rondo__free(body->nodes);
+            while (body->children != NULL) {
+                rondo__cuda_template *child = body->children;
+                body->children = child->next;
+                rondo__cuda_destroy_template(&child->head);
+            }
+        }
+        rondo__free(notes);
+        notes = next;
+    }
 }

@@ -1,0 +1,24 @@
+// backend/cuda/cuda_executable.h — templates that can be replayed.
+#ifndef RONDO_BACKEND_CUDA_CUDA_EXECUTABLE_H
+#define RONDO_BACKEND_CUDA_CUDA_EXECUTABLE_H
+
+#include "backend/cuda/cuda_device.h"
+
+typedef struct rondo__cuda_executable {
+    rondo__executable head;
+    rondo__cu_graph_exec native;
+    // cuGraphLaunch, kept here so that a replay touches no line of the device's for it.
+    rondo__cu_result (*launch)(rondo__cu_graph_exec native, rondo__cu_stream stream);
+} rondo__cuda_executable;
+
+rondo_status rondo__cuda_instantiate(rondo__template *template_,
+                                     rondo__executable **out_executable);
+rondo_status rondo__cuda_update(rondo__executable *executable, rondo__template *template_,
+                                bool *out_was_updated);
+rondo_status rondo__cuda_upload(rondo__executable *executable, rondo_stream *stream);
+rondo_status rondo__cuda_replay(rondo__executable *executable, rondo_stream *stream);
+void rondo__cuda_destroy_executable(rondo__executable *executable);
+void *rondo__cuda_get_native_executable(rondo__executable *executable);
+rondo_status rondo__cuda_get_flags(rondo__executable *executable, uint64_t *out_flags);
+
+#endif  // RONDO_BACKEND_CUDA_CUDA_EXECUTABLE_H

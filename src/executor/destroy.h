@@ -1,0 +1,11 @@
+// executor/destroy.h — the end of executors and plans, which own each other: plans of control nodes
+// own the executors of their bodies.
+#ifndef RONDO_EXECUTOR_DESTROY_H
+#define RONDO_EXECUTOR_DESTROY_H
+
+#include "executor/plan.h"
+
+// Waits for what the plan runs, and frees it with its bodies.
+void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan);  // NULL is fine
+
+#endif  // RONDO_EXECUTOR_DESTROY_H

@@ -1,0 +1,31 @@
+// executor/executor.h — making executors, and the options they are made with.
+#ifndef RONDO_EXECUTOR_EXECUTOR_H
+#define RONDO_EXECUTOR_EXECUTOR_H
+
+#include "executor/plan.h"
+
+// Makes an executor for a body of `parent`'s program, with the same device and options.
+//
+// Errors:    as rondo_executor_create; BAD_DATA when bodies are nested too deeply.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_create_body(rondo_executor *parent,
+                                                        const rondo_program *body,
+                                                        rondo_executor **out_executor);
+
+// Makes an executor of `program` that serves `root`, with whose options and limits it runs.
+//
+// Errors:    as rondo_executor_create.
+// Ownership: destroy it with rondo_executor_destroy.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_create_variant(rondo_executor *root,
+                                                           const rondo_program *program,
+                                                           rondo_executor **out_executor);
+
+// Makes executor->base, the program after what is done once for all plans, in place of the one that
+// there is; again once the executor is lean.
+//
+// Errors:    NO_MEMORY, BAD_DATA, INVALID, INTERNAL.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_make_base(rondo_executor *executor);
+
+#endif  // RONDO_EXECUTOR_EXECUTOR_H

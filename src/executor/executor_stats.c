@@ -1,0 +1,93 @@
+// executor/executor_stats.c — settings, times and statistics of an executor.
+#include "base/error.h"
+#include "executor/plan.h"
+
+static void set_graphs(rondo_executor *executor, rondo_graphs_mode graphs) {
+    executor->graphs = graphs;
+    for (size_t v = 0; v < executor->variant_count; ++v) {
+        set_graphs(executor->variants[v], graphs);
+    }
+    for (size_t p = 0; p < executor->plan_count; ++p) {
+        const rondo__plan *plan = executor->plans[p];
+        for (size_t s = 0; s < plan->step_count; ++s) {
+            for (size_t b = 0; b < plan->steps[s].body_count; ++b) {
+                if (plan->steps[s].bodies[b] != NULL) {
+                    set_graphs(plan->steps[s].bodies[b], graphs);
+                }
+            }
+        }
+    }
+}
+
+rondo_status rondo_executor_set_graphs(rondo_executor *executor, rondo_graphs_mode graphs) {
+    if (executor == NULL || (int)graphs < RONDO_GRAPHS_AUTO || graphs > RONDO_GRAPHS_OFF) {
+        return RONDO_FAIL(INVALID,
+                          executor == NULL ? "executor is NULL" : "no such rondo_graphs_mode");
+    }
+    set_graphs(executor, graphs);
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_executor_get_times(const rondo_executor *executor, rondo_run_times *out_times) {
+    if (executor == NULL || out_times == NULL) {
+        return RONDO_FAIL(INVALID, "%s is NULL", executor == NULL ? "executor" : "out_times");
+    }
+    if (!executor->active->has_run) {
+        return RONDO_FAIL(STATE, "nothing has run yet; call rondo_executor_run first");
+    }
+    *out_times = executor->active->times;
+    return RONDO_STATUS_OK;
+}
+
+// Adds what the graphs of a plan hold, those inside bodies included.
+static void add_graph_stats(const rondo__plan *plan, rondo_executor_stats *stats) {
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        const rondo__step *step = &plan->steps[s];
+        rondo_graph_stats graph;
+        if (step->graph != NULL && rondo_graph_get_stats(step->graph, &graph) == RONDO_STATUS_OK) {
+            stats->node_count += graph.node_count;
+            stats->capture_ns += graph.capture_ns;
+            stats->instantiate_ns += graph.instantiate_ns;
+            stats->graph_bytes += graph.device_bytes;
+        }
+        for (size_t b = 0; b < step->body_count; ++b) {
+            const rondo_executor *body = step->bodies[b];
+            for (size_t p = 0; body != NULL && p < body->plan_count; ++p) {
+                add_graph_stats(body->plans[p], stats);
+            }
+        }
+    }
+}
+
+rondo_status rondo_executor_get_stats(const rondo_executor *executor,
+                                      rondo_executor_stats *out_stats) {
+    if (executor == NULL || out_stats == NULL) {
+        return RONDO_FAIL(INVALID, "%s is NULL", executor == NULL ? "executor" : "out_stats");
+    }
+    const rondo__plan *plan = executor->active->current;
+    if (plan == NULL) {
+        return RONDO_FAIL(STATE, "nothing has run yet; call rondo_executor_run first");
+    }
+    rondo_executor_stats stats = {
+        .op_count = plan->item_count + plan->bypassed_count,
+        .segment_count = plan->step_count - plan->bypassed_count,
+        .bypassed_count = plan->bypassed_count,
+        .random_op_count = plan->random_count,
+        .plan_count = executor->plan_count,
+        .first_replay_ns = plan->first_replay_ns,
+        .prepare_ns = plan->prepare_ns,
+        .arena_bytes = plan->arena_bytes,
+        .arena_naive_bytes = plan->arena_naive_bytes,
+        .constant_bytes = plan->constant_bytes,
+        .eager_run_count = executor->eager_run_count,
+        .replay_run_count = executor->replay_run_count,
+    };
+    for (size_t v = 0; v < executor->variant_count; ++v) {
+        stats.plan_count += executor->variants[v]->plan_count;
+        stats.eager_run_count += executor->variants[v]->eager_run_count;
+        stats.replay_run_count += executor->variants[v]->replay_run_count;
+    }
+    add_graph_stats(plan, &stats);
+    *out_stats = stats;
+    return RONDO_STATUS_OK;
+}

@@ -1,0 +1,16 @@
+// executor/feeds.h — named feeds and fetches: every mistake in them is told apart and told in full.
+#ifndef RONDO_EXECUTOR_FEEDS_H
+#define RONDO_EXECUTOR_FEEDS_H
+
+#include "executor/plan.h"
+
+// Checks named feeds and puts them into input order (borrowed); all inputs must be there.
+//
+// Errors:    INVALID.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_order_feeds(rondo_executor *executor,
+                                                        const rondo_binding *feeds,
+                                                        size_t feed_count,
+                                                        rondo_tensor *out_tensors);
+
+#endif  // RONDO_EXECUTOR_FEEDS_H

@@ -1,0 +1,36 @@
+// executor/limits.h — what keeps a model from taking all memory or all time: the memory limit, the
+// limit of turns, and the word of another thread that it is enough.
+#ifndef RONDO_EXECUTOR_LIMITS_H
+#define RONDO_EXECUTOR_LIMITS_H
+
+#include "executor/plan.h"
+
+// Makes the budgets of a caller's executor, whose options and source are set.
+//
+// Errors:    NO_MEMORY.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_make_budgets(rondo_executor *executor);
+
+// Device memory that counts against the executor's limit.
+//
+// Errors:    NO_MEMORY (the limit), NO_DEVICE_MEMORY, DRIVER, LOST.
+// Ownership: free with rondo__executor_free, with the same size.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_allocate(rondo_executor *executor, size_t bytes,
+                                                     void **out_address);
+void rondo__executor_free(rondo_executor *executor, void *address, size_t bytes);  // NULL is fine
+
+// Brackets each call of the caller's that compiles or runs: what is made meanwhile counts, and
+// another thread may cancel. The size of the feeds decides the default limit. The end gets what the
+// beginning returned, and how the call went.
+rondo__budget *rondo__executor_begin_call(rondo_executor *executor, const rondo_binding *feeds,
+                                          size_t feed_count);
+void rondo__executor_end_call(rondo_executor *executor, rondo__budget *before, rondo_status status);
+
+// CANCELLED when another thread said so.  Threads: one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_check_cancelled(const rondo_executor *executor);
+
+// Before each turn of a loop: BAD_DATA when the run has had too many, CANCELLED as above.
+RONDO_MUST_USE rondo_status rondo__executor_count_turn(rondo_executor *executor);
+
+#endif  // RONDO_EXECUTOR_LIMITS_H

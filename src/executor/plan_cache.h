@@ -1,0 +1,24 @@
+// executor/plan_cache.h — the plans of an executor: found by what is fed, made, given up.
+#ifndef RONDO_EXECUTOR_PLAN_CACHE_H
+#define RONDO_EXECUTOR_PLAN_CACHE_H
+
+#include "executor/plan.h"
+
+// The plan for these feeds, made when there is none; value keys are handled here.
+//
+// Errors:    as rondo__plan_create.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_find_plan(rondo_executor *executor,
+                                                      const rondo_tensor *feeds,
+                                                      rondo__plan **out_plan);
+
+// What follows for the outputs from the dtypes and shapes of the feeds alone; nothing (dtype NONE)
+// where they fit no run.
+//
+// Errors:    NO_MEMORY.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_infer_outputs(rondo_executor *executor,
+                                                          const rondo_tensor *feeds,
+                                                          rondo__tensor_info *out_infos);
+
+#endif  // RONDO_EXECUTOR_PLAN_CACHE_H

@@ -1,0 +1,15 @@
+// executor/sequence_map.h — SequenceMap: a body for each item of a sequence, on the host.
+#ifndef RONDO_EXECUTOR_SEQUENCE_MAP_H
+#define RONDO_EXECUTOR_SEQUENCE_MAP_H
+
+#include "executor/bodies.h"
+
+// Runs a SequenceMap: its body on each item in turn.
+//
+// Errors:    as rondo__control_run.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__control_run_sequence_map(const rondo__control *control,
+                                                            const rondo_tensor *const *inputs,
+                                                            rondo_tensor *results);
+
+#endif  // RONDO_EXECUTOR_SEQUENCE_MAP_H

@@ -1,0 +1,19 @@
+// executor/transfer.h — one run of an executor: inputs in, steps, outputs out, and the times of all
+// that.
+#ifndef RONDO_EXECUTOR_TRANSFER_H
+#define RONDO_EXECUTOR_TRANSFER_H
+
+#include "executor/plan.h"
+
+// Runs the executor on tensors in input order; results in output order: with `data` NULL it is
+// allocated, otherwise written.
+//
+// wants      which outputs are asked for; NULL: all
+//
+// Errors:    as rondo_executor_run.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_run_tensors(rondo_executor *executor,
+                                                        const rondo_tensor *feeds,
+                                                        rondo_tensor *results, const bool *wants);
+
+#endif  // RONDO_EXECUTOR_TRANSFER_H

@@ -1,0 +1,16 @@
+// kernel/cuda/cuda_conv_tensor.h — convolutions on tensor cores by our own kernel, conv_tensor.cu.
+#ifndef RONDO_KERNEL_CUDA_CONV_TENSOR_H
+#define RONDO_KERNEL_CUDA_CONV_TENSOR_H
+
+#include "kernel/cuda/cuda_convolution.h"
+
+// How many candidates there are for this device; 0 when the convolution is not for it.
+size_t rondo__cuda_count_tensor_plans(const rondo__cuda_kernel *kernel,
+                                      const rondo__cuda_convolution *convolution);
+void rondo__cuda_add_tensor_plan(rondo__cuda_kernel *kernel,
+                                 const rondo__cuda_convolution *convolution, size_t plan);
+// Whether our tensor core kernel wants filters padded to a multiple of 8 elements.
+bool rondo__cuda_is_stem(const rondo__cuda_kernel *kernel,
+                         const rondo__cuda_convolution *convolution);
+
+#endif  // RONDO_KERNEL_CUDA_CONV_TENSOR_H

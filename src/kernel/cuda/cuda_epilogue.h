@@ -1,0 +1,21 @@
+// kernel/cuda/cuda_epilogue.h — what a fused convolution or product does to its sums.
+#ifndef RONDO_KERNEL_CUDA_EPILOGUE_H
+#define RONDO_KERNEL_CUDA_EPILOGUE_H
+
+#include <stdbool.h>
+
+#include "kernel/cuda/cuda_steps.h"
+#include "op/fused.h"
+
+typedef struct rondo__cuda_epilogue {
+    rondo__activation activation;
+    float alpha, beta;
+    bool has_bias, has_residual;
+    rondo__address bias, residual;
+} rondo__cuda_epilogue;
+
+// Attributes activation, alpha and beta of a fused op; an op of a file has none.
+bool rondo__cuda_read_epilogue(rondo__cuda_kernel *kernel, rondo__cuda_epilogue *out_epilogue);
+void rondo__step_epilogue_addresses(rondo__step *step, const rondo__cuda_epilogue *epilogue);
+
+#endif  // RONDO_KERNEL_CUDA_EPILOGUE_H

@@ -1,0 +1,19 @@
+// onnx/constant_nodes.h — nodes that say nothing but values: Constant, and the labels of a ZipMap.
+#ifndef RONDO_ONNX_CONSTANT_NODES_H
+#define RONDO_ONNX_CONSTANT_NODES_H
+
+#include <stdbool.h>
+
+#include "onnx/importer.h"
+#include "onnx/scope.h"
+
+bool rondo__node_is_constant(const Onnx__NodeProto *node);
+// Imports a Constant node: its output becomes a constant value.
+RONDO_MUST_USE rondo_status rondo__import_constant(rondo__importer *importer, rondo__scope *scope,
+                                                   const Onnx__NodeProto *proto);
+// Of a ZipMap, `value` becomes scores with the class labels as names of their columns; of another
+// node nothing.
+RONDO_MUST_USE rondo_status rondo__import_labels(rondo__scope *scope, const Onnx__NodeProto *proto,
+                                                 int32_t value);
+
+#endif  // RONDO_ONNX_CONSTANT_NODES_H

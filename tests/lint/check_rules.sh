@@ -1,0 +1,101 @@
+# The rules of tools/lint that read sources, on small trees: each finds what it is for, and no more.
+#   check_rules.sh TOOLS_FOLDER
+tools=$(cd "$1" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+failures=0
+
+# expect NAME PATTERN, of what the last command printed; without a pattern it must print nothing.
+expect() {
+    if { [ -n "$2" ] && ! grep -q -- "$2" found; } || { [ -z "$2" ] && [ -s found ]; }; then
+        echo "$1: expected \"$2\", found:"
+        cat found
+        failures=$((failures + 1))
+    fi
+}
+
+mkdir -p src/low src/high include/rondo
+printf 'src/low:\nsrc/high: src/low\n' >rooms.txt
+: >hooks.txt
+circles() { awk -f "$tools/file_circles.awk" "$@" src/low/*.h src/low/*.c >found; }
+hooks() { awk -f "$tools/upward_hooks.awk" rooms.txt hooks.txt src/*/*.h src/*/*.c >found; }
+structs() { awk -f "$tools/public_structs.awk" "$@" include/rondo/x.h >found; }
+
+cat >src/low/x.h <<'END'
+#define CALL_B() rondo__b(1)
+typedef struct rondo__table {
+    void (*done)(int value);
+} rondo__table;
+static inline int call_b(int x) {
+    return rondo__b(x);
+}
+END
+printf 'int rondo__a(int x) {\n    return rondo__b(x);\n}\n' >src/low/a.c
+printf 'int rondo__b(\n    int x) {\n    return x;  // not rondo__a(x)\n}\n' >src/low/b.c
+circles
+expect "one way" ""
+printf 'int rondo__b(int x) {\n    return "rondo__a"[x] + s.rondo__a;\n}\n' >src/low/b.c
+circles
+expect "texts and members" ""
+printf 'int rondo__b(int x) {\n    return rondo__a(x);\n}\n' >src/low/b.c
+circles
+expect "a circle" 'low/b.c -> src/low/a.c (rondo__a)'
+circles -v exempt=src/low
+expect "an exempt room" ""
+for text in 'CALL_B()' 'call_b(x)'; do
+    printf 'int rondo__a(int x) {\n    return %s;\n}\n' "$text" >src/low/a.c
+    circles
+    expect "through $text" 'low/a.c -> src/low/b.c (rondo__b)'
+done
+printf 'static int (*const all[])(int) = {rondo__b};\nint rondo__a(int x) {\n}\n' >src/low/a.c
+circles
+expect "in a table" 'in a circle of 2 files'
+printf 'int rondo__a(int x) {\n    return rondo__count;\n}\n' >src/low/a.c
+printf 'int rondo__count;\nint rondo__b(int x) {\n    return rondo__a(x);\n}\n' >src/low/b.c
+circles
+expect "a variable" '(rondo__count)'
+sed -i 's/^int rondo__count/const &/' src/low/b.c
+circles
+expect "a constant" ""
+
+hooks
+expect "nothing above" ""
+printf 'static const rondo__table table = {\n    .done = mine,\n};\n' >src/high/h.c
+hooks
+expect "a constant table" ""
+printf 'void rondo__set(rondo__object *o) {\n    o->done = mine;\n}\n' >src/high/h.c
+hooks
+expect "an assignment" 'h.c:2: sets rondo__table.done, a function pointer of src/low'
+printf 'rondo__table.done: a reason\n' >hooks.txt
+hooks
+expect "a known one" ""
+: >hooks.txt
+printf 'struct own {\n    int done;\n};\nvoid rondo__set(own *o) {\n    o->done = 1;\n}\n' >src/high/h.c
+hooks
+expect "a name of its own" ""
+printf 'static _Atomic(const rondo__table *) set;\n' >src/low/c.c
+hooks
+expect "a variable that is set" 'c.c:1: set can be set to a function (rondo__table)'
+printf 'static const rondo__table one;\nvoid rondo__use(rondo__table *t);\n' >src/low/c.c
+hooks
+expect "a constant and a function" ""
+
+printf 'typedef struct rondo_x {\n    int y;\n} rondo_x;\n' >include/rondo/x.h
+structs
+expect "no size" 'x.h:1: struct rondo_x neither'
+structs -v exempt="rondo_x"
+expect "an exempt struct" ""
+printf '// ABI: fixed\ntypedef struct rondo_x {\n    int y;\n} rondo_x;\n' >include/rondo/x.h
+structs
+expect "fixed" ""
+printf 'typedef struct rondo_x {\n    // The size.\n    size_t struct_size;\n    int y;\n} rondo_x;\n' \
+    >include/rondo/x.h
+structs
+expect "a size" ""
+printf 'typedef struct rondo_x rondo_x;\ntypedef struct rondo_y { int z; } rondo_y;\n' >include/rondo/x.h
+structs
+expect "one line" 'struct rondo_y neither'
+
+[ "$failures" -eq 0 ] && echo "rules: as expected"
+exit "$((failures > 0))"
