@@ -58,9 +58,9 @@ typedef struct rondo_graph_options {
     // program or to other libraries. Seen are the destinations and sources of copies and fills, the
     // predicates of conditional nodes, and eight-byte words in the arguments of kernels and of
     // rondo_stream_call_host; on CUDA also of the program's own launches (driver 12.4). In bodies,
-    // too, and in recorded graphs, but there no words of rondo_stream_call_host, nor on the host
-    // backend those of kernels: check the recorded graph itself. Not seen are addresses that stand
-    // in memory themselves, memory from malloc, and blocks that others cut out of one allocation.
+    // too, and in recorded graphs, but there no words of rondo_stream_call_host: check the recorded
+    // graph itself. Not seen are addresses that stand in memory themselves, memory from malloc, and
+    // blocks that others cut out of one allocation.
     // For testing: each replay looks at every one (on CUDA some 50 ns for each that Rondo did not
     // give out).
     bool check_addresses;

@@ -11,6 +11,11 @@
 // any means, Rondo's calls, the program's own launches or a library's, and for other streams that
 // are forked and joined inside the scope. The innermost scope counts.
 //
+// Which node lies in which scope is read from the edges between nodes, so two things cannot be
+// told. Work of a forked stream without a scope of its own that is joined only behind the scope has
+// no label. And where a forked stream keeps a scope of its own open while it waits for another
+// stream again, what that other one recorded meanwhile may carry the forked stream's scope.
+//
 // Bodies of conditional nodes (rondo/control.h) lie in the scopes that were open around them, and
 // may open scopes of their own:
 //

@@ -87,7 +87,7 @@ struct rondo_stream {
     atomic_bool is_native_known;
     rondo__stream_tag *tag;  // set by the generic layer
     rondo__stream_marks marks;
-    struct rondo__label_stack *labels;  // open label scopes (capture/label.h); NULL: none yet
+    struct rondo__label_stack *labels;  // open label scopes (capture/label_stack.h); NULL: none yet
     rondo_stream *next_kept;  // of those that their capture keeps (rondo__capture_keep_stream)
 };
 
@@ -313,9 +313,9 @@ struct rondo__backend {
     // successor may start before the predecessor has finished). (optional; default: all are full)
     rondo_status (*list_edge_kinds)(rondo__template *template_, uint8_t *out_kinds, size_t capacity,
                                     size_t *out_count);
-    // Shows the arguments of a KERNEL node, given by info.native, all at once or one by one, as far
-    // as the driver tells them. (optional: not known)
-    rondo_status (*visit_arguments)(rondo__template *template_, const void *native,
+    // Shows the arguments of the KERNEL node `index`, all at once or one by one, as far as the
+    // driver tells them.
+    rondo_status (*visit_arguments)(rondo__template *template_, size_t index,
                                     rondo__visit_bytes visit, void *user_data);
     // The graph inside a CHILD node, borrowed for as long as the template is not edited.
     rondo_status (*get_child)(rondo__template *template_, size_t index,

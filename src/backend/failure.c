@@ -1,4 +1,5 @@
 // backend/failure.c — failures of work that runs later, on another thread.
+
 #include "backend/failure.h"
 
 #include <stddef.h>

@@ -10,7 +10,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/thread.h"
-#include "capture/label.h"
+#include "capture/capture.h"
+#include "capture/label_stack.h"
 
 enum {
     FRONTIER_MAX = 16,

@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/thread.h"
-#include "capture/label.h"
+#include "capture/label_stack.h"
 #include "capture/marks.h"
 
 static void free_capture(rondo__capture *capture) {
@@ -46,11 +46,6 @@ rondo_status rondo__capture_open(rondo_stream *origin, uint64_t id, rondo_captur
     capture->label = label;
     capture->thread_number = rondo__thread_get_number();
     capture->label_depth = rondo__label_get_depth(origin);
-    rondo_status status = rondo__label_begin(capture);
-    if (status != RONDO_STATUS_OK) {
-        free_capture(capture);
-        return status;
-    }
     rondo__marks_begin(origin, id);
     pthread_mutex_lock(&device->capture_list_lock);
     capture->next = device->capture_list;

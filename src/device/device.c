@@ -10,7 +10,6 @@
 #include "backend/check.h"
 #include "backend/open_devices.h"
 #include "base/logging.h"
-#include "base/memory.h"
 #include "base/text.h"
 #include "capture/blame.h"
 #include "capture/forbid.h"

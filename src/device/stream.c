@@ -3,8 +3,9 @@
 
 #include "backend/cause.h"
 #include "backend/check.h"
+#include "capture/capture.h"
 #include "capture/forbid.h"
-#include "capture/label.h"
+#include "capture/label_stack.h"
 #include "capture/marks.h"
 #include "device/event.h"
 #include "device/stream_tag.h"

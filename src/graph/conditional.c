@@ -8,211 +8,19 @@
 // From begin to end the parent stream's frontier is the node and nothing else. Where it is not,
 // work was put there instead of on a body's stream; that would run whatever the predicate says, so
 // the capture is broken.
-//
-// Open scopes hang in the device's list, latest first, and are known to the program by a number. So
-// a handle that outlived its scope is an error and not a dead address, and a capture that ends or
-// is given up finds what it left open.
 #include "graph/conditional.h"
+
 #include "backend/cause.h"
 #include "backend/check.h"
 #include "base/memory.h"
 #include "capture/addresses.h"
-#include "capture/label.h"
+#include "capture/label_stack.h"
+#include "graph/scope_list.h"
 
 enum { BRANCH_COUNT_MAX = 1024 };
 
-typedef struct rondo__scope rondo__scope;
-
-struct rondo__scope {
-    rondo__scope *next;  // guarded by device->capture_list_lock
-    uint64_t id;
-    rondo_device *device;     // kept alive by the parent stream
-    rondo__capture *capture;  // NULL: a capture that no graph began
-    rondo_stream *parent;     // borrowed
-    rondo_stream *body;       // owned; records while a body is open; NULL before the first
-    char *label_path;         // open on the parent where the node stands; NULL: none
-    rondo__conditional *conditional;
-    uint32_t open_branch;
-    bool is_body_open;
-    bool was_entered[];  // by branch
-};
-
-static const char *const kind_names[] = {
-    [RONDO_SCOPE_IF] = "if",
-    [RONDO_SCOPE_IF_ELSE] = "if_else",
-    [RONDO_SCOPE_SWITCH] = "switch",
-    [RONDO_SCOPE_WHILE] = "while",
-};
-
-// ---- the list of open scopes ------------------------------------------------------------------
-
-static void close_scopes_on(const rondo_stream *stream);
-
-static void list_scope(rondo__scope *scope) {
-    rondo_device *device = scope->device;
-    pthread_mutex_lock(&device->capture_list_lock);
-    scope->id = ++device->last_scope_id;
-    scope->next = device->scope_list;
-    device->scope_list = scope;
-    if (scope->capture == NULL) {
-        device->close_scopes = close_scopes_on;
-    }
-    pthread_mutex_unlock(&device->capture_list_lock);
-}
-
-static void unlist_scope(rondo__scope *scope) {
-    rondo_device *device = scope->device;
-    pthread_mutex_lock(&device->capture_list_lock);
-    rondo__scope **link = &device->scope_list;
-    while (*link != scope) {
-        link = &(*link)->next;
-    }
-    *link = scope->next;
-    pthread_mutex_unlock(&device->capture_list_lock);
-}
-
-// The latest scope with this id (if not 0), capture (if not NULL) and parent (if not NULL).
-static rondo__scope *find_scope(rondo_device *device, uint64_t id, const rondo__capture *capture,
-                                const rondo_stream *parent) {
-    pthread_mutex_lock(&device->capture_list_lock);
-    rondo__scope *scope = device->scope_list;
-    while (scope != NULL &&
-           !((id == 0 || scope->id == id) && (capture == NULL || scope->capture == capture) &&
-             (parent == NULL || scope->parent == parent))) {
-        scope = scope->next;
-    }
-    pthread_mutex_unlock(&device->capture_list_lock);
-    return scope;
-}
-
-// A scope inside an open body of this one: the list has it earlier.
-static rondo__scope *find_inner(const rondo__scope *outer) {
-    rondo_device *device = outer->device;
-    pthread_mutex_lock(&device->capture_list_lock);
-    rondo__scope *scope = device->scope_list;
-    while (scope != outer && scope->parent != outer->body) {
-        scope = scope->next;
-    }
-    pthread_mutex_unlock(&device->capture_list_lock);
-    return scope != outer ? scope : NULL;
-}
-
-static rondo_status get_scope(rondo_scope handle, const char *call, rondo__scope **out_scope) {
-    *out_scope = NULL;
-    RETURN_IF_ERROR(rondo__check_pointer(handle.device, call, "scope.device"));
-    RETURN_IF_ERROR(rondo__check_process(handle.device, call));
-    if (handle.id != 0) {
-        *out_scope = find_scope(handle.device, handle.id, NULL, NULL);
-    }
-    if (*out_scope == NULL) {
-        return RONDO_FAIL_AS(call, STATE, "this scope is over: it was ended, or its capture was");
-    }
-    return rondo__check_alive(handle.device, call);
-}
-
-// ---- closing and breaking ---------------------------------------------------------------------
-
-// This thread's latest record is the cause and stays. It came to light on `place`.
-static void break_capture_at(rondo__capture *capture, rondo_stream *place) {
-    if (capture != NULL) {
-        rondo__blame_break(capture, place,
-                           rondo_error_get_last()->status == RONDO_STATUS_STATE
-                               ? RONDO_CAUSE_OTHER
-                               : RONDO_CAUSE_WORK_REFUSED);
-    }
-}
-
-// The stream that the program used last, as far as the scope goes.
-static rondo_stream *get_place(const rondo__scope *scope) {
-    return scope->is_body_open ? scope->body : scope->parent;
-}
-
 static void break_parent(const rondo__scope *scope) {
-    break_capture_at(scope->capture, scope->parent);
-}
-
-// The body has ended, well or badly. Label scopes that were left open in it end with it.
-static void close_body(rondo__scope *scope) {
-    scope->is_body_open = false;
-    if (scope->capture != NULL) {
-        rondo__capture_close_body(scope->capture, scope->body);
-    }
-    rondo__label_close_above(scope->body, 0);
-}
-
-static void free_scope(rondo__scope *scope) {
-    unlist_scope(scope);
-    scope->device->backend->release_conditional(scope->conditional);
-    rondo_stream_destroy(scope->body);
-    rondo__free(scope->label_path);
-    rondo__free(scope);
-}
-
-// Closes what is inside first.
-static void close_scope(rondo__scope *scope) {
-    const rondo__backend *backend = scope->device->backend;
-    rondo_error saved;
-    rondo__error_save(&saved);
-    for (rondo__scope *inner; scope->body != NULL && (inner = find_inner(scope)) != NULL;) {
-        close_scope(inner);
-    }
-    if (scope->is_body_open) {
-        (void)backend->end_body(scope->conditional, scope->open_branch, scope->body);
-        close_body(scope);
-    }
-    free_scope(scope);
-    rondo__error_restore(&saved);
-}
-
-static void close_scopes(rondo__capture *capture, const rondo_stream *stream) {
-    rondo__scope *scope;
-    while ((scope = find_scope(capture->device, 0, capture, stream)) != NULL) {
-        close_scope(scope);
-    }
-}
-
-void rondo__scopes_note_place(rondo__capture *capture, const char *call) {
-    const rondo__scope *scope = find_scope(capture->device, 0, capture, NULL);
-    if (scope != NULL && scope->is_body_open) {
-        rondo__blame_note_place(capture, scope->body, call);
-    }
-}
-
-static void close_scopes_on(const rondo_stream *stream) {
-    rondo__scope *scope;
-    while ((scope = find_scope(stream->device, 0, NULL, stream)) != NULL) {
-        close_scope(scope);
-    }
-}
-
-void rondo__scopes_roll_back(rondo__capture *capture) {
-    close_scopes(capture, NULL);
-}
-
-void rondo__scopes_refuse_open(rondo__capture *capture) {
-    if (capture->close_scopes == NULL) {
-        return;  // there never was one
-    }
-    const rondo__scope *scope = find_scope(capture->device, 0, capture, NULL);
-    if (scope == NULL) {
-        return;
-    }
-    (void)RONDO_FAIL_AS("rondo_graph_capture_end", STATE,
-                        "the %s scope on stream %u is still open; call %srondo_scope_end first",
-                        kind_names[scope->conditional->kind], (unsigned)scope->parent->number,
-                        scope->is_body_open ? "rondo_scope_leave and " : "");
-    if (capture->origin != NULL) {
-        break_capture_at(capture, get_place(scope));
-    }
-    close_scopes(capture, NULL);
-}
-
-void rondo__scope_abandon(rondo_scope handle) {
-    rondo__scope *scope = find_scope(handle.device, handle.id, NULL, NULL);
-    if (scope != NULL) {
-        break_capture_at(scope->capture, get_place(scope));
-        close_scope(scope);
-    }
+    rondo__scope_break_at(scope->capture, scope->parent);
 }
 
 // OK while the parent stream stands right behind the node.
@@ -238,7 +46,7 @@ static rondo_status check_parent(const rondo__scope *scope, const char *call) {
         call, STATE,
         "stream %u was used while its %s scope was open; put the work of a body on the stream from "
         "rondo_scope_enter, and other work before or after the scope",
-        number, kind_names[scope->conditional->kind]);
+        number, rondo__scope_kind_names[scope->conditional->kind]);
     break_parent(scope);
     return status;
 }
@@ -278,7 +86,7 @@ static rondo_status check_begin(rondo_stream *stream, rondo_scope_kind kind, con
     } else if (count != 0) {
         return RONDO_FAIL_AS(call, INVALID,
                              "branch_count is a switch's; of the kind \"%s\" it is 0, not %u",
-                             kind_names[kind], (unsigned)count);
+                             rondo__scope_kind_names[kind], (unsigned)count);
     }
     rondo__capture_state state = RONDO__CAPTURE_NONE;
     RETURN_IF_ERROR(rondo__capture_get_state(stream, &state));
@@ -291,7 +99,7 @@ static rondo_status check_begin(rondo_stream *stream, rondo_scope_kind kind, con
                              "of rondo/control.h work outside, too",
                              (unsigned)stream->number);
     }
-    if (find_scope(stream->device, 0, NULL, stream) != NULL) {
+    if (rondo__scope_find(stream->device, 0, NULL, stream) != NULL) {
         return RONDO_FAIL_AS(call, STATE,
                              "stream %u has an open scope; nest on the stream of its body, or "
                              "end it first",
@@ -323,7 +131,7 @@ rondo_status rondo_scope_begin(rondo_stream *stream, rondo_scope_kind kind, cons
         return checked;  // breaks nothing: the program may have another way
     }
     if (checked != RONDO_STATUS_OK) {
-        return rondo__mark_missing(stream, kind_names[kind], checked);
+        return rondo__mark_missing(stream, rondo__scope_kind_names[kind], checked);
     }
     rondo__capture *capture = NULL;
     rondo__scope *scope = rondo__calloc(1, sizeof *scope + branch_count * sizeof(bool));
@@ -345,7 +153,7 @@ rondo_status rondo_scope_begin(rondo_stream *stream, rondo_scope_kind kind, cons
             backend->add_conditional(stream, kind, predicate, branch_count, &scope->conditional);
     }
     if (status != RONDO_STATUS_OK) {
-        break_capture_at(capture, stream);  // what belongs to the node may be there already
+        rondo__scope_break_at(capture, stream);  // what belongs to the node may be there already
         if (scope != NULL) {
             rondo__free(scope->label_path);
         }
@@ -356,10 +164,10 @@ rondo_status rondo_scope_begin(rondo_stream *stream, rondo_scope_kind kind, cons
     scope->capture = capture;
     scope->parent = stream;
     if (capture != NULL) {
-        capture->close_scopes = close_scopes;
+        capture->close_scopes = rondo__scopes_close;
     }
-    list_scope(scope);
-    (void)rondo__mark_work(stream, kind_names[kind], RONDO_STATUS_OK);
+    rondo__scope_list(scope);
+    (void)rondo__mark_work(stream, rondo__scope_kind_names[kind], RONDO_STATUS_OK);
     *out_scope = (rondo_scope){.device = device, .id = scope->id};
     return RONDO_STATUS_OK;
 }
@@ -371,7 +179,7 @@ static rondo_status check_enter(const rondo__scope *scope, uint32_t branch,
     static const char call[] = "rondo_scope_enter";
     RETURN_IF_ERROR(rondo__check_pointer(out_body, call, "out_body"));
     const rondo__conditional *conditional = scope->conditional;
-    const char *kind = kind_names[conditional->kind];
+    const char *kind = rondo__scope_kind_names[conditional->kind];
     if (scope->is_body_open) {
         return RONDO_FAIL_AS(call, STATE, "body %u of the %s is open; leave it first",
                              (unsigned)scope->open_branch, kind);
@@ -392,10 +200,10 @@ rondo_status rondo_scope_enter(rondo_scope handle, uint32_t branch, rondo_stream
         *out_body = NULL;
     }
     rondo__scope *scope;
-    RETURN_IF_ERROR(get_scope(handle, __func__, &scope));
+    RETURN_IF_ERROR(rondo__scope_get(handle, __func__, &scope));
     rondo_status checked = check_enter(scope, branch, out_body);
     if (checked != RONDO_STATUS_OK) {
-        return rondo__mark_missing(get_place(scope), "", checked);
+        return rondo__mark_missing(rondo__scope_get_place(scope), "", checked);
     }
     const rondo__backend *backend = scope->device->backend;
     rondo__node_handle node = 0;
@@ -414,14 +222,11 @@ rondo_status rondo_scope_enter(rondo_scope handle, uint32_t branch, rondo_stream
     if (status == RONDO_STATUS_OK && scope->capture != NULL) {
         status =
             rondo__capture_add_body(scope->capture, scope->parent, node, index, scope->body, &id);
-        if (status == RONDO_STATUS_OK) {
-            status = rondo__label_enter_body(scope->capture, id, scope->body);
-        }
         if (status != RONDO_STATUS_OK) {
             rondo_error saved;
             rondo__error_save(&saved);
             (void)backend->end_body(scope->conditional, branch, scope->body);
-            close_body(scope);
+            rondo__scope_close_body(scope);
             rondo__error_restore(&saved);
         }
     }
@@ -439,16 +244,16 @@ rondo_status rondo_scope_enter(rondo_scope handle, uint32_t branch, rondo_stream
 
 rondo_status rondo_scope_leave(rondo_scope handle) {
     rondo__scope *scope;
-    RETURN_IF_ERROR(get_scope(handle, __func__, &scope));
+    RETURN_IF_ERROR(rondo__scope_get(handle, __func__, &scope));
     const rondo__backend *backend = scope->device->backend;
     if (!scope->is_body_open) {
         return RONDO_FAIL(STATE, "no body of the %s is open; call rondo_scope_enter first",
-                          kind_names[scope->conditional->kind]);
+                          rondo__scope_kind_names[scope->conditional->kind]);
     }
-    const rondo__scope *inner = find_inner(scope);
+    const rondo__scope *inner = rondo__scope_find_inner(scope);
     if (inner != NULL) {
         return RONDO_FAIL(STATE, "a %s inside the body is open; end it first",
-                          kind_names[inner->conditional->kind]);
+                          rondo__scope_kind_names[inner->conditional->kind]);
     }
     rondo_status status = check_parent(scope, __func__);
     if (status == RONDO_STATUS_OK && scope->capture != NULL) {
@@ -465,9 +270,9 @@ rondo_status rondo_scope_leave(rondo_scope handle) {
         status = end_status;
     }
     if (status != RONDO_STATUS_OK) {
-        break_capture_at(scope->capture, scope->body);
+        rondo__scope_break_at(scope->capture, scope->body);
     }
-    close_body(scope);
+    rondo__scope_close_body(scope);
     return status;
 }
 
@@ -475,10 +280,11 @@ rondo_status rondo_scope_leave(rondo_scope handle) {
 
 rondo_status rondo_scope_end(rondo_scope handle) {
     rondo__scope *scope;
-    RETURN_IF_ERROR(get_scope(handle, __func__, &scope));
+    RETURN_IF_ERROR(rondo__scope_get(handle, __func__, &scope));
     if (scope->is_body_open) {
         return RONDO_FAIL(STATE, "body %u of the %s is open; call rondo_scope_leave first",
-                          (unsigned)scope->open_branch, kind_names[scope->conditional->kind]);
+                          (unsigned)scope->open_branch,
+                          rondo__scope_kind_names[scope->conditional->kind]);
     }
     if (scope->conditional->kind == RONDO_SCOPE_WHILE && !scope->was_entered[0]) {
         return RONDO_FAIL(STATE,
@@ -488,7 +294,7 @@ rondo_status rondo_scope_end(rondo_scope handle) {
     rondo_status status = check_parent(scope, __func__);
     rondo_error saved;
     rondo__error_save(&saved);
-    free_scope(scope);
+    rondo__scope_free(scope);
     rondo__error_restore(&saved);
     return status;
 }

@@ -2,9 +2,8 @@
 // decided by the host outside one.
 #include "backend/cause.h"
 #include "backend/check.h"
-#include "capture/capture.h"
 #include "graph/conditional.h"
-#include "graph/graph_internal.h"
+#include "graph/conditional.h"
 
 // What a call asks for.
 typedef struct node {

@@ -3,14 +3,15 @@
 // Graphs inside nodes are written inside: in DOT as clusters whose nodes are named by the way to
 // them (n3_0 is node 0 inside node 3), in JSON as objects with nodes and edges of their own.
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "backend/check.h"
 #include "base/escape.h"
-#include "base/memory.h"
 #include "base/text.h"
-#include "capture/label.h"
 #include "graph/graph_internal.h"
+#include "graph/label.h"
+#include "graph/template.h"
 
 enum { FLUSH_BYTES = 16 * 1024 };
 
@@ -21,23 +22,9 @@ typedef struct dump {
     void *user_data;
     bool is_stopped;  // the reader wants no more
     rondo__text text;
+    rondo__text name;                  // of the nodes of this level, before their index: "n3_0_"
+    const rondo__participant *labels;  // who knows them
 } dump;
-
-static const char *get_kind_name(rondo__node_kind kind) {
-    static const char *const names[] = {
-        [RONDO__NODE_KERNEL] = "kernel",
-        [RONDO__NODE_HOST] = "host",
-        [RONDO__NODE_COPY] = "memcpy",
-        [RONDO__NODE_FILL] = "memset",
-        [RONDO__NODE_EMPTY] = "empty",
-        [RONDO__NODE_EVENT_WAIT] = "event_wait",
-        [RONDO__NODE_EVENT_RECORD] = "event_record",
-        [RONDO__NODE_CHILD] = "child",
-        [RONDO__NODE_CONDITIONAL] = "conditional",
-        [RONDO__NODE_OTHER] = "other",
-    };
-    return names[kind];
-}
 
 static const char *get_copy_name(rondo_copy_kind kind) {
     static const char *const names[] = {
@@ -160,161 +147,126 @@ static void append_dot_fields(rondo__text *text, const rondo__node_info *info) {
 
 // ---- templates --------------------------------------------------------------------------------
 
-// A graph that is written: the whole one, or one inside a node.
-typedef struct level {
-    rondo__template *recorded;
-    const char *name;               // of its nodes, before their index: "n", "n3_0_"; JSON: unused
-    const char *label;              // of the node that it is inside; "" outside
-    const rondo__label_part *part;  // the labels of its nodes behind that; NULL: they have none
-} level;
-
-static rondo_status dump_level(dump *d, const level *here);
-
-// The graph inside node `index`, or its body `branch`, as part of that node, whose label is given.
-static rondo_status dump_inner(dump *d, const level *outer, size_t index, bool is_body,
-                               uint32_t branch, rondo__template *inner, const char *label) {
-    bool is_dot = d->format == RONDO_DUMP_DOT;
-    char *name = is_body ? rondo__strformat("%s%zu_%" PRIu32 "_", outer->name, index, branch)
-                         : rondo__strformat("%s%zu_", outer->name, index);
-    if (name == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
+static rondo_status enter_node(void *user_data, const rondo__template_node *node) {
+    dump *d = user_data;
+    rondo__text *text = &d->text;
+    const char *kind = rondo__node_kind_get_name(node->info.kind);
+    const char *label = rondo__label_of_node(d->labels, node->id);
+    if (d->format == RONDO_DUMP_DOT) {
+        rondo__text_append(text, "  %s%zu [label=\"%zu %s", d->name.bytes, node->index, node->index,
+                           kind);
+        append_dot_fields(text, &node->info);
+        if (label[0] != '\0') {
+            rondo__text_append(text, "\\nin ");
+            append_dot_text(text, label);
+        }
+        rondo__text_append(text, "\"];\n");
+        return RONDO_STATUS_OK;
     }
+    rondo__text_append(text, "%s\n    {\"index\": %zu, \"kind\": \"%s\"",
+                       node->index > 0 ? "," : "", node->index, kind);
+    append_json_fields(text, &node->info);
+    if (label[0] != '\0') {
+        rondo__text_append(text, ", \"label\": ");
+        rondo__text_append_json(text, label);
+    }
+    if (node->info.kind == RONDO__NODE_CHILD) {
+        rondo__text_append(text, ", \"graph\": ");
+    } else if (node->info.kind == RONDO__NODE_CONDITIONAL) {
+        rondo__text_append(text, ", \"bodies\": [");
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status leave_node(void *user_data, const rondo__template_node *node) {
+    dump *d = user_data;
+    if (d->format == RONDO_DUMP_JSON) {
+        rondo__text_append(&d->text, node->info.kind == RONDO__NODE_CONDITIONAL ? "]}" : "}");
+    }
+    flush(d, FLUSH_BYTES);
+    node->level->skips_rest = d->is_stopped;
+    return RONDO_STATUS_OK;
+}
+
+// A level inside a node is a part of it; an empty body is null in JSON and nothing in DOT.
+static rondo_status enter_level(void *user_data, rondo__template_level *level) {
+    dump *d = user_data;
+    const rondo__template_node *node = level->node;
+    bool is_dot = d->format == RONDO_DUMP_DOT;
+    if (node == NULL) {
+        rondo__text_append(&d->name, "n");
+        return rondo__text_get_status(&d->name);
+    }
+    if (!is_dot && level->branch > 0) {
+        rondo__text_append(&d->text, ", ");
+    }
+    if (level->recorded == NULL) {
+        rondo__text_append(&d->text, "%s", is_dot ? "" : "null");
+        return RONDO_STATUS_OK;
+    }
+    rondo__text_append(&d->name, "%zu_", node->index);
+    if (node->info.kind == RONDO__NODE_CONDITIONAL) {
+        rondo__text_append(&d->name, "%" PRIu32 "_", level->branch);
+    }
+    RETURN_IF_ERROR(rondo__text_get_status(&d->name));
     if (is_dot) {
-        int length = (int)strlen(name) - 1;
+        int length = (int)d->name.length - 1;
         rondo__text_append(&d->text,
                            "  subgraph cluster_%.*s {\n  label=\"inside %.*s\"; style=rounded;\n",
-                           length, name, length, name);
+                           length, d->name.bytes, length, d->name.bytes);
     } else {
         rondo__text_append(&d->text, "{\"nodes\": [");
     }
-    const level here = {.recorded = inner,
-                        .name = name,
-                        .label = label,
-                        .part = rondo__label_get_inner(outer->part, index, branch)};
-    rondo_status status = dump_level(d, &here);
-    rondo__text_append(&d->text, is_dot ? "  }\n" : "}");
-    rondo__free(name);
-    return status;
-}
-
-// The bodies of a conditional node; an empty one is null in JSON and nothing in DOT.
-static rondo_status dump_bodies(dump *d, const level *here, size_t index, uint32_t count,
-                                const char *label) {
-    rondo__template *recorded = here->recorded;
-    bool is_json = d->format == RONDO_DUMP_JSON;
-    if (is_json) {
-        rondo__text_append(&d->text, ", \"bodies\": [");
-    }
-    for (uint32_t branch = 0; branch < count; ++branch) {
-        if (is_json && branch > 0) {
-            rondo__text_append(&d->text, ", ");
-        }
-        rondo__template *body;
-        RETURN_IF_ERROR(recorded->device->backend->get_body(recorded, index, branch, &body));
-        if (body != NULL) {
-            RETURN_IF_ERROR(dump_inner(d, here, index, true, branch, body, label));
-        } else if (is_json) {
-            rondo__text_append(&d->text, "null");
-        }
-    }
-    if (is_json) {
-        rondo__text_append(&d->text, "]");
-    }
     return RONDO_STATUS_OK;
 }
 
-// The node's own fields and what is inside.
-static rondo_status dump_labelled(dump *d, const level *here, size_t index, const char *label) {
-    const rondo__backend *backend = here->recorded->device->backend;
-    rondo__node_info info;
-    RETURN_IF_ERROR(backend->describe_node(here->recorded, index, &info));
-    if (d->format == RONDO_DUMP_DOT) {
-        rondo__text_append(&d->text, "  %s%zu [label=\"%zu %s", here->name, index, index,
-                           get_kind_name(info.kind));
-        append_dot_fields(&d->text, &info);
-        if (label[0] != '\0') {
-            rondo__text_append(&d->text, "\\nin ");
-            append_dot_text(&d->text, label);
-        }
-        rondo__text_append(&d->text, "\"];\n");
-    } else {
-        rondo__text_append(&d->text, "%s\n    {\"index\": %zu, \"kind\": \"%s\"",
-                           index > 0 ? "," : "", index, get_kind_name(info.kind));
-        append_json_fields(&d->text, &info);
-        if (label[0] != '\0') {
-            rondo__text_append(&d->text, ", \"label\": ");
-            rondo__text_append_json(&d->text, label);
-        }
-    }
-    if (info.kind == RONDO__NODE_CHILD) {
-        rondo__template *child;
-        RETURN_IF_ERROR(backend->get_child(here->recorded, index, &child));
-        if (d->format == RONDO_DUMP_JSON) {
-            rondo__text_append(&d->text, ", \"graph\": ");
-        }
-        RETURN_IF_ERROR(dump_inner(d, here, index, false, 0, child, label));
-    }
-    if (info.kind == RONDO__NODE_CONDITIONAL) {
-        RETURN_IF_ERROR(dump_bodies(d, here, index, info.branch_count, label));
-    }
-    if (d->format == RONDO_DUMP_JSON) {
-        rondo__text_append(&d->text, "}");
-    }
-    return RONDO_STATUS_OK;
-}
-
-static rondo_status dump_node(dump *d, const level *here, size_t index) {
-    const char *own = rondo__label_of_node(here->part, index);
-    if (own[0] == '\0' || here->label[0] == '\0') {
-        return dump_labelled(d, here, index, own[0] != '\0' ? own : here->label);
-    }
-    char *label = rondo__strformat("%s/%s", here->label, own);
-    if (label == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
-    }
-    rondo_status status = dump_labelled(d, here, index, label);
-    rondo__free(label);
-    return status;
-}
-
-static void append_edges(dump *d, const rondo__edge_table *edges, const char *name) {
+static rondo_status append_edges(dump *d, rondo__template *recorded) {
+    rondo__edge_table table;
+    RETURN_IF_ERROR(rondo__edge_table_init(recorded, &table));
     if (d->format == RONDO_DUMP_JSON) {
         rondo__text_append(&d->text, "\n  ],\n  \"edges\": [");
     }
-    for (size_t i = 0; i < edges->count; ++i) {
-        size_t from = edges->pairs[2 * i];
-        size_t to = edges->pairs[2 * i + 1];
-        bool is_programmatic = edges->kinds[i] != 0;
+    for (size_t i = 0; i < table.count; ++i) {
+        const rondo__edge *edge = &table.edges[i];
+        bool is_programmatic = edge->kind != 0;
         if (d->format == RONDO_DUMP_DOT) {
-            rondo__text_append(&d->text, "  %s%zu -> %s%zu%s;\n", name, from, name, to,
+            rondo__text_append(&d->text, "  %s%zu -> %s%zu%s;\n", d->name.bytes, edge->from,
+                               d->name.bytes, edge->to,
                                is_programmatic ? " [style=dashed, label=\"programmatic\"]" : "");
         } else {
-            rondo__text_append(&d->text, "%s[%zu, %zu%s]", i > 0 ? ", " : "", from, to,
+            rondo__text_append(&d->text, "%s[%zu, %zu%s]", i > 0 ? ", " : "", edge->from, edge->to,
                                is_programmatic ? ", \"programmatic\"" : "");
         }
         flush(d, FLUSH_BYTES);
     }
+    rondo__edge_table_deinit(&table);
     if (d->format == RONDO_DUMP_JSON) {
         rondo__text_append(&d->text, "]");
     }
+    return RONDO_STATUS_OK;
 }
 
-// The nodes and the edges, between the brackets that the caller writes.
-static rondo_status dump_level(dump *d, const level *here) {
-    size_t node_count = 0;
-    RETURN_IF_ERROR(here->recorded->device->backend->count_nodes(here->recorded, &node_count));
-    rondo__edge_table edges;
-    RETURN_IF_ERROR(rondo__edge_table_init(here->recorded, &edges));
-    rondo_status status = RONDO_STATUS_OK;
-    for (size_t i = 0; i < node_count && status == RONDO_STATUS_OK && !d->is_stopped; ++i) {
-        status = dump_node(d, here, i);
-        flush(d, FLUSH_BYTES);
+// Takes the level's own part off the name.
+static void shorten_name(rondo__text *name, const rondo__template_level *level) {
+    int length = snprintf(NULL, 0, "%zu_", level->node->index);
+    if (level->node->info.kind == RONDO__NODE_CONDITIONAL) {
+        length += snprintf(NULL, 0, "%" PRIu32 "_", level->branch);
     }
-    if (status == RONDO_STATUS_OK) {
-        append_edges(d, &edges, here->name);
+    name->length -= (size_t)length;
+    name->bytes[name->length] = '\0';
+}
+
+static rondo_status leave_level(void *user_data, const rondo__template_level *level) {
+    dump *d = user_data;
+    if (level->recorded == NULL || d->is_stopped) {
+        return RONDO_STATUS_OK;
     }
-    rondo__edge_table_deinit(&edges);
-    return status;
+    RETURN_IF_ERROR(append_edges(d, level->recorded));
+    if (level->node != NULL) {
+        rondo__text_append(&d->text, d->format == RONDO_DUMP_DOT ? "  }\n" : "}");
+        shorten_name(&d->name, level);
+    }
+    return RONDO_STATUS_OK;
 }
 
 // ---- the whole --------------------------------------------------------------------------------
@@ -357,15 +309,18 @@ rondo_status rondo_graph_dump(rondo_graph *graph, rondo_dump_format format,
     if (format != RONDO_DUMP_DOT && format != RONDO_DUMP_JSON) {
         return RONDO_FAIL(INVALID, "%d is not a dump format", (int)format);
     }
-    dump d = {.format = format, .write = write, .user_data = user_data};
-    const level whole = {.recorded = graph->recorded,
-                         .name = "n",
-                         .label = "",
-                         .part = rondo__label_get_part(rondo__graph_get_participants(graph))};
+    static const rondo__template_visitor visitor = {.enter_level = enter_level,
+                                                    .enter_node = enter_node,
+                                                    .leave_node = leave_node,
+                                                    .leave_level = leave_level};
+    dump d = {.format = format,
+              .write = write,
+              .user_data = user_data,
+              .labels = rondo__graph_get_participants(graph)};
     rondo_graph_stats stats;
     RETURN_IF_ERROR(rondo_graph_get_stats(graph, &stats));
     append_head(&d, graph, &stats);
-    rondo_status status = dump_level(&d, &whole);
+    rondo_status status = rondo__template_visit(graph->recorded, &visitor, &d);
     rondo__text_append(&d.text, format == RONDO_DUMP_DOT ? "}\n" : "\n}\n");
     if (status == RONDO_STATUS_OK) {
         status = rondo__text_get_status(&d.text);
@@ -373,6 +328,7 @@ rondo_status rondo_graph_dump(rondo_graph *graph, rondo_dump_format format,
     if (status == RONDO_STATUS_OK) {
         flush(&d, 0);
     }
+    rondo__text_deinit(&d.name);
     rondo__text_deinit(&d.text);
     return status;
 }

@@ -1,51 +1,37 @@
 // graph/executable.c — the executable of a graph: made from its template, put in place, given up.
-#include "backend/backend.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "graph/graph_internal.h"
+#include "graph/template.h"
 
-// Adds up kernels and copies; *out_node_count gets the nodes of this level.
-static rondo_status count_kinds_in(rondo__template *recorded, rondo_graph_stats *stats,
-                                   uint64_t *out_node_count) {
-    const rondo__backend *backend = recorded->device->backend;
+// Adds up kernels and copies. Kinds are cheaper to count than nodes are to describe, so only a
+// level with levels inside is gone through.
+static rondo_status count_level(void *user_data, rondo__template_level *level) {
+    rondo_graph_stats *stats = user_data;
     size_t counts[RONDO__NODE_KIND_COUNT] = {0};
-    RETURN_IF_ERROR(backend->count_kinds(recorded, counts));
-    *out_node_count = 0;
-    for (size_t kind = 0; kind < RONDO__NODE_KIND_COUNT; ++kind) {
-        *out_node_count += counts[kind];
+    if (level->recorded == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    const rondo__backend *backend = level->recorded->device->backend;
+    RETURN_IF_ERROR(backend->count_kinds(level->recorded, counts));
+    for (size_t kind = 0; kind < RONDO__NODE_KIND_COUNT && level->depth == 0; ++kind) {
+        stats->node_count += counts[kind];
     }
     stats->kernel_count += counts[RONDO__NODE_KERNEL];
     stats->kernel_count += backend == &rondo__backend_host ? counts[RONDO__NODE_HOST] : 0;
     stats->copy_count += counts[RONDO__NODE_COPY] + counts[RONDO__NODE_FILL];
-    bool has_inner = counts[RONDO__NODE_CHILD] + counts[RONDO__NODE_CONDITIONAL] > 0;
-    for (size_t i = 0; has_inner && i < *out_node_count; ++i) {
-        rondo__node_info info;
-        RETURN_IF_ERROR(backend->describe_node(recorded, i, &info));
-        for (uint32_t branch = 0;
-             info.kind == RONDO__NODE_CONDITIONAL && branch < info.branch_count; ++branch) {
-            rondo__template *body;
-            uint64_t inner_count;
-            RETURN_IF_ERROR(backend->get_body(recorded, i, branch, &body));
-            if (body != NULL) {
-                RETURN_IF_ERROR(count_kinds_in(body, stats, &inner_count));
-            }
-        }
-        if (info.kind == RONDO__NODE_CHILD) {
-            rondo__template *child;
-            uint64_t inner_count;
-            RETURN_IF_ERROR(backend->get_child(recorded, i, &child));
-            RETURN_IF_ERROR(count_kinds_in(child, stats, &inner_count));
-        }
-    }
+    level->skips_rest = counts[RONDO__NODE_CHILD] + counts[RONDO__NODE_CONDITIONAL] == 0;
     return RONDO_STATUS_OK;
 }
 
 // Counted once, by the instantiation, so that asking for the statistics later is O(1), and a
 // capture that nobody asks about does not pay for it.
 rondo_status rondo__graph_count_kinds(rondo__template *recorded, rondo_graph_stats *in_out_stats) {
+    static const rondo__template_visitor visitor = {.enter_level = count_level};
+    in_out_stats->node_count = 0;
     in_out_stats->kernel_count = 0;
     in_out_stats->copy_count = 0;
-    return count_kinds_in(recorded, in_out_stats, &in_out_stats->node_count);
+    return rondo__template_visit(recorded, &visitor, in_out_stats);
 }
 
 rondo_status rondo__graph_make_executable(rondo_graph *graph, rondo__template *recorded,

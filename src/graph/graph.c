@@ -6,8 +6,8 @@
 //        |  +------------------+  is aborted     |
 //        +---------------------------------------+  reset
 //
-// A failed or aborted capture is rolled back: the backend has taken its streams out of recording,
-// what was recorded is freed, and the graph is EMPTY again.
+// Captures are in graph_capture.c. A failed or aborted one is rolled back: the graph is EMPTY
+// again.
 //
 // The replay path checks the state, the device and the lost flag and calls the backend: no
 // allocation, and no lock but an arena's that graphs share. A graph is used by one thread at a
@@ -16,19 +16,14 @@
 #include <string.h>
 
 #include "backend/check.h"
-#include "base/clock.h"
 #include "base/logging.h"
 #include "base/memory.h"
 #include "base/nvtx.h"
 #include "base/read_options.h"
-#include "base/thread.h"
-#include "capture/label.h"
 #include "device/stream.h"
 #include "device/stream_tag.h"
-#include "graph/conditional.h"
 #include "graph/graph_internal.h"
 #include "pool/arena.h"
-#include "pool/guard.h"
 
 // ---- life -------------------------------------------------------------------------------------
 
@@ -114,21 +109,18 @@ void rondo__graph_clear(rondo_graph *graph) {
     graph->state = RONDO__GRAPH_EMPTY;
 }
 
-static bool may_end(const rondo_graph *graph);
-static void give_up(rondo_graph *graph);
-
 void rondo_graph_destroy(rondo_graph *graph) {
     if (graph == NULL || atomic_load(&graph->device->is_forked)) {
         return;
     }
     if (graph->state == RONDO__GRAPH_RECORDING) {
-        if (!may_end(graph) && graph->capture->origin != NULL) {
+        if (!rondo__graph_may_end(graph) && graph->capture->origin != NULL) {
             RONDO_LOG_WARN_F(
                 "graph \"%s\" was destroyed by another thread than the one that records; only that "
                 "one can make stream %u usable again, or destroy it",
                 graph->label, (unsigned)graph->capture->origin->number);
         }
-        give_up(graph);
+        rondo__graph_give_up(graph);
     }
     rondo__graph_clear(graph);
     rondo_arena_release(graph->arena);
@@ -146,315 +138,6 @@ rondo_status rondo_graph_reset(rondo_graph *graph) {
     }
     rondo__graph_clear(graph);
     return RONDO_STATUS_OK;
-}
-
-// ---- capture ----------------------------------------------------------------------------------
-
-static void end_range(rondo_graph *graph) {
-    if (graph->has_range) {
-        rondo__nvtx_end_range(graph->range);
-        graph->has_range = false;
-    }
-}
-
-// Takes the capture, which has ended, out of the list; its participants are the graph's, and hear
-// whether a graph came of it.
-static void close_capture(rondo_graph *graph, bool has_succeeded) {
-    rondo_stream *kept = NULL;
-    graph->participants = rondo__capture_close(graph->capture, has_succeeded, &kept);
-    graph->capture = NULL;
-    graph->stream = NULL;
-    end_range(graph);
-    rondo__stream_destroy_kept(kept);
-}
-
-// Takes the stream out of recording and forgets what was recorded. Whatever the backend says of
-// that, the stream is free afterwards; the error record stays as it was.
-static void end_unwanted(rondo_graph *graph, rondo_stream *stream) {
-    rondo_error saved;
-    rondo__error_save(&saved);
-    (void)graph->device->backend->end_capture(stream, &graph->recorded);
-    if (graph->capture != NULL) {
-        close_capture(graph, false);
-    }
-    rondo__graph_clear(graph);
-    rondo__error_restore(&saved);
-}
-
-static rondo_status refuse_second_capture(rondo_stream *stream) {
-    rondo__capture_state state;
-    RETURN_IF_ERROR(rondo__capture_get_state(stream, &state));
-    return state == RONDO__CAPTURE_NONE
-               ? RONDO_STATUS_OK
-               : RONDO_FAIL_AS("rondo_graph_capture_begin", STATE,
-                               "stream %u records already; end that capture first",
-                               (unsigned)stream->number);
-}
-
-rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
-                                       rondo_capture_mode mode) {
-    RETURN_IF_ERROR(rondo__check_pointer(graph, __func__, "graph"));
-    RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
-    if (mode != RONDO_CAPTURE_THREAD_LOCAL && mode != RONDO_CAPTURE_GLOBAL &&
-        mode != RONDO_CAPTURE_RELAXED) {
-        return RONDO_FAIL(INVALID, "%d is not a capture mode", (int)mode);
-    }
-    if (graph->state == RONDO__GRAPH_RECORDING) {
-        return RONDO_FAIL(STATE, "graph \"%s\" records already; end or abort that capture first",
-                          graph->label);
-    }
-    if (graph->state == RONDO__GRAPH_READY || graph->state == RONDO__GRAPH_RECORDED) {
-        return RONDO_FAIL(STATE, "graph \"%s\" holds a capture; reset it first, or use another",
-                          graph->label);
-    }
-    if (stream->device != graph->device) {
-        return RONDO_FAIL(INVALID, "graph \"%s\" is of %s, the stream of %s", graph->label,
-                          graph->device->name, stream->device->name);
-    }
-    if (stream->is_legacy) {
-        return RONDO_FAIL(INVALID,
-                          "the legacy default stream cannot record; use a stream from "
-                          "rondo_stream_create or a non-default one of your own");
-    }
-    if (atomic_load_explicit(&stream->may_record, memory_order_relaxed)) {
-        RETURN_IF_ERROR(refuse_second_capture(stream));
-    }
-    rondo__arena_settle(graph->arena);
-    uint64_t id = 0;
-    rondo_status status = rondo__stream_tag_begin_capture(stream, mode, &id);
-    if (status == RONDO_STATUS_STATE && stream->is_wrapped) {
-        // Perhaps a capture of the program's own: then say so. Asking first would cost every begin.
-        rondo_error failure;
-        rondo__error_save(&failure);
-        RETURN_IF_ERROR(refuse_second_capture(stream));
-        rondo__error_restore(&failure);
-    }
-    RETURN_IF_ERROR(status);
-    status = rondo__capture_open(stream, id, mode, graph->label, &graph->capture);
-    if (status == RONDO_STATUS_OK) {
-        graph->capture->arena = graph->arena;
-        graph->capture->snapshots_pageable = graph->snapshots_pageable;
-        status = rondo__arena_join(graph->arena, graph->capture);
-    }
-    if (status == RONDO_STATUS_OK && graph->checks_addresses) {
-        status = rondo__guard_join(graph->capture);
-    }
-    if (status != RONDO_STATUS_OK) {
-        end_unwanted(graph, stream);
-        return status;
-    }
-    if (graph->report.struct_size != 0) {
-        memset(&graph->report, 0, sizeof graph->report);
-    }
-    atomic_store_explicit(&stream->may_record, true, memory_order_relaxed);
-    graph->state = RONDO__GRAPH_RECORDING;
-    graph->stream = stream;
-    graph->mode = mode;
-    graph->thread_number = rondo__thread_get_number();
-    graph->begin_ns = rondo__clock_now_ns();
-    graph->has_range = rondo__nvtx_is_on();
-    if (graph->has_range) {
-        graph->range = rondo__nvtx_start_range("capture", graph->label);
-    }
-    return RONDO_STATUS_OK;
-}
-
-// The driver lets a capture end on the thread that began it only, unless the mode is relaxed.
-static bool may_end(const rondo_graph *graph) {
-    return graph->mode == RONDO_CAPTURE_RELAXED ||
-           graph->thread_number == rondo__thread_get_number();
-}
-
-// An end in stages. What is known of the origin has to be asked before the backend ends the
-// capture; what is known of the failure (`blame`) while the capture is there.
-typedef struct ending {
-    rondo_stream *origin;  // NULL: destroyed meanwhile
-    uint64_t work_count;
-    size_t label_depth;
-    rondo_capture_cause fallback;
-    bool has_blame;  // otherwise nothing was wrong when it was looked at last
-    rondo__blame blame;
-} ending;
-
-static void start_ending(const rondo_graph *graph, ending *it) {
-    const rondo__capture *capture = graph->capture;
-    it->origin = capture->origin;
-    it->work_count = capture->origin != NULL ? capture->origin->marks.work_count : 0;
-    it->label_depth = capture->label_depth;
-    it->fallback = RONDO_CAUSE_OTHER;
-    it->has_blame = false;
-}
-
-static void conclude(rondo_graph *graph, ending *it) {
-    if (!it->has_blame) {
-        rondo__blame_conclude(graph->capture, "rondo_graph_capture_end", false, &it->blame);
-        it->has_blame = true;
-    }
-}
-
-// What they record is not the program's: to a report the last work is what came before.
-static rondo_status finish_participants(rondo__capture *capture, rondo_stream *origin) {
-    if (origin == NULL || !rondo__capture_has_participants(capture)) {
-        return rondo__capture_finish(capture);
-    }
-    rondo__stream_marks marks = origin->marks;
-    rondo_status status = rondo__capture_finish(capture);
-    origin->marks = marks;
-    return status;
-}
-
-// Takes the stream out of recording. The graph holds what the backend recorded.
-static rondo_status end_recording(rondo_graph *graph, ending *it) {
-    const rondo__backend *backend = graph->device->backend;
-    rondo_status finish_status = RONDO_STATUS_OK;
-    rondo_error finish_error;
-    rondo__scopes_refuse_open(graph->capture);
-    bool is_broken = rondo__blame_is_broken(graph->capture);
-    if (is_broken) {
-        conclude(graph, it);
-    } else {
-        finish_status = finish_participants(graph->capture, it->origin);
-        if (finish_status != RONDO_STATUS_OK) {
-            rondo__error_save(&finish_error);
-        }
-    }
-    rondo_status status = RONDO_STATUS_OK;
-    if (it->origin != NULL) {
-        status = backend->end_capture(it->origin, &graph->recorded);
-    }
-    // Where both fail, the end of the capture knows the cause.
-    if (status == RONDO_STATUS_OK && finish_status != RONDO_STATUS_OK) {
-        rondo__error_restore(&finish_error);
-        status = finish_status;
-    }
-    if (status == RONDO_STATUS_OK && is_broken) {
-        status = RONDO_FAIL_AS("rondo_graph_capture_end", STATE,
-                               "the capture was found broken, though its end went well");
-    }
-    if (status != RONDO_STATUS_OK) {
-        conclude(graph, it);
-    }
-    return status;
-}
-
-// Work that Rondo was asked for counts itself; other work, such as the program's own launches, has
-// to be looked for.
-static rondo_status warn_if_empty(rondo_graph *graph, const ending *it) {
-    size_t node_count = 1;
-    if (it->work_count == 0) {
-        RETURN_IF_ERROR(graph->device->backend->count_nodes(graph->recorded, &node_count));
-    }
-    if (node_count == 0) {
-        RONDO_LOG_WARN_F(
-            "graph \"%s\" is empty: nothing was put on stream %u between begin and "
-            "end. Did the work go to another stream or device?",
-            graph->label, (unsigned)it->origin->number);
-    }
-    return RONDO_STATUS_OK;
-}
-
-// Makes of what was recorded what the graph is to hold.
-static rondo_status make_graph(rondo_graph *graph, ending *it) {
-    graph->stats.capture_ns = rondo__clock_now_ns() - graph->begin_ns;
-    graph->has_kinds = false;
-    graph->participants = graph->capture->participants;
-    RETURN_IF_ERROR(warn_if_empty(graph, it));
-    // Without a template nobody can ask for a node's label.
-    if (graph->keeps_template || graph->defers_instantiation) {
-        RETURN_IF_ERROR(rondo__label_resolve(graph->participants, graph->recorded));
-    }
-    if (graph->checks_addresses) {
-        RETURN_IF_ERROR(rondo__graph_guard_nodes(graph));
-    }
-    if (graph->defers_instantiation) {
-        return RONDO_STATUS_OK;
-    }
-    it->fallback = RONDO_CAUSE_INSTANTIATION;
-    RETURN_IF_ERROR(rondo__graph_instantiate(graph));
-    if (!graph->keeps_template) {
-        graph->device->backend->destroy_template(graph->recorded);
-        graph->recorded = NULL;
-    }
-    return RONDO_STATUS_OK;
-}
-
-static rondo_status check_end(const rondo_graph *graph) {
-    static const char call[] = "rondo_graph_capture_end";
-    RETURN_IF_ERROR(rondo__check_pointer(graph, call, "graph"));
-    RETURN_IF_ERROR(rondo__check_process(graph->device, call));
-    if (graph->state != RONDO__GRAPH_RECORDING) {
-        return RONDO_FAIL_AS(call, STATE,
-                             "graph \"%s\" does not record; call rondo_graph_capture_begin first",
-                             graph->label);
-    }
-    if (!may_end(graph)) {
-        // Harmless: the thread that began can still end it.
-        return RONDO_FAIL_AS(call, STATE,
-                             "graph \"%s\": the thread that began the capture must end it, unless "
-                             "the mode is relaxed",
-                             graph->label);
-    }
-    return RONDO_STATUS_OK;
-}
-
-rondo_status rondo_graph_capture_end(rondo_graph *graph) {
-    RETURN_IF_ERROR(check_end(graph));
-    ending it;
-    start_ending(graph, &it);
-    rondo_status status = end_recording(graph, &it);
-    if (status == RONDO_STATUS_OK) {
-        status = make_graph(graph, &it);
-    }
-    if (status != RONDO_STATUS_OK) {
-        conclude(graph, &it);
-        status = rondo__graph_report_failure(graph, &it.blame, it.fallback);
-    }
-    if (status != RONDO_STATUS_OK && it.origin != NULL) {
-        end_range(graph);
-        rondo__label_close_above(it.origin, it.label_depth);
-    }
-    close_capture(graph, status == RONDO_STATUS_OK);
-    if (status != RONDO_STATUS_OK) {
-        rondo__graph_clear(graph);
-        return status;
-    }
-    atomic_store_explicit(&it.origin->may_record, false, memory_order_relaxed);
-    graph->state = graph->defers_instantiation ? RONDO__GRAPH_RECORDED : RONDO__GRAPH_READY;
-    return RONDO_STATUS_OK;
-}
-
-void rondo_graph_capture_abort(rondo_graph *graph) {
-    if (graph == NULL || graph->state != RONDO__GRAPH_RECORDING ||
-        atomic_load(&graph->device->is_forked)) {
-        return;
-    }
-    if (may_end(graph)) {
-        give_up(graph);
-    } else {
-        rondo__blame_given_up(graph->capture);
-    }
-}
-
-static void give_up(rondo_graph *graph) {
-    rondo_error saved;
-    rondo__error_save(&saved);
-    rondo_stream *stream = graph->stream;
-    bool has_origin = graph->capture->origin != NULL;
-    size_t label_depth = graph->capture->label_depth;
-    rondo__blame blame;
-    rondo__scopes_note_place(graph->capture, "rondo_graph_capture_abort");
-    rondo__blame_conclude(graph->capture, "rondo_graph_capture_abort", true, &blame);
-    rondo__scopes_roll_back(graph->capture);  // what fails from now on is not the program's
-    if (has_origin) {
-        // Whatever the backend says of that, the stream is free afterwards.
-        (void)graph->device->backend->end_capture(stream, &graph->recorded);
-        end_range(graph);
-        rondo__label_close_above(stream, label_depth);
-    }
-    close_capture(graph, false);
-    rondo__graph_report_abort(graph, &blame);
-    rondo__graph_clear(graph);
-    rondo__error_restore(&saved);
 }
 
 // ---- replay -----------------------------------------------------------------------------------

@@ -45,6 +45,11 @@ struct rondo_graph {
     uint64_t range;
 };
 
+// Whether this thread may end the capture that the graph records.
+bool rondo__graph_may_end(const rondo_graph *graph);
+// Ends it, and drops what was recorded. The error record stays as it was.
+void rondo__graph_give_up(rondo_graph *graph);
+
 // RECORDED or READY becomes READY with a new executable.
 //
 // Errors:    NO_MEMORY, NO_DEVICE_MEMORY, UNSUPPORTED, DRIVER, LOST.
@@ -73,18 +78,6 @@ void rondo__graph_clear(rondo_graph *graph);
 // The graph's participants, also when it shares them with graphs that it was recorded into.
 rondo__participant *rondo__graph_get_participants(const rondo_graph *graph);
 
-// A template's edges, listed.
-typedef struct rondo__edge_table {
-    size_t *pairs;   // from, to
-    uint8_t *kinds;  // 1: programmatic
-    size_t count;
-} rondo__edge_table;
-
-// Errors:    NO_MEMORY, STATE (edited meanwhile), DRIVER.
-RONDO_MUST_USE rondo_status rondo__edge_table_init(rondo__template *recorded,
-                                                   rondo__edge_table *out_table);
-void rondo__edge_table_deinit(rondo__edge_table *table);
-
 // What an executable of the graph may take of the device's memory, from the number of its nodes.
 void rondo__graph_estimate_device_bytes(const rondo_graph *graph, rondo_graph_stats *stats);
 
@@ -99,12 +92,6 @@ RONDO_MUST_USE rondo_status rondo__graph_guard_nodes(rondo_graph *graph);
 // Errors:    INVALID, STATE (nothing captured, not kept), LOST.
 // Threads:   one thread per graph.
 RONDO_MUST_USE rondo_status rondo__graph_check_template(const rondo_graph *graph, const char *call);
-
-// The label of a node (rondo/label.h) by its index when the capture ended; "" when it has none.
-//
-// Returns:   borrowed until the graph is reset or destroyed.
-// Threads:   one thread per graph.
-const char *rondo__graph_get_node_label(const rondo_graph *graph, size_t index);
 
 // Fills graph->report for a capture that yields nothing. `blame` is what was known when it ended;
 // the thread's error record is what the end, or a later part, said. When the blame knows better,

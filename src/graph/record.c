@@ -17,8 +17,8 @@
 #include "backend/cause.h"
 #include "backend/check.h"
 #include "base/memory.h"
-#include "capture/label.h"
 #include "graph/graph_internal.h"
+#include "graph/label.h"
 #include "pool/arena.h"
 
 typedef struct share {

@@ -9,7 +9,6 @@
 #include "backend/check.h"
 #include "base/escape.h"
 #include "base/text.h"
-#include "capture/label.h"
 #include "graph/graph_internal.h"
 
 // ---- names and texts --------------------------------------------------------------------------
@@ -318,8 +317,4 @@ size_t rondo_capture_report_format(const rondo_capture_report *given, char *text
     append(&out, "  found at:  %s:%d\n", shorten_path(report->file), (int)report->line);
     append(&out, "  cure:      %s\n", report->advice);
     return out.length;
-}
-
-const char *rondo__graph_get_node_label(const rondo_graph *graph, size_t index) {
-    return rondo__label_of_node(rondo__label_get_part(rondo__graph_get_participants(graph)), index);
 }

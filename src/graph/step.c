@@ -1,7 +1,7 @@
 // graph/step.c — a step that is recorded, or run at once when it cannot be.
 #include "backend/check.h"
 #include "base/read_options.h"
-#include "capture/label.h"
+#include "capture/label_stack.h"
 #include "device/stream_tag.h"
 #include "graph/graph_internal.h"
 

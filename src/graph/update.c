@@ -1,8 +1,9 @@
 // graph/update.c — a graph takes over what another one recorded.
 #include "backend/check.h"
 #include "base/clock.h"
-#include "capture/capture.h"
+#include "base/logging.h"
 #include "graph/graph_internal.h"
+#include "graph/template.h"
 
 static rondo_status check_pair(const rondo_graph *graph, const rondo_graph *source) {
     RETURN_IF_ERROR(rondo__check_pointer(graph, "rondo_graph_update", "graph"));
@@ -25,6 +26,29 @@ static rondo_status check_pair(const rondo_graph *graph, const rondo_graph *sour
     return RONDO_STATUS_OK;
 }
 
+// Why an executable has to be made anew, for who wants to know: the first difference between the
+// former template, where the graph kept it, and the new one.
+static void log_difference(const rondo_graph *graph, const rondo_graph *source) {
+    rondo_error saved;
+    rondo__template_diff diff;
+    if (graph->recorded == NULL || !rondo__log_is_wanted(RONDO_LOG_DEBUG)) {
+        return;
+    }
+    rondo__error_save(&saved);
+    if (rondo__template_compare(graph->recorded, source->recorded,
+                                rondo__graph_get_participants(source), 1,
+                                &diff) == RONDO_STATUS_OK) {
+        char text[512] = "nothing that can be seen has changed";
+        if (diff.count > 0) {
+            (void)rondo__difference_format(&diff.entries[0], text, sizeof text);
+        }
+        RONDO_LOG_DEBUG_F("graph \"%s\" gets a new executable, as it could not be patched: %s",
+                          graph->label, text);
+        rondo__template_diff_deinit(&diff);
+    }
+    rondo__error_restore(&saved);
+}
+
 // Patches graph->executable, or puts another one there: a new one, or that of `source`, where the
 // template can have no second.
 static rondo_status renew_executable(rondo_graph *graph, rondo_graph *source,
@@ -41,6 +65,7 @@ static rondo_status renew_executable(rondo_graph *graph, rondo_graph *source,
             stats->device_bytes_is_estimate = graph->stats.device_bytes_is_estimate;
             return RONDO_STATUS_OK;
         }
+        log_difference(graph, source);
     }
     bool is_exclusive = false;
     if (source->executable != NULL) {

@@ -1,6 +1,7 @@
 // Checked graphs and memory that Rondo did not give out: the program's own, used by Rondo's work
 // and by the program's own launches, in bodies and in recorded graphs.
 #include "backend/cuda/cuda_device.h"
+#include "inside_support.h"
 #include "memory_support.h"
 #include "rondo/control.h"
 
@@ -189,7 +190,26 @@ static void test_conformance_guard__predicates_count_as_used(void **state) {
     rondo_stream_destroy(stream);
 }
 
+// What the kernels of a recorded graph use counts, too, on every backend.
+static void test_conformance_guard__kernels_of_recorded_graphs_count_as_used(void **state) {
+    suite_context *context = suite_get_context(state);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    suite_set(context, x, 1, 1);
+    rondo_graph *inner = inside_capture_affine(context, x, 2);
+    rondo_graph *graph = memory_create_checked_graph(context);
+    memory_begin(graph, context->stream);
+    ASSERT_OK(rondo_graph_record(inner, context->stream));
+    memory_end(graph);
+    memory_replay(graph, context->stream);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+    ASSERT_STATUS(rondo_graph_replay(graph, context->stream), STATE);
+    ASSERT_MESSAGE_HAS("\"affine\"");
+    rondo_graph_destroy(graph);
+    rondo_graph_destroy(inner);
+}
+
 static const suite_entry guard_cases[] = {
+    SUITE_CASE(test_conformance_guard__kernels_of_recorded_graphs_count_as_used),
     SUITE_CASE(test_conformance_guard__predicates_count_as_used),
     SUITE_CASE(test_conformance_guard__memory_of_the_program),
     {NULL, NULL, false},

@@ -1,6 +1,7 @@
 // Label scopes: which recorded nodes carry which path.
 #include "backend/cuda/cuda_device.h"
 #include "graph/graph_internal.h"
+#include "graph/label.h"
 #include "label_support.h"
 #include "rondo/report.h"
 
@@ -25,7 +26,7 @@ static void test_conformance_label__scopes_nest(void **state) {
     ASSERT_OK(rondo_label_pop(s.a));
     LABEL_WORK(&s, s.a, "");
     label_end(&s);
-    assert_string_equal(rondo__graph_get_node_label(s.graph, 1000), "");
+    assert_string_equal(rondo__label_of_index(s.graph->participants, 1000), "");
     // Dumps show it, in both forms.
     ASSERT_DUMPED(&s, before, "");
     ASSERT_DUMPED(&s, inner, "layer3/attention");
@@ -34,7 +35,7 @@ static void test_conformance_label__scopes_nest(void **state) {
     ASSERT_OK(rondo_stream_synchronize(s.b));
     assert_int_equal(suite_get(context, s.x, norm), norm);
     ASSERT_OK(rondo_graph_reset(s.graph));
-    assert_string_equal(rondo__graph_get_node_label(s.graph, 1), "");
+    assert_string_equal(rondo__label_of_index(s.graph->participants, 1), "");
     label_begin(&s);
     LABEL_WORK(&s, s.a, "");
     label_end(&s);
@@ -95,6 +96,32 @@ static void test_conformance_label__older_work_stays_outside(void **state) {
     ASSERT_OK(rondo_label_pop(s.a));
     ASSERT_OK(rondo_label_pop(s.b));
     label_order(&s, s.b, s.a, 3);
+    label_end(&s);
+    label_destroy_scene(&s);
+}
+
+// Layer after layer with a side stream that waits for each: what the main stream records there is
+// not the side's.
+static void test_conformance_label__a_side_stream_comes_back(void **state) {
+    suite_context *context = suite_get_context(state);
+    label_scene s = label_create_scene(context);
+    static const char *const layers[] = {"one", "two", "three"};
+    static const char *const sides[] = {"one/side", "two/side", "three/side"};
+    label_begin(&s);
+    for (int i = 0; i < 3; ++i) {
+        ASSERT_OK(rondo_label_push(s.a, layers[i]));
+        LABEL_WORK(&s, s.a, layers[i]);
+        label_order(&s, s.a, s.b, 0);
+        ASSERT_OK(rondo_label_push(s.b, "side"));
+        LABEL_WORK(&s, s.b, sides[i]);
+        LABEL_WORK(&s, s.a, layers[i]);
+        ASSERT_OK(rondo_label_pop(s.b));
+        LABEL_WORK(&s, s.b, layers[i]);
+        label_order(&s, s.b, s.a, 1);
+        LABEL_WORK(&s, s.a, layers[i]);
+        ASSERT_OK(rondo_label_pop(s.a));
+    }
+    LABEL_WORK(&s, s.a, "");
     label_end(&s);
     label_destroy_scene(&s);
 }
@@ -203,7 +230,7 @@ static bool has_conditional_labelled(label_scene *s, const char *label) {
         rondo__node_info info;
         ASSERT_OK(backend->describe_node(s->graph->recorded, i, &info));
         if (info.kind == RONDO__NODE_CONDITIONAL) {
-            return strcmp(rondo__graph_get_node_label(s->graph, i), label) == 0;
+            return strcmp(rondo__label_of_index(s->graph->participants, i), label) == 0;
         }
     }
     return false;
@@ -322,6 +349,7 @@ static const suite_entry label_cases[] = {
     SUITE_CASE(test_conformance_label__scopes_nest),
     SUITE_CASE(test_conformance_label__streams_forked_inside_carry_it),
     SUITE_CASE(test_conformance_label__older_work_stays_outside),
+    SUITE_CASE(test_conformance_label__a_side_stream_comes_back),
     SUITE_CASE(test_conformance_label__scopes_may_span_captures),
     SUITE_CASE(test_conformance_label__misuse_is_harmless),
     SUITE_CASE(test_conformance_label__large_captures),

@@ -1,6 +1,7 @@
 // Label scopes and graphs inside nodes: bodies of conditional nodes, graphs recorded into others.
-#include "capture/label.h"
 #include "graph/graph_internal.h"
+#include "graph/label.h"
+#include "graph/template.h"
 #include "inside_support.h"
 #include "label_support.h"
 
@@ -323,16 +324,16 @@ static void test_conformance_label_inside__large_bodies(void **state) {
     }
     label_leave_and_end(scope);
     ASSERT_OK(rondo_graph_capture_end(s.graph));
-    const rondo__label_part *part = rondo__label_get_part(rondo__graph_get_participants(s.graph));
-    uint64_t count = 0;
-    ASSERT_OK(rondo_graph_get_node_count(s.graph, &count));
-    part = rondo__label_get_inner(part, (size_t)count - 1, 0);
-    assert_non_null(part);
+    rondo__node_table table;
+    ASSERT_OK(rondo__node_table_init(s.graph->recorded, &table));
+    size_t first = table.count - ballast - 3 * (size_t)layer_count;
+    assert_int_equal(table.keys[first].index, 0);
     for (size_t i = 0; i < 3 * (size_t)layer_count; ++i) {
         char name[32];
         snprintf(name, sizeof name, "layer%zu", i / 3);
-        assert_string_equal(rondo__label_of_node(part, ballast + i), name);
+        assert_string_equal(rondo__label_of_node(s.graph->participants, first + ballast + i), name);
     }
+    rondo__node_table_deinit(&table);
     label_destroy_scene(&s);
 }
 
@@ -349,7 +350,9 @@ static void test_conformance_label_inside__nothing_is_kept_without_labels(void *
     label_leave_and_end(scope);
     ASSERT_OK(rondo_graph_record(inner, s.a));
     ASSERT_OK(rondo_graph_capture_end(s.graph));
-    assert_null(rondo__label_get_part(rondo__graph_get_participants(s.graph)));
+    for (const rondo__participant *one = s.graph->participants; one != NULL; one = one->next) {
+        assert_string_not_equal(one->type->name, "labels");
+    }
     rondo_graph_destroy(inner);
     label_destroy_scene(&s);
 }

@@ -134,7 +134,7 @@ static int run_in_domain(void) {
         "rondo: end 0\n"
         "rondo: push replay step\nrondo: pop\n"
         "rondo: push replay step\nrondo: pop\n"
-        "rondo: start capture step 1\nrondo: push lost\nrondo: end 1\nrondo: pop\n"
+        "rondo: start capture step 1\nrondo: push lost\nrondo: pop\nrondo: end 1\n"
         "rondo: push left open\nrondo: pop\n");
 }
 
@@ -145,7 +145,7 @@ static int run_plain(void) {
         "start capture step 0\npush layer3\npush attention\npop\n"
         "push then\npop\npush else\npop\npop\nend 0\n"
         "push replay step\npop\npush replay step\npop\n"
-        "start capture step 1\npush lost\nend 1\npop\n"
+        "start capture step 1\npush lost\npop\nend 1\n"
         "push left open\npop\n");
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "backend/cuda/cuda_device.h"
+#include "backend/cuda/cuda_template.h"
 #include "base/error.h"
 
 // Also of the program's own and of other libraries; memory that only a graph allocates is none.
@@ -73,20 +74,18 @@ static rondo_status visit_packed(void *const *extra, rondo__visit_bytes visit, v
     return packed != NULL && bytes > 0 ? visit(user_data, packed, bytes) : RONDO_STATUS_OK;
 }
 
-rondo_status rondo__cuda_visit_arguments(rondo__template *template_, const void *native,
+rondo_status rondo__cuda_visit_arguments(rondo__template *template_, size_t index,
                                          rondo__visit_bytes visit, void *user_data) {
     rondo__cuda_device *device = rondo__cuda_device_of(template_->device);
     const rondo__cuda_api *api = device->api;
     if ((api->capabilities & RONDO__CUDA_CAN_DESCRIBE_KERNELS) == 0) {
         return RONDO_STATUS_OK;
     }
-    union {
-        const void *read_only;
-        rondo__cu_graph_node node;
-    } handle = {.read_only = native};
+    rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
+    RETURN_IF_ERROR(rondo__cuda_fetch_nodes(recorded));
     rondo__cu_kernel_node params;
     memset(&params, 0, sizeof(params));
-    rondo__cu_result code = api->cuGraphKernelNodeGetParams(handle.node, &params);
+    rondo__cu_result code = api->cuGraphKernelNodeGetParams(recorded->nodes[index], &params);
     if (rondo__cuda_is_refusal(code)) {
         return RONDO_STATUS_OK;
     }

@@ -57,6 +57,7 @@ const rondo__backend rondo__backend_host = {
     .describe_node = rondo__host_describe_node,
     .list_handles = rondo__host_list_handles,
     .list_edges = rondo__host_list_edges,
+    .visit_arguments = rondo__host_visit_arguments,
     .get_child = rondo__host_get_child,
     .add_child = rondo__host_add_child,
     .get_body = rondo__host_get_body,

@@ -151,6 +151,13 @@ rondo_status rondo__host_describe_node(rondo__template *template_, size_t index,
     return RONDO_STATUS_OK;
 }
 
+rondo_status rondo__host_visit_arguments(rondo__template *template_, size_t index,
+                                         rondo__visit_bytes visit, void *user_data) {
+    const rondo__host_node *node = &((const rondo__host_template *)template_)->nodes[index];
+    return node->argument_bytes > 0 ? visit(user_data, node->arguments, node->argument_bytes)
+                                    : RONDO_STATUS_OK;
+}
+
 rondo_status rondo__host_list_edges(rondo__template *template_, size_t *out_pairs, size_t capacity,
                                     size_t *out_count) {
     const rondo__host_template *recorded = (rondo__host_template *)template_;

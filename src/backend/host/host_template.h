@@ -95,6 +95,8 @@ rondo_status rondo__host_describe_node(rondo__template *template_, size_t index,
                                        rondo__node_info *out_info);
 rondo_status rondo__host_list_edges(rondo__template *template_, size_t *out_pairs, size_t capacity,
                                     size_t *out_count);
+rondo_status rondo__host_visit_arguments(rondo__template *template_, size_t index,
+                                         rondo__visit_bytes visit, void *user_data);
 rondo_status rondo__host_get_body(rondo__template *template_, size_t index, uint32_t branch,
                                   rondo__template **out_body);
 

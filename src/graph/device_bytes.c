@@ -1,12 +1,7 @@
-// graph/graph_memory.c — what a graph costs in device memory, and which addresses its nodes use.
-#include <string.h>
-
+// graph/device_bytes.c — what an executable costs in device memory: estimated, and measured.
 #include "backend/check.h"
-#include "base/clock.h"
 #include "base/memory.h"
-#include "capture/capture.h"
 #include "graph/graph_internal.h"
-#include "pool/guard.h"
 
 enum {
     // Measured on an H200 with CUDA 13.0: bytes for each kernel node, averaged over many
@@ -22,62 +17,6 @@ void rondo__graph_estimate_device_bytes(const rondo_graph *graph, rondo_graph_st
     stats->device_bytes =
         stats->device_bytes_is_estimate ? stats->node_count * NODE_BYTES_ESTIMATE : 0;
 }
-
-typedef struct kernel_place {
-    rondo__participant *participants;
-    const char *name;
-} kernel_place;
-
-static rondo_status guard_arguments(void *user_data, const void *bytes, size_t byte_count) {
-    const kernel_place *place = user_data;
-    return rondo__guard_note_arguments(place->participants, bytes, byte_count, place->name);
-}
-
-static rondo_status guard_node(rondo__participant *participants, rondo__template *recorded,
-                               const rondo__node_info *info) {
-    const rondo__backend *backend = recorded->device->backend;
-    if (info->kind == RONDO__NODE_KERNEL && backend->visit_arguments != NULL) {
-        kernel_place place = {participants, info->name[0] != '\0' ? info->name : "a kernel"};
-        return backend->visit_arguments(recorded, info->native, guard_arguments, &place);
-    }
-    if (info->kind == RONDO__NODE_COPY) {
-        RETURN_IF_ERROR(rondo__guard_note_node(participants, info->source, "a copy"));
-        return rondo__guard_note_node(participants, info->destination, "a copy");
-    }
-    return info->kind == RONDO__NODE_FILL
-               ? rondo__guard_note_node(participants, info->destination, "a fill")
-               : RONDO_STATUS_OK;
-}
-
-static rondo_status guard_nodes(rondo__participant *participants, rondo__template *recorded) {
-    const rondo__backend *backend = recorded->device->backend;
-    size_t count = 0;
-    RETURN_IF_ERROR(backend->count_nodes(recorded, &count));
-    for (size_t i = 0; i < count; ++i) {
-        rondo__node_info info;
-        RETURN_IF_ERROR(backend->describe_node(recorded, i, &info));
-        RETURN_IF_ERROR(guard_node(participants, recorded, &info));
-        rondo__template *inner = NULL;
-        if (info.kind == RONDO__NODE_CHILD) {
-            RETURN_IF_ERROR(backend->get_child(recorded, i, &inner));
-            RETURN_IF_ERROR(guard_nodes(participants, inner));
-        }
-        uint32_t bodies = info.kind == RONDO__NODE_CONDITIONAL ? info.branch_count : 0;
-        for (uint32_t branch = 0; branch < bodies; ++branch) {
-            RETURN_IF_ERROR(backend->get_body(recorded, i, branch, &inner));
-            if (inner != NULL) {
-                RETURN_IF_ERROR(guard_nodes(participants, inner));
-            }
-        }
-    }
-    return RONDO_STATUS_OK;
-}
-
-rondo_status rondo__graph_guard_nodes(rondo_graph *graph) {
-    return guard_nodes(graph->participants, graph->recorded);
-}
-
-// ---- measuring --------------------------------------------------------------------------------
 
 // The driver takes memory in chunks, and a chunk just taken is mostly empty. So what is counted is
 // the growth from one chunk to a later one, over the copies made between them:

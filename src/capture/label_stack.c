@@ -1,10 +1,10 @@
-// capture/label.c — label scopes on streams: paths, and the public calls.
+// capture/label_stack.c — the label scopes that are open on a stream.
 
-#include "capture/label.h"
+#include "capture/label_stack.h"
 
 #include <string.h>
 
-#include "backend/check.h"
+#include "base/error.h"
 #include "base/memory.h"
 #include "base/nvtx.h"
 
@@ -19,8 +19,6 @@ struct rondo__label_stack {
     size_t depth;
     size_t depth_capacity;
 };
-
-// ---- paths ------------------------------------------------------------------------------------
 
 void rondo__label_stack_destroy(rondo__label_stack *stack) {
     if (stack != NULL) {
@@ -40,17 +38,9 @@ size_t rondo__label_get_depth(const rondo_stream *stream) {
     return stream->labels != NULL ? stream->labels->depth : 0;
 }
 
-static void close_scope(rondo_stream *stream) {
-    rondo__label_stack *stack = stream->labels;
-    stack->path[stack->lengths[--stack->depth]] = '\0';
-    if (rondo__nvtx_is_on()) {
-        rondo__nvtx_pop();
-    }
-}
-
 void rondo__label_close_above(rondo_stream *stream, size_t depth) {
     while (rondo__label_get_depth(stream) > depth) {
-        close_scope(stream);
+        rondo__label_close(stream);
     }
 }
 
@@ -69,10 +59,8 @@ static rondo_status reserve_path(rondo_stream *stream, size_t length) {
     return status;
 }
 
-// Room for one more scope with this text; nothing is opened yet.
-static rondo_status reserve(rondo_stream *stream, size_t text_length) {
-    size_t length = strlen(rondo_label_get_path(stream));
-    RETURN_IF_ERROR(reserve_path(stream, length + 1 + text_length));
+rondo_status rondo__label_reserve(rondo_stream *stream, size_t text_length) {
+    RETURN_IF_ERROR(reserve_path(stream, strlen(rondo_label_get_path(stream)) + 1 + text_length));
     rondo__label_stack *stack = stream->labels;
     void *lengths = stack->lengths;
     rondo_status status = rondo__array_reserve(&lengths, &stack->depth_capacity, stack->depth + 1,
@@ -81,14 +69,25 @@ static rondo_status reserve(rondo_stream *stream, size_t text_length) {
     return status;
 }
 
-static void open_scope(rondo_stream *stream, const char *text, size_t text_length) {
+void rondo__label_open(rondo_stream *stream, const char *text) {
     rondo__label_stack *stack = stream->labels;
     size_t length = strlen(stack->path);
     stack->lengths[stack->depth++] = length;
     if (length > 0) {
         stack->path[length++] = '/';
     }
-    memcpy(stack->path + length, text, text_length + 1);
+    memcpy(stack->path + length, text, strlen(text) + 1);
+    if (rondo__nvtx_is_on()) {
+        rondo__nvtx_push(text);
+    }
+}
+
+void rondo__label_close(rondo_stream *stream) {
+    rondo__label_stack *stack = stream->labels;
+    stack->path[stack->lengths[--stack->depth]] = '\0';
+    if (rondo__nvtx_is_on()) {
+        rondo__nvtx_pop();
+    }
 }
 
 // ---- bodies -----------------------------------------------------------------------------------
@@ -123,35 +122,4 @@ const char *rondo__label_get_own_path(const rondo_stream *stream) {
     const char *path = rondo_label_get_path(stream);
     size_t outside = stream->labels != NULL ? stream->labels->node_length : 0;
     return path[outside] == '/' && outside > 0 ? path + outside + 1 : path + outside;
-}
-
-// ---- the public calls -------------------------------------------------------------------------
-
-rondo_status rondo_label_push(rondo_stream *stream, const char *text) {
-    RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
-    RETURN_IF_ERROR(rondo__check_pointer(text, __func__, "text"));
-    size_t length = strlen(text);
-    if (length == 0) {
-        return RONDO_FAIL(INVALID, "a label has at least one character");
-    }
-    RETURN_IF_ERROR(reserve(stream, length));
-    RETURN_IF_ERROR(rondo__label_note_change(stream, __func__));
-    open_scope(stream, text, length);
-    if (rondo__nvtx_is_on()) {
-        rondo__nvtx_push(text);
-    }
-    return RONDO_STATUS_OK;
-}
-
-rondo_status rondo_label_pop(rondo_stream *stream) {
-    RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
-    if (rondo__label_get_depth(stream) == 0) {
-        return RONDO_FAIL(STATE,
-                          "no label is open on stream %u: there were more pops than pushes, or a "
-                          "capture that failed has closed what was opened inside it",
-                          (unsigned)stream->number);
-    }
-    RETURN_IF_ERROR(rondo__label_note_change(stream, __func__));
-    close_scope(stream);
-    return RONDO_STATUS_OK;
 }
