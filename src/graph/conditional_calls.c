@@ -3,7 +3,6 @@
 #include "backend/cause.h"
 #include "backend/check.h"
 #include "graph/conditional.h"
-#include "graph/conditional.h"
 
 // What a call asks for.
 typedef struct node {
