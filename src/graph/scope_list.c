@@ -4,6 +4,7 @@
 // handle that outlived its scope is an error and not a dead address, and a capture that ends or is
 // given up finds what it left open.
 #include "graph/scope_list.h"
+
 #include "backend/check.h"
 #include "base/memory.h"
 #include "capture/label_stack.h"
