@@ -1,5 +1,6 @@
-// graph/capture_report.c — the report on a capture that failed, and the error record that is its short
-// form.
+// graph/capture_report.c — the report on a capture that failed, and the error record that is its
+// short form.
+
 #include "graph/capture_report.h"
 
 #include <inttypes.h>
