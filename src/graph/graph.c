@@ -23,7 +23,7 @@
 #include "device/stream.h"
 #include "device/stream_tag.h"
 #include "graph/graph_internal.h"
-#include "pool/arena.h"
+#include "pool/arena_graph.h"
 
 // ---- life -------------------------------------------------------------------------------------
 

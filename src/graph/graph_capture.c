@@ -16,7 +16,7 @@
 #include "graph/conditional.h"
 #include "graph/graph_internal.h"
 #include "graph/label.h"
-#include "pool/arena.h"
+#include "pool/arena_graph.h"
 #include "pool/guard.h"
 
 static const char end_call[] = "rondo_graph_capture_end";

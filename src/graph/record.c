@@ -19,7 +19,7 @@
 #include "base/memory.h"
 #include "graph/graph_internal.h"
 #include "graph/label.h"
-#include "pool/arena.h"
+#include "pool/arena_graph.h"
 
 typedef struct share {
     atomic_int reference_count;

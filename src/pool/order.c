@@ -18,13 +18,14 @@
 //
 // What was rejected: demanding the order of captures (breaks graphs of which each step replays one,
 // as inference servers have for each batch size), and comparing contents.
+#include "pool/order.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "device/stream_tag.h"
-#include "pool/arena.h"
 
 // ---- what a graph writes ----------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-// random/generator_state.h — a generator: its life, who uses it now, and its state in device memory.
+// random/generator_state.h — a generator: who uses it now, and its state in device memory.
 #ifndef RONDO_RANDOM_GENERATOR_STATE_H
 #define RONDO_RANDOM_GENERATOR_STATE_H
 
