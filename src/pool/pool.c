@@ -6,7 +6,7 @@
 //        └─ pending: freed blocks that other streams may still use, with an event for each of them
 //        └─ idle: whole regions that arenas gave back
 //
-// Blocks of captures come from arenas instead: see arena.c.
+// Blocks of captures come from arenas instead: see arena.h.
 //
 // A block never changes its owner while its region has a live or pending block, so that stream
 // order alone makes reuse safe. A region whose stream is gone may serve any owner, once the

@@ -27,15 +27,25 @@ static void drop_users(rondo__block *block) {
 }
 
 void rondo__pool_drop_record(rondo_pool *pool, rondo__block *block) {
+    if (block->arena_pool != NULL) {
+        block->arena_pool = NULL;
+        block->use = NULL;
+        block->section_stream = NULL;
+        block->output = NULL;
+        block->next_in_use = NULL;
+        block->previous_in_use = NULL;
+        block->nodes.count = 0;
+        block->is_held = false;
+    }
     drop_users(block);
-    block->nodes.count = 0;
-    *block = (rondo__block){
-        .users = block->users,
-        .user_capacity = block->user_capacity,
-        .nodes = block->nodes,
-        .next = pool->spare,
-    };
+    block->piece = NULL;
+    block->next = pool->spare;
     pool->spare = block;
+}
+
+void rondo__pool_return(rondo_pool *pool, rondo__block *block) {
+    rondo__heap_give(&block->owner->heap, block->piece);
+    rondo__pool_drop_record(pool, block);
 }
 
 static void free_lists(rondo__block *block) {
@@ -51,16 +61,6 @@ void rondo__pool_free_records(rondo_pool *pool) {
         free_lists(block);
         rondo__free(block);
     }
-}
-
-void *rondo__pool_get_address(const rondo__heap_piece *piece) {
-    return (char *)piece->region->base + piece->offset;
-}
-
-bool rondo__pool_is_captured(const rondo_pool *pool, const rondo__block *block) {
-    return pool->options.kind == RONDO_MEMORY_PINNED &&
-           rondo__host_memory_covers(pool->device, rondo__pool_get_address(block->piece),
-                                     block->piece->bytes);
 }
 
 rondo_status rondo__block_add_user(rondo__block *block, rondo_stream *stream, uint64_t section) {

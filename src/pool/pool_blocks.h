@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "backend/backend.h"
+#include "capture/host_memory.h"
 #include "pool/ancestors.h"
 #include "pool/heap.h"
 #include "pool/live_table.h"
@@ -81,13 +82,22 @@ struct rondo_pool {
 rondo__block *rondo__pool_get_record(rondo_pool *pool);  // NULL: NO_MEMORY
 // Keeps the record, whose bytes were given back, for the next block.
 void rondo__pool_drop_record(rondo_pool *pool, rondo__block *block);
+// Puts the memory of a block of no arena back into its owner's heap, and drops the record.
+void rondo__pool_return(rondo_pool *pool, rondo__block *block);
 // Frees the records that were kept.
 void rondo__pool_free_records(rondo_pool *pool);
-void *rondo__pool_get_address(const rondo__heap_piece *piece);
+
+static inline void *rondo__pool_get_address(const rondo__heap_piece *piece) {
+    return (char *)piece->region->base + piece->offset;
+}
 
 // Pinned memory that a graph's recorded copy uses: not to be given out again while the graph lives,
 // because the program would write to it while replays read it.
-bool rondo__pool_is_captured(const rondo_pool *pool, const rondo__block *block);
+static inline bool rondo__pool_is_captured(const rondo_pool *pool, const rondo__block *block) {
+    return pool->options.kind == RONDO_MEMORY_PINNED &&
+           rondo__host_memory_covers(pool->device, rondo__pool_get_address(block->piece),
+                                     block->piece->bytes);
+}
 
 // Adds a user at the end.
 //

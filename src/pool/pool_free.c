@@ -10,14 +10,13 @@
 #include "capture/capture.h"
 #include "device/stream_tag.h"
 #include "pool/arena_use.h"
-#include "pool/pool_memory.h"
 
 static void free_now(rondo_pool *pool, rondo__block *block) {
     rondo__pool_take_in(pool, block);
     if (block->arena_pool != NULL) {
         rondo__arena_free(pool, block);
     } else if (block->user_count == 0 && !rondo__pool_is_captured(pool, block)) {
-        rondo__pool_give_back(pool, block);
+        rondo__pool_return(pool, block);
     } else {
         rondo__pool_let_pass(pool, block);
     }
@@ -85,32 +84,39 @@ static rondo__stream_tag *get_tag(const rondo__block *block) {
 
 // The id of the capture that the block's stream records and that did not take the block; 0: none.
 static uint64_t find_capture_id(const rondo_pool *pool, const rondo__block *block) {
-    bool is_of_capture = block->use != NULL && block->use->capture != NULL;
-    bool none_is_open =
-        atomic_load_explicit(&pool->device->open_capture_count, memory_order_acquire) == 0;
-    return is_of_capture || none_is_open ? 0 : rondo__stream_tag_get_capture_id(get_tag(block));
+    if (atomic_load_explicit(&pool->device->open_capture_count, memory_order_acquire) == 0 ||
+        (block->use != NULL && block->use->capture != NULL)) {
+        return 0;
+    }
+    return rondo__stream_tag_get_capture_id(get_tag(block));
 }
 
-rondo_status rondo__pool_free_block(rondo_pool *pool, rondo__block *block) {
+// The free waits for the end of the capture; *out_is_late is false when that has come already.
+static rondo_status free_late(rondo_pool *pool, rondo__block *block, uint64_t id,
+                              bool *out_is_late) {
     rondo_device *device = pool->device;
-    uint64_t id = find_capture_id(pool, block);
-    if (id == 0) {
-        free_now(pool, block);
-        return RONDO_STATUS_OK;
-    }
+    rondo_status status = RONDO_STATUS_OK;
     // Under the list's lock the capture cannot go: who ends it takes it out of the list before its
     // participants hear of that.
-    rondo_status status = RONDO_STATUS_OK;
     pthread_mutex_lock(&device->capture_list_lock);
     rondo__capture *capture = rondo__capture_find_listed(device, id);
     if (capture != NULL) {
         status = enter(pool, block, capture);
     }
     pthread_mutex_unlock(&device->capture_list_lock);
-    if (capture == NULL) {
-        free_now(pool, block);
-    } else if (status == RONDO_STATUS_OK) {
+    *out_is_late = capture != NULL;
+    if (capture != NULL && status == RONDO_STATUS_OK) {
         rondo__arena_note_user(block, id);
+    }
+    return status;
+}
+
+rondo_status rondo__pool_free_block(rondo_pool *pool, rondo__block *block) {
+    bool is_late = false;
+    uint64_t id = find_capture_id(pool, block);
+    rondo_status status = id != 0 ? free_late(pool, block, id, &is_late) : RONDO_STATUS_OK;
+    if (!is_late) {
+        free_now(pool, block);
     }
     return status;
 }

@@ -18,13 +18,12 @@ enum {
 
 // ---- blocks that come back --------------------------------------------------------------------
 
-void rondo__pool_give_back(rondo_pool *pool, rondo__block *block) {
+static void give_back(rondo_pool *pool, rondo__block *block) {
     if (block->arena_pool != NULL) {
         rondo__arena_return(pool, block);
-        return;
+    } else {
+        rondo__pool_return(pool, block);
     }
-    rondo__heap_give(&block->owner->heap, block->piece);
-    rondo__pool_drop_record(pool, block);
 }
 
 void rondo__pool_settle(rondo_pool *pool, bool may_wait) {
@@ -41,7 +40,7 @@ void rondo__pool_settle(rondo_pool *pool, bool may_wait) {
         if (rondo__block_has_passed(pool, block, may_wait) && !is_captured) {
             *link = block->next;
             pool->stats.pending_bytes -= block->piece->bytes;
-            rondo__pool_give_back(pool, block);
+            give_back(pool, block);
         } else {
             link = &block->next;
         }
@@ -253,7 +252,7 @@ static void give_up_pending(rondo_pool *pool) {
             link = &block->next;
         } else {
             *link = block->next;
-            rondo__pool_give_back(pool, block);
+            give_back(pool, block);
         }
     }
 }

@@ -5,9 +5,6 @@
 
 #include "pool/pool_blocks.h"
 
-// Puts a block's memory back into its heap: nobody uses it any more.
-void rondo__pool_give_back(rondo_pool *pool, rondo__block *block);
-
 // Takes back pending blocks whose users are done. With `may_wait` it waits for the others as far as
 // that is possible.
 void rondo__pool_settle(rondo_pool *pool, bool may_wait);
