@@ -122,7 +122,7 @@ void rondo__arena_count_region(rondo_arena *arena, uint64_t bytes) {
 
 rondo_status rondo__arena_get_pool(rondo_arena *arena, rondo_pool *pool,
                                    rondo__arena_pool **out_arena_pool) {
-    // An arena that holds no memory yet, such as a new graph's own, has none: no need to search.
+    // An arena without memory, such as a new graph's own, has none: no need to search.
     rondo__arena_pool *arena_pool =
         atomic_load(&arena->arena_pool_count) > 0 ? pool->arena_pools : NULL;
     while (arena_pool != NULL && (arena_pool->arena != arena ||
@@ -148,7 +148,7 @@ rondo_status rondo__arena_get_pool(rondo_arena *arena, rondo_pool *pool,
     return RONDO_STATUS_OK;
 }
 
-// Takes the tag, or NULL.
+// Takes over the reference to the tag. NULL: no stream.
 static void set_in_flight(rondo__arena_pool *arena_pool, rondo__stream_tag *stream) {
     arena_pool->pool->held_pool_count +=
         (size_t)(stream != NULL) - (size_t)(arena_pool->in_flight != NULL);

@@ -167,18 +167,17 @@ RONDO_MUST_USE rondo_status rondo__arena_get_pool(rondo_arena *arena, rondo_pool
 // Gives the pool the regions that no graph needs any more. Frees the arena pool when it is empty.
 void rondo__arena_pool_give_back(rondo__arena_pool *arena_pool, bool may_wait);
 
-// What a graph leaves is held back when its replays may still run on a stream that records; NULL:
-// there is none.
+// The pool gets no region back while replays of a graph that is gone may still run on `stream`,
+// which records by now. NULL: there are no such replays.
 void rondo__arena_pool_hold_back(rondo__arena_pool *arena_pool, rondo__stream_tag *stream);
 
 // The users are done: the block goes back to the arena.
 void rondo__arena_return(rondo_pool *pool, rondo__block *block);
 
-// Gives the pool the regions that were held back for replays in flight, where those are done by
-// now.
+// Gives the pool the regions that were held back for replays, where those are done by now.
 void rondo__arena_give_held_back(rondo_pool *pool, bool may_wait);
 
-// Forgets the arenas of a pool that is destroyed: nothing is live in them.
+// Frees the arena pools of a pool that is destroyed: nothing is live in them.
 void rondo__arena_forget_pool(rondo_pool *pool);
 
 #endif  // RONDO_POOL_ARENA_H

@@ -267,11 +267,11 @@ static void destroy_graph(rondo__participant *participant) {
 
 // ---- graphs recorded into other captures ------------------------------------------------------
 
-// The graphs of an arena, its key, that were recorded into a capture.
+// The graphs of an arena that were recorded into a capture.
 typedef struct children {
-    rondo__participant head;
-    uint32_t stream_number;  // they are recorded on one stream,
-    uint64_t place_id;       // at one place
+    rondo__participant head;  // its key is the arena
+    uint32_t stream_number;   // all were recorded on this stream
+    uint64_t place_id;        // and into this capture or body
     const rondo__arena_graph **graphs;
     size_t count;
     size_t capacity;
@@ -314,8 +314,9 @@ static rondo_status fail_child(const rondo__arena_graph *graph, const char *othe
                          graph->label, other, what);
 }
 
-// Sharers write over each other's blocks, and a replay of the capture's graph is one of all of
-// them. So they come one behind the other, and none may need what another one makes or overwrites.
+// Sharers write over each other's blocks, and one replay of the capture's graph replays all of
+// them. So they must be recorded one behind the other, and none may need what another one produces
+// or overwrites.
 static rondo_status check_child(const rondo__arena_graph *graph, rondo__capture *capture,
                                 const children *all, uint32_t stream_number, uint64_t place_id) {
     if (capture_has_blocks(capture, graph->arena)) {

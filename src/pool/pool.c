@@ -8,15 +8,25 @@
 //
 // Blocks of captures come from arenas instead: see arena.h.
 //
-// A block never changes its owner while its region has a live or pending block, so that stream
-// order alone makes reuse safe. A region whose stream is gone may serve any owner, once the
-// stream's work is done: one that went while it recorded is waited for at the end of the capture.
-// Driver memory is asked for in regions: 2 MiB for small requests, 32 MiB for medium ones, rounded
-// to 2 MiB above.
+// A region keeps its owner while one of its blocks is live or pending, so stream order alone makes
+// reuse safe. When a stream is gone and its work is done, another owner may adopt its empty
+// regions. A stream that was destroyed while it recorded is waited for at the end of the capture.
+// The driver is asked for regions: 2 MiB for small requests, 32 MiB for medium ones, and multiples
+// of 2 MiB for the rest.
 //
-// One lock guards everything; a hit holds it for a table look-up and a bit scan. Rejected: a lock
-// for each owner (frees come from any thread and would need two), and lock-free lists (pieces split
-// and merge).
+// One lock guards a pool. A call that the cache can serve holds it for a table look-up and a bit
+// scan. Rejected: a lock for each owner (frees come from any thread and would need two), and
+// lock-free lists (pieces split and merge).
+//
+// The files of this room; each calls only files above it:
+//
+//   heap, live_table, ancestors   bookkeeping
+//   pool_blocks                   records of blocks, and when their streams are done with them
+//   arena                         arenas, and the regions that they hold
+//   pool_memory                   regions of the driver, pending blocks, the end of a pool
+//   order, arena_use              the blocks of a graph: the order of replays, taking and freeing
+//   arena_graph, guard, pool_free what takes part in captures
+//   pool                          the calls of the program
 #include "backend/check.h"
 #include "base/memory.h"
 #include "base/read_options.h"
@@ -25,6 +35,8 @@
 #include "pool/arena_use.h"
 #include "pool/pool_free.h"
 #include "pool/pool_memory.h"
+
+// ---- making one -------------------------------------------------------------------------------
 
 rondo_pool_options rondo_pool_options_default(void) {
     return (rondo_pool_options){.struct_size = sizeof(rondo_pool_options),
@@ -82,8 +94,8 @@ static rondo_status get_owner(rondo_pool *pool, rondo_stream *stream, rondo__own
     return RONDO_STATUS_OK;
 }
 
-// Takes over regions of streams that are gone, with their work, and forgets owners that have
-// nothing left.
+// Gives `heir` the empty regions of streams that are gone and whose work is done, and frees owners
+// that have nothing left.
 static bool adopt_regions(rondo_pool *pool, rondo__owner *heir) {
     bool has_adopted = false;
     rondo__owner **link = &pool->owners;
@@ -220,7 +232,7 @@ unlock:
 }
 
 rondo_status rondo_pool_use(rondo_pool *pool, void *address, rondo_stream *stream) {
-    // What was recorded would run on memory that others may be given meanwhile.
+    // When this fails, the capture may use memory that the pool gives to others.
     return rondo__mark_missing(stream, "", note_use(pool, address, stream));
 }
 

@@ -108,7 +108,7 @@ RONDO_MUST_USE rondo_status rondo__block_add_user(rondo__block *block, rondo_str
 
 // Enters a block into the table of live ones, which has room, and counts it.
 void rondo__pool_hand_out(rondo_pool *pool, rondo__block *block);
-// The opposite. What becomes of the bytes is the caller's business.
+// Takes it out of the table and the counts. What becomes of its memory is left to the caller.
 void rondo__pool_take_in(rondo_pool *pool, rondo__block *block);
 
 // Makes a freed block pending until the work of its users is done.
@@ -117,8 +117,7 @@ void rondo__pool_let_pass(rondo_pool *pool, rondo__block *block);
 // Whether that work is done. With `may_wait` it is waited for, as far as that is possible.
 bool rondo__block_has_passed(rondo_pool *pool, rondo__block *block, bool may_wait);
 
-// Hands the pending blocks that even now cannot be used again to the graphs that use them. Their
-// regions are freed with those.
+// Leaves the blocks that are still pending, with their regions, to the graphs that use them.
 void rondo__pool_leave_captured(rondo_pool *pool);
 
 #endif  // RONDO_POOL_POOL_BLOCKS_H
