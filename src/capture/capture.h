@@ -29,7 +29,7 @@ typedef struct rondo__participant rondo__participant;
 // What a kind of participant does. NULL entries do nothing. Calls of one participant never overlap,
 // but for those of replays: a graph that was recorded into others is replayed with them, by several
 // threads at once. From prepare_replay to note_replay or cancel_replay, on one thread, a
-// participant may keep other threads out (random/generator.c, pool/order.c).
+// participant may keep other threads out (random/generator_state.c, pool/order.c).
 typedef struct rondo__participant_type {
     const char *name;  // for messages
     // All work is recorded and every stream should be joined to capture->origin; nodes recorded

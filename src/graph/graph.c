@@ -25,7 +25,7 @@
 #include "graph/executable.h"
 #include "graph/graph_capture.h"
 #include "graph/graph_share.h"
-#include "pool/arena.h"
+#include "pool/arena_graph.h"
 
 // ---- life -------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@
 #include "graph/executable.h"
 #include "graph/guard_nodes.h"
 #include "graph/label.h"
-#include "pool/arena.h"
+#include "pool/arena_graph.h"
 #include "pool/guard.h"
 
 static const char end_call[] = "rondo_graph_capture_end";

@@ -7,7 +7,7 @@
 #include "backend/check.h"
 #include "device/stream_tag.h"
 #include "graph/graph_share.h"
-#include "pool/arena.h"
+#include "pool/arena_graph.h"
 
 void rondo__graph_wait(rondo_graph *graph) {
     if (graph->last_stream != NULL) {

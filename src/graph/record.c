@@ -6,7 +6,7 @@
 #include "backend/check.h"
 #include "graph/graph_share.h"
 #include "graph/label.h"
-#include "pool/arena.h"
+#include "pool/arena_graph.h"
 
 static rondo_status check_copyable(const rondo_graph *graph) {
     const rondo__backend *backend = graph->device->backend;

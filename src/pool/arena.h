@@ -27,7 +27,8 @@
 #ifndef RONDO_POOL_ARENA_H
 #define RONDO_POOL_ARENA_H
 
-#include "pool/pool_internal.h"
+#include "capture/capture.h"
+#include "pool/pool_blocks.h"
 
 typedef struct rondo__arena_graph rondo__arena_graph;
 
@@ -74,28 +75,6 @@ struct rondo__arena_pool {
     bool is_stuck;                 // on a second such stream, too: kept as long as the pool
     rondo__arena_pool *next;
     rondo__arena_pool *previous;
-};
-
-// Where a section stream stood when it freed blocks. Later points come after earlier ones.
-typedef struct rondo__free_point {
-    uint64_t number;
-    size_t first;  // in the section stream's list of nodes
-    size_t count;
-} rondo__free_point;
-
-// A stream while it records into one section of an open capture.
-struct rondo__section_stream {
-    rondo_stream *stream;
-    rondo__stream_tag *tag;  // retained
-    uint64_t section;
-    rondo__heap free;  // what it freed; no regions
-    rondo__free_point *free_points;
-    size_t free_point_count;
-    size_t free_point_capacity;
-    rondo__section_node_list nodes;  // of the free points, one after the other
-    uint64_t last_number;            // of a free point
-    rondo__ancestors ancestors;
-    rondo__section_stream *next;
 };
 
 enum { RONDO__ARENA_GRAPH_NAME_BYTES = 64 };
@@ -157,10 +136,6 @@ struct rondo__arena_graph {
     rondo__stream_tag *in_flight;  // see rondo__arena_hold_back; retained; NULL: none
 };
 
-extern const rondo__participant_type rondo__arena_graph_type;
-
-// ---- for graphs -------------------------------------------------------------------------------
-
 // An arena that no other graph knows of until it is exposed.
 //
 // Errors:    NO_MEMORY.
@@ -172,47 +147,37 @@ RONDO_MUST_USE rondo_status rondo__arena_create_private(rondo_device *device,
 RONDO_MUST_USE rondo_status rondo__arena_check_device(const rondo_arena *arena,
                                                       const rondo_device *device);
 
-// The arena among a graph's participants, or NULL.
-rondo_arena *rondo__arena_find(const rondo__participant *list);
-
-// Replays that used the memory may be in flight on a stream that cannot be waited for: once the
-// graph is gone, nobody gets the memory before the stream can.
-void rondo__arena_hold_back(const rondo__participant *list, rondo__stream_tag *stream);
-
 // Hands the arena out: from now on the order of its graphs' replays is checked.
 void rondo__arena_expose(rondo_arena *arena);
 
-// Takes back freed blocks whose work is done, before a capture of a graph of the arena begins.
-void rondo__arena_settle(rondo_arena *arena);
+// Counters.  Threads: safe.
+void rondo__arena_count_live(rondo_arena *arena, uint64_t bytes);
+void rondo__arena_count_freed(rondo_arena *arena, uint64_t bytes);
+void rondo__arena_count_region(rondo_arena *arena, uint64_t bytes);
 
-// The capture has begun. A shared arena takes part from the start.
+// ---- arena pools: with the pool's lock held ---------------------------------------------------
+
+// The arena pool for a new use of the pool, made when there is none.
 //
 // Errors:    NO_MEMORY.
-// Threads:   the one that records.
-RONDO_MUST_USE rondo_status rondo__arena_join(rondo_arena *arena, rondo__capture *capture);
+// Threads:   holds the arena's lock, too.
+RONDO_MUST_USE rondo_status rondo__arena_get_pool(rondo_arena *arena, rondo_pool *pool,
+                                                  rondo__arena_pool **out_arena_pool);
 
-// ---- order.c: with the arena's lock held, but for the three of replays ------------------------
+// Gives the pool the regions that no graph needs any more. Frees the arena pool when it is empty.
+void rondo__arena_pool_give_back(rondo__arena_pool *arena_pool, bool may_wait);
 
-rondo_status rondo__order_prepare_replay(rondo__participant *participant, rondo_stream *stream);
-void rondo__order_note_replay(rondo__participant *participant, rondo_stream *stream);
-void rondo__order_cancel_replay(rondo__participant *participant);
+// The pool gets no region back while replays of a graph that is gone may still run on `stream`,
+// which records by now. NULL: there are no such replays.
+void rondo__arena_pool_hold_back(rondo__arena_pool *arena_pool, rondo__stream_tag *stream);
 
-// Whether one of two graphs takes in or writes over what the other one leaves behind, or needs.
-bool rondo__order_are_tied(const rondo__arena_graph *a, const rondo__arena_graph *b);
+// The users are done: the block goes back to the arena.
+void rondo__arena_return(rondo_pool *pool, rondo__block *block);
 
-// Makes room for one more output of the arena pool. With the pool's lock held, too.
-//
-// Errors:    NO_MEMORY.
-RONDO_MUST_USE rondo_status rondo__order_reserve_output(rondo__arena_pool *arena_pool);
+// Gives the pool the regions that were held back for replays, where those are done by now.
+void rondo__arena_give_held_back(rondo_pool *pool, bool may_wait);
 
-// Sorts and merges the ranges that the graph writes, and enters its outputs.
-void rondo__order_close_use(rondo__arena_use *use);
-
-// Remembers that the graph imports the output. Without memory the capture will fail. With the
-// pool's lock held.
-void rondo__order_add_import(rondo__arena_use *use, rondo__output *output);
-
-// Frees the outputs of a use, and removes them from the imports of other graphs.
-void rondo__order_forget_outputs(rondo_arena *arena, rondo__arena_use *use);
+// Frees the arena pools of a pool that is destroyed: nothing is live in them.
+void rondo__arena_forget_pool(rondo_pool *pool);
 
 #endif  // RONDO_POOL_ARENA_H

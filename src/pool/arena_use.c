@@ -7,20 +7,10 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "device/stream_tag.h"
+#include "pool/order.h"
+#include "pool/pool_memory.h"
 
-// ---- records ----------------------------------------------------------------------------------
-
-void rondo__arena_drop_record(rondo_pool *pool, rondo__block *block) {
-    block->arena_pool = NULL;
-    block->use = NULL;
-    block->section_stream = NULL;
-    block->output = NULL;
-    block->next_in_use = NULL;
-    block->previous_in_use = NULL;
-    block->nodes.count = 0;
-    block->is_held = false;
-    rondo__pool_drop_record(pool, block);
-}
+// ---- lists of blocks --------------------------------------------------------------------------
 
 static void link_block(rondo__arena_use *use, rondo__block *block) {
     block->use = use;
@@ -180,7 +170,7 @@ static void take_over_pending(rondo__arena_use *use, rondo__section_stream *take
             freed_at = freed_at != 0 ? freed_at : note_free_point_now(taker, use->capture);
             block->piece->freed_at = freed_at;
             rondo__heap_give(&taker->free, block->piece);
-            rondo__arena_drop_record(use->pool, block);
+            rondo__pool_drop_record(use->pool, block);
         } else {
             link = &block->next;
         }
@@ -263,21 +253,13 @@ static rondo__output *get_output(rondo__arena_use *use) {
     return output;
 }
 
-rondo_status rondo__arena_allocate(rondo_pool *pool, rondo_stream *stream, rondo__capture *capture,
-                                   uint64_t section, size_t bytes, void **out_address) {
+rondo_status rondo__arena_use_allocate(rondo__arena_use *use, rondo_stream *stream,
+                                       uint64_t section, size_t bytes, void **out_address) {
+    rondo_pool *pool = use->pool;
     rondo__section_stream *s = NULL;
     rondo__heap_piece *piece = NULL;
     rondo__output *output = NULL;
     bool is_fresh = true;
-    if (rondo__arena_has_child(capture)) {
-        return RONDO_FAIL_AS("rondo_pool_allocate", STATE,
-                             "graph \"%s\" shares its arena with a graph that was recorded into "
-                             "its capture, which would write over the block; give one of them an "
-                             "arena of its own",
-                             capture->label);
-    }
-    rondo__arena_use *use = NULL;
-    RETURN_IF_ERROR(rondo__arena_get_use(pool, capture, &use));
     pthread_mutex_lock(&pool->lock);
     rondo__block *block = rondo__pool_get_record(pool);
     rondo_status status =
@@ -388,7 +370,7 @@ static void free_in_capture(rondo_pool *pool, rondo__block *block, rondo__arena_
     if (is_own && block->user_count == 1 && !rondo__pool_is_captured(pool, block)) {
         block->piece->freed_at = note_free_point(s, use->capture, here);
         rondo__heap_give(&s->free, block->piece);
-        rondo__arena_drop_record(pool, block);
+        rondo__pool_drop_record(pool, block);
         return;
     }
     block->is_held = block->is_held || rondo__pool_is_captured(pool, block);
@@ -458,7 +440,7 @@ static void close_pending(rondo__arena_use *use) {
         } else {
             block->piece->freed_at = 0;
             rondo__heap_give(&use->arena_pool->heap, block->piece);
-            rondo__arena_drop_record(use->pool, block);
+            rondo__pool_drop_record(use->pool, block);
         }
     }
 }
@@ -469,14 +451,12 @@ static void take_back_all(rondo__arena_use *use) {
     while (use->blocks != NULL) {
         rondo__block *block = use->blocks;
         unlink_block(block);
-        (void)rondo__live_table_take(&pool->live, rondo__pool_get_address(block->piece));
-        pool->stats.live_bytes -= block->piece->bytes;
-        pool->stats.live_count -= 1;
+        rondo__pool_take_in(pool, block);
         rondo__arena_count_freed(use->arena_pool->arena, block->piece->bytes);
         drop_output(use, block->output);
         block->piece->freed_at = 0;
         rondo__heap_give(&use->arena_pool->heap, block->piece);
-        rondo__arena_drop_record(pool, block);
+        rondo__pool_drop_record(pool, block);
     }
 }
 

@@ -8,6 +8,7 @@
 #include "capture/addresses.h"
 #include "pool/arena.h"
 #include "pool/guard.h"
+#include "pool/pool_memory.h"
 
 typedef enum origin { AREA, BLOCK, ELSEWHERE } origin;
 

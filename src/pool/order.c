@@ -1,30 +1,32 @@
 // pool/order.c — in which order the sharers of an arena may be replayed.
 //
-// Each graph writes the bytes that it touched while it was captured, and leaves behind the blocks
-// that lived at the end: its outputs. Of each output is known whether it was produced (its graph
-// was replayed in this round), whether a replay has written over it since, and whether the program
-// still holds it. A graph's conflicts are the outputs of others in bytes that it writes; its
-// imports are the outputs of others that it takes in.
+// A graph may write every byte that it was given while it was captured. The blocks that were live
+// at the end of its capture are its outputs. An output is produced when its graph was replayed in
+// this round, overwritten when another replay wrote there since, and held until the program frees
+// it. A graph's conflicts are the outputs of other graphs in bytes that it writes; its imports are
+// the outputs of other graphs that it takes in.
 //
-//   replay of A:  refused when an import was written over,
-//                 or a conflict was produced, not written over, and is held
-//   afterwards:   conflicts are written over by A; A's own outputs are produced
+//   replay of A:  refused when an import is overwritten,
+//                 or a conflict is produced, not overwritten, and held
+//   afterwards:   A's conflicts are overwritten; A's own outputs are produced
 //
-// Conflicts are found anew after graphs came or went, among the arena pool's outputs, which are
-// sorted by address; a replay looks at its own alone, and one of a graph that shares nothing reads
-// one flag. From the look to the launch the arena belongs to the replaying thread: another thread's
-// replay of a sharer, which would come before or after by chance, is refused. (Holding the lock so
-// long could deadlock, because a graph that was recorded into others takes part in several arenas.)
+// The conflicts are found again when graphs came or went, among the arena pool's outputs, which are
+// sorted by address. A replay looks at its own graph's conflicts and imports only; a replay of a
+// graph that shares nothing reads one flag. From this look to the launch the arena belongs to the
+// replaying thread. If another thread replays a sharer in between, chance would decide which one
+// comes first, so that replay is refused. (Holding the lock so long could deadlock, because a graph
+// that was recorded into others takes part in several arenas.)
 //
-// What was rejected: demanding the order of captures (breaks graphs of which each step replays one,
-// as inference servers have for each batch size), and comparing contents.
+// What was rejected: demanding the order of captures (each step of an inference server replays one
+// of several graphs, by batch size), and comparing contents.
+#include "pool/order.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
 #include "device/stream_tag.h"
-#include "pool/arena.h"
 
 // ---- what a graph writes ----------------------------------------------------------------------
 
@@ -56,7 +58,7 @@ static void merge_touched(rondo__arena_use *use) {
 static bool writes(const rondo__arena_use *use, const rondo__range *range) {
     size_t low = 0;
     size_t high = use->touched_count;
-    while (low < high) {  // the first range that ends behind the beginning
+    while (low < high) {  // the first range that ends after range->begin
         size_t middle = low + (high - low) / 2;
         if (use->touched[middle].end <= range->begin) {
             low = middle + 1;

@@ -20,11 +20,12 @@
 // all branches are joined.
 //
 // A capture changes nothing in the generator itself: one that fails takes its counts with it.
+#include "random/generator_capture.h"
+
 #include "base/error.h"
 #include "base/memory.h"
-#include "capture/capture.h"
 #include "device/stream_tag.h"
-#include "random/random_internal.h"
+#include "random/generator_state.h"
 
 enum { FRONTIER_MAX = 64 };
 

@@ -1,13 +1,13 @@
 // random/random_host.c — the ops as host functions: which loops, and on how many threads.
+#include "random/random_host.h"
 
 #ifdef _OPENMP
 #include <omp.h>
+#endif
 
 #include "backend/thread_count.h"
 #include "random/cu/philox.cuh"
-#include "random/random_loops.h"
-
-#endif
+#include "rondo/random.h"
 
 enum {
     GROUP_COUNT_PER_THREAD_MIN = 16 * 1024,  // 256 KiB of single precision; a few 10 us of work

@@ -9,6 +9,7 @@
 #include "random/cu/philox.cuh"
 #include "random/cu/random_numbers.cuh"
 #include "random/random_loops.h"
+#include "rondo/tensor.h"
 
 enum { TILE = 128 };  // groups
 

@@ -7,7 +7,8 @@
 #include "cu_sources.h"
 #include "random/cu/philox.cuh"
 #include "random/cu/random_numbers.cuh"
-#include "random/random_internal.h"
+#include "random/generator.h"
+#include "random/generator_state.h"
 
 enum {
     BLOCK_THREADS = 256,

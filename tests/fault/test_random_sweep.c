@@ -6,7 +6,7 @@
 
 #include "capture/capture.h"
 #include "program/edit.h"
-#include "random/random_internal.h"
+#include "random/generator_state.h"
 #include "rondo/rondo.h"
 #include "support/fake_random.h"
 #include "support/sweep.h"

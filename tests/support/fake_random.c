@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "random/random_internal.h"
+#include "random/random_host.h"
 #include "support/fake_cuda.h"
 
 static void run(rondo__random_kernel kernel, const void *arguments, size_t argument_bytes) {

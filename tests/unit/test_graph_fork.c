@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "pool/arena.h"
-#include "pool/pool_internal.h"
+#include "pool/pool_blocks.h"
 #include "rondo/control.h"
 #include "rondo/graph.h"
 #include "rondo/label.h"

@@ -13,7 +13,9 @@
 #include <pthread.h>
 
 #include "graph/graph_object.h"
-#include "pool/arena.h"
+#include "pool/arena_graph.h"
+#include "pool/arena_use.h"
+#include "pool/order.h"
 #include "rondo/rondo.h"
 
 static void must(rondo_status status) {

@@ -13,6 +13,8 @@
 #include "random/cu/philox.cuh"
 #include "random/cu/random_numbers.cuh"
 #include "random/random_loops.h"
+#include "rondo/random.h"
+#include "rondo/tensor.h"
 
 // Random123's kat_vectors, philox4x32 10: counter, key, result.
 static const uint32_t known_answers[][10] = {

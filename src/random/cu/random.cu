@@ -11,7 +11,7 @@ typedef unsigned short u16;
 typedef unsigned int u32;
 typedef unsigned long long u64;
 
-// rondo__random_arguments of random_internal.h, in 8-byte words.
+// rondo__random_arguments of random_loops.h, in 8-byte words.
 struct random_arguments {
     const u64 *state;  // seed, offset
     u64 relative;

@@ -1,14 +1,26 @@
-// pool/late_free.c — blocks from before a capture that are freed inside it.
+// pool/pool_free.c — freeing blocks, now or at the end of a capture.
 //
-// Such a free is no work, so it is not recorded; and a capture that fails must leave the block to
-// the program, whose step will free it again when it runs eagerly. So the free waits: the block
-// stays live, in nobody's hands, until the capture has ended. Then it is freed in earnest, or the
-// program's again.
+// A block from before a capture may be freed inside it. That is no work, so it is not recorded. If
+// the capture fails, the block must still be the program's, whose step frees it again when it runs
+// eagerly. So the free waits: until the capture has ended, the block stays live but nobody may use
+// it. Then it is freed, or is the program's again.
+#include "pool/pool_free.h"
+
 #include "base/memory.h"
 #include "capture/capture.h"
 #include "device/stream_tag.h"
-#include "pool/arena.h"
 #include "pool/arena_use.h"
+
+static void free_now(rondo_pool *pool, rondo__block *block) {
+    rondo__pool_take_in(pool, block);
+    if (block->arena_pool != NULL) {
+        rondo__arena_free(pool, block);
+    } else if (block->user_count == 0 && !rondo__pool_is_captured(pool, block)) {
+        rondo__pool_return(pool, block);
+    } else {
+        rondo__pool_let_pass(pool, block);
+    }
+}
 
 // What one capture freed of one pool.
 typedef struct late_frees {
@@ -29,7 +41,7 @@ static void close_frees(rondo__participant *participant, rondo__capture *capture
         block->next = NULL;
         block->is_freed = false;
         if (has_succeeded) {
-            rondo__pool_take_back(pool, block);
+            free_now(pool, block);
         }
     }
     pthread_mutex_unlock(&pool->lock);
@@ -70,30 +82,41 @@ static rondo__stream_tag *get_tag(const rondo__block *block) {
     return block->arena_pool != NULL ? block->users[0].tag : block->owner->tag;
 }
 
-rondo_status rondo__pool_free_late(rondo_pool *pool, rondo__block *block, bool *out_is_late) {
+// The id of the capture that the block's stream records and that did not take the block; 0: none.
+static uint64_t find_capture_id(const rondo_pool *pool, const rondo__block *block) {
+    if (atomic_load_explicit(&pool->device->open_capture_count, memory_order_acquire) == 0 ||
+        (block->use != NULL && block->use->capture != NULL)) {
+        return 0;
+    }
+    return rondo__stream_tag_get_capture_id(get_tag(block));
+}
+
+// The free waits for the end of the capture; *out_is_late is false when that has come already.
+static rondo_status free_late(rondo_pool *pool, rondo__block *block, uint64_t id,
+                              bool *out_is_late) {
     rondo_device *device = pool->device;
-    *out_is_late = false;
-    bool is_of_capture = block->use != NULL && block->use->capture != NULL;
-    if (is_of_capture ||
-        atomic_load_explicit(&device->open_capture_count, memory_order_acquire) == 0) {
-        return RONDO_STATUS_OK;
-    }
-    uint64_t id = rondo__stream_tag_get_capture_id(get_tag(block));
-    if (id == 0) {
-        return RONDO_STATUS_OK;
-    }
+    rondo_status status = RONDO_STATUS_OK;
     // Under the list's lock the capture cannot go: who ends it takes it out of the list before its
     // participants hear of that.
-    rondo_status status = RONDO_STATUS_OK;
     pthread_mutex_lock(&device->capture_list_lock);
     rondo__capture *capture = rondo__capture_find_listed(device, id);
     if (capture != NULL) {
         status = enter(pool, block, capture);
-        *out_is_late = status == RONDO_STATUS_OK;
     }
     pthread_mutex_unlock(&device->capture_list_lock);
-    if (*out_is_late) {
+    *out_is_late = capture != NULL;
+    if (capture != NULL && status == RONDO_STATUS_OK) {
         rondo__arena_note_user(block, id);
+    }
+    return status;
+}
+
+rondo_status rondo__pool_free_block(rondo_pool *pool, rondo__block *block) {
+    bool is_late = false;
+    uint64_t id = find_capture_id(pool, block);
+    rondo_status status = id != 0 ? free_late(pool, block, id, &is_late) : RONDO_STATUS_OK;
+    if (!is_late) {
+        free_now(pool, block);
     }
     return status;
 }

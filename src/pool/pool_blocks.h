@@ -1,7 +1,6 @@
-// pool/pool_internal.h — what the files of this room share: pools, their blocks, and what captures
-// do with them.
-#ifndef RONDO_POOL_POOL_INTERNAL_H
-#define RONDO_POOL_POOL_INTERNAL_H
+// pool/pool_blocks.h — a pool, and the records of the blocks that it hands out.
+#ifndef RONDO_POOL_POOL_BLOCKS_H
+#define RONDO_POOL_POOL_BLOCKS_H
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -10,7 +9,7 @@
 #include <stdint.h>
 
 #include "backend/backend.h"
-#include "capture/capture.h"
+#include "capture/host_memory.h"
 #include "pool/ancestors.h"
 #include "pool/heap.h"
 #include "pool/live_table.h"
@@ -45,7 +44,7 @@ typedef struct rondo__block {
     rondo__heap_piece *piece;
     rondo__owner *owner;  // NULL for a block of an arena
     uint64_t serial;      // never used twice
-    bool is_freed;        // inside a capture whose end decides; see late_free.c
+    bool is_freed;        // inside a capture whose end decides; see pool_free.c
     size_t user_count;
     size_t user_capacity;
     rondo__block_user *users;
@@ -72,21 +71,33 @@ struct rondo_pool {
     rondo__block *pending;
     rondo__block *spare;
     rondo__arena_pool *arena_pools;
-    size_t held_pool_count;  // those with replays in flight; see arena.c
+    size_t held_pool_count;  // those with replays in flight; see arena.h
     uint64_t last_serial;
     rondo_pool_stats stats;
     bool is_released;  // no references; blocks handed out keep it
 };
 
-// ---- pool.c: with the pool's lock held --------------------------------------------------------
+// ---- with the pool's lock held ----------------------------------------------------------------
 
 rondo__block *rondo__pool_get_record(rondo_pool *pool);  // NULL: NO_MEMORY
+// Keeps the record, whose bytes were given back, for the next block.
 void rondo__pool_drop_record(rondo_pool *pool, rondo__block *block);
-void *rondo__pool_get_address(const rondo__heap_piece *piece);
+// Puts the memory of a block of no arena back into its owner's heap, and drops the record.
+void rondo__pool_return(rondo_pool *pool, rondo__block *block);
+// Frees the records that were kept.
+void rondo__pool_free_records(rondo_pool *pool);
+
+static inline void *rondo__pool_get_address(const rondo__heap_piece *piece) {
+    return (char *)piece->region->base + piece->offset;
+}
 
 // Pinned memory that a graph's recorded copy uses: not to be given out again while the graph lives,
 // because the program would write to it while replays read it.
-bool rondo__pool_is_captured(const rondo_pool *pool, const rondo__block *block);
+static inline bool rondo__pool_is_captured(const rondo_pool *pool, const rondo__block *block) {
+    return pool->options.kind == RONDO_MEMORY_PINNED &&
+           rondo__host_memory_covers(pool->device, rondo__pool_get_address(block->piece),
+                                     block->piece->bytes);
+}
 
 // Adds a user at the end.
 //
@@ -97,64 +108,16 @@ RONDO_MUST_USE rondo_status rondo__block_add_user(rondo__block *block, rondo_str
 
 // Enters a block into the table of live ones, which has room, and counts it.
 void rondo__pool_hand_out(rondo_pool *pool, rondo__block *block);
-
-// The piece, free or not, in which the address lies; NULL: it is no memory of the pool.
-// *out_arena_pool holds the piece, or is NULL. Cost: O(regions and pieces).
-const rondo__heap_piece *rondo__pool_find_piece(const rondo_pool *pool, const void *address,
-                                                const rondo__arena_pool **out_arena_pool);
+// Takes it out of the table and the counts. What becomes of its memory is left to the caller.
+void rondo__pool_take_in(rondo_pool *pool, rondo__block *block);
 
 // Makes a freed block pending until the work of its users is done.
 void rondo__pool_let_pass(rondo_pool *pool, rondo__block *block);
 
-// Frees a live block now.
-void rondo__pool_take_back(rondo_pool *pool, rondo__block *block);
+// Whether that work is done. With `may_wait` it is waited for, as far as that is possible.
+bool rondo__block_has_passed(rondo_pool *pool, rondo__block *block, bool may_wait);
 
-// When the block's stream records a capture that began after the block was taken, the free waits
-// for the end of the capture, and *out_is_late is true.
-//
-// Errors:    NO_MEMORY; the block is as live as before.
-// Threads:   holds the pool's lock.
-RONDO_MUST_USE rondo_status rondo__pool_free_late(rondo_pool *pool, rondo__block *block,
-                                                  bool *out_is_late);
+// Leaves the blocks that are still pending, with their regions, to the graphs that use them.
+void rondo__pool_leave_captured(rondo_pool *pool);
 
-// Takes back pending blocks whose users are done. With `may_wait` it waits for the others as far as
-// that is possible.
-void rondo__pool_settle(rondo_pool *pool, bool may_wait);
-
-// Makes `heap` hold a region with room for `bytes`: an idle one, or the driver's. With
-// `is_capture`, memory calls break no capture.
-//
-// Errors:    NO_DEVICE_MEMORY, NO_MEMORY, DRIVER, LOST.
-// Threads:   holds the pool's lock.
-RONDO_MUST_USE rondo_status rondo__pool_add_region(rondo_pool *pool, rondo__heap *heap,
-                                                   uint64_t bytes, bool is_capture,
-                                                   uint64_t *out_bytes);
-
-// ---- arena.c ----------------------------------------------------------------------------------
-
-// rondo_pool_allocate on a stream that records `capture`, in `section` of it.
-//
-// Errors:    NO_DEVICE_MEMORY, NO_MEMORY, DRIVER, LOST.
-// Threads:   safe.
-RONDO_MUST_USE rondo_status rondo__arena_allocate(rondo_pool *pool, rondo_stream *stream,
-                                                  rondo__capture *capture, uint64_t section,
-                                                  size_t bytes, void **out_address);
-
-// A block of an arena was freed, and is no longer in the table of live blocks. With the pool's lock
-// held.
-void rondo__arena_free(rondo_pool *pool, rondo__block *block);
-
-// A stream that records in `section` (0: in none) uses the block. With the pool's lock held.
-void rondo__arena_note_user(rondo__block *block, uint64_t section);
-
-// The users are done: the block goes back to the arena. With the pool's lock held.
-void rondo__arena_return(rondo_pool *pool, rondo__block *block);
-
-// Gives the pool the regions that were held back for replays in flight, where those are done by
-// now. With the pool's lock held.
-void rondo__arena_give_held_back(rondo_pool *pool, bool may_wait);
-
-// Forgets the arenas of a pool that is destroyed: nothing is live in them.
-void rondo__arena_forget_pool(rondo_pool *pool);
-
-#endif  // RONDO_POOL_POOL_INTERNAL_H
+#endif  // RONDO_POOL_POOL_BLOCKS_H
