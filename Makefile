@@ -23,9 +23,12 @@ setup: ## Install what is missing with apt (RONDO_NO_INSTALL=1 only lists it)
 FRESH = $(shell test -f $(BUILD)/CMakeCache.txt && \
     ! grep -qxF 'CMAKE_HOME_DIRECTORY:INTERNAL=$(CURDIR)' $(BUILD)/CMakeCache.txt && echo --fresh)
 
+# A first configuration that fails (for want of a compiler, say) leaves nothing behind for the next.
 configure:
-	@cmake $(FRESH) -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DRONDO_WERROR=$(WERROR) \
-	    $(LAUNCHER) $(CMAKE_ARGS) > $(BUILD).log 2>&1 || { cat $(BUILD).log; rm -f $(BUILD).log; exit 1; }
+	@test -f $(BUILD)/CMakeCache.txt; had_cache=$$?; \
+	cmake $(FRESH) -S . -B $(BUILD) -G Ninja -DCMAKE_INSTALL_PREFIX=$(PREFIX) -DRONDO_WERROR=$(WERROR) \
+	    $(LAUNCHER) $(CMAKE_ARGS) > $(BUILD).log 2>&1 || { cat $(BUILD).log; rm -f $(BUILD).log; \
+	    [ $$had_cache = 0 ] || rm -rf $(BUILD)/CMakeCache.txt $(BUILD)/CMakeFiles; exit 1; }
 	@rm -f $(BUILD).log
 
 build: configure

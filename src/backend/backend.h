@@ -52,11 +52,9 @@ struct rondo_device {
     atomic_int open_capture_count;    // of capture_list; read without the lock to skip the search
     atomic_int broken_capture_count;  // those of them of which no graph may come
     struct rondo__scope
-        *scope_list;         // open scopes (graph/conditional.h); guarded by capture_list_lock
-    uint64_t last_scope_id;  // guarded by capture_list_lock
-    // Closes the scopes that hang on a stream which is about to be destroyed, in captures that the
-    // program began itself. Set by the first such scope; guarded by capture_list_lock.
-    void (*close_scopes)(const rondo_stream *stream);
+        *scope_list;              // open scopes (device/scope_list.h); guarded by capture_list_lock
+    uint64_t last_scope_id;       // guarded by capture_list_lock
+    atomic_int open_scope_count;  // of scope_list; read without the lock to skip the search
 };
 
 // What the generic layer remembers of a stream's part in a capture, for the report if that breaks

@@ -412,21 +412,6 @@ bool rondo__blame_notice(rondo_stream *stream, const char *call) {
     return is_broken;
 }
 
-// Ends the capture that began on the stream, as rondo_stream_destroy promises, where this thread
-// may. Nothing comes of it. False: the thread that began has to end it.
-static bool give_up(rondo__capture *capture, rondo_stream *stream) {
-    rondo_device *device = stream->device;
-    if (capture->mode != RONDO_CAPTURE_RELAXED &&
-        capture->thread_number != rondo__thread_get_number()) {
-        return false;
-    }
-    rondo__template *recorded = NULL;
-    if (device->backend->end_capture(stream, &recorded) == RONDO_STATUS_OK) {
-        device->backend->destroy_template(recorded);
-    }
-    return true;
-}
-
 static rondo__capture *find_begun_on(rondo_stream *stream) {
     pthread_mutex_lock(&stream->device->capture_list_lock);
     rondo__capture *capture = find_by_origin(stream);
@@ -434,13 +419,7 @@ static rondo__capture *find_begun_on(rondo_stream *stream) {
     return capture;
 }
 
-static void forget_origin(rondo__capture *capture) {
-    pthread_mutex_lock(&capture->device->capture_list_lock);
-    capture->origin = NULL;
-    pthread_mutex_unlock(&capture->device->capture_list_lock);
-}
-
-static void blame_destruction(rondo__capture *capture, rondo_stream *stream) {
+void rondo__blame_destruction(rondo__capture *capture, rondo_stream *stream) {
     (void)RONDO_FAIL_AS("rondo_stream_destroy", STATE,
                         "stream %u was destroyed while it recorded; destroy streams after "
                         "the end of the capture",
@@ -453,40 +432,17 @@ static void blame_destruction(rondo__capture *capture, rondo_stream *stream) {
     pthread_mutex_unlock(&capture->lock);
 }
 
-static bool may_record_now(rondo_stream *stream) {
+bool rondo__blame_may_record(rondo_stream *stream) {
     rondo__capture_state state = RONDO__CAPTURE_NONE;
     return stream->device->backend->get_capture_state(stream, &state) != RONDO_STATUS_OK ||
            state != RONDO__CAPTURE_NONE;
 }
 
-rondo__capture *rondo__blame_destroyed_stream(rondo_stream *stream) {
+rondo__capture *rondo__blame_find_capture(rondo_stream *stream, bool is_recording) {
     if (!has_open_captures(stream->device)) {
         return NULL;
     }
-    rondo_error saved;
-    rondo__error_save(&saved);
-    bool is_recording = may_record_now(stream);
-    // A capture that the program ended by a call of its own still has its graph here.
-    rondo__capture *capture = is_recording ? find_capture(stream) : find_begun_on(stream);
-    bool is_origin = capture != NULL && capture->origin == stream;
-    if (capture != NULL && capture->close_scopes != NULL) {
-        capture->close_scopes(capture, is_origin ? NULL : stream);
-    }
-    // A wrapped stream that was forked lives on without its wrapper.
-    if (capture != NULL && (is_origin || !stream->is_wrapped)) {
-        blame_destruction(capture, stream);
-    }
-    bool is_kept = capture != NULL && is_recording && !stream->is_wrapped;
-    if (is_origin) {
-        is_kept = !give_up(capture, stream) && is_kept;
-        if (!is_kept) {
-            forget_origin(capture);
-        }
-    } else if (is_kept) {
-        is_kept = may_record_now(stream);  // the end of a body let go of it
-    }
-    rondo__error_restore(&saved);
-    return is_kept ? capture : NULL;
+    return is_recording ? find_capture(stream) : find_begun_on(stream);
 }
 
 void rondo__blame_given_up(rondo__capture *capture) {

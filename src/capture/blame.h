@@ -112,10 +112,14 @@ void rondo__blame_note_place(rondo__capture *capture, rondo_stream *stream, cons
 // A call on the stream failed. When its capture is broken, by nothing that was seen: keeps the
 // place, and returns true.
 bool rondo__blame_notice(rondo_stream *stream, const char *call);
-// The program destroys the stream. A capture that began on it is given up, where this thread may,
-// and has no origin from now on. The result is the capture that must keep the stream to its end;
-// NULL: none.
-rondo__capture *rondo__blame_destroyed_stream(rondo_stream *stream);
+// Whether the stream records; true, too, where the backend cannot tell.
+bool rondo__blame_may_record(rondo_stream *stream);
+// The capture that a stream which the program destroys takes part in, or, where it does not record,
+// the one that began on it: a capture that the program ended by a call of its own still has its
+// graph here. NULL: none.
+rondo__capture *rondo__blame_find_capture(rondo_stream *stream, bool is_recording);
+// The destruction of the stream breaks the capture. This thread's record becomes that failure.
+void rondo__blame_destruction(rondo__capture *capture, rondo_stream *stream);
 // A thread that cannot end the capture has given it up: it is broken, and yields that as the cause.
 // The thread's error record stays.
 void rondo__blame_given_up(rondo__capture *capture);

@@ -98,13 +98,10 @@ struct rondo__capture {
     rondo_arena *arena;                          // the graph's private memory; borrowed from it
     bool snapshots_pageable;                     // the graph wants copies of pageable sources
     bool wants_addresses;                        // see rondo__addresses_want
+    bool had_scopes;                             // a scope was begun in it (device/scope_list.h)
     bool is_step;                                // rondo_graph_capture's, which may run again
     _Atomic(rondo__participant *) participants;  // in order of arrival; written under lock
-    // Closes the open scopes (graph/conditional.h) that hang on a stream which is about to be
-    // destroyed; NULL: all, the capture is about to end. Set by the first scope, used by the thread
-    // that records.
-    void (*close_scopes)(rondo__capture *capture, const rondo_stream *stream);
-    rondo__capture_body *bodies;  // open ones, latest first
+    rondo__capture_body *bodies;                 // open ones, latest first
     rondo__capture_body *closed_bodies;
     rondo__capture *next;  // guarded by device->capture_list_lock
     // The last two: memory that is used again keeps them (capture.c).

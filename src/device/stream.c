@@ -5,7 +5,6 @@
 #include "backend/check.h"
 #include "capture/capture.h"
 #include "capture/forbid.h"
-#include "capture/label_stack.h"
 #include "capture/marks.h"
 #include "device/event.h"
 #include "device/stream_tag.h"
@@ -47,39 +46,6 @@ rondo_status rondo_stream_wrap(rondo_device *device, void *native, rondo_stream 
     rondo_stream *stream = NULL;
     RETURN_IF_ERROR(device->backend->wrap_stream(device, native, &stream));
     return complete_stream(device, stream, out_stream);
-}
-
-void rondo_stream_destroy(rondo_stream *stream) {
-    if (stream == NULL || atomic_load(&stream->device->is_forked)) {
-        return;
-    }
-    rondo_device *device = stream->device;
-    rondo__capture *keeper = rondo__blame_destroyed_stream(stream);
-    pthread_mutex_lock(&device->capture_list_lock);
-    void (*close_scopes)(const rondo_stream *) = device->close_scopes;
-    pthread_mutex_unlock(&device->capture_list_lock);
-    if (close_scopes != NULL) {
-        close_scopes(stream);
-    }
-    rondo__label_close_above(stream, 0);
-    rondo__label_stack_destroy(stream->labels);
-    stream->labels = NULL;
-    if (keeper == NULL) {
-        rondo__stream_tag_destroy_stream(stream);
-        return;
-    }
-    rondo__stream_tag_note_kept(stream);
-    if (!rondo__capture_keep_stream(keeper, stream)) {
-        rondo__stream_tag_destroy_stream(stream);
-    }
-}
-
-void rondo__stream_destroy_kept(rondo_stream *list) {
-    while (list != NULL) {
-        rondo_stream *stream = list;
-        list = stream->next_kept;
-        rondo__stream_tag_destroy_stream(stream);
-    }
 }
 
 rondo_device *rondo_stream_get_device(const rondo_stream *stream) {

@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "capture/addresses.h"
 #include "capture/label_stack.h"
-#include "graph/scope_list.h"
+#include "device/scope_list.h"
 
 enum { BRANCH_COUNT_MAX = 1024 };
 
@@ -163,9 +163,6 @@ rondo_status rondo_scope_begin(rondo_stream *stream, rondo_scope_kind kind, cons
     scope->device = device;
     scope->capture = capture;
     scope->parent = stream;
-    if (capture != NULL) {
-        capture->close_scopes = rondo__scopes_close;
-    }
     rondo__scope_list(scope);
     (void)rondo__mark_work(stream, rondo__scope_kind_names[kind], RONDO_STATUS_OK);
     *out_scope = (rondo_scope){.device = device, .id = scope->id};

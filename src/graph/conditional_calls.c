@@ -2,6 +2,7 @@
 // decided by the host outside one.
 #include "backend/cause.h"
 #include "backend/check.h"
+#include "device/scope_list.h"
 #include "graph/conditional.h"
 
 // What a call asks for.

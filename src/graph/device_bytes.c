@@ -1,22 +1,13 @@
-// graph/device_bytes.c — what an executable costs in device memory: estimated, and measured.
+// graph/device_bytes.c — what an executable costs in device memory: measured.
 #include "backend/check.h"
 #include "base/memory.h"
-#include "graph/graph_internal.h"
+#include "graph/executable.h"
 
 enum {
-    // Measured on an H200 with CUDA 13.0: bytes for each kernel node, averaged over many
-    // executables of 1000 nodes.
-    NODE_BYTES_ESTIMATE = 2470,
     COPIES_MAX = 1024,
     NODES_MAX = 100000,  // of all copies together
     GROWTH_BYTES_ENOUGH = 64 * 1024 * 1024
 };
-
-void rondo__graph_estimate_device_bytes(const rondo_graph *graph, rondo_graph_stats *stats) {
-    stats->device_bytes_is_estimate = graph->device->backend->get_free_bytes != NULL;
-    stats->device_bytes =
-        stats->device_bytes_is_estimate ? stats->node_count * NODE_BYTES_ESTIMATE : 0;
-}
 
 // The driver takes memory in chunks, and a chunk just taken is mostly empty. So what is counted is
 // the growth from one chunk to a later one, over the copies made between them:

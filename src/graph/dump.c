@@ -9,7 +9,7 @@
 #include "backend/check.h"
 #include "base/escape.h"
 #include "base/text.h"
-#include "graph/graph_internal.h"
+#include "graph/graph_share.h"
 #include "graph/label.h"
 #include "graph/template.h"
 

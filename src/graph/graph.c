@@ -22,7 +22,9 @@
 #include "base/read_options.h"
 #include "device/stream.h"
 #include "device/stream_tag.h"
-#include "graph/graph_internal.h"
+#include "graph/executable.h"
+#include "graph/graph_capture.h"
+#include "graph/graph_share.h"
 #include "pool/arena.h"
 
 // ---- life -------------------------------------------------------------------------------------
@@ -80,35 +82,6 @@ rondo_status rondo_graph_create(rondo_device *device, const rondo_graph_options 
     return RONDO_STATUS_OK;
 }
 
-void rondo__graph_wait(rondo_graph *graph) {
-    if (graph->last_stream != NULL) {
-        if (!rondo__stream_tag_wait(graph->last_stream)) {
-            // The stream records by now; the driver keeps what it runs, and the arena its memory.
-            rondo__arena_hold_back(rondo__graph_get_participants(graph), graph->last_stream);
-        }
-        rondo__stream_tag_release(graph->last_stream);
-        graph->last_stream = NULL;
-    }
-}
-
-void rondo__graph_clear(rondo_graph *graph) {
-    const rondo__backend *backend = graph->device->backend;
-    rondo__graph_wait(graph);
-    if (graph->executable != NULL) {
-        backend->destroy_executable(graph->executable);
-        graph->executable = NULL;
-    }
-    if (graph->recorded != NULL) {
-        backend->destroy_template(graph->recorded);
-        graph->recorded = NULL;
-    }
-    rondo__participants_destroy(graph->participants);
-    graph->participants = NULL;
-    memset(&graph->stats, 0, sizeof graph->stats);
-    graph->executed_before = 0;
-    graph->state = RONDO__GRAPH_EMPTY;
-}
-
 void rondo_graph_destroy(rondo_graph *graph) {
     if (graph == NULL || atomic_load(&graph->device->is_forked)) {
         return;
@@ -142,14 +115,6 @@ rondo_status rondo_graph_reset(rondo_graph *graph) {
 
 // ---- replay -----------------------------------------------------------------------------------
 
-static rondo_status fail_not_ready(const rondo_graph *graph, const char *call) {
-    return RONDO_FAIL_AS(call, STATE,
-                         graph->state == RONDO__GRAPH_RECORDING
-                             ? "graph \"%s\" still records; call rondo_graph_capture_end first"
-                             : "graph \"%s\" holds nothing: it was not captured yet, or was reset",
-                         graph->label);
-}
-
 static rondo_status fail_other_device(const rondo_graph *graph, const rondo_stream *stream,
                                       const char *call) {
     return RONDO_FAIL_AS(call, INVALID, "graph \"%s\" is of %s, the stream of %s", graph->label,
@@ -177,7 +142,7 @@ static inline rondo_status check_ready(rondo_graph *graph, rondo_stream *stream,
     if (__builtin_expect(graph->state != RONDO__GRAPH_READY, 0)) {
         is_deferred = graph->state == RONDO__GRAPH_RECORDED;
         if (!is_deferred) {
-            return fail_not_ready(graph, call);
+            return rondo__graph_fail_not_ready(graph, call);
         }
     }
     if (__builtin_expect(graph->device != stream->device, 0)) {
@@ -240,20 +205,6 @@ rondo_status rondo_graph_upload(rondo_graph *graph, rondo_stream *stream) {
 
 // ---- the template and what is known of the graph ----------------------------------------------
 
-rondo_status rondo__graph_check_template(const rondo_graph *graph, const char *call) {
-    RETURN_IF_ERROR(rondo__check_pointer(graph, call, "graph"));
-    if (graph->state != RONDO__GRAPH_READY && graph->state != RONDO__GRAPH_RECORDED) {
-        return fail_not_ready(graph, call);
-    }
-    if (graph->recorded == NULL) {
-        return RONDO_FAIL_AS(call, STATE,
-                             "graph \"%s\" did not keep its template; create it with the option "
-                             "keep_template",
-                             graph->label);
-    }
-    return rondo__check_alive(graph->device, call);
-}
-
 rondo_status rondo_graph_instantiate(rondo_graph *graph) {
     RETURN_IF_ERROR(rondo__graph_check_template(graph, __func__));
     // The caller may have edited the template through its raw handle.
@@ -314,7 +265,7 @@ static rondo_status check_executable(const rondo_graph *graph, const char *call)
                              graph->label);
     }
     if (graph->state != RONDO__GRAPH_READY) {
-        return fail_not_ready(graph, call);
+        return rondo__graph_fail_not_ready(graph, call);
     }
     return rondo__check_alive(graph->device, call);
 }

@@ -3,6 +3,9 @@
 // An end has five stages: the work is finished (scopes, participants), the stream stops recording,
 // the template is looked at, the executable is made, and the graph is ready. Where one of them
 // fails the capture is rolled back, and the report says what broke it first.
+
+#include "graph/graph_capture.h"
+
 #include <string.h>
 
 #include "backend/check.h"
@@ -11,10 +14,12 @@
 #include "base/nvtx.h"
 #include "base/thread.h"
 #include "capture/label_stack.h"
-#include "device/stream.h"
+#include "device/scope_list.h"
+#include "device/stream_destroy.h"
 #include "device/stream_tag.h"
-#include "graph/conditional.h"
-#include "graph/graph_internal.h"
+#include "graph/capture_report.h"
+#include "graph/executable.h"
+#include "graph/guard_nodes.h"
 #include "graph/label.h"
 #include "pool/arena.h"
 #include "pool/guard.h"

@@ -1,6 +1,7 @@
 // graph/guard_nodes.c — which addresses the nodes of a checked graph use.
+#include "graph/guard_nodes.h"
+
 #include "base/error.h"
-#include "graph/graph_internal.h"
 #include "graph/template.h"
 #include "pool/guard.h"
 

@@ -1,12 +1,13 @@
 // graph/label.c — label scopes in captures: the points that are noted while it records.
 
+#include "graph/label.h"
+
 #include <string.h>
 
 #include "backend/check.h"
 #include "base/memory.h"
 #include "capture/label_stack.h"
 #include "capture/marks.h"
-#include "graph/label.h"
 #include "graph/label_set.h"
 #include "graph/template.h"
 

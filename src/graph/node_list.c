@@ -1,6 +1,6 @@
 // graph/node_list.c — a template's nodes and edges, for programs.
 #include "backend/check.h"
-#include "graph/graph_internal.h"
+#include "graph/graph_share.h"
 #include "graph/label.h"
 #include "graph/template.h"
 

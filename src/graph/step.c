@@ -3,7 +3,7 @@
 #include "base/read_options.h"
 #include "capture/label_stack.h"
 #include "device/stream_tag.h"
-#include "graph/graph_internal.h"
+#include "graph/graph_object.h"
 
 rondo_step_options rondo_step_options_default(void) {
     return (rondo_step_options){.struct_size = sizeof(rondo_step_options),

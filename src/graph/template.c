@@ -1,12 +1,13 @@
 // graph/template.c — the walk over a template, and what is found on it: nodes, edges, hashes.
 
+#include "graph/template.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/memory.h"
-#include "graph/template.h"
 
 const char *rondo__node_kind_get_name(rondo__node_kind kind) {
     static const char *const names[] = {

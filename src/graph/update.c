@@ -2,7 +2,8 @@
 #include "backend/check.h"
 #include "base/clock.h"
 #include "base/logging.h"
-#include "graph/graph_internal.h"
+#include "graph/executable.h"
+#include "graph/graph_share.h"
 #include "graph/template.h"
 
 static rondo_status check_pair(const rondo_graph *graph, const rondo_graph *source) {

@@ -1,7 +1,7 @@
 // Graphs seen from inside and put into each other: node lists, dumps of what is inside, recording a
 // graph into another capture.
 #include "backend/host/host_child.h"
-#include "graph/graph_internal.h"
+#include "graph/graph_object.h"
 #include "inside_support.h"
 #include "rondo/control.h"
 #include "rondo/pool.h"

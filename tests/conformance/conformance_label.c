@@ -1,6 +1,6 @@
 // Label scopes: which recorded nodes carry which path.
 #include "backend/cuda/cuda_device.h"
-#include "graph/graph_internal.h"
+#include "graph/graph_object.h"
 #include "graph/label.h"
 #include "label_support.h"
 #include "rondo/report.h"

@@ -1,5 +1,5 @@
 // Label scopes and graphs inside nodes: bodies of conditional nodes, graphs recorded into others.
-#include "graph/graph_internal.h"
+#include "graph/graph_object.h"
 #include "graph/label.h"
 #include "graph/template.h"
 #include "inside_support.h"

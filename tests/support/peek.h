@@ -13,6 +13,9 @@
 rondo_status peek_compile(rondo_device *device, const char *text, const char *name,
                           void **out_function);
 
+// From now on "null:0" can be opened: the backend that runs and records nothing.
+void peek_install_null(void);
+
 // How many areas rondo_memory_allocate has given out.
 size_t peek_count_areas(const rondo_device *device);
 

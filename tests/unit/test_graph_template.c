@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 #include "device/device.h"
-#include "graph/graph_internal.h"
+#include "graph/graph_object.h"
 #include "graph/template.h"
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"

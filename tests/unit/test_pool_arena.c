@@ -12,7 +12,7 @@
 #include <cmocka.h>
 #include <pthread.h>
 
-#include "graph/graph_internal.h"
+#include "graph/graph_object.h"
 #include "pool/arena.h"
 #include "rondo/rondo.h"
 

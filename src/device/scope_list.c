@@ -1,13 +1,14 @@
-// graph/scope_list.c — the open scopes of a device.
+// device/scope_list.c — the open scopes of a device.
 //
 // They hang in the device's list, latest first, and are known to the program by a number. So a
 // handle that outlived its scope is an error and not a dead address, and a capture that ends or is
 // given up finds what it left open.
-#include "graph/scope_list.h"
+#include "device/scope_list.h"
+
 #include "backend/check.h"
 #include "base/memory.h"
 #include "capture/label_stack.h"
-#include "graph/conditional.h"
+#include "device/stream_tag.h"
 
 const char *const rondo__scope_kind_names[] = {
     [RONDO_SCOPE_IF] = "if",
@@ -18,16 +19,15 @@ const char *const rondo__scope_kind_names[] = {
 
 // ---- the list of open scopes ------------------------------------------------------------------
 
-static void close_scopes_on(const rondo_stream *stream);
-
 void rondo__scope_list(rondo__scope *scope) {
     rondo_device *device = scope->device;
     pthread_mutex_lock(&device->capture_list_lock);
     scope->id = ++device->last_scope_id;
     scope->next = device->scope_list;
     device->scope_list = scope;
-    if (scope->capture == NULL) {
-        device->close_scopes = close_scopes_on;
+    atomic_fetch_add(&device->open_scope_count, 1);
+    if (scope->capture != NULL) {
+        scope->capture->had_scopes = true;
     }
     pthread_mutex_unlock(&device->capture_list_lock);
 }
@@ -40,6 +40,7 @@ static void unlist_scope(rondo__scope *scope) {
         link = &(*link)->next;
     }
     *link = scope->next;
+    atomic_fetch_sub(&device->open_scope_count, 1);
     pthread_mutex_unlock(&device->capture_list_lock);
 }
 
@@ -104,10 +105,19 @@ void rondo__scope_close_body(rondo__scope *scope) {
     rondo__label_close_above(scope->body, 0);
 }
 
+// It records no more; or its body is lost, and the backend lets go of it.
+static void destroy_body_stream(rondo_stream *stream) {
+    if (stream != NULL) {
+        rondo__label_stack_destroy(stream->labels);
+        stream->labels = NULL;
+        rondo__stream_tag_destroy_stream(stream);
+    }
+}
+
 void rondo__scope_free(rondo__scope *scope) {
     unlist_scope(scope);
     scope->device->backend->release_conditional(scope->conditional);
-    rondo_stream_destroy(scope->body);
+    destroy_body_stream(scope->body);
     rondo__free(scope->label_path);
     rondo__free(scope);
 }
@@ -143,7 +153,10 @@ void rondo__scopes_note_place(rondo__capture *capture, const char *call) {
     }
 }
 
-static void close_scopes_on(const rondo_stream *stream) {
+void rondo__scopes_close_on(const rondo_stream *stream) {
+    if (atomic_load_explicit(&stream->device->open_scope_count, memory_order_relaxed) == 0) {
+        return;
+    }
     rondo__scope *scope;
     while ((scope = rondo__scope_find(stream->device, 0, NULL, stream)) != NULL) {
         close_scope(scope);
@@ -155,7 +168,7 @@ void rondo__scopes_roll_back(rondo__capture *capture) {
 }
 
 void rondo__scopes_refuse_open(rondo__capture *capture) {
-    if (capture->close_scopes == NULL) {
+    if (!capture->had_scopes) {
         return;  // there never was one
     }
     const rondo__scope *scope = rondo__scope_find(capture->device, 0, capture, NULL);

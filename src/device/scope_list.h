@@ -1,6 +1,6 @@
-// graph/scope_list.h — open scopes: how they are listed, found and closed.
-#ifndef RONDO_GRAPH_SCOPE_LIST_H
-#define RONDO_GRAPH_SCOPE_LIST_H
+// device/scope_list.h — open scopes: how they are listed, found and closed.
+#ifndef RONDO_DEVICE_SCOPE_LIST_H
+#define RONDO_DEVICE_SCOPE_LIST_H
 
 #include "capture/capture.h"
 #include "rondo/control.h"
@@ -52,5 +52,22 @@ void rondo__scope_free(rondo__scope *scope);
 // Closes the scopes of the capture that hang on the stream (NULL: all), what is inside first. The
 // error record stays as it was.
 void rondo__scopes_close(rondo__capture *capture, const rondo_stream *stream);
+// The same for all that hang on the stream, in captures of the program's own, too.
+void rondo__scopes_close_on(const rondo_stream *stream);
 
-#endif  // RONDO_GRAPH_SCOPE_LIST_H
+// Closes the scopes of the capture that are still open, bodies included, and breaks the capture if
+// there were any: it is about to end with a scope in it.
+//
+// Threads:   the thread that ends the capture.
+void rondo__scopes_refuse_open(rondo__capture *capture);
+
+// `call` gives the capture up: where a body is open, the report will say that it happened there.
+void rondo__scopes_note_place(rondo__capture *capture, const char *call);
+// Closes them because the capture is given up. The error record stays as it was.
+void rondo__scopes_roll_back(rondo__capture *capture);
+
+// Closes the scope with its open body and the scopes inside that, and breaks its capture; this
+// thread's latest record is the cause and stays.
+void rondo__scope_abandon(rondo_scope scope);
+
+#endif  // RONDO_DEVICE_SCOPE_LIST_H

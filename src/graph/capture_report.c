@@ -1,5 +1,8 @@
-// graph/report.c — the report on a capture that failed, and the error record that is its short
-// form.
+// graph/capture_report.c — the report on a capture that failed, and the error record that is its
+// short form.
+
+#include "graph/capture_report.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,7 +12,6 @@
 #include "backend/check.h"
 #include "base/escape.h"
 #include "base/text.h"
-#include "graph/graph_internal.h"
 
 // ---- names and texts --------------------------------------------------------------------------
 

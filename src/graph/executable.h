@@ -1,0 +1,28 @@
+// graph/executable.h — the executable of a graph.
+#ifndef RONDO_GRAPH_EXECUTABLE_H
+#define RONDO_GRAPH_EXECUTABLE_H
+
+#include "graph/graph_object.h"
+
+// RECORDED or READY becomes READY with a new executable.
+//
+// Errors:    NO_MEMORY, NO_DEVICE_MEMORY, UNSUPPORTED, DRIVER, LOST.
+RONDO_MUST_USE rondo_status rondo__graph_instantiate(rondo_graph *graph);
+// Whether the template can have one executable at a time only.
+RONDO_MUST_USE rondo_status rondo__graph_check_exclusive(rondo__template *recorded,
+                                                         bool *out_is_exclusive);
+
+// Makes an executable from `recorded` and notes what it cost.
+//
+// Errors:    NO_MEMORY, NO_DEVICE_MEMORY, UNSUPPORTED, DRIVER, LOST.
+RONDO_MUST_USE rondo_status rondo__graph_make_executable(rondo_graph *graph,
+                                                         rondo__template *recorded,
+                                                         rondo__executable **out_executable,
+                                                         rondo_graph_stats *in_out_stats);
+// Takes the executable in the place of the former one: the graph is READY.
+void rondo__graph_set_executable(rondo_graph *graph, rondo__executable *executable);
+// Fills the counts of nodes; those inside child nodes count as kernels and copies, too.
+RONDO_MUST_USE rondo_status rondo__graph_count_kinds(rondo__template *recorded,
+                                                     rondo_graph_stats *in_out_stats);
+
+#endif  // RONDO_GRAPH_EXECUTABLE_H

@@ -1,0 +1,62 @@
+// graph/graph_object.h — the graph object.
+#ifndef RONDO_GRAPH_GRAPH_OBJECT_H
+#define RONDO_GRAPH_GRAPH_OBJECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "backend/backend.h"
+#include "capture/capture.h"
+#include "rondo/graph.h"
+#include "rondo/report.h"
+
+typedef enum rondo__graph_state {
+    RONDO__GRAPH_EMPTY,
+    RONDO__GRAPH_RECORDING,
+    RONDO__GRAPH_RECORDED,  // the template is there, the executable is not yet
+    RONDO__GRAPH_READY,
+} rondo__graph_state;
+
+struct rondo_graph {
+    rondo_device *device;  // retained
+    rondo__graph_state state;
+    rondo__executable *executable;   // READY: never NULL
+    rondo__stream_tag *last_stream;  // of the last replay; retained
+    // Who takes part in the graph: its memory, its generators. READY: owned; see capture/capture.h.
+    rondo__participant *participants;
+    rondo_graph_stats stats;
+    uint64_t executed_before;   // nodes that former executables ran
+    rondo__template *recorded;  // READY and keeps_template, RECORDED: never NULL
+    rondo_arena *arena;         // retained
+    bool snapshots_pageable;
+    bool checks_addresses;
+    bool keeps_template;
+    bool defers_instantiation;
+    char *label;
+    rondo_capture_report report;  // on the latest capture
+    // While RECORDING.
+    rondo_stream *stream;  // borrowed
+    rondo__capture *capture;
+    rondo_capture_mode mode;
+    uint64_t thread_number;  // who began
+    uint64_t begin_ns;       // of base/clock.h
+    bool has_kinds;  // stats tells kernels and copies; otherwise they have not been counted yet
+    bool has_range;  // a tool of NVTX listens; `range` is what it said, 0 too
+    uint64_t range;
+};
+
+// Waits for the last replay. What the graph holds may be freed then.
+void rondo__graph_wait(rondo_graph *graph);
+// The same, and frees everything: the graph is EMPTY afterwards.
+void rondo__graph_clear(rondo_graph *graph);
+
+// OK when the graph holds a template.
+//
+// Errors:    INVALID, STATE (nothing captured, not kept), LOST.
+// Threads:   one thread per graph.
+RONDO_MUST_USE rondo_status rondo__graph_check_template(const rondo_graph *graph, const char *call);
+
+// The failure of `call` on a graph that is not READY: STATE.
+rondo_status rondo__graph_fail_not_ready(const rondo_graph *graph, const char *call);
+
+#endif  // RONDO_GRAPH_GRAPH_OBJECT_H

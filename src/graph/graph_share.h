@@ -1,0 +1,18 @@
+// graph/graph_share.h — what a graph keeps alive, when it was recorded into another one.
+#ifndef RONDO_GRAPH_GRAPH_SHARE_H
+#define RONDO_GRAPH_GRAPH_SHARE_H
+
+#include "graph/graph_object.h"
+
+// The graph's participants, also when it shares them with graphs that it was recorded into.
+rondo__participant *rondo__graph_get_participants(const rondo_graph *graph);
+
+// Shares the participants of the graph with a capture that it is recorded into. *out_added: one for
+// the capture to take over, or to be destroyed; NULL where it has one of this graph already.
+//
+// Errors:    NO_MEMORY.
+// Threads:   one thread per graph.
+RONDO_MUST_USE rondo_status rondo__graph_share_with(rondo_graph *graph, rondo__capture *capture,
+                                                    rondo__participant **out_added);
+
+#endif  // RONDO_GRAPH_GRAPH_SHARE_H
