@@ -1,9 +1,8 @@
 // backend/backend.h — the table of functions behind a device, and the objects it hands out.
 //
-// Two implementations: backend/host and backend/cuda. The generic layer (device/device.c,
-// stream.c, event.c, graph_object.c, ...) checks arguments once, so that both backends report the
-// same misuse with the same status; an implementation only does the work. A test replaces the
-// table, never the callers.
+// Two implementations: backend/host and backend/cuda. The generic layer (src/capture, src/device
+// and the rooms above) checks arguments once, so that both backends report the same misuse with the
+// same status; an implementation only does the work. A test replaces the table, never the callers.
 //
 // The structs below are the common heads; a backend embeds one as its first member.
 #ifndef RONDO_BACKEND_BACKEND_H

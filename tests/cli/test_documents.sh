@@ -1,4 +1,4 @@
-# The README's first snippet is examples/first.c, and what documents link to is there.
+# The README's first snippet is examples/first.c, and what documents link to or name is there.
 . "$(dirname "$0")/helper.sh"
 cd "$here/../.."
 : >"$work/stderr"
@@ -14,4 +14,37 @@ for page in *.md docs/*.md; do
         [ -e "$(dirname "$page")/$target" ] || fail "$page links to $target, which is not there"
     done
 done
+
+# Names in backticks: files (alone, or with folders, also without src/ or include/), and functions.
+folders="bench cli cmake docs examples include src tests tools"
+words() {
+    grep -ohE "\`$1\`" *.md docs/*.md | tr -d '\`' | sort -u
+}
+find $folders -type f >"$work/files"
+ls -p | grep -v / >>"$work/files"
+for name in $(words '[A-Za-z0-9_/.]+\.(c|h|cu|sh|py|awk|md|txt|toml|supp|cmake)'); do
+    case $name in
+    cuda.h | test/test_cuda.py | test_cuda_graph.py) continue ;; # of others
+    esac
+    check_count=$((check_count + 1))
+    grep -qE "(^|/)$(printf '%s' "$name" | sed 's/\./\\./g')\$" "$work/files" || fail "documents name $name, which is not there"
+done
+cat $(grep -E '^(include|src|tests|cli)/.*\.[ch]$|^tests/CMakeLists.txt$' "$work/files") |
+    grep -oE 'rondo_[a-z0-9_]+' | sort -u >"$work/names"
+for name in $(words 'rondo_[a-z0-9_]*[a-z0-9]'); do
+    check_count=$((check_count + 1))
+    grep -qx "$name" "$work/names" || fail "documents name $name, which is not there"
+done
+
+# Tables of functions (or locks) and files in architecture.md: each name is in its file.
+grep -oE '^[|] `[a-z_`, 0-9]+` [|] `[a-z0-9_/]+[.][ch]`' docs/architecture.md | tr -d '`|,' >"$work/rows"
+[ -s "$work/rows" ] || fail "docs/architecture.md has no walks"
+while read -r row; do
+    file=src/${row##* }
+    [ -e "$file" ] || file=${row##* }
+    for name in ${row% *}; do
+        check_count=$((check_count + 1))
+        grep -qw "$name" "$file" || fail "docs/architecture.md has $name in $file, which it is not"
+    done
+done <"$work/rows"
 finish_test

@@ -1,16 +1,5 @@
 // backend/host/host_device.h — the host as a device.
-//
-// Locks, in the order in which they may be held together:
-//
-//   device->lock           the list of streams
-//   device->capture_lock   everything about captures: stream->capture, frontiers, templates that
-//                          are being recorded. One lock for all captures of the device: it is held
-//                          for the time of one append, and a stream that does not record never
-//                          takes it
-//   event->lock            what an event stands for
-//   lane->lock             who sleeps for the lane
-//
-// The team's lock is a leaf.
+// docs/architecture.md says in which order its locks are held.
 #ifndef RONDO_BACKEND_HOST_HOST_DEVICE_H
 #define RONDO_BACKEND_HOST_HOST_DEVICE_H
 
@@ -25,6 +14,8 @@ typedef struct rondo__host_device {
     rondo_device head;
     pthread_mutex_t lock;
     struct rondo__host_stream *streams;  // guarded by lock
+    // Guards all that streams record: their captures, frontiers and templates. Held for the time of
+    // one append; a stream that does not record never takes it.
     pthread_mutex_t capture_lock;
     uint64_t memory_bytes;  // what one allocation may ask for at most: memory and swap together
     struct rondo__host_team *team;

@@ -1,10 +1,10 @@
 // backend/null/null_backend.c — the smallest backend: it has every object, runs no work, records
 // nothing.
 //
-// It is the recipe for a new one (CONTRIBUTING.md, "Add a backend"): copy the folder, then let one
-// part after the other work, in the order of the sections below, and run `rondo_conformance NAME`
-// after each. An entry that stays NULL is one of those that backend.h calls optional, or belongs to
-// captures, which this backend refuses where they begin.
+// It is the model of a new one (CONTRIBUTING.md, "Recipe: a backend"): copy the folder, then let
+// one part after the other work, in the order of the sections below, and run
+// `rondo_conformance NAME` after each. An entry that stays NULL is one of those that backend.h
+// calls optional, or belongs to captures, which this backend refuses where they begin.
 //
 // Device memory is memory of the process. Work that is put on a stream is complete at once, because
 // nothing runs.
