@@ -41,7 +41,8 @@ static void count_down(void *arguments) {
 
 static rondo_status launch(rondo_stream *stream, void *user_data) {
     bench *b = user_data;
-    rondo_launch launch = {.name = "count_down",
+    rondo_launch launch = {.struct_size = sizeof launch,
+                           .name = "count_down",
                            .function = b->function,
                            .grid = {1, 1, 1},
                            .block = {1, 1, 1},

@@ -75,7 +75,8 @@ static void prepare_plain(bench *b) {
         must(rondo__device_get_function(b->device, plain_text, NULL, 0, "plain", &plain.address));
     }
     b->plain_arguments = (plain_arguments){b->memory, 256};
-    b->plain = (rondo_launch){.name = "plain",
+    b->plain = (rondo_launch){.struct_size = sizeof(rondo_launch),
+                              .name = "plain",
                               .function = plain.address,
                               .grid = {1, 1, 1},
                               .block = {256, 1, 1},
@@ -242,7 +243,7 @@ static void measure_fills(const bench *b, size_t bytes) {
 int main(int argc, char **argv) {
     const char *name = argc > 1 ? argv[1] : "cuda:0";
     bench b = {0};
-    rondo_device_info info;
+    rondo_device_info info = {.struct_size = sizeof info};
     void *memory;
     must(rondo_device_open(name, &b.device));
     must(rondo_device_get_info(b.device, &info));

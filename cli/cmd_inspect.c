@@ -54,7 +54,7 @@ static bool write_json_ports(cli_json *json, const rondo_program *program, const
                              size_t count, get_port_function get_port) {
     cli_json_begin(json, key, '[');
     for (size_t i = 0; i < count; i++) {
-        rondo_port port;
+        rondo_port port = {.struct_size = sizeof port};
         if (get_port(program, i, &port) != RONDO_STATUS_OK) {
             cli_fail_with_record();
             return false;

@@ -22,6 +22,7 @@ typedef struct rondo_event rondo_event;
 
 // What is known of a device, or why there is none.
 typedef struct rondo_device_info {
+    size_t struct_size;     // sizeof(rondo_device_info)
     char name[32];          // what rondo_device_open takes: "host", "cuda:0"
     char description[128];  // model name of the chip
     char reason[256];       // empty when `available`; otherwise why the device cannot be used
@@ -92,10 +93,11 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_device_synchronize(rondo_device *dev
 
 // ---- memory -----------------------------------------------------------------------------------
 
-typedef enum rondo_memory_kind {
+typedef int32_t rondo_memory_kind;
+enum {
     RONDO_MEMORY_DEVICE = 0,  // memory of the device; on the host backend ordinary memory
     RONDO_MEMORY_PINNED = 1,  // host memory that the device copies from and to without a detour
-} rondo_memory_kind;
+};
 
 // Allocates uninitialised memory, aligned to 256 bytes.
 //
@@ -267,11 +269,12 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_event_get_elapsed_ms(rondo_event *st
 // Nothing of it waits for the device, as long as the stream has room: the host backend takes 8191
 // calls and replays that did not run yet, a CUDA driver some thousand launches. Then a call waits.
 
-typedef enum rondo_copy_kind {
+typedef int32_t rondo_copy_kind;
+enum {
     RONDO_COPY_HOST_TO_DEVICE = 0,
     RONDO_COPY_DEVICE_TO_HOST = 1,
     RONDO_COPY_DEVICE_TO_DEVICE = 2,
-} rondo_copy_kind;
+};
 
 // Copies `bytes` in stream order. The two areas must not overlap.
 //
@@ -328,6 +331,7 @@ enum {
 
 // One launch of a device kernel.
 typedef struct rondo_launch {
+    size_t struct_size;     // sizeof(rondo_launch)
     const char *name;       // shown in dumps and errors; a literal
     void *function;         // CUfunction; on the host backend a rondo_host_function
     uint32_t grid[3];       // blocks; all at least 1 (ignored on the host backend)

@@ -25,21 +25,23 @@ typedef struct rondo_graph rondo_graph;
 // those that take memory from the driver, wait or query. Rondo's break global captures only and are
 // refused; rondo_device_synchronize, which never is legal beside a capture of its device, also
 // breaks thread_local ones of its own thread.
-typedef enum rondo_capture_mode {
+typedef int32_t rondo_capture_mode;
+enum {
     RONDO_CAPTURE_THREAD_LOCAL = 0,  // the program's own driver calls on the capturing thread
     RONDO_CAPTURE_GLOBAL = 1,        // those of any thread and for any GPU, and Rondo's calls
     RONDO_CAPTURE_RELAXED = 2,       // none; and any thread may end the capture
-} rondo_capture_mode;
+};
 
 // What a capture does with a host-to-device copy whose source is pageable memory: a replay would
 // read whatever stands there by then, if it stands there at all.
-typedef enum rondo_pageable_sources {
+typedef int32_t rondo_pageable_sources;
+enum {
     // The copy fails, naming the address, and breaks the capture: the default, because a program
     // that refills its source before each replay would silently get the old bytes from a snapshot.
     RONDO_PAGEABLE_REFUSE = 0,
     // The bytes are copied at once into pinned memory of the graph; each replay reads those.
     RONDO_PAGEABLE_SNAPSHOT = 1,
-} rondo_pageable_sources;
+};
 
 typedef struct rondo_graph_options {
     size_t struct_size;  // sizeof(rondo_graph_options)
@@ -68,6 +70,7 @@ typedef struct rondo_graph_options {
 
 // What a graph holds and what it cost. Counters are since the last reset.
 typedef struct rondo_graph_stats {
+    size_t struct_size;     // sizeof(rondo_graph_stats)
     uint64_t node_count;    // of the graph itself; the next two count those inside nodes, too
     uint64_t kernel_count;  // kernel nodes; on the host backend launches and host functions
     uint64_t copy_count;    // memcpy and memset nodes
@@ -86,9 +89,6 @@ typedef struct rondo_graph_stats {
     uint64_t arena_reserved_bytes;  // taken from pools now
     uint64_t arena_peak_bytes;      // most that was handed out at a time
 } rondo_graph_stats;
-
-// Default options.
-RONDO_API rondo_graph_options rondo_graph_options_default(void);
 
 // Creates an empty graph.
 //
@@ -187,10 +187,11 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_reset(rondo_graph *graph);
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_instantiate(rondo_graph *graph);
 
 // What rondo_graph_update did.
-typedef enum rondo_update_result {
+typedef int32_t rondo_update_result;
+enum {
     RONDO_UPDATE_PATCHED = 0,       // the executable was patched: same nodes and edges
     RONDO_UPDATE_INSTANTIATED = 1,  // it was made anew: something else changed, or there was none
-} rondo_update_result;
+};
 
 // Takes over what `source` recorded: the way to capture again, cheaply.
 //
@@ -293,7 +294,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_flags(rondo_graph *graph,
 
 // ---- looking inside ---------------------------------------------------------------------------
 
-typedef enum rondo_node_kind {
+typedef int32_t rondo_node_kind;
+enum {
     RONDO_NODE_KERNEL = 0,
     RONDO_NODE_HOST = 1,  // a host function
     RONDO_NODE_COPY = 2,
@@ -304,10 +306,11 @@ typedef enum rondo_node_kind {
     RONDO_NODE_CHILD = 7,        // a graph inside: rondo_graph_record
     RONDO_NODE_CONDITIONAL = 8,  // graphs inside: bodies
     RONDO_NODE_OTHER = 9,        // what only the driver's own calls can record
-} rondo_node_kind;
+};
 
 // One node. Fields that do not belong to its kind are 0.
 typedef struct rondo_graph_node {
+    size_t struct_size;  // sizeof(rondo_graph_node)
     rondo_node_kind kind;
     const char *name;   // of kernel, host function or conditional; lives as long as the template
     const char *label;  // path of the scopes it was recorded in (rondo/label.h), otherwise ""
@@ -332,7 +335,7 @@ typedef struct rondo_graph_node {
 } rondo_graph_node;
 
 // An edge: `to` depends on `from`.
-typedef struct rondo_graph_edge {
+typedef struct rondo_graph_edge {  // ABI: fixed
     uint64_t from;
     uint64_t to;
     bool is_programmatic;  // `to` may start earlier and waits by itself (RONDO_LAUNCH_OVERLAP)
@@ -367,7 +370,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_list_edges(rondo_graph *graph,
 // Receives text piece by piece; returns false to stop early, which is no failure.
 typedef bool (*rondo_write_function)(void *user_data, const char *text, size_t bytes);
 
-typedef enum rondo_dump_format { RONDO_DUMP_DOT = 0, RONDO_DUMP_JSON = 1 } rondo_dump_format;
+typedef int32_t rondo_dump_format;
+enum { RONDO_DUMP_DOT = 0, RONDO_DUMP_JSON = 1 };
 
 // Writes the template's nodes and edges as Graphviz DOT or JSON, with every field that
 // rondo_graph_get_node has. Graphs inside nodes, at any depth, are clusters in DOT and nested

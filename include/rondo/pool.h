@@ -31,6 +31,7 @@ typedef struct rondo_pool_options {
 
 // A snapshot; O(1).
 typedef struct rondo_pool_stats {
+    size_t struct_size;            // sizeof(rondo_pool_stats)
     uint64_t live_bytes;           // handed out now, rounded as the pool rounds
     uint64_t live_count;           // blocks handed out now
     uint64_t pending_bytes;        // freed, but other streams may use them, when last looked at
@@ -40,9 +41,6 @@ typedef struct rondo_pool_stats {
     uint64_t allocation_count;     // successful rondo_pool_allocate calls
     uint64_t driver_call_count;    // allocations asked of the driver
 } rondo_pool_stats;
-
-// Default options.
-RONDO_API rondo_pool_options rondo_pool_options_default(void);
 
 // Makes an empty pool.
 //
@@ -165,6 +163,7 @@ typedef struct rondo_arena_options {
 
 // A snapshot; O(1). All graphs of the arena together.
 typedef struct rondo_arena_stats {
+    size_t struct_size;            // sizeof(rondo_arena_stats)
     uint64_t live_bytes;           // blocks handed out now
     uint64_t live_count;           // how many
     uint64_t reserved_bytes;       // taken from pools now
@@ -172,9 +171,6 @@ typedef struct rondo_arena_stats {
     uint64_t reserved_peak_bytes;  // most of reserved_bytes since the arena was empty
     uint64_t graph_count;          // graphs that hold memory in it
 } rondo_arena_stats;
-
-// Default options.
-RONDO_API rondo_arena_options rondo_arena_options_default(void);
 
 // Makes an empty arena for several graphs; pass it in rondo_graph_options. A graph without one
 // makes its own, which rondo_graph_get_arena hands out.

@@ -15,7 +15,8 @@ typedef struct rondo_program rondo_program;
 
 // An input or output of a program.
 typedef struct rondo_port {
-    const char *name;  // borrowed from the program
+    size_t struct_size;  // sizeof(rondo_port)
+    const char *name;    // borrowed from the program
     rondo_dtype dtype;
     int32_t rank;                        // -1 when the model does not say
     int64_t extent[RONDO_RANK_MAX];      // -1 where the extent is symbolic or unknown

@@ -79,17 +79,18 @@ RONDO_EXTERN_C_BEGIN
       "allocate or use the legacy stream; more label scopes narrow it down")                     \
     X(OTHER, 16, "see the message", "see the message")
 
-typedef enum rondo_capture_cause {
+typedef int32_t rondo_capture_cause;
+enum {
 #define RONDO_CAPTURE_CAUSE_ENUM(name, value, what, advice) RONDO_CAUSE_##name = (value),
     RONDO_CAPTURE_CAUSE_MAP(RONDO_CAPTURE_CAUSE_ENUM)
 #undef RONDO_CAPTURE_CAUSE_ENUM
-} rondo_capture_cause;
+};
 
 // What is known of a capture that failed. Plain data.
 typedef struct rondo_capture_report {
-    size_t struct_size;    // sizeof(rondo_capture_report), set by the caller
-    rondo_status status;   // of the failure; RONDO_STATUS_OK: the latest capture did not fail
-    int32_t cause;         // rondo_capture_cause
+    size_t struct_size;   // sizeof(rondo_capture_report), set by the caller
+    rondo_status status;  // of the failure; RONDO_STATUS_OK: the latest capture did not fail
+    rondo_capture_cause cause;
     const char *what;      // what happened, in plain words; static text
     const char *advice;    // what to do; static text
     char message[240];     // the error record's line, with the particulars
@@ -143,17 +144,15 @@ typedef rondo_status (*rondo_step_function)(rondo_stream *stream, void *user_dat
 typedef struct rondo_step_options {
     size_t struct_size;       // sizeof(rondo_step_options)
     rondo_capture_mode mode;  // default: thread_local
-    bool finish_eagerly;      // default: true. When the capture fails, run the step at once
+    bool capture_only;        // a capture that fails is an error; false: then run the step at once
 } rondo_step_options;
 
-typedef enum rondo_step_outcome {
+typedef int32_t rondo_step_outcome;
+enum {
     RONDO_STEP_NOTHING = 0,      // the call failed: nothing was recorded, nothing left to run
     RONDO_STEP_CAPTURED = 1,     // recorded and not run: replay the graph
     RONDO_STEP_RAN_EAGERLY = 2,  // not recorded: the work is on the stream; see the report
-} rondo_step_outcome;
-
-// Default options.
-RONDO_API rondo_step_options rondo_step_options_default(void);
+};
 
 // Records what `step` puts on the stream; when that cannot be recorded, runs it instead.
 //
@@ -173,8 +172,8 @@ RONDO_API rondo_step_options rondo_step_options_default(void);
 // options      NULL means the defaults.
 // out_outcome  cleared on entry.
 //
-// Errors:    as rondo_graph_capture_begin; the step's own; without finish_eagerly those of
-//            rondo_graph_capture_end; with it those of the step outside the capture.
+// Errors:    as rondo_graph_capture_begin; the step's own; with capture_only those of
+//            rondo_graph_capture_end; otherwise those of the step outside the capture.
 // Threads:   one thread per graph and stream.
 // Capture:   not legal while `stream` records.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_capture(rondo_graph *graph, rondo_stream *stream,

@@ -38,25 +38,26 @@ RONDO_EXTERN_C_BEGIN
     X(SEQUENCE, 15, sizeof(rondo_tensor), "sequence") \
     X(OPTIONAL, 16, sizeof(rondo_tensor), "optional")
 
-typedef enum rondo_dtype {
+typedef int32_t rondo_dtype;
+enum {
 #define RONDO_DTYPE_ENUM(name, value, bytes, text) RONDO_DTYPE_##name = (value),
     RONDO_DTYPE_MAP(RONDO_DTYPE_ENUM)
 #undef RONDO_DTYPE_ENUM
         RONDO_DTYPE_COUNT
-} rondo_dtype;
+};
 
 enum { RONDO_RANK_MAX = 8 };
 
 // Rank 0 is a scalar. Extents are at least 0; entries beyond `rank` are 0.
-typedef struct rondo_shape {
+typedef struct rondo_shape {  // ABI: fixed
     int32_t rank;
     int64_t extent[RONDO_RANK_MAX];
 } rondo_shape;
 
 // An element of a string tensor: `size` bytes, UTF-8 by custom. Zeros inside are possible. Strings
 // that the library makes have a zero behind the last byte, too, which `size` does not count.
-typedef struct rondo_string {
-    const char *data;  // may be NULL when `size` is 0
+typedef struct rondo_string {  // ABI: fixed
+    const char *data;          // may be NULL when `size` is 0
     size_t size;
 } rondo_string;
 
@@ -64,7 +65,7 @@ typedef struct rondo_string {
 typedef struct rondo_storage rondo_storage;
 
 // A dense row-major tensor. Copying the struct copies a borrow; see rondo_tensor_retain.
-typedef struct rondo_tensor {
+typedef struct rondo_tensor {  // ABI: fixed
     rondo_dtype dtype;
     rondo_shape shape;
     void *data;              // first element; may be NULL when there are no elements

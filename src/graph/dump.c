@@ -317,7 +317,7 @@ rondo_status rondo_graph_dump(rondo_graph *graph, rondo_dump_format format,
               .write = write,
               .user_data = user_data,
               .labels = rondo__graph_get_participants(graph)};
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     RETURN_IF_ERROR(rondo_graph_get_stats(graph, &stats));
     append_head(&d, graph, &stats);
     rondo_status status = rondo__template_visit(graph->recorded, &visitor, &d);

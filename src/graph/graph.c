@@ -20,6 +20,7 @@
 #include "base/memory.h"
 #include "base/nvtx.h"
 #include "base/read_options.h"
+#include "base/write_struct.h"
 #include "device/stream.h"
 #include "device/stream_tag.h"
 #include "graph/graph_internal.h"
@@ -27,18 +28,14 @@
 
 // ---- life -------------------------------------------------------------------------------------
 
-rondo_graph_options rondo_graph_options_default(void) {
-    return (rondo_graph_options){.struct_size = sizeof(rondo_graph_options)};
-}
-
 rondo_status rondo_graph_create(rondo_device *device, const rondo_graph_options *options,
                                 rondo_graph **out_graph) {
     RETURN_IF_ERROR(rondo__check_pointer(out_graph, __func__, "out_graph"));
     *out_graph = NULL;
     RETURN_IF_ERROR(rondo__check_device(device, __func__));
-    rondo_graph_options wanted = rondo_graph_options_default();
-    RETURN_IF_ERROR(rondo__read_options(options, &wanted, sizeof wanted, __func__,
-                                        "rondo_graph_options_default"));
+    rondo_graph_options wanted = {.struct_size = sizeof wanted};
+    RETURN_IF_ERROR(
+        rondo__read_options(options, &wanted, sizeof wanted, __func__, "rondo_graph_options"));
     if (wanted.defer_instantiation && !wanted.keep_template) {
         return RONDO_FAIL(INVALID,
                           "defer_instantiation needs keep_template: there is nothing else to make "
@@ -276,22 +273,23 @@ static rondo_arena *get_arena(const rondo_graph *graph) {
 }
 
 rondo_status rondo_graph_get_stats(const rondo_graph *graph, rondo_graph_stats *out_stats) {
-    RETURN_IF_ERROR(rondo__check_pointer(out_stats, __func__, "out_stats"));
-    *out_stats = (rondo_graph_stats){0};
+    RETURN_IF_ERROR(
+        rondo__clear_struct(out_stats, sizeof *out_stats, __func__, "rondo_graph_stats"));
     RETURN_IF_ERROR(rondo__check_pointer(graph, __func__, "graph"));
-    *out_stats = graph->stats;
+    rondo_graph_stats stats = graph->stats;
     if (graph->recorded != NULL && !graph->has_kinds) {
-        RETURN_IF_ERROR(rondo__graph_count_kinds(graph->recorded, out_stats));
+        RETURN_IF_ERROR(rondo__graph_count_kinds(graph->recorded, &stats));
     }
     if (graph->executable != NULL && graph->device->backend->count_executed != NULL) {
-        out_stats->executed_count =
+        stats.executed_count =
             graph->executed_before + graph->device->backend->count_executed(graph->executable);
     }
-    rondo_arena_stats memory;
+    rondo_arena_stats memory = {.struct_size = sizeof memory};
     RETURN_IF_ERROR(rondo_arena_get_stats(get_arena(graph), &memory));
-    out_stats->arena_live_bytes = memory.live_bytes;
-    out_stats->arena_reserved_bytes = memory.reserved_bytes;
-    out_stats->arena_peak_bytes = memory.live_peak_bytes;
+    stats.arena_live_bytes = memory.live_bytes;
+    stats.arena_reserved_bytes = memory.reserved_bytes;
+    stats.arena_peak_bytes = memory.live_peak_bytes;
+    rondo__write_struct(out_stats, &stats);
     return RONDO_STATUS_OK;
 }
 

@@ -1,5 +1,6 @@
 // graph/node_list.c — a template's nodes and edges, for programs.
 #include "backend/check.h"
+#include "base/write_struct.h"
 #include "graph/graph_internal.h"
 #include "graph/label.h"
 #include "graph/template.h"
@@ -36,15 +37,14 @@ static rondo_status count_inner(rondo__template *recorded, size_t index,
 }
 
 rondo_status rondo_graph_get_node(rondo_graph *graph, uint64_t index, rondo_graph_node *out_node) {
-    RETURN_IF_ERROR(rondo__check_pointer(out_node, __func__, "out_node"));
-    *out_node = (rondo_graph_node){.kind = RONDO_NODE_OTHER, .name = "", .label = ""};
+    RETURN_IF_ERROR(rondo__clear_struct(out_node, sizeof *out_node, __func__, "rondo_graph_node"));
     RETURN_IF_ERROR(rondo__graph_check_template(graph, __func__));
     const rondo__backend *backend = graph->device->backend;
     rondo__node_info info;
     RETURN_IF_ERROR(backend->describe_node(graph->recorded, (size_t)index, &info));
     size_t inner_count = 0;
     RETURN_IF_ERROR(count_inner(graph->recorded, (size_t)index, &info, &inner_count));
-    *out_node = (rondo_graph_node){
+    const rondo_graph_node node = {
         .kind = (rondo_node_kind)info.kind,
         .name = info.name != NULL ? info.name : "",
         .label = rondo__label_of_index(rondo__graph_get_participants(graph), (size_t)index),
@@ -67,6 +67,7 @@ rondo_status rondo_graph_get_node(rondo_graph *graph, uint64_t index, rondo_grap
         .inner_count = inner_count,
         .native = info.native,
     };
+    rondo__write_struct(out_node, &node);
     return RONDO_STATUS_OK;
 }
 

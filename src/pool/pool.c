@@ -23,6 +23,7 @@
 #include "base/checked.h"
 #include "base/memory.h"
 #include "base/read_options.h"
+#include "base/write_struct.h"
 #include "capture/forbid.h"
 #include "capture/host_memory.h"
 #include "device/device.h"
@@ -36,19 +37,14 @@ enum {
     MEDIUM_REQUEST_BYTES = 16 << 20,
 };
 
-rondo_pool_options rondo_pool_options_default(void) {
-    return (rondo_pool_options){.struct_size = sizeof(rondo_pool_options),
-                                .kind = RONDO_MEMORY_DEVICE};
-}
-
 rondo_status rondo_pool_create(rondo_device *device, const rondo_pool_options *options,
                                rondo_pool **out_pool) {
     RETURN_IF_ERROR(rondo__check_pointer(out_pool, __func__, "out_pool"));
     *out_pool = NULL;
     RETURN_IF_ERROR(rondo__check_device(device, __func__));
-    rondo_pool_options merged = rondo_pool_options_default();
-    RETURN_IF_ERROR(rondo__read_options(options, &merged, sizeof merged, __func__,
-                                        "rondo_pool_options_default"));
+    rondo_pool_options merged = {.struct_size = sizeof merged};
+    RETURN_IF_ERROR(
+        rondo__read_options(options, &merged, sizeof merged, __func__, "rondo_pool_options"));
     if (merged.kind != RONDO_MEMORY_DEVICE && merged.kind != RONDO_MEMORY_PINNED) {
         return RONDO_FAIL(INVALID, "options.kind is %d, not a rondo_memory_kind", (int)merged.kind);
     }
@@ -317,7 +313,7 @@ static rondo_status ask_driver(rondo_pool *pool, uint64_t bytes, void **out_base
 
 // Says how the memory is used, in front of what the driver or the limit said.
 static void report_exhaustion(const rondo_pool *pool, uint64_t bytes) {
-    rondo_device_info info;
+    rondo_device_info info = {.struct_size = sizeof info};
     rondo_error saved;
     rondo__error_save(&saved);
     uint64_t free_bytes = 0;
@@ -651,11 +647,12 @@ rondo_status rondo_pool_trim(rondo_pool *pool, uint64_t keep_bytes, uint64_t *ou
 }
 
 rondo_status rondo_pool_get_stats(rondo_pool *pool, rondo_pool_stats *out_stats) {
+    RETURN_IF_ERROR(
+        rondo__clear_struct(out_stats, sizeof *out_stats, __func__, "rondo_pool_stats"));
     RETURN_IF_ERROR(rondo__check_pointer(pool, __func__, "pool"));
-    RETURN_IF_ERROR(rondo__check_pointer(out_stats, __func__, "out_stats"));
     RETURN_IF_ERROR(rondo__check_process(pool->device, __func__));
     pthread_mutex_lock(&pool->lock);
-    *out_stats = pool->stats;
+    rondo__write_struct(out_stats, &pool->stats);
     pthread_mutex_unlock(&pool->lock);
     return RONDO_STATUS_OK;
 }

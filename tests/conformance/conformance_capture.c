@@ -218,7 +218,7 @@ static void test_conformance_capture__stream_records_once_at_a_time(void **state
     // None of these did any harm.
     ASSERT_OK(suite_affine(context, made.stream, made.x, 1, 1, 1));
     ASSERT_OK(rondo_graph_capture_end(made.graph));
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(made.graph, &stats));
     assert_int_equal(stats.node_count, 2);
     ASSERT_OK(rondo_graph_reset(made.graph));
@@ -289,7 +289,7 @@ static void test_conformance_capture__other_streams_run_meanwhile(void **state) 
     ASSERT_OK(rondo_stream_synchronize(context->stream));
     assert_int_equal(suite_get(context, y, 0), 7);
     ASSERT_OK(rondo_graph_capture_end(made.graph));
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(made.graph, &stats));
     assert_int_equal(stats.node_count, 1);
     suite_free(context, RONDO_MEMORY_DEVICE, y);

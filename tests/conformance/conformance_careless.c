@@ -30,7 +30,8 @@ static rondo_status launch_null(careless *c) {
 }
 
 static rondo_status launch_with_unknown_flags(careless *c) {
-    return rondo_stream_launch(c->stream, &(rondo_launch){.name = "flags",
+    return rondo_stream_launch(c->stream, &(rondo_launch){.struct_size = sizeof(rondo_launch),
+                                                          .name = "flags",
                                                           .function = c->context->affine,
                                                           .grid = {1, 1, 1},
                                                           .block = {1, 1, 1},
@@ -241,7 +242,7 @@ static void test_conformance_careless__a_step_does_not_break_by_what_it_does_not
     rondo_stream *stream = suite_create_stream(context);
     rondo_graph *graph = suite_create_graph(context, false);
     rondo_generator *generator = suite_create_generator(context, 7);
-    rondo_pool_options small = rondo_pool_options_default();
+    rondo_pool_options small = {.struct_size = sizeof small};
     small.limit_bytes = 4096;
     rondo_pool *pool;
     ASSERT_OK(rondo_pool_create(context->device, &small, &pool));
@@ -502,7 +503,7 @@ static rondo_graph *capture_with_memory(suite_context *context, rondo_pool *pool
 }
 
 static uint64_t count_executed(rondo_graph *graph) {
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     return stats.executed_count;
 }

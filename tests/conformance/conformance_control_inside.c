@@ -249,7 +249,7 @@ static void test_conformance_control__participants_are_told(void **state) {
 
 static void test_conformance_control__features_are_told(void **state) {
     suite_context *context = suite_get_context(state);
-    rondo_device_info info;
+    rondo_device_info info = {.struct_size = sizeof info};
     ASSERT_OK(rondo_device_get_info(context->device, &info));
     for (int feature = RONDO_FEATURE_IF; feature <= RONDO_FEATURE_WHILE; ++feature) {
         ASSERT_OK(rondo_device_supports(context->device, (rondo_feature)feature));

@@ -31,7 +31,7 @@ static void test_conformance_external__a_record_happens_at_each_replay(void **st
     ASSERT_OK(rondo_stream_is_capturing(other, &is_capturing));
     assert_false(is_capturing);
     ASSERT_OK(rondo_graph_capture_end(graph));
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     assert_int_equal(stats.node_count, 3);
 

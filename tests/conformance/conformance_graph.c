@@ -32,7 +32,7 @@ static void test_conformance_graph__replays_many_times(void **state) {
         }
     }
     assert_int_equal(suite_get(context, x, 0), expected);
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     assert_int_equal(stats.replay_count, replay_count);
     rondo_graph_destroy(graph);
@@ -113,7 +113,7 @@ static void test_conformance_graph__reset_and_record_again(void **state) {
         ASSERT_OK(rondo_graph_reset(graph));
         ASSERT_STATUS(rondo_graph_replay(graph, context->stream), STATE);
         ASSERT_MESSAGE_HAS("reset");
-        rondo_graph_stats stats;
+        rondo_graph_stats stats = {.struct_size = sizeof stats};
         ASSERT_OK(rondo_graph_get_stats(graph, &stats));
         assert_int_equal(stats.node_count + stats.replay_count, 0);
         ASSERT_OK(rondo_graph_reset(graph));
@@ -133,7 +133,7 @@ static void test_conformance_graph__states_refuse_what_does_not_fit(void **state
     suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     rondo_graph *graph = suite_create_graph(context, false);
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     void *handle = graph;
     static suite_text text;
     text = (suite_text){0};
@@ -176,7 +176,7 @@ static void test_conformance_graph__states_refuse_what_does_not_fit(void **state
     ASSERT_STATUS(rondo_graph_capture_begin(graph, context->stream, (rondo_capture_mode)5),
                   INVALID);
     rondo_graph *made = graph;
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     options.struct_size += 8;
     ASSERT_STATUS(rondo_graph_create(context->device, &options, &made), INVALID);
     assert_null(made);
@@ -242,7 +242,7 @@ static void test_conformance_graph__an_empty_capture_warns(void **state) {
     rondo_log_set_sink(NULL, NULL);
     ASSERT_OK(status);
     assert_int_equal(warnings, 1);
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     assert_int_equal(stats.node_count, 0);
     ASSERT_OK(rondo_graph_replay(graph, context->stream));
@@ -364,7 +364,7 @@ static void test_conformance_graph__dumps_and_statistics(void **state) {
     rondo_event_destroy(fork);
     rondo_stream_destroy(branch);
 
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     assert_int_equal(stats.node_count, 4);
     assert_int_equal(stats.kernel_count, context->is_host ? 2 : 1);
@@ -445,7 +445,7 @@ static void test_conformance_graph__template_is_kept_and_instantiated_again(void
     ASSERT_OK(rondo_graph_instantiate(graph));
     ASSERT_OK(rondo_graph_replay(graph, context->stream));
     assert_int_equal(suite_get(context, x, 0), 13);
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     assert_int_equal(stats.node_count, 1);
     assert_int_equal(stats.replay_count, 2);

@@ -28,7 +28,7 @@ static void test_conformance_inside__nodes_tell_every_field(void **state) {
     assert_int_equal(count, 5);
     int seen[RONDO_NODE_OTHER + 1] = {0};
     for (uint64_t i = 0; i < count; ++i) {
-        rondo_graph_node node;
+        rondo_graph_node node = {.struct_size = sizeof node};
         ASSERT_OK(rondo_graph_get_node(graph, i, &node));
         ++seen[node.kind];
         assert_true((node.native == NULL) == context->is_host);
@@ -72,7 +72,7 @@ static void test_conformance_inside__nodes_tell_every_field(void **state) {
     inside_assert_dump_has(graph, RONDO_DUMP_JSON,
                            "\"stats\": {\"nodes\": 5, \"kernels\": 1, \"copies\": 2");
     inside_assert_dump_has(graph, RONDO_DUMP_DOT, "event_wait\\n0x");
-    rondo_graph_node node;
+    rondo_graph_node node = {.struct_size = sizeof node};
     ASSERT_STATUS(rondo_graph_get_node(graph, 5, &node), INVALID);
     ASSERT_STATUS(rondo_graph_list_edges(graph, NULL, 3, &count), INVALID);
     ASSERT_OK(rondo_graph_reset(graph));
@@ -92,7 +92,8 @@ static void test_conformance_inside__programmatic_edges(void **state) {
         uint32_t *x;
         uint32_t count, factor, term;
     } arguments = {x, 1, 1, 0};
-    rondo_launch launch = {.name = "affine",
+    rondo_launch launch = {.struct_size = sizeof launch,
+                           .name = "affine",
                            .function = context->affine,
                            .grid = {1, 1, 1},
                            .block = {32, 1, 1},
@@ -107,7 +108,7 @@ static void test_conformance_inside__programmatic_edges(void **state) {
     uint64_t count = 0;
     ASSERT_OK(rondo_graph_list_edges(graph, &edge, 1, &count));
     assert_int_equal(count, 1);
-    rondo_device_info info;
+    rondo_device_info info = {.struct_size = sizeof info};
     ASSERT_OK(rondo_device_get_info(context->device, &info));
     assert_int_equal(edge.is_programmatic, !context->is_host && info.arch_major >= 9);
     if (edge.is_programmatic) {
@@ -132,7 +133,7 @@ static void test_conformance_inside__counts_before_the_instantiation(void **stat
     inside_assert_dump_has(graph, RONDO_DUMP_JSON, "\"nodes\": 3, \"kernels\": 2, \"copies\": 1,");
     inside_assert_dump_has(graph, RONDO_DUMP_DOT, "3 nodes, 2 kernels, 1 copies");
     for (int is_ready = 0; is_ready < 2; ++is_ready) {
-        rondo_graph_stats stats;
+        rondo_graph_stats stats = {.struct_size = sizeof stats};
         ASSERT_OK(rondo_graph_get_stats(graph, &stats));
         assert_int_equal(stats.node_count, 3);
         assert_int_equal(stats.kernel_count, 2);
@@ -173,13 +174,13 @@ static void test_conformance_inside__a_graph_is_recorded_into_another(void **sta
     assert_int_equal(suite_get(context, x, 0), 1);
     rondo_graph_destroy(inner);
 
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(outer, &stats));
     assert_int_equal(stats.node_count, 4);
     assert_int_equal(stats.kernel_count, context->is_host ? 8 : 6);
     uint64_t inner_count = 0;
     for (uint64_t i = 0; i < 4; ++i) {
-        rondo_graph_node node;
+        rondo_graph_node node = {.struct_size = sizeof node};
         ASSERT_OK(rondo_graph_get_node(outer, i, &node));
         inner_count += node.kind == RONDO_NODE_CHILD ? node.inner_count : 0;
     }
@@ -386,14 +387,14 @@ static void test_conformance_inside__memory_travels_along(void **state) {
         inside_replay_and_wait(context, updated);
         assert_int_equal(suite_get(context, x, 0), 2 * round + 1);
     }
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(updated, &stats));
     assert_true(stats.arena_reserved_bytes > 0);
     rondo_graph_destroy(source);
     inside_replay_and_wait(context, updated);
     rondo_graph_destroy(updated);
     rondo_graph_destroy(outer);
-    rondo_pool_stats pool_stats;
+    rondo_pool_stats pool_stats = {.struct_size = sizeof pool_stats};
     ASSERT_OK(rondo_pool_trim(pool, 0, NULL));
     ASSERT_OK(rondo_pool_get_stats(pool, &pool_stats));
     assert_int_equal(pool_stats.live_count, 0);
@@ -477,7 +478,7 @@ static void test_conformance_inside__bodies_and_children(void **state) {
     uint64_t inside = 0;
     ASSERT_OK(rondo_graph_get_node_count(outer, &count));
     for (uint64_t i = 0; i < count; ++i) {
-        rondo_graph_node node;
+        rondo_graph_node node = {.struct_size = sizeof node};
         ASSERT_OK(rondo_graph_get_node(outer, i, &node));
         if (node.kind == RONDO_NODE_CONDITIONAL) {
             assert_string_equal(node.name, "if_else");
@@ -487,7 +488,7 @@ static void test_conformance_inside__bodies_and_children(void **state) {
         }
     }
     assert_int_equal(inside, 3);
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(outer, &stats));
     assert_true(stats.kernel_count >= 5);  // one, three and one; CUDA adds what sets the condition
     inside_assert_dump_has(outer, RONDO_DUMP_JSON, "\"name\": \"if_else\", \"predicate\": \"0x");

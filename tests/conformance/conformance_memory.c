@@ -417,7 +417,7 @@ static void test_conformance_memory__driver_bytes_of_an_executable(void **state)
         ASSERT_OK(suite_affine(context, stream, x, COUNT, 1, 1));
     }
     memory_end(graph);
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     if (context->is_host) {
         assert_int_equal(stats.device_bytes, 0);
@@ -585,7 +585,7 @@ static void test_conformance_memory__sharers_come_after_the_last_stream(void **s
 // stream needs the room, whether that work was waited for or still runs.
 static void test_conformance_memory__the_cache_makes_room_for_a_capture(void **state) {
     suite_context *context = suite_get_context(state);
-    rondo_pool_options options = rondo_pool_options_default();
+    rondo_pool_options options = {.struct_size = sizeof options};
     options.limit_bytes = 8 << 20;
     enum { MOST = (6 << 20) / sizeof(uint32_t) };
     for (int round = 0; round < 2; ++round) {

@@ -20,7 +20,7 @@ static scene create_scene(suite_context *context, bool allows_any_order) {
                .stream = suite_create_stream(context),
                .side = suite_create_stream(context),
                .results = suite_allocate(context, RONDO_MEMORY_DEVICE, 8)};
-    rondo_arena_options options = rondo_arena_options_default();
+    rondo_arena_options options = {.struct_size = sizeof options};
     options.allows_any_order = allows_any_order;
     ASSERT_OK(rondo_arena_create(context->device, &options, &s.arena));
     return s;
@@ -35,7 +35,7 @@ static void destroy_scene(scene *s) {
 }
 
 static rondo_graph *create_graph(const scene *s, const char *label, rondo_arena *arena) {
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     options.label = label;
     options.arena = arena;
     options.keep_template = true;

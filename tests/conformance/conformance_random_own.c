@@ -58,7 +58,8 @@ typedef struct own_launch {
 static rondo_status launch_range(rondo_stream *stream, const rondo_random_range *range,
                                  const own_launch *own) {
     own_arguments arguments = {.range = *range, .out = own->out};
-    const rondo_launch launch = {.name = "own_kernel",
+    const rondo_launch launch = {.struct_size = sizeof launch,
+                                 .name = "own_kernel",
                                  .function = own->function,
                                  .grid = {1, 1, 1},
                                  .block = {DRAW_COUNTERS, 1, 1},

@@ -81,8 +81,10 @@ static rondo_status run_step(rondo_stream *stream, void *user_data) {
             status = fail_for_a_reason_of_its_own();
             break;
         case STEP_LAUNCHES_WRONGLY:
-            status = rondo_stream_launch(
-                stream, &(rondo_launch){.name = "wrong", .function = context->affine});
+            status =
+                rondo_stream_launch(stream, &(rondo_launch){.struct_size = sizeof(rondo_launch),
+                                                            .name = "wrong",
+                                                            .function = context->affine});
             break;
         case STEP_ALLOCATES: {
             void *address = NULL;
@@ -181,7 +183,7 @@ static void test_conformance_step__what_cannot_be_recorded_runs(void **state) {
     };
     scene s = create_scene(suite_get_context(state));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-        rondo_step_options options = rondo_step_options_default();
+        rondo_step_options options = {.struct_size = sizeof options};
         rondo_step_outcome outcome = RONDO_STEP_CAPTURED;
         options.mode = rows[i].mode;
         ASSERT_OK(capture(&s, rows[i].kind, &options, &outcome));
@@ -191,7 +193,7 @@ static void test_conformance_step__what_cannot_be_recorded_runs(void **state) {
         assert_int_equal(get_cause(&s), rows[i].cause);
         ASSERT_STATUS(rondo_graph_replay(s.graph, s.stream), STATE);
         // Without the option the failure is the result, and nothing ran.
-        options.finish_eagerly = false;
+        options.capture_only = true;
         outcome = RONDO_STEP_CAPTURED;
         ASSERT_STATUS(capture(&s, rows[i].kind, &options, &outcome), STATE);
         assert_int_equal(outcome, RONDO_STEP_NOTHING);
@@ -231,7 +233,7 @@ static void test_conformance_step__own_failures_are_passed_on(void **state) {
 static void test_conformance_step__generators_and_pools_are_rolled_back(void **state) {
     suite_context *context = suite_get_context(state);
     scene s = create_scene(context);
-    rondo_pool_stats stats;
+    rondo_pool_stats stats = {.struct_size = sizeof stats};
     rondo_step_outcome outcome;
     uint64_t seed = 77;
     s.data.generator = suite_create_generator(context, seed);
@@ -264,7 +266,7 @@ static void test_conformance_step__generators_and_pools_are_rolled_back(void **s
 static void test_conformance_step__misuse(void **state) {
     scene s = create_scene(suite_get_context(state));
     rondo_step_outcome outcome = RONDO_STEP_CAPTURED;
-    rondo_step_options options = rondo_step_options_default();
+    rondo_step_options options = {.struct_size = sizeof options};
     ASSERT_STATUS(rondo_graph_capture(s.graph, s.stream, NULL, NULL, NULL, &outcome), INVALID);
     assert_int_equal(outcome, RONDO_STEP_NOTHING);
     ASSERT_STATUS(rondo_graph_capture(s.graph, s.stream, NULL, run_step, &s.data, NULL), INVALID);

@@ -202,7 +202,7 @@ static void test_conformance_stream__wrong_arguments(void **state) {
     void *address = x;
     bool flag;
     float milliseconds;
-    rondo_device_info info;
+    rondo_device_info info = {.struct_size = sizeof info};
     unsigned char bytes[8] = {0};
 
     ASSERT_STATUS(rondo_stream_create(NULL, &made), INVALID);
@@ -249,7 +249,8 @@ static void test_conformance_stream__wrong_arguments(void **state) {
     ASSERT_STATUS(rondo_stream_call_host(stream, "none", do_nothing, NULL, 4), INVALID);
     ASSERT_STATUS(rondo_stream_call_host(stream, "none", do_nothing, bytes, 4097), INVALID);
 
-    rondo_launch launch = {.name = "affine", .grid = {1, 1, 1}, .block = {1, 1, 1}};
+    rondo_launch launch = {
+        .struct_size = sizeof launch, .name = "affine", .grid = {1, 1, 1}, .block = {1, 1, 1}};
     ASSERT_STATUS(rondo_stream_launch(stream, &launch), INVALID);
     ASSERT_STATUS(rondo_stream_launch(stream, NULL), INVALID);
     launch.function = context->affine;

@@ -70,7 +70,7 @@ static void check_bystander(suite_context *context, rondo_capture_mode mode, boo
         assert_int_equal(other.value, 155);
         ASSERT_OK(suite_affine(context, stream, x, 1, 3, 1));
         ASSERT_OK(rondo_graph_capture_end(graph));
-        rondo_graph_stats stats;
+        rondo_graph_stats stats = {.struct_size = sizeof stats};
         ASSERT_OK(rondo_graph_get_stats(graph, &stats));
         assert_int_equal(stats.node_count, 2);  // nothing of the other thread was recorded
         ASSERT_OK(rondo_graph_replay(graph, stream));

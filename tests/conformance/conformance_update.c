@@ -101,7 +101,7 @@ static void test_conformance_update__instantiation_on_demand(void **state) {
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);
     rondo_graph *graph = inside_capture_affine(context, x, 2);
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     assert_int_equal(stats.instantiate_ns, 0);
     assert_int_equal(stats.node_count, 1);
@@ -130,7 +130,7 @@ static void test_conformance_update__instantiation_on_demand(void **state) {
     inside_replay_and_wait(context, graph);
     assert_int_equal(suite_get(context, x, 0), 15);
     rondo_graph_destroy(graph);
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     options.defer_instantiation = true;
     ASSERT_STATUS(rondo_graph_create(context->device, &options, &graph), INVALID);
     ASSERT_MESSAGE_HAS("keep_template");
@@ -163,7 +163,7 @@ static void test_conformance_update__edits_through_the_raw_handle(void **state) 
         inside_replay_and_wait(context, graph);
         assert_int_equal(suite_get(context, x, 0), 15);
         assert_int_equal(suite_get(context, x, 1), 4);
-        rondo_graph_stats stats;
+        rondo_graph_stats stats = {.struct_size = sizeof stats};
         ASSERT_OK(rondo_graph_get_stats(graph, &stats));
         assert_int_equal(stats.node_count, 2);
         assert_int_equal(stats.kernel_count, 2);
@@ -203,7 +203,7 @@ static void test_conformance_update__update_patches_or_instantiates(void **state
     inside_replay_and_wait(context, graph);
     assert_int_equal(suite_get(context, x, 0), 7);
     assert_int_equal(suite_get(context, y, 0), 60);
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     assert_int_equal(stats.replay_count, 5);
     assert_int_equal(stats.node_count, 1);

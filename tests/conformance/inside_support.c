@@ -18,7 +18,7 @@ void inside_begin(rondo_graph *graph, rondo_stream *stream) {
 }
 
 rondo_graph *inside_create_deferred(suite_context *context) {
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     options.keep_template = true;
     options.defer_instantiation = true;
     options.label = "deferred";

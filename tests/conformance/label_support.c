@@ -89,7 +89,7 @@ void label_check(label_scene *s, uint32_t word, const char *label, int line) {
     ASSERT_OK(rondo_graph_get_node_count(s->graph, &count));
     // The latest first: in a large graph those are asked for.
     for (uint64_t i = count; i-- > 0;) {
-        rondo_graph_node node;
+        rondo_graph_node node = {.struct_size = sizeof node};
         ASSERT_OK(rondo_graph_get_node(s->graph, i, &node));
         if (node.kind != RONDO_NODE_FILL || node.destination != s->x + word) {
             continue;

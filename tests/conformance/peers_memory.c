@@ -92,7 +92,7 @@ static void torch_18_stats_and_use_after_the_graph(void **state) {
         memory_add(context, stream, output, input, 1, counts[i]);
         memory_free(pool, input);
         memory_end(graph);
-        rondo_graph_stats stats;
+        rondo_graph_stats stats = {.struct_size = sizeof stats};
         ASSERT_OK(rondo_graph_get_stats(graph, &stats));
         assert_int_equal(stats.arena_live_bytes, bytes);
         assert_int_equal(stats.arena_peak_bytes, 2 * bytes);
@@ -183,7 +183,7 @@ static void torch_32_joined_streams_take_from_the_arena(void **state) {
     memory_fill(side, x, 4, COUNT);
     memory_join(context, stream, side);
     memory_end(graph);
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     assert_int_equal(stats.arena_live_bytes, 4096);
     memory_free(pool, x);
@@ -446,7 +446,7 @@ static sharers make_three(suite_context *context, bool shares, bool allows_any_o
     sharers s = {.pool = memory_create_pool(context, RONDO_MEMORY_DEVICE),
                  .stream = suite_create_stream(context)};
     if (shares) {
-        rondo_arena_options options = rondo_arena_options_default();
+        rondo_arena_options options = {.struct_size = sizeof options};
         options.allows_any_order = allows_any_order;
         ASSERT_OK(rondo_arena_create(context->device, &options, &s.arena));
     }

@@ -12,7 +12,7 @@ static void begin(rondo_graph *graph, rondo_stream *stream) {
 }
 
 static rondo_graph *create_deferred(suite_context *context) {
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     options.keep_template = true;
     options.defer_instantiation = true;
     rondo_graph *graph;
@@ -351,7 +351,7 @@ static void torch_29_nodes_can_be_listed(void **state) {
     ASSERT_OK(rondo_graph_get_node_count(graph, &count));
     assert_int_equal(count, 2);
     for (uint64_t i = 0; i < count; ++i) {
-        rondo_graph_node node;
+        rondo_graph_node node = {.struct_size = sizeof node};
         ASSERT_OK(rondo_graph_get_node(graph, i, &node));
         kernels += node.kind == RONDO_NODE_KERNEL;
         fills += node.kind == RONDO_NODE_FILL;

@@ -28,7 +28,7 @@ typedef struct world {
 } world;
 
 static void open_world(world *w) {
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     void *memory = NULL;
     options.keep_template = true;
     options.label = "swept";

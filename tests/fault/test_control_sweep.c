@@ -24,7 +24,7 @@ typedef struct world {
 } world;
 
 static rondo_status open_world(world *w) {
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     options.keep_template = true;
     STEP(rondo_device_open(w->device_name, &w->device));
     STEP(rondo_stream_create(w->device, &w->stream));

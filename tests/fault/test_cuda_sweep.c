@@ -49,7 +49,7 @@ static void work_eagerly(world *w) {
     bool is_done = false;
     float milliseconds = 0;
     rondo_stream *wrapped = NULL;
-    rondo_device_info info;
+    rondo_device_info info = {.struct_size = sizeof info};
     STEP(g_cuda->describe_device(0, &info));
     STEP(g_cuda->copy(w->stream, w->memory, w->pinned, 256, RONDO_COPY_HOST_TO_DEVICE));
     STEP(g_cuda->fill(w->stream, w->memory, 3, 2, 8));
@@ -126,9 +126,9 @@ static bool swallow(void *user_data, const char *text, size_t bytes) {
 }
 
 static void use_graph(embedding *e) {
-    rondo_graph_options options = rondo_graph_options_default();
-    rondo_graph_stats stats;
-    rondo_device_info info;
+    rondo_graph_options options = {.struct_size = sizeof options};
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
+    rondo_device_info info = {.struct_size = sizeof info};
     size_t dumped = 0;
     options.keep_template = true;
     STEP(rondo_device_open("cuda:0", &e->device));
@@ -182,7 +182,8 @@ static void compile(world *w) {
     void *function = NULL;
     STEP(g_cuda->get_function(w->device, text, NULL, 0, "scale", &function));
     STEP(g_cuda->get_function(w->device, text, NULL, 0, "scale", &function));
-    rondo_launch launch = {.name = "scale",
+    rondo_launch launch = {.struct_size = sizeof launch,
+                           .name = "scale",
                            .function = function,
                            .grid = {1, 1, 1},
                            .block = {1, 1, 1},

@@ -23,7 +23,7 @@ static void count_up(void *arguments) {
 }
 
 static void open_world(world *w) {
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     options.keep_template = true;
     options.label = "swept";
     STEP(rondo_device_open("host", &w->device));

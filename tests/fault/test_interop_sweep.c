@@ -26,7 +26,7 @@ typedef struct world {
 } world;
 
 static bool open_world(world *w) {
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     options.keep_template = true;
     STEP(rondo_device_open(w->name, &w->device));
     STEP(rondo_stream_create(w->device, &w->stream));
@@ -63,7 +63,7 @@ static bool capture_inner(world *w, uint32_t value) {
 static bool look_inside(rondo_graph *graph, const char *label) {
     static sweep_text dumped;
     uint64_t count = 0;
-    rondo_graph_node node;
+    rondo_graph_node node = {.struct_size = sizeof node};
     rondo_graph_edge edges[16];
     STEP(rondo_graph_get_node_count(graph, &count));
     for (uint64_t i = 0; i < count; ++i) {

@@ -51,9 +51,9 @@ static rondo_status give(world *w, void *address) {
 }
 
 static void open_world(world *w) {
-    rondo_pool_options pinned = rondo_pool_options_default();
+    rondo_pool_options pinned = {.struct_size = sizeof pinned};
     pinned.kind = RONDO_MEMORY_PINNED;
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     STEP(rondo_device_open(w->device_name, &w->device));
     STEP(rondo_stream_create(w->device, &w->stream));
     STEP(rondo_stream_create(w->device, &w->side));
@@ -122,7 +122,7 @@ static void capture_second(world *w, void *input) {
 
 static void work(world *w) {
     void *output = NULL;
-    rondo_arena_stats stats;
+    rondo_arena_stats stats = {.struct_size = sizeof stats};
     capture_first(w, &output);
     if (output == NULL) {
         return;

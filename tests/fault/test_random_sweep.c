@@ -36,7 +36,7 @@ typedef struct world {
 // ---- the scenario -----------------------------------------------------------------------------
 
 static void open_world(world *w) {
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     options.label = "swept";
     options.keep_template = true;
     STEP(rondo_device_open(w->device_name, &w->device));
@@ -179,7 +179,7 @@ static void work_in_recorded_graphs(world *w) {
     if (w->per_replay == 0) {
         return;
     }
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     STEP(rondo_graph_create(w->device, &options, &w->outer));
     STEP(rondo_graph_capture_begin(w->outer, w->side, RONDO_CAPTURE_THREAD_LOCAL));
     STEP(rondo_random_words(w->generator, w->side, w->memory, COUNT));
@@ -258,7 +258,7 @@ static void work_on_many_streams(world *w) {
 static rondo_program *g_program;
 
 static void work_in_programs(world *w) {
-    rondo_executor_options options = rondo_executor_options_default();
+    rondo_executor_options options = {.struct_size = sizeof options};
     options.seed = 3;
     STEP(rondo_executor_create(g_program, w->device, &options, &w->executor));
     for (int run = 0; run < 3; ++run) {

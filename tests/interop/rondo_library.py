@@ -9,7 +9,7 @@ CAUSE_UNSEEN_CALL = 15        # rondo_capture_cause
 
 
 class Error(ctypes.Structure):
-    _fields_ = [("status", c_int32), ("driver_code", c_int32), ("driver_name", c_char * 48),
+    _fields_ = [("struct_size", c_size_t), ("status", c_int32), ("driver_code", c_int32), ("driver_name", c_char * 48),
                 ("op", c_char * 64), ("call", c_char * 48), ("message", c_char * 240),
                 ("file", c_char_p), ("line", c_int32), ("sequence", c_uint64)]
 
@@ -46,7 +46,6 @@ SIGNATURES = {
     "rondo_stream_fill": (c_int32, c_void_p, c_void_p, c_uint32, c_uint32, c_size_t),
     "rondo_memory_allocate": (c_int32, c_void_p, c_int, c_size_t, POINTER(c_void_p)),
     "rondo_memory_free": (None, c_void_p, c_int, c_void_p),
-    "rondo_graph_options_default": (GraphOptions,),
     "rondo_graph_create": (c_int32, c_void_p, POINTER(GraphOptions), POINTER(c_void_p)),
     "rondo_graph_destroy": (None, c_void_p),
     "rondo_graph_reset": (c_int32, c_void_p),

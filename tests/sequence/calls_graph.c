@@ -73,7 +73,7 @@ static bool draws_from(const node *n, int generator) {
 
 // What the ended capture says of itself.
 static void check_nodes(world *w, graph_model *g) {
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     if (expect(w, rondo_graph_get_stats(g->real, &stats), CAN_OK, "rondo_graph_get_stats") &&
         g->options.keep_template && w->context->is_host) {
         // Draws and conditional nodes bring nodes of their own for the generators' places.

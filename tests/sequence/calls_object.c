@@ -54,7 +54,7 @@ bool call_destroy_graph(world *w, const any_call *k) {
     }
     reset_graph(w, g);
     int arena = k->b % 4;
-    g->options = rondo_graph_options_default();
+    g->options = (rondo_graph_options){.struct_size = sizeof(rondo_graph_options)};
     g->options.keep_template = k->c % 3 != 0;
     g->options.defer_instantiation = g->options.keep_template && k->c % 2 == 0;
     g->options.arena = arena < ARENA_COUNT ? w->arenas[arena].real : NULL;
@@ -90,7 +90,7 @@ bool call_look(world *w, const any_call *k) {
     if (expect(w, rondo_graph_get_report(g->real, &report), CAN_OK, "rondo_graph_get_report")) {
         (void)rondo_capture_report_format(&report, text, sizeof text);
     }
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     (void)expect(w, rondo_graph_get_stats(g->real, &stats), CAN_OK, "rondo_graph_get_stats");
     if (g->state == GRAPH_READY && stats.replay_count != g->replay_count && g->has_count) {
         world_fail(w, "graph %d was replayed %llu times, the model says %llu", k->a % GRAPH_COUNT,

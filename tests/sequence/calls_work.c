@@ -226,7 +226,8 @@ bool call_host(world *w, const any_call *k) {
 // Wrong arguments: harmless outside of captures; inside, the step would lack the work.
 bool call_careless(world *w, const any_call *k) {
     stream_model *s = pick_stream(w, k->a);
-    rondo_launch launch = {.name = "nothing", .function = w->context->affine};
+    rondo_launch launch = {
+        .struct_size = sizeof launch, .name = "nothing", .function = w->context->affine};
     rondo_status status = RONDO_STATUS_OK;
     switch (k->b % 6) {
         case 0:

@@ -228,7 +228,7 @@ static node_outcome compare(runner *run, size_t output, const rondo_tensor *got,
 static node_outcome load(runner *run, const char *data_set, bool is_input, size_t index,
                          rondo_tensor *out_tensor) {
     char path[1024];
-    rondo_port port;
+    rondo_port port = {.struct_size = sizeof port};
     rondo_status status = is_input ? rondo_program_get_input(run->program, index, &port)
                                    : rondo_program_get_output(run->program, index, &port);
     snprintf(path, sizeof path, "%s/%s_%zu.pb", data_set, is_input ? "input" : "output", index);

@@ -77,7 +77,7 @@ static void test_backend_host__devices_are_shared_and_named(void **state) {
     assert_string_equal(rondo_device_get_name(a), "host");
     assert_true(rondo_device_is_host(a));
     rondo_device_release(b);
-    rondo_device_info info;
+    rondo_device_info info = {.struct_size = sizeof info};
     assert_int_equal(rondo_device_get_info(a, &info), RONDO_STATUS_OK);
     assert_true(info.available);
     assert_true(info.compute_units >= 1);
@@ -102,7 +102,7 @@ static void test_backend_host__listing_names_what_is_missing(void **state) {
     size_t count = 0;
     assert_int_equal(rondo_device_list(NULL, 0, &count), RONDO_STATUS_OK);
     assert_true(count >= 2);
-    rondo_device_info infos[16];
+    rondo_device_info infos[16] = {{.struct_size = sizeof *infos}};
     size_t again = 0;
     assert_int_equal(rondo_device_list(infos, 16, &again), RONDO_STATUS_OK);
     assert_int_equal(count, again);
@@ -110,7 +110,7 @@ static void test_backend_host__listing_names_what_is_missing(void **state) {
     for (size_t i = 0; i < count && i < 16; ++i) {
         assert_true(infos[i].available == (infos[i].reason[0] == '\0'));
     }
-    rondo_device_info first;
+    rondo_device_info first = {.struct_size = sizeof first};
     assert_int_equal(rondo_device_list(&first, 1, &again), RONDO_STATUS_OK);
     assert_int_equal(again, count);
     assert_int_equal(rondo_device_list(NULL, 1, &again), RONDO_STATUS_INVALID);

@@ -89,7 +89,7 @@ static void assert_stream_is_usable(void) {
 static void test_cuda_backend__describes_devices(void **state) {
     (void)state;
     char reason[256];
-    rondo_device_info info;
+    rondo_device_info info = {.struct_size = sizeof info};
     assert_int_equal(g_cuda->count_devices(reason, sizeof(reason)), 1);
     OK(g_cuda->describe_device(0, &info));
     assert_string_equal(info.name, "cuda:0");
@@ -330,7 +330,8 @@ static void test_cuda_backend__launches_packed_arguments(void **state) {
         float *out;
         float a, b;
     } arguments = {out, 1.5f, 2.0f};
-    rondo_launch launch = {.name = "store_sum",
+    rondo_launch launch = {.struct_size = sizeof launch,
+                           .name = "store_sum",
                            .function = function,
                            .grid = {2, 3, 4},
                            .block = {32, 1, 1},

@@ -58,7 +58,8 @@ static rondo_status launch_scale(rondo_stream *stream, float *x, float factor) {
         float f;
         char c;
     } arguments = {x, COUNT, factor, 'r'};
-    rondo_launch launch = {.name = "scale",
+    rondo_launch launch = {.struct_size = sizeof launch,
+                           .name = "scale",
                            .function = get_kernel("scale"),
                            .grid = {COUNT / 128, 1, 1},
                            .block = {128, 1, 1},
@@ -101,7 +102,7 @@ static void assert_stream_is_usable(void) {
 
 static void test_cuda_device__describes_itself(void **state) {
     (void)state;
-    rondo_device_info info;
+    rondo_device_info info = {.struct_size = sizeof info};
     OK(rondo_device_get_info(g_device, &info));
     print_message("%s, sm_%d%d, driver for CUDA %d.%d, %.1f of %.1f GiB free\n", info.description,
                   (int)info.arch_major, (int)info.arch_minor, (int)info.driver_version / 1000,
@@ -128,7 +129,8 @@ static void test_cuda_device__launches_packed_arguments(void **state) {
         big.values[i] = i % 7;
         sum += i % 7;
     }
-    rondo_launch launch = {.name = "sum_big",
+    rondo_launch launch = {.struct_size = sizeof launch,
+                           .name = "sum_big",
                            .function = get_kernel("sum_big"),
                            .grid = {1, 1, 1},
                            .block = {1, 1, 1},
@@ -157,7 +159,8 @@ static void test_cuda_device__large_shared_memory(void **state) {
         g_pinned[i] = (float)i;
     }
     OK(rondo_stream_copy(g_stream, g_values, g_pinned, COUNT * 4, RONDO_COPY_HOST_TO_DEVICE));
-    rondo_launch launch = {.name = "use_shared",
+    rondo_launch launch = {.struct_size = sizeof launch,
+                           .name = "use_shared",
                            .function = get_kernel("use_shared"),
                            .grid = {1, 1, 1},
                            .block = {COUNT, 1, 1},
@@ -259,7 +262,7 @@ static void test_cuda_device__branches_and_dump(void **state) {
     rondo_event *join = NULL;
     rondo_graph *graph = NULL;
     float *other = NULL;
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     options.keep_template = true;
     OK(rondo_memory_allocate(g_device, RONDO_MEMORY_DEVICE, COUNT * 4, (void **)&other));
     OK(rondo_stream_create(g_device, &side));
@@ -277,7 +280,7 @@ static void test_cuda_device__branches_and_dump(void **state) {
     OK(rondo_stream_wait_event(g_stream, join));
     OK(rondo_stream_copy(g_stream, other, g_values, COUNT * 2, RONDO_COPY_DEVICE_TO_DEVICE));
     OK(rondo_graph_capture_end(graph));
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     OK(rondo_graph_get_stats(graph, &stats));
     assert_int_equal(stats.node_count, 5);
     assert_int_equal(stats.kernel_count, 2);
@@ -527,8 +530,8 @@ static void test_cuda_device__threads_capture_at_once(void **state) {
 static void test_cuda_device__rounds_do_not_grow(void **state) {
     (void)state;
     rondo_graph *graph = NULL;
-    rondo_device_info before;
-    rondo_device_info after;
+    rondo_device_info before = {.struct_size = sizeof before};
+    rondo_device_info after = {.struct_size = sizeof after};
     int counter = 0;
     int *target = &counter;
     OK(rondo_graph_create(g_device, NULL, &graph));
@@ -559,7 +562,8 @@ static void test_cuda_device__rounds_do_not_grow(void **state) {
 // can still be destroyed (which happens in main).
 static void test_cuda_device__fault_loses_the_device(void **state) {
     (void)state;
-    rondo_launch launch = {.name = "trespass",
+    rondo_launch launch = {.struct_size = sizeof launch,
+                           .name = "trespass",
                            .function = get_kernel("trespass"),
                            .grid = {1, 1, 1},
                            .block = {1, 1, 1},

@@ -26,7 +26,8 @@ static const char g_text[] =
 static void lose_device(rondo_stream *stream, uint32_t *x) {
     void *function = NULL;
     OK(rondo__device_get_function(g_device, g_text, NULL, 0, "trespass", &function));
-    rondo_launch launch = {.name = "trespass",
+    rondo_launch launch = {.struct_size = sizeof launch,
+                           .name = "trespass",
                            .function = function,
                            .grid = {1, 1, 1},
                            .block = {1, 1, 1},

@@ -23,7 +23,7 @@ static void set_up_driver(int driver_version, const char *missing_symbol) {
                                        .driver_version = driver_version,
                                        .missing_symbol = missing_symbol,
                                        .has_get_proc_address = true};
-    rondo_graph_options graph_options = rondo_graph_options_default();
+    rondo_graph_options graph_options = {.struct_size = sizeof graph_options};
     graph_options.keep_template = true;
     fake_cuda_reset(&options);
     fake_cuda_install();

@@ -43,7 +43,7 @@ static void open_world(world *w) {
     OK(rondo_pool_create(w->device, NULL, &w->pool));
     OK(rondo_generator_create(w->device, 1, &w->generator));
     OK(rondo_memory_allocate(w->device, RONDO_MEMORY_DEVICE, BYTES, &w->memory));
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     options.arena = w->arena;
     OK(rondo_graph_create(w->device, &options, &w->graph));
     OK(rondo_graph_capture_begin(w->graph, w->stream, RONDO_CAPTURE_THREAD_LOCAL));
@@ -86,7 +86,7 @@ static rondo_status do_free(world *w) {
     return rondo_pool_free(w->pool, w->block);
 }
 static rondo_status do_pool_stats(world *w) {
-    rondo_pool_stats stats;
+    rondo_pool_stats stats = {.struct_size = sizeof stats};
     return rondo_pool_get_stats(w->pool, &stats);
 }
 static rondo_status do_round(world *w) {

@@ -21,7 +21,7 @@ static uint32_t *g_x;
 static char g_dumped[16384];
 
 static void set_up(const fake_cuda_options *options) {
-    rondo_graph_options graph_options = rondo_graph_options_default();
+    rondo_graph_options graph_options = {.struct_size = sizeof graph_options};
     graph_options.keep_template = true;
     fake_cuda_reset(options);
     fake_cuda_install();

@@ -137,7 +137,7 @@ static void test_pool_cuda__leaves_own_captures_of_wrapped_streams_alone(void **
     OK(rondo_pool_use(w->pool, x, wrapped));
     OK(rondo_pool_free(w->pool, x));
     OK(rondo_pool_trim(w->pool, 0, NULL));
-    rondo_pool_stats stats;
+    rondo_pool_stats stats = {.struct_size = sizeof stats};
     OK(rondo_pool_get_stats(w->pool, &stats));
     assert_int_equal(stats.pending_bytes, BYTES);
     end_own_capture(w, wrapped, native);
@@ -154,7 +154,7 @@ static void test_pool_cuda__breaks_no_own_capture_in_global_mode(void **state) {
     OK(rondo_pool_free(w->pool, x));
     rondo_stream *wrapped = begin_own_capture(w, RONDO__CU_CAPTURE_MODE_GLOBAL, &native);
     OK(rondo_pool_trim(w->pool, 0, NULL));
-    rondo_pool_stats stats;
+    rondo_pool_stats stats = {.struct_size = sizeof stats};
     OK(rondo_pool_get_stats(w->pool, &stats));
     assert_int_equal(stats.pending_bytes, 0);
     end_own_capture(w, wrapped, native);
@@ -164,7 +164,7 @@ static void test_pool_cuda__breaks_no_own_capture_in_global_mode(void **state) {
 // The wrapper goes while its stream records; what it ran before may run still, and nobody can ask.
 static void test_pool_cuda__a_wrapper_that_goes_in_its_own_capture(void **state) {
     const world *w = *state;
-    rondo_pool_options options = rondo_pool_options_default();
+    rondo_pool_options options = {.struct_size = sizeof options};
     options.limit_bytes = 2 << 20;
     rondo_pool *pool = NULL;
     rondo__cu_stream native = NULL;
@@ -182,7 +182,7 @@ static void test_pool_cuda__a_wrapper_that_goes_in_its_own_capture(void **state)
     end_own_capture(w, NULL, native);
     OK(rondo_pool_free(pool, y));
     OK(rondo_pool_trim(pool, 0, NULL));
-    rondo_pool_stats stats;
+    rondo_pool_stats stats = {.struct_size = sizeof stats};
     OK(rondo_pool_get_stats(pool, &stats));
     assert_int_equal(stats.pending_bytes, BYTES);
     // Where the memory is wanted badly, the device is waited for.
@@ -276,7 +276,7 @@ static void check_failing_question(world *w, bool is_old) {
     assert_true((x == y) == is_old);
     OK(rondo_pool_free(w->pool, y));
     OK(rondo_graph_capture_end(graph));
-    rondo_pool_stats stats;
+    rondo_pool_stats stats = {.struct_size = sizeof stats};
     OK(rondo_graph_reset(graph));
     OK(rondo_pool_trim(w->pool, 0, NULL));
     OK(rondo_pool_get_stats(w->pool, &stats));

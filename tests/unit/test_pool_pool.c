@@ -58,7 +58,7 @@ static void *take(world *w, rondo_stream *stream, size_t bytes) {
 }
 
 static rondo_pool_stats get_stats(world *w) {
-    rondo_pool_stats stats;
+    rondo_pool_stats stats = {.struct_size = sizeof stats};
     must(rondo_pool_get_stats(w->pool, &stats));
     return stats;
 }
@@ -145,7 +145,7 @@ static void test_pool_pool__counts_and_trims(void **state) {
 
 static void test_pool_pool__limit_frees_the_cache_first(void **state) {
     (void)state;
-    rondo_pool_options options = rondo_pool_options_default();
+    rondo_pool_options options = {.struct_size = sizeof options};
     options.limit_bytes = 64 << 20;
     world w = make_world(&options);
     must(rondo_pool_free(w.pool, take(&w, w.a, 40 << 20)));

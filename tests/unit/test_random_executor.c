@@ -142,10 +142,10 @@ static void run_once(rondo_executor *executor, run_results *out_results) {
 
 static rondo_executor *make_executor(rondo_program *program, rondo_device *device,
                                      rondo_graphs_mode graphs, bool optimise) {
-    rondo_executor_options options = rondo_executor_options_default();
+    rondo_executor_options options = {.struct_size = sizeof options};
     rondo_executor *executor;
     options.graphs = graphs;
-    options.optimise = optimise;
+    options.op_by_op = !optimise;
     options.seed = SEED;
     check(rondo_executor_create(program, device, &options, &executor));
     return executor;
@@ -181,7 +181,7 @@ static void test_random_executor__replays_draw_what_eager_runs_draw(void **state
         last = a;
     }
     free_results(&last);
-    rondo_executor_stats stats;
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
     check(rondo_executor_get_stats(replayed, &stats));
     assert_int_equal(stats.bypassed_count, 1);  // Multinomial
     assert_true(stats.node_count > 5);

@@ -95,10 +95,10 @@ static void test_random_numbers__all_instruction_sets_agree(void **state) {
                                                  .c = 4.625,
                                                  .bits = 8,
                                                  .threshold = 0x60000000,
-                                                 .dtype = dtypes[d]};
+                                                 .dtype = (uint64_t)dtypes[d]};
             if (kernel == RONDO__RANDOM_BERNOULLI) {
                 arguments.dtype = (uint64_t)1 << d;
-                arguments.in_dtype = dtypes[d];
+                arguments.in_dtype = (uint64_t)dtypes[d];
             }
             for (size_t e = 0; e < count; ++e) {
                 memset(other, 0x5a, sizeof other);

@@ -67,8 +67,7 @@ static void read_free_memory(const rondo__cuda_api *api, rondo__cu_device device
 static rondo_status describe_device(int32_t ordinal, rondo_device_info *out_info) {
     const rondo__cuda_api *api = NULL;
     RETURN_IF_ERROR(rondo__cuda_get_api(&api));
-    rondo_device_info info;
-    memset(&info, 0, sizeof(info));
+    rondo_device_info info = {.struct_size = sizeof info};
     rondo__cu_device device = 0;
     size_t total_bytes = 0;
     int units = 0;

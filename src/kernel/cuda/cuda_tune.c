@@ -55,6 +55,7 @@ static rondo_status fill_noise(tune_buffers *buffers, void *memory, size_t bytes
     RETURN_IF_ERROR(
         rondo__device_get_function(buffers->device, rondo__cu_noise, NULL, 0, "noise", &function));
     const rondo_launch launch = {
+        .struct_size = sizeof launch,
         .name = "noise",
         .function = function,
         .grid = {256, 1, 1},
@@ -223,7 +224,7 @@ static rondo_status run_contest(rondo__cuda_kernel *kernel, const rondo__tuning 
 
 static bool make_key(const rondo__cuda_kernel *kernel, const rondo__tuning *tuning,
                      rondo__hash128 *out_key) {
-    rondo_device_info info;
+    rondo_device_info info = {.struct_size = sizeof info};
     char text[640];
     if (rondo_device_get_info(kernel->device, &info) != RONDO_STATUS_OK) {
         return false;
