@@ -326,8 +326,7 @@ static void measure_capture(const bench *b, size_t node_count) {
     turns = b->is_quick ? turns / 4 : turns;
     rondo_graph *graph;
     rondo_graph_options options = {.struct_size = sizeof options};
-    options.keep_template = true;
-    options.defer_instantiation = true;
+    options.keep = RONDO_KEEP_TEMPLATE_ONLY;
     MUST(rondo_graph_create(b->device, &options, &graph));
     table t = make_table(turns);
     for (size_t i = 0; i < turns + 3; ++i) {
@@ -736,7 +735,7 @@ int main(int argc, char **argv) {
     measure_growth(&b);
     printf("\n%d goals missed\n", g_missed_count);
     for (int i = 0; i < 2; ++i) {
-        rondo_memory_free(b.device, RONDO_MEMORY_DEVICE, b.memory[i]);
+        rondo_memory_free(b.device, b.memory[i]);
     }
     rondo_stream_destroy(b.stream);
     rondo_device_release(b.device);

@@ -176,8 +176,7 @@ int main(int argument_count, char **arguments) {
     MUST(rondo_stream_create(b.device, &b.own));
     MUST(rondo_stream_wrap(b.device, b.native, &b.wrapped));
     rondo_graph_options options = {sizeof options};
-    options.keep_template = true;
-    options.defer_instantiation = true;
+    options.keep = RONDO_KEEP_TEMPLATE_ONLY;
     MUST(rondo_graph_create(b.device, &options, &b.graph));
     MUST(cudaMalloc(&b.memory[0], 1024));
     MUST(cudaMalloc(&b.memory[1], 1024));

@@ -218,7 +218,7 @@ int main(int argc, char **argv) {
                 ours);
     }
     printf("CPU time of the call, ns; medians over %d blocks\n", BLOCK_COUNT);
-    rondo_memory_free(b.device, RONDO_MEMORY_DEVICE, memory);
+    rondo_memory_free(b.device, memory);
     rondo_stream_destroy(b.stream);
     rondo_device_release(b.device);
     free(bare);

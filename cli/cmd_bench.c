@@ -213,6 +213,7 @@ static bool save_json(const bench_report *report, const char *path) {
 }
 
 static bool summarise(cli_session *session, const bench_side *sides, bench_report *report) {
+    report->stats.struct_size = sizeof report->stats;
     if (rondo_executor_get_stats(session->executor, &report->stats) != RONDO_STATUS_OK) {
         cli_session_fail(session);
         return false;

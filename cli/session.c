@@ -137,6 +137,7 @@ static void say_dimensions(const cli_session *session) {
 }
 
 bool cli_session_open(const char *path, const cli_model_settings *settings, cli_session *session) {
+    session->device_info.struct_size = sizeof session->device_info;
     // The device first: its name is quickly checked, and a large model is slow to load.
     if (rondo_device_open(settings->device, &session->device) != RONDO_STATUS_OK ||
         rondo_device_get_info(session->device, &session->device_info) != RONDO_STATUS_OK) {

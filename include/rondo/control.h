@@ -43,29 +43,6 @@
 
 RONDO_EXTERN_C_BEGIN
 
-// ---- what a device can record -----------------------------------------------------------------
-
-// CUDA has IF and WHILE from driver 12.3 on, ELSE and SWITCH from 12.8 on; on drivers between,
-// Rondo builds those of several IFs. The host has everything.
-typedef int32_t rondo_feature;
-enum {
-    RONDO_FEATURE_IF = 0,
-    RONDO_FEATURE_IF_ELSE = 1,
-    RONDO_FEATURE_SWITCH = 2,
-    RONDO_FEATURE_WHILE = 3,
-    RONDO_FEATURE_HOST_IN_BODY = 4,  // host functions inside bodies
-};
-
-// Asks whether the device can record it.
-//
-// Returns:   OK: it can.
-// Errors:    UNSUPPORTED (it cannot; the record says why and what to do instead), INVALID (no such
-//            feature), DRIVER, LOST.
-// Threads:   safe.
-// Capture:   legal.
-RONDO_API RONDO_MUST_USE rondo_status rondo_device_supports(rondo_device *device,
-                                                            rondo_feature feature);
-
 // ---- functions: recorded in a capture, run outside one ----------------------------------------
 
 // Puts the work of a body on `stream`. Outside a capture it is called for each turn; inside one it

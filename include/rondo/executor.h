@@ -18,6 +18,7 @@
 #include "rondo/program.h"
 #include "rondo/status.h"
 #include "rondo/tensor.h"
+#include "rondo/text.h"
 
 RONDO_EXTERN_C_BEGIN
 
@@ -125,7 +126,7 @@ typedef struct rondo_executor_stats {
 //
 // Errors:    INVALID, UNSUPPORTED (dtype on this device), NO_MEMORY, NO_DEVICE_MEMORY, DRIVER,
 //            LOST.
-// Ownership: caller destroys it; `program` is borrowed and must outlive it, `device` is retained.
+// Ownership: caller destroys it; `program` and `device` are retained.
 // Threads:   an executor is used by one thread at a time; executors are independent.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_create(rondo_program *program,
                                                             rondo_device *device,
@@ -189,20 +190,13 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_times(const rondo_execu
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_stats(const rondo_executor *executor,
                                                                rondo_executor_stats *out_stats);
 
-typedef int32_t rondo_describe_format;
-enum {
-    RONDO_DESCRIBE_TEXT = 0,
-    RONDO_DESCRIBE_JSON = 1,
-    RONDO_DESCRIBE_DOT = 2,
-};
-
 // Compiles the plan for the program's declared shapes (symbols not set count as 1) without running,
 // and writes ops, segments with the reason for each cut, bypassed ops, and the memory plan.
 //
 // Errors:    INVALID, and as rondo_executor_run.
 // Threads:   one thread at a time.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe(rondo_executor *executor,
-                                                              rondo_describe_format format,
+                                                              rondo_text_format format,
                                                               rondo_write_function write,
                                                               void *user_data);
 
@@ -216,7 +210,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe(rondo_executor *ex
 // Threads:   one thread at a time.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe_feeds(
     rondo_executor *executor, const rondo_binding *feeds, size_t feed_count,
-    rondo_describe_format format, rondo_write_function write, void *user_data);
+    rondo_text_format format, rondo_write_function write, void *user_data);
 
 // Where half precision parts from single precision. Errors are relative: |f16 - f32| / |f32| as
 // norms over a whole tensor; infinite where NaN or infinities differ; for whole numbers the share

@@ -69,7 +69,7 @@ RONDO_API void rondo_pool_release(rondo_pool *pool);
 //
 // Errors:    INVALID (other device), NO_DEVICE_MEMORY (after the cache was freed and the driver
 //            asked again; the message says what is live, reserved and free), STATE (the capture is
-//            broken, or is not Rondo's; it recorded a graph of the same arena: rondo_graph_record),
+//            broken, or is not Rondo's; it recorded a graph of the same arena: rondo_stream_add_graph),
 //            NO_MEMORY, DRIVER, LOST.
 // Ownership: give back once with rondo_pool_free.
 // Threads:   safe; takes the pool's lock for O(log n) work.
@@ -97,8 +97,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_free(rondo_pool *pool, void *ad
 //            DRIVER, LOST. The use is then not known: wait for `stream` before you free the block.
 // Threads:   safe.
 // Capture:   legal. A failure breaks the capture, in which nobody could wait.
-RONDO_API RONDO_MUST_USE rondo_status rondo_pool_use(rondo_pool *pool, void *address,
-                                                     rondo_stream *stream);
+RONDO_API RONDO_MUST_USE rondo_status rondo_pool_use(rondo_pool *pool, rondo_stream *stream,
+                                                     void *address);
 
 // Returns unused memory to the driver until at most `keep_bytes` are reserved, or none is unused.
 //

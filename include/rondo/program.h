@@ -29,7 +29,7 @@ typedef struct rondo_port {
     const rondo_tensor *labels;
 } rondo_port;
 
-// Frees the program, after the executors made from it. NULL is fine.
+// Gives the program up; executors made from it keep what they need. NULL is fine.
 RONDO_API void rondo_program_destroy(rondo_program *program);
 
 // How many inputs and outputs there are.  Threads: safe while nobody changes the program.

@@ -260,8 +260,8 @@ RONDO_API const char *rondo_random_get_device_text(void);
 // Returns:   the same words on every backend, forever.
 // Threads:   safe.
 // Source:    Salmon et al., Philox 4x32-10, SC 2011.
-RONDO_API void rondo_philox_u32(uint64_t seed, uint64_t stream_id, uint64_t index,
-                                uint32_t out_words[4]);
+RONDO_API void rondo_random_philox(uint64_t seed, uint64_t stream_id, uint64_t index,
+                                   uint32_t out_words[4]);
 
 RONDO_EXTERN_C_END
 

@@ -133,53 +133,7 @@ RONDO_API size_t rondo_capture_report_format(const rondo_capture_report *report,
                                              size_t capacity);
 
 // "SYNCHRONIZE" and so on; "UNKNOWN" for a value not in the list.
-RONDO_API const char *rondo_capture_cause_get_name(int32_t cause);
-
-// ---- a step that is finished either way -------------------------------------------------------
-
-// Puts one step on the stream. It runs once to be recorded, and once more when that failed and the
-// step is to be finished eagerly.
-typedef rondo_status (*rondo_step_function)(rondo_stream *stream, void *user_data);
-
-typedef struct rondo_step_options {
-    size_t struct_size;       // sizeof(rondo_step_options)
-    rondo_capture_mode mode;  // default: thread_local
-    bool capture_only;        // a capture that fails is an error; false: then run the step at once
-} rondo_step_options;
-
-typedef int32_t rondo_step_outcome;
-enum {
-    RONDO_STEP_NOTHING = 0,      // the call failed: nothing was recorded, nothing left to run
-    RONDO_STEP_CAPTURED = 1,     // recorded and not run: replay the graph
-    RONDO_STEP_RAN_EAGERLY = 2,  // not recorded: the work is on the stream; see the report
-};
-
-// Records what `step` puts on the stream; when that cannot be recorded, runs it instead.
-//
-// Begins a capture, calls the step, ends. When the capture was broken, by the step or by another
-// thread, or the step returned UNSUPPORTED, it is rolled back and the step is called again on the
-// stream, which does not record any more. A step that fails for a reason of its own is not called
-// again: the capture is aborted, and the step's status and error record are the result.
-//
-// The step leaves the graph and its capture to this call: one that ends or aborts the capture by
-// itself is refused (STATE) and the graph is empty. Nor does it destroy the stream.
-//
-// For the second call to be right, the step must have no effect but on the stream: a counter it
-// advances, a file it reads, a host buffer it fills by itself happen twice. Pools and generators of
-// Rondo are rolled back, label scopes it left open are closed. So blocks that the first call took
-// are gone by the second one, which takes its own: it must not free them.
-//
-// options      NULL means the defaults.
-// out_outcome  cleared on entry.
-//
-// Errors:    as rondo_graph_capture_begin; the step's own; with capture_only those of
-//            rondo_graph_capture_end; otherwise those of the step outside the capture.
-// Threads:   one thread per graph and stream.
-// Capture:   not legal while `stream` records.
-RONDO_API RONDO_MUST_USE rondo_status rondo_graph_capture(rondo_graph *graph, rondo_stream *stream,
-                                                          const rondo_step_options *options,
-                                                          rondo_step_function step, void *user_data,
-                                                          rondo_step_outcome *out_outcome);
+RONDO_API const char *rondo_capture_cause_get_name(rondo_capture_cause cause);
 
 RONDO_EXTERN_C_END
 

@@ -24,7 +24,7 @@
 #include "rondo/pool.h"      // memory in stream order, cached
 #include "rondo/graph.h"     // capture and replay
 #include "rondo/random.h"    // random numbers that replays draw anew
-#include "rondo/report.h"    // what broke a capture; a step that is finished either way
+#include "rondo/report.h"    // what broke a capture
 #include "rondo/control.h"   // if, switch and while, decided on the device
 #include "rondo/program.h"   // a model as data
 #include "rondo/onnx.h"      // models and tensors from files

@@ -64,7 +64,7 @@ typedef struct rondo_string {  // ABI: fixed
 // Reference-counted bytes behind one or more tensors; opaque.
 typedef struct rondo_storage rondo_storage;
 
-// A dense row-major tensor. Copying the struct copies a borrow; see rondo_tensor_retain.
+// A dense row-major tensor. Copying the struct copies a borrow; see rondo_tensor_share.
 typedef struct rondo_tensor {  // ABI: fixed
     rondo_dtype dtype;
     rondo_shape shape;
@@ -111,7 +111,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_init_strings(const rondo_shap
                                                                 rondo_tensor *out_tensor);
 
 // Makes a sequence of `count` tensors: its shape is [count], its elements share the bytes of
-// `items` as rondo_tensor_retain does.
+// `items` as rondo_tensor_share does.
 //
 // items      of one element type, which is none of SEQUENCE and OPTIONAL; NULL when count is 0.
 //
@@ -139,7 +139,7 @@ RONDO_API const rondo_tensor *rondo_tensor_get_item(const rondo_tensor *tensor, 
 //
 // Ownership: free *out_tensor with rondo_tensor_deinit.
 // Threads:   safe.
-RONDO_API void rondo_tensor_retain(const rondo_tensor *tensor, rondo_tensor *out_tensor);
+RONDO_API void rondo_tensor_share(const rondo_tensor *tensor, rondo_tensor *out_tensor);
 
 // Gives up this tensor's share of its bytes and zeroes the struct. NULL and zeroed ones are fine.
 //
@@ -151,8 +151,8 @@ RONDO_API void rondo_tensor_deinit(rondo_tensor *tensor);
 RONDO_API size_t rondo_tensor_get_bytes(const rondo_tensor *tensor);
 
 // Between IEEE 754 half and single precision; round to nearest even, infinities and NaN kept.
-RONDO_API uint16_t rondo_half_from_float(float value);
-RONDO_API float rondo_half_to_float(uint16_t bits);
+RONDO_API uint16_t rondo_f16_from_float(float value);
+RONDO_API float rondo_f16_to_float(uint16_t bits);
 
 RONDO_EXTERN_C_END
 

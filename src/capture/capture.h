@@ -98,7 +98,7 @@ struct rondo__capture {
     rondo_arena *arena;                          // the graph's private memory; borrowed from it
     bool snapshots_pageable;                     // the graph wants copies of pageable sources
     bool wants_addresses;                        // see rondo__addresses_want
-    bool is_step;                                // rondo_graph_capture's, which may run again
+    bool is_step;                                // rondo_graph_capture_step's, which may run again
     _Atomic(rondo__participant *) participants;  // in order of arrival; written under lock
     // Closes the open scopes (graph/conditional.h) that hang on a stream which is about to be
     // destroyed; NULL: all, the capture is about to end. Set by the first scope, used by the thread

@@ -225,11 +225,10 @@ rondo_status rondo__memory_take(rondo_device *device, rondo_memory_kind kind, si
                             rondo__areas_allocate(device, kind, bytes, out_address));
 }
 
-void rondo_memory_free(rondo_device *device, rondo_memory_kind kind, void *address) {
+void rondo_memory_free(rondo_device *device, void *address) {
     if (device == NULL || address == NULL || atomic_load(&device->is_forked)) {
         return;
     }
-    (void)kind;  // the list of areas knows it
     switch (rondo__areas_free(device, address)) {
         case RONDO__AREA_REMOVED:
             break;

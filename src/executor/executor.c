@@ -150,7 +150,7 @@ static rondo_status index_ports(rondo_executor *executor) {
 }
 
 // Makes an executor at `depth` for `root`; NULL: it is one of the caller's.
-static rondo_status create(const rondo_program *program, rondo_device *device,
+static rondo_status create(rondo_program *program, rondo_device *device,
                            const rondo_executor_options *options, int32_t depth,
                            rondo_executor *root, rondo_executor **out_executor) {
     if (depth > DEPTH_MAX) {
@@ -162,6 +162,7 @@ static rondo_status create(const rondo_program *program, rondo_device *device,
     }
     rondo_device_retain(device);
     executor->device = device;
+    rondo__program_retain(program);
     executor->source = program;
     executor->options = *options;
     executor->graphs = options->graphs;
@@ -224,7 +225,7 @@ rondo_status rondo_executor_create(rondo_program *program, rondo_device *device,
     return create(program, device, &merged, 0, NULL, out_executor);
 }
 
-rondo_status rondo__executor_create_body(rondo_executor *parent, const rondo_program *body,
+rondo_status rondo__executor_create_body(rondo_executor *parent, rondo_program *body,
                                          rondo_executor **out_executor) {
     *out_executor = NULL;
     RETURN_IF_ERROR(create(body, parent->device, &parent->options, parent->depth + 1, parent->root,
@@ -233,7 +234,7 @@ rondo_status rondo__executor_create_body(rondo_executor *parent, const rondo_pro
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__executor_create_variant(rondo_executor *root, const rondo_program *program,
+rondo_status rondo__executor_create_variant(rondo_executor *root, rondo_program *program,
                                             rondo_executor **out_executor) {
     *out_executor = NULL;
     RETURN_IF_ERROR(create(program, root->device, &root->options, 0, root, out_executor));

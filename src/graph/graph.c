@@ -36,10 +36,8 @@ rondo_status rondo_graph_create(rondo_device *device, const rondo_graph_options 
     rondo_graph_options wanted = {.struct_size = sizeof wanted};
     RETURN_IF_ERROR(
         rondo__read_options(options, &wanted, sizeof wanted, __func__, "rondo_graph_options"));
-    if (wanted.defer_instantiation && !wanted.keep_template) {
-        return RONDO_FAIL(INVALID,
-                          "defer_instantiation needs keep_template: there is nothing else to make "
-                          "the executable from");
+    if (wanted.keep < RONDO_KEEP_EXECUTABLE || wanted.keep > RONDO_KEEP_TEMPLATE_ONLY) {
+        return RONDO_FAIL(INVALID, "options.keep is %d, not a rondo_graph_keeps", (int)wanted.keep);
     }
     if (wanted.pageable_sources != RONDO_PAGEABLE_REFUSE &&
         wanted.pageable_sources != RONDO_PAGEABLE_SNAPSHOT) {
@@ -68,10 +66,10 @@ rondo_status rondo_graph_create(rondo_device *device, const rondo_graph_options 
     }
     rondo_device_retain(device);
     graph->device = device;
-    graph->keeps_template = wanted.keep_template;
+    graph->keeps_template = wanted.keep != RONDO_KEEP_EXECUTABLE;
     graph->checks_addresses = wanted.check_addresses;
     graph->snapshots_pageable = wanted.pageable_sources == RONDO_PAGEABLE_SNAPSHOT;
-    graph->defers_instantiation = wanted.defer_instantiation;
+    graph->defers_instantiation = wanted.keep == RONDO_KEEP_TEMPLATE_ONLY;
     graph->state = RONDO__GRAPH_EMPTY;
     *out_graph = graph;
     return RONDO_STATUS_OK;
@@ -160,7 +158,7 @@ static rondo_status refuse_recording(rondo_stream *stream, const char *call) {
         return rondo__stream_refuse_recording(stream, call);  // which then need not ask again
     }
     return RONDO_FAIL_AS(call, STATE,
-                         "stream %u records, and this is not recorded; rondo_graph_record puts "
+                         "stream %u records, and this is not recorded; rondo_stream_add_graph puts "
                          "a graph's work into a capture",
                          (unsigned)stream->number);
 }
@@ -244,8 +242,8 @@ rondo_status rondo__graph_check_template(const rondo_graph *graph, const char *c
     }
     if (graph->recorded == NULL) {
         return RONDO_FAIL_AS(call, STATE,
-                             "graph \"%s\" did not keep its template; create it with the option "
-                             "keep_template",
+                             "graph \"%s\" did not keep its template; create it with "
+                             "options.keep = RONDO_KEEP_TEMPLATE",
                              graph->label);
     }
     return rondo__check_alive(graph->device, call);
@@ -315,15 +313,6 @@ static rondo_status check_executable(const rondo_graph *graph, const char *call)
         return fail_not_ready(graph, call);
     }
     return rondo__check_alive(graph->device, call);
-}
-
-rondo_status rondo_graph_get_flags(rondo_graph *graph, uint64_t *out_flags) {
-    RETURN_IF_ERROR(rondo__check_pointer(out_flags, __func__, "out_flags"));
-    *out_flags = 0;
-    RETURN_IF_ERROR(check_executable(graph, __func__));
-    const rondo__backend *backend = graph->device->backend;
-    return backend->get_flags != NULL ? backend->get_flags(graph->executable, out_flags)
-                                      : RONDO_STATUS_OK;
 }
 
 rondo_status rondo_graph_get_native(rondo_graph *graph, void **out_template,

@@ -10,7 +10,7 @@ _Static_assert((int)RONDO_NODE_KERNEL == (int)RONDO__NODE_KERNEL &&
                    (int)RONDO_NODE_OTHER == (int)RONDO__NODE_OTHER,
                "the public kinds are the internal ones");
 
-rondo_status rondo_graph_get_node_count(rondo_graph *graph, uint64_t *out_count) {
+rondo_status rondo_graph_get_node_count(rondo_graph *graph, size_t *out_count) {
     RETURN_IF_ERROR(rondo__check_pointer(out_count, __func__, "out_count"));
     *out_count = 0;
     RETURN_IF_ERROR(rondo__graph_check_template(graph, __func__));
@@ -36,7 +36,7 @@ static rondo_status count_inner(rondo__template *recorded, size_t index,
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo_graph_get_node(rondo_graph *graph, uint64_t index, rondo_graph_node *out_node) {
+rondo_status rondo_graph_get_node(rondo_graph *graph, size_t index, rondo_graph_node *out_node) {
     RETURN_IF_ERROR(rondo__clear_struct(out_node, sizeof *out_node, __func__, "rondo_graph_node"));
     RETURN_IF_ERROR(rondo__graph_check_template(graph, __func__));
     const rondo__backend *backend = graph->device->backend;
@@ -71,8 +71,8 @@ rondo_status rondo_graph_get_node(rondo_graph *graph, uint64_t index, rondo_grap
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo_graph_list_edges(rondo_graph *graph, rondo_graph_edge *edges, uint64_t capacity,
-                                    uint64_t *out_count) {
+rondo_status rondo_graph_list_edges(rondo_graph *graph, rondo_graph_edge *edges, size_t capacity,
+                                    size_t *out_count) {
     RETURN_IF_ERROR(rondo__check_pointer(out_count, __func__, "out_count"));
     *out_count = 0;
     RETURN_IF_ERROR(rondo__graph_check_template(graph, __func__));

@@ -25,22 +25,22 @@ static bool was_broken_by_recording(const rondo_graph *graph, rondo_status step_
 
 static rondo_status run_step(rondo_stream *stream, rondo_step_function step, void *user_data) {
     uint64_t sequence = rondo_error_get_last()->sequence;
-    return rondo__error_note_callback(step(stream, user_data), sequence, "rondo_graph_capture",
+    return rondo__error_note_callback(step(stream, user_data), sequence, "rondo_graph_capture_step",
                                       "the step");
 }
 
 // The step has ended the capture by itself: what it holds now is not this call's.
 static rondo_status fail_ended(rondo_graph *graph) {
     rondo__graph_clear(graph);
-    return RONDO_FAIL_AS("rondo_graph_capture", STATE,
+    return RONDO_FAIL_AS("rondo_graph_capture_step", STATE,
                          "the step ended or aborted the capture of graph \"%s\" by itself; it "
                          "only puts work on the stream, and returns a failure to give up",
                          graph->label);
 }
 
-rondo_status rondo_graph_capture(rondo_graph *graph, rondo_stream *stream,
-                                 const rondo_step_options *options, rondo_step_function step,
-                                 void *user_data, rondo_step_outcome *out_outcome) {
+rondo_status rondo_graph_capture_step(rondo_graph *graph, rondo_stream *stream,
+                                      const rondo_step_options *options, rondo_step_function step,
+                                      void *user_data, rondo_step_outcome *out_outcome) {
     RETURN_IF_ERROR(rondo__check_pointer(out_outcome, __func__, "out_outcome"));
     *out_outcome = RONDO_STEP_NOTHING;
     if (step == NULL) {

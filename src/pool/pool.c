@@ -238,7 +238,7 @@ void rondo__pool_settle(rondo_pool *pool, bool may_wait) {
 
 static void give_to_driver(rondo_pool *pool, void *base) {
     rondo__areas_set_holder(pool->device, base, NULL);
-    rondo_memory_free(pool->device, pool->options.kind, base);
+    rondo_memory_free(pool->device, base);
 }
 
 static void free_region(rondo_pool *pool, rondo__heap *heap, rondo__heap_region *region) {
@@ -581,7 +581,7 @@ unlock:
     return status;
 }
 
-rondo_status rondo_pool_use(rondo_pool *pool, void *address, rondo_stream *stream) {
+rondo_status rondo_pool_use(rondo_pool *pool, rondo_stream *stream, void *address) {
     // What was recorded would run on memory that others may be given meanwhile.
     return rondo__mark_missing(stream, "", note_use(pool, address, stream));
 }

@@ -15,6 +15,7 @@ rondo_status rondo__program_create(const char *name, rondo_program **out_program
     if (program == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
+    atomic_init(&program->reference_count, 1);
     program->name = rondo__strdup(name == NULL ? "" : name);
     if (program->name == NULL) {
         rondo__free(program);
@@ -34,8 +35,13 @@ void rondo__node_deinit(rondo__node *node) {
     *node = (rondo__node){0};
 }
 
+void rondo__program_retain(rondo_program *program) {
+    atomic_fetch_add_explicit(&program->reference_count, 1, memory_order_relaxed);
+}
+
 void rondo_program_destroy(rondo_program *program) {
-    if (program == NULL) {
+    if (program == NULL ||
+        atomic_fetch_sub_explicit(&program->reference_count, 1, memory_order_acq_rel) > 1) {
         return;
     }
     for (size_t i = 0; i < program->node_count; ++i) {

@@ -344,7 +344,7 @@ static rondo_status export(const rondo_tensor *tensor, const rondo_dlpack_device
     if (block == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    rondo_tensor_retain(tensor, &block->tensor);
+    rondo_tensor_share(tensor, &block->tensor);
     view.extents = block->extents;
     view.strides = block->strides;  // DLPack 1.2 wants them even where they say nothing new
     int64_t stride = 1;

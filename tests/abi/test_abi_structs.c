@@ -34,14 +34,15 @@ static void set_up(fixture *f) {
     check(rondo_stream_create(f->device, &f->stream));
     check(rondo_pool_create(f->device, NULL, &f->pool));
     check(rondo_arena_create(f->device, NULL, &f->arena));
-    const rondo_graph_options options = {.struct_size = sizeof options, .keep_template = true};
+    const rondo_graph_options options = {.struct_size = sizeof options,
+                                         .keep = RONDO_KEEP_TEMPLATE};
     check(rondo_graph_create(f->device, &options, &f->graph));
     void *memory = NULL;
     check(rondo_memory_allocate(f->device, RONDO_MEMORY_DEVICE, 64, &memory));
     check(rondo_graph_capture_begin(f->graph, f->stream, RONDO_CAPTURE_THREAD_LOCAL));
     check(rondo_stream_fill(f->stream, memory, 1, 4, 16));
     check(rondo_graph_capture_end(f->graph));
-    rondo_memory_free(f->device, RONDO_MEMORY_DEVICE, memory);
+    rondo_memory_free(f->device, memory);
 }
 
 static void tear_down(fixture *f) {

@@ -37,7 +37,7 @@ void blame_destroy_step(blame_step *s) {
 // Eager work gives the right bytes, and the same graph captures and replays.
 void blame_assert_usable(blame_step *s, rondo_graph *graph, rondo_stream *stream) {
     bool is_capturing = true;
-    ASSERT_OK(rondo_stream_is_capturing(stream, &is_capturing));
+    ASSERT_OK(rondo_stream_is_recording(stream, &is_capturing));
     assert_false(is_capturing);
     suite_set(s->context, s->x, 3, BLAME_WORDS);
     ASSERT_OK(suite_affine(s->context, stream, s->x, BLAME_WORDS, 2, 1));

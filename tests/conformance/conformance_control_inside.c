@@ -123,8 +123,8 @@ static void test_conformance_control__dumps_show_bodies(void **state) {
     begin_capture(&it);
     record_nested(&it);
     ASSERT_OK(rondo_graph_capture_end(it.graph));
-    ASSERT_OK(rondo_graph_dump(it.graph, RONDO_DUMP_JSON, append_text, json));
-    ASSERT_OK(rondo_graph_dump(it.graph, RONDO_DUMP_DOT, append_text, dot));
+    ASSERT_OK(rondo_graph_dump(it.graph, RONDO_TEXT_JSON, append_text, json));
+    ASSERT_OK(rondo_graph_dump(it.graph, RONDO_TEXT_DOT, append_text, dot));
     char predicate[64];
     snprintf(predicate, sizeof predicate, "\"name\": \"while\", \"predicate\": \"0x%" PRIxPTR "\"",
              (uintptr_t)(it.x + 1));

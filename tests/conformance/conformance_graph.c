@@ -142,7 +142,7 @@ static void test_conformance_graph__states_refuse_what_does_not_fit(void **state
     ASSERT_STATUS(rondo_graph_replay(graph, context->stream), STATE);
     ASSERT_STATUS(rondo_graph_upload(graph, context->stream), STATE);
     ASSERT_STATUS(rondo_graph_instantiate(graph), STATE);
-    ASSERT_STATUS(rondo_graph_dump(graph, RONDO_DUMP_DOT, suite_append_text, &text), STATE);
+    ASSERT_STATUS(rondo_graph_dump(graph, RONDO_TEXT_DOT, suite_append_text, &text), STATE);
     ASSERT_STATUS(rondo_graph_get_native(graph, &handle, NULL), STATE);
     assert_null(handle);
     ASSERT_OK(rondo_graph_reset(graph));
@@ -159,9 +159,9 @@ static void test_conformance_graph__states_refuse_what_does_not_fit(void **state
     // Ready, without a template.
     ASSERT_STATUS(rondo_graph_capture_end(graph), STATE);
     ASSERT_STATUS(rondo_graph_instantiate(graph), STATE);
-    ASSERT_MESSAGE_HAS("keep_template");
-    ASSERT_STATUS(rondo_graph_dump(graph, RONDO_DUMP_JSON, suite_append_text, &text), STATE);
-    ASSERT_MESSAGE_HAS("keep_template");
+    ASSERT_MESSAGE_HAS("RONDO_KEEP_TEMPLATE");
+    ASSERT_STATUS(rondo_graph_dump(graph, RONDO_TEXT_JSON, suite_append_text, &text), STATE);
+    ASSERT_MESSAGE_HAS("RONDO_KEEP_TEMPLATE");
     ASSERT_STATUS(rondo_graph_get_native(graph, &handle, NULL), STATE);
     assert_int_equal(text.length, 0);
     // Arguments.
@@ -249,7 +249,7 @@ static void test_conformance_graph__an_empty_capture_warns(void **state) {
     ASSERT_OK(rondo_stream_synchronize(context->stream));
     static suite_text text;
     text = (suite_text){0};
-    ASSERT_OK(rondo_graph_dump(graph, RONDO_DUMP_JSON, suite_append_text, &text));
+    ASSERT_OK(rondo_graph_dump(graph, RONDO_TEXT_JSON, suite_append_text, &text));
     rondo_graph_destroy(graph);
 }
 
@@ -375,7 +375,7 @@ static void test_conformance_graph__dumps_and_statistics(void **state) {
 
     static suite_text json;
     json = (suite_text){0};
-    ASSERT_OK(rondo_graph_dump(graph, RONDO_DUMP_JSON, suite_append_text, &json));
+    ASSERT_OK(rondo_graph_dump(graph, RONDO_TEXT_JSON, suite_append_text, &json));
     assert_int_equal(json.length, strlen(json.bytes));
     assert_text_has(&json, "\"label\": \"suite\"");
     assert_text_has(&json,
@@ -391,7 +391,7 @@ static void test_conformance_graph__dumps_and_statistics(void **state) {
 
     static suite_text dot;
     dot = (suite_text){0};
-    ASSERT_OK(rondo_graph_dump(graph, RONDO_DUMP_DOT, suite_append_text, &dot));
+    ASSERT_OK(rondo_graph_dump(graph, RONDO_TEXT_DOT, suite_append_text, &dot));
     assert_text_has(&dot, "digraph \"suite\" {");
     assert_text_has(&dot, "grid 3x1x1 block 128x1x1");
     assert_text_has(&dot, "say \\\"hello\\\"");
@@ -400,10 +400,10 @@ static void test_conformance_graph__dumps_and_statistics(void **state) {
     assert_int_equal(dot.bytes[dot.length - 2], '}');
 
     int calls = 0;
-    ASSERT_OK(rondo_graph_dump(graph, RONDO_DUMP_DOT, stop_at_once, &calls));
+    ASSERT_OK(rondo_graph_dump(graph, RONDO_TEXT_DOT, stop_at_once, &calls));
     assert_int_equal(calls, 1);
-    ASSERT_STATUS(rondo_graph_dump(graph, (rondo_dump_format)9, stop_at_once, &calls), INVALID);
-    ASSERT_STATUS(rondo_graph_dump(graph, RONDO_DUMP_DOT, NULL, NULL), INVALID);
+    ASSERT_STATUS(rondo_graph_dump(graph, (rondo_text_format)9, stop_at_once, &calls), INVALID);
+    ASSERT_STATUS(rondo_graph_dump(graph, RONDO_TEXT_DOT, NULL, NULL), INVALID);
     rondo_graph_destroy(graph);
     suite_free(context, RONDO_MEMORY_DEVICE, x);
     suite_free(context, RONDO_MEMORY_PINNED, pinned);
@@ -426,8 +426,8 @@ static void test_conformance_graph__long_and_broken_labels(void **state) {
     static suite_text dump;
     for (int format = 0; format < 2; ++format) {
         dump = (suite_text){0};
-        ASSERT_OK(rondo_graph_dump(graph, (rondo_dump_format)format, suite_append_text, &dump));
-        assert_true(format == RONDO_DUMP_DOT ? dump.length < 8192 : dump.length > 20000);
+        ASSERT_OK(rondo_graph_dump(graph, (rondo_text_format)format, suite_append_text, &dump));
+        assert_true(format == RONDO_TEXT_DOT ? dump.length < 8192 : dump.length > 20000);
         assert_null(strchr(dump.bytes, '\xff'));
         assert_null(strchr(dump.bytes, '\x1b'));
     }

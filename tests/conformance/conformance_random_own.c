@@ -11,8 +11,8 @@ typedef struct own_arguments {
 static void run_own(void *data) {
     const own_arguments *a = data;
     for (uint64_t i = 0; i < a->range.count; ++i) {
-        rondo_philox_u32(a->range.state[0], 0, a->range.state[1] + a->range.relative + i,
-                         a->out + 4 * i);
+        rondo_random_philox(a->range.state[0], 0, a->range.state[1] + a->range.relative + i,
+                            a->out + 4 * i);
     }
 }
 static void fake_own(const void *arguments, size_t argument_bytes) {

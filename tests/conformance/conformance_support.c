@@ -240,7 +240,8 @@ uint32_t *suite_allocate(suite_context *context, rondo_memory_kind kind, size_t 
 }
 
 void suite_free(suite_context *context, rondo_memory_kind kind, void *address) {
-    rondo_memory_free(context->device, kind, address);
+    (void)kind;  // what the case allocated; the library knows it
+    rondo_memory_free(context->device, address);
 }
 
 rondo_stream *suite_create_stream(suite_context *context) {
@@ -257,7 +258,7 @@ rondo_event *suite_create_event(suite_context *context, uint32_t flags) {
 
 rondo_graph *suite_create_graph(suite_context *context, bool keeps_template) {
     rondo_graph_options options = {.struct_size = sizeof options};
-    options.keep_template = keeps_template;
+    options.keep = keeps_template ? RONDO_KEEP_TEMPLATE : RONDO_KEEP_EXECUTABLE;
     options.label = "suite";
     rondo_graph *graph;
     ASSERT_OK(rondo_graph_create(context->device, &options, &graph));

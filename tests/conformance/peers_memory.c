@@ -133,7 +133,7 @@ static void torch_19_declared_uses_around_a_capture(void **state) {
     uint32_t *pending = memory_take(pool, stream, COUNT);
     ASSERT_OK(suite_gate_enter(gate, busy));
     memory_fill(busy, pending, 1, COUNT);
-    ASSERT_OK(rondo_pool_use(pool, pending, busy));
+    ASSERT_OK(rondo_pool_use(pool, busy, pending));
     memory_free(pool, pending);
     assert_int_equal(memory_get_pool_stats(pool).pending_bytes, 4096);
 
@@ -143,7 +143,7 @@ static void torch_19_declared_uses_around_a_capture(void **state) {
     memory_fill(stream, x, 2, COUNT);
     memory_join(context, other, stream);
     ASSERT_OK(suite_affine(context, other, x, COUNT, 3, 0));
-    ASSERT_OK(rondo_pool_use(pool, x, other));
+    ASSERT_OK(rondo_pool_use(pool, other, x));
     // Done by now: eager work gets it back beside the open capture, the capture's own does not.
     suite_gate_open(gate);
     ASSERT_OK(rondo_stream_synchronize(busy));
@@ -216,7 +216,7 @@ static void torch_38_reuse_after_two_streams_joined(void **state) {
     memory_join(context, side, stream);
     uint32_t *sum = memory_take(pool, side, COUNT);
     memory_add(context, side, sum, data, 2, COUNT);
-    ASSERT_OK(rondo_pool_use(pool, data, side));
+    ASSERT_OK(rondo_pool_use(pool, side, data));
     memory_free(pool, data);
     uint32_t *early = memory_take(pool, stream, COUNT);
     assert_ptr_not_equal(early, data);
@@ -257,7 +257,7 @@ static void torch_39_reuse_needs_all_four_streams(void **state) {
         memory_join(context, sides[i], stream);
         blocks[i] = memory_take(pool, sides[i], COUNT);
         memory_add(context, sides[i], blocks[i], data, (uint32_t)i, COUNT);
-        ASSERT_OK(rondo_pool_use(pool, data, sides[i]));
+        ASSERT_OK(rondo_pool_use(pool, sides[i], data));
     }
     memory_free(pool, data);
     uint32_t *others[3];

@@ -47,7 +47,7 @@ static void open_world(world *w) {
 static void work_eagerly(world *w) {
     int *counter = &w->counter;
     bool is_done = false;
-    float milliseconds = 0;
+    int64_t elapsed_ns = 0;
     rondo_stream *wrapped = NULL;
     rondo_device_info info = {.struct_size = sizeof info};
     STEP(g_cuda->describe_device(0, &info));
@@ -58,7 +58,7 @@ static void work_eagerly(world *w) {
     STEP(g_cuda->wait_event(w->side, w->join));
     STEP(g_cuda->query_event(w->join, &is_done));
     STEP(g_cuda->synchronize_event(w->join));
-    STEP(g_cuda->get_elapsed_ms(w->join, w->join, &milliseconds));
+    STEP(g_cuda->get_elapsed_ns(w->join, w->join, &elapsed_ns));
     STEP(g_cuda->query_stream(w->stream, &is_done));
     STEP(g_cuda->synchronize_stream(w->stream));
     STEP(g_cuda->wrap_stream(w->device, w->stream->native, &wrapped));
@@ -130,7 +130,7 @@ static void use_graph(embedding *e) {
     rondo_graph_stats stats = {.struct_size = sizeof stats};
     rondo_device_info info = {.struct_size = sizeof info};
     size_t dumped = 0;
-    options.keep_template = true;
+    options.keep = RONDO_KEEP_TEMPLATE;
     STEP(rondo_device_open("cuda:0", &e->device));
     STEP(rondo_device_get_info(e->device, &info));
     STEP(rondo_stream_create(e->device, &e->stream));
@@ -147,7 +147,7 @@ static void use_graph(embedding *e) {
         STEP(rondo_graph_upload(e->graph, e->stream));
         STEP(rondo_graph_replay(e->graph, e->stream));
         STEP(rondo_graph_replay(e->graph, e->other));
-        STEP(rondo_graph_dump(e->graph, RONDO_DUMP_JSON, swallow, &dumped));
+        STEP(rondo_graph_dump(e->graph, RONDO_TEXT_JSON, swallow, &dumped));
         STEP(rondo_graph_instantiate(e->graph));
         STEP(rondo_graph_get_stats(e->graph, &stats));
         STEP(rondo_graph_reset(e->graph));
@@ -165,8 +165,8 @@ static void embed(const sweep_point *point) {
     embedding e = {0};
     use_graph(&e);
     rondo_graph_destroy(e.graph);
-    rondo_memory_free(e.device, RONDO_MEMORY_DEVICE, e.memory);
-    rondo_memory_free(e.device, RONDO_MEMORY_PINNED, e.pinned);
+    rondo_memory_free(e.device, e.memory);
+    rondo_memory_free(e.device, e.pinned);
     rondo_stream_destroy(e.other);
     rondo_stream_destroy(e.stream);
     rondo_device_release(e.device);

@@ -92,7 +92,7 @@ static rondo_status explain_half(rondo_program *program, rondo_executor *executo
                                  rondo_device *device, const rondo_executor_options *options,
                                  const fixture *f) {
     rondo_precision_loss loss = {.struct_size = sizeof loss};
-    rondo_status status = rondo_executor_describe(executor, RONDO_DESCRIBE_JSON, skip_text, NULL);
+    rondo_status status = rondo_executor_describe(executor, RONDO_TEXT_JSON, skip_text, NULL);
     return status != RONDO_STATUS_OK ? status
                                      : rondo_executor_find_loss(program, device, options, f->feeds,
                                                                 f->feed_count, 0.01, &loss);

@@ -90,7 +90,7 @@ static void capture_first(world *w, void **out_output) {
     fork_and_join(w, false);
     STEP(take(w, w->pool, w->side, &y));
     STEP(rondo_stream_fill(w->side, y, 7, 1, 64));
-    STEP(rondo_pool_use(w->pool, x, w->side));
+    STEP(rondo_pool_use(w->pool, w->side, x));
     STEP(rondo_stream_copy(w->side, y, x, 64, RONDO_COPY_DEVICE_TO_DEVICE));
     STEP(give(w, x));
     STEP(give(w, y));

@@ -77,8 +77,9 @@ static void begin_graphs(world *w) {
     for (int i = 0; i < GRAPH_COUNT; ++i) {
         graph_model *g = &w->graphs[i];
         g->options = (rondo_graph_options){.struct_size = sizeof(rondo_graph_options)};
-        g->options.keep_template = i != 0;
-        g->options.defer_instantiation = i == 1;
+        g->options.keep = i == 0   ? RONDO_KEEP_EXECUTABLE
+                          : i == 1 ? RONDO_KEEP_TEMPLATE_ONLY
+                                   : RONDO_KEEP_TEMPLATE;
         g->options.arena = i > 1 ? w->arenas[i == 4].real : NULL;
         must(w, rondo_graph_create(w->context->device, &g->options, &g->real),
              "rondo_graph_create");
@@ -172,15 +173,15 @@ static void check_streams(world *w) {
         if (s->real == NULL) {
             continue;
         }
-        rondo_status status = rondo_stream_is_capturing(s->real, &is_capturing);
-        if (!expect(w, status, CAN_OK, "rondo_stream_is_capturing")) {
+        rondo_status status = rondo_stream_is_recording(s->real, &is_capturing);
+        if (!expect(w, status, CAN_OK, "rondo_stream_is_recording")) {
             return;
         }
         bool is_wanted = s->frame != NULL && !is_broken(s);
         if (is_wanted && !is_capturing && s->frame->owner->may_be_broken) {
             break_capture(w, s->frame->owner);
         } else if (is_capturing != is_wanted) {
-            world_fail(w, "rondo_stream_is_capturing says %s of %s, the model %s%s",
+            world_fail(w, "rondo_stream_is_recording says %s of %s, the model %s%s",
                        is_capturing ? "yes" : "no", name_stream(w, s), is_wanted ? "yes" : "no",
                        s->frame != NULL ? " (its capture is broken)" : "");
         }
@@ -309,7 +310,7 @@ void world_end(world *w) {
     for (int i = 0; i < STREAM_COUNT; ++i) {
         rondo_stream_destroy(w->streams[i].real);
     }
-    rondo_memory_free(w->context->device, RONDO_MEMORY_DEVICE, w->memory);
-    rondo_memory_free(w->context->device, RONDO_MEMORY_PINNED, w->pinned);
-    rondo_memory_free(w->context->device, RONDO_MEMORY_PINNED, w->counter);
+    rondo_memory_free(w->context->device, w->memory);
+    rondo_memory_free(w->context->device, w->pinned);
+    rondo_memory_free(w->context->device, w->counter);
 }

@@ -244,7 +244,7 @@ static node_outcome run_data_set(runner *run, const char *data_set) {
     for (size_t i = 0; i < program->value_count; i++) {
         const rondo_tensor *constant = &program->values[i].constant;
         if (constant->dtype != RONDO_DTYPE_NONE) {
-            rondo_tensor_retain(constant, &run->values[i]);
+            rondo_tensor_share(constant, &run->values[i]);
         }
     }
     for (size_t i = 0; i < program->declared_count && outcome == NODE_PASSED; i++) {

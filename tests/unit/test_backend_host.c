@@ -177,7 +177,7 @@ static void test_backend_host__a_forked_child_starts_afresh(void **state) {
         failures += rondo_stream_fill(stream, memory, 2, 1, 64) != RONDO_STATUS_LOST;
         failures += rondo_stream_synchronize(stream) != RONDO_STATUS_LOST;
         failures += strstr(rondo_error_get_last()->message, "fork") == NULL;
-        rondo_memory_free(device, RONDO_MEMORY_DEVICE, memory);
+        rondo_memory_free(device, memory);
         rondo_event_destroy(event);
         rondo_stream_destroy(stream);
         rondo_device_release(device);
@@ -202,7 +202,7 @@ static void test_backend_host__a_forked_child_starts_afresh(void **state) {
     assert_int_equal(rondo_stream_fill(stream, memory, 4, 1, 64), RONDO_STATUS_OK);
     assert_int_equal(rondo_stream_synchronize(stream), RONDO_STATUS_OK);
     assert_int_equal(((unsigned char *)memory)[0], 4);
-    rondo_memory_free(device, RONDO_MEMORY_DEVICE, memory);
+    rondo_memory_free(device, memory);
     rondo_event_destroy(event);
     rondo_stream_destroy(stream);
     rondo_device_release(device);
@@ -236,7 +236,7 @@ static void test_backend_host__a_lost_device_refuses_all_but_destroy(void **stat
     assert_int_equal(rondo_device_synchronize(device), RONDO_STATUS_LOST);
     assert_int_equal(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL),
                      RONDO_STATUS_LOST);
-    rondo_memory_free(device, RONDO_MEMORY_DEVICE, memory);
+    rondo_memory_free(device, memory);
     rondo_graph_destroy(graph);
     rondo_event_destroy(event);
     rondo_stream_destroy(stream);

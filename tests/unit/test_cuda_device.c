@@ -194,16 +194,16 @@ static void test_cuda_device__events_tell_time(void **state) {
     (void)state;
     rondo_event *start = NULL;
     rondo_event *end = NULL;
-    float milliseconds = -1;
+    int64_t elapsed_ns = -1;
     OK(rondo_event_create(g_device, RONDO_EVENT_TIMED, &start));
     OK(rondo_event_create(g_device, RONDO_EVENT_TIMED, &end));
-    assert_int_equal(rondo_event_get_elapsed_ms(start, end, &milliseconds), RONDO_STATUS_STATE);
+    assert_int_equal(rondo_event_get_elapsed_ns(start, end, &elapsed_ns), RONDO_STATUS_STATE);
     OK(rondo_event_record(start, g_stream));
     OK(launch_scale(g_stream, g_values, 1));
     OK(rondo_event_record(end, g_stream));
     OK(rondo_event_synchronize(end));
-    OK(rondo_event_get_elapsed_ms(start, end, &milliseconds));
-    assert_true(milliseconds > 0 && milliseconds < 1000);
+    OK(rondo_event_get_elapsed_ns(start, end, &elapsed_ns));
+    assert_true(elapsed_ns > 0 && elapsed_ns < 1000000000);
     rondo_event_destroy(start);
     rondo_event_destroy(end);
 }
@@ -263,7 +263,7 @@ static void test_cuda_device__branches_and_dump(void **state) {
     rondo_graph *graph = NULL;
     float *other = NULL;
     rondo_graph_options options = {.struct_size = sizeof options};
-    options.keep_template = true;
+    options.keep = RONDO_KEEP_TEMPLATE;
     OK(rondo_memory_allocate(g_device, RONDO_MEMORY_DEVICE, COUNT * 4, (void **)&other));
     OK(rondo_stream_create(g_device, &side));
     OK(rondo_event_create(g_device, 0, &fork));
@@ -290,11 +290,11 @@ static void test_cuda_device__branches_and_dump(void **state) {
                   (unsigned long long)stats.device_bytes);
     static collected dump;
     dump.length = 0;
-    OK(rondo_graph_dump(graph, RONDO_DUMP_DOT, collect, &dump));
+    OK(rondo_graph_dump(graph, RONDO_TEXT_DOT, collect, &dump));
     print_message("%s", dump.text);
     assert_non_null(strstr(dump.text, "scale"));
     dump.length = 0;
-    OK(rondo_graph_dump(graph, RONDO_DUMP_JSON, collect, &dump));
+    OK(rondo_graph_dump(graph, RONDO_TEXT_JSON, collect, &dump));
     print_message("%s\n", dump.text);
     for (int i = 0; i < COUNT; i++) {
         g_pinned[i] = 8;
@@ -323,7 +323,7 @@ static void test_cuda_device__branches_and_dump(void **state) {
     rondo_event_destroy(fork);
     rondo_event_destroy(join);
     rondo_stream_destroy(side);
-    rondo_memory_free(g_device, RONDO_MEMORY_DEVICE, other);
+    rondo_memory_free(g_device, other);
     assert_stream_is_usable();
 }
 
@@ -397,9 +397,9 @@ static void test_cuda_device__own_calls_leave_the_capture_alone(void **state) {
     OK(rondo_stream_synchronize(other));
     // Allocating, freeing and compiling are legal in a capture of one's own.
     OK(rondo_memory_allocate(g_device, RONDO_MEMORY_DEVICE, 1 << 20, &memory));
-    rondo_memory_free(g_device, RONDO_MEMORY_DEVICE, memory);
+    rondo_memory_free(g_device, memory);
     OK(rondo_memory_allocate(g_device, RONDO_MEMORY_PINNED, 1 << 20, &memory));
-    rondo_memory_free(g_device, RONDO_MEMORY_PINNED, memory);
+    rondo_memory_free(g_device, memory);
     void *function = NULL;
     OK(rondo__device_get_function(g_device, "extern \"C\" __global__ void fresh() {}", NULL, 0,
                                   "fresh", &function));
@@ -502,12 +502,12 @@ static void *capture_and_replay(void *user_data) {
             fprintf(stderr, "round %d: %s\n", round, rondo_error_get_last()->message);
         }
         is_fine = rondo_graph_reset(graph) == RONDO_STATUS_OK && is_fine;
-        rondo_memory_free(g_device, RONDO_MEMORY_DEVICE, values);
+        rondo_memory_free(g_device, values);
         values = NULL;
     }
     *failures = is_fine ? 0 : 1;
     rondo_graph_destroy(graph);
-    rondo_memory_free(g_device, RONDO_MEMORY_PINNED, pinned);
+    rondo_memory_free(g_device, pinned);
     rondo_stream_destroy(stream);
     return NULL;
 }
@@ -624,8 +624,8 @@ int main(void) {
         result = cmocka_run_group_tests(tests, NULL, NULL);
     }
     if (g_device != NULL) {
-        rondo_memory_free(g_device, RONDO_MEMORY_DEVICE, g_values);
-        rondo_memory_free(g_device, RONDO_MEMORY_PINNED, g_pinned);
+        rondo_memory_free(g_device, g_values);
+        rondo_memory_free(g_device, g_pinned);
         rondo_stream_destroy(g_stream);
         rondo_device_release(g_device);
     }

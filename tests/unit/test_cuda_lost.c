@@ -98,7 +98,7 @@ static void test_cuda_lost__while_bodies_are_recorded(void **state) {
     rondo_generator_release(generator);
     rondo_event_destroy(plain);
     rondo_event_destroy(fork);
-    rondo_memory_free(g_device, RONDO_MEMORY_DEVICE, x);
+    rondo_memory_free(g_device, x);
     rondo_stream_destroy(victim);
     for (int i = 0; i < 4; ++i) {
         rondo_stream_destroy(streams[i]);

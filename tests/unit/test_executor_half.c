@@ -261,9 +261,9 @@ static void test_executor_half__description_says_why(void **state) {
     options.dtype = RONDO_DTYPE_F16;
     rondo_executor *executor;
     check(rondo_executor_create(program, device, &options, &executor));
-    for (int format = RONDO_DESCRIBE_TEXT; format <= RONDO_DESCRIBE_JSON; ++format) {
+    for (int format = RONDO_TEXT_PLAIN; format <= RONDO_TEXT_JSON; ++format) {
         char text[8192] = "";
-        check(rondo_executor_describe(executor, (rondo_describe_format)format, collect, text));
+        check(rondo_executor_describe(executor, (rondo_text_format)format, collect, text));
         for (size_t i = 0; i < 3; ++i) {
             if (strstr(text, wanted[format][i]) == NULL) {
                 fail_msg("\"%s\" is missing in:\n%s", wanted[format][i], text);
@@ -286,7 +286,7 @@ static void test_executor_half__description_shows_bodies(void **state) {
     rondo_executor *executor;
     check(rondo_executor_create(m.program, device, &options, &executor));
     char text[8192] = "";
-    check(rondo_executor_describe(executor, RONDO_DESCRIBE_TEXT, collect, text));
+    check(rondo_executor_describe(executor, RONDO_TEXT_PLAIN, collect, text));
     assert_non_null(strstr(text, "half precision in body of /Loop: 4 ops"));
     assert_non_null(strstr(text, "half precision in then_branch of /If_1: 3 ops"));
     assert_non_null(strstr(text, "of /If_2: decided when it runs"));

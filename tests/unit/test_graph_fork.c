@@ -57,7 +57,7 @@ static void give_back(world *w) {
     rondo_generator_release(w->generator);
     rondo_pool_release(w->pool);
     rondo_arena_release(w->arena);
-    rondo_memory_free(w->device, RONDO_MEMORY_DEVICE, w->memory);
+    rondo_memory_free(w->device, w->memory);
     rondo_event_destroy(w->event);
     rondo_stream_destroy(w->stream);
     rondo_device_release(w->device);
@@ -80,7 +80,7 @@ static rondo_status do_push(world *w) {
     return rondo_label_push(w->stream, "late");
 }
 static rondo_status do_use(world *w) {
-    return rondo_pool_use(w->pool, w->block, w->stream);
+    return rondo_pool_use(w->pool, w->stream, w->block);
 }
 static rondo_status do_free(world *w) {
     return rondo_pool_free(w->pool, w->block);

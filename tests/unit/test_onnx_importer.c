@@ -127,7 +127,7 @@ static void test_onnx_importer__maps_large_weights(void **state) {
     assert_true(mapped_count >= 1);
     // A tensor keeps the file mapped when the program is gone.
     rondo_tensor kept;
-    rondo_tensor_retain(get_constant(program, "abc"), &kept);
+    rondo_tensor_share(get_constant(program, "abc"), &kept);
     rondo_program_destroy(program);
     remove(path);
     remove(folder);

@@ -145,7 +145,7 @@ static void try_model(tally *t, rondo_device *device, const char *path, const ch
         t->failed_count += 1;
         look_at_error(t, file, seed, "create");
     } else {
-        if (rondo_executor_describe(executor, RONDO_DESCRIBE_TEXT, drop_text, NULL) !=
+        if (rondo_executor_describe(executor, RONDO_TEXT_PLAIN, drop_text, NULL) !=
             RONDO_STATUS_OK) {
             t->failed_count += 1;
             look_at_error(t, file, seed, "describe");

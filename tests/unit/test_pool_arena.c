@@ -173,7 +173,7 @@ static void use(world *w, size_t index, int stream) {
     block *b = &w->blocks[index];
     // As a program would: the stream comes after the owner's work so far.
     join(w, stream, b->stream);
-    must(rondo_pool_use(w->pool, (void *)b->begin, w->streams[stream]));
+    must(rondo_pool_use(w->pool, w->streams[stream], (void *)b->begin));
     touch(w, b, stream);
 }
 

@@ -245,7 +245,7 @@ static void test_random_executor__results_are_what_the_ops_mean(void **state) {
         assert_true(fabs(chosen[0][k] / (100 * RUNS) - exp(k) / total) <
                     5 * sqrt(0.25 / 100 / RUNS));
     }
-    rondo_memory_free(device, RONDO_MEMORY_DEVICE, memory);
+    rondo_memory_free(device, memory);
     rondo_stream_destroy(stream);
     rondo_generator_release(generator);
     rondo_executor_destroy(executor);
@@ -342,7 +342,7 @@ static void test_random_executor__training_can_be_an_input(void **state) {
         check(rondo_executor_run(executor, feeds, 2, &fetch, 1));
         for (uint32_t i = 0; i < COUNT; ++i) {
             uint32_t words[4];
-            rondo_philox_u32(SEED, 0, draws * ((COUNT + 3) / 4) + i / 4, words);
+            rondo_random_philox(SEED, 0, draws * ((COUNT + 3) / 4) + i / 4, words);
             const bool is_kept = words[i % 4] >= UINT32_C(0x80000000);
             assert_true(out[i] == (!training ? 3.0f : is_kept ? 6.0f : 0.0f));
         }

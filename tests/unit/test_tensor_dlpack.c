@@ -77,7 +77,7 @@ static void test_tensor_dlpack__in_shares_the_bytes(void **state) {
     assert_int_equal(tensor.shape.rank, 3);
     assert_int_equal(tensor.shape.extent[1], 3);
     assert_int_equal(rondo_tensor_get_bytes(&tensor), sizeof p.elements);
-    rondo_tensor_retain(&tensor, &second);
+    rondo_tensor_share(&tensor, &second);
     rondo_tensor_deinit(&tensor);
     assert_int_equal(p.delete_count, 0);
     assert_true(((float *)second.data)[23] == 23.0f);

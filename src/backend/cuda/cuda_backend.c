@@ -266,7 +266,7 @@ const rondo__backend rondo__backend_cuda = {
     .record_from_outside = rondo__cuda_record_from_outside,
     .query_event = rondo__cuda_query_event,
     .synchronize_event = rondo__cuda_synchronize_event,
-    .get_elapsed_ms = rondo__cuda_get_elapsed_ms,
+    .get_elapsed_ns = rondo__cuda_get_elapsed_ns,
     .copy = rondo__cuda_copy,
     .fill = rondo__cuda_fill,
     .call_host = rondo__cuda_call_host,
@@ -306,6 +306,5 @@ const rondo__backend rondo__backend_cuda = {
     .destroy_executable = rondo__cuda_destroy_executable,
     .get_native_template = rondo__cuda_get_native_template,
     .get_native_executable = rondo__cuda_get_native_executable,
-    .get_flags = rondo__cuda_get_flags,
     .get_function = rondo__cuda_get_function,
 };
