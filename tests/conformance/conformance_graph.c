@@ -424,9 +424,9 @@ static void test_conformance_graph__long_and_broken_labels(void **state) {
     ASSERT_OK(rondo_label_pop(context->stream));
     ASSERT_OK(rondo_graph_capture_end(graph));
     static suite_text dump;
-    for (int format = 0; format < 2; ++format) {
+    for (rondo_text_format format = RONDO_TEXT_JSON; format <= RONDO_TEXT_DOT; ++format) {
         dump = (suite_text){0};
-        ASSERT_OK(rondo_graph_dump(graph, (rondo_text_format)format, suite_append_text, &dump));
+        ASSERT_OK(rondo_graph_dump(graph, format, suite_append_text, &dump));
         assert_true(format == RONDO_TEXT_DOT ? dump.length < 8192 : dump.length > 20000);
         assert_null(strchr(dump.bytes, '\xff'));
         assert_null(strchr(dump.bytes, '\x1b'));

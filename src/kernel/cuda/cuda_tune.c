@@ -90,7 +90,7 @@ static rondo_status make_buffers(const rondo__kernel_request *request, tune_buff
     if (out_buffers->inputs == NULL || out_buffers->outputs == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    RETURN_IF_ERROR(rondo_stream_create(request->device, &out_buffers->stream));
+    RETURN_IF_ERROR(rondo_stream_create(request->device, NULL, &out_buffers->stream));
     RETURN_IF_ERROR(rondo_event_create(request->device, RONDO_EVENT_TIMED, &out_buffers->start));
     RETURN_IF_ERROR(rondo_event_create(request->device, RONDO_EVENT_TIMED, &out_buffers->end));
     for (size_t i = 0; i < request->input_count && status == RONDO_STATUS_OK; i++) {
@@ -188,7 +188,7 @@ static rondo_status run_contest(rondo__cuda_kernel *kernel, const rondo__tuning 
     for (size_t i = 0; i < tuning->candidate_count && status == RONDO_STATUS_OK; i++) {
         rondo__cuda_kernel *trial = NULL;
         rondo__kernel *ready = NULL;
-        int64_t span_ns = 0;
+        float milliseconds = 0.0f;
         status = rondo__cuda_begin_kernel(kernel->request, &trial);
         if (status != RONDO_STATUS_OK) {
             break;
