@@ -203,7 +203,8 @@ static void run_step(void *data) {
 static void issue(const bench *b, rondo_stream *stream, size_t node_count) {
     for (size_t i = 0; i < node_count; ++i) {
         step_arguments arguments = {b->memory[i & 1], b->memory[~i & 1], 32, 1.0f};
-        rondo_launch launch = {.name = "step",
+        rondo_launch launch = {.struct_size = sizeof launch,
+                               .name = "step",
                                .function = b->function,
                                .grid = {1, 1, 1},
                                .block = {256, 1, 1},
@@ -324,9 +325,8 @@ static void measure_capture(const bench *b, size_t node_count) {
     size_t turns = node_count <= 8 ? 600 : node_count <= 100 ? 300 : node_count <= 1000 ? 60 : 16;
     turns = b->is_quick ? turns / 4 : turns;
     rondo_graph *graph;
-    rondo_graph_options options = rondo_graph_options_default();
-    options.keep_template = true;
-    options.defer_instantiation = true;
+    rondo_graph_options options = {.struct_size = sizeof options};
+    options.keep = RONDO_KEEP_TEMPLATE_ONLY;
     MUST(rondo_graph_create(b->device, &options, &graph));
     table t = make_table(turns);
     for (size_t i = 0; i < turns + 3; ++i) {
@@ -389,7 +389,7 @@ static void measure_pool(const bench *b) {
         t.values[1][turn] = (double)(freed - allocated) / BLOCK_COUNT;
         t.values[2][turn] = (double)(now_ns() - freed) / PAIR_COUNT;
     }
-    rondo_pool_stats stats;
+    rondo_pool_stats stats = {.struct_size = sizeof stats};
     MUST(rondo_pool_get_stats(pool, &stats));
     rondo_pool_release(pool);
     print_head("pool, 4 KiB blocks that it holds already");
@@ -511,7 +511,7 @@ static void measure_row(const bench *b) {
         t.values[0][i] = plain;
         t.values[1][i] = (double)(now_ns() - worked) / (NODE_COUNT * BATCH) - plain;
     }
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     MUST(rondo_graph_get_stats(graph, &stats));
     rondo_graph_destroy(graph);
     print_head("nodes in a row");
@@ -681,7 +681,7 @@ static void open_bench(bench *b, const char *name) {
 }
 
 static void print_machine(const bench *b) {
-    rondo_device_info info;
+    rondo_device_info info = {.struct_size = sizeof info};
     double load[3] = {0};
     MUST(rondo_device_get_info(b->device, &info));
     (void)getloadavg(load, 3);
@@ -735,7 +735,7 @@ int main(int argc, char **argv) {
     measure_growth(&b);
     printf("\n%d goals missed\n", g_missed_count);
     for (int i = 0; i < 2; ++i) {
-        rondo_memory_free(b.device, RONDO_MEMORY_DEVICE, b.memory[i]);
+        rondo_memory_free(b.device, b.memory[i]);
     }
     rondo_stream_destroy(b.stream);
     rondo_device_release(b.device);

@@ -82,7 +82,7 @@ static void launch_raw(const bench &b, int node_count) {
 static void launch_own(const bench &b, int node_count) {
     for (int i = 0; i < node_count; ++i) {
         step_arguments arguments = {b.memory[i & 1], b.memory[~i & 1], 32, 1.0f};
-        rondo_launch launch = {};
+        rondo_launch launch = {sizeof launch};
         launch.name = "step";
         launch.function = b.function;
         launch.grid[0] = launch.grid[1] = launch.grid[2] = 1;
@@ -175,9 +175,8 @@ int main(int argument_count, char **arguments) {
     MUST(cudaStreamCreateWithFlags(&b.native, cudaStreamNonBlocking));
     MUST(rondo_stream_create(b.device, &b.own));
     MUST(rondo_stream_wrap(b.device, b.native, &b.wrapped));
-    rondo_graph_options options = rondo_graph_options_default();
-    options.keep_template = true;
-    options.defer_instantiation = true;
+    rondo_graph_options options = {sizeof options};
+    options.keep = RONDO_KEEP_TEMPLATE_ONLY;
     MUST(rondo_graph_create(b.device, &options, &b.graph));
     MUST(cudaMalloc(&b.memory[0], 1024));
     MUST(cudaMalloc(&b.memory[1], 1024));

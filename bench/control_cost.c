@@ -41,7 +41,8 @@ static void count_down(void *arguments) {
 
 static rondo_status launch(rondo_stream *stream, void *user_data) {
     bench *b = user_data;
-    rondo_launch launch = {.name = "count_down",
+    rondo_launch launch = {.struct_size = sizeof launch,
+                           .name = "count_down",
                            .function = b->function,
                            .grid = {1, 1, 1},
                            .block = {1, 1, 1},
@@ -156,7 +157,7 @@ int main(int argc, char **argv) {
     print_slope("per node in a row", rows[2], rows[4], 990);
     print_slope("per if not taken", none, skipped, 100);
     print_slope("per if taken", taken_once, taken, 100);
-    rondo_memory_free(b.device, RONDO_MEMORY_DEVICE, b.x);
+    rondo_memory_free(b.device, b.x);
     rondo_stream_destroy(b.stream);
     rondo_device_release(b.device);
     free(b.times);

@@ -72,7 +72,8 @@ static rondo_launch make_launch(rondo_host_function function, const void *argume
         rondo_host_function function;
         void *address;
     } target = {.function = function};
-    return (rondo_launch){.name = "step",
+    return (rondo_launch){.struct_size = sizeof(rondo_launch),
+                          .name = "step",
                           .function = target.address,
                           .grid = {1, 1, 1},
                           .block = {1, 1, 1},
@@ -147,7 +148,7 @@ static void measure_replay(bench *b, double plain_ns) {
     }
     print_line("replay of 1000 nodes in a row over the work, per node", &b->samples, NODE_COUNT,
                "ns");
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     must(rondo_graph_get_stats(graph, &stats));
     printf("%-58s %9.1f %9s  ns\n", "capture, per node", (double)stats.capture_ns / NODE_COUNT, "");
     printf("%-58s %9.1f %9s  ns\n", "instantiate, per node",
@@ -253,7 +254,7 @@ int main(int argc, char **argv) {
     }
     must(rondo_device_open("host", &b.device));
     must(rondo_stream_create(b.device, &b.stream));
-    rondo_device_info info;
+    rondo_device_info info = {.struct_size = sizeof info};
     must(rondo_device_get_info(b.device, &info));
     printf("%s, %d threads, %ld rounds\n\n%-58s %9s %9s\n", info.description,
            (int)info.compute_units, rounds, "", "median", "smallest");

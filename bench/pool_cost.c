@@ -83,7 +83,7 @@ static void capture_once(rondo_graph *graph, rondo_pool *pool, rondo_stream *str
 }
 
 static uint64_t get_free_bytes(rondo_device *device) {
-    rondo_device_info info;
+    rondo_device_info info = {.struct_size = sizeof info};
     must(rondo_device_get_info(device, &info));
     return info.free_bytes;
 }
@@ -115,8 +115,8 @@ int main(int argc, char **argv) {
     must(rondo_device_synchronize(device));
     uint64_t resident = get_resident_bytes();
     uint64_t free_bytes = get_free_bytes(device);
-    rondo_pool_stats before;
-    rondo_pool_stats after;
+    rondo_pool_stats before = {.struct_size = sizeof before};
+    rondo_pool_stats after = {.struct_size = sizeof after};
     must(rondo_pool_get_stats(pool, &before));
     uint64_t start = rondo__clock_now_ns();
     for (int i = 0; i < rounds; ++i) {

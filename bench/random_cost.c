@@ -75,7 +75,8 @@ static void prepare_plain(bench *b) {
         must(rondo__device_get_function(b->device, plain_text, NULL, 0, "plain", &plain.address));
     }
     b->plain_arguments = (plain_arguments){b->memory, 256};
-    b->plain = (rondo_launch){.name = "plain",
+    b->plain = (rondo_launch){.struct_size = sizeof(rondo_launch),
+                              .name = "plain",
                               .function = plain.address,
                               .grid = {1, 1, 1},
                               .block = {256, 1, 1},
@@ -220,14 +221,14 @@ static void measure_fills(const bench *b, size_t bytes) {
     for (int kind = 0; kind < (int)(sizeof names / sizeof *names); ++kind) {
         double times[FILLS];
         for (int i = -2; i < FILLS; ++i) {
-            float ms;
+            int64_t ns;
             must(rondo_event_record(start, b->stream));
             must(fill(b, kind, bytes));
             must(rondo_event_record(end, b->stream));
             must(rondo_stream_synchronize(b->stream));
-            must(rondo_event_get_elapsed_ms(start, end, &ms));
+            must(rondo_event_get_elapsed_ns(start, end, &ns));
             if (i >= 0) {
-                times[i] = (double)ms;
+                times[i] = (double)ns * 1e-6;
             }
         }
         const double ms = get_median(times, FILLS);
@@ -242,7 +243,7 @@ static void measure_fills(const bench *b, size_t bytes) {
 int main(int argc, char **argv) {
     const char *name = argc > 1 ? argv[1] : "cuda:0";
     bench b = {0};
-    rondo_device_info info;
+    rondo_device_info info = {.struct_size = sizeof info};
     void *memory;
     must(rondo_device_open(name, &b.device));
     must(rondo_device_get_info(b.device, &info));
@@ -268,7 +269,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < GENERATORS_MAX; ++i) {
         rondo_generator_release(b.generators[i]);
     }
-    rondo_memory_free(b.device, RONDO_MEMORY_DEVICE, memory);
+    rondo_memory_free(b.device, memory);
     rondo_stream_destroy(b.stream);
     rondo_device_release(b.device);
     return 0;

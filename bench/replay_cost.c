@@ -123,7 +123,8 @@ static void record(bench *b, void *function, void *memory, size_t node_count) {
         void *x;
         float f;
     } arguments = {memory, 1.0f};
-    rondo_launch launch = {.name = "step",
+    rondo_launch launch = {.struct_size = sizeof launch,
+                           .name = "step",
                            .function = function,
                            .grid = {1, 1, 1},
                            .block = {32, 1, 1},
@@ -186,7 +187,7 @@ int main(int argc, char **argv) {
         return 1;
     }
     bench b = {0};
-    rondo_device_info info;
+    rondo_device_info info = {.struct_size = sizeof info};
     get_stream_context_function get_stream_context = NULL;
     FIND(driver, "cuGraphLaunch", &b.launch);
     FIND(driver, "cuCtxSetCurrent", &b.set_context);
@@ -217,7 +218,7 @@ int main(int argc, char **argv) {
                 ours);
     }
     printf("CPU time of the call, ns; medians over %d blocks\n", BLOCK_COUNT);
-    rondo_memory_free(b.device, RONDO_MEMORY_DEVICE, memory);
+    rondo_memory_free(b.device, memory);
     rondo_stream_destroy(b.stream);
     rondo_device_release(b.device);
     free(bare);

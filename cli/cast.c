@@ -29,7 +29,7 @@ static void store_real(rondo_dtype dtype, void *data, size_t index, double value
             ((double *)data)[index] = value;
             break;
         case RONDO_DTYPE_F16:
-            ((uint16_t *)data)[index] = rondo_half_from_float((float)value);
+            ((uint16_t *)data)[index] = rondo_f16_from_float((float)value);
             break;
         case RONDO_DTYPE_BF16:
             ((uint16_t *)data)[index] = bf16_from_float((float)value);

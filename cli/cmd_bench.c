@@ -55,7 +55,7 @@ static bool run_once(cli_session *session, const bench_settings *settings) {
 
 static bool run_and_sample(cli_session *session, const bench_settings *settings,
                            bench_samples *samples) {
-    rondo_run_times times;
+    rondo_run_times times = {.struct_size = sizeof times};
     if (!run_once(session, settings)) {
         return false;
     }
@@ -78,7 +78,7 @@ static bool set_graphs(cli_session *session, rondo_graphs_mode graphs) {
 static bool capture(cli_session *session) {
     enum { CAPTURE_RUNS_MAX = 4 };
     for (int i = 0; i < CAPTURE_RUNS_MAX; i++) {
-        rondo_run_times times;
+        rondo_run_times times = {.struct_size = sizeof times};
         if (!cli_session_run(session)) {
             return false;
         }
@@ -213,6 +213,7 @@ static bool save_json(const bench_report *report, const char *path) {
 }
 
 static bool summarise(cli_session *session, const bench_side *sides, bench_report *report) {
+    report->stats.struct_size = sizeof report->stats;
     if (rondo_executor_get_stats(session->executor, &report->stats) != RONDO_STATUS_OK) {
         cli_session_fail(session);
         return false;

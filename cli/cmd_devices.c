@@ -93,6 +93,7 @@ static int run_devices(const cli_command *command, int argc, char **argv) {
         cli_print_error("out of memory");
         return CLI_FAILED;
     }
+    infos->struct_size = sizeof *infos;
     int status = CLI_DONE;
     size_t present = 0;
     if (rondo_device_list(infos, count, &present) != RONDO_STATUS_OK) {

@@ -24,7 +24,7 @@ static bool write_to_console(void *user_data, const char *text, size_t bytes) {
     return true;
 }
 
-static bool describe(cli_session *session, rondo_describe_format format, rondo_write_function write,
+static bool describe(cli_session *session, rondo_text_format format, rondo_write_function write,
                      void *user_data) {
     const rondo_status status = rondo_executor_describe_feeds(
         session->executor, session->feeds, session->feed_count, format, write, user_data);
@@ -54,7 +54,7 @@ static bool write_json_ports(cli_json *json, const rondo_program *program, const
                              size_t count, get_port_function get_port) {
     cli_json_begin(json, key, '[');
     for (size_t i = 0; i < count; i++) {
-        rondo_port port;
+        rondo_port port = {.struct_size = sizeof port};
         if (get_port(program, i, &port) != RONDO_STATUS_OK) {
             cli_fail_with_record();
             return false;
@@ -101,7 +101,7 @@ static bool write_json(cli_session *session, FILE *file) {
         return false;
     }
     cli_json_key(&json, "plan");
-    if (!describe(session, RONDO_DESCRIBE_JSON, write_to_file, file)) {
+    if (!describe(session, RONDO_TEXT_JSON, write_to_file, file)) {
         return false;
     }
     cli_json_end(&json, '}');
@@ -109,7 +109,7 @@ static bool write_json(cli_session *session, FILE *file) {
 }
 
 static bool write_dot(cli_session *session, FILE *file) {
-    return describe(session, RONDO_DESCRIBE_DOT, write_to_file, file);
+    return describe(session, RONDO_TEXT_DOT, write_to_file, file);
 }
 
 // Lets `write` fill the file `path`; NULL is fine.
@@ -140,7 +140,7 @@ static int inspect_model(const cli_command *command, const char *path,
     if (status == CLI_DONE &&
         (!cli_output_check(settings->dot_path) || !cli_output_check(settings->json_path) ||
          !cli_session_open(path, &settings->model, &session) ||
-         !describe(&session, RONDO_DESCRIBE_TEXT, write_to_console, NULL) ||
+         !describe(&session, RONDO_TEXT_PLAIN, write_to_console, NULL) ||
          !save(&session, settings->dot_path, write_dot) ||
          !save(&session, settings->json_path, write_json))) {
         status = CLI_FAILED;

@@ -147,7 +147,7 @@ free_lists:
 // Which column is which class, where a ZipMap said so.
 static void print_labels(const cli_session *session, size_t output) {
     char text[512];
-    rondo_port port;
+    rondo_port port = {.struct_size = sizeof port};
     if (rondo_program_get_output(session->program, output, &port) == RONDO_STATUS_OK &&
         port.labels != NULL) {
         cli_say(CLI_NORMAL, "  columns: %s", cli_tensor_summarise(port.labels, text, sizeof text));
@@ -180,7 +180,7 @@ static bool prepare_directory(const char *directory) {
 }
 
 static bool say_plan(const cli_session *session) {
-    rondo_executor_stats stats;
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
     if (cli_get_level() < CLI_DETAIL) {
         return true;
     }
@@ -218,7 +218,7 @@ static int run_model(const cli_command *command, const char *path, const run_set
     if (settings->output_directory != NULL && !save_outputs(&session, settings->output_directory)) {
         goto close_session;
     }
-    rondo_run_times times;
+    rondo_run_times times = {.struct_size = sizeof times};
     if (rondo_executor_get_times(session.executor, &times) != RONDO_STATUS_OK) {
         cli_session_fail(&session);
         goto close_session;

@@ -81,7 +81,7 @@ static bool visit_symbols(const cli_session *session, bool (*visit)(void *data, 
                               rondo_program_get_output_count(session->program)};
     for (size_t side = 0; side < 2; side++) {
         for (size_t i = 0; i < counts[side]; i++) {
-            rondo_port port;
+            rondo_port port = {.struct_size = sizeof port};
             if (getters[side](session->program, i, &port) != RONDO_STATUS_OK) {
                 return false;
             }
@@ -365,7 +365,7 @@ static bool check_all_used(const cli_session *session, const cli_assignments *as
         bool has_room = true;
         cli_suggestion suggestion = {.word = item->name};
         for (size_t k = 0; k < port_count; k++) {
-            rondo_port port;
+            rondo_port port = {.struct_size = sizeof port};
             if (!get_port(session, k, &port)) {
                 return false;
             }
@@ -406,7 +406,7 @@ bool cli_inputs_read(cli_session *session, const cli_model_settings *settings) {
         goto free_ports;
     }
     for (size_t i = 0; i < port_count; i++) {
-        rondo_port port;
+        rondo_port port = {.struct_size = sizeof port};
         bool is_named = false;
         ports[session->feed_count] = i;
         if (!get_port(session, i, &port) ||
@@ -421,7 +421,7 @@ bool cli_inputs_read(cli_session *session, const cli_model_settings *settings) {
     is_done = check_all_used(session, &session->files, port_count) &&
               check_all_used(session, &session->shapes, port_count);
     for (size_t i = 0; is_done && i < session->feed_count; i++) {
-        rondo_port port;
+        rondo_port port = {.struct_size = sizeof port};
         is_done = get_port(session, ports[i], &port);
         if (is_done) {
             assume_shape(&port, &session->feeds[i].tensor, &names);

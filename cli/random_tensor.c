@@ -24,7 +24,7 @@ static void store_random(rondo_dtype dtype, void *data, size_t index, uint64_t b
             ((double *)data)[index] = (double)real;
             break;
         case RONDO_DTYPE_F16:
-            ((uint16_t *)data)[index] = rondo_half_from_float(real);
+            ((uint16_t *)data)[index] = rondo_f16_from_float(real);
             break;
         case RONDO_DTYPE_BF16:
             ((uint16_t *)data)[index] = (uint16_t)(real_bits >> 16);

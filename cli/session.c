@@ -110,7 +110,7 @@ static bool load_program(const char *path, uint64_t memory_limit, cli_session *s
 }
 
 static bool make_executor(const cli_model_settings *settings, cli_session *session) {
-    rondo_executor_options options = rondo_executor_options_default();
+    rondo_executor_options options = {.struct_size = sizeof options};
     cli_set_precision(&options, settings->dtype == 1 ? RONDO_DTYPE_F16 : RONDO_DTYPE_F32,
                       &settings->keep_f32, &settings->use_f16);
     options.seed = settings->seed;
@@ -137,6 +137,7 @@ static void say_dimensions(const cli_session *session) {
 }
 
 bool cli_session_open(const char *path, const cli_model_settings *settings, cli_session *session) {
+    session->device_info.struct_size = sizeof session->device_info;
     // The device first: its name is quickly checked, and a large model is slow to load.
     if (rondo_device_open(settings->device, &session->device) != RONDO_STATUS_OK ||
         rondo_device_get_info(session->device, &session->device_info) != RONDO_STATUS_OK) {
@@ -215,7 +216,7 @@ bool cli_session_complete_feeds(cli_session *session, const cli_model_settings *
         return false;
     }
     for (size_t i = 0; i < session->fetch_count; i++) {
-        rondo_port port;
+        rondo_port port = {.struct_size = sizeof port};
         if (rondo_program_get_output(session->program, i, &port) != RONDO_STATUS_OK) {
             cli_session_fail(session);
             return false;

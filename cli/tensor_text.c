@@ -15,7 +15,7 @@ double cli_tensor_get_element(const rondo_tensor *tensor, size_t index) {
         case RONDO_DTYPE_F64:
             return ((const double *)data)[index];
         case RONDO_DTYPE_F16:
-            return (double)rondo_half_to_float(((const uint16_t *)data)[index]);
+            return (double)rondo_f16_to_float(((const uint16_t *)data)[index]);
         case RONDO_DTYPE_BF16: {
             const uint32_t bits = (uint32_t)((const uint16_t *)data)[index] << 16;
             float value;

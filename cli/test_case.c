@@ -106,7 +106,7 @@ static bool open_model(test_case *test) {
     if (!cli_format_model_path(test->directory, path, sizeof path)) {
         return finish(test->result, CLI_FAILED_TEST, "the path is too long");
     }
-    rondo_executor_options options = rondo_executor_options_default();
+    rondo_executor_options options = {.struct_size = sizeof options};
     options.graphs = RONDO_GRAPHS_AUTO;
     cli_set_precision(&options, test->settings->dtype, &test->settings->keep_f32,
                       &test->settings->use_f16);
@@ -174,7 +174,7 @@ static bool check_declared_shape(test_case *test, const rondo_port *port,
 static bool load_data_set(test_case *test, size_t set) {
     char path[CLI_PATH_MAX];
     for (size_t i = 0; i < test->feed_count; i++) {
-        rondo_port port;
+        rondo_port port = {.struct_size = sizeof port};
         if (rondo_program_get_input(test->program, i, &port) != RONDO_STATUS_OK) {
             return finish_with_record(test->result);
         }
@@ -192,7 +192,7 @@ static bool load_data_set(test_case *test, size_t set) {
         }
     }
     for (size_t i = 0; i < test->fetch_count; i++) {
-        rondo_port port;
+        rondo_port port = {.struct_size = sizeof port};
         if (rondo_program_get_output(test->program, i, &port) != RONDO_STATUS_OK) {
             return finish_with_record(test->result);
         }
@@ -217,7 +217,7 @@ static bool run_mode(test_case *test, rondo_graphs_mode graphs) {
     }
     const int run_max = graphs == RONDO_GRAPHS_OFF ? 1 : REPLAY_RUNS_MAX;
     for (int run = 0; run < run_max; run++) {
-        rondo_run_times times;
+        rondo_run_times times = {.struct_size = sizeof times};
         for (size_t i = 0; i < test->fetch_count; i++) {
             rondo_tensor_deinit(&test->fetches[i].tensor);
         }
@@ -235,7 +235,7 @@ static bool run_mode(test_case *test, rondo_graphs_mode graphs) {
 }
 
 static bool compare_mode(test_case *test, const char *mode, double *largest_error) {
-    rondo_executor_stats stats;
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
     if (rondo_executor_get_stats(test->executor, &stats) != RONDO_STATUS_OK) {
         return finish_with_record(test->result);
     }

@@ -11,7 +11,7 @@ static const double loss_limit = 0.01;
 
 static rondo_executor_options make_options(const cli_precision_case *failed, rondo_dtype dtype,
                                            const cli_list *keep) {
-    rondo_executor_options options = rondo_executor_options_default();
+    rondo_executor_options options = {.struct_size = sizeof options};
     options.graphs = RONDO_GRAPHS_OFF;
     options.dtype = dtype;
     if (dtype == RONDO_DTYPE_F16) {
@@ -33,7 +33,7 @@ static bool passes(const cli_precision_case *failed, const rondo_executor_option
         goto free_fetches;
     }
     for (size_t i = 0; i < failed->expected_count; i++) {
-        rondo_port port;
+        rondo_port port = {.struct_size = sizeof port};
         if (rondo_program_get_output(failed->program, i, &port) != RONDO_STATUS_OK) {
             goto free_fetches;
         }

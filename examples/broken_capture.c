@@ -37,7 +37,7 @@ int main(void) {
     if (rondo_device_open("host", &device) == RONDO_STATUS_OK &&
         rondo_stream_create(device, &stream) == RONDO_STATUS_OK &&
         rondo_graph_create(device, NULL, &graph) == RONDO_STATUS_OK &&
-        rondo_graph_capture(graph, stream, NULL, step, &x, &outcome) == RONDO_STATUS_OK &&
+        rondo_graph_capture_step(graph, stream, NULL, step, &x, &outcome) == RONDO_STATUS_OK &&
         rondo_graph_get_report(graph, &report) == RONDO_STATUS_OK) {
         rondo_capture_report_format(&report, text, sizeof text);
         printf("%sx is %d all the same\n", text, x);

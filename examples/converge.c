@@ -71,8 +71,8 @@ int main(int argc, char **argv) {
     bool is_right = status == RONDO_STATUS_OK && fabsf(pinned->x - 1414.2136f) < 1e-2f;
     fputs(status != RONDO_STATUS_OK ? rondo_error_get_last()->message : "", stderr);
     rondo_graph_destroy(graph);
-    rondo_memory_free(device, RONDO_MEMORY_PINNED, pinned);
-    rondo_memory_free(device, RONDO_MEMORY_DEVICE, on_device);
+    rondo_memory_free(device, pinned);
+    rondo_memory_free(device, on_device);
     rondo_stream_destroy(stream);
     rondo_device_release(device);
     return status == RONDO_STATUS_UNAVAILABLE ? 77 : is_right ? 0 : 1;

@@ -19,8 +19,8 @@ int main(int argc, char **argv) {
     rondo_executor *executor = NULL;
     rondo_binding feed = {0};
     rondo_binding fetch = {0};
-    rondo_port input;
-    rondo_port output;
+    rondo_port input = {.struct_size = sizeof input};
+    rondo_port output = {.struct_size = sizeof output};
     int status = EXIT_FAILURE;
     if (argc != 2) {
         fprintf(stderr, "usage: run_model MODEL (with one input and one output)\n");
@@ -44,7 +44,7 @@ int main(int argc, char **argv) {
         goto clean_up;
     }
     for (int run = 1; run <= 4; run++) {
-        rondo_run_times times;
+        rondo_run_times times = {.struct_size = sizeof times};
         if (!check(rondo_executor_run(executor, &feed, 1, &fetch, 1)) ||
             !check(rondo_executor_get_times(executor, &times))) {
             goto clean_up;

@@ -43,28 +43,6 @@
 
 RONDO_EXTERN_C_BEGIN
 
-// ---- what a device can record -----------------------------------------------------------------
-
-// CUDA has IF and WHILE from driver 12.3 on, ELSE and SWITCH from 12.8 on; on drivers between,
-// Rondo builds those of several IFs. The host has everything.
-typedef enum rondo_feature {
-    RONDO_FEATURE_IF = 0,
-    RONDO_FEATURE_IF_ELSE = 1,
-    RONDO_FEATURE_SWITCH = 2,
-    RONDO_FEATURE_WHILE = 3,
-    RONDO_FEATURE_HOST_IN_BODY = 4,  // host functions inside bodies
-} rondo_feature;
-
-// Asks whether the device can record it.
-//
-// Returns:   OK: it can.
-// Errors:    UNSUPPORTED (it cannot; the record says why and what to do instead), INVALID (no such
-//            feature), DRIVER, LOST.
-// Threads:   safe.
-// Capture:   legal.
-RONDO_API RONDO_MUST_USE rondo_status rondo_device_supports(rondo_device *device,
-                                                            rondo_feature feature);
-
 // ---- functions: recorded in a capture, run outside one ----------------------------------------
 
 // Puts the work of a body on `stream`. Outside a capture it is called for each turn; inside one it
@@ -112,16 +90,17 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_control_while(rondo_stream *stream,
 
 // ---- scopes: inside a capture -----------------------------------------------------------------
 
-typedef enum rondo_scope_kind {
+typedef int32_t rondo_scope_kind;
+enum {
     RONDO_SCOPE_IF = 0,       // branch 0 runs when the predicate is not zero
     RONDO_SCOPE_IF_ELSE = 1,  // branch 0 runs when it is not zero, branch 1 when it is
     RONDO_SCOPE_SWITCH = 2,   // branch n runs when it is n; none when it is out of range
     RONDO_SCOPE_WHILE = 3,    // branch 0 runs again and again while it is not zero
-} rondo_scope_kind;
+};
 
 // A conditional node that is being recorded. Plain data to be handed back; once the scope or its
 // capture has ended, it stands for nothing and calls with it fail harmlessly.
-typedef struct rondo_scope {
+typedef struct rondo_scope {  // ABI: fixed
     rondo_device *device;
     uint64_t id;
 } rondo_scope;

@@ -22,6 +22,7 @@ typedef struct rondo_event rondo_event;
 
 // What is known of a device, or why there is none.
 typedef struct rondo_device_info {
+    size_t struct_size;     // sizeof(rondo_device_info)
     char name[32];          // what rondo_device_open takes: "host", "cuda:0"
     char description[128];  // model name of the chip
     char reason[256];       // empty when `available`; otherwise why the device cannot be used
@@ -90,19 +91,42 @@ RONDO_API bool rondo_device_is_host(const rondo_device *device);
 //            mode and thread_local ones of its own thread.
 RONDO_API RONDO_MUST_USE rondo_status rondo_device_synchronize(rondo_device *device);
 
+// What conditional nodes (rondo/control.h) need.
+// CUDA has IF and WHILE from driver 12.3 on, ELSE and SWITCH from 12.8 on; on drivers between,
+// Rondo builds those of several IFs. The host has everything.
+typedef int32_t rondo_feature;
+enum {
+    RONDO_FEATURE_IF = 0,
+    RONDO_FEATURE_IF_ELSE = 1,
+    RONDO_FEATURE_SWITCH = 2,
+    RONDO_FEATURE_WHILE = 3,
+    RONDO_FEATURE_HOST_IN_BODY = 4,  // host functions inside bodies
+};
+
+// Asks whether the device can record it.
+//
+// Returns:   OK: it can.
+// Errors:    UNSUPPORTED (it cannot; the record says why and what to do instead), INVALID (no such
+//            feature), DRIVER, LOST.
+// Threads:   safe.
+// Capture:   legal.
+RONDO_API RONDO_MUST_USE rondo_status rondo_device_supports(rondo_device *device,
+                                                            rondo_feature feature);
+
 // ---- memory -----------------------------------------------------------------------------------
 
-typedef enum rondo_memory_kind {
+typedef int32_t rondo_memory_kind;
+enum {
     RONDO_MEMORY_DEVICE = 0,  // memory of the device; on the host backend ordinary memory
     RONDO_MEMORY_PINNED = 1,  // host memory that the device copies from and to without a detour
-} rondo_memory_kind;
+};
 
 // Allocates uninitialised memory, aligned to 256 bytes.
 //
 // bytes      0 gives a NULL address and success.
 //
 // Errors:    INVALID, NO_DEVICE_MEMORY, NO_MEMORY, STATE (a capture in global mode), DRIVER, LOST.
-// Ownership: give back once with rondo_memory_free and the same kind.
+// Ownership: give back once with rondo_memory_free.
 // Threads:   safe.
 // Capture:   legal; breaks captures in global mode, of any thread.
 RONDO_API RONDO_MUST_USE rondo_status rondo_memory_allocate(rondo_device *device,
@@ -114,7 +138,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_memory_allocate(rondo_device *device
 //
 // Threads:   safe.
 // Capture:   legal; breaks no capture of any mode.
-RONDO_API void rondo_memory_free(rondo_device *device, rondo_memory_kind kind, void *address);
+RONDO_API void rondo_memory_free(rondo_device *device, void *address);
 
 // ---- streams ----------------------------------------------------------------------------------
 
@@ -194,13 +218,13 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_wait_event(rondo_stream *stre
 // Errors:    INVALID, DRIVER, LOST.
 // Threads:   one thread per stream.
 // Capture:   legal.
-RONDO_API RONDO_MUST_USE rondo_status rondo_stream_is_capturing(rondo_stream *stream,
-                                                                bool *out_is_capturing);
+RONDO_API RONDO_MUST_USE rondo_status rondo_stream_is_recording(rondo_stream *stream,
+                                                                bool *out_is_recording);
 
 // ---- events -----------------------------------------------------------------------------------
 
 enum {
-    RONDO_EVENT_TIMED = 1u << 0,  // the event keeps a time stamp for rondo_event_get_elapsed_ms
+    RONDO_EVENT_TIMED = 1u << 0,  // the event keeps a time stamp for rondo_event_get_elapsed_ns
     // Inside a capture, recording the event and waiting for it become nodes, which happen at each
     // replay: for time stamps inside a graph, and for graphs that wait for each other or for work
     // outside. Such an event never joins a stream to a capture. Outside captures it is as any
@@ -250,14 +274,15 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_event_query(rondo_event *event, bool
 // Capture:   as rondo_event_query.
 RONDO_API RONDO_MUST_USE rondo_status rondo_event_synchronize(rondo_event *event);
 
-// Milliseconds of device time between two completed RONDO_EVENT_TIMED events.
+// Device time between two completed RONDO_EVENT_TIMED events; negative where `end` came first.
+//
+// Units:     nanoseconds; CUDA's clock has steps of about half a microsecond.
 //
 // Errors:    INVALID (events of two devices), STATE (not recorded, not complete, not timed, or
 //            recorded in a capture without RONDO_EVENT_EXTERNAL), DRIVER, LOST.
 // Threads:   safe.
-RONDO_API RONDO_MUST_USE rondo_status rondo_event_get_elapsed_ms(rondo_event *start,
-                                                                 rondo_event *end,
-                                                                 float *out_milliseconds);
+RONDO_API RONDO_MUST_USE rondo_status rondo_event_get_elapsed_ns(rondo_event *start,
+                                                                 rondo_event *end, int64_t *out_ns);
 
 // ---- work -------------------------------------------------------------------------------------
 //
@@ -267,11 +292,12 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_event_get_elapsed_ms(rondo_event *st
 // Nothing of it waits for the device, as long as the stream has room: the host backend takes 8191
 // calls and replays that did not run yet, a CUDA driver some thousand launches. Then a call waits.
 
-typedef enum rondo_copy_kind {
+typedef int32_t rondo_copy_kind;
+enum {
     RONDO_COPY_HOST_TO_DEVICE = 0,
     RONDO_COPY_DEVICE_TO_HOST = 1,
     RONDO_COPY_DEVICE_TO_DEVICE = 2,
-} rondo_copy_kind;
+};
 
 // Copies `bytes` in stream order. The two areas must not overlap.
 //
@@ -328,6 +354,7 @@ enum {
 
 // One launch of a device kernel.
 typedef struct rondo_launch {
+    size_t struct_size;     // sizeof(rondo_launch)
     const char *name;       // shown in dumps and errors; a literal
     void *function;         // CUfunction; on the host backend a rondo_host_function
     uint32_t grid[3];       // blocks; all at least 1 (ignored on the host backend)

@@ -59,18 +59,18 @@ enum {
 #define RONDO_DLPACK_FLAG_READ_ONLY UINT64_C(1)
 #define RONDO_DLPACK_FLAG_IS_COPIED UINT64_C(2)
 
-typedef struct rondo_dlpack_device {  // DLDevice
+typedef struct rondo_dlpack_device {  // ABI: fixed; DLDevice
     int32_t type;                     // RONDO_DLPACK_CPU, RONDO_DLPACK_CUDA, ...
     int32_t id;                       // which GPU; 0 for the host
 } rondo_dlpack_device;
 
-typedef struct rondo_dlpack_type {  // DLDataType
+typedef struct rondo_dlpack_type {  // ABI: fixed; DLDataType
     uint8_t code;                   // RONDO_DLPACK_FLOAT, ...
     uint8_t bits;
     uint16_t lanes;  // elements side by side; 1 for what Rondo reads
 } rondo_dlpack_type;
 
-typedef struct rondo_dlpack_tensor {  // DLTensor
+typedef struct rondo_dlpack_tensor {  // ABI: fixed; DLTensor
     void *data;                       // the first element is at data + byte_offset
     rondo_dlpack_device device;
     int32_t rank;
@@ -80,13 +80,13 @@ typedef struct rondo_dlpack_tensor {  // DLTensor
     uint64_t byte_offset;
 } rondo_dlpack_tensor;
 
-typedef struct rondo_dlpack_managed {  // DLManagedTensor
+typedef struct rondo_dlpack_managed {  // ABI: fixed; DLManagedTensor
     rondo_dlpack_tensor tensor;
     void *context;
     void (*deleter)(struct rondo_dlpack_managed *self);  // may be NULL
 } rondo_dlpack_managed;
 
-typedef struct rondo_dlpack_versioned {  // DLManagedTensorVersioned
+typedef struct rondo_dlpack_versioned {  // ABI: fixed; DLManagedTensorVersioned
     uint32_t major;
     uint32_t minor;
     void *context;
@@ -99,6 +99,7 @@ typedef struct rondo_dlpack_versioned {  // DLManagedTensorVersioned
 
 // What a rondo_tensor does not say.
 typedef struct rondo_dlpack_info {
+    size_t struct_size;          // sizeof(rondo_dlpack_info)
     rondo_dlpack_device device;  // where the bytes lie
     rondo_dlpack_type type;      // as it came
     bool is_read_only;

@@ -18,16 +18,18 @@
 #include "rondo/program.h"
 #include "rondo/status.h"
 #include "rondo/tensor.h"
+#include "rondo/text.h"
 
 RONDO_EXTERN_C_BEGIN
 
 typedef struct rondo_executor rondo_executor;
 
-typedef enum rondo_graphs_mode {
+typedef int32_t rondo_graphs_mode;
+enum {
     RONDO_GRAPHS_AUTO = 0,  // capture on the second run of the same shapes; eager where it fails
     RONDO_GRAPHS_ON = 1,    // the same, but a failed capture is an error
     RONDO_GRAPHS_OFF = 2,   // always eager
-} rondo_graphs_mode;
+};
 
 // Called while long work runs (kernel compilation, tuning): what, how many of how many. Be quick.
 typedef void (*rondo_progress_function)(void *user_data, const char *what, size_t done,
@@ -37,9 +39,9 @@ typedef struct rondo_executor_options {
     size_t struct_size;        // sizeof(rondo_executor_options)
     rondo_graphs_mode graphs;  // AUTO; then the environment variable RONDO_GRAPHS (auto, on, off)
                                // decides, if it is set
-    rondo_dtype dtype;         // F32, or F16 to compute in half precision; see below
+    rondo_dtype dtype;         // F32 (also NONE), or F16 to compute in half precision; see below
     uint64_t seed;             // for ops that draw random numbers; see below
-    bool optimise;             // fold, fuse, choose layouts (true); false: the model op by op
+    bool op_by_op;             // the model as it is: nothing folded, fused or laid out anew
     bool reference;            // every op with the plain C reference (host only; the test oracle)
     size_t plan_limit;         // plans kept for different shapes, oldest use dropped; 0 means 16
     rondo_progress_function progress;  // NULL: none
@@ -80,13 +82,14 @@ typedef struct rondo_executor_options {
 // ops; it, too, goes on from run to run. Eager and replayed runs draw the same.
 
 // A named tensor in host memory.
-typedef struct rondo_binding {
+typedef struct rondo_binding {  // ABI: fixed
     const char *name;
     rondo_tensor tensor;
 } rondo_binding;
 
 // What the last run took. Device times come from events on the stream.
 typedef struct rondo_run_times {
+    size_t struct_size;          // sizeof(rondo_run_times)
     uint64_t latency_ns;         // wall time of the whole run
     uint64_t enqueue_ns;         // processor time spent putting the ops on the stream
     uint64_t host_to_device_ns;  // 0 on the host
@@ -97,6 +100,7 @@ typedef struct rondo_run_times {
 
 // The plan behind the last run.
 typedef struct rondo_executor_stats {
+    size_t struct_size;          // sizeof(rondo_executor_stats)
     uint64_t op_count;           // ops that run, after folding and fusion
     uint64_t segment_count;      // capturable runs of ops
     uint64_t bypassed_count;     // ops that run between segments, outside of graphs
@@ -116,16 +120,13 @@ typedef struct rondo_executor_stats {
     uint64_t random_op_count;  // ops that draw random numbers
 } rondo_executor_stats;
 
-// Default options.
-RONDO_API rondo_executor_options rondo_executor_options_default(void);
-
 // Makes an executor for `program` on `device`. Plans are compiled at the first run of each shape.
 //
 // options    NULL means the defaults.
 //
 // Errors:    INVALID, UNSUPPORTED (dtype on this device), NO_MEMORY, NO_DEVICE_MEMORY, DRIVER,
 //            LOST.
-// Ownership: caller destroys it; `program` is borrowed and must outlive it, `device` is retained.
+// Ownership: caller destroys it; `program` and `device` are retained.
 // Threads:   an executor is used by one thread at a time; executors are independent.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_create(rondo_program *program,
                                                             rondo_device *device,
@@ -189,19 +190,13 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_times(const rondo_execu
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_stats(const rondo_executor *executor,
                                                                rondo_executor_stats *out_stats);
 
-typedef enum rondo_describe_format {
-    RONDO_DESCRIBE_TEXT = 0,
-    RONDO_DESCRIBE_JSON = 1,
-    RONDO_DESCRIBE_DOT = 2,
-} rondo_describe_format;
-
 // Compiles the plan for the program's declared shapes (symbols not set count as 1) without running,
 // and writes ops, segments with the reason for each cut, bypassed ops, and the memory plan.
 //
 // Errors:    INVALID, and as rondo_executor_run.
 // Threads:   one thread at a time.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe(rondo_executor *executor,
-                                                              rondo_describe_format format,
+                                                              rondo_text_format format,
                                                               rondo_write_function write,
                                                               void *user_data);
 
@@ -215,7 +210,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe(rondo_executor *ex
 // Threads:   one thread at a time.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe_feeds(
     rondo_executor *executor, const rondo_binding *feeds, size_t feed_count,
-    rondo_describe_format format, rondo_write_function write, void *user_data);
+    rondo_text_format format, rondo_write_function write, void *user_data);
 
 // Where half precision parts from single precision. Errors are relative: |f16 - f32| / |f32| as
 // norms over a whole tensor; infinite where NaN or infinities differ; for whole numbers the share

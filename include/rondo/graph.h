@@ -16,6 +16,7 @@
 #include "rondo/export.h"
 #include "rondo/pool.h"
 #include "rondo/status.h"
+#include "rondo/text.h"
 
 RONDO_EXTERN_C_BEGIN
 
@@ -25,29 +26,39 @@ typedef struct rondo_graph rondo_graph;
 // those that take memory from the driver, wait or query. Rondo's break global captures only and are
 // refused; rondo_device_synchronize, which never is legal beside a capture of its device, also
 // breaks thread_local ones of its own thread.
-typedef enum rondo_capture_mode {
+typedef int32_t rondo_capture_mode;
+enum {
     RONDO_CAPTURE_THREAD_LOCAL = 0,  // the program's own driver calls on the capturing thread
     RONDO_CAPTURE_GLOBAL = 1,        // those of any thread and for any GPU, and Rondo's calls
     RONDO_CAPTURE_RELAXED = 2,       // none; and any thread may end the capture
-} rondo_capture_mode;
+};
 
 // What a capture does with a host-to-device copy whose source is pageable memory: a replay would
 // read whatever stands there by then, if it stands there at all.
-typedef enum rondo_pageable_sources {
+typedef int32_t rondo_pageable_sources;
+enum {
     // The copy fails, naming the address, and breaks the capture: the default, because a program
     // that refills its source before each replay would silently get the old bytes from a snapshot.
     RONDO_PAGEABLE_REFUSE = 0,
     // The bytes are copied at once into pinned memory of the graph; each replay reads those.
     RONDO_PAGEABLE_SNAPSHOT = 1,
-} rondo_pageable_sources;
+};
+
+// What is left of a capture when it has ended. The template is what was recorded; the executable is
+// made of it, and is what replays.
+typedef int32_t rondo_graph_keeps;
+enum {
+    RONDO_KEEP_EXECUTABLE = 0,
+    RONDO_KEEP_TEMPLATE = 1,  // both: for dumps, handles, updates, and to add it to other captures
+    // Only the template: capture_end makes no executable. rondo_graph_instantiate does, or the first
+    // replay or upload. For templates that are edited, added elsewhere or only looked at.
+    RONDO_KEEP_TEMPLATE_ONLY = 2,
+};
 
 typedef struct rondo_graph_options {
-    size_t struct_size;  // sizeof(rondo_graph_options)
-    bool keep_template;  // keep it after instantiation: for dumps, handles, instantiating again
-    const char *label;   // shown in dumps and errors; copied; NULL means "graph"
-    // With keep_template: capture_end makes no executable. rondo_graph_instantiate does, or the
-    // first replay or upload. For templates that are edited, recorded elsewhere or only looked at.
-    bool defer_instantiation;
+    size_t struct_size;      // sizeof(rondo_graph_options)
+    rondo_graph_keeps keep;  // what is left when the capture has ended
+    const char *label;       // shown in dumps and errors; copied; NULL means "graph"
     // Where captures take memory from: shared with other graphs, retained. NULL means an arena of
     // the graph's own. See rondo/pool.h.
     rondo_arena *arena;
@@ -68,6 +79,7 @@ typedef struct rondo_graph_options {
 
 // What a graph holds and what it cost. Counters are since the last reset.
 typedef struct rondo_graph_stats {
+    size_t struct_size;     // sizeof(rondo_graph_stats)
     uint64_t node_count;    // of the graph itself; the next two count those inside nodes, too
     uint64_t kernel_count;  // kernel nodes; on the host backend launches and host functions
     uint64_t copy_count;    // memcpy and memset nodes
@@ -86,9 +98,6 @@ typedef struct rondo_graph_stats {
     uint64_t arena_reserved_bytes;  // taken from pools now
     uint64_t arena_peak_bytes;      // most that was handed out at a time
 } rondo_graph_stats;
-
-// Default options.
-RONDO_API rondo_graph_options rondo_graph_options_default(void);
 
 // Creates an empty graph.
 //
@@ -149,9 +158,9 @@ RONDO_API void rondo_graph_capture_abort(rondo_graph *graph);
 // Errors:    STATE (nothing captured, still recording, `stream` records; a graph that shares the
 //            arena would lose data: see rondo/pool.h; check_addresses found memory that was freed),
 //            INVALID (other device), DRIVER, LOST; NO_MEMORY, NO_DEVICE_MEMORY of the instantiation
-//            (defer_instantiation), or of a generator or arena that was used elsewhere meanwhile.
+//            (RONDO_KEEP_TEMPLATE_ONLY), or of a generator or arena that was used elsewhere meanwhile.
 // Threads:   one thread per graph and stream.
-// Capture:   not legal while `stream` records: rondo_graph_record does that. Refused, it breaks
+// Capture:   not legal while `stream` records: rondo_stream_add_graph does that. Refused, it breaks
 //            nothing.
 // Cost:      one driver call; no allocation, no lock, no wait while the stream has room
 //            (rondo/device.h). With generators: one lock for all of
@@ -181,16 +190,17 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_reset(rondo_graph *graph);
 // nodes of the program's own. There the former one is given up first; should the new one fail, the
 // next replay or instantiation tries again.
 //
-// Errors:    STATE (nothing captured, or template not kept: say keep_template), NO_MEMORY,
+// Errors:    STATE (nothing captured, or template not kept: RONDO_KEEP_TEMPLATE), NO_MEMORY,
 //            NO_DEVICE_MEMORY, DRIVER, LOST.
 // Threads:   one thread per graph.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_instantiate(rondo_graph *graph);
 
 // What rondo_graph_update did.
-typedef enum rondo_update_result {
+typedef int32_t rondo_update_result;
+enum {
     RONDO_UPDATE_PATCHED = 0,       // the executable was patched: same nodes and edges
     RONDO_UPDATE_INSTANTIATED = 1,  // it was made anew: something else changed, or there was none
-} rondo_update_result;
+};
 
 // Takes over what `source` recorded: the way to capture again, cheaply.
 //
@@ -202,8 +212,8 @@ typedef enum rondo_update_result {
 //
 // graph       may be empty: then this is the first instantiation. Its own template, if it keeps
 //             one, becomes that of `source`.
-// source      needs keep_template; with defer_instantiation no executable is made in vain. Where
-//             its template can have one executable only (see rondo_graph_instantiate) and has one,
+// source      needs RONDO_KEEP_TEMPLATE; with RONDO_KEEP_TEMPLATE_ONLY no executable is made in
+//             vain. Where its template can have one executable only (see rondo_graph_instantiate) and has one,
 //             that is taken over.
 // out_result  may be NULL.
 //
@@ -228,8 +238,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_update(rondo_graph *graph, ron
 // the other on one stream, none that takes in or writes over what another of them leaves behind,
 // and takes no blocks of its own from it.
 //
-// Errors:    STATE (the graph holds no template: create it with keep_template; `stream` does not
-//            record, or its capture is broken; graphs of one arena, see above), INVALID
+// Errors:    STATE (the graph holds no template: RONDO_KEEP_TEMPLATE; `stream` does not record,
+//            or its capture is broken; graphs of one arena, see above), INVALID
 //            (other device), UNSUPPORTED (the graph has
 //            conditional nodes, which cannot be copied; or it needs to be asked before each replay,
 //            by a generator or pool named in the message, and the capture is not Rondo's),
@@ -240,7 +250,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_update(rondo_graph *graph, ron
 //            be reset or destroyed while that graph is used.
 // Threads:   one thread per graph and stream.
 // Capture:   only legal while `stream` records.
-RONDO_API RONDO_MUST_USE rondo_status rondo_graph_record(rondo_graph *graph, rondo_stream *stream);
+RONDO_API RONDO_MUST_USE rondo_status rondo_stream_add_graph(rondo_stream *stream,
+                                                             rondo_graph *graph);
 
 // Fills *out_stats; O(1), except that the nodes of a graph which has recorded and was not yet made
 // executable are counted by asking the driver for each.
@@ -272,7 +283,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_measure_device_bytes(rondo_gra
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_arena(rondo_graph *graph,
                                                             rondo_arena **out_arena);
 
-// The raw handles, borrowed: CUgraph (needs keep_template) and CUgraphExec. An output may be NULL.
+// The raw handles, borrowed: CUgraph (needs RONDO_KEEP_TEMPLATE) and CUgraphExec. An output may be NULL.
 //
 // After an edit through the template's handle, rondo_graph_instantiate makes a new executable.
 //
@@ -283,17 +294,55 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_native(rondo_graph *graph,
                                                              void **out_template,
                                                              void **out_executable);
 
-// The flags that the driver keeps for the executable (CUgraphInstantiate_flags); 0 on the host.
+// ---- a step that is finished either way -------------------------------------------------------
+
+// Puts one step on the stream. It runs once to be recorded, and once more when that failed and the
+// step is to be finished eagerly.
+typedef rondo_status (*rondo_step_function)(rondo_stream *stream, void *user_data);
+
+typedef struct rondo_step_options {
+    size_t struct_size;       // sizeof(rondo_step_options)
+    rondo_capture_mode mode;  // default: thread_local
+    bool capture_only;        // a capture that fails is an error; false: then run the step at once
+} rondo_step_options;
+
+typedef int32_t rondo_step_outcome;
+enum {
+    RONDO_STEP_NOTHING = 0,      // the call failed: nothing was recorded, nothing left to run
+    RONDO_STEP_CAPTURED = 1,     // recorded and not run: replay the graph
+    RONDO_STEP_RAN_EAGERLY = 2,  // not recorded: the work is on the stream; see the report
+};
+
+// Records what `step` puts on the stream; when that cannot be recorded, runs it instead.
 //
-// Errors:    STATE (nothing captured, not instantiated yet), UNSUPPORTED (driver before 12.0),
-//            DRIVER, LOST.
-// Threads:   one thread per graph.
-RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_flags(rondo_graph *graph,
-                                                            uint64_t *out_flags);
+// Begins a capture, calls the step, ends. When the capture was broken, by the step or by another
+// thread, or the step returned UNSUPPORTED, it is rolled back and the step is called again on the
+// stream, which does not record any more. A step that fails for a reason of its own is not called
+// again: the capture is aborted, and the step's status and error record are the result.
+//
+// The step leaves the graph and its capture to this call: one that ends or aborts the capture by
+// itself is refused (STATE) and the graph is empty. Nor does it destroy the stream.
+//
+// For the second call to be right, the step must have no effect but on the stream: a counter it
+// advances, a file it reads, a host buffer it fills by itself happen twice. Pools and generators of
+// Rondo are rolled back, label scopes it left open are closed. So blocks that the first call took
+// are gone by the second one, which takes its own: it must not free them.
+//
+// options      NULL means the defaults.
+// out_outcome  cleared on entry.
+//
+// Errors:    as rondo_graph_capture_begin; the step's own; with capture_only those of
+//            rondo_graph_capture_end; otherwise those of the step outside the capture.
+// Threads:   one thread per graph and stream.
+// Capture:   not legal while `stream` records.
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_capture_step(
+    rondo_graph *graph, rondo_stream *stream, const rondo_step_options *options,
+    rondo_step_function step, void *user_data, rondo_step_outcome *out_outcome);
 
 // ---- looking inside ---------------------------------------------------------------------------
 
-typedef enum rondo_node_kind {
+typedef int32_t rondo_node_kind;
+enum {
     RONDO_NODE_KERNEL = 0,
     RONDO_NODE_HOST = 1,  // a host function
     RONDO_NODE_COPY = 2,
@@ -301,13 +350,14 @@ typedef enum rondo_node_kind {
     RONDO_NODE_EMPTY = 4,
     RONDO_NODE_EVENT_WAIT = 5,  // of external events
     RONDO_NODE_EVENT_RECORD = 6,
-    RONDO_NODE_CHILD = 7,        // a graph inside: rondo_graph_record
+    RONDO_NODE_CHILD = 7,        // a graph inside: rondo_stream_add_graph
     RONDO_NODE_CONDITIONAL = 8,  // graphs inside: bodies
     RONDO_NODE_OTHER = 9,        // what only the driver's own calls can record
-} rondo_node_kind;
+};
 
 // One node. Fields that do not belong to its kind are 0.
 typedef struct rondo_graph_node {
+    size_t struct_size;  // sizeof(rondo_graph_node)
     rondo_node_kind kind;
     const char *name;   // of kernel, host function or conditional; lives as long as the template
     const char *label;  // path of the scopes it was recorded in (rondo/label.h), otherwise ""
@@ -332,7 +382,7 @@ typedef struct rondo_graph_node {
 } rondo_graph_node;
 
 // An edge: `to` depends on `from`.
-typedef struct rondo_graph_edge {
+typedef struct rondo_graph_edge {  // ABI: fixed
     uint64_t from;
     uint64_t to;
     bool is_programmatic;  // `to` may start earlier and waits by itself (RONDO_LAUNCH_OVERLAP)
@@ -343,13 +393,13 @@ typedef struct rondo_graph_edge {
 // Errors:    STATE (nothing captured, template not kept), DRIVER, LOST.
 // Threads:   one thread per graph.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_node_count(rondo_graph *graph,
-                                                                 uint64_t *out_count);
+                                                                 size_t *out_count);
 
 // Describes a node by its index.
 //
 // Errors:    STATE (nothing captured, template not kept), INVALID (no such node), DRIVER, LOST.
 // Threads:   one thread per graph.
-RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_node(rondo_graph *graph, uint64_t index,
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_node(rondo_graph *graph, size_t index,
                                                            rondo_graph_node *out_node);
 
 // Lists the edges between the template's nodes.
@@ -361,22 +411,16 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_node(rondo_graph *graph, u
 // Threads:   one thread per graph.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_list_edges(rondo_graph *graph,
                                                              rondo_graph_edge *edges,
-                                                             uint64_t capacity,
-                                                             uint64_t *out_count);
+                                                             size_t capacity, size_t *out_count);
 
-// Receives text piece by piece; returns false to stop early, which is no failure.
-typedef bool (*rondo_write_function)(void *user_data, const char *text, size_t bytes);
-
-typedef enum rondo_dump_format { RONDO_DUMP_DOT = 0, RONDO_DUMP_JSON = 1 } rondo_dump_format;
-
-// Writes the template's nodes and edges as Graphviz DOT or JSON, with every field that
+// Writes the template's nodes and edges as RONDO_TEXT_DOT or RONDO_TEXT_JSON, with every field that
 // rondo_graph_get_node has. Graphs inside nodes, at any depth, are clusters in DOT and nested
 // objects in JSON; of their nodes it says the same as of others. Their labels are whole paths, from
 // the scopes around the outermost node on.
 //
 // Errors:    STATE (nothing captured, template not kept), INVALID, NO_MEMORY, DRIVER, LOST.
 // Threads:   one thread per graph.
-RONDO_API RONDO_MUST_USE rondo_status rondo_graph_dump(rondo_graph *graph, rondo_dump_format format,
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_dump(rondo_graph *graph, rondo_text_format format,
                                                        rondo_write_function write, void *user_data);
 
 RONDO_EXTERN_C_END

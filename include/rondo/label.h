@@ -24,7 +24,7 @@
 //   rondo_scope_enter(scope, 0, &body);
 //   rondo_label_push(body, "update");      // what is put on `body` now: "solver/update"
 //
-// A graph that is recorded into another capture (rondo_graph_record) brings the labels of its nodes
+// A graph that is recorded into another capture (rondo_stream_add_graph) brings the labels of its nodes
 // along: "gemm" in there, recorded inside "model", is "model/gemm" in the other graph's dumps.
 //
 // Tools that listen through NVTX (Nsight Systems) see each scope as a range, in the domain "rondo",

@@ -8,12 +8,13 @@
 
 RONDO_EXTERN_C_BEGIN
 
-typedef enum rondo_log_level {
+typedef int32_t rondo_log_level;
+enum {
     RONDO_LOG_ERROR = 0,
     RONDO_LOG_WARNING = 1,
     RONDO_LOG_INFO = 2,
     RONDO_LOG_DEBUG = 3,
-} rondo_log_level;
+};
 
 typedef void (*rondo_log_function)(void *user_data, rondo_log_level level, const char *message);
 

@@ -49,15 +49,17 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_program_load_onnx_limited(const char
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_parse_onnx(const void *bytes, size_t byte_count,
                                                                rondo_program **out_program);
 
+// One op type that Rondo cannot run: `count` nodes have it.
+typedef void (*rondo_unsupported_function)(void *user_data, const char *domain, const char *op,
+                                           int64_t version, const char *detail, size_t count);
+
 // Calls `visit` once for each op type that Rondo cannot run, with the number of its nodes.
 //
 // Errors:    as rondo_program_load_onnx, less UNSUPPORTED.
 // Threads:   safe.
-RONDO_API RONDO_MUST_USE rondo_status
-rondo_onnx_list_unsupported(const char *path,
-                            void (*visit)(void *user_data, const char *domain, const char *op,
-                                          int64_t version, const char *detail, size_t count),
-                            void *user_data);
+RONDO_API RONDO_MUST_USE rondo_status rondo_onnx_list_unsupported(const char *path,
+                                                                  rondo_unsupported_function visit,
+                                                                  void *user_data);
 
 // Reads a serialized TensorProto (the input_N.pb and output_N.pb of ONNX test directories).
 //

@@ -31,6 +31,7 @@ typedef struct rondo_pool_options {
 
 // A snapshot; O(1).
 typedef struct rondo_pool_stats {
+    size_t struct_size;            // sizeof(rondo_pool_stats)
     uint64_t live_bytes;           // handed out now, rounded as the pool rounds
     uint64_t live_count;           // blocks handed out now
     uint64_t pending_bytes;        // freed, but other streams may use them, when last looked at
@@ -40,9 +41,6 @@ typedef struct rondo_pool_stats {
     uint64_t allocation_count;     // successful rondo_pool_allocate calls
     uint64_t driver_call_count;    // allocations asked of the driver
 } rondo_pool_stats;
-
-// Default options.
-RONDO_API rondo_pool_options rondo_pool_options_default(void);
 
 // Makes an empty pool.
 //
@@ -71,7 +69,7 @@ RONDO_API void rondo_pool_release(rondo_pool *pool);
 //
 // Errors:    INVALID (other device), NO_DEVICE_MEMORY (after the cache was freed and the driver
 //            asked again; the message says what is live, reserved and free), STATE (the capture is
-//            broken, or is not Rondo's; it recorded a graph of the same arena: rondo_graph_record),
+//            broken, or is not Rondo's; it recorded a graph of the same arena: rondo_stream_add_graph),
 //            NO_MEMORY, DRIVER, LOST.
 // Ownership: give back once with rondo_pool_free.
 // Threads:   safe; takes the pool's lock for O(log n) work.
@@ -99,8 +97,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_free(rondo_pool *pool, void *ad
 //            DRIVER, LOST. The use is then not known: wait for `stream` before you free the block.
 // Threads:   safe.
 // Capture:   legal. A failure breaks the capture, in which nobody could wait.
-RONDO_API RONDO_MUST_USE rondo_status rondo_pool_use(rondo_pool *pool, void *address,
-                                                     rondo_stream *stream);
+RONDO_API RONDO_MUST_USE rondo_status rondo_pool_use(rondo_pool *pool, rondo_stream *stream,
+                                                     void *address);
 
 // Returns unused memory to the driver until at most `keep_bytes` are reserved, or none is unused.
 //
@@ -165,6 +163,7 @@ typedef struct rondo_arena_options {
 
 // A snapshot; O(1). All graphs of the arena together.
 typedef struct rondo_arena_stats {
+    size_t struct_size;            // sizeof(rondo_arena_stats)
     uint64_t live_bytes;           // blocks handed out now
     uint64_t live_count;           // how many
     uint64_t reserved_bytes;       // taken from pools now
@@ -172,9 +171,6 @@ typedef struct rondo_arena_stats {
     uint64_t reserved_peak_bytes;  // most of reserved_bytes since the arena was empty
     uint64_t graph_count;          // graphs that hold memory in it
 } rondo_arena_stats;
-
-// Default options.
-RONDO_API rondo_arena_options rondo_arena_options_default(void);
 
 // Makes an empty arena for several graphs; pass it in rondo_graph_options. A graph without one
 // makes its own, which rondo_graph_get_arena hands out.

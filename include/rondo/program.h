@@ -15,7 +15,8 @@ typedef struct rondo_program rondo_program;
 
 // An input or output of a program.
 typedef struct rondo_port {
-    const char *name;  // borrowed from the program
+    size_t struct_size;  // sizeof(rondo_port)
+    const char *name;    // borrowed from the program
     rondo_dtype dtype;
     int32_t rank;                        // -1 when the model does not say
     int64_t extent[RONDO_RANK_MAX];      // -1 where the extent is symbolic or unknown
@@ -28,7 +29,7 @@ typedef struct rondo_port {
     const rondo_tensor *labels;
 } rondo_port;
 
-// Frees the program, after the executors made from it. NULL is fine.
+// Gives the program up; executors made from it keep what they need. NULL is fine.
 RONDO_API void rondo_program_destroy(rondo_program *program);
 
 // How many inputs and outputs there are.  Threads: safe while nobody changes the program.

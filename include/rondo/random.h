@@ -44,7 +44,7 @@ RONDO_EXTERN_C_BEGIN
 typedef struct rondo_generator rondo_generator;
 
 // Where a generator stands.
-typedef struct rondo_generator_state {
+typedef struct rondo_generator_state {  // ABI: fixed
     uint64_t seed;
     uint64_t offset;  // counters used up
 } rondo_generator_state;
@@ -104,10 +104,10 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_generator_get_state(rondo_generator 
                                                                 rondo_generator_state *out_state);
 
 // A place to come back to, cheaper than the state and legal inside a capture.
-typedef struct rondo_generator_mark {
-    uint64_t scope;     // capture or conditional body; 0: eager
-    uint64_t epoch;     // changes of the state so far
-    uint64_t relative;  // counters since the last of them
+typedef struct rondo_generator_mark {  // ABI: fixed
+    uint64_t scope;                    // capture or conditional body; 0: eager
+    uint64_t epoch;                    // changes of the state so far
+    uint64_t relative;                 // counters since the last of them
 } rondo_generator_mark;
 
 // Remembers where the generator stands for work on `stream`.
@@ -228,9 +228,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_random_dropout(rondo_generator *gene
 //       uint64_t i = blockIdx.x * blockDim.x + threadIdx.x;      // i < range.count
 //       unsigned words[4];
 //       rondo_philox(range.state[0], range.state[1] + range.relative + i, words);
-typedef struct rondo_random_range {
-    const uint64_t *state;  // in device memory: seed, offset
-    uint64_t relative;      // of the first counter to the offset
+typedef struct rondo_random_range {  // ABI: fixed
+    const uint64_t *state;           // in device memory: seed, offset
+    uint64_t relative;               // of the first counter to the offset
     uint64_t count;
 } rondo_random_range;
 
@@ -260,8 +260,8 @@ RONDO_API const char *rondo_random_get_device_text(void);
 // Returns:   the same words on every backend, forever.
 // Threads:   safe.
 // Source:    Salmon et al., Philox 4x32-10, SC 2011.
-RONDO_API void rondo_philox_u32(uint64_t seed, uint64_t stream_id, uint64_t index,
-                                uint32_t out_words[4]);
+RONDO_API void rondo_random_philox(uint64_t seed, uint64_t stream_id, uint64_t index,
+                                   uint32_t out_words[4]);
 
 RONDO_EXTERN_C_END
 

@@ -79,17 +79,18 @@ RONDO_EXTERN_C_BEGIN
       "allocate or use the legacy stream; more label scopes narrow it down")                     \
     X(OTHER, 16, "see the message", "see the message")
 
-typedef enum rondo_capture_cause {
+typedef int32_t rondo_capture_cause;
+enum {
 #define RONDO_CAPTURE_CAUSE_ENUM(name, value, what, advice) RONDO_CAUSE_##name = (value),
     RONDO_CAPTURE_CAUSE_MAP(RONDO_CAPTURE_CAUSE_ENUM)
 #undef RONDO_CAPTURE_CAUSE_ENUM
-} rondo_capture_cause;
+};
 
 // What is known of a capture that failed. Plain data.
 typedef struct rondo_capture_report {
-    size_t struct_size;    // sizeof(rondo_capture_report), set by the caller
-    rondo_status status;   // of the failure; RONDO_STATUS_OK: the latest capture did not fail
-    int32_t cause;         // rondo_capture_cause
+    size_t struct_size;   // sizeof(rondo_capture_report), set by the caller
+    rondo_status status;  // of the failure; RONDO_STATUS_OK: the latest capture did not fail
+    rondo_capture_cause cause;
     const char *what;      // what happened, in plain words; static text
     const char *advice;    // what to do; static text
     char message[240];     // the error record's line, with the particulars
@@ -132,55 +133,7 @@ RONDO_API size_t rondo_capture_report_format(const rondo_capture_report *report,
                                              size_t capacity);
 
 // "SYNCHRONIZE" and so on; "UNKNOWN" for a value not in the list.
-RONDO_API const char *rondo_capture_cause_get_name(int32_t cause);
-
-// ---- a step that is finished either way -------------------------------------------------------
-
-// Puts one step on the stream. It runs once to be recorded, and once more when that failed and the
-// step is to be finished eagerly.
-typedef rondo_status (*rondo_step_function)(rondo_stream *stream, void *user_data);
-
-typedef struct rondo_step_options {
-    size_t struct_size;       // sizeof(rondo_step_options)
-    rondo_capture_mode mode;  // default: thread_local
-    bool finish_eagerly;      // default: true. When the capture fails, run the step at once
-} rondo_step_options;
-
-typedef enum rondo_step_outcome {
-    RONDO_STEP_NOTHING = 0,      // the call failed: nothing was recorded, nothing left to run
-    RONDO_STEP_CAPTURED = 1,     // recorded and not run: replay the graph
-    RONDO_STEP_RAN_EAGERLY = 2,  // not recorded: the work is on the stream; see the report
-} rondo_step_outcome;
-
-// Default options.
-RONDO_API rondo_step_options rondo_step_options_default(void);
-
-// Records what `step` puts on the stream; when that cannot be recorded, runs it instead.
-//
-// Begins a capture, calls the step, ends. When the capture was broken, by the step or by another
-// thread, or the step returned UNSUPPORTED, it is rolled back and the step is called again on the
-// stream, which does not record any more. A step that fails for a reason of its own is not called
-// again: the capture is aborted, and the step's status and error record are the result.
-//
-// The step leaves the graph and its capture to this call: one that ends or aborts the capture by
-// itself is refused (STATE) and the graph is empty. Nor does it destroy the stream.
-//
-// For the second call to be right, the step must have no effect but on the stream: a counter it
-// advances, a file it reads, a host buffer it fills by itself happen twice. Pools and generators of
-// Rondo are rolled back, label scopes it left open are closed. So blocks that the first call took
-// are gone by the second one, which takes its own: it must not free them.
-//
-// options      NULL means the defaults.
-// out_outcome  cleared on entry.
-//
-// Errors:    as rondo_graph_capture_begin; the step's own; without finish_eagerly those of
-//            rondo_graph_capture_end; with it those of the step outside the capture.
-// Threads:   one thread per graph and stream.
-// Capture:   not legal while `stream` records.
-RONDO_API RONDO_MUST_USE rondo_status rondo_graph_capture(rondo_graph *graph, rondo_stream *stream,
-                                                          const rondo_step_options *options,
-                                                          rondo_step_function step, void *user_data,
-                                                          rondo_step_outcome *out_outcome);
+RONDO_API const char *rondo_capture_cause_get_name(rondo_capture_cause cause);
 
 RONDO_EXTERN_C_END
 

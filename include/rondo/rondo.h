@@ -2,6 +2,11 @@
 //
 // Read the headers in this order; each needs only those above it.
 //
+// Structs that begin with `struct_size` may grow in later releases. The program sets it, and zeroes
+// stand for the defaults:  rondo_graph_options options = {.struct_size = sizeof options};
+// A shorter struct than the library's is an older program's and is read, or filled in, as far as it
+// goes; a longer one is refused (INVALID). Structs marked "ABI: fixed" never change.
+//
 // Where a comment says nothing of threads, any thread may call. Where it says nothing of captures,
 // the call may be made while streams record, in any mode; it is not recorded and breaks no capture.
 #ifndef RONDO_RONDO_H
@@ -19,7 +24,7 @@
 #include "rondo/pool.h"      // memory in stream order, cached
 #include "rondo/graph.h"     // capture and replay
 #include "rondo/random.h"    // random numbers that replays draw anew
-#include "rondo/report.h"    // what broke a capture; a step that is finished either way
+#include "rondo/report.h"    // what broke a capture
 #include "rondo/control.h"   // if, switch and while, decided on the device
 #include "rondo/program.h"   // a model as data
 #include "rondo/onnx.h"      // models and tensors from files

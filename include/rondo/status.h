@@ -6,6 +6,7 @@
 #ifndef RONDO_STATUS_H
 #define RONDO_STATUS_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "rondo/export.h"
@@ -27,17 +28,18 @@ RONDO_EXTERN_C_BEGIN
     X(INTERNAL, 10, "a library invariant broke; please report")             \
     X(CANCELLED, 11, "another thread ended the call; it can be made again")
 
-typedef enum rondo_status_value {
+enum {
 #define RONDO_STATUS_ENUM(name, value, text) RONDO_STATUS_##name = (value),
     RONDO_STATUS_MAP(RONDO_STATUS_ENUM)
 #undef RONDO_STATUS_ENUM
-} rondo_status_value;
+};
 
 // A rondo_status_value in a fixed width, so that the ABI does not depend on enum size.
 typedef int32_t rondo_status;
 
 // The record of the latest failure on one thread. Plain data; never allocates.
 typedef struct rondo_error {
+    size_t struct_size;    // of the library's struct, which may be longer than the program's
     rondo_status status;   // RONDO_STATUS_OK when this thread has not failed yet
     int32_t driver_code;   // the driver's or library's own code; 0 when none was involved
     char driver_name[48];  // its symbolic name, for example CUDA_ERROR_STREAM_CAPTURE_INVALIDATED

@@ -38,33 +38,34 @@ RONDO_EXTERN_C_BEGIN
     X(SEQUENCE, 15, sizeof(rondo_tensor), "sequence") \
     X(OPTIONAL, 16, sizeof(rondo_tensor), "optional")
 
-typedef enum rondo_dtype {
+typedef int32_t rondo_dtype;
+enum {
 #define RONDO_DTYPE_ENUM(name, value, bytes, text) RONDO_DTYPE_##name = (value),
     RONDO_DTYPE_MAP(RONDO_DTYPE_ENUM)
 #undef RONDO_DTYPE_ENUM
         RONDO_DTYPE_COUNT
-} rondo_dtype;
+};
 
 enum { RONDO_RANK_MAX = 8 };
 
 // Rank 0 is a scalar. Extents are at least 0; entries beyond `rank` are 0.
-typedef struct rondo_shape {
+typedef struct rondo_shape {  // ABI: fixed
     int32_t rank;
     int64_t extent[RONDO_RANK_MAX];
 } rondo_shape;
 
 // An element of a string tensor: `size` bytes, UTF-8 by custom. Zeros inside are possible. Strings
 // that the library makes have a zero behind the last byte, too, which `size` does not count.
-typedef struct rondo_string {
-    const char *data;  // may be NULL when `size` is 0
+typedef struct rondo_string {  // ABI: fixed
+    const char *data;          // may be NULL when `size` is 0
     size_t size;
 } rondo_string;
 
 // Reference-counted bytes behind one or more tensors; opaque.
 typedef struct rondo_storage rondo_storage;
 
-// A dense row-major tensor. Copying the struct copies a borrow; see rondo_tensor_retain.
-typedef struct rondo_tensor {
+// A dense row-major tensor. Copying the struct copies a borrow; see rondo_tensor_share.
+typedef struct rondo_tensor {  // ABI: fixed
     rondo_dtype dtype;
     rondo_shape shape;
     void *data;              // first element; may be NULL when there are no elements
@@ -110,7 +111,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_init_strings(const rondo_shap
                                                                 rondo_tensor *out_tensor);
 
 // Makes a sequence of `count` tensors: its shape is [count], its elements share the bytes of
-// `items` as rondo_tensor_retain does.
+// `items` as rondo_tensor_share does.
 //
 // items      of one element type, which is none of SEQUENCE and OPTIONAL; NULL when count is 0.
 //
@@ -138,7 +139,7 @@ RONDO_API const rondo_tensor *rondo_tensor_get_item(const rondo_tensor *tensor, 
 //
 // Ownership: free *out_tensor with rondo_tensor_deinit.
 // Threads:   safe.
-RONDO_API void rondo_tensor_retain(const rondo_tensor *tensor, rondo_tensor *out_tensor);
+RONDO_API void rondo_tensor_share(const rondo_tensor *tensor, rondo_tensor *out_tensor);
 
 // Gives up this tensor's share of its bytes and zeroes the struct. NULL and zeroed ones are fine.
 //
@@ -150,8 +151,8 @@ RONDO_API void rondo_tensor_deinit(rondo_tensor *tensor);
 RONDO_API size_t rondo_tensor_get_bytes(const rondo_tensor *tensor);
 
 // Between IEEE 754 half and single precision; round to nearest even, infinities and NaN kept.
-RONDO_API uint16_t rondo_half_from_float(float value);
-RONDO_API float rondo_half_to_float(uint16_t bits);
+RONDO_API uint16_t rondo_f16_from_float(float value);
+RONDO_API float rondo_f16_to_float(uint16_t bits);
 
 RONDO_EXTERN_C_END
 

@@ -1,4 +1,4 @@
-// rondo/text.h — names and texts from strangers, made fit to show.
+// rondo/text.h — texts that Rondo writes, and names from strangers made fit to show.
 //
 // Names, dimensions and labels come from whoever wrote the model. Rondo's own messages (the error
 // record, the log, dumps and descriptions) show them escaped; what hands them out as data, such as
@@ -6,11 +6,24 @@
 #ifndef RONDO_TEXT_H
 #define RONDO_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "rondo/export.h"
 
 RONDO_EXTERN_C_BEGIN
+
+// The forms in which graphs and plans are written.
+typedef int32_t rondo_text_format;
+enum {
+    RONDO_TEXT_PLAIN = 0,  // for people
+    RONDO_TEXT_JSON = 1,
+    RONDO_TEXT_DOT = 2,  // Graphviz
+};
+
+// Receives text piece by piece; returns false to stop early, which is no failure.
+typedef bool (*rondo_write_function)(void *user_data, const char *text, size_t bytes);
 
 // Writes `text` so that a terminal, a log or a file name shows it and nothing obeys it.
 //

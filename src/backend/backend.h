@@ -230,7 +230,7 @@ struct rondo__backend {
     rondo_status (*record_from_outside)(rondo_event *event, rondo_stream *stream);
     rondo_status (*query_event)(rondo_event *event, bool *out_is_complete);
     rondo_status (*synchronize_event)(rondo_event *event);
-    rondo_status (*get_elapsed_ms)(rondo_event *start, rondo_event *end, float *out_milliseconds);
+    rondo_status (*get_elapsed_ns)(rondo_event *start, rondo_event *end, int64_t *out_ns);
 
     rondo_status (*copy)(rondo_stream *stream, void *destination, const void *source, size_t bytes,
                          rondo_copy_kind kind);
@@ -339,8 +339,6 @@ struct rondo__backend {
     // Raw handles. (optional: UNSUPPORTED)
     void *(*get_native_template)(rondo__template *template_);
     void *(*get_native_executable)(rondo__executable *executable);
-    // The driver's flags of the executable. (optional; default: 0)
-    rondo_status (*get_flags)(rondo__executable *executable, uint64_t *out_flags);
 
     // Device code. Compiles CUDA C for the device (disk cache included) and looks up one kernel in
     // the result. `options` are extra compiler options. (optional: UNSUPPORTED)

@@ -7,7 +7,7 @@
 
 #include "rondo/text.h"
 
-static _Thread_local rondo_error last_error = {.file = ""};
+static _Thread_local rondo_error last_error = {.struct_size = sizeof last_error, .file = ""};
 
 enum { FORMATTED_MAX = 1024 };  // of a message before it is escaped and cut to its field
 
@@ -36,7 +36,8 @@ rondo_status rondo__error_set(rondo_status status, int32_t driver_code, const ch
                               const char *file, int32_t line, const char *call, const char *format,
                               ...) {
     // Formatted aside first: an argument may be a text of the former record.
-    rondo_error fresh = {.status = status,
+    rondo_error fresh = {.struct_size = sizeof fresh,
+                         .status = status,
                          .driver_code = driver_code,
                          .file = file,
                          .line = line,

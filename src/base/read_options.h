@@ -1,4 +1,4 @@
-// base/read_options.h — option structs of callers that were compiled against another header.
+// base/read_options.h — structs filled in by callers that were compiled against another header.
 #ifndef RONDO_BASE_READ_OPTIONS_H
 #define RONDO_BASE_READ_OPTIONS_H
 
@@ -11,11 +11,10 @@
 //
 // given       may be NULL: the defaults stand.
 // call        the public function, for the record.
-// defaults    the function that gives default options, which the record recommends.
+// type        of the struct, for the record.
 //
 // Errors:    INVALID (a struct longer than ours, or one whose struct_size was not set).
 RONDO_MUST_USE rondo_status rondo__read_options(const void *given, void *in_out_merged,
-                                                size_t bytes, const char *call,
-                                                const char *defaults);
+                                                size_t bytes, const char *call, const char *type);
 
 #endif  // RONDO_BASE_READ_OPTIONS_H

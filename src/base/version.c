@@ -1,4 +1,4 @@
-// base/version.c — the version text.
+// base/version.c — the version as text and as a number.
 #include "rondo/version.h"
 
 #define RONDO_TEXT_OF(value) #value
@@ -7,4 +7,8 @@
 const char *rondo_version_get_text(void) {
     return RONDO_TEXT(RONDO_VERSION_MAJOR) "." RONDO_TEXT(RONDO_VERSION_MINOR) "." RONDO_TEXT(
         RONDO_VERSION_PATCH);
+}
+
+int32_t rondo_version_get_number(void) {
+    return RONDO_VERSION_NUMBER;
 }

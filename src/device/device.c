@@ -11,18 +11,38 @@
 #include "backend/open_devices.h"
 #include "base/logging.h"
 #include "base/text.h"
+#include "base/write_struct.h"
 #include "capture/blame.h"
 #include "capture/forbid.h"
 
 // ---- listing ----------------------------------------------------------------------------------
 
-static void describe_or_explain(const rondo__backend *backend, int32_t ordinal,
-                                rondo_device_info *out_info) {
-    memset(out_info, 0, sizeof *out_info);
-    if (backend->describe_device(ordinal, out_info) != RONDO_STATUS_OK) {
-        memset(out_info, 0, sizeof *out_info);
-        snprintf(out_info->name, sizeof out_info->name, "%s:%d", backend->name, (int)ordinal);
-        snprintf(out_info->reason, sizeof out_info->reason, "%s", rondo_error_get_last()->message);
+static rondo_device_info explain_absence(const rondo__backend *backend, const char *reason) {
+    rondo_device_info info = {.struct_size = sizeof info};
+    snprintf(info.name, sizeof info.name, "%s", backend->name);
+    snprintf(info.reason, sizeof info.reason, "%s",
+             reason[0] != '\0' ? reason : "no device was found");
+    return info;
+}
+
+static rondo_device_info describe_or_explain(const rondo__backend *backend, int32_t ordinal) {
+    rondo_device_info info = {.struct_size = sizeof info};
+    if (backend->describe_device(ordinal, &info) != RONDO_STATUS_OK) {
+        info = (rondo_device_info){.struct_size = sizeof info};
+        snprintf(info.name, sizeof info.name, "%s:%d", backend->name, (int)ordinal);
+        snprintf(info.reason, sizeof info.reason, "%s", rondo_error_get_last()->message);
+    }
+    return info;
+}
+
+// Writes an entry of the caller's list, where it has room. The first entry's size holds for all.
+static void write_entry(rondo_device_info *infos, size_t capacity, size_t index,
+                        const rondo_device_info *info) {
+    if (index < capacity) {
+        const size_t bytes = infos->struct_size;
+        void *entry = (char *)infos + index * bytes;
+        memcpy(entry, &bytes, sizeof bytes);
+        rondo__write_struct(entry, info);
     }
 }
 
@@ -30,7 +50,7 @@ rondo_status rondo_device_list(rondo_device_info *infos, size_t capacity, size_t
     RETURN_IF_ERROR(rondo__check_pointer(out_count, __func__, "out_count"));
     *out_count = 0;
     if (capacity > 0) {
-        RETURN_IF_ERROR(rondo__check_pointer(infos, __func__, "infos"));
+        RETURN_IF_ERROR(rondo__clear_struct(infos, sizeof *infos, __func__, "rondo_device_info"));
     }
     // What a device lacks is told in its entry; the caller's record stays as it was.
     rondo_error saved;
@@ -40,17 +60,13 @@ rondo_status rondo_device_list(rondo_device_info *infos, size_t capacity, size_t
         char reason[sizeof infos->reason] = "";
         int32_t devices = (*backend)->count_devices(reason, sizeof reason);
         if (devices <= 0) {
-            if (count < capacity) {
-                memset(&infos[count], 0, sizeof infos[count]);
-                snprintf(infos[count].name, sizeof infos[count].name, "%s", (*backend)->name);
-                snprintf(infos[count].reason, sizeof infos[count].reason, "%s",
-                         reason[0] != '\0' ? reason : "no device was found");
-            }
-            ++count;
+            const rondo_device_info info = explain_absence(*backend, reason);
+            write_entry(infos, capacity, count++, &info);
         }
         for (int32_t i = 0; i < devices; ++i) {
             if (count < capacity) {
-                describe_or_explain(*backend, i, &infos[count]);
+                const rondo_device_info info = describe_or_explain(*backend, i);
+                write_entry(infos, capacity, count, &info);
             }
             ++count;
         }
@@ -158,10 +174,12 @@ rondo_status rondo_device_open(const char *name, rondo_device **out_device) {
 // ---- calls on a device ------------------------------------------------------------------------
 
 rondo_status rondo_device_get_info(rondo_device *device, rondo_device_info *out_info) {
-    RETURN_IF_ERROR(rondo__check_pointer(out_info, __func__, "out_info"));
-    memset(out_info, 0, sizeof *out_info);
+    RETURN_IF_ERROR(rondo__clear_struct(out_info, sizeof *out_info, __func__, "rondo_device_info"));
     RETURN_IF_ERROR(rondo__check_device(device, __func__));
-    return device->backend->describe_device(device->ordinal, out_info);
+    rondo_device_info info = {.struct_size = sizeof info};
+    RETURN_IF_ERROR(device->backend->describe_device(device->ordinal, &info));
+    rondo__write_struct(out_info, &info);
+    return RONDO_STATUS_OK;
 }
 
 const char *rondo_device_get_name(const rondo_device *device) {
@@ -207,11 +225,10 @@ rondo_status rondo__memory_take(rondo_device *device, rondo_memory_kind kind, si
                             rondo__areas_allocate(device, kind, bytes, out_address));
 }
 
-void rondo_memory_free(rondo_device *device, rondo_memory_kind kind, void *address) {
+void rondo_memory_free(rondo_device *device, void *address) {
     if (device == NULL || address == NULL || atomic_load(&device->is_forked)) {
         return;
     }
-    (void)kind;  // the list of areas knows it
     switch (rondo__areas_free(device, address)) {
         case RONDO__AREA_REMOVED:
             break;

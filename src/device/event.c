@@ -154,10 +154,9 @@ rondo_status rondo_event_synchronize(rondo_event *event) {
                             event->device->backend->synchronize_event(event));
 }
 
-rondo_status rondo_event_get_elapsed_ms(rondo_event *start, rondo_event *end,
-                                        float *out_milliseconds) {
-    RETURN_IF_ERROR(rondo__check_pointer(out_milliseconds, __func__, "out_milliseconds"));
-    *out_milliseconds = 0;
+rondo_status rondo_event_get_elapsed_ns(rondo_event *start, rondo_event *end, int64_t *out_ns) {
+    RETURN_IF_ERROR(rondo__check_pointer(out_ns, __func__, "out_ns"));
+    *out_ns = 0;
     RETURN_IF_ERROR(rondo__check_event(start, __func__));
     RETURN_IF_ERROR(rondo__check_event(end, __func__));
     if (start->device != end->device) {
@@ -174,5 +173,5 @@ rondo_status rondo_event_get_elapsed_ms(rondo_event *start, rondo_event *end,
                           "the event was recorded in a capture and keeps no time; add the flag "
                           "RONDO_EVENT_EXTERNAL for time stamps inside a graph");
     }
-    return start->device->backend->get_elapsed_ms(start, end, out_milliseconds);
+    return start->device->backend->get_elapsed_ns(start, end, out_ns);
 }

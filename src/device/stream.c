@@ -157,13 +157,13 @@ rondo_status rondo_stream_wait_event(rondo_stream *stream, rondo_event *event) {
     return mark_wait(stream, event, status);
 }
 
-rondo_status rondo_stream_is_capturing(rondo_stream *stream, bool *out_is_capturing) {
-    RETURN_IF_ERROR(rondo__check_pointer(out_is_capturing, __func__, "out_is_capturing"));
-    *out_is_capturing = false;
+rondo_status rondo_stream_is_recording(rondo_stream *stream, bool *out_is_recording) {
+    RETURN_IF_ERROR(rondo__check_pointer(out_is_recording, __func__, "out_is_recording"));
+    *out_is_recording = false;
     RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
     rondo__capture_state state;
     RETURN_IF_ERROR(rondo__capture_get_state(stream, &state));
-    *out_is_capturing = state == RONDO__CAPTURE_ACTIVE;
+    *out_is_recording = state == RONDO__CAPTURE_ACTIVE;
     return RONDO_STATUS_OK;
 }
 

@@ -1,5 +1,6 @@
 // device/work.c — work put on a stream: argument checks, the same for every backend.
 #include "backend/check.h"
+#include "base/read_options.h"
 #include "capture/addresses.h"
 #include "capture/host_memory.h"
 
@@ -150,7 +151,15 @@ rondo_status rondo_stream_launch(rondo_stream *stream, const rondo_launch *launc
     if (status != RONDO_STATUS_OK) {
         return rondo__mark_work(stream, "", status);
     }
-    status = check_launch(launch, __func__);
+    rondo_launch whole;
+    if (launch->struct_size != sizeof *launch) {
+        whole = (rondo_launch){.struct_size = sizeof whole};
+        status = rondo__read_options(launch, &whole, sizeof whole, __func__, "rondo_launch");
+        launch = &whole;
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = check_launch(launch, __func__);
+    }
     if (status == RONDO_STATUS_OK) {
         status = rondo__capture_refuse_broken(stream, __func__);
     }

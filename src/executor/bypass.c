@@ -58,7 +58,7 @@ static rondo_status fetch_input(bypass *b, size_t i) {
     switch (slot->kind) {
         case RONDO__SLOT_CONSTANT:
             root = &b->plan->program->values[slot->root].constant;
-            rondo_tensor_retain(root, &b->inputs[i]);
+            rondo_tensor_share(root, &b->inputs[i]);
             b->inputs[i].dtype = slot->dtype;
             b->inputs[i].shape = slot->shape;
             break;
@@ -68,7 +68,7 @@ static rondo_status fetch_input(bypass *b, size_t i) {
                 return RONDO_FAIL(INTERNAL, "input %zu of %s was not computed", i,
                                   rondo__node_describe(b->node));
             }
-            rondo_tensor_retain(root, &b->inputs[i]);
+            rondo_tensor_share(root, &b->inputs[i]);
             break;
         case RONDO__SLOT_ARENA:
             if (rondo_device_is_host(b->executor->device)) {

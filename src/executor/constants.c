@@ -58,7 +58,7 @@ rondo_status rondo__constant_acquire(rondo_executor *executor, const rondo_tenso
     if (constant == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    rondo_tensor_retain(tensor, &constant->tensor);
+    rondo_tensor_share(tensor, &constant->tensor);
     constant->use_count = 1;
     if (rondo_device_is_host(executor->device)) {
         constant->address = tensor->data;

@@ -547,7 +547,7 @@ static rondo_status fill_feeds(rondo_binding *feeds, size_t count) {
 }
 
 static rondo_status describe(rondo_executor *executor, const rondo_tensor *tensors,
-                             rondo_describe_format format, rondo_write_function write,
+                             rondo_text_format format, rondo_write_function write,
                              void *user_data) {
     static void (*const writers[])(rondo__text *, rondo_executor *, rondo__plan *) = {
         append_text, append_json, append_dot};
@@ -567,7 +567,7 @@ static rondo_status describe(rondo_executor *executor, const rondo_tensor *tenso
 }
 
 rondo_status rondo_executor_describe_feeds(rondo_executor *executor, const rondo_binding *feeds,
-                                           size_t feed_count, rondo_describe_format format,
+                                           size_t feed_count, rondo_text_format format,
                                            rondo_write_function write, void *user_data) {
     if (executor == NULL || write == NULL || (feeds == NULL && feed_count > 0)) {
         return RONDO_FAIL(INVALID, "%s is NULL",
@@ -575,8 +575,8 @@ rondo_status rondo_executor_describe_feeds(rondo_executor *executor, const rondo
                           : write == NULL  ? "write"
                                            : "feeds");
     }
-    if ((int)format < RONDO_DESCRIBE_TEXT || format > RONDO_DESCRIBE_DOT) {
-        return RONDO_FAIL(INVALID, "format %d is not a rondo_describe_format", (int)format);
+    if ((int)format < RONDO_TEXT_PLAIN || format > RONDO_TEXT_DOT) {
+        return RONDO_FAIL(INVALID, "format %d is not a rondo_text_format", (int)format);
     }
     const size_t input_count = executor->source->input_count + executor->source->optional_count;
     size_t count = 0;
@@ -611,7 +611,7 @@ free_lists:
     return status;
 }
 
-rondo_status rondo_executor_describe(rondo_executor *executor, rondo_describe_format format,
+rondo_status rondo_executor_describe(rondo_executor *executor, rondo_text_format format,
                                      rondo_write_function write, void *user_data) {
     return rondo_executor_describe_feeds(executor, NULL, 0, format, write, user_data);
 }

@@ -35,7 +35,7 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
     }
     rondo__free(plan->constants);
     rondo__executor_free(executor, plan->arena, plan->arena_bytes);
-    rondo_memory_free(executor->device, RONDO_MEMORY_PINNED, plan->staging);
+    rondo_memory_free(executor->device, plan->staging);
     rondo__free(plan->input_staging);
     rondo__free(plan->output_staging);
     for (size_t i = 0; i < plan->feed_count; ++i) {
@@ -66,7 +66,7 @@ void rondo_executor_destroy(rondo_executor *executor) {
     rondo_stream_destroy(executor->stream);
     rondo__half_cache_destroy(executor->halves);
     rondo_program_destroy(executor->base);
-    rondo_program_destroy(executor->own_source);
+    rondo_program_destroy(executor->source);
     rondo__free(executor->keyed);
     rondo__free(executor->is_fed);
     rondo__free(executor->input_of);

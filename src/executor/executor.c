@@ -22,13 +22,6 @@ enum {
     BASE_FOLD_BYTES_MAX = 256 << 20,
 };
 
-rondo_executor_options rondo_executor_options_default(void) {
-    return (rondo_executor_options){.struct_size = sizeof(rondo_executor_options),
-                                    .graphs = RONDO_GRAPHS_AUTO,
-                                    .dtype = RONDO_DTYPE_F32,
-                                    .optimise = true};
-}
-
 // What RONDO_GRAPHS says; AUTO when it is not set, or is nonsense.
 static rondo_graphs_mode read_graphs_variable(void) {
     static const char *const names[] = {"auto", "on", "off"};
@@ -49,9 +42,12 @@ static rondo_graphs_mode read_graphs_variable(void) {
 // The caller's options with defaults filled in and the environment applied.
 static rondo_status read_options(const rondo_executor_options *options,
                                  rondo_executor_options *out_options) {
-    rondo_executor_options merged = rondo_executor_options_default();
+    rondo_executor_options merged = {.struct_size = sizeof merged};
     RETURN_IF_ERROR(rondo__read_options(options, &merged, sizeof merged, "rondo_executor_create",
-                                        "rondo_executor_options_default"));
+                                        "rondo_executor_options"));
+    if (merged.dtype == RONDO_DTYPE_NONE) {
+        merged.dtype = RONDO_DTYPE_F32;
+    }
     if ((int)merged.graphs < RONDO_GRAPHS_AUTO || merged.graphs > RONDO_GRAPHS_OFF) {
         return RONDO_FAIL(INVALID, "options.graphs is %d, not a rondo_graphs_mode",
                           (int)merged.graphs);
@@ -88,7 +84,7 @@ rondo_status rondo__executor_make_base(rondo_executor *executor) {
     if (executor->depth == 0) {  // bodies come marked
         status = rondo__precision_mark(base, executor->source, &executor->options);
     }
-    if (status == RONDO_STATUS_OK && executor->options.optimise) {
+    if (status == RONDO_STATUS_OK && !executor->options.op_by_op) {
         status = rondo__program_simplify(base);
     }
     if (status == RONDO_STATUS_OK && executor->options.dtype == RONDO_DTYPE_F16) {
@@ -154,7 +150,7 @@ static rondo_status index_ports(rondo_executor *executor) {
 }
 
 // Makes an executor at `depth` for `root`; NULL: it is one of the caller's.
-static rondo_status create(const rondo_program *program, rondo_device *device,
+static rondo_status create(rondo_program *program, rondo_device *device,
                            const rondo_executor_options *options, int32_t depth,
                            rondo_executor *root, rondo_executor **out_executor) {
     if (depth > DEPTH_MAX) {
@@ -166,6 +162,7 @@ static rondo_status create(const rondo_program *program, rondo_device *device,
     }
     rondo_device_retain(device);
     executor->device = device;
+    rondo__program_retain(program);
     executor->source = program;
     executor->options = *options;
     executor->graphs = options->graphs;
@@ -228,7 +225,7 @@ rondo_status rondo_executor_create(rondo_program *program, rondo_device *device,
     return create(program, device, &merged, 0, NULL, out_executor);
 }
 
-rondo_status rondo__executor_create_body(rondo_executor *parent, const rondo_program *body,
+rondo_status rondo__executor_create_body(rondo_executor *parent, rondo_program *body,
                                          rondo_executor **out_executor) {
     *out_executor = NULL;
     RETURN_IF_ERROR(create(body, parent->device, &parent->options, parent->depth + 1, parent->root,
@@ -237,7 +234,7 @@ rondo_status rondo__executor_create_body(rondo_executor *parent, const rondo_pro
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__executor_create_variant(rondo_executor *root, const rondo_program *program,
+rondo_status rondo__executor_create_variant(rondo_executor *root, rondo_program *program,
                                             rondo_executor **out_executor) {
     *out_executor = NULL;
     RETURN_IF_ERROR(create(program, root->device, &root->options, 0, root, out_executor));

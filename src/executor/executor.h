@@ -8,8 +8,7 @@
 //
 // Errors:    as rondo_executor_create; BAD_DATA when bodies are nested too deeply.
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__executor_create_body(rondo_executor *parent,
-                                                        const rondo_program *body,
+RONDO_MUST_USE rondo_status rondo__executor_create_body(rondo_executor *parent, rondo_program *body,
                                                         rondo_executor **out_executor);
 
 // Makes an executor of `program` that serves `root`, with whose options and limits it runs.
@@ -18,7 +17,7 @@ RONDO_MUST_USE rondo_status rondo__executor_create_body(rondo_executor *parent,
 // Ownership: destroy it with rondo_executor_destroy.
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__executor_create_variant(rondo_executor *root,
-                                                           const rondo_program *program,
+                                                           rondo_program *program,
                                                            rondo_executor **out_executor);
 
 // Makes executor->base, the program after what is done once for all plans, in place of the one that

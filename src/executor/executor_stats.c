@@ -1,5 +1,6 @@
 // executor/executor_stats.c — settings, times and statistics of an executor.
 #include "base/error.h"
+#include "base/write_struct.h"
 #include "executor/plan.h"
 
 static void set_graphs(rondo_executor *executor, rondo_graphs_mode graphs) {
@@ -29,13 +30,14 @@ rondo_status rondo_executor_set_graphs(rondo_executor *executor, rondo_graphs_mo
 }
 
 rondo_status rondo_executor_get_times(const rondo_executor *executor, rondo_run_times *out_times) {
-    if (executor == NULL || out_times == NULL) {
-        return RONDO_FAIL(INVALID, "%s is NULL", executor == NULL ? "executor" : "out_times");
+    RETURN_IF_ERROR(rondo__clear_struct(out_times, sizeof *out_times, __func__, "rondo_run_times"));
+    if (executor == NULL) {
+        return RONDO_FAIL(INVALID, "executor is NULL");
     }
     if (!executor->active->has_run) {
         return RONDO_FAIL(STATE, "nothing has run yet; call rondo_executor_run first");
     }
-    *out_times = executor->active->times;
+    rondo__write_struct(out_times, &executor->active->times);
     return RONDO_STATUS_OK;
 }
 
@@ -43,7 +45,7 @@ rondo_status rondo_executor_get_times(const rondo_executor *executor, rondo_run_
 static void add_graph_stats(const rondo__plan *plan, rondo_executor_stats *stats) {
     for (size_t s = 0; s < plan->step_count; ++s) {
         const rondo__step *step = &plan->steps[s];
-        rondo_graph_stats graph;
+        rondo_graph_stats graph = {.struct_size = sizeof graph};
         if (step->graph != NULL && rondo_graph_get_stats(step->graph, &graph) == RONDO_STATUS_OK) {
             stats->node_count += graph.node_count;
             stats->capture_ns += graph.capture_ns;
@@ -61,8 +63,10 @@ static void add_graph_stats(const rondo__plan *plan, rondo_executor_stats *stats
 
 rondo_status rondo_executor_get_stats(const rondo_executor *executor,
                                       rondo_executor_stats *out_stats) {
-    if (executor == NULL || out_stats == NULL) {
-        return RONDO_FAIL(INVALID, "%s is NULL", executor == NULL ? "executor" : "out_stats");
+    RETURN_IF_ERROR(
+        rondo__clear_struct(out_stats, sizeof *out_stats, __func__, "rondo_executor_stats"));
+    if (executor == NULL) {
+        return RONDO_FAIL(INVALID, "executor is NULL");
     }
     const rondo__plan *plan = executor->active->current;
     if (plan == NULL) {
@@ -88,6 +92,6 @@ rondo_status rondo_executor_get_stats(const rondo_executor *executor,
         stats.replay_run_count += executor->variants[v]->replay_run_count;
     }
     add_graph_stats(plan, &stats);
-    *out_stats = stats;
+    rondo__write_struct(out_stats, &stats);
     return RONDO_STATUS_OK;
 }

@@ -54,7 +54,7 @@ rondo_status rondo__executor_allocate(rondo_executor *executor, size_t bytes, vo
 
 void rondo__executor_free(rondo_executor *executor, void *address, size_t bytes) {
     if (address != NULL) {
-        rondo_memory_free(executor->device, RONDO_MEMORY_DEVICE, address);
+        rondo_memory_free(executor->device, address);
         rondo__budget_give_back(executor->root->device_budget, bytes);
     }
 }

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/read_options.h"
+#include "base/write_struct.h"
 #include "executor/plan.h"
 #include "op/support.h"
 #include "tensor/elements.h"
@@ -159,20 +160,17 @@ rondo_status rondo_executor_find_loss(rondo_program *program, rondo_device *devi
                                       const rondo_executor_options *options,
                                       const rondo_binding *feeds, size_t feed_count, double limit,
                                       rondo_precision_loss *out_loss) {
-    if (program == NULL || device == NULL || options == NULL || out_loss == NULL) {
+    RETURN_IF_ERROR(
+        rondo__clear_struct(out_loss, sizeof *out_loss, __func__, "rondo_precision_loss"));
+    if (program == NULL || device == NULL || options == NULL) {
         return RONDO_FAIL(INVALID, "%s is NULL",
-                          program == NULL   ? "program"
-                          : device == NULL  ? "device"
-                          : options == NULL ? "options"
-                                            : "out_loss");
+                          program == NULL  ? "program"
+                          : device == NULL ? "device"
+                                           : "options");
     }
-    if (out_loss->struct_size != sizeof *out_loss) {
-        return RONDO_FAIL(INVALID, "out_loss->struct_size is %zu, expected %zu",
-                          out_loss->struct_size, sizeof *out_loss);
-    }
-    rondo_executor_options half = rondo_executor_options_default();
-    RETURN_IF_ERROR(rondo__read_options(options, &half, sizeof half, __func__,
-                                        "rondo_executor_options_default"));
+    rondo_executor_options half = {.struct_size = sizeof half};
+    RETURN_IF_ERROR(
+        rondo__read_options(options, &half, sizeof half, __func__, "rondo_executor_options"));
     if (half.dtype != RONDO_DTYPE_F16) {
         return RONDO_FAIL(INVALID, "options->dtype is %s; only f16 loses what f32 has",
                           rondo_dtype_get_name(half.dtype));
@@ -207,7 +205,7 @@ rondo_status rondo_executor_find_loss(rondo_program *program, rondo_device *devi
     }
     loss.compared_count = count;
     judge(probe, errors, limit, &loss);
-    *out_loss = loss;
+    rondo__write_struct(out_loss, &loss);
 
 free_lists:
     for (size_t i = 0; i < count; ++i) {

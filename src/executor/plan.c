@@ -282,7 +282,7 @@ static void mark_uncapturable(rondo__plan *plan) {
 }
 
 static rondo_status optimise(const rondo_executor *executor, rondo__plan *plan) {
-    if (!executor->options.optimise) {
+    if (executor->options.op_by_op) {
         return RONDO_STATUS_OK;
     }
     rondo__kernel_traits traits;

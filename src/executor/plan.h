@@ -136,7 +136,7 @@ typedef struct rondo__plan {
 
 struct rondo_executor {
     rondo_program *base;  // clone of the caller's program after the shape-free passes
-    const rondo_program *source;
+    rondo_program *source;
     rondo_device *device;
     rondo_stream *stream;
     rondo_event *events[4];  // around the transfers; NULL on the host device
@@ -173,7 +173,6 @@ struct rondo_executor {
     rondo_executor *variants[RONDO__VARIANT_MAX];  // the one used last is the last
     rondo_executor *active;                        // what ran last: itself or a variant
     bool *is_fed;                                  // of a variant: one for each optional input
-    rondo_program *own_source;                     // of a variant
     uint64_t turn_count;                           // of all loops, in this run
     rondo_error record_before;                     // of the thread, when the call began
     atomic_int call;            // whether a call is under way or cancelled; see limits.c

@@ -26,7 +26,7 @@ static rondo_status launch_items(rondo_executor *executor, rondo__plan *plan,
 
 // Records the segment. On failure the step is as before, and the stream usable.
 static rondo_status capture_step(rondo_executor *executor, rondo__plan *plan, rondo__step *step) {
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     char label[48];
     (void)snprintf(label, sizeof label, "segment %zu", (size_t)(step - plan->steps));
     options.label = label;

@@ -191,13 +191,13 @@ static rondo_status mark(rondo_executor *executor, size_t index) {
 }
 
 static uint64_t get_span_ns(rondo_executor *executor, size_t first) {
-    float milliseconds = 0;
+    int64_t span_ns = 0;
     if (executor->events[0] == NULL ||
-        rondo_event_get_elapsed_ms(executor->events[first], executor->events[first + 1],
-                                   &milliseconds) != RONDO_STATUS_OK) {
+        rondo_event_get_elapsed_ns(executor->events[first], executor->events[first + 1],
+                                   &span_ns) != RONDO_STATUS_OK) {
         return 0;
     }
-    return (uint64_t)((double)milliseconds * 1e6);
+    return span_ns > 0 ? (uint64_t)span_ns : 0;
 }
 
 static void count_run(rondo_executor *executor, rondo__plan *plan, bool was_replayed) {

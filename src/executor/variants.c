@@ -38,11 +38,10 @@ static rondo_status add_variant(rondo_executor *executor, const bool *is_fed, si
     rondo_executor *variant = NULL;
     RETURN_IF_ERROR(rondo__program_override(executor->source, is_fed, &program));
     rondo_status status = rondo__executor_create_variant(executor, program, &variant);
+    rondo_program_destroy(program);  // the variant has retained it
     if (status != RONDO_STATUS_OK) {
-        rondo_program_destroy(program);
         return status;
     }
-    variant->own_source = program;
     variant->is_fed = rondo__calloc(count, sizeof *is_fed);
     if (variant->is_fed == NULL) {
         rondo_executor_destroy(variant);

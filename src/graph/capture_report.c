@@ -12,6 +12,7 @@
 #include "backend/check.h"
 #include "base/escape.h"
 #include "base/text.h"
+#include "base/write_struct.h"
 
 // ---- names and texts --------------------------------------------------------------------------
 
@@ -208,23 +209,16 @@ void rondo__graph_report_abort(rondo_graph *graph, const rondo__blame *blame) {
 // ---- the public calls -------------------------------------------------------------------------
 
 rondo_status rondo_graph_get_report(const rondo_graph *graph, rondo_capture_report *out_report) {
+    RETURN_IF_ERROR(
+        rondo__clear_struct(out_report, sizeof *out_report, __func__, "rondo_capture_report"));
     RETURN_IF_ERROR(rondo__check_pointer(graph, __func__, "graph"));
-    RETURN_IF_ERROR(rondo__check_pointer(out_report, __func__, "out_report"));
-    size_t size = out_report->struct_size;
-    if (size < sizeof size || size > sizeof *out_report) {
-        return RONDO_FAIL(INVALID,
-                          "a report of %zu bytes is not known; set struct_size to "
-                          "sizeof(rondo_capture_report), which is %zu here",
-                          size, sizeof *out_report);
-    }
     rondo_capture_report report = graph->report;
     if (report.what == NULL) {
         report.what = find_text(RONDO_CAUSE_NONE)->what;
         report.advice = "";
         report.file = "";
     }
-    memcpy(out_report, &report, size);
-    out_report->struct_size = size;
+    rondo__write_struct(out_report, &report);
     return RONDO_STATUS_OK;
 }
 

@@ -17,7 +17,7 @@ enum { FLUSH_BYTES = 16 * 1024 };
 
 // One dump under way.
 typedef struct dump {
-    rondo_dump_format format;
+    rondo_text_format format;
     rondo_write_function write;
     void *user_data;
     bool is_stopped;  // the reader wants no more
@@ -152,7 +152,7 @@ static rondo_status enter_node(void *user_data, const rondo__template_node *node
     rondo__text *text = &d->text;
     const char *kind = rondo__node_kind_get_name(node->info.kind);
     const char *label = rondo__label_of_node(d->labels, node->id);
-    if (d->format == RONDO_DUMP_DOT) {
+    if (d->format == RONDO_TEXT_DOT) {
         rondo__text_append(text, "  %s%zu [label=\"%zu %s", d->name.bytes, node->index, node->index,
                            kind);
         append_dot_fields(text, &node->info);
@@ -180,7 +180,7 @@ static rondo_status enter_node(void *user_data, const rondo__template_node *node
 
 static rondo_status leave_node(void *user_data, const rondo__template_node *node) {
     dump *d = user_data;
-    if (d->format == RONDO_DUMP_JSON) {
+    if (d->format == RONDO_TEXT_JSON) {
         rondo__text_append(&d->text, node->info.kind == RONDO__NODE_CONDITIONAL ? "]}" : "}");
     }
     flush(d, FLUSH_BYTES);
@@ -192,7 +192,7 @@ static rondo_status leave_node(void *user_data, const rondo__template_node *node
 static rondo_status enter_level(void *user_data, rondo__template_level *level) {
     dump *d = user_data;
     const rondo__template_node *node = level->node;
-    bool is_dot = d->format == RONDO_DUMP_DOT;
+    bool is_dot = d->format == RONDO_TEXT_DOT;
     if (node == NULL) {
         rondo__text_append(&d->name, "n");
         return rondo__text_get_status(&d->name);
@@ -223,13 +223,13 @@ static rondo_status enter_level(void *user_data, rondo__template_level *level) {
 static rondo_status append_edges(dump *d, rondo__template *recorded) {
     rondo__edge_table table;
     RETURN_IF_ERROR(rondo__edge_table_init(recorded, &table));
-    if (d->format == RONDO_DUMP_JSON) {
+    if (d->format == RONDO_TEXT_JSON) {
         rondo__text_append(&d->text, "\n  ],\n  \"edges\": [");
     }
     for (size_t i = 0; i < table.count; ++i) {
         const rondo__edge *edge = &table.edges[i];
         bool is_programmatic = edge->kind != 0;
-        if (d->format == RONDO_DUMP_DOT) {
+        if (d->format == RONDO_TEXT_DOT) {
             rondo__text_append(&d->text, "  %s%zu -> %s%zu%s;\n", d->name.bytes, edge->from,
                                d->name.bytes, edge->to,
                                is_programmatic ? " [style=dashed, label=\"programmatic\"]" : "");
@@ -240,7 +240,7 @@ static rondo_status append_edges(dump *d, rondo__template *recorded) {
         flush(d, FLUSH_BYTES);
     }
     rondo__edge_table_deinit(&table);
-    if (d->format == RONDO_DUMP_JSON) {
+    if (d->format == RONDO_TEXT_JSON) {
         rondo__text_append(&d->text, "]");
     }
     return RONDO_STATUS_OK;
@@ -263,7 +263,7 @@ static rondo_status leave_level(void *user_data, const rondo__template_level *le
     }
     RETURN_IF_ERROR(append_edges(d, level->recorded));
     if (level->node != NULL) {
-        rondo__text_append(&d->text, d->format == RONDO_DUMP_DOT ? "  }\n" : "}");
+        rondo__text_append(&d->text, d->format == RONDO_TEXT_DOT ? "  }\n" : "}");
         shorten_name(&d->name, level);
     }
     return RONDO_STATUS_OK;
@@ -273,7 +273,7 @@ static rondo_status leave_level(void *user_data, const rondo__template_level *le
 
 static void append_head(dump *d, const rondo_graph *graph, const rondo_graph_stats *stats) {
     rondo__text *text = &d->text;
-    if (d->format == RONDO_DUMP_DOT) {
+    if (d->format == RONDO_TEXT_DOT) {
         rondo__text_append(text, "digraph \"");
         append_dot_text(text, graph->label);
         rondo__text_append(text, "\" {\n  label=\"");
@@ -300,13 +300,13 @@ static void append_head(dump *d, const rondo_graph *graph, const rondo_graph_sta
         stats->capture_ns, stats->instantiate_ns, stats->device_bytes);
 }
 
-rondo_status rondo_graph_dump(rondo_graph *graph, rondo_dump_format format,
+rondo_status rondo_graph_dump(rondo_graph *graph, rondo_text_format format,
                               rondo_write_function write, void *user_data) {
     RETURN_IF_ERROR(rondo__graph_check_template(graph, __func__));
     if (write == NULL) {
         return rondo__check_fail_null(__func__, "write");
     }
-    if (format != RONDO_DUMP_DOT && format != RONDO_DUMP_JSON) {
+    if (format != RONDO_TEXT_DOT && format != RONDO_TEXT_JSON) {
         return RONDO_FAIL(INVALID, "%d is not a dump format", (int)format);
     }
     static const rondo__template_visitor visitor = {.enter_level = enter_level,
@@ -317,11 +317,11 @@ rondo_status rondo_graph_dump(rondo_graph *graph, rondo_dump_format format,
               .write = write,
               .user_data = user_data,
               .labels = rondo__graph_get_participants(graph)};
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     RETURN_IF_ERROR(rondo_graph_get_stats(graph, &stats));
     append_head(&d, graph, &stats);
     rondo_status status = rondo__template_visit(graph->recorded, &visitor, &d);
-    rondo__text_append(&d.text, format == RONDO_DUMP_DOT ? "}\n" : "\n}\n");
+    rondo__text_append(&d.text, format == RONDO_TEXT_DOT ? "}\n" : "\n}\n");
     if (status == RONDO_STATUS_OK) {
         status = rondo__text_get_status(&d.text);
     }

@@ -20,6 +20,7 @@
 #include "base/memory.h"
 #include "base/nvtx.h"
 #include "base/read_options.h"
+#include "base/write_struct.h"
 #include "device/stream.h"
 #include "device/stream_tag.h"
 #include "graph/executable.h"
@@ -29,22 +30,16 @@
 
 // ---- life -------------------------------------------------------------------------------------
 
-rondo_graph_options rondo_graph_options_default(void) {
-    return (rondo_graph_options){.struct_size = sizeof(rondo_graph_options)};
-}
-
 rondo_status rondo_graph_create(rondo_device *device, const rondo_graph_options *options,
                                 rondo_graph **out_graph) {
     RETURN_IF_ERROR(rondo__check_pointer(out_graph, __func__, "out_graph"));
     *out_graph = NULL;
     RETURN_IF_ERROR(rondo__check_device(device, __func__));
-    rondo_graph_options wanted = rondo_graph_options_default();
-    RETURN_IF_ERROR(rondo__read_options(options, &wanted, sizeof wanted, __func__,
-                                        "rondo_graph_options_default"));
-    if (wanted.defer_instantiation && !wanted.keep_template) {
-        return RONDO_FAIL(INVALID,
-                          "defer_instantiation needs keep_template: there is nothing else to make "
-                          "the executable from");
+    rondo_graph_options wanted = {.struct_size = sizeof wanted};
+    RETURN_IF_ERROR(
+        rondo__read_options(options, &wanted, sizeof wanted, __func__, "rondo_graph_options"));
+    if (wanted.keep < RONDO_KEEP_EXECUTABLE || wanted.keep > RONDO_KEEP_TEMPLATE_ONLY) {
+        return RONDO_FAIL(INVALID, "options.keep is %d, not a rondo_graph_keeps", (int)wanted.keep);
     }
     if (wanted.pageable_sources != RONDO_PAGEABLE_REFUSE &&
         wanted.pageable_sources != RONDO_PAGEABLE_SNAPSHOT) {
@@ -73,10 +68,10 @@ rondo_status rondo_graph_create(rondo_device *device, const rondo_graph_options 
     }
     rondo_device_retain(device);
     graph->device = device;
-    graph->keeps_template = wanted.keep_template;
+    graph->keeps_template = wanted.keep != RONDO_KEEP_EXECUTABLE;
     graph->checks_addresses = wanted.check_addresses;
     graph->snapshots_pageable = wanted.pageable_sources == RONDO_PAGEABLE_SNAPSHOT;
-    graph->defers_instantiation = wanted.defer_instantiation;
+    graph->defers_instantiation = wanted.keep == RONDO_KEEP_TEMPLATE_ONLY;
     graph->state = RONDO__GRAPH_EMPTY;
     *out_graph = graph;
     return RONDO_STATUS_OK;
@@ -128,7 +123,7 @@ static rondo_status refuse_recording(rondo_stream *stream, const char *call) {
         return rondo__stream_refuse_recording(stream, call);  // which then need not ask again
     }
     return RONDO_FAIL_AS(call, STATE,
-                         "stream %u records, and this is not recorded; rondo_graph_record puts "
+                         "stream %u records, and this is not recorded; rondo_stream_add_graph puts "
                          "a graph's work into a capture",
                          (unsigned)stream->number);
 }
@@ -227,22 +222,23 @@ static rondo_arena *get_arena(const rondo_graph *graph) {
 }
 
 rondo_status rondo_graph_get_stats(const rondo_graph *graph, rondo_graph_stats *out_stats) {
-    RETURN_IF_ERROR(rondo__check_pointer(out_stats, __func__, "out_stats"));
-    *out_stats = (rondo_graph_stats){0};
+    RETURN_IF_ERROR(
+        rondo__clear_struct(out_stats, sizeof *out_stats, __func__, "rondo_graph_stats"));
     RETURN_IF_ERROR(rondo__check_pointer(graph, __func__, "graph"));
-    *out_stats = graph->stats;
+    rondo_graph_stats stats = graph->stats;
     if (graph->recorded != NULL && !graph->has_kinds) {
-        RETURN_IF_ERROR(rondo__graph_count_kinds(graph->recorded, out_stats));
+        RETURN_IF_ERROR(rondo__graph_count_kinds(graph->recorded, &stats));
     }
     if (graph->executable != NULL && graph->device->backend->count_executed != NULL) {
-        out_stats->executed_count =
+        stats.executed_count =
             graph->executed_before + graph->device->backend->count_executed(graph->executable);
     }
-    rondo_arena_stats memory;
+    rondo_arena_stats memory = {.struct_size = sizeof memory};
     RETURN_IF_ERROR(rondo_arena_get_stats(get_arena(graph), &memory));
-    out_stats->arena_live_bytes = memory.live_bytes;
-    out_stats->arena_reserved_bytes = memory.reserved_bytes;
-    out_stats->arena_peak_bytes = memory.live_peak_bytes;
+    stats.arena_live_bytes = memory.live_bytes;
+    stats.arena_reserved_bytes = memory.reserved_bytes;
+    stats.arena_peak_bytes = memory.live_peak_bytes;
+    rondo__write_struct(out_stats, &stats);
     return RONDO_STATUS_OK;
 }
 
@@ -268,15 +264,6 @@ static rondo_status check_executable(const rondo_graph *graph, const char *call)
         return rondo__graph_fail_not_ready(graph, call);
     }
     return rondo__check_alive(graph->device, call);
-}
-
-rondo_status rondo_graph_get_flags(rondo_graph *graph, uint64_t *out_flags) {
-    RETURN_IF_ERROR(rondo__check_pointer(out_flags, __func__, "out_flags"));
-    *out_flags = 0;
-    RETURN_IF_ERROR(check_executable(graph, __func__));
-    const rondo__backend *backend = graph->device->backend;
-    return backend->get_flags != NULL ? backend->get_flags(graph->executable, out_flags)
-                                      : RONDO_STATUS_OK;
 }
 
 rondo_status rondo_graph_get_native(rondo_graph *graph, void **out_template,

@@ -53,8 +53,8 @@ rondo_status rondo__graph_check_template(const rondo_graph *graph, const char *c
     }
     if (graph->recorded == NULL) {
         return RONDO_FAIL_AS(call, STATE,
-                             "graph \"%s\" did not keep its template; create it with the option "
-                             "keep_template",
+                             "graph \"%s\" did not keep its template; create it with "
+                             "options.keep = RONDO_KEEP_TEMPLATE",
                              graph->label);
     }
     return rondo__check_alive(graph->device, call);

@@ -1,5 +1,6 @@
 // graph/node_list.c — a template's nodes and edges, for programs.
 #include "backend/check.h"
+#include "base/write_struct.h"
 #include "graph/graph_share.h"
 #include "graph/label.h"
 #include "graph/template.h"
@@ -9,7 +10,7 @@ _Static_assert((int)RONDO_NODE_KERNEL == (int)RONDO__NODE_KERNEL &&
                    (int)RONDO_NODE_OTHER == (int)RONDO__NODE_OTHER,
                "the public kinds are the internal ones");
 
-rondo_status rondo_graph_get_node_count(rondo_graph *graph, uint64_t *out_count) {
+rondo_status rondo_graph_get_node_count(rondo_graph *graph, size_t *out_count) {
     RETURN_IF_ERROR(rondo__check_pointer(out_count, __func__, "out_count"));
     *out_count = 0;
     RETURN_IF_ERROR(rondo__graph_check_template(graph, __func__));
@@ -35,16 +36,15 @@ static rondo_status count_inner(rondo__template *recorded, size_t index,
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo_graph_get_node(rondo_graph *graph, uint64_t index, rondo_graph_node *out_node) {
-    RETURN_IF_ERROR(rondo__check_pointer(out_node, __func__, "out_node"));
-    *out_node = (rondo_graph_node){.kind = RONDO_NODE_OTHER, .name = "", .label = ""};
+rondo_status rondo_graph_get_node(rondo_graph *graph, size_t index, rondo_graph_node *out_node) {
+    RETURN_IF_ERROR(rondo__clear_struct(out_node, sizeof *out_node, __func__, "rondo_graph_node"));
     RETURN_IF_ERROR(rondo__graph_check_template(graph, __func__));
     const rondo__backend *backend = graph->device->backend;
     rondo__node_info info;
     RETURN_IF_ERROR(backend->describe_node(graph->recorded, (size_t)index, &info));
     size_t inner_count = 0;
     RETURN_IF_ERROR(count_inner(graph->recorded, (size_t)index, &info, &inner_count));
-    *out_node = (rondo_graph_node){
+    const rondo_graph_node node = {
         .kind = (rondo_node_kind)info.kind,
         .name = info.name != NULL ? info.name : "",
         .label = rondo__label_of_index(rondo__graph_get_participants(graph), (size_t)index),
@@ -67,11 +67,12 @@ rondo_status rondo_graph_get_node(rondo_graph *graph, uint64_t index, rondo_grap
         .inner_count = inner_count,
         .native = info.native,
     };
+    rondo__write_struct(out_node, &node);
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo_graph_list_edges(rondo_graph *graph, rondo_graph_edge *edges, uint64_t capacity,
-                                    uint64_t *out_count) {
+rondo_status rondo_graph_list_edges(rondo_graph *graph, rondo_graph_edge *edges, size_t capacity,
+                                    size_t *out_count) {
     RETURN_IF_ERROR(rondo__check_pointer(out_count, __func__, "out_count"));
     *out_count = 0;
     RETURN_IF_ERROR(rondo__graph_check_template(graph, __func__));

@@ -16,7 +16,7 @@ static rondo_status check_copyable(const rondo_graph *graph) {
         rondo__node_info info;
         RETURN_IF_ERROR(backend->describe_node(graph->recorded, i, &info));
         if (info.kind == RONDO__NODE_CONDITIONAL) {
-            return RONDO_FAIL_AS("rondo_graph_record", UNSUPPORTED,
+            return RONDO_FAIL_AS("rondo_stream_add_graph", UNSUPPORTED,
                                  "graph \"%s\" has a conditional node (number %zu), and those "
                                  "cannot be copied into another graph; record its work directly",
                                  graph->label, i);
@@ -33,7 +33,7 @@ static rondo_status check_foreign(const rondo_graph *graph) {
         bool is_own_memory = participant->type == &rondo__arena_graph_type &&
                              !atomic_load(&graph->arena->is_exposed);
         if (participant->type->prepare_replay != NULL && !is_own_memory) {
-            return RONDO_FAIL_AS("rondo_graph_record", UNSUPPORTED,
+            return RONDO_FAIL_AS("rondo_stream_add_graph", UNSUPPORTED,
                                  "graph \"%s\" uses %s, which has to be asked before each "
                                  "replay, and this capture is not Rondo's; begin it with "
                                  "rondo_graph_capture_begin",
@@ -47,19 +47,19 @@ static rondo_status check_recording(rondo_stream *stream) {
     rondo__capture_state state = RONDO__CAPTURE_NONE;
     RETURN_IF_ERROR(rondo__capture_get_state(stream, &state));
     if (state == RONDO__CAPTURE_NONE) {
-        return RONDO_FAIL_AS("rondo_graph_record", STATE,
+        return RONDO_FAIL_AS("rondo_stream_add_graph", STATE,
                              "stream %u does not record; rondo_graph_replay runs the graph",
                              (unsigned)stream->number);
     }
     if (state == RONDO__CAPTURE_BROKEN) {
-        return rondo__cause_fail_broken(stream, "rondo_graph_record");
+        return rondo__cause_fail_broken(stream, "rondo_stream_add_graph");
     }
     return RONDO_STATUS_OK;
 }
 
 static rondo_status find_capture(const rondo_graph *graph, rondo_stream *stream,
                                  rondo__capture **out_capture, uint64_t *out_id) {
-    static const char call[] = "rondo_graph_record";
+    static const char call[] = "rondo_stream_add_graph";
     RETURN_IF_ERROR(rondo__graph_check_template(graph, call));
     if (graph->device != stream->device) {
         return RONDO_FAIL_AS(call, INVALID, "graph \"%s\" is of %s, the stream of %s", graph->label,
@@ -69,7 +69,7 @@ static rondo_status find_capture(const rondo_graph *graph, rondo_stream *stream,
     return rondo__capture_find(stream, out_capture, out_id);
 }
 
-rondo_status rondo_graph_record(rondo_graph *graph, rondo_stream *stream) {
+rondo_status rondo_stream_add_graph(rondo_stream *stream, rondo_graph *graph) {
     RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
     rondo__capture *capture;
     uint64_t id;

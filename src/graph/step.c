@@ -5,12 +5,6 @@
 #include "device/stream_tag.h"
 #include "graph/graph_object.h"
 
-rondo_step_options rondo_step_options_default(void) {
-    return (rondo_step_options){.struct_size = sizeof(rondo_step_options),
-                                .mode = RONDO_CAPTURE_THREAD_LOCAL,
-                                .finish_eagerly = true};
-}
-
 // Whether the step failed because it was being recorded, so that it may succeed outside. A step
 // that met a failure of its own kind (a wrong argument, a lost device) would only fail again.
 static bool was_broken_by_recording(const rondo_graph *graph, rondo_status step_status) {
@@ -31,35 +25,35 @@ static bool was_broken_by_recording(const rondo_graph *graph, rondo_status step_
 
 static rondo_status run_step(rondo_stream *stream, rondo_step_function step, void *user_data) {
     uint64_t sequence = rondo_error_get_last()->sequence;
-    return rondo__error_note_callback(step(stream, user_data), sequence, "rondo_graph_capture",
+    return rondo__error_note_callback(step(stream, user_data), sequence, "rondo_graph_capture_step",
                                       "the step");
 }
 
 // The step has ended the capture by itself: what it holds now is not this call's.
 static rondo_status fail_ended(rondo_graph *graph) {
     rondo__graph_clear(graph);
-    return RONDO_FAIL_AS("rondo_graph_capture", STATE,
+    return RONDO_FAIL_AS("rondo_graph_capture_step", STATE,
                          "the step ended or aborted the capture of graph \"%s\" by itself; it "
                          "only puts work on the stream, and returns a failure to give up",
                          graph->label);
 }
 
-rondo_status rondo_graph_capture(rondo_graph *graph, rondo_stream *stream,
-                                 const rondo_step_options *options, rondo_step_function step,
-                                 void *user_data, rondo_step_outcome *out_outcome) {
+rondo_status rondo_graph_capture_step(rondo_graph *graph, rondo_stream *stream,
+                                      const rondo_step_options *options, rondo_step_function step,
+                                      void *user_data, rondo_step_outcome *out_outcome) {
     RETURN_IF_ERROR(rondo__check_pointer(out_outcome, __func__, "out_outcome"));
     *out_outcome = RONDO_STEP_NOTHING;
     if (step == NULL) {
         return rondo__check_fail_null(__func__, "step");
     }
-    rondo_step_options wanted = rondo_step_options_default();
-    RETURN_IF_ERROR(rondo__read_options(options, &wanted, sizeof wanted, __func__,
-                                        "rondo_step_options_default"));
+    rondo_step_options wanted = {.struct_size = sizeof wanted};
+    RETURN_IF_ERROR(
+        rondo__read_options(options, &wanted, sizeof wanted, __func__, "rondo_step_options"));
     RETURN_IF_ERROR(rondo_graph_capture_begin(graph, stream, wanted.mode));
     graph->capture->is_step = true;
     size_t label_depth = rondo__label_get_depth(stream);
     rondo__stream_tag *tag = rondo__stream_tag_retain(stream);
-    bool may_run = wanted.finish_eagerly;
+    bool may_run = !wanted.capture_only;
     rondo_status status = run_step(stream, step, user_data);
     if (status == RONDO_STATUS_OK && graph->state != RONDO__GRAPH_RECORDING) {
         status = fail_ended(graph);

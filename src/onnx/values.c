@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/read_options.h"
 #include "onnx.pb-c.h"
 #include "onnx/source.h"
 #include "onnx/tensors.h"
@@ -305,5 +306,7 @@ rondo_status rondo_port_load_onnx(const rondo_port *port, const char *path,
     if (port == NULL || path == NULL) {
         return RONDO_FAIL(INVALID, "%s is NULL", port == NULL ? "port" : "path");
     }
-    return load(path, port->dtype, port->labels, out_tensor);
+    rondo_port whole = {.struct_size = sizeof whole};
+    RETURN_IF_ERROR(rondo__read_options(port, &whole, sizeof whole, __func__, "rondo_port"));
+    return load(path, whole.dtype, whole.labels, out_tensor);
 }

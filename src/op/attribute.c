@@ -160,7 +160,7 @@ rondo_status rondo__op_set_strings(rondo__op *op, const char *name, const char *
 
 rondo_status rondo__op_set_tensor(rondo__op *op, const char *name, const rondo_tensor *value) {
     rondo__attribute attribute = {.kind = RONDO__ATTRIBUTE_TENSOR};
-    rondo_tensor_retain(value, &attribute.tensor_value);
+    rondo_tensor_share(value, &attribute.tensor_value);
     return take_named(op, name, &attribute);
 }
 
@@ -197,7 +197,7 @@ static rondo_status copy_attribute(const rondo__attribute *source, rondo__attrib
         }
     }
     if (source->tensor_value.dtype != RONDO_DTYPE_NONE) {
-        rondo_tensor_retain(&source->tensor_value, &copy->tensor_value);
+        rondo_tensor_share(&source->tensor_value, &copy->tensor_value);
     }
     if (source->ints != NULL) {
         copy->ints = copy_array(source->ints, source->count, sizeof(int64_t));

@@ -8,7 +8,7 @@ void rondo__half_to_float_array(rondo_dtype dtype, const uint16_t *source, float
         }
     } else {
         for (size_t i = 0; i < count; ++i) {
-            destination[i] = rondo_half_to_float(source[i]);
+            destination[i] = rondo_f16_to_float(source[i]);
         }
     }
 }
@@ -21,7 +21,7 @@ void rondo__half_from_float_array(rondo_dtype dtype, const float *source, uint16
         }
     } else {
         for (size_t i = 0; i < count; ++i) {
-            destination[i] = rondo_half_from_float(source[i]);
+            destination[i] = rondo_f16_from_float(source[i]);
         }
     }
 }

@@ -65,7 +65,7 @@ static source begin(const rondo__compute *compute) {
 
 static uint32_t take_word(source *s) {
     if (s->used == 4) {
-        rondo_philox_u32(s->seed, 0, s->counter++, s->words);
+        rondo_random_philox(s->seed, 0, s->counter++, s->words);
         s->used = 0;
         if (s->counters != NULL) {
             ++*s->counters;

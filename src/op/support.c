@@ -95,7 +95,7 @@ double rondo__tensor_get_number(const rondo_tensor *tensor, int64_t index) {
         case RONDO_DTYPE_F64:
             return ((const double *)tensor->data)[index];
         case RONDO_DTYPE_F16:
-            return (double)rondo_half_to_float(((const uint16_t *)tensor->data)[index]);
+            return (double)rondo_f16_to_float(((const uint16_t *)tensor->data)[index]);
         case RONDO_DTYPE_BF16:
             return (double)rondo__bfloat_to_float(((const uint16_t *)tensor->data)[index]);
         case RONDO_DTYPE_U64:
@@ -193,7 +193,7 @@ static uint64_t float_to_u64(double value) {
                 TO_PLAIN_CASE(F32, float)                                                        \
                 TO_PLAIN_CASE(F64, double)                                                       \
             case RONDO_DTYPE_F16:                                                                \
-                CONVERT_LOOP(uint16_t, rondo_half_from_float((float)x[i]))                       \
+                CONVERT_LOOP(uint16_t, rondo_f16_from_float((float)x[i]))                        \
             case RONDO_DTYPE_BF16:                                                               \
                 CONVERT_LOOP(uint16_t, rondo__bfloat_from_float((float)x[i]))                    \
             case RONDO_DTYPE_BOOL:                                                               \
@@ -218,7 +218,7 @@ RONDO_OP_FLOAT_MAP(DEFINE_CONVERT_FLOAT)
             TO_PLAIN_CASE(U32, uint32_t)                                                         \
             TO_PLAIN_CASE(U64, uint64_t)                                                         \
             case RONDO_DTYPE_F16:                                                                \
-                CONVERT_LOOP(uint16_t, rondo_half_from_float((float)x[i]))                       \
+                CONVERT_LOOP(uint16_t, rondo_f16_from_float((float)x[i]))                        \
             case RONDO_DTYPE_BF16:                                                               \
                 CONVERT_LOOP(uint16_t, rondo__bfloat_from_float((float)x[i]))                    \
             case RONDO_DTYPE_BOOL:                                                               \

@@ -4,22 +4,20 @@
 #include "backend/check.h"
 #include "base/memory.h"
 #include "base/read_options.h"
+#include "base/write_struct.h"
+#include "capture/addresses.h"
 #include "device/stream_tag.h"
 
 // ---- life -------------------------------------------------------------------------------------
-
-rondo_arena_options rondo_arena_options_default(void) {
-    return (rondo_arena_options){.struct_size = sizeof(rondo_arena_options)};
-}
 
 rondo_status rondo_arena_create(rondo_device *device, const rondo_arena_options *options,
                                 rondo_arena **out_arena) {
     RETURN_IF_ERROR(rondo__check_pointer(out_arena, __func__, "out_arena"));
     *out_arena = NULL;
     RETURN_IF_ERROR(rondo__check_device(device, __func__));
-    rondo_arena_options merged = rondo_arena_options_default();
-    RETURN_IF_ERROR(rondo__read_options(options, &merged, sizeof merged, __func__,
-                                        "rondo_arena_options_default"));
+    rondo_arena_options merged = {.struct_size = sizeof merged};
+    RETURN_IF_ERROR(
+        rondo__read_options(options, &merged, sizeof merged, __func__, "rondo_arena_options"));
     rondo_arena *arena = rondo__calloc(1, sizeof *arena);
     if (arena == NULL) {
         return RONDO_STATUS_NO_MEMORY;
@@ -83,10 +81,10 @@ rondo_status rondo_arena_begin_round(rondo_arena *arena) {
 }
 
 rondo_status rondo_arena_get_stats(rondo_arena *arena, rondo_arena_stats *out_stats) {
-    RETURN_IF_ERROR(rondo__check_pointer(out_stats, __func__, "out_stats"));
-    *out_stats = (rondo_arena_stats){0};
+    RETURN_IF_ERROR(
+        rondo__clear_struct(out_stats, sizeof *out_stats, __func__, "rondo_arena_stats"));
     RETURN_IF_ERROR(rondo__check_pointer(arena, __func__, "arena"));
-    *out_stats = (rondo_arena_stats){
+    const rondo_arena_stats stats = {
         .live_bytes = atomic_load_explicit(&arena->live_bytes, memory_order_relaxed),
         .live_count = atomic_load_explicit(&arena->live_count, memory_order_relaxed),
         .reserved_bytes = atomic_load_explicit(&arena->reserved_bytes, memory_order_relaxed),
@@ -95,6 +93,7 @@ rondo_status rondo_arena_get_stats(rondo_arena *arena, rondo_arena_stats *out_st
             atomic_load_explicit(&arena->reserved_peak_bytes, memory_order_relaxed),
         .graph_count = atomic_load_explicit(&arena->graph_count, memory_order_relaxed),
     };
+    rondo__write_struct(out_stats, &stats);
     return RONDO_STATUS_OK;
 }
 

@@ -307,7 +307,7 @@ static bool capture_has_blocks(rondo__capture *capture, const rondo_arena *arena
 
 static rondo_status fail_child(const rondo__arena_graph *graph, const char *other,
                                const char *what) {
-    return RONDO_FAIL_AS("rondo_graph_record", STATE,
+    return RONDO_FAIL_AS("rondo_stream_add_graph", STATE,
                          "graph \"%s\" shares the memory of graph \"%s\", and in one capture %s; "
                          "give them arenas of their own, or see "
                          "rondo_arena_options.allows_any_order",

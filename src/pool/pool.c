@@ -30,6 +30,10 @@
 #include "backend/check.h"
 #include "base/memory.h"
 #include "base/read_options.h"
+#include "base/write_struct.h"
+#include "capture/forbid.h"
+#include "capture/host_memory.h"
+#include "device/device.h"
 #include "device/stream_tag.h"
 #include "pool/arena_graph.h"
 #include "pool/arena_use.h"
@@ -38,19 +42,14 @@
 
 // ---- making one -------------------------------------------------------------------------------
 
-rondo_pool_options rondo_pool_options_default(void) {
-    return (rondo_pool_options){.struct_size = sizeof(rondo_pool_options),
-                                .kind = RONDO_MEMORY_DEVICE};
-}
-
 rondo_status rondo_pool_create(rondo_device *device, const rondo_pool_options *options,
                                rondo_pool **out_pool) {
     RETURN_IF_ERROR(rondo__check_pointer(out_pool, __func__, "out_pool"));
     *out_pool = NULL;
     RETURN_IF_ERROR(rondo__check_device(device, __func__));
-    rondo_pool_options merged = rondo_pool_options_default();
-    RETURN_IF_ERROR(rondo__read_options(options, &merged, sizeof merged, __func__,
-                                        "rondo_pool_options_default"));
+    rondo_pool_options merged = {.struct_size = sizeof merged};
+    RETURN_IF_ERROR(
+        rondo__read_options(options, &merged, sizeof merged, __func__, "rondo_pool_options"));
     if (merged.kind != RONDO_MEMORY_DEVICE && merged.kind != RONDO_MEMORY_PINNED) {
         return RONDO_FAIL(INVALID, "options.kind is %d, not a rondo_memory_kind", (int)merged.kind);
     }
@@ -231,7 +230,7 @@ unlock:
     return status;
 }
 
-rondo_status rondo_pool_use(rondo_pool *pool, void *address, rondo_stream *stream) {
+rondo_status rondo_pool_use(rondo_pool *pool, rondo_stream *stream, void *address) {
     // When this fails, the capture may use memory that the pool gives to others.
     return rondo__mark_missing(stream, "", note_use(pool, address, stream));
 }
@@ -278,11 +277,12 @@ rondo_status rondo_pool_trim(rondo_pool *pool, uint64_t keep_bytes, uint64_t *ou
 }
 
 rondo_status rondo_pool_get_stats(rondo_pool *pool, rondo_pool_stats *out_stats) {
+    RETURN_IF_ERROR(
+        rondo__clear_struct(out_stats, sizeof *out_stats, __func__, "rondo_pool_stats"));
     RETURN_IF_ERROR(rondo__check_pointer(pool, __func__, "pool"));
-    RETURN_IF_ERROR(rondo__check_pointer(out_stats, __func__, "out_stats"));
     RETURN_IF_ERROR(rondo__check_process(pool->device, __func__));
     pthread_mutex_lock(&pool->lock);
-    *out_stats = pool->stats;
+    rondo__write_struct(out_stats, &pool->stats);
     pthread_mutex_unlock(&pool->lock);
     return RONDO_STATUS_OK;
 }

@@ -52,7 +52,7 @@ void rondo__pool_settle(rondo_pool *pool, bool may_wait) {
 
 static void give_to_driver(rondo_pool *pool, void *base) {
     rondo__areas_set_holder(pool->device, base, NULL);
-    rondo_memory_free(pool->device, pool->options.kind, base);
+    rondo_memory_free(pool->device, base);
 }
 
 static void free_region(rondo_pool *pool, rondo__heap *heap, rondo__heap_region *region) {

@@ -54,7 +54,7 @@ rondo_status rondo__program_add_constant(rondo_program *program, const char *nam
                                          const rondo_tensor *tensor, int32_t *out_value) {
     RETURN_IF_ERROR(rondo__program_add_value(program, name, out_value));
     rondo__value *value = &program->values[*out_value];
-    rondo_tensor_retain(tensor, &value->constant);
+    rondo_tensor_share(tensor, &value->constant);
     value->dtype = tensor->dtype;
     value->has_shape = true;
     value->rank = tensor->shape.rank;

@@ -15,8 +15,8 @@ static rondo_status clone_values(const rondo_program *source, rondo_program *cop
         }
         copy->values[i] = *value;
         copy->values[i].name = name;
-        rondo_tensor_retain(&value->constant, &copy->values[i].constant);
-        rondo_tensor_retain(&value->labels, &copy->values[i].labels);
+        rondo_tensor_share(&value->constant, &copy->values[i].constant);
+        rondo_tensor_share(&value->labels, &copy->values[i].labels);
         copy->value_count = i + 1;
         rondo__names_insert(copy, (int32_t)i);
     }

@@ -93,7 +93,7 @@ static uint32_t judge(const rondo_tensor *tensor) {
         largest = magnitude > largest ? magnitude : largest;
         is_whole = is_whole && magnitude == floorf(magnitude);
         is_rounded = is_rounded || (magnitude > 2048.0f && is_whole &&
-                                    rondo_half_to_float(rondo_half_from_float(x[i])) != x[i]);
+                                    rondo_f16_to_float(rondo_f16_from_float(x[i])) != x[i]);
     }
     traits |= largest > half_largest ? RONDO__HALF_OVERFLOWS : 0;
     traits |= largest >= 4096.0f ? RONDO__HALF_LARGE : 0;
@@ -124,7 +124,7 @@ static rondo_status round_fresh(const rondo_tensor *tensor, rondo_tensor *out_ha
     const int64_t count = rondo_shape_get_count(&tensor->shape);
     for (int64_t i = 0; i < count; ++i) {
         const bool overflows = fabsf(from[i]) > half_largest && isfinite(from[i]);
-        to[i] = rondo_half_from_float(overflows ? copysignf(half_largest, from[i]) : from[i]);
+        to[i] = rondo_f16_from_float(overflows ? copysignf(half_largest, from[i]) : from[i]);
     }
     return RONDO_STATUS_OK;
 }
@@ -138,7 +138,7 @@ rondo_status rondo__half_round(rondo__half_cache *cache, const rondo_tensor *ten
     if (known->half.dtype == RONDO_DTYPE_NONE) {
         RETURN_IF_ERROR(round_fresh(tensor, &known->half));
     }
-    rondo_tensor_retain(&known->half, out_half);
+    rondo_tensor_share(&known->half, out_half);
     out_half->shape = tensor->shape;  // the same bytes may be a constant of several shapes
     return RONDO_STATUS_OK;
 }

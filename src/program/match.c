@@ -20,7 +20,7 @@ bool rondo__match_scalar(const rondo_program *program, int32_t value, float *out
         return true;
     }
     if (tensor->dtype == RONDO_DTYPE_F16) {
-        *out_value = rondo_half_to_float(*(const uint16_t *)tensor->data);
+        *out_value = rondo_f16_to_float(*(const uint16_t *)tensor->data);
         return true;
     }
     return false;

@@ -44,7 +44,7 @@ static bool is_channel_constant(const rondo_program *program, int32_t value,
 
 static rondo_status make_bias(rondo_program *program, int32_t value, int32_t *out_bias) {
     rondo_tensor flat;
-    rondo_tensor_retain(&program->values[value].constant, &flat);
+    rondo_tensor_share(&program->values[value].constant, &flat);
     flat.shape = (rondo_shape){.rank = 1, .extent = {rondo_shape_get_count(&flat.shape)}};
     rondo_status status = rondo__program_add_constant(program, "bias", &flat, out_bias);
     rondo_tensor_deinit(&flat);

@@ -82,7 +82,7 @@ static rondo_status flatten_bias(rondo_program *program, int32_t value, int32_t 
         return RONDO_STATUS_OK;
     }
     rondo_tensor flat;
-    rondo_tensor_retain(&v->constant, &flat);
+    rondo_tensor_share(&v->constant, &flat);
     flat.shape = (rondo_shape){.rank = 1, .extent = {rondo_shape_get_count(&flat.shape)}};
     rondo_status status = rondo__program_add_constant(program, "bias", &flat, out_bias);
     rondo_tensor_deinit(&flat);

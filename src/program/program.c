@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "base/write_struct.h"
 #include "program/program.h"
 
 rondo_status rondo__program_create(const char *name, rondo_program **out_program) {
@@ -14,6 +15,7 @@ rondo_status rondo__program_create(const char *name, rondo_program **out_program
     if (program == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
+    atomic_init(&program->reference_count, 1);
     program->name = rondo__strdup(name == NULL ? "" : name);
     if (program->name == NULL) {
         rondo__free(program);
@@ -33,8 +35,13 @@ void rondo__node_deinit(rondo__node *node) {
     *node = (rondo__node){0};
 }
 
+void rondo__program_retain(rondo_program *program) {
+    atomic_fetch_add_explicit(&program->reference_count, 1, memory_order_relaxed);
+}
+
 void rondo_program_destroy(rondo_program *program) {
-    if (program == NULL) {
+    if (program == NULL ||
+        atomic_fetch_sub_explicit(&program->reference_count, 1, memory_order_acq_rel) > 1) {
         return;
     }
     for (size_t i = 0; i < program->node_count; ++i) {
@@ -72,40 +79,43 @@ size_t rondo_program_get_output_count(const rondo_program *program) {
     return program == NULL ? 0 : program->output_count;
 }
 
-static void fill_port(const rondo_program *program, const rondo__value *value,
-                      rondo_port *out_port) {
-    out_port->name = value->name;
-    out_port->dtype = value->dtype;
-    out_port->rank = -1;
-    memcpy(out_port->item_dtype, value->item_dtype, sizeof(out_port->item_dtype));
-    out_port->labels = value->labels.dtype != RONDO_DTYPE_NONE ? &value->labels : NULL;
+static void fill_port(const rondo_program *program, const rondo__value *value, rondo_port *port) {
+    port->name = value->name;
+    port->dtype = value->dtype;
+    port->rank = -1;
+    memcpy(port->item_dtype, value->item_dtype, sizeof(port->item_dtype));
+    port->labels = value->labels.dtype != RONDO_DTYPE_NONE ? &value->labels : NULL;
     if (value->constant.dtype != RONDO_DTYPE_NONE) {
-        out_port->dtype = value->constant.dtype;
-        out_port->rank = value->constant.shape.rank;
-        memcpy(out_port->extent, value->constant.shape.extent, sizeof(out_port->extent));
+        port->dtype = value->constant.dtype;
+        port->rank = value->constant.shape.rank;
+        memcpy(port->extent, value->constant.shape.extent, sizeof(port->extent));
         return;
     }
     if (!value->has_shape) {
         return;
     }
-    out_port->rank = value->rank;
+    port->rank = value->rank;
     for (int32_t i = 0; i < value->rank; ++i) {
         const rondo__dimension *dimension = &value->dims[i];
-        out_port->extent[i] = dimension->number;
+        port->extent[i] = dimension->number;
         if (dimension->symbol >= 0 && (size_t)dimension->symbol < program->symbol_count) {
-            out_port->extent[i] = program->symbols[dimension->symbol].extent;
-            out_port->symbol[i] = program->symbols[dimension->symbol].name;
+            port->extent[i] = program->symbols[dimension->symbol].extent;
+            port->symbol[i] = program->symbols[dimension->symbol].name;
         }
     }
+}
+
+static void write_port(const rondo_program *program, const rondo__value *value,
+                       rondo_port *out_port) {
+    rondo_port port = {.struct_size = sizeof port};
+    fill_port(program, value, &port);
+    rondo__write_struct(out_port, &port);
 }
 
 // Whether there is a port with this index, of `count`; clears *out_port.
 static rondo_status check_port(const rondo_program *program, size_t count, size_t index,
                                const char *what, const char *call, rondo_port *out_port) {
-    if (out_port == NULL) {
-        return RONDO_FAIL_AS(call, INVALID, "out_port is NULL");
-    }
-    memset(out_port, 0, sizeof(*out_port));
+    RETURN_IF_ERROR(rondo__clear_struct(out_port, sizeof *out_port, call, "rondo_port"));
     if (program == NULL) {
         return RONDO_FAIL_AS(call, INVALID, "program is NULL");
     }
@@ -120,7 +130,7 @@ rondo_status rondo_program_get_input(const rondo_program *program, size_t index,
                                      rondo_port *out_port) {
     const size_t count = program != NULL ? program->declared_count : 0;
     RETURN_IF_ERROR(check_port(program, count, index, "input", __func__, out_port));
-    fill_port(program, &program->values[program->inputs[index]], out_port);
+    write_port(program, &program->values[program->inputs[index]], out_port);
     return RONDO_STATUS_OK;
 }
 
@@ -128,7 +138,7 @@ rondo_status rondo_program_get_output(const rondo_program *program, size_t index
                                       rondo_port *out_port) {
     const size_t count = program != NULL ? program->output_count : 0;
     RETURN_IF_ERROR(check_port(program, count, index, "output", __func__, out_port));
-    fill_port(program, &program->values[program->outputs[index]], out_port);
+    write_port(program, &program->values[program->outputs[index]], out_port);
     return RONDO_STATUS_OK;
 }
 
@@ -140,7 +150,7 @@ rondo_status rondo_program_get_optional_input(const rondo_program *program, size
                                               rondo_port *out_port) {
     const size_t count = rondo_program_get_optional_input_count(program);
     RETURN_IF_ERROR(check_port(program, count, index, "optional input", __func__, out_port));
-    fill_port(program, &program->optionals[index].declared, out_port);
+    write_port(program, &program->optionals[index].declared, out_port);
     return RONDO_STATUS_OK;
 }
 

@@ -14,6 +14,7 @@
 #ifndef RONDO_PROGRAM_INTERNAL_H
 #define RONDO_PROGRAM_INTERNAL_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -71,6 +72,7 @@ typedef struct rondo__symbol {
 } rondo__symbol;
 
 struct rondo_program {
+    atomic_size_t reference_count;
     char *name;
     size_t value_count, value_capacity;
     rondo__value *values;
@@ -98,6 +100,8 @@ struct rondo_program {
 // ---- building ---------------------------------------------------------------------------------
 
 RONDO_MUST_USE rondo_status rondo__program_create(const char *name, rondo_program **out_program);
+// Adds a reference, which rondo_program_destroy gives up.  Threads: safe.
+void rondo__program_retain(rondo_program *program);
 // Adds a value; `name` is copied and made unique when taken ("x", "x.1", ...).
 //
 // Errors:    NO_MEMORY, BAD_DATA (more values than a value number can count).

@@ -94,7 +94,7 @@ rondo_status rondo_generator_create(rondo_device *device, uint64_t seed,
     return RONDO_STATUS_OK;
 
 free_state:
-    rondo_memory_free(device, RONDO_MEMORY_DEVICE, state);
+    rondo_memory_free(device, state);
 free_generator:
     rondo__free(generator);
     return status;
@@ -117,8 +117,8 @@ void rondo_generator_release(rondo_generator *generator) {
     rondo__stream_tag_release(generator->last_stream);
     rondo_stream_destroy(generator->reader);
     rondo_event_destroy(generator->event);
-    rondo_memory_free(generator->device, RONDO_MEMORY_PINNED, generator->read_words);
-    rondo_memory_free(generator->device, RONDO_MEMORY_DEVICE, generator->state);
+    rondo_memory_free(generator->device, generator->read_words);
+    rondo_memory_free(generator->device, generator->state);
     rondo_device_release(generator->device);
     rondo__free(generator);
 }

@@ -28,6 +28,7 @@ static rondo_status issue_op(rondo_generator *generator, rondo_stream *stream, u
     op->arguments.relative = relative;
     const uint64_t blocks = (op->groups + BLOCK_THREADS - 1) / BLOCK_THREADS;
     const rondo_launch launch = {
+        .struct_size = sizeof launch,
         .name = rondo__random_kernel_names[op->kernel],
         .function = generator->functions[op->kernel],
         .grid = {blocks < GRID_BLOCKS_MAX ? (uint32_t)blocks : GRID_BLOCKS_MAX, 1, 1},

@@ -14,6 +14,7 @@
 #include "base/checked.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/write_struct.h"
 #include "tensor/elements.h"
 #include "tensor/storage.h"
 
@@ -229,11 +230,15 @@ rondo_status rondo_tensor_from_dlpack(rondo_dlpack_managed *managed, rondo_tenso
         return RONDO_FAIL(INVALID, "a managed tensor and a place for the result are needed");
     }
     *out_tensor = (rondo_tensor){0};
+    if (out_info != NULL) {
+        RETURN_IF_ERROR(
+            rondo__clear_struct(out_info, sizeof *out_info, __func__, "rondo_dlpack_info"));
+    }
     rondo_dlpack_info info = {.device = managed->tensor.device, .type = managed->tensor.type};
     RETURN_IF_ERROR(
         import(&managed->tensor, false, out_info == NULL, release_managed, managed, out_tensor));
     if (out_info != NULL) {
-        *out_info = info;
+        rondo__write_struct(out_info, &info);
     }
     return RONDO_STATUS_OK;
 }
@@ -245,6 +250,10 @@ rondo_status rondo_tensor_from_dlpack_versioned(rondo_dlpack_versioned *managed,
         return RONDO_FAIL(INVALID, "a managed tensor and a place for the result are needed");
     }
     *out_tensor = (rondo_tensor){0};
+    if (out_info != NULL) {
+        RETURN_IF_ERROR(
+            rondo__clear_struct(out_info, sizeof *out_info, __func__, "rondo_dlpack_info"));
+    }
     if (managed->major != RONDO_DLPACK_MAJOR) {
         return RONDO_FAIL(UNSUPPORTED, "the tensor is of DLPack %u.%u; versions %d.x are read",
                           (unsigned)managed->major, (unsigned)managed->minor,
@@ -258,7 +267,7 @@ rondo_status rondo_tensor_from_dlpack_versioned(rondo_dlpack_versioned *managed,
     RETURN_IF_ERROR(import(&managed->tensor, is_read_only, out_info == NULL, release_versioned,
                            managed, out_tensor));
     if (out_info != NULL) {
-        *out_info = info;
+        rondo__write_struct(out_info, &info);
     }
     return RONDO_STATUS_OK;
 }
@@ -335,7 +344,7 @@ static rondo_status export(const rondo_tensor *tensor, const rondo_dlpack_device
     if (block == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    rondo_tensor_retain(tensor, &block->tensor);
+    rondo_tensor_share(tensor, &block->tensor);
     view.extents = block->extents;
     view.strides = block->strides;  // DLPack 1.2 wants them even where they say nothing new
     int64_t stride = 1;

@@ -29,7 +29,7 @@ const char *rondo_dtype_get_name(rondo_dtype dtype) {
 }
 
 // Half: 1 sign, 5 exponent (bias 15), 10 fraction bits. Single: 1, 8 (bias 127), 23.
-uint16_t rondo_half_from_float(float value) {
+uint16_t rondo_f16_from_float(float value) {
     uint32_t bits;
     memcpy(&bits, &value, sizeof bits);
     uint32_t sign = (bits >> 16) & 0x8000u;
@@ -64,7 +64,7 @@ uint16_t rondo_half_from_float(float value) {
     return (uint16_t)(sign | result);
 }
 
-float rondo_half_to_float(uint16_t bits) {
+float rondo_f16_to_float(uint16_t bits) {
     uint32_t sign = (uint32_t)(bits & 0x8000u) << 16;
     uint32_t exponent = (bits >> 10) & 0x1fu;
     uint32_t fraction = bits & 0x3ffu;

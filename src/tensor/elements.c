@@ -168,7 +168,7 @@ rondo_status rondo_tensor_init_sequence(const rondo_tensor *items, size_t count,
     rondo_tensor sequence;
     RETURN_IF_ERROR(rondo__nested_create(RONDO_DTYPE_SEQUENCE, count, &sequence, &copies));
     for (size_t i = 0; i < count; ++i) {
-        rondo_tensor_retain(&items[i], &copies[i]);
+        rondo_tensor_share(&items[i], &copies[i]);
     }
     *out_tensor = sequence;
     return RONDO_STATUS_OK;
@@ -185,7 +185,7 @@ rondo_status rondo_tensor_init_optional(const rondo_tensor *item, rondo_tensor *
     rondo_tensor optional;
     RETURN_IF_ERROR(rondo__nested_create(RONDO_DTYPE_OPTIONAL, item != NULL, &optional, &copy));
     if (item != NULL) {
-        rondo_tensor_retain(item, copy);
+        rondo_tensor_share(item, copy);
     }
     *out_tensor = optional;
     return RONDO_STATUS_OK;
@@ -242,7 +242,7 @@ rondo_status rondo__tensor_keep(const rondo_tensor *tensor, rondo_tensor *out_te
     if (tensor->storage == NULL) {
         return rondo__tensor_copy(tensor, out_tensor);
     }
-    rondo_tensor_retain(tensor, out_tensor);
+    rondo_tensor_share(tensor, out_tensor);
     return RONDO_STATUS_OK;
 }
 

@@ -137,7 +137,7 @@ rondo_status rondo__tensor_init_storage(rondo_dtype dtype, const rondo_shape *sh
     return RONDO_STATUS_OK;
 }
 
-void rondo_tensor_retain(const rondo_tensor *tensor, rondo_tensor *out_tensor) {
+void rondo_tensor_share(const rondo_tensor *tensor, rondo_tensor *out_tensor) {
     if (out_tensor == NULL) {
         return;
     }

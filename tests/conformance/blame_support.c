@@ -37,7 +37,7 @@ void blame_destroy_step(blame_step *s) {
 // Eager work gives the right bytes, and the same graph captures and replays.
 void blame_assert_usable(blame_step *s, rondo_graph *graph, rondo_stream *stream) {
     bool is_capturing = true;
-    ASSERT_OK(rondo_stream_is_capturing(stream, &is_capturing));
+    ASSERT_OK(rondo_stream_is_recording(stream, &is_capturing));
     assert_false(is_capturing);
     suite_set(s->context, s->x, 3, BLAME_WORDS);
     ASSERT_OK(suite_affine(s->context, stream, s->x, BLAME_WORDS, 2, 1));
@@ -55,7 +55,7 @@ void blame_assert_usable(blame_step *s, rondo_graph *graph, rondo_stream *stream
     ASSERT_OK(rondo_graph_replay(graph, stream));
     ASSERT_OK(rondo_stream_synchronize(stream));
     assert_int_equal(suite_get(s->context, s->x, 0), 7 * 25);
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     assert_int_equal(stats.node_count, 1);
     ASSERT_OK(rondo_graph_reset(graph));

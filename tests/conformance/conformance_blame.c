@@ -121,7 +121,8 @@ static void allocate_in_another_thread(blame_step *s) {
 }
 
 static void launch_nothing(blame_step *s) {
-    rondo_launch launch = {.name = "gemm_without_blocks",
+    rondo_launch launch = {.struct_size = sizeof launch,
+                           .name = "gemm_without_blocks",
                            .function = s->context->affine,
                            .grid = {1, 1, 1},
                            .block = {0, 1, 1}};
@@ -129,7 +130,8 @@ static void launch_nothing(blame_step *s) {
 }
 
 static void launch_too_wide(blame_step *s) {
-    rondo_launch launch = {.name = "gemm_too_wide",
+    rondo_launch launch = {.struct_size = sizeof launch,
+                           .name = "gemm_too_wide",
                            .function = s->context->affine,
                            .grid = {1, 1, 1},
                            .block = {4096, 1, 1}};
@@ -398,8 +400,8 @@ static void test_conformance_blame__memory_and_generators_are_rolled_back(void *
     uint64_t seed = 5;
     uint64_t offset = DRAW_COUNTERS;
     rondo_pool *pool = NULL;
-    rondo_pool_stats before;
-    rondo_pool_stats after;
+    rondo_pool_stats before = {.struct_size = sizeof before};
+    rondo_pool_stats after = {.struct_size = sizeof after};
     rondo_generator *generator = suite_create_generator(context, seed);
     uint32_t *words = suite_allocate(context, RONDO_MEMORY_DEVICE, DRAW_WORDS);
     ASSERT_OK(rondo_pool_create(context->device, NULL, &pool));

@@ -14,7 +14,7 @@ static void assert_usable(suite_context *context, rondo_graph *graph, rondo_stre
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);
     bool is_capturing = true;
-    ASSERT_OK(rondo_stream_is_capturing(stream, &is_capturing));
+    ASSERT_OK(rondo_stream_is_recording(stream, &is_capturing));
     assert_false(is_capturing);
     ASSERT_OK(suite_affine(context, stream, x, 1, 2, 0));
     ASSERT_OK(rondo_stream_synchronize(stream));
@@ -55,7 +55,7 @@ static void destroy_recording(suite_context *context, recording *made) {
 // The call before this one was refused: the capture is broken, its end says so, and all is usable.
 static void assert_broken(suite_context *context, recording *made) {
     bool is_capturing = true;
-    ASSERT_OK(rondo_stream_is_capturing(made->stream, &is_capturing));
+    ASSERT_OK(rondo_stream_is_recording(made->stream, &is_capturing));
     assert_false(is_capturing);
     ASSERT_STATUS(suite_affine(context, made->stream, made->x, 1, 1, 1), STATE);
     ASSERT_STATUS(rondo_graph_capture_end(made->graph), STATE);
@@ -134,7 +134,7 @@ static void test_conformance_capture__an_unjoined_stream_is_named(void **state) 
     ASSERT_OK(rondo_event_record(event, made.stream));
     ASSERT_OK(rondo_stream_wait_event(branch, event));
     bool is_capturing = false;
-    ASSERT_OK(rondo_stream_is_capturing(branch, &is_capturing));
+    ASSERT_OK(rondo_stream_is_recording(branch, &is_capturing));
     assert_true(is_capturing);
     ASSERT_OK(suite_affine(context, branch, made.x + 32, 1, 1, 1));
     ASSERT_STATUS(rondo_graph_capture_end(made.graph), STATE);
@@ -142,7 +142,7 @@ static void test_conformance_capture__an_unjoined_stream_is_named(void **state) 
     rondo_capture_report report = {.struct_size = sizeof report};
     ASSERT_OK(rondo_graph_get_report(made.graph, &report));
     assert_int_equal(report.stream_number, peek_get_number(branch));
-    ASSERT_OK(rondo_stream_is_capturing(branch, &is_capturing));
+    ASSERT_OK(rondo_stream_is_recording(branch, &is_capturing));
     assert_false(is_capturing);
     ASSERT_OK(suite_affine(context, branch, made.x, 1, 1, 1));
     ASSERT_OK(rondo_stream_synchronize(branch));
@@ -218,7 +218,7 @@ static void test_conformance_capture__stream_records_once_at_a_time(void **state
     // None of these did any harm.
     ASSERT_OK(suite_affine(context, made.stream, made.x, 1, 1, 1));
     ASSERT_OK(rondo_graph_capture_end(made.graph));
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(made.graph, &stats));
     assert_int_equal(stats.node_count, 2);
     ASSERT_OK(rondo_graph_reset(made.graph));
@@ -289,7 +289,7 @@ static void test_conformance_capture__other_streams_run_meanwhile(void **state) 
     ASSERT_OK(rondo_stream_synchronize(context->stream));
     assert_int_equal(suite_get(context, y, 0), 7);
     ASSERT_OK(rondo_graph_capture_end(made.graph));
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(made.graph, &stats));
     assert_int_equal(stats.node_count, 1);
     suite_free(context, RONDO_MEMORY_DEVICE, y);

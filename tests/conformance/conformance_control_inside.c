@@ -123,8 +123,8 @@ static void test_conformance_control__dumps_show_bodies(void **state) {
     begin_capture(&it);
     record_nested(&it);
     ASSERT_OK(rondo_graph_capture_end(it.graph));
-    ASSERT_OK(rondo_graph_dump(it.graph, RONDO_DUMP_JSON, append_text, json));
-    ASSERT_OK(rondo_graph_dump(it.graph, RONDO_DUMP_DOT, append_text, dot));
+    ASSERT_OK(rondo_graph_dump(it.graph, RONDO_TEXT_JSON, append_text, json));
+    ASSERT_OK(rondo_graph_dump(it.graph, RONDO_TEXT_DOT, append_text, dot));
     char predicate[64];
     snprintf(predicate, sizeof predicate, "\"name\": \"while\", \"predicate\": \"0x%" PRIxPTR "\"",
              (uintptr_t)(it.x + 1));
@@ -249,7 +249,7 @@ static void test_conformance_control__participants_are_told(void **state) {
 
 static void test_conformance_control__features_are_told(void **state) {
     suite_context *context = suite_get_context(state);
-    rondo_device_info info;
+    rondo_device_info info = {.struct_size = sizeof info};
     ASSERT_OK(rondo_device_get_info(context->device, &info));
     for (int feature = RONDO_FEATURE_IF; feature <= RONDO_FEATURE_WHILE; ++feature) {
         ASSERT_OK(rondo_device_supports(context->device, (rondo_feature)feature));

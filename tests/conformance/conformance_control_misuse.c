@@ -312,8 +312,11 @@ static void test_conformance_control__a_launch_refused_in_a_body(void **state) {
     }
     rondo_stream *branch = suite_create_stream(it.context);
     rondo_event *fork = suite_create_event(it.context, 0);
-    rondo_launch launch = {
-        .name = "wide", .function = it.context->affine, .grid = {1, 1, 1}, .block = {9999, 1, 1}};
+    rondo_launch launch = {.struct_size = sizeof launch,
+                           .name = "wide",
+                           .function = it.context->affine,
+                           .grid = {1, 1, 1},
+                           .block = {9999, 1, 1}};
     for (int depth = 0; depth < 2; ++depth) {
         begin_capture(&it);
         rondo_scope scope = begin_scope(&it, it.stream, RONDO_SCOPE_WHILE, 0, 0);

@@ -45,7 +45,7 @@ static void free_traces(suite_context *context, traces *t) {
 }
 
 static void check_executed(suite_context *context, rondo_graph *graph, uint64_t expected) {
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     assert_int_equal(stats.executed_count, context->is_host ? expected : 0);
 }

@@ -32,7 +32,7 @@ static void test_conformance_graph__replays_many_times(void **state) {
         }
     }
     assert_int_equal(suite_get(context, x, 0), expected);
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     assert_int_equal(stats.replay_count, replay_count);
     rondo_graph_destroy(graph);
@@ -113,7 +113,7 @@ static void test_conformance_graph__reset_and_record_again(void **state) {
         ASSERT_OK(rondo_graph_reset(graph));
         ASSERT_STATUS(rondo_graph_replay(graph, context->stream), STATE);
         ASSERT_MESSAGE_HAS("reset");
-        rondo_graph_stats stats;
+        rondo_graph_stats stats = {.struct_size = sizeof stats};
         ASSERT_OK(rondo_graph_get_stats(graph, &stats));
         assert_int_equal(stats.node_count + stats.replay_count, 0);
         ASSERT_OK(rondo_graph_reset(graph));
@@ -133,7 +133,7 @@ static void test_conformance_graph__states_refuse_what_does_not_fit(void **state
     suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     rondo_graph *graph = suite_create_graph(context, false);
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     void *handle = graph;
     static suite_text text;
     text = (suite_text){0};
@@ -142,7 +142,7 @@ static void test_conformance_graph__states_refuse_what_does_not_fit(void **state
     ASSERT_STATUS(rondo_graph_replay(graph, context->stream), STATE);
     ASSERT_STATUS(rondo_graph_upload(graph, context->stream), STATE);
     ASSERT_STATUS(rondo_graph_instantiate(graph), STATE);
-    ASSERT_STATUS(rondo_graph_dump(graph, RONDO_DUMP_DOT, suite_append_text, &text), STATE);
+    ASSERT_STATUS(rondo_graph_dump(graph, RONDO_TEXT_DOT, suite_append_text, &text), STATE);
     ASSERT_STATUS(rondo_graph_get_native(graph, &handle, NULL), STATE);
     assert_null(handle);
     ASSERT_OK(rondo_graph_reset(graph));
@@ -159,9 +159,9 @@ static void test_conformance_graph__states_refuse_what_does_not_fit(void **state
     // Ready, without a template.
     ASSERT_STATUS(rondo_graph_capture_end(graph), STATE);
     ASSERT_STATUS(rondo_graph_instantiate(graph), STATE);
-    ASSERT_MESSAGE_HAS("keep_template");
-    ASSERT_STATUS(rondo_graph_dump(graph, RONDO_DUMP_JSON, suite_append_text, &text), STATE);
-    ASSERT_MESSAGE_HAS("keep_template");
+    ASSERT_MESSAGE_HAS("RONDO_KEEP_TEMPLATE");
+    ASSERT_STATUS(rondo_graph_dump(graph, RONDO_TEXT_JSON, suite_append_text, &text), STATE);
+    ASSERT_MESSAGE_HAS("RONDO_KEEP_TEMPLATE");
     ASSERT_STATUS(rondo_graph_get_native(graph, &handle, NULL), STATE);
     assert_int_equal(text.length, 0);
     // Arguments.
@@ -176,7 +176,7 @@ static void test_conformance_graph__states_refuse_what_does_not_fit(void **state
     ASSERT_STATUS(rondo_graph_capture_begin(graph, context->stream, (rondo_capture_mode)5),
                   INVALID);
     rondo_graph *made = graph;
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     options.struct_size += 8;
     ASSERT_STATUS(rondo_graph_create(context->device, &options, &made), INVALID);
     assert_null(made);
@@ -242,14 +242,14 @@ static void test_conformance_graph__an_empty_capture_warns(void **state) {
     rondo_log_set_sink(NULL, NULL);
     ASSERT_OK(status);
     assert_int_equal(warnings, 1);
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     assert_int_equal(stats.node_count, 0);
     ASSERT_OK(rondo_graph_replay(graph, context->stream));
     ASSERT_OK(rondo_stream_synchronize(context->stream));
     static suite_text text;
     text = (suite_text){0};
-    ASSERT_OK(rondo_graph_dump(graph, RONDO_DUMP_JSON, suite_append_text, &text));
+    ASSERT_OK(rondo_graph_dump(graph, RONDO_TEXT_JSON, suite_append_text, &text));
     rondo_graph_destroy(graph);
 }
 
@@ -364,7 +364,7 @@ static void test_conformance_graph__dumps_and_statistics(void **state) {
     rondo_event_destroy(fork);
     rondo_stream_destroy(branch);
 
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     assert_int_equal(stats.node_count, 4);
     assert_int_equal(stats.kernel_count, context->is_host ? 2 : 1);
@@ -375,7 +375,7 @@ static void test_conformance_graph__dumps_and_statistics(void **state) {
 
     static suite_text json;
     json = (suite_text){0};
-    ASSERT_OK(rondo_graph_dump(graph, RONDO_DUMP_JSON, suite_append_text, &json));
+    ASSERT_OK(rondo_graph_dump(graph, RONDO_TEXT_JSON, suite_append_text, &json));
     assert_int_equal(json.length, strlen(json.bytes));
     assert_text_has(&json, "\"label\": \"suite\"");
     assert_text_has(&json,
@@ -391,7 +391,7 @@ static void test_conformance_graph__dumps_and_statistics(void **state) {
 
     static suite_text dot;
     dot = (suite_text){0};
-    ASSERT_OK(rondo_graph_dump(graph, RONDO_DUMP_DOT, suite_append_text, &dot));
+    ASSERT_OK(rondo_graph_dump(graph, RONDO_TEXT_DOT, suite_append_text, &dot));
     assert_text_has(&dot, "digraph \"suite\" {");
     assert_text_has(&dot, "grid 3x1x1 block 128x1x1");
     assert_text_has(&dot, "say \\\"hello\\\"");
@@ -400,10 +400,10 @@ static void test_conformance_graph__dumps_and_statistics(void **state) {
     assert_int_equal(dot.bytes[dot.length - 2], '}');
 
     int calls = 0;
-    ASSERT_OK(rondo_graph_dump(graph, RONDO_DUMP_DOT, stop_at_once, &calls));
+    ASSERT_OK(rondo_graph_dump(graph, RONDO_TEXT_DOT, stop_at_once, &calls));
     assert_int_equal(calls, 1);
-    ASSERT_STATUS(rondo_graph_dump(graph, (rondo_dump_format)9, stop_at_once, &calls), INVALID);
-    ASSERT_STATUS(rondo_graph_dump(graph, RONDO_DUMP_DOT, NULL, NULL), INVALID);
+    ASSERT_STATUS(rondo_graph_dump(graph, (rondo_text_format)9, stop_at_once, &calls), INVALID);
+    ASSERT_STATUS(rondo_graph_dump(graph, RONDO_TEXT_DOT, NULL, NULL), INVALID);
     rondo_graph_destroy(graph);
     suite_free(context, RONDO_MEMORY_DEVICE, x);
     suite_free(context, RONDO_MEMORY_PINNED, pinned);
@@ -424,10 +424,10 @@ static void test_conformance_graph__long_and_broken_labels(void **state) {
     ASSERT_OK(rondo_label_pop(context->stream));
     ASSERT_OK(rondo_graph_capture_end(graph));
     static suite_text dump;
-    for (int format = 0; format < 2; ++format) {
+    for (rondo_text_format format = RONDO_TEXT_JSON; format <= RONDO_TEXT_DOT; ++format) {
         dump = (suite_text){0};
-        ASSERT_OK(rondo_graph_dump(graph, (rondo_dump_format)format, suite_append_text, &dump));
-        assert_true(format == RONDO_DUMP_DOT ? dump.length < 8192 : dump.length > 20000);
+        ASSERT_OK(rondo_graph_dump(graph, format, suite_append_text, &dump));
+        assert_true(format == RONDO_TEXT_DOT ? dump.length < 8192 : dump.length > 20000);
         assert_null(strchr(dump.bytes, '\xff'));
         assert_null(strchr(dump.bytes, '\x1b'));
     }
@@ -445,7 +445,7 @@ static void test_conformance_graph__template_is_kept_and_instantiated_again(void
     ASSERT_OK(rondo_graph_instantiate(graph));
     ASSERT_OK(rondo_graph_replay(graph, context->stream));
     assert_int_equal(suite_get(context, x, 0), 13);
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     assert_int_equal(stats.node_count, 1);
     assert_int_equal(stats.replay_count, 2);

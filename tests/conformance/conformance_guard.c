@@ -95,7 +95,7 @@ static void put_work(const scene *s, rondo_graph *child, uint32_t *x, way how) {
             launch_in_body(s, x);
             break;
         default:
-            ASSERT_OK(rondo_graph_record(child, s->stream));
+            ASSERT_OK(rondo_stream_add_graph(s->stream, child));
             break;
     }
 }
@@ -198,7 +198,7 @@ static void test_conformance_guard__kernels_of_recorded_graphs_count_as_used(voi
     rondo_graph *inner = inside_capture_affine(context, x, 2);
     rondo_graph *graph = memory_create_checked_graph(context);
     memory_begin(graph, context->stream);
-    ASSERT_OK(rondo_graph_record(inner, context->stream));
+    ASSERT_OK(rondo_stream_add_graph(context->stream, inner));
     memory_end(graph);
     memory_replay(graph, context->stream);
     suite_free(context, RONDO_MEMORY_DEVICE, x);

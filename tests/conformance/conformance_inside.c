@@ -28,7 +28,7 @@ static void test_conformance_inside__nodes_tell_every_field(void **state) {
     assert_int_equal(count, 5);
     int seen[RONDO_NODE_OTHER + 1] = {0};
     for (uint64_t i = 0; i < count; ++i) {
-        rondo_graph_node node;
+        rondo_graph_node node = {.struct_size = sizeof node};
         ASSERT_OK(rondo_graph_get_node(graph, i, &node));
         ++seen[node.kind];
         assert_true((node.native == NULL) == context->is_host);
@@ -66,13 +66,13 @@ static void test_conformance_inside__nodes_tell_every_field(void **state) {
         assert_true(edges[i].from < 5 && edges[i].to < 5 && edges[i].from != edges[i].to);
         assert_false(edges[i].is_programmatic);
     }
-    inside_assert_dump_has(graph, RONDO_DUMP_JSON, "\"kind\": \"event_record\", \"event\": \"0x");
-    inside_assert_dump_has(graph, RONDO_DUMP_JSON,
+    inside_assert_dump_has(graph, RONDO_TEXT_JSON, "\"kind\": \"event_record\", \"event\": \"0x");
+    inside_assert_dump_has(graph, RONDO_TEXT_JSON,
                            "\"element_bytes\": 2, \"width\": 100, \"height\": 1");
-    inside_assert_dump_has(graph, RONDO_DUMP_JSON,
+    inside_assert_dump_has(graph, RONDO_TEXT_JSON,
                            "\"stats\": {\"nodes\": 5, \"kernels\": 1, \"copies\": 2");
-    inside_assert_dump_has(graph, RONDO_DUMP_DOT, "event_wait\\n0x");
-    rondo_graph_node node;
+    inside_assert_dump_has(graph, RONDO_TEXT_DOT, "event_wait\\n0x");
+    rondo_graph_node node = {.struct_size = sizeof node};
     ASSERT_STATUS(rondo_graph_get_node(graph, 5, &node), INVALID);
     ASSERT_STATUS(rondo_graph_list_edges(graph, NULL, 3, &count), INVALID);
     ASSERT_OK(rondo_graph_reset(graph));
@@ -92,7 +92,8 @@ static void test_conformance_inside__programmatic_edges(void **state) {
         uint32_t *x;
         uint32_t count, factor, term;
     } arguments = {x, 1, 1, 0};
-    rondo_launch launch = {.name = "affine",
+    rondo_launch launch = {.struct_size = sizeof launch,
+                           .name = "affine",
                            .function = context->affine,
                            .grid = {1, 1, 1},
                            .block = {32, 1, 1},
@@ -107,12 +108,12 @@ static void test_conformance_inside__programmatic_edges(void **state) {
     uint64_t count = 0;
     ASSERT_OK(rondo_graph_list_edges(graph, &edge, 1, &count));
     assert_int_equal(count, 1);
-    rondo_device_info info;
+    rondo_device_info info = {.struct_size = sizeof info};
     ASSERT_OK(rondo_device_get_info(context->device, &info));
     assert_int_equal(edge.is_programmatic, !context->is_host && info.arch_major >= 9);
     if (edge.is_programmatic) {
-        inside_assert_dump_has(graph, RONDO_DUMP_JSON, "[0, 1, \"programmatic\"]");
-        inside_assert_dump_has(graph, RONDO_DUMP_DOT,
+        inside_assert_dump_has(graph, RONDO_TEXT_JSON, "[0, 1, \"programmatic\"]");
+        inside_assert_dump_has(graph, RONDO_TEXT_DOT,
                                "n0 -> n1 [style=dashed, label=\"programmatic\"]");
     }
     rondo_graph_destroy(graph);
@@ -129,10 +130,10 @@ static void test_conformance_inside__counts_before_the_instantiation(void **stat
     ASSERT_OK(rondo_stream_fill(context->stream, x, 3, 4, 1));
     ASSERT_OK(suite_affine(context, context->stream, x, 1, 2, 0));
     ASSERT_OK(rondo_graph_capture_end(graph));
-    inside_assert_dump_has(graph, RONDO_DUMP_JSON, "\"nodes\": 3, \"kernels\": 2, \"copies\": 1,");
-    inside_assert_dump_has(graph, RONDO_DUMP_DOT, "3 nodes, 2 kernels, 1 copies");
+    inside_assert_dump_has(graph, RONDO_TEXT_JSON, "\"nodes\": 3, \"kernels\": 2, \"copies\": 1,");
+    inside_assert_dump_has(graph, RONDO_TEXT_DOT, "3 nodes, 2 kernels, 1 copies");
     for (int is_ready = 0; is_ready < 2; ++is_ready) {
-        rondo_graph_stats stats;
+        rondo_graph_stats stats = {.struct_size = sizeof stats};
         ASSERT_OK(rondo_graph_get_stats(graph, &stats));
         assert_int_equal(stats.node_count, 3);
         assert_int_equal(stats.kernel_count, 2);
@@ -166,28 +167,28 @@ static void test_conformance_inside__a_graph_is_recorded_into_another(void **sta
     rondo_graph *outer = suite_create_graph(context, true);
     inside_begin(outer, stream);
     ASSERT_OK(suite_affine(context, stream, x, 1, 1, 1));
-    ASSERT_OK(rondo_graph_record(inner, stream));
+    ASSERT_OK(rondo_stream_add_graph(stream, inner));
     ASSERT_OK(suite_affine(context, stream, x, 1, 5, 0));
-    ASSERT_OK(rondo_graph_record(inner, stream));
+    ASSERT_OK(rondo_stream_add_graph(stream, inner));
     ASSERT_OK(rondo_graph_capture_end(outer));
     assert_int_equal(suite_get(context, x, 0), 1);
     rondo_graph_destroy(inner);
 
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(outer, &stats));
     assert_int_equal(stats.node_count, 4);
     assert_int_equal(stats.kernel_count, context->is_host ? 8 : 6);
     uint64_t inner_count = 0;
     for (uint64_t i = 0; i < 4; ++i) {
-        rondo_graph_node node;
+        rondo_graph_node node = {.struct_size = sizeof node};
         ASSERT_OK(rondo_graph_get_node(outer, i, &node));
         inner_count += node.kind == RONDO_NODE_CHILD ? node.inner_count : 0;
     }
     assert_int_equal(inner_count, 6);
-    inside_assert_dump_has(outer, RONDO_DUMP_JSON, "\"kind\": \"child\", \"graph\": {\"nodes\": [");
-    inside_assert_dump_has(outer, RONDO_DUMP_DOT, "subgraph cluster_n1 {");
-    inside_assert_dump_has(outer, RONDO_DUMP_DOT, "  n1_0 -> n1_1;");
-    inside_assert_dump_has(outer, RONDO_DUMP_DOT, "n1_1 [label=\"1 host\\nadd\"]");
+    inside_assert_dump_has(outer, RONDO_TEXT_JSON, "\"kind\": \"child\", \"graph\": {\"nodes\": [");
+    inside_assert_dump_has(outer, RONDO_TEXT_DOT, "subgraph cluster_n1 {");
+    inside_assert_dump_has(outer, RONDO_TEXT_DOT, "  n1_0 -> n1_1;");
+    inside_assert_dump_has(outer, RONDO_TEXT_DOT, "n1_1 [label=\"1 host\\nadd\"]");
 
     uint32_t expected = 1;
     for (int round = 1; round <= 3; ++round) {
@@ -229,9 +230,9 @@ static void test_conformance_inside__branches_and_depth(void **state) {
 
     rondo_graph *middle = inside_create_deferred(context);
     inside_begin(middle, stream);
-    ASSERT_OK(rondo_graph_record(empty, stream));
-    ASSERT_OK(rondo_graph_record(forked, stream));
-    ASSERT_OK(rondo_graph_record(forked, stream));
+    ASSERT_OK(rondo_stream_add_graph(stream, empty));
+    ASSERT_OK(rondo_stream_add_graph(stream, forked));
+    ASSERT_OK(rondo_stream_add_graph(stream, forked));
     ASSERT_OK(rondo_graph_capture_end(middle));
 
     rondo_graph *outer = suite_create_graph(context, true);
@@ -240,10 +241,10 @@ static void test_conformance_inside__branches_and_depth(void **state) {
     ASSERT_OK(rondo_event_record(fork, stream));
     ASSERT_OK(rondo_stream_wait_event(side, fork));
     ASSERT_OK(suite_affine(context, side, y + 1, 1, 7, 0));
-    ASSERT_OK(rondo_graph_record(middle, stream));
+    ASSERT_OK(rondo_stream_add_graph(stream, middle));
     ASSERT_OK(rondo_event_record(join, side));
     ASSERT_OK(rondo_stream_wait_event(stream, join));
-    ASSERT_OK(rondo_graph_record(empty, stream));
+    ASSERT_OK(rondo_stream_add_graph(stream, empty));
     ASSERT_OK(suite_affine(context, stream, y, 1, 10, 0));
     ASSERT_OK(rondo_graph_capture_end(outer));
     if (context->is_host) {
@@ -261,7 +262,7 @@ static void test_conformance_inside__branches_and_depth(void **state) {
         assert_int_equal(suite_get(context, y, 0), 130);
         assert_int_equal(suite_get(context, y, 1), 7);
     }
-    inside_assert_dump_has(outer, RONDO_DUMP_JSON, "\"kind\": \"child\"");
+    inside_assert_dump_has(outer, RONDO_TEXT_JSON, "\"kind\": \"child\"");
     rondo_graph_destroy(outer);
     rondo_graph_destroy(middle);
     rondo_graph_destroy(forked);
@@ -285,14 +286,14 @@ static void test_conformance_inside__participants_travel_along(void **state) {
     for (int i = 0; i < 2; ++i) {
         outers[i] = suite_create_graph(context, false);
         inside_begin(outers[i], context->stream);
-        ASSERT_OK(rondo_graph_record(inner, context->stream));
-        ASSERT_OK(rondo_graph_record(inner, context->stream));
+        ASSERT_OK(rondo_stream_add_graph(context->stream, inner));
+        ASSERT_OK(rondo_stream_add_graph(context->stream, inner));
         ASSERT_OK(rondo_graph_capture_end(outers[i]));
     }
     // A capture that is given up gives up its share.
     rondo_graph *aborted = suite_create_graph(context, false);
     inside_begin(aborted, context->stream);
-    ASSERT_OK(rondo_graph_record(inner, context->stream));
+    ASSERT_OK(rondo_stream_add_graph(context->stream, inner));
     rondo_graph_capture_abort(aborted);
     rondo_graph_destroy(aborted);
 
@@ -309,13 +310,13 @@ static void test_conformance_inside__participants_travel_along(void **state) {
     int others[3] = {0, 0, 0};
     rondo_graph *other = inside_capture_with_witness(context, x, others);
     inside_begin(other_outer = inside_create_deferred(context), context->stream);
-    ASSERT_OK(rondo_graph_record(other, context->stream));
+    ASSERT_OK(rondo_stream_add_graph(context->stream, other));
     int own[3] = {0, 0, 0};
     inside_add_witness(context->stream, own);  // behind what it shares with the inner graph
     ASSERT_OK(rondo_graph_capture_end(other_outer));
     rondo_graph *top = suite_create_graph(context, false);
     inside_begin(top, context->stream);
-    ASSERT_OK(rondo_graph_record(other_outer, context->stream));
+    ASSERT_OK(rondo_stream_add_graph(context->stream, other_outer));
     ASSERT_OK(rondo_graph_capture_end(top));
     rondo_graph_destroy(other);
     inside_replay_and_wait(context, other_outer);
@@ -355,7 +356,7 @@ static void test_conformance_inside__memory_travels_along(void **state) {
     ASSERT_OK(rondo_graph_capture_end(inner));
     rondo_graph *outer = suite_create_graph(context, false);
     inside_begin(outer, stream);
-    ASSERT_OK(rondo_graph_record(inner, stream));
+    ASSERT_OK(rondo_stream_add_graph(stream, inner));
     ASSERT_OK(suite_affine(context, stream, x, 1, 3, 0));
     ASSERT_OK(rondo_graph_capture_end(outer));
     rondo_graph_destroy(inner);
@@ -386,14 +387,14 @@ static void test_conformance_inside__memory_travels_along(void **state) {
         inside_replay_and_wait(context, updated);
         assert_int_equal(suite_get(context, x, 0), 2 * round + 1);
     }
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(updated, &stats));
     assert_true(stats.arena_reserved_bytes > 0);
     rondo_graph_destroy(source);
     inside_replay_and_wait(context, updated);
     rondo_graph_destroy(updated);
     rondo_graph_destroy(outer);
-    rondo_pool_stats pool_stats;
+    rondo_pool_stats pool_stats = {.struct_size = sizeof pool_stats};
     ASSERT_OK(rondo_pool_trim(pool, 0, NULL));
     ASSERT_OK(rondo_pool_get_stats(pool, &pool_stats));
     assert_int_equal(pool_stats.live_count, 0);
@@ -413,27 +414,27 @@ static void test_conformance_inside__recording_refused(void **state) {
     ASSERT_OK(suite_affine(context, stream, x, 1, 2, 1));
     ASSERT_OK(rondo_graph_capture_end(bare));
 
-    ASSERT_STATUS(rondo_graph_record(kept, stream), STATE);
+    ASSERT_STATUS(rondo_stream_add_graph(stream, kept), STATE);
     ASSERT_MESSAGE_HAS("rondo_graph_replay");
     rondo_graph *outer = suite_create_graph(context, false);
     // The capture would lack what was to be recorded.
     rondo_graph *const refused[] = {bare, outer, NULL};
     for (int i = 0; i < 3; ++i) {
         inside_begin(outer, stream);
-        rondo_status status = rondo_graph_record(refused[i], stream);
+        rondo_status status = rondo_stream_add_graph(stream, refused[i]);
         assert_int_equal(status, i < 2 ? RONDO_STATUS_STATE : RONDO_STATUS_INVALID);
         if (i == 0) {
-            ASSERT_MESSAGE_HAS("keep_template");
+            ASSERT_MESSAGE_HAS("RONDO_KEEP_TEMPLATE");
         }
         ASSERT_STATUS(rondo_graph_capture_end(outer), STATE);
-        assert_string_equal(rondo_error_get_last()->call, "rondo_graph_record");
+        assert_string_equal(rondo_error_get_last()->call, "rondo_stream_add_graph");
     }
     inside_begin(outer, stream);
-    ASSERT_STATUS(rondo_graph_record(kept, NULL), INVALID);
+    ASSERT_STATUS(rondo_stream_add_graph(NULL, kept), INVALID);
     ASSERT_STATUS(rondo_graph_replay(kept, stream), STATE);
-    ASSERT_MESSAGE_HAS("rondo_graph_record");
+    ASSERT_MESSAGE_HAS("rondo_stream_add_graph");
     // Neither broke the capture: no stream was named, and replays are never recorded.
-    ASSERT_OK(rondo_graph_record(kept, stream));
+    ASSERT_OK(rondo_stream_add_graph(stream, kept));
     ASSERT_OK(rondo_graph_capture_end(outer));
     inside_replay_and_wait(context, outer);
     assert_int_equal(suite_get(context, x, 0), 3);
@@ -456,11 +457,11 @@ static void test_conformance_inside__bodies_and_children(void **state) {
     rondo_scope scope;
     rondo_stream *body;
     inside_begin(outer, stream);
-    ASSERT_OK(rondo_graph_record(inner, stream));
+    ASSERT_OK(rondo_stream_add_graph(stream, inner));
     ASSERT_OK(rondo_scope_begin(stream, RONDO_SCOPE_IF_ELSE, predicate, 0, &scope));
     ASSERT_OK(rondo_scope_enter(scope, 0, &body));
     ASSERT_OK(suite_affine(context, body, x, 1, 3, 0));
-    ASSERT_OK(rondo_graph_record(inner, body));
+    ASSERT_OK(rondo_stream_add_graph(body, inner));
     ASSERT_OK(suite_affine(context, body, x, 1, 1, 5));
     ASSERT_OK(rondo_scope_leave(scope));
     ASSERT_OK(rondo_scope_end(scope));
@@ -477,7 +478,7 @@ static void test_conformance_inside__bodies_and_children(void **state) {
     uint64_t inside = 0;
     ASSERT_OK(rondo_graph_get_node_count(outer, &count));
     for (uint64_t i = 0; i < count; ++i) {
-        rondo_graph_node node;
+        rondo_graph_node node = {.struct_size = sizeof node};
         ASSERT_OK(rondo_graph_get_node(outer, i, &node));
         if (node.kind == RONDO_NODE_CONDITIONAL) {
             assert_string_equal(node.name, "if_else");
@@ -487,16 +488,16 @@ static void test_conformance_inside__bodies_and_children(void **state) {
         }
     }
     assert_int_equal(inside, 3);
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(outer, &stats));
     assert_true(stats.kernel_count >= 5);  // one, three and one; CUDA adds what sets the condition
-    inside_assert_dump_has(outer, RONDO_DUMP_JSON, "\"name\": \"if_else\", \"predicate\": \"0x");
-    inside_assert_dump_has(outer, RONDO_DUMP_JSON, "\"bodies\": [{\"nodes\": [");
-    inside_assert_dump_has(outer, RONDO_DUMP_DOT, "_0_1 [label=\"1 child\"];");
+    inside_assert_dump_has(outer, RONDO_TEXT_JSON, "\"name\": \"if_else\", \"predicate\": \"0x");
+    inside_assert_dump_has(outer, RONDO_TEXT_JSON, "\"bodies\": [{\"nodes\": [");
+    inside_assert_dump_has(outer, RONDO_TEXT_DOT, "_0_1 [label=\"1 child\"];");
     // What has conditional nodes cannot be copied; and events do not happen inside bodies.
     rondo_graph *other = suite_create_graph(context, false);
     inside_begin(other, stream);
-    ASSERT_STATUS(rondo_graph_record(outer, stream), UNSUPPORTED);
+    ASSERT_STATUS(rondo_stream_add_graph(stream, outer), UNSUPPORTED);
     ASSERT_MESSAGE_HAS("conditional node");
     rondo_graph_capture_abort(other);
     inside_begin(other, stream);

@@ -280,7 +280,7 @@ static void test_conformance_label_inside__bodies_show_every_field(void **state)
     ASSERT_OK(rondo_graph_capture_end(s.graph));
     static suite_text text;
     text = (suite_text){0};
-    ASSERT_OK(rondo_graph_dump(s.graph, RONDO_DUMP_JSON, suite_append_text, &text));
+    ASSERT_OK(rondo_graph_dump(s.graph, RONDO_TEXT_JSON, suite_append_text, &text));
     static const char *const parts[] = {
         "\"kind\": \"memset\"",
         "\"kind\": \"kernel\", \"name\": \"affine\"",
@@ -348,7 +348,7 @@ static void test_conformance_label_inside__nothing_is_kept_without_labels(void *
     rondo_stream *body = label_enter(scope, 0);
     (void)label_work(&s, body);
     label_leave_and_end(scope);
-    ASSERT_OK(rondo_graph_record(inner, s.a));
+    ASSERT_OK(rondo_stream_add_graph(s.a, inner));
     ASSERT_OK(rondo_graph_capture_end(s.graph));
     for (const rondo__participant *one = s.graph->participants; one != NULL; one = one->next) {
         assert_string_not_equal(one->type->name, "labels");
@@ -381,9 +381,9 @@ static void test_conformance_label_inside__a_recorded_graph_brings_its_labels(vo
     inside_begin(middle, s.a);
     more[0] = label_work(&s, s.a);
     ASSERT_OK(rondo_label_push(s.a, "block"));
-    ASSERT_OK(rondo_graph_record(inner, s.a));
+    ASSERT_OK(rondo_stream_add_graph(s.a, inner));
     ASSERT_OK(rondo_label_pop(s.a));
-    ASSERT_OK(rondo_graph_record(inner, s.a));
+    ASSERT_OK(rondo_stream_add_graph(s.a, inner));
     more[1] = label_work(&s, s.a);
     ASSERT_OK(rondo_graph_capture_end(middle));
     ASSERT_DUMPED_NTH(&s, middle, words[0], 0, "block");
@@ -394,9 +394,9 @@ static void test_conformance_label_inside__a_recorded_graph_brings_its_labels(vo
     rondo_graph_destroy(inner);
     rondo_graph *outer = inside_create_deferred(context);
     inside_begin(outer, s.a);
-    ASSERT_OK(rondo_graph_record(middle, s.a));
+    ASSERT_OK(rondo_stream_add_graph(s.a, middle));
     ASSERT_OK(rondo_label_push(s.a, "model"));
-    ASSERT_OK(rondo_graph_record(middle, s.a));
+    ASSERT_OK(rondo_stream_add_graph(s.a, middle));
     ASSERT_OK(rondo_label_pop(s.a));
     ASSERT_OK(rondo_graph_capture_end(outer));
     ASSERT_OK(rondo_graph_reset(middle));
@@ -442,9 +442,9 @@ static void test_conformance_label_inside__recorded_graphs_with_branches(void **
     inside_begin(outer, s.a);
     ASSERT_OK(rondo_label_push(s.a, "both"));
     label_order(&s, s.a, s.b, 2);
-    ASSERT_OK(rondo_graph_record(inner, s.a));
+    ASSERT_OK(rondo_stream_add_graph(s.a, inner));
     ASSERT_OK(rondo_label_push(s.b, "second"));
-    ASSERT_OK(rondo_graph_record(inner, s.b));
+    ASSERT_OK(rondo_stream_add_graph(s.b, inner));
     ASSERT_OK(rondo_label_pop(s.b));
     label_order(&s, s.b, s.a, 3);
     ASSERT_OK(rondo_label_pop(s.a));
@@ -473,13 +473,13 @@ static void test_conformance_label_inside__a_graph_recorded_into_a_body(void **s
     // In a body that has no label of its own, and in one that has.
     rondo_scope scope = label_begin_scope(&s, s.a, RONDO_SCOPE_IF, 0);
     rondo_stream *body = label_enter(scope, 0);
-    ASSERT_OK(rondo_graph_record(inner, body));
+    ASSERT_OK(rondo_stream_add_graph(body, inner));
     label_leave_and_end(scope);
     ASSERT_OK(rondo_label_push(s.a, "outer"));
     scope = label_begin_scope(&s, s.a, RONDO_SCOPE_IF, 0);
     body = label_enter(scope, 0);
     ASSERT_OK(rondo_label_push(body, "body"));
-    ASSERT_OK(rondo_graph_record(inner, body));
+    ASSERT_OK(rondo_stream_add_graph(body, inner));
     ASSERT_OK(rondo_label_pop(body));
     label_leave_and_end(scope);
     ASSERT_OK(rondo_label_pop(s.a));

@@ -72,7 +72,7 @@ static int run_device(const char *name) {
 
 // Runs every device that works, and counts the rest as skipped.
 static int run_all(void) {
-    rondo_device_info infos[64];
+    rondo_device_info infos[64] = {{.struct_size = sizeof *infos}};
     size_t count = 0;
     if (rondo_device_list(infos, 64, &count) != RONDO_STATUS_OK) {
         fprintf(stderr, "rondo_conformance: %s\n", rondo_error_get_last()->message);

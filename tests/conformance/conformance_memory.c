@@ -23,7 +23,7 @@ static void test_conformance_memory__failed_captures_give_back(void **state) {
         memory_fill(stream, freed, 1, COUNT);
         memory_join(context, side, stream);
         uint32_t *crossed = memory_take(pool, side, COUNT);
-        ASSERT_OK(rondo_pool_use(pool, crossed, stream));
+        ASSERT_OK(rondo_pool_use(pool, stream, crossed));
         memory_free(pool, crossed);  // pending until a join that never comes
         memory_free(pool, freed);
         if (way == 0) {
@@ -159,7 +159,7 @@ static void test_conformance_memory__uses_are_seen_in_recorded_work(void **state
         } else if (way == 2) {
             ASSERT_OK(suite_affine(context, stream, x + 7, 16, 1, 1));
         } else if (way == 3) {
-            ASSERT_OK(rondo_pool_use(pool, x, stream));
+            ASSERT_OK(rondo_pool_use(pool, stream, x));
             memory_fill(stream, sink, 1, COUNT);
         } else {
             memory_fill(stream, sink, 1, COUNT);  // does not use it
@@ -215,7 +215,7 @@ static void test_conformance_memory__what_was_taken_in_waits_for_the_end(void **
     memory_begin(second, stream);
     memory_free(pool, x);
     ASSERT_STATUS(rondo_pool_free(pool, x), INVALID);  // once is enough
-    ASSERT_STATUS(rondo_pool_use(pool, x, context->stream), INVALID);
+    ASSERT_STATUS(rondo_pool_use(pool, context->stream, x), INVALID);
     uint32_t *y = memory_take(pool, stream, COUNT);
     assert_ptr_not_equal(x, y);
     memory_fill(stream, y, 2, COUNT);
@@ -293,7 +293,7 @@ static void test_conformance_memory__taken_in_from_an_open_capture(void **state)
     memory_begin(consumer, streams[1]);
     uint32_t *between = memory_take(pool, streams[0], COUNT);
     memory_fill(streams[0], x, 1, COUNT);
-    ASSERT_OK(rondo_pool_use(pool, x, streams[1]));
+    ASSERT_OK(rondo_pool_use(pool, streams[1], x));
     memory_fill(streams[1], sink, 1, 1);
     memory_free(pool, x);  // held to the end: the other capture uses it
     uint32_t *y = memory_take(pool, streams[0], 2 * COUNT);
@@ -417,7 +417,7 @@ static void test_conformance_memory__driver_bytes_of_an_executable(void **state)
         ASSERT_OK(suite_affine(context, stream, x, COUNT, 1, 1));
     }
     memory_end(graph);
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     if (context->is_host) {
         assert_int_equal(stats.device_bytes, 0);
@@ -585,7 +585,7 @@ static void test_conformance_memory__sharers_come_after_the_last_stream(void **s
 // stream needs the room, whether that work was waited for or still runs.
 static void test_conformance_memory__the_cache_makes_room_for_a_capture(void **state) {
     suite_context *context = suite_get_context(state);
-    rondo_pool_options options = rondo_pool_options_default();
+    rondo_pool_options options = {.struct_size = sizeof options};
     options.limit_bytes = 8 << 20;
     enum { MOST = (6 << 20) / sizeof(uint32_t) };
     for (int round = 0; round < 2; ++round) {

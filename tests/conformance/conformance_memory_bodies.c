@@ -67,7 +67,7 @@ static void test_conformance_memory_bodies__a_loop_takes_and_gives(void **state)
     assert_ptr_equal(again, x);
     memory_fill(body, again, 77, COUNT);
     memory_free(b.pool, again);
-    ASSERT_OK(rondo_pool_use(b.pool, before, body));
+    ASSERT_OK(rondo_pool_use(b.pool, body, before));
     memory_free(b.pool, before);
     uint32_t *inside = memory_take(b.pool, body, COUNT);
     assert_ptr_equal(inside, x);

@@ -20,7 +20,7 @@ static scene create_scene(suite_context *context, bool allows_any_order) {
                .stream = suite_create_stream(context),
                .side = suite_create_stream(context),
                .results = suite_allocate(context, RONDO_MEMORY_DEVICE, 8)};
-    rondo_arena_options options = rondo_arena_options_default();
+    rondo_arena_options options = {.struct_size = sizeof options};
     options.allows_any_order = allows_any_order;
     ASSERT_OK(rondo_arena_create(context->device, &options, &s.arena));
     return s;
@@ -35,10 +35,10 @@ static void destroy_scene(scene *s) {
 }
 
 static rondo_graph *create_graph(const scene *s, const char *label, rondo_arena *arena) {
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     options.label = label;
     options.arena = arena;
-    options.keep_template = true;
+    options.keep = RONDO_KEEP_TEMPLATE;
     rondo_graph *graph;
     ASSERT_OK(rondo_graph_create(s->context->device, &options, &graph));
     return graph;
@@ -63,9 +63,9 @@ static void test_conformance_memory_recorded__temporaries_in_a_row(void **state)
     rondo_graph *b = record_temporary(&s, "b", 2, s.results + 1);
     rondo_graph *outer = create_graph(&s, "outer", NULL);
     memory_begin(outer, s.stream);
-    ASSERT_OK(rondo_graph_record(a, s.stream));
-    ASSERT_OK(rondo_graph_record(b, s.stream));
-    ASSERT_OK(rondo_graph_record(a, s.stream));
+    ASSERT_OK(rondo_stream_add_graph(s.stream, a));
+    ASSERT_OK(rondo_stream_add_graph(s.stream, b));
+    ASSERT_OK(rondo_stream_add_graph(s.stream, a));
     memory_end(outer);
     for (int i = 0; i < 3; ++i) {
         memory_fill(s.stream, s.results, 0, 2);
@@ -78,8 +78,8 @@ static void test_conformance_memory_recorded__temporaries_in_a_row(void **state)
     rondo_graph *outermost = create_graph(&s, "outermost", NULL);
     memory_begin(outermost, s.stream);
     memory_join(s.context, s.side, s.stream);
-    ASSERT_OK(rondo_graph_record(outer, s.stream));
-    ASSERT_STATUS(rondo_graph_record(b, s.side), STATE);
+    ASSERT_OK(rondo_stream_add_graph(s.stream, outer));
+    ASSERT_STATUS(rondo_stream_add_graph(s.side, b), STATE);
     ASSERT_MESSAGE_HAS("one behind the other, on one stream");
     ASSERT_STATUS(rondo_graph_capture_end(outermost), STATE);
     rondo_graph_destroy(outermost);
@@ -99,8 +99,8 @@ static void test_conformance_memory_recorded__not_side_by_side(void **state) {
     for (int i = 0; i < 2; ++i) {
         memory_begin(outer, s.stream);
         memory_join(s.context, s.side, s.stream);
-        ASSERT_OK(rondo_graph_record(a, s.stream));
-        ASSERT_STATUS(rondo_graph_record(second[i], s.side), STATE);
+        ASSERT_OK(rondo_stream_add_graph(s.stream, a));
+        ASSERT_STATUS(rondo_stream_add_graph(s.side, second[i]), STATE);
         ASSERT_STATUS(rondo_graph_capture_end(outer), STATE);
     }
     rondo_graph_destroy(outer);
@@ -115,12 +115,12 @@ static void test_conformance_memory_recorded__not_beside_own_blocks(void **state
     rondo_graph *outer = create_graph(&s, "outer", s.arena);
     memory_begin(outer, s.stream);
     uint32_t *x = memory_take(s.pool, s.stream, COUNT);
-    ASSERT_STATUS(rondo_graph_record(a, s.stream), STATE);
+    ASSERT_STATUS(rondo_stream_add_graph(s.stream, a), STATE);
     ASSERT_MESSAGE_HAS("beside blocks of that graph itself");
     ASSERT_STATUS(rondo_graph_capture_end(outer), STATE);
     memory_free(s.pool, x);
     memory_begin(outer, s.stream);
-    ASSERT_OK(rondo_graph_record(a, s.stream));
+    ASSERT_OK(rondo_stream_add_graph(s.stream, a));
     void *address = NULL;
     ASSERT_STATUS(rondo_pool_allocate(s.pool, s.stream, 4096, &address), STATE);
     memory_end(outer);
@@ -161,8 +161,8 @@ static void test_conformance_memory_recorded__none_needs_another_ones(void **sta
     static const char *const orders[] = {"ab", "ba", "ac", "ca", "bc", "cb"};
     for (size_t i = 0; i < sizeof orders / sizeof *orders; ++i) {
         memory_begin(outer, s.stream);
-        ASSERT_OK(rondo_graph_record(graphs[orders[i][0] - 'a'], s.stream));
-        ASSERT_STATUS(rondo_graph_record(graphs[orders[i][1] - 'a'], s.stream), STATE);
+        ASSERT_OK(rondo_stream_add_graph(s.stream, graphs[orders[i][0] - 'a']));
+        ASSERT_STATUS(rondo_stream_add_graph(s.stream, graphs[orders[i][1] - 'a']), STATE);
         ASSERT_MESSAGE_HAS("read or write over what another one leaves behind");
         ASSERT_STATUS(rondo_graph_capture_end(outer), STATE);
     }
@@ -181,7 +181,7 @@ static void test_conformance_memory_recorded__any_order_is_the_programs(void **s
     rondo_graph *outer = create_graph(&s, "outer", NULL);
     memory_begin(outer, s.stream);
     for (int i = 0; i < 3; ++i) {
-        ASSERT_OK(rondo_graph_record(graphs[i], s.stream));
+        ASSERT_OK(rondo_stream_add_graph(s.stream, graphs[i]));
     }
     memory_end(outer);
     for (uint32_t i = 1; i < 4; ++i) {
@@ -225,7 +225,7 @@ static void test_conformance_memory_recorded__a_step_that_runs_again(void **stat
     step_data d = {.s = &s, .previous = memory_take(s.pool, s.stream, COUNT)};
     for (int i = 0; i < 3; ++i) {
         rondo_step_outcome outcome;
-        ASSERT_OK(rondo_graph_capture(graph, s.stream, NULL, take_and_wait, &d, &outcome));
+        ASSERT_OK(rondo_graph_capture_step(graph, s.stream, NULL, take_and_wait, &d, &outcome));
         assert_int_equal(outcome, RONDO_STEP_RAN_EAGERLY);
         assert_int_equal(memory_get_pool_stats(s.pool).live_count, 1);
         assert_int_equal(suite_get(s.context, d.output, COUNT - 1), 5);

@@ -11,8 +11,8 @@ typedef struct own_arguments {
 static void run_own(void *data) {
     const own_arguments *a = data;
     for (uint64_t i = 0; i < a->range.count; ++i) {
-        rondo_philox_u32(a->range.state[0], 0, a->range.state[1] + a->range.relative + i,
-                         a->out + 4 * i);
+        rondo_random_philox(a->range.state[0], 0, a->range.state[1] + a->range.relative + i,
+                            a->out + 4 * i);
     }
 }
 static void fake_own(const void *arguments, size_t argument_bytes) {
@@ -58,7 +58,8 @@ typedef struct own_launch {
 static rondo_status launch_range(rondo_stream *stream, const rondo_random_range *range,
                                  const own_launch *own) {
     own_arguments arguments = {.range = *range, .out = own->out};
-    const rondo_launch launch = {.name = "own_kernel",
+    const rondo_launch launch = {.struct_size = sizeof launch,
+                                 .name = "own_kernel",
                                  .function = own->function,
                                  .grid = {1, 1, 1},
                                  .block = {DRAW_COUNTERS, 1, 1},

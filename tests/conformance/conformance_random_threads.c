@@ -111,7 +111,7 @@ static void capture_draws(duel *d, rondo_graph *graph, bool draws_second, rondo_
     rondo_stream *stream = d->streams[0];
     ASSERT_OK(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
     if (child != NULL) {
-        ASSERT_OK(rondo_graph_record(child, stream));
+        ASSERT_OK(rondo_stream_add_graph(stream, child));
     }
     if (draws_second) {
         ASSERT_OK(suite_draw(d->second, stream, d->memory + WORDS));

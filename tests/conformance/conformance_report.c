@@ -36,7 +36,7 @@ static void *allocate_and_free(void *data) {
     pthread_setname_np(pthread_self(), "allocator");
     a->status = rondo_memory_allocate(a->context->device, RONDO_MEMORY_DEVICE, 1 << 16, &address);
     snprintf(a->message, sizeof a->message, "%s", rondo_error_get_last()->message);
-    rondo_memory_free(a->context->device, RONDO_MEMORY_DEVICE, address);
+    rondo_memory_free(a->context->device, address);
     return NULL;
 }
 

@@ -1,4 +1,4 @@
-// rondo_graph_capture: a step is recorded, or runs at once with the same results.
+// rondo_graph_capture_step: a step is recorded, or runs at once with the same results.
 #include "conformance.h"
 #include "random_support.h"
 #include "rondo/label.h"
@@ -81,13 +81,15 @@ static rondo_status run_step(rondo_stream *stream, void *user_data) {
             status = fail_for_a_reason_of_its_own();
             break;
         case STEP_LAUNCHES_WRONGLY:
-            status = rondo_stream_launch(
-                stream, &(rondo_launch){.name = "wrong", .function = context->affine});
+            status =
+                rondo_stream_launch(stream, &(rondo_launch){.struct_size = sizeof(rondo_launch),
+                                                            .name = "wrong",
+                                                            .function = context->affine});
             break;
         case STEP_ALLOCATES: {
             void *address = NULL;
             status = rondo_memory_allocate(context->device, RONDO_MEMORY_DEVICE, 64, &address);
-            rondo_memory_free(context->device, RONDO_MEMORY_DEVICE, address);
+            rondo_memory_free(context->device, address);
             break;
         }
         case STEP_RECORDS:
@@ -137,7 +139,7 @@ static rondo_status capture(scene *s, step_kind kind, const rondo_step_options *
     s->data.call_count = 0;
     suite_set(s->context, s->data.x, 1, COUNT);
     rondo_status status =
-        rondo_graph_capture(s->graph, s->stream, options, run_step, &s->data, out_outcome);
+        rondo_graph_capture_step(s->graph, s->stream, options, run_step, &s->data, out_outcome);
     rondo_error saved = *rondo_error_get_last();
     assert_string_equal(rondo_label_get_path(s->stream), "");
     ASSERT_OK(rondo_stream_synchronize(s->stream));
@@ -181,7 +183,7 @@ static void test_conformance_step__what_cannot_be_recorded_runs(void **state) {
     };
     scene s = create_scene(suite_get_context(state));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
-        rondo_step_options options = rondo_step_options_default();
+        rondo_step_options options = {.struct_size = sizeof options};
         rondo_step_outcome outcome = RONDO_STEP_CAPTURED;
         options.mode = rows[i].mode;
         ASSERT_OK(capture(&s, rows[i].kind, &options, &outcome));
@@ -191,7 +193,7 @@ static void test_conformance_step__what_cannot_be_recorded_runs(void **state) {
         assert_int_equal(get_cause(&s), rows[i].cause);
         ASSERT_STATUS(rondo_graph_replay(s.graph, s.stream), STATE);
         // Without the option the failure is the result, and nothing ran.
-        options.finish_eagerly = false;
+        options.capture_only = true;
         outcome = RONDO_STEP_CAPTURED;
         ASSERT_STATUS(capture(&s, rows[i].kind, &options, &outcome), STATE);
         assert_int_equal(outcome, RONDO_STEP_NOTHING);
@@ -231,7 +233,7 @@ static void test_conformance_step__own_failures_are_passed_on(void **state) {
 static void test_conformance_step__generators_and_pools_are_rolled_back(void **state) {
     suite_context *context = suite_get_context(state);
     scene s = create_scene(context);
-    rondo_pool_stats stats;
+    rondo_pool_stats stats = {.struct_size = sizeof stats};
     rondo_step_outcome outcome;
     uint64_t seed = 77;
     s.data.generator = suite_create_generator(context, seed);
@@ -264,19 +266,24 @@ static void test_conformance_step__generators_and_pools_are_rolled_back(void **s
 static void test_conformance_step__misuse(void **state) {
     scene s = create_scene(suite_get_context(state));
     rondo_step_outcome outcome = RONDO_STEP_CAPTURED;
-    rondo_step_options options = rondo_step_options_default();
-    ASSERT_STATUS(rondo_graph_capture(s.graph, s.stream, NULL, NULL, NULL, &outcome), INVALID);
+    rondo_step_options options = {.struct_size = sizeof options};
+    ASSERT_STATUS(rondo_graph_capture_step(s.graph, s.stream, NULL, NULL, NULL, &outcome), INVALID);
     assert_int_equal(outcome, RONDO_STEP_NOTHING);
-    ASSERT_STATUS(rondo_graph_capture(s.graph, s.stream, NULL, run_step, &s.data, NULL), INVALID);
-    ASSERT_STATUS(rondo_graph_capture(NULL, s.stream, NULL, run_step, &s.data, &outcome), INVALID);
-    ASSERT_STATUS(rondo_graph_capture(s.graph, NULL, NULL, run_step, &s.data, &outcome), INVALID);
-    options.struct_size = sizeof options + 8;
-    ASSERT_STATUS(rondo_graph_capture(s.graph, s.stream, &options, run_step, &s.data, &outcome),
+    ASSERT_STATUS(rondo_graph_capture_step(s.graph, s.stream, NULL, run_step, &s.data, NULL),
                   INVALID);
+    ASSERT_STATUS(rondo_graph_capture_step(NULL, s.stream, NULL, run_step, &s.data, &outcome),
+                  INVALID);
+    ASSERT_STATUS(rondo_graph_capture_step(s.graph, NULL, NULL, run_step, &s.data, &outcome),
+                  INVALID);
+    options.struct_size = sizeof options + 8;
+    ASSERT_STATUS(
+        rondo_graph_capture_step(s.graph, s.stream, &options, run_step, &s.data, &outcome),
+        INVALID);
     assert_int_equal(s.data.call_count, 0);
     // A graph that holds something cannot record; nor is the step run then.
     ASSERT_OK(capture(&s, STEP_RECORDS, NULL, &outcome));
-    ASSERT_STATUS(rondo_graph_capture(s.graph, s.stream, NULL, run_step, &s.data, &outcome), STATE);
+    ASSERT_STATUS(rondo_graph_capture_step(s.graph, s.stream, NULL, run_step, &s.data, &outcome),
+                  STATE);
     assert_int_equal(s.data.call_count, 1);
     destroy_scene(&s);
 }

@@ -57,7 +57,8 @@ static void run_spin(void *data) {
 rondo_status suite_affine(suite_context *context, rondo_stream *stream, uint32_t *x, uint32_t count,
                           uint32_t factor, uint32_t term) {
     affine_arguments arguments = {.x = x, .count = count, .factor = factor, .term = term};
-    rondo_launch launch = {.name = "affine",
+    rondo_launch launch = {.struct_size = sizeof launch,
+                           .name = "affine",
                            .function = context->affine,
                            .grid = {(count + 127) / 128, 1, 1},
                            .block = {128, 1, 1},
@@ -68,7 +69,8 @@ rondo_status suite_affine(suite_context *context, rondo_stream *stream, uint32_t
 
 rondo_status suite_spin(suite_context *context, rondo_stream *stream, uint32_t microseconds) {
     spin_arguments arguments = {.nanoseconds = (uint64_t)microseconds * 1000};
-    rondo_launch launch = {.name = "spin",
+    rondo_launch launch = {.struct_size = sizeof launch,
+                           .name = "spin",
                            .function = context->spin,
                            .grid = {1, 1, 1},
                            .block = {1, 1, 1},
@@ -247,7 +249,8 @@ uint32_t *suite_allocate(suite_context *context, rondo_memory_kind kind, size_t 
 }
 
 void suite_free(suite_context *context, rondo_memory_kind kind, void *address) {
-    rondo_memory_free(context->device, kind, address);
+    (void)kind;  // what the case allocated; the library knows it
+    rondo_memory_free(context->device, address);
 }
 
 rondo_stream *suite_create_stream(suite_context *context) {
@@ -263,8 +266,8 @@ rondo_event *suite_create_event(suite_context *context, uint32_t flags) {
 }
 
 rondo_graph *suite_create_graph(suite_context *context, bool keeps_template) {
-    rondo_graph_options options = rondo_graph_options_default();
-    options.keep_template = keeps_template;
+    rondo_graph_options options = {.struct_size = sizeof options};
+    options.keep = keeps_template ? RONDO_KEEP_TEMPLATE : RONDO_KEEP_EXECUTABLE;
     options.label = "suite";
     rondo_graph *graph;
     ASSERT_OK(rondo_graph_create(context->device, &options, &graph));

@@ -44,7 +44,7 @@ static belongings make_belongings(suite_context *context) {
     memory_end(b.graph);
     ASSERT_OK(rondo_graph_replay(b.graph, b.stream));
     uint32_t *block = memory_take(b.pool, b.stream, COUNT);
-    ASSERT_OK(rondo_pool_use(b.pool, block, b.other));
+    ASSERT_OK(rondo_pool_use(b.pool, b.other, block));
     memory_fill(b.other, block, 1, COUNT);
     memory_free(b.pool, block);
     memory_fill(b.other, b.memory, 1, COUNT);
@@ -61,8 +61,8 @@ static void *give_back(void *data) {
     rondo_event_destroy(b->event);
     rondo_stream_destroy(b->other);
     rondo_stream_destroy(b->stream);
-    rondo_memory_free(b->device, RONDO_MEMORY_DEVICE, b->memory);
-    rondo_memory_free(b->device, RONDO_MEMORY_PINNED, b->pinned);
+    rondo_memory_free(b->device, b->memory);
+    rondo_memory_free(b->device, b->pinned);
     return NULL;
 }
 
@@ -112,7 +112,7 @@ static void test_conformance_teardown__pool_whose_stream_records(void **state) {
     rondo_graph *graph = suite_create_graph(context, false);
     uint32_t *own = memory_take(pool, stream, COUNT);
     uint32_t *shared = memory_take(pool, other, COUNT);
-    ASSERT_OK(rondo_pool_use(pool, shared, stream));
+    ASSERT_OK(rondo_pool_use(pool, stream, shared));
     ASSERT_OK(suite_spin(context, stream, SPIN_US));
     memory_fill(stream, own, 1, COUNT);
     memory_fill(stream, shared, 1, COUNT);
@@ -188,7 +188,7 @@ static void test_conformance_teardown__aborted_by_another_thread(void **state) {
         ASSERT_OK(suite_affine(context, stream, x, 1, 2, 1));
         run_in_thread(abort_capture, graph);
         bool is_capturing = true;
-        ASSERT_OK(rondo_stream_is_capturing(stream, &is_capturing));
+        ASSERT_OK(rondo_stream_is_recording(stream, &is_capturing));
         assert_false(is_capturing);
         ASSERT_STATUS(rondo_graph_capture_end(graph), STATE);
         if (modes[i] != RONDO_CAPTURE_RELAXED) {
@@ -309,7 +309,7 @@ static void test_conformance_teardown__blocks_used_by_a_stream_that_goes_in_a_ca
     suite_context *context = suite_get_context(state);
     leaver l = create_leaver(context);
     uint32_t *x = memory_take(l.pool, l.other, COUNT);
-    ASSERT_OK(rondo_pool_use(l.pool, x, l.stream));
+    ASSERT_OK(rondo_pool_use(l.pool, l.stream, x));
     ASSERT_OK(suite_spin(context, l.stream, SPIN_US));
     memory_fill(l.stream, x, 1, COUNT);
     leave_in_capture(&l);

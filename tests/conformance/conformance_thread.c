@@ -43,8 +43,8 @@ static void *run_bystander(void *data) {
     }
     self->work_status = status;
     self->value = status == RONDO_STATUS_OK ? *(uint32_t *)pinned : 0;
-    rondo_memory_free(device, RONDO_MEMORY_DEVICE, device_memory);
-    rondo_memory_free(device, RONDO_MEMORY_PINNED, pinned);
+    rondo_memory_free(device, device_memory);
+    rondo_memory_free(device, pinned);
     return NULL;
 }
 
@@ -70,7 +70,7 @@ static void check_bystander(suite_context *context, rondo_capture_mode mode, boo
         assert_int_equal(other.value, 155);
         ASSERT_OK(suite_affine(context, stream, x, 1, 3, 1));
         ASSERT_OK(rondo_graph_capture_end(graph));
-        rondo_graph_stats stats;
+        rondo_graph_stats stats = {.struct_size = sizeof stats};
         ASSERT_OK(rondo_graph_get_stats(graph, &stats));
         assert_int_equal(stats.node_count, 2);  // nothing of the other thread was recorded
         ASSERT_OK(rondo_graph_replay(graph, stream));
@@ -108,8 +108,8 @@ typedef struct giver {
 
 static void *give_memory_back(void *data) {
     giver *self = data;
-    rondo_memory_free(self->context->device, RONDO_MEMORY_DEVICE, self->memory[0]);
-    rondo_memory_free(self->context->device, RONDO_MEMORY_PINNED, self->memory[1]);
+    rondo_memory_free(self->context->device, self->memory[0]);
+    rondo_memory_free(self->context->device, self->memory[1]);
     return NULL;
 }
 
@@ -369,8 +369,8 @@ static rondo_status record_rounds(recorder *self) {
     }
     rondo_graph_destroy(graph);
     rondo_stream_destroy(stream);
-    rondo_memory_free(device, RONDO_MEMORY_DEVICE, memory);
-    rondo_memory_free(device, RONDO_MEMORY_PINNED, pinned);
+    rondo_memory_free(device, memory);
+    rondo_memory_free(device, pinned);
     return status;
 }
 

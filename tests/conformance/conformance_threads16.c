@@ -135,7 +135,7 @@ static void *run_recorder(void *data) {
     atomic_fetch_sub(&shared->running_count, 1);
     rondo_graph_destroy(self->graph);
     rondo_stream_destroy(self->stream);
-    rondo_memory_free(device, RONDO_MEMORY_PINNED, pinned);
+    rondo_memory_free(device, pinned);
     rondo_device_release(device);
     return NULL;
 }
@@ -168,8 +168,8 @@ static void *run_loader(void *data) {
         if (from_pool != NULL) {
             keep(self, rondo_pool_free(shared->pool, from_pool));
         }
-        rondo_memory_free(device, RONDO_MEMORY_DEVICE, from_driver);
-        rondo_memory_free(device, RONDO_MEMORY_PINNED, pinned);
+        rondo_memory_free(device, from_driver);
+        rondo_memory_free(device, pinned);
     } while (self->got == self->expected && atomic_load(&shared->running_count) > 0);
     rondo_stream_destroy(self->stream);
     return NULL;

@@ -39,16 +39,16 @@ static void test_conformance_update__foreign_captures(void **state) {
     assert_int_equal(api->cuCtxPushCurrent(pushed), 0);
     assert_int_equal(api->cuStreamBeginCapture(native, RONDO__CU_CAPTURE_MODE_THREAD_LOCAL), 0);
     bool is_capturing = false;
-    ASSERT_OK(rondo_stream_is_capturing(stream, &is_capturing));
+    ASSERT_OK(rondo_stream_is_recording(stream, &is_capturing));
     assert_true(is_capturing);
     ASSERT_OK(rondo_stream_fill(stream, x, 5, 4, 4));
     ASSERT_OK(rondo_event_record(fork, stream));
     ASSERT_OK(rondo_stream_wait_event(side, fork));
     ASSERT_OK(suite_affine(context, side, x + 1, 1, 3, 0));
     ASSERT_STATUS(rondo_graph_replay(inner, stream), STATE);
-    ASSERT_MESSAGE_HAS("rondo_graph_record");
-    ASSERT_OK(rondo_graph_record(inner, stream));
-    ASSERT_STATUS(rondo_graph_record(asking, stream), UNSUPPORTED);
+    ASSERT_MESSAGE_HAS("rondo_stream_add_graph");
+    ASSERT_OK(rondo_stream_add_graph(stream, inner));
+    ASSERT_STATUS(rondo_stream_add_graph(stream, asking), UNSUPPORTED);
     ASSERT_MESSAGE_HAS("a witness");
     ASSERT_STATUS(rondo_graph_replay(inner, side), STATE);  // it joined
     void *block = NULL;
@@ -101,39 +101,38 @@ static void test_conformance_update__instantiation_on_demand(void **state) {
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);
     rondo_graph *graph = inside_capture_affine(context, x, 2);
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     assert_int_equal(stats.instantiate_ns, 0);
     assert_int_equal(stats.node_count, 1);
-    uint64_t flags = 7;
-    ASSERT_STATUS(rondo_graph_get_flags(graph, &flags), STATE);
+    void *native = NULL;
+    ASSERT_STATUS(rondo_graph_get_native(graph, NULL, &native), STATE);
     ASSERT_MESSAGE_HAS("rondo_graph_instantiate");
     ASSERT_STATUS(rondo_graph_capture_begin(graph, context->stream, RONDO_CAPTURE_THREAD_LOCAL),
                   STATE);
     inside_replay_and_wait(context, graph);
     assert_int_equal(suite_get(context, x, 0), 3);
-    ASSERT_OK(rondo_graph_get_flags(graph, &flags));
-    assert_int_equal(flags, 0);
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     assert_true(stats.instantiate_ns > 0);
     ASSERT_OK(rondo_graph_instantiate(graph));
     inside_replay_and_wait(context, graph);
     assert_int_equal(suite_get(context, x, 0), 7);
     ASSERT_OK(rondo_graph_reset(graph));
-    ASSERT_STATUS(rondo_graph_get_flags(graph, &flags), STATE);
+    ASSERT_STATUS(rondo_graph_get_native(graph, NULL, &native), STATE);
     // An upload makes one, too; so does asking for it.
     inside_begin(graph, context->stream);
     ASSERT_OK(suite_affine(context, context->stream, x, 1, 2, 1));
     ASSERT_OK(rondo_graph_capture_end(graph));
     ASSERT_OK(rondo_graph_upload(graph, context->stream));
-    ASSERT_OK(rondo_graph_get_flags(graph, &flags));
+    ASSERT_OK(rondo_graph_get_stats(graph, &stats));
+    assert_true(stats.instantiate_ns > 0);
     inside_replay_and_wait(context, graph);
     assert_int_equal(suite_get(context, x, 0), 15);
     rondo_graph_destroy(graph);
-    rondo_graph_options options = rondo_graph_options_default();
-    options.defer_instantiation = true;
+    rondo_graph_options options = {.struct_size = sizeof options};
+    options.keep = RONDO_KEEP_TEMPLATE_ONLY + 1;
     ASSERT_STATUS(rondo_graph_create(context->device, &options, &graph), INVALID);
-    ASSERT_MESSAGE_HAS("keep_template");
+    ASSERT_MESSAGE_HAS("rondo_graph_keeps");
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
@@ -163,12 +162,12 @@ static void test_conformance_update__edits_through_the_raw_handle(void **state) 
         inside_replay_and_wait(context, graph);
         assert_int_equal(suite_get(context, x, 0), 15);
         assert_int_equal(suite_get(context, x, 1), 4);
-        rondo_graph_stats stats;
+        rondo_graph_stats stats = {.struct_size = sizeof stats};
         ASSERT_OK(rondo_graph_get_stats(graph, &stats));
         assert_int_equal(stats.node_count, 2);
         assert_int_equal(stats.kernel_count, 2);
         assert_int_equal(stats.replay_count, 3);
-        inside_assert_dump_has(graph, RONDO_DUMP_JSON, "\"kind\": \"child\"");
+        inside_assert_dump_has(graph, RONDO_TEXT_JSON, "\"kind\": \"child\"");
     }
     rondo_graph_destroy(added);
     rondo_graph_destroy(graph);
@@ -203,7 +202,7 @@ static void test_conformance_update__update_patches_or_instantiates(void **state
     inside_replay_and_wait(context, graph);
     assert_int_equal(suite_get(context, x, 0), 7);
     assert_int_equal(suite_get(context, y, 0), 60);
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     assert_int_equal(stats.replay_count, 5);
     assert_int_equal(stats.node_count, 1);

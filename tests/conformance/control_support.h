@@ -85,7 +85,7 @@ static inline void end(rondo_scope scope) {
 // A capture of its own that works, on the same graph and stream.
 static inline void assert_usable(control_case *it) {
     bool is_capturing = true;
-    ASSERT_OK(rondo_stream_is_capturing(it->stream, &is_capturing));
+    ASSERT_OK(rondo_stream_is_recording(it->stream, &is_capturing));
     assert_false(is_capturing);
     set(it, 0, 3);
     set(it, 9, 0);

@@ -3,7 +3,7 @@
 
 #include "capture/capture.h"
 
-void inside_assert_dump_has(rondo_graph *graph, rondo_dump_format format, const char *part) {
+void inside_assert_dump_has(rondo_graph *graph, rondo_text_format format, const char *part) {
     static suite_text text;
     text = (suite_text){0};
     ASSERT_OK(rondo_graph_dump(graph, format, suite_append_text, &text));
@@ -18,9 +18,8 @@ void inside_begin(rondo_graph *graph, rondo_stream *stream) {
 }
 
 rondo_graph *inside_create_deferred(suite_context *context) {
-    rondo_graph_options options = rondo_graph_options_default();
-    options.keep_template = true;
-    options.defer_instantiation = true;
+    rondo_graph_options options = {.struct_size = sizeof options};
+    options.keep = RONDO_KEEP_TEMPLATE_ONLY;
     options.label = "deferred";
     rondo_graph *graph;
     ASSERT_OK(rondo_graph_create(context->device, &options, &graph));

@@ -5,7 +5,7 @@
 #include "conformance.h"
 
 // Fails unless the dump has that part.
-void inside_assert_dump_has(rondo_graph *graph, rondo_dump_format format, const char *part);
+void inside_assert_dump_has(rondo_graph *graph, rondo_text_format format, const char *part);
 // Begins a thread-local capture.
 void inside_begin(rondo_graph *graph, rondo_stream *stream);
 // A graph that keeps its template and makes no executable by itself.

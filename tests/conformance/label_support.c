@@ -89,7 +89,7 @@ void label_check(label_scene *s, uint32_t word, const char *label, int line) {
     ASSERT_OK(rondo_graph_get_node_count(s->graph, &count));
     // The latest first: in a large graph those are asked for.
     for (uint64_t i = count; i-- > 0;) {
-        rondo_graph_node node;
+        rondo_graph_node node = {.struct_size = sizeof node};
         ASSERT_OK(rondo_graph_get_node(s->graph, i, &node));
         if (node.kind != RONDO_NODE_FILL || node.destination != s->x + word) {
             continue;
@@ -138,12 +138,12 @@ void label_check_dumped(label_scene *s, rondo_graph *graph, uint32_t word, int n
     static suite_text text;
     char address[64];
     text.length = 0;
-    ASSERT_OK(rondo_graph_dump(graph, RONDO_DUMP_JSON, suite_append_text, &text));
+    ASSERT_OK(rondo_graph_dump(graph, RONDO_TEXT_JSON, suite_append_text, &text));
     snprintf(address, sizeof address, "\"destination\": \"0x%" PRIxPTR "\"",
              (uintptr_t)(s->x + word));
     check_form(text.bytes, address, nth, label, false, line);
     text.length = 0;
-    ASSERT_OK(rondo_graph_dump(graph, RONDO_DUMP_DOT, suite_append_text, &text));
+    ASSERT_OK(rondo_graph_dump(graph, RONDO_TEXT_DOT, suite_append_text, &text));
     snprintf(address, sizeof address, "\\nat 0x%" PRIxPTR, (uintptr_t)(s->x + word));
     check_form(text.bytes, address, nth, label, true, line);
 }

@@ -2,7 +2,7 @@
 #include "memory_support.h"
 
 rondo_pool *memory_create_pool(suite_context *context, rondo_memory_kind kind) {
-    rondo_pool_options options = rondo_pool_options_default();
+    rondo_pool_options options = {.struct_size = sizeof options};
     options.kind = kind;
     rondo_pool *pool;
     ASSERT_OK(rondo_pool_create(context->device, &options, &pool));
@@ -10,7 +10,7 @@ rondo_pool *memory_create_pool(suite_context *context, rondo_memory_kind kind) {
 }
 
 rondo_graph *memory_create_graph(suite_context *context, const char *label, rondo_arena *arena) {
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     options.label = label;
     options.arena = arena;
     rondo_graph *graph;
@@ -19,7 +19,7 @@ rondo_graph *memory_create_graph(suite_context *context, const char *label, rond
 }
 
 rondo_graph *memory_create_checked_graph(suite_context *context) {
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     options.label = "checked";
     options.check_addresses = true;
     rondo_graph *graph;
@@ -76,13 +76,13 @@ void memory_add(suite_context *context, rondo_stream *stream, uint32_t *y, const
 }
 
 rondo_pool_stats memory_get_pool_stats(rondo_pool *pool) {
-    rondo_pool_stats stats;
+    rondo_pool_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_pool_get_stats(pool, &stats));
     return stats;
 }
 
 rondo_arena_stats memory_get_arena_stats(rondo_arena *arena) {
-    rondo_arena_stats stats;
+    rondo_arena_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_arena_get_stats(arena, &stats));
     return stats;
 }

@@ -170,7 +170,7 @@ static void torch_45_a_pageable_source_is_refused(void **state) {
 
 static void torch_46_a_pageable_destination_is_refused(void **state) {
     world w = make_world(state);
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     options.pageable_sources = RONDO_PAGEABLE_SNAPSHOT;  // helps sources only
     rondo_graph *graph;
     ASSERT_OK(rondo_graph_create(w.context->device, &options, &graph));
@@ -190,7 +190,7 @@ static void snapshots_of_pageable_sources(void **state) {
     world w = make_world(state);
     enum { LARGE = 1 << 18 };
     uint32_t *large = suite_allocate(w.context, RONDO_MEMORY_DEVICE, LARGE);
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     options.pageable_sources = RONDO_PAGEABLE_SNAPSHOT;
     rondo_graph *graph;
     ASSERT_OK(rondo_graph_create(w.context->device, &options, &graph));

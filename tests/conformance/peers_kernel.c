@@ -20,7 +20,8 @@ void *peers_get_function(suite_context *context, const peers_kernel *kernel) {
 
 rondo_status peers_launch(rondo_stream *stream, const peers_kernel *kernel, void *function,
                           uint32_t blocks, const void *arguments, size_t argument_bytes) {
-    rondo_launch launch = {.name = kernel->name,
+    rondo_launch launch = {.struct_size = sizeof launch,
+                           .name = kernel->name,
                            .function = function,
                            .grid = {blocks, 1, 1},
                            .block = {1, 1, 1},

@@ -92,7 +92,7 @@ static void torch_18_stats_and_use_after_the_graph(void **state) {
         memory_add(context, stream, output, input, 1, counts[i]);
         memory_free(pool, input);
         memory_end(graph);
-        rondo_graph_stats stats;
+        rondo_graph_stats stats = {.struct_size = sizeof stats};
         ASSERT_OK(rondo_graph_get_stats(graph, &stats));
         assert_int_equal(stats.arena_live_bytes, bytes);
         assert_int_equal(stats.arena_peak_bytes, 2 * bytes);
@@ -133,7 +133,7 @@ static void torch_19_declared_uses_around_a_capture(void **state) {
     uint32_t *pending = memory_take(pool, stream, COUNT);
     ASSERT_OK(suite_gate_enter(gate, busy));
     memory_fill(busy, pending, 1, COUNT);
-    ASSERT_OK(rondo_pool_use(pool, pending, busy));
+    ASSERT_OK(rondo_pool_use(pool, busy, pending));
     memory_free(pool, pending);
     assert_int_equal(memory_get_pool_stats(pool).pending_bytes, 4096);
 
@@ -143,7 +143,7 @@ static void torch_19_declared_uses_around_a_capture(void **state) {
     memory_fill(stream, x, 2, COUNT);
     memory_join(context, other, stream);
     ASSERT_OK(suite_affine(context, other, x, COUNT, 3, 0));
-    ASSERT_OK(rondo_pool_use(pool, x, other));
+    ASSERT_OK(rondo_pool_use(pool, other, x));
     // Done by now: eager work gets it back beside the open capture, the capture's own does not.
     suite_gate_open(gate);
     ASSERT_OK(rondo_stream_synchronize(busy));
@@ -183,7 +183,7 @@ static void torch_32_joined_streams_take_from_the_arena(void **state) {
     memory_fill(side, x, 4, COUNT);
     memory_join(context, stream, side);
     memory_end(graph);
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     assert_int_equal(stats.arena_live_bytes, 4096);
     memory_free(pool, x);
@@ -216,7 +216,7 @@ static void torch_38_reuse_after_two_streams_joined(void **state) {
     memory_join(context, side, stream);
     uint32_t *sum = memory_take(pool, side, COUNT);
     memory_add(context, side, sum, data, 2, COUNT);
-    ASSERT_OK(rondo_pool_use(pool, data, side));
+    ASSERT_OK(rondo_pool_use(pool, side, data));
     memory_free(pool, data);
     uint32_t *early = memory_take(pool, stream, COUNT);
     assert_ptr_not_equal(early, data);
@@ -257,7 +257,7 @@ static void torch_39_reuse_needs_all_four_streams(void **state) {
         memory_join(context, sides[i], stream);
         blocks[i] = memory_take(pool, sides[i], COUNT);
         memory_add(context, sides[i], blocks[i], data, (uint32_t)i, COUNT);
-        ASSERT_OK(rondo_pool_use(pool, data, sides[i]));
+        ASSERT_OK(rondo_pool_use(pool, sides[i], data));
     }
     memory_free(pool, data);
     uint32_t *others[3];
@@ -446,7 +446,7 @@ static sharers make_three(suite_context *context, bool shares, bool allows_any_o
     sharers s = {.pool = memory_create_pool(context, RONDO_MEMORY_DEVICE),
                  .stream = suite_create_stream(context)};
     if (shares) {
-        rondo_arena_options options = rondo_arena_options_default();
+        rondo_arena_options options = {.struct_size = sizeof options};
         options.allows_any_order = allows_any_order;
         ASSERT_OK(rondo_arena_create(context->device, &options, &s.arena));
     }

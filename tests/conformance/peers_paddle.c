@@ -121,7 +121,7 @@ static void paddle_02_concat_and_split(void **state) {
     }
     static suite_text dot;
     dot = (suite_text){0};
-    ASSERT_OK(rondo_graph_dump(graph, RONDO_DUMP_DOT, suite_append_text, &dot));
+    ASSERT_OK(rondo_graph_dump(graph, RONDO_TEXT_DOT, suite_append_text, &dot));
     assert_non_null(strstr(dot.bytes, "move_parts"));
     assert_non_null(strstr(dot.bytes, "host_to_device 800 bytes"));
     rondo_graph_destroy(graph);
@@ -164,7 +164,7 @@ static bool load_batch(loader_queue *queue, rondo_stream *stream, int batch) {
                                        BATCH_WORDS * sizeof(uint32_t),
                                        RONDO_COPY_HOST_TO_DEVICE) == RONDO_STATUS_OK &&
                      rondo_stream_synchronize(stream) == RONDO_STATUS_OK;
-    rondo_memory_free(device, RONDO_MEMORY_PINNED, staging);
+    rondo_memory_free(device, staging);
     return is_loaded;
 }
 

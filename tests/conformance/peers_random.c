@@ -323,7 +323,7 @@ static void test_peers_random__graphs_share_a_generator(void **state) {
 static void test_peers_random__a_replay_adds_no_launch(void **state) {
     parts p = make_parts(suite_get_context(state));
     capture_draws(&p, 3);
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(p.graph, &stats));
     assert_int_equal(stats.node_count, 4);  // the draws, and one that moves the generator on
     ASSERT_OK(rondo_graph_replay(p.graph, p.stream));

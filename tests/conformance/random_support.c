@@ -28,7 +28,7 @@ void suite_assert_drawn(suite_context *context, const uint32_t *address, uint64_
     suite_read(context, drawn, address, sizeof drawn);
     for (uint32_t i = 0; i < DRAW_WORDS; ++i) {
         uint32_t words[4];
-        rondo_philox_u32(seed, 0, first + i / 4, words);
+        rondo_random_philox(seed, 0, first + i / 4, words);
         if (drawn[i] != words[i % 4]) {
             print_error("word %u is %08x, not %08x of counter %llu and seed %llu\n", i, drawn[i],
                         words[i % 4], (unsigned long long)(first + i / 4),

@@ -28,9 +28,9 @@ typedef struct world {
 } world;
 
 static void open_world(world *w) {
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     void *memory = NULL;
-    options.keep_template = true;
+    options.keep = RONDO_KEEP_TEMPLATE;
     options.label = "swept";
     STEP(rondo_device_open(w->device_name, &w->device));
     STEP(rondo_stream_create(w->device, &w->stream));
@@ -54,7 +54,7 @@ static void free_block(world *w) {
 static void close_world(world *w) {
     rondo_graph_destroy(w->graph);  // a capture that is given up undoes frees
     free_block(w);
-    rondo_memory_free(w->device, RONDO_MEMORY_DEVICE, w->memory);
+    rondo_memory_free(w->device, w->memory);
     rondo_pool_release(w->pool);
     rondo_event_destroy(w->join);
     rondo_event_destroy(w->fork);
@@ -122,7 +122,7 @@ static void record_labels(world *w) {
     if (!sweep_step(status, sequence, "rondo_graph_capture_end")) {
         return;
     }
-    STEP(rondo_graph_dump(w->graph, RONDO_DUMP_JSON, swallow, &dumped));
+    STEP(rondo_graph_dump(w->graph, RONDO_TEXT_JSON, swallow, &dumped));
     STEP(rondo_graph_replay(w->graph, w->stream));
     STEP(rondo_stream_synchronize(w->stream));
     STEP(rondo_graph_reset(w->graph));
@@ -141,7 +141,7 @@ static void break_captures(world *w) {
             case 1:
                 if (rondo_memory_allocate(w->device, RONDO_MEMORY_DEVICE, 64, &address) ==
                     RONDO_STATUS_OK) {
-                    rondo_memory_free(w->device, RONDO_MEMORY_DEVICE, address);
+                    rondo_memory_free(w->device, address);
                 }
                 break;
             case 2:
@@ -228,8 +228,9 @@ static void run_steps(world *w) {
     rondo_step_outcome outcome = RONDO_STEP_CAPTURED;
     w->step_count = 0;
     uint64_t sequence = rondo_error_get_last()->sequence;
-    rondo_status status = rondo_graph_capture(w->graph, w->stream, NULL, wait_in_step, w, &outcome);
-    bool is_fine = sweep_step(status, sequence, "rondo_graph_capture");
+    rondo_status status =
+        rondo_graph_capture_step(w->graph, w->stream, NULL, wait_in_step, w, &outcome);
+    bool is_fine = sweep_step(status, sequence, "rondo_graph_capture_step");
     assert_string_equal(rondo_label_get_path(w->stream), "");
     assert_int_equal(outcome, is_fine ? RONDO_STEP_RAN_EAGERLY : RONDO_STEP_NOTHING);
     assert_true(w->step_count <= 2);

@@ -24,8 +24,8 @@ typedef struct world {
 } world;
 
 static rondo_status open_world(world *w) {
-    rondo_graph_options options = rondo_graph_options_default();
-    options.keep_template = true;
+    rondo_graph_options options = {.struct_size = sizeof options};
+    options.keep = RONDO_KEEP_TEMPLATE;
     STEP(rondo_device_open(w->device_name, &w->device));
     STEP(rondo_stream_create(w->device, &w->stream));
     STEP(rondo_stream_create(w->device, &w->side));
@@ -44,7 +44,7 @@ static void close_world(world *w) {
     rondo_event_destroy(w->join);
     rondo_stream_destroy(w->side);
     rondo_stream_destroy(w->stream);
-    rondo_memory_free(w->device, RONDO_MEMORY_DEVICE, w->memory);
+    rondo_memory_free(w->device, w->memory);
     rondo_device_release(w->device);
 }
 
@@ -92,7 +92,7 @@ static rondo_status check_labels(world *w) {
                                          "solver/loop/turn/third", "third"};
     static sweep_text dumped;
     dumped.length = 0;
-    STEP(rondo_graph_dump(w->graph, RONDO_DUMP_JSON, sweep_append_text, &dumped));
+    STEP(rondo_graph_dump(w->graph, RONDO_TEXT_JSON, sweep_append_text, &dumped));
     for (size_t i = 0; i < sizeof labels / sizeof *labels; ++i) {
         char wanted[64];
         snprintf(wanted, sizeof wanted, "\"label\": \"%s\"", labels[i]);

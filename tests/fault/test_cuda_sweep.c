@@ -47,9 +47,9 @@ static void open_world(world *w) {
 static void work_eagerly(world *w) {
     int *counter = &w->counter;
     bool is_done = false;
-    float milliseconds = 0;
+    int64_t elapsed_ns = 0;
     rondo_stream *wrapped = NULL;
-    rondo_device_info info;
+    rondo_device_info info = {.struct_size = sizeof info};
     STEP(g_cuda->describe_device(0, &info));
     STEP(g_cuda->copy(w->stream, w->memory, w->pinned, 256, RONDO_COPY_HOST_TO_DEVICE));
     STEP(g_cuda->fill(w->stream, w->memory, 3, 2, 8));
@@ -58,7 +58,7 @@ static void work_eagerly(world *w) {
     STEP(g_cuda->wait_event(w->side, w->join));
     STEP(g_cuda->query_event(w->join, &is_done));
     STEP(g_cuda->synchronize_event(w->join));
-    STEP(g_cuda->get_elapsed_ms(w->join, w->join, &milliseconds));
+    STEP(g_cuda->get_elapsed_ns(w->join, w->join, &elapsed_ns));
     STEP(g_cuda->query_stream(w->stream, &is_done));
     STEP(g_cuda->synchronize_stream(w->stream));
     STEP(g_cuda->wrap_stream(w->device, w->stream->native, &wrapped));
@@ -126,11 +126,11 @@ static bool swallow(void *user_data, const char *text, size_t bytes) {
 }
 
 static void use_graph(embedding *e) {
-    rondo_graph_options options = rondo_graph_options_default();
-    rondo_graph_stats stats;
-    rondo_device_info info;
+    rondo_graph_options options = {.struct_size = sizeof options};
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
+    rondo_device_info info = {.struct_size = sizeof info};
     size_t dumped = 0;
-    options.keep_template = true;
+    options.keep = RONDO_KEEP_TEMPLATE;
     STEP(rondo_device_open("cuda:0", &e->device));
     STEP(rondo_device_get_info(e->device, &info));
     STEP(rondo_stream_create(e->device, &e->stream));
@@ -147,7 +147,7 @@ static void use_graph(embedding *e) {
         STEP(rondo_graph_upload(e->graph, e->stream));
         STEP(rondo_graph_replay(e->graph, e->stream));
         STEP(rondo_graph_replay(e->graph, e->other));
-        STEP(rondo_graph_dump(e->graph, RONDO_DUMP_JSON, swallow, &dumped));
+        STEP(rondo_graph_dump(e->graph, RONDO_TEXT_JSON, swallow, &dumped));
         STEP(rondo_graph_instantiate(e->graph));
         STEP(rondo_graph_get_stats(e->graph, &stats));
         STEP(rondo_graph_reset(e->graph));
@@ -165,8 +165,8 @@ static void embed(const sweep_point *point) {
     embedding e = {0};
     use_graph(&e);
     rondo_graph_destroy(e.graph);
-    rondo_memory_free(e.device, RONDO_MEMORY_DEVICE, e.memory);
-    rondo_memory_free(e.device, RONDO_MEMORY_PINNED, e.pinned);
+    rondo_memory_free(e.device, e.memory);
+    rondo_memory_free(e.device, e.pinned);
     rondo_stream_destroy(e.other);
     rondo_stream_destroy(e.stream);
     rondo_device_release(e.device);
@@ -182,7 +182,8 @@ static void compile(world *w) {
     void *function = NULL;
     STEP(g_cuda->get_function(w->device, text, NULL, 0, "scale", &function));
     STEP(g_cuda->get_function(w->device, text, NULL, 0, "scale", &function));
-    rondo_launch launch = {.name = "scale",
+    rondo_launch launch = {.struct_size = sizeof launch,
+                           .name = "scale",
                            .function = function,
                            .grid = {1, 1, 1},
                            .block = {1, 1, 1},

@@ -32,7 +32,7 @@ static void load_value(const char *folder, const char *kind, size_t index, const
 
 static void load_fixture(const char *folder, fixture *out_fixture) {
     rondo_program *program;
-    rondo_port port;
+    rondo_port port = {.struct_size = sizeof port};
     memset(out_fixture, 0, sizeof *out_fixture);
     (void)snprintf(out_fixture->path, sizeof out_fixture->path, "%s/%s/model.onnx",
                    get_source_dir(), folder);
@@ -64,7 +64,7 @@ static rondo_status run_once(rondo_program *program, rondo_executor *executor, c
     rondo_binding fetches[PORTS_MAX];
     memset(fetches, 0, sizeof fetches);
     for (size_t i = 0; i < f->fetch_count; ++i) {
-        rondo_port port;
+        rondo_port port = {.struct_size = sizeof port};
         OK(rondo_program_get_output(program, i, &port));
         fetches[i].name = port.name;
     }
@@ -92,7 +92,7 @@ static rondo_status explain_half(rondo_program *program, rondo_executor *executo
                                  rondo_device *device, const rondo_executor_options *options,
                                  const fixture *f) {
     rondo_precision_loss loss = {.struct_size = sizeof loss};
-    rondo_status status = rondo_executor_describe(executor, RONDO_DESCRIBE_JSON, skip_text, NULL);
+    rondo_status status = rondo_executor_describe(executor, RONDO_TEXT_JSON, skip_text, NULL);
     return status != RONDO_STATUS_OK ? status
                                      : rondo_executor_find_loss(program, device, options, f->feeds,
                                                                 f->feed_count, 0.01, &loss);
@@ -100,7 +100,7 @@ static rondo_status explain_half(rondo_program *program, rondo_executor *executo
 
 // One pass with the n-th allocation failing. True when there was one.
 static bool run_at(const fixture *f, rondo_device *device, size_t n) {
-    rondo_executor_options options = rondo_executor_options_default();
+    rondo_executor_options options = {.struct_size = sizeof options};
     options.dtype = f->dtype;
     uint64_t sequence = rondo_error_get_last()->sequence;
     rondo_program *program = NULL;

@@ -23,8 +23,8 @@ static void count_up(void *arguments) {
 }
 
 static void open_world(world *w) {
-    rondo_graph_options options = rondo_graph_options_default();
-    options.keep_template = true;
+    rondo_graph_options options = {.struct_size = sizeof options};
+    options.keep = RONDO_KEEP_TEMPLATE;
     options.label = "swept";
     STEP(rondo_device_open("host", &w->device));
     STEP(rondo_stream_create(w->device, &w->stream));
@@ -43,8 +43,8 @@ static void close_world(world *w) {
     rondo_event_destroy(w->join);
     rondo_stream_destroy(w->side);
     rondo_stream_destroy(w->stream);
-    rondo_memory_free(w->device, RONDO_MEMORY_DEVICE, w->memory);
-    rondo_memory_free(w->device, RONDO_MEMORY_PINNED, w->pinned);
+    rondo_memory_free(w->device, w->memory);
+    rondo_memory_free(w->device, w->pinned);
     rondo_device_release(w->device);
 }
 
@@ -92,8 +92,8 @@ static void capture_and_replay(world *w) {
     STEP(rondo_graph_replay(w->graph, w->side));
     STEP(rondo_graph_instantiate(w->graph));
     STEP(rondo_graph_replay(w->graph, w->stream));
-    STEP(rondo_graph_dump(w->graph, RONDO_DUMP_DOT, stop_reading, NULL));
-    STEP(rondo_graph_dump(w->graph, RONDO_DUMP_JSON, stop_reading, NULL));
+    STEP(rondo_graph_dump(w->graph, RONDO_TEXT_DOT, stop_reading, NULL));
+    STEP(rondo_graph_dump(w->graph, RONDO_TEXT_JSON, stop_reading, NULL));
     STEP(rondo_stream_synchronize(w->stream));
     STEP(rondo_stream_synchronize(w->side));
 }

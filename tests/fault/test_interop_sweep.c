@@ -26,8 +26,8 @@ typedef struct world {
 } world;
 
 static bool open_world(world *w) {
-    rondo_graph_options options = rondo_graph_options_default();
-    options.keep_template = true;
+    rondo_graph_options options = {.struct_size = sizeof options};
+    options.keep = RONDO_KEEP_TEMPLATE;
     STEP(rondo_device_open(w->name, &w->device));
     STEP(rondo_stream_create(w->device, &w->stream));
     STEP(rondo_stream_create(w->device, &w->side));
@@ -37,7 +37,7 @@ static bool open_world(world *w) {
     STEP(rondo_graph_create(w->device, &options, &w->outer));
     STEP(rondo_graph_create(w->device, NULL, &w->top));
     STEP(rondo_graph_create(w->device, NULL, &w->updated));
-    options.defer_instantiation = true;
+    options.keep = RONDO_KEEP_TEMPLATE_ONLY;
     STEP(rondo_graph_create(w->device, &options, &w->inner));
     return true;
 }
@@ -63,7 +63,7 @@ static bool capture_inner(world *w, uint32_t value) {
 static bool look_inside(rondo_graph *graph, const char *label) {
     static sweep_text dumped;
     uint64_t count = 0;
-    rondo_graph_node node;
+    rondo_graph_node node = {.struct_size = sizeof node};
     rondo_graph_edge edges[16];
     STEP(rondo_graph_get_node_count(graph, &count));
     for (uint64_t i = 0; i < count; ++i) {
@@ -71,36 +71,34 @@ static bool look_inside(rondo_graph *graph, const char *label) {
     }
     STEP(rondo_graph_list_edges(graph, edges, 16, &count));
     dumped.length = 0;
-    STEP(rondo_graph_dump(graph, RONDO_DUMP_JSON, sweep_append_text, &dumped));
+    STEP(rondo_graph_dump(graph, RONDO_TEXT_JSON, sweep_append_text, &dumped));
     if (strstr(dumped.bytes, label) == NULL) {
         fail_msg("no %s in %s", label, dumped.bytes);
     }
     dumped.length = 0;
-    STEP(rondo_graph_dump(graph, RONDO_DUMP_DOT, sweep_append_text, &dumped));
+    STEP(rondo_graph_dump(graph, RONDO_TEXT_DOT, sweep_append_text, &dumped));
     return true;
 }
 
 static bool use_graphs(world *w) {
-    uint64_t flags = 0;
     rondo_update_result result;
     STEP(capture_inner(w, 1) ? RONDO_STATUS_OK : rondo_error_get_last()->status);
     if (!look_inside(w->inner, "\"label\": \"inner\"")) {
         return false;
     }
     STEP(rondo_graph_replay(w->inner, w->stream));
-    STEP(rondo_graph_get_flags(w->inner, &flags));
     STEP(rondo_graph_capture_begin(w->outer, w->stream, RONDO_CAPTURE_THREAD_LOCAL));
-    STEP(rondo_graph_record(w->inner, w->stream));
+    STEP(rondo_stream_add_graph(w->stream, w->inner));
     STEP(rondo_stream_fill(w->stream, w->memory, 7, 4, 1));
     STEP(rondo_label_push(w->stream, "outer"));
-    STEP(rondo_graph_record(w->inner, w->stream));
+    STEP(rondo_stream_add_graph(w->stream, w->inner));
     STEP(rondo_label_pop(w->stream));
     STEP(rondo_graph_capture_end(w->outer));
     if (!look_inside(w->outer, "\"label\": \"outer/inner\"")) {
         return false;
     }
     STEP(rondo_graph_capture_begin(w->top, w->stream, RONDO_CAPTURE_THREAD_LOCAL));
-    STEP(rondo_graph_record(w->outer, w->stream));
+    STEP(rondo_stream_add_graph(w->stream, w->outer));
     STEP(rondo_graph_capture_end(w->top));
     STEP(rondo_graph_replay(w->outer, w->stream));
     STEP(rondo_graph_replay(w->top, w->side));
@@ -134,7 +132,7 @@ static void close_world(world *w) {
     rondo_stream_destroy(w->side);
     rondo_stream_destroy(w->stream);
     if (w->device != NULL) {
-        rondo_memory_free(w->device, RONDO_MEMORY_DEVICE, w->memory);
+        rondo_memory_free(w->device, w->memory);
     }
     rondo_device_release(w->device);
 }

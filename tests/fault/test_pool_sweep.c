@@ -51,9 +51,9 @@ static rondo_status give(world *w, void *address) {
 }
 
 static void open_world(world *w) {
-    rondo_pool_options pinned = rondo_pool_options_default();
+    rondo_pool_options pinned = {.struct_size = sizeof pinned};
     pinned.kind = RONDO_MEMORY_PINNED;
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     STEP(rondo_device_open(w->device_name, &w->device));
     STEP(rondo_stream_create(w->device, &w->stream));
     STEP(rondo_stream_create(w->device, &w->side));
@@ -90,7 +90,7 @@ static void capture_first(world *w, void **out_output) {
     fork_and_join(w, false);
     STEP(take(w, w->pool, w->side, &y));
     STEP(rondo_stream_fill(w->side, y, 7, 1, 64));
-    STEP(rondo_pool_use(w->pool, x, w->side));
+    STEP(rondo_pool_use(w->pool, w->side, x));
     STEP(rondo_stream_copy(w->side, y, x, 64, RONDO_COPY_DEVICE_TO_DEVICE));
     STEP(give(w, x));
     STEP(give(w, y));
@@ -122,7 +122,7 @@ static void capture_second(world *w, void *input) {
 
 static void work(world *w) {
     void *output = NULL;
-    rondo_arena_stats stats;
+    rondo_arena_stats stats = {.struct_size = sizeof stats};
     capture_first(w, &output);
     if (output == NULL) {
         return;

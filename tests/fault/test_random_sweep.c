@@ -36,9 +36,9 @@ typedef struct world {
 // ---- the scenario -----------------------------------------------------------------------------
 
 static void open_world(world *w) {
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     options.label = "swept";
-    options.keep_template = true;
+    options.keep = RONDO_KEEP_TEMPLATE;
     STEP(rondo_device_open(w->device_name, &w->device));
     STEP(rondo_stream_create(w->device, &w->stream));
     STEP(rondo_stream_create(w->device, &w->side));
@@ -179,11 +179,11 @@ static void work_in_recorded_graphs(world *w) {
     if (w->per_replay == 0) {
         return;
     }
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     STEP(rondo_graph_create(w->device, &options, &w->outer));
     STEP(rondo_graph_capture_begin(w->outer, w->side, RONDO_CAPTURE_THREAD_LOCAL));
     STEP(rondo_random_words(w->generator, w->side, w->memory, COUNT));
-    STEP(rondo_graph_record(w->graph, w->side));
+    STEP(rondo_stream_add_graph(w->side, w->graph));
     STEP(rondo_random_words(w->generator, w->side, w->memory, COUNT));
     STEP(rondo_graph_capture_end(w->outer));
     STEP(rondo_graph_replay(w->outer, w->side));
@@ -258,7 +258,7 @@ static void work_on_many_streams(world *w) {
 static rondo_program *g_program;
 
 static void work_in_programs(world *w) {
-    rondo_executor_options options = rondo_executor_options_default();
+    rondo_executor_options options = {.struct_size = sizeof options};
     options.seed = 3;
     STEP(rondo_executor_create(g_program, w->device, &options, &w->executor));
     for (int run = 0; run < 3; ++run) {
@@ -284,8 +284,8 @@ static void close_world(world *w) {
     rondo_stream_destroy(w->third);
     rondo_stream_destroy(w->side);
     rondo_stream_destroy(w->stream);
-    rondo_memory_free(w->device, RONDO_MEMORY_DEVICE, w->memory);
-    rondo_memory_free(w->device, RONDO_MEMORY_DEVICE, w->flag);
+    rondo_memory_free(w->device, w->memory);
+    rondo_memory_free(w->device, w->flag);
     rondo_device_release(w->device);
 }
 
@@ -324,7 +324,7 @@ static void check_generator(world *w, const sweep_point *point) {
     OK(rondo_random_words(w->generator, w->side, w->memory, COUNT));
     OK(rondo_stream_copy(w->side, drawn, w->memory, sizeof drawn, RONDO_COPY_DEVICE_TO_HOST));
     OK(rondo_stream_synchronize(w->side));
-    rondo_philox_u32(w->seed, 0, w->offset, expected);
+    rondo_random_philox(w->seed, 0, w->offset, expected);
     assert_memory_equal(drawn, expected, sizeof expected);
 }
 

@@ -83,8 +83,8 @@ static bool make_feed(const rondo_port *port, rondo_binding *out_feed) {
 
 static void run(rondo_program *program, bool optimise, rondo_dtype dtype,
                 const rondo_binding *feeds, size_t feed_count, size_t optional_count) {
-    rondo_executor_options options = rondo_executor_options_default();
-    options.optimise = optimise;
+    rondo_executor_options options = {.struct_size = sizeof options};
+    options.op_by_op = !optimise;
     options.memory_limit_bytes = MEMORY_LIMIT;
     options.loop_limit = LOOP_LIMIT;
     options.dtype = dtype;
@@ -96,7 +96,7 @@ static void run(rondo_program *program, bool optimise, rondo_dtype dtype,
         rondo_binding fetches[PORT_COUNT_MAX] = {0};
         size_t fetch_count = rondo_program_get_output_count(program);
         for (size_t j = 0; j < fetch_count; ++j) {
-            rondo_port port;
+            rondo_port port = {.struct_size = sizeof port};
             if (rondo_program_get_output(program, j, &port) == RONDO_STATUS_OK) {
                 fetches[j].name = port.name;
             }
@@ -126,7 +126,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (is_tame(program)) {
         size_t feed_count = rondo_program_get_input_count(program);
         size_t optional_count = 0;
-        rondo_port port;
+        rondo_port port = {.struct_size = sizeof port};
         bool is_fed = true;
         for (size_t i = 0; i < feed_count && is_fed; ++i) {
             is_fed = rondo_program_get_input(program, i, &port) == RONDO_STATUS_OK &&

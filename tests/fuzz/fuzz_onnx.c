@@ -159,7 +159,7 @@ static void run_program(const rondo_program *program) {
         if (value->constant.dtype == RONDO_DTYPE_NONE) {
             continue;
         }
-        rondo_tensor_retain(&value->constant, &slots[i].tensor);
+        rondo_tensor_share(&value->constant, &slots[i].tensor);
         slots[i].info = (rondo__tensor_info){
             .dtype = value->constant.dtype, .is_shape_known = true, .shape = value->constant.shape};
     }

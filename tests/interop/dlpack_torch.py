@@ -26,7 +26,8 @@ class Type(ctypes.Structure):
 
 
 class Info(ctypes.Structure):
-    _fields_ = [("device", Device), ("type", Type), ("is_read_only", ctypes.c_bool),
+    _fields_ = [("struct_size", ctypes.c_size_t), ("device", Device), ("type", Type),
+                ("is_read_only", ctypes.c_bool),
                 ("is_copied", ctypes.c_bool)]
 
 
@@ -57,7 +58,7 @@ USED = b"used_dltensor"  # capsules keep the address of their name
 def take(library, capsule):
     """A capsule's tensor becomes ours."""
     managed = python.PyCapsule_GetPointer(capsule, b"dltensor")
-    tensor, info = Tensor(), Info()
+    tensor, info = Tensor(), Info(struct_size=ctypes.sizeof(Info))
     status = library.rondo_tensor_from_dlpack(ctypes.c_void_p(managed), ctypes.byref(tensor),
                                               ctypes.byref(info))
     if status == 0:

@@ -30,7 +30,7 @@ def work(path, name):
     stream = rondo.stream_create(device)
     words = rondo.memory_allocate(device, 0, 4 * COUNT)
     generator = rondo.generator_create(device, 1)
-    options = rondo.graph_options_default()
+    options = r.GraphOptions(struct_size=ctypes.sizeof(r.GraphOptions))
     options.label = b"step"
     graph = rondo.graph_create(device, ctypes.byref(options))
     rondo.label_push(stream, b"warm-up")

@@ -5,18 +5,19 @@ from ctypes import c_void_p
 
 OK, INVALID, STATE = 0, 1, 2  # rondo_status
 THREAD_LOCAL = 0              # rondo_capture_mode
+KEEP_TEMPLATE = 1             # rondo_graph_keeps
 CAUSE_UNSEEN_CALL = 15        # rondo_capture_cause
 
 
 class Error(ctypes.Structure):
-    _fields_ = [("status", c_int32), ("driver_code", c_int32), ("driver_name", c_char * 48),
+    _fields_ = [("struct_size", c_size_t), ("status", c_int32), ("driver_code", c_int32), ("driver_name", c_char * 48),
                 ("op", c_char * 64), ("call", c_char * 48), ("message", c_char * 240),
                 ("file", c_char_p), ("line", c_int32), ("sequence", c_uint64)]
 
 
 class GraphOptions(ctypes.Structure):
-    _fields_ = [("struct_size", c_size_t), ("keep_template", c_bool), ("label", c_char_p),
-                ("defer_instantiation", c_bool), ("arena", c_void_p), ("pageable_sources", c_int),
+    _fields_ = [("struct_size", c_size_t), ("keep", c_int32), ("label", c_char_p),
+                ("arena", c_void_p), ("pageable_sources", c_int32),
                 ("check_addresses", c_bool)]
 
 
@@ -42,18 +43,17 @@ SIGNATURES = {
     "rondo_stream_get_native": (c_void_p, c_void_p),
     "rondo_stream_destroy": (None, c_void_p),
     "rondo_stream_synchronize": (c_int32, c_void_p),
-    "rondo_stream_is_capturing": (c_int32, c_void_p, POINTER(c_bool)),
+    "rondo_stream_is_recording": (c_int32, c_void_p, POINTER(c_bool)),
     "rondo_stream_fill": (c_int32, c_void_p, c_void_p, c_uint32, c_uint32, c_size_t),
     "rondo_memory_allocate": (c_int32, c_void_p, c_int, c_size_t, POINTER(c_void_p)),
-    "rondo_memory_free": (None, c_void_p, c_int, c_void_p),
-    "rondo_graph_options_default": (GraphOptions,),
+    "rondo_memory_free": (None, c_void_p, c_void_p),
     "rondo_graph_create": (c_int32, c_void_p, POINTER(GraphOptions), POINTER(c_void_p)),
     "rondo_graph_destroy": (None, c_void_p),
     "rondo_graph_reset": (c_int32, c_void_p),
     "rondo_graph_capture_begin": (c_int32, c_void_p, c_void_p, c_int),
     "rondo_graph_capture_end": (c_int32, c_void_p),
     "rondo_graph_replay": (c_int32, c_void_p, c_void_p),
-    "rondo_graph_get_node_count": (c_int32, c_void_p, POINTER(c_uint64)),
+    "rondo_graph_get_node_count": (c_int32, c_void_p, POINTER(c_size_t)),
     "rondo_graph_get_report": (c_int32, c_void_p, POINTER(Report)),
     "rondo_label_push": (c_int32, c_void_p, c_char_p),
     "rondo_label_pop": (c_int32, c_void_p),

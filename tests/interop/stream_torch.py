@@ -25,8 +25,8 @@ class Scene:
     def __init__(self, rondo, device, stream):
         self.rondo, self.device, self.stream = rondo, device, stream
         self.wrapped = rondo.stream_wrap(device, stream.cuda_stream)
-        options = rondo.graph_options_default()
-        options.label, options.keep_template = b"torch step", True
+        options = r.GraphOptions(struct_size=ctypes.sizeof(r.GraphOptions))
+        options.label, options.keep = b"torch step", r.KEEP_TEMPLATE
         self.graph = rondo.graph_create(device, ctypes.byref(options))
         with torch.cuda.stream(stream):
             self.a, self.b, self.c, self.d = (torch.zeros(SIZE, SIZE, device="cuda")

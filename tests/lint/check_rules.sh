@@ -84,8 +84,6 @@ expect "a constant and a function" ""
 printf 'typedef struct rondo_x {\n    int y;\n} rondo_x;\n' >include/rondo/x.h
 structs
 expect "no size" 'x.h:1: struct rondo_x neither'
-structs -v exempt="rondo_x"
-expect "an exempt struct" ""
 printf '// ABI: fixed\ntypedef struct rondo_x {\n    int y;\n} rondo_x;\n' >include/rondo/x.h
 structs
 expect "fixed" ""
@@ -96,6 +94,12 @@ expect "a size" ""
 printf 'typedef struct rondo_x rondo_x;\ntypedef struct rondo_y { int z; } rondo_y;\n' >include/rondo/x.h
 structs
 expect "one line" 'struct rondo_y neither'
+printf 'typedef int32_t rondo_x;\nenum { RONDO_X_A };\n' >include/rondo/x.h
+structs
+expect "a fixed width" ""
+printf 'typedef enum rondo_x { RONDO_X_A } rondo_x;\n' >include/rondo/x.h
+structs
+expect "the compiler's width" 'x.h:1: an enum with a name'
 
 [ "$failures" -eq 0 ] && echo "rules: as expected"
 exit "$((failures > 0))"

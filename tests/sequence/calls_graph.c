@@ -73,9 +73,9 @@ static bool draws_from(const node *n, int generator) {
 
 // What the ended capture says of itself.
 static void check_nodes(world *w, graph_model *g) {
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     if (expect(w, rondo_graph_get_stats(g->real, &stats), CAN_OK, "rondo_graph_get_stats") &&
-        g->options.keep_template && w->context->is_host) {
+        g->options.keep != RONDO_KEEP_EXECUTABLE && w->context->is_host) {
         // Draws and conditional nodes bring nodes of their own for the generators' places.
         bool is_exact = !content_has(g->nodes, is_of_kind, NODE_DRAW);
         if (is_exact && stats.node_count != (uint64_t)g->nodes->count) {
@@ -302,7 +302,8 @@ bool call_upload(world *w, const any_call *k) {
 }
 
 static bool has_template(const graph_model *g) {
-    return g->state == GRAPH_RECORDED || (g->state == GRAPH_READY && g->options.keep_template);
+    return g->state == GRAPH_RECORDED ||
+           (g->state == GRAPH_READY && g->options.keep != RONDO_KEEP_EXECUTABLE);
 }
 
 bool call_instantiate(world *w, const any_call *k) {
@@ -396,7 +397,7 @@ static unsigned expect_guest(const capture *c, const graph_model *g, const strea
 }
 
 bool call_add_graph(world *w, const any_call *k) {
-    static const char name[] = "rondo_graph_record";
+    static const char name[] = "rondo_stream_add_graph";
     graph_model *g = pick_graph(w, k->a, GRAPH_READY);
     stream_model *s = pick_stream(w, k->b);
     capture *c = capture_of(s);
@@ -412,7 +413,7 @@ bool call_add_graph(world *w, const any_call *k) {
             return false;
         }
     }
-    rondo_status status = rondo_graph_record(g->real, s->real);
+    rondo_status status = rondo_stream_add_graph(s->real, g->real);
     tell(w, status, "graph_record(g%d, %s)", index_of(w, g), name_stream(w, s));
     if (!may || !is_active) {
         (void)expect(w, status, CAN_STATE, name);
@@ -497,27 +498,27 @@ bool call_step(world *w, const any_call *k) {
         (s->frame == NULL && races_now(w, s, n.destination, true))) {
         return false;
     }
-    rondo_pool_stats before = {0};
-    rondo_pool_stats after = {0};
+    rondo_pool_stats before = {.struct_size = sizeof before};
+    rondo_pool_stats after = {.struct_size = sizeof after};
     (void)!rondo_pool_get_stats(w->pool, &before);
     (void)expect(w, rondo_event_create(w->context->device, RONDO_EVENT_EXTERNAL, &d.external),
                  CAN_OK, "rondo_event_create");
     rondo_step_outcome outcome = RONDO_STEP_NOTHING;
-    rondo_status status = rondo_graph_capture(g->real, s->real, NULL, run_step, &d, &outcome);
+    rondo_status status = rondo_graph_capture_step(g->real, s->real, NULL, run_step, &d, &outcome);
     tell(w, status, "graph_capture(g%d, s%d, a step that %s) outcome %d", index_of(w, g), line,
          names[d.kind], (int)outcome);
     rondo_event_destroy(d.external);
     if (g->state != GRAPH_EMPTY || s->frame != NULL) {
-        (void)expect(w, status, CAN_STATE, "rondo_graph_capture");
+        (void)expect(w, status, CAN_STATE, "rondo_graph_capture_step");
         return true;
     }
     note_record(w);  // the step's own
-    if (!expect(w, status, CAN_OK, "rondo_graph_capture")) {
+    if (!expect(w, status, CAN_OK, "rondo_graph_capture_step")) {
         return true;
     }
     bool has_run = d.kind != STEP_IS_FINE || (w->is_threaded && outcome == RONDO_STEP_RAN_EAGERLY);
     if (outcome != (has_run ? RONDO_STEP_RAN_EAGERLY : RONDO_STEP_CAPTURED)) {
-        world_fail(w, "rondo_graph_capture had the outcome %d", (int)outcome);
+        world_fail(w, "rondo_graph_capture_step had the outcome %d", (int)outcome);
     } else if (has_run) {
         s->now.at[line] += 1;
         run_node(w, &n, line, NULL);
@@ -533,7 +534,7 @@ bool call_step(world *w, const any_call *k) {
         g->nodes->nodes[g->nodes->count++] = n;
         g->replay_count = 0;
         g->has_count = true;
-        g->state = g->options.defer_instantiation ? GRAPH_RECORDED : GRAPH_READY;
+        g->state = g->options.keep == RONDO_KEEP_TEMPLATE_ONLY ? GRAPH_RECORDED : GRAPH_READY;
         g->has_memory = false;
     }
     return true;

@@ -173,7 +173,7 @@ bool call_use(world *w, const any_call *k) {
     if (!b->is_live || (b->capture != NULL && b->capture != c)) {
         return false;
     }
-    rondo_status status = rondo_pool_use(w->pool, (void *)b->address, s->real);
+    rondo_status status = rondo_pool_use(w->pool, s->real, (void *)b->address);
     tell(w, status, "pool_use(block %d, %s)", index, name_stream(w, s));
     if (expect_in(w, c, status, CAN_OK, "rondo_pool_use")) {
         b->used_by |= UINT64_C(1) << (s - w->streams);
@@ -195,7 +195,7 @@ bool call_take_memory(world *w, const any_call *k) {
     rondo_status status = rondo_memory_allocate(w->context->device, kind, 4096, &address);
     tell(w, status, "memory_allocate()");
     if (expect(w, status, mask_of_ban(find_global_ban(w)), "rondo_memory_allocate")) {
-        rondo_memory_free(w->context->device, kind, address);
+        rondo_memory_free(w->context->device, address);
     } else {
         break_global(w);
     }

@@ -54,15 +54,16 @@ bool call_destroy_graph(world *w, const any_call *k) {
     }
     reset_graph(w, g);
     int arena = k->b % 4;
-    g->options = rondo_graph_options_default();
-    g->options.keep_template = k->c % 3 != 0;
-    g->options.defer_instantiation = g->options.keep_template && k->c % 2 == 0;
+    g->options = (rondo_graph_options){.struct_size = sizeof(rondo_graph_options)};
+    g->options.keep = k->c % 3 == 0   ? RONDO_KEEP_EXECUTABLE
+                      : k->c % 2 == 0 ? RONDO_KEEP_TEMPLATE_ONLY
+                                      : RONDO_KEEP_TEMPLATE;
     g->options.arena = arena < ARENA_COUNT ? w->arenas[arena].real : NULL;
     g->arena = arena < ARENA_COUNT ? &w->arenas[arena] : &w->own_arenas[index];
     w->own_arenas[index] = (arena_model){0};
     rondo_status status = rondo_graph_create(w->context->device, &g->options, &g->real);
-    tell(w, status, "graph_create(%s%sarena %d) g%d", g->options.keep_template ? "keep, " : "",
-         g->options.defer_instantiation ? "defer, " : "", arena < ARENA_COUNT ? arena : -1, index);
+    tell(w, status, "graph_create(keep %d, arena %d) g%d", (int)g->options.keep,
+         arena < ARENA_COUNT ? arena : -1, index);
     (void)expect(w, status, CAN_OK, "rondo_graph_create");
     return true;
 }
@@ -77,10 +78,10 @@ bool call_look(world *w, const any_call *k) {
     graph_model *g = &w->graphs[k->a % GRAPH_COUNT];
     size_t length = 0;
     rondo_status status = rondo_graph_dump(
-        g->real, k->b % 2 == 0 ? RONDO_DUMP_DOT : RONDO_DUMP_JSON, count_text, &length);
+        g->real, k->b % 2 == 0 ? RONDO_TEXT_DOT : RONDO_TEXT_JSON, count_text, &length);
     tell(w, status, "dump(g%d)", k->a % GRAPH_COUNT);
-    bool has_template =
-        g->state == GRAPH_RECORDED || (g->state == GRAPH_READY && g->options.keep_template);
+    bool has_template = g->state == GRAPH_RECORDED ||
+                        (g->state == GRAPH_READY && g->options.keep != RONDO_KEEP_EXECUTABLE);
     (void)expect(w, status, has_template ? CAN_OK : CAN_STATE, "rondo_graph_dump");
     if (has_template && length == 0) {
         world_fail(w, "the dump is empty");
@@ -90,7 +91,7 @@ bool call_look(world *w, const any_call *k) {
     if (expect(w, rondo_graph_get_report(g->real, &report), CAN_OK, "rondo_graph_get_report")) {
         (void)rondo_capture_report_format(&report, text, sizeof text);
     }
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     (void)expect(w, rondo_graph_get_stats(g->real, &stats), CAN_OK, "rondo_graph_get_stats");
     if (g->state == GRAPH_READY && stats.replay_count != g->replay_count && g->has_count) {
         world_fail(w, "graph %d was replayed %llu times, the model says %llu", k->a % GRAPH_COUNT,

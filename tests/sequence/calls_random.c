@@ -1,4 +1,4 @@
-// Calls on generators. The model draws the same numbers from rondo_philox_u32.
+// Calls on generators. The model draws the same numbers from rondo_random_philox.
 #include <stdio.h>
 
 #include "sequence.h"

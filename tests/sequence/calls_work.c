@@ -226,7 +226,8 @@ bool call_host(world *w, const any_call *k) {
 // Wrong arguments: harmless outside of captures; inside, the step would lack the work.
 bool call_careless(world *w, const any_call *k) {
     stream_model *s = pick_stream(w, k->a);
-    rondo_launch launch = {.name = "nothing", .function = w->context->affine};
+    rondo_launch launch = {
+        .struct_size = sizeof launch, .name = "nothing", .function = w->context->affine};
     rondo_status status = RONDO_STATUS_OK;
     switch (k->b % 6) {
         case 0:
@@ -448,12 +449,12 @@ bool call_ask_event(world *w, const any_call *k) {
 bool call_ask_time(world *w, const any_call *k) {
     const event_model *a = &w->events[k->a % EVENT_COUNT];
     const event_model *b = &w->events[k->b % EVENT_COUNT];
-    float milliseconds = 0;
-    rondo_status status = rondo_event_get_elapsed_ms(a->real, b->real, &milliseconds);
-    tell(w, status, "event_get_elapsed_ms(e%d, e%d)", k->a % EVENT_COUNT, k->b % EVENT_COUNT);
+    int64_t elapsed_ns = 0;
+    rondo_status status = rondo_event_get_elapsed_ns(a->real, b->real, &elapsed_ns);
+    tell(w, status, "event_get_elapsed_ns(e%d, e%d)", k->a % EVENT_COUNT, k->b % EVENT_COUNT);
     bool may_work = (a->flags & b->flags & RONDO_EVENT_TIMED) != 0 && !is_place(a) && !is_place(b);
     (void)expect(w, status, may_work ? CAN_OK | CAN_STATE : CAN_STATE,
-                 "rondo_event_get_elapsed_ms");
+                 "rondo_event_get_elapsed_ns");
     return true;
 }
 

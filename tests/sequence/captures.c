@@ -127,7 +127,7 @@ void close_capture(world *w, capture *c, bool has_succeeded) {
     g->capture = NULL;
     if (has_succeeded) {
         g->nodes = content_retain(c->nodes);
-        g->state = g->options.defer_instantiation ? GRAPH_RECORDED : GRAPH_READY;
+        g->state = g->options.keep == RONDO_KEEP_TEMPLATE_ONLY ? GRAPH_RECORDED : GRAPH_READY;
         g->is_stale = g->is_stale || c->uses_freed;
         g->arena_count = c->child_count;
         for (int i = 0; i < c->child_count; ++i) {

@@ -277,7 +277,7 @@ static void run_draw(world *w, const node *n, const graph_model *graph) {
     generator_model *generator = &w->generators[n->object];
     for (int i = 0; i < n->destination.count; ++i) {
         uint32_t words[4];
-        rondo_philox_u32(generator->seed, 0, generator->offset + (uint64_t)i / 4, words);
+        rondo_random_philox(generator->seed, 0, generator->offset + (uint64_t)i / 4, words);
         note_write(w, n->destination, words[i % 4], true, i, graph);
     }
     generator->offset += ((uint64_t)n->destination.count + 3) / 4;

@@ -76,9 +76,10 @@ static void must(world *w, rondo_status status, const char *call) {
 static void begin_graphs(world *w) {
     for (int i = 0; i < GRAPH_COUNT; ++i) {
         graph_model *g = &w->graphs[i];
-        g->options = rondo_graph_options_default();
-        g->options.keep_template = i != 0;
-        g->options.defer_instantiation = i == 1;
+        g->options = (rondo_graph_options){.struct_size = sizeof(rondo_graph_options)};
+        g->options.keep = i == 0   ? RONDO_KEEP_EXECUTABLE
+                          : i == 1 ? RONDO_KEEP_TEMPLATE_ONLY
+                                   : RONDO_KEEP_TEMPLATE;
         g->options.arena = i > 1 ? w->arenas[i == 4].real : NULL;
         must(w, rondo_graph_create(w->context->device, &g->options, &g->real),
              "rondo_graph_create");
@@ -119,7 +120,7 @@ void world_begin(world *w, suite_context *context, rondo_pool *shared_pool,
              "rondo_event_create");
     }
     for (int i = 0; i < ARENA_COUNT; ++i) {
-        rondo_arena_options options = rondo_arena_options_default();
+        rondo_arena_options options = {.struct_size = sizeof options};
         options.allows_any_order = i == 1;
         w->arenas[i].allows_any_order = options.allows_any_order;
         if (i == 0 && shared_arena != NULL) {
@@ -172,15 +173,15 @@ static void check_streams(world *w) {
         if (s->real == NULL) {
             continue;
         }
-        rondo_status status = rondo_stream_is_capturing(s->real, &is_capturing);
-        if (!expect(w, status, CAN_OK, "rondo_stream_is_capturing")) {
+        rondo_status status = rondo_stream_is_recording(s->real, &is_capturing);
+        if (!expect(w, status, CAN_OK, "rondo_stream_is_recording")) {
             return;
         }
         bool is_wanted = s->frame != NULL && !is_broken(s);
         if (is_wanted && !is_capturing && s->frame->owner->may_be_broken) {
             break_capture(w, s->frame->owner);
         } else if (is_capturing != is_wanted) {
-            world_fail(w, "rondo_stream_is_capturing says %s of %s, the model %s%s",
+            world_fail(w, "rondo_stream_is_recording says %s of %s, the model %s%s",
                        is_capturing ? "yes" : "no", name_stream(w, s), is_wanted ? "yes" : "no",
                        s->frame != NULL ? " (its capture is broken)" : "");
         }
@@ -192,7 +193,7 @@ static void check_memory_counts(world *w) {
     for (int i = 0; i < w->block_count; ++i) {
         live += w->blocks[i].is_live || w->blocks[i].freed_in != NULL;
     }
-    rondo_pool_stats stats;
+    rondo_pool_stats stats = {.struct_size = sizeof stats};
     if (!w->is_pool_shared &&
         expect(w, rondo_pool_get_stats(w->pool, &stats), CAN_OK, "rondo_pool_get_stats") &&
         stats.live_count != live) {
@@ -200,7 +201,7 @@ static void check_memory_counts(world *w) {
                    (unsigned long long)stats.live_count, (unsigned long long)live);
     }
     for (int i = w->is_threaded ? 1 : 0; i < ARENA_COUNT; ++i) {
-        rondo_arena_stats arena;
+        rondo_arena_stats arena = {.struct_size = sizeof arena};
         uint64_t held = count_held(w, &w->arenas[i]);
         if (expect(w, rondo_arena_get_stats(w->arenas[i].real, &arena), CAN_OK,
                    "rondo_arena_get_stats") &&
@@ -257,7 +258,7 @@ static void check_values(world *w) {
 }
 
 static void check_left(world *w) {
-    rondo_pool_stats stats;
+    rondo_pool_stats stats = {.struct_size = sizeof stats};
     must(w, rondo_pool_trim(w->pool, 0, NULL), "rondo_pool_trim");
     must(w, rondo_pool_get_stats(w->pool, &stats), "rondo_pool_get_stats");
     if (!w->has_failed && !w->is_pool_shared &&
@@ -309,7 +310,7 @@ void world_end(world *w) {
     for (int i = 0; i < STREAM_COUNT; ++i) {
         rondo_stream_destroy(w->streams[i].real);
     }
-    rondo_memory_free(w->context->device, RONDO_MEMORY_DEVICE, w->memory);
-    rondo_memory_free(w->context->device, RONDO_MEMORY_PINNED, w->pinned);
-    rondo_memory_free(w->context->device, RONDO_MEMORY_PINNED, w->counter);
+    rondo_memory_free(w->context->device, w->memory);
+    rondo_memory_free(w->context->device, w->pinned);
+    rondo_memory_free(w->context->device, w->counter);
 }

@@ -73,12 +73,3 @@ rondo__cu_result fake_cuGraphChildGraphNodeGetGraph(rondo__cu_graph_node handle,
     *out_graph = (rondo__cu_graph)(void *)node->child;
     return fake_leave(code);
 }
-
-rondo__cu_result fake_cuGraphExecGetFlags(rondo__cu_graph_exec handle, uint64_t *out_flags) {
-    ENTER("cuGraphExecGetFlags");
-    if (fake_get_graph(handle, FAKE_EXEC, "cuGraphExecGetFlags") == NULL) {
-        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
-    }
-    *out_flags = 0;
-    return fake_leave(code);
-}

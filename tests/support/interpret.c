@@ -44,14 +44,14 @@ rondo_status interpret_program(const rondo_program *program, const rondo_tensor 
     rondo_tensor *values = calloc(program->value_count + 1, sizeof *values);
     rondo_status status = RONDO_STATUS_OK;
     for (size_t i = 0; i < program->input_count; ++i) {
-        rondo_tensor_retain(&inputs[i], &values[program->inputs[i]]);
+        rondo_tensor_share(&inputs[i], &values[program->inputs[i]]);
     }
     for (size_t n = 0; n < program->node_count && status == RONDO_STATUS_OK; ++n) {
         status = run_node(program, &program->nodes[n], values);
     }
     for (size_t i = 0; i < program->output_count && status == RONDO_STATUS_OK; ++i) {
         const rondo__value *v = &program->values[program->outputs[i]];
-        rondo_tensor_retain(
+        rondo_tensor_share(
             v->constant.dtype != RONDO_DTYPE_NONE ? &v->constant : &values[program->outputs[i]],
             &outputs[i]);
     }
@@ -69,7 +69,7 @@ static double get_element(const rondo_tensor *t, int64_t i) {
         case RONDO_DTYPE_F64:
             return ((const double *)t->data)[i];
         case RONDO_DTYPE_F16:
-            return (double)rondo_half_to_float(((const uint16_t *)t->data)[i]);
+            return (double)rondo_f16_to_float(((const uint16_t *)t->data)[i]);
         case RONDO_DTYPE_I64:
             return (double)((const int64_t *)t->data)[i];
         case RONDO_DTYPE_I32:

@@ -18,7 +18,7 @@ void model_fixture_check(rondo_status status) {
 void model_fixture_init(model_fixture *fixture) {
     memset(fixture, 0, sizeof *fixture);
     model_builder_init(&fixture->builder);
-    fixture->options = rondo_executor_options_default();
+    fixture->options = (rondo_executor_options){.struct_size = sizeof(rondo_executor_options)};
     model_fixture_check(rondo_device_open("host", &fixture->device));
 }
 

@@ -228,7 +228,7 @@ static node_outcome compare(runner *run, size_t output, const rondo_tensor *got,
 static node_outcome load(runner *run, const char *data_set, bool is_input, size_t index,
                          rondo_tensor *out_tensor) {
     char path[1024];
-    rondo_port port;
+    rondo_port port = {.struct_size = sizeof port};
     rondo_status status = is_input ? rondo_program_get_input(run->program, index, &port)
                                    : rondo_program_get_output(run->program, index, &port);
     snprintf(path, sizeof path, "%s/%s_%zu.pb", data_set, is_input ? "input" : "output", index);
@@ -244,7 +244,7 @@ static node_outcome run_data_set(runner *run, const char *data_set) {
     for (size_t i = 0; i < program->value_count; i++) {
         const rondo_tensor *constant = &program->values[i].constant;
         if (constant->dtype != RONDO_DTYPE_NONE) {
-            rondo_tensor_retain(constant, &run->values[i]);
+            rondo_tensor_share(constant, &run->values[i]);
         }
     }
     for (size_t i = 0; i < program->declared_count && outcome == NODE_PASSED; i++) {

@@ -47,7 +47,7 @@ static void store(rondo_tensor *tensor, int64_t index, double value) {
             ((double *)data)[index] = value;
             break;
         case RONDO_DTYPE_F16:
-            ((uint16_t *)data)[index] = rondo_half_from_float((float)value);
+            ((uint16_t *)data)[index] = rondo_f16_from_float((float)value);
             break;
         case RONDO_DTYPE_I32:
             ((int32_t *)data)[index] = (int32_t)value;
@@ -68,7 +68,7 @@ static double fetch(rondo_dtype dtype, const void *data, int64_t index) {
         case RONDO_DTYPE_F64:
             return ((const double *)data)[index];
         case RONDO_DTYPE_F16:
-            return (double)rondo_half_to_float(((const uint16_t *)data)[index]);
+            return (double)rondo_f16_to_float(((const uint16_t *)data)[index]);
         case RONDO_DTYPE_BF16: {
             const uint32_t bits = (uint32_t)((const uint16_t *)data)[index] << 16;
             float value;
@@ -416,10 +416,10 @@ static void end_run(device_run *run) {
         printf("     (the stream failed: %s)\n", rondo_error_get_last()->message);
     }
     for (size_t i = 0; i < TENSORS_MAX; i++) {
-        rondo_memory_free(run->device, RONDO_MEMORY_DEVICE, run->inputs[i]);
-        rondo_memory_free(run->device, RONDO_MEMORY_DEVICE, run->outputs[i]);
+        rondo_memory_free(run->device, run->inputs[i]);
+        rondo_memory_free(run->device, run->outputs[i]);
     }
-    rondo_memory_free(run->device, RONDO_MEMORY_DEVICE, run->workspace);
+    rondo_memory_free(run->device, run->workspace);
     rondo__kernel_destroy(run->kernel);
     free(run->host);
 }

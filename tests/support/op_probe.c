@@ -67,7 +67,7 @@ void op_probe_set_ints(op_probe *test, const char *name, const char *text) {
 
 void op_probe_add_tensor(op_probe *test, const rondo_tensor *tensor) {
     assert_true(test->input_count < OP_PROBE_INPUT_MAX);
-    rondo_tensor_retain(tensor, &test->inputs[test->input_count++]);
+    rondo_tensor_share(tensor, &test->inputs[test->input_count++]);
 }
 
 void op_probe_add_absent(op_probe *test) {

@@ -27,7 +27,6 @@ typedef struct object {
     kind kind;
     void *address;
     void *owner;  // of memory its device, of a block its pool
-    rondo_memory_kind memory_kind;
     pthread_t thread;
     int reference_count;
 } object;
@@ -106,17 +105,14 @@ rondo_status suite_track_allocate(rondo_device *device, rondo_memory_kind memory
                                   void **out_address) {
     rondo_status status = rondo_memory_allocate(device, memory_kind, bytes, out_address);
     if (status == RONDO_STATUS_OK && *out_address != NULL) {
-        add((object){.kind = KIND_MEMORY,
-                     .address = *out_address,
-                     .owner = device,
-                     .memory_kind = memory_kind});
+        add((object){.kind = KIND_MEMORY, .address = *out_address, .owner = device});
     }
     return status;
 }
 
-void suite_track_free(rondo_device *device, rondo_memory_kind memory_kind, void *address) {
+void suite_track_free(rondo_device *device, void *address) {
     drop(KIND_MEMORY, address);
-    rondo_memory_free(device, memory_kind, address);
+    rondo_memory_free(device, address);
 }
 
 rondo_status suite_track_create_stream(rondo_device *device, rondo_stream **out_stream) {
@@ -184,7 +180,7 @@ void suite_track_retain_pool(rondo_pool *pool) {
 }
 
 static uint64_t count_live(rondo_pool *pool) {
-    rondo_pool_stats stats = {0};
+    rondo_pool_stats stats = {.struct_size = sizeof stats};
     return rondo_pool_get_stats(pool, &stats) == RONDO_STATUS_OK ? stats.live_count : 0;
 }
 
@@ -341,7 +337,7 @@ static void give_back(const object *entry) {
             rondo_stream_destroy(entry->address);
             break;
         case KIND_MEMORY:
-            rondo_memory_free(entry->owner, entry->memory_kind, entry->address);
+            rondo_memory_free(entry->owner, entry->address);
             break;
         case KIND_DEVICE:
             rondo_device_release(entry->address);

@@ -15,7 +15,7 @@ void suite_track_retain_device(rondo_device *device);
 void suite_track_release_device(rondo_device *device);
 rondo_status suite_track_allocate(rondo_device *device, rondo_memory_kind kind, size_t bytes,
                                   void **out_address);
-void suite_track_free(rondo_device *device, rondo_memory_kind kind, void *address);
+void suite_track_free(rondo_device *device, void *address);
 rondo_status suite_track_create_stream(rondo_device *device, rondo_stream **out_stream);
 rondo_status suite_track_wrap_stream(rondo_device *device, void *native, rondo_stream **out_stream);
 void suite_track_destroy_stream(rondo_stream *stream);
@@ -55,7 +55,7 @@ void suite_track_unwind(void);
 #define rondo_device_release(device) suite_track_release_device(device)
 #define rondo_memory_allocate(device, kind, bytes, out) \
     suite_track_allocate(device, kind, bytes, out)
-#define rondo_memory_free(device, kind, address) suite_track_free(device, kind, address)
+#define rondo_memory_free(device, address) suite_track_free(device, address)
 #define rondo_stream_create(device, out) suite_track_create_stream(device, out)
 #define rondo_stream_wrap(device, native, out) suite_track_wrap_stream(device, native, out)
 #define rondo_stream_destroy(stream) suite_track_destroy_stream(stream)

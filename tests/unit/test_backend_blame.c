@@ -20,7 +20,7 @@ static rondo_device *g_second;
 static void *allocate_on_second(void *data) {
     void *address = NULL;
     *(rondo_status *)data = rondo_memory_allocate(g_second, RONDO_MEMORY_DEVICE, 64, &address);
-    rondo_memory_free(g_second, RONDO_MEMORY_DEVICE, address);
+    rondo_memory_free(g_second, address);
     return NULL;
 }
 
@@ -66,7 +66,7 @@ static void test_backend_blame__calls_on_another_gpu_are_named(void **state) {
     check(stream, graph, memory, RONDO_CAPTURE_RELAXED, true, RONDO_CAUSE_NONE);
     rondo_graph_destroy(graph);
     rondo_stream_destroy(stream);
-    rondo_memory_free(g_first, RONDO_MEMORY_DEVICE, memory);
+    rondo_memory_free(g_first, memory);
     rondo_device_release(g_second);
     rondo_device_release(g_first);
     assert_int_equal(fake_cuda_count_objects(), 0);

@@ -43,7 +43,7 @@ static void test_backend_branches__run_at_the_same_time(void **state) {
     rondo_stream *side;
     rondo_event *event;
     rondo_graph *graph;
-    rondo_device_info info;
+    rondo_device_info info = {.struct_size = sizeof info};
     meeting place = {0};
     meeting *address = &place;
     assert_int_equal(rondo_device_open("host", &device), RONDO_STATUS_OK);

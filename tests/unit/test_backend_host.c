@@ -77,7 +77,7 @@ static void test_backend_host__devices_are_shared_and_named(void **state) {
     assert_string_equal(rondo_device_get_name(a), "host");
     assert_true(rondo_device_is_host(a));
     rondo_device_release(b);
-    rondo_device_info info;
+    rondo_device_info info = {.struct_size = sizeof info};
     assert_int_equal(rondo_device_get_info(a, &info), RONDO_STATUS_OK);
     assert_true(info.available);
     assert_true(info.compute_units >= 1);
@@ -102,7 +102,7 @@ static void test_backend_host__listing_names_what_is_missing(void **state) {
     size_t count = 0;
     assert_int_equal(rondo_device_list(NULL, 0, &count), RONDO_STATUS_OK);
     assert_true(count >= 2);
-    rondo_device_info infos[16];
+    rondo_device_info infos[16] = {{.struct_size = sizeof *infos}};
     size_t again = 0;
     assert_int_equal(rondo_device_list(infos, 16, &again), RONDO_STATUS_OK);
     assert_int_equal(count, again);
@@ -110,7 +110,7 @@ static void test_backend_host__listing_names_what_is_missing(void **state) {
     for (size_t i = 0; i < count && i < 16; ++i) {
         assert_true(infos[i].available == (infos[i].reason[0] == '\0'));
     }
-    rondo_device_info first;
+    rondo_device_info first = {.struct_size = sizeof first};
     assert_int_equal(rondo_device_list(&first, 1, &again), RONDO_STATUS_OK);
     assert_int_equal(again, count);
     assert_int_equal(rondo_device_list(NULL, 1, &again), RONDO_STATUS_INVALID);
@@ -177,7 +177,7 @@ static void test_backend_host__a_forked_child_starts_afresh(void **state) {
         failures += rondo_stream_fill(stream, memory, 2, 1, 64) != RONDO_STATUS_LOST;
         failures += rondo_stream_synchronize(stream) != RONDO_STATUS_LOST;
         failures += strstr(rondo_error_get_last()->message, "fork") == NULL;
-        rondo_memory_free(device, RONDO_MEMORY_DEVICE, memory);
+        rondo_memory_free(device, memory);
         rondo_event_destroy(event);
         rondo_stream_destroy(stream);
         rondo_device_release(device);
@@ -202,7 +202,7 @@ static void test_backend_host__a_forked_child_starts_afresh(void **state) {
     assert_int_equal(rondo_stream_fill(stream, memory, 4, 1, 64), RONDO_STATUS_OK);
     assert_int_equal(rondo_stream_synchronize(stream), RONDO_STATUS_OK);
     assert_int_equal(((unsigned char *)memory)[0], 4);
-    rondo_memory_free(device, RONDO_MEMORY_DEVICE, memory);
+    rondo_memory_free(device, memory);
     rondo_event_destroy(event);
     rondo_stream_destroy(stream);
     rondo_device_release(device);
@@ -236,7 +236,7 @@ static void test_backend_host__a_lost_device_refuses_all_but_destroy(void **stat
     assert_int_equal(rondo_device_synchronize(device), RONDO_STATUS_LOST);
     assert_int_equal(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL),
                      RONDO_STATUS_LOST);
-    rondo_memory_free(device, RONDO_MEMORY_DEVICE, memory);
+    rondo_memory_free(device, memory);
     rondo_graph_destroy(graph);
     rondo_event_destroy(event);
     rondo_stream_destroy(stream);

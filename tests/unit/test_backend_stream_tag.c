@@ -270,7 +270,7 @@ static void test_backend_stream_tag__a_wait_breaks_no_capture_that_begins(void *
             assert_false(g_beside.began_meanwhile);
         }
         bool is_capturing = false;
-        OK(rondo_stream_is_capturing(w.stream, &is_capturing));
+        OK(rondo_stream_is_recording(w.stream, &is_capturing));
         if (is_capturing) {
             OK(rondo_graph_capture_end(w.graph));
         }

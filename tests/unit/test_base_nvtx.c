@@ -76,7 +76,7 @@ static int use_ranges(void) {
     rondo_device *device = NULL;
     rondo_stream *stream = NULL;
     rondo_graph *graph = NULL;
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     options.label = "step";
     CHECK(rondo_device_open("host", &device) == RONDO_STATUS_OK);
     CHECK(rondo_stream_create(device, &stream) == RONDO_STATUS_OK);

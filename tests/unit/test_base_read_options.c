@@ -17,7 +17,7 @@ typedef struct sample {
 
 static rondo_status read(const sample *given, sample *merged) {
     *merged = (sample){.struct_size = sizeof *merged, .first = 1, .second = 2};
-    return rondo__read_options(given, merged, sizeof *merged, "sample_create", "sample_default");
+    return rondo__read_options(given, merged, sizeof *merged, "sample_create", "sample");
 }
 
 static void test_base_read_options__defaults_stand_where_nothing_is_given(void **state) {
@@ -41,7 +41,7 @@ static void test_base_read_options__unknown_lengths_are_refused(void **state) {
         assert_int_equal(read(&given, &merged), RONDO_STATUS_INVALID);
         assert_int_equal(merged.first, 1);
         assert_string_equal(rondo_error_get_last()->call, "sample_create");
-        assert_non_null(strstr(rondo_error_get_last()->message, "sample_default()"));
+        assert_non_null(strstr(rondo_error_get_last()->message, "sizeof(sample)"));
     }
 }
 

@@ -15,6 +15,7 @@ static void test_base_version__text_matches_numbers(void **state) {
     snprintf(expected, sizeof expected, "%d.%d.%d", RONDO_VERSION_MAJOR, RONDO_VERSION_MINOR,
              RONDO_VERSION_PATCH);
     assert_string_equal(rondo_version_get_text(), expected);
+    assert_int_equal(rondo_version_get_number(), RONDO_VERSION_NUMBER);
 }
 
 int main(void) {

@@ -89,7 +89,7 @@ static void assert_stream_is_usable(void) {
 static void test_cuda_backend__describes_devices(void **state) {
     (void)state;
     char reason[256];
-    rondo_device_info info;
+    rondo_device_info info = {.struct_size = sizeof info};
     assert_int_equal(g_cuda->count_devices(reason, sizeof(reason)), 1);
     OK(g_cuda->describe_device(0, &info));
     assert_string_equal(info.name, "cuda:0");
@@ -261,16 +261,15 @@ static void test_cuda_backend__events_tell_time(void **state) {
     OK(g_cuda->create_event(g_device, RONDO_EVENT_TIMED, &events[0]));
     OK(g_cuda->create_event(g_device, RONDO_EVENT_TIMED, &events[1]));
     OK(g_cuda->create_event(g_device, 0, &events[2]));
-    float milliseconds = -1;
-    assert_int_equal(g_cuda->get_elapsed_ms(events[0], events[1], &milliseconds),
+    int64_t elapsed_ns = -1;
+    assert_int_equal(g_cuda->get_elapsed_ns(events[0], events[1], &elapsed_ns),
                      RONDO_STATUS_STATE);  // never recorded
     OK(g_cuda->record_event(events[0], g_stream));
     OK(g_cuda->record_event(events[1], g_stream));
     OK(g_cuda->record_event(events[2], g_stream));
-    OK(g_cuda->get_elapsed_ms(events[0], events[1], &milliseconds));
-    assert_true(milliseconds >= 0 && milliseconds < 10000);
-    assert_int_equal(g_cuda->get_elapsed_ms(events[0], events[2], &milliseconds),
-                     RONDO_STATUS_STATE);
+    OK(g_cuda->get_elapsed_ns(events[0], events[1], &elapsed_ns));
+    assert_true(elapsed_ns >= 0 && elapsed_ns < 10000000000);
+    assert_int_equal(g_cuda->get_elapsed_ns(events[0], events[2], &elapsed_ns), RONDO_STATUS_STATE);
     assert_non_null(strstr(rondo_error_get_last()->message, "RONDO_EVENT_TIMED"));
     bool is_complete = false;
     OK(g_cuda->query_event(events[0], &is_complete));
@@ -330,7 +329,8 @@ static void test_cuda_backend__launches_packed_arguments(void **state) {
         float *out;
         float a, b;
     } arguments = {out, 1.5f, 2.0f};
-    rondo_launch launch = {.name = "store_sum",
+    rondo_launch launch = {.struct_size = sizeof launch,
+                           .name = "store_sum",
                            .function = function,
                            .grid = {2, 3, 4},
                            .block = {32, 1, 1},

@@ -58,7 +58,8 @@ static rondo_status launch_scale(rondo_stream *stream, float *x, float factor) {
         float f;
         char c;
     } arguments = {x, COUNT, factor, 'r'};
-    rondo_launch launch = {.name = "scale",
+    rondo_launch launch = {.struct_size = sizeof launch,
+                           .name = "scale",
                            .function = get_kernel("scale"),
                            .grid = {COUNT / 128, 1, 1},
                            .block = {128, 1, 1},
@@ -101,7 +102,7 @@ static void assert_stream_is_usable(void) {
 
 static void test_cuda_device__describes_itself(void **state) {
     (void)state;
-    rondo_device_info info;
+    rondo_device_info info = {.struct_size = sizeof info};
     OK(rondo_device_get_info(g_device, &info));
     print_message("%s, sm_%d%d, driver for CUDA %d.%d, %.1f of %.1f GiB free\n", info.description,
                   (int)info.arch_major, (int)info.arch_minor, (int)info.driver_version / 1000,
@@ -128,7 +129,8 @@ static void test_cuda_device__launches_packed_arguments(void **state) {
         big.values[i] = i % 7;
         sum += i % 7;
     }
-    rondo_launch launch = {.name = "sum_big",
+    rondo_launch launch = {.struct_size = sizeof launch,
+                           .name = "sum_big",
                            .function = get_kernel("sum_big"),
                            .grid = {1, 1, 1},
                            .block = {1, 1, 1},
@@ -157,7 +159,8 @@ static void test_cuda_device__large_shared_memory(void **state) {
         g_pinned[i] = (float)i;
     }
     OK(rondo_stream_copy(g_stream, g_values, g_pinned, COUNT * 4, RONDO_COPY_HOST_TO_DEVICE));
-    rondo_launch launch = {.name = "use_shared",
+    rondo_launch launch = {.struct_size = sizeof launch,
+                           .name = "use_shared",
                            .function = get_kernel("use_shared"),
                            .grid = {1, 1, 1},
                            .block = {COUNT, 1, 1},
@@ -191,16 +194,16 @@ static void test_cuda_device__events_tell_time(void **state) {
     (void)state;
     rondo_event *start = NULL;
     rondo_event *end = NULL;
-    float milliseconds = -1;
+    int64_t elapsed_ns = -1;
     OK(rondo_event_create(g_device, RONDO_EVENT_TIMED, &start));
     OK(rondo_event_create(g_device, RONDO_EVENT_TIMED, &end));
-    assert_int_equal(rondo_event_get_elapsed_ms(start, end, &milliseconds), RONDO_STATUS_STATE);
+    assert_int_equal(rondo_event_get_elapsed_ns(start, end, &elapsed_ns), RONDO_STATUS_STATE);
     OK(rondo_event_record(start, g_stream));
     OK(launch_scale(g_stream, g_values, 1));
     OK(rondo_event_record(end, g_stream));
     OK(rondo_event_synchronize(end));
-    OK(rondo_event_get_elapsed_ms(start, end, &milliseconds));
-    assert_true(milliseconds > 0 && milliseconds < 1000);
+    OK(rondo_event_get_elapsed_ns(start, end, &elapsed_ns));
+    assert_true(elapsed_ns > 0 && elapsed_ns < 1000000000);
     rondo_event_destroy(start);
     rondo_event_destroy(end);
 }
@@ -259,8 +262,8 @@ static void test_cuda_device__branches_and_dump(void **state) {
     rondo_event *join = NULL;
     rondo_graph *graph = NULL;
     float *other = NULL;
-    rondo_graph_options options = rondo_graph_options_default();
-    options.keep_template = true;
+    rondo_graph_options options = {.struct_size = sizeof options};
+    options.keep = RONDO_KEEP_TEMPLATE;
     OK(rondo_memory_allocate(g_device, RONDO_MEMORY_DEVICE, COUNT * 4, (void **)&other));
     OK(rondo_stream_create(g_device, &side));
     OK(rondo_event_create(g_device, 0, &fork));
@@ -277,7 +280,7 @@ static void test_cuda_device__branches_and_dump(void **state) {
     OK(rondo_stream_wait_event(g_stream, join));
     OK(rondo_stream_copy(g_stream, other, g_values, COUNT * 2, RONDO_COPY_DEVICE_TO_DEVICE));
     OK(rondo_graph_capture_end(graph));
-    rondo_graph_stats stats;
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
     OK(rondo_graph_get_stats(graph, &stats));
     assert_int_equal(stats.node_count, 5);
     assert_int_equal(stats.kernel_count, 2);
@@ -287,11 +290,11 @@ static void test_cuda_device__branches_and_dump(void **state) {
                   (unsigned long long)stats.device_bytes);
     static collected dump;
     dump.length = 0;
-    OK(rondo_graph_dump(graph, RONDO_DUMP_DOT, collect, &dump));
+    OK(rondo_graph_dump(graph, RONDO_TEXT_DOT, collect, &dump));
     print_message("%s", dump.text);
     assert_non_null(strstr(dump.text, "scale"));
     dump.length = 0;
-    OK(rondo_graph_dump(graph, RONDO_DUMP_JSON, collect, &dump));
+    OK(rondo_graph_dump(graph, RONDO_TEXT_JSON, collect, &dump));
     print_message("%s\n", dump.text);
     for (int i = 0; i < COUNT; i++) {
         g_pinned[i] = 8;
@@ -320,7 +323,7 @@ static void test_cuda_device__branches_and_dump(void **state) {
     rondo_event_destroy(fork);
     rondo_event_destroy(join);
     rondo_stream_destroy(side);
-    rondo_memory_free(g_device, RONDO_MEMORY_DEVICE, other);
+    rondo_memory_free(g_device, other);
     assert_stream_is_usable();
 }
 
@@ -394,9 +397,9 @@ static void test_cuda_device__own_calls_leave_the_capture_alone(void **state) {
     OK(rondo_stream_synchronize(other));
     // Allocating, freeing and compiling are legal in a capture of one's own.
     OK(rondo_memory_allocate(g_device, RONDO_MEMORY_DEVICE, 1 << 20, &memory));
-    rondo_memory_free(g_device, RONDO_MEMORY_DEVICE, memory);
+    rondo_memory_free(g_device, memory);
     OK(rondo_memory_allocate(g_device, RONDO_MEMORY_PINNED, 1 << 20, &memory));
-    rondo_memory_free(g_device, RONDO_MEMORY_PINNED, memory);
+    rondo_memory_free(g_device, memory);
     void *function = NULL;
     OK(rondo__device_get_function(g_device, "extern \"C\" __global__ void fresh() {}", NULL, 0,
                                   "fresh", &function));
@@ -499,12 +502,12 @@ static void *capture_and_replay(void *user_data) {
             fprintf(stderr, "round %d: %s\n", round, rondo_error_get_last()->message);
         }
         is_fine = rondo_graph_reset(graph) == RONDO_STATUS_OK && is_fine;
-        rondo_memory_free(g_device, RONDO_MEMORY_DEVICE, values);
+        rondo_memory_free(g_device, values);
         values = NULL;
     }
     *failures = is_fine ? 0 : 1;
     rondo_graph_destroy(graph);
-    rondo_memory_free(g_device, RONDO_MEMORY_PINNED, pinned);
+    rondo_memory_free(g_device, pinned);
     rondo_stream_destroy(stream);
     return NULL;
 }
@@ -527,8 +530,8 @@ static void test_cuda_device__threads_capture_at_once(void **state) {
 static void test_cuda_device__rounds_do_not_grow(void **state) {
     (void)state;
     rondo_graph *graph = NULL;
-    rondo_device_info before;
-    rondo_device_info after;
+    rondo_device_info before = {.struct_size = sizeof before};
+    rondo_device_info after = {.struct_size = sizeof after};
     int counter = 0;
     int *target = &counter;
     OK(rondo_graph_create(g_device, NULL, &graph));
@@ -559,7 +562,8 @@ static void test_cuda_device__rounds_do_not_grow(void **state) {
 // can still be destroyed (which happens in main).
 static void test_cuda_device__fault_loses_the_device(void **state) {
     (void)state;
-    rondo_launch launch = {.name = "trespass",
+    rondo_launch launch = {.struct_size = sizeof launch,
+                           .name = "trespass",
                            .function = get_kernel("trespass"),
                            .grid = {1, 1, 1},
                            .block = {1, 1, 1},
@@ -620,8 +624,8 @@ int main(void) {
         result = cmocka_run_group_tests(tests, NULL, NULL);
     }
     if (g_device != NULL) {
-        rondo_memory_free(g_device, RONDO_MEMORY_DEVICE, g_values);
-        rondo_memory_free(g_device, RONDO_MEMORY_PINNED, g_pinned);
+        rondo_memory_free(g_device, g_values);
+        rondo_memory_free(g_device, g_pinned);
         rondo_stream_destroy(g_stream);
         rondo_device_release(g_device);
     }

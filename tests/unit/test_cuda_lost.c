@@ -26,7 +26,8 @@ static const char g_text[] =
 static void lose_device(rondo_stream *stream, uint32_t *x) {
     void *function = NULL;
     OK(rondo__device_get_function(g_device, g_text, NULL, 0, "trespass", &function));
-    rondo_launch launch = {.name = "trespass",
+    rondo_launch launch = {.struct_size = sizeof launch,
+                           .name = "trespass",
                            .function = function,
                            .grid = {1, 1, 1},
                            .block = {1, 1, 1},
@@ -97,7 +98,7 @@ static void test_cuda_lost__while_bodies_are_recorded(void **state) {
     rondo_generator_release(generator);
     rondo_event_destroy(plain);
     rondo_event_destroy(fork);
-    rondo_memory_free(g_device, RONDO_MEMORY_DEVICE, x);
+    rondo_memory_free(g_device, x);
     rondo_stream_destroy(victim);
     for (int i = 0; i < 4; ++i) {
         rondo_stream_destroy(streams[i]);

@@ -118,7 +118,7 @@ static void test_executor_declared__a_description_tells_the_same(void **state) {
     model_fixture f;
     fixture_init(&f, "Relu", FLOAT, "2 3", FLOAT, "2 4");
     model_fixture_load(&f);
-    assert_int_equal(rondo_executor_describe(f.executor, RONDO_DESCRIBE_TEXT, drop_text, NULL),
+    assert_int_equal(rondo_executor_describe(f.executor, RONDO_TEXT_PLAIN, drop_text, NULL),
                      RONDO_STATUS_BAD_DATA);
     assert_non_null(
         strstr(rondo_error_get_last()->message, "declared [2, 4], the result is [2, 3]"));
@@ -169,7 +169,7 @@ static void test_executor_declared__an_output_may_be_listed_twice(void **state) 
     model_builder_add_output(&f.builder, f.builder.graph, "y", FLOAT, "2 3");
     model_fixture_load(&f);
     assert_int_equal(rondo_program_get_output_count(f.program), 2);
-    model_fixture_check(rondo_executor_describe(f.executor, RONDO_DESCRIBE_TEXT, drop_text, NULL));
+    model_fixture_check(rondo_executor_describe(f.executor, RONDO_TEXT_PLAIN, drop_text, NULL));
     for (int round = 0; round < 3; ++round) {
         rondo_binding feed = {
             "x",

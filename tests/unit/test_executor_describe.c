@@ -56,7 +56,7 @@ static void test_executor_describe__shapes_of_feeds(void **state) {
     (void)state;
     fixture f;
     open_model("tests/cli/models/add_relu.onnx", &f);
-    assert_int_equal(rondo_executor_describe(f.executor, RONDO_DESCRIBE_TEXT, keep, &f),
+    assert_int_equal(rondo_executor_describe(f.executor, RONDO_TEXT_PLAIN, keep, &f),
                      RONDO_STATUS_OK);
     expect_text(&f, "f32 [batch=1, 3]\n");
     expect_text(&f, "1 op in 1 segment, 0 bypassed\n");
@@ -70,18 +70,18 @@ static void test_executor_describe__shapes_of_feeds(void **state) {
                     .data = ones}},
     };
     assert_int_equal(
-        rondo_executor_describe_feeds(f.executor, feeds, 2, RONDO_DESCRIBE_TEXT, keep, &f),
+        rondo_executor_describe_feeds(f.executor, feeds, 2, RONDO_TEXT_PLAIN, keep, &f),
         RONDO_STATUS_OK);
     expect_text(&f, "f32 [batch=5, 3]\n");
     expect_text(&f, "clip                             f32 [5, 3]\n");
     feeds[0].name = "nobody";
     assert_int_equal(
-        rondo_executor_describe_feeds(f.executor, feeds, 2, RONDO_DESCRIBE_TEXT, keep, &f),
+        rondo_executor_describe_feeds(f.executor, feeds, 2, RONDO_TEXT_PLAIN, keep, &f),
         RONDO_STATUS_INVALID);
     assert_non_null(strstr(rondo_error_get_last()->message, "no input \"nobody\""));
     feeds[0].name = "y";
     assert_int_equal(
-        rondo_executor_describe_feeds(f.executor, feeds, 2, RONDO_DESCRIBE_TEXT, keep, &f),
+        rondo_executor_describe_feeds(f.executor, feeds, 2, RONDO_TEXT_PLAIN, keep, &f),
         RONDO_STATUS_INVALID);
     assert_non_null(strstr(rondo_error_get_last()->message, "fed twice"));
     close_model(&f);
@@ -91,7 +91,7 @@ static void test_executor_describe__bodies(void **state) {
     (void)state;
     fixture f;
     open_model("tests/models/branch_and_loop/model.onnx", &f);
-    assert_int_equal(rondo_executor_describe(f.executor, RONDO_DESCRIBE_TEXT, keep, &f),
+    assert_int_equal(rondo_executor_describe(f.executor, RONDO_TEXT_PLAIN, keep, &f),
                      RONDO_STATUS_OK);
     expect_text(&f, "\nbypassed 1: If \"/If\"");
     expect_text(&f, "/If                              bool [depends on data]");
@@ -104,7 +104,7 @@ static void test_executor_describe__bodies(void **state) {
                 "    then_branch: 1 op, planned at the first run\n"
                 "      Mul                  /Mul_1\n");
     assert_null(strstr(f.text, "none"));
-    assert_int_equal(rondo_executor_describe(f.executor, RONDO_DESCRIBE_JSON, keep, &f),
+    assert_int_equal(rondo_executor_describe(f.executor, RONDO_TEXT_JSON, keep, &f),
                      RONDO_STATUS_OK);
     expect_text(&f, "\"bodies\": [\n      {\"name\": \"then_branch\", \"plan\": {");
     expect_text(&f, "\"ops\": [{\"op\": \"Mul\", \"name\": \"/Mul_1\"}]}");

@@ -74,7 +74,7 @@ typedef struct model {
 
 static void load_model(const char *folder, model *out_model) {
     char path[512];
-    rondo_port port;
+    rondo_port port = {.struct_size = sizeof port};
     memset(out_model, 0, sizeof *out_model);
     (void)snprintf(path, sizeof path, "%s/%s/model.onnx", get_source_dir(), folder);
     check(rondo_program_load_onnx(path, &out_model->program));
@@ -102,13 +102,13 @@ static void run_in_mode(model *m, rondo_device *device, const rondo_executor_opt
     const int runs = options->graphs == RONDO_GRAPHS_OFF ? 1 : 2;
     for (int run = 0; run < runs; ++run) {
         for (size_t i = 0; i < m->fetch_count; ++i) {
-            rondo_port port;
+            rondo_port port = {.struct_size = sizeof port};
             check(rondo_program_get_output(m->program, i, &port));
             m->fetches[i].name = port.name;
         }
         check(rondo_executor_run(executor, m->feeds, m->feed_count, m->fetches, m->fetch_count));
         for (size_t i = 0; i < m->fetch_count; ++i) {
-            rondo_port port;
+            rondo_port port = {.struct_size = sizeof port};
             check(rondo_program_get_output(m->program, i, &port));
             assert_int_equal(m->fetches[i].tensor.dtype, port.dtype);
             rondo_tensor_deinit(&m->fetches[i].tensor);
@@ -142,9 +142,9 @@ static void test_executor_half__types_hold_in_every_mode(void **state) {
             if (is_large && (modes[k].reference || !modes[k].optimise)) {
                 continue;  // seconds of plain C for nothing new
             }
-            rondo_executor_options options = rondo_executor_options_default();
+            rondo_executor_options options = {.struct_size = sizeof options};
             options.dtype = modes[k].dtype;
-            options.optimise = modes[k].optimise;
+            options.op_by_op = !modes[k].optimise;
             options.reference = modes[k].reference;
             options.graphs = modes[k].graphs;
             run_in_mode(&m, device, &options);
@@ -216,7 +216,7 @@ static void test_executor_half__patterns_decide(void **state) {
     (void)state;
     rondo_device *device = open_device();
     rondo_program *program = make_square_root();
-    rondo_executor_options options = rondo_executor_options_default();
+    rondo_executor_options options = {.struct_size = sizeof options};
     options.dtype = RONDO_DTYPE_F16;
     assert_true(run_square_root(program, device, &options) == 300.0f);
     options.use_f16 = (const char *const[]){"pow*"};
@@ -231,7 +231,7 @@ static void test_executor_half__patterns_decide(void **state) {
                  {RONDO_DTYPE_F16, NULL, "pattern 0 is NULL"},
                  {RONDO_DTYPE_F32, "power", "need dtype f16"}};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; ++i) {
-        options = rondo_executor_options_default();
+        options = (rondo_executor_options){.struct_size = sizeof(rondo_executor_options)};
         options.dtype = wrong[i].dtype;
         options.keep_f32 = &wrong[i].pattern;
         options.keep_f32_count = 1;
@@ -257,13 +257,13 @@ static void test_executor_half__description_says_why(void **state) {
         {"\"f16_count\": 0", "\"name\": \"root\"", "\"reason\": \"roots are taken"}};
     rondo_device *device = open_device();
     rondo_program *program = make_square_root();
-    rondo_executor_options options = rondo_executor_options_default();
+    rondo_executor_options options = {.struct_size = sizeof options};
     options.dtype = RONDO_DTYPE_F16;
     rondo_executor *executor;
     check(rondo_executor_create(program, device, &options, &executor));
-    for (int format = RONDO_DESCRIBE_TEXT; format <= RONDO_DESCRIBE_JSON; ++format) {
+    for (int format = RONDO_TEXT_PLAIN; format <= RONDO_TEXT_JSON; ++format) {
         char text[8192] = "";
-        check(rondo_executor_describe(executor, (rondo_describe_format)format, collect, text));
+        check(rondo_executor_describe(executor, (rondo_text_format)format, collect, text));
         for (size_t i = 0; i < 3; ++i) {
             if (strstr(text, wanted[format][i]) == NULL) {
                 fail_msg("\"%s\" is missing in:\n%s", wanted[format][i], text);
@@ -281,12 +281,12 @@ static void test_executor_half__description_shows_bodies(void **state) {
     rondo_device *device = open_device();
     model m;
     load_model("tests/models/branch_and_loop", &m);
-    rondo_executor_options options = rondo_executor_options_default();
+    rondo_executor_options options = {.struct_size = sizeof options};
     options.dtype = RONDO_DTYPE_F16;
     rondo_executor *executor;
     check(rondo_executor_create(m.program, device, &options, &executor));
     char text[8192] = "";
-    check(rondo_executor_describe(executor, RONDO_DESCRIBE_TEXT, collect, text));
+    check(rondo_executor_describe(executor, RONDO_TEXT_PLAIN, collect, text));
     assert_non_null(strstr(text, "half precision in body of /Loop: 4 ops"));
     assert_non_null(strstr(text, "half precision in then_branch of /If_1: 3 ops"));
     assert_non_null(strstr(text, "of /If_2: decided when it runs"));
@@ -300,7 +300,7 @@ static void test_executor_half__loss_is_found(void **state) {
     rondo_device *device = open_device();
     rondo_program *program = make_square_root();
     rondo_binding feed = make_feed();
-    rondo_executor_options options = rondo_executor_options_default();
+    rondo_executor_options options = {.struct_size = sizeof options};
     options.dtype = RONDO_DTYPE_F16;
     rondo_precision_loss loss = {.struct_size = sizeof loss};
     check(rondo_executor_find_loss(program, device, &options, &feed, 1, 0.01, &loss));
@@ -316,7 +316,7 @@ static void test_executor_half__loss_is_found(void **state) {
     loss.struct_size = 1;
     assert_int_equal(rondo_executor_find_loss(program, device, &options, &feed, 1, 0.01, &loss),
                      RONDO_STATUS_INVALID);
-    options = rondo_executor_options_default();
+    options = (rondo_executor_options){.struct_size = sizeof(rondo_executor_options)};
     loss.struct_size = sizeof loss;
     assert_int_equal(rondo_executor_find_loss(program, device, &options, &feed, 1, 0.01, &loss),
                      RONDO_STATUS_INVALID);

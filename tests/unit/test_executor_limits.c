@@ -20,7 +20,7 @@
 enum { FLOAT = 1, INT64 = 7, BOOL = 9, MIB = 1 << 20 };
 
 static rondo_status run(model_fixture *f, const rondo_binding *feed, rondo_tensor *out_result) {
-    rondo_port port;
+    rondo_port port = {.struct_size = sizeof port};
     model_fixture_check(rondo_program_get_output(f->program, 0, &port));
     rondo_binding fetch = {.name = port.name};
     rondo_status status =
@@ -116,7 +116,7 @@ static void test_executor_limits__what_does_not_fit_is_not_folded(void **state) 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         model_fixture f;
         rondo_tensor result;
-        rondo_executor_stats stats;
+        rondo_executor_stats stats = {.struct_size = sizeof stats};
         float x = 2.0f;
         rondo_binding feed = {.name = "x", .tensor = {.dtype = RONDO_DTYPE_F32, .data = &x}};
         model_fixture_init(&f);
@@ -202,7 +202,7 @@ static void test_executor_limits__plans_make_room_for_each_other(void **state) {
     build_product(&f);
     f.options.memory_limit_bytes = 6 * MIB;
     model_fixture_load(&f);
-    rondo_executor_stats stats;
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
     for (int64_t rows = 1; rows <= 24; ++rows) {
         rondo_binding feed = {.name = "x"};
         rondo_shape shape = {.rank = 2, .extent = {rows, 512}};

@@ -129,7 +129,7 @@ typedef struct bindings {
 
 // Feeds 1, 2, 3, ... and asks for all outputs.
 static void bindings_init(bindings *all, const rondo_program *program) {
-    rondo_port port;
+    rondo_port port = {.struct_size = sizeof port};
     all->feed_count = rondo_program_get_input_count(program);
     all->fetch_count = rondo_program_get_output_count(program);
     all->feeds = calloc(all->feed_count, sizeof *all->feeds);

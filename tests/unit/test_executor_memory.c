@@ -70,7 +70,7 @@ static rondo_program *make_network(void) {
 static double run_plans(rondo_program *program, rondo_device *device, int plan_count,
                         uint64_t *out_constant_bytes) {
     rondo_executor *executor;
-    rondo_executor_options options = rondo_executor_options_default();
+    rondo_executor_options options = {.struct_size = sizeof options};
     options.plan_limit = PLANS;
     check(rondo_executor_create(program, device, &options, &executor));
     for (int plan = 0; plan < plan_count; ++plan) {
@@ -82,7 +82,7 @@ static double run_plans(rondo_program *program, rondo_device *device, int plan_c
         rondo_tensor_deinit(&feed.tensor);
         rondo_tensor_deinit(&fetch.tensor);
     }
-    rondo_executor_stats stats;
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
     check(rondo_executor_get_stats(executor, &stats));
     *out_constant_bytes = stats.constant_bytes;
     const double held = get_resident_mib();

@@ -117,9 +117,17 @@ static void test_executor_objects__belong_to_who_fetched_them(void **state) {
     assert_int_equal(rondo_tensor_get_item(&b->fetches[WRAPPED].tensor, 0)->shape.extent[0], 2);
 }
 
+static void test_executor_objects__the_executor_keeps_its_program(void **state) {
+    bench *b = *state;
+    rondo_program_destroy(b->program);
+    b->program = NULL;
+    run(b);
+    assert_string_equal(get_string(b, SHOUTED, 0)->data, "RED!");
+}
+
 static void test_executor_objects__one_plan_serves_sequences_of_any_length(void **state) {
     bench *b = *state;
-    rondo_executor_stats stats;
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
     for (size_t count = 1; count <= 3; ++count) {
         rondo_tensor_deinit(&b->feeds[LIST].tensor);
         OK(rondo_tensor_init_sequence(b->items, count, &b->feeds[LIST].tensor));
@@ -192,7 +200,7 @@ static void test_executor_objects__fetches_of_an_earlier_run_are_replaced(void *
 // looks into them.
 static void test_executor_objects__keep_f32_in_half_precision(void **state) {
     bench *b = *state;
-    rondo_executor_options options = rondo_executor_options_default();
+    rondo_executor_options options = {.struct_size = sizeof options};
     rondo_precision_loss loss = {.struct_size = sizeof loss};
     rondo_device *device;
     options.dtype = RONDO_DTYPE_F16;
@@ -209,6 +217,7 @@ static void test_executor_objects__keep_f32_in_half_precision(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_executor_objects__belong_to_who_fetched_them),
+        TEST(test_executor_objects__the_executor_keeps_its_program),
         TEST(test_executor_objects__one_plan_serves_sequences_of_any_length),
         TEST(test_executor_objects__wrong_feeds_are_told_in_full),
         TEST(test_executor_objects__keep_f32_in_half_precision),

@@ -117,7 +117,7 @@ static void test_executor_optional__fed_or_not_in_any_order(void **state) {
             expect_run(&f, NULL, NULL, 2);
             model_fixture_check(rondo_executor_rerun(f.executor));
         }
-        rondo_executor_stats stats;
+        rondo_executor_stats stats = {.struct_size = sizeof stats};
         model_fixture_check(rondo_executor_get_stats(f.executor, &stats));
         assert_int_equal(stats.eager_run_count + stats.replay_run_count, 4 * 8);
         model_fixture_deinit(&f);
@@ -127,7 +127,7 @@ static void test_executor_optional__fed_or_not_in_any_order(void **state) {
 static void test_executor_optional__are_listed_apart(void **state) {
     (void)state;
     model_fixture f;
-    rondo_port port;
+    rondo_port port = {.struct_size = sizeof port};
     build(&f, 8);
     assert_int_equal(rondo_program_get_input_count(f.program), 1);
     model_fixture_check(rondo_program_get_input(f.program, 0, &port));

@@ -49,7 +49,7 @@ static void load_fixture(const char *folder, fixture *out_fixture) {
     check(rondo_program_load_onnx(path, &out_fixture->program));
     out_fixture->feed_count = rondo_program_get_input_count(out_fixture->program);
     out_fixture->fetch_count = rondo_program_get_output_count(out_fixture->program);
-    rondo_port port;
+    rondo_port port = {.struct_size = sizeof port};
     for (size_t i = 0; i < out_fixture->feed_count; ++i) {
         check(rondo_program_get_input(out_fixture->program, i, &port));
         out_fixture->feeds[i].name = port.name;
@@ -98,7 +98,7 @@ static void expect_model(const char *folder, bool expects_replay) {
     fixture f;
     load_fixture(folder, &f);
     rondo_executor *executor;
-    rondo_executor_stats stats;
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
     check(rondo_executor_create(f.program, device, NULL, &executor));
     for (int run = 0; run < 5; ++run) {
         run_and_compare(executor, &f, 1e-3);
@@ -165,7 +165,7 @@ static void test_executor_run__replay_is_bit_equal_to_eager(void **state) {
     for (int run = 0; run < 3; ++run) {
         f.fetches[0].tensor = (rondo_tensor){0};
         check(rondo_executor_run(executor, f.feeds, f.feed_count, f.fetches, f.fetch_count));
-        rondo_run_times times;
+        rondo_run_times times = {.struct_size = sizeof times};
         check(rondo_executor_get_times(executor, &times));
         assert_true(times.was_replayed);
         assert_memory_equal(f.fetches[0].tensor.data, eager.data, rondo_tensor_get_bytes(&eager));
@@ -226,7 +226,7 @@ static void test_executor_run__shape_that_depends_on_data(void **state) {
         rondo_tensor_deinit(&feed.tensor);
         rondo_tensor_deinit(&fetch.tensor);
     }
-    rondo_executor_stats stats;
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
     check(rondo_executor_get_stats(executor, &stats));
     assert_int_equal(stats.bypassed_count, 1);
     assert_int_equal(stats.segment_count, 1);
@@ -253,7 +253,7 @@ static void test_executor_run__shape_from_an_input(void **state) {
     check(rondo__program_verify(program));
     rondo_executor *executor;
     check(rondo_executor_create(program, device, NULL, &executor));
-    rondo_executor_stats stats;
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
     const float one = 3.5f;
     for (int64_t length = 1; length <= 40; ++length) {
         for (int repeat = 0; repeat < 2; ++repeat) {
@@ -292,7 +292,7 @@ static void test_executor_run__plans_are_bounded(void **state) {
     check(rondo__program_add_simple(program, "", "Neg", "neg", &x, 1, &y, 1));
     check(rondo__program_add_output(program, y));
     check(rondo__program_verify(program));
-    rondo_executor_options options = rondo_executor_options_default();
+    rondo_executor_options options = {.struct_size = sizeof options};
     options.plan_limit = 3;
     rondo_executor *executor;
     check(rondo_executor_create(program, device, &options, &executor));
@@ -308,7 +308,7 @@ static void test_executor_run__plans_are_bounded(void **state) {
         assert_true(((const float *)fetch.tensor.data)[length - 1] == -(float)(length - 1));
         rondo_tensor_deinit(&feed.tensor);
         rondo_tensor_deinit(&fetch.tensor);
-        rondo_executor_stats stats;
+        rondo_executor_stats stats = {.struct_size = sizeof stats};
         check(rondo_executor_get_stats(executor, &stats));
         assert_true(stats.plan_count <= 3);
     }

@@ -38,8 +38,8 @@ static size_t run_with(uint32_t thread_count) {
     rondo_device *device;
     rondo_program *program;
     rondo_executor *executor;
-    rondo_port port;
-    rondo_executor_options options = rondo_executor_options_default();
+    rondo_port port = {.struct_size = sizeof port};
+    rondo_executor_options options = {.struct_size = sizeof options};
     options.thread_count = thread_count;
     (void)snprintf(path, sizeof path, "%s/examples/models/squeezenet1_1/model.onnx",
                    get_source_dir());
@@ -100,7 +100,7 @@ static void test_executor_threads__too_many_is_refused(void **state) {
     rondo_program *program;
     rondo_executor *executor;
     char path[512];
-    rondo_executor_options options = rondo_executor_options_default();
+    rondo_executor_options options = {.struct_size = sizeof options};
     options.thread_count = 1025;
     (void)snprintf(path, sizeof path, "%s/tests/cli/models/add_relu.onnx", get_source_dir());
     assert_int_equal(rondo_device_open("host", &device), RONDO_STATUS_OK);

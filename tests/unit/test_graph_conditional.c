@@ -23,8 +23,8 @@ static void set_up_driver(int driver_version, const char *missing_symbol) {
                                        .driver_version = driver_version,
                                        .missing_symbol = missing_symbol,
                                        .has_get_proc_address = true};
-    rondo_graph_options graph_options = rondo_graph_options_default();
-    graph_options.keep_template = true;
+    rondo_graph_options graph_options = {.struct_size = sizeof graph_options};
+    graph_options.keep = RONDO_KEEP_TEMPLATE;
     fake_cuda_reset(&options);
     fake_cuda_install();
     OK(rondo_device_open("cuda:0", &g_device));
@@ -37,7 +37,7 @@ static void set_up_driver(int driver_version, const char *missing_symbol) {
 // Nothing is left and nothing illegal was asked of the driver.
 static void tear_down_driver(void) {
     rondo_graph_destroy(g_graph);
-    rondo_memory_free(g_device, RONDO_MEMORY_DEVICE, g_x);
+    rondo_memory_free(g_device, g_x);
     rondo_stream_destroy(g_stream);
     rondo_device_release(g_device);
     assert_int_equal(fake_cuda_count_objects(), 0);
@@ -94,7 +94,7 @@ static size_t count_conditionals(void) {
     static const char part[] = "\"kind\": \"conditional\"";
     char json[16384] = "";
     size_t count = 0;
-    OK(rondo_graph_dump(g_graph, RONDO_DUMP_JSON, append_text, json));
+    OK(rondo_graph_dump(g_graph, RONDO_TEXT_JSON, append_text, json));
     for (const char *text = json; (text = strstr(text, part)) != NULL; text += strlen(part)) {
         ++count;
     }
@@ -215,7 +215,7 @@ static void test_graph_conditional__a_body_broken_by_a_foreign_call(void **state
     record(RONDO_SCOPE_SWITCH, 3);
     assert_int_equal(run(2), 2);
     rondo_graph_destroy(g_graph);
-    rondo_memory_free(g_device, RONDO_MEMORY_DEVICE, g_x);
+    rondo_memory_free(g_device, g_x);
     rondo_stream_destroy(g_stream);
     rondo_device_release(g_device);
     assert_int_equal(fake_cuda_count_objects(), 2);

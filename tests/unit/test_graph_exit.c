@@ -48,7 +48,7 @@ static program begin(const char *device_name) {
 
 static void end(program *p) {
     rondo_graph_destroy(p->graph);
-    rondo_memory_free(p->device, RONDO_MEMORY_DEVICE, p->memory);
+    rondo_memory_free(p->device, p->memory);
     rondo_stream_destroy(p->stream);
     rondo_device_release(p->device);
 }
@@ -88,7 +88,7 @@ static void fail_and_go_on(const char *device_name) {
     program p = begin(device_name);
     rondo_step_outcome outcome;
     rondo_graph_capture_abort(p.graph);
-    if (rondo_graph_capture(p.graph, p.stream, NULL, fail_in_step, &p, &outcome) !=
+    if (rondo_graph_capture_step(p.graph, p.stream, NULL, fail_in_step, &p, &outcome) !=
         RONDO_STATUS_INVALID) {
         exit(FAILED);
     }

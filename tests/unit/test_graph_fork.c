@@ -43,7 +43,7 @@ static void open_world(world *w) {
     OK(rondo_pool_create(w->device, NULL, &w->pool));
     OK(rondo_generator_create(w->device, 1, &w->generator));
     OK(rondo_memory_allocate(w->device, RONDO_MEMORY_DEVICE, BYTES, &w->memory));
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     options.arena = w->arena;
     OK(rondo_graph_create(w->device, &options, &w->graph));
     OK(rondo_graph_capture_begin(w->graph, w->stream, RONDO_CAPTURE_THREAD_LOCAL));
@@ -57,7 +57,7 @@ static void give_back(world *w) {
     rondo_generator_release(w->generator);
     rondo_pool_release(w->pool);
     rondo_arena_release(w->arena);
-    rondo_memory_free(w->device, RONDO_MEMORY_DEVICE, w->memory);
+    rondo_memory_free(w->device, w->memory);
     rondo_event_destroy(w->event);
     rondo_stream_destroy(w->stream);
     rondo_device_release(w->device);
@@ -80,13 +80,13 @@ static rondo_status do_push(world *w) {
     return rondo_label_push(w->stream, "late");
 }
 static rondo_status do_use(world *w) {
-    return rondo_pool_use(w->pool, w->block, w->stream);
+    return rondo_pool_use(w->pool, w->stream, w->block);
 }
 static rondo_status do_free(world *w) {
     return rondo_pool_free(w->pool, w->block);
 }
 static rondo_status do_pool_stats(world *w) {
-    rondo_pool_stats stats;
+    rondo_pool_stats stats = {.struct_size = sizeof stats};
     return rondo_pool_get_stats(w->pool, &stats);
 }
 static rondo_status do_round(world *w) {

@@ -21,13 +21,13 @@ static uint32_t *g_x;
 static char g_dumped[16384];
 
 static void set_up(const fake_cuda_options *options) {
-    rondo_graph_options graph_options = rondo_graph_options_default();
-    graph_options.keep_template = true;
+    rondo_graph_options graph_options = {.struct_size = sizeof graph_options};
+    graph_options.keep = RONDO_KEEP_TEMPLATE;
     fake_cuda_reset(options);
     fake_cuda_install();
     OK(rondo_device_open("cuda:0", &g_device));
     OK(rondo_stream_create(g_device, &g_stream));
-    graph_options.defer_instantiation = true;
+    graph_options.keep = RONDO_KEEP_TEMPLATE_ONLY;
     OK(rondo_graph_create(g_device, &graph_options, &g_graph));
     OK(rondo_graph_create(g_device, &graph_options, &g_inner));
     OK(rondo_memory_allocate(g_device, RONDO_MEMORY_DEVICE, 64, (void **)&g_x));
@@ -36,7 +36,7 @@ static void set_up(const fake_cuda_options *options) {
 static void tear_down(void) {
     rondo_graph_destroy(g_inner);
     rondo_graph_destroy(g_graph);
-    rondo_memory_free(g_device, RONDO_MEMORY_DEVICE, g_x);
+    rondo_memory_free(g_device, g_x);
     rondo_stream_destroy(g_stream);
     rondo_device_release(g_device);
     assert_int_equal(fake_cuda_count_objects(), 0);
@@ -57,7 +57,7 @@ static bool append(void *user_data, const char *text, size_t bytes) {
 static void assert_fill_labelled(uint32_t value, int nth, const char *label) {
     size_t length = 0;
     char wanted[128];
-    OK(rondo_graph_dump(g_graph, RONDO_DUMP_JSON, append, &length));
+    OK(rondo_graph_dump(g_graph, RONDO_TEXT_JSON, append, &length));
     snprintf(wanted, sizeof wanted, "\"value\": %u, ", (unsigned)value);
     const char *found = strstr(g_dumped, wanted);
     while (found != NULL && nth-- > 0) {
@@ -107,9 +107,9 @@ static void capture_inner_twice(void) {
     OK(rondo_label_pop(g_stream));
     OK(rondo_graph_capture_end(g_inner));
     OK(rondo_graph_capture_begin(g_graph, g_stream, RONDO_CAPTURE_THREAD_LOCAL));
-    OK(rondo_graph_record(g_inner, g_stream));
+    OK(rondo_stream_add_graph(g_stream, g_inner));
     OK(rondo_label_push(g_stream, "outer"));
-    OK(rondo_graph_record(g_inner, g_stream));
+    OK(rondo_stream_add_graph(g_stream, g_inner));
     OK(rondo_label_pop(g_stream));
     OK(rondo_graph_capture_end(g_graph));
 }

@@ -91,7 +91,7 @@ static void close_world(world *w) {
     rondo_event_destroy(w->join);
     rondo_stream_destroy(w->side);
     rondo_stream_destroy(w->stream);
-    rondo_memory_free(w->device, RONDO_MEMORY_DEVICE, w->memory);
+    rondo_memory_free(w->device, w->memory);
     rondo_device_release(w->device);
 }
 
@@ -186,7 +186,7 @@ static void test_graph_locks__a_lock_is_counted(void **state) {
     is_counted = false;
     OK(status);
     assert_true(lock_count > 0);
-    rondo_memory_free(w.device, RONDO_MEMORY_DEVICE, memory);
+    rondo_memory_free(w.device, memory);
     close_world(&w);
 }
 

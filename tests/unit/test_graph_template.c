@@ -78,7 +78,7 @@ static void set_up(bool is_fake) {
 }
 
 static void tear_down(bool is_fake) {
-    rondo_memory_free(g_device, RONDO_MEMORY_DEVICE, g_x);
+    rondo_memory_free(g_device, g_x);
     rondo_event_destroy(g_events[1]);
     rondo_event_destroy(g_events[0]);
     rondo_stream_destroy(g_side);
@@ -108,7 +108,8 @@ static const step plain;
 
 static void launch(rondo_stream *stream, const step *s) {
     arguments packed = {g_x + s->offset, 7 + s->count};
-    rondo_launch wanted = {.function = g_function,
+    rondo_launch wanted = {.struct_size = sizeof wanted,
+                           .function = g_function,
                            .name = "scale",
                            .grid = {2, 1, 1},
                            .block = {64 + s->wider, 1, 1},
@@ -120,9 +121,8 @@ static void launch(rondo_stream *stream, const step *s) {
 
 // 0 kernel "layer", 1 conditional "layer" with 2 "layer/body", 3 fill, 4 copy on the fork, 5 join
 static rondo_graph *capture(const step *s) {
-    rondo_graph_options options = rondo_graph_options_default();
-    options.keep_template = true;
-    options.defer_instantiation = true;
+    rondo_graph_options options = {.struct_size = sizeof options};
+    options.keep = RONDO_KEEP_TEMPLATE_ONLY;
     rondo_graph *graph;
     rondo_scope scope;
     rondo_stream *body;

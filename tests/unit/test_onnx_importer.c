@@ -77,7 +77,7 @@ static void test_onnx_importer__reads_ports_and_nodes(void **state) {
     rondo_program *program = parse_ok(builder);
     assert_int_equal(rondo_program_get_input_count(program), 1);
     assert_int_equal(rondo_program_get_output_count(program), 1);
-    rondo_port port;
+    rondo_port port = {.struct_size = sizeof port};
     assert_int_equal(rondo_program_get_input(program, 0, &port), RONDO_STATUS_OK);
     assert_string_equal(port.name, "x");
     assert_int_equal(port.dtype, RONDO_DTYPE_F32);
@@ -127,7 +127,7 @@ static void test_onnx_importer__maps_large_weights(void **state) {
     assert_true(mapped_count >= 1);
     // A tensor keeps the file mapped when the program is gone.
     rondo_tensor kept;
-    rondo_tensor_retain(get_constant(program, "abc"), &kept);
+    rondo_tensor_share(get_constant(program, "abc"), &kept);
     rondo_program_destroy(program);
     remove(path);
     remove(folder);
@@ -514,7 +514,7 @@ static void test_onnx_importer__negative_extents_are_unknown(void **state) {
     model_builder_add_input(builder, builder->graph, "x", 1, "-1 3 -2 ? None n");
     model_builder_add_output(builder, builder->graph, "x", 1, NULL);
     rondo_program *program = parse_ok(builder);
-    rondo_port port;
+    rondo_port port = {.struct_size = sizeof port};
     assert_int_equal(rondo_program_get_input(program, 0, &port), RONDO_STATUS_OK);
     assert_int_equal(port.rank, 6);
     for (int32_t d = 0; d < 6; ++d) {

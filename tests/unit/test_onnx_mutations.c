@@ -111,7 +111,7 @@ static void run_program(tally *t, rondo_program *program, rondo_executor *execut
     const size_t count = rondo_program_get_input_count(program);
     bool is_fed = count <= PORTS_MAX;
     for (size_t i = 0; i < count && is_fed; ++i) {
-        rondo_port port;
+        rondo_port port = {.struct_size = sizeof port};
         is_fed = rondo_program_get_input(program, i, &port) == RONDO_STATUS_OK &&
                  make_feed(&port, &feeds[i]);
     }
@@ -128,7 +128,7 @@ static void try_model(tally *t, rondo_device *device, const char *path, const ch
                       unsigned seed) {
     rondo_program *program = NULL;
     rondo_executor *executor = NULL;
-    rondo_executor_options options = rondo_executor_options_default();
+    rondo_executor_options options = {.struct_size = sizeof options};
     options.memory_limit_bytes = 64 << 20;
     options.loop_limit = 1000;
     t->mutant_count += 1;
@@ -145,7 +145,7 @@ static void try_model(tally *t, rondo_device *device, const char *path, const ch
         t->failed_count += 1;
         look_at_error(t, file, seed, "create");
     } else {
-        if (rondo_executor_describe(executor, RONDO_DESCRIBE_TEXT, drop_text, NULL) !=
+        if (rondo_executor_describe(executor, RONDO_TEXT_PLAIN, drop_text, NULL) !=
             RONDO_STATUS_OK) {
             t->failed_count += 1;
             look_at_error(t, file, seed, "describe");

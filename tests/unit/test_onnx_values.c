@@ -58,8 +58,8 @@ static float get_float(const rondo_tensor *tensor) {
 }
 
 static void test_onnx_values__sequences_and_optionals(void **state) {
-    const rondo_port sequence = {.dtype = RONDO_DTYPE_SEQUENCE};
-    const rondo_port optional = {.dtype = RONDO_DTYPE_OPTIONAL};
+    const rondo_port sequence = {.struct_size = sizeof sequence, .dtype = RONDO_DTYPE_SEQUENCE};
+    const rondo_port optional = {.struct_size = sizeof optional, .dtype = RONDO_DTYPE_OPTIONAL};
     rondo_tensor tensor;
     // A name and an element type stand in front, as ONNX writes them.
     OK(load(*state, &sequence, TEXT("\x0a\x01q\x10\x01" SEQUENCE_OF_TWO), &tensor));
@@ -87,7 +87,8 @@ static void test_onnx_values__maps_become_scores(void **state) {
     rondo_tensor labels;
     rondo_tensor scores;
     OK(rondo_tensor_init_strings(&(rondo_shape){.rank = 1, .extent = {2}}, words, &labels));
-    const rondo_port port = {.dtype = RONDO_DTYPE_F32, .labels = &labels};
+    const rondo_port port = {
+        .struct_size = sizeof port, .dtype = RONDO_DTYPE_F32, .labels = &labels};
 #define MAP(first, second) "\x32\x1c\x22\x01" first "\x22\x01" second "\x2a\x14" SEQUENCE_OF_TWO
     OK(load(*state, &port, TEXT(MAP("a", "b") MAP("b", "a")), &scores));
     const float *values = scores.data;
@@ -108,9 +109,9 @@ static void test_onnx_values__maps_become_scores(void **state) {
 }
 
 static void test_onnx_values__nonsense_is_refused(void **state) {
-    const rondo_port sequence = {.dtype = RONDO_DTYPE_SEQUENCE};
-    const rondo_port optional = {.dtype = RONDO_DTYPE_OPTIONAL};
-    const rondo_port plain = {.dtype = RONDO_DTYPE_F32};
+    const rondo_port sequence = {.struct_size = sizeof sequence, .dtype = RONDO_DTYPE_SEQUENCE};
+    const rondo_port optional = {.struct_size = sizeof optional, .dtype = RONDO_DTYPE_OPTIONAL};
+    const rondo_port plain = {.struct_size = sizeof plain, .dtype = RONDO_DTYPE_F32};
     static const struct {
         const char *kind;
         text file;
@@ -162,7 +163,8 @@ static void test_onnx_values__nonsense_is_refused(void **state) {
 
 // Whatever a byte is changed to, and wherever the file ends: a value or a refusal, no more.
 static void test_onnx_values__any_byte_may_be_wrong(void **state) {
-    const rondo_port ports[] = {{.dtype = RONDO_DTYPE_SEQUENCE}, {.dtype = RONDO_DTYPE_OPTIONAL}};
+    const rondo_port ports[] = {{.struct_size = sizeof *ports, .dtype = RONDO_DTYPE_SEQUENCE},
+                                {.struct_size = sizeof *ports, .dtype = RONDO_DTYPE_OPTIONAL}};
     const text file = TEXT("\x10\x03\x2a\x14" SEQUENCE_OF_TWO);
     char changed[64];
     for (size_t at = 0; at < file.count; ++at) {
@@ -196,7 +198,7 @@ static void test_onnx_values__ports_say_what_they_hold(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         char path[512];
         rondo_program *program;
-        rondo_port port;
+        rondo_port port = {.struct_size = sizeof port};
         (void)snprintf(path, sizeof path, "%s/tests/models/%s/model.onnx", get_source_dir(),
                        rows[i].model);
         OK(rondo_program_load_onnx(path, &program));

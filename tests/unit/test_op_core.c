@@ -274,14 +274,14 @@ static void test_op_core__half_goes_through_float(void **state) {
     // ReduceMax calculates in f32; its result must be half again, in given memory too.
     make_op("ReduceMax", 13, &op);
     make_tensor(RONDO_DTYPE_F16, (rondo_shape){.rank = 1, .extent = {3}}, &x);
-    ((uint16_t *)x.data)[1] = rondo_half_from_float(2.5f);
+    ((uint16_t *)x.data)[1] = rondo_f16_from_float(2.5f);
     const rondo_tensor *inputs[1] = {&x};
     rondo__compute compute = {
         .op = &op, .input_count = 1, .output_count = 1, .inputs = inputs, .outputs = outputs};
     for (int run = 0; run < 2; run++) {
         assert_int_equal(rondo__op_compute(&compute), RONDO_STATUS_OK);
         assert_int_equal(outputs[0].dtype, RONDO_DTYPE_F16);
-        assert_true(rondo_half_to_float(*(uint16_t *)outputs[0].data) == 2.5f);
+        assert_true(rondo_f16_to_float(*(uint16_t *)outputs[0].data) == 2.5f);
         *(uint16_t *)outputs[0].data = 0;
     }
     rondo_tensor_deinit(&outputs[0]);

@@ -37,7 +37,7 @@ static void make_random(const rondo_shape *shape, rondo_tensor *out_tensor) {
 static void replace(op_probe *test, rondo_tensor *in_out) {
     op_probe_run(test);
     rondo_tensor_deinit(in_out);
-    rondo_tensor_retain(&test->output, in_out);
+    rondo_tensor_share(&test->output, in_out);
     op_probe_deinit(test);
 }
 

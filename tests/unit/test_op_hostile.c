@@ -470,7 +470,7 @@ static size_t spoil_directory(const char *directory, size_t rounds) {
     assert_non_null(values);
     for (size_t i = 0; i < program->value_count; i++) {
         if (program->values[i].constant.dtype != RONDO_DTYPE_NONE) {
-            rondo_tensor_retain(&program->values[i].constant, &values[i]);
+            rondo_tensor_share(&program->values[i].constant, &values[i]);
         }
     }
     for (size_t i = 0; i < program->declared_count; i++) {

@@ -175,7 +175,7 @@ static void use(world *w, size_t index, int stream) {
     block *b = &w->blocks[index];
     // As a program would: the stream comes after the owner's work so far.
     join(w, stream, b->stream);
-    must(rondo_pool_use(w->pool, (void *)b->begin, w->streams[stream]));
+    must(rondo_pool_use(w->pool, w->streams[stream], (void *)b->begin));
     touch(w, b, stream);
 }
 
@@ -279,7 +279,7 @@ static void test_pool_arena__random_traffic_against_a_model(void **state) {
     for (int i = 0; i < STREAMS; ++i) {
         must(rondo_stream_create(w.device, &w.streams[i]));
     }
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     options.arena = w.arena;
     for (int i = 0; i < GRAPHS; ++i) {
         must(rondo_graph_create(w.device, &options, &w.graphs[i]));
@@ -304,7 +304,7 @@ static void test_pool_arena__random_traffic_against_a_model(void **state) {
     assert_int_equal(w.pool->stats.reserved_bytes, 0);
     assert_int_equal(w.pool->stats.pending_bytes, 0);
     assert_null(w.pool->arena_pools);
-    rondo_arena_stats stats;
+    rondo_arena_stats stats = {.struct_size = sizeof stats};
     must(rondo_arena_get_stats(w.arena, &stats));
     assert_int_equal(stats.live_bytes + stats.reserved_bytes + stats.graph_count, 0);
     rondo_arena_release(w.arena);
@@ -344,7 +344,7 @@ static void test_pool_arena__sharers_are_replayed_by_one_thread_at_a_time(void *
     must(rondo_device_open("host", &device));
     must(rondo_pool_create(device, NULL, &pool));
     must(rondo_arena_create(device, NULL, &arena));
-    rondo_graph_options options = rondo_graph_options_default();
+    rondo_graph_options options = {.struct_size = sizeof options};
     options.arena = arena;
     for (int i = 0; i < 2; ++i) {
         must(rondo_stream_create(device, &streams[i]));

@@ -88,14 +88,14 @@ static void test_pool_cuda__uses_are_of_streams_not_of_addresses(void **state) {
     void *x = take(w);
     rondo_stream *former = NULL;
     OK(rondo_stream_create(w->device, &former));
-    OK(rondo_pool_use(w->pool, x, former));
+    OK(rondo_pool_use(w->pool, former, x));
     rondo_stream *other = create_in_place_of(w, former);
     if (other == NULL) {
         OK(rondo_pool_free(w->pool, x));
         print_message("skipped: the heap gave the address of a stream to none of the next ones\n");
         skip();
     }
-    OK(rondo_pool_use(w->pool, x, other));
+    OK(rondo_pool_use(w->pool, other, x));
     size_t event_count = fake_cuda_count_calls("cuEventRecord");
     OK(rondo_pool_free(w->pool, x));
     // Behind the work of the stream that lives.
@@ -134,10 +134,10 @@ static void test_pool_cuda__leaves_own_captures_of_wrapped_streams_alone(void **
     rondo__cu_stream native = NULL;
     void *x = take(w);
     rondo_stream *wrapped = begin_own_capture(w, RONDO__CU_CAPTURE_MODE_THREAD_LOCAL, &native);
-    OK(rondo_pool_use(w->pool, x, wrapped));
+    OK(rondo_pool_use(w->pool, wrapped, x));
     OK(rondo_pool_free(w->pool, x));
     OK(rondo_pool_trim(w->pool, 0, NULL));
-    rondo_pool_stats stats;
+    rondo_pool_stats stats = {.struct_size = sizeof stats};
     OK(rondo_pool_get_stats(w->pool, &stats));
     assert_int_equal(stats.pending_bytes, BYTES);
     end_own_capture(w, wrapped, native);
@@ -150,11 +150,11 @@ static void test_pool_cuda__breaks_no_own_capture_in_global_mode(void **state) {
     rondo__cu_stream native = NULL;
     OK(rondo_stream_create(w->device, &other));
     void *x = take(w);
-    OK(rondo_pool_use(w->pool, x, other));
+    OK(rondo_pool_use(w->pool, other, x));
     OK(rondo_pool_free(w->pool, x));
     rondo_stream *wrapped = begin_own_capture(w, RONDO__CU_CAPTURE_MODE_GLOBAL, &native);
     OK(rondo_pool_trim(w->pool, 0, NULL));
-    rondo_pool_stats stats;
+    rondo_pool_stats stats = {.struct_size = sizeof stats};
     OK(rondo_pool_get_stats(w->pool, &stats));
     assert_int_equal(stats.pending_bytes, 0);
     end_own_capture(w, wrapped, native);
@@ -164,7 +164,7 @@ static void test_pool_cuda__breaks_no_own_capture_in_global_mode(void **state) {
 // The wrapper goes while its stream records; what it ran before may run still, and nobody can ask.
 static void test_pool_cuda__a_wrapper_that_goes_in_its_own_capture(void **state) {
     const world *w = *state;
-    rondo_pool_options options = rondo_pool_options_default();
+    rondo_pool_options options = {.struct_size = sizeof options};
     options.limit_bytes = 2 << 20;
     rondo_pool *pool = NULL;
     rondo__cu_stream native = NULL;
@@ -173,7 +173,7 @@ static void test_pool_cuda__a_wrapper_that_goes_in_its_own_capture(void **state)
     OK(rondo_pool_create(w->device, &options, &pool));
     OK(rondo_pool_allocate(pool, w->stream, BYTES, &x));
     rondo_stream *wrapped = begin_own_capture(w, RONDO__CU_CAPTURE_MODE_THREAD_LOCAL, &native);
-    OK(rondo_pool_use(pool, x, wrapped));
+    OK(rondo_pool_use(pool, wrapped, x));
     rondo_stream_destroy(wrapped);
     OK(rondo_pool_free(pool, x));
     OK(rondo_pool_allocate(pool, w->stream, BYTES, &y));
@@ -182,7 +182,7 @@ static void test_pool_cuda__a_wrapper_that_goes_in_its_own_capture(void **state)
     end_own_capture(w, NULL, native);
     OK(rondo_pool_free(pool, y));
     OK(rondo_pool_trim(pool, 0, NULL));
-    rondo_pool_stats stats;
+    rondo_pool_stats stats = {.struct_size = sizeof stats};
     OK(rondo_pool_get_stats(pool, &stats));
     assert_int_equal(stats.pending_bytes, BYTES);
     // Where the memory is wanted badly, the device is waited for.
@@ -241,7 +241,7 @@ static void test_pool_cuda__a_call_asks_once(void **state) {
     }
     OK(rondo_event_record(fork, w->stream));
     OK(rondo_stream_wait_event(other, fork));
-    ASSERT_ASKS(1, rondo_pool_use(w->pool, blocks[0], other));
+    ASSERT_ASKS(1, rondo_pool_use(w->pool, other, blocks[0]));
     ASSERT_ASKS(2, rondo_pool_free(w->pool, blocks[0]));  // once for each of its streams
     OK(rondo_event_record(fork, other));
     OK(rondo_stream_wait_event(w->stream, fork));
@@ -276,7 +276,7 @@ static void check_failing_question(world *w, bool is_old) {
     assert_true((x == y) == is_old);
     OK(rondo_pool_free(w->pool, y));
     OK(rondo_graph_capture_end(graph));
-    rondo_pool_stats stats;
+    rondo_pool_stats stats = {.struct_size = sizeof stats};
     OK(rondo_graph_reset(graph));
     OK(rondo_pool_trim(w->pool, 0, NULL));
     OK(rondo_pool_get_stats(w->pool, &stats));

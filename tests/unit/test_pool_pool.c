@@ -58,7 +58,7 @@ static void *take(world *w, rondo_stream *stream, size_t bytes) {
 }
 
 static rondo_pool_stats get_stats(world *w) {
-    rondo_pool_stats stats;
+    rondo_pool_stats stats = {.struct_size = sizeof stats};
     must(rondo_pool_get_stats(w->pool, &stats));
     return stats;
 }
@@ -96,9 +96,9 @@ static void test_pool_pool__declared_use_delays_reuse(void **state) {
     gate g = {&is_open};
     void *block = take(&w, w.a, 1 << 20);
     must(rondo_stream_call_host(w.b, "gate", wait_for_gate, &g, sizeof g));
-    must(rondo_pool_use(w.pool, block, w.b));
-    must(rondo_pool_use(w.pool, block, w.b));  // twice is fine
-    must(rondo_pool_use(w.pool, block, w.a));  // its own stream needs no declaration
+    must(rondo_pool_use(w.pool, w.b, block));
+    must(rondo_pool_use(w.pool, w.b, block));  // twice is fine
+    must(rondo_pool_use(w.pool, w.a, block));  // its own stream needs no declaration
     must(rondo_pool_free(w.pool, block));
     assert_int_equal(get_stats(&w).pending_bytes, 1 << 20);
     assert_int_equal(get_stats(&w).live_bytes, 0);
@@ -145,7 +145,7 @@ static void test_pool_pool__counts_and_trims(void **state) {
 
 static void test_pool_pool__limit_frees_the_cache_first(void **state) {
     (void)state;
-    rondo_pool_options options = rondo_pool_options_default();
+    rondo_pool_options options = {.struct_size = sizeof options};
     options.limit_bytes = 64 << 20;
     world w = make_world(&options);
     must(rondo_pool_free(w.pool, take(&w, w.a, 40 << 20)));
@@ -192,7 +192,7 @@ static void test_pool_pool__misuse_is_refused(void **state) {
     must(rondo_pool_free(w.pool, block));
     assert_int_equal(rondo_pool_free(w.pool, block), RONDO_STATUS_INVALID);
     assert_int_equal(rondo_pool_free(w.pool, &local), RONDO_STATUS_INVALID);
-    assert_int_equal(rondo_pool_use(w.pool, block, w.b), RONDO_STATUS_INVALID);
+    assert_int_equal(rondo_pool_use(w.pool, w.b, block), RONDO_STATUS_INVALID);
     void *address = &local;
     assert_int_equal(rondo_pool_allocate(w.pool, NULL, 1, &address), RONDO_STATUS_INVALID);
     assert_null(address);

@@ -152,7 +152,7 @@ static void test_program_build__describes_ports(void **state) {
     assert_int_equal(rondo__program_add_symbol(program, "batch", &same), RONDO_STATUS_OK);
     assert_int_equal(symbol, same);
     assert_int_equal(rondo__program_add_input(program, x), RONDO_STATUS_OK);
-    rondo_port port;
+    rondo_port port = {.struct_size = sizeof port};
     assert_int_equal(rondo_program_get_input(program, 0, &port), RONDO_STATUS_OK);
     assert_int_equal(port.rank, -1);
     program->values[x].dtype = RONDO_DTYPE_F32;

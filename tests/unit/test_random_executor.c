@@ -142,10 +142,10 @@ static void run_once(rondo_executor *executor, run_results *out_results) {
 
 static rondo_executor *make_executor(rondo_program *program, rondo_device *device,
                                      rondo_graphs_mode graphs, bool optimise) {
-    rondo_executor_options options = rondo_executor_options_default();
+    rondo_executor_options options = {.struct_size = sizeof options};
     rondo_executor *executor;
     options.graphs = graphs;
-    options.optimise = optimise;
+    options.op_by_op = !optimise;
     options.seed = SEED;
     check(rondo_executor_create(program, device, &options, &executor));
     return executor;
@@ -181,7 +181,7 @@ static void test_random_executor__replays_draw_what_eager_runs_draw(void **state
         last = a;
     }
     free_results(&last);
-    rondo_executor_stats stats;
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
     check(rondo_executor_get_stats(replayed, &stats));
     assert_int_equal(stats.bypassed_count, 1);  // Multinomial
     assert_true(stats.node_count > 5);
@@ -245,7 +245,7 @@ static void test_random_executor__results_are_what_the_ops_mean(void **state) {
         assert_true(fabs(chosen[0][k] / (100 * RUNS) - exp(k) / total) <
                     5 * sqrt(0.25 / 100 / RUNS));
     }
-    rondo_memory_free(device, RONDO_MEMORY_DEVICE, memory);
+    rondo_memory_free(device, memory);
     rondo_stream_destroy(stream);
     rondo_generator_release(generator);
     rondo_executor_destroy(executor);
@@ -342,7 +342,7 @@ static void test_random_executor__training_can_be_an_input(void **state) {
         check(rondo_executor_run(executor, feeds, 2, &fetch, 1));
         for (uint32_t i = 0; i < COUNT; ++i) {
             uint32_t words[4];
-            rondo_philox_u32(SEED, 0, draws * ((COUNT + 3) / 4) + i / 4, words);
+            rondo_random_philox(SEED, 0, draws * ((COUNT + 3) / 4) + i / 4, words);
             const bool is_kept = words[i % 4] >= UINT32_C(0x80000000);
             assert_true(out[i] == (!training ? 3.0f : is_kept ? 6.0f : 0.0f));
         }

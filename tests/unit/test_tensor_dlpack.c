@@ -77,7 +77,7 @@ static void test_tensor_dlpack__in_shares_the_bytes(void **state) {
     assert_int_equal(tensor.shape.rank, 3);
     assert_int_equal(tensor.shape.extent[1], 3);
     assert_int_equal(rondo_tensor_get_bytes(&tensor), sizeof p.elements);
-    rondo_tensor_retain(&tensor, &second);
+    rondo_tensor_share(&tensor, &second);
     rondo_tensor_deinit(&tensor);
     assert_int_equal(p.delete_count, 0);
     assert_true(((float *)second.data)[23] == 23.0f);
@@ -139,7 +139,7 @@ static void test_tensor_dlpack__in_offsets_and_strides(void **state) {
 static void test_tensor_dlpack__in_refuses_by_name(void **state) {
     (void)state;
     producer p;
-    rondo_dlpack_info info;
+    rondo_dlpack_info info = {.struct_size = sizeof info};
     rondo_tensor tensor;
     fill_producer(&p);
     p.plain.tensor.type = (rondo_dlpack_type){.code = RONDO_DLPACK_COMPLEX, .bits = 64, .lanes = 1};
@@ -208,7 +208,7 @@ static void test_tensor_dlpack__every_element_type(void **state) {
 static void test_tensor_dlpack__small_floats_are_bytes(void **state) {
     (void)state;
     producer p;
-    rondo_dlpack_info info;
+    rondo_dlpack_info info = {.struct_size = sizeof info};
     rondo_tensor tensor;
     fill_producer(&p);
     p.plain.tensor.type =
@@ -231,7 +231,7 @@ static void test_tensor_dlpack__small_floats_are_bytes(void **state) {
 static void test_tensor_dlpack__versioned(void **state) {
     (void)state;
     producer p;
-    rondo_dlpack_info info;
+    rondo_dlpack_info info = {.struct_size = sizeof info};
     rondo_tensor tensor;
     fill_producer(&p);
     p.versioned.flags = RONDO_DLPACK_FLAG_READ_ONLY | RONDO_DLPACK_FLAG_IS_COPIED;

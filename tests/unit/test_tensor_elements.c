@@ -33,7 +33,7 @@ static void test_tensor_elements__strings_are_copied(void **state) {
     assert_int_equal(get_strings(&tensor)[1].size, 3);
     assert_memory_equal(get_strings(&tensor)[1].data, "a\0b", 4);
     // Strings live as long as the last tensor that shares them.
-    rondo_tensor_retain(&tensor, &second);
+    rondo_tensor_share(&tensor, &second);
     rondo_tensor_deinit(&tensor);
     assert_string_equal(get_strings(&second)[0].data, "good");
     rondo_tensor_deinit(&second);

@@ -78,7 +78,7 @@ static void test_tensor_tensor__bytes_live_as_long_as_the_last_share(void **stat
         values[i] = i;
     }
     rondo_tensor second;
-    rondo_tensor_retain(&first, &second);
+    rondo_tensor_share(&first, &second);
     rondo_tensor_deinit(&first);
     assert_null(first.data);
     assert_int_equal(((int64_t *)second.data)[14], 14);
@@ -107,7 +107,7 @@ static void test_tensor_tensor__foreign_bytes_are_given_back_once(void **state) 
     assert_int_equal(rondo__storage_wrap(count_release, &released, &storage), RONDO_STATUS_OK);
     assert_int_equal(rondo__tensor_init_storage(RONDO_DTYPE_F32, &shape, numbers, storage, &a),
                      RONDO_STATUS_OK);
-    rondo_tensor_retain(&a, &b);
+    rondo_tensor_share(&a, &b);
     rondo__storage_release(storage);
     rondo_tensor_deinit(&a);
     assert_int_equal(released, 0);
@@ -127,8 +127,8 @@ static void test_tensor_tensor__foreign_bytes_are_given_back_once(void **state) 
 static void test_tensor_tensor__every_half_survives_the_round_trip(void **state) {
     (void)state;
     for (uint32_t bits = 0; bits <= 0xffff; ++bits) {
-        float value = rondo_half_to_float((uint16_t)bits);
-        uint16_t back = rondo_half_from_float(value);
+        float value = rondo_f16_to_float((uint16_t)bits);
+        uint16_t back = rondo_f16_from_float(value);
         bool is_nan = (bits & 0x7c00u) == 0x7c00u && (bits & 0x3ffu) != 0;
         assert_int_equal(isnan(value) != 0, is_nan);
         if (is_nan) {
@@ -141,21 +141,21 @@ static void test_tensor_tensor__every_half_survives_the_round_trip(void **state)
 
 static void test_tensor_tensor__half_rounds_to_nearest_even(void **state) {
     (void)state;
-    assert_int_equal(rondo_half_from_float(1.0f), 0x3c00);
-    assert_int_equal(rondo_half_from_float(-2.0f), 0xc000);
-    assert_int_equal(rondo_half_from_float(65504.0f), 0x7bff);
-    assert_int_equal(rondo_half_from_float(65519.0f), 0x7bff);
-    assert_int_equal(rondo_half_from_float(65520.0f), 0x7c00);
-    assert_int_equal(rondo_half_from_float(-1e30f), 0xfc00);
-    assert_int_equal(rondo_half_from_float(1.0f + 0x1p-11f), 0x3c00);
-    assert_int_equal(rondo_half_from_float(1.0f + 3 * 0x1p-11f), 0x3c02);
-    assert_int_equal(rondo_half_from_float(1.0f + 0x1p-11f + 0x1p-20f), 0x3c01);
-    assert_int_equal(rondo_half_from_float(0x1p-24f), 1);
-    assert_int_equal(rondo_half_from_float(0x1p-25f), 0);
-    assert_int_equal(rondo_half_from_float(0x1.000002p-25f), 1);
-    assert_int_equal(rondo_half_from_float(3 * 0x1p-25f), 2);
-    assert_int_equal(rondo_half_from_float(-0.0f), 0x8000);
-    assert_int_equal(rondo_half_from_float(1e-40f), 0);
+    assert_int_equal(rondo_f16_from_float(1.0f), 0x3c00);
+    assert_int_equal(rondo_f16_from_float(-2.0f), 0xc000);
+    assert_int_equal(rondo_f16_from_float(65504.0f), 0x7bff);
+    assert_int_equal(rondo_f16_from_float(65519.0f), 0x7bff);
+    assert_int_equal(rondo_f16_from_float(65520.0f), 0x7c00);
+    assert_int_equal(rondo_f16_from_float(-1e30f), 0xfc00);
+    assert_int_equal(rondo_f16_from_float(1.0f + 0x1p-11f), 0x3c00);
+    assert_int_equal(rondo_f16_from_float(1.0f + 3 * 0x1p-11f), 0x3c02);
+    assert_int_equal(rondo_f16_from_float(1.0f + 0x1p-11f + 0x1p-20f), 0x3c01);
+    assert_int_equal(rondo_f16_from_float(0x1p-24f), 1);
+    assert_int_equal(rondo_f16_from_float(0x1p-25f), 0);
+    assert_int_equal(rondo_f16_from_float(0x1.000002p-25f), 1);
+    assert_int_equal(rondo_f16_from_float(3 * 0x1p-25f), 2);
+    assert_int_equal(rondo_f16_from_float(-0.0f), 0x8000);
+    assert_int_equal(rondo_f16_from_float(1e-40f), 0);
 }
 
 int main(void) {

@@ -238,7 +238,7 @@ class Checker:
                     findings.append(Finding("replay", "eager", f"run {turn} differs in {name}", output))
         if self.dtype == F32 and case.index % 3 == 0 and not case.is_drawn:
             try:
-                plain, _ = self.library.run(model, case.feeds, case.outputs, 1, optimise=False)
+                plain, _ = self.library.run(model, case.feeds, case.outputs, 1, op_by_op=True)
             except Refused as refusal:
                 return findings + [Finding("modes", "plain", str(refusal))]
             for finding in compare_outputs(case, "plain", results[0], plain[0], False):

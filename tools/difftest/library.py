@@ -42,18 +42,18 @@ class Binding(ctypes.Structure):
 
 class Options(ctypes.Structure):
     """The first fields; the library fills in what a later header added."""
-    _fields_ = [("struct_size", c_size_t), ("graphs", c_int), ("dtype", c_int), ("seed", c_uint64),
-                ("optimise", c_bool), ("reference", c_bool), ("plan_limit", c_size_t),
+    _fields_ = [("struct_size", c_size_t), ("graphs", c_int32), ("dtype", c_int32), ("seed", c_uint64),
+                ("op_by_op", c_bool), ("reference", c_bool), ("plan_limit", c_size_t),
                 ("progress", c_void_p), ("progress_data", c_void_p)]
 
 
 class ErrorRecord(ctypes.Structure):
-    _fields_ = [("status", c_int32), ("driver_code", c_int32), ("driver_name", c_char * 48),
+    _fields_ = [("struct_size", c_size_t), ("status", c_int32), ("driver_code", c_int32), ("driver_name", c_char * 48),
                 ("op", c_char * 64), ("call", c_char * 48), ("message", c_char * 240)]
 
 
 class RunTimes(ctypes.Structure):
-    _fields_ = [("latency_ns", c_uint64), ("enqueue_ns", c_uint64), ("host_to_device_ns", c_uint64),
+    _fields_ = [("struct_size", c_size_t), ("latency_ns", c_uint64), ("enqueue_ns", c_uint64), ("host_to_device_ns", c_uint64),
                 ("compute_ns", c_uint64), ("device_to_host_ns", c_uint64), ("was_replayed", c_bool)]
 
 
@@ -97,18 +97,18 @@ class Library:
             message = self.calls.rondo_error_get_last().contents.message
             raise Refused(STATUS_NAMES[status], message.decode(errors="replace"))
 
-    def run(self, model, feeds, outputs, turns, dtype=F32, optimise=True, reference=False):
+    def run(self, model, feeds, outputs, turns, dtype=F32, op_by_op=False, reference=False):
         """The outputs of each of `turns` runs: of two runs the second captures, of three the third
         replays. Gives a list of {name: array}, and whether the last run was replayed."""
         program, executor = c_void_p(), c_void_p()
         self.check(self.calls.rondo_program_parse_onnx(model, len(model), byref(program)))
         try:
-            options = Options(struct_size=ctypes.sizeof(Options), dtype=dtype, optimise=optimise,
+            options = Options(struct_size=ctypes.sizeof(Options), dtype=dtype, op_by_op=op_by_op,
                               reference=reference)
             self.check(self.calls.rondo_executor_create(program, self.device, byref(options),
                                                         byref(executor)))
             results = [self.run_once(executor, feeds, outputs) for _ in range(turns)]
-            times = RunTimes()
+            times = RunTimes(struct_size=ctypes.sizeof(RunTimes))
             self.check(self.calls.rondo_executor_get_times(executor, byref(times)))
             return results, times.was_replayed
         finally:

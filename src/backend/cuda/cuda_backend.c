@@ -67,8 +67,7 @@ static void read_free_memory(const rondo__cuda_api *api, rondo__cu_device device
 static rondo_status describe_device(int32_t ordinal, rondo_device_info *out_info) {
     const rondo__cuda_api *api = NULL;
     RETURN_IF_ERROR(rondo__cuda_get_api(&api));
-    rondo_device_info info;
-    memset(&info, 0, sizeof(info));
+    rondo_device_info info = {.struct_size = sizeof info};
     rondo__cu_device device = 0;
     size_t total_bytes = 0;
     int units = 0;
@@ -267,7 +266,7 @@ const rondo__backend rondo__backend_cuda = {
     .record_from_outside = rondo__cuda_record_from_outside,
     .query_event = rondo__cuda_query_event,
     .synchronize_event = rondo__cuda_synchronize_event,
-    .get_elapsed_ms = rondo__cuda_get_elapsed_ms,
+    .get_elapsed_ns = rondo__cuda_get_elapsed_ns,
     .copy = rondo__cuda_copy,
     .fill = rondo__cuda_fill,
     .call_host = rondo__cuda_call_host,
@@ -307,6 +306,5 @@ const rondo__backend rondo__backend_cuda = {
     .destroy_executable = rondo__cuda_destroy_executable,
     .get_native_template = rondo__cuda_get_native_template,
     .get_native_executable = rondo__cuda_get_native_executable,
-    .get_flags = rondo__cuda_get_flags,
     .get_function = rondo__cuda_get_function,
 };

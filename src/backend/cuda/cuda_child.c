@@ -30,7 +30,7 @@ static rondo_status add_node(rondo_stream *stream, rondo__cu_graph child) {
                                        "cannot ask where the capture stands");
     }
     if (state != RONDO__CU_CAPTURE_STATUS_ACTIVE) {
-        return RONDO_FAIL_AS("rondo_graph_record", STATE, "stream %u does not record",
+        return RONDO_FAIL_AS("rondo_stream_add_graph", STATE, "stream %u does not record",
                              (unsigned)stream->number);
     }
     rondo__cu_graph_node node = NULL;

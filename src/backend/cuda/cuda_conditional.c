@@ -149,7 +149,8 @@ static rondo_status launch_condition(rondo_stream *stream, uint64_t handle, cons
     RETURN_IF_ERROR(get_condition(device, &function));
     condition_arguments arguments = {
         .handle = handle, .predicate = address_of(predicate), .how = how, .wanted = wanted};
-    rondo_launch launch = {.name = "rondo_condition",
+    rondo_launch launch = {.struct_size = sizeof launch,
+                           .name = "rondo_condition",
                            .function = function,
                            .grid = {1, 1, 1},
                            .block = {1, 1, 1},

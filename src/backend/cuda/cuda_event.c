@@ -165,11 +165,10 @@ rondo_status rondo__cuda_synchronize_event(rondo_event *event_) {
     return status;
 }
 
-rondo_status rondo__cuda_get_elapsed_ms(rondo_event *start, rondo_event *end,
-                                        float *out_milliseconds) {
+rondo_status rondo__cuda_get_elapsed_ns(rondo_event *start, rondo_event *end, int64_t *out_ns) {
     rondo__cuda_device *device = rondo__cuda_device_of(start->device);
     if ((start->flags & end->flags & RONDO_EVENT_TIMED) == 0) {
-        return RONDO_FAIL_AS("rondo_event_get_elapsed_ms", STATE,
+        return RONDO_FAIL_AS("rondo_event_get_elapsed_ns", STATE,
                              "the event keeps no time; create it with the flag RONDO_EVENT_TIMED");
     }
     bool was_pushed = false;
@@ -182,7 +181,7 @@ rondo_status rondo__cuda_get_elapsed_ms(rondo_event *start, rondo_event *end,
     rondo__cuda_restore(device, mode);
     switch (code) {
         case RONDO__CU_SUCCESS:
-            *out_milliseconds = milliseconds;
+            *out_ns = (int64_t)((double)milliseconds * 1e6);
             break;
         case RONDO__CU_ERROR_NOT_READY:
             status = RONDO_FAIL_DRIVER(RONDO_STATUS_STATE, code, "CUDA_ERROR_NOT_READY",

@@ -19,8 +19,7 @@ rondo_status rondo__cuda_record_event(rondo_event *event, rondo_stream *stream);
 rondo_status rondo__cuda_record_from_outside(rondo_event *event, rondo_stream *stream);
 rondo_status rondo__cuda_query_event(rondo_event *event, bool *out_is_complete);
 rondo_status rondo__cuda_synchronize_event(rondo_event *event);
-rondo_status rondo__cuda_get_elapsed_ms(rondo_event *start, rondo_event *end,
-                                        float *out_milliseconds);
+rondo_status rondo__cuda_get_elapsed_ns(rondo_event *start, rondo_event *end, int64_t *out_ns);
 rondo_status rondo__cuda_wait_event(rondo_stream *stream, rondo_event *event);
 
 #endif  // RONDO_BACKEND_CUDA_CUDA_EVENT_H

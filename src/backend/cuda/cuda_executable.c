@@ -161,7 +161,7 @@ rondo_status rondo__cuda_upload(rondo__executable *executable_, rondo_stream *st
 }
 
 // The driver would record a replay into a capture as a child graph. Rondo does not: who wants that
-// says so with rondo_graph_record, which also keeps what the graph needs.
+// says so with rondo_stream_add_graph, which also keeps what the graph needs.
 static rondo_status check_not_recording(rondo_stream *stream) {
     rondo__capture_state state = RONDO__CAPTURE_NONE;
     RETURN_IF_ERROR(rondo__cuda_get_capture_state(stream, &state));
@@ -171,7 +171,7 @@ static rondo_status check_not_recording(rondo_stream *stream) {
     }
     return RONDO_FAIL_AS(
         "rondo_graph_replay", STATE,
-        "stream %u records, and a replay is not recorded; rondo_graph_record puts the "
+        "stream %u records, and a replay is not recorded; rondo_stream_add_graph puts the "
         "graph's work into that capture",
         (unsigned)stream->number);
 }
@@ -229,17 +229,4 @@ void rondo__cuda_destroy_executable(rondo__executable *executable_) {
 
 void *rondo__cuda_get_native_executable(rondo__executable *executable) {
     return ((rondo__cuda_executable *)executable)->native;
-}
-
-rondo_status rondo__cuda_get_flags(rondo__executable *executable, uint64_t *out_flags) {
-    rondo__cuda_device *device = rondo__cuda_device_of(executable->device);
-    *out_flags = 0;
-    RETURN_IF_ERROR(rondo__cuda_api_require(device->api, RONDO__CUDA_CAN_QUERY_FLAGS));
-    rondo__cu_result code =
-        device->api->cuGraphExecGetFlags(((rondo__cuda_executable *)executable)->native, out_flags);
-    if (code != RONDO__CU_SUCCESS) {
-        return RONDO__CUDA_FAIL(device, code, "cuGraphExecGetFlags",
-                                "cannot ask for the flags of the executable");
-    }
-    return RONDO_STATUS_OK;
 }

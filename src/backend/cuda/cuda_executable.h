@@ -19,6 +19,5 @@ rondo_status rondo__cuda_upload(rondo__executable *executable, rondo_stream *str
 rondo_status rondo__cuda_replay(rondo__executable *executable, rondo_stream *stream);
 void rondo__cuda_destroy_executable(rondo__executable *executable);
 void *rondo__cuda_get_native_executable(rondo__executable *executable);
-rondo_status rondo__cuda_get_flags(rondo__executable *executable, uint64_t *out_flags);
 
 #endif  // RONDO_BACKEND_CUDA_CUDA_EXECUTABLE_H

@@ -216,8 +216,6 @@ RONDO__CUDA_SYMBOL(LIST_TYPED_EDGES, cuGraphNodeGetDependencies_v2, 12030,
                    "cuGraphNodeGetDependencies_v2",
                    (rondo__cu_graph_node node, rondo__cu_graph_node *nodes,
                     rondo__cu_edge_data *data, size_t *in_out_count))
-RONDO__CUDA_SYMBOL(QUERY_FLAGS, cuGraphExecGetFlags, 12000, "cuGraphExecGetFlags",
-                   (rondo__cu_graph_exec exec, uint64_t *out_flags))
 
 // Conditional nodes and their bodies. ELSE and SWITCH came with CUDA 12.8, see cuda_conditional.c.
 RONDO__CUDA_SYMBOL(CONDITIONALS, cuGraphConditionalHandleCreate, 12030,

@@ -89,7 +89,7 @@ rondo_status rondo__host_add_child(rondo_stream *stream_, rondo__template *templ
         status = rondo__host_record_node(stream, &node, &was_recorded);
     }
     if (status == RONDO_STATUS_OK && !was_recorded) {
-        status = RONDO_FAIL_AS("rondo_graph_record", STATE, "stream %u does not record",
+        status = RONDO_FAIL_AS("rondo_stream_add_graph", STATE, "stream %u does not record",
                                (unsigned)stream_->number);
     }
     if (!was_recorded && child.recorded != NULL) {

@@ -45,7 +45,8 @@ static bool read_value(const char *path, const char *key, char *value, size_t va
 
 rondo_status rondo__host_describe_device(int32_t ordinal, rondo_device_info *out_info) {
     (void)ordinal;
-    rondo_device_info info = {.available = true,
+    rondo_device_info info = {.struct_size = sizeof info,
+                              .available = true,
                               .compute_units = rondo__host_get_processor_count()};
     snprintf(info.name, sizeof info.name, "host");
     if (!read_value("/proc/cpuinfo", "model name", info.description, sizeof info.description)) {

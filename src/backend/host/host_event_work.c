@@ -234,22 +234,21 @@ static rondo_status get_stamp(rondo__host_event *event, uint64_t *out_ns) {
     *out_ns = event->stamp_ns;
     pthread_mutex_unlock(&event->lock);
     if (!was_recorded) {
-        return RONDO_FAIL_AS("rondo_event_get_elapsed_ms", STATE,
+        return RONDO_FAIL_AS("rondo_event_get_elapsed_ns", STATE,
                              "an event was never recorded; record it on a stream first");
     }
     if (!has_happened || !has_stamp) {
-        return RONDO_FAIL_AS("rondo_event_get_elapsed_ms", STATE,
+        return RONDO_FAIL_AS("rondo_event_get_elapsed_ns", STATE,
                              "an event has not happened yet; wait for it first");
     }
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__host_get_elapsed_ms(rondo_event *start, rondo_event *end,
-                                        float *out_milliseconds) {
+rondo_status rondo__host_get_elapsed_ns(rondo_event *start, rondo_event *end, int64_t *out_ns) {
     uint64_t start_ns;
     uint64_t end_ns;
     RETURN_IF_ERROR(get_stamp(event_of(start), &start_ns));
     RETURN_IF_ERROR(get_stamp(event_of(end), &end_ns));
-    *out_milliseconds = (float)((double)(int64_t)(end_ns - start_ns) * 1e-6);
+    *out_ns = (int64_t)(end_ns - start_ns);
     return RONDO_STATUS_OK;
 }

@@ -9,7 +9,6 @@ rondo_status rondo__host_record_from_outside(rondo_event *event, rondo_stream *s
 rondo_status rondo__host_wait_event(rondo_stream *stream, rondo_event *event);
 rondo_status rondo__host_query_event(rondo_event *event, bool *out_is_complete);
 rondo_status rondo__host_synchronize_event(rondo_event *event);
-rondo_status rondo__host_get_elapsed_ms(rondo_event *start, rondo_event *end,
-                                        float *out_milliseconds);
+rondo_status rondo__host_get_elapsed_ns(rondo_event *start, rondo_event *end, int64_t *out_ns);
 
 #endif  // RONDO_BACKEND_HOST_HOST_EVENT_WORK_H

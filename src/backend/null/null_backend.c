@@ -136,12 +136,12 @@ static rondo_status synchronize_event(rondo_event *event) {
     return RONDO_STATUS_OK;
 }
 
-static rondo_status get_elapsed_ms(rondo_event *start, rondo_event *end, float *out_milliseconds) {
-    *out_milliseconds = 0;
+static rondo_status get_elapsed_ns(rondo_event *start, rondo_event *end, int64_t *out_ns) {
+    *out_ns = 0;
     bool were_recorded = atomic_load(&start->was_recorded) && atomic_load(&end->was_recorded);
     return were_recorded
                ? RONDO_STATUS_OK
-               : RONDO_FAIL_AS("rondo_event_get_elapsed_ms", STATE,
+               : RONDO_FAIL_AS("rondo_event_get_elapsed_ns", STATE,
                                "an event was never recorded; record it on a stream first");
 }
 
@@ -241,7 +241,7 @@ const rondo__backend rondo__backend_null = {
     .record_from_outside = record_event,
     .query_event = query_event,
     .synchronize_event = synchronize_event,
-    .get_elapsed_ms = get_elapsed_ms,
+    .get_elapsed_ns = get_elapsed_ns,
     .copy = copy,
     .fill = fill,
     .call_host = call_host,

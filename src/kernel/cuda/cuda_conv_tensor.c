@@ -50,7 +50,7 @@ static bool is_point(const rondo__window *window) {
 
 bool rondo__cuda_is_stem(const rondo__cuda_kernel *kernel,
                          const rondo__cuda_convolution *convolution) {
-    rondo_device_info info;
+    rondo_device_info info = {.struct_size = sizeof info};
     const rondo__window *window = &convolution->window;
     return convolution->dtype == RONDO_DTYPE_F16 && window->channels_last &&
            convolution->groups == 1 && window->channels_in % 8 != 0 && window->channels_in <= 16 &&
@@ -80,7 +80,7 @@ static bool suits(const rondo__cuda_kernel *kernel, const rondo__cuda_convolutio
 // Tiles whose blocks fill the chip without a split, and splits that fill it where they do not.
 static size_t list_plans(const rondo__cuda_kernel *kernel,
                          const rondo__cuda_convolution *convolution, tensor_plan *out_plans) {
-    rondo_device_info info;
+    rondo_device_info info = {.struct_size = sizeof info};
     size_t count = 0;
     if (!suits(kernel, convolution, &info)) {
         return 0;

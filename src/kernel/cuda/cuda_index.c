@@ -193,7 +193,7 @@ void rondo__cuda_prepare_pad(rondo__cuda_kernel *kernel) {
             pads[i] = attribute[i];
         }
         const float value = rondo__op_get_float(op, "value", 0.0f);
-        const uint16_t half = rondo_half_from_float(value);
+        const uint16_t half = rondo_f16_from_float(value);
         if (x->dtype == RONDO_DTYPE_F32) {
             memcpy(&bits, &value, sizeof(value));
         } else if (x->dtype == RONDO_DTYPE_F16) {

@@ -343,7 +343,7 @@ bool rondo__cuda_read_scalar(rondo__cuda_kernel *kernel, size_t index, double *o
             *out_value = ((const double *)data)[0];
             return true;
         case RONDO_DTYPE_F16:
-            *out_value = (double)rondo_half_to_float(((const uint16_t *)data)[0]);
+            *out_value = (double)rondo_f16_to_float(((const uint16_t *)data)[0]);
             return true;
         case RONDO_DTYPE_I64:
             *out_value = (double)((const int64_t *)data)[0];
@@ -453,7 +453,7 @@ static void destroy_kernel(rondo__kernel *head) {
         rondo__free(step);
     }
     for (size_t i = 0; i < kernel->owned_count; i++) {
-        rondo_memory_free(kernel->device, RONDO_MEMORY_DEVICE, kernel->owned[i]);
+        rondo_memory_free(kernel->device, kernel->owned[i]);
     }
     rondo__free(kernel->steps);
     rondo__free(kernel->owned);

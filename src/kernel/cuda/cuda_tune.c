@@ -30,12 +30,12 @@ typedef struct tune_buffers {
 
 static void free_buffers(tune_buffers *buffers) {
     for (size_t i = 0; i < buffers->input_count && buffers->inputs != NULL; i++) {
-        rondo_memory_free(buffers->device, RONDO_MEMORY_DEVICE, buffers->inputs[i]);
+        rondo_memory_free(buffers->device, buffers->inputs[i]);
     }
     for (size_t i = 0; i < buffers->output_count && buffers->outputs != NULL; i++) {
-        rondo_memory_free(buffers->device, RONDO_MEMORY_DEVICE, buffers->outputs[i]);
+        rondo_memory_free(buffers->device, buffers->outputs[i]);
     }
-    rondo_memory_free(buffers->device, RONDO_MEMORY_DEVICE, buffers->workspace);
+    rondo_memory_free(buffers->device, buffers->workspace);
     rondo__free(buffers->inputs);
     rondo__free(buffers->outputs);
     rondo_event_destroy(buffers->start);
@@ -55,6 +55,7 @@ static rondo_status fill_noise(tune_buffers *buffers, void *memory, size_t bytes
     RETURN_IF_ERROR(
         rondo__device_get_function(buffers->device, rondo__cu_noise, NULL, 0, "noise", &function));
     const rondo_launch launch = {
+        .struct_size = sizeof launch,
         .name = "noise",
         .function = function,
         .grid = {256, 1, 1},
@@ -141,7 +142,7 @@ static rondo_status time_kernel(rondo__kernel *kernel, tune_buffers *buffers,
     float best = -1.0f;
 
     if (kernel->workspace_bytes > buffers->workspace_bytes) {
-        rondo_memory_free(buffers->device, RONDO_MEMORY_DEVICE, buffers->workspace);
+        rondo_memory_free(buffers->device, buffers->workspace);
         buffers->workspace = NULL;
         buffers->workspace_bytes = 0;
         RETURN_IF_ERROR(rondo_memory_allocate(buffers->device, RONDO_MEMORY_DEVICE,
@@ -153,7 +154,7 @@ static rondo_status time_kernel(rondo__kernel *kernel, tune_buffers *buffers,
     RETURN_IF_ERROR(capture(kernel, buffers, &executable));
     rondo_status status = backend->replay(executable, buffers->stream);
     for (int i = 0; i < TUNE_REPLAYS && status == RONDO_STATUS_OK; i++) {
-        float milliseconds = 0.0f;
+        int64_t span_ns = 0;
         status = rondo_event_record(buffers->start, buffers->stream);
         if (status == RONDO_STATUS_OK) {
             status = backend->replay(executable, buffers->stream);
@@ -165,8 +166,9 @@ static rondo_status time_kernel(rondo__kernel *kernel, tune_buffers *buffers,
             status = rondo_event_synchronize(buffers->end);
         }
         if (status == RONDO_STATUS_OK) {
-            status = rondo_event_get_elapsed_ms(buffers->start, buffers->end, &milliseconds);
+            status = rondo_event_get_elapsed_ns(buffers->start, buffers->end, &span_ns);
         }
+        const float milliseconds = (float)span_ns * 1e-6f;
         best = best < 0.0f || milliseconds < best ? milliseconds : best;
     }
     const rondo_status settled = rondo_stream_synchronize(buffers->stream);
@@ -223,7 +225,7 @@ static rondo_status run_contest(rondo__cuda_kernel *kernel, const rondo__tuning 
 
 static bool make_key(const rondo__cuda_kernel *kernel, const rondo__tuning *tuning,
                      rondo__hash128 *out_key) {
-    rondo_device_info info;
+    rondo_device_info info = {.struct_size = sizeof info};
     char text[640];
     if (rondo_device_get_info(kernel->device, &info) != RONDO_STATUS_OK) {
         return false;

@@ -1,0 +1,34 @@
+// base/write_struct.c — see write_struct.h.
+#include "base/write_struct.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+rondo_status rondo__check_struct_size(size_t given, size_t bytes, const char *call,
+                                      const char *type) {
+    if (given < sizeof given || given > bytes) {
+        return RONDO_FAIL_AS(call, INVALID,
+                             "struct_size is %zu; set it to sizeof(%s), which this library knows "
+                             "with %zu bytes at most",
+                             given, type, bytes);
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__clear_struct(void *out, size_t bytes, const char *call, const char *type) {
+    if (out == NULL) {
+        return RONDO_FAIL_AS(call, INVALID, "the address of the %s to be filled in is NULL", type);
+    }
+    size_t given;
+    memcpy(&given, out, sizeof given);
+    RETURN_IF_ERROR(rondo__check_struct_size(given, bytes, call, type));
+    memset((char *)out + sizeof given, 0, given - sizeof given);
+    return RONDO_STATUS_OK;
+}
+
+void rondo__write_struct(void *out, const void *ours) {
+    size_t given;
+    memcpy(&given, out, sizeof given);
+    memcpy((char *)out + sizeof given, (const char *)ours + sizeof given, given - sizeof given);
+}

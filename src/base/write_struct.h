@@ -1,0 +1,30 @@
+// base/write_struct.h — structs to be filled in, of callers that were compiled against another
+// header. What callers fill in is read by base/read_options.h.
+#ifndef RONDO_BASE_WRITE_STRUCT_H
+#define RONDO_BASE_WRITE_STRUCT_H
+
+#include <stddef.h>
+
+#include "rondo/status.h"
+
+// Whether the library can work with a struct of `given` bytes, where its own has `bytes`: the same,
+// or fewer, as in an older program.
+//
+// type        of the struct, for the record.
+//
+// Errors:    INVALID (a struct longer than ours, or one whose struct_size was not set).
+RONDO_MUST_USE rondo_status rondo__check_struct_size(size_t given, size_t bytes, const char *call,
+                                                     const char *type);
+
+// Checks the caller's struct and zeroes what stands behind its struct_size.
+//
+// out         the address that the caller gave; may be NULL.
+//
+// Errors:    INVALID (NULL, or as rondo__check_struct_size); then nothing is written.
+RONDO_MUST_USE rondo_status rondo__clear_struct(void *out, size_t bytes, const char *call,
+                                                const char *type);
+
+// Copies as much of `ours` as the caller's struct, which was cleared, has room for.
+void rondo__write_struct(void *out, const void *ours);
+
+#endif  // RONDO_BASE_WRITE_STRUCT_H
