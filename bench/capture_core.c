@@ -630,7 +630,7 @@ static void measure_all_branches(const bench *b) {
     }
     MUST(rondo_event_create(b->device, 0, &all->fork));
     for (int i = 0; i < BRANCH_COUNT; ++i) {
-        MUST(rondo_stream_create(b->device, &all->streams[i]));
+        MUST(rondo_stream_create(b->device, NULL, &all->streams[i]));
         MUST(rondo_event_create(b->device, 0, &all->joins[i]));
     }
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -657,7 +657,7 @@ static void open_bench(bench *b, const char *name) {
         exit(rondo_error_get_last()->status == RONDO_STATUS_UNAVAILABLE ? 77 : 2);
     }
     b->is_host = rondo_device_is_host(b->device);
-    MUST(rondo_stream_create(b->device, &b->stream));
+    MUST(rondo_stream_create(b->device, NULL, &b->stream));
     b->native = rondo_stream_get_native(b->stream);
     for (int i = 0; i < 2; ++i) {
         void *address = NULL;

@@ -173,7 +173,7 @@ int main(int argument_count, char **arguments) {
         return 77;
     }
     MUST(cudaStreamCreateWithFlags(&b.native, cudaStreamNonBlocking));
-    MUST(rondo_stream_create(b.device, &b.own));
+    MUST(rondo_stream_create(b.device, NULL, &b.own));
     MUST(rondo_stream_wrap(b.device, b.native, &b.wrapped));
     rondo_graph_options options = {sizeof options};
     options.keep = RONDO_KEEP_TEMPLATE_ONLY;

@@ -121,7 +121,7 @@ static void open_bench(bench *b, const char *name) {
         void *address;
     } on_host = {.function = count_down};
     must(rondo_device_open(name, &b->device));
-    must(rondo_stream_create(b->device, &b->stream));
+    must(rondo_stream_create(b->device, NULL, &b->stream));
     must(rondo_memory_allocate(b->device, RONDO_MEMORY_DEVICE, 4, (void **)&b->x));
     b->function = on_host.address;
     if (!rondo_device_is_host(b->device)) {

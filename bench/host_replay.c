@@ -199,7 +199,7 @@ static double time_branches(bench *b, int branch_count, bool is_parallel) {
         double *value = &values[i];
         rondo_stream *stream = b->stream;
         if (is_parallel) {
-            must(rondo_stream_create(b->device, &streams[i]));
+            must(rondo_stream_create(b->device, NULL, &streams[i]));
             must(rondo_event_create(b->device, 0, &joins[i]));
             must(rondo_stream_wait_event(streams[i], fork));
             stream = streams[i];
@@ -253,7 +253,7 @@ int main(int argc, char **argv) {
         return 1;
     }
     must(rondo_device_open("host", &b.device));
-    must(rondo_stream_create(b.device, &b.stream));
+    must(rondo_stream_create(b.device, NULL, &b.stream));
     rondo_device_info info = {.struct_size = sizeof info};
     must(rondo_device_get_info(b.device, &info));
     printf("%s, %d threads, %ld rounds\n\n%-58s %9s %9s\n", info.description,

@@ -97,8 +97,8 @@ int main(int argc, char **argv) {
     rondo_pool *pool;
     rondo_graph *graph;
     must(rondo_device_open(name, &device));
-    must(rondo_stream_create(device, &stream));
-    must(rondo_stream_create(device, &other));
+    must(rondo_stream_create(device, NULL, &stream));
+    must(rondo_stream_create(device, NULL, &other));
     must(rondo_pool_create(device, NULL, &pool));
     must(rondo_graph_create(device, NULL, &graph));
     printf("pool_cost on %s\n", name);

@@ -247,7 +247,7 @@ int main(int argc, char **argv) {
     void *memory;
     must(rondo_device_open(name, &b.device));
     must(rondo_device_get_info(b.device, &info));
-    must(rondo_stream_create(b.device, &b.stream));
+    must(rondo_stream_create(b.device, NULL, &b.stream));
     const bool is_host = rondo_device_is_host(b.device);
     const size_t bytes = (size_t)(is_host ? 64 : 1024) << 20;
     if (!is_host) {

@@ -194,7 +194,7 @@ int main(int argc, char **argv) {
     FIND(driver, "cuStreamGetCtx", &get_stream_context);
     must(rondo_device_open("cuda:0", &b.device));
     must(rondo_device_get_info(b.device, &info));
-    must(rondo_stream_create(b.device, &b.stream));
+    must(rondo_stream_create(b.device, NULL, &b.stream));
     void *memory = NULL;
     void *function = NULL;
     if (get_stream_context(rondo_stream_get_native(b.stream), &b.context) != 0 ||

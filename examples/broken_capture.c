@@ -35,7 +35,7 @@ int main(void) {
     int x = 0;
     int result = EXIT_FAILURE;
     if (rondo_device_open("host", &device) == RONDO_STATUS_OK &&
-        rondo_stream_create(device, &stream) == RONDO_STATUS_OK &&
+        rondo_stream_create(device, NULL, &stream) == RONDO_STATUS_OK &&
         rondo_graph_create(device, NULL, &graph) == RONDO_STATUS_OK &&
         rondo_graph_capture_step(graph, stream, NULL, step, &x, &outcome) == RONDO_STATUS_OK &&
         rondo_graph_get_report(graph, &report) == RONDO_STATUS_OK) {

@@ -41,7 +41,7 @@ int main(void) {
     int status = EXIT_FAILURE;
 
     if (!check(rondo_device_open("host", &device)) ||
-        !check(rondo_stream_create(device, &stream)) ||
+        !check(rondo_stream_create(device, NULL, &stream)) ||
         !check(rondo_graph_create(device, NULL, &graph))) {
         goto clean_up;
     }

@@ -52,7 +52,7 @@ int main(int argc, char **argv) {
     rondo_graph *graph = NULL;
     newton *on_device = NULL, *pinned = NULL;
     rondo_status status = rondo_device_open(argc > 1 ? argv[1] : "host", &device);
-    TRY(rondo_stream_create(device, &stream));
+    TRY(rondo_stream_create(device, NULL, &stream));
     TRY(rondo_graph_create(device, NULL, &graph));
     TRY(rondo_memory_allocate(device, RONDO_MEMORY_DEVICE, sizeof *on_device, (void **)&on_device));
     TRY(rondo_memory_allocate(device, RONDO_MEMORY_PINNED, sizeof *pinned, (void **)&pinned));

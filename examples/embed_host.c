@@ -45,8 +45,8 @@ int main(void) {
     rondo_event *fork, *join;
     rondo_graph *graph;
     check(rondo_device_open("host", &device));
-    check(rondo_stream_create(device, &main_stream));
-    check(rondo_stream_create(device, &side_stream));
+    check(rondo_stream_create(device, NULL, &main_stream));
+    check(rondo_stream_create(device, NULL, &side_stream));
     check(rondo_event_create(device, 0, &fork));
     check(rondo_event_create(device, 0, &join));
     check(rondo_graph_create(device, NULL, &graph));

@@ -12,7 +12,7 @@ int main(void) {
     rondo_device *device;
     rondo_stream *stream;
     rondo_graph *graph;
-    if (rondo_device_open("host", &device) || rondo_stream_create(device, &stream) ||
+    if (rondo_device_open("host", &device) || rondo_stream_create(device, NULL, &stream) ||
         rondo_graph_create(device, NULL, &graph) ||
         rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL) ||
         rondo_stream_call_host(stream, "one", add_one, &address, sizeof address) ||

@@ -1,5 +1,7 @@
 // rondo/control.h — if, switch and while, decided on the device.
 //
+// Experimental: may change in any release.
+//
 // A recorded graph can choose: whether a part of it runs, which one, and how often. The choice is
 // made while the graph replays, from a number in device memory that earlier work wrote, and the
 // processor is not asked. Two ways to say so:
@@ -56,10 +58,8 @@ typedef rondo_status (*rondo_body_function)(rondo_stream *stream, void *user_dat
 // Outside a capture the call waits for the stream, reads the predicate and calls the function: this
 // works on every driver, and costs a wait.
 //
-// Errors:    INVALID, UNSUPPORTED (in a capture: ask rondo_device_supports), STATE, NO_MEMORY,
-//            DRIVER, LOST; what the function returned.
-// Threads:   one thread per stream.
-// Capture:   legal.
+// Errors:    UNSUPPORTED (in a capture: ask rondo_device_supports), STATE; what the function
+//            returned.
 RONDO_API RONDO_MUST_USE rondo_status rondo_control_if(rondo_stream *stream, const void *predicate,
                                                        rondo_body_function then_body,
                                                        rondo_body_function else_body,
@@ -70,8 +70,6 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_control_if(rondo_stream *stream, con
 // body_count   1 to 1024
 //
 // Errors:    as rondo_control_if.
-// Threads:   one thread per stream.
-// Capture:   legal.
 RONDO_API RONDO_MUST_USE rondo_status rondo_control_switch(rondo_stream *stream, const void *index,
                                                            const rondo_body_function *bodies,
                                                            uint32_t body_count, void *user_data);
@@ -81,8 +79,6 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_control_switch(rondo_stream *stream,
 // A body that never clears the predicate never ends.
 //
 // Errors:    as rondo_control_if.
-// Threads:   one thread per stream.
-// Capture:   legal.
 RONDO_API RONDO_MUST_USE rondo_status rondo_control_while(rondo_stream *stream,
                                                           const void *predicate,
                                                           rondo_body_function body,
@@ -114,9 +110,9 @@ typedef struct rondo_scope {  // ABI: fixed
 // branch_count  of a switch, 1 to 1024; of the other kinds 0.
 // out_scope     cleared on entry, written only on success.
 //
-// Errors:    STATE (the stream does not record, or has a scope already), INVALID, UNSUPPORTED (ask
-//            rondo_device_supports), NO_MEMORY, DRIVER, LOST. After any of them but UNSUPPORTED the
-//            capture is broken: it would lack the node.
+// Errors:    STATE (the stream does not record, or has a scope already), UNSUPPORTED (ask
+//            rondo_device_supports). After any of them but UNSUPPORTED the capture is broken: it
+//            would lack the node.
 // Ownership: ended by rondo_scope_end, or with the capture; `stream` is borrowed until then. In a
 //            capture that the program began itself, end it before that ends; what is left open
 //            goes when `stream` is destroyed, which must come before the graph's end.
@@ -132,8 +128,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_scope_begin(rondo_stream *stream, ro
 // out_body   the stream that records the body; borrowed until rondo_scope_leave.
 //
 // Errors:    STATE (a body is open, the branch was recorded already, the scope is over, the capture
-//            is broken), INVALID (no such branch), NO_MEMORY, DRIVER, LOST. Unless the scope is
-//            over, the capture is broken then: it would lack the body.
+//            is broken), INVALID (no such branch). Unless the scope is over, the capture is broken
+//            then: it would lack the body.
 // Threads:   one thread per capture.
 RONDO_API RONDO_MUST_USE rondo_status rondo_scope_enter(rondo_scope scope, uint32_t branch,
                                                         rondo_stream **out_body);
@@ -142,8 +138,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_scope_enter(rondo_scope scope, uint3
 //
 // Errors:    STATE (no body is open, the scope is over, a scope inside is open, which breaks
 //            nothing; a stream forked inside the body was not joined, the stream outside was used
-//            meanwhile, the body was broken: then the whole capture is broken), NO_MEMORY, DRIVER,
-//            LOST.
+//            meanwhile, the body was broken: then the whole capture is broken).
 // Threads:   one thread per capture.
 RONDO_API RONDO_MUST_USE rondo_status rondo_scope_leave(rondo_scope scope);
 
@@ -151,8 +146,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_scope_leave(rondo_scope scope);
 //
 // Errors:    STATE (a body is open: leave it first; a while without a body, which would never end:
 //            either way the scope stays open; the scope is over; the stream was used meanwhile, or
-//            the capture is broken: the scope ends, and no graph comes of the capture), DRIVER,
-//            LOST.
+//            the capture is broken: the scope ends, and no graph comes of the capture).
 // Threads:   one thread per capture.
 RONDO_API RONDO_MUST_USE rondo_status rondo_scope_end(rondo_scope scope);
 

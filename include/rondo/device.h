@@ -39,10 +39,6 @@ typedef struct rondo_device_info {
 //
 // Writes at most `capacity` entries; *out_count is how many there are, so a first call may pass
 // infos = NULL and capacity = 0.
-//
-// Errors:    INVALID.
-// Threads:   safe.
-// Capture:   legal.
 RONDO_API RONDO_MUST_USE rondo_status rondo_device_list(rondo_device_info *infos, size_t capacity,
                                                         size_t *out_count);
 
@@ -51,13 +47,12 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_device_list(rondo_device_info *infos
 // Opening the same device again returns the same object with one more reference.
 //
 // Errors:    INVALID (no such name; the message lists the names), UNAVAILABLE (with the reason),
-//            NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
+//            NO_DEVICE_MEMORY.
 // Ownership: give back with rondo_device_release.
-// Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_device_open(const char *name,
                                                         rondo_device **out_device);
 
-// Adds a reference. NULL is fine.  Threads: safe.
+// Adds a reference. NULL is fine.
 RONDO_API void rondo_device_retain(rondo_device *device);
 
 // Gives up a reference; the last one frees the device. NULL is fine.
@@ -65,28 +60,24 @@ RONDO_API void rondo_device_retain(rondo_device *device);
 // What is made on a device holds a reference of its own, but for memory from rondo_memory_allocate:
 // free that before.
 //
-// Threads:   safe.
 // Capture:   the last one waits for the device, which breaks captures that the program began there
 //            itself.
 RONDO_API void rondo_device_release(rondo_device *device);
 
 // Fills *out_info afresh.
-//
-// Errors:    INVALID, DRIVER, LOST.
-// Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_device_get_info(rondo_device *device,
                                                             rondo_device_info *out_info);
 
-// "host", "cuda:0"; borrowed, lives as long as the device.  Threads: safe.
+// "host", "cuda:0"; borrowed, lives as long as the device.
 RONDO_API const char *rondo_device_get_name(const rondo_device *device);
 
-// True for a device whose memory the processor can read and write directly.  Threads: safe.
+// True for a device whose memory the processor can read and write directly.
 RONDO_API bool rondo_device_is_host(const rondo_device *device);
 
 // Waits for all work on all streams of the device.
 //
-// Errors:    STATE (a stream is recording), DRIVER, LOST.
-// Threads:   safe. Captures that other threads begin meanwhile begin when it is done.
+// Errors:    STATE (a stream is recording).
+// Threads:   Captures that other threads begin meanwhile begin when it is done.
 // Capture:   not legal while a stream of the device records: refused, it breaks captures in global
 //            mode and thread_local ones of its own thread.
 RONDO_API RONDO_MUST_USE rondo_status rondo_device_synchronize(rondo_device *device);
@@ -107,9 +98,7 @@ enum {
 //
 // Returns:   OK: it can.
 // Errors:    UNSUPPORTED (it cannot; the record says why and what to do instead), INVALID (no such
-//            feature), DRIVER, LOST.
-// Threads:   safe.
-// Capture:   legal.
+//            feature).
 RONDO_API RONDO_MUST_USE rondo_status rondo_device_supports(rondo_device *device,
                                                             rondo_feature feature);
 
@@ -125,10 +114,9 @@ enum {
 //
 // bytes      0 gives a NULL address and success.
 //
-// Errors:    INVALID, NO_DEVICE_MEMORY, NO_MEMORY, STATE (a capture in global mode), DRIVER, LOST.
+// Errors:    NO_DEVICE_MEMORY, STATE (a capture in global mode).
 // Ownership: give back once with rondo_memory_free.
-// Threads:   safe.
-// Capture:   legal; breaks captures in global mode, of any thread.
+// Capture:   breaks captures in global mode, of any thread.
 RONDO_API RONDO_MUST_USE rondo_status rondo_memory_allocate(rondo_device *device,
                                                             rondo_memory_kind kind, size_t bytes,
                                                             void **out_address);
@@ -136,18 +124,26 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_memory_allocate(rondo_device *device
 // Frees memory from rondo_memory_allocate. NULL is fine. Work that uses it must have finished.
 // Blocks of pools (rondo/pool.h) are left alone, with a warning in the log.
 //
-// Threads:   safe.
-// Capture:   legal; breaks no capture of any mode.
+// Capture:   breaks no capture of any mode.
 RONDO_API void rondo_memory_free(rondo_device *device, void *address);
 
 // ---- streams ----------------------------------------------------------------------------------
 
+typedef struct rondo_stream_options {
+    size_t struct_size;  // sizeof(rondo_stream_options)
+    // Which work a busy GPU takes first: 0 is the default, larger numbers come before it, and what
+    // is beyond the GPU's few levels counts as the outermost. The host ignores it.
+    int32_t priority;
+} rondo_stream_options;
+
 // Creates an ordered queue of work. On CUDA it does not synchronise with the legacy default stream.
 //
-// Errors:    INVALID, NO_MEMORY, DRIVER, LOST.
+// options    NULL means the defaults.
+//
+// Errors:    UNSUPPORTED (a priority, of a driver that has none).
 // Ownership: caller destroys it.
-// Threads:   safe; the stream itself is used by one thread at a time.
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_create(rondo_device *device,
+                                                          const rondo_stream_options *options,
                                                           rondo_stream **out_stream);
 
 // Uses the caller's own CUstream (or cudaStream_t) as a Rondo stream, without taking it over.
@@ -159,7 +155,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_create(rondo_device *device,
 // native     NULL means the legacy default stream, which can run work but not record it.
 //
 // Errors:    UNSUPPORTED (host backend: there is no foreign stream), INVALID (no stream that lives,
-//            or not of this device's primary context), NO_MEMORY, DRIVER, LOST.
+//            or not of this device's primary context).
 // Ownership: destroying the result leaves `native` alone; `native` must outlive it. Where a graph,
 //            a pool or a generator still counts on its work, destroying waits for that; so keep
 //            the result rather than wrap the stream anew for each step.
@@ -176,7 +172,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_wrap(rondo_device *device, vo
 //            relaxed). On another one the capture goes on and keeps the stream until the thread
 //            that began ends or aborts it; a wrapper's native stream goes on recording, for that
 //            thread to end.
-// Capture:   legal; captures that the stream takes no part in go on, in every mode.
+// Capture:   captures that the stream takes no part in go on, in every mode.
 RONDO_API void rondo_stream_destroy(rondo_stream *stream);
 
 // The device the stream belongs to; borrowed. NULL for NULL.
@@ -187,16 +183,14 @@ RONDO_API void *rondo_stream_get_native(const rondo_stream *stream);
 
 // Waits until all work put on the stream so far has finished.
 //
-// Errors:    STATE (recording), DRIVER, LOST; also the failure of work that ran on the stream.
-// Threads:   one thread per stream.
+// Errors:    STATE (recording); also the failure of work that ran on the stream.
 // Capture:   not legal on a stream that records, whose capture it breaks. Elsewhere it breaks
 //            captures in global mode, of any thread.
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_synchronize(rondo_stream *stream);
 
 // Sets *out_is_idle to whether all work has finished; never waits.
 //
-// Errors:    STATE (recording), DRIVER, LOST.
-// Threads:   one thread per stream.
+// Errors:    STATE (recording).
 // Capture:   as rondo_stream_synchronize.
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_query(rondo_stream *stream, bool *out_is_idle);
 
@@ -206,18 +200,11 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_query(rondo_stream *stream, b
 // on streams (also by replays) before that replay was.
 //
 // Errors:    INVALID (other backend), STATE (in a capture: the event was recorded outside of it),
-//            UNSUPPORTED (an external event in the body of a conditional node), NO_MEMORY, DRIVER,
-//            LOST.
-// Threads:   one thread per stream.
-// Capture:   legal.
+//            UNSUPPORTED (an external event in the body of a conditional node).
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_wait_event(rondo_stream *stream,
                                                               rondo_event *event);
 
 // Tells whether the stream records now (false once its capture was broken, too).
-//
-// Errors:    INVALID, DRIVER, LOST.
-// Threads:   one thread per stream.
-// Capture:   legal.
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_is_recording(rondo_stream *stream,
                                                                 bool *out_is_recording);
 
@@ -234,17 +221,16 @@ enum {
 
 // Creates an event that is complete until first recorded.
 //
-// Errors:    INVALID (unknown flag), NO_MEMORY, DRIVER, LOST.
+// Errors:    INVALID (unknown flag).
 // Ownership: caller destroys it. A graph that records an external event or waits for it keeps it
 //            alive; a capture that Rondo did not begin does not: the event must outlive its graph.
-// Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_event_create(rondo_device *device, uint32_t flags,
                                                          rondo_event **out_event);
 
 // Frees the event; work that waits for it is not disturbed. NULL is fine.
 //
 // Threads:   safe once no call uses the event any more.
-// Capture:   legal; a place in a capture that it stood for stays what it was for who waited.
+// Capture:   a place in a capture that it stood for stays what it was for who waited.
 RONDO_API void rondo_event_destroy(rondo_event *event);
 
 // Marks the present end of the stream's work. While `stream` records, the event stands for that
@@ -254,23 +240,19 @@ RONDO_API void rondo_event_destroy(rondo_event *event);
 // until then the event stays what it was.
 //
 // Errors:    INVALID (other device), UNSUPPORTED (an external event in the body of a conditional
-//            node), NO_MEMORY, DRIVER, LOST.
-// Threads:   one thread per stream.
-// Capture:   legal.
+//            node).
 RONDO_API RONDO_MUST_USE rondo_status rondo_event_record(rondo_event *event, rondo_stream *stream);
 
 // Sets *out_is_complete to whether the work before the event has finished; never waits.
 //
-// Errors:    STATE (recorded in a capture), DRIVER, LOST.
-// Threads:   safe.
+// Errors:    STATE (recorded in a capture).
 // Capture:   not legal for an event of a capture, which it breaks, unless that is external. For
 //            others it breaks captures in global mode, of any thread.
 RONDO_API RONDO_MUST_USE rondo_status rondo_event_query(rondo_event *event, bool *out_is_complete);
 
 // Waits until the work before the event has finished.
 //
-// Errors:    STATE (recorded in a capture), DRIVER, LOST.
-// Threads:   safe.
+// Errors:    STATE (recorded in a capture).
 // Capture:   as rondo_event_query.
 RONDO_API RONDO_MUST_USE rondo_status rondo_event_synchronize(rondo_event *event);
 
@@ -279,8 +261,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_event_synchronize(rondo_event *event
 // Units:     nanoseconds; CUDA's clock has steps of about half a microsecond.
 //
 // Errors:    INVALID (events of two devices), STATE (not recorded, not complete, not timed, or
-//            recorded in a capture without RONDO_EVENT_EXTERNAL), DRIVER, LOST.
-// Threads:   safe.
+//            recorded in a capture without RONDO_EVENT_EXTERNAL).
 RONDO_API RONDO_MUST_USE rondo_status rondo_event_get_elapsed_ns(rondo_event *start,
                                                                  rondo_event *end, int64_t *out_ns);
 
@@ -304,12 +285,10 @@ enum {
 // Host memory should be pinned: a copy from pageable memory waits. While recording, pageable memory
 // is refused, or as a source kept in a snapshot: see rondo_pageable_sources in rondo/graph.h.
 //
-// Errors:    INVALID, STATE (pageable memory while recording), NO_MEMORY, NO_DEVICE_MEMORY, DRIVER,
-//            LOST.
+// Errors:    STATE (pageable memory while recording), NO_DEVICE_MEMORY.
 // Ownership: both areas are borrowed until the stream passes this point (for a graph: as long as it
 //            is replayed).
-// Threads:   one thread per stream.
-// Capture:   legal; becomes a memcpy node.
+// Capture:   becomes a memcpy node.
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_copy(rondo_stream *stream, void *destination,
                                                         const void *source, size_t bytes,
                                                         rondo_copy_kind kind);
@@ -317,9 +296,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_copy(rondo_stream *stream, vo
 // Sets `count` elements of `element_bytes` (1, 2 or 4) to the low bytes of `value`, in stream
 // order.
 //
-// Errors:    INVALID, NO_MEMORY, DRIVER, LOST.
-// Threads:   one thread per stream.
-// Capture:   legal; becomes a memset node.
+// Capture:   becomes a memset node.
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_fill(rondo_stream *stream, void *destination,
                                                         uint32_t value, uint32_t element_bytes,
                                                         size_t count);
@@ -337,9 +314,8 @@ typedef void (*rondo_host_function)(void *arguments);
 //                  literal.
 // argument_bytes   up to 4096; the bytes are copied now (for a graph: once, at capture).
 //
-// Errors:    INVALID, NO_MEMORY, DRIVER, LOST.
 // Threads:   one thread per stream; `function` runs on a thread of the library or the driver.
-// Capture:   legal; becomes a host node. Not in bodies of conditional nodes on CUDA (UNSUPPORTED).
+// Capture:   becomes a host node. Not in bodies of conditional nodes on CUDA (UNSUPPORTED).
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_call_host(rondo_stream *stream, const char *name,
                                                              rondo_host_function function,
                                                              const void *arguments,
@@ -367,10 +343,8 @@ typedef struct rondo_launch {
 
 // Launches a kernel in stream order.
 //
-// Errors:    INVALID, NO_MEMORY, DRIVER, LOST.
 // Ownership: everything in *launch is borrowed for the call only, except `name`.
-// Threads:   one thread per stream.
-// Capture:   legal; becomes a kernel node (on the host backend a host node).
+// Capture:   becomes a kernel node (on the host backend a host node).
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_launch(rondo_stream *stream,
                                                           const rondo_launch *launch);
 

@@ -119,10 +119,9 @@ typedef struct rondo_dlpack_info {
 //            empty tensors, do not matter.
 // Errors:    INVALID (a strided tensor: make it contiguous first; a NULL address; a shape that does
 //            not fit; without out_info: another device, read-only), UNSUPPORTED (element type,
-//            device, or version: each named), NO_MEMORY.
+//            device, or version: each named).
 // Ownership: free *out_tensor with rondo_tensor_deinit.
-// Threads:   safe.
-// Capture:   legal; a graph that uses the address needs the tensor for as long as it is replayed.
+// Capture:   a graph that uses the address needs the tensor for as long as it is replayed.
 RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_from_dlpack(rondo_dlpack_managed *managed,
                                                                rondo_tensor *out_tensor,
                                                                rondo_dlpack_info *out_info);
@@ -130,16 +129,12 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_from_dlpack(rondo_dlpack_mana
 // The same for the versioned form.
 //
 // Errors:    as above; UNSUPPORTED when its major version is not 1.
-// Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_from_dlpack_versioned(
     rondo_dlpack_versioned *managed, rondo_tensor *out_tensor, rondo_dlpack_info *out_info);
 
 // ---- out --------------------------------------------------------------------------------------
 
 // The DLPack name of memory that rondo_memory_allocate gives for this device and kind.
-//
-// Errors:    INVALID.
-// Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_dlpack_get_device(const rondo_device *device,
                                                               rondo_memory_kind kind,
                                                               rondo_dlpack_device *out_device);
@@ -153,7 +148,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_dlpack_get_device(const rondo_device
 //            8-bit float in a tensor of U8, say.
 //
 // Errors:    INVALID (shape, element type, sizes that differ), UNSUPPORTED (strings, sequences and
-//            optionals), NO_MEMORY.
+//            optionals).
 // Ownership: whoever ends up with *out_managed calls its deleter once.
 // Threads:   safe; the deleter may run on any thread.
 RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_to_dlpack(const rondo_tensor *tensor,
@@ -165,9 +160,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_to_dlpack(const rondo_tensor 
 //
 // flags      RONDO_DLPACK_FLAG_*, passed on.
 //
-// Errors:    INVALID, NO_MEMORY.
 // Ownership: whoever ends up with *out_managed calls its deleter once.
-// Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_to_dlpack_versioned(
     const rondo_tensor *tensor, const rondo_dlpack_device *device, const rondo_dlpack_type *type,
     uint64_t flags, rondo_dlpack_versioned **out_managed);

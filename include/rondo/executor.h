@@ -124,8 +124,7 @@ typedef struct rondo_executor_stats {
 //
 // options    NULL means the defaults.
 //
-// Errors:    INVALID, UNSUPPORTED (dtype on this device), NO_MEMORY, NO_DEVICE_MEMORY, DRIVER,
-//            LOST.
+// Errors:    UNSUPPORTED (dtype on this device), NO_DEVICE_MEMORY.
 // Ownership: caller destroys it; `program` and `device` are retained.
 // Threads:   an executor is used by one thread at a time; executors are independent.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_create(rondo_program *program,
@@ -133,7 +132,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_create(rondo_program *progr
                                                             const rondo_executor_options *options,
                                                             rondo_executor **out_executor);
 
-// Waits for its work and frees the executor. NULL is fine.  Threads: one thread at a time.
+// Waits for its work and frees the executor. NULL is fine.
 RONDO_API void rondo_executor_destroy(rondo_executor *executor);
 
 // Feeds inputs, runs, fetches outputs, and waits until they are there.
@@ -150,9 +149,8 @@ RONDO_API void rondo_executor_destroy(rondo_executor *executor);
 // Errors:    INVALID (feed or fetch with an unknown name, missing, twice, wrong dtype or shape: the
 //            message says what was expected), UNSUPPORTED, BAD_DATA (data-dependent shape or index
 //            out of range; loop_limit reached), NO_MEMORY and NO_DEVICE_MEMORY (also when
-//            memory_limit_bytes is reached: the message names op, shape and bytes), CANCELLED,
-//            DRIVER, LOST. Fetches are written only on success.
-// Threads:   one thread at a time.
+//            memory_limit_bytes is reached: the message names op, shape and bytes), CANCELLED.
+//            Fetches are written only on success.
 // Capture:   legal, but not recorded; breaks captures in global mode.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_run(rondo_executor *executor,
                                                          const rondo_binding *feeds,
@@ -162,7 +160,6 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_run(rondo_executor *executo
 // Runs again on the inputs that the last run left on the device, and waits; no transfers.
 //
 // Errors:    STATE (nothing has run), and as rondo_executor_run.
-// Threads:   one thread at a time.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_rerun(rondo_executor *executor);
 
 // Ends the call that another thread makes on the executor now (run, rerun or describe).
@@ -176,25 +173,21 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_rerun(rondo_executor *execu
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_cancel(rondo_executor *executor);
 
 // Changes whether later runs use graphs. Graphs already captured are kept.
-//
-// Errors:    INVALID.
-// Threads:   one thread at a time.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_set_graphs(rondo_executor *executor,
                                                                 rondo_graphs_mode graphs);
 
-// Times of the last run.  Errors: INVALID, STATE (nothing has run).  Threads: one thread at a time.
+// Times of the last run.  Errors: STATE (nothing has run).
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_times(const rondo_executor *executor,
                                                                rondo_run_times *out_times);
 
-// The plan of the last run.  Errors: INVALID, STATE (nothing has run).  Threads: one at a time.
+// The plan of the last run.  Errors: STATE (nothing has run).
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_stats(const rondo_executor *executor,
                                                                rondo_executor_stats *out_stats);
 
 // Compiles the plan for the program's declared shapes (symbols not set count as 1) without running,
 // and writes ops, segments with the reason for each cut, bypassed ops, and the memory plan.
 //
-// Errors:    INVALID, and as rondo_executor_run.
-// Threads:   one thread at a time.
+// Errors:    as rondo_executor_run.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe(rondo_executor *executor,
                                                               rondo_text_format format,
                                                               rondo_write_function write,
@@ -206,8 +199,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe(rondo_executor *ex
 //            zeros of its shape. Inputs that are not among them, or of dtype NONE there, have their
 //            declared shapes.
 //
-// Errors:    INVALID, and as rondo_executor_run.
-// Threads:   one thread at a time.
+// Errors:    as rondo_executor_run.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe_feeds(
     rondo_executor *executor, const rondo_binding *feeds, size_t feed_count,
     rondo_text_format format, rondo_write_function write, void *user_data);

@@ -50,8 +50,8 @@ typedef int32_t rondo_graph_keeps;
 enum {
     RONDO_KEEP_EXECUTABLE = 0,
     RONDO_KEEP_TEMPLATE = 1,  // both: for dumps, handles, updates, and to add it to other captures
-    // Only the template: capture_end makes no executable. rondo_graph_instantiate does, or the first
-    // replay or upload. For templates that are edited, added elsewhere or only looked at.
+    // Only the template: capture_end makes no executable. rondo_graph_instantiate does, or the
+    // first replay or upload. For templates that are edited, added elsewhere or only looked at.
     RONDO_KEEP_TEMPLATE_ONLY = 2,
 };
 
@@ -103,7 +103,6 @@ typedef struct rondo_graph_stats {
 //
 // options    NULL means the defaults.
 //
-// Errors:    INVALID, NO_MEMORY.
 // Ownership: caller destroys it; the device is retained.
 // Threads:   a graph is used by one thread at a time; different graphs are independent.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_create(rondo_device *device,
@@ -114,13 +113,13 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_create(rondo_device *device,
 //
 // Threads:   one thread per graph. While it records, the thread that began, unless the mode is
 //            relaxed: no other one can take the stream out of recording on CUDA.
-// Capture:   legal; breaks no other capture of any mode.
+// Capture:   breaks no other capture of any mode.
 RONDO_API void rondo_graph_destroy(rondo_graph *graph);
 
 // Starts recording what is put on `stream`; nothing runs until replay.
 //
 // Errors:    STATE (graph already holds or records something, stream already records), INVALID
-//            (legacy default stream, stream of another device), NO_MEMORY, DRIVER, LOST.
+//            (legacy default stream, stream of another device).
 // Ownership: `stream` is borrowed until capture_end or capture_abort; destroying it breaks the
 //            capture.
 // Threads:   end on the same thread unless the mode is relaxed.
@@ -137,9 +136,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_capture_begin(rondo_graph *gra
 // to record its work breaks the capture, because the step would lack it.
 //
 // Errors:    STATE (not recording; the capture was broken: the record names op and cause, the
-//            report has the status of the call that broke it; a forked stream was not joined,
-//            which CUDA overlooks where it ends in a conditional node or a recorded graph),
-//            NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST (of this call itself, or of the driver).
+//            report has the status of the call that broke it; a forked stream was not joined, which
+//            CUDA overlooks where it ends in a conditional node or a recorded graph),
+//            NO_DEVICE_MEMORY.
 // Threads:   the thread that began, unless the mode is relaxed. Another one is refused, and the
 //            capture goes on.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_capture_end(rondo_graph *graph);
@@ -157,9 +156,9 @@ RONDO_API void rondo_graph_capture_abort(rondo_graph *graph);
 //
 // Errors:    STATE (nothing captured, still recording, `stream` records; a graph that shares the
 //            arena would lose data: see rondo/pool.h; check_addresses found memory that was freed),
-//            INVALID (other device), DRIVER, LOST; NO_MEMORY, NO_DEVICE_MEMORY of the instantiation
-//            (RONDO_KEEP_TEMPLATE_ONLY), or of a generator or arena that was used elsewhere meanwhile.
-// Threads:   one thread per graph and stream.
+//            INVALID (other device); NO_MEMORY, NO_DEVICE_MEMORY of the instantiation
+//            (RONDO_KEEP_TEMPLATE_ONLY), or of a generator or arena that was used elsewhere
+//            meanwhile.
 // Capture:   not legal while `stream` records: rondo_stream_add_graph does that. Refused, it breaks
 //            nothing.
 // Cost:      one driver call; no allocation, no lock, no wait while the stream has room
@@ -170,8 +169,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_replay(rondo_graph *graph, ron
 // Uploads the executable so that the first replay costs no more than the later ones.
 //
 // Errors:    STATE (nothing captured, still recording, `stream` records), INVALID (other device),
-//            NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
-// Threads:   one thread per graph and stream.
+//            NO_DEVICE_MEMORY.
 // Capture:   not legal while `stream` records. Refused, it breaks nothing.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_upload(rondo_graph *graph, rondo_stream *stream);
 
@@ -179,8 +177,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_upload(rondo_graph *graph, ron
 // stream of the last replay records by now it does not wait: what that replay needs is kept until
 // it has finished.
 //
-// Errors:    STATE (recording), INVALID, LOST.
-// Threads:   one thread per graph.
+// Errors:    STATE (recording).
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_reset(rondo_graph *graph);
 
 // Instantiates again from the kept template, for example after an edit through the raw handle.
@@ -190,9 +187,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_reset(rondo_graph *graph);
 // nodes of the program's own. There the former one is given up first; should the new one fail, the
 // next replay or instantiation tries again.
 //
-// Errors:    STATE (nothing captured, or template not kept: RONDO_KEEP_TEMPLATE), NO_MEMORY,
-//            NO_DEVICE_MEMORY, DRIVER, LOST.
-// Threads:   one thread per graph.
+// Errors:    STATE (nothing captured, or template not kept: RONDO_KEEP_TEMPLATE), NO_DEVICE_MEMORY.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_instantiate(rondo_graph *graph);
 
 // What rondo_graph_update did.
@@ -213,13 +208,12 @@ enum {
 // graph       may be empty: then this is the first instantiation. Its own template, if it keeps
 //             one, becomes that of `source`.
 // source      needs RONDO_KEEP_TEMPLATE; with RONDO_KEEP_TEMPLATE_ONLY no executable is made in
-//             vain. Where its template can have one executable only (see rondo_graph_instantiate) and has one,
-//             that is taken over.
+//             vain. Where its template can have one executable only (see rondo_graph_instantiate)
+//             and has one, that is taken over.
 // out_result  may be NULL.
 //
 // Errors:    STATE (source holds no template, one of them records), INVALID (other device, the same
-//            graph twice), NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
-// Threads:   one thread per graph.
+//            graph twice), NO_DEVICE_MEMORY.
 // Cost:      patching is several times cheaper than instantiating; no wait unless `graph` owns
 //            memory or generators.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_update(rondo_graph *graph, rondo_graph *source,
@@ -238,26 +232,21 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_update(rondo_graph *graph, ron
 // the other on one stream, none that takes in or writes over what another of them leaves behind,
 // and takes no blocks of its own from it.
 //
-// Errors:    STATE (the graph holds no template: RONDO_KEEP_TEMPLATE; `stream` does not record,
-//            or its capture is broken; graphs of one arena, see above), INVALID
-//            (other device), UNSUPPORTED (the graph has
-//            conditional nodes, which cannot be copied; or it needs to be asked before each replay,
-//            by a generator or pool named in the message, and the capture is not Rondo's),
-//            NO_MEMORY, DRIVER, LOST. After any of them the capture is broken, which would lack
-//            the graph.
+// Errors:    STATE (the graph holds no template: RONDO_KEEP_TEMPLATE; `stream` does not record, or
+//            its capture is broken; graphs of one arena, see above), INVALID (other device),
+//            UNSUPPORTED (the graph has conditional nodes, which cannot be copied; or it needs to
+//            be asked before each replay, by a generator or pool named in the message, and the
+//            capture is not Rondo's). After any of them the capture is broken, which would lack the
+//            graph.
 // Ownership: what the graph keeps alive (memory, generators, external events) lives until the outer
 //            graph is reset or destroyed, too. In a capture that is not Rondo's, `graph` must not
 //            be reset or destroyed while that graph is used.
-// Threads:   one thread per graph and stream.
 // Capture:   only legal while `stream` records.
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_add_graph(rondo_stream *stream,
                                                              rondo_graph *graph);
 
 // Fills *out_stats; O(1), except that the nodes of a graph which has recorded and was not yet made
 // executable are counted by asking the driver for each.
-//
-// Errors:    INVALID; NO_MEMORY, DRIVER, LOST from that count.
-// Threads:   one thread per graph.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_stats(const rondo_graph *graph,
                                                             rondo_graph_stats *out_stats);
 
@@ -267,8 +256,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_stats(const rondo_graph *g
 // Units:     bytes; good to a few per cent for graphs of at least some hundred nodes. Other
 //            programs on the device disturb it.
 // Errors:    STATE (nothing captured, template not kept), UNSUPPORTED (host backend; conditional
-//            nodes; nothing to be seen), NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
-// Threads:   one thread per graph.
+//            nodes; nothing to be seen), NO_DEVICE_MEMORY.
 // Cost:      up to 1024 instantiations, or as many as have 100 000 nodes together.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_measure_device_bytes(rondo_graph *graph,
                                                                        uint64_t *out_bytes);
@@ -277,19 +265,17 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_measure_device_bytes(rondo_gra
 //
 // From now on replays of the graph are checked against those of sharers.
 //
-// Errors:    INVALID.
 // Ownership: borrowed; a graph made with it keeps a reference of its own.
-// Threads:   one thread per graph.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_arena(rondo_graph *graph,
                                                             rondo_arena **out_arena);
 
-// The raw handles, borrowed: CUgraph (needs RONDO_KEEP_TEMPLATE) and CUgraphExec. An output may be NULL.
+// The raw handles, borrowed: CUgraph (needs RONDO_KEEP_TEMPLATE) and CUgraphExec. An output may be
+// NULL.
 //
 // After an edit through the template's handle, rondo_graph_instantiate makes a new executable.
 //
 // Errors:    STATE (nothing captured, template not kept, not instantiated yet), UNSUPPORTED (host
-//            backend has no such handle), LOST.
-// Threads:   one thread per graph.
+//            backend has no such handle).
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_native(rondo_graph *graph,
                                                              void **out_template,
                                                              void **out_executable);
@@ -333,7 +319,6 @@ enum {
 //
 // Errors:    as rondo_graph_capture_begin; the step's own; with capture_only those of
 //            rondo_graph_capture_end; otherwise those of the step outside the capture.
-// Threads:   one thread per graph and stream.
 // Capture:   not legal while `stream` records.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_capture_step(
     rondo_graph *graph, rondo_stream *stream, const rondo_step_options *options,
@@ -390,15 +375,13 @@ typedef struct rondo_graph_edge {  // ABI: fixed
 
 // How many nodes the template has.
 //
-// Errors:    STATE (nothing captured, template not kept), DRIVER, LOST.
-// Threads:   one thread per graph.
+// Errors:    STATE (nothing captured, template not kept).
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_node_count(rondo_graph *graph,
                                                                  size_t *out_count);
 
 // Describes a node by its index.
 //
-// Errors:    STATE (nothing captured, template not kept), INVALID (no such node), DRIVER, LOST.
-// Threads:   one thread per graph.
+// Errors:    STATE (nothing captured, template not kept), INVALID (no such node).
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_node(rondo_graph *graph, size_t index,
                                                            rondo_graph_node *out_node);
 
@@ -407,8 +390,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_node(rondo_graph *graph, s
 // Writes at most `capacity`; *out_count is how many there are, so a first call may pass edges =
 // NULL and capacity = 0.
 //
-// Errors:    STATE (nothing captured, template not kept), INVALID, NO_MEMORY, DRIVER, LOST.
-// Threads:   one thread per graph.
+// Errors:    STATE (nothing captured, template not kept).
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_list_edges(rondo_graph *graph,
                                                              rondo_graph_edge *edges,
                                                              size_t capacity, size_t *out_count);
@@ -418,8 +400,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_list_edges(rondo_graph *graph,
 // objects in JSON; of their nodes it says the same as of others. Their labels are whole paths, from
 // the scopes around the outermost node on.
 //
-// Errors:    STATE (nothing captured, template not kept), INVALID, NO_MEMORY, DRIVER, LOST.
-// Threads:   one thread per graph.
+// Errors:    STATE (nothing captured, template not kept).
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_dump(rondo_graph *graph, rondo_text_format format,
                                                        rondo_write_function write, void *user_data);
 

@@ -24,8 +24,9 @@
 //   rondo_scope_enter(scope, 0, &body);
 //   rondo_label_push(body, "update");      // what is put on `body` now: "solver/update"
 //
-// A graph that is recorded into another capture (rondo_stream_add_graph) brings the labels of its nodes
-// along: "gemm" in there, recorded inside "model", is "model/gemm" in the other graph's dumps.
+// A graph that is recorded into another capture (rondo_stream_add_graph) brings the labels of its
+// nodes along: "gemm" in there, recorded inside "model", is "model/gemm" in the other graph's
+// dumps.
 //
 // Tools that listen through NVTX (Nsight Systems) see each scope as a range, in the domain "rondo",
 // inside a capture and outside.
@@ -42,10 +43,9 @@ RONDO_EXTERN_C_BEGIN
 //
 // text       copied; its path should stay below 128 bytes, of which reports show the beginning.
 //
-// Errors:    INVALID (NULL or empty), NO_MEMORY, DRIVER, LOST; then no scope was opened.
-// Threads:   one thread per stream.
-// Capture:   legal; records nothing. A capture that is broken by then stays so, and its report will
-//            say that this was noticed here.
+// Errors:    INVALID (NULL or empty); then no scope was opened.
+// Capture:   records nothing. A capture that is broken by then stays so, and its report will say
+//            that this was noticed here.
 // Cost:      no driver call outside captures; a few inside. Work inside scopes costs what it costs
 //            elsewhere; labels are worked out when the capture ends, if the template is kept.
 RONDO_API RONDO_MUST_USE rondo_status rondo_label_push(rondo_stream *stream, const char *text);
@@ -56,9 +56,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_label_push(rondo_stream *stream, con
 // one that succeeds leaves them open.
 // The end of a body closes those opened on its stream; those open outside cannot be closed there.
 //
-// Errors:    STATE (no scope is open), INVALID, NO_MEMORY, DRIVER, LOST; then the scope stays open.
-// Threads:   one thread per stream.
-// Capture:   legal; records nothing.
+// Errors:    STATE (no scope is open); then the scope stays open.
+// Capture:   records nothing.
 // Cost:      as for push.
 RONDO_API RONDO_MUST_USE rondo_status rondo_label_pop(rondo_stream *stream);
 
@@ -67,8 +66,6 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_label_pop(rondo_stream *stream);
 // On the stream of a body it begins with the path that was open outside when the body began.
 //
 // Returns:   borrowed until the next push or pop on the stream.
-// Threads:   one thread per stream.
-// Capture:   legal.
 RONDO_API const char *rondo_label_get_path(const rondo_stream *stream);
 
 RONDO_EXTERN_C_END

@@ -30,8 +30,6 @@ RONDO_API void rondo_log_set_sink(rondo_log_function function, void *user_data);
 
 // Sets the most detailed level that is delivered. The default is RONDO_LOG_WARNING, or what the
 // environment variable RONDO_LOG names (error, warning, info, debug).
-//
-// Threads:   safe.
 RONDO_API void rondo_log_set_level(rondo_log_level level);
 
 RONDO_EXTERN_C_END

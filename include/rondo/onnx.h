@@ -22,9 +22,8 @@ RONDO_EXTERN_C_BEGIN
 // rondo_port.labels of that output names the columns.
 //
 // Errors:    BAD_DATA (file, node and reason in the message), UNSUPPORTED ("unsupported: op NAME
-//            version V (attribute A)"), UNAVAILABLE (file cannot be opened), NO_MEMORY.
+//            version V (attribute A)"), UNAVAILABLE (file cannot be opened).
 // Ownership: caller destroys *out_program. The file must not be changed while the program lives.
-// Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_load_onnx(const char *path,
                                                               rondo_program **out_program);
 
@@ -37,15 +36,13 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_program_load_onnx(const char *path,
 //
 // Errors:    as rondo_program_load_onnx, NO_MEMORY when the limit is reached.
 // Ownership: as rondo_program_load_onnx.
-// Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_load_onnx_limited(const char *path,
                                                                       uint64_t memory_limit_bytes,
                                                                       rondo_program **out_program);
 
 // The same from memory, copied or parsed before the call returns. External data is refused.
 //
-// Errors:    BAD_DATA, UNSUPPORTED, NO_MEMORY.
-// Threads:   safe.
+// Errors:    BAD_DATA, UNSUPPORTED.
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_parse_onnx(const void *bytes, size_t byte_count,
                                                                rondo_program **out_program);
 
@@ -56,16 +53,14 @@ typedef void (*rondo_unsupported_function)(void *user_data, const char *domain, 
 // Calls `visit` once for each op type that Rondo cannot run, with the number of its nodes.
 //
 // Errors:    as rondo_program_load_onnx, less UNSUPPORTED.
-// Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_onnx_list_unsupported(const char *path,
                                                                   rondo_unsupported_function visit,
                                                                   void *user_data);
 
 // Reads a serialized TensorProto (the input_N.pb and output_N.pb of ONNX test directories).
 //
-// Errors:    BAD_DATA, UNSUPPORTED (element type), UNAVAILABLE, NO_MEMORY.
+// Errors:    BAD_DATA, UNSUPPORTED (element type), UNAVAILABLE.
 // Ownership: caller frees *out_tensor with rondo_tensor_deinit.
-// Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_load_onnx(const char *path,
                                                              rondo_tensor *out_tensor);
 
@@ -74,9 +69,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_load_onnx(const char *path,
 // sequence of maps, that becomes the tensor of scores [maps, labels].
 //
 // Errors:    BAD_DATA, UNSUPPORTED (element type; sequences of other things than tensors),
-//            UNAVAILABLE, NO_MEMORY.
+//            UNAVAILABLE.
 // Ownership: caller frees *out_tensor with rondo_tensor_deinit.
-// Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_port_load_onnx(const rondo_port *port, const char *path,
                                                            rondo_tensor *out_tensor);
 

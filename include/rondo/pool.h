@@ -46,21 +46,18 @@ typedef struct rondo_pool_stats {
 //
 // options    NULL means the defaults.
 //
-// Errors:    INVALID, NO_MEMORY.
 // Ownership: one reference; give it back with rondo_pool_release. The device is retained.
-// Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_pool_create(rondo_device *device,
                                                         const rondo_pool_options *options,
                                                         rondo_pool **out_pool);
 
-// Adds a reference. NULL is fine.  Threads: safe.
+// Adds a reference. NULL is fine.
 RONDO_API void rondo_pool_retain(rondo_pool *pool);
 
 // Gives up a reference. NULL is fine. The last one waits for the work that may use the pool's
 // memory and frees all of it; blocks still handed out keep the pool's memory until they are freed.
 //
-// Threads:   safe.
-// Capture:   legal; breaks no capture of any mode.
+// Capture:   breaks no capture of any mode.
 RONDO_API void rondo_pool_release(rondo_pool *pool);
 
 // Takes a block for use on `stream`, aligned to 512 bytes.
@@ -69,8 +66,8 @@ RONDO_API void rondo_pool_release(rondo_pool *pool);
 //
 // Errors:    INVALID (other device), NO_DEVICE_MEMORY (after the cache was freed and the driver
 //            asked again; the message says what is live, reserved and free), STATE (the capture is
-//            broken, or is not Rondo's; it recorded a graph of the same arena: rondo_stream_add_graph),
-//            NO_MEMORY, DRIVER, LOST.
+//            broken, or is not Rondo's; it recorded a graph of the same arena:
+//            rondo_stream_add_graph).
 // Ownership: give back once with rondo_pool_free.
 // Threads:   safe; takes the pool's lock for O(log n) work.
 // Capture:   legal, in every mode and on every stream that joined; the block then belongs to the
@@ -85,7 +82,6 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_allocate(rondo_pool *pool, rond
 // Errors:    INVALID (not a live block of this pool: a second free, or an address from elsewhere),
 //            NO_MEMORY (inside a capture, of a block from before it: it is still the caller's),
 //            LOST (in a process that was forked since the pool was made).
-// Threads:   safe.
 // Capture:   legal. A block from before the capture, whose stream records, goes back when the
 //            capture has ended; when that fails it is the caller's again (rondo/report.h).
 // Cost:      no driver call for a block of one stream; for a block of an open capture, one.
@@ -93,9 +89,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_free(rondo_pool *pool, void *ad
 
 // Declares that work on `stream`, too, uses the block, which is not that of the allocation.
 //
-// Errors:    INVALID (not a live block, other device), NO_MEMORY, STATE (the capture is broken),
-//            DRIVER, LOST. The use is then not known: wait for `stream` before you free the block.
-// Threads:   safe.
+// Errors:    INVALID (not a live block, other device), STATE (the capture is broken). The use is
+//            then not known: wait for `stream` before you free the block.
 // Capture:   legal. A failure breaks the capture, in which nobody could wait.
 RONDO_API RONDO_MUST_USE rondo_status rondo_pool_use(rondo_pool *pool, rondo_stream *stream,
                                                      void *address);
@@ -104,16 +99,13 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_use(rondo_pool *pool, rondo_str
 //
 // out_released  bytes returned; may be NULL.
 //
-// Errors:    INVALID, LOST.
-// Threads:   safe.
-// Capture:   legal; breaks no capture of any mode. What a stream that records has used stays.
+// Capture:   breaks no capture of any mode. What a stream that records has used stays.
 RONDO_API RONDO_MUST_USE rondo_status rondo_pool_trim(rondo_pool *pool, uint64_t keep_bytes,
                                                       uint64_t *out_released);
 
 // Fills *out_stats.
 //
-// Errors:    INVALID, LOST (as rondo_pool_free).
-// Threads:   safe.
+// Errors:    LOST (as rondo_pool_free).
 RONDO_API RONDO_MUST_USE rondo_status rondo_pool_get_stats(rondo_pool *pool,
                                                            rondo_pool_stats *out_stats);
 
@@ -121,40 +113,20 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_get_stats(rondo_pool *pool,
 //
 // A graph has an arena: the memory that its capture took from pools. The bytes stay the graph's
 // until it is reset or destroyed, so that its addresses hold for every replay; eager work never
-// gets them. Then they go back to the pools they came from. A block that is still held stays valid
-// until it is freed, whatever becomes of the graph, also when its capture fails. A block taken
-// before the capture is not the graph's: hold it for as long as the graph is replayed.
+// gets them. A block that is still held stays valid until it is freed, whatever becomes of the
+// graph. A block taken before the capture is not the graph's: hold it for as long as the graph is
+// replayed. Inside a capture a freed block serves the same stream again at once, and another stream
+// once all work on the block comes before what that stream records next.
 //
-// Inside a capture a freed block serves the same stream again at once. It serves another stream
-// once all work on the block comes before what that stream records next, that is after a join:
-//
-//   stream 1:  take x -- use x -- free x -- event
-//   stream 2:  take y (not x) -- use y ------- wait for it -- take z (may be x)
-//
-// Graphs may share an arena: then a capture also reuses what earlier captures freed, and needs less
-// memory of its own. A block that is held is never reused. Sharers write over each other's freed
-// blocks, so the order of replays matters:
-//
-//              first 4 KiB               next 4 KiB
-//   graph A    temporary, freed          output, held        captured first
-//   graph B    output, held              reads it            captured second
-//
-// A, B, A, B is right as long as nobody needs what B left behind when A runs again. Rondo looks at
-// each replay and refuses (STATE, naming both graphs) what would lose data:
-//
-//   - a replay that writes over a block that another graph has produced in this round and that is
-//     still held: the second A above, unless B's output was freed or a new round was begun;
-//   - a replay of a graph that takes in another graph's block, when a third graph, or itself, has
-//     written over the block since it was produced. A graph takes in what it freed while it was
-//     captured, and what its work was seen to use: in copies and fills, as predicates, and as
-//     eight-byte words in the arguments of rondo_stream_launch and rondo_stream_call_host. What the
-//     program's own driver calls use is declared with rondo_pool_use on a stream of the capture.
-//
-// "Produced" and "written over" mean the replays of graphs; what eager work reads and writes is not
-// seen. Replays of sharers on different streams are put one after the other on the device; of two
-// threads that replay sharers at the same moment one is refused, because their order would be left
-// to chance. Where a program takes care of the order by itself, an arena can be made without these
-// checks.
+// Graphs may share an arena: then a capture also reuses what earlier captures freed. Sharers write
+// over each other's freed blocks, so the order of replays matters, and a replay that would lose
+// data is refused (STATE, naming both graphs): one that writes over a block that another graph has
+// produced in this round and that is still held, and one that takes in a block which was written
+// over since it was produced. A graph takes in what it freed while it was captured, and what its
+// work was seen to use: in copies and fills, as predicates, and as eight-byte words in the
+// arguments of rondo_stream_launch and rondo_stream_call_host. What the program's own driver calls
+// use is declared with rondo_pool_use on a stream of the capture. What eager work reads and writes
+// is not seen. docs/concepts.md has pictures.
 
 typedef struct rondo_arena_options {
     size_t struct_size;     // sizeof(rondo_arena_options)
@@ -177,32 +149,26 @@ typedef struct rondo_arena_stats {
 //
 // options    NULL means the defaults.
 //
-// Errors:    INVALID, NO_MEMORY, LOST.
 // Ownership: one reference, given back with rondo_arena_release; graphs keep their own. The device
 //            is retained.
-// Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_arena_create(rondo_device *device,
                                                          const rondo_arena_options *options,
                                                          rondo_arena **out_arena);
 
-// Adds a reference. NULL is fine.  Threads: safe.
+// Adds a reference. NULL is fine.
 RONDO_API void rondo_arena_retain(rondo_arena *arena);
 
-// Gives up a reference. NULL is fine.  Threads: safe.
+// Gives up a reference. NULL is fine.
 RONDO_API void rondo_arena_release(rondo_arena *arena);
 
 // Says that nobody needs what the sharers' replays have left behind, held or not: the next step of
 // a loop begins, and they may write over each other's outputs again.
 //
-// Errors:    INVALID, LOST (as rondo_pool_free).
-// Threads:   safe.
+// Errors:    LOST (as rondo_pool_free).
 // Cost:      O(1), no driver call.
 RONDO_API RONDO_MUST_USE rondo_status rondo_arena_begin_round(rondo_arena *arena);
 
 // Fills *out_stats.
-//
-// Errors:    INVALID.
-// Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_arena_get_stats(rondo_arena *arena,
                                                             rondo_arena_stats *out_stats);
 

@@ -54,30 +54,27 @@ typedef struct rondo_generator_state {  // ABI: fixed
 // Makes a generator at the start of the seed's sequence. On CUDA this compiles its kernels or takes
 // them from the disk cache.
 //
-// Errors:    INVALID, UNAVAILABLE (no NVRTC: the message says how to get it), NO_MEMORY,
-//            NO_DEVICE_MEMORY, DRIVER, LOST.
+// Errors:    UNAVAILABLE (no NVRTC: the message says how to get it), NO_DEVICE_MEMORY.
 // Ownership: one reference; give it back with rondo_generator_release. Retains the device.
-// Threads:   safe.
-// Capture:   legal; breaks captures in global mode, of any thread.
+// Capture:   breaks captures in global mode, of any thread.
 RONDO_API RONDO_MUST_USE rondo_status rondo_generator_create(rondo_device *device, uint64_t seed,
                                                              rondo_generator **out_generator);
 
-// Adds a reference. NULL is fine.  Threads: safe.
+// Adds a reference. NULL is fine.
 RONDO_API void rondo_generator_retain(rondo_generator *generator);
 
 // Gives up a reference. NULL is fine. Graphs that use the generator keep references of their own.
 // The last one waits for the work that uses it.
 //
-// Threads:   safe.
-// Capture:   legal; breaks no capture of any mode.
+// Capture:   breaks no capture of any mode.
 RONDO_API void rondo_generator_release(rondo_generator *generator);
 
 // ---- the state --------------------------------------------------------------------------------
 
 // Goes to the start of another sequence. Ops and replays that follow this call use it.
 //
-// Errors:    INVALID, LOST, STATE (a capture in progress uses the generator: the message names both
-//            and the capture goes on; or another thread uses it at this moment).
+// Errors:    STATE (a capture in progress uses the generator: the message names both and the
+//            capture goes on; or another thread uses it at this moment).
 // Threads:   one at a time; others are refused.
 // Capture:   legal while no capture uses the generator.
 // Cost:      a few stores; the next use adds one tiny kernel on its stream.
@@ -94,8 +91,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_generator_set_state(rondo_generator 
 
 // Where the generator stands after everything put on streams so far; waits for that work.
 //
-// Errors:    INVALID, STATE (a capture in progress uses the generator, or another thread does at
-//            this moment), NO_MEMORY, DRIVER, LOST.
+// Errors:    STATE (a capture in progress uses the generator, or another thread does at this
+//            moment).
 // Threads:   one at a time; others are refused.
 // Capture:   legal while no capture uses the generator. It waits, which breaks captures in global
 //            mode, of any thread.
@@ -112,10 +109,9 @@ typedef struct rondo_generator_mark {  // ABI: fixed
 
 // Remembers where the generator stands for work on `stream`.
 //
-// Errors:    INVALID, STATE (the capture is broken, or another thread uses the generator),
-//            NO_MEMORY, DRIVER, LOST.
+// Errors:    STATE (the capture is broken, or another thread uses the generator).
 // Threads:   one at a time; others are refused.
-// Capture:   legal; the mark is of that capture or conditional body.
+// Capture:   the mark is of that capture or conditional body.
 // Cost:      no driver call outside of captures.
 RONDO_API RONDO_MUST_USE rondo_status rondo_generator_get_mark(rondo_generator *generator,
                                                                rondo_stream *stream,
@@ -124,11 +120,11 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_generator_get_mark(rondo_generator *
 // Goes back (or forward again) to a mark, so that the ops that follow draw the same numbers as
 // those after the mark did: recomputing a dropout in a backward pass, say.
 //
-// Errors:    INVALID, STATE (the mark is of another capture; a replay, a new seed or a conditional
-//            body came between; or another thread uses the generator), NO_MEMORY, DRIVER, LOST.
+// Errors:    STATE (the mark is of another capture; a replay, a new seed or a conditional body came
+//            between; or another thread uses the generator).
 // Threads:   one at a time; others are refused.
-// Capture:   legal; marks of the same capture or conditional body. A failure breaks the capture,
-//            whose ops would draw other numbers.
+// Capture:   marks of the same capture or conditional body. A failure breaks the capture, whose ops
+//            would draw other numbers.
 RONDO_API RONDO_MUST_USE rondo_status rondo_generator_rewind(rondo_generator *generator,
                                                              rondo_stream *stream,
                                                              const rondo_generator_mark *mark);
@@ -143,17 +139,15 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_generator_rewind(rondo_generator *ge
 //
 // Errors:    INVALID (argument, other device, misaligned address), UNSUPPORTED (dtype; the message
 //            lists those there are), STATE (the capture is broken, or is not Rondo's; another
-//            thread uses the generator at this moment), NO_MEMORY, DRIVER, LOST.
+//            thread uses the generator at this moment).
 // Ownership: addresses are borrowed until the stream passes this point (for a graph: as long as it
 //            is replayed).
 // Threads:   one per generator at a time, and others are refused; one per stream.
-// Capture:   legal; one kernel node. A failure breaks the capture, which would lack the op.
+// Capture:   one kernel node. A failure breaks the capture, which would lack the op.
 // Cost:      one launch.
 
 // Random words, each bit a fair coin.
 //
-// Errors:    see above.
-// Threads:   see above.
 // Source:    Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 RONDO_API RONDO_MUST_USE rondo_status rondo_random_words(rondo_generator *generator,
                                                          rondo_stream *stream, uint32_t *out,
@@ -164,8 +158,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_random_words(rondo_generator *genera
 //
 // dtype      F32, F64, F16 or BF16; the unit interval is cut into 2^24, 2^53, 2^11 or 2^8 steps.
 //
-// Errors:    see above; INVALID unless low <= high and both, and their difference, are finite.
-// Threads:   see above.
+// Errors:    INVALID unless low <= high and both, and their difference, are finite.
 RONDO_API RONDO_MUST_USE rondo_status rondo_random_uniform(rondo_generator *generator,
                                                            rondo_stream *stream, rondo_dtype dtype,
                                                            void *out, size_t count, double low,
@@ -175,8 +168,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_random_uniform(rondo_generator *gene
 //
 // dtype      F32, F64, F16 or BF16; the halves are rounded from single precision.
 //
-// Errors:    see above; INVALID unless `deviation` is at least 0 and both are finite.
-// Threads:   see above.
+// Errors:    INVALID unless `deviation` is at least 0 and both are finite.
 // Source:    Box and Muller, "A note on the generation of random normal deviates", 1958.
 RONDO_API RONDO_MUST_USE rondo_status rondo_random_normal(rondo_generator *generator,
                                                           rondo_stream *stream, rondo_dtype dtype,
@@ -187,8 +179,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_random_normal(rondo_generator *gener
 //
 // dtype      any but NONE
 //
-// Errors:    see above; INVALID unless the probability is from 0 to 1.
-// Threads:   see above.
+// Errors:    INVALID unless the probability is from 0 to 1.
 RONDO_API RONDO_MUST_USE rondo_status rondo_random_bernoulli(rondo_generator *generator,
                                                              rondo_stream *stream,
                                                              rondo_dtype dtype, void *out,
@@ -198,9 +189,6 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_random_bernoulli(rondo_generator *ge
 // nearer end, NaN as 0.
 //
 // probabilities   F32, F64, F16 or BF16 in device memory
-//
-// Errors:    see above.
-// Threads:   see above.
 RONDO_API RONDO_MUST_USE rondo_status rondo_random_bernoulli_each(
     rondo_generator *generator, rondo_stream *stream, rondo_dtype probability_dtype,
     const void *probabilities, rondo_dtype dtype, void *out, size_t count);
@@ -211,8 +199,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_random_bernoulli_each(
 // y          may be x
 // mask       gets 1 where kept, 0 where dropped; may be NULL
 //
-// Errors:    see above; INVALID unless the ratio is from 0 to 1.
-// Threads:   see above.
+// Errors:    INVALID unless the ratio is from 0 to 1.
 // Source:    Srivastava et al., "Dropout", JMLR 15, 2014 (inverted).
 RONDO_API RONDO_MUST_USE rondo_status rondo_random_dropout(rondo_generator *generator,
                                                            rondo_stream *stream, rondo_dtype dtype,
@@ -240,11 +227,11 @@ typedef struct rondo_random_range {  // ABI: fixed
 // would move on what the kernel is going to read.
 //
 // Errors:    INVALID (other device), STATE (the capture is broken, or is not Rondo's; another
-//            thread uses the generator at this moment), NO_MEMORY, DRIVER, LOST.
+//            thread uses the generator at this moment).
 // Ownership: the state is the generator's: keep a reference until the stream passes the kernel. A
 //            graph keeps its own.
 // Threads:   one per generator at a time, and others are refused; one per stream.
-// Capture:   legal; records nothing by itself. A failure breaks the capture.
+// Capture:   records nothing by itself. A failure breaks the capture.
 // Cost:      no driver call, or that of rondo_generator_set_seed when a new seed waits.
 RONDO_API RONDO_MUST_USE rondo_status rondo_generator_reserve(rondo_generator *generator,
                                                               rondo_stream *stream,
@@ -258,7 +245,6 @@ RONDO_API const char *rondo_random_get_device_text(void);
 // Four random words; pure, no state. Generators use stream_id 0 and the counter as the index.
 //
 // Returns:   the same words on every backend, forever.
-// Threads:   safe.
 // Source:    Salmon et al., Philox 4x32-10, SC 2011.
 RONDO_API void rondo_random_philox(uint64_t seed, uint64_t stream_id, uint64_t index,
                                    uint32_t out_words[4]);

@@ -9,24 +9,12 @@
 //   }
 //
 // A failed or aborted capture is rolled back: its streams can be used, generators stand where they
-// stood, and the same graph can record again. No block changes hands by it: those from before that
-// it freed are the program's again, those that it took and still holds are so until they are freed.
-// The report tells the first thing that was not in order, where in the step that was, and what to
-// do.
+// stood, no block changes hands, and the same graph can record again. The report tells the first
+// thing that was not in order, where in the step that was, and what to do.
 //
 // A call on a recording stream that fails breaks the capture when the step would lack what was
-// asked for: launches, copies, fills, host functions, random ops and ranges of counters, recorded
-// graphs, conditional nodes and their bodies, records of events and waits for them, declared uses
-// of blocks. That holds for wrong arguments, too, unless the stream is not known. Without it, a
-// program that does not look at what calls return would replay half a step.
-//
-// As on CUDA, waiting for recorded work or asking whether it is done breaks the capture, too. So
-// does what its mode forbids (rondo_capture_mode).
-//
-// Any other failure breaks nothing, as nothing is lost by it: questions (of marks, statistics),
-// labels, memory that was not to be had, rondo_graph_replay and other calls that are never
-// recorded, conditional nodes that the device cannot do (ask rondo_device_supports), and scopes
-// that stay open, which the end of the capture refuses by itself.
+// asked for; so does waiting for recorded work or asking about it, and what the mode forbids
+// (rondo_capture_mode). Any other failure breaks nothing. docs/concepts.md has the list.
 #ifndef RONDO_REPORT_H
 #define RONDO_REPORT_H
 
@@ -120,7 +108,6 @@ typedef struct rondo_capture_report {
 // out_report   its struct_size says how much of it is filled in.
 //
 // Errors:    INVALID (unknown size).
-// Threads:   one thread per graph.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_report(const rondo_graph *graph,
                                                              rondo_capture_report *out_report);
 
@@ -128,7 +115,6 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_report(const rondo_graph *
 //
 // Returns:   the length of the whole text without the null byte, as snprintf does; 0 for NULL and
 //            for a struct_size beyond this library's. An older program's smaller one will do.
-// Threads:   safe.
 RONDO_API size_t rondo_capture_report_format(const rondo_capture_report *report, char *text,
                                              size_t capacity);
 

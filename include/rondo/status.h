@@ -56,7 +56,6 @@ typedef struct rondo_error {
 // Returns:   a borrowed pointer to thread-local storage; never NULL. Successful calls leave it
 //            alone.
 // Threads:   each thread sees its own record.
-// Capture:   legal.
 RONDO_API const rondo_error *rondo_error_get_last(void);
 
 // The symbolic name of a status, for example "INVALID"; "UNKNOWN" for a value not in the list.

@@ -90,9 +90,8 @@ RONDO_API char *rondo_shape_format(const rondo_shape *shape, char *buffer, size_
 
 // Allocates a zero-filled tensor in host memory, aligned to 64 bytes. Strings are empty.
 //
-// Errors:    INVALID (dtype, shape; SEQUENCE and OPTIONAL have calls of their own), NO_MEMORY.
+// Errors:    INVALID (dtype, shape; SEQUENCE and OPTIONAL have calls of their own).
 // Ownership: caller owns *out_tensor; free with rondo_tensor_deinit.
-// Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_init(rondo_dtype dtype, const rondo_shape *shape,
                                                         rondo_tensor *out_tensor);
 
@@ -102,10 +101,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_init(rondo_dtype dtype, const
 //   rondo_tensor_init_strings(&(rondo_shape){.rank = 1, .extent = {2}}, words, &tensor);
 //   ... ((const rondo_string *)tensor.data)[1] ...
 //
-// Errors:    INVALID (shape, NULL), NO_MEMORY.
+// Errors:    INVALID (shape, NULL).
 // Ownership: caller owns *out_tensor; free with rondo_tensor_deinit. The strings live as long as
 //            the last tensor that shares them.
-// Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_init_strings(const rondo_shape *shape,
                                                                 const rondo_string *strings,
                                                                 rondo_tensor *out_tensor);
@@ -115,9 +113,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_init_strings(const rondo_shap
 //
 // items      of one element type, which is none of SEQUENCE and OPTIONAL; NULL when count is 0.
 //
-// Errors:    INVALID, NO_MEMORY.
 // Ownership: caller owns *out_tensor; free with rondo_tensor_deinit.
-// Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_init_sequence(const rondo_tensor *items,
                                                                  size_t count,
                                                                  rondo_tensor *out_tensor);
@@ -125,9 +121,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_init_sequence(const rondo_ten
 // Makes an optional that holds `item` (a tensor or a sequence, shared), or nothing when that is
 // NULL. Its shape is [1] or [0].
 //
-// Errors:    INVALID, NO_MEMORY.
 // Ownership: caller owns *out_tensor; free with rondo_tensor_deinit.
-// Threads:   safe.
 RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_init_optional(const rondo_tensor *item,
                                                                  rondo_tensor *out_tensor);
 
@@ -138,7 +132,6 @@ RONDO_API const rondo_tensor *rondo_tensor_get_item(const rondo_tensor *tensor, 
 // NULL it becomes an empty one.
 //
 // Ownership: free *out_tensor with rondo_tensor_deinit.
-// Threads:   safe.
 RONDO_API void rondo_tensor_share(const rondo_tensor *tensor, rondo_tensor *out_tensor);
 
 // Gives up this tensor's share of its bytes and zeroes the struct. NULL and zeroed ones are fine.

@@ -39,7 +39,6 @@ typedef bool (*rondo_write_function)(void *user_data, const char *text, size_t b
 //
 // Returns:   bytes of the whole result without its terminator; the buffer was too small when that
 //            is buffer_bytes or more.
-// Threads:   safe.
 // Cost:      one pass; no heap use.
 RONDO_API size_t rondo_text_escape(const char *text, char *buffer, size_t buffer_bytes);
 

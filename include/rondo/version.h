@@ -16,10 +16,10 @@ RONDO_EXTERN_C_BEGIN
 #define RONDO_VERSION_NUMBER \
     (RONDO_VERSION_MAJOR * 10000 + RONDO_VERSION_MINOR * 100 + RONDO_VERSION_PATCH)
 
-// The version of the library in use, "0.1.0".  Threads: safe.
+// The version of the library in use, "0.1.0".
 RONDO_API const char *rondo_version_get_text(void);
 
-// RONDO_VERSION_NUMBER of the library in use.  Threads: safe.
+// RONDO_VERSION_NUMBER of the library in use.
 RONDO_API int32_t rondo_version_get_number(void);
 
 RONDO_EXTERN_C_END

@@ -207,7 +207,9 @@ struct rondo__backend {
     // rondo_memory_allocate gave out. (optional: all other memory is such)
     bool (*is_pageable)(rondo_device *device, const void *address, size_t bytes);
 
-    rondo_status (*create_stream)(rondo_device *device, rondo_stream **out_stream);
+    // A larger priority is served first, where the device can; 0 is the default.
+    rondo_status (*create_stream)(rondo_device *device, int32_t priority,
+                                  rondo_stream **out_stream);
     rondo_status (*wrap_stream)(rondo_device *device, void *native,
                                 rondo_stream **out_stream);  // (optional: UNSUPPORTED)
     // Waits for the work of the stream and frees it. A capture that the program began on it by

@@ -1,4 +1,5 @@
-// base/memory.c — the heap, with a hook that lets tests fail the nth allocation.
+// base/memory.c — the heap, the program's or the C library's, with a hook that lets tests fail the
+// nth allocation.
 #include "base/memory.h"
 
 #include <stdarg.h>
@@ -14,6 +15,8 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/read_options.h"
+#include "rondo/allocator.h"
 
 enum { SMALL_BYTES = 1024 };
 
@@ -28,6 +31,61 @@ void rondo__memory_set_fault(rondo__fault_function function, void *user_data) {
     atomic_store(&fault_user_data, user_data);
     atomic_store(&is_balanced, true);
     atomic_store(&fault_function, function);
+}
+
+// Set once, before the first allocation.
+static rondo_allocator program_heap;
+static atomic_bool is_in_use;
+
+rondo_status rondo_set_allocator(const rondo_allocator *allocator) {
+    rondo_allocator wanted = {.struct_size = sizeof wanted};
+    RETURN_IF_ERROR(
+        rondo__read_options(allocator, &wanted, sizeof wanted, __func__, "rondo_allocator"));
+    if (wanted.allocate == NULL || wanted.reallocate == NULL || wanted.free == NULL) {
+        return RONDO_FAIL(INVALID, "an allocator with allocate, reallocate and free is needed");
+    }
+    if (atomic_load(&is_in_use)) {
+        return RONDO_FAIL(STATE, "the library has taken memory already; set the allocator first");
+    }
+    program_heap = wanted;
+    return RONDO_STATUS_OK;
+}
+
+static void begin_use(void) {
+    if (!atomic_load_explicit(&is_in_use, memory_order_relaxed)) {
+        atomic_store(&is_in_use, true);
+    }
+}
+
+static void *take(size_t bytes, size_t alignment) {
+    begin_use();
+    if (program_heap.allocate != NULL) {
+        return program_heap.allocate(program_heap.user_data, bytes, alignment);
+    }
+    if (alignment <= _Alignof(max_align_t)) {
+        return malloc(bytes);
+    }
+    void *address = NULL;
+    return posix_memalign(&address, alignment, bytes) == 0 ? address : NULL;
+}
+
+static void *take_zeroed(size_t bytes) {
+    // glibc before 2.41 serves small blocks faster from malloc than from calloc.
+    if (bytes > SMALL_BYTES && program_heap.allocate == NULL) {
+        begin_use();
+        return calloc(1, bytes);
+    }
+    void *address = take(bytes, _Alignof(max_align_t));
+    return address != NULL ? memset(address, 0, bytes) : NULL;
+}
+
+static void *move(void *address, size_t bytes) {
+    if (address == NULL) {
+        return take(bytes, _Alignof(max_align_t));
+    }
+    return program_heap.reallocate != NULL
+               ? program_heap.reallocate(program_heap.user_data, address, bytes)
+               : realloc(address, bytes);
 }
 
 static bool must_fail(void) {
@@ -59,7 +117,7 @@ static void report(size_t count, size_t bytes) {
 }
 
 void *rondo__malloc(size_t bytes) {
-    void *address = must_fail() ? NULL : note(malloc(bytes != 0 ? bytes : 1));
+    void *address = must_fail() ? NULL : note(take(bytes != 0 ? bytes : 1, _Alignof(max_align_t)));
     if (address == NULL) {
         report(1, bytes);
     }
@@ -71,15 +129,7 @@ void *rondo__calloc(size_t count, size_t bytes) {
     size_t total;
     // The product is checked here: a sanitizer's calloc would end the process.
     if (rondo__mul_size(count, bytes, &total) && !must_fail()) {
-        // glibc before 2.41 serves small blocks faster from malloc than from calloc.
-        if (total > 0 && total <= SMALL_BYTES) {
-            address = note(malloc(total));
-            if (address != NULL) {
-                memset(address, 0, total);
-            }
-        } else {
-            address = note(calloc(1, total != 0 ? total : 1));
-        }
+        address = note(take_zeroed(total != 0 ? total : 1));
     }
     if (address == NULL) {
         report(count, bytes);
@@ -88,7 +138,7 @@ void *rondo__calloc(size_t count, size_t bytes) {
 }
 
 void *rondo__realloc(void *address, size_t bytes) {
-    void *moved = must_fail() ? NULL : realloc(address, bytes != 0 ? bytes : 1);
+    void *moved = must_fail() ? NULL : move(address, bytes != 0 ? bytes : 1);
     if (moved == NULL) {
         report(1, bytes);
     } else if (address == NULL) {
@@ -98,15 +148,14 @@ void *rondo__realloc(void *address, size_t bytes) {
 }
 
 void *rondo__malloc_aligned(size_t bytes, size_t alignment) {
-    void *address = NULL;
     if (alignment < sizeof(void *)) {
         alignment = sizeof(void *);
     }
-    if (must_fail() || posix_memalign(&address, alignment, bytes != 0 ? bytes : 1) != 0) {
+    void *address = must_fail() ? NULL : note(take(bytes != 0 ? bytes : 1, alignment));
+    if (address == NULL) {
         report(1, bytes);
-        return NULL;
     }
-    return note(address);
+    return address;
 }
 
 char *rondo__strdup(const char *text) {
@@ -143,7 +192,11 @@ char *rondo__strformat(const char *format, ...) {
 
 void rondo__free(void *address) {
     forget(address);
-    free(address);
+    if (program_heap.free == NULL) {
+        free(address);
+    } else if (address != NULL) {
+        program_heap.free(program_heap.user_data, address);
+    }
 }
 
 void *rondo__memory_map(size_t bytes) {
@@ -164,7 +217,9 @@ void rondo__memory_unmap(void *address, size_t bytes) {
 
 void rondo__memory_trim(void) {
 #if defined(__GLIBC__)
-    (void)malloc_trim(0);
+    if (program_heap.allocate == NULL) {
+        (void)malloc_trim(0);
+    }
 #endif
 }
 

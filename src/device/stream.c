@@ -3,6 +3,7 @@
 
 #include "backend/cause.h"
 #include "backend/check.h"
+#include "base/read_options.h"
 #include "capture/capture.h"
 #include "capture/forbid.h"
 #include "capture/marks.h"
@@ -25,12 +26,16 @@ static rondo_status complete_stream(rondo_device *device, rondo_stream *stream,
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo_stream_create(rondo_device *device, rondo_stream **out_stream) {
+rondo_status rondo_stream_create(rondo_device *device, const rondo_stream_options *options,
+                                 rondo_stream **out_stream) {
     RETURN_IF_ERROR(rondo__check_pointer(out_stream, __func__, "out_stream"));
     *out_stream = NULL;
     RETURN_IF_ERROR(rondo__check_device(device, __func__));
+    rondo_stream_options wanted = {.struct_size = sizeof wanted};
+    RETURN_IF_ERROR(
+        rondo__read_options(options, &wanted, sizeof wanted, __func__, "rondo_stream_options"));
     rondo_stream *stream = NULL;
-    RETURN_IF_ERROR(device->backend->create_stream(device, &stream));
+    RETURN_IF_ERROR(device->backend->create_stream(device, wanted.priority, &stream));
     return complete_stream(device, stream, out_stream);
 }
 

@@ -185,7 +185,7 @@ static rondo_status create(rondo_program *program, rondo_device *device,
         status = executor->keyed == NULL ? RONDO_STATUS_NO_MEMORY : RONDO_STATUS_OK;
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo_stream_create(device, &executor->stream);
+        status = rondo_stream_create(device, NULL, &executor->stream);
     }
     if (status == RONDO_STATUS_OK && options->thread_count > 0 && rondo_device_is_host(device)) {
         status = rondo_stream_call_host(executor->stream, "threads", choose_threads,

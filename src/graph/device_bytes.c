@@ -76,7 +76,7 @@ rondo_status rondo_graph_measure_device_bytes(rondo_graph *graph, uint64_t *out_
     if (copies == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    rondo_status status = rondo_stream_create(graph->device, &stream);
+    rondo_status status = rondo_stream_create(graph->device, NULL, &stream);
     if (status == RONDO_STATUS_OK) {
         status = grow(graph, stream, copies, &g);
     }

@@ -97,8 +97,9 @@ static rondo_status make_reader(rondo_generator *generator) {
                                               2 * sizeof(uint64_t), &words));
         generator->read_words = words;
     }
-    return generator->reader != NULL ? RONDO_STATUS_OK
-                                     : rondo_stream_create(generator->device, &generator->reader);
+    return generator->reader != NULL
+               ? RONDO_STATUS_OK
+               : rondo_stream_create(generator->device, NULL, &generator->reader);
 }
 
 // Copies the state when the last use is done, on a stream of its own: that of the last use may

@@ -31,7 +31,7 @@ static void check(rondo_status status) {
 static void set_up(fixture *f) {
     *f = (fixture){0};
     check(rondo_device_open("host", &f->device));
-    check(rondo_stream_create(f->device, &f->stream));
+    check(rondo_stream_create(f->device, NULL, &f->stream));
     check(rondo_pool_create(f->device, NULL, &f->pool));
     check(rondo_arena_create(f->device, NULL, &f->arena));
     const rondo_graph_options options = {.struct_size = sizeof options,

@@ -500,7 +500,7 @@ static void test_conformance_random__misuse_is_refused(void **state) {
         rondo_device *host;
         rondo_stream *elsewhere;
         ASSERT_OK(rondo_device_open("host", &host));
-        ASSERT_OK(rondo_stream_create(host, &elsewhere));
+        ASSERT_OK(rondo_stream_create(host, NULL, &elsewhere));
         ASSERT_STATUS(rondo_random_normal(generator, elsewhere, RONDO_DTYPE_F32, out, 4, 0, 1),
                       INVALID);
         ASSERT_MESSAGE_HAS("host");

@@ -212,7 +212,7 @@ static bool keep(worker *w, rondo_status status) {
 static void change_stream(worker *w) {
     rondo_stream_destroy(w->stream);
     w->stream = NULL;
-    w->status = rondo_stream_create(w->context->device, &w->stream);
+    w->status = rondo_stream_create(w->context->device, NULL, &w->stream);
 }
 
 static rondo_status record(worker *w) {

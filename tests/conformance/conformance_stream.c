@@ -205,9 +205,9 @@ static void test_conformance_stream__wrong_arguments(void **state) {
     rondo_device_info info = {.struct_size = sizeof info};
     unsigned char bytes[8] = {0};
 
-    ASSERT_STATUS(rondo_stream_create(NULL, &made), INVALID);
+    ASSERT_STATUS(rondo_stream_create(NULL, NULL, &made), INVALID);
     assert_null(made);
-    ASSERT_STATUS(rondo_stream_create(device, NULL), INVALID);
+    ASSERT_STATUS(rondo_stream_create(device, NULL, NULL), INVALID);
     ASSERT_STATUS(rondo_event_create(device, 0x80, &made_event), INVALID);
     assert_null(made_event);
     ASSERT_STATUS(rondo_event_create(NULL, 0, &made_event), INVALID);

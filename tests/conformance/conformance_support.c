@@ -152,7 +152,7 @@ rondo_status suite_open(const char *name, suite_context *out_context) {
     if (status == RONDO_STATUS_OK) {
         // Loads what a device loads once, so that cases may count objects.
         (void)!rondo_device_supports(context.device, RONDO_FEATURE_WHILE);
-        status = rondo_stream_create(context.device, &context.stream);
+        status = rondo_stream_create(context.device, NULL, &context.stream);
     }
     if (status != RONDO_STATUS_OK) {
         suite_close(&context);
@@ -255,7 +255,7 @@ void suite_free(suite_context *context, rondo_memory_kind kind, void *address) {
 
 rondo_stream *suite_create_stream(suite_context *context) {
     rondo_stream *stream;
-    ASSERT_OK(rondo_stream_create(context->device, &stream));
+    ASSERT_OK(rondo_stream_create(context->device, NULL, &stream));
     return stream;
 }
 

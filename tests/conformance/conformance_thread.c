@@ -317,7 +317,7 @@ static rondo_status record_rounds(recorder *self) {
     void *memory = NULL;
     void *pinned = NULL;
     bool is_idle;
-    rondo_status status = rondo_stream_create(device, &stream);
+    rondo_status status = rondo_stream_create(device, NULL, &stream);
     if (status == RONDO_STATUS_OK) {
         status = rondo_graph_create(device, NULL, &graph);
     }

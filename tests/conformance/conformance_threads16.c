@@ -111,7 +111,7 @@ static void *run_recorder(void *data) {
     rondo_device *device = shared->context->device;
     void *pinned = NULL;
     rondo_device_retain(device);
-    STEP(rondo_stream_create(device, &self->stream));
+    STEP(rondo_stream_create(device, NULL, &self->stream));
     STEP(rondo_graph_create(device, NULL, &self->graph));
     STEP(rondo_memory_allocate(device, RONDO_MEMORY_PINNED, 4, &pinned));
     pthread_barrier_wait(&shared->start);
@@ -145,7 +145,7 @@ static void *run_loader(void *data) {
     member *self = data;
     arena *shared = self->shared;
     rondo_device *device = shared->context->device;
-    STEP(rondo_stream_create(device, &self->stream));
+    STEP(rondo_stream_create(device, NULL, &self->stream));
     pthread_barrier_wait(&shared->start);
     do {
         void *from_driver = NULL;
@@ -212,7 +212,7 @@ static void *run_producer(void *data) {
     arena *shared = self->shared;
     member *consumer = self->partner;
     rondo_device *device = shared->context->device;
-    STEP(rondo_stream_create(device, &self->stream));
+    STEP(rondo_stream_create(device, NULL, &self->stream));
     for (int round = 0; round < suite_rounds(ROUND_COUNT, 2); ++round) {
         rondo_graph *graph = NULL;
         STEP(rondo_graph_create(device, NULL, &graph));
@@ -235,7 +235,7 @@ static void *run_consumer(void *data) {
     arena *shared = self->shared;
     member *producer = self->partner;
     rondo_device *device = shared->context->device;
-    STEP(rondo_stream_create(device, &self->stream));
+    STEP(rondo_stream_create(device, NULL, &self->stream));
     for (int round = 0; round < suite_rounds(ROUND_COUNT, 2); ++round) {
         pthread_barrier_wait(&producer->handover);
         rondo_graph *graph = self->graph;
@@ -296,7 +296,7 @@ static void *run_destroyer(void *data) {
     arena *shared = self->shared;
     rondo_device *device = shared->context->device;
     for (int round = 0; round < suite_rounds(ROUND_COUNT, 2); ++round) {
-        STEP(rondo_stream_create(device, &self->stream));
+        STEP(rondo_stream_create(device, NULL, &self->stream));
         STEP(rondo_graph_create(device, NULL, &self->graph));
         STEP(rondo_graph_capture_begin(self->graph, self->stream, shared->mode));
         for (int i = 0; i < NODE_COUNT; ++i) {

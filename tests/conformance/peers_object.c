@@ -83,7 +83,7 @@ static void torch_03_device_neutral(void **state) {
     rondo_graph *graph;
     void *x;
     ASSERT_OK(rondo_device_open(rondo_device_get_name(context->device), &device));
-    ASSERT_OK(rondo_stream_create(device, &stream));
+    ASSERT_OK(rondo_stream_create(device, NULL, &stream));
     ASSERT_OK(rondo_graph_create(device, NULL, &graph));
     ASSERT_OK(rondo_memory_allocate(device, RONDO_MEMORY_DEVICE, 64, &x));
     begin(graph, stream);

@@ -184,7 +184,7 @@ static void *run_loader(void *argument) {
     loader_queue *queue = argument;
     const int batches = suite_rounds(BATCHES, 8);
     rondo_stream *stream = NULL;
-    bool is_fine = rondo_stream_create(queue->context->device, &stream) == RONDO_STATUS_OK;
+    bool is_fine = rondo_stream_create(queue->context->device, NULL, &stream) == RONDO_STATUS_OK;
     while (is_fine) {
         pthread_mutex_lock(&queue->lock);
         int batch = queue->next_batch++;

@@ -33,8 +33,8 @@ static void open_world(world *w) {
     options.keep = RONDO_KEEP_TEMPLATE;
     options.label = "swept";
     STEP(rondo_device_open(w->device_name, &w->device));
-    STEP(rondo_stream_create(w->device, &w->stream));
-    STEP(rondo_stream_create(w->device, &w->branch));
+    STEP(rondo_stream_create(w->device, NULL, &w->stream));
+    STEP(rondo_stream_create(w->device, NULL, &w->branch));
     STEP(rondo_event_create(w->device, 0, &w->fork));
     STEP(rondo_event_create(w->device, 0, &w->join));
     STEP(rondo_pool_create(w->device, NULL, &w->pool));
@@ -160,14 +160,14 @@ static void break_captures(world *w) {
         }
         end_and_check(w);
     }
-    STEP(rondo_stream_create(w->device, &w->branch));
+    STEP(rondo_stream_create(w->device, NULL, &w->branch));
     // The origin itself.
     STEP(rondo_graph_capture_begin(w->graph, w->stream, RONDO_CAPTURE_THREAD_LOCAL));
     record(w);
     rondo_stream_destroy(w->stream);
     w->stream = NULL;
     end_and_check(w);
-    STEP(rondo_stream_create(w->device, &w->stream));
+    STEP(rondo_stream_create(w->device, NULL, &w->stream));
     STEP(rondo_graph_capture_begin(w->graph, w->stream, RONDO_CAPTURE_RELAXED));
     record(w);
     end_and_check(w);

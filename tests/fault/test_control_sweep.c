@@ -27,8 +27,8 @@ static rondo_status open_world(world *w) {
     rondo_graph_options options = {.struct_size = sizeof options};
     options.keep = RONDO_KEEP_TEMPLATE;
     STEP(rondo_device_open(w->device_name, &w->device));
-    STEP(rondo_stream_create(w->device, &w->stream));
-    STEP(rondo_stream_create(w->device, &w->side));
+    STEP(rondo_stream_create(w->device, NULL, &w->stream));
+    STEP(rondo_stream_create(w->device, NULL, &w->side));
     STEP(rondo_event_create(w->device, 0, &w->fork));
     STEP(rondo_event_create(w->device, 0, &w->join));
     STEP(rondo_graph_create(w->device, &options, &w->graph));

@@ -35,8 +35,8 @@ static void count_up(void *arguments) {
 
 static void open_world(world *w) {
     STEP(g_cuda->open_device(0, &w->device));
-    STEP(g_cuda->create_stream(w->device, &w->stream));
-    STEP(g_cuda->create_stream(w->device, &w->side));
+    STEP(g_cuda->create_stream(w->device, 0, &w->stream));
+    STEP(g_cuda->create_stream(w->device, 0, &w->side));
     STEP(g_cuda->create_event(w->device, 0, &w->fork));
     STEP(g_cuda->create_event(w->device, RONDO_EVENT_TIMED, &w->join));
     STEP(g_cuda->allocate(w->device, RONDO_MEMORY_DEVICE, 256, &w->memory));
@@ -133,7 +133,7 @@ static void use_graph(embedding *e) {
     options.keep = RONDO_KEEP_TEMPLATE;
     STEP(rondo_device_open("cuda:0", &e->device));
     STEP(rondo_device_get_info(e->device, &info));
-    STEP(rondo_stream_create(e->device, &e->stream));
+    STEP(rondo_stream_create(e->device, NULL, &e->stream));
     STEP(rondo_stream_wrap(e->device, rondo_stream_get_native(e->stream), &e->other));
     STEP(rondo_memory_allocate(e->device, RONDO_MEMORY_DEVICE, 64, &e->memory));
     STEP(rondo_memory_allocate(e->device, RONDO_MEMORY_PINNED, 64, &e->pinned));

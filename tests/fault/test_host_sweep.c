@@ -27,8 +27,8 @@ static void open_world(world *w) {
     options.keep = RONDO_KEEP_TEMPLATE;
     options.label = "swept";
     STEP(rondo_device_open("host", &w->device));
-    STEP(rondo_stream_create(w->device, &w->stream));
-    STEP(rondo_stream_create(w->device, &w->side));
+    STEP(rondo_stream_create(w->device, NULL, &w->stream));
+    STEP(rondo_stream_create(w->device, NULL, &w->side));
     STEP(rondo_event_create(w->device, 0, &w->fork));
     STEP(rondo_event_create(w->device, RONDO_EVENT_TIMED, &w->join));
     STEP(rondo_graph_create(w->device, &options, &w->graph));

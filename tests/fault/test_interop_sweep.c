@@ -29,8 +29,8 @@ static bool open_world(world *w) {
     rondo_graph_options options = {.struct_size = sizeof options};
     options.keep = RONDO_KEEP_TEMPLATE;
     STEP(rondo_device_open(w->name, &w->device));
-    STEP(rondo_stream_create(w->device, &w->stream));
-    STEP(rondo_stream_create(w->device, &w->side));
+    STEP(rondo_stream_create(w->device, NULL, &w->stream));
+    STEP(rondo_stream_create(w->device, NULL, &w->side));
     STEP(rondo_event_create(w->device, 0, &w->fork));
     STEP(rondo_event_create(w->device, RONDO_EVENT_EXTERNAL | RONDO_EVENT_TIMED, &w->external));
     STEP(rondo_memory_allocate(w->device, RONDO_MEMORY_DEVICE, 256, &w->memory));

@@ -55,8 +55,8 @@ static void open_world(world *w) {
     pinned.kind = RONDO_MEMORY_PINNED;
     rondo_graph_options options = {.struct_size = sizeof options};
     STEP(rondo_device_open(w->device_name, &w->device));
-    STEP(rondo_stream_create(w->device, &w->stream));
-    STEP(rondo_stream_create(w->device, &w->side));
+    STEP(rondo_stream_create(w->device, NULL, &w->stream));
+    STEP(rondo_stream_create(w->device, NULL, &w->side));
     STEP(rondo_event_create(w->device, 0, &w->fork));
     STEP(rondo_event_create(w->device, 0, &w->join));
     STEP(rondo_pool_create(w->device, NULL, &w->pool));

@@ -40,8 +40,8 @@ static void open_world(world *w) {
     options.label = "swept";
     options.keep = RONDO_KEEP_TEMPLATE;
     STEP(rondo_device_open(w->device_name, &w->device));
-    STEP(rondo_stream_create(w->device, &w->stream));
-    STEP(rondo_stream_create(w->device, &w->side));
+    STEP(rondo_stream_create(w->device, NULL, &w->stream));
+    STEP(rondo_stream_create(w->device, NULL, &w->side));
     STEP(rondo_event_create(w->device, 0, &w->fork));
     STEP(rondo_event_create(w->device, 0, &w->join));
     STEP(rondo_memory_allocate(w->device, RONDO_MEMORY_DEVICE, COUNT * sizeof(double) * 2,
@@ -224,7 +224,7 @@ static void work_after_streams_went(world *w) {
     rondo_stream_destroy(gone);
     replay_on(w, w->stream);
     STEP(rondo_graph_reset(w->outer));
-    STEP(rondo_stream_create(w->device, &w->third));
+    STEP(rondo_stream_create(w->device, NULL, &w->third));
     STEP(rondo_random_words(w->generator, w->third, w->memory, COUNT));
     w->offset += COUNTERS;
     STEP(rondo_graph_capture_begin(w->outer, w->side, RONDO_CAPTURE_THREAD_LOCAL));
@@ -244,7 +244,7 @@ static void work_on_many_streams(world *w) {
         return;
     }
     STEP(rondo_graph_create(w->device, NULL, &w->outer));
-    STEP(rondo_stream_create(w->device, &w->third));
+    STEP(rondo_stream_create(w->device, NULL, &w->third));
     replay_on(w, w->stream);
     uint64_t before = w->offset;
     work_after_recording(w);

@@ -27,7 +27,7 @@ def work(path, name):
     has_path = bool(os.environ.get("NVTX_INJECTION64_PATH"))
     print(f"NVTX_INJECTION64_PATH is {'set' if has_path else 'not set'}")
     device = rondo.device_open(name.encode())
-    stream = rondo.stream_create(device)
+    stream = rondo.stream_create(device, None)
     words = rondo.memory_allocate(device, 0, 4 * COUNT)
     generator = rondo.generator_create(device, 1)
     options = r.GraphOptions(struct_size=ctypes.sizeof(r.GraphOptions))

@@ -38,7 +38,7 @@ SIGNATURES = {
     "rondo_error_get_last": (POINTER(Error),),
     "rondo_device_open": (c_int32, c_char_p, POINTER(c_void_p)),
     "rondo_device_release": (None, c_void_p),
-    "rondo_stream_create": (c_int32, c_void_p, POINTER(c_void_p)),
+    "rondo_stream_create": (c_int32, c_void_p, c_void_p, POINTER(c_void_p)),
     "rondo_stream_wrap": (c_int32, c_void_p, c_void_p, POINTER(c_void_p)),
     "rondo_stream_get_native": (c_void_p, c_void_p),
     "rondo_stream_destroy": (None, c_void_p),

@@ -142,7 +142,7 @@ def check_current_stream(scene):
 def check_own_stream(scene):
     """The other way round: PyTorch works on a stream of Rondo's."""
     rondo = scene.rondo
-    own = rondo.stream_create(scene.device)
+    own = rondo.stream_create(scene.device, None)
     other = Scene(rondo, scene.device, torch.cuda.ExternalStream(rondo.stream_get_native(own)))
     check_capture(other)
     other.close()

@@ -18,7 +18,7 @@ bool call_destroy_stream(world *w, const any_call *k) {
     if (!was_recording || w->context->is_host) {
         clock_join(&w->host, &done);
     }
-    rondo_status status = rondo_stream_create(w->context->device, &s->real);
+    rondo_status status = rondo_stream_create(w->context->device, NULL, &s->real);
     tell(w, status, "stream_create() s%d", line);
     (void)expect(w, status, CAN_OK, "rondo_stream_create");
     s->label_depth = 0;

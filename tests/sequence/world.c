@@ -109,7 +109,7 @@ void world_begin(world *w, suite_context *context, rondo_pool *shared_pool,
     }
     *w->counter = 0;
     for (int i = 0; i < STREAM_COUNT; ++i) {
-        must(w, rondo_stream_create(device, &w->streams[i].real), "rondo_stream_create");
+        must(w, rondo_stream_create(device, NULL, &w->streams[i].real), "rondo_stream_create");
     }
     for (int i = 0; i < EVENT_COUNT; ++i) {
         w->events[i].flags = i == 3   ? RONDO_EVENT_EXTERNAL

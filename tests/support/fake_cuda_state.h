@@ -115,6 +115,7 @@ typedef struct fake_stream {
     bool is_broken;
     bool is_dangling;  // records into a body whose node was freed
     bool is_blocking;  // the legacy stream waits for it, and it for that
+    int priority;      // as the driver counts: the lower comes first
 } fake_stream;
 
 typedef struct fake_event {

@@ -245,6 +245,17 @@ rondo__cu_result fake_cuStreamCreate(rondo__cu_stream *out_stream, unsigned int 
     return fake_leave(code);
 }
 
+rondo__cu_result fake_cuStreamCreateWithPriority(rondo__cu_stream *out_stream, unsigned int flags,
+                                                 int priority) {
+    ENTER("cuStreamCreateWithPriority");
+    NEED_CONTEXT("cuStreamCreateWithPriority");
+    fake_stream *stream = fake_new_object(FAKE_STREAM, sizeof(*stream));
+    stream->is_blocking = (flags & RONDO__CU_STREAM_NON_BLOCKING) == 0;
+    stream->priority = priority;
+    *out_stream = (rondo__cu_stream)(void *)stream;
+    return fake_leave(code);
+}
+
 rondo__cu_result fake_cuStreamDestroy(rondo__cu_stream handle) {
     rondo__cu_result code = fake_enter("cuStreamDestroy");
     GET_STREAM("cuStreamDestroy");

@@ -625,7 +625,7 @@ bool op_cases_run(const char *device_name, const char *filter, op_case_values va
         printf("%s: %s\n", device_name, rondo_error_get_last()->message);
         return false;
     }
-    if (rondo_stream_create(device, &stream) != RONDO_STATUS_OK) {
+    if (rondo_stream_create(device, NULL, &stream) != RONDO_STATUS_OK) {
         printf("%s: %s\n", device_name, rondo_error_get_last()->message);
         rondo_device_release(device);
         return false;

@@ -115,8 +115,9 @@ void suite_track_free(rondo_device *device, void *address) {
     rondo_memory_free(device, address);
 }
 
-rondo_status suite_track_create_stream(rondo_device *device, rondo_stream **out_stream) {
-    rondo_status status = rondo_stream_create(device, out_stream);
+rondo_status suite_track_create_stream(rondo_device *device, const rondo_stream_options *options,
+                                       rondo_stream **out_stream) {
+    rondo_status status = rondo_stream_create(device, options, out_stream);
     if (status == RONDO_STATUS_OK) {
         add((object){.kind = KIND_STREAM, .address = *out_stream});
     }

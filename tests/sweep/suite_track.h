@@ -16,7 +16,8 @@ void suite_track_release_device(rondo_device *device);
 rondo_status suite_track_allocate(rondo_device *device, rondo_memory_kind kind, size_t bytes,
                                   void **out_address);
 void suite_track_free(rondo_device *device, void *address);
-rondo_status suite_track_create_stream(rondo_device *device, rondo_stream **out_stream);
+rondo_status suite_track_create_stream(rondo_device *device, const rondo_stream_options *options,
+                                       rondo_stream **out_stream);
 rondo_status suite_track_wrap_stream(rondo_device *device, void *native, rondo_stream **out_stream);
 void suite_track_destroy_stream(rondo_stream *stream);
 rondo_status suite_track_create_event(rondo_device *device, uint32_t flags,
@@ -56,7 +57,7 @@ void suite_track_unwind(void);
 #define rondo_memory_allocate(device, kind, bytes, out) \
     suite_track_allocate(device, kind, bytes, out)
 #define rondo_memory_free(device, address) suite_track_free(device, address)
-#define rondo_stream_create(device, out) suite_track_create_stream(device, out)
+#define rondo_stream_create(device, options, out) suite_track_create_stream(device, options, out)
 #define rondo_stream_wrap(device, native, out) suite_track_wrap_stream(device, native, out)
 #define rondo_stream_destroy(stream) suite_track_destroy_stream(stream)
 #define rondo_event_create(device, flags, out) suite_track_create_event(device, flags, out)

@@ -57,7 +57,7 @@ static void test_backend_blame__calls_on_another_gpu_are_named(void **state) {
     rondo_stream *stream;
     rondo_graph *graph;
     void *memory;
-    OK(rondo_stream_create(g_first, &stream));
+    OK(rondo_stream_create(g_first, NULL, &stream));
     OK(rondo_graph_create(g_first, NULL, &graph));
     OK(rondo_memory_allocate(g_first, RONDO_MEMORY_DEVICE, 64, &memory));
     check(stream, graph, memory, RONDO_CAPTURE_THREAD_LOCAL, false, RONDO_CAUSE_NONE);

@@ -53,8 +53,8 @@ static void test_backend_branches__run_at_the_same_time(void **state) {
         print_message("skipped: this machine has one processor\n");
         skip();
     }
-    assert_int_equal(rondo_stream_create(device, &stream), RONDO_STATUS_OK);
-    assert_int_equal(rondo_stream_create(device, &side), RONDO_STATUS_OK);
+    assert_int_equal(rondo_stream_create(device, NULL, &stream), RONDO_STATUS_OK);
+    assert_int_equal(rondo_stream_create(device, NULL, &side), RONDO_STATUS_OK);
     assert_int_equal(rondo_event_create(device, 0, &event), RONDO_STATUS_OK);
     assert_int_equal(rondo_graph_create(device, NULL, &graph), RONDO_STATUS_OK);
     assert_int_equal(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL),
@@ -198,7 +198,7 @@ static void test_backend_branches__keep_every_dependency(void **state) {
     recorder r;
     assert_int_equal(rondo_device_open("host", &device), RONDO_STATUS_OK);
     for (int i = 0; i < STREAM_COUNT; ++i) {
-        assert_int_equal(rondo_stream_create(device, &r.streams[i]), RONDO_STATUS_OK);
+        assert_int_equal(rondo_stream_create(device, NULL, &r.streams[i]), RONDO_STATUS_OK);
     }
     for (int i = 0; i < EVENT_COUNT; ++i) {
         assert_int_equal(rondo_event_create(device, 0, &r.events[i]), RONDO_STATUS_OK);
@@ -250,7 +250,7 @@ static void test_backend_branches__failures_reach_the_replaying_stream(void **st
     rondo_graph *graph;
     assert_int_equal(rondo_device_open("host", &device), RONDO_STATUS_OK);
     for (int i = 0; i < 4; ++i) {
-        assert_int_equal(rondo_stream_create(device, &streams[i]), RONDO_STATUS_OK);
+        assert_int_equal(rondo_stream_create(device, NULL, &streams[i]), RONDO_STATUS_OK);
     }
     assert_int_equal(rondo_event_create(device, 0, &event), RONDO_STATUS_OK);
     assert_int_equal(rondo_graph_create(device, NULL, &graph), RONDO_STATUS_OK);

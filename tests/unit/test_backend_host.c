@@ -50,7 +50,7 @@ static void test_backend_host__a_full_ring_waits_and_keeps_order(void **state) {
     enum { COUNT = 20000 };
     rondo_device *device = open_host();
     rondo_stream *stream;
-    assert_int_equal(rondo_stream_create(device, &stream), RONDO_STATUS_OK);
+    assert_int_equal(rondo_stream_create(device, NULL, &stream), RONDO_STATUS_OK);
     uint32_t *list = calloc(COUNT, sizeof *list);
     assert_non_null(list);
     for (uint32_t i = 0; i < COUNT; ++i) {
@@ -127,8 +127,8 @@ static void test_backend_host__failures_of_functions_reach_the_wait(void **state
     rondo_device *device = open_host();
     rondo_stream *stream;
     rondo_stream *other;
-    assert_int_equal(rondo_stream_create(device, &stream), RONDO_STATUS_OK);
-    assert_int_equal(rondo_stream_create(device, &other), RONDO_STATUS_OK);
+    assert_int_equal(rondo_stream_create(device, NULL, &stream), RONDO_STATUS_OK);
+    assert_int_equal(rondo_stream_create(device, NULL, &other), RONDO_STATUS_OK);
     rondo__host_report_failure();  // outside of a host function: nothing
     for (int value = 1; value <= 2; ++value) {
         assert_int_equal(
@@ -162,7 +162,7 @@ static void test_backend_host__a_forked_child_starts_afresh(void **state) {
     rondo_stream *stream;
     rondo_event *event;
     void *memory;
-    assert_int_equal(rondo_stream_create(device, &stream), RONDO_STATUS_OK);
+    assert_int_equal(rondo_stream_create(device, NULL, &stream), RONDO_STATUS_OK);
     assert_int_equal(rondo_event_create(device, 0, &event), RONDO_STATUS_OK);
     assert_int_equal(rondo_memory_allocate(device, RONDO_MEMORY_DEVICE, 64, &memory),
                      RONDO_STATUS_OK);
@@ -184,7 +184,7 @@ static void test_backend_host__a_forked_child_starts_afresh(void **state) {
         rondo_device *fresh = NULL;
         failures += rondo_device_open("host", &fresh) != RONDO_STATUS_OK;
         failures += fresh == device;
-        failures += rondo_stream_create(fresh, &stream) != RONDO_STATUS_OK;
+        failures += rondo_stream_create(fresh, NULL, &stream) != RONDO_STATUS_OK;
         unsigned char bytes[64] = {0};
         failures +=
             rondo_memory_allocate(fresh, RONDO_MEMORY_PINNED, 64, &memory) != RONDO_STATUS_OK;
@@ -216,7 +216,7 @@ static void test_backend_host__a_lost_device_refuses_all_but_destroy(void **stat
     rondo_graph *graph;
     void *memory;
     bool flag;
-    assert_int_equal(rondo_stream_create(device, &stream), RONDO_STATUS_OK);
+    assert_int_equal(rondo_stream_create(device, NULL, &stream), RONDO_STATUS_OK);
     assert_int_equal(rondo_event_create(device, 0, &event), RONDO_STATUS_OK);
     assert_int_equal(rondo_graph_create(device, NULL, &graph), RONDO_STATUS_OK);
     assert_int_equal(rondo_memory_allocate(device, RONDO_MEMORY_DEVICE, 64, &memory),
@@ -224,7 +224,7 @@ static void test_backend_host__a_lost_device_refuses_all_but_destroy(void **stat
     atomic_store(&device->is_lost, true);
     rondo_stream *none;
     void *address;
-    assert_int_equal(rondo_stream_create(device, &none), RONDO_STATUS_LOST);
+    assert_int_equal(rondo_stream_create(device, NULL, &none), RONDO_STATUS_LOST);
     assert_int_equal(rondo_memory_allocate(device, RONDO_MEMORY_DEVICE, 64, &address),
                      RONDO_STATUS_LOST);
     assert_int_equal(rondo_stream_fill(stream, memory, 1, 1, 64), RONDO_STATUS_LOST);

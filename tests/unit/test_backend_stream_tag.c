@@ -38,9 +38,9 @@ static void open_world(world *w) {
     fake_cuda_reset(NULL);
     fake_cuda_install();
     OK(rondo_device_open("cuda:0", &w->device));
-    OK(rondo_stream_create(w->device, &w->stream));
-    OK(rondo_stream_create(w->device, &w->follower));
-    OK(rondo_stream_create(w->device, &w->origin));
+    OK(rondo_stream_create(w->device, NULL, &w->stream));
+    OK(rondo_stream_create(w->device, NULL, &w->follower));
+    OK(rondo_stream_create(w->device, NULL, &w->origin));
     OK(rondo_event_create(w->device, 0, &w->event));
     OK(rondo_event_create(w->device, 0, &w->fork));
     OK(rondo_graph_create(w->device, NULL, &w->graph));

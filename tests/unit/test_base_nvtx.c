@@ -79,7 +79,7 @@ static int use_ranges(void) {
     rondo_graph_options options = {.struct_size = sizeof options};
     options.label = "step";
     CHECK(rondo_device_open("host", &device) == RONDO_STATUS_OK);
-    CHECK(rondo_stream_create(device, &stream) == RONDO_STATUS_OK);
+    CHECK(rondo_stream_create(device, NULL, &stream) == RONDO_STATUS_OK);
     CHECK(rondo_graph_create(device, &options, &graph) == RONDO_STATUS_OK);
     CHECK(rondo_label_push(stream, "warm-up") == RONDO_STATUS_OK);
     CHECK(rondo_label_pop(stream) == RONDO_STATUS_OK);

@@ -16,6 +16,7 @@
 #include "rondo/status.h"
 #include "support/expect_ok.h"
 #include "support/fake_cuda.h"
+#include "support/fake_cuda_state.h"
 
 static const rondo__backend *const g_cuda = &rondo__backend_cuda;
 static rondo_device *g_device;
@@ -25,7 +26,7 @@ static int set_up_driver(const fake_cuda_options *options) {
     fake_cuda_reset(options);
     fake_cuda_install();
     OK(g_cuda->open_device(0, &g_device));
-    OK(g_cuda->create_stream(g_device, &g_stream));
+    OK(g_cuda->create_stream(g_device, 0, &g_stream));
     return 0;
 }
 
@@ -415,6 +416,18 @@ static void test_cuda_backend__records_and_describes(void **state) {
 }
 
 // Waiting for other work while this thread records is harmless, and so is making an executable.
+static void test_cuda_backend__priorities_count_upwards(void **state) {
+    (void)state;
+    static const int32_t priorities[] = {0, 2, -1, INT32_MIN};
+    static const int levels[] = {0, -2, 1, INT32_MAX};
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; ++i) {
+        rondo_stream *stream = NULL;
+        OK(g_cuda->create_stream(g_device, priorities[i], &stream));
+        assert_int_equal(((const fake_stream *)stream->native)->priority, levels[i]);
+        (void)g_cuda->destroy_stream(stream);
+    }
+}
+
 static void test_cuda_backend__other_streams_may_be_waited_for(void **state) {
     (void)state;
     char *device = allocate(RONDO_MEMORY_DEVICE, 64);
@@ -423,7 +436,7 @@ static void test_cuda_backend__other_streams_may_be_waited_for(void **state) {
     bool is_complete = false;
     rondo__template *recorded = NULL;
     rondo__executable *executable = NULL;
-    OK(g_cuda->create_stream(g_device, &other));
+    OK(g_cuda->create_stream(g_device, 0, &other));
     OK(g_cuda->create_event(g_device, 0, &event));
     OK(begin(other, RONDO_CAPTURE_THREAD_LOCAL));
     OK(g_cuda->fill(other, device, 1, 1, 64));
@@ -452,7 +465,7 @@ static void test_cuda_backend__fork_and_join(void **state) {
     rondo_stream *side = NULL;
     rondo_event *fork = NULL;
     rondo_event *join = NULL;
-    OK(g_cuda->create_stream(g_device, &side));
+    OK(g_cuda->create_stream(g_device, 0, &side));
     side->number = 42;  // the generic layer counts them
     OK(g_cuda->create_event(g_device, 0, &fork));
     OK(g_cuda->create_event(g_device, 0, &join));
@@ -535,7 +548,7 @@ static void test_cuda_backend__capture_misuse(void **state) {
     rondo_stream *other = NULL;
     rondo_event *event = NULL;
     rondo__template *recorded = NULL;
-    OK(g_cuda->create_stream(g_device, &other));
+    OK(g_cuda->create_stream(g_device, 0, &other));
     OK(g_cuda->create_event(g_device, 0, &event));
     assert_int_equal(g_cuda->end_capture(g_stream, &recorded), RONDO_STATUS_STATE);
     OK(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
@@ -702,6 +715,7 @@ int main(void) {
         CASE(host_functions_own_their_arguments),
         CASE(launches_packed_arguments),
         CASE(records_and_describes),
+        CASE(priorities_count_upwards),
         CASE(other_streams_may_be_waited_for),
         CASE(fork_and_join),
         CASE(broken_captures_end_where_they_began),

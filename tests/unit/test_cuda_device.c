@@ -265,7 +265,7 @@ static void test_cuda_device__branches_and_dump(void **state) {
     rondo_graph_options options = {.struct_size = sizeof options};
     options.keep = RONDO_KEEP_TEMPLATE;
     OK(rondo_memory_allocate(g_device, RONDO_MEMORY_DEVICE, COUNT * 4, (void **)&other));
-    OK(rondo_stream_create(g_device, &side));
+    OK(rondo_stream_create(g_device, NULL, &side));
     OK(rondo_event_create(g_device, 0, &fork));
     OK(rondo_event_create(g_device, 0, &join));
     OK(rondo_graph_create(g_device, &options, &graph));
@@ -342,7 +342,7 @@ static rondo_status break_by_old_event(void) {
     rondo_event *event = NULL;
     rondo_stream *side = NULL;
     OK(rondo_event_create(g_device, 0, &event));
-    OK(rondo_stream_create(g_device, &side));
+    OK(rondo_stream_create(g_device, NULL, &side));
     OK(rondo_event_record(event, side));
     rondo_status status = rondo_stream_wait_event(g_stream, event);
     rondo_event_destroy(event);
@@ -390,7 +390,7 @@ static void test_cuda_device__own_calls_leave_the_capture_alone(void **state) {
     rondo_stream *other = NULL;
     void *memory = NULL;
     OK(rondo_graph_create(g_device, NULL, &graph));
-    OK(rondo_stream_create(g_device, &other));
+    OK(rondo_stream_create(g_device, NULL, &other));
     set_values(1);
     OK(rondo_graph_capture_begin(graph, g_stream, RONDO_CAPTURE_THREAD_LOCAL));
     OK(launch_scale(other, g_values, 0));
@@ -481,7 +481,7 @@ static void *capture_and_replay(void *user_data) {
     rondo_graph *graph = NULL;
     float *values = NULL;
     float *pinned = NULL;
-    bool is_fine = rondo_stream_create(g_device, &stream) == RONDO_STATUS_OK &&
+    bool is_fine = rondo_stream_create(g_device, NULL, &stream) == RONDO_STATUS_OK &&
                    rondo_graph_create(g_device, NULL, &graph) == RONDO_STATUS_OK &&
                    rondo_memory_allocate(g_device, RONDO_MEMORY_PINNED, COUNT * 4,
                                          (void **)&pinned) == RONDO_STATUS_OK;
@@ -591,7 +591,7 @@ static int open_everything(void) {
         printf("skipped: %s\n", rondo_error_get_last()->message);
         return required != NULL && strstr(required, "cuda") != NULL ? 1 : SKIP;
     }
-    if (rondo_stream_create(g_device, &g_stream) != RONDO_STATUS_OK ||
+    if (rondo_stream_create(g_device, NULL, &g_stream) != RONDO_STATUS_OK ||
         rondo_memory_allocate(g_device, RONDO_MEMORY_DEVICE, COUNT * 4, (void **)&g_values) !=
             RONDO_STATUS_OK ||
         rondo_memory_allocate(g_device, RONDO_MEMORY_PINNED, COUNT * 4, (void **)&g_pinned) !=

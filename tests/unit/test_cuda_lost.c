@@ -53,7 +53,7 @@ static void test_cuda_lost__while_bodies_are_recorded(void **state) {
     uint32_t *x = NULL;
     void *taken = NULL;
     for (int i = 0; i < 4; ++i) {
-        OK(rondo_stream_create(g_device, &streams[i]));
+        OK(rondo_stream_create(g_device, NULL, &streams[i]));
     }
     for (int i = 0; i < 3; ++i) {
         OK(rondo_graph_create(g_device, NULL, &graphs[i]));
@@ -82,7 +82,7 @@ static void test_cuda_lost__while_bodies_are_recorded(void **state) {
     OK(rondo_stream_fill(streams[3], x + 2, 0, 4, 1));
 
     rondo_stream *victim = NULL;
-    OK(rondo_stream_create(g_device, &victim));
+    OK(rondo_stream_create(g_device, NULL, &victim));
     lose_device(victim, x);
 
     assert_int_not_equal(rondo_scope_leave(inner), RONDO_STATUS_OK);

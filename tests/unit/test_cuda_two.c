@@ -36,7 +36,7 @@ static int make(void **state) {
     (void)state;
     for (int i = 0; i < GPUS; ++i) {
         gpu *g = &g_gpus[i];
-        OK(rondo_stream_create(g->device, &g->stream));
+        OK(rondo_stream_create(g->device, NULL, &g->stream));
         OK(rondo_graph_create(g->device, NULL, &g->graph));
         OK(rondo_pool_create(g->device, NULL, &g->pool));
         OK(rondo_generator_create(g->device, 40 + (uint64_t)i, &g->generator));

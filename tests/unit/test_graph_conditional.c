@@ -28,7 +28,7 @@ static void set_up_driver(int driver_version, const char *missing_symbol) {
     fake_cuda_reset(&options);
     fake_cuda_install();
     OK(rondo_device_open("cuda:0", &g_device));
-    OK(rondo_stream_create(g_device, &g_stream));
+    OK(rondo_stream_create(g_device, NULL, &g_stream));
     OK(rondo_graph_create(g_device, &graph_options, &g_graph));
     OK(rondo_memory_allocate(g_device, RONDO_MEMORY_DEVICE, 64, (void **)&g_x));
     memset(g_x, 0, 64);

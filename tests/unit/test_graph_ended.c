@@ -28,7 +28,7 @@ static rondo_stream *begin(world *w) {
     fake_cuda_reset(NULL);
     fake_cuda_install();
     OK(rondo_device_open("cuda:0", &w->device));
-    OK(rondo_stream_create(w->device, &stream));
+    OK(rondo_stream_create(w->device, NULL, &stream));
     OK(rondo_graph_create(w->device, NULL, &w->graph));
     OK(rondo_graph_capture_begin(w->graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
     return stream;
@@ -44,14 +44,14 @@ static void begin_and_lose_stream(world *w) {
     assert_int_equal(api->cuGraphDestroy(recorded), 0);
     rondo_stream_destroy(stream);
     // Makes the backend forget what it kept for later.
-    OK(rondo_stream_create(w->device, &stream));
+    OK(rondo_stream_create(w->device, NULL, &stream));
     rondo_stream_destroy(stream);
 }
 
 // The graph and this thread are as good as new.
 static void end(world *w) {
     rondo_stream *stream = NULL;
-    OK(rondo_stream_create(w->device, &stream));
+    OK(rondo_stream_create(w->device, NULL, &stream));
     OK(rondo_graph_capture_begin(w->graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
     OK(rondo_graph_capture_end(w->graph));
     rondo_graph_destroy(w->graph);
@@ -103,7 +103,7 @@ typedef struct helper {
 static void *come_and_go(void *data) {
     helper *h = data;
     rondo_stream *stream = NULL;
-    if (rondo_stream_create(h->device, &stream) == RONDO_STATUS_OK) {
+    if (rondo_stream_create(h->device, NULL, &stream) == RONDO_STATUS_OK) {
         rondo_stream_destroy(stream);
         sem_post(&h->is_done);
     }

@@ -37,7 +37,7 @@ typedef struct program {
 static program begin(const char *device_name) {
     program p = {0};
     TRY(rondo_device_open(device_name, &p.device));
-    TRY(rondo_stream_create(p.device, &p.stream));
+    TRY(rondo_stream_create(p.device, NULL, &p.stream));
     TRY(rondo_memory_allocate(p.device, RONDO_MEMORY_DEVICE, 256, &p.memory));
     TRY(rondo_graph_create(p.device, NULL, &p.graph));
     TRY(rondo_graph_capture_begin(p.graph, p.stream, RONDO_CAPTURE_THREAD_LOCAL));

@@ -37,7 +37,7 @@ typedef struct world {
 // A capture that draws, has memory of its own, and an open scope.
 static void open_world(world *w) {
     OK(rondo_device_open("host", &w->device));
-    OK(rondo_stream_create(w->device, &w->stream));
+    OK(rondo_stream_create(w->device, NULL, &w->stream));
     OK(rondo_event_create(w->device, 0, &w->event));
     OK(rondo_arena_create(w->device, NULL, &w->arena));
     OK(rondo_pool_create(w->device, NULL, &w->pool));

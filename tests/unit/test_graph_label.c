@@ -26,7 +26,7 @@ static void set_up(const fake_cuda_options *options) {
     fake_cuda_reset(options);
     fake_cuda_install();
     OK(rondo_device_open("cuda:0", &g_device));
-    OK(rondo_stream_create(g_device, &g_stream));
+    OK(rondo_stream_create(g_device, NULL, &g_stream));
     graph_options.keep = RONDO_KEEP_TEMPLATE_ONLY;
     OK(rondo_graph_create(g_device, &graph_options, &g_graph));
     OK(rondo_graph_create(g_device, &graph_options, &g_inner));

@@ -62,8 +62,8 @@ static void open_world(world *w, const char *name, bool has_branches) {
     *w = (world){0};
     void *memory = NULL;
     OK(rondo_device_open(name, &w->device));
-    OK(rondo_stream_create(w->device, &w->stream));
-    OK(rondo_stream_create(w->device, &w->side));
+    OK(rondo_stream_create(w->device, NULL, &w->stream));
+    OK(rondo_stream_create(w->device, NULL, &w->side));
     OK(rondo_event_create(w->device, 0, &w->fork));
     OK(rondo_event_create(w->device, 0, &w->join));
     OK(rondo_memory_allocate(w->device, RONDO_MEMORY_DEVICE, 4096, &memory));

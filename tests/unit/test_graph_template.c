@@ -70,8 +70,8 @@ static void set_up(bool is_fake) {
     if (is_fake) {
         OK(rondo__device_get_function(g_device, "", NULL, 0, "scale", &g_function));
     }
-    OK(rondo_stream_create(g_device, &g_stream));
-    OK(rondo_stream_create(g_device, &g_side));
+    OK(rondo_stream_create(g_device, NULL, &g_stream));
+    OK(rondo_stream_create(g_device, NULL, &g_side));
     OK(rondo_event_create(g_device, 0, &g_events[0]));
     OK(rondo_event_create(g_device, 0, &g_events[1]));
     OK(rondo_memory_allocate(g_device, RONDO_MEMORY_DEVICE, 256, (void **)&g_x));

@@ -277,7 +277,7 @@ static void test_pool_arena__random_traffic_against_a_model(void **state) {
     must(rondo_pool_create(w.device, NULL, &w.pool));
     must(rondo_arena_create(w.device, NULL, &w.arena));
     for (int i = 0; i < STREAMS; ++i) {
-        must(rondo_stream_create(w.device, &w.streams[i]));
+        must(rondo_stream_create(w.device, NULL, &w.streams[i]));
     }
     rondo_graph_options options = {.struct_size = sizeof options};
     options.arena = w.arena;
@@ -347,7 +347,7 @@ static void test_pool_arena__sharers_are_replayed_by_one_thread_at_a_time(void *
     rondo_graph_options options = {.struct_size = sizeof options};
     options.arena = arena;
     for (int i = 0; i < 2; ++i) {
-        must(rondo_stream_create(device, &streams[i]));
+        must(rondo_stream_create(device, NULL, &streams[i]));
         must(rondo_graph_create(device, &options, &graphs[i]));
         must(rondo_graph_capture_begin(graphs[i], streams[i], RONDO_CAPTURE_THREAD_LOCAL));
         must(rondo_pool_allocate(pool, streams[i], 100, &x));

@@ -27,7 +27,7 @@ typedef struct world {
 
 static void open_world(world *w) {
     OK(rondo_device_open("cuda:0", &w->device));
-    OK(rondo_stream_create(w->device, &w->stream));
+    OK(rondo_stream_create(w->device, NULL, &w->stream));
     OK(rondo_pool_create(w->device, NULL, &w->pool));
     OK(rondo__cuda_get_api(&w->api));
 }
@@ -64,7 +64,7 @@ static rondo_stream *create_in_place_of(const world *w, rondo_stream *former) {
     enum { STREAM_COUNT = 64 };
     rondo_stream *streams[STREAM_COUNT];
     for (size_t i = 0; i < STREAM_COUNT; ++i) {
-        OK(rondo_stream_create(w->device, &streams[i]));
+        OK(rondo_stream_create(w->device, NULL, &streams[i]));
     }
     for (size_t i = 0; i < STREAM_COUNT; ++i) {
         rondo_stream_destroy(streams[i]);
@@ -73,7 +73,7 @@ static rondo_stream *create_in_place_of(const world *w, rondo_stream *former) {
     rondo_stream *found = NULL;
     size_t count = 0;
     for (; count < STREAM_COUNT && found == NULL; ++count) {
-        OK(rondo_stream_create(w->device, &streams[count]));
+        OK(rondo_stream_create(w->device, NULL, &streams[count]));
         found = streams[count] == former ? former : NULL;
     }
     for (size_t i = 0; i < count; ++i) {
@@ -87,7 +87,7 @@ static void test_pool_cuda__uses_are_of_streams_not_of_addresses(void **state) {
     const world *w = *state;
     void *x = take(w);
     rondo_stream *former = NULL;
-    OK(rondo_stream_create(w->device, &former));
+    OK(rondo_stream_create(w->device, NULL, &former));
     OK(rondo_pool_use(w->pool, former, x));
     rondo_stream *other = create_in_place_of(w, former);
     if (other == NULL) {
@@ -148,7 +148,7 @@ static void test_pool_cuda__breaks_no_own_capture_in_global_mode(void **state) {
     const world *w = *state;
     rondo_stream *other = NULL;
     rondo__cu_stream native = NULL;
-    OK(rondo_stream_create(w->device, &other));
+    OK(rondo_stream_create(w->device, NULL, &other));
     void *x = take(w);
     OK(rondo_pool_use(w->pool, other, x));
     OK(rondo_pool_free(w->pool, x));
@@ -225,7 +225,7 @@ static void test_pool_cuda__a_call_asks_once(void **state) {
     void *blocks[3];
     rondo_stream *other = NULL;
     rondo_event *fork = NULL;
-    OK(rondo_stream_create(w->device, &other));
+    OK(rondo_stream_create(w->device, NULL, &other));
     OK(rondo_event_create(w->device, 0, &fork));
     rondo_graph *graph = begin_graph(w, w->stream);
     OK(rondo_pool_allocate(w->pool, w->stream, BYTES, &blocks[0]));  // the region

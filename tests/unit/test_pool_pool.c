@@ -36,8 +36,8 @@ typedef struct world {
 static world make_world(const rondo_pool_options *options) {
     world w;
     must(rondo_device_open(device_name, &w.device));
-    must(rondo_stream_create(w.device, &w.a));
-    must(rondo_stream_create(w.device, &w.b));
+    must(rondo_stream_create(w.device, NULL, &w.a));
+    must(rondo_stream_create(w.device, NULL, &w.b));
     must(rondo_pool_create(w.device, options, &w.pool));
     return w;
 }
@@ -219,7 +219,7 @@ static void test_pool_pool__regions_of_destroyed_streams_serve_others(void **sta
     world w = make_world(NULL);
     for (int i = 0; i < 200; ++i) {
         rondo_stream *stream;
-        must(rondo_stream_create(w.device, &stream));
+        must(rondo_stream_create(w.device, NULL, &stream));
         must(rondo_pool_free(w.pool, take(&w, stream, 1000)));
         rondo_stream_destroy(stream);
     }
@@ -230,7 +230,7 @@ static void test_pool_pool__regions_of_destroyed_streams_serve_others(void **sta
 static void *churn(void *argument) {
     world *w = argument;
     rondo_stream *stream;
-    if (rondo_stream_create(w->device, &stream) != RONDO_STATUS_OK) {
+    if (rondo_stream_create(w->device, NULL, &stream) != RONDO_STATUS_OK) {
         return argument;
     }
     void *blocks[16] = {0};

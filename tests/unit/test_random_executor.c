@@ -203,7 +203,7 @@ static void test_random_executor__results_are_what_the_ops_mean(void **state) {
     void *memory;
     static float expected[COUNT];
     check(rondo_generator_create(device, 5, &generator));
-    check(rondo_stream_create(device, &stream));
+    check(rondo_stream_create(device, NULL, &stream));
     check(rondo_memory_allocate(device, RONDO_MEMORY_DEVICE, sizeof expected, &memory));
     double ones = 0;
     double chosen[2][3] = {{0}};

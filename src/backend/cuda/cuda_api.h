@@ -22,7 +22,8 @@ enum {
     RONDO__CUDA_CAN_OVERLAP_LAUNCHES = 1u << 5,
     RONDO__CUDA_CAN_CONDITIONALS = 1u << 6,
     RONDO__CUDA_CAN_LIST_PARAMETERS = 1u << 7,
-    RONDO__CUDA_CAN_EVERYTHING = (1u << 8) - 1,
+    RONDO__CUDA_CAN_PRIORITISE_STREAMS = 1u << 8,
+    RONDO__CUDA_CAN_EVERYTHING = (1u << 9) - 1,
 };
 
 // The oldest driver that has everything REQUIRED.

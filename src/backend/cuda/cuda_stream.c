@@ -19,7 +19,8 @@ static rondo__cuda_stream *new_stream(rondo_device *device) {
     return stream;
 }
 
-rondo_status rondo__cuda_create_stream(rondo_device *device_, rondo_stream **out_stream) {
+rondo_status rondo__cuda_create_stream(rondo_device *device_, int32_t priority,
+                                       rondo_stream **out_stream) {
     rondo__cuda_device *device = rondo__cuda_device_of(device_);
     *out_stream = NULL;
     bool was_pushed = false;
@@ -31,10 +32,23 @@ rondo_status rondo__cuda_create_stream(rondo_device *device_, rondo_stream **out
         goto leave;
     }
     rondo__cu_stream native = NULL;
-    rondo__cu_result code = device->api->cuStreamCreate(&native, RONDO__CU_STREAM_NON_BLOCKING);
+    rondo__cu_result code;
+    if (priority == 0) {
+        code = device->api->cuStreamCreate(&native, RONDO__CU_STREAM_NON_BLOCKING);
+    } else {
+        // The driver counts downwards, and takes the nearest level that it has.
+        const int level = priority == INT32_MIN ? INT32_MAX : -priority;
+        status = rondo__cuda_api_require(device->api, RONDO__CUDA_CAN_PRIORITISE_STREAMS);
+        if (status != RONDO_STATUS_OK) {
+            goto free_stream;
+        }
+        code =
+            device->api->cuStreamCreateWithPriority(&native, RONDO__CU_STREAM_NON_BLOCKING, level);
+    }
     if (code != RONDO__CU_SUCCESS) {
-        status = RONDO__CUDA_FAIL(device, code, "cuStreamCreate", "cannot make a stream on %s",
-                                  device->head.name);
+        status = RONDO__CUDA_FAIL(device, code,
+                                  priority == 0 ? "cuStreamCreate" : "cuStreamCreateWithPriority",
+                                  "cannot make a stream on %s", device->head.name);
         goto free_stream;
     }
     stream->head.native = native;

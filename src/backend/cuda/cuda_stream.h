@@ -20,7 +20,8 @@ typedef struct rondo__cuda_stream {
 #define RONDO__CUDA_STREAM_FAIL(stream, code, call, ...) \
     RONDO__CUDA_FAIL(rondo__cuda_device_of((stream)->device), (code), (call), __VA_ARGS__)
 
-rondo_status rondo__cuda_create_stream(rondo_device *device, rondo_stream **out_stream);
+rondo_status rondo__cuda_create_stream(rondo_device *device, int32_t priority,
+                                       rondo_stream **out_stream);
 rondo_status rondo__cuda_wrap_stream(rondo_device *device, void *native, rondo_stream **out_stream);
 bool rondo__cuda_destroy_stream(rondo_stream *stream);
 rondo_status rondo__cuda_synchronize_stream(rondo_stream *stream);

@@ -195,7 +195,9 @@ rondo_status rondo__host_submit_wait(rondo__host_stream *stream, rondo__host_lan
 
 // ---- the table's entries ----------------------------------------------------------------------
 
-rondo_status rondo__host_create_stream(rondo_device *device_, rondo_stream **out_stream) {
+rondo_status rondo__host_create_stream(rondo_device *device_, int32_t priority,
+                                       rondo_stream **out_stream) {
+    (void)priority;  // all threads of a processor are alike
     rondo__host_device *device = rondo__host_device_of(device_);
     rondo_status status = RONDO_STATUS_NO_MEMORY;
     rondo__host_stream *stream = rondo__malloc_aligned(sizeof *stream, RONDO__CACHE_LINE_BYTES);

@@ -47,7 +47,8 @@ void rondo__host_publish(rondo__host_stream *stream);
 RONDO_MUST_USE rondo_status rondo__host_submit_wait(rondo__host_stream *stream,
                                                     rondo__host_lane *lane, uint64_t position);
 
-rondo_status rondo__host_create_stream(rondo_device *device, rondo_stream **out_stream);
+rondo_status rondo__host_create_stream(rondo_device *device, int32_t priority,
+                                       rondo_stream **out_stream);
 bool rondo__host_destroy_stream(rondo_stream *stream);
 rondo_status rondo__host_synchronize_stream(rondo_stream *stream);
 rondo_status rondo__host_drain_stream(rondo_stream *stream);

@@ -41,7 +41,7 @@ void *rondo__cuda_own_memory(rondo__cuda_kernel *kernel, size_t bytes, const voi
     if (source == NULL || bytes == 0) {
         return memory;
     }
-    rondo_status status = rondo_stream_create(kernel->device, &stream);
+    rondo_status status = rondo_stream_create(kernel->device, NULL, &stream);
     if (status == RONDO_STATUS_OK) {
         status = rondo_stream_copy(stream, memory, source, bytes, RONDO_COPY_HOST_TO_DEVICE);
     }
