@@ -72,7 +72,9 @@ static void deallocate(rondo_device *device, rondo_memory_kind kind, void *addre
 
 // ---- streams and events -----------------------------------------------------------------------
 
-static rondo_status create_stream(rondo_device *device, rondo_stream **out_stream) {
+static rondo_status create_stream(rondo_device *device, int32_t priority,
+                                  rondo_stream **out_stream) {
+    (void)priority;
     rondo_stream *stream = rondo__calloc(1, sizeof *stream);
     if (stream == NULL) {
         return RONDO_STATUS_NO_MEMORY;

@@ -90,7 +90,7 @@ static rondo_status make_buffers(const rondo__kernel_request *request, tune_buff
     if (out_buffers->inputs == NULL || out_buffers->outputs == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    RETURN_IF_ERROR(rondo_stream_create(request->device, &out_buffers->stream));
+    RETURN_IF_ERROR(rondo_stream_create(request->device, NULL, &out_buffers->stream));
     RETURN_IF_ERROR(rondo_event_create(request->device, RONDO_EVENT_TIMED, &out_buffers->start));
     RETURN_IF_ERROR(rondo_event_create(request->device, RONDO_EVENT_TIMED, &out_buffers->end));
     for (size_t i = 0; i < request->input_count && status == RONDO_STATUS_OK; i++) {
