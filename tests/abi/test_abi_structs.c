@@ -5,12 +5,14 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "rondo/rondo.h"
+#include "support/source_dir.h"
 
 enum { GUARD = 0xA5, ROOM = 2048 };
 
@@ -20,11 +22,30 @@ typedef struct fixture {
     rondo_graph *graph;
     rondo_pool *pool;
     rondo_arena *arena;
+    rondo_program *program;
+    rondo_executor *executor;
 } fixture;
 
 static void check(rondo_status status) {
     if (status != RONDO_STATUS_OK) {
         fail_msg("%s", rondo_error_get_last()->message);
+    }
+}
+
+// An executor that has run once.
+static void run_model(fixture *f) {
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/tests/cli/models/add_relu.onnx", get_source_dir());
+    check(rondo_program_load_onnx(path, &f->program));
+    check(rondo_executor_create(f->program, f->device, NULL, &f->executor));
+    const rondo_shape shape = {.rank = 2, .extent = {1, 3}};
+    rondo_binding feeds[] = {{.name = "x"}, {.name = "y"}};
+    for (size_t i = 0; i < 2; ++i) {
+        check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &feeds[i].tensor));
+    }
+    check(rondo_executor_run(f->executor, feeds, 2, NULL, 0));
+    for (size_t i = 0; i < 2; ++i) {
+        rondo_tensor_deinit(&feeds[i].tensor);
     }
 }
 
@@ -43,9 +64,12 @@ static void set_up(fixture *f) {
     check(rondo_stream_fill(f->stream, memory, 1, 4, 16));
     check(rondo_graph_capture_end(f->graph));
     rondo_memory_free(f->device, memory);
+    run_model(f);
 }
 
 static void tear_down(fixture *f) {
+    rondo_executor_destroy(f->executor);
+    rondo_program_destroy(f->program);
     rondo_graph_destroy(f->graph);
     rondo_arena_release(f->arena);
     rondo_pool_release(f->pool);
@@ -85,6 +109,22 @@ static rondo_status get_arena_stats(fixture *f, void *out) {
     return rondo_arena_get_stats(f->arena, out);
 }
 
+static rondo_status get_times(fixture *f, void *out) {
+    return rondo_executor_get_times(f->executor, out);
+}
+
+static rondo_status get_executor_stats(fixture *f, void *out) {
+    return rondo_executor_get_stats(f->executor, out);
+}
+
+static rondo_status get_input(fixture *f, void *out) {
+    return rondo_program_get_input(f->program, 0, out);
+}
+
+static rondo_status get_output(fixture *f, void *out) {
+    return rondo_program_get_output(f->program, 0, out);
+}
+
 static rondo_status import_tensor(fixture *f, void *out) {
     (void)f;
     int64_t extents[1] = {2};
@@ -114,6 +154,10 @@ static const output outputs[] = {
     {"rondo_capture_report", sizeof(rondo_capture_report), get_report},
     {"rondo_pool_stats", sizeof(rondo_pool_stats), get_pool_stats},
     {"rondo_arena_stats", sizeof(rondo_arena_stats), get_arena_stats},
+    {"rondo_run_times", sizeof(rondo_run_times), get_times},
+    {"rondo_executor_stats", sizeof(rondo_executor_stats), get_executor_stats},
+    {"rondo_port", sizeof(rondo_port), get_input},
+    {"rondo_port", sizeof(rondo_port), get_output},
     {"rondo_dlpack_info", sizeof(rondo_dlpack_info), import_tensor},
 };
 
@@ -220,6 +264,23 @@ static void test_abi_structs__launches_of_other_lengths(void **state) {
     tear_down(&f);
 }
 
+static void test_abi_structs__options_of_other_lengths(void **state) {
+    (void)state;
+    fixture f;
+    set_up(&f);
+    rondo_graph_options options = {.struct_size = offsetof(rondo_graph_options, keep), .keep = 77};
+    rondo_graph *graph = NULL;
+    check(rondo_graph_create(f.device, &options, &graph));  // `keep` is not there
+    rondo_graph_destroy(graph);
+    options.struct_size = sizeof options + 8;
+    assert_int_equal(rondo_graph_create(f.device, &options, &graph), RONDO_STATUS_INVALID);
+    const rondo_stream_options later = {.struct_size = sizeof later + 8};
+    rondo_stream *stream = NULL;
+    assert_int_equal(rondo_stream_create(f.device, &later, &stream), RONDO_STATUS_INVALID);
+    assert_null(stream);
+    tear_down(&f);
+}
+
 static void test_abi_structs__the_record_says_how_long_it_is(void **state) {
     (void)state;
     assert_int_equal(rondo_error_get_last()->struct_size, sizeof(rondo_error));
@@ -233,6 +294,7 @@ int main(void) {
         cmocka_unit_test(test_abi_structs__outputs_of_unknown_length_are_refused),
         cmocka_unit_test(test_abi_structs__lists_have_the_programs_distance),
         cmocka_unit_test(test_abi_structs__launches_of_other_lengths),
+        cmocka_unit_test(test_abi_structs__options_of_other_lengths),
         cmocka_unit_test(test_abi_structs__the_record_says_how_long_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
