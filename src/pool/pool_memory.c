@@ -124,7 +124,7 @@ static rondo_status ask_driver(rondo_pool *pool, uint64_t bytes, void **out_base
 
 // Says how the memory is used, in front of what the driver or the limit said.
 static void report_exhaustion(const rondo_pool *pool, uint64_t bytes) {
-    rondo_device_info info;
+    rondo_device_info info = {.struct_size = sizeof info};
     rondo_error saved;
     rondo__error_save(&saved);
     uint64_t free_bytes = 0;

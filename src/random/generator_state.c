@@ -168,7 +168,8 @@ static rondo_status move_to(rondo_generator *generator, rondo_stream *stream) {
 static rondo_status launch_single(const rondo_generator *generator, rondo_stream *stream,
                                   rondo__random_kernel kernel, const void *arguments,
                                   size_t argument_bytes) {
-    const rondo_launch launch = {.name = rondo__random_kernel_names[kernel],
+    const rondo_launch launch = {.struct_size = sizeof launch,
+                                 .name = rondo__random_kernel_names[kernel],
                                  .function = generator->functions[kernel],
                                  .grid = {1, 1, 1},
                                  .block = {1, 1, 1},
