@@ -139,7 +139,7 @@ static void check_way(const scene *s, way how) {
 
 static void test_conformance_guard__memory_of_the_program(void **state) {
     suite_context *context = suite_get_context(state);
-    if (context->is_host) {
+    if (!context->is_cuda) {
         print_message("skipped: the host cannot tell whose memory an address is in\n");
         skip();
     }

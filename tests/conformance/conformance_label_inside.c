@@ -237,7 +237,7 @@ static void test_conformance_label_inside__functions_as_bodies(void **state) {
     ASSERT_DUMPED(&s, words[3], "inner");
     ASSERT_OK(rondo_graph_replay(s.graph, s.a));
     ASSERT_OK(rondo_stream_synchronize(s.a));
-    assert_int_equal(suite_get(context, s.x, words[3]), words[3]);
+    ASSERT_VALUE(context, s.x, words[3], words[3]);
     label_destroy_scene(&s);
 }
 
@@ -416,7 +416,7 @@ static void test_conformance_label_inside__a_recorded_graph_brings_its_labels(vo
     }
     ASSERT_OK(rondo_graph_replay(s.graph, s.a));
     ASSERT_OK(rondo_stream_synchronize(s.a));
-    assert_int_equal(suite_get(context, s.x, words[1]), words[1]);
+    ASSERT_VALUE(context, s.x, words[1], words[1]);
     rondo_graph_destroy(middle);
     label_destroy_scene(&s);
 }

@@ -97,9 +97,9 @@ static void test_conformance_memory_bodies__a_loop_takes_and_gives(void **state)
         suite_set(b.context, b.predicate, 5, 1);
         suite_set(b.context, b.sum, 0, 2);
         memory_replay(b.graph, b.stream);
-        assert_int_equal(suite_get(b.context, b.sum, 0), 5);
-        assert_int_equal(suite_get(b.context, b.sum, 1), 11);  // in the last turn, too
-        assert_int_equal(suite_get(b.context, aside, 5), 33);
+        ASSERT_VALUE(b.context, b.sum, 0, 5);
+        ASSERT_VALUE(b.context, b.sum, 1, 11);  // in the last turn, too
+        ASSERT_VALUE(b.context, aside, 5, 33);
     }
     memory_free(b.pool, aside);
     for (int i = 0; i < 3; ++i) {
@@ -154,8 +154,8 @@ static void test_conformance_memory_bodies__branches_and_nests(void **state) {
     for (uint32_t value = 0; value < 2; ++value) {
         suite_set(b.context, b.predicate, value, 1);
         memory_replay(b.graph, b.stream);
-        assert_int_equal(suite_get(b.context, held, 0), 1);
-        assert_int_equal(suite_get(b.context, late[0], 0), 6);
+        ASSERT_VALUE(b.context, held, 0, 1);
+        ASSERT_VALUE(b.context, late[0], 0, 6);
     }
     memory_free(b.pool, held);
     for (int i = 0; i < 3; ++i) {

@@ -156,7 +156,7 @@ static void torch_14_every_sampler_draws_as_if_eager(void **state) {
         ASSERT_OK(rondo_graph_capture_begin(p.graph, p.stream, RONDO_CAPTURE_THREAD_LOCAL));
         ASSERT_OK(sample(&p, sampler, p.out, in));
         ASSERT_OK(rondo_graph_capture_end(p.graph));
-        assert_int_equal(suite_get(p.context, p.out, 0), 0xabababab);
+        ASSERT_VALUE(p.context, p.out, 0, 0xabababab);
         ASSERT_OK(rondo_generator_set_seed(p.generator, 9));
         ASSERT_OK(suite_draw(p.generator, p.stream, in + 128));
         for (int i = 0; i < 2; ++i) {

@@ -59,10 +59,14 @@ static rondo_status synchronize_device(rondo_device *device) {
 
 static rondo_status allocate(rondo_device *device, rondo_memory_kind kind, size_t bytes,
                              void **out_address) {
-    (void)device;
-    (void)kind;
     *out_address = rondo__block_allocate(bytes, ALIGNMENT);
-    return *out_address != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+    if (*out_address != NULL) {
+        return RONDO_STATUS_OK;
+    }
+    return kind == RONDO_MEMORY_PINNED
+               ? RONDO_STATUS_NO_MEMORY
+               : RONDO_FAIL_AS("rondo_memory_allocate", NO_DEVICE_MEMORY,
+                               "device %s has no %zu bytes of memory", device->name, bytes);
 }
 
 static void deallocate(rondo_device *device, rondo_memory_kind kind, void *address) {
