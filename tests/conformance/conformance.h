@@ -98,6 +98,9 @@ static inline suite_context *suite_get_context(void **state) {
 
 // Skips the case, with the reason, on devices that lack the feature.
 void suite_need(suite_context *context, rondo_feature feature);
+// The same on devices that have no graphs inside graphs. What a case needs it says before it begins
+// a capture: a skipped case leaves everything as it stands.
+void suite_need_children(const suite_context *context);
 // The same on the device that runs nothing. A case that looks at results in threads of its own says
 // so at its beginning: no other thread than its first skips it.
 void suite_need_execution(const suite_context *context);

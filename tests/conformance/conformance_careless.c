@@ -511,6 +511,7 @@ static uint64_t count_executed(rondo_graph *graph) {
 // Counters are since the last reset, whatever executable ran.
 static void test_conformance_careless__executed_nodes_stay_counted(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     if (context->is_cuda) {
         skip();  // the driver does not count
     }

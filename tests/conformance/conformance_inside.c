@@ -148,6 +148,7 @@ static void test_conformance_inside__counts_before_the_instantiation(void **stat
 
 static void test_conformance_inside__a_graph_is_recorded_into_another(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_children(context);
     rondo_stream *stream = context->stream;
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     uint32_t *counter = suite_allocate(context, RONDO_MEMORY_PINNED, 1);
@@ -207,6 +208,7 @@ static void test_conformance_inside__a_graph_is_recorded_into_another(void **sta
 // Branches outside and inside, graphs inside graphs inside graphs, empty ones among them.
 static void test_conformance_inside__branches_and_depth(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_children(context);
     rondo_stream *stream = context->stream;
     rondo_stream *side = suite_create_stream(context);
     rondo_event *fork = suite_create_event(context, 0);
@@ -274,6 +276,7 @@ static void test_conformance_inside__branches_and_depth(void **state) {
 
 static void test_conformance_inside__participants_travel_along(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_children(context);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);
     int counts[3] = {0, 0, 0};
@@ -340,6 +343,7 @@ static void test_conformance_inside__participants_travel_along(void **state) {
 // Memory that the inner graph took from a pool lives as long as the outer graph.
 static void test_conformance_inside__memory_travels_along(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_children(context);
     rondo_stream *stream = context->stream;
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     rondo_pool *pool;
@@ -404,6 +408,7 @@ static void test_conformance_inside__memory_travels_along(void **state) {
 
 static void test_conformance_inside__recording_refused(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_children(context);
     rondo_stream *stream = context->stream;
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);

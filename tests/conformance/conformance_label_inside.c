@@ -373,6 +373,7 @@ static rondo_graph *capture_labelled(label_scene *s, const char *label, uint32_t
 
 static void test_conformance_label_inside__a_recorded_graph_brings_its_labels(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_children(context);
     label_scene s = label_create_scene(context);
     uint32_t words[2];
     uint32_t more[2];
@@ -424,6 +425,7 @@ static void test_conformance_label_inside__a_recorded_graph_brings_its_labels(vo
 // Beside each other on several streams, more of them than one, with branches inside.
 static void test_conformance_label_inside__recorded_graphs_with_branches(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_children(context);
     label_scene s = label_create_scene(context);
     rondo_graph *inner = inside_create_deferred(context);
     inside_begin(inner, s.a);

@@ -47,6 +47,7 @@ static rondo_stream *enter(rondo_scope scope, uint32_t branch) {
 // node, and a branch beside the node not at all. One freed in a body but taken before it is not
 // taken again inside: the next turn still needs it.
 static void test_conformance_memory_bodies__a_loop_takes_and_gives(void **state) {
+    suite_need(suite_get_context(state), RONDO_FEATURE_IF);
     bodies b = start(state);
     rondo_stream *beside = suite_create_stream(b.context);
     memory_begin(b.graph, b.stream);
@@ -111,6 +112,7 @@ static void test_conformance_memory_bodies__a_loop_takes_and_gives(void **state)
 
 // Branches of one node do not come one after the other; nested bodies count as work of the outer.
 static void test_conformance_memory_bodies__branches_and_nests(void **state) {
+    suite_need(suite_get_context(state), RONDO_FEATURE_IF);
     bodies b = start(state);
     memory_begin(b.graph, b.stream);
     uint32_t *held = memory_take(b.pool, b.stream, COUNT);

@@ -58,6 +58,7 @@ static rondo_graph *record_temporary(const scene *s, const char *label, uint32_t
 }
 
 static void test_conformance_memory_recorded__temporaries_in_a_row(void **state) {
+    suite_need_children(suite_get_context(state));
     scene s = create_scene(suite_get_context(state), false);
     rondo_graph *a = record_temporary(&s, "a", 1, s.results);
     rondo_graph *b = record_temporary(&s, "b", 2, s.results + 1);
@@ -91,6 +92,7 @@ static void test_conformance_memory_recorded__temporaries_in_a_row(void **state)
 
 // On two branches they would run over each other's temporaries; so would one graph on both.
 static void test_conformance_memory_recorded__not_side_by_side(void **state) {
+    suite_need_children(suite_get_context(state));
     scene s = create_scene(suite_get_context(state), false);
     rondo_graph *a = record_temporary(&s, "a", 1, s.results);
     rondo_graph *b = record_temporary(&s, "b", 2, s.results + 1);
@@ -110,6 +112,7 @@ static void test_conformance_memory_recorded__not_side_by_side(void **state) {
 }
 
 static void test_conformance_memory_recorded__not_beside_own_blocks(void **state) {
+    suite_need_children(suite_get_context(state));
     scene s = create_scene(suite_get_context(state), false);
     rondo_graph *a = record_temporary(&s, "a", 1, s.results);
     rondo_graph *outer = create_graph(&s, "outer", s.arena);
@@ -154,6 +157,7 @@ static void record_chain(const scene *s, const uint32_t *input, rondo_graph *gra
 }
 
 static void test_conformance_memory_recorded__none_needs_another_ones(void **state) {
+    suite_need_children(suite_get_context(state));
     scene s = create_scene(suite_get_context(state), false);
     rondo_graph *graphs[3];
     record_chain(&s, s.results + 4, graphs);
@@ -175,6 +179,7 @@ static void test_conformance_memory_recorded__none_needs_another_ones(void **sta
 
 // The program keeps them in order by itself.
 static void test_conformance_memory_recorded__any_order_is_the_programs(void **state) {
+    suite_need_children(suite_get_context(state));
     scene s = create_scene(suite_get_context(state), true);
     rondo_graph *graphs[3];
     record_chain(&s, s.results + 4, graphs);

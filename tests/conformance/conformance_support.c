@@ -178,6 +178,12 @@ void suite_need(suite_context *context, rondo_feature feature) {
     }
 }
 
+void suite_need_children(const suite_context *context) {
+    if (context->is_null) {
+        suite_skip("the device has no graphs inside graphs");
+    }
+}
+
 void suite_need_execution(const suite_context *context) {
     if (context->is_null) {
         suite_skip("the device runs nothing");

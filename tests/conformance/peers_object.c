@@ -490,6 +490,7 @@ PEERS_FAKE(run_scaler, scaler_arguments);
 
 static void torch_36_scale_is_read_from_the_device(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     static const peers_kernel kernel = {"scaler", scaler_text, run_scaler, fake_run_scaler};
     void *function = peers_get_function(context, &kernel);
     enum { COUNT = 8 };
