@@ -161,6 +161,9 @@ uint32_t suite_get(suite_context *context, const uint32_t *device_address, size_
 void suite_assert_value(suite_context *context, const uint32_t *device_address, size_t index,
                         uint32_t expected, const char *file, int line);
 
+// RONDO_REQUIRE lists the device, or the beginning of its name: that it is missing is a failure.
+bool suite_is_required(const char *device_name);
+
 // The suite's context on a device; to be closed.
 rondo_status suite_open(const char *name, suite_context *out_context);
 void suite_close(suite_context *context);

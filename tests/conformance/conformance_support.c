@@ -117,6 +117,18 @@ static void start_fake(suite_context *context) {
     fake_cuda_install_compiler();
 }
 
+bool suite_is_required(const char *device_name) {
+    const char *entry = getenv("RONDO_REQUIRE");
+    while (entry != NULL && *entry != '\0') {
+        size_t length = strcspn(entry, ",");
+        if (length > 0 && strncmp(device_name, entry, length) == 0) {
+            return true;
+        }
+        entry += length + (entry[length] == ',');
+    }
+    return false;
+}
+
 static bool is_null;           // the device runs nothing
 static pthread_t case_thread;  // the one that runs the cases
 

@@ -1,6 +1,7 @@
 // Destroying, releasing and freeing while captures are open: that breaks none of them, frees
 // nothing that running work still uses, and loses nothing.
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 
 #include "memory_support.h"
@@ -394,6 +395,7 @@ static void *destroy_graphs(void *data) {
     hand_over *h = data;
     while (!atomic_load(&h->is_over)) {
         rondo_graph_destroy(atomic_exchange(&h->graph, NULL));
+        sched_yield();
     }
     return NULL;
 }
@@ -429,6 +431,7 @@ static void test_conformance_teardown__graphs_destroyed_as_a_capture_begins(void
         rondo_graph *none = NULL;
         while (!atomic_compare_exchange_weak(&h.graph, &none, graph)) {
             none = NULL;
+            sched_yield();
         }
     }
     atomic_store(&h.is_over, true);

@@ -3,7 +3,7 @@
 //
 // It is the recipe for a new one (CONTRIBUTING.md, "Recipe: a backend"): copy the folder, then let
 // one part after the other work, in the order of the sections below, and run
-// `rondo_conformance NAME` after each. An entry that stays NULL is one of those that backend.h calls
+// `rondo_conformance NAME` after each. An entry that stays NULL is one that backend.h calls
 // optional, or belongs to conditional nodes, which check_feature refuses.
 //
 // Device memory is memory of the process. Work that is put on a stream is complete at once, because
