@@ -19,6 +19,9 @@
 
 enum { ALIGNMENT = 512 };  // what pools promise for their blocks
 
+// What the device has: more than any test takes, and less than what the heap promises blindly.
+static const size_t memory_bytes = (size_t)1 << 36;
+
 // ---- the device -------------------------------------------------------------------------------
 
 static int32_t count_devices(char *reason, size_t reason_bytes) {
@@ -59,14 +62,14 @@ static rondo_status synchronize_device(rondo_device *device) {
 
 static rondo_status allocate(rondo_device *device, rondo_memory_kind kind, size_t bytes,
                              void **out_address) {
-    *out_address = rondo__block_allocate(bytes, ALIGNMENT);
+    *out_address = bytes <= memory_bytes ? rondo__block_allocate(bytes, ALIGNMENT) : NULL;
     if (*out_address != NULL) {
         return RONDO_STATUS_OK;
     }
-    return kind == RONDO_MEMORY_PINNED
-               ? RONDO_STATUS_NO_MEMORY
-               : RONDO_FAIL_AS("rondo_memory_allocate", NO_DEVICE_MEMORY,
-                               "device %s has no %zu bytes of memory", device->name, bytes);
+    return rondo__error_set(
+        kind == RONDO_MEMORY_PINNED ? RONDO_STATUS_NO_MEMORY : RONDO_STATUS_NO_DEVICE_MEMORY, 0, "",
+        __FILE__, __LINE__, "rondo_memory_allocate", "device %s has no %zu bytes of memory",
+        device->name, bytes);
 }
 
 static void deallocate(rondo_device *device, rondo_memory_kind kind, void *address) {
