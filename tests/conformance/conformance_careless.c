@@ -158,6 +158,7 @@ static void check_blame(const rondo_graph *graph, rondo_status status, const cha
 }
 
 static void test_conformance_careless__a_step_does_not_lack_what_failed(void **state) {
+    suite_need_execution(suite_get_context(state));
     static const struct {
         rondo_status (*call)(careless *c);
         rondo_status status;
@@ -286,6 +287,7 @@ static void test_conformance_careless__a_step_does_not_break_by_what_it_does_not
 // In a body too, which then cannot be left well.
 static void test_conformance_careless__a_body_does_not_lack_what_failed(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     rondo_stream *stream = suite_create_stream(context);
     rondo_graph *graph = suite_create_graph(context, false);
     rondo_generator *generator = suite_create_generator(context, 7);

@@ -230,6 +230,7 @@ static void test_conformance_step__own_failures_are_passed_on(void **state) {
 // What ran eagerly drew the numbers that it would have drawn without any capture.
 static void test_conformance_step__generators_and_pools_are_rolled_back(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     scene s = create_scene(context);
     rondo_pool_stats stats;
     rondo_step_outcome outcome;

@@ -94,10 +94,12 @@ static void check_giving_back(suite_context *context, bool in_another_thread) {
 }
 
 static void test_conformance_teardown__giving_back_breaks_no_global_capture(void **state) {
+    suite_need_execution(suite_get_context(state));
     check_giving_back(suite_get_context(state), false);
 }
 
 static void test_conformance_teardown__nor_does_it_in_another_thread(void **state) {
+    suite_need_execution(suite_get_context(state));
     check_giving_back(suite_get_context(state), true);
 }
 
@@ -136,6 +138,7 @@ static void test_conformance_teardown__pool_whose_stream_records(void **state) {
 
 static void test_conformance_teardown__generator_whose_stream_records(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     size_t area_count = peek_count_areas(context->device);
     rondo_stream *stream = suite_create_stream(context);
     rondo_graph *graph = suite_create_graph(context, false);

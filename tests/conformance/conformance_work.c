@@ -98,6 +98,7 @@ static rondo_status issue_branches(suite_context *context, rondo_stream *stream,
 }
 
 static void test_conformance_work__forked_branches_join(void **state) {
+    suite_need_execution(suite_get_context(state));
     suite_case *run = *state;
     branches work;
     init_branches(run->context, &work);
@@ -140,6 +141,7 @@ static rondo_status issue_ladder(suite_context *context, rondo_stream *stream, v
 }
 
 static void test_conformance_work__streams_hand_over(void **state) {
+    suite_need_execution(suite_get_context(state));
     suite_case *run = *state;
     branches work;
     init_branches(run->context, &work);

@@ -564,6 +564,7 @@ PEERS_FAKE(run_await, await_arguments);
 
 static void torch_37_external_wait_and_record(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     static const peers_kernel kernel = {"await_flag", await_text, run_await, fake_run_await};
     void *function = peers_get_function(context, &kernel);
     rondo_stream *side = suite_create_stream(context);
