@@ -239,6 +239,7 @@ static void test_conformance_careless__a_step_does_not_lack_what_failed(void **s
 static void test_conformance_careless__a_step_does_not_break_by_what_it_does_not_need(
     void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     rondo_stream *stream = suite_create_stream(context);
     rondo_graph *graph = suite_create_graph(context, false);
     rondo_generator *generator = suite_create_generator(context, 7);
