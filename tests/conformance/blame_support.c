@@ -14,7 +14,7 @@ blame_step blame_create_step(suite_context *context) {
     ASSERT_OK(rondo_event_record(s.old_event, context->stream));
     ASSERT_OK(rondo_stream_synchronize(context->stream));
     // Any other device: the host where this is a GPU, a GPU where this is the host.
-    const char *name = context->is_host ? "cuda:0" : "host";
+    const char *name = context->is_cuda ? "host" : "cuda:0";
     if (rondo_device_open(name, &s.other_device) == RONDO_STATUS_OK) {
         ASSERT_OK(rondo_event_create(s.other_device, 0, &s.other_event));
     }
@@ -42,7 +42,7 @@ void blame_assert_usable(blame_step *s, rondo_graph *graph, rondo_stream *stream
     suite_set(s->context, s->x, 3, BLAME_WORDS);
     ASSERT_OK(suite_affine(s->context, stream, s->x, BLAME_WORDS, 2, 1));
     ASSERT_OK(rondo_stream_synchronize(stream));
-    assert_int_equal(suite_get(s->context, s->x, BLAME_WORDS - 1), 7);
+    ASSERT_VALUE(s->context, s->x, BLAME_WORDS - 1, 7);
     ASSERT_STATUS(rondo_graph_replay(graph, stream), STATE);
     ASSERT_OK(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
     ASSERT_OK(suite_affine(s->context, stream, s->x, BLAME_WORDS, 5, 0));

@@ -31,6 +31,8 @@ typedef struct suite_context {
     rondo_device *device;
     rondo_stream *stream;
     bool is_host;
+    bool is_cuda;  // also where it is fake
+    bool is_null;  // it records, and runs nothing
     bool is_fake;  // cuda:0 is tests/support/fake_cuda: kernels run as C functions, work at once
     // Kernels: a C function on the host, a CUfunction on CUDA.
     void *affine;  // suite_affine_arguments: x[i] = x[i] * factor + term
@@ -96,6 +98,14 @@ static inline suite_context *suite_get_context(void **state) {
 
 // Skips the case, with the reason, on devices that lack the feature.
 void suite_need(suite_context *context, rondo_feature feature);
+// The same on devices that have no graphs inside graphs. What a case needs it says before it begins
+// a capture: a skipped case leaves everything as it stands.
+void suite_need_children(const suite_context *context);
+// The same on the device that runs nothing. A case that looks at results in threads of its own says
+// so at its beginning: no other thread than its first skips it.
+void suite_need_execution(const suite_context *context);
+// The same where a case has found out by itself.
+void suite_skip(const char *reason);
 
 // On the fake device kernels are C functions: what a launch of the kernel `name` runs there. Does
 // nothing on other devices. Call it before peek_compile.
@@ -140,7 +150,19 @@ void suite_drop_executable(rondo__executable *executable);
 
 // Sets, or reads back, device memory, and waits.
 void suite_set(suite_context *context, uint32_t *device_address, uint32_t value, size_t count);
+// Skips the case on the device that runs nothing.
 uint32_t suite_get(suite_context *context, const uint32_t *device_address, size_t index);
+
+// Fails when the device memory holds another value. Not looked at on the device that runs nothing,
+// where a case passes by its statuses and structure; one that has no others needs execution.
+#define ASSERT_VALUE(context, device_address, index, expected)                               \
+    suite_assert_value((context), (device_address), (index), (uint32_t)(expected), __FILE__, \
+                       __LINE__)
+void suite_assert_value(suite_context *context, const uint32_t *device_address, size_t index,
+                        uint32_t expected, const char *file, int line);
+
+// RONDO_REQUIRE lists the device, or the beginning of its name: that it is missing is a failure.
+bool suite_is_required(const char *device_name);
 
 // The suite's context on a device; to be closed.
 rondo_status suite_open(const char *name, suite_context *out_context);

@@ -344,7 +344,7 @@ static void run_row(suite_context *context, const cause_row *row) {
     size_t objects = context->is_fake ? fake_cuda_count_objects() : 0;
     blame_step s = blame_create_step(context);
     uint32_t stream_number = peek_get_number(s.stream);
-    bool is_possible = (!row->needs_cuda || !context->is_host) &&
+    bool is_possible = (!row->needs_cuda || context->is_cuda) &&
                        (!row->needs_other_device || s.other_device != NULL);
     if (!is_possible) {
         print_message("skipped on this device: %s\n", row->name);
@@ -409,7 +409,7 @@ static void test_conformance_blame__memory_and_generators_are_rolled_back(void *
     for (size_t i = 0; i < sizeof cause_rows / sizeof *cause_rows; ++i) {
         const cause_row *row = &cause_rows[i];
         blame_step s = blame_create_step(context);
-        if ((row->needs_cuda && context->is_host) ||
+        if ((row->needs_cuda && !context->is_cuda) ||
             (row->needs_other_device && s.other_device == NULL)) {
             blame_destroy_step(&s);
             continue;

@@ -18,14 +18,14 @@ static void assert_usable(suite_context *context, rondo_graph *graph, rondo_stre
     assert_false(is_capturing);
     ASSERT_OK(suite_affine(context, stream, x, 1, 2, 0));
     ASSERT_OK(rondo_stream_synchronize(stream));
-    assert_int_equal(suite_get(context, x, 0), 2);
+    ASSERT_VALUE(context, x, 0, 2);
     ASSERT_STATUS(rondo_graph_replay(graph, stream), STATE);
     ASSERT_OK(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
     ASSERT_OK(suite_affine(context, stream, x, 1, 5, 1));
     ASSERT_OK(rondo_graph_capture_end(graph));
     ASSERT_OK(rondo_graph_replay(graph, stream));
     ASSERT_OK(rondo_stream_synchronize(stream));
-    assert_int_equal(suite_get(context, x, 0), 11);
+    ASSERT_VALUE(context, x, 0, 11);
     ASSERT_OK(rondo_graph_reset(graph));
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
@@ -250,6 +250,7 @@ static void test_conformance_capture__abort_and_destroy_give_up(void **state) {
 
 static void test_conformance_capture__own_allocations_are_allowed(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     recording made = begin_recording(context);
     uint32_t *device_memory = suite_allocate(context, RONDO_MEMORY_DEVICE, 1000);
     uint32_t *pinned_memory = suite_allocate(context, RONDO_MEMORY_PINNED, 1000);
@@ -287,7 +288,7 @@ static void test_conformance_capture__other_streams_run_meanwhile(void **state) 
     recording made = begin_recording(context);
     ASSERT_OK(suite_affine(context, context->stream, y, 1, 2, 5));
     ASSERT_OK(rondo_stream_synchronize(context->stream));
-    assert_int_equal(suite_get(context, y, 0), 7);
+    ASSERT_VALUE(context, y, 0, 7);
     ASSERT_OK(rondo_graph_capture_end(made.graph));
     rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(made.graph, &stats));

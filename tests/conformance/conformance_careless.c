@@ -159,6 +159,7 @@ static void check_blame(const rondo_graph *graph, rondo_status status, const cha
 }
 
 static void test_conformance_careless__a_step_does_not_lack_what_failed(void **state) {
+    suite_need_execution(suite_get_context(state));
     static const struct {
         rondo_status (*call)(careless *c);
         rondo_status status;
@@ -226,7 +227,7 @@ static void test_conformance_careless__a_step_does_not_lack_what_failed(void **s
     ASSERT_OK(put_one(c.stream, &c));
     memory_end(graph);
     memory_replay(graph, c.stream);
-    assert_int_equal(suite_get(context, c.x, 0), 1);
+    ASSERT_VALUE(context, c.x, 0, 1);
     rondo_graph_destroy(graph);
     rondo_graph_destroy(c.conditional);
     rondo_generator_release(c.generator);
@@ -239,6 +240,7 @@ static void test_conformance_careless__a_step_does_not_lack_what_failed(void **s
 static void test_conformance_careless__a_step_does_not_break_by_what_it_does_not_need(
     void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     rondo_stream *stream = suite_create_stream(context);
     rondo_graph *graph = suite_create_graph(context, false);
     rondo_generator *generator = suite_create_generator(context, 7);
@@ -276,7 +278,7 @@ static void test_conformance_careless__a_step_does_not_break_by_what_it_does_not
     ASSERT_STATUS(rondo_scope_end(scope), STATE);
     memory_end(graph);
     memory_replay(graph, stream);
-    assert_int_equal(suite_get(context, x, 0), 3);
+    ASSERT_VALUE(context, x, 0, 3);
     rondo_graph_destroy(graph);
     rondo_generator_release(generator);
     rondo_pool_release(pool);
@@ -287,6 +289,7 @@ static void test_conformance_careless__a_step_does_not_break_by_what_it_does_not
 // In a body too, which then cannot be left well.
 static void test_conformance_careless__a_body_does_not_lack_what_failed(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     rondo_stream *stream = suite_create_stream(context);
     rondo_graph *graph = suite_create_graph(context, false);
     rondo_generator *generator = suite_create_generator(context, 7);
@@ -336,6 +339,7 @@ static void assert_new_record(const char *call) {
 
 static void test_conformance_careless__own_failures_are_not_older_ones(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     rondo_stream *stream = suite_create_stream(context);
     rondo_graph *graph = suite_create_graph(context, false);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
@@ -426,7 +430,7 @@ static void test_conformance_careless__steps_that_meddle_are_refused(void **stat
     ASSERT_STATUS(rondo_graph_capture_step(m.graph, stream, NULL, wait_and_destroy, &m, &outcome),
                   STATE);
     assert_int_equal(m.call_count, 1);
-    assert_int_equal(suite_get(context, m.x, 0), 0);
+    ASSERT_VALUE(context, m.x, 0, 0);
     rondo_graph_destroy(m.graph);
     suite_free(context, RONDO_MEMORY_DEVICE, m.x);
 }
@@ -452,7 +456,7 @@ static void test_conformance_careless__memory_of_pools_is_not_freed(void **state
     assert_true(was_told);
     memory_fill(stream, x, 5, 1);
     ASSERT_OK(rondo_stream_synchronize(stream));
-    assert_int_equal(suite_get(context, x, 0), 5);
+    ASSERT_VALUE(context, x, 0, 5);
     memory_free(pool, x);
     rondo_pool_release(pool);
     rondo_stream_destroy(stream);
@@ -480,7 +484,7 @@ static void test_conformance_careless__memory_that_outlives_its_pool(void **stat
     ASSERT_OK(rondo_stream_copy(stream, y, x, sizeof *x, RONDO_COPY_HOST_TO_DEVICE));
     memory_end(checked);
     memory_replay(checked, stream);
-    assert_int_equal(suite_get(context, y, 0), 9);
+    ASSERT_VALUE(context, y, 0, 9);
     rondo_graph_destroy(keeper);
     memory_replay(checked, stream);
     rondo_graph_destroy(checked);
@@ -511,7 +515,8 @@ static uint64_t count_executed(rondo_graph *graph) {
 // Counters are since the last reset, whatever executable ran.
 static void test_conformance_careless__executed_nodes_stay_counted(void **state) {
     suite_context *context = suite_get_context(state);
-    if (!context->is_host) {
+    suite_need_execution(context);
+    if (context->is_cuda) {
         skip();  // the driver does not count
     }
     rondo_stream *stream = suite_create_stream(context);

@@ -459,10 +459,10 @@ static void test_conformance_control__functions_run_or_record(void **state) {
     suite_run(run, solve, &it, it.x + 1);
     // x2 was 0, 3, 2, 1 in the four turns.
     assert_int_equal(it.call_count, run->mode == SUITE_EAGER ? 4 : 1);
-    assert_int_equal(suite_get(context, it.x, 0), 0);
-    assert_int_equal(suite_get(context, it.x, 1), 40);
-    assert_int_equal(suite_get(context, it.x, 3), 3);
-    assert_int_equal(suite_get(context, it.x, 4), 1 + 1 + 4);
+    ASSERT_VALUE(context, it.x, 0, 0);
+    ASSERT_VALUE(context, it.x, 1, 40);
+    ASSERT_VALUE(context, it.x, 3, 3);
+    ASSERT_VALUE(context, it.x, 4, 1 + 1 + 4);
     suite_free(context, RONDO_MEMORY_DEVICE, it.x);
 }
 

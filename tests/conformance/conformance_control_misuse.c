@@ -32,6 +32,7 @@ static rondo_status leave_scope_open(rondo_stream *stream, void *user_data) {
 }
 
 static void test_conformance_control__a_function_that_fails_breaks_the_capture(void **state) {
+    suite_need_execution(suite_get_context(state));
     control_case it = start(state);
     solver data = {.context = it.context, .x = it.x};
     set(&it, 0, 1);
@@ -305,7 +306,7 @@ static void test_conformance_control__a_broken_body_breaks_the_capture(void **st
 // The driver refuses the launch and breaks the body, which it cannot undo (cuda_body.c).
 static void test_conformance_control__a_launch_refused_in_a_body(void **state) {
     control_case it = start(state);
-    if (it.context->is_host) {
+    if (!it.context->is_cuda) {
         finish(&it);
         print_message("skipped: the host refuses no launch\n");
         skip();

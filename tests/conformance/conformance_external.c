@@ -50,7 +50,7 @@ static void test_conformance_external__a_record_happens_at_each_replay(void **st
     } else {
         ASSERT_OK(rondo_graph_replay(graph, context->stream));
     }
-    assert_int_equal(suite_get(context, x, 0), 7);
+    ASSERT_VALUE(context, x, 0, 7);
     rondo_graph_destroy(graph);
     rondo_stream_destroy(other);
     rondo_event_destroy(event);
@@ -72,7 +72,7 @@ static void test_conformance_external__a_wait_means_records_before_the_replay(vo
     // Nothing recorded yet: nothing to wait for.
     ASSERT_OK(rondo_graph_replay(graph, context->stream));
     ASSERT_OK(rondo_stream_synchronize(context->stream));
-    assert_int_equal(suite_get(context, x, 0), 3);
+    ASSERT_VALUE(context, x, 0, 3);
     uint32_t expected = 3;
     for (int round = 0; round < 3; ++round) {
         ASSERT_OK(suite_spin(context, other, 2000));
@@ -81,7 +81,7 @@ static void test_conformance_external__a_wait_means_records_before_the_replay(vo
         ASSERT_OK(rondo_graph_replay(graph, context->stream));
         ASSERT_OK(rondo_stream_synchronize(context->stream));
         expected = (expected + 1) * 3;
-        assert_int_equal(suite_get(context, x, 0), expected);
+        ASSERT_VALUE(context, x, 0, expected);
     }
     rondo_graph_destroy(graph);
     rondo_stream_destroy(other);
@@ -106,7 +106,7 @@ static void test_conformance_external__no_graph_waits_for_itself(void **state) {
         ASSERT_OK(rondo_graph_replay(graph, context->stream));
     }
     ASSERT_OK(rondo_stream_synchronize(context->stream));
-    assert_int_equal(suite_get(context, x, 0), 63);
+    ASSERT_VALUE(context, x, 0, 63);
     ASSERT_OK(rondo_graph_reset(graph));
     rondo_graph_destroy(graph);
     suite_free(context, RONDO_MEMORY_DEVICE, x);
@@ -129,7 +129,7 @@ static void test_conformance_external__eagerly_as_any_other(void **state) {
     ASSERT_OK(rondo_stream_wait_event(other, end));
     ASSERT_OK(suite_affine(context, other, x, 1, 5, 0));
     ASSERT_OK(rondo_stream_synchronize(other));
-    assert_int_equal(suite_get(context, x, 0), 15);
+    ASSERT_VALUE(context, x, 0, 15);
     ASSERT_OK(rondo_event_get_elapsed_ns(start, end, &elapsed_ns));
     assert_true(elapsed_ns >= (context->is_fake ? 200000 : 1900000));
     rondo_event *wrong;

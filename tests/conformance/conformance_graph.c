@@ -16,6 +16,7 @@ static void capture_affine(suite_context *context, rondo_graph *graph, uint32_t 
 
 static void test_conformance_graph__replays_many_times(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     const int replay_count = suite_rounds(2000, 20);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);
@@ -31,7 +32,7 @@ static void test_conformance_graph__replays_many_times(void **state) {
             expected = expected * 5 + 1;
         }
     }
-    assert_int_equal(suite_get(context, x, 0), expected);
+    ASSERT_VALUE(context, x, 0, expected);
     rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     assert_int_equal(stats.replay_count, replay_count);
@@ -41,6 +42,7 @@ static void test_conformance_graph__replays_many_times(void **state) {
 
 static void test_conformance_graph__replays_on_several_streams_are_ordered(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     rondo_stream *streams[3];
     for (int i = 0; i < 3; ++i) {
         streams[i] = suite_create_stream(context);
@@ -61,7 +63,7 @@ static void test_conformance_graph__replays_on_several_streams_are_ordered(void 
     for (int i = 0; i < 3; ++i) {
         ASSERT_OK(rondo_stream_synchronize(streams[i]));
     }
-    assert_int_equal(suite_get(context, x, 0), expected);
+    ASSERT_VALUE(context, x, 0, expected);
     // The streams may go before the graph.
     for (int i = 0; i < 3; ++i) {
         rondo_stream_destroy(streams[i]);
@@ -92,7 +94,7 @@ static void test_conformance_graph__destroy_and_reset_wait_for_replays(void **st
         bool is_idle = false;
         ASSERT_OK(rondo_stream_query(stream, &is_idle));
         assert_true(is_idle);
-        assert_int_equal(suite_get(context, x, 0), 13);
+        ASSERT_VALUE(context, x, 0, 13);
         rondo_graph_destroy(graph);
         rondo_stream_destroy(stream);
     }
@@ -109,7 +111,7 @@ static void test_conformance_graph__reset_and_record_again(void **state) {
         ASSERT_STATUS(rondo_graph_capture_begin(graph, context->stream, RONDO_CAPTURE_THREAD_LOCAL),
                       STATE);
         ASSERT_OK(rondo_graph_replay(graph, context->stream));
-        assert_int_equal(suite_get(context, x, 0), 2 * round + 100);
+        ASSERT_VALUE(context, x, 0, 2 * round + 100);
         ASSERT_OK(rondo_graph_reset(graph));
         ASSERT_STATUS(rondo_graph_replay(graph, context->stream), STATE);
         ASSERT_MESSAGE_HAS("reset");
@@ -217,7 +219,7 @@ static void test_conformance_graph__is_not_replayed_into_a_capture(void **state)
     ASSERT_OK(rondo_stream_synchronize(stream));
     ASSERT_OK(rondo_graph_replay(graph, branch));
     ASSERT_OK(rondo_stream_synchronize(branch));
-    assert_int_equal(suite_get(context, x, 0), 7);
+    ASSERT_VALUE(context, x, 0, 7);
     rondo_event_destroy(event);
     rondo_stream_destroy(branch);
     rondo_graph_destroy(graph);
@@ -290,6 +292,7 @@ static rondo_status take_and_give_back(void_calls *v) {
 
 // Calls that go well and put nothing into the graph do not keep the program from being warned.
 static void test_conformance_graph__calls_without_work_leave_it_empty(void **state) {
+    suite_need_execution(suite_get_context(state));
     static rondo_status (*const calls[])(void_calls *) = {copy_no_bytes, fill_no_elements,
                                                           draw_nothing,  wait_for_itself,
                                                           label_nothing, take_and_give_back};
@@ -444,14 +447,14 @@ static void test_conformance_graph__template_is_kept_and_instantiated_again(void
     ASSERT_OK(rondo_graph_replay(graph, context->stream));
     ASSERT_OK(rondo_graph_instantiate(graph));
     ASSERT_OK(rondo_graph_replay(graph, context->stream));
-    assert_int_equal(suite_get(context, x, 0), 13);
+    ASSERT_VALUE(context, x, 0, 13);
     rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     assert_int_equal(stats.node_count, 1);
     assert_int_equal(stats.replay_count, 2);
     void *template_handle = NULL;
     void *executable_handle = NULL;
-    if (context->is_host) {
+    if (!context->is_cuda) {
         ASSERT_STATUS(rondo_graph_get_native(graph, &template_handle, &executable_handle),
                       UNSUPPORTED);
     } else {
@@ -499,11 +502,11 @@ static void test_conformance_graph__executables_take_updates(void **state) {
     // The template is no longer needed, and the replay in flight is not disturbed.
     suite_drop_template(same);
     ASSERT_OK(backend->replay(executable, context->stream));  // (5 * 10 + 1) + 1
-    assert_int_equal(suite_get(context, x, 0), 52);
+    ASSERT_VALUE(context, x, 0, 52);
     ASSERT_OK(backend->update(executable, longer, &was_updated));
     assert_false(was_updated);
     ASSERT_OK(backend->replay(executable, context->stream));
-    assert_int_equal(suite_get(context, x, 0), 522);
+    ASSERT_VALUE(context, x, 0, 522);
     suite_drop_executable(executable);
     suite_drop_template(longer);
     suite_drop_template(first);

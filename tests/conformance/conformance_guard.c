@@ -139,7 +139,7 @@ static void check_way(const scene *s, way how) {
 
 static void test_conformance_guard__memory_of_the_program(void **state) {
     suite_context *context = suite_get_context(state);
-    if (context->is_host) {
+    if (!context->is_cuda) {
         print_message("skipped: the host cannot tell whose memory an address is in\n");
         skip();
     }
@@ -193,6 +193,7 @@ static void test_conformance_guard__predicates_count_as_used(void **state) {
 // What the kernels of a recorded graph use counts, too, on every backend.
 static void test_conformance_guard__kernels_of_recorded_graphs_count_as_used(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_children(context);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);
     rondo_graph *inner = inside_capture_affine(context, x, 2);

@@ -31,7 +31,7 @@ static void test_conformance_inside__nodes_tell_every_field(void **state) {
         rondo_graph_node node = {.struct_size = sizeof node};
         ASSERT_OK(rondo_graph_get_node(graph, i, &node));
         ++seen[node.kind];
-        assert_true((node.native == NULL) == context->is_host);
+        assert_true((node.native != NULL) == context->is_cuda);
         if (node.kind == RONDO_NODE_KERNEL) {
             assert_string_equal(node.name, "affine");
             assert_int_equal(node.grid[0], 3);
@@ -110,7 +110,7 @@ static void test_conformance_inside__programmatic_edges(void **state) {
     assert_int_equal(count, 1);
     rondo_device_info info = {.struct_size = sizeof info};
     ASSERT_OK(rondo_device_get_info(context->device, &info));
-    assert_int_equal(edge.is_programmatic, !context->is_host && info.arch_major >= 9);
+    assert_int_equal(edge.is_programmatic, context->is_cuda && info.arch_major >= 9);
     if (edge.is_programmatic) {
         inside_assert_dump_has(graph, RONDO_TEXT_JSON, "[0, 1, \"programmatic\"]");
         inside_assert_dump_has(graph, RONDO_TEXT_DOT,
@@ -140,7 +140,7 @@ static void test_conformance_inside__counts_before_the_instantiation(void **stat
         assert_int_equal(stats.copy_count, 1);
         ASSERT_OK(rondo_graph_replay(graph, context->stream));
     }
-    assert_int_equal(suite_get(context, x, 0), 6);
+    ASSERT_VALUE(context, x, 0, 6);
     rondo_graph_destroy(graph);
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
@@ -149,6 +149,7 @@ static void test_conformance_inside__counts_before_the_instantiation(void **stat
 
 static void test_conformance_inside__a_graph_is_recorded_into_another(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_children(context);
     rondo_stream *stream = context->stream;
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     uint32_t *counter = suite_allocate(context, RONDO_MEMORY_PINNED, 1);
@@ -171,13 +172,13 @@ static void test_conformance_inside__a_graph_is_recorded_into_another(void **sta
     ASSERT_OK(suite_affine(context, stream, x, 1, 5, 0));
     ASSERT_OK(rondo_stream_add_graph(stream, inner));
     ASSERT_OK(rondo_graph_capture_end(outer));
-    assert_int_equal(suite_get(context, x, 0), 1);
+    ASSERT_VALUE(context, x, 0, 1);
     rondo_graph_destroy(inner);
 
     rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(outer, &stats));
     assert_int_equal(stats.node_count, 4);
-    assert_int_equal(stats.kernel_count, context->is_host ? 8 : 6);
+    assert_int_equal(stats.kernel_count, context->is_cuda ? 6 : 8);
     uint64_t inner_count = 0;
     for (uint64_t i = 0; i < 4; ++i) {
         rondo_graph_node node = {.struct_size = sizeof node};
@@ -197,7 +198,7 @@ static void test_conformance_inside__a_graph_is_recorded_into_another(void **sta
         expected = (expected * 2 + 1) * 3 + 1;
         expected *= 5;
         expected = (expected * 2 + 1) * 3 + 1;
-        assert_int_equal(suite_get(context, x, 0), expected);
+        ASSERT_VALUE(context, x, 0, expected);
         assert_int_equal(*counter, 10 * round);
     }
     rondo_graph_destroy(outer);
@@ -208,6 +209,7 @@ static void test_conformance_inside__a_graph_is_recorded_into_another(void **sta
 // Branches outside and inside, graphs inside graphs inside graphs, empty ones among them.
 static void test_conformance_inside__branches_and_depth(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_children(context);
     rondo_stream *stream = context->stream;
     rondo_stream *side = suite_create_stream(context);
     rondo_event *fork = suite_create_event(context, 0);
@@ -247,7 +249,7 @@ static void test_conformance_inside__branches_and_depth(void **state) {
     ASSERT_OK(rondo_stream_add_graph(stream, empty));
     ASSERT_OK(suite_affine(context, stream, y, 1, 10, 0));
     ASSERT_OK(rondo_graph_capture_end(outer));
-    if (context->is_host) {
+    if (!context->is_cuda) {
         // What runs: seven nodes, each behind those before it, across the borders of the graphs.
         const rondo__host_template *recorded = (const rondo__host_template *)outer->recorded;
         const rondo__host_template *flat;
@@ -258,9 +260,9 @@ static void test_conformance_inside__branches_and_depth(void **state) {
     }
     for (int round = 0; round < 3; ++round) {
         inside_replay_and_wait(context, outer);
-        assert_int_equal(suite_get(context, x, 0), 7);
-        assert_int_equal(suite_get(context, y, 0), 130);
-        assert_int_equal(suite_get(context, y, 1), 7);
+        ASSERT_VALUE(context, x, 0, 7);
+        ASSERT_VALUE(context, y, 0, 130);
+        ASSERT_VALUE(context, y, 1, 7);
     }
     inside_assert_dump_has(outer, RONDO_TEXT_JSON, "\"kind\": \"child\"");
     rondo_graph_destroy(outer);
@@ -275,6 +277,7 @@ static void test_conformance_inside__branches_and_depth(void **state) {
 
 static void test_conformance_inside__participants_travel_along(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_children(context);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);
     int counts[3] = {0, 0, 0};
@@ -333,7 +336,7 @@ static void test_conformance_inside__participants_travel_along(void **state) {
     assert_int_equal(counts[2], 0);
     rondo_graph_destroy(outers[1]);
     assert_int_equal(counts[2], 1);
-    assert_int_equal(suite_get(context, x, 0), 511);  // eight times
+    ASSERT_VALUE(context, x, 0, 511);  // eight times
     rondo_graph_destroy(outers[0]);
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
@@ -341,6 +344,7 @@ static void test_conformance_inside__participants_travel_along(void **state) {
 // Memory that the inner graph took from a pool lives as long as the outer graph.
 static void test_conformance_inside__memory_travels_along(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_children(context);
     rondo_stream *stream = context->stream;
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     rondo_pool *pool;
@@ -368,7 +372,7 @@ static void test_conformance_inside__memory_travels_along(void **state) {
         assert_ptr_not_equal(others[i], block);
     }
     inside_replay_and_wait(context, outer);
-    assert_int_equal(suite_get(context, x, 0), 33);
+    ASSERT_VALUE(context, x, 0, 33);
     for (int i = 0; i < 4; ++i) {
         ASSERT_OK(rondo_pool_free(pool, others[i]));
     }
@@ -385,7 +389,7 @@ static void test_conformance_inside__memory_travels_along(void **state) {
         ASSERT_OK(rondo_graph_capture_end(source));
         ASSERT_OK(rondo_graph_update(updated, source, NULL));
         inside_replay_and_wait(context, updated);
-        assert_int_equal(suite_get(context, x, 0), 2 * round + 1);
+        ASSERT_VALUE(context, x, 0, 2 * round + 1);
     }
     rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(updated, &stats));
@@ -405,6 +409,7 @@ static void test_conformance_inside__memory_travels_along(void **state) {
 
 static void test_conformance_inside__recording_refused(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_children(context);
     rondo_stream *stream = context->stream;
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);
@@ -437,7 +442,7 @@ static void test_conformance_inside__recording_refused(void **state) {
     ASSERT_OK(rondo_stream_add_graph(stream, kept));
     ASSERT_OK(rondo_graph_capture_end(outer));
     inside_replay_and_wait(context, outer);
-    assert_int_equal(suite_get(context, x, 0), 3);
+    ASSERT_VALUE(context, x, 0, 3);
     rondo_graph_destroy(outer);
     rondo_graph_destroy(bare);
     rondo_graph_destroy(kept);
@@ -472,7 +477,7 @@ static void test_conformance_inside__bodies_and_children(void **state) {
         suite_set(context, x, 1, 1);
         suite_set(context, predicate, round % 2, 1);
         inside_replay_and_wait(context, outer);
-        assert_int_equal(suite_get(context, x, 0), round % 2 == 0 ? 30 : 240);
+        ASSERT_VALUE(context, x, 0, round % 2 == 0 ? 30 : 240);
     }
     uint64_t count = 0;
     uint64_t inside = 0;

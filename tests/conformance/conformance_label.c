@@ -33,7 +33,7 @@ static void test_conformance_label__scopes_nest(void **state) {
     // Replays run as ever, and a reset forgets.
     ASSERT_OK(rondo_graph_replay(s.graph, s.b));
     ASSERT_OK(rondo_stream_synchronize(s.b));
-    assert_int_equal(suite_get(context, s.x, norm), norm);
+    ASSERT_VALUE(context, s.x, norm, norm);
     ASSERT_OK(rondo_graph_reset(s.graph));
     assert_string_equal(rondo__label_of_index(s.graph->participants, 1), "");
     label_begin(&s);
@@ -285,7 +285,7 @@ static void test_conformance_label__conditional_nodes_carry_it(void **state) {
 // The program's own driver calls, also a fork that Rondo does not see.
 static void test_conformance_label__foreign_work_carries_it(void **state) {
     suite_context *context = suite_get_context(state);
-    if (context->is_host) {
+    if (!context->is_cuda) {
         print_message("skipped: the host has no foreign work\n");
         skip();
     }

@@ -237,7 +237,7 @@ static void test_conformance_label_inside__functions_as_bodies(void **state) {
     ASSERT_DUMPED(&s, words[3], "inner");
     ASSERT_OK(rondo_graph_replay(s.graph, s.a));
     ASSERT_OK(rondo_stream_synchronize(s.a));
-    assert_int_equal(suite_get(context, s.x, words[3]), words[3]);
+    ASSERT_VALUE(context, s.x, words[3], words[3]);
     label_destroy_scene(&s);
 }
 
@@ -373,6 +373,7 @@ static rondo_graph *capture_labelled(label_scene *s, const char *label, uint32_t
 
 static void test_conformance_label_inside__a_recorded_graph_brings_its_labels(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_children(context);
     label_scene s = label_create_scene(context);
     uint32_t words[2];
     uint32_t more[2];
@@ -416,7 +417,7 @@ static void test_conformance_label_inside__a_recorded_graph_brings_its_labels(vo
     }
     ASSERT_OK(rondo_graph_replay(s.graph, s.a));
     ASSERT_OK(rondo_stream_synchronize(s.a));
-    assert_int_equal(suite_get(context, s.x, words[1]), words[1]);
+    ASSERT_VALUE(context, s.x, words[1], words[1]);
     rondo_graph_destroy(middle);
     label_destroy_scene(&s);
 }
@@ -424,6 +425,7 @@ static void test_conformance_label_inside__a_recorded_graph_brings_its_labels(vo
 // Beside each other on several streams, more of them than one, with branches inside.
 static void test_conformance_label_inside__recorded_graphs_with_branches(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_children(context);
     label_scene s = label_create_scene(context);
     rondo_graph *inner = inside_create_deferred(context);
     inside_begin(inner, s.a);

@@ -2,10 +2,12 @@
 // rondo_conformance --list     — prints the names of the cases.
 // rondo_conformance --case TEXT [DEVICE]... — only the cases with that text in their names.
 //
-// The device "fake" is the CUDA backend on tests/support/fake_cuda, where no GPU is needed.
+// The device "fake" is the CUDA backend on tests/support/fake_cuda, where no GPU is needed;
+// "null:0" is the one that records and runs nothing (src/backend/null).
 //
 // Exit status: 0 all passed, 1 something failed, 77 skipped because a device is missing (the reason
-// is printed). RONDO_REQUIRE=cuda makes a missing CUDA device a failure.
+// is printed). RONDO_REQUIRE lists names of devices, or beginnings of names, with commas between:
+// RONDO_REQUIRE=cuda makes a missing CUDA device a failure.
 #include "conformance.h"
 
 enum { CASE_COUNT_MAX = 1024, NAME_BYTES = 128 };
@@ -45,17 +47,12 @@ static size_t list_cases(suite_context *context) {
     return count;
 }
 
-static bool is_required(const char *name) {
-    const char *required = getenv("RONDO_REQUIRE");
-    return required != NULL && strncmp(name, required, strlen(required)) == 0;
-}
-
 // 0 passed, 1 failed, 77 skipped.
 static int run_device(const char *name) {
     suite_context context;
     if (suite_open(name, &context) != RONDO_STATUS_OK) {
         const rondo_error *error = rondo_error_get_last();
-        if (error->status != RONDO_STATUS_UNAVAILABLE || is_required(name)) {
+        if (error->status != RONDO_STATUS_UNAVAILABLE || suite_is_required(name)) {
             fprintf(stderr, "rondo_conformance: %s: %s\n", name, error->message);
             return 1;
         }
@@ -84,7 +81,7 @@ static int run_all(void) {
         if (!infos[i].available) {
             printf("skipped: %s: %s\n", infos[i].name, infos[i].reason);
             ++skips;
-            failures += is_required(infos[i].name);
+            failures += suite_is_required(infos[i].name);
             continue;
         }
         int result = run_device(infos[i].name);

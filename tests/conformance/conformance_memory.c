@@ -46,7 +46,7 @@ static void test_conformance_memory__failed_captures_give_back(void **state) {
         assert_int_equal(stats.live_count, 1);
         memory_fill(stream, held, 7, COUNT);
         ASSERT_OK(rondo_stream_synchronize(stream));
-        assert_int_equal(suite_get(context, held, COUNT - 1), 7);
+        ASSERT_VALUE(context, held, COUNT - 1, 7);
         memory_free(pool, held);
         ASSERT_OK(rondo_stream_synchronize(stream));
         ASSERT_OK(rondo_stream_synchronize(side));
@@ -78,9 +78,9 @@ static void test_conformance_memory__blocks_outlive_everything(void **state) {
     rondo_graph_destroy(graph);
     rondo_stream_destroy(stream);
     rondo_pool_release(pool);
-    assert_int_equal(suite_get(context, y, COUNT - 1), 4);
+    ASSERT_VALUE(context, y, COUNT - 1, 4);
     memory_free(pool, x);
-    assert_int_equal(suite_get(context, y, 0), 4);
+    ASSERT_VALUE(context, y, 0, 4);
     memory_free(pool, y);  // and with it the pool
 }
 
@@ -234,7 +234,7 @@ static void test_conformance_memory__what_was_taken_in_waits_for_the_end(void **
     if (z == x) {
         ASSERT_STATUS(rondo_graph_replay(second, stream), STATE);
         ASSERT_MESSAGE_HAS("graph \"second\" takes in a block");
-        assert_int_equal(suite_get(context, z, 5), 3);
+        ASSERT_VALUE(context, z, 5, 3);
     }
     memory_free(pool, z);
     memory_replay(first, stream);
@@ -268,7 +268,7 @@ static void test_conformance_memory__frees_are_rolled_back(void **state) {
             ASSERT_STATUS(rondo_graph_capture_end(graph), STATE);
         }
         assert_int_equal(memory_get_pool_stats(pool).live_count, 1);
-        assert_int_equal(suite_get(context, x, COUNT - 1), 7);
+        ASSERT_VALUE(context, x, COUNT - 1, 7);
         memory_free(pool, x);
         assert_int_equal(memory_get_pool_stats(pool).live_count, 0);
     }
@@ -334,7 +334,7 @@ static void test_conformance_memory__checked_replays_refuse_stale_memory(void **
     for (int way = 0; way < 12; ++way) {
         bool is_pooled = way % 2 != 0;
         int work = way / 2;
-        if (work == 4 && is_pooled && !context->is_host) {
+        if (work == 4 && is_pooled && context->is_cuda) {
             continue;  // a host function does not touch device memory
         }
         rondo_graph *graph = memory_create_checked_graph(context);
@@ -419,14 +419,14 @@ static void test_conformance_memory__driver_bytes_of_an_executable(void **state)
     memory_end(graph);
     rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
-    if (context->is_host) {
+    if (!context->is_cuda) {
         assert_int_equal(stats.device_bytes, 0);
         assert_false(stats.device_bytes_is_estimate);
     } else {
         assert_true(stats.device_bytes > (uint64_t)nodes * 100);
         assert_true(stats.device_bytes_is_estimate);
     }
-    if (context->is_host) {
+    if (!context->is_cuda) {
         ASSERT_STATUS(rondo_graph_measure_device_bytes(graph, &bytes), UNSUPPORTED);
     } else {
         ASSERT_OK(rondo_graph_measure_device_bytes(graph, &bytes));
@@ -461,7 +461,7 @@ static void test_conformance_memory__every_mode_may_take_memory(void **state) {
         memory_fill(stream, x, 3, COUNT);
         memory_end(graph);
         memory_replay(graph, stream);
-        assert_int_equal(suite_get(context, x, 0), 3);
+        ASSERT_VALUE(context, x, 0, 3);
         memory_free(pool, x);
         rondo_graph_destroy(graph);
         rondo_pool_release(pool);
@@ -503,7 +503,7 @@ static void test_conformance_memory__held_back_while_a_replay_may_run(void **sta
     memory_fill(stream, x, 2, COUNT);
     memory_end(first);
     memory_replay(first, stream);
-    assert_int_equal(suite_get(context, x, 0), 2);
+    ASSERT_VALUE(context, x, 0, 2);
     memory_free(pool, x);
     rondo_graph_destroy(first);
     rondo_graph_destroy(second);
@@ -563,8 +563,8 @@ static void test_conformance_memory__sharers_come_after_the_last_stream(void **s
         if (round == 1) {
             memory_end(other);
         }
-        assert_int_equal(suite_get(context, outputs, COUNT - 1), 5);
-        assert_int_equal(suite_get(context, outputs + COUNT, COUNT - 1), 15);
+        ASSERT_VALUE(context, outputs, COUNT - 1, 5);
+        ASSERT_VALUE(context, outputs + COUNT, COUNT - 1, 15);
     }
     if (context->is_fake) {
         size_t calls = fake_cuda_count_calls(NULL);
@@ -604,7 +604,7 @@ static void test_conformance_memory__the_cache_makes_room_for_a_capture(void **s
         memory_fill(stream, x, 7, COUNT);
         memory_end(graph);
         memory_replay(graph, stream);
-        assert_int_equal(suite_get(context, x, COUNT - 1), 7);
+        ASSERT_VALUE(context, x, COUNT - 1, 7);
         assert_true(memory_get_pool_stats(pool).reserved_bytes <= 8 << 20);
         memory_free(pool, x);
         rondo_graph_destroy(graph);

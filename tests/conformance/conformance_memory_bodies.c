@@ -47,6 +47,7 @@ static rondo_stream *enter(rondo_scope scope, uint32_t branch) {
 // node, and a branch beside the node not at all. One freed in a body but taken before it is not
 // taken again inside: the next turn still needs it.
 static void test_conformance_memory_bodies__a_loop_takes_and_gives(void **state) {
+    suite_need(suite_get_context(state), RONDO_FEATURE_IF);
     bodies b = start(state);
     rondo_stream *beside = suite_create_stream(b.context);
     memory_begin(b.graph, b.stream);
@@ -97,9 +98,9 @@ static void test_conformance_memory_bodies__a_loop_takes_and_gives(void **state)
         suite_set(b.context, b.predicate, 5, 1);
         suite_set(b.context, b.sum, 0, 2);
         memory_replay(b.graph, b.stream);
-        assert_int_equal(suite_get(b.context, b.sum, 0), 5);
-        assert_int_equal(suite_get(b.context, b.sum, 1), 11);  // in the last turn, too
-        assert_int_equal(suite_get(b.context, aside, 5), 33);
+        ASSERT_VALUE(b.context, b.sum, 0, 5);
+        ASSERT_VALUE(b.context, b.sum, 1, 11);  // in the last turn, too
+        ASSERT_VALUE(b.context, aside, 5, 33);
     }
     memory_free(b.pool, aside);
     for (int i = 0; i < 3; ++i) {
@@ -111,6 +112,7 @@ static void test_conformance_memory_bodies__a_loop_takes_and_gives(void **state)
 
 // Branches of one node do not come one after the other; nested bodies count as work of the outer.
 static void test_conformance_memory_bodies__branches_and_nests(void **state) {
+    suite_need(suite_get_context(state), RONDO_FEATURE_IF);
     bodies b = start(state);
     memory_begin(b.graph, b.stream);
     uint32_t *held = memory_take(b.pool, b.stream, COUNT);
@@ -154,8 +156,8 @@ static void test_conformance_memory_bodies__branches_and_nests(void **state) {
     for (uint32_t value = 0; value < 2; ++value) {
         suite_set(b.context, b.predicate, value, 1);
         memory_replay(b.graph, b.stream);
-        assert_int_equal(suite_get(b.context, held, 0), 1);
-        assert_int_equal(suite_get(b.context, late[0], 0), 6);
+        ASSERT_VALUE(b.context, held, 0, 1);
+        ASSERT_VALUE(b.context, late[0], 0, 6);
     }
     memory_free(b.pool, held);
     for (int i = 0; i < 3; ++i) {

@@ -58,6 +58,7 @@ static rondo_graph *record_temporary(const scene *s, const char *label, uint32_t
 }
 
 static void test_conformance_memory_recorded__temporaries_in_a_row(void **state) {
+    suite_need_children(suite_get_context(state));
     scene s = create_scene(suite_get_context(state), false);
     rondo_graph *a = record_temporary(&s, "a", 1, s.results);
     rondo_graph *b = record_temporary(&s, "b", 2, s.results + 1);
@@ -70,8 +71,8 @@ static void test_conformance_memory_recorded__temporaries_in_a_row(void **state)
     for (int i = 0; i < 3; ++i) {
         memory_fill(s.stream, s.results, 0, 2);
         memory_replay(outer, s.stream);
-        assert_int_equal(suite_get(s.context, s.results, 0), 1);
-        assert_int_equal(suite_get(s.context, s.results, 1), 2);
+        ASSERT_VALUE(s.context, s.results, 0, 1);
+        ASSERT_VALUE(s.context, s.results, 1, 2);
         memory_replay(b, s.stream);
     }
     // Once more inside: what was recorded there enters the next capture with it.
@@ -91,6 +92,7 @@ static void test_conformance_memory_recorded__temporaries_in_a_row(void **state)
 
 // On two branches they would run over each other's temporaries; so would one graph on both.
 static void test_conformance_memory_recorded__not_side_by_side(void **state) {
+    suite_need_children(suite_get_context(state));
     scene s = create_scene(suite_get_context(state), false);
     rondo_graph *a = record_temporary(&s, "a", 1, s.results);
     rondo_graph *b = record_temporary(&s, "b", 2, s.results + 1);
@@ -110,6 +112,7 @@ static void test_conformance_memory_recorded__not_side_by_side(void **state) {
 }
 
 static void test_conformance_memory_recorded__not_beside_own_blocks(void **state) {
+    suite_need_children(suite_get_context(state));
     scene s = create_scene(suite_get_context(state), false);
     rondo_graph *a = record_temporary(&s, "a", 1, s.results);
     rondo_graph *outer = create_graph(&s, "outer", s.arena);
@@ -125,7 +128,7 @@ static void test_conformance_memory_recorded__not_beside_own_blocks(void **state
     ASSERT_STATUS(rondo_pool_allocate(s.pool, s.stream, 4096, &address), STATE);
     memory_end(outer);
     memory_replay(outer, s.stream);
-    assert_int_equal(suite_get(s.context, s.results, 0), 1);
+    ASSERT_VALUE(s.context, s.results, 0, 1);
     rondo_graph_destroy(outer);
     rondo_graph_destroy(a);
     destroy_scene(&s);
@@ -154,6 +157,7 @@ static void record_chain(const scene *s, const uint32_t *input, rondo_graph *gra
 }
 
 static void test_conformance_memory_recorded__none_needs_another_ones(void **state) {
+    suite_need_children(suite_get_context(state));
     scene s = create_scene(suite_get_context(state), false);
     rondo_graph *graphs[3];
     record_chain(&s, s.results + 4, graphs);
@@ -175,6 +179,7 @@ static void test_conformance_memory_recorded__none_needs_another_ones(void **sta
 
 // The program keeps them in order by itself.
 static void test_conformance_memory_recorded__any_order_is_the_programs(void **state) {
+    suite_need_children(suite_get_context(state));
     scene s = create_scene(suite_get_context(state), true);
     rondo_graph *graphs[3];
     record_chain(&s, s.results + 4, graphs);
@@ -187,7 +192,7 @@ static void test_conformance_memory_recorded__any_order_is_the_programs(void **s
     for (uint32_t i = 1; i < 4; ++i) {
         memory_fill(s.stream, s.results + 4, i, 1);
         memory_replay(outer, s.stream);
-        assert_int_equal(suite_get(s.context, s.results, 0), i);
+        ASSERT_VALUE(s.context, s.results, 0, i);
     }
     rondo_graph_destroy(outer);
     for (int i = 0; i < 3; ++i) {
@@ -228,7 +233,7 @@ static void test_conformance_memory_recorded__a_step_that_runs_again(void **stat
         ASSERT_OK(rondo_graph_capture_step(graph, s.stream, NULL, take_and_wait, &d, &outcome));
         assert_int_equal(outcome, RONDO_STEP_RAN_EAGERLY);
         assert_int_equal(memory_get_pool_stats(s.pool).live_count, 1);
-        assert_int_equal(suite_get(s.context, d.output, COUNT - 1), 5);
+        ASSERT_VALUE(s.context, d.output, COUNT - 1, 5);
         d.previous = d.output;
     }
     memory_free(s.pool, d.output);

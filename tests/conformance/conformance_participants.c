@@ -108,12 +108,12 @@ static void test_conformance_participants__record_last_and_follow_the_graph(void
     assert_int_equal(tally.finished, 1);
     assert_int_equal(tally.replayed, 0);
     ASSERT_OK(rondo_graph_replay(graph, context->stream));
-    assert_int_equal(suite_get(context, x, 0), 1 * 2 + 3 + 100);
+    ASSERT_VALUE(context, x, 0, 1 * 2 + 3 + 100);
     assert_int_equal(tally.replayed, 1);
     w->replay_status = RONDO_STATUS_STATE;
     ASSERT_STATUS(rondo_graph_replay(graph, context->stream), STATE);
     assert_int_equal(tally.replayed, 1);
-    assert_int_equal(suite_get(context, x, 0), 105);  // refused: nothing ran
+    ASSERT_VALUE(context, x, 0, 105);  // refused: nothing ran
     assert_int_equal(tally.destroyed, 0);
     ASSERT_OK(rondo_graph_reset(graph));
     assert_int_equal(tally.destroyed, 1);
@@ -147,7 +147,7 @@ static void test_conformance_participants__leave_a_capture_that_fails(void **sta
     add_witness(context, context->stream, x, &tally);
     ASSERT_OK(rondo_graph_capture_end(graph));
     ASSERT_OK(rondo_graph_replay(graph, context->stream));
-    assert_int_equal(suite_get(context, x, 0), 101);
+    ASSERT_VALUE(context, x, 0, 101);
     rondo_graph_destroy(graph);
     assert_int_equal(tally.destroyed, 3);
     suite_free(context, RONDO_MEMORY_DEVICE, x);
@@ -195,8 +195,8 @@ static void test_conformance_participants__see_where_a_capture_stands(void **sta
     ASSERT_OK(rondo_stream_wait_event(context->stream, event));
     ASSERT_OK(rondo_graph_capture_end(graph));
     ASSERT_OK(rondo_graph_replay(graph, context->stream));
-    assert_int_equal(suite_get(context, x, 0), (1 * 2 + 3) * 10);
-    assert_int_equal(suite_get(context, x, 1), 2);
+    ASSERT_VALUE(context, x, 0, (1 * 2 + 3) * 10);
+    ASSERT_VALUE(context, x, 1, 2);
     rondo_graph_destroy(graph);
     rondo_event_destroy(event);
     rondo_stream_destroy(other);

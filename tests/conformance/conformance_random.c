@@ -496,7 +496,7 @@ static void test_conformance_random__misuse_is_refused(void **state) {
     // Nothing was drawn by any of these, nor by drawing nothing.
     ASSERT_OK(rondo_random_normal(generator, stream, RONDO_DTYPE_F32, NULL, 0, 0, 1));
     ASSERT_STANDS(generator, 3, 0);
-    if (!context->is_host) {
+    if (context->is_cuda) {
         rondo_device *host;
         rondo_stream *elsewhere;
         ASSERT_OK(rondo_device_open("host", &host));

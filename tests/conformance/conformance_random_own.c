@@ -35,7 +35,7 @@ static void *get_own_function(suite_context *context) {
         rondo_host_function function;
         void *address;
     } own = {.function = run_own};
-    if (context->is_host) {
+    if (!context->is_cuda) {
         return own.address;
     }
     suite_set_fake_kernel(context, "own_kernel", fake_own);

@@ -361,7 +361,7 @@ static void test_conformance_random_shared__streams_that_go_in_a_capture_are_fol
 // A wrapper that is gone while the native stream lives on and works.
 static void test_conformance_random_shared__wrappers_that_go_are_followed(void **state) {
     suite_context *context = suite_get_context(state);
-    if (context->is_host) {
+    if (!context->is_cuda) {
         print_message("skipped: the host has no foreign streams\n");
         skip();
     }

@@ -110,7 +110,7 @@ static void test_conformance_report_inside__a_wait_in_a_body(void **state) {
     (void)!rondo_scope_end(n.choice);
     end_nested(&n);
     // On CUDA a kernel that sets the condition comes before the node.
-    ASSERT_PLACE(&n, "outer/inner", "while", "outer/inner", n.it.context->is_host ? 1 : 2, 1);
+    ASSERT_PLACE(&n, "outer/inner", "while", "outer/inner", n.it.context->is_cuda ? 2 : 1, 1);
     finish_nested(&n);
 }
 
@@ -151,7 +151,7 @@ static void test_conformance_report_inside__nothing_in_the_body_yet(void **state
     (void)!rondo_scope_leave(scope);
     (void)!rondo_scope_end(scope);
     end_nested(&n);
-    ASSERT_PLACE(&n, "outer/inner", "if", "outer", it->context->is_host ? 1 : 2, 0);
+    ASSERT_PLACE(&n, "outer/inner", "if", "outer", it->context->is_cuda ? 2 : 1, 0);
     // Nor before it.
     begin_capture(it);
     scope = begin_scope(it, it->stream, RONDO_SCOPE_IF, FLAG, 0);
@@ -160,7 +160,7 @@ static void test_conformance_report_inside__nothing_in_the_body_yet(void **state
     rondo_stream *second = enter(loop, 0);
     ASSERT_STATUS(rondo_stream_synchronize(second), STATE);
     rondo_graph_capture_abort(it->graph);
-    ASSERT_PLACE(&n, "", "while", "", it->context->is_host ? 0 : 1, 1);
+    ASSERT_PLACE(&n, "", "while", "", it->context->is_cuda ? 1 : 0, 1);
     finish_nested(&n);
 }
 

@@ -162,10 +162,10 @@ static void test_conformance_step__a_step_that_records(void **state) {
     ASSERT_OK(capture(&s, STEP_RECORDS, NULL, &outcome));
     assert_int_equal(outcome, RONDO_STEP_CAPTURED);
     assert_int_equal(s.data.call_count, 1);
-    assert_int_equal(suite_get(s.context, s.data.x, 0), 1);
+    ASSERT_VALUE(s.context, s.data.x, 0, 1);
     ASSERT_OK(rondo_graph_replay(s.graph, s.stream));
     ASSERT_OK(rondo_stream_synchronize(s.stream));
-    assert_int_equal(suite_get(s.context, s.data.x, COUNT - 1), 5);
+    ASSERT_VALUE(s.context, s.data.x, COUNT - 1, 5);
     assert_int_equal(get_cause(&s), RONDO_CAUSE_NONE);
     destroy_scene(&s);
 }
@@ -189,7 +189,7 @@ static void test_conformance_step__what_cannot_be_recorded_runs(void **state) {
         ASSERT_OK(capture(&s, rows[i].kind, &options, &outcome));
         assert_int_equal(outcome, RONDO_STEP_RAN_EAGERLY);
         assert_int_equal(s.data.call_count, 2);
-        assert_int_equal(suite_get(s.context, s.data.x, COUNT - 1), 5);
+        ASSERT_VALUE(s.context, s.data.x, COUNT - 1, 5);
         assert_int_equal(get_cause(&s), rows[i].cause);
         ASSERT_STATUS(rondo_graph_replay(s.graph, s.stream), STATE);
         // Without the option the failure is the result, and nothing ran.
@@ -198,7 +198,7 @@ static void test_conformance_step__what_cannot_be_recorded_runs(void **state) {
         ASSERT_STATUS(capture(&s, rows[i].kind, &options, &outcome), STATE);
         assert_int_equal(outcome, RONDO_STEP_NOTHING);
         assert_int_equal(s.data.call_count, 1);
-        assert_int_equal(suite_get(s.context, s.data.x, 0), 1);
+        ASSERT_VALUE(s.context, s.data.x, 0, 1);
         assert_int_equal(get_cause(&s), rows[i].cause);
         // The same graph records afterwards.
         ASSERT_OK(capture(&s, STEP_RECORDS, NULL, &outcome));
@@ -214,7 +214,7 @@ static void test_conformance_step__own_failures_are_passed_on(void **state) {
     ASSERT_STATUS(capture(&s, STEP_FAILS, NULL, &outcome), INVALID);
     assert_int_equal(outcome, RONDO_STEP_NOTHING);
     assert_int_equal(s.data.call_count, 1);
-    assert_int_equal(suite_get(s.context, s.data.x, 0), 1);
+    ASSERT_VALUE(s.context, s.data.x, 0, 1);
     assert_int_equal(get_cause(&s), RONDO_CAUSE_ABORTED);
     ASSERT_STATUS(capture(&s, STEP_LAUNCHES_WRONGLY, NULL, &outcome), INVALID);
     assert_int_equal(outcome, RONDO_STEP_NOTHING);
@@ -232,6 +232,7 @@ static void test_conformance_step__own_failures_are_passed_on(void **state) {
 // What ran eagerly drew the numbers that it would have drawn without any capture.
 static void test_conformance_step__generators_and_pools_are_rolled_back(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     scene s = create_scene(context);
     rondo_pool_stats stats = {.struct_size = sizeof stats};
     rondo_step_outcome outcome;

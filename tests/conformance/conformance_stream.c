@@ -5,6 +5,7 @@
 
 static void test_conformance_stream__queries_do_not_wait(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     suite_gate *gate = suite_gate_create(context);
     rondo_stream *stream = suite_create_stream(context);
     rondo_event *event = suite_create_event(context, 0);
@@ -33,6 +34,7 @@ static void test_conformance_stream__queries_do_not_wait(void **state) {
 
 static void test_conformance_stream__a_wait_means_the_record_before_it(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     suite_gate *gate = suite_gate_create(context);
     rondo_stream *first = suite_create_stream(context);
     rondo_stream *second = suite_create_stream(context);
@@ -54,7 +56,7 @@ static void test_conformance_stream__a_wait_means_the_record_before_it(void **st
     assert_false(is_idle);
     suite_gate_open(gate);
     ASSERT_OK(rondo_stream_synchronize(waiter));
-    assert_int_equal(suite_get(context, x, 0), 15);
+    ASSERT_VALUE(context, x, 0, 15);
     // Waiting for an event that was never recorded, or that is complete, is no wait.
     rondo_event *fresh = suite_create_event(context, 0);
     ASSERT_OK(rondo_stream_wait_event(waiter, fresh));
@@ -84,12 +86,13 @@ static void test_conformance_stream__destroying_events_and_streams_in_use(void *
     ASSERT_OK(suite_affine(context, waiter, x, 1, 1, 5));
     rondo_stream_destroy(first);
     rondo_stream_destroy(waiter);
-    assert_int_equal(suite_get(context, x, 0), 15);
+    ASSERT_VALUE(context, x, 0, 15);
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
 static void test_conformance_stream__time_stamps(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     rondo_event *start = suite_create_event(context, RONDO_EVENT_TIMED);
     rondo_event *end = suite_create_event(context, RONDO_EVENT_TIMED);
     rondo_event *untimed = suite_create_event(context, 0);
@@ -130,6 +133,7 @@ static void test_conformance_stream__time_stamps(void **state) {
 
 static void test_conformance_stream__pageable_memory_is_read_before_the_call_returns(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     static const size_t counts[] = {1, 1000, 1024, 1025, 300000};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; ++i) {
         size_t bytes = counts[i] * sizeof(uint32_t);
@@ -157,6 +161,7 @@ static void test_conformance_stream__pageable_memory_is_read_before_the_call_ret
 
 static void test_conformance_stream__device_waits_for_all_streams(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     rondo_stream *streams[3];
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 3 * 64);
     suite_set(context, x, 0, 3 * 64);
@@ -170,7 +175,7 @@ static void test_conformance_stream__device_waits_for_all_streams(void **state) 
         bool is_idle = false;
         ASSERT_OK(rondo_stream_query(streams[i], &is_idle));
         assert_true(is_idle);
-        assert_int_equal(suite_get(context, x, 64 * i), i + 1);
+        ASSERT_VALUE(context, x, 64 * i, i + 1);
         rondo_stream_destroy(streams[i]);
     }
     suite_free(context, RONDO_MEMORY_DEVICE, x);
@@ -277,7 +282,7 @@ static void test_conformance_stream__wrong_arguments(void **state) {
 static void test_conformance_stream__foreign_streams(void **state) {
     suite_context *context = suite_get_context(state);
     rondo_stream *wrapped = context->stream;
-    if (context->is_host) {
+    if (!context->is_cuda) {
         ASSERT_STATUS(rondo_stream_wrap(context->device, NULL, &wrapped), UNSUPPORTED);
         assert_null(wrapped);
         assert_null(rondo_stream_get_native(context->stream));
@@ -291,17 +296,17 @@ static void test_conformance_stream__foreign_streams(void **state) {
     assert_ptr_equal(rondo_stream_get_native(wrapped), rondo_stream_get_native(owner));
     ASSERT_OK(suite_affine(context, wrapped, x, 1, 2, 1));
     ASSERT_OK(rondo_stream_synchronize(wrapped));
-    assert_int_equal(suite_get(context, x, 0), 7);
+    ASSERT_VALUE(context, x, 0, 7);
     rondo_stream_destroy(wrapped);
     ASSERT_OK(suite_affine(context, owner, x, 1, 2, 1));
     ASSERT_OK(rondo_stream_synchronize(owner));
-    assert_int_equal(suite_get(context, x, 0), 15);
+    ASSERT_VALUE(context, x, 0, 15);
     rondo_stream_destroy(owner);
     // The legacy default stream runs work but does not record.
     ASSERT_OK(rondo_stream_wrap(context->device, NULL, &wrapped));
     ASSERT_OK(suite_affine(context, wrapped, x, 1, 2, 1));
     ASSERT_OK(rondo_stream_synchronize(wrapped));
-    assert_int_equal(suite_get(context, x, 0), 31);
+    ASSERT_VALUE(context, x, 0, 31);
     rondo_graph *graph = suite_create_graph(context, false);
     ASSERT_STATUS(rondo_graph_capture_begin(graph, wrapped, RONDO_CAPTURE_THREAD_LOCAL), INVALID);
     ASSERT_MESSAGE_HAS("legacy");
@@ -344,7 +349,7 @@ static void begin_a_second_capture(suite_context *context, bool is_watched) {
 
 static void test_conformance_stream__a_second_capture_is_refused(void **state) {
     suite_context *context = suite_get_context(state);
-    if (context->is_host) {
+    if (!context->is_cuda) {
         print_message("skipped: the host has no foreign streams\n");
         return;
     }

@@ -119,11 +119,26 @@ static void start_fake(suite_context *context) {
     fake_cuda_install_compiler();
 }
 
-static bool is_null;  // the device runs nothing
+bool suite_is_required(const char *device_name) {
+    const char *entry = getenv("RONDO_REQUIRE");
+    while (entry != NULL && *entry != '\0') {
+        size_t length = strcspn(entry, ",");
+        if (length > 0 && strncmp(device_name, entry, length) == 0) {
+            return true;
+        }
+        entry += length + (entry[length] == ',');
+    }
+    return false;
+}
+
+static bool is_null;           // the device runs nothing
+static pthread_t case_thread;  // the one that runs the cases
 
 rondo_status suite_open(const char *name, suite_context *out_context) {
     suite_context context = {0};
+    case_thread = pthread_self();
     is_null = strncmp(name, "null", 4) == 0;
+    context.is_null = is_null;
     if (is_null) {
         peek_install_null();
     }
@@ -136,7 +151,8 @@ rondo_status suite_open(const char *name, suite_context *out_context) {
         return status;
     }
     context.is_host = rondo_device_is_host(context.device);
-    if (context.is_host || is_null) {
+    context.is_cuda = !context.is_host && !is_null;
+    if (!context.is_cuda) {
         union {
             rondo_host_function function;
             void *address;
@@ -162,10 +178,29 @@ rondo_status suite_open(const char *name, suite_context *out_context) {
     return RONDO_STATUS_OK;
 }
 
+void suite_skip(const char *reason) {
+    if (!pthread_equal(pthread_self(), case_thread)) {
+        return;
+    }
+    print_message("skipped: %s\n", reason);
+    skip();
+}
+
 void suite_need(suite_context *context, rondo_feature feature) {
     if (rondo_device_supports(context->device, feature) != RONDO_STATUS_OK) {
-        print_message("skipped: %s\n", rondo_error_get_last()->message);
-        skip();
+        suite_skip(rondo_error_get_last()->message);
+    }
+}
+
+void suite_need_children(const suite_context *context) {
+    if (context->is_null) {
+        suite_skip("the device has no graphs inside graphs");
+    }
+}
+
+void suite_need_execution(const suite_context *context) {
+    if (context->is_null) {
+        suite_skip("the device runs nothing");
     }
 }
 
@@ -210,7 +245,7 @@ void suite_assert_status(rondo_status status, rondo_status expected, const char 
         suite_status_hook(status, expected, call);
     }
     if (is_null && status == RONDO_STATUS_UNSUPPORTED && expected != status) {
-        skip();  // the case records, or runs kernels
+        suite_skip(rondo_error_get_last()->message);
     }
     if (status != expected) {
         print_error("%s\n  gave %s, not %s", call, rondo_status_get_name(status),
@@ -349,13 +384,18 @@ void suite_set(suite_context *context, uint32_t *device_address, uint32_t value,
 
 uint32_t suite_get(suite_context *context, const uint32_t *device_address, size_t index) {
     uint32_t value = 0;
-    if (is_null) {
-        skip();  // nothing was computed
-    }
+    suite_need_execution(context);
     ASSERT_OK(rondo_stream_copy(context->stream, &value, device_address + index, sizeof value,
                                 RONDO_COPY_DEVICE_TO_HOST));
     ASSERT_OK(rondo_stream_synchronize(context->stream));
     return value;
+}
+
+void suite_assert_value(suite_context *context, const uint32_t *device_address, size_t index,
+                        uint32_t expected, const char *file, int line) {
+    if (!context->is_null) {
+        _assert_int_equal(suite_get(context, device_address, index), expected, file, line);
+    }
 }
 
 // ---- modes ------------------------------------------------------------------------------------
@@ -363,6 +403,7 @@ uint32_t suite_get(suite_context *context, const uint32_t *device_address, size_
 void suite_run(suite_case *run, rondo_status (*issue)(suite_context *, rondo_stream *, void *),
                void *data, uint32_t *canary) {
     suite_context *context = run->context;
+    suite_need_execution(context);
     rondo_stream *stream = suite_create_stream(context);
     if (run->mode == SUITE_EAGER) {
         ASSERT_OK(issue(context, stream, data));
@@ -376,7 +417,7 @@ void suite_run(suite_case *run, rondo_status (*issue)(suite_context *, rondo_str
     ASSERT_OK(issue(context, stream, data));
     ASSERT_OK(rondo_graph_capture_end(graph));
     ASSERT_OK(rondo_stream_synchronize(stream));
-    assert_int_equal(suite_get(context, canary, 0), 0xcafe);
+    ASSERT_VALUE(context, canary, 0, 0xcafe);
     ASSERT_OK(rondo_graph_upload(graph, stream));
     for (int i = 0; i < (run->mode == SUITE_REPLAYED ? 5 : 1); ++i) {
         ASSERT_OK(rondo_graph_replay(graph, stream));
@@ -398,6 +439,7 @@ struct suite_gate {
 static suite_gate *gates;  // made and not destroyed; of the thread that runs the cases
 
 suite_gate *suite_gate_create(suite_context *context) {
+    suite_need_execution(context);
     if (context->is_fake) {
         skip();
     }

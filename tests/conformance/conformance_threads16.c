@@ -195,10 +195,12 @@ static void check_sixteen(suite_context *context, rondo_capture_mode mode) {
 }
 
 static void test_conformance_threads16__thread_local_captures_beside_loaders(void **state) {
+    suite_need_execution(suite_get_context(state));
     check_sixteen(suite_get_context(state), RONDO_CAPTURE_THREAD_LOCAL);
 }
 
 static void test_conformance_threads16__relaxed_captures_beside_loaders(void **state) {
+    suite_need_execution(suite_get_context(state));
     check_sixteen(suite_get_context(state), RONDO_CAPTURE_RELAXED);
 }
 
@@ -255,6 +257,7 @@ static void *run_consumer(void *data) {
 
 static void test_conformance_threads16__one_captures_while_another_replays(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     static const rondo_capture_mode modes[] = {RONDO_CAPTURE_THREAD_LOCAL, RONDO_CAPTURE_RELAXED};
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, THREAD_COUNT);
     for (size_t mode = 0; mode < 2; ++mode) {
@@ -322,6 +325,7 @@ static void *run_destroyer(void *data) {
 
 static void test_conformance_threads16__a_graph_and_its_stream_go_at_once(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, THREAD_COUNT);
     suite_set(context, x, 0, THREAD_COUNT);
     arena shared;

@@ -7,7 +7,7 @@
 
 static void test_conformance_update__foreign_captures(void **state) {
     suite_context *context = suite_get_context(state);
-    if (context->is_host) {
+    if (!context->is_cuda) {
         print_message("skipped: the host has no captures but Rondo's\n");
         skip();
     }
@@ -62,7 +62,7 @@ static void test_conformance_update__foreign_captures(void **state) {
     rondo__cu_graph graph = NULL;
     assert_int_equal(api->cuStreamEndCapture(native, &graph), 0);
     assert_int_equal(pinned[0], 0);
-    assert_int_equal(suite_get(context, x, 0), 1);
+    ASSERT_VALUE(context, x, 0, 1);
 
     rondo__cu_graph_exec exec = NULL;
     assert_int_equal(api->cuGraphInstantiateWithFlags(&exec, graph, 0), 0);
@@ -70,7 +70,7 @@ static void test_conformance_update__foreign_captures(void **state) {
     ASSERT_OK(rondo_stream_synchronize(stream));
     assert_int_equal(pinned[0], 11);
     assert_int_equal(pinned[1], 4);
-    assert_int_equal(suite_get(context, x, 1), 15);
+    ASSERT_VALUE(context, x, 1, 15);
     assert_int_equal(api->cuGraphExecDestroy(exec), 0);
     assert_int_equal(api->cuGraphDestroy(graph), 0);
     assert_int_equal(api->cuCtxPopCurrent(&pushed), 0);
@@ -82,7 +82,7 @@ static void test_conformance_update__foreign_captures(void **state) {
     rondo_pool_release(pool);
     ASSERT_OK(rondo_graph_replay(inner, stream));
     ASSERT_OK(rondo_stream_synchronize(stream));
-    assert_int_equal(suite_get(context, x, 0), 23);
+    ASSERT_VALUE(context, x, 0, 23);
     rondo_event_destroy(join);
     rondo_event_destroy(fork);
     rondo_stream_destroy(stream);
@@ -111,12 +111,12 @@ static void test_conformance_update__instantiation_on_demand(void **state) {
     ASSERT_STATUS(rondo_graph_capture_begin(graph, context->stream, RONDO_CAPTURE_THREAD_LOCAL),
                   STATE);
     inside_replay_and_wait(context, graph);
-    assert_int_equal(suite_get(context, x, 0), 3);
+    ASSERT_VALUE(context, x, 0, 3);
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     assert_true(stats.instantiate_ns > 0);
     ASSERT_OK(rondo_graph_instantiate(graph));
     inside_replay_and_wait(context, graph);
-    assert_int_equal(suite_get(context, x, 0), 7);
+    ASSERT_VALUE(context, x, 0, 7);
     ASSERT_OK(rondo_graph_reset(graph));
     ASSERT_STATUS(rondo_graph_get_native(graph, NULL, &native), STATE);
     // An upload makes one, too; so does asking for it.
@@ -127,7 +127,7 @@ static void test_conformance_update__instantiation_on_demand(void **state) {
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     assert_true(stats.instantiate_ns > 0);
     inside_replay_and_wait(context, graph);
-    assert_int_equal(suite_get(context, x, 0), 15);
+    ASSERT_VALUE(context, x, 0, 15);
     rondo_graph_destroy(graph);
     rondo_graph_options options = {.struct_size = sizeof options};
     options.keep = RONDO_KEEP_TEMPLATE_ONLY + 1;
@@ -145,7 +145,7 @@ static void test_conformance_update__edits_through_the_raw_handle(void **state) 
     rondo_graph *added = inside_capture_affine(context, x + 1, 3);
     inside_replay_and_wait(context, graph);
     void *native = NULL;
-    if (context->is_host) {
+    if (!context->is_cuda) {
         ASSERT_STATUS(rondo_graph_get_native(graph, &native, NULL), UNSUPPORTED);
         ASSERT_MESSAGE_HAS("no raw handles");
     } else {
@@ -157,11 +157,11 @@ static void test_conformance_update__edits_through_the_raw_handle(void **state) 
         ASSERT_OK(rondo_graph_get_native(added, &child, NULL));
         assert_int_equal(api->cuGraphAddChildGraphNode(&node, native, NULL, 0, child), 0);
         inside_replay_and_wait(context, graph);  // still the former executable
-        assert_int_equal(suite_get(context, x, 1), 1);
+        ASSERT_VALUE(context, x, 1, 1);
         ASSERT_OK(rondo_graph_instantiate(graph));
         inside_replay_and_wait(context, graph);
-        assert_int_equal(suite_get(context, x, 0), 15);
-        assert_int_equal(suite_get(context, x, 1), 4);
+        ASSERT_VALUE(context, x, 0, 15);
+        ASSERT_VALUE(context, x, 1, 4);
         rondo_graph_stats stats = {.struct_size = sizeof stats};
         ASSERT_OK(rondo_graph_get_stats(graph, &stats));
         assert_int_equal(stats.node_count, 2);
@@ -189,7 +189,7 @@ static void test_conformance_update__update_patches_or_instantiates(void **state
     assert_int_equal(result, RONDO_UPDATE_INSTANTIATED);
     ASSERT_STATUS(rondo_graph_replay(source, context->stream), STATE);
     inside_replay_and_wait(context, graph);
-    assert_int_equal(suite_get(context, x, 0), 3);
+    ASSERT_VALUE(context, x, 0, 3);
     // The same nodes with other arguments, while a replay is in flight.
     for (uint32_t round = 0; round < 3; ++round) {
         ASSERT_OK(rondo_graph_replay(graph, context->stream));
@@ -200,8 +200,8 @@ static void test_conformance_update__update_patches_or_instantiates(void **state
         assert_int_equal(result, RONDO_UPDATE_PATCHED);
     }
     inside_replay_and_wait(context, graph);
-    assert_int_equal(suite_get(context, x, 0), 7);
-    assert_int_equal(suite_get(context, y, 0), 60);
+    ASSERT_VALUE(context, x, 0, 7);
+    ASSERT_VALUE(context, y, 0, 60);
     rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     assert_int_equal(stats.replay_count, 5);
@@ -215,7 +215,7 @@ static void test_conformance_update__update_patches_or_instantiates(void **state
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     assert_int_equal(stats.node_count, 2);
     inside_replay_and_wait(context, graph);
-    assert_int_equal(suite_get(context, y, 0), 122);
+    ASSERT_VALUE(context, y, 0, 122);
     rondo_graph_destroy(source);
     rondo_graph_destroy(graph);
     suite_free(context, RONDO_MEMORY_DEVICE, x);
@@ -238,7 +238,7 @@ static void test_conformance_update__update_takes_what_belongs_to_it(void **stat
     assert_int_equal(second[2], 0);
     inside_replay_and_wait(context, graph);
     assert_int_equal(second[0], 1);
-    assert_int_equal(suite_get(context, x, 0), 7);
+    ASSERT_VALUE(context, x, 0, 7);
     // It keeps its template, so it can be looked at, recorded, and be a source itself.
     uint64_t count = 0;
     ASSERT_OK(rondo_graph_get_node_count(graph, &count));
@@ -247,7 +247,7 @@ static void test_conformance_update__update_takes_what_belongs_to_it(void **stat
     ASSERT_OK(rondo_graph_update(last, graph, &result));
     assert_int_equal(result, RONDO_UPDATE_INSTANTIATED);
     inside_replay_and_wait(context, last);
-    assert_int_equal(suite_get(context, x, 0), 15);
+    ASSERT_VALUE(context, x, 0, 15);
     ASSERT_STATUS(rondo_graph_update(last, last, &result), INVALID);
     ASSERT_STATUS(rondo_graph_update(last, graph, &result), STATE);  // it is empty now
     ASSERT_STATUS(rondo_graph_update(NULL, last, &result), INVALID);
@@ -257,7 +257,7 @@ static void test_conformance_update__update_takes_what_belongs_to_it(void **stat
     ASSERT_STATUS(rondo_graph_update(last, graph, &result), STATE);
     rondo_graph_capture_abort(graph);
     inside_replay_and_wait(context, last);
-    assert_int_equal(suite_get(context, x, 0), 31);
+    ASSERT_VALUE(context, x, 0, 31);
     rondo_graph_destroy(last);
     assert_int_equal(second[2], 1);
     rondo_graph_destroy(graph);

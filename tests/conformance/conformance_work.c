@@ -26,8 +26,8 @@ static void test_conformance_work__runs_in_order(void **state) {
     suite_case *run = *state;
     uint32_t *x = suite_allocate(run->context, RONDO_MEMORY_DEVICE, CHAIN_COUNT);
     suite_run(run, issue_chain, x, x);
-    assert_int_equal(suite_get(run->context, x, 0), compute_chain());
-    assert_int_equal(suite_get(run->context, x, CHAIN_COUNT - 1), compute_chain());
+    ASSERT_VALUE(run->context, x, 0, compute_chain());
+    ASSERT_VALUE(run->context, x, CHAIN_COUNT - 1, compute_chain());
     suite_free(run->context, RONDO_MEMORY_DEVICE, x);
 }
 
@@ -98,6 +98,7 @@ static rondo_status issue_branches(suite_context *context, rondo_stream *stream,
 }
 
 static void test_conformance_work__forked_branches_join(void **state) {
+    suite_need_execution(suite_get_context(state));
     suite_case *run = *state;
     branches work;
     init_branches(run->context, &work);
@@ -107,8 +108,8 @@ static void test_conformance_work__forked_branches_join(void **state) {
         for (int j = 0; j < 3; ++j) {
             expected = expected * (i + 2) + 5;
         }
-        assert_int_equal(suite_get(run->context, work.sum, 64 * i), expected);
-        assert_int_equal(suite_get(run->context, work.sum, 64 * i + 63), expected);
+        ASSERT_VALUE(run->context, work.sum, 64 * i, expected);
+        ASSERT_VALUE(run->context, work.sum, 64 * i + 63, expected);
     }
     deinit_branches(run->context, &work);
 }
@@ -140,6 +141,7 @@ static rondo_status issue_ladder(suite_context *context, rondo_stream *stream, v
 }
 
 static void test_conformance_work__streams_hand_over(void **state) {
+    suite_need_execution(suite_get_context(state));
     suite_case *run = *state;
     branches work;
     init_branches(run->context, &work);
@@ -148,7 +150,7 @@ static void test_conformance_work__streams_hand_over(void **state) {
     for (uint32_t i = 0; i < 20; ++i) {
         expected = (expected * 3 + i) * 5 + i;
     }
-    assert_int_equal(suite_get(run->context, work.x, 63), expected);
+    ASSERT_VALUE(run->context, work.x, 63, expected);
     deinit_branches(run->context, &work);
 }
 
@@ -304,7 +306,7 @@ static void test_conformance_work__host_functions_run_in_order(void **state) {
     *work.slot = 0;
     suite_run(run, issue_host, &work, work.x);
     assert_int_equal(*work.slot, 42);
-    assert_int_equal(suite_get(context, work.x, 0), 85);
+    ASSERT_VALUE(context, work.x, 0, 85);
     suite_free(context, RONDO_MEMORY_PINNED, work.slot);
     suite_free(context, RONDO_MEMORY_DEVICE, work.x);
 }

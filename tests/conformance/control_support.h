@@ -21,6 +21,7 @@ enum { NUMBERS = 10 };
 
 static inline control_case start(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need(context, RONDO_FEATURE_IF);
     control_case it = {.context = context,
                        .stream = suite_create_stream(context),
                        .graph = suite_create_graph(context, true),

@@ -91,7 +91,7 @@ static void torch_43_pinned_and_copied_is_never_reused(void **state) {
         }
     }
     memory_replay(graph, w.stream);
-    assert_int_equal(suite_get(w.context, w.device, 5), 11);
+    ASSERT_VALUE(w.context, w.device, 5, 11);
     rondo_graph_destroy(graph);
     // Now both may serve again.
     ASSERT_OK(rondo_pool_trim(w.pool, UINT64_MAX, NULL));
@@ -141,7 +141,7 @@ static void torch_44_pinned_across_two_graphs(void **state) {
         memory_end(second);
         if (copies_in_first) {
             memory_replay(first, w.stream);
-            assert_int_equal(suite_get(w.context, w.device, 1), 5);
+            ASSERT_VALUE(w.context, w.device, 1, 5);
         }
         memory_free(w.pool, b);
         rondo_graph_destroy(second);
@@ -220,10 +220,10 @@ static void snapshots_of_pageable_sources(void **state) {
             suite_set(w.context, w.device, 0, COUNT);
             suite_set(w.context, large, 0, LARGE);
             memory_replay(graph, w.stream);
-            assert_int_equal(suite_get(w.context, w.device, 0), 21);
-            assert_int_equal(suite_get(w.context, w.device, 1), 30);
-            assert_int_equal(suite_get(w.context, w.device, COUNT - 1), 21);
-            assert_int_equal(suite_get(w.context, large, LARGE - 1), LARGE - 1);
+            ASSERT_VALUE(w.context, w.device, 0, 21);
+            ASSERT_VALUE(w.context, w.device, 1, 30);
+            ASSERT_VALUE(w.context, w.device, COUNT - 1, 21);
+            ASSERT_VALUE(w.context, large, LARGE - 1, LARGE - 1);
         }
         ASSERT_OK(rondo_graph_reset(graph));
     }
@@ -245,7 +245,7 @@ static void pinned_memory_outlives_its_pool(void **state) {
     memory_free(pool, source);
     rondo_pool_release(pool);
     memory_replay(graph, w.stream);
-    assert_int_equal(suite_get(w.context, w.device, 0), 77);
+    ASSERT_VALUE(w.context, w.device, 0, 77);
     rondo_graph_destroy(graph);
     free_world(&w);
 }

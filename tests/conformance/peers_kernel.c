@@ -5,7 +5,7 @@
 #include "support/peek.h"
 
 void *peers_get_function(suite_context *context, const peers_kernel *kernel) {
-    if (context->is_host) {
+    if (!context->is_cuda) {
         union {
             rondo_host_function function;
             void *address;

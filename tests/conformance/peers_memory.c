@@ -23,7 +23,7 @@ static void torch_11_capture_out_of_memory(void **state) {
     memory_fill(stream, small, 7, COUNT);
     memory_end(graph);
     memory_replay(graph, stream);
-    assert_int_equal(suite_get(context, small, COUNT - 1), 7);
+    ASSERT_VALUE(context, small, COUNT - 1, 7);
     ASSERT_OK(rondo_graph_reset(graph));
     // Or it is given up.
     memory_begin(graph, stream);
@@ -33,7 +33,7 @@ static void torch_11_capture_out_of_memory(void **state) {
     memory_fill(stream, small, 8, COUNT);
     memory_end(graph);
     memory_replay(graph, stream);
-    assert_int_equal(suite_get(context, small, 0), 8);
+    ASSERT_VALUE(context, small, 0, 8);
     memory_free(pool, small);
     rondo_graph_destroy(graph);
     rondo_stream_destroy(stream);
@@ -58,7 +58,7 @@ static void torch_12_repeated_captures_do_not_grow(void **state) {
         memory_free(pool, workspace);
         memory_end(graph);
         memory_replay(graph, stream);
-        assert_int_equal(suite_get(context, x, 0), 1u + (unsigned)i);
+        ASSERT_VALUE(context, x, 0, 1u + (unsigned)i);
         memory_free(pool, x);
         ASSERT_OK(rondo_graph_reset(graph));
         rondo_pool_stats stats = memory_get_pool_stats(pool);
@@ -105,7 +105,7 @@ static void torch_18_stats_and_use_after_the_graph(void **state) {
         memory_replay(graph, stream);
         rondo_graph_destroy(graph);
         // The output is valid, and now the only live block.
-        assert_int_equal(suite_get(context, output, counts[i] - 1), 6);
+        ASSERT_VALUE(context, output, counts[i] - 1, 6);
         assert_int_equal(memory_get_pool_stats(pool).live_count, 1);
         assert_int_equal(memory_get_pool_stats(pool).live_bytes, bytes);
         ASSERT_OK(rondo_pool_trim(pool, 0, &released));
@@ -156,7 +156,7 @@ static void torch_19_declared_uses_around_a_capture(void **state) {
     memory_join(context, stream, other);
     memory_end(graph);
     memory_replay(graph, stream);
-    assert_int_equal(suite_get(context, x, 1), 6);
+    ASSERT_VALUE(context, x, 1, 6);
     memory_free(pool, x);
     rondo_graph_destroy(graph);
     ASSERT_OK(rondo_pool_trim(pool, 0, NULL));
@@ -229,8 +229,8 @@ static void torch_38_reuse_after_two_streams_joined(void **state) {
     memory_end(graph);
     for (int i = 0; i < 3; ++i) {
         memory_replay(graph, stream);
-        assert_int_equal(suite_get(context, sum, 0), 5);
-        assert_int_equal(suite_get(context, late, 0), 8);
+        ASSERT_VALUE(context, sum, 0, 5);
+        ASSERT_VALUE(context, late, 0, 8);
     }
     memory_free(pool, sink);
     memory_free(pool, sum);
@@ -273,7 +273,7 @@ static void torch_39_reuse_needs_all_four_streams(void **state) {
     memory_end(graph);
     memory_replay(graph, stream);
     for (int i = 0; i < 3; ++i) {
-        assert_int_equal(suite_get(context, blocks[i], 5), 3 + i);
+        ASSERT_VALUE(context, blocks[i], 5, 3 + (uint32_t)i);
         memory_free(pool, blocks[i]);
         memory_free(pool, others[i]);
         rondo_stream_destroy(sides[i]);
@@ -414,8 +414,8 @@ static void torch_15_two_successive_graphs(void **state) {
         ASSERT_OK(rondo_graph_replay(g0, stream));
         ASSERT_OK(suite_affine(context, stream, b, COUNT, 2, 0));  // eager work between
         memory_replay(g1, stream);
-        assert_int_equal(suite_get(context, b, 0), 6);
-        assert_int_equal(suite_get(context, c, COUNT - 1), 11);
+        ASSERT_VALUE(context, b, 0, 6);
+        ASSERT_VALUE(context, c, COUNT - 1, 11);
         reserved[shares] = memory_get_pool_stats(pool).reserved_bytes;
         memory_free(pool, a);
         memory_free(pool, b);
@@ -500,8 +500,8 @@ static void torch_17_three_graphs_in_and_out_of_order(void **state) {
         for (int i = 0; i < 3; ++i) {
             memory_replay(s.graphs[orders[order][i]], s.stream);
         }
-        assert_int_equal(suite_get(context, s.e, 0), 5);
-        assert_int_equal(suite_get(context, s.f, 0), 7);
+        ASSERT_VALUE(context, s.e, 0, 5);
+        ASSERT_VALUE(context, s.f, 0, 7);
     }
     free_three(&s);
 
@@ -511,13 +511,13 @@ static void torch_17_three_graphs_in_and_out_of_order(void **state) {
     for (int i = 0; i < 3; ++i) {
         memory_replay(s.graphs[i], s.stream);
     }
-    assert_int_equal(suite_get(context, s.e, 0), 5);
-    assert_int_equal(suite_get(context, s.f, 0), 7);
+    ASSERT_VALUE(context, s.e, 0, 5);
+    ASSERT_VALUE(context, s.f, 0, 7);
     // f is held, and the first graph would write over it.
     ASSERT_STATUS(rondo_graph_replay(s.graphs[0], s.stream), STATE);
     ASSERT_MESSAGE_HAS("graph \"zero\" would write over");
     ASSERT_MESSAGE_HAS("graph \"two\"");
-    assert_int_equal(suite_get(context, s.f, 0), 7);
+    ASSERT_VALUE(context, s.f, 0, 7);
     ASSERT_OK(rondo_arena_begin_round(s.arena));
     memory_replay(s.graphs[0], s.stream);
     memory_replay(s.graphs[2], s.stream);
@@ -529,7 +529,7 @@ static void torch_17_three_graphs_in_and_out_of_order(void **state) {
     ASSERT_OK(rondo_arena_begin_round(s.arena));
     memory_replay(s.graphs[0], s.stream);
     memory_replay(s.graphs[1], s.stream);
-    assert_int_equal(suite_get(context, s.e, 0), 5);
+    ASSERT_VALUE(context, s.e, 0, 5);
     free_three(&s);
 
     // Opted out: nothing is refused, and the data is wrong, as in PyTorch.
@@ -537,8 +537,8 @@ static void torch_17_three_graphs_in_and_out_of_order(void **state) {
     memory_replay(s.graphs[0], s.stream);
     memory_replay(s.graphs[2], s.stream);
     memory_replay(s.graphs[1], s.stream);
-    assert_int_equal(suite_get(context, s.f, 0), 7);
-    assert_int_equal(suite_get(context, s.e, 0), 10);
+    ASSERT_VALUE(context, s.f, 0, 7);
+    ASSERT_VALUE(context, s.e, 0, 10);
     free_three(&s);
 }
 
@@ -576,8 +576,8 @@ static void torch_16_concurrent_replays(void **state) {
             ASSERT_OK(rondo_graph_replay(graphs[1 - round % 2], streams[1 - round % 2]));
             ASSERT_OK(rondo_stream_synchronize(streams[0]));
             ASSERT_OK(rondo_stream_synchronize(streams[1]));
-            assert_int_equal(suite_get(context, outputs[0], 3), 5);
-            assert_int_equal(suite_get(context, outputs[1], 3), 15);
+            ASSERT_VALUE(context, outputs[0], 3, 5);
+            ASSERT_VALUE(context, outputs[1], 3, 15);
         }
         for (int i = 0; i < 2; ++i) {
             rondo_graph_destroy(graphs[i]);

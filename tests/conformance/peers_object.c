@@ -43,7 +43,7 @@ static void torch_01_is_capturing(void **state) {
     assert_false(is_capturing(other));
     ASSERT_OK(suite_affine(context, context->stream, x, 1, 2, 1));
     assert_true(is_capturing(context->stream));
-    if (!context->is_host) {
+    if (context->is_cuda) {
         // The same through a second handle on the native stream.
         rondo_stream *wrapped;
         ASSERT_OK(
@@ -60,6 +60,7 @@ static void torch_01_is_capturing(void **state) {
 
 static void torch_02_capture_simple(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     rondo_graph *graph = suite_create_graph(context, false);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1000);
     suite_set(context, x, 0, 1000);
@@ -68,9 +69,9 @@ static void torch_02_capture_simple(void **state) {
         ASSERT_OK(suite_affine(context, context->stream, x, 1000, 1, 3));
     }
     ASSERT_OK(rondo_graph_capture_end(graph));
-    assert_int_equal(suite_get(context, x, 999), 0);
+    ASSERT_VALUE(context, x, 999, 0);
     ASSERT_OK(rondo_graph_replay(graph, context->stream));
-    assert_int_equal(suite_get(context, x, 999), 30);
+    ASSERT_VALUE(context, x, 999, 30);
     rondo_graph_destroy(graph);
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
@@ -78,6 +79,7 @@ static void torch_02_capture_simple(void **state) {
 // The same lines for any device, asked for by name.
 static void torch_03_device_neutral(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     rondo_device *device;
     rondo_stream *stream;
     rondo_graph *graph;
@@ -94,7 +96,7 @@ static void torch_03_device_neutral(void **state) {
     assert_false(is_capturing(stream));
     ASSERT_OK(rondo_graph_replay(graph, stream));
     ASSERT_OK(rondo_stream_synchronize(stream));
-    assert_int_equal(suite_get(context, x, 15), 18);
+    ASSERT_VALUE(context, x, 15, 18);
     rondo_graph_destroy(graph);
     rondo_stream_destroy(stream);
     rondo_memory_free(device, x);
@@ -158,7 +160,7 @@ static void torch_06_reset_and_recapture(void **state) {
     ASSERT_OK(suite_affine(context, context->stream, x, 4, 5, 1));
     ASSERT_OK(rondo_graph_capture_end(graph));
     ASSERT_OK(rondo_graph_replay(graph, context->stream));
-    assert_int_equal(suite_get(context, x, 3), 11);
+    ASSERT_VALUE(context, x, 3, 11);
     rondo_graph_destroy(graph);
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
@@ -224,7 +226,7 @@ static void torch_08_timing(void **state) {
 
 static void torch_09_default_stream_refused(void **state) {
     suite_context *context = suite_get_context(state);
-    if (context->is_host) {
+    if (!context->is_cuda) {
         print_message("skipped: the host has no default stream\n");
         skip();
     }
@@ -242,7 +244,7 @@ static void torch_09_default_stream_refused(void **state) {
         ASSERT_OK(rondo_stream_synchronize(stream));
         rondo_stream_destroy(stream);
     }
-    assert_int_equal(suite_get(context, x, 0), 7);
+    ASSERT_VALUE(context, x, 0, 7);
     if (!context->is_fake) {
         // The per-thread default stream records as any other.
         rondo_stream *stream;
@@ -252,7 +254,7 @@ static void torch_09_default_stream_refused(void **state) {
         ASSERT_OK(rondo_graph_capture_end(graph));
         ASSERT_OK(rondo_graph_replay(graph, stream));
         ASSERT_OK(rondo_stream_synchronize(stream));
-        assert_int_equal(suite_get(context, x, 0), 15);
+        ASSERT_VALUE(context, x, 0, 15);
         rondo_stream_destroy(stream);
     }
     rondo_graph_destroy(graph);
@@ -357,7 +359,7 @@ static void torch_29_nodes_can_be_listed(void **state) {
     }
     assert_int_equal(kernels, 1);
     assert_int_equal(fills, 1);
-    if (!context->is_host) {
+    if (context->is_cuda) {
         // And by the driver's own calls.
         const rondo__cuda_api *api;
         void *native = NULL;
@@ -375,7 +377,7 @@ static void torch_29_nodes_can_be_listed(void **state) {
                          RONDO__CU_GRAPH_NODE_KERNEL + RONDO__CU_GRAPH_NODE_MEMSET);
     }
     ASSERT_OK(rondo_graph_replay(graph, context->stream));  // instantiates
-    assert_int_equal(suite_get(context, x, 7), 3);
+    ASSERT_VALUE(context, x, 7, 3);
     rondo_graph_destroy(graph);
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
@@ -391,7 +393,7 @@ static void torch_30_executable_handle(void **state) {
     ASSERT_STATUS(rondo_graph_get_native(graph, NULL, &native), STATE);
     ASSERT_MESSAGE_HAS("rondo_graph_instantiate");
     ASSERT_OK(rondo_graph_instantiate(graph));
-    if (context->is_host) {
+    if (!context->is_cuda) {
         ASSERT_STATUS(rondo_graph_get_native(graph, NULL, &native), UNSUPPORTED);
     } else {
         ASSERT_OK(rondo_graph_get_native(graph, NULL, &native));
@@ -402,7 +404,7 @@ static void torch_30_executable_handle(void **state) {
     begin(bare, context->stream);
     ASSERT_OK(suite_affine(context, context->stream, x, 1, 2, 1));
     ASSERT_OK(rondo_graph_capture_end(bare));
-    if (!context->is_host) {
+    if (context->is_cuda) {
         ASSERT_OK(rondo_graph_get_native(bare, NULL, &native));
         assert_non_null(native);
     }
@@ -413,6 +415,7 @@ static void torch_30_executable_handle(void **state) {
 
 static void torch_31_reset_and_recapture_raw(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     rondo_graph *graph = create_deferred(context);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 2);
     suite_set(context, x, 0, 2);
@@ -424,15 +427,15 @@ static void torch_31_reset_and_recapture_raw(void **state) {
     for (int i = 0; i < 3; ++i) {
         ASSERT_OK(rondo_graph_replay(graph, context->stream));
     }
-    assert_int_equal(suite_get(context, x, 0), 3);
+    ASSERT_VALUE(context, x, 0, 3);
     ASSERT_OK(rondo_graph_reset(graph));
     begin(graph, context->stream);
     ASSERT_OK(suite_affine(context, context->stream, x + 1, 1, 1, 5));
     ASSERT_OK(rondo_graph_capture_end(graph));
     ASSERT_OK(rondo_graph_replay(graph, context->stream));
     ASSERT_OK(rondo_graph_replay(graph, context->stream));
-    assert_int_equal(suite_get(context, x, 0), 3);
-    assert_int_equal(suite_get(context, x, 1), 10);
+    ASSERT_VALUE(context, x, 0, 3);
+    ASSERT_VALUE(context, x, 1, 10);
     rondo_graph_destroy(graph);
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
@@ -481,6 +484,7 @@ PEERS_FAKE(run_scaler, scaler_arguments);
 
 static void torch_36_scale_is_read_from_the_device(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     static const peers_kernel kernel = {"scaler", scaler_text, run_scaler, fake_run_scaler};
     void *function = peers_get_function(context, &kernel);
     enum { COUNT = 8 };
@@ -521,7 +525,7 @@ static void torch_36_scale_is_read_from_the_device(void **state) {
         float now;
         suite_read(context, &now, scale, sizeof now);
         assert_true(now == expected);
-        assert_int_equal(suite_get(context, good_steps, 0), steps);
+        ASSERT_VALUE(context, good_steps, 0, steps);
     }
     rondo_graph_destroy(graph);
     suite_free(context, RONDO_MEMORY_DEVICE, x);
@@ -554,6 +558,7 @@ PEERS_FAKE(run_await, await_arguments);
 
 static void torch_37_external_wait_and_record(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     static const peers_kernel kernel = {"await_flag", await_text, run_await, fake_run_await};
     void *function = peers_get_function(context, &kernel);
     rondo_stream *side = suite_create_stream(context);

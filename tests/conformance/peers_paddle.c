@@ -11,6 +11,7 @@ static void begin(rondo_graph *graph, rondo_stream *stream) {
 
 static void paddle_01_replays_with_fresh_input(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     enum { COUNT = 300 };
     rondo_graph *graph = suite_create_graph(context, false);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT);
@@ -32,8 +33,8 @@ static void paddle_01_replays_with_fresh_input(void **state) {
         ASSERT_OK(rondo_graph_replay(graph, context->stream));
         ASSERT_OK(rondo_stream_synchronize(context->stream));
         expected = expected * 2 + 1;
-        assert_int_equal(suite_get(context, x, COUNT - 1), (100 * round + COUNT - 1) * 3 + 1);
-        assert_int_equal(suite_get(context, sum, round), expected);
+        ASSERT_VALUE(context, x, COUNT - 1, (100 * round + COUNT - 1) * 3 + 1);
+        ASSERT_VALUE(context, sum, round, expected);
     }
     rondo_graph_destroy(graph);
     suite_free(context, RONDO_MEMORY_DEVICE, x);
@@ -116,7 +117,7 @@ static void paddle_02_concat_and_split(void **state) {
         ASSERT_OK(rondo_stream_synchronize(stream));
         for (uint32_t i = 0; i < WAYS; ++i) {
             expected[i] = expected[i] * 2 + 1;
-            assert_int_equal(suite_get(context, parts[i], (size_t)i % COUNT), expected[i]);
+            ASSERT_VALUE(context, parts[i], (size_t)i % COUNT, expected[i]);
         }
     }
     static suite_text dot;
@@ -212,6 +213,7 @@ static void *run_loader(void *argument) {
 
 static void paddle_03_capture_beside_loader_threads(void **state) {
     suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
     rondo_stream *stream = context->stream;
     static loader_queue queue;
     queue = (loader_queue){.context = context};
@@ -314,7 +316,7 @@ static void paddle_04_workspace_inside_a_capture(void **state) {
         ASSERT_OK(op_with_workspace(context, pool, context->stream, x, y, COUNT));
         ASSERT_OK(rondo_graph_replay(graph, context->stream));
         ASSERT_OK(rondo_stream_synchronize(context->stream));
-        assert_int_equal(suite_get(context, y, COUNT - 1), (round * 3 + 1) * 3 + 1);
+        ASSERT_VALUE(context, y, COUNT - 1, (round * 3 + 1) * 3 + 1);
     }
     rondo_graph_destroy(graph);
     rondo_pool_release(pool);

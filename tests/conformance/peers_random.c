@@ -40,6 +40,7 @@ static void capture_draws(parts *p, int draws) {
 // ---- PyTorch ----------------------------------------------------------------------------------
 
 static void torch_04_two_generators_swapped_in_one_capture(void **state) {
+    suite_need_execution(suite_get_context(state));
     parts p = make_parts(suite_get_context(state));
     rondo_generator *other = suite_create_generator(p.context, 5);
     uint32_t *more = suite_allocate(p.context, RONDO_MEMORY_DEVICE, OUT_WORDS);
@@ -77,6 +78,7 @@ static rondo_status drop(parts *p, const float *x, float *y) {
 }
 
 static void torch_13_graph_eager_graph_equals_eager(void **state) {
+    suite_need_execution(suite_get_context(state));
     parts p = make_parts(suite_get_context(state));
     enum { Y_COUNT = DROP_COUNT + 501 };
     float *x = (float *)suite_allocate(p.context, RONDO_MEMORY_DEVICE, DROP_COUNT);
@@ -139,6 +141,7 @@ static rondo_status sample(parts *p, int sampler, void *out, const void *in) {
 }
 
 static void torch_14_every_sampler_draws_as_if_eager(void **state) {
+    suite_need_execution(suite_get_context(state));
     parts p = make_parts(suite_get_context(state));
     uint32_t *in = suite_allocate(p.context, RONDO_MEMORY_DEVICE, OUT_WORDS);
     suite_set(p.context, in, 0x3f003c00, OUT_WORDS);  // 0.5 and the like, in each type
@@ -156,7 +159,7 @@ static void torch_14_every_sampler_draws_as_if_eager(void **state) {
         ASSERT_OK(rondo_graph_capture_begin(p.graph, p.stream, RONDO_CAPTURE_THREAD_LOCAL));
         ASSERT_OK(sample(&p, sampler, p.out, in));
         ASSERT_OK(rondo_graph_capture_end(p.graph));
-        assert_int_equal(suite_get(p.context, p.out, 0), 0xabababab);
+        ASSERT_VALUE(p.context, p.out, 0, 0xabababab);
         ASSERT_OK(rondo_generator_set_seed(p.generator, 9));
         ASSERT_OK(suite_draw(p.generator, p.stream, in + 128));
         for (int i = 0; i < 2; ++i) {
@@ -173,6 +176,7 @@ static void torch_14_every_sampler_draws_as_if_eager(void **state) {
 }
 
 static void torch_21_rewinding_inside_a_capture(void **state) {
+    suite_need_execution(suite_get_context(state));
     parts p = make_parts(suite_get_context(state));
     ASSERT_OK(rondo_graph_capture_begin(p.graph, p.stream, RONDO_CAPTURE_THREAD_LOCAL));
     rondo_generator_mark before;
@@ -213,6 +217,7 @@ static void torch_21_rewinding_inside_a_capture(void **state) {
 }
 
 static void torch_22_a_seed_during_the_capture_is_refused(void **state) {
+    suite_need_execution(suite_get_context(state));
     parts p = make_parts(suite_get_context(state));
     ASSERT_OK(rondo_graph_capture_begin(p.graph, p.stream, RONDO_CAPTURE_THREAD_LOCAL));
     // It does not take part yet.
@@ -239,6 +244,7 @@ static void torch_22_a_seed_during_the_capture_is_refused(void **state) {
 // ---- pains of PyTorch's users -------------------------------------------------------------------
 
 static void test_peers_random__a_seed_between_replays_takes_effect(void **state) {
+    suite_need_execution(suite_get_context(state));
     parts p = make_parts(suite_get_context(state));
     capture_draws(&p, 2);
     ASSERT_OK(rondo_graph_replay(p.graph, p.stream));
@@ -262,6 +268,7 @@ static void test_peers_random__a_seed_between_replays_takes_effect(void **state)
 }
 
 static void test_peers_random__any_number_of_generators(void **state) {
+    suite_need_execution(suite_get_context(state));
     enum { GENERATORS = 40 };
     const int count = suite_rounds(GENERATORS, 10);
     parts p = make_parts(suite_get_context(state));
@@ -293,6 +300,7 @@ static void test_peers_random__any_number_of_generators(void **state) {
 }
 
 static void test_peers_random__graphs_share_a_generator(void **state) {
+    suite_need_execution(suite_get_context(state));
     parts p = make_parts(suite_get_context(state));
     parts q = make_parts(p.context);
     rondo_generator_release(q.generator);
@@ -321,6 +329,7 @@ static void test_peers_random__graphs_share_a_generator(void **state) {
 }
 
 static void test_peers_random__a_replay_adds_no_launch(void **state) {
+    suite_need_execution(suite_get_context(state));
     parts p = make_parts(suite_get_context(state));
     capture_draws(&p, 3);
     rondo_graph_stats stats = {.struct_size = sizeof stats};
@@ -350,6 +359,7 @@ static void test_peers_random__a_replay_adds_no_launch(void **state) {
 }
 
 static void test_peers_random__a_failed_capture_leaves_generators_where_they_stood(void **state) {
+    suite_need_execution(suite_get_context(state));
     parts p = make_parts(suite_get_context(state));
     ASSERT_OK(suite_draw(p.generator, p.stream, p.out));
     for (int i = 0; i < 3; ++i) {

@@ -130,8 +130,7 @@ static int work(const settings *s, uint64_t first) {
     suite_context context;
     if (suite_open(s->device, &context) != RONDO_STATUS_OK) {
         printf("skipped: %s: %s\n", s->device, rondo_error_get_last()->message);
-        const char *required = getenv("RONDO_REQUIRE");
-        return required != NULL && strncmp(s->device, required, strlen(required)) == 0 ? 1 : 77;
+        return suite_is_required(s->device) ? 1 : 77;
     }
     rondo_log_set_level(RONDO_LOG_ERROR);
     if (context.is_fake) {

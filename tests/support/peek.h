@@ -13,7 +13,7 @@
 rondo_status peek_compile(rondo_device *device, const char *text, const char *name,
                           void **out_function);
 
-// From now on "null:0" can be opened: the backend that runs and records nothing.
+// From now on "null:0" can be opened: the backend that records and runs nothing.
 void peek_install_null(void);
 
 // How many areas rondo_memory_allocate has given out.

@@ -1,10 +1,10 @@
-// backend/null/null_backend.c — the smallest backend: it has every object, runs no work, records
-// nothing.
+// backend/null/null_backend.c — the smallest backend: it has every object, records the structure of
+// captures, and runs nothing.
 //
-// It is the model of a new one (CONTRIBUTING.md, "Recipe: a backend"): copy the folder, then let
+// It is the recipe for a new one (CONTRIBUTING.md, "Recipe: a backend"): copy the folder, then let
 // one part after the other work, in the order of the sections below, and run
-// `rondo_conformance NAME` after each. An entry that stays NULL is one of those that backend.h
-// calls optional, or belongs to captures, which this backend refuses where they begin.
+// `rondo_conformance NAME` after each. An entry that stays NULL is one that backend.h calls
+// optional, or belongs to conditional nodes, which check_feature refuses.
 //
 // Device memory is memory of the process. Work that is put on a stream is complete at once, because
 // nothing runs.
@@ -12,11 +12,15 @@
 
 #include <stdio.h>
 
+#include "backend/null/null_capture.h"
 #include "base/block.h"
 #include "base/error.h"
 #include "base/memory.h"
 
 enum { ALIGNMENT = 512 };  // what pools promise for their blocks
+
+// What the device has: more than any test takes, and less than what the heap promises blindly.
+static const size_t memory_bytes = (size_t)1 << 36;
 
 // ---- the device -------------------------------------------------------------------------------
 
@@ -58,10 +62,14 @@ static rondo_status synchronize_device(rondo_device *device) {
 
 static rondo_status allocate(rondo_device *device, rondo_memory_kind kind, size_t bytes,
                              void **out_address) {
-    (void)device;
-    (void)kind;
-    *out_address = rondo__block_allocate(bytes, ALIGNMENT);
-    return *out_address != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+    *out_address = bytes <= memory_bytes ? rondo__block_allocate(bytes, ALIGNMENT) : NULL;
+    if (*out_address != NULL) {
+        return RONDO_STATUS_OK;
+    }
+    return rondo__error_set(
+        kind == RONDO_MEMORY_PINNED ? RONDO_STATUS_NO_MEMORY : RONDO_STATUS_NO_DEVICE_MEMORY, 0, "",
+        __FILE__, __LINE__, "rondo_memory_allocate", "device %s has no %zu bytes of memory",
+        device->name, bytes);
 }
 
 static void deallocate(rondo_device *device, rondo_memory_kind kind, void *address) {
@@ -75,16 +83,18 @@ static void deallocate(rondo_device *device, rondo_memory_kind kind, void *addre
 static rondo_status create_stream(rondo_device *device, int32_t priority,
                                   rondo_stream **out_stream) {
     (void)priority;
-    rondo_stream *stream = rondo__calloc(1, sizeof *stream);
+    rondo__null_stream *stream = rondo__calloc(1, sizeof *stream);
     if (stream == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    stream->device = device;
-    *out_stream = stream;
+    stream->head.device = device;
+    *out_stream = &stream->head;
     return RONDO_STATUS_OK;
 }
 
 static bool destroy_stream(rondo_stream *stream) {
+    rondo__null_leave(stream);
+    rondo__free(((rondo__null_stream *)stream)->place.nodes);
     rondo__free(stream);
     return true;
 }
@@ -100,31 +110,24 @@ static rondo_status query_stream(rondo_stream *stream, bool *out_is_idle) {
     return RONDO_STATUS_OK;
 }
 
-static rondo_status wait_event(rondo_stream *stream, rondo_event *event) {
-    (void)stream;
-    (void)event;
-    return RONDO_STATUS_OK;
-}
-
 static rondo_status create_event(rondo_device *device, uint32_t flags, rondo_event **out_event) {
-    rondo_event *event = rondo__calloc(1, sizeof *event);
+    if ((flags & RONDO_EVENT_EXTERNAL) != 0) {
+        return RONDO_FAIL_AS("rondo_event_create", UNSUPPORTED,
+                             "device %s has no external events; open host or cuda:0", device->name);
+    }
+    rondo__null_event *event = rondo__calloc(1, sizeof *event);
     if (event == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    event->device = device;
-    event->flags = flags;
-    *out_event = event;
+    event->head.device = device;
+    event->head.flags = flags;
+    *out_event = &event->head;
     return RONDO_STATUS_OK;
 }
 
 static void destroy_event(rondo_event *event) {
+    rondo__free(((rondo__null_event *)event)->place.nodes);
     rondo__free(event);
-}
-
-static rondo_status record_event(rondo_event *event, rondo_stream *stream) {
-    (void)event;
-    (void)stream;
-    return RONDO_STATUS_OK;
 }
 
 static rondo_status query_event(rondo_event *event, bool *out_is_complete) {
@@ -151,74 +154,60 @@ static rondo_status get_elapsed_ns(rondo_event *start, rondo_event *end, int64_t
 
 static rondo_status copy(rondo_stream *stream, void *destination, const void *source, size_t bytes,
                          rondo_copy_kind kind) {
-    (void)stream;
-    (void)destination;
-    (void)source;
-    (void)bytes;
-    (void)kind;
-    return RONDO_STATUS_OK;
+    rondo__node_info info = {.kind = RONDO__NODE_COPY,
+                             .name = "",
+                             .copy_kind = kind,
+                             .destination = destination,
+                             .source = source,
+                             .byte_count = bytes,
+                             .width = bytes,
+                             .height = 1,
+                             .depth = 1};
+    return rondo__null_record(stream, &info, NULL, 0);
 }
 
 static rondo_status fill(rondo_stream *stream, void *destination, uint32_t value,
                          uint32_t element_bytes, size_t count) {
-    (void)stream;
-    (void)destination;
-    (void)value;
-    (void)element_bytes;
-    (void)count;
-    return RONDO_STATUS_OK;
+    rondo__node_info info = {.kind = RONDO__NODE_FILL,
+                             .name = "",
+                             .destination = destination,
+                             .byte_count = (uint64_t)count * element_bytes,
+                             .fill_value = value,
+                             .element_bytes = element_bytes,
+                             .width = count,
+                             .height = 1};
+    return rondo__null_record(stream, &info, NULL, 0);
 }
 
 static rondo_status call_host(rondo_stream *stream, const char *name, rondo_host_function function,
                               const void *arguments, size_t argument_bytes) {
-    (void)stream;
-    (void)name;
     (void)function;
-    (void)arguments;
-    (void)argument_bytes;
-    return RONDO_STATUS_OK;
+    rondo__node_info info = {.kind = RONDO__NODE_HOST, .name = name};
+    return rondo__null_record(stream, &info, arguments, argument_bytes);
 }
 
 static rondo_status launch(rondo_stream *stream, const rondo_launch *launch) {
-    (void)stream;
-    (void)launch;
-    return RONDO_STATUS_OK;
+    rondo__node_info info = {.kind = RONDO__NODE_KERNEL,
+                             .name = launch->name != NULL ? launch->name : "",
+                             .grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
+                             .block = {launch->block[0], launch->block[1], launch->block[2]},
+                             .shared_bytes = launch->shared_bytes};
+    return rondo__null_record(stream, &info, launch->arguments, launch->argument_bytes);
 }
 
-// ---- captures ---------------------------------------------------------------------------------
-
-static rondo_status begin_capture(rondo_stream *stream, rondo_capture_mode mode, uint64_t *out_id) {
-    (void)mode;
-    (void)out_id;
-    return RONDO_FAIL_AS("rondo_graph_capture_begin", UNSUPPORTED,
-                         "device %s records nothing; open host or cuda:0", stream->device->name);
-}
-
-static rondo_status get_capture_state(rondo_stream *stream, rondo__capture_state *out_state) {
-    (void)stream;
-    *out_state = RONDO__CAPTURE_NONE;
-    return RONDO_STATUS_OK;
-}
-
-static rondo_status get_capture_id(rondo_stream *stream, rondo__capture_state *out_state,
-                                   uint64_t *out_id) {
-    *out_id = 0;
-    return get_capture_state(stream, out_state);
-}
-
-static rondo_status get_position(rondo_stream *stream, rondo__capture_state *out_state,
-                                 uint64_t *out_id, rondo__node_handle *nodes, size_t capacity,
-                                 size_t *out_count) {
-    (void)nodes;
-    (void)capacity;
-    *out_count = 0;
-    return get_capture_id(stream, out_state, out_id);
-}
+// ---- what only other backends can -------------------------------------------------------------
 
 static rondo_status check_feature(rondo_device *device, rondo_feature feature) {
     (void)feature;
-    return RONDO_FAIL_AS("rondo_device_supports", UNSUPPORTED, "device %s runs nothing",
-                         device->name);
+    return RONDO_FAIL_AS("rondo_device_supports", UNSUPPORTED,
+                         "device %s has no conditional nodes; open host or cuda:0", device->name);
+}
+
+static rondo_status add_child(rondo_stream *stream, rondo__template *template_) {
+    (void)template_;
+    return RONDO_FAIL_AS("rondo_graph_record", UNSUPPORTED,
+                         "device %s has no graphs inside graphs; open host or cuda:0",
+                         stream->device->name);
 }
 
 // ---- the table --------------------------------------------------------------------------------
@@ -236,11 +225,11 @@ const rondo__backend rondo__backend_null = {
     .destroy_stream = destroy_stream,
     .synchronize_stream = synchronize_stream,
     .query_stream = query_stream,
-    .wait_event = wait_event,
+    .wait_event = rondo__null_wait_event,
     .create_event = create_event,
     .destroy_event = destroy_event,
-    .record_event = record_event,
-    .record_from_outside = record_event,
+    .record_event = rondo__null_record_event,
+    .record_from_outside = rondo__null_record_from_outside,
     .query_event = query_event,
     .synchronize_event = synchronize_event,
     .get_elapsed_ns = get_elapsed_ns,
@@ -248,9 +237,28 @@ const rondo__backend rondo__backend_null = {
     .fill = fill,
     .call_host = call_host,
     .launch = launch,
-    .begin_capture = begin_capture,
-    .get_capture_state = get_capture_state,
-    .get_capture_id = get_capture_id,
-    .get_position = get_position,
+    .begin_capture = rondo__null_begin_capture,
+    .get_capture_state = rondo__null_get_capture_state,
+    .end_capture = rondo__null_end_capture,
+    .get_capture_id = rondo__null_get_capture_id,
+    .get_frontier = rondo__null_get_frontier,
+    .get_position = rondo__null_get_position,
+    .get_predecessors = rondo__null_get_predecessors,
+    .add_dependencies = rondo__null_add_dependencies,
+    .count_recorded = rondo__null_count_recorded,
+    .describe_recorded = rondo__null_describe_recorded,
+    .destroy_template = rondo__null_destroy_template,
+    .count_nodes = rondo__null_count_nodes,
+    .count_kinds = rondo__null_count_kinds,
+    .describe_node = rondo__null_describe_node,
+    .list_handles = rondo__null_list_handles,
+    .list_edges = rondo__null_list_edges,
+    .visit_arguments = rondo__null_visit_arguments,
+    .instantiate = rondo__null_instantiate,
+    .update = rondo__null_update,
+    .upload = rondo__null_run,
+    .replay = rondo__null_run,
+    .destroy_executable = rondo__null_destroy_executable,
     .check_feature = check_feature,
+    .add_child = add_child,
 };
