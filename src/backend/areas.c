@@ -48,10 +48,7 @@ static rondo_status add_area(rondo_device *device, rondo_memory_kind kind, const
                              size_t bytes) {
     rondo__areas *areas = &device->areas;
     pthread_mutex_lock(&areas->lock);
-    void *list = areas->list;
-    rondo_status status =
-        rondo__array_reserve(&list, &areas->capacity, areas->count + 1, sizeof *areas->list);
-    areas->list = list;
+    rondo_status status = RONDO__ARRAY_RESERVE(areas->list, areas->capacity, areas->count + 1);
     if (status == RONDO_STATUS_OK) {
         size_t index = find_after(areas, (uintptr_t)address);
         memmove(&areas->list[index + 1], &areas->list[index],

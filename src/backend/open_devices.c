@@ -61,9 +61,7 @@ rondo_status rondo__registry_open(const rondo__backend *backend, int32_t ordinal
             goto unlock;
         }
     }
-    void *devices = open_devices;
-    status = rondo__array_reserve(&devices, &open_capacity, open_count + 1, sizeof(rondo_device *));
-    open_devices = devices;
+    status = RONDO__ARRAY_RESERVE(open_devices, open_capacity, open_count + 1);
     if (status != RONDO_STATUS_OK) {
         goto unlock;
     }

@@ -223,10 +223,9 @@ void rondo__memory_trim(void) {
 #endif
 }
 
-rondo_status rondo__array_reserve(void **array, size_t *capacity, size_t needed,
-                                  size_t element_bytes) {
+void *rondo__array_grow(void *array, size_t *capacity, size_t needed, size_t element_bytes) {
     if (needed <= *capacity) {
-        return RONDO_STATUS_OK;
+        return array;
     }
     // Half as much again, so that appending one by one stays linear in the end.
     size_t wanted = *capacity + *capacity / 2;
@@ -235,16 +234,16 @@ rondo_status rondo__array_reserve(void **array, size_t *capacity, size_t needed,
     }
     size_t bytes;
     if (!rondo__mul_size(wanted, element_bytes, &bytes)) {
-        return RONDO_FAIL(NO_MEMORY, "an array of %zu elements of %zu bytes is too large", needed,
-                          element_bytes);
+        (void)RONDO_FAIL(NO_MEMORY, "an array of %zu elements of %zu bytes is too large", needed,
+                         element_bytes);
+        return array;
     }
-    void *grown = rondo__realloc(*array, bytes);
+    void *grown = rondo__realloc(array, bytes);
     if (grown == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
+        return array;
     }
     size_t old_bytes = *capacity * element_bytes;
     memset((char *)grown + old_bytes, 0, bytes - old_bytes);
-    *array = grown;
     *capacity = wanted;
-    return RONDO_STATUS_OK;
+    return grown;
 }

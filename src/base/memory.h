@@ -32,10 +32,15 @@ void rondo__memory_unmap(void *address, size_t bytes);
 // freed.  Cost: up to some milliseconds.
 void rondo__memory_trim(void);
 
-// Grows `*array` (elements of `element_bytes`) to hold at least `needed`; new elements are zeroed.
-// On failure array and capacity are as before.
-RONDO_MUST_USE rondo_status rondo__array_reserve(void **array, size_t *capacity, size_t needed,
-                                                 size_t element_bytes);
+// The array, grown to hold at least `needed` elements of `element_bytes`; new ones are zeroed. On
+// failure array and capacity are as before.
+void *rondo__array_grow(void *array, size_t *capacity, size_t needed, size_t element_bytes);
+
+// Grows the array in place: OK, or NO_MEMORY with a record. The arguments are evaluated more than
+// once.
+#define RONDO__ARRAY_RESERVE(array, capacity, needed)                              \
+    ((array) = rondo__array_grow((array), &(capacity), (needed), sizeof *(array)), \
+     (needed) <= (capacity) ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY)
 
 // Test hook: called before each allocation with its ordinal; returning true makes it fail. NULL:
 // none.

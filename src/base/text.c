@@ -18,12 +18,10 @@ static int reserve(rondo__text *text, size_t more) {
         text->failed = 1;
         return 0;
     }
-    void *bytes = text->bytes;
-    if (rondo__array_reserve(&bytes, &text->capacity, needed, 1) != RONDO_STATUS_OK) {
+    if (RONDO__ARRAY_RESERVE(text->bytes, text->capacity, needed) != RONDO_STATUS_OK) {
         text->failed = 1;
         return 0;
     }
-    text->bytes = bytes;
     return 1;
 }
 

@@ -165,10 +165,7 @@ static rondo_status get_host_use(rondo__capture *capture, host_use **out_use) {
 
 static rondo_status add_range(host_use *use, const void *address, size_t bytes) {
     pthread_mutex_lock(&use->device->host_memory_lock);
-    void *ranges = use->ranges;
-    rondo_status status =
-        rondo__array_reserve(&ranges, &use->capacity, use->count + 1, sizeof *use->ranges);
-    use->ranges = ranges;
+    rondo_status status = RONDO__ARRAY_RESERVE(use->ranges, use->capacity, use->count + 1);
     if (status == RONDO_STATUS_OK) {
         use->ranges[use->count++] =
             (host_range){.begin = (uintptr_t)address, .end = (uintptr_t)address + bytes};

@@ -53,19 +53,14 @@ static rondo_status reserve_path(rondo_stream *stream, size_t length) {
         }
     }
     rondo__label_stack *stack = stream->labels;
-    void *path = stack->path;
-    rondo_status status = rondo__array_reserve(&path, &stack->capacity, length + 1, 1);
-    stack->path = path;
-    return status;
+    return RONDO__ARRAY_RESERVE(stack->path, stack->capacity, length + 1);
 }
 
 rondo_status rondo__label_reserve(rondo_stream *stream, size_t text_length) {
     RETURN_IF_ERROR(reserve_path(stream, strlen(rondo_label_get_path(stream)) + 1 + text_length));
     rondo__label_stack *stack = stream->labels;
-    void *lengths = stack->lengths;
-    rondo_status status = rondo__array_reserve(&lengths, &stack->depth_capacity, stack->depth + 1,
-                                               sizeof *stack->lengths);
-    stack->lengths = lengths;
+    rondo_status status =
+        RONDO__ARRAY_RESERVE(stack->lengths, stack->depth_capacity, stack->depth + 1);
     return status;
 }
 

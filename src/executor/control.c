@@ -77,8 +77,7 @@ static void collector_deinit(collector *c) {
 
 // Takes `row` (zeroed).
 static rondo_status collector_take(collector *c, rondo_tensor *row) {
-    RETURN_IF_ERROR(
-        rondo__array_reserve((void **)&c->rows, &c->capacity, c->count + 1, sizeof *c->rows));
+    RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(c->rows, c->capacity, c->count + 1));
     c->rows[c->count++] = *row;
     memset(row, 0, sizeof *row);
     return RONDO_STATUS_OK;

@@ -205,8 +205,8 @@ rondo_status rondo__executor_find_plan(rondo_executor *executor, const rondo_ten
         status = find_keys(executor, keys, &has_new);
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo__array_reserve((void **)&executor->plans, &executor->plan_capacity,
-                                      executor->plan_count + 1, sizeof *executor->plans);
+        status = RONDO__ARRAY_RESERVE(executor->plans, executor->plan_capacity,
+                                      executor->plan_count + 1);
     }
     if (status == RONDO_STATUS_OK && executor->plan_count >= executor->options.plan_limit) {
         evict_plans(executor, 1);

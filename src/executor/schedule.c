@@ -55,8 +55,7 @@ static void describe_cut(const rondo__node *node, int8_t class_of, char *buffer,
 }
 
 static rondo_status add_step(rondo__plan *plan, size_t *capacity, const rondo__step *step) {
-    rondo_status status = rondo__array_reserve((void **)&plan->steps, capacity,
-                                               plan->step_count + 1, sizeof *plan->steps);
+    rondo_status status = RONDO__ARRAY_RESERVE(plan->steps, *capacity, plan->step_count + 1);
     if (status == RONDO_STATUS_OK) {
         plan->steps[plan->step_count++] = *step;
     }

@@ -96,10 +96,8 @@ rondo_status rondo__label_join(rondo__capture *capture) {
 static rondo_status append_frontier(rondo__label_set *set, rondo_stream *stream,
                                     size_t *out_count) {
     for (size_t room = 4;; room = *out_count) {
-        void *nodes = set->nodes;
-        rondo_status status = rondo__array_reserve(&nodes, &set->node_capacity,
-                                                   set->node_count + room, sizeof *set->nodes);
-        set->nodes = nodes;
+        rondo_status status =
+            RONDO__ARRAY_RESERVE(set->nodes, set->node_capacity, set->node_count + room);
         RETURN_IF_ERROR(status);
         RETURN_IF_ERROR(stream->device->backend->get_frontier(stream, set->nodes + set->node_count,
                                                               room, out_count));
@@ -138,10 +136,8 @@ static rondo_status add_point(rondo__label_set *set, rondo__capture *capture, ui
         .age = RONDO__LABEL_NONE,
         .outer = RONDO__LABEL_NONE,
     };
-    void *segments = set->segments;
-    rondo_status status = rondo__array_reserve(&segments, &set->segment_capacity,
-                                               set->segment_count + 1, sizeof *set->segments);
-    set->segments = segments;
+    rondo_status status =
+        RONDO__ARRAY_RESERVE(set->segments, set->segment_capacity, set->segment_count + 1);
     RETURN_IF_ERROR(status);
     RETURN_IF_ERROR(append_frontier(set, stream, &added.node_count));
     if (last_age <= COUNTED_NODES_MAX) {
@@ -216,10 +212,8 @@ rondo_status rondo__label_note_child(rondo__capture *capture, uint64_t id, rondo
     child.hash = hash.content;
     RETURN_IF_ERROR(stream->device->backend->get_frontier(stream, &child.node, 1, &count));
     RETURN_IF_ERROR(lock_set(capture, &set));
-    void *children = set->children;
-    rondo_status status = rondo__array_reserve(&children, &set->child_capacity,
-                                               set->child_count + 1, sizeof *set->children);
-    set->children = children;
+    rondo_status status =
+        RONDO__ARRAY_RESERVE(set->children, set->child_capacity, set->child_count + 1);
     if (status == RONDO_STATUS_OK) {
         set->children[set->child_count++] = child;
     }

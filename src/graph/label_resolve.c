@@ -165,10 +165,7 @@ static rondo_status add_path(rondo__label_set *set, size_t outer, const char *ow
     if (own[0] == '\0' && set->path_count > 0) {
         return RONDO_STATUS_OK;
     }
-    void *paths = set->paths;
-    rondo_status status =
-        rondo__array_reserve(&paths, &set->path_capacity, set->path_count + 1, sizeof(char *));
-    set->paths = paths;
+    rondo_status status = RONDO__ARRAY_RESERVE(set->paths, set->path_capacity, set->path_count + 1);
     RETURN_IF_ERROR(status);
     const char *before = set->path_count > 0 ? set->paths[outer] : "";
     char *text = rondo__strformat("%s%s%s", before, before[0] != '\0' ? "/" : "", own);

@@ -121,10 +121,7 @@ static rondo_status list_handles(rondo__template *recorded, rondo__node_handle *
 static rondo_status add_keys(table_builder *builder, const rondo__template_level *level,
                              size_t first, size_t count, rondo__node_kind kind) {
     rondo__node_table *table = builder->table;
-    void *keys = table->keys;
-    rondo_status status =
-        rondo__array_reserve(&keys, &table->capacity, table->count + count, sizeof *table->keys);
-    table->keys = keys;
+    rondo_status status = RONDO__ARRAY_RESERVE(table->keys, table->capacity, table->count + count);
     RETURN_IF_ERROR(status);
     for (size_t i = first; i < first + count; ++i) {
         builder->depths[level->depth].id = table->count;
@@ -148,10 +145,8 @@ static rondo_status enter_table_level(void *user_data, rondo__template_level *le
     if (level->recorded == NULL) {
         return RONDO_STATUS_OK;
     }
-    void *depths = builder->depths;
-    rondo_status status = rondo__array_reserve(&depths, &builder->depth_count, level->depth + 1,
-                                               sizeof *builder->depths);
-    builder->depths = depths;
+    rondo_status status =
+        RONDO__ARRAY_RESERVE(builder->depths, builder->depth_count, level->depth + 1);
     RETURN_IF_ERROR(status);
     table_depth *depth = &builder->depths[level->depth];
     rondo__free(depth->handles);

@@ -52,10 +52,7 @@ static rondo_status add_entry(comparison *c, const rondo__node_table *table, siz
     if (diff->count >= c->limit) {
         return RONDO_STATUS_OK;
     }
-    void *entries = diff->entries;
-    rondo_status status =
-        rondo__array_reserve(&entries, &diff->capacity, diff->count + 1, sizeof *diff->entries);
-    diff->entries = entries;
+    rondo_status status = RONDO__ARRAY_RESERVE(diff->entries, diff->capacity, diff->count + 1);
     RETURN_IF_ERROR(status);
     *out_entry = &diff->entries[diff->count++];
     (*out_entry)->node = id;
@@ -235,10 +232,7 @@ typedef struct words {
 static rondo_status add_words(void *user_data, const void *bytes, size_t byte_count) {
     words *w = user_data;
     size_t added = (byte_count + sizeof(uint64_t) - 1) / sizeof(uint64_t);
-    void *values = w->values;
-    rondo_status status =
-        rondo__array_reserve(&values, &w->capacity, w->count + added, sizeof *w->values);
-    w->values = values;
+    rondo_status status = RONDO__ARRAY_RESERVE(w->values, w->capacity, w->count + added);
     RETURN_IF_ERROR(status);
     memset(&w->values[w->count], 0, added * sizeof *w->values);
     memcpy(&w->values[w->count], bytes, byte_count);

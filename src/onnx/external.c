@@ -54,9 +54,8 @@ static rondo_status open_file(rondo__tensor_reader *reader, const char *location
     if (reader->external_count >= FILE_COUNT_MAX) {
         return RONDO_FAIL(BAD_DATA, "the model names more than %d external files", FILE_COUNT_MAX);
     }
-    rondo_status status =
-        rondo__array_reserve((void **)&reader->externals, &reader->external_capacity,
-                             reader->external_count + 1, sizeof(*reader->externals));
+    rondo_status status = RONDO__ARRAY_RESERVE(reader->externals, reader->external_capacity,
+                                               reader->external_count + 1);
     if (status != RONDO_STATUS_OK) {
         return status;
     }

@@ -22,8 +22,7 @@ static char *copy_detail(void) {
 
 rondo_status rondo__missing_add(rondo__missing *missing, const char *domain, const char *op,
                                 int64_t version) {
-    RETURN_IF_ERROR(rondo__array_reserve((void **)&missing->entries, &missing->capacity,
-                                         missing->count + 1, sizeof(*missing->entries)));
+    RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(missing->entries, missing->capacity, missing->count + 1));
     rondo_status status = RONDO_STATUS_NO_MEMORY;
     char *node = NULL;
     char *detail = copy_detail();

@@ -102,8 +102,8 @@ static Onnx__AttributeProto__AttributeType get_type(const Onnx__AttributeProto *
 
 static rondo_status append_input(rondo__node_builder *builder, int32_t value) {
     rondo__node *node = &builder->node;
-    RETURN_IF_ERROR(rondo__array_reserve((void **)&node->inputs, &builder->input_capacity,
-                                         node->input_count + 1, sizeof(*node->inputs)));
+    RETURN_IF_ERROR(
+        RONDO__ARRAY_RESERVE(node->inputs, builder->input_capacity, node->input_count + 1));
     node->inputs[node->input_count++] = value;
     return RONDO_STATUS_OK;
 }

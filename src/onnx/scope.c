@@ -9,8 +9,7 @@
 // ---- odd values
 
 rondo_status rondo__oddities_set(rondo__oddities *oddities, int32_t value, const char *reason) {
-    RETURN_IF_ERROR(rondo__array_reserve((void **)&oddities->reasons, &oddities->capacity,
-                                         (size_t)value + 1, sizeof(*oddities->reasons)));
+    RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(oddities->reasons, oddities->capacity, (size_t)value + 1));
     oddities->reasons[value] = reason;
     return RONDO_STATUS_OK;
 }
@@ -51,8 +50,8 @@ static rondo_status capture(rondo__scope *scope, const char *name, int32_t outer
         scope->program->values[*out_value].origin = outer;
         return RONDO_STATUS_OK;
     }
-    RETURN_IF_ERROR(rondo__array_reserve((void **)&scope->captured, &scope->captured_capacity,
-                                         scope->captured_count + 1, sizeof(*scope->captured)));
+    RETURN_IF_ERROR(
+        RONDO__ARRAY_RESERVE(scope->captured, scope->captured_capacity, scope->captured_count + 1));
     RETURN_IF_ERROR(rondo__program_add_value(scope->program, name, out_value));
     rondo__value *value = &scope->program->values[*out_value];
     value->dtype = source->dtype;

@@ -332,7 +332,7 @@ static rondo_status compute_suppression(rondo__compute *compute) {
         .is_center = rondo__op_get_int(compute->op, "center_point_box", 0) != 0,
     };
     rondo_status status = RONDO_STATUS_NO_MEMORY;
-    void *picked = NULL;  // triples of batch, class, box
+    int64_t *picked = NULL;  // triples of batch, class, box
     size_t capacity = 0;
     size_t count = 0;
     s.kept = rondo__calloc((size_t)s.box_count, sizeof *s.kept);
@@ -344,13 +344,12 @@ static rondo_status compute_suppression(rondo__compute *compute) {
         int64_t batch = line / classes;
         int64_t kept = suppress_class(&s, (const float *)boxes->data + batch * s.box_count * 4,
                                       scores, line * s.box_count);
-        status =
-            rondo__array_reserve(&picked, &capacity, count + 3 * (size_t)kept, sizeof(int64_t));
+        status = RONDO__ARRAY_RESERVE(picked, capacity, count + 3 * (size_t)kept);
         if (status != RONDO_STATUS_OK) {
             goto done;
         }
         for (int64_t i = 0; i < kept; ++i) {
-            int64_t *triple = (int64_t *)picked + count;
+            int64_t *triple = picked + count;
             triple[0] = batch;
             triple[1] = line % classes;
             triple[2] = s.kept[i];

@@ -104,8 +104,7 @@ static rondo_status append(parser *p, instruction next) {
     if (regex->count >= INSTRUCTIONS_MAX) {
         return fail_unknown(p, "a pattern of this size");
     }
-    RETURN_IF_ERROR(rondo__array_reserve((void **)&regex->program, &regex->capacity,
-                                         regex->count + 1, sizeof *regex->program));
+    RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(regex->program, regex->capacity, regex->count + 1));
     regex->program[regex->count++] = next;
     return RONDO_STATUS_OK;
 }
@@ -124,8 +123,8 @@ static rondo_status add_range(parser *p, uint32_t low, uint32_t high) {
     if (regex->range_count >= RANGES_MAX) {
         return fail_unknown(p, "a pattern of this size");
     }
-    RETURN_IF_ERROR(rondo__array_reserve((void **)&regex->ranges, &regex->range_capacity,
-                                         regex->range_count + 1, sizeof *regex->ranges));
+    RETURN_IF_ERROR(
+        RONDO__ARRAY_RESERVE(regex->ranges, regex->range_capacity, regex->range_count + 1));
     regex->ranges[regex->range_count++] = (range){low, high};
     return RONDO_STATUS_OK;
 }

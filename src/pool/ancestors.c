@@ -68,10 +68,7 @@ void rondo__section_nodes_deinit(rondo__section_node_list *list) {
 
 static rondo_status append(rondo__section_node_list *list, uint64_t section,
                            const rondo__node_handle *nodes, size_t count) {
-    void *entries = list->entries;
-    rondo_status status =
-        rondo__array_reserve(&entries, &list->capacity, list->count + count, sizeof *list->entries);
-    list->entries = entries;
+    rondo_status status = RONDO__ARRAY_RESERVE(list->entries, list->capacity, list->count + count);
     for (size_t i = 0; status == RONDO_STATUS_OK && i < count; ++i) {
         list->entries[list->count++] = (rondo__section_node){.section = section, .node = nodes[i]};
     }

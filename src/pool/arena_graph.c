@@ -74,10 +74,8 @@ static rondo_status enter_pool(rondo_arena *arena, rondo_pool *pool,
                                struct rondo__arena_pool_entry **out_entry) {
     *out_entry = find_pool(arena, pool);
     if (*out_entry == NULL) {
-        void *pools = arena->pools;
-        rondo_status status = rondo__array_reserve(&pools, &arena->pool_capacity,
-                                                   arena->pool_count + 1, sizeof *arena->pools);
-        arena->pools = pools;
+        rondo_status status =
+            RONDO__ARRAY_RESERVE(arena->pools, arena->pool_capacity, arena->pool_count + 1);
         RETURN_IF_ERROR(status);
         *out_entry = &arena->pools[arena->pool_count++];
         **out_entry = (struct rondo__arena_pool_entry){.pool = pool};
@@ -351,10 +349,7 @@ static rondo_status add_child(rondo__arena_graph *graph, rondo__capture *capture
         all->place_id = place_id;
         rondo__capture_add_participant(capture, &all->head);
     }
-    void *graphs = (void *)all->graphs;
-    rondo_status status =
-        rondo__array_reserve(&graphs, &all->capacity, all->count + 1, sizeof *all->graphs);
-    all->graphs = graphs;
+    rondo_status status = RONDO__ARRAY_RESERVE(all->graphs, all->capacity, all->count + 1);
     if (status == RONDO_STATUS_OK) {
         all->graphs[all->count++] = graph;
     }

@@ -108,10 +108,8 @@ static bool is_at_last_free_point(const rondo__section_stream *s, const rondo__s
 static uint64_t note_free_point(rondo__section_stream *s, rondo__capture *capture,
                                 const rondo__position *position) {
     size_t first = s->nodes.count;
-    void *free_points = s->free_points;
-    rondo_status status = rondo__array_reserve(&free_points, &s->free_point_capacity,
-                                               s->free_point_count + 1, sizeof *s->free_points);
-    s->free_points = free_points;
+    rondo_status status =
+        RONDO__ARRAY_RESERVE(s->free_points, s->free_point_capacity, s->free_point_count + 1);
     if (status == RONDO_STATUS_OK) {
         status = rondo__section_nodes_add_position(&s->nodes, capture, s->stream, position);
     }
@@ -236,10 +234,8 @@ static rondo_status take_piece(rondo__arena_use *use, rondo__section_stream *s, 
 }
 
 static rondo_status reserve_range(rondo__arena_use *use) {
-    void *touched = use->touched;
-    rondo_status status = rondo__array_reserve(&touched, &use->touched_capacity,
-                                               use->touched_count + 1, sizeof *use->touched);
-    use->touched = touched;
+    rondo_status status =
+        RONDO__ARRAY_RESERVE(use->touched, use->touched_capacity, use->touched_count + 1);
     return status;
 }
 

@@ -50,10 +50,7 @@ static rondo_status add_reference(guard *g, const reference *found) {
         return RONDO_STATUS_OK;
     }
     RETURN_IF_ERROR(rondo__live_table_reserve(&g->table));
-    void *references = g->references;
-    rondo_status status =
-        rondo__array_reserve(&references, &g->capacity, g->count + 1, sizeof *g->references);
-    g->references = references;
+    rondo_status status = RONDO__ARRAY_RESERVE(g->references, g->capacity, g->count + 1);
     RETURN_IF_ERROR(status);
     if (found->pool != NULL) {
         rondo_pool_retain(found->pool);

@@ -112,11 +112,9 @@ bool rondo__order_are_tied(const rondo__arena_graph *a, const rondo__arena_graph
 }
 
 rondo_status rondo__order_reserve_output(rondo__arena_pool *arena_pool) {
-    void *outputs = arena_pool->outputs;
-    rondo_status status = rondo__array_reserve(
-        &outputs, &arena_pool->output_capacity,
-        arena_pool->output_count + arena_pool->promised_count + 1, sizeof *arena_pool->outputs);
-    arena_pool->outputs = outputs;
+    rondo_status status =
+        RONDO__ARRAY_RESERVE(arena_pool->outputs, arena_pool->output_capacity,
+                             arena_pool->output_count + arena_pool->promised_count + 1);
     return status;
 }
 
@@ -175,10 +173,7 @@ static rondo_status append_output(rondo__output_list *list, rondo__output *outpu
     if (list->count > 0 && list->entries[list->count - 1] == output) {
         return RONDO_STATUS_OK;
     }
-    void *entries = list->entries;
-    rondo_status status =
-        rondo__array_reserve(&entries, &list->capacity, list->count + 1, sizeof *list->entries);
-    list->entries = entries;
+    rondo_status status = RONDO__ARRAY_RESERVE(list->entries, list->capacity, list->count + 1);
     if (status == RONDO_STATUS_OK) {
         list->entries[list->count++] = output;
     }

@@ -64,10 +64,8 @@ void rondo__pool_free_records(rondo_pool *pool) {
 }
 
 rondo_status rondo__block_add_user(rondo__block *block, rondo_stream *stream, uint64_t section) {
-    void *users = block->users;
-    rondo_status status = rondo__array_reserve(&users, &block->user_capacity, block->user_count + 1,
-                                               sizeof *block->users);
-    block->users = users;
+    rondo_status status =
+        RONDO__ARRAY_RESERVE(block->users, block->user_capacity, block->user_count + 1);
     if (status == RONDO_STATUS_OK) {
         block->users[block->user_count++] = (rondo__block_user){
             .stream = stream, .tag = rondo__stream_tag_retain(stream), .section = section};

@@ -32,8 +32,8 @@ rondo_status rondo__program_add_value(rondo_program *program, const char *name,
     if (program->value_count >= COUNT_MAX) {
         return RONDO_FAIL(BAD_DATA, "the program has more than %d values", COUNT_MAX);
     }
-    RETURN_IF_ERROR(rondo__array_reserve((void **)&program->values, &program->value_capacity,
-                                         program->value_count + 1, sizeof(*program->values)));
+    RETURN_IF_ERROR(
+        RONDO__ARRAY_RESERVE(program->values, program->value_capacity, program->value_count + 1));
     RETURN_IF_ERROR(rondo__names_reserve(program, program->value_count + 1));
     char *copy = make_unique_name(program, name);
     if (copy == NULL) {
@@ -80,8 +80,8 @@ rondo_status rondo__program_add_node(rondo_program *program, rondo__op *op, cons
     if (program->node_count >= COUNT_MAX) {
         return RONDO_FAIL(BAD_DATA, "the program has more than %d nodes", COUNT_MAX);
     }
-    RETURN_IF_ERROR(rondo__array_reserve((void **)&program->nodes, &program->node_capacity,
-                                         program->node_count + 1, sizeof(*program->nodes)));
+    RETURN_IF_ERROR(
+        RONDO__ARRAY_RESERVE(program->nodes, program->node_capacity, program->node_count + 1));
     int32_t *input_copy = copy_list(inputs, input_count);
     if (input_copy == NULL) {
         goto done;
@@ -145,7 +145,7 @@ rondo_status rondo__program_add_simple(rondo_program *program, const char *domai
 
 // Appends a value number to one of the program's lists.
 static rondo_status append_number(int32_t **list, size_t *count, size_t *capacity, int32_t number) {
-    RETURN_IF_ERROR(rondo__array_reserve((void **)list, capacity, *count + 1, sizeof(**list)));
+    RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(*list, *capacity, *count + 1));
     (*list)[*count] = number;
     *count += 1;
     return RONDO_STATUS_OK;
@@ -180,8 +180,8 @@ rondo_status rondo__program_add_symbol(rondo_program *program, const char *name,
         return RONDO_FAIL(BAD_DATA, "the program has more than %d symbolic dimensions",
                           RONDO__SYMBOL_COUNT_MAX);
     }
-    RETURN_IF_ERROR(rondo__array_reserve((void **)&program->symbols, &program->symbol_capacity,
-                                         program->symbol_count + 1, sizeof(*program->symbols)));
+    RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(program->symbols, program->symbol_capacity,
+                                         program->symbol_count + 1));
     char *copy = rondo__strdup(name);
     if (copy == NULL) {
         return RONDO_STATUS_NO_MEMORY;

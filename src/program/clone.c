@@ -4,8 +4,7 @@
 #include "program/program.h"
 
 static rondo_status clone_values(const rondo_program *source, rondo_program *copy) {
-    RETURN_IF_ERROR(rondo__array_reserve((void **)&copy->values, &copy->value_capacity,
-                                         source->value_count, sizeof(*copy->values)));
+    RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(copy->values, copy->value_capacity, source->value_count));
     RETURN_IF_ERROR(rondo__names_reserve(copy, source->value_count));
     for (size_t i = 0; i < source->value_count; ++i) {
         const rondo__value *value = &source->values[i];
@@ -35,8 +34,7 @@ static rondo_status clone_bodies(const rondo__node *source, rondo__op *op) {
 }
 
 static rondo_status clone_nodes(const rondo_program *source, rondo_program *copy) {
-    RETURN_IF_ERROR(rondo__array_reserve((void **)&copy->nodes, &copy->node_capacity,
-                                         source->node_count, sizeof(*copy->nodes)));
+    RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(copy->nodes, copy->node_capacity, source->node_count));
     for (size_t i = 0; i < source->node_count; ++i) {
         const rondo__node *node = &source->nodes[i];
         rondo__op op = {0};

@@ -9,8 +9,8 @@
 
 rondo_status rondo__program_add_optional(rondo_program *program, int32_t constant,
                                          const rondo__value *declared) {
-    RETURN_IF_ERROR(rondo__array_reserve((void **)&program->optionals, &program->optional_capacity,
-                                         program->optional_count + 1, sizeof(*program->optionals)));
+    RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(program->optionals, program->optional_capacity,
+                                         program->optional_count + 1));
     rondo__optional *optional = &program->optionals[program->optional_count++];
     *optional = (rondo__optional){.value = constant, .declared = *declared};
     optional->declared.name = program->values[constant].name;

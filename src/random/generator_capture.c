@@ -160,10 +160,7 @@ static rondo_status find_stream(section *s, rondo_stream *stream, section_stream
             return RONDO_STATUS_OK;
         }
     }
-    void *streams = s->streams;
-    rondo_status status = rondo__array_reserve(&streams, &s->stream_capacity, s->stream_count + 1,
-                                               sizeof *s->streams);
-    s->streams = streams;
+    rondo_status status = RONDO__ARRAY_RESERVE(s->streams, s->stream_capacity, s->stream_count + 1);
     RETURN_IF_ERROR(status);
     *out_entry = &s->streams[s->stream_count++];
     **out_entry = (section_stream){.tag = rondo__stream_tag_retain(stream), .stream = stream};

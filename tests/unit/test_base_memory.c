@@ -60,10 +60,9 @@ static void test_base_memory__each_function_reports_failure(void **state) {
 static void test_base_memory__products_are_checked(void **state) {
     (void)state;
     assert_null(rondo__calloc(SIZE_MAX / 2, 4));
-    void *array = NULL;
+    uint64_t *array = NULL;
     size_t capacity = 0;
-    assert_int_equal(rondo__array_reserve(&array, &capacity, SIZE_MAX / 4, 8),
-                     RONDO_STATUS_NO_MEMORY);
+    assert_int_equal(RONDO__ARRAY_RESERVE(array, capacity, SIZE_MAX / 4), RONDO_STATUS_NO_MEMORY);
     assert_null(array);
     assert_int_equal(capacity, 0);
 }
@@ -87,9 +86,9 @@ static void test_base_memory__sizes_of_zero_and_alignment(void **state) {
 
 static void test_base_memory__arrays_grow_zeroed_and_survive_failure(void **state) {
     (void)state;
-    void *array = NULL;
+    int *array = NULL;
     size_t capacity = 0;
-    assert_int_equal(rondo__array_reserve(&array, &capacity, 3, sizeof(int)), RONDO_STATUS_OK);
+    assert_int_equal(RONDO__ARRAY_RESERVE(array, capacity, 3), RONDO_STATUS_OK);
     int *numbers = array;
     for (size_t i = 0; i < capacity; ++i) {
         assert_int_equal(numbers[i], 0);
@@ -98,12 +97,11 @@ static void test_base_memory__arrays_grow_zeroed_and_survive_failure(void **stat
     size_t former = capacity;
     fault_plan plan = {.fail_at = 0};
     rondo__memory_set_fault(fail_nth, &plan);
-    assert_int_equal(rondo__array_reserve(&array, &capacity, 1000, sizeof(int)),
-                     RONDO_STATUS_NO_MEMORY);
+    assert_int_equal(RONDO__ARRAY_RESERVE(array, capacity, 1000), RONDO_STATUS_NO_MEMORY);
     rondo__memory_set_fault(NULL, NULL);
     assert_ptr_equal(array, numbers);
     assert_int_equal(capacity, former);
-    assert_int_equal(rondo__array_reserve(&array, &capacity, 1000, sizeof(int)), RONDO_STATUS_OK);
+    assert_int_equal(RONDO__ARRAY_RESERVE(array, capacity, 1000), RONDO_STATUS_OK);
     numbers = array;
     assert_int_equal(numbers[former - 1], (int)former);
     assert_int_equal(numbers[former], 0);

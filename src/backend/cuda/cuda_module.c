@@ -57,10 +57,8 @@ static rondo_status keep_module(rondo__cuda_device *device, rondo__hash128 key,
         return RONDO_STATUS_OK;
     }
     pthread_mutex_lock(&device->lock);
-    void *modules = device->modules;
-    rondo_status status = rondo__array_reserve(
-        &modules, &device->module_capacity, device->module_count + 1, sizeof(device->modules[0]));
-    device->modules = modules;
+    rondo_status status =
+        RONDO__ARRAY_RESERVE(device->modules, device->module_capacity, device->module_count + 1);
     if (status == RONDO_STATUS_OK) {
         device->modules[device->module_count++] =
             (rondo__cuda_module){.key = key, .module = *module};

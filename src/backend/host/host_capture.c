@@ -233,11 +233,9 @@ static bool holds_node(const size_t *nodes, size_t count, size_t node) {
 
 rondo_status rondo__host_capture_join(rondo__host_capture *capture, rondo__host_stream *stream,
                                       const size_t *nodes, size_t node_count) {
-    void *frontier = stream->frontier;
     size_t kept = atomic_load(&stream->capture) == capture ? stream->frontier_count : 0;
-    rondo_status status = rondo__array_reserve(&frontier, &stream->frontier_capacity,
-                                               kept + node_count, sizeof(size_t));
-    stream->frontier = frontier;
+    rondo_status status =
+        RONDO__ARRAY_RESERVE(stream->frontier, stream->frontier_capacity, kept + node_count);
     RETURN_IF_ERROR(status);
     if (atomic_load(&stream->capture) == NULL) {
         add_stream(capture, stream);
@@ -283,10 +281,7 @@ rondo_status rondo__host_record_node(rondo__host_stream *stream, const rondo__ho
         goto unlock;
     }
     // Room for the one node of the new frontier before the template changes.
-    void *frontier = stream->frontier;
-    status =
-        rondo__array_reserve(&frontier, &stream->frontier_capacity, 1, sizeof *stream->frontier);
-    stream->frontier = frontier;
+    status = RONDO__ARRAY_RESERVE(stream->frontier, stream->frontier_capacity, 1);
     if (status == RONDO_STATUS_OK) {
         status = rondo__host_template_append(capture->recorded, node, stream->frontier,
                                              stream->frontier_count);

@@ -113,10 +113,7 @@ static rondo_status add_node(node_set *set, size_t node) {
             return RONDO_STATUS_OK;
         }
     }
-    void *nodes = set->nodes;
-    rondo_status status =
-        rondo__array_reserve(&nodes, &set->capacity, set->count + 1, sizeof *set->nodes);
-    set->nodes = nodes;
+    rondo_status status = RONDO__ARRAY_RESERVE(set->nodes, set->capacity, set->count + 1);
     if (status == RONDO_STATUS_OK) {
         set->nodes[set->count++] = node;
     }

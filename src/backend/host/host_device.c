@@ -111,22 +111,21 @@ rondo_status rondo__host_synchronize_device(rondo_device *device_) {
     // The streams are noted under the lock and waited for without it: they may be destroyed
     // meanwhile, their lanes stay.
     rondo_status status = RONDO_STATUS_OK;
-    void *targets = NULL;
+    lane_target *targets = NULL;
     size_t capacity = 0;
     size_t count = 0;
     pthread_mutex_lock(&device->lock);
     for (rondo__host_stream *stream = device->streams; stream != NULL && status == RONDO_STATUS_OK;
          stream = stream->next) {
-        status = rondo__array_reserve(&targets, &capacity, count + 1, sizeof(lane_target));
+        status = RONDO__ARRAY_RESERVE(targets, capacity, count + 1);
         if (status == RONDO_STATUS_OK) {
-            ((lane_target *)targets)[count++] =
-                (lane_target){.lane = rondo__host_lane_retain(stream->lane),
-                              .position = atomic_load(&stream->published)};
+            targets[count++] = (lane_target){.lane = rondo__host_lane_retain(stream->lane),
+                                             .position = atomic_load(&stream->published)};
         }
     }
     pthread_mutex_unlock(&device->lock);
     for (size_t i = 0; i < count; ++i) {
-        lane_target *target = &((lane_target *)targets)[i];
+        lane_target *target = &targets[i];
         if (status == RONDO_STATUS_OK) {
             rondo__host_lane_wait(target->lane, target->position);
             status = rondo__failure_take(&target->lane->failure);

@@ -82,10 +82,8 @@ static rondo_status record_in_capture(rondo__host_event *event, rondo__host_stre
                                       rondo__host_capture *capture) {
     rondo__host_lane *former_lane = NULL;
     pthread_mutex_lock(&event->lock);
-    void *nodes = event->nodes;
     rondo_status status =
-        rondo__array_reserve(&nodes, &event->node_capacity, stream->frontier_count, sizeof(size_t));
-    event->nodes = nodes;
+        RONDO__ARRAY_RESERVE(event->nodes, event->node_capacity, stream->frontier_count);
     if (status == RONDO_STATUS_OK) {
         rondo__host_capture *former = event->capture;
         ++capture->reference_count;

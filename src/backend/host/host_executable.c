@@ -50,10 +50,8 @@ static rondo_status append_flat_shape(graph_shape *shape, const rondo__host_temp
         // The first turn writes the number of nodes; further ones a node each.
         const rondo__host_node *node = i > 0 ? &recorded->nodes[i - 1] : NULL;
         size_t needed = node != NULL ? node->edge_count + 4 : 1;
-        void *words = shape->words;
-        rondo_status status = rondo__array_reserve(&words, &shape->capacity, shape->count + needed,
-                                                   sizeof *shape->words);
-        shape->words = words;
+        rondo_status status =
+            RONDO__ARRAY_RESERVE(shape->words, shape->capacity, shape->count + needed);
         RETURN_IF_ERROR(status);
         if (node == NULL) {
             shape->words[shape->count++] = node_count;

@@ -29,10 +29,7 @@
 static rondo_status promise_record(rondo__host_event *event) {
     pthread_mutex_lock(&event->lock);
     size_t wanted = (size_t)(event->record_serial - event->done_serial) + event->promised_count + 1;
-    void *early = event->early;
-    rondo_status status =
-        rondo__array_reserve(&early, &event->early_capacity, wanted, sizeof *event->early);
-    event->early = early;
+    rondo_status status = RONDO__ARRAY_RESERVE(event->early, event->early_capacity, wanted);
     if (status == RONDO_STATUS_OK) {
         event->promised_count += 1;
     }

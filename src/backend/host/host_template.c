@@ -40,16 +40,11 @@ static void *reserve_bytes(rondo__host_template *recorded, size_t bytes) {
 rondo_status rondo__host_template_append(rondo__host_template *recorded,
                                          const rondo__host_node *node, const size_t *predecessors,
                                          size_t predecessor_count) {
-    void *nodes = recorded->nodes;
-    rondo_status status = rondo__array_reserve(&nodes, &recorded->node_capacity,
-                                               recorded->node_count + 1, sizeof *recorded->nodes);
-    recorded->nodes = nodes;
+    rondo_status status =
+        RONDO__ARRAY_RESERVE(recorded->nodes, recorded->node_capacity, recorded->node_count + 1);
     RETURN_IF_ERROR(status);
-    void *edges = recorded->predecessors;
-    status = rondo__array_reserve(&edges, &recorded->edge_capacity,
-                                  recorded->edge_count + predecessor_count,
-                                  sizeof *recorded->predecessors);
-    recorded->predecessors = edges;
+    status = RONDO__ARRAY_RESERVE(recorded->predecessors, recorded->edge_capacity,
+                                  recorded->edge_count + predecessor_count);
     RETURN_IF_ERROR(status);
 
     rondo__host_node copy = *node;

@@ -70,10 +70,7 @@ static rondo_status fail_no_node(const char *call, rondo__node_handle node) {
 }
 
 static rondo_status reserve(rondo__null_place *place, size_t count) {
-    void *nodes = place->nodes;
-    rondo_status status =
-        rondo__array_reserve(&nodes, &place->capacity, count, sizeof *place->nodes);
-    place->nodes = nodes;
+    rondo_status status = RONDO__ARRAY_RESERVE(place->nodes, place->capacity, count);
     return status;
 }
 
@@ -109,10 +106,8 @@ static size_t copy_nodes(const rondo__null_place *place, rondo__node_handle *nod
 static rondo_status append(null_template *recorded, const rondo__node_info *info,
                            const void *arguments, size_t argument_bytes,
                            const rondo__null_place *predecessors) {
-    void *nodes = recorded->nodes;
-    rondo_status status = rondo__array_reserve(&nodes, &recorded->capacity, recorded->count + 1,
-                                               sizeof *recorded->nodes);
-    recorded->nodes = nodes;
+    rondo_status status =
+        RONDO__ARRAY_RESERVE(recorded->nodes, recorded->capacity, recorded->count + 1);
     RETURN_IF_ERROR(status);
     null_node node = {.info = *info, .argument_bytes = argument_bytes};
     node.arguments = rondo__malloc(argument_bytes);

@@ -28,9 +28,8 @@ void *rondo__cuda_own_memory(rondo__cuda_kernel *kernel, size_t bytes, const voi
     rondo_stream *stream = NULL;
 
     if (kernel->status != RONDO_STATUS_OK ||
-        !rondo__cuda_check(kernel,
-                           rondo__array_reserve((void **)&kernel->owned, &kernel->owned_capacity,
-                                                kernel->owned_count + 1, sizeof(void *)))) {
+        !rondo__cuda_check(kernel, RONDO__ARRAY_RESERVE(kernel->owned, kernel->owned_capacity,
+                                                        kernel->owned_count + 1))) {
         return NULL;
     }
     if (!rondo__cuda_check(kernel, rondo_memory_allocate(kernel->device, RONDO_MEMORY_DEVICE,
@@ -118,9 +117,8 @@ void rondo__define_bytes(rondo__defines *defines, const char *name, size_t bytes
 
 static rondo__step *add_step(rondo__cuda_kernel *kernel, rondo__step_kind kind) {
     if (kernel->status != RONDO_STATUS_OK ||
-        !rondo__cuda_check(kernel,
-                           rondo__array_reserve((void **)&kernel->steps, &kernel->step_capacity,
-                                                kernel->step_count + 1, sizeof(void *)))) {
+        !rondo__cuda_check(kernel, RONDO__ARRAY_RESERVE(kernel->steps, kernel->step_capacity,
+                                                        kernel->step_count + 1))) {
         return NULL;
     }
     rondo__step *step = rondo__calloc(1, sizeof(*step));
