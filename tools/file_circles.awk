@@ -1,5 +1,5 @@
-# awk -f file_circles.awk [-v exempt="src/room ..."] HEADER... SOURCE...: prints each circle of .c
-# files that call each other, by one shortest way around with a function for each arrow.
+# awk -f file_circles.awk HEADER... SOURCE...: prints each circle of .c files that call each other,
+# by one shortest way around with a function for each arrow.
 #
 # A file depends on another when it mentions a function that the other defines, be it called or put
 # into a table, or a variable of its that can change, and also when it uses a macro or an inline
@@ -8,17 +8,7 @@
 #
 # It reads text, so it relies on the formatter: what is defined for others begins in column 0 and
 # ends with a brace in column 0. Names that a macro puts together are not seen. All rooms are looked
-# at together, so that a circle through two rooms is found as well. Files of exempt rooms (and of
-# those below them) are left out.
-
-function is_exempt(path,    i) {
-    for (i = 1; i <= exempt_count; i++) {
-        if (index(path, exempts[i] "/") == 1) {
-            return 1
-        }
-    }
-    return 0
-}
+# at together, so that a circle through two rooms is found as well.
 
 # The line without comments, strings and characters; in_comment holds across lines.
 function strip(line,    out, i, c, two) {
@@ -105,21 +95,16 @@ function begin_variable(head) {
     }
 }
 
-BEGIN { exempt_count = split(exempt, exempts, " ") }
-
 FNR == 1 {
     in_comment = 0
     in_body = 0
     in_define = 0
     head = ""
     is_header = FILENAME ~ /\.h$/
-    is_skipped = is_exempt(FILENAME)
-    if (!is_header && !is_skipped) {
+    if (!is_header) {
         files[++file_count] = FILENAME
     }
 }
-
-is_skipped { next }
 
 {
     line = strip($0)

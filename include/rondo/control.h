@@ -2,9 +2,9 @@
 //
 // Experimental: may change in any release.
 //
-// A recorded graph can choose: whether a part of it runs, which one, and how often. The choice is
-// made while the graph replays, from a number in device memory that earlier work wrote, and the
-// processor is not asked. Two ways to say so:
+// A recorded graph can choose whether a part of it runs, which part, and how often. It chooses
+// during the replay, by a number in device memory that earlier work wrote, without the processor.
+// There are two ways to record that:
 //
 //   Functions, which work the same in a capture (they record) and outside one (they run):
 //

@@ -148,9 +148,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_create(rondo_device *device,
 
 // Uses the caller's own CUstream (or cudaStream_t) as a Rondo stream, without taking it over.
 //
-// Whoever has the stream goes on using it: what other libraries put on it while it records is
-// recorded, too. Memory that their own allocators (PyTorch's) take meanwhile is theirs to give out
-// again, so allocate what the step needs before the capture, or from a rondo_pool.
+// Other libraries may go on using the stream: their work is recorded, too, while it records. Their
+// allocators (PyTorch's) may reuse memory that they take meanwhile, so allocate what the step needs
+// before the capture, or from a rondo_pool.
 //
 // native     NULL means the legacy default stream, which can run work but not record it.
 //
@@ -163,7 +163,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_create(rondo_device *device,
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_wrap(rondo_device *device, void *native,
                                                         rondo_stream **out_stream);
 
-// Waits for the stream's work and frees it. NULL is fine. A running capture is given up first.
+// Waits for the stream's work and frees it. NULL is fine. A running capture is aborted first.
 //
 // A stream that joined a capture can be waited for only when that has ended: the capture keeps it
 // until then, and pools give nobody what it uses.

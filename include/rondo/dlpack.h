@@ -149,7 +149,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_dlpack_get_device(const rondo_device
 //
 // Errors:    INVALID (shape, element type, sizes that differ), UNSUPPORTED (strings, sequences and
 //            optionals).
-// Ownership: whoever ends up with *out_managed calls its deleter once.
+// Ownership: the last owner of *out_managed calls its deleter once.
 // Threads:   safe; the deleter may run on any thread.
 RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_to_dlpack(const rondo_tensor *tensor,
                                                              const rondo_dlpack_device *device,
@@ -160,7 +160,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_to_dlpack(const rondo_tensor 
 //
 // flags      RONDO_DLPACK_FLAG_*, passed on.
 //
-// Ownership: whoever ends up with *out_managed calls its deleter once.
+// Ownership: the last owner of *out_managed calls its deleter once.
 RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_to_dlpack_versioned(
     const rondo_tensor *tensor, const rondo_dlpack_device *device, const rondo_dlpack_type *type,
     uint64_t flags, rondo_dlpack_versioned **out_managed);

@@ -22,10 +22,9 @@ RONDO_EXTERN_C_BEGIN
 
 typedef struct rondo_graph rondo_graph;
 
-// Which unsafe calls break a capture that they have nothing to do with; CUDA's meaning. Unsafe are
-// those that take memory from the driver, wait or query. Rondo's break global captures only and are
-// refused; rondo_device_synchronize, which never is legal beside a capture of its device, also
-// breaks thread_local ones of its own thread.
+// Whose unrelated calls break a capture, as in CUDA; docs/concepts.md has a table. Such calls take
+// memory from the driver, wait, or query. Rondo's own break only global captures, and are refused;
+// rondo_device_synchronize also breaks thread_local ones of its own thread.
 typedef int32_t rondo_capture_mode;
 enum {
     RONDO_CAPTURE_THREAD_LOCAL = 0,  // the program's own driver calls on the capturing thread
@@ -250,8 +249,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_add_graph(rondo_stream *strea
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_stats(const rondo_graph *graph,
                                                             rondo_graph_stats *out_stats);
 
-// Measures the driver-side memory of one executable: makes so many of the kept template that the
-// device's free memory shows them, and divides. The result stands in the statistics, too.
+// Measures the driver-side memory of one executable: instantiates the kept template repeatedly
+// until the device's free memory drops, and divides. The result stands in the statistics, too.
 //
 // Units:     bytes; good to a few per cent for graphs of at least some hundred nodes. Other
 //            programs on the device disturb it.

@@ -44,8 +44,8 @@ RONDO_EXTERN_C_BEGIN
 // text       copied; its path should stay below 128 bytes, of which reports show the beginning.
 //
 // Errors:    INVALID (NULL or empty); then no scope was opened.
-// Capture:   records nothing. A capture that is broken by then stays so, and its report will say
-//            that this was noticed here.
+// Capture:   records nothing. A capture that is already broken stays broken; its report names this
+//            call as the one that noticed.
 // Cost:      no driver call outside captures; a few inside. Work inside scopes costs what it costs
 //            elsewhere; labels are worked out when the capture ends, if the template is kept.
 RONDO_API RONDO_MUST_USE rondo_status rondo_label_push(rondo_stream *stream, const char *text);

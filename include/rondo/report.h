@@ -9,8 +9,8 @@
 //   }
 //
 // A failed or aborted capture is rolled back: its streams can be used, generators stand where they
-// stood, no block changes hands, and the same graph can record again. The report tells the first
-// thing that was not in order, where in the step that was, and what to do.
+// stood, no block changes hands, and the same graph can record again. The report names the first
+// cause, its place in the step, and what to do.
 //
 // A call on a recording stream that fails breaks the capture when the step would lack what was
 // asked for; so does waiting for recorded work or asking about it, and what the mode forbids

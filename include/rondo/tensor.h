@@ -128,8 +128,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_init_optional(const rondo_ten
 // Element `index` of a sequence or optional, borrowed from it; NULL when there is none.
 RONDO_API const rondo_tensor *rondo_tensor_get_item(const rondo_tensor *tensor, size_t index);
 
-// Makes *out_tensor share the bytes of `tensor` and keep them alive (when `tensor` owns them). Of
-// NULL it becomes an empty one.
+// Makes *out_tensor share the bytes of `tensor` and keep them alive (when `tensor` owns them). If
+// `tensor` is NULL, *out_tensor becomes empty.
 //
 // Ownership: free *out_tensor with rondo_tensor_deinit.
 RONDO_API void rondo_tensor_share(const rondo_tensor *tensor, rondo_tensor *out_tensor);

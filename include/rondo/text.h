@@ -1,6 +1,6 @@
 // rondo/text.h — texts that Rondo writes, and names from strangers made fit to show.
 //
-// Names, dimensions and labels come from whoever wrote the model. Rondo's own messages (the error
+// Names, dimensions and labels come from the model's author. Rondo's own messages (the error
 // record, the log, dumps and descriptions) show them escaped; what hands them out as data, such as
 // rondo_port.name, keeps every byte. A program that shows those itself escapes them with this call.
 #ifndef RONDO_TEXT_H

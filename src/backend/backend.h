@@ -198,8 +198,8 @@ struct rondo__backend {
     void (*deallocate)(rondo_device *device, rondo_memory_kind kind, void *address);
     // Free device memory now. (optional: not measurable)
     rondo_status (*get_free_bytes)(rondo_device *device, uint64_t *out_bytes);
-    // The allocation that holds the address, whoever made it; also while streams record.
-    // (optional: not known)
+    // The allocation that holds the address, also one that Rondo did not make; also while streams
+    // record. (optional: not known)
     rondo_status (*find_allocation)(rondo_device *device, const void *address,
                                     rondo__allocation *out_allocation);
 

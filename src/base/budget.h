@@ -40,7 +40,7 @@ void rondo__budget_give_back(rondo__budget *budget, uint64_t bytes);
 void rondo__budget_set_limit(rondo__budget *budget, uint64_t limit_bytes);
 uint64_t rondo__budget_get_limit(const rondo__budget *budget);
 uint64_t rondo__budget_get_used(const rondo__budget *budget);
-// How often rondo__budget_take said no, for who goes on without what was refused.
+// How often rondo__budget_take refused, for callers that go on without the memory.
 uint64_t rondo__budget_get_refusals(const rondo__budget *budget);
 
 // A default limit: `base_bytes` and `factor` times `scale_bytes`, but no more than three quarters

@@ -158,7 +158,7 @@ typedef struct rondo__compute {
     // shapes need no second check.
     const rondo__tensor_info *inferred;
     // For ops that draw: from where (NULL: seed 0, counter 0), and how many counters they took
-    // (NULL: nobody asks).
+    // (NULL: not wanted).
     const rondo_generator_state *random;
     uint64_t *random_counters;
     // Set by rondo__op_compute: text that this compute made; see rondo__compute_new_text.

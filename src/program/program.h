@@ -167,7 +167,7 @@ const char *rondo__value_format_shape(const rondo_program *program, const rondo_
 void rondo__node_deinit(rondo__node *node);
 
 // Puts the node's description in front of the latest record, and its name into it, unless an op is
-// named there already. For whoever passes on a failure that came from below the node.
+// named there already. For code that passes on a failure from below the node.
 void rondo__node_blame(const rondo__node *node);
 
 // The text "<op> node \"name\"" for messages; borrowed from a thread-local buffer.

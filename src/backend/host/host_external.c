@@ -2,8 +2,8 @@
 //
 // An external event numbers its records (`record_serial` is the latest that was asked for) and
 // knows which of them have happened. An eager record asks and puts a stamp on the stream. A replay
-// asks when it is put on its stream, so that whoever waits from then on waits for it, and its nodes
-// stamp when they run:
+// asks when it is put on its stream, so that later waits are for it, and its nodes stamp when they
+// run:
 //
 //   replay of A (records e)   asks: record 7 ....... runs ... node stamps record 7
 //   replay of B (waits for e)        reads: 7 ...... node sleeps until record 7 has happened

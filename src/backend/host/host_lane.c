@@ -49,7 +49,7 @@ void rondo__host_lane_wake(rondo__host_lane *lane) {
     atomic_store(&lane->wake_target, UINT64_MAX);
     atomic_fetch_add(&lane->wake_word, 1);
     pthread_mutex_unlock(&lane->lock);
-    // Everybody wakes; who waits for a later position lies down again with its target.
+    // All waiters wake; those with a later position go back to sleep.
     rondo__futex_wake_all(&lane->wake_word);
 }
 

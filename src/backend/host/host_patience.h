@@ -35,7 +35,7 @@ bool rondo__host_load_is_shared(const rondo__host_load *load, bool was_shared);
 bool rondo__host_load_read(const char *text, const bool *is_ours, int32_t count,
                            double ticks_per_second, double *out_busy);
 
-// Called often by whoever runs ops of several threads; looks at the machine now and then.
+// Called often by code that runs ops on several threads; looks at the machine now and then.
 void rondo__host_patience_look(void);
 
 // Ends the second team. The next look may begin it again.

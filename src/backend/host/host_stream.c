@@ -238,7 +238,7 @@ static void stop_worker(rondo__host_stream *stream) {
     stream->submitted += sizeof(host_command);
     rondo__host_publish(stream);
     pthread_join(stream->worker, NULL);
-    // The mark itself counts as passed, for whoever still asks the lane.
+    // The mark itself counts as passed for later questions to the lane.
     rondo__host_lane_complete(stream->lane, stream->submitted);
 }
 

@@ -41,7 +41,7 @@ static void run_fill(void *data) {
 
 // ---- running or recording ---------------------------------------------------------------------
 
-// True when the work was recorded; then *out_status says how that went.
+// True when the work was recorded; *out_status is then the result of recording it.
 static bool is_recorded(rondo__host_stream *stream, const rondo__host_node *node,
                         rondo_status *out_status) {
     if (__builtin_expect(atomic_load_explicit(&stream->capture, memory_order_acquire) == NULL, 1)) {
