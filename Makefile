@@ -1,4 +1,5 @@
 # A thin front to CMake. `make help` lists what there is.
+# SPDX-License-Identifier: Apache-2.0
 
 BUILD ?= build
 PREFIX ?= /usr/local

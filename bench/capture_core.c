@@ -11,6 +11,7 @@
 // process, so that clocks and neighbours hit both sides alike: differences and ratios are taken
 // within a turn, and the median over the turns is printed. The driver is called through dlopen, the
 // library through its public headers.
+// SPDX-License-Identifier: Apache-2.0
 #include <dlfcn.h>
 #include <malloc.h>
 #include <stdbool.h>

@@ -14,6 +14,7 @@
 //   embedded  Rondo's begin and end on the program's own stream, kernels with <<<>>>
 //
 // Ratios are taken within a turn; the median over the turns is printed.
+// SPDX-License-Identifier: Apache-2.0
 #include <cuda.h>
 #include <cuda_runtime.h>
 #include <stdio.h>

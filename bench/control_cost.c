@@ -7,6 +7,7 @@
 // function), so what is shown is the decision and the launch. The row of nodes is the same kernel
 // as often without a loop. Median and smallest of the repeats; "per turn" is the slope from 10
 // turns to 1000.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

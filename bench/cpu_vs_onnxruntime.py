@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Rondo's host backend against ONNX Runtime's CPU provider, model by model.
 
 Usage: bench/cpu_vs_onnxruntime.py [--rondo build/rondo] [--threads 2] [--rounds 7]

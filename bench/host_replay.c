@@ -5,6 +5,7 @@
 // Every number is the median over the rounds; the smallest is beside it, since other programs on
 // the machine only ever add. "over the work" means: less the time that the same calls take in a
 // plain loop in this thread.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,6 +4,7 @@
 //   build/bench/pool_cost [DEVICE] [ROUNDS]        default: cuda:0, 10000 capture and reset rounds
 //
 // Times are medians over 200 batches of 100 calls of CPU time, for one call each.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,6 +5,7 @@
 //
 // A turn times one call of each kind, in changing order; the stream is drained every 16 turns. What
 // is reported are medians over all turns of CPU time, and medians over 15 fills of device time.
+// SPDX-License-Identifier: Apache-2.0
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -7,6 +7,7 @@
 // sides; the stream is drained every 16 turns, so that no call waits for room in the driver's
 // queue. A block of turns gives the median of each kind; every block has a graph of its own, and
 // what is reported is the median block and the smallest and largest difference of any block.
+// SPDX-License-Identifier: Apache-2.0
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """PyTorch's ResNet-50, fp16, one image, channels last: eager and replayed from its CUDA graph.
 
 The peer of bench/gpu_resnet50.sh. Prints one JSON line; all times are microseconds of wall clock from before the

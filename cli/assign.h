@@ -1,4 +1,5 @@
 // assign.h — "NAME=VALUE" arguments of options that may be repeated: --set, --shape, --input.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_ASSIGN_H
 #define RONDO_CLI_ASSIGN_H
 

@@ -1,4 +1,5 @@
 // The JSON of a bench report.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 
 #include "bench_report.h"

@@ -1,4 +1,5 @@
 // bench_report.h — what `rondo bench` measured, what follows from it, and how it is told.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_BENCH_REPORT_H
 #define RONDO_CLI_BENCH_REPORT_H
 

@@ -3,6 +3,7 @@
 // The two modes take turns (cmd_bench.c), and a turn of each makes a pair. What else the machine
 // does lasts longer than a run, so runs of one turn resemble each other, and noise is judged by how
 // turns differ, not runs.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_BENCH_SAMPLES_H
 #define RONDO_CLI_BENCH_SAMPLES_H
 

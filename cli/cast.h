@@ -1,4 +1,5 @@
 // cast.h — a tensor of another element type, where every value survives.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_CAST_H
 #define RONDO_CLI_CAST_H
 

@@ -6,6 +6,7 @@
 // other programs) meets both alike. Both sides use the same executor, the same feeds and the same
 // memory, so that only the way of submitting the work differs. Ctrl-C ends the measurement, not the
 // report.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // rondo compare — two runs' outputs, or two measurements.
+// SPDX-License-Identifier: Apache-2.0
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

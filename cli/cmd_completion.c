@@ -1,5 +1,6 @@
 // rondo completion — scripts that complete commands, options and their values in a shell, made from
 // the option tables.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 // rondo devices — which devices there are, and why one cannot be used.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,6 @@
 // rondo inspect — what a model is and how it will be run: inputs, outputs, ops, segments with the
 // reason for each cut, memory plan.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <string.h>
 

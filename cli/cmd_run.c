@@ -1,4 +1,5 @@
 // rondo run — runs a model once and shows or saves its outputs.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

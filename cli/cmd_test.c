@@ -1,4 +1,5 @@
 // rondo test — runs ONNX test directories, each eagerly and replayed, and counts.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>

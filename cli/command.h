@@ -3,6 +3,7 @@
 // A command is a row of data: name, summary, a table of options. The table parses the command line
 // into the command's settings struct and prints its own help, so that the two cannot disagree. Help
 // goes to stdout, misuse to stderr.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_COMMAND_H
 #define RONDO_CLI_COMMAND_H
 

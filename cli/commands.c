@@ -1,4 +1,5 @@
 // The list of commands.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "command.h"

@@ -1,4 +1,5 @@
 // compare.h — a computed tensor against the expected one.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_COMPARE_H
 #define RONDO_CLI_COMPARE_H
 

@@ -1,4 +1,5 @@
 // compare_bench.h — two measurements of `rondo bench --json` against each other.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_COMPARE_BENCH_H
 #define RONDO_CLI_COMPARE_BENCH_H
 

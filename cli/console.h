@@ -4,6 +4,7 @@
 // Names come from models, and models from strangers. So everything that is not a literal of the
 // tool goes through cli_say or cli_print_error, which escape the whole line (rondo/text.h). A line
 // is one line: a newline inside a name is shown as \n and ends nothing.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_CONSOLE_H
 #define RONDO_CLI_CONSOLE_H
 

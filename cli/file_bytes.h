@@ -1,4 +1,5 @@
 // file_bytes.h — a whole file in memory, to be read only.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_FILE_BYTES_H
 #define RONDO_CLI_FILE_BYTES_H
 

@@ -1,4 +1,5 @@
 // What the tool says about itself, made from the tables: help of commands, and the environment.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 // Inputs of a model: files, shapes and dimensions from the command line, and what follows from one
 // for the other. A symbol gets its number from --set, from --shape, or from the shape of a file;
 // when two of them disagree, both are named.
+// SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 // interrupt.h — Ctrl-C as a request to stop, so that what was measured is not lost.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_INTERRUPT_H
 #define RONDO_CLI_INTERRUPT_H
 

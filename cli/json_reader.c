@@ -1,4 +1,5 @@
 // Source: RFC 8259.
+// SPDX-License-Identifier: Apache-2.0
 #include "json_reader.h"
 
 #include <stdint.h>

@@ -1,4 +1,5 @@
 // json_reader.h — JSON documents from files, as a tree. Hostile input is expected.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_JSON_READER_H
 #define RONDO_CLI_JSON_READER_H
 

@@ -3,6 +3,7 @@
 // `key` is NULL inside arrays and for the outermost value. Numbers that JSON cannot express (NaN,
 // infinity) become null. Texts come out as UTF-8; what a terminal should not get (rondo/text.h) and
 // bytes that are no UTF-8 are escaped.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_JSON_WRITER_H
 #define RONDO_CLI_JSON_WRITER_H
 

@@ -1,4 +1,5 @@
 // rondo — the tool. Finds the command and runs it; one file per command.
+// SPDX-License-Identifier: Apache-2.0
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

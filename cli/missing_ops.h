@@ -1,4 +1,5 @@
 // missing_ops.h — which ops models need that Rondo lacks: of one model, and counted over many.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_MISSING_OPS_H
 #define RONDO_CLI_MISSING_OPS_H
 

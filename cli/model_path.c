@@ -1,4 +1,5 @@
 // model_path.c — see model_path.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "model_path.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 // model_path.h — where a model lies that is named by its directory.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_MODEL_PATH_H
 #define RONDO_CLI_MODEL_PATH_H
 

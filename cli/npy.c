@@ -4,6 +4,7 @@
 //   {'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
 //
 // Source: NumPy Enhancement Proposal 1.
+// SPDX-License-Identifier: Apache-2.0
 #include "npy.h"
 
 #include <errno.h>

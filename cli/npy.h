@@ -1,4 +1,5 @@
 // npy.h — NumPy's .npy files to tensors and back.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_NPY_H
 #define RONDO_CLI_NPY_H
 

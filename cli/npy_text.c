@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "npy_text.h"
 
 #include <stdlib.h>

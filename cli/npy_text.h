@@ -1,5 +1,6 @@
 // npy_text.h — strings in .npy files: every element has the room of the longest, as UTF-32 ('<U9')
 // or as bytes ('|S9'), filled up with zeros.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_NPY_TEXT_H
 #define RONDO_CLI_NPY_TEXT_H
 

@@ -3,6 +3,7 @@
 // the file.
 //
 // Source: PKWARE, .ZIP File Format Specification (APPNOTE.TXT), sections 4.3 and 4.5.
+// SPDX-License-Identifier: Apache-2.0
 #include "npz.h"
 
 #include <stdio.h>

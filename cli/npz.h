@@ -1,6 +1,7 @@
 // npz.h — NumPy's .npz archives: .npy files in a zip file, stored or deflated.
 //
 // Deflated entries need zlib, which a build may lack; then they are refused with a word.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_NPZ_H
 #define RONDO_CLI_NPZ_H
 

@@ -1,4 +1,5 @@
 // Option tables: parsing the command line.
+// SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>

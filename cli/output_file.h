@@ -3,6 +3,7 @@
 // A file is written under a temporary name in its folder and renamed when it is complete, so that a
 // full disk leaves neither half a file nor takes away the one that was there. What is no ordinary
 // file (a pipe, a device) is written as it is. "-" is standard output.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_OUTPUT_FILE_H
 #define RONDO_CLI_OUTPUT_FILE_H
 

@@ -1,4 +1,5 @@
 // progress.h — one line that shows how long work goes on. On a terminal only; nothing when piped.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_PROGRESS_H
 #define RONDO_CLI_PROGRESS_H
 

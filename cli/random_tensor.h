@@ -1,4 +1,5 @@
 // random_tensor.h — test data: the same for a seed everywhere.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_RANDOM_TENSOR_H
 #define RONDO_CLI_RANDOM_TENSOR_H
 

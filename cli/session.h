@@ -1,5 +1,6 @@
 // session.h — a model loaded for a device, with something to feed it: what run, bench and inspect
 // share.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_SESSION_H
 #define RONDO_CLI_SESSION_H
 

@@ -1,4 +1,5 @@
 // session_text.c — see session_text.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "session_text.h"
 
 #include <inttypes.h>

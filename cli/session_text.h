@@ -1,4 +1,5 @@
 // session_text.h — what is said of a session: how its ports look, and what went wrong.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_SESSION_TEXT_H
 #define RONDO_CLI_SESSION_TEXT_H
 

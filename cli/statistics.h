@@ -1,4 +1,5 @@
 // statistics.h — what a row of times comes to.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_STATISTICS_H
 #define RONDO_CLI_STATISTICS_H
 

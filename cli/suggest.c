@@ -1,5 +1,6 @@
 // Source: Damerau, "A technique for computer detection and correction of spelling errors", 1964;
 // the restricted distance, in which no part is edited twice.
+// SPDX-License-Identifier: Apache-2.0
 #include "suggest.h"
 
 #include <stdbool.h>

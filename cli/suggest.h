@@ -1,4 +1,5 @@
 // suggest.h — which known word a misspelt one was meant to be.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_SUGGEST_H
 #define RONDO_CLI_SUGGEST_H
 

@@ -7,6 +7,7 @@
 //   a folder        a sequence: its items are 0.npy, 1.npy and so on
 //
 // .npy and .npz are known by their first bytes, whatever their name.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_TENSOR_FILE_H
 #define RONDO_CLI_TENSOR_FILE_H
 

@@ -1,4 +1,5 @@
 // tensor_text.h — elements of any type as numbers, and a tensor in a few words.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_TENSOR_TEXT_H
 #define RONDO_CLI_TENSOR_TEXT_H
 

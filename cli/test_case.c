@@ -9,6 +9,7 @@
 //
 // A model that fails in half precision is run op by op in both precisions (test_precision.c), so
 // that the op that loses the precision is named.
+// SPDX-License-Identifier: Apache-2.0
 #include "test_case.h"
 
 #include <dirent.h>

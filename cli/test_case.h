@@ -1,5 +1,6 @@
 // test_case.h — one ONNX test directory: model.onnx and test_data_set_N with input_K.pb,
 // output_K.pb.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_TEST_CASE_H
 #define RONDO_CLI_TEST_CASE_H
 

@@ -1,4 +1,5 @@
 // test_precision.h — why a test fails in half precision: the op that loses it, and what helps.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CLI_TEST_PRECISION_H
 #define RONDO_CLI_TEST_PRECISION_H
 

@@ -1,5 +1,6 @@
 # Warnings and sanitizers, as two interface targets that our own sources use.
 # Generated code (onnx.pb-c.c) uses neither the warnings nor -Werror.
+# SPDX-License-Identifier: Apache-2.0
 
 add_library(rondo_warnings INTERFACE)
 target_compile_options(rondo_warnings INTERFACE

@@ -1,4 +1,5 @@
 # What Rondo is built with. tools/setup installs all of it from the distribution.
+# SPDX-License-Identifier: Apache-2.0
 
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(PROTOBUF_C REQUIRED IMPORTED_TARGET libprotobuf-c)

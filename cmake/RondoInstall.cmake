@@ -1,4 +1,5 @@
 # make install: headers, both libraries, the tool, pkg-config file, CMake package, man pages.
+# SPDX-License-Identifier: Apache-2.0
 
 include(CMakePackageConfigHelpers)
 

@@ -1,5 +1,6 @@
 # Toolchain file: Linux on arm64, by Debian's cross compiler (gcc-aarch64-linux-gnu) against the folder
 # that tools/arm64-sysroot fills. Tests run under qemu-aarch64 (Debian: qemu-user) where it is installed.
+# SPDX-License-Identifier: Apache-2.0
 
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)

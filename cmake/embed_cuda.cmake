@@ -7,6 +7,7 @@
 # file; so a text is always whole, and its hash is its identity in the kernel cache.
 #
 # Run as a script (cmake -P) it makes one array: INPUT, OUTPUT, NAME are passed with -D.
+# SPDX-License-Identifier: Apache-2.0
 
 if(NOT CMAKE_SCRIPT_MODE_FILE)
   set(RONDO_EMBED_CUDA_SCRIPT ${CMAKE_CURRENT_LIST_FILE})

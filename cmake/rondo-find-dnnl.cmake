@@ -3,6 +3,7 @@
 # The header and the library are looked for first: Debian 12's own CMake package of oneDNN demands
 # OpenCL, which neither oneDNN nor Rondo needs there. Elsewhere the package is called dnnl or DNNL (a
 # case that matters on Linux).
+# SPDX-License-Identifier: Apache-2.0
 if(NOT TARGET DNNL::dnnl)
   find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.h)
   find_library(DNNL_LIBRARY dnnl)

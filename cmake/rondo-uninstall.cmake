@@ -1,5 +1,6 @@
 # cmake -P, in a build directory: removes the files that "make install" put in place from there, and
 # the folders of Rondo's own that are empty then.
+# SPDX-License-Identifier: Apache-2.0
 if(NOT EXISTS install_manifest.txt)
   message(FATAL_ERROR "nothing was installed from this build directory: there is no install_manifest.txt")
 endif()

@@ -1,5 +1,6 @@
 // What happens when a step cannot be recorded: it runs at once instead, and the report says what
 // was in the way. Plain C functions as kernels; runs on every machine.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>
 

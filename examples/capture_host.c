@@ -2,6 +2,7 @@
 //
 // The step reads x, writes y = 2 * x + 1. It is recorded once; afterwards each replay is one call,
 // and sees whatever x holds by then.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>
 

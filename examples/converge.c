@@ -1,5 +1,6 @@
 // Repeat until converged, decided on the device. `example_converge` runs on the host, where a turn
 // is a C function; built by nvcc -x cu, `example_converge_cuda cuda:0` runs a kernel on a GPU.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <stdio.h>
 

@@ -2,6 +2,7 @@
 // as it is; Rondo wraps the stream that it runs on, records it once and replays it.
 //
 //   nvcc embed_cuda.cu -lrondo -lcublas -o embed_cuda
+// SPDX-License-Identifier: Apache-2.0
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 #include <stdio.h>

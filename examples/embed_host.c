@@ -3,6 +3,7 @@
 // One step of a small simulation: the two halves of a ring are advanced side by side, then their
 // borders meet. It is recorded once; the loop then only replays it, and is checked against plain
 // calls of the same functions.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

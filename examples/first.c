@@ -1,4 +1,5 @@
 // The snippet of the README: a step of two functions, captured once and replayed.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 
 #include <rondo/rondo.h>

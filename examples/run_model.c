@@ -1,6 +1,7 @@
 // Run an ONNX model from C: eager first, then captured, then replayed, all by itself.
 //
 //   run_model examples/models/squeezenet1_1/model.onnx
+// SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,6 @@
 # awk -f doc_labels.awk HEADER...: prints each label of a public header that only repeats what
 # rondo/rondo.h says once for every call, and each call that returns a status without a comment.
+# SPDX-License-Identifier: Apache-2.0
 
 # The words of a label, without the brackets' content.
 function is_general(text,    count, words, i) {

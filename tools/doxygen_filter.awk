@@ -8,6 +8,7 @@
 #   Errors: ... Threads: ...         a paragraph with that title
 #   an indented block                code
 #   a comment behind a member        the member's text
+# SPDX-License-Identifier: Apache-2.0
 
 BEGIN { labels = "^(Shapes|Units|Returns|Errors|Ownership|Threads|Capture|Cost|Source):" }
 

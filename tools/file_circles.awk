@@ -9,6 +9,7 @@
 # It reads text, so it relies on the formatter: what is defined for others begins in column 0 and
 # ends with a brace in column 0. Names that a macro puts together are not seen. All rooms are looked
 # at together, so that a circle through two rooms is found as well.
+# SPDX-License-Identifier: Apache-2.0
 
 # The line without comments, strings and characters; in_comment holds across lines.
 function strip(line,    out, i, c, two) {

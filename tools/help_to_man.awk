@@ -1,5 +1,6 @@
 # rondo COMMAND --help | awk -v version=0.1.0 -f help_to_man.awk: the man page of a command (or of the
 # tool, from rondo --help). The help text is the source, so that the two agree.
+# SPDX-License-Identifier: Apache-2.0
 
 function escape(text) {
     gsub(/\\/, "\\e", text)

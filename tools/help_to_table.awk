@@ -1,5 +1,6 @@
 # rondo help environment | awk -f help_to_table.awk: its variables as the rows of a Markdown table.
 # docs/environment.md holds them, and tests/cli/test_environment.sh compares.
+# SPDX-License-Identifier: Apache-2.0
 
 function finish() {
     if (name != "") {

@@ -1,4 +1,5 @@
 # awk -f include_arrows.awk rooms.txt FILE...: prints each include that the table does not allow.
+# SPDX-License-Identifier: Apache-2.0
 
 function room_of(path,    folder) {
     folder = path

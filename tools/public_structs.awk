@@ -5,6 +5,7 @@
 # changes says so in the comment above it or behind its first line: "ABI: fixed". Types whose members
 # are not shown need neither. An enumeration is an int32_t beside an enum without a name, because the
 # width of an enum is the compiler's choice.
+# SPDX-License-Identifier: Apache-2.0
 
 function fail(text) {
     print FILENAME ":" first_line ": struct " name " " text

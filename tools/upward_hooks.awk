@@ -13,6 +13,7 @@
 #
 # It reads text: structs and typedefs begin in column 0, and a member is known by its name alone. A
 # name that a struct of the file, of its own room or of a public header has, too, is taken for that.
+# SPDX-License-Identifier: Apache-2.0
 
 function strip(line) {
     gsub(/\\./, "", line)

@@ -1,4 +1,5 @@
 // rondo/allocator.h — whose heap the library uses.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_ALLOCATOR_H
 #define RONDO_ALLOCATOR_H
 

@@ -34,6 +34,7 @@
 //
 // On CUDA a body may hold kernels, copies and fills of device or pinned memory, and further scopes;
 // no host functions (RONDO_FEATURE_HOST_IN_BODY).
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CONTROL_H
 #define RONDO_CONTROL_H
 

@@ -2,6 +2,7 @@
 //
 // A device is a CUDA GPU ("cuda:0") or this machine's processor ("host"). Both have ordered
 // asynchronous streams, events, capture and graphs with the same meaning and the same errors.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_DEVICE_H
 #define RONDO_DEVICE_H
 

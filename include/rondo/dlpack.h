@@ -12,6 +12,7 @@
 //
 // DLPack says nothing of streams: who hands a tensor over has to make its work visible first, by an
 // event that the reader's stream waits for or by a wait on the host.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_DLPACK_H
 #define RONDO_DLPACK_H
 

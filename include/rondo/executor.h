@@ -5,6 +5,7 @@
 //
 // An executor has a stream of its own. It runs beside captures and is recorded by none; but what
 // compiles or runs also allocates and waits, which breaks captures in global mode.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_H
 #define RONDO_EXECUTOR_H
 

@@ -1,4 +1,5 @@
 // rondo/export.h — how public symbols are marked.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXPORT_H
 #define RONDO_EXPORT_H
 

@@ -5,6 +5,7 @@
 //   ... put work on `stream`: nothing runs, everything is recorded ...
 //   rondo_graph_capture_end(graph);
 //   for (;;) { refill_inputs(); rondo_graph_replay(graph, stream); }
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_GRAPH_H
 #define RONDO_GRAPH_H
 

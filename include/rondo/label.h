@@ -30,6 +30,7 @@
 //
 // Tools that listen through NVTX (Nsight Systems) see each scope as a range, in the domain "rondo",
 // inside a capture and outside.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_LABEL_H
 #define RONDO_LABEL_H
 

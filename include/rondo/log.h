@@ -1,4 +1,5 @@
 // rondo/log.h — where the library's messages go. The library itself never prints to stdout.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_LOG_H
 #define RONDO_LOG_H
 

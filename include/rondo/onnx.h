@@ -1,4 +1,5 @@
 // rondo/onnx.h — ONNX files to programs and tensors. Hostile input is expected.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_ONNX_H
 #define RONDO_ONNX_H
 

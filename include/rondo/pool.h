@@ -7,6 +7,7 @@
 //
 // On a stream that records for a graph, rondo_pool_allocate takes from the graph's arena instead:
 // see "memory of captures" below. The calls are the same, so that a step can be written once.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_POOL_H
 #define RONDO_POOL_H
 

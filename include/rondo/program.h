@@ -1,4 +1,5 @@
 // rondo/program.h — a model as plain data: values, ops, attributes. No device in it.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_PROGRAM_H
 #define RONDO_PROGRAM_H
 

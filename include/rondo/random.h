@@ -28,6 +28,7 @@
 // makes the new one wait for what the last one was given so far. The last one may record by then,
 // and may be gone. Only a capture that the program began with driver calls of its own cannot be
 // looked behind: while it lasts, uses that must come after that stream's are refused (STATE).
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_RANDOM_H
 #define RONDO_RANDOM_H
 

@@ -15,6 +15,7 @@
 // A call on a recording stream that fails breaks the capture when the step would lack what was
 // asked for; so does waiting for recorded work or asking about it, and what the mode forbids
 // (rondo_capture_mode). Any other failure breaks nothing. docs/concepts.md has the list.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_REPORT_H
 #define RONDO_REPORT_H
 

@@ -26,6 +26,7 @@
 // goes; a longer one is refused (INVALID). Of an array the first entry's size holds for all.
 // Structs marked "ABI: fixed" never change. Enumerations are int32_t. docs/platforms.md says what
 // stays compatible.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_RONDO_H
 #define RONDO_RONDO_H
 

@@ -3,6 +3,7 @@
 // Each fallible call returns a rondo_status; zero is success. The place that decided the failure
 // also wrote a record for the calling thread: which op, which call, the driver's own code and name,
 // and a message that says what to do. Read it with rondo_error_get_last().
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_STATUS_H
 #define RONDO_STATUS_H
 

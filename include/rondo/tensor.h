@@ -6,6 +6,7 @@
 // Elements are numbers, strings (rondo_string), or tensors again: what ONNX calls a sequence is a
 // tensor of one axis whose elements are tensors, and an optional is one that has one element or
 // none. Strings, sequences and optionals are always in host memory.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TENSOR_H
 #define RONDO_TENSOR_H
 

@@ -3,6 +3,7 @@
 // Names, dimensions and labels come from the model's author. Rondo's own messages (the error
 // record, the log, dumps and descriptions) show them escaped; what hands them out as data, such as
 // rondo_port.name, keeps every byte. A program that shows those itself escapes them with this call.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TEXT_H
 #define RONDO_TEXT_H
 

@@ -1,4 +1,5 @@
 // rondo/version.h — which Rondo this is.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_VERSION_H
 #define RONDO_VERSION_H
 

@@ -1,4 +1,5 @@
 // backend/areas.c — the memory that rondo_memory_allocate has given out.
+// SPDX-License-Identifier: Apache-2.0
 
 #include "backend/areas.h"
 

@@ -3,6 +3,7 @@
 // Freeing looks an address up here, so a wrong one does no harm. Copies ask here whether host
 // memory is pinned. Each area has a number that is never used twice, so memory that was freed and
 // allocated again at the same address can be told from the old.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_AREAS_H
 #define RONDO_BACKEND_AREAS_H
 

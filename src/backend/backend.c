@@ -1,4 +1,5 @@
 // backend/backend.c — the backends there are.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/backend.h"
 
 #include "base/error.h"

@@ -5,6 +5,7 @@
 // same status; an implementation only does the work. A test replaces the table, never the callers.
 //
 // The structs below are the common heads; a backend embeds one as its first member.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_BACKEND_H
 #define RONDO_BACKEND_BACKEND_H
 

@@ -1,4 +1,5 @@
 // backend/cause.c — why this thread's latest failure breaks captures.
+// SPDX-License-Identifier: Apache-2.0
 
 #include "backend/cause.h"
 

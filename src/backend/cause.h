@@ -2,6 +2,7 @@
 //
 // Who decides a failure says why it breaks a capture, beside the error record. Whoever finds the
 // capture broken then asks here.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CAUSE_H
 #define RONDO_BACKEND_CAUSE_H
 

@@ -1,4 +1,5 @@
 // backend/check.c — the records of failed argument checks.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/check.h"
 
 rondo_status rondo__check_fail_null(const char *call, const char *argument) {

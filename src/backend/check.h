@@ -1,4 +1,5 @@
 // backend/check.h — the argument checks that every public call of the device layer shares.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CHECK_H
 #define RONDO_BACKEND_CHECK_H
 

@@ -1,4 +1,5 @@
 // backend/failure.c — failures of work that runs later, on another thread.
+// SPDX-License-Identifier: Apache-2.0
 
 #include "backend/failure.h"
 

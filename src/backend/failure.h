@@ -2,6 +2,7 @@
 //
 // Host functions return nothing. One that fails (a reference kernel met an index out of range)
 // leaves its error record in a slot, where the next wait finds it.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_FAILURE_H
 #define RONDO_BACKEND_FAILURE_H
 

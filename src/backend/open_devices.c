@@ -6,6 +6,7 @@
 // Fork: threads and drivers do not survive into the child, so the child's handler marks every open
 // device lost and forgets it. Old handles then answer LOST, and destroying them touches nothing; a
 // fresh open works.
+// SPDX-License-Identifier: Apache-2.0
 
 #include "backend/open_devices.h"
 

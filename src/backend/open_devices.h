@@ -1,4 +1,5 @@
 // backend/open_devices.h — the devices that are open.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_OPEN_DEVICES_H
 #define RONDO_BACKEND_OPEN_DEVICES_H
 

@@ -1,4 +1,5 @@
 // backend/thread_count.c — how many threads host work may use.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE  // sched_getaffinity
 #endif

@@ -1,4 +1,5 @@
 // backend/thread_count.h — how many threads host work may use.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_THREAD_COUNT_H
 #define RONDO_BACKEND_THREAD_COUNT_H
 

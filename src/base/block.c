@@ -1,4 +1,5 @@
 // base/block.c — see block.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "base/block.h"
 
 #include <stdbool.h>

@@ -1,4 +1,5 @@
 // base/block.h — host memory for what may be large: tensors, packed weights, arenas.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BASE_BLOCK_H
 #define RONDO_BASE_BLOCK_H
 

@@ -1,4 +1,5 @@
 // base/budget.c — see budget.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "base/budget.h"
 
 #include <inttypes.h>

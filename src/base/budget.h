@@ -4,6 +4,7 @@
 // one enters its budget for the thread, and each block (rondo__block_allocate: tensors, packed
 // weights, arenas) that is made meanwhile counts against it until it is freed, by whichever thread.
 // What is small and bounded by the file (names, lists, nodes) is not counted.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BASE_BUDGET_H
 #define RONDO_BASE_BUDGET_H
 

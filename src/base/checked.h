@@ -1,4 +1,5 @@
 // base/checked.h — arithmetic on sizes that come from outside; true means it fits.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BASE_CHECKED_H
 #define RONDO_BASE_CHECKED_H
 

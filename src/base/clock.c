@@ -1,4 +1,5 @@
 // base/clock.c — see clock.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "base/clock.h"
 
 #include <time.h>

@@ -1,4 +1,5 @@
 // base/clock.h — a monotonic clock.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BASE_CLOCK_H
 #define RONDO_BASE_CLOCK_H
 

@@ -1,4 +1,5 @@
 // base/error.c — the thread-local error record. Fixed size; nothing here allocates or fails.
+// SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 // base/error.h — writing the error record. The place that decides a failure writes it; others
 // pass it on.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BASE_ERROR_H
 #define RONDO_BASE_ERROR_H
 

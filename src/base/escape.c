@@ -1,4 +1,5 @@
 // base/escape.c — see rondo/text.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "base/escape.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 // base/file.c — whole files: mapped for reading, written atomically.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE  // the strerror_r that returns its text
 #endif

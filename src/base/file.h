@@ -1,4 +1,5 @@
 // base/file.h — whole files: mapped for reading, written atomically.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BASE_FILE_H
 #define RONDO_BASE_FILE_H
 

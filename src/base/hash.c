@@ -1,5 +1,6 @@
 // base/hash.c — FNV-1a for short keys, and a fast two-lane 128-bit hash for file contents. Not
 // for adversaries: the cache is the user's own.
+// SPDX-License-Identifier: Apache-2.0
 #include "base/hash.h"
 
 uint64_t rondo__hash64(uint64_t seed, const void *bytes, size_t byte_count) {

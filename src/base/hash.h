@@ -1,4 +1,5 @@
 // base/hash.h — content hashes for cache keys. Stable across processes and machines.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BASE_HASH_H
 #define RONDO_BASE_HASH_H
 

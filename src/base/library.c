@@ -1,4 +1,5 @@
 // base/library.c — shared libraries loaded when needed.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE  // dlinfo
 #endif

@@ -1,4 +1,5 @@
 // base/library.h — shared libraries loaded when needed.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BASE_LIBRARY_H
 #define RONDO_BASE_LIBRARY_H
 

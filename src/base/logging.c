@@ -1,5 +1,6 @@
 // base/logging.c — the log sink: one of the two pieces of process-wide state (the other is the
 // device registry).
+// SPDX-License-Identifier: Apache-2.0
 #include "base/logging.h"
 
 #include <errno.h>

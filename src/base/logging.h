@@ -1,4 +1,5 @@
 // base/logging.h — sending messages to the log sink.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BASE_LOGGING_H
 #define RONDO_BASE_LOGGING_H
 

@@ -1,5 +1,6 @@
 // base/memory.c — the heap, the program's or the C library's, with a hook that lets tests fail the
 // nth allocation.
+// SPDX-License-Identifier: Apache-2.0
 #include "base/memory.h"
 
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 // base/memory.h — every heap allocation of the library goes through here, so that tests can fail
 // the nth.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BASE_MEMORY_H
 #define RONDO_BASE_MEMORY_H
 

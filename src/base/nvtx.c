@@ -1,4 +1,5 @@
 // base/nvtx.c — finding the tool and calling it.
+// SPDX-License-Identifier: Apache-2.0
 #include "base/nvtx.h"
 
 #include <dlfcn.h>

@@ -13,6 +13,7 @@
 // in our own words and compared with NVIDIA's headers in tests/abi.
 //
 // Source: NVTX 3, nvToolsExt.h and nvtxDetail/nvtxTypes.h.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BASE_NVTX_H
 #define RONDO_BASE_NVTX_H
 

@@ -1,4 +1,5 @@
 // base/read_options.c — see read_options.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "base/read_options.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 // base/read_options.h — structs filled in by callers that were compiled against another header.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BASE_READ_OPTIONS_H
 #define RONDO_BASE_READ_OPTIONS_H
 

@@ -1,4 +1,5 @@
 // base/status.c — names and texts of the statuses.
+// SPDX-License-Identifier: Apache-2.0
 #include "rondo/status.h"
 
 const char *rondo_status_get_name(rondo_status status) {

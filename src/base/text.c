@@ -1,4 +1,5 @@
 // base/text.c — a growing string.
+// SPDX-License-Identifier: Apache-2.0
 #include "base/text.h"
 
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 // base/text.h — a growing string, for dumps and messages.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BASE_TEXT_H
 #define RONDO_BASE_TEXT_H
 

@@ -1,4 +1,5 @@
 // base/thread.c — which thread this is, for messages.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE  // pthread_getname_np
 #endif

@@ -1,4 +1,5 @@
 // base/thread.h — which thread this is, for messages.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BASE_THREAD_H
 #define RONDO_BASE_THREAD_H
 

@@ -1,4 +1,5 @@
 // base/version.c — the version as text and as a number.
+// SPDX-License-Identifier: Apache-2.0
 #include "rondo/version.h"
 
 #define RONDO_TEXT_OF(value) #value

@@ -1,4 +1,5 @@
 // base/write_struct.c — see write_struct.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "base/write_struct.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 // capture/addresses.c — telling participants which addresses recorded work uses.
+// SPDX-License-Identifier: Apache-2.0
 
 #include "capture/addresses.h"
 

@@ -1,4 +1,5 @@
 // capture/addresses.h — telling participants which addresses recorded work uses.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CAPTURE_ADDRESSES_H
 #define RONDO_CAPTURE_ADDRESSES_H
 

@@ -1,4 +1,5 @@
 // capture/blame.c — marks on streams, and the first failure of a capture.
+// SPDX-License-Identifier: Apache-2.0
 
 #include "capture/blame.h"
 

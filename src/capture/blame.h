@@ -14,6 +14,7 @@
 // that would have put work, an order or draws into it, and failed. So do wrong arguments, as far as
 // the stream is known. What breaks nothing by failing: questions, labels, memory that was not to be
 // had, calls that are never recorded, and scopes that stay open (the end asks for them).
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_BLAME_H
 #define RONDO_BACKEND_BLAME_H
 

@@ -1,4 +1,5 @@
 // capture/capture.c — the list of captures in progress on a device.
+// SPDX-License-Identifier: Apache-2.0
 #include "capture/capture.h"
 
 #include "backend/cause.h"

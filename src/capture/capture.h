@@ -11,6 +11,7 @@
 // The streams of a capture are known to the driver alone, because a program may join one without
 // Rondo; so a stream is looked up by the capture id that the driver gives. While no capture runs on
 // the device that costs one load.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CAPTURE_H
 #define RONDO_BACKEND_CAPTURE_H
 

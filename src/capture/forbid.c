@@ -1,4 +1,5 @@
 // capture/forbid.c — see forbid.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "capture/forbid.h"
 
 #include "backend/cause.h"

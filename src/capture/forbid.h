@@ -8,6 +8,7 @@
 //
 // Captures that the program began by driver calls of its own are not known here: theirs is the
 // driver's word.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_FORBID_H
 #define RONDO_BACKEND_FORBID_H
 

@@ -1,4 +1,5 @@
 // capture/host_memory.c — see host_memory.h.
+// SPDX-License-Identifier: Apache-2.0
 
 #include "capture/host_memory.h"
 

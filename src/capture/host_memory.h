@@ -4,6 +4,7 @@
 // wants that, the bytes are copied now, into pinned memory that lives as long as the graph;
 // otherwise the copy is refused. Pinned host memory of a recorded copy is in use as long as the
 // graph lives: pools ask before they give a block out again.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CAPTURE_HOST_MEMORY_H
 #define RONDO_CAPTURE_HOST_MEMORY_H
 

@@ -1,4 +1,5 @@
 // capture/label_stack.c — the label scopes that are open on a stream.
+// SPDX-License-Identifier: Apache-2.0
 
 #include "capture/label_stack.h"
 

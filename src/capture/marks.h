@@ -1,4 +1,5 @@
 // capture/marks.h — what a stream remembers of its part in a capture.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CAPTURE_MARKS_H
 #define RONDO_CAPTURE_MARKS_H
 

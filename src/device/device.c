@@ -1,4 +1,5 @@
 // device/device.c — the calls on devices and their memory.
+// SPDX-License-Identifier: Apache-2.0
 
 #include "device/device.h"
 

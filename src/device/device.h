@@ -1,4 +1,5 @@
 // device/device.h — memory and device code for the library itself.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_DEVICE_DEVICE_H
 #define RONDO_DEVICE_DEVICE_H
 

@@ -1,4 +1,5 @@
 // device/dlpack_device.c — what DLPack calls a device's memory.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/check.h"
 #include "rondo/dlpack.h"
 

@@ -1,4 +1,5 @@
 // device/event.c — events: argument checks and ownership.
+// SPDX-License-Identifier: Apache-2.0
 #include "device/event.h"
 
 #include "backend/cause.h"

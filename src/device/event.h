@@ -1,4 +1,5 @@
 // device/event.h — external events in captures.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_DEVICE_EVENT_H
 #define RONDO_DEVICE_EVENT_H
 

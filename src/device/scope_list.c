@@ -3,6 +3,7 @@
 // They hang in the device's list, latest first, and are known to the program by a number. So a
 // handle that outlived its scope is an error and not a dead address, and a capture that ends or is
 // given up finds what it left open.
+// SPDX-License-Identifier: Apache-2.0
 #include "device/scope_list.h"
 
 #include "backend/check.h"

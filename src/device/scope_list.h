@@ -1,4 +1,5 @@
 // device/scope_list.h — open scopes: how they are listed, found and closed.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_DEVICE_SCOPE_LIST_H
 #define RONDO_DEVICE_SCOPE_LIST_H
 

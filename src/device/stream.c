@@ -1,4 +1,5 @@
 // device/stream.c — streams: argument checks and ownership.
+// SPDX-License-Identifier: Apache-2.0
 #include "device/stream.h"
 
 #include "backend/cause.h"

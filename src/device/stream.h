@@ -1,4 +1,5 @@
 // device/stream.h — streams that record.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_DEVICE_STREAM_H
 #define RONDO_DEVICE_STREAM_H
 

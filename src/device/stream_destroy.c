@@ -1,4 +1,5 @@
 // device/stream_destroy.c — the end of a stream, also in the middle of a capture.
+// SPDX-License-Identifier: Apache-2.0
 #include "device/stream_destroy.h"
 
 #include "base/error.h"

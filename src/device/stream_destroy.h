@@ -1,4 +1,5 @@
 // device/stream_destroy.h — the end of a stream.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_DEVICE_STREAM_DESTROY_H
 #define RONDO_DEVICE_STREAM_DESTROY_H
 

@@ -1,4 +1,5 @@
 // device/stream_tag.h — what others keep of a stream.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_DEVICE_STREAM_TAG_H
 #define RONDO_DEVICE_STREAM_TAG_H
 

@@ -1,4 +1,5 @@
 // device/work.c — work put on a stream: argument checks, the same for every backend.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/check.h"
 #include "base/read_options.h"
 #include "capture/addresses.h"

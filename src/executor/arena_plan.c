@@ -1,4 +1,5 @@
 // executor/arena_plan.c — see arena_plan.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "executor/arena_plan.h"
 
 #include <stdint.h>

@@ -1,5 +1,6 @@
 // executor/arena_plan.h — where values with known lifetimes lie in one arena. Pure offsets, no
 // memory.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_ARENA_PLAN_H
 #define RONDO_EXECUTOR_ARENA_PLAN_H
 

@@ -1,4 +1,5 @@
 // executor/bodies.c — finds the bodies of control nodes and makes their executors.
+// SPDX-License-Identifier: Apache-2.0
 #include "executor/bodies.h"
 
 #include <string.h>

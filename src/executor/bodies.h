@@ -1,4 +1,5 @@
 // executor/bodies.h — the bodies of control nodes, and the executors that run them.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_BODIES_H
 #define RONDO_EXECUTOR_BODIES_H
 

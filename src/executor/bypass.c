@@ -1,4 +1,5 @@
 // executor/bypass.c — see bypass.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "executor/bypass.h"
 
 #include <string.h>

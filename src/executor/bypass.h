@@ -4,6 +4,7 @@
 // (constants, dynamic tensors, and on the host device the arena itself) or copied back (CUDA
 // arena), the reference or the body runs, and the results go where their slots say. Inputs that own
 // their bytes are not written any more, so that sequences may keep them.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_BYPASS_H
 #define RONDO_EXECUTOR_BYPASS_H
 

@@ -1,4 +1,5 @@
 // executor/constants.c — see constants.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "executor/constants.h"
 
 #include <stdint.h>

@@ -1,4 +1,5 @@
 // executor/constants.h — weights on the device, shared by an executor's plans.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_CONSTANTS_H
 #define RONDO_EXECUTOR_CONSTANTS_H
 

@@ -1,4 +1,5 @@
 // executor/control.c — see control.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "executor/control.h"
 
 #include <string.h>

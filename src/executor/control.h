@@ -1,6 +1,7 @@
 // executor/control.h — If, Loop and Scan as control flow of the host. Bodies are executors of their
 // own, with plans and graphs, so that what is inside a loop is captured and replayed like anything
 // else.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_CONTROL_H
 #define RONDO_EXECUTOR_CONTROL_H
 

@@ -1,4 +1,5 @@
 // executor/declared.c — see declared.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "executor/declared.h"
 
 #include "base/error.h"

@@ -4,6 +4,7 @@
 // model's; both sides are named. Where files in use are known to be wrong (an output of another
 // rank, a symbol that stands for two things on both sides of the model) a warning says so, once:
 // nothing depends on it, and the other runtimes run them.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_DECLARED_H
 #define RONDO_EXECUTOR_DECLARED_H
 

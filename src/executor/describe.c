@@ -1,4 +1,5 @@
 // executor/describe.c — a plan as text, JSON or DOT.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
 // executor/describe_half.c — see describe_half.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "executor/describe_half.h"
 
 #include <stdio.h>

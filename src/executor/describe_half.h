@@ -1,5 +1,6 @@
 // executor/describe_half.h — what half precision did to a plan: which ops of the model stayed in
 // f32, and why. Ops that were folded are not counted; those that are fused later count one by one.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_DESCRIBE_HALF_H
 #define RONDO_EXECUTOR_DESCRIBE_HALF_H
 

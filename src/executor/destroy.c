@@ -1,4 +1,5 @@
 // executor/destroy.c — see destroy.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "executor/destroy.h"
 #include "backend/backend.h"
 #include "base/memory.h"

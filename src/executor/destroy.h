@@ -1,5 +1,6 @@
 // executor/destroy.h — the end of executors and plans, which own each other: plans of control nodes
 // own the executors of their bodies.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_DESTROY_H
 #define RONDO_EXECUTOR_DESTROY_H
 

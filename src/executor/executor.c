@@ -1,4 +1,5 @@
 // executor/executor.c — see executor.h.
+// SPDX-License-Identifier: Apache-2.0
 
 #include <stdlib.h>
 #include <string.h>

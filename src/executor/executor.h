@@ -1,4 +1,5 @@
 // executor/executor.h — making executors, and the options they are made with.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_EXECUTOR_H
 #define RONDO_EXECUTOR_EXECUTOR_H
 

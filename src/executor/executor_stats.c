@@ -1,4 +1,5 @@
 // executor/executor_stats.c — settings, times and statistics of an executor.
+// SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "base/write_struct.h"
 #include "executor/plan.h"

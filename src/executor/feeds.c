@@ -1,4 +1,5 @@
 // executor/feeds.c — see feeds.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "executor/feeds.h"
 
 #include <stdio.h>

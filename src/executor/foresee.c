@@ -1,4 +1,5 @@
 // executor/foresee.c — see foresee.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "executor/foresee.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 // executor/foresee.h — plans of bodies ahead of the first run.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_FORESEE_H
 #define RONDO_EXECUTOR_FORESEE_H
 

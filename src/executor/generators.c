@@ -1,4 +1,5 @@
 // executor/generators.c — see generators.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "executor/generators.h"
 
 #include <string.h>

@@ -3,6 +3,7 @@
 // One generator serves every op without a seed of its own. An op with a seed has a generator that
 // is found by the node's name, so that it goes on drawing when another plan is made for other
 // shapes. Bodies use those of the executor around them.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_GENERATORS_H
 #define RONDO_EXECUTOR_GENERATORS_H
 

@@ -1,4 +1,5 @@
 // executor/limits.c — see limits.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "executor/limits.h"
 
 #include <inttypes.h>

@@ -1,5 +1,6 @@
 // executor/limits.h — what keeps a model from taking all memory or all time: the memory limit, the
 // limit of turns, and the word of another thread that it is enough.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_LIMITS_H
 #define RONDO_EXECUTOR_LIMITS_H
 

@@ -1,4 +1,5 @@
 // executor/loss.c — which op loses the precision: the program in f32 and in f16, op by op.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

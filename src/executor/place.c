@@ -1,4 +1,5 @@
 // executor/place.c — see place.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "executor/place.h"
 
 #include <stdint.h>

@@ -1,4 +1,5 @@
 // executor/place.h — where each value of a plan lives.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_PLACE_H
 #define RONDO_EXECUTOR_PLACE_H
 

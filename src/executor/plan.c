@@ -1,5 +1,6 @@
 // executor/plan.c — compiling a plan: specialise, optimise, prepare kernels, schedule, place,
 // resolve addresses.
+// SPDX-License-Identifier: Apache-2.0
 #include "executor/plan.h"
 
 #include <stdio.h>

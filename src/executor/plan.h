@@ -8,6 +8,7 @@
 // Where a value lives is decided once (slots): in a constant on the device, at an offset of the
 // arena, or, when its shape depends on data or its elements are strings or tensors, in a tensor in
 // host memory that is made anew each run.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_PLAN_H
 #define RONDO_EXECUTOR_PLAN_H
 

@@ -1,4 +1,5 @@
 // executor/plan_cache.c — see plan_cache.h.
+// SPDX-License-Identifier: Apache-2.0
 
 #include <string.h>
 

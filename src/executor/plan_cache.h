@@ -1,4 +1,5 @@
 // executor/plan_cache.h — the plans of an executor: found by what is fed, made, given up.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_PLAN_CACHE_H
 #define RONDO_EXECUTOR_PLAN_CACHE_H
 

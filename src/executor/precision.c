@@ -1,4 +1,5 @@
 // executor/precision.c — see precision.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "executor/precision.h"
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
 // executor/precision.h — half precision: what the caller asks for, and the pass over a plan.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_PRECISION_H
 #define RONDO_EXECUTOR_PRECISION_H
 

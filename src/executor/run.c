@@ -1,4 +1,5 @@
 // executor/run.c — see run.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "executor/run.h"
 
 #include <stdio.h>

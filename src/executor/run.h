@@ -1,5 +1,6 @@
 // executor/run.h — running a plan's steps: eager the first time, captured the second, replayed from
 // then on.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_RUN_H
 #define RONDO_EXECUTOR_RUN_H
 

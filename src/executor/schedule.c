@@ -1,4 +1,5 @@
 // executor/schedule.c — see schedule.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "executor/schedule.h"
 
 #include <stdio.h>

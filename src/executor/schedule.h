@@ -3,6 +3,7 @@
 // List scheduling: as long as an op with a kernel is ready it goes next (in the model's order), so
 // that segments grow as long as dependences allow; only when none is ready is one bypassed op
 // taken.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_SCHEDULE_H
 #define RONDO_EXECUTOR_SCHEDULE_H
 

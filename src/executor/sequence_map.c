@@ -1,4 +1,5 @@
 // executor/sequence_map.c — see sequence_map.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "executor/sequence_map.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 // executor/sequence_map.h — SequenceMap: a body for each item of a sequence, on the host.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_SEQUENCE_MAP_H
 #define RONDO_EXECUTOR_SEQUENCE_MAP_H
 

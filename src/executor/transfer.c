@@ -1,4 +1,5 @@
 // executor/transfer.c — see transfer.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "executor/transfer.h"
 
 #include <string.h>

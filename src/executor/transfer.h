@@ -1,5 +1,6 @@
 // executor/transfer.h — one run of an executor: inputs in, steps, outputs out, and the times of all
 // that.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_TRANSFER_H
 #define RONDO_EXECUTOR_TRANSFER_H
 

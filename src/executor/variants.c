@@ -1,4 +1,5 @@
 // executor/variants.c — see variants.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "executor/variants.h"
 
 #include <string.h>

@@ -3,6 +3,7 @@
 // Such inputs are constants of the program, so that all who feed none lose nothing. A run that
 // feeds some goes to an executor of its own, of a program in which just those are inputs; it is
 // kept for the next such run.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_VARIANTS_H
 #define RONDO_EXECUTOR_VARIANTS_H
 

@@ -1,5 +1,6 @@
 // graph/capture_report.c — the report on a capture that failed, and the error record that is its
 // short form.
+// SPDX-License-Identifier: Apache-2.0
 
 #include "graph/capture_report.h"
 

@@ -1,4 +1,5 @@
 // graph/capture_report.h — the report on a capture that yields nothing.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_GRAPH_CAPTURE_REPORT_H
 #define RONDO_GRAPH_CAPTURE_REPORT_H
 

@@ -8,6 +8,7 @@
 // From begin to end the parent stream's frontier is the node and nothing else. Where it is not,
 // work was put there instead of on a body's stream; that would run whatever the predicate says, so
 // the capture is broken.
+// SPDX-License-Identifier: Apache-2.0
 #include "graph/conditional.h"
 
 #include "backend/cause.h"

@@ -1,4 +1,5 @@
 // graph/conditional.h — what the forms of conditional nodes share.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_GRAPH_CONDITIONAL_H
 #define RONDO_GRAPH_CONDITIONAL_H
 

@@ -1,5 +1,6 @@
 // graph/conditional_calls.c — if, switch and while with functions as bodies: recorded in a capture,
 // decided by the host outside one.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/cause.h"
 #include "backend/check.h"
 #include "device/scope_list.h"

@@ -1,4 +1,5 @@
 // graph/device_bytes.c — what an executable costs in device memory: measured.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/check.h"
 #include "base/memory.h"
 #include "graph/executable.h"

@@ -2,6 +2,7 @@
 //
 // Graphs inside nodes are written inside: in DOT as clusters whose nodes are named by the way to
 // them (n3_0 is node 0 inside node 3), in JSON as objects with nodes and edges of their own.
+// SPDX-License-Identifier: Apache-2.0
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

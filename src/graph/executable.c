@@ -1,4 +1,5 @@
 // graph/executable.c — the executable of a graph: made from its template, put in place, given up.
+// SPDX-License-Identifier: Apache-2.0
 #include "graph/executable.h"
 
 #include "base/clock.h"

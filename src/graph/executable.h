@@ -1,4 +1,5 @@
 // graph/executable.h — the executable of a graph.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_GRAPH_EXECUTABLE_H
 #define RONDO_GRAPH_EXECUTABLE_H
 

@@ -12,6 +12,7 @@
 // The replay path checks the state, the device and the lost flag and calls the backend: no
 // allocation, and no lock but an arena's that graphs share. A graph is used by one thread at a
 // time, so nothing here is locked.
+// SPDX-License-Identifier: Apache-2.0
 
 #include <string.h>
 

@@ -3,6 +3,7 @@
 // An end has five stages: the work is finished (scopes, participants), the stream stops recording,
 // the template is looked at, the executable is made, and the graph is ready. Where one of them
 // fails the capture is rolled back, and the report says what broke it first.
+// SPDX-License-Identifier: Apache-2.0
 
 #include "graph/graph_capture.h"
 

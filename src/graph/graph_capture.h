@@ -1,4 +1,5 @@
 // graph/graph_capture.h — a graph's capture: given up.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_GRAPH_GRAPH_CAPTURE_H
 #define RONDO_GRAPH_GRAPH_CAPTURE_H
 

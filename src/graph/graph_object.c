@@ -1,4 +1,5 @@
 // graph/graph_object.c — what every call on a graph needs.
+// SPDX-License-Identifier: Apache-2.0
 
 #include "graph/graph_object.h"
 

@@ -1,4 +1,5 @@
 // graph/graph_object.h — the graph object.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_GRAPH_GRAPH_OBJECT_H
 #define RONDO_GRAPH_GRAPH_OBJECT_H
 

@@ -10,6 +10,7 @@
 // Each replay of either asks the shared participants, which may keep other threads out until it is
 // launched. That of the outer graph has asked its own generators by then, among which are those of
 // the graph: it only enters them once more.
+// SPDX-License-Identifier: Apache-2.0
 
 #include "graph/graph_share.h"
 

@@ -1,4 +1,5 @@
 // graph/guard_nodes.c — which addresses the nodes of a checked graph use.
+// SPDX-License-Identifier: Apache-2.0
 #include "graph/guard_nodes.h"
 
 #include "base/error.h"

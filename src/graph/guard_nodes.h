@@ -1,4 +1,5 @@
 // graph/guard_nodes.h — what a checked graph uses.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_GRAPH_GUARD_NODES_H
 #define RONDO_GRAPH_GUARD_NODES_H
 

@@ -1,4 +1,5 @@
 // graph/label.c — label scopes in captures: the points that are noted while it records.
+// SPDX-License-Identifier: Apache-2.0
 
 #include "graph/label.h"
 

@@ -32,6 +32,7 @@
 //
 // Labels are kept when there is something to say: at a push, or a recorded graph that has some. So
 // a capture without labels costs nothing.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_GRAPH_LABEL_H
 #define RONDO_GRAPH_LABEL_H
 

@@ -1,4 +1,5 @@
 // graph/label_resolve.c — from points to labels: which segment a node lies in, and its whole path.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "base/error.h"

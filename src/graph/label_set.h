@@ -1,4 +1,5 @@
 // graph/label_set.h — what a graph knows of its labels: while it is recorded, and afterwards.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_GRAPH_LABEL_SET_H
 #define RONDO_GRAPH_LABEL_SET_H
 

@@ -1,4 +1,5 @@
 // graph/node_list.c — a template's nodes and edges, for programs.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/check.h"
 #include "base/write_struct.h"
 #include "graph/graph_share.h"

@@ -1,4 +1,5 @@
 // graph/record.c — a graph as one node of another capture, which holds a copy of the template.
+// SPDX-License-Identifier: Apache-2.0
 #include <pthread.h>
 #include <stdatomic.h>
 

@@ -1,4 +1,5 @@
 // graph/step.c — a step that is recorded, or run at once when it cannot be.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/check.h"
 #include "base/read_options.h"
 #include "capture/label_stack.h"

@@ -1,4 +1,5 @@
 // graph/template.c — the walk over a template, and what is found on it: nodes, edges, hashes.
+// SPDX-License-Identifier: Apache-2.0
 
 #include "graph/template.h"
 

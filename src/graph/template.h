@@ -15,6 +15,7 @@
 // So a node has an id: how many were met before it. Templates of one structure number the same
 // nodes alike, and an id outlives the template: it names the node of the executable, too. The node
 // table leads from an id to the place in the template and to the backend's handle.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_GRAPH_TEMPLATE_H
 #define RONDO_GRAPH_TEMPLATE_H
 

@@ -1,4 +1,5 @@
 // graph/template_diff.c — in what two templates differ, field by field.
+// SPDX-License-Identifier: Apache-2.0
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // graph/update.c — a graph takes over what another one recorded.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/check.h"
 #include "base/clock.h"
 #include "base/logging.h"

@@ -1,4 +1,5 @@
 // kernel/kernel.c — which room makes the kernel of an op.
+// SPDX-License-Identifier: Apache-2.0
 #include "kernel/kernel.h"
 
 #include "base/error.h"

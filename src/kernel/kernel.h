@@ -4,6 +4,7 @@
 // or tuned C where there is any and otherwise the op's plain C reference as a host function; on
 // CUDA it gets NVRTC, cuBLASLt or cuDNN code, or UNSUPPORTED, and the executor then runs the op on
 // the host between segments.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_KERNEL_H
 #define RONDO_KERNEL_KERNEL_H
 

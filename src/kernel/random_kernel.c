@@ -1,4 +1,5 @@
 // kernel/random_kernel.c — see random_kernel.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "kernel/random_kernel.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 // kernel/random_kernel.h — ops that draw random numbers, as ops of a generator; the same on every
 // device.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_RANDOM_KERNEL_H
 #define RONDO_KERNEL_RANDOM_KERNEL_H
 

@@ -1,4 +1,5 @@
 // onnx/constant_nodes.c — see constants.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "onnx/constant_nodes.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 // onnx/constant_nodes.h — nodes that say nothing but values: Constant, and the labels of a ZipMap.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_ONNX_CONSTANT_NODES_H
 #define RONDO_ONNX_CONSTANT_NODES_H
 

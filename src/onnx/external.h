@@ -2,6 +2,7 @@
 //
 // A model may come from anywhere, so it must not make us read any file it likes: what a location
 // leads to must lie in the model's own folder or below it; see rondo__file_map_beside.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_ONNX_EXTERNAL_H
 #define RONDO_ONNX_EXTERNAL_H
 

@@ -1,4 +1,5 @@
 // onnx/functions.c — see functions.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "onnx/functions.h"
 
 #include <stdbool.h>

@@ -1,5 +1,6 @@
 // onnx/functions.h — functions that a model brings along. They are written out in place of each
 // call: their nodes go into the caller's program, under names of their own.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_ONNX_FUNCTIONS_H
 #define RONDO_ONNX_FUNCTIONS_H
 

@@ -1,4 +1,5 @@
 // onnx/graphs.c — see graphs.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "onnx/graphs.h"
 
 #include <stdbool.h>

@@ -1,4 +1,5 @@
 // onnx/graphs.h — a graph: its values, its nodes, the bodies and function calls among them.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_ONNX_GRAPHS_H
 #define RONDO_ONNX_GRAPHS_H
 

@@ -8,6 +8,7 @@
 //     types.h           declared element types and shapes
 //     scope.h           names, and bodies that capture what they name outside
 //     missing.h         the list of ops that are unsupported
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_ONNX_IMPORTER_H
 #define RONDO_ONNX_IMPORTER_H
 

@@ -1,4 +1,5 @@
 // onnx/missing.h — the list of what a model needs and Rondo does not have.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_ONNX_MISSING_H
 #define RONDO_ONNX_MISSING_H
 

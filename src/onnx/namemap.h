@@ -1,4 +1,5 @@
 // onnx/namemap.h — a map from names to small numbers.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_ONNX_NAMEMAP_H
 #define RONDO_ONNX_NAMEMAP_H
 

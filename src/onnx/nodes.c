@@ -1,4 +1,5 @@
 // onnx/nodes.c — see nodes.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "onnx/nodes.h"
 
 #include <stdio.h>

@@ -4,6 +4,7 @@
 //
 //     rondo__node_begin, for each attribute rondo__node_add_attribute (and for a graph among them
 //     rondo__node_add_body), rondo__node_end; whatever happened, rondo__node_deinit(&builder.node).
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_ONNX_NODES_H
 #define RONDO_ONNX_NODES_H
 

@@ -1,4 +1,5 @@
 // onnx/scope.c — see scope.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "onnx/scope.h"
 
 #include <string.h>

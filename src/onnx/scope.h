@@ -4,6 +4,7 @@
 // node is wired: files need not be sorted. A name that a body does not know is looked up outwards;
 // a constant found there is shared, anything else becomes a captured input of each body on the way.
 // A function's names live in a map of their own, and see nothing outside.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_ONNX_SCOPE_H
 #define RONDO_ONNX_SCOPE_H
 

@@ -1,4 +1,5 @@
 // onnx/source.h — the bytes that tensors come from: the model's own file and those beside it.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_ONNX_SOURCE_H
 #define RONDO_ONNX_SOURCE_H
 

@@ -1,4 +1,5 @@
 // onnx/tensors.h — TensorProto to rondo_tensor.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_ONNX_TENSORS_H
 #define RONDO_ONNX_TENSORS_H
 

@@ -1,4 +1,5 @@
 // onnx/types.c — see types.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "onnx/types.h"
 
 #include <stdio.h>

@@ -1,4 +1,5 @@
 // onnx/types.h — declared element types and shapes.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_ONNX_TYPES_H
 #define RONDO_ONNX_TYPES_H
 

@@ -3,6 +3,7 @@
 //
 // Of the last three the distribution's onnx.proto has no definition, so their fields are read by
 // number. A tensor inside is unpacked like any other.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "base/error.h"

@@ -10,6 +10,7 @@
 //
 //        original  | node | node | initializer: dims, type, raw_data = 4 MiB of weights | ...
 //        reduced   | node | node | initializer: dims, type, raw_data = {offset, 4 MiB}  | ...
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_ONNX_WIRE_H
 #define RONDO_ONNX_WIRE_H
 

@@ -1,4 +1,5 @@
 // op/attribute.c — an op's attributes: look-up, building, copying, freeing.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdint.h>
 #include <string.h>
 

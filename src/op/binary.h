@@ -1,4 +1,5 @@
 // op/binary.h — how element-wise kernels of two operands are written and run.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_BINARY_H
 #define RONDO_OP_BINARY_H
 

@@ -1,4 +1,5 @@
 // op/broadcast.h — numpy broadcasting: result shapes, and walking several operands at once.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_BROADCAST_H
 #define RONDO_OP_BROADCAST_H
 

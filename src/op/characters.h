@@ -1,4 +1,5 @@
 // op/characters.h — the characters of strings: UTF-8, and upper and lower case.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_CHARACTERS_H
 #define RONDO_OP_CHARACTERS_H
 

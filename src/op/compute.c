@@ -6,6 +6,7 @@
 // Ops that lack NATIVE_HALF never see f16 or bf16: their half inputs are widened to f32, they run,
 // and those outputs that should have been half are narrowed. Which ones those are is what `infer`
 // says about the original dtypes.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "base/checked.h"

@@ -1,4 +1,5 @@
 // op/convolution.h — the arithmetic of Conv and its relatives on doubles, in [N, C, spatial...].
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_CONVOLUTION_H
 #define RONDO_OP_CONVOLUTION_H
 

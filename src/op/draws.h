@@ -1,4 +1,5 @@
 // op/draws.h — ops that draw random numbers: which they are, and what their attributes say.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_DRAWS_H
 #define RONDO_OP_DRAWS_H
 

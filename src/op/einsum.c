@@ -5,6 +5,7 @@
 // for each label: how far its element moves when the label counts up. A letter that stands twice in
 // an operand has the sum of both steps, which is the diagonal. Labels that the output lacks are
 // summed over; they come last in the order of iteration.
+// SPDX-License-Identifier: Apache-2.0
 #include "op/einsum.h"
 
 #include <ctype.h>

@@ -1,4 +1,5 @@
 // op/einsum.h — the two functions of Einsum.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_EINSUM_H
 #define RONDO_OP_EINSUM_H
 

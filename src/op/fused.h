@@ -36,6 +36,7 @@
 //             Floor Ceil Softplus Gelu Silu HardSwish (one); Clip (alpha, beta), LeakyRelu (alpha),
 //             Elu (alpha), HardSigmoid (alpha, beta), Affine (alpha * x + beta) (one, with
 //             constants), Saturate (one; finite numbers are kept within the range of f16)
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_FUSED_H
 #define RONDO_OP_FUSED_H
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "op/half.h"
 
 void rondo__half_to_float_array(rondo_dtype dtype, const uint16_t *source, float *destination,

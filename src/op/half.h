@@ -1,4 +1,5 @@
 // op/half.h — f16 and bf16 arrays to f32 and back.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_HALF_H
 #define RONDO_OP_HALF_H
 

@@ -1,4 +1,5 @@
 // op/infer.c — running an op's shape inference behind the checks that all ops share.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdint.h>
 #include <string.h>
 

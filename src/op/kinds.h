@@ -2,6 +2,7 @@
 //
 // Most ops know numbers only, and would misread such elements. So the list below is the only way
 // in: rondo__op_infer refuses everything else by name, before an op sees it.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_KINDS_H
 #define RONDO_OP_KINDS_H
 

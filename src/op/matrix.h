@@ -1,4 +1,5 @@
 // op/matrix.h — the arithmetic of MatMul and its relatives: broadcast batches of matrix products.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_MATRIX_H
 #define RONDO_OP_MATRIX_H
 

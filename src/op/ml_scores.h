@@ -3,6 +3,7 @@
 // ONNX says little of how scores become results; where it is silent, this does what ONNX Runtime
 // does, which is what converters test their models with: a transform other than PROBIT leaves a row
 // of a single score alone.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_ML_SCORES_H
 #define RONDO_OP_ML_SCORES_H
 

@@ -1,6 +1,7 @@
 // op/ml_table.h — one line of a table of ai.onnx.ml ops.
 //
 // Versions of the domain are its own: 1 to 5.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_ML_TABLE_H
 #define RONDO_OP_ML_TABLE_H
 

@@ -1,4 +1,5 @@
 // op/number_text.h — numbers as text and back, for Cast.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_NUMBER_TEXT_H
 #define RONDO_OP_NUMBER_TEXT_H
 

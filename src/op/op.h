@@ -4,6 +4,7 @@
 // To add an op: write `infer` and `compute` in the file of its family, add one line to the family's
 // table (rondo__op_table_*), and a case to the tests. Nothing else knows op names, except fused
 // fast paths in kernel/.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_OP_H
 #define RONDO_OP_OP_H
 

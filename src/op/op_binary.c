@@ -1,5 +1,6 @@
 // op/op_binary.c — element-wise ops of two inputs with numpy broadcasting: arithmetic, logic,
 // comparison, bits.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>

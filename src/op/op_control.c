@@ -2,6 +2,7 @@
 //
 // What an op instance knows of a body is an opaque pointer, so nothing can be said of the outputs
 // here. The input counts include the values that bodies capture.
+// SPDX-License-Identifier: Apache-2.0
 #include "op/op.h"
 
 static rondo_status infer_control(rondo__infer *infer) {

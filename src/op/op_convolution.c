@@ -1,4 +1,5 @@
 // op/op_convolution.c — Conv, ConvTranspose, DeformConv and the quantised convolutions.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
 

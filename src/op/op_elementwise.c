@@ -1,5 +1,6 @@
 // op/op_elementwise.c — element-wise ops that are neither unary nor binary: Cast, CastLike, Clip,
 // Max, Mean, Min, Pow, Sum, Where.
+// SPDX-License-Identifier: Apache-2.0
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>

@@ -2,6 +2,7 @@
 //
 // The references compute in double and apply bias, residual and activation as fused.h says, so that
 // a fused plan can be compared with the model as written.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 
 #include "op/broadcast.h"

@@ -2,6 +2,7 @@
 // Scatter, ScatterElements, ScatterND, OneHot.
 //
 // Every index is checked before it is used; one out of range is BAD_DATA, never a stray access.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>

@@ -2,6 +2,7 @@
 // ReverseSequence, Slice, SpaceToDepth, Split, Tile, Transpose, Trilu.
 //
 // Most of them are one strided copy: a dense result read from the input at some offset and strides.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdint.h>
 #include <string.h>
 

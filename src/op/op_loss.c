@@ -2,6 +2,7 @@
 //
 // Both see scores [N, C, d...] and labels [N, d...]. The second is the first on the log-softmax of
 // its scores over the classes.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
 

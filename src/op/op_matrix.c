@@ -1,4 +1,5 @@
 // op/op_matrix.c — MatMul, Gemm, Det and the quantised products.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
 

@@ -1,5 +1,6 @@
 // op/op_ml_label.c — categories: ArrayFeatureExtractor, CategoryMapper, LabelEncoder,
 // OneHotEncoder, ZipMap.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,6 @@
 // op/op_ml_linear.c — ai.onnx.ml ops on tables of numbers: Binarizer, FeatureVectorizer, Imputer,
 // LinearClassifier, LinearRegressor, Normalizer, Scaler.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>

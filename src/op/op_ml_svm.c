@@ -7,6 +7,7 @@
 // Source:    Chang, Lin, LIBSVM: a library for support vector machines, ACM TIST 2(3), 2011; Wu,
 //            Lin, Weng, Probability estimates for multi-class classification by pairwise coupling,
 //            JMLR 5, 2004 (second approach).
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>

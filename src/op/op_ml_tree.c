@@ -1,4 +1,5 @@
 // op/op_ml_tree.c — TreeEnsemble, TreeEnsembleClassifier, TreeEnsembleRegressor.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "base/error.h"

@@ -6,6 +6,7 @@
 //
 // The pool lists its 1-grams, then its 2-grams, ...; ngram_counts says where each length starts.
 // An n-gram may be spread: its elements lie 1, 2, ... max_skip_count + 1 places apart.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>

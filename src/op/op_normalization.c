@@ -1,4 +1,5 @@
 // op/op_normalization.c — batch, instance, layer and group normalisation, LRN and the norms.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
 

@@ -2,6 +2,7 @@
 //
 // Padding is described by one table for each axis: which input position an output position shows,
 // or -1 for the constant. All modes, and cropping by negative pads, are ways to fill these tables.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdint.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 // op/op_pooling.c — sliding and global pools, and MaxUnpool.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
 

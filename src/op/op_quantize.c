@@ -2,6 +2,7 @@
 //
 // Scale and zero point are one value for all, one for each index of `axis` (version 13), or one for
 // each block of block_size elements along `axis` (version 21).
+// SPDX-License-Identifier: Apache-2.0
 #include <float.h>
 #include <math.h>
 

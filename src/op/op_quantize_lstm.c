@@ -1,4 +1,5 @@
 // op/op_quantize_lstm.c — com.microsoft.DynamicQuantizeLSTM.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "base/error.h"

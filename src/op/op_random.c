@@ -5,6 +5,7 @@
 // it names none), by the rules of rondo/random.h: the same words for the same elements as the
 // kernels, and the same numbers up to the rounding of log and cos. They say how many counters they
 // took.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
 

@@ -4,6 +4,7 @@
 // function that turns gates and state into the next state. Inputs and outputs are brought to the
 // order [seq][direction][batch] when they are read and written, so that layout 1 costs two index
 // functions and nothing else.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
 #include <strings.h>

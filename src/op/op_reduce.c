@@ -4,6 +4,7 @@
 // memory order, row by row. A row of the last joined axis either falls into one accumulator (it is
 // reduced) or is added element by element to a row of accumulators (it is kept). Floats accumulate
 // in double, integers in 64 wrapping bits, Max and Min in the element type itself.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,6 +5,7 @@
 // tap, linear two, cubic four; with antialias and a scale below 1 as many as the widened filter
 // covers. Everything that the specification says of coordinates, edges and exclusion ends up in
 // those lists.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 // op/op_sampling.c — GridSample, AffineGrid, RoiAlign and MaxRoiPool: reading at computed places.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
 

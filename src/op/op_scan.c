@@ -1,4 +1,5 @@
 // op/op_scan.c — ops that run along one axis: ArgMax, ArgMin, CumSum.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdbool.h>
 #include <stdint.h>
 

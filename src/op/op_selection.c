@@ -1,4 +1,5 @@
 // op/op_selection.c — picking elements by value: Compress, NonMaxSuppression, NonZero, TopK.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,6 +3,7 @@
 // A sequence is a tensor whose elements are tensors (rondo/tensor.h). Nothing of it is known before
 // it is there, so inference says no more than that an output is one; the executor runs these ops on
 // the host, between segments. New sequences share the bytes of their items.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdint.h>
 #include <string.h>
 

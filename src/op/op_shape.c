@@ -1,5 +1,6 @@
 // op/op_shape.c — ops that make tensors from shapes and constants: Constant, ConstantOfShape,
 // Expand, EyeLike, Range, Shape, Size.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>

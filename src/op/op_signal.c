@@ -1,4 +1,5 @@
 // op/op_signal.c — DFT, STFT, the window functions and MelWeightMatrix.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
 

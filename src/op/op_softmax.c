@@ -2,6 +2,7 @@
 //
 // Before version 13 the input is flattened to two axes at `axis` (default 1) and each row counts as
 // a whole; since then only the one axis (default -1) counts.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 
 #include "op/op.h"

@@ -1,4 +1,5 @@
 // op/op_string.c — ops on text: RegexFullMatch, StringConcat, StringNormalizer, StringSplit.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 // Inputs are the learning rate R, the update count T, and then for n tensors at once: all weights,
 // all gradients, and one or two groups of state (n tensors each). Outputs are the new weights and
 // the new state in the same order.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
 

@@ -2,6 +2,7 @@
 //
 // Each op is one line of a list: its name, first opset, parameters and the expression, written once
 // in type-generic maths for f32 and f64 (and, where ONNX says so, for integers).
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

@@ -2,6 +2,7 @@
 //
 // A slice is turned into a row of sort keys; sorting the rows brings equal slices together, lowest
 // index first. Each run of equal rows is a group, and the groups are what the outputs describe.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>

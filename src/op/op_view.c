@@ -1,6 +1,7 @@
 // op/op_view.c — ops that only rename the extents of their input: Dropout (inference), Flatten,
 // Identity, Reshape, Squeeze, Unsqueeze. A plan may give output 0 the input's memory
 // (RONDO__OP_VIEW); the references copy.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdint.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 // op/pooling.h — the arithmetic of sliding pools on doubles, in [planes, spatial...].
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_POOLING_H
 #define RONDO_OP_POOLING_H
 

@@ -9,6 +9,7 @@
 // stand in the order i, o, f, c, as in LSTM.
 //
 // Source:    ONNX Runtime's contrib operators, DynamicQuantizeLSTM, version 1.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_QUANTIZE_LSTM_H
 #define RONDO_OP_QUANTIZE_LSTM_H
 

@@ -3,6 +3,7 @@
 // Most of them work in three steps: widen the inputs to doubles, compute on doubles, narrow the
 // result to the dtype of the output. That gives one body for all element types, exact integers up
 // to 2^53, and sums that are better than those of any kernel they are the oracle of.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_REFERENCE_H
 #define RONDO_OP_REFERENCE_H
 

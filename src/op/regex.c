@@ -3,6 +3,7 @@
 // A fragment is a run of instructions with one way in (its first) and one way out (behind its
 // last). Jumps are relative, so that a fragment can be moved and copied as it is: {2,5} is five
 // copies.
+// SPDX-License-Identifier: Apache-2.0
 #include "op/regex.h"
 
 #include <stdio.h>

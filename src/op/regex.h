@@ -11,6 +11,7 @@
 //
 // Source:    Thompson, Regular Expression Search Algorithm, CACM 11(6), 1968; the syntax page of
 //            RE2.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_REGEX_H
 #define RONDO_OP_REGEX_H
 

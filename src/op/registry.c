@@ -3,6 +3,7 @@
 // The family tables are constant. A model may have a million nodes, so look-up goes through a hash
 // index that is built once, on first use, and is constant from then on: INDEX_SLOTS slots, open
 // addressing, entries of one name (one for each range of opsets) beside each other in probe order.
+// SPDX-License-Identifier: Apache-2.0
 #include <pthread.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 // op/scalar.c — the scalar functions behind activations and rondo.Elementwise, in f32.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
 

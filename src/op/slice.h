@@ -1,4 +1,5 @@
 // op/slice.h — which elements a Slice reads; for its inference, its reference and all its kernels.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_SLICE_H
 #define RONDO_OP_SLICE_H
 

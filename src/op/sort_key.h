@@ -1,4 +1,5 @@
 // op/sort_key.h — one unsigned key for an element of any dtype, ordered like the elements.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_SORT_KEY_H
 #define RONDO_OP_SORT_KEY_H
 

@@ -1,4 +1,5 @@
 // op/support.h — what families of ops share: axes, integer inputs, dtype lists, strided copies.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_SUPPORT_H
 #define RONDO_OP_SUPPORT_H
 

@@ -1,4 +1,5 @@
 // op/tree_ensemble.c — see tree_ensemble.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "op/tree_ensemble.h"
 
 #include <math.h>

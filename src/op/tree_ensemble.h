@@ -10,6 +10,7 @@
 //
 // Trees are known to have no cycle, and features to lie within the row, before a row is walked.
 // Sums are made in double, so that their order does not matter much.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_TREE_ENSEMBLE_H
 #define RONDO_OP_TREE_ENSEMBLE_H
 

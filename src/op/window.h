@@ -3,6 +3,7 @@
 // One function turns kernel_shape, strides, dilations, pads, auto_pad and ceil_mode of an op, plus
 // the extents of its input, into explicit numbers, all checked. Inference, references and kernels
 // use the same numbers.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_OP_WINDOW_H
 #define RONDO_OP_WINDOW_H
 

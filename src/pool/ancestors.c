@@ -1,4 +1,5 @@
 // pool/ancestors.c — see ancestors.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "pool/ancestors.h"
 
 #include <string.h>

@@ -12,6 +12,7 @@
 //
 // Nodes of a body are compared as they are inside the body. From outside, the conditional node that
 // holds the body stands for them. Cost: 24 bytes a known node.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_POOL_ANCESTORS_H
 #define RONDO_POOL_ANCESTORS_H
 

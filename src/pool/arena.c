@@ -1,4 +1,5 @@
 // pool/arena.c — arenas, and the regions that they hold of each pool; see arena.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "pool/arena.h"
 
 #include "backend/check.h"

@@ -24,6 +24,7 @@
 //
 // Locks: arena->lock before pool->lock. The pool's lock guards arena pools and arena uses. The
 // arena's lock guards arena graphs and what the order of replays is checked by.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_POOL_ARENA_H
 #define RONDO_POOL_ARENA_H
 

@@ -1,5 +1,6 @@
 // pool/arena_graph.c — the graphs of an arena: their uses of pools, and their part in captures and
 // replays; see arena.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "pool/arena_graph.h"
 
 #include <stdio.h>

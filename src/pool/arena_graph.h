@@ -1,4 +1,5 @@
 // pool/arena_graph.h — the graphs of an arena: what takes part in their captures and replays.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_POOL_ARENA_GRAPH_H
 #define RONDO_POOL_ARENA_GRAPH_H
 

@@ -1,5 +1,6 @@
 // pool/arena_use.c — blocks inside a capture: which stream may take what was freed, and when; see
 // arena.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "pool/arena_use.h"
 
 #include <string.h>

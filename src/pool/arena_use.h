@@ -1,6 +1,7 @@
 // pool/arena_use.h — one graph's blocks of one pool, while its capture is open and at its end.
 // arena_graph.c makes and removes uses, arena_use.c fills them. All with the pool's lock held, but
 // for rondo__arena_use_allocate.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_POOL_ARENA_USE_H
 #define RONDO_POOL_ARENA_USE_H
 

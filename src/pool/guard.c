@@ -1,4 +1,5 @@
 // pool/guard.c — see guard.h.
+// SPDX-License-Identifier: Apache-2.0
 
 #include <stdio.h>
 #include <string.h>

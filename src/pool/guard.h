@@ -11,6 +11,7 @@
 // Rondo; in the graph, its bodies and its child graphs. Not seen: addresses that lie in memory
 // themselves, memory from malloc, blocks within an allocation that others divide. The graph's own
 // arena needs no guard.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_POOL_GUARD_H
 #define RONDO_POOL_GUARD_H
 

@@ -1,4 +1,5 @@
 // pool/heap.c — see heap.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "pool/heap.h"
 
 #include <string.h>

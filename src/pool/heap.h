@@ -17,6 +17,7 @@
 // free.
 //
 // Source: Masmano, Ripoll, Crespo, Real, TLSF, ECRTS 2004.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_POOL_HEAP_H
 #define RONDO_POOL_HEAP_H
 

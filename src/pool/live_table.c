@@ -1,4 +1,5 @@
 // pool/live_table.c — see live_table.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "pool/live_table.h"
 
 #include <stdint.h>

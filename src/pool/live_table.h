@@ -1,5 +1,6 @@
 // pool/live_table.h — address to block, for blocks that are handed out. Open addressing; not
 // thread-safe.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_POOL_LIVE_TABLE_H
 #define RONDO_POOL_LIVE_TABLE_H
 

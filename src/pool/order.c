@@ -19,6 +19,7 @@
 //
 // What was rejected: demanding the order of captures (each step of an inference server replays one
 // of several graphs, by batch size), and comparing contents.
+// SPDX-License-Identifier: Apache-2.0
 #include "pool/order.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 // pool/order.h — in which order the sharers of an arena may be replayed.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_POOL_ORDER_H
 #define RONDO_POOL_ORDER_H
 

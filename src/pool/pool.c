@@ -27,6 +27,7 @@
 //   order, arena_use              the blocks of a graph: the order of replays, taking and freeing
 //   arena_graph, guard, pool_free what takes part in captures
 //   pool                          the calls of the program
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/check.h"
 #include "base/memory.h"
 #include "base/read_options.h"

@@ -1,4 +1,5 @@
 // pool/pool_blocks.c — records of blocks, and when the work of their streams is done.
+// SPDX-License-Identifier: Apache-2.0
 #include "pool/pool_blocks.h"
 
 #include "base/error.h"

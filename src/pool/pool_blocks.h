@@ -1,4 +1,5 @@
 // pool/pool_blocks.h — a pool, and the records of the blocks that it hands out.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_POOL_POOL_BLOCKS_H
 #define RONDO_POOL_POOL_BLOCKS_H
 

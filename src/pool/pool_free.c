@@ -4,6 +4,7 @@
 // the capture fails, the block must still be the program's, whose step frees it again when it runs
 // eagerly. So the free waits: until the capture has ended, the block stays live but nobody may use
 // it. Then it is freed, or is the program's again.
+// SPDX-License-Identifier: Apache-2.0
 #include "pool/pool_free.h"
 
 #include "base/memory.h"

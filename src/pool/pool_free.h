@@ -1,4 +1,5 @@
 // pool/pool_free.h — freeing blocks, now or at the end of a capture.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_POOL_POOL_FREE_H
 #define RONDO_POOL_POOL_FREE_H
 

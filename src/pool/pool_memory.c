@@ -1,4 +1,5 @@
 // pool/pool_memory.c — see pool_memory.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "pool/pool_memory.h"
 
 #include "backend/check.h"

@@ -1,5 +1,6 @@
 // pool/pool_memory.h — the memory of a pool: regions of the driver, and blocks that come back into
 // them. With the pool's lock held, but for rondo__pool_destroy.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_POOL_POOL_MEMORY_H
 #define RONDO_POOL_POOL_MEMORY_H
 

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "base/error.h"
 #include "base/memory.h"
 #include "program/names.h"

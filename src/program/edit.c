@@ -1,4 +1,5 @@
 // program/edit.c — see edit.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "program/edit.h"
 
 #include <string.h>

@@ -2,6 +2,7 @@
 //
 // A pass appends nodes, redirects uses, marks nodes for removal, and ends with
 // rondo__program_verify, which puts the nodes back into an order in which makers precede users.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_PROGRAM_EDIT_H
 #define RONDO_PROGRAM_EDIT_H
 

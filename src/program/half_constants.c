@@ -1,4 +1,5 @@
 // program/half_constants.c — constants as f16: rounded once, and judged by what rounding does.
+// SPDX-License-Identifier: Apache-2.0
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>

@@ -27,6 +27,7 @@
 //
 // Turned down: measuring the ranges on sample inputs, which users would have to have; a list of
 // whole patterns, which every exporter writes otherwise.
+// SPDX-License-Identifier: Apache-2.0
 #include "program/half_pass.h"
 
 #include <string.h>

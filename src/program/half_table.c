@@ -1,4 +1,5 @@
 // program/half_table.c — the rules of half precision, op by op.
+// SPDX-License-Identifier: Apache-2.0
 #include "program/half_table.h"
 
 #include <string.h>

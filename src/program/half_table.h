@@ -1,4 +1,5 @@
 // program/half_table.h — what f16 does to ops, by name: half_rules.c decides with it.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_PROGRAM_HALF_TABLE_H_
 #define RONDO_PROGRAM_HALF_TABLE_H_
 

@@ -1,4 +1,5 @@
 // program/match.c — see match.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "program/match.h"
 
 #include <float.h>

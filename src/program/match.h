@@ -1,4 +1,5 @@
 // program/match.h — small questions that fusing passes ask about values and nodes.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_PROGRAM_MATCH_H
 #define RONDO_PROGRAM_MATCH_H
 

@@ -1,4 +1,5 @@
 // program/names.h — the table that finds values by name. Private to the program room.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_PROGRAM_NAMES_H
 #define RONDO_PROGRAM_NAMES_H
 

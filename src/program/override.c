@@ -3,6 +3,7 @@
 // A program as it was loaded has such values as constants, so that who feeds none loses nothing:
 // they fold and are packed like all others. Who feeds some gets a program in which those are
 // inputs.
+// SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "base/memory.h"
 #include "program/program.h"

@@ -3,6 +3,7 @@
 // y = scale * (conv(x, w) + b - mean) / sqrt(var + eps) + shift is the convolution with w * s and
 // (b - mean) * s + shift, where s = scale / sqrt(var + eps) for each output channel. Computed in
 // double, rounded once.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
 

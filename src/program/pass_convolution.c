@@ -4,6 +4,7 @@
 // Shapes are known here, so that auto_pad turns into plain pads. The chain that is taken in is
 // Conv -> (Add of a constant per channel) -> (Add of a tensor of the same shape) -> (activation),
 // where each value in between has no other user.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "base/error.h"

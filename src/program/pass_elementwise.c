@@ -6,6 +6,7 @@
 // node then stays inside the group, no cycle can come about. Groups of one node are left alone:
 // kernels for single ops exist. Since a group calculates in f32 whatever its operands are, casts
 // between f16 and f32 join it and cost nothing there.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "base/error.h"

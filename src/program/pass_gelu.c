@@ -1,5 +1,6 @@
 // program/pass_gelu.c — names the pattern 0.5 * x * (1 + erf(x / sqrt(2))), however its factors are
 // ordered.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
 

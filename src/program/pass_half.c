@@ -9,6 +9,7 @@
 //
 // A cast is a rondo.Elementwise of one op, Saturate, so that what was finite stays finite, and so
 // that the element-wise pass takes it into its neighbours, where it costs nothing.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "base/error.h"

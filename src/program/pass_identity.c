@@ -1,5 +1,6 @@
 // program/pass_identity.c — removes ops that pass their input through: Identity, and Dropout at
 // inference.
+// SPDX-License-Identifier: Apache-2.0
 #include "base/memory.h"
 #include "program/edit.h"
 #include "program/passes.h"

@@ -5,6 +5,7 @@
 //                                         └─ scores
 //   after    x ── TreeEnsembleClassifier ─┬─ numbers ── LabelEncoder ── label
 //                                         └─ scores
+// SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "base/memory.h"
 #include "program/edit.h"

@@ -9,6 +9,7 @@
 // follow when all their image operands have twins; any other user of the NCHW value makes a
 // Transpose back necessary, once. Where H and W are 1 the two layouts have the same bytes and the
 // transposes are Reshapes, which cost nothing.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "base/error.h"

@@ -3,6 +3,7 @@
 // Taken in before: a Transpose of the last two axes of an operand. Taken in after, in this order,
 // as far as each value has no other user: a factor (Mul or Div by a constant), a bias of one number
 // per column, a residual of the same shape, an activation.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
 // program/passes.c — the order of the passes.
+// SPDX-License-Identifier: Apache-2.0
 #include "program/passes.h"
 
 #include "base/error.h"

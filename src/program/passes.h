@@ -2,6 +2,7 @@
 //
 // Each pass is one file, program/pass_<name>.c, and one function. All leave the program verified.
 // The pass to f16, which needs more than the program, is declared in program/half_pass.h.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_PROGRAM_PASSES_H
 #define RONDO_PROGRAM_PASSES_H
 

@@ -11,6 +11,7 @@
 //
 // Names are looked up through `name_slots`, an open-addressing table of value numbers. It is only
 // read and written by the functions below; a pass that needs another name adds another value.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_PROGRAM_INTERNAL_H
 #define RONDO_PROGRAM_INTERNAL_H
 

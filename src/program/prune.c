@@ -1,4 +1,5 @@
 // Removing what nobody uses.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "base/memory.h"

@@ -3,6 +3,7 @@
 // One walk in node order. Because makers precede users, each node meets final knowledge of its
 // inputs: it is inferred, and when all its inputs are constants also computed, at once. What stays
 // unknown (NonZero and what follows from it) is left without a shape and runs conventionally.
+// SPDX-License-Identifier: Apache-2.0
 #include "program/specialise.h"
 
 #include <string.h>

@@ -1,5 +1,6 @@
 // program/specialise.h — a program for fixed input shapes: every extent that can be known is, and
 // everything that can be computed ahead is a constant.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_PROGRAM_SPECIALISE_H
 #define RONDO_PROGRAM_SPECIALISE_H
 

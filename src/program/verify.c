@@ -3,6 +3,7 @@
 // The sort is a depth-first walk from node to makers, started from each node in file order, with
 // its own stack instead of recursion. Nodes that already stand in a right order keep it, and the
 // cost is one visit for each node and each input.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
 // program/window_write.c — see window_write.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "program/window_write.h"
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
 // program/window_write.h — a window worked out from shapes, as the plain attributes of an op.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_PROGRAM_WINDOW_WRITE_H
 #define RONDO_PROGRAM_WINDOW_WRITE_H
 

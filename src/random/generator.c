@@ -1,5 +1,6 @@
 // random/generator.c — what the program asks of a generator: numbers, its state, and marks, each
 // eagerly or on a stream that records.
+// SPDX-License-Identifier: Apache-2.0
 #include "random/generator.h"
 
 #include "backend/check.h"

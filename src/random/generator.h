@@ -1,4 +1,5 @@
 // random/generator.h — drawing from a generator, eagerly or recorded.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_RANDOM_GENERATOR_H
 #define RONDO_RANDOM_GENERATOR_H
 

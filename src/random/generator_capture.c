@@ -20,6 +20,7 @@
 // all branches are joined.
 //
 // A capture changes nothing in the generator itself: one that fails takes its counts with it.
+// SPDX-License-Identifier: Apache-2.0
 #include "random/generator_capture.h"
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
 // random/generator_capture.h — what is drawn from a generator on a stream that records.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_RANDOM_GENERATOR_CAPTURE_H
 #define RONDO_RANDOM_GENERATOR_CAPTURE_H
 

@@ -28,6 +28,7 @@
 // generator, and no conditional bodies); an event recorded by each use (a driver call each, and
 // more than the whole cost of a replay); locks, so that threads may share a generator (a generator
 // for each thread is one call).
+// SPDX-License-Identifier: Apache-2.0
 #include "random/generator_state.h"
 
 #include "backend/check.h"

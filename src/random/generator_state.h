@@ -1,4 +1,5 @@
 // random/generator_state.h — a generator: who uses it now, and its state in device memory.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_RANDOM_GENERATOR_STATE_H
 #define RONDO_RANDOM_GENERATOR_STATE_H
 

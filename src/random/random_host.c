@@ -1,4 +1,5 @@
 // random/random_host.c — the ops as host functions: which loops, and on how many threads.
+// SPDX-License-Identifier: Apache-2.0
 #include "random/random_host.h"
 
 #ifdef _OPENMP

@@ -1,4 +1,5 @@
 // random/random_host.h — the kernels as host functions.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_RANDOM_RANDOM_HOST_H
 #define RONDO_RANDOM_RANDOM_HOST_H
 

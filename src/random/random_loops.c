@@ -3,6 +3,7 @@
 // Groups are made in tiles that stay in the first-level cache: the words of a tile, word by word in
 // arrays of their own, so that compilers turn the rounds into vector code; then numbers; then
 // elements. The arithmetic is that of cu/random_numbers.cuh, the very text that runs on CUDA.
+// SPDX-License-Identifier: Apache-2.0
 #include <stddef.h>
 #include <string.h>
 

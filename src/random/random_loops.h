@@ -1,5 +1,6 @@
 // random/random_loops.h — the kernels, what they take, and the loops that do the same on the host,
 // compiled for each instruction set.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_RANDOM_RANDOM_LOOPS_H
 #define RONDO_RANDOM_RANDOM_LOOPS_H
 

@@ -1,4 +1,5 @@
 // random/random_ops.c — the ops: arguments checked, made what the kernels take, and launched.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
 

@@ -7,6 +7,7 @@
 //   [ rondo_dlpack_managed or _versioned | tensor (a share) | extents | strides ]
 //
 // Source: the DLPack standard, C interface; struct layouts of versions 0.8 and 1.0.
+// SPDX-License-Identifier: Apache-2.0
 #include "rondo/dlpack.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 // tensor/dtype.c — element types: sizes, names, half precision.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 // tensor/elements.c — tensors of strings and of tensors.
+// SPDX-License-Identifier: Apache-2.0
 #include "tensor/elements.h"
 
 #include <stdint.h>

@@ -9,6 +9,7 @@
 //
 // A tensor of these kinds is not written once it is made, so that sharing it is as good as a copy;
 // only what comes from a caller or goes to one is copied.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TENSOR_ELEMENTS_H
 #define RONDO_TENSOR_ELEMENTS_H
 

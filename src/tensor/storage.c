@@ -1,4 +1,5 @@
 // tensor/storage.c — reference-counted bytes. One block holds the header and our own bytes.
+// SPDX-License-Identifier: Apache-2.0
 #include "tensor/storage.h"
 
 #include <stdatomic.h>

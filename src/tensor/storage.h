@@ -1,5 +1,6 @@
 // tensor/storage.h — reference-counted bytes behind tensors: our own, or somebody else's that are
 // given back through a function when the last tensor lets go (a mapped file, say).
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TENSOR_STORAGE_H
 #define RONDO_TENSOR_STORAGE_H
 

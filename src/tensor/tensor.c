@@ -1,4 +1,5 @@
 // tensor/tensor.c — shapes and dense tensors.
+// SPDX-License-Identifier: Apache-2.0
 #include "rondo/tensor.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 // Programs built against other headers than the library: shorter structs, as an older header
 // has them, are filled as far as they go; longer ones are refused. Nothing behind a struct is
 // touched either way.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -2,6 +2,7 @@
 #
 # Each check runs the tool once and looks at status, stdout and stderr. A test goes on after a failure
 # and ends with `finish_test`, which prints how many checks there were.
+# SPDX-License-Identifier: Apache-2.0
 set -u
 rondo=$1
 here=$(cd "$(dirname "$0")" && pwd)

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes the small models of tests/cli/models, and the arrays of tests/cli/arrays, again (needs the
 onnx package and numpy; the tests do not).
 

@@ -1,4 +1,5 @@
 # Bad models, feeds and devices: status 1, one line that names the file and the reason, no crash.
+# SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/helper.sh"
 models=$here/models
 good=$models/add_relu.onnx

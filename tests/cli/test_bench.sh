@@ -1,4 +1,5 @@
 # rondo bench: the block, and its JSON with eager and replay at the top.
+# SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/helper.sh"
 model=$here/models/add_relu.onnx
 

@@ -1,4 +1,5 @@
 // The comparison that decides whether an ONNX test passes: it must fail on what is wrong.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 // .npy files: every type there and back, foreign byte order, and files that lie.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 // .npz archives: what NumPy wrote is read; what was damaged, one byte at a time, is refused or read
 // as it was, and never reads beyond its end. Casting.
+// SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <math.h>
 #include <setjmp.h>

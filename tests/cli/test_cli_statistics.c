@@ -1,4 +1,5 @@
 // Statistics of known rows of numbers.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 // Words and documents: suggestions for misspelt ones, JSON out and in, names of files.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 # rondo compare: two runs, another runtime's outputs, two measurements.
+# SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/helper.sh"
 model=$here/models/add_relu.onnx
 arrays=$here/arrays

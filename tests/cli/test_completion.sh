@@ -1,5 +1,6 @@
 # rondo completion: the scripts hold every command and option of the help, and complete in the shells
 # that are here.
+# SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/helper.sh"
 
 expect_error 2 'the shell is one of bash\|zsh\|fish, not "csh"' completion csh

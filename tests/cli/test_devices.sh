@@ -1,4 +1,5 @@
 # rondo devices: the host is always there; without a GPU the reason stands in its place.
+# SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/helper.sh"
 
 expect_status 0 devices

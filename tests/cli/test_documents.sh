@@ -1,4 +1,5 @@
 # The README's first snippet is examples/first.c, and what documents link to or name is there.
+# SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/helper.sh"
 cd "$here/../.."
 : >"$work/stderr"

@@ -1,5 +1,6 @@
 # docs/environment.md holds the variables of `rondo help environment` word for word, and these are the
 # ones that the sources ask for.
+# SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/helper.sh"
 root=$here/../..
 page=$root/docs/environment.md

@@ -1,5 +1,6 @@
 # Every command's help is what golden/ holds, goes to stdout, and ends well. After a wanted change:
 #   RONDO_ACCEPT=1 sh tests/cli/test_help.sh build/rondo
+# SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/helper.sh"
 
 expect_golden() {

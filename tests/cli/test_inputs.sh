@@ -1,5 +1,6 @@
 # Inputs from files of every kind, shapes and dimensions from the command line, casting, and a model
 # from standard input.
+# SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/helper.sh"
 model=$here/models/add_relu.onnx
 arrays=$here/arrays

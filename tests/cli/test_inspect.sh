@@ -1,4 +1,5 @@
 # rondo inspect: ports, plan, DOT and JSON.
+# SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/helper.sh"
 model=$here/models/add_relu.onnx
 

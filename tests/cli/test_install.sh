@@ -1,5 +1,6 @@
 # What `make install` puts in place can be used: through pkg-config, through CMake (shared and static),
 # by the tool's man pages, and from C++.
+# SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/helper.sh"
 build=$(cd "$(dirname "$rondo")" && pwd)
 prefix=$work/prefix

@@ -1,4 +1,5 @@
 # Small files that ask for much memory: they end soon, with what they wanted and how to allow it.
+# SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/helper.sh"
 models=$here/models
 

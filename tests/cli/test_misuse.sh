@@ -1,4 +1,5 @@
 # Misuse ends with status 2 and one line on stderr that says what is wrong and where help is.
+# SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/helper.sh"
 model=$here/models/add_relu.onnx
 

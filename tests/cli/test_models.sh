@@ -1,5 +1,6 @@
 # rondo test: the models that ship, and those that RONDO_MODELS names, pass eagerly and replayed; a
 # wrong expectation fails; what is unsupported is skipped with its reason.
+# SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/helper.sh"
 source_directory=$here/../..
 

@@ -1,5 +1,6 @@
 # Models of strings, sequences and optionals on the command line: what goes in comes from files of every
 # kind, what comes out can go in again.
+# SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/helper.sh"
 folder=$here/../models/words_and_lists
 model=$folder/model.onnx

@@ -1,5 +1,6 @@
 # All of ONNX's own operator tests on the host: at least 900 pass, none fails, at most 15 are
 # skipped, nothing crashes.
+# SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/helper.sh"
 nodes=${RONDO_ONNX_NODES:-/usr/share/libonnx-testdata/data/node}
 if [ ! -d "$nodes" ]; then

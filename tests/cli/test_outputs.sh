@@ -1,4 +1,5 @@
 # What the tool writes: whole files or none, in folders that are made, under names that are safe.
+# SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/helper.sh"
 model=$here/models/add_relu.onnx
 tricky=$here/models/tricky_names.onnx

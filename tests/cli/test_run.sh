@@ -1,4 +1,5 @@
 # rondo run: values in, values out, on the host; eager and replayed.
+# SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/helper.sh"
 model=$here/models/add_relu.onnx
 

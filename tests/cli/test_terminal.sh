@@ -1,6 +1,7 @@
 # No command prints what a terminal would obey, whatever the names in a model are: no control
 # characters (also U+0080 to U+009F), nothing that turns the direction of text, on neither stream, in
 # text and in JSON.
+# SPDX-License-Identifier: Apache-2.0
 . "$(dirname "$0")/helper.sh"
 tricky=$here/models/tricky_names.onnx
 

@@ -1,4 +1,5 @@
 // What the cases on failed captures share.
+// SPDX-License-Identifier: Apache-2.0
 #include "blame_support.h"
 
 blame_step blame_create_step(suite_context *context) {

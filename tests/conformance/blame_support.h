@@ -1,4 +1,5 @@
 // blame_support.h — a step in a capture that is going to break, and what must hold afterwards.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_CONFORMANCE_BLAME_SUPPORT_H
 #define RONDO_TESTS_CONFORMANCE_BLAME_SUPPORT_H
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # check_peer_table.sh PROGRAM TABLE: each case named in the table is one of the program's, and each of
 # the program's cases named after a peer's test is in the table.
+# SPDX-License-Identifier: Apache-2.0
 set -eu
 known=$(mktemp)
 named=$(mktemp)

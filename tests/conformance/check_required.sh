@@ -1,6 +1,7 @@
 #!/bin/sh
 # check_required.sh PROGRAM — RONDO_REQUIRE is a list: a device that is not there is a failure when
 # some entry is the beginning of its name, and else a skip.
+# SPDX-License-Identifier: Apache-2.0
 set -u
 program=$1
 failures=0

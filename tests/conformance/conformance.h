@@ -3,6 +3,7 @@
 // Each case is a cmocka test that gets the context as its state. Cases that issue work come in
 // three modes: eager; captured (recorded, shown not to have run, replayed once); replayed
 // (recorded, then replayed several times). The same work must give the same bytes in each.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_CONFORMANCE_CONFORMANCE_H
 #define RONDO_TESTS_CONFORMANCE_CONFORMANCE_H
 

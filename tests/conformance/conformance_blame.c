@@ -3,6 +3,7 @@
 //
 // Each cause is one row: what breaks the capture, and what must be said of it. Before it the step
 // has recorded two kernels, the second inside the scopes "layer3/attention".
+// SPDX-License-Identifier: Apache-2.0
 #include <pthread.h>
 
 #include "blame_support.h"

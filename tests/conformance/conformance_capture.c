@@ -1,5 +1,6 @@
 // What breaks a capture and what does not. After every failure the stream works, the graph is
 // empty, and the next capture succeeds.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "conformance.h"

@@ -1,6 +1,7 @@
 // Programs that do not look at what calls return, functions that fail in ways of their own, and
 // steps that do more than they should: no step loses work in silence, and no failure is blamed on
 // an older one.
+// SPDX-License-Identifier: Apache-2.0
 #include "inside_support.h"
 #include "memory_support.h"
 #include "random_support.h"

@@ -1,4 +1,5 @@
 // If, switch and while, decided on the device: what runs.
+// SPDX-License-Identifier: Apache-2.0
 #include "control_support.h"
 
 // ---- each kind --------------------------------------------------------------------------------

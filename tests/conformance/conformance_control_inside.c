@@ -1,4 +1,5 @@
 // If, switch and while: two captures at once, and what the library sees of bodies.
+// SPDX-License-Identifier: Apache-2.0
 #include <inttypes.h>
 #include <pthread.h>
 

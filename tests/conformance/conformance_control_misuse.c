@@ -1,4 +1,5 @@
 // If, switch and while: misuse, failures, aborted captures. Each leaves everything usable.
+// SPDX-License-Identifier: Apache-2.0
 #include "control_support.h"
 #include "rondo/report.h"
 #include "support/peek.h"

@@ -1,4 +1,5 @@
 // External events: recorded and waited for by graphs, at each replay.
+// SPDX-License-Identifier: Apache-2.0
 #include <pthread.h>
 
 #include "conformance.h"

@@ -1,4 +1,5 @@
 // The graph object: replays, its states, statistics, dumps, handles, updates.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "random_support.h"

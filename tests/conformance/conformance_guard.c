@@ -1,5 +1,6 @@
 // Checked graphs and memory that Rondo did not give out: the program's own, used by Rondo's work
 // and by the program's own launches, in bodies and in recorded graphs.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/cuda_device.h"
 #include "inside_support.h"
 #include "memory_support.h"

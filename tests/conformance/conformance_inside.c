@@ -1,5 +1,6 @@
 // Graphs seen from inside and put into each other: node lists, dumps of what is inside, recording a
 // graph into another capture.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/host/host_child.h"
 #include "graph/graph_object.h"
 #include "inside_support.h"

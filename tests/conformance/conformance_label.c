@@ -1,4 +1,5 @@
 // Label scopes: which recorded nodes carry which path.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/cuda_device.h"
 #include "graph/graph_object.h"
 #include "graph/label.h"

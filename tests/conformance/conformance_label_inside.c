@@ -1,4 +1,5 @@
 // Label scopes and graphs inside nodes: bodies of conditional nodes, graphs recorded into others.
+// SPDX-License-Identifier: Apache-2.0
 #include "graph/graph_object.h"
 #include "graph/label.h"
 #include "graph/template.h"

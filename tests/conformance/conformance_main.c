@@ -8,6 +8,7 @@
 // Exit status: 0 all passed, 1 something failed, 77 skipped because a device is missing (the reason
 // is printed). RONDO_REQUIRE lists names of devices, or beginnings of names, with commas between:
 // RONDO_REQUIRE=cuda makes a missing CUDA device a failure.
+// SPDX-License-Identifier: Apache-2.0
 #include "conformance.h"
 
 enum { CASE_COUNT_MAX = 1024, NAME_BYTES = 128 };

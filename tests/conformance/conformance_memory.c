@@ -1,5 +1,6 @@
 // Memory of captures beyond what other libraries' tests ask for: giving back after failures, blocks
 // that outlive their graph, checked replays, recorded work that uses sharers' blocks, growth.
+// SPDX-License-Identifier: Apache-2.0
 #include "memory_support.h"
 #include "support/fake_cuda.h"
 

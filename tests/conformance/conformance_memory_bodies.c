@@ -1,4 +1,5 @@
 // Memory inside conditional bodies: what a body may take, and what others may take of it.
+// SPDX-License-Identifier: Apache-2.0
 #include "memory_support.h"
 #include "rondo/control.h"
 

@@ -1,4 +1,5 @@
 // Graphs with memory that are recorded into other graphs, and steps that take memory.
+// SPDX-License-Identifier: Apache-2.0
 #include "memory_support.h"
 
 #include "rondo/report.h"

@@ -1,4 +1,5 @@
 // What takes part in a capture: found from every stream of it, asked and told in order.
+// SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "capture/capture.h"
 #include "conformance.h"

@@ -1,4 +1,5 @@
 // What rondo/random.h promises of the numbers, the order of uses and misuse.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 
 #include "backend/backend.h"

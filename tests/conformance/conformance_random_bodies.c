@@ -1,5 +1,6 @@
 // Random numbers in conditional bodies: what does not run draws nothing, what runs again draws
 // anew, and everything after it goes on from there.
+// SPDX-License-Identifier: Apache-2.0
 #include "random_support.h"
 #include "rondo/control.h"
 

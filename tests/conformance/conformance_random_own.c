@@ -1,4 +1,5 @@
 // Kernels of the caller's own that draw from a generator.
+// SPDX-License-Identifier: Apache-2.0
 #include "random_support.h"
 #include "support/peek.h"
 

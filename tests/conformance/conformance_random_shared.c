@@ -4,6 +4,7 @@
 // Nothing here depends on how long something takes: streams with threads of their own are held by
 // gates until everything is on them. Where a gate cannot be, a spin only decides how surely a
 // mistake would show.
+// SPDX-License-Identifier: Apache-2.0
 #include <pthread.h>
 
 #include "backend/backend.h"

@@ -2,6 +2,7 @@
 // threads with generators of their own do not meet.
 //
 // No assertions inside the threads: cmocka's belong to the thread that runs the case.
+// SPDX-License-Identifier: Apache-2.0
 #include <pthread.h>
 
 #include "base/error.h"

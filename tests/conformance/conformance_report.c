@@ -1,4 +1,5 @@
 // Reports on captures that fail: modes, threads, the legacy stream, aborts, instantiation.
+// SPDX-License-Identifier: Apache-2.0
 #include <pthread.h>
 
 #include "blame_support.h"

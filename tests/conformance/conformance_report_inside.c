@@ -1,5 +1,6 @@
 // Reports on captures that broke inside the body of a conditional node: the label there, and the
 // last good node there.
+// SPDX-License-Identifier: Apache-2.0
 #include "blame_support.h"
 #include "control_support.h"
 #include "support/driver.h"

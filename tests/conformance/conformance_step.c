@@ -1,4 +1,5 @@
 // rondo_graph_capture_step: a step is recorded, or runs at once with the same results.
+// SPDX-License-Identifier: Apache-2.0
 #include "conformance.h"
 #include "random_support.h"
 #include "rondo/label.h"

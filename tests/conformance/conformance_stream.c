@@ -1,4 +1,5 @@
 // Streams, events and memory outside of captures, and the misuse of each.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/backend.h"
 #include "conformance.h"
 #include "device/stream_tag.h"

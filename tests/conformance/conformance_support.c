@@ -1,4 +1,5 @@
 // What the cases share: kernels for each backend, memory, modes, gates.
+// SPDX-License-Identifier: Apache-2.0
 #include <pthread.h>
 #include <time.h>
 

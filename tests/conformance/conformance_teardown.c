@@ -1,5 +1,6 @@
 // Destroying, releasing and freeing while captures are open: that breaks none of them, frees
 // nothing that running work still uses, and loses nothing.
+// SPDX-License-Identifier: Apache-2.0
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>

@@ -1,4 +1,5 @@
 // Captures and threads: the modes, the thread that must end, many captures at once.
+// SPDX-License-Identifier: Apache-2.0
 #include <pthread.h>
 
 #include "conformance.h"

@@ -2,6 +2,7 @@
 //
 // No assertions inside the threads: cmocka's belong to the thread that runs the case. A thread
 // keeps the first status that was not OK and what it computed; the case checks both after the join.
+// SPDX-License-Identifier: Apache-2.0
 #include <pthread.h>
 #include <stdatomic.h>
 

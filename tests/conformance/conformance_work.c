@@ -1,4 +1,5 @@
 // Work on streams: order, forks and joins, copies, fills, host functions; in every mode.
+// SPDX-License-Identifier: Apache-2.0
 #include "conformance.h"
 
 // ---- order --------------------------------------------------------------------------------------

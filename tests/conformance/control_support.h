@@ -1,6 +1,7 @@
 // conformance/control_support.h — what the cases of control flow share.
 //
 // Bodies count their turns in device memory, so each case proves which of them ran, and how often.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_CONFORMANCE_CONTROL_SUPPORT_H
 #define RONDO_TESTS_CONFORMANCE_CONTROL_SUPPORT_H
 

@@ -1,4 +1,5 @@
 // What the cases on graphs in graphs share.
+// SPDX-License-Identifier: Apache-2.0
 #include "inside_support.h"
 
 #include "capture/capture.h"

@@ -1,4 +1,5 @@
 // inside_support.h — what the cases on graphs in graphs share.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_CONFORMANCE_INSIDE_SUPPORT_H
 #define RONDO_TESTS_CONFORMANCE_INSIDE_SUPPORT_H
 

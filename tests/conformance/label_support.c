@@ -1,4 +1,5 @@
 // What the cases on label scopes share.
+// SPDX-License-Identifier: Apache-2.0
 #include "label_support.h"
 
 #include <inttypes.h>

@@ -9,6 +9,7 @@
 //   LABEL_WORK(&s, s.a, "x");
 //   ASSERT_OK(rondo_label_pop(s.a));
 //   label_end(&s);                             // looks at both
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_CONFORMANCE_LABEL_SUPPORT_H
 #define RONDO_TESTS_CONFORMANCE_LABEL_SUPPORT_H
 

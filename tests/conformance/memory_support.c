@@ -1,4 +1,5 @@
 // memory_support.c — see memory_support.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "memory_support.h"
 
 rondo_pool *memory_create_pool(suite_context *context, rondo_memory_kind kind) {

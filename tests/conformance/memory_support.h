@@ -1,4 +1,5 @@
 // memory_support.h — what the cases about memory of captures share.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_CONFORMANCE_MEMORY_SUPPORT_H
 #define RONDO_TESTS_CONFORMANCE_MEMORY_SUPPORT_H
 

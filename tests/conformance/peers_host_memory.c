@@ -1,5 +1,6 @@
 // peers_host_memory.c — PyTorch's cases about host memory in captures, by number: pinned memory is
 // pooled, and not given out again while a replay may read it; pageable memory is refused, or kept.
+// SPDX-License-Identifier: Apache-2.0
 #include "memory_support.h"
 
 enum { COUNT = 1024 };

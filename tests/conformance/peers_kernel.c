@@ -1,4 +1,5 @@
 // Kernels of the cases' own, on every device.
+// SPDX-License-Identifier: Apache-2.0
 #include "peers_kernel.h"
 #include "device/device.h"
 

@@ -1,4 +1,5 @@
 // peers_kernel.h — kernels of the cases' own: one text for CUDA, one C function for the others.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_CONFORMANCE_PEERS_KERNEL_H
 #define RONDO_TESTS_CONFORMANCE_PEERS_KERNEL_H
 

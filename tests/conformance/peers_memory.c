@@ -1,5 +1,6 @@
 // peers_memory.c — what PyTorch's tests of memory in captures promise, by the number in
 // docs/peer_tests.md; and what its tests do not ask for.
+// SPDX-License-Identifier: Apache-2.0
 #include <pthread.h>
 
 #include "memory_support.h"

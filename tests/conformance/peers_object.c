@@ -1,4 +1,5 @@
 // What PyTorch's own tests say of the graph object, by their numbers in docs/peer_tests.md.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdatomic.h>
 #include <time.h>
 

@@ -1,4 +1,5 @@
 // What PaddlePaddle's own tests say of its CUDAGraph, by their numbers in docs/peer_tests.md.
+// SPDX-License-Identifier: Apache-2.0
 #include <pthread.h>
 
 #include "peers_kernel.h"

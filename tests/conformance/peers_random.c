@@ -1,4 +1,5 @@
 // What PyTorch's own tests ask of random numbers in graphs, by their numbers; and what nobody's do.
+// SPDX-License-Identifier: Apache-2.0
 #include "random_support.h"
 
 #include "support/fake_cuda.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "random_support.h"
 
 #include "support/fake_random.h"

@@ -1,4 +1,5 @@
 // random_support.h — what the cases on random numbers share.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_CONFORMANCE_RANDOM_SUPPORT_H
 #define RONDO_TESTS_CONFORMANCE_RANDOM_SUPPORT_H
 

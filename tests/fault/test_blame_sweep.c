@@ -4,6 +4,7 @@
 // Whatever fails, and whatever broke the capture besides: the failing call wrote a fresh record,
 // nothing stays behind, nothing illegal is asked of the driver, and the stream and the graph can be
 // used again.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "rondo/control.h"

@@ -3,6 +3,7 @@
 // failing call wrote a fresh record, nothing crashes, nothing stays behind, nothing illegal is
 // asked of the driver, and every object can still be destroyed, most of them in the middle of a
 // capture.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,7 @@
 // Fail the nth: every driver call and every allocation of a scenario fails once, in turn, on the
 // fake driver. Whatever fails: the failing call wrote a fresh record, nothing crashes, nothing
 // stays behind, every object can still be destroyed, and nothing illegal is asked of the driver.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "backend/backend.h"

@@ -1,6 +1,7 @@
 // Fail the nth allocation of loading, planning, running, capturing and replaying a model, in turn,
 // on the host device: each failure is reported with a record of its own, everything can still be
 // destroyed, and the next run of the same executor without a fault gives the right result.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <string.h>
 

@@ -2,6 +2,7 @@
 // the public calls. Whatever fails: the failing call wrote a fresh record, nothing crashes or
 // hangs, the stream and the graph work afterwards, and every object can be destroyed. Leaks show
 // under ASan.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "rondo/rondo.h"

@@ -2,6 +2,7 @@
 // events, on the fake driver (each driver call and each allocation) and on the host (each
 // allocation). Whatever fails: the call wrote a fresh record, nothing crashes, nothing stays
 // behind, and the device still records and replays.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "rondo/graph.h"

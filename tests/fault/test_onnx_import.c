@@ -1,4 +1,5 @@
 // Each allocation of an import fails once, in turn: a clear error, no leak, no half-made program.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "program/program.h"

@@ -2,6 +2,7 @@
 // (there and on the host) of a scenario fails once, in turn. Whatever fails: the failing call wrote
 // a fresh record, the next capture works, nothing stays behind, and nothing illegal is asked of the
 // driver.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "rondo/rondo.h"

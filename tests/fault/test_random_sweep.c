@@ -2,6 +2,7 @@
 // (there and on the host) of a scenario fails once, in turn. Whatever fails: the failing call wrote
 // a fresh record, nothing stays behind, nothing illegal is asked of the driver, the generator
 // stands where those calls put it that succeeded, and nobody is inside it.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdlib.h>
 
 #include "capture/capture.h"

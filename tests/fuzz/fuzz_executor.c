@@ -2,6 +2,7 @@
 //
 // Inputs are small; shapes that an op computes from data may still be large, and loops long: then
 // the run ends at the executor's limits, with an error.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>

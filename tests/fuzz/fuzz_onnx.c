@@ -4,6 +4,7 @@
 // The run is a simple interpreter: it follows the program's order, takes constants and declared
 // inputs (symbolic and unknown extents become 2) and drops what is too large or comes out unknown.
 // Nothing here may crash, leak, or read what was never written; errors are fine.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>

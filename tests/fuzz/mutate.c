@@ -2,6 +2,7 @@
 //
 // Bytes changed at random rarely stay a model, since lengths no longer fit. So half of the
 // mutations unpack the model, change one number, name, type or extent, and pack it again.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <stdint.h>
 #include <string.h>

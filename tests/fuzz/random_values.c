@@ -1,4 +1,5 @@
 // Values for declared inputs, the same in each run.
+// SPDX-License-Identifier: Apache-2.0
 #include "random_values.h"
 
 #include <stdint.h>

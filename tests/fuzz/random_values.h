@@ -1,4 +1,5 @@
 // fuzz/random_values.h — what the targets feed: small numbers, strings, sequences and optionals.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_FUZZ_VALUES_H
 #define RONDO_TESTS_FUZZ_VALUES_H
 

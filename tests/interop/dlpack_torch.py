@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tensors between PyTorch and Rondo without copies, through DLPack and ctypes.
 
 usage: dlpack_torch.py LIBRONDO [DEVICE]...       default: cpu, and cuda where there is one

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Rondo's NVTX ranges as a tool of NVIDIA's sees them: Nsight Compute tells a replay's kernels, and
 those of a label scope, by their ranges.
 

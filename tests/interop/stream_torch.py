@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's streams in Rondo, and Rondo's in PyTorch: PyTorch works, Rondo records and replays.
 
 usage: stream_torch.py LIBRONDO [DEVICE]       default: cuda:0

@@ -1,5 +1,6 @@
 # The rules of tools/lint that read sources, on small trees: each finds what it is for, and no more.
 #   check_rules.sh TOOLS_FOLDER
+# SPDX-License-Identifier: Apache-2.0
 tools=$(cd "$1" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -1,4 +1,5 @@
 // Calls on graphs: captures, replays, updates, graphs in graphs.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

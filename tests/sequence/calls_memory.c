@@ -1,4 +1,5 @@
 // Calls on pools, blocks and arenas.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 
 #include "sequence.h"

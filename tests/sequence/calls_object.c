@@ -1,4 +1,5 @@
 // Objects that go and come, and questions that change nothing.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <string.h>
 

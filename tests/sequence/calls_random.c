@@ -1,4 +1,5 @@
 // Calls on generators. The model draws the same numbers from rondo_random_philox.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 
 #include "sequence.h"

@@ -1,4 +1,5 @@
 // Calls on conditional nodes and labels.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // Calls that put work on streams, order it by events, and wait for it.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdatomic.h>
 #include <stdio.h>
 

@@ -1,4 +1,5 @@
 // Captures as the model knows them: who records, what broke it, and what an end leaves.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdlib.h>
 #include <string.h>
 

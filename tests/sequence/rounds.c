@@ -1,4 +1,5 @@
 // Rounds: lists of calls made from a seed, and run.
+// SPDX-License-Identifier: Apache-2.0
 #include "sequence.h"
 
 #define CALL_ENTRY(name, weight) {#name, weight, call_##name},

@@ -10,6 +10,7 @@
 // (two accesses to one word that nothing orders, a replay over memory given back) is not done: such
 // calls are skipped, so that every value is known, and the thread sanitizer sees only the library's
 // own races.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_SEQUENCE_SEQUENCE_H
 #define RONDO_TESTS_SEQUENCE_SEQUENCE_H
 

@@ -12,6 +12,7 @@
 // fewer and fewer calls as long as it still fails, and what is left is printed.
 //
 // Exit status: 0 all went well, 1 a round failed, 2 misuse, 77 there is no such device.
+// SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>

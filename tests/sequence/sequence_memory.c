@@ -3,6 +3,7 @@
 // Time is a vector clock: each stream of the program is a line, and each call on it one tick. A
 // stream that waits takes over what the event knew; the program itself (`host`) knows what it has
 // waited for. Inside a capture the order is that of the nodes: each knows its ancestors.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 // The objects of a round: made, given back, and what must hold of them at any time.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "support/driver.h"
 
 #include "backend/cuda/cuda_device.h"

@@ -1,4 +1,5 @@
 // support/driver.h — the CUDA driver, real or fake, as a program of its own calls it beside Rondo.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_SUPPORT_DRIVER_H
 #define RONDO_TESTS_SUPPORT_DRIVER_H
 

@@ -1,4 +1,5 @@
 // support/expect_ok.h — OK(call): the running test fails, with the error record, unless it is.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_SUPPORT_EXPECT_OK_H
 #define RONDO_TESTS_SUPPORT_EXPECT_OK_H
 

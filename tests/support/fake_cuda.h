@@ -9,6 +9,7 @@
 // failure all the same, as the real ones do when they pass on an earlier asynchronous error.
 //
 // State is the process's, as a driver's is; all calls are serialised by a lock.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_SUPPORT_FAKE_CUDA_H
 #define RONDO_TESTS_SUPPORT_FAKE_CUDA_H
 

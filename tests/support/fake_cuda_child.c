@@ -1,4 +1,5 @@
 // The fake driver's graphs inside graphs.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "support/fake_cuda_state.h"

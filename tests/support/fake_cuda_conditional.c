@@ -1,6 +1,7 @@
 // The fake driver's conditional nodes. A node owns its bodies, which are graphs; an executable has
 // copies of them. A handle's value is one number of the process, set by the one kernel that knows
 // how. A node whose handle nobody set in time is noted as a violation.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 // The fake driver's answers about captures in progress.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "support/fake_cuda_state.h"

@@ -1,4 +1,5 @@
 // The fake driver's graphs, executables and user objects.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 // support/fake_cuda_state.h — what the two files of the fake driver share.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_SUPPORT_FAKE_CUDA_STATE_H
 #define RONDO_TESTS_SUPPORT_FAKE_CUDA_STATE_H
 

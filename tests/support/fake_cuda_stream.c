@@ -1,5 +1,6 @@
 // The fake driver's streams, events, captures and work. Work on a stream that does not
 // record runs at once; so a stream is always idle and an event that was recorded has happened.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

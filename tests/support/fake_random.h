@@ -1,5 +1,6 @@
 // support/fake_random.h — the kernels of generators for the fake driver: the C functions that the
 // host backend runs.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_SUPPORT_FAKE_RANDOM_H
 #define RONDO_TESTS_SUPPORT_FAKE_RANDOM_H
 

@@ -1,4 +1,5 @@
 // support/interpret.c — see interpret.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "support/interpret.h"
 
 #include <math.h>

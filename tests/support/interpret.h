@@ -1,5 +1,6 @@
 // support/interpret.h — a program run op by op with the plain C references: the oracle for passes
 // and executors.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TEST_INTERPRET_H
 #define RONDO_TEST_INTERPRET_H
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Makes the models of tests/models that work on strings, sequences, optionals and tables again, with what ONNX
 Runtime says of them (needs the packages onnx and onnxruntime; the tests do not).
 

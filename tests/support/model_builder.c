@@ -1,4 +1,5 @@
 // support/model_builder.c — small ONNX models for tests.
+// SPDX-License-Identifier: Apache-2.0
 #include "support/model_builder.h"
 
 #include <stdio.h>

@@ -1,6 +1,7 @@
 // support/model_builder.h — small ONNX models for tests, put together in C and packed to bytes.
 //
 // Everything belongs to the builder and is freed at once. Any failure to allocate ends the test.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_MODEL_BUILDER_H
 #define RONDO_TESTS_MODEL_BUILDER_H
 

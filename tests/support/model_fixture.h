@@ -1,4 +1,5 @@
 // support/model_fixture.h — a model built by a test, with its program and an executor on the host.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_MODEL_FIXTURE_H
 #define RONDO_TESTS_MODEL_FIXTURE_H
 

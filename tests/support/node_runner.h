@@ -1,5 +1,6 @@
 // support/node_runner.h — runs ONNX test directories op by op on the plain C references, without
 // any device: inference, then compute, then a comparison with the expected outputs.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_NODE_RUNNER_H
 #define RONDO_TESTS_NODE_RUNNER_H
 

@@ -1,4 +1,5 @@
 // The op cases; see op_cases.h for their writing.
+// SPDX-License-Identifier: Apache-2.0
 #include "support/op_cases.h"
 
 #define UNARY(name, values)                  \

@@ -1,4 +1,5 @@
 // Sums so long that f32 alone loses digits of them, along rows, along columns and over everything.
+// SPDX-License-Identifier: Apache-2.0
 #include "support/op_cases.h"
 
 #define REDUCE(op)                                                                          \

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "support/op_cases.h"
 
 #include <ctype.h>

@@ -1,5 +1,6 @@
 // support/op_probe.h — one op, run through its inference and reference, for tests whose tensors are
 // computed; where they can be written down, a row of op_rows.h is shorter.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_OP_PROBE_H
 #define RONDO_TESTS_OP_PROBE_H
 

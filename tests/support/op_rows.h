@@ -18,6 +18,7 @@
 // A row that succeeds runs three times: into outputs it allocates, into given ones that hold
 // garbage (numbers only), and with every allocation failing once. What inference says without
 // values must agree.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_OP_ROWS_H
 #define RONDO_TESTS_OP_ROWS_H
 

@@ -1,5 +1,6 @@
 // support/peek.h — what the conformance suite takes from inside the library. The suite itself
 // includes public headers only.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_SUPPORT_PEEK_H
 #define RONDO_TESTS_SUPPORT_PEEK_H
 

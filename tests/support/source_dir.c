@@ -1,4 +1,5 @@
 // support/source_dir.c — see source_dir.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "support/source_dir.h"
 
 #include <stdlib.h>

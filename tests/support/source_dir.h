@@ -1,4 +1,5 @@
 // support/source_dir.h — where the sources lie, for tests that read shipped models.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TEST_SOURCE_DIR_H
 #define RONDO_TEST_SOURCE_DIR_H
 

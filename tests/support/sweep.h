@@ -6,6 +6,7 @@
 //
 //   an empty fake driver -> the nth will fail -> open, work -> [sweep_lift, recover] -> close
 //                                                          -> nothing left, nothing illegal asked
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_SUPPORT_SWEEP_H
 #define RONDO_TESTS_SUPPORT_SWEEP_H
 

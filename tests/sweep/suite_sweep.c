@@ -29,6 +29,7 @@
 // points. Cases that repeat themselves do so less often here (suite_rounds). The number of points
 // is printed. Why a process each: a case that stops leaves the suite's own state anywhere, and a
 // crash should cost one point and not the sweep.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE  // memfd_create
 #endif

@@ -1,4 +1,5 @@
 // The list of what a case has made; see suite_track.h.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -3,6 +3,7 @@
 // Included before everything else in the suite's files when they are built for the sweep: the
 // public calls that make and destroy go through these, so that a case that stopped in its middle
 // leaves a list of its objects, and the sweep can show that every one can still be destroyed.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_SWEEP_SUITE_TRACK_H
 #define RONDO_TESTS_SWEEP_SUITE_TRACK_H
 

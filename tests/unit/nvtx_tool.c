@@ -3,6 +3,7 @@
 //
 // NVTX_TOOL_FORM says what the tool offers: "plain" functions without a domain only, "none" at all,
 // or "broken" (it refuses to start); everything otherwise.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
 // Who broke a capture, where only two GPUs show it: on the fake driver.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 // Graphs with branches on the host device: they run at the same time, and never before what they
 // depend on.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

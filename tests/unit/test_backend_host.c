@@ -1,5 +1,6 @@
 // The host backend from inside: rings that fill up, positions, failures of host functions, forks,
 // listings of devices.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
 // When threads of an op wait for each other only shortly: judged by what the processors did.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

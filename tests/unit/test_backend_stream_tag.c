@@ -1,6 +1,7 @@
 // What others keep of a stream (device/stream_tag.c), counted in calls on the fake driver: coming
 // after a stream that runs, records or is gone, and what that costs where it is not needed. That
 // the order holds is shown by conformance_random_shared.c.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

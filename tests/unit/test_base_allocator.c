@@ -1,4 +1,5 @@
 // rondo/allocator.h: the library uses the program's heap, and gives everything back to it.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>

@@ -1,4 +1,5 @@
 // Budgets: what counts, for how long, and what happens at the limit; blocks and where they lie.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

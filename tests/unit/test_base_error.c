@@ -1,4 +1,5 @@
 // The error record: written fresh, kept per thread, prefixed, saved and restored; the log.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 // What a stranger's text may do to a terminal: nothing. The public call, and every way in which the
 // library itself shows such a text.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
 // Files mapped and written atomically, directories, shared libraries, the clock.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
 // The heap, its fault hook, growing arrays and texts, hashes.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 // Ranges for NVIDIA's tools, seen by a tool of our own (nvtx_tool.c). Whether a tool listens is
 // decided once in a process, so each form of it gets a process of its own.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

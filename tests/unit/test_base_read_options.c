@@ -1,4 +1,5 @@
 // base/read_options.h: structs of older and newer callers.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
 // The version in the header, in the library and in the build agree.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

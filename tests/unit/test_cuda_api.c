@@ -1,4 +1,5 @@
 // Loading the driver's functions: from a new, an old, a crippled and an absent driver.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
 // The CUDA backend's work on the fake driver: streams, events, memory, launches, capture, graphs.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

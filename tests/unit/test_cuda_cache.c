@@ -1,4 +1,5 @@
 // The disk cache of compiled kernels: round trip, damage, folders that cannot be used.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 // The CUDA backend on a real GPU, through the public calls: what the fake driver only claims.
 // Skipped without a GPU; RONDO_REQUIRE=cuda makes that a failure.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

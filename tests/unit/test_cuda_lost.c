@@ -1,6 +1,7 @@
 // A device that is lost while captures are open, one of them of a conditional body: everything says
 // so, everything can be destroyed, and the process goes on. On a real GPU only, in a process of its
 // own, since a fault poisons the context. RONDO_REQUIRE=cuda makes skipping a failure.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
 // NVRTC and the library's kernel texts, without a GPU.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

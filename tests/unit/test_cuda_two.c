@@ -1,5 +1,6 @@
 // Two GPUs in one process: captures, replays, pools and generators of both, interleaved by one
 // thread and at once by two. Skipped where there is one; RONDO_REQUIRE=cuda2 makes that a failure.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 // The arena planner: no two blocks overlap in time and place, and the arena is not larger than it
 // must be.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>

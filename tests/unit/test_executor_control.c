@@ -1,4 +1,5 @@
 // Loops and scans that take no turn: what their outputs are, and who takes them.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

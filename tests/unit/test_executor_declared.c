@@ -1,4 +1,5 @@
 // What a model declares against what it is fed and what it gives.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

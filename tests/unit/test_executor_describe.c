@@ -1,4 +1,5 @@
 // Descriptions of plans: for which shapes, with which types, and what bodies hold.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

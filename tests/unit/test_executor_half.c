@@ -1,5 +1,6 @@
 // Half precision through executors, on the host: types at every border in every mode, patterns, the
 // description, and the op that loses the precision.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 // Executors against models that want all memory or all time: the memory limit in folding, plans and
 // runs, loops without end, and the word of another thread.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

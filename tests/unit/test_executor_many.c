@@ -1,5 +1,6 @@
 // Models with very many inputs, outputs, nodes or initializers: right, and in time that grows with
 // their number, not with its square.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

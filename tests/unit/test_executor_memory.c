@@ -1,5 +1,6 @@
 // What a process holds after many plans were made and their executor destroyed: no more than
 // before. A process of its own, since it looks at all of the process's memory.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

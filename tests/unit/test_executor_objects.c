@@ -1,5 +1,6 @@
 // Strings, sequences and optionals at the borders of an executor: who owns them, that one plan
 // serves sequences of any length, and wrong feeds and fetches.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

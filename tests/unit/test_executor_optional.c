@@ -1,4 +1,5 @@
 // Inputs that have a default: fed or not, in any order, also inside bodies.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 // Executors on the host device and, where there is one, on a GPU: first run eager, second captured,
 // later replayed, always the same result; shapes that depend on data or on an input's value;
 // control flow; plans per shape; wrong feeds.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
 // The number of threads is a matter of each executor: counted in /proc while its ops have run.
+// SPDX-License-Identifier: Apache-2.0
 #include <dirent.h>
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,4 +1,5 @@
 // If, switch and while on the fake driver: what older drivers get, and what the driver is asked.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 // Captures of Rondo's that others end or break. First: the program ends one by a driver call of its
 // own, and its stream goes before the graph learns of it. Nothing is left pointing at the stream,
 // and nothing leaks. Then: what other threads may do meanwhile.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 // A program that ends in the middle of a capture, because an error in its step took another way out
 // (PaddlePaddle issue 78194: an exception in a captured region, and the process died later with a
 // driver error). Each variant is a process of its own, which must end as it wanted to.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 // A process that forks in the middle of a capture, while another thread holds whatever lock: in the
 // child nobody gives that back. There everything old answers LOST or is forgotten, and nothing
 // waits.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 // Labels on the fake driver: what older drivers get, copies that a driver lists in another order,
 // and what labels cost.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -2,6 +2,7 @@
 // for each other; nor with generators. Shown in two ways: every pthread_mutex_lock of a replaying
 // thread is counted (the linker redirects it to here), and a thread replays while another holds
 // every lock that the device has.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>

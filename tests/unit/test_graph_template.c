@@ -1,4 +1,5 @@
 // Templates as objects: the walk, ids, hashes and differences, on the host and on the fake driver.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

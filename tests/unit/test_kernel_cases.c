@@ -3,6 +3,7 @@
 // that are long enough to lose digits.
 //
 // With an argument (a device name) it runs that device alone; a second one filters ops by name.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,6 +3,7 @@
 // A stand-in for a device hands the texts to NVRTC and the steps to nobody: the host backend's
 // table with another get_function, which compiles and throws the code away. So each family's choice
 // of kernel, options and generated text is what a real device of that generation would get.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
 // Bodies, what they capture, and functions written out in place.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
 // Whole models: ports, constants, mapped weights, what is unsupported, what is malformed.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

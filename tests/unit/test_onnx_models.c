@@ -3,6 +3,7 @@
 // missing agrees with that; and a copy of each program stands on its own.
 //
 // RONDO_ONNX_TESTS names another folder of ONNX test directories.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -4,6 +4,7 @@
 //
 // What a line must name is the node, or the value, tensor, input, output or attribute by its name;
 // the tool adds the file. Lines about the file as a whole are listed with the reason.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
 // TensorProto to tensor: typed lists, raw bytes, mapped and external data, and what is refused.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 // Values in files of their own: strings, sequences, optionals, the maps that a ZipMap would make;
 // ports of such types; and nonsense instead of them.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

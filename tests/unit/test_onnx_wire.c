@@ -1,4 +1,5 @@
 // The walk over serialized messages that stands before protobuf-c.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
 // The op core: attributes, registry, inference, the reference runner, broadcasting, strided copies.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 // docs/operators.md lists the ops that there are, and names those that there are not. After a
 // change:
 //   RONDO_ACCEPT=1 build/tests/test_op_documentation
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

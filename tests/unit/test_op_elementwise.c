@@ -1,4 +1,5 @@
 // Awkward semantics of element-wise ops.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
 // The fused ops against compositions of the plain ones, over random shapes and attributes.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 // Every op with nonsense: random counts, dtypes, shapes, values and attributes. An op may compute
 // or refuse; it must not crash, hang, leak, or disagree with its own inference. The sanitizer
 // builds make this sharp. The sequence is fixed; RONDO_TEST_ROUNDS makes it longer.
+// SPDX-License-Identifier: Apache-2.0
 #include <dirent.h>
 #include <math.h>
 #include <setjmp.h>

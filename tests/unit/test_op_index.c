@@ -1,4 +1,5 @@
 // Awkward semantics of gathers and scatters; above all indices that are out of range.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

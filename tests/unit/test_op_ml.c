@@ -1,4 +1,5 @@
 // The ops of ai.onnx.ml. Expected values are ONNX Runtime's, except where it is said.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -2,6 +2,7 @@
 //
 // Tree 0:  x0 <= 0 (or missing) ? (x1 > 0.2 ? leaf 3 : leaf 4) : leaf 2
 // Tree 1:  x1 < 1 ? leaf 1 : leaf 2
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

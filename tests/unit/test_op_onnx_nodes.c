@@ -1,6 +1,7 @@
 // ONNX's own operator tests on the plain C references.
 //
 // Alone it checks how many pass; with directories as arguments it prints a line for each.
+// SPDX-License-Identifier: Apache-2.0
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,6 @@
 // com.microsoft.DynamicQuantizeLSTM: one direction; two with a scale for each column, lengths and
 // initial states; unsigned weights with peepholes and a clip. Expected values are ONNX Runtime's.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 // The references of the ops that draw, from seed 0 and counter 0, whose words are the known answers
 // 6627e8d5 e169c58d bc57ac4c 9b00dbd8 (as parts of one: 0.39905 0.88052 0.73571 0.60548).
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -2,6 +2,7 @@
 //
 // Expected numbers come from ONNX Runtime on the same inputs, unless a row says
 // otherwise.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
 // Awkward semantics of reductions, arg-reductions and running sums.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
 // Awkward semantics of ops that pick by value.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

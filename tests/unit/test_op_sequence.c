@@ -1,4 +1,5 @@
 // Sequences and optionals, op by op.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 // Ops on strings: those that move elements, Cast, the ops on text, and what is refused. Expected
 // values are of the ONNX reference (splits) and ONNX Runtime (the rest).
+// SPDX-License-Identifier: Apache-2.0
 #include <locale.h>
 #include <setjmp.h>
 #include <stdarg.h>

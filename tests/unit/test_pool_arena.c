@@ -1,6 +1,7 @@
 // Arenas under random traffic, against a model that knows every node's ancestors: live blocks never
 // overlap, no stream is given bytes whose work need not come before it, the bookkeeping holds, and
 // everything is given back in the end.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 // Pools on the fake driver: streams that are gone, wrapped streams, and captures that the program
 // began by itself, which a pool must neither enter nor break.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 // The pool's bookkeeping: blocks never overlap, free neighbours merge, and everything can be had
 // back.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 // Pools on the host device and, where there is one, on a GPU: reuse per stream, declared
 // cross-stream use, statistics, trimming, limits, misuse.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>

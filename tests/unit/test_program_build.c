@@ -1,4 +1,5 @@
 // Building, naming, pruning and cloning of programs; ports and symbols.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 // Which ops stay in f32 when a program is turned to f16, rule by rule; what the pass makes of it;
 // patterns and constants.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

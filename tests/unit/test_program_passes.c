@@ -1,5 +1,6 @@
 // Passes keep a program's meaning: shipped models computed op by op before and after, and what each
 // pass must do.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

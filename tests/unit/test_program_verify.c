@@ -1,4 +1,5 @@
 // Ordering and checking of programs.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

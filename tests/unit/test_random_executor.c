@@ -1,5 +1,6 @@
 // Programs that draw random numbers, on the host device and, where there is one, on a GPU: each run
 // draws anew, eager and replayed runs draw the same, and kernels agree with the references.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 // Random numbers apart from generators: the words against the paper's known answers, the numbers
 // against the C library, and every instruction set against the others.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

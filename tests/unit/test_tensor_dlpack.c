@@ -1,4 +1,5 @@
 // DLPack in and out, with hand-made capsules of both forms.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

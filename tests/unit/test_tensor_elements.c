@@ -1,4 +1,5 @@
 // Tensors of strings, sequences and optionals: who owns what, copies, and what is refused.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
 // Element types, shapes, half precision, tensors and the storages behind them.
+// SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Random models of every op through Rondo, ONNX Runtime and the onnx reference evaluator.
 
     python3 tools/difftest --library build/librondo.so --cases 100000 --seed 7

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """A case: a small graph with its inputs, and the ONNX model made of it."""
 import dataclasses
 

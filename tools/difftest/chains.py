@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Random graphs: chains that Rondo fuses, and small random graphs of everything that composes."""
 import numpy as np
 

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """One case through the oracles and through Rondo, and what differs."""
 import dataclasses
 import tomllib

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """When two arrays count as equal."""
 import ml_dtypes
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """What generators draw with: shapes, arrays, axes, attributes, and the case that grows of them."""
 import ml_dtypes
 import numpy as np

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Element-wise ops: one operand, two with broadcasting, any number, and conversions."""
 import numpy as np
 

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Ops that pick elements: gathers, scatters, selections, sorting."""
 import numpy as np
 

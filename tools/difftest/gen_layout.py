@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Ops that move elements: views, cuts, joins, pads, and those that make tensors of shapes."""
 import numpy as np
 

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Products, quantised products, quantisation and recurrent layers."""
 import numpy as np
 

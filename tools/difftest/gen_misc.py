@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Spectra, windows, random numbers, training steps, bodies, and a guess for any other op."""
 import numpy as np
 import onnx

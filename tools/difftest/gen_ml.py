@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """ai.onnx.ml: tables of numbers and of categories, linear models, support vectors."""
 import numpy as np
 

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Sequences and optionals."""
 import numpy as np
 from onnx import helper

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Strings: ops on them, casts to and from them, regular expressions."""
 import numpy as np
 

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """ai.onnx.ml: ensembles of trees, as versions 1 and 3 write them and as version 5 does."""
 import numpy as np
 

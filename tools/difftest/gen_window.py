@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Convolutions, pools, resizing and sampling."""
 import numpy as np
 

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Rondo's shared library through ctypes: a model's bytes and arrays in, arrays out."""
 import ctypes
 from ctypes import POINTER, byref, c_bool, c_char, c_char_p, c_int, c_int32, c_int64, c_size_t

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """A case of a seed and an index: always the same one."""
 import numpy as np
 import onnx.defs

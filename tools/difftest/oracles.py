@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """What the model must give, twice: by ONNX Runtime and by the reference evaluator of the onnx package."""
 import warnings
 

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """The generators by op, and how attributes are drawn."""
 GENERATORS = {}
 

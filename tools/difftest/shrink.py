@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Makes a failing case smaller for as long as it fails in the same way."""
 import numpy as np
 

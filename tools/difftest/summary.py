@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Counts over all cases, and their report."""
 import collections
 import datetime

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """What goes into and comes out of a model: arrays (of strings too, dtype object), sequences and optionals.
 
 Fed are arrays, Sequence and Maybe, which know their element type when they are empty. Results are

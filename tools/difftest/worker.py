@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0
+
 """Worker processes: each runs cases one after the other and may crash; the supervisor starts another."""
 import multiprocessing
 import os

@@ -4,6 +4,7 @@
 // interface is written down here: handles, numbers and struct layouts. tests/abi compares each of
 // them with the real cuda.h wherever one is installed; nothing may be added here without a line
 // there.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CUDA_CUDA_ABI_H
 #define RONDO_BACKEND_CUDA_CUDA_ABI_H
 

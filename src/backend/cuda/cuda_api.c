@@ -2,6 +2,7 @@
 // version means; plain exports serve drivers that lack it. NVIDIA documents that a missing function
 // may come back as success with a NULL pointer, so result, query status and pointer are all
 // checked.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/cuda_api.h"
 
 #include <pthread.h>

@@ -2,6 +2,7 @@
 //
 // The table is passed by pointer and never looked up again, so a test fills one of its own
 // (tests/support/fake_cuda.h) and the whole backend runs on it without a GPU.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CUDA_CUDA_API_H
 #define RONDO_BACKEND_CUDA_CUDA_API_H
 

@@ -1,4 +1,5 @@
 // backend/cuda/cuda_backend.c — the table of CUDA, and the device itself.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 #include <string.h>
 

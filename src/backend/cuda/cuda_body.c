@@ -17,6 +17,7 @@
 // leaks the graph, and everything else goes on. Where the outermost capture broke in the driver's
 // eyes as well, or broken bodies lie in one another, there is no safe end at all: the body's stream
 // stays as it is, with those that joined it, and the context is kept at the end.
+// SPDX-License-Identifier: Apache-2.0
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 // backend/cuda/cuda_body.h — bodies of conditional nodes.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CUDA_CUDA_BODY_H
 #define RONDO_BACKEND_CUDA_CUDA_BODY_H
 

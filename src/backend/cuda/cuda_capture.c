@@ -1,4 +1,5 @@
 // The begin and the end of a capture on a CUDA stream.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/cuda_capture.h"
 
 #include <stdarg.h>

@@ -1,4 +1,5 @@
 // backend/cuda/cuda_capture.h — the begin and the end of a capture.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CUDA_CUDA_CAPTURE_H
 #define RONDO_BACKEND_CUDA_CUDA_CAPTURE_H
 

@@ -1,4 +1,5 @@
 // Graphs inside graphs: recording a template as one node, and looking into such nodes.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/cuda_child.h"
 
 #include "backend/cuda/cuda_stream.h"

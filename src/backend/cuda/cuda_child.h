@@ -1,4 +1,5 @@
 // backend/cuda/cuda_child.h — recording a template as one node.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CUDA_CUDA_CHILD_H
 #define RONDO_BACKEND_CUDA_CUDA_CHILD_H
 

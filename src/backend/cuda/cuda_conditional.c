@@ -19,6 +19,7 @@
 // loads a module. The kernel is kept as PTX, so that this needs no NVRTC.
 //
 // Source: CUDA Programming Guide, "Conditional Graph Nodes"; Driver API, Graph Management.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/cuda_conditional.h"
 
 #include "backend/cuda/cuda_body.h"

@@ -1,4 +1,5 @@
 // backend/cuda/cuda_conditional.h — conditional nodes.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CUDA_CUDA_CONDITIONAL_H
 #define RONDO_BACKEND_CUDA_CUDA_CONDITIONAL_H
 

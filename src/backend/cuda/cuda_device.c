@@ -1,4 +1,5 @@
 // backend/cuda/cuda_device.c — the context of a device on the calling thread.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/cuda_device.h"
 
 rondo_status rondo__cuda_push_context(rondo__cuda_device *device) {

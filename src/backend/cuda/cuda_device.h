@@ -5,6 +5,7 @@
 // at home in it. Every entry that needs a current context brackets its driver calls with
 // rondo__cuda_enter and rondo__cuda_leave; where the context is current already, as it is on a hot
 // path, that is one thread-local read.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CUDA_CUDA_DEVICE_H
 #define RONDO_BACKEND_CUDA_CUDA_DEVICE_H
 

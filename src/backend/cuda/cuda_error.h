@@ -1,4 +1,5 @@
 // backend/cuda/cuda_error.h — driver failures as error records.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CUDA_CUDA_ERROR_H
 #define RONDO_BACKEND_CUDA_CUDA_ERROR_H
 

@@ -1,4 +1,5 @@
 // Events of the CUDA backend.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/cuda_event.h"
 
 #include "backend/cuda/cuda_frontier.h"

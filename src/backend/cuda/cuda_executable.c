@@ -1,4 +1,5 @@
 // Executables: instantiating, updating, replaying.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/cuda_executable.h"
 
 #include <string.h>

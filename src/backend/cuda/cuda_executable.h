@@ -1,4 +1,5 @@
 // backend/cuda/cuda_executable.h — templates that can be replayed.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CUDA_CUDA_EXECUTABLE_H
 #define RONDO_BACKEND_CUDA_CUDA_EXECUTABLE_H
 

@@ -2,6 +2,7 @@
 //
 // The streams of a capture may be joined, and nodes be recorded, by the program's own driver calls;
 // so nothing is kept here, the driver is asked each time.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/cuda_frontier.h"
 
 #include "backend/cuda/cuda_recording.h"

@@ -1,4 +1,5 @@
 // backend/cuda/cuda_frontier.h — where a capture stands. A node's handle is its CUgraphNode.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CUDA_CUDA_FRONTIER_H
 #define RONDO_BACKEND_CUDA_CUDA_FRONTIER_H
 

@@ -8,6 +8,7 @@
 //   recorded   the block is handed to the graph being captured as a CUDA user object; the driver
 //              frees it when the graph and every executable made from it are gone, whoever owns
 //              them.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/cuda_launch.h"
 
 #include <string.h>

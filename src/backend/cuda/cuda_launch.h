@@ -1,4 +1,5 @@
 // backend/cuda/cuda_launch.h — kernels and host functions put on a stream.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CUDA_CUDA_LAUNCH_H
 #define RONDO_BACKEND_CUDA_CUDA_LAUNCH_H
 

@@ -1,4 +1,5 @@
 // backend/cuda/cuda_memory.h — memory, copies and fills.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CUDA_CUDA_MEMORY_H
 #define RONDO_BACKEND_CUDA_CUDA_MEMORY_H
 

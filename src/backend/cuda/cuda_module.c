@@ -1,5 +1,6 @@
 // Kernels out of CUDA C text: compiled by NVRTC or taken from the disk cache, loaded once for the
 // device's life.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/cuda_module.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 // backend/cuda/cuda_module.h — device code that was loaded.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CUDA_CUDA_MODULE_H
 #define RONDO_BACKEND_CUDA_CUDA_MODULE_H
 

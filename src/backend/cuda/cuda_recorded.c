@@ -1,4 +1,5 @@
 // What can be asked of nodes while they are being recorded. A node's handle is its CUgraphNode.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/cuda_recorded.h"
 
 #include <string.h>

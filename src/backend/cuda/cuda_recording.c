@@ -11,6 +11,7 @@
 //
 // Captures are known by serial numbers, never by stream, so that a stream destroyed in the middle
 // or reused later cannot be taken for another.
+// SPDX-License-Identifier: Apache-2.0
 
 #include <stdio.h>
 #include <string.h>

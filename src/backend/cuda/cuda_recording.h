@@ -1,4 +1,5 @@
 // backend/cuda/cuda_recording.h — what is noted of captures that run.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CUDA_CUDA_RECORDING_H
 #define RONDO_BACKEND_CUDA_CUDA_RECORDING_H
 

@@ -1,4 +1,5 @@
 // Streams and events of the CUDA backend.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/cuda_stream.h"
 
 #include "backend/cuda/cuda_body.h"

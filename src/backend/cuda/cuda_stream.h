@@ -1,4 +1,5 @@
 // backend/cuda/cuda_stream.h — streams.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CUDA_CUDA_STREAM_H
 #define RONDO_BACKEND_CUDA_CUDA_STREAM_H
 

@@ -13,6 +13,7 @@
 // arguments  the C parameter list; every function returns CUresult
 //
 // Rondo needs a driver of CUDA 11.4 or newer, so whatever came until then is REQUIRED.
+// SPDX-License-Identifier: Apache-2.0
 
 RONDO__CUDA_SYMBOL(REQUIRED, cuInit, 2000, "cuInit", (unsigned int flags))
 RONDO__CUDA_SYMBOL(REQUIRED, cuDriverGetVersion, 2020, "cuDriverGetVersion", (int *out_version))

@@ -1,4 +1,5 @@
 // Templates (CUgraph) and executables (CUgraphExec).
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/cuda_template.h"
 
 #include <stdlib.h>

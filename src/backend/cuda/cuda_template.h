@@ -1,4 +1,5 @@
 // backend/cuda/cuda_template.h — recorded nodes and edges, and what is noted of them.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CUDA_CUDA_TEMPLATE_H
 #define RONDO_BACKEND_CUDA_CUDA_TEMPLATE_H
 

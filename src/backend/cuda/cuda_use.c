@@ -1,4 +1,5 @@
 // What recorded work uses: the allocation behind an address, the arguments of a kernel node.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/cuda_use.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 // backend/cuda/cuda_use.h — what recorded work uses.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CUDA_CUDA_USE_H
 #define RONDO_BACKEND_CUDA_CUDA_USE_H
 

@@ -4,6 +4,7 @@
 // cuDNN and NVRTC load further libraries by bare name while they work. Wheels let them find each
 // other by relative run paths, but a toolkit's NVRTC has none; so what a library will ask for is
 // loaded beside it first, and the loader then meets it by its soname.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/discover.h"
 
 #include <dlfcn.h>

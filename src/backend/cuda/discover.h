@@ -3,6 +3,7 @@
 // NVRTC, cuBLASLt and cuDNN are not part of the driver. They come with a toolkit, with a
 // distribution's packages, or inside Python wheels (site-packages/nvidia/*/lib), and cuDNN is a
 // family of libraries that load each other by name. One helper knows all those places.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CUDA_DISCOVER_H
 #define RONDO_BACKEND_CUDA_DISCOVER_H
 

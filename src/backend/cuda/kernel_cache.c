@@ -2,6 +2,7 @@
 //
 //   0  magic "RONDOKC1"    8  byte count, u64 little endian    16  hash of the code, 16 bytes
 //   32 zero, 8 bytes       40 the code
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/kernel_cache.h"
 
 #include <stdint.h>

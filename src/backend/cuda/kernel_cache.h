@@ -4,6 +4,7 @@
 // version, architecture), so it never goes stale; a changed text is another entry. Files carry a
 // checksum and are written whole, so that a damaged or half-written one counts as absent. Where the
 // folder cannot be written the cache does nothing, quietly.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CUDA_KERNEL_CACHE_H
 #define RONDO_BACKEND_CUDA_KERNEL_CACHE_H
 

@@ -1,4 +1,5 @@
 // NVRTC, loaded when the first kernel is compiled.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/nvrtc.h"
 
 #include <pthread.h>

@@ -2,6 +2,7 @@
 //
 // NVRTC is NVIDIA's compiler as a library. It needs no GPU, so a test compiles every text of the
 // library for several architectures on any machine that has it.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CUDA_NVRTC_H
 #define RONDO_BACKEND_CUDA_NVRTC_H
 

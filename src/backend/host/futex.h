@@ -1,4 +1,5 @@
 // backend/host/futex.h — sleeping until a word changes, and spinning politely before.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_HOST_FUTEX_H
 #define RONDO_BACKEND_HOST_FUTEX_H
 

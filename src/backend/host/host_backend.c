@@ -1,4 +1,5 @@
 // backend/host/host_backend.c — the table of the host, whose streams are worker threads.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/host/host_child.h"
 #include "backend/host/host_conditional.h"
 #include "backend/host/host_device.h"

@@ -23,6 +23,7 @@
 //
 // Source: CUDA Programming Guide, "Creating a Graph Using Stream Capture"; Driver API, Stream
 // Management.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/host/host_capture.h"
 #include "backend/cause.h"
 #include "backend/host/host_device.h"

@@ -1,4 +1,5 @@
 // backend/host/host_capture.h — recordings in progress.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_HOST_HOST_CAPTURE_H
 #define RONDO_BACKEND_HOST_HOST_CAPTURE_H
 

@@ -8,6 +8,7 @@
 //           [ d -> e ]                \-> d -> e -/
 //
 // Cost: one copy of nodes and arguments per CHILD node, and one more while an executable is made.
+// SPDX-License-Identifier: Apache-2.0
 
 #include "backend/host/host_child.h"
 

@@ -1,4 +1,5 @@
 // backend/host/host_child.h — graphs inside graphs.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_HOST_HOST_CHILD_H
 #define RONDO_BACKEND_HOST_HOST_CHILD_H
 

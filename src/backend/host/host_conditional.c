@@ -3,6 +3,7 @@
 // In a template a conditional node owns a template for each body. A body is recorded by a capture
 // of its own, whose template moves into the node when it ends. That capture is relaxed: calls that
 // the outer capture forbids break the outer one only.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/host/host_conditional.h"
 
 #include "backend/host/host_capture.h"

@@ -1,4 +1,5 @@
 // backend/host/host_conditional.h — conditional nodes that are being recorded.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_HOST_HOST_CONDITIONAL_H
 #define RONDO_BACKEND_HOST_HOST_CONDITIONAL_H
 

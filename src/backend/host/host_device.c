@@ -1,4 +1,5 @@
 // backend/host/host_device.c — the host as a device, and its table of functions.
+// SPDX-License-Identifier: Apache-2.0
 
 #include <stdio.h>
 #include <string.h>

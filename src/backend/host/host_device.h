@@ -1,5 +1,6 @@
 // backend/host/host_device.h — the host as a device.
 // docs/architecture.md says in which order its locks are held.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_HOST_HOST_DEVICE_H
 #define RONDO_BACKEND_HOST_HOST_DEVICE_H
 

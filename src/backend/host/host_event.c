@@ -1,4 +1,5 @@
 // backend/host/host_event.c — events as objects.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/host/host_event.h"
 
 #include "backend/host/host_device.h"

@@ -1,4 +1,5 @@
 // backend/host/host_event.h — events as objects.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_HOST_HOST_EVENT_H
 #define RONDO_BACKEND_HOST_HOST_EVENT_H
 

@@ -1,4 +1,5 @@
 // backend/host/host_event_work.h — recording events, waiting for them, asking about them.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_HOST_HOST_EVENT_WORK_H
 #define RONDO_BACKEND_HOST_HOST_EVENT_WORK_H
 

@@ -4,6 +4,7 @@
 // command on the stream, which holds a reference of its own, so that updating and destroying need
 // not wait for replays in flight. Replays of one executable run one after the other, also on
 // different streams, as on a GPU: each waits for the one before.
+// SPDX-License-Identifier: Apache-2.0
 
 #include "backend/host/host_executable.h"
 

@@ -1,4 +1,5 @@
 // backend/host/host_executable.h — programs that replays run.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_HOST_HOST_EXECUTABLE_H
 #define RONDO_BACKEND_HOST_HOST_EXECUTABLE_H
 

@@ -15,6 +15,7 @@
 //
 // Replays of one executable run one after the other, so the serials live in the nodes' arguments
 // and are set by the command that runs the program.
+// SPDX-License-Identifier: Apache-2.0
 
 #include "backend/host/host_external.h"
 

@@ -1,4 +1,5 @@
 // backend/host/host_external.h — events that graphs record and wait for at each replay.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_HOST_HOST_EXTERNAL_H
 #define RONDO_BACKEND_HOST_HOST_EXTERNAL_H
 

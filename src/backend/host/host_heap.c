@@ -1,5 +1,6 @@
 // backend/host/host_heap.c — memory of the host device: device memory and pinned memory are both
 // ordinary memory.
+// SPDX-License-Identifier: Apache-2.0
 
 #include "backend/host/host_heap.h"
 

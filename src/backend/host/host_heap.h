@@ -1,4 +1,5 @@
 // backend/host/host_heap.h — memory of the host device.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_HOST_HOST_HEAP_H
 #define RONDO_BACKEND_HOST_HOST_HEAP_H
 

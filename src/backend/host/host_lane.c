@@ -3,6 +3,7 @@
 // The worker publishes its position after each command. It looks at one word more, the smallest
 // position anybody sleeps for, and makes a system call only when that has been passed: a thousand
 // small commands with a sleeper for the last one cost one wake, not a thousand.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/host/host_lane.h"
 #include "backend/host/futex.h"
 #include "backend/thread_count.h"

@@ -1,4 +1,5 @@
 // backend/host/host_lane.h — how far a stream's work has come.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_HOST_HOST_LANE_H
 #define RONDO_BACKEND_HOST_HOST_LANE_H
 

@@ -1,4 +1,5 @@
 // backend/host/host_patience.c — see the header.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE  // sched_getaffinity
 #endif

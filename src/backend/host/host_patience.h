@@ -12,6 +12,7 @@
 // other processes want the processors there is a second team, of threads that only sleep; when the
 // processors are free again, that team ends. A program whose user set GOMP_SPINCOUNT or
 // OMP_WAIT_POLICY is left alone.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_HOST_HOST_PATIENCE_H
 #define RONDO_BACKEND_HOST_HOST_PATIENCE_H
 

@@ -25,6 +25,7 @@
 // node.
 //
 // Cost: 16 bytes and the rounded-up arguments per node, 20 bytes per segment.
+// SPDX-License-Identifier: Apache-2.0
 
 #include "backend/host/host_program.h"
 

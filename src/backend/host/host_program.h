@@ -1,4 +1,5 @@
 // backend/host/host_program.h — the runnable form of a template.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_HOST_HOST_PROGRAM_H
 #define RONDO_BACKEND_HOST_HOST_PROGRAM_H
 

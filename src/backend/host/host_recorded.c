@@ -1,5 +1,6 @@
 // backend/host/host_recorded.c — what can be asked of nodes while they are being recorded. A node's
 // handle is its index.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/host/host_recorded.h"
 
 #include "backend/host/host_capture.h"

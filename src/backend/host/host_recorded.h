@@ -1,4 +1,5 @@
 // backend/host/host_recorded.h — what can be asked of nodes while they are being recorded.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_HOST_HOST_RECORDED_H
 #define RONDO_BACKEND_HOST_HOST_RECORDED_H
 

@@ -23,6 +23,7 @@
 // What was rejected: running commands on the thread that waits (no hand-over, but then an op's
 // OpenMP team exists twice and the idle one spins against the busy one); a shared pool of workers
 // (an op could then start late because strangers' ops fill the pool).
+// SPDX-License-Identifier: Apache-2.0
 
 #include <stdio.h>
 #include <string.h>

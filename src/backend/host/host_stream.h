@@ -1,4 +1,5 @@
 // backend/host/host_stream.h — streams: a ring of commands and a worker thread.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_HOST_HOST_STREAM_H
 #define RONDO_BACKEND_HOST_HOST_STREAM_H
 

@@ -1,4 +1,5 @@
 // backend/host/host_team.h — helpers for parallel branches.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_HOST_HOST_TEAM_H
 #define RONDO_BACKEND_HOST_HOST_TEAM_H
 

@@ -1,4 +1,5 @@
 // backend/host/host_template.c — recorded nodes and edges.
+// SPDX-License-Identifier: Apache-2.0
 
 #include "backend/host/host_template.h"
 

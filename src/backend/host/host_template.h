@@ -1,4 +1,5 @@
 // backend/host/host_template.h — recorded nodes and edges.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_HOST_HOST_TEMPLATE_H
 #define RONDO_BACKEND_HOST_HOST_TEMPLATE_H
 

@@ -1,4 +1,5 @@
 // backend/host/host_thread.c — starting a thread.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE  // pthread_setname_np
 #endif

@@ -1,4 +1,5 @@
 // backend/host/host_thread.h — starting a thread.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_HOST_HOST_THREAD_H
 #define RONDO_BACKEND_HOST_HOST_THREAD_H
 

@@ -1,4 +1,5 @@
 // backend/host/host_work.c — copies, fills and functions: run eagerly or recorded.
+// SPDX-License-Identifier: Apache-2.0
 
 #include <string.h>
 

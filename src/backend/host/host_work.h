@@ -1,4 +1,5 @@
 // backend/host/host_work.h — work put on a stream.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_HOST_HOST_WORK_H
 #define RONDO_BACKEND_HOST_HOST_WORK_H
 

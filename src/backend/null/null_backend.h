@@ -1,4 +1,5 @@
 // backend/null/null_backend.h — the smallest backend.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_NULL_NULL_BACKEND_H
 #define RONDO_BACKEND_NULL_NULL_BACKEND_H
 

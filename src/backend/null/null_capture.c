@@ -5,6 +5,7 @@
 // in progress stand in one list; an id that is not in it is that of a capture that has ended.
 //
 // An executable is a template that is shared. One lock guards everything.
+// SPDX-License-Identifier: Apache-2.0
 #include "backend/null/null_capture.h"
 
 #include <string.h>

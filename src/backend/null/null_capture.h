@@ -1,4 +1,5 @@
 // backend/null/null_capture.h — recording the structure of work: nodes and edges, and no more.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_NULL_NULL_CAPTURE_H
 #define RONDO_BACKEND_NULL_NULL_CAPTURE_H
 

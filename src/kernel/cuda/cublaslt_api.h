@@ -3,6 +3,7 @@
 // compares sizes and values with NVIDIA's header where one is installed.
 //
 // Source: cuBLAS documentation, "Using the cuBLASLt API".
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_CUDA_CUBLASLT_API_H
 #define RONDO_KERNEL_CUDA_CUBLASLT_API_H
 

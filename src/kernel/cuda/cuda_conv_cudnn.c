@@ -3,6 +3,7 @@
 //
 // Engines that round inputs down (TF32), sum in half precision or in no fixed order are left out:
 // single precision means single precision here, and results repeat bit for bit.
+// SPDX-License-Identifier: Apache-2.0
 #include "kernel/cuda/cuda_conv_cudnn.h"
 
 #include <pthread.h>

@@ -1,4 +1,5 @@
 // kernel/cuda/cuda_conv_cudnn.h — convolutions by cuDNN.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_CUDA_CONV_CUDNN_H
 #define RONDO_KERNEL_CUDA_CONV_CUDNN_H
 

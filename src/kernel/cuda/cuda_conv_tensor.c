@@ -1,5 +1,6 @@
 // kernel/cuda/cuda_conv_tensor.c — the plans of conv_tensor.cu: which tiles and splits are worth
 // timing for a convolution.
+// SPDX-License-Identifier: Apache-2.0
 #include "kernel/cuda/cuda_conv_tensor.h"
 
 #include <stdbool.h>

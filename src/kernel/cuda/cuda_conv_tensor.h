@@ -1,4 +1,5 @@
 // kernel/cuda/cuda_conv_tensor.h — convolutions on tensor cores by our own kernel, conv_tensor.cu.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_CUDA_CONV_TENSOR_H
 #define RONDO_KERNEL_CUDA_CONV_TENSOR_H
 

@@ -1,4 +1,5 @@
 // kernel/cuda/cuda_convolution.h — one convolution in numbers.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_CUDA_CONVOLUTION_H
 #define RONDO_KERNEL_CUDA_CONVOLUTION_H
 

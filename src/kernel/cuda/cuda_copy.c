@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "kernel/cuda/cuda_copy.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 // kernel/cuda/cuda_copy.h — one strided move, the common form of all ops that only rearrange.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_CUDA_COPY_H
 #define RONDO_KERNEL_CUDA_COPY_H
 

@@ -1,4 +1,5 @@
 // kernel/cuda/cuda_epilogue.c — see cuda_epilogue.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "kernel/cuda/cuda_epilogue.h"
 
 #include <string.h>

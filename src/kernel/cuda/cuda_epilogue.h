@@ -1,4 +1,5 @@
 // kernel/cuda/cuda_epilogue.h — what a fused convolution or product does to its sums.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_CUDA_EPILOGUE_H
 #define RONDO_KERNEL_CUDA_EPILOGUE_H
 

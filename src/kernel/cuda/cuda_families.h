@@ -2,6 +2,7 @@
 //
 // Each function adds the steps of one op to the kernel, or refuses (UNSUPPORTED sticks). The
 // request is kernel->request; outputs are never empty when it is called.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_CUDA_FAMILIES_H
 #define RONDO_KERNEL_CUDA_FAMILIES_H
 

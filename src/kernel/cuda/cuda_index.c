@@ -1,4 +1,5 @@
 // Ops that pick, place or make elements by index.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "cu_sources.h"

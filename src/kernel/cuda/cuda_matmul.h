@@ -1,4 +1,5 @@
 // kernel/cuda/cuda_matmul.h — one matrix product in numbers.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_CUDA_MATMUL_H
 #define RONDO_KERNEL_CUDA_MATMUL_H
 

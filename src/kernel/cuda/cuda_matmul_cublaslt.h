@@ -1,4 +1,5 @@
 // kernel/cuda/cuda_matmul_cublaslt.h — matrix products by cuBLASLt.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_CUDA_MATMUL_CUBLASLT_H
 #define RONDO_KERNEL_CUDA_MATMUL_CUBLASLT_H
 

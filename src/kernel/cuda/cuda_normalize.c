@@ -1,4 +1,5 @@
 // Normalisations that need statistics of the data.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "cu_sources.h"

@@ -5,6 +5,7 @@
 // it, so equal shapes become one flat loop, and elements move 16 bytes at a time where the
 // innermost merged extent allows it. An operand that is constant along the innermost extent (a
 // scalar, or a bias in channels-first layout) is read once per vector.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_CUDA_POINTWISE_H
 #define RONDO_KERNEL_CUDA_POINTWISE_H
 

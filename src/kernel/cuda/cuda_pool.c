@@ -1,4 +1,5 @@
 // kernel/cuda/cuda_pool.c — pools in both layouts.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "cu_sources.h"

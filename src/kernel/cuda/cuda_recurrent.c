@@ -1,4 +1,5 @@
 // LSTM, GRU and RNN with their usual functions, step by step.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "cu_sources.h"

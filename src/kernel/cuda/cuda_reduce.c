@@ -1,4 +1,5 @@
 // Reductions, arg-extremes and softmax.
+// SPDX-License-Identifier: Apache-2.0
 #include <stdlib.h>
 #include <string.h>
 

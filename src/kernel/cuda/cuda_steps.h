@@ -15,6 +15,7 @@
 // struct of just such members, so that host and device agree without layout rules. The first
 // failure sticks to the kernel: later calls do nothing and take NULL steps, and the dispatcher
 // looks at `status` once at the end.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_CUDA_STEPS_H
 #define RONDO_KERNEL_CUDA_STEPS_H
 

@@ -5,6 +5,7 @@
 // candidate is captured several times in a row and the graph replayed, so that launch cost stays
 // out, on buffers filled with noise (zeros run faster than data on some chips). The choice is kept
 // on disk beside the compiled kernels, under a key of chip, driver and problem.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_CUDA_TUNE_H
 #define RONDO_KERNEL_CUDA_TUNE_H
 

@@ -1,4 +1,5 @@
 // kernel/cuda/cuda_window.c — see cuda_window.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "kernel/cuda/cuda_window.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
 // kernel/cuda/cuda_window.h — the sliding window of convolutions and pools, in numbers.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_CUDA_WINDOW_H
 #define RONDO_KERNEL_CUDA_WINDOW_H
 

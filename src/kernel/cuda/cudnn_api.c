@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "kernel/cuda/cudnn_api.h"
 
 #include <pthread.h>

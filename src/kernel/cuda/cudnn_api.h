@@ -6,6 +6,7 @@
 // with attributes, set one by one and then finalised.
 //
 // Source: cuDNN documentation, "cuDNN Graph API" and "cudnn_graph Library".
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_CUDA_CUDNN_API_H
 #define RONDO_KERNEL_CUDA_CUDNN_API_H
 

@@ -1,4 +1,5 @@
 // kernel/cuda/kernel_cuda.c — which family makes the kernel of an op.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "base/error.h"

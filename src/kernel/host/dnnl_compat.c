@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "kernel/host/dnnl_compat.h"
 
 #include "base/memory.h"

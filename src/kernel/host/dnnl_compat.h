@@ -4,6 +4,7 @@
 // descriptors by value; 3.x makes it in one and hides them. Here memory descriptors are owned
 // pointers, and each primitive descriptor is made by one call. Statuses are oneDNN's own: what a
 // primitive cannot do is an expected answer, not an error.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_HOST_DNNL_COMPAT_H
 #define RONDO_KERNEL_HOST_DNNL_COMPAT_H
 

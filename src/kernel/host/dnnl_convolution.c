@@ -8,6 +8,7 @@
 // The weight is reordered once into the layout that the primitive asks for; x, z and y stay in the
 // layout of the program (planes, or channels last), because a reorder of activations per run would
 // cost more than the better layout brings.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "base/error.h"

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "kernel/host/dnnl_kernel.h"
 
 #include <stdatomic.h>

@@ -9,6 +9,7 @@
 //   rondo__dnnl_kernel_set_primitive(kernel, description)      takes the description
 //   rondo__dnnl_kernel_bind(kernel, DNNL_ARG_SRC, RONDO__DNNL_INPUT, 0, layout) ...
 //   rondo__dnnl_kernel_bind_packed(kernel, DNNL_ARG_WEIGHTS, data, layout, wanted)
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_HOST_DNNL_KERNEL_H
 #define RONDO_KERNEL_HOST_DNNL_KERNEL_H
 

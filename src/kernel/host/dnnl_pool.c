@@ -1,5 +1,6 @@
 // kernel/host/dnnl_pool.c — AveragePool in both layouts, and LRN, with oneDNN. (MaxPool is our own:
 // oneDNN's drops NaN.)
+// SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "kernel/host/dnnl_kernel.h"
 #include "kernel/host/host_families.h"

@@ -1,6 +1,7 @@
 // kernel/host/dnnl_product.c — large matrix products against a constant b with oneDNN, whose
 // kernels block for every cache level: a fifth to a half quicker than our tiles (host_product.c)
 // from a million multiply-adds on. Smaller ones gain nothing, and pay for calling a primitive.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "base/error.h"

@@ -10,6 +10,7 @@
 //   spread   broadcast in some other way: the block is first laid out in scratch memory
 //
 // Results between ops live in scratch registers of one block each, reused once they are dead.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "base/error.h"

@@ -3,6 +3,7 @@
 // Each makes the kernel for one op, or yields UNSUPPORTED without an error record when this request
 // is not one it is made for (dtype, rank, an attribute); the next entry of the table in
 // host_prepare.c is then tried, and the reference in the end.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_HOST_HOST_FAMILIES_H
 #define RONDO_KERNEL_HOST_HOST_FAMILIES_H
 

@@ -1,4 +1,5 @@
 // kernel/host/host_half.c — see host_half.h.
+// SPDX-License-Identifier: Apache-2.0
 #include "kernel/host/host_half.h"
 
 #include <string.h>

@@ -6,6 +6,7 @@
 // prepared.
 //
 //   workspace   | of the f32 kernel | widened inputs | f32 results |
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_HOST_HOST_HALF_H
 #define RONDO_KERNEL_HOST_HOST_HALF_H
 

@@ -11,6 +11,7 @@
 //
 // `run` may keep scratch state in the kernel object (memory objects whose handles it sets, say):
 // the runs of one kernel never overlap, because a kernel belongs to one place of one stream's plan.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_HOST_HOST_KERNEL_H
 #define RONDO_KERNEL_HOST_HOST_KERNEL_H
 

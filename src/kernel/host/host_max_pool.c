@@ -3,6 +3,7 @@
 // oneDNN's maximum drops NaN; here NaN wins, as everywhere in Rondo. A unit of work is one run of
 // neighbouring outputs: all channels of a position where channels are last, otherwise a row along
 // the last axis. It takes the maximum with one run of the input for each tap of the window.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
 

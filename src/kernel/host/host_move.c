@@ -1,5 +1,6 @@
 // kernel/host/host_move.c — ops that move elements without computing: Transpose, Expand, Slice,
 // Concat, Split, Tile of one axis, Gather. All but Gather are lists of strided copies.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "base/error.h"

@@ -1,4 +1,5 @@
 // kernel/host/host_prepare.c — which family makes the kernel of an op.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "backend/thread_count.h"

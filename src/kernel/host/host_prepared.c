@@ -1,6 +1,7 @@
 // kernel/host/host_prepared.c — ops whose reference is quick enough once what it makes of its
 // constants is kept: DynamicQuantizeLSTM with constant weights, and the tree ensembles, which have
 // nothing else.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "base/error.h"

@@ -7,6 +7,7 @@
 //
 // Work is cut into units of one tile height by one panel, all batches together, and dealt out in
 // runs of neighbours, so that a panel stays in the cache while the tiles along its height use it.
+// SPDX-License-Identifier: Apache-2.0
 #include "base/block.h"
 #include "base/error.h"
 #include "kernel/host/host_families.h"

@@ -7,6 +7,7 @@
 //
 // Then each step adds h x R' for its batch and applies the gates row by row with vector loops. The
 // two directions of a bidirectional layer run on two threads.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "base/error.h"

@@ -3,6 +3,7 @@
 //
 // Every input is seen as [outer, length, inner]. With inner 1 a row is contiguous and handled by
 // one vector function; otherwise `inner` columns are reduced side by side.
+// SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,5 @@
 // kernel/host/host_threads.h — threads inside one op. Builds without OpenMP run on one thread.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_HOST_HOST_THREADS_H
 #define RONDO_KERNEL_HOST_HOST_THREADS_H
 

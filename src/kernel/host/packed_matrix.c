@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "kernel/host/packed_matrix.h"
 
 #include <string.h>

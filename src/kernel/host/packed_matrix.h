@@ -1,5 +1,6 @@
 // kernel/host/packed_matrix.h — the right operand of a matrix product, cut into panels as wide as a
 // tile (simd.h), each stored row after row and padded with zeros.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_HOST_PACKED_MATRIX_H
 #define RONDO_KERNEL_HOST_PACKED_MATRIX_H
 

@@ -1,6 +1,7 @@
 // kernel/host/product_form.h — MatMul, Gemm and rondo.MatMul in one form:
 //
 //   y = act(scale * (op(a) x op(b)) + bias + z)
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_HOST_PRODUCT_FORM_H
 #define RONDO_KERNEL_HOST_PRODUCT_FORM_H
 

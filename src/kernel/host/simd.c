@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 #include "kernel/host/simd.h"
 
 extern const rondo__simd rondo__simd_baseline;

@@ -6,6 +6,7 @@
 //
 // Accuracy: exp, tanh, sigmoid, erf and what is made of them stay within about 2e-7 of the true
 // value (relative for exp and tanh, absolute for the others). NaN and infinities behave as in C.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_HOST_SIMD_H
 #define RONDO_KERNEL_HOST_SIMD_H
 

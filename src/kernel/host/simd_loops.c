@@ -1,4 +1,5 @@
 // kernel/host/simd_loops.c — element-wise loops and row functions for one instruction set.
+// SPDX-License-Identifier: Apache-2.0
 #include "kernel/host/simd_level.h"
 #include "kernel/host/simd_math.h"
 

@@ -1,5 +1,6 @@
 // kernel/host/simd_math.h — functions of one value in a form that compilers vectorise: no branches,
 // no calls, no tables. Polynomials were fitted on Chebyshev nodes of the stated interval.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_HOST_SIMD_MATH_H
 #define RONDO_KERNEL_HOST_SIMD_MATH_H
 

@@ -4,6 +4,7 @@
 // b are loaded, one value of a per row is broadcast, and 2 * rows multiply-adds follow. With few
 // rows there are too few independent sums to hide the latency of an addition, so k is then split
 // into several sums that are joined at the end.
+// SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
 #include "kernel/host/simd_level.h"

@@ -3,6 +3,7 @@
 // Transpose, Slice, Expand, Concat, Split and their like are all this: a box of elements, read at
 // one set of strides and written at another. The plan drops axes of extent 1, joins axes that run
 // together on both sides, and picks an inner loop.
+// SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_HOST_STRIDED_COPY_H
 #define RONDO_KERNEL_HOST_STRIDED_COPY_H
 

@@ -2,6 +2,7 @@
 //
 // Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
 // Plain C and CUDA C; the same text is compiled into the library for the host.
+// SPDX-License-Identifier: Apache-2.0
 #ifdef __CUDACC__
 #define RONDO_RANDOM_INLINE static __device__ __forceinline__
 #else

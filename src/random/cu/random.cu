@@ -3,6 +3,7 @@
 // A group is what one counter gives: four words, or two numbers of double precision. One thread
 // makes one group at a time, in registers. The launch passes where the state is and the op's
 // distance from it, so a recorded launch makes new numbers whenever the state has moved.
+// SPDX-License-Identifier: Apache-2.0
 #include "philox.cuh"
 #include "random_numbers.cuh"
 

@@ -4,6 +4,7 @@
 // IEEE 754 defines to the last bit is used: conversions, +, -, *, /, sqrt, and fused multiply-add
 // where it is written; compilers must fuse nothing on their own. No library function is exact
 // enough: log, sin and cos are series here, good to about one unit in the last place.
+// SPDX-License-Identifier: Apache-2.0
 #ifdef __CUDACC__
 #define RONDO_FMA_F32(a, b, c) __fmaf_rn((a), (b), (c))
 #define RONDO_FMA_F64(a, b, c) __fma_rn((a), (b), (c))

@@ -1,6 +1,7 @@
 // conv_plain.cu - convolution with bias, residual and activation in plain arithmetic, for any layout,
 // group count and up to three spatial extents; and the depthwise case, which is bound by
 // bandwidth and so is best done directly.
+// SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 #include "rondo_activation.cuh"
 #include "tile_product.cuh"

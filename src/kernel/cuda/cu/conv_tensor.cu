@@ -23,6 +23,7 @@
 // expects. Each chip before and after it has only mma.
 //
 // Needs: input channels divisible by 8, or STEM, which gathers element by element.
+// SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 #include "rondo_activation.cuh"
 

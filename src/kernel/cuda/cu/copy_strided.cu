@@ -1,5 +1,6 @@
 // copy_strided.cu - moves of elements between two strided layouts: transposes, slices, expansions,
 // tiles, concatenation and splitting all come down to these three kernels.
+// SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 
 #ifndef RONDO_T

@@ -1,5 +1,6 @@
 // elementwise.cu - scalar functions of the element-wise ops. The host appends one kernel that calls
 // them (cuda_pointwise.c), so a chain of ops becomes one kernel of exactly the types it needs.
+// SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 #include "rondo_activation.cuh"
 

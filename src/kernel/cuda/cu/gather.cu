@@ -1,6 +1,7 @@
 // gather.cu - moves of elements by index tensors. T is an unsigned type of the element's size, I the
 // index type (i32 or i64). Negative indices count from the end; an index still out of range is
 // clamped, so that hostile data never reads or writes outside a tensor.
+// SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 
 #ifndef RONDO_T

@@ -1,5 +1,6 @@
 // generate.cu - tensors made from little or no input: constants, ranges, one-hot, triangles, running
 // sums.
+// SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 
 #ifndef RONDO_T

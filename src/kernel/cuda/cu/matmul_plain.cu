@@ -1,5 +1,6 @@
 // matmul_plain.cu - y = act(scale * A x B + factor * bias + z) for any strides, any batch broadcast and
 // any numeric type: the product that is always there.
+// SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 #include "rondo_activation.cuh"
 #include "tile_product.cuh"

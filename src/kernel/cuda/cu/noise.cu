@@ -1,4 +1,5 @@
 // noise.cu - half precision numbers between -1 and 1 for timing: zeros run faster than data.
+// SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 
 struct noise_arguments {

@@ -1,6 +1,7 @@
 // normalize.cu - LayerNormalization, InstanceNormalization, GroupNormalization and LRN. Statistics in
 // float; the variance is that of the deviations (two passes over data that the first pass cached), and
 // the sum of the deviations corrects the mean.
+// SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 
 #ifndef RONDO_T

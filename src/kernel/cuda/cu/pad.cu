@@ -1,4 +1,5 @@
 // pad.cu - Pad in its four modes. T is an unsigned type of the element's size.
+// SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 
 #ifndef RONDO_T

@@ -1,5 +1,6 @@
 // pool.cu - MaxPool and AveragePool over up to three spatial extents, in both layouts, and the global
 // average over channels-last images. With channels last, WIDTH neighbouring channels go together.
+// SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 
 #ifndef RONDO_T

@@ -4,6 +4,7 @@
 //
 // Launched once a step: the steps of a sequence depend on each other through every unit, and a launch
 // is the cheapest barrier over the whole chip that a graph offers.
+// SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 
 #ifndef RONDO_T

@@ -1,5 +1,6 @@
 // reduce.cu - reductions over any set of axes. KIND is the reduction (cuda_reduce.c has the list), A
 // the accumulator. The host merges the kept and the reduced extents separately.
+// SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 
 #ifndef RONDO_T

@@ -1,4 +1,5 @@
 // rondo_activation.cuh - the activations of op/fused.h on floats. ACTIVATION is their number there.
+// SPDX-License-Identifier: Apache-2.0
 
 __device__ __forceinline__ float gelu(float x) {
     return 0.5f * x * (1.0f + erff(x * 0.70710678118654752f));

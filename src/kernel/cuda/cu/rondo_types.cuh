@@ -2,6 +2,7 @@
 //
 // Half and bfloat16 are stored as bits; all arithmetic on them happens in float. Every kernel takes
 // one struct of 8-byte words, so that the host packs it without knowing C++ layout rules.
+// SPDX-License-Identifier: Apache-2.0
 
 typedef signed char i8;
 typedef short i16;

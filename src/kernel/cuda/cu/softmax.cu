@@ -1,4 +1,5 @@
 // softmax.cu - Softmax and LogSoftmax, in float.
+// SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 
 #ifndef RONDO_T

@@ -1,6 +1,7 @@
 // tile_product.cuh - a 64 x 64 tile of a product in plain arithmetic: 256 threads, 4 x 4 elements each,
 // sixteen steps of the inner extent at a time through shared memory. What A and B are is the
 // caller's affair: `load_a(m, k)` and `load_b(k, n)` return 0 outside.
+// SPDX-License-Identifier: Apache-2.0
 
 template <typename A, typename LoadA, typename LoadB>
 __device__ __forceinline__ void tile_product(i64 depth, A (&sum)[4][4], const LoadA &load_a,

@@ -1,5 +1,6 @@
 // top_k.cu - TopK by rank counting: an element's place is the number of elements that go before it.
 // Quadratic in the axis, without scratch memory, and stable; the host takes it for axes up to 4096.
+// SPDX-License-Identifier: Apache-2.0
 #include "rondo_types.cuh"
 
 #ifndef RONDO_T
