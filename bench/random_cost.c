@@ -14,6 +14,7 @@
 
 #include "backend/backend.h"
 #include "base/clock.h"
+#include "device/device.h"
 #include "rondo/rondo.h"
 
 typedef int (*graph_launch_function)(void *executable, void *stream);
