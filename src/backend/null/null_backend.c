@@ -206,7 +206,7 @@ static rondo_status check_feature(rondo_device *device, rondo_feature feature) {
 
 static rondo_status add_child(rondo_stream *stream, rondo__template *template_) {
     (void)template_;
-    return RONDO_FAIL_AS("rondo_graph_record", UNSUPPORTED,
+    return RONDO_FAIL_AS("rondo_stream_add_graph", UNSUPPORTED,
                          "device %s has no graphs inside graphs; open host or cuda:0",
                          stream->device->name);
 }
