@@ -55,7 +55,7 @@ void blame_assert_usable(blame_step *s, rondo_graph *graph, rondo_stream *stream
     ASSERT_OK(rondo_graph_replay(graph, stream));
     ASSERT_OK(rondo_graph_replay(graph, stream));
     ASSERT_OK(rondo_stream_synchronize(stream));
-    assert_int_equal(suite_get(s->context, s->x, 0), 7 * 25);
+    ASSERT_VALUE(s->context, s->x, 0, 7 * 25);
     rondo_graph_stats stats = {.struct_size = sizeof stats};
     ASSERT_OK(rondo_graph_get_stats(graph, &stats));
     assert_int_equal(stats.node_count, 1);
