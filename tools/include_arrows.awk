@@ -1,27 +1,5 @@
-# awk -f include_arrows.awk rooms.txt FILE...: prints each include that the table does not allow.
+# awk -f rooms.awk -f include_arrows.awk rooms.txt FILE...: prints each include that the table does not allow.
 # SPDX-License-Identifier: Apache-2.0
-
-function room_of(path,    folder) {
-    folder = path
-    while (sub(/\/[^\/]*$/, "", folder)) {
-        if (folder in allowed) {
-            return folder
-        }
-    }
-    return ""
-}
-
-FILENAME ~ /rooms\.txt$/ {
-    if ($0 !~ /^#/ && NF > 0) {
-        room = $1
-        sub(/:$/, "", room)
-        allowed[room] = " "
-        for (i = 2; i <= NF; i++) {
-            allowed[room] = allowed[room] $i " "
-        }
-    }
-    next
-}
 
 /^[ \t]*#[ \t]*include[ \t]*"/ {
     split($0, parts, "\"")

@@ -1,5 +1,6 @@
-# awk -f upward_hooks.awk rooms.txt hooks.txt HEADER... SOURCE...: prints each function pointer of a
-# lower room that a higher room sets, so that what is below calls what is above without saying so.
+# awk -f rooms.awk -f upward_hooks.awk rooms.txt hooks.txt HEADER... SOURCE...: prints each function
+# pointer of a lower room that a higher room sets, so that what is below calls what is above without
+# saying so.
 #
 # Allowed are tables: a higher room may fill a constant (`static const rondo__participant_type x =
 # {.finish = ...}`) and hand it down, since the type says what is asked of whoever stands above.
@@ -20,28 +21,6 @@ function strip(line) {
     gsub(/"[^"]*"/, "\"\"", line)
     sub(/\/\/.*/, "", line)
     return line
-}
-
-function room_of(path,    folder) {
-    folder = path
-    while (sub(/\/[^\/]*$/, "", folder)) {
-        if (folder in allowed) {
-            return folder
-        }
-    }
-    return ""
-}
-
-FILENAME ~ /rooms\.txt$/ {
-    if ($0 !~ /^#/ && NF > 0) {
-        room = $1
-        sub(/:$/, "", room)
-        allowed[room] = " "
-        for (i = 2; i <= NF; i++) {
-            allowed[room] = allowed[room] $i " "
-        }
-    }
-    next
 }
 
 FILENAME ~ /hooks\.txt$/ {

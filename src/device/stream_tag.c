@@ -1,9 +1,9 @@
 // device/stream_tag.c — what others keep of a stream: to wait for its work, and to come after it.
 //
-// A stream is used by one thread and may be destroyed, while its work still matters to others: to
-// the graph whose memory it uses, to a generator that another thread draws from. They keep the
-// stream's tag, which outlives it. The tag's lock keeps the stream where it is while another thread
-// looks at it: it is neither destroyed meanwhile, nor does it begin to record.
+// A stream is used by one thread and may be destroyed, while its work still matters to others: to a
+// pool whose memory it uses, or to a generator or an arena whose next use is on another stream.
+// They keep the stream's tag, which outlives it. The tag's lock keeps the stream where it is while
+// another thread looks at it: it is neither destroyed meanwhile, nor does it begin to record.
 //
 // Coming after a stream that records is the hard case. An event put on it now would fall into its
 // capture, and whoever waited for that would be recorded, too. So a stream that is watched leaves
@@ -16,8 +16,8 @@
 //
 // It costs nothing to be watched but that event, once a capture.
 //
-// A capture that the program begins with driver calls of its own is not seen: there is no place,
-// and who wants to come after the stream is refused until it ends.
+// Rondo does not see a capture that the program begins with driver calls of its own: there is no
+// place, and a call that must come after the stream is refused until that capture ends.
 //
 // Waiting for a stream that another thread uses is as hard: CUDA breaks the capture of a stream
 // that is waited for, and that may have begun since the stream was asked about. So an event is put
@@ -46,7 +46,7 @@ struct rondo__stream_tag {
     // Destroyed, but what it ran before may run still: its capture keeps it to the end, it was a
     // wrapper that could not be waited for, or it is lost.
     atomic_bool has_left_work;
-    rondo_event *end;    // guarded by lock: what those wait for who wait; NULL: nobody has
+    rondo_event *end;    // guarded by lock; waiters block on it; NULL until first needed
     bool is_watched;     // of the thread that uses the stream
     rondo_event *place;  // guarded by lock, as the two below; NULL: none was needed yet
     bool has_place;      // it stands for all work before the latest capture

@@ -5,6 +5,7 @@
 set -u
 program=$1
 failures=0
+export CUDA_VISIBLE_DEVICES=-1  # no GPU is there for the program, also where the machine has one
 
 check() {
     status=0

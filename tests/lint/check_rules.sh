@@ -20,7 +20,7 @@ mkdir -p src/low src/high include/rondo
 printf 'src/low:\nsrc/high: src/low\n' >rooms.txt
 : >hooks.txt
 circles() { awk -f "$tools/file_circles.awk" "$@" src/low/*.h src/low/*.c >found; }
-hooks() { awk -f "$tools/upward_hooks.awk" rooms.txt hooks.txt src/*/*.h src/*/*.c >found; }
+hooks() { awk -f "$tools/rooms.awk" -f "$tools/upward_hooks.awk" rooms.txt hooks.txt src/*/*.h src/*/*.c >found; }
 structs() { awk -f "$tools/public_structs.awk" "$@" include/rondo/x.h >found; }
 
 cat >src/low/x.h <<'END'

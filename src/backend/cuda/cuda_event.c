@@ -53,14 +53,15 @@ void rondo__cuda_destroy_event(rondo_event *event_) {
 }
 
 // Whether a record of the event, or a wait for it, becomes a node of its own. The driver refuses
-// the flags for that outside of a capture.
-static rondo_status is_node(rondo_stream *stream, const rondo_event *event, bool *out_is_node) {
+// the flags for that outside of a capture, and bodies cannot hold such nodes; `what` names them.
+static rondo_status check_node(rondo_stream *stream, const rondo_event *event, const char *call,
+                               const char *what, bool *out_is_node) {
     rondo__capture_state state = RONDO__CAPTURE_NONE;
     if ((event->flags & RONDO_EVENT_EXTERNAL) != 0) {
         RETURN_IF_ERROR(rondo__cuda_get_capture_state(stream, &state));
     }
     *out_is_node = state != RONDO__CAPTURE_NONE;
-    return RONDO_STATUS_OK;
+    return *out_is_node ? rondo__cuda_refuse_node_in_body(stream, call, what) : RONDO_STATUS_OK;
 }
 
 static void note_record(rondo__cuda_event *event, rondo__cuda_stream *stream) {
@@ -79,11 +80,8 @@ rondo_status rondo__cuda_record_event(rondo_event *event_, rondo_stream *stream)
     rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
     rondo__cuda_event *event = (rondo__cuda_event *)event_;
     bool was_external = false;
-    RETURN_IF_ERROR(is_node(stream, event_, &was_external));
-    if (was_external) {
-        RETURN_IF_ERROR(rondo__cuda_refuse_node_in_body(stream, "rondo_event_record",
-                                                        "records of external events"));
-    }
+    RETURN_IF_ERROR(check_node(stream, event_, "rondo_event_record", "records of external events",
+                               &was_external));
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
@@ -226,11 +224,8 @@ rondo_status rondo__cuda_wait_event(rondo_stream *stream, rondo_event *event_) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
     rondo__cuda_event *event = (rondo__cuda_event *)event_;
     bool was_external = false;
-    RETURN_IF_ERROR(is_node(stream, event_, &was_external));
-    if (was_external) {
-        RETURN_IF_ERROR(rondo__cuda_refuse_node_in_body(stream, "rondo_stream_wait_event",
-                                                        "waits for external events"));
-    }
+    RETURN_IF_ERROR(check_node(stream, event_, "rondo_stream_wait_event",
+                               "waits for external events", &was_external));
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
