@@ -5,6 +5,21 @@
 
 #include "sequence.h"
 
+// A capture keeps the stream to its end, and what was on its way there goes on: the next stream of
+// this line does not come behind it.
+static void leave_work(world *w, int line) {
+    w->kept_time += 1;
+    for (int i = 0; i < w->word_count; ++i) {
+        word *x = &w->words[i];
+        if (x->written.at[line] > w->host.at[line]) {
+            x->written.at[LINE_KEPT] = w->kept_time;
+        }
+        if (x->read.at[line] > w->host.at[line]) {
+            x->read.at[LINE_KEPT] = w->kept_time;
+        }
+    }
+}
+
 bool call_destroy_stream(world *w, const any_call *k) {
     int line = k->a % STREAM_COUNT;
     stream_model *s = &w->streams[line];
@@ -16,7 +31,9 @@ bool call_destroy_stream(world *w, const any_call *k) {
     rondo_stream_destroy(s->real);
     tell(w, RONDO_STATUS_OK, "stream_destroy(s%d)", line);
     give_up_stream(w, line);
-    if (!was_recording || w->context->is_host) {
+    if (was_recording) {
+        leave_work(w, line);
+    } else {
         clock_join(&w->host, &done);
     }
     rondo_status status = rondo_stream_create(w->context->device, NULL, &s->real);

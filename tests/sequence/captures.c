@@ -148,6 +148,9 @@ void close_capture(world *w, capture *c, bool has_succeeded) {
     }
     content_release(c->nodes);
     free(c);
+    if (!has_capture(w)) {
+        w->host.at[LINE_KEPT] = w->kept_time;  // the ends waited for the streams that were kept
+    }
 }
 
 void reset_graph(world *w, graph_model *g) {

@@ -22,7 +22,9 @@
 #include "rondo/rondo.h"
 
 enum {
-    STREAM_COUNT = 4,  // of the program; each is a line of the model's time
+    STREAM_COUNT = 4,          // of the program; each is a line of the model's time
+    LINE_KEPT = STREAM_COUNT,  // the line of streams destroyed while they recorded
+    LINE_COUNT,
     SCOPE_COUNT = 3,
     EVENT_COUNT = 5,
     GRAPH_COUNT = 5,
@@ -51,7 +53,7 @@ typedef struct any_call {
 // ---- memory -----------------------------------------------------------------------------------
 
 typedef struct ticks {
-    uint32_t at[STREAM_COUNT];
+    uint32_t at[LINE_COUNT];
 } ticks;
 
 // Four bytes of device memory: a cell, or the first of a block's. Blocks at one address share it.
@@ -255,6 +257,7 @@ typedef struct world {
     word words[WORD_MAX];
     int word_count;
     ticks host;                                      // what the program has seen to be done
+    uint32_t kept_time;                              // of LINE_KEPT
     size_t at;                                       // of the call that is being made
     uint64_t last_sequence;                          // of the error record
     char record[sizeof((rondo_error *)0)->message];  // of the last call that failed

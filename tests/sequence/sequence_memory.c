@@ -73,13 +73,13 @@ bool content_works(const content *nodes) {
 // ---- clocks -----------------------------------------------------------------------------------
 
 void clock_join(ticks *into, const ticks *other) {
-    for (int i = 0; i < STREAM_COUNT; ++i) {
+    for (int i = 0; i < LINE_COUNT; ++i) {
         into->at[i] = other->at[i] > into->at[i] ? other->at[i] : into->at[i];
     }
 }
 
 static bool knows(const ticks *a, const ticks *b, const ticks *past) {
-    for (int i = 0; i < STREAM_COUNT; ++i) {
+    for (int i = 0; i < LINE_COUNT; ++i) {
         if (past->at[i] > a->at[i] && past->at[i] > b->at[i]) {
             return false;
         }
