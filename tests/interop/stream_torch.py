@@ -194,7 +194,9 @@ def check_synchronising_operation(scene):
     assert report.cause == r.CAUSE_UNSEEN_CALL and report.label == b"model/loss", report.label
     assert report.has_last_node and report.last_node_index >= 2
     print(f"  the record of .item(): {message}")
-    assert not rondo.stream_is_capturing(scene.wrapped)
+    is_recording = ctypes.c_bool(True)
+    rondo.stream_is_recording(scene.wrapped, ctypes.byref(is_recording))
+    assert not is_recording.value
     assert scene.run_eagerly().any()
     with scene.capture():
         scene.step()

@@ -509,9 +509,21 @@ static bool run_modes(device_run *run, const rondo_tensor *wanted, char *message
 // promises strict NaN has no tensor cores. In f16 that is the price of their speed.
 typedef enum outcome { PASSED, FAILED, FAILED_IN_HALF_CUDNN, UNSUPPORTED } outcome;
 
-// `stream` NULL: only prepares.
-static outcome run_parsed(rondo_device *device, rondo_stream *stream, parsed_case *parsed,
-                          bool is_strict, char *message, size_t message_bytes) {
+// What is done with a kernel: put on the stream once, or run in all modes and compared.
+typedef enum run_mode { ISSUE, COMPARE } run_mode;
+
+static bool issue(device_run *run, char *message, size_t message_bytes) {
+    const rondo_status status = launch(run);
+    if (status != RONDO_STATUS_OK) {
+        (void)snprintf(message, message_bytes, "%s: %s", rondo_status_get_name(status),
+                       rondo_error_get_last()->message);
+    }
+    return status == RONDO_STATUS_OK;
+}
+
+static outcome run_parsed(rondo_stream *stream, run_mode mode, parsed_case *parsed, bool is_strict,
+                          char *message, size_t message_bytes) {
+    rondo_device *device = rondo_stream_get_device(stream);
     rondo__tensor_info inputs[TENSORS_MAX] = {0}, outputs[TENSORS_MAX] = {0};
     const rondo_tensor *tensors[TENSORS_MAX] = {0};
     rondo_tensor wanted[TENSORS_MAX] = {0};
@@ -554,14 +566,15 @@ static outcome run_parsed(rondo_device *device, rondo_stream *stream, parsed_cas
             result = UNSUPPORTED;
         }
     }
-    if (status == RONDO_STATUS_OK && stream != NULL) {
+    if (status == RONDO_STATUS_OK) {
         status = put_inputs(&run, parsed);
     }
-    if (status == RONDO_STATUS_OK && stream != NULL) {
+    if (status == RONDO_STATUS_OK) {
         status = make_outputs(&run, wanted, parsed->output_count);
     }
     if (status == RONDO_STATUS_OK) {
-        const bool runs = stream == NULL || run_modes(&run, wanted, message, message_bytes);
+        const bool runs = mode == ISSUE ? issue(&run, message, message_bytes)
+                                        : run_modes(&run, wanted, message, message_bytes);
         const bool is_half_cudnn = run.kernel->implementation != NULL &&
                                    strcmp(run.kernel->implementation, "cudnn") == 0 &&
                                    wanted[0].dtype == RONDO_DTYPE_F16;
@@ -577,8 +590,8 @@ static outcome run_parsed(rondo_device *device, rondo_stream *stream, parsed_cas
     return result;
 }
 
-static void run_case(rondo_device *device, rondo_stream *stream, const op_case *source,
-                     op_case_values how, op_case_counts *counts) {
+static void run_case(rondo_stream *stream, run_mode mode, const op_case *source, op_case_values how,
+                     op_case_counts *counts) {
     static const char *const names[] = {"", " not finite", " all NaN", " tiny", " long"};
     const rondo_dtype reals[] = {RONDO_DTYPE_F32, RONDO_DTYPE_F16};
     const bool is_spoilt = how != OP_CASE_PLAIN && how != OP_CASE_LONG;
@@ -594,7 +607,7 @@ static void run_case(rondo_device *device, rondo_stream *stream, const op_case *
                 return;
             }
             result =
-                run_parsed(device, stream, &parsed, how == OP_CASE_LONG, message, sizeof(message));
+                run_parsed(stream, mode, &parsed, how == OP_CASE_LONG, message, sizeof(message));
             free_case(&parsed);
         } else {
             (void)snprintf(message, sizeof(message), "the case cannot be read");
@@ -636,7 +649,7 @@ bool op_cases_run(const char *device_name, const char *filter, op_case_values va
     const size_t count = values == OP_CASE_LONG ? op_long_case_count : op_case_count;
     for (size_t i = 0; i < count; i++) {
         if (filter == NULL || strstr(cases[i].op, filter) != NULL) {
-            run_case(device, stream, &cases[i], values, out_counts);
+            run_case(stream, COMPARE, &cases[i], values, out_counts);
         }
     }
     rondo_stream_destroy(stream);
@@ -644,16 +657,16 @@ bool op_cases_run(const char *device_name, const char *filter, op_case_values va
     return true;
 }
 
-void op_cases_prepare(rondo_device *device, const char *filter, op_case_counts *out_counts) {
+void op_cases_issue(rondo_stream *stream, const char *filter, op_case_counts *out_counts) {
     *out_counts = (op_case_counts){0};
     for (size_t i = 0; i < op_case_count; i++) {
         if (filter == NULL || strstr(op_cases[i].op, filter) != NULL) {
-            run_case(device, NULL, &op_cases[i], OP_CASE_PLAIN, out_counts);
+            run_case(stream, ISSUE, &op_cases[i], OP_CASE_PLAIN, out_counts);
         }
     }
     for (size_t i = 0; i < op_long_case_count; i++) {
         if (filter == NULL || strstr(op_long_cases[i].op, filter) != NULL) {
-            run_case(device, NULL, &op_long_cases[i], OP_CASE_LONG, out_counts);
+            run_case(stream, ISSUE, &op_long_cases[i], OP_CASE_LONG, out_counts);
         }
     }
 }

@@ -62,9 +62,10 @@ typedef enum op_case_values {
 bool op_cases_run(const char *device_name, const char *filter, op_case_values values,
                   op_case_counts *out_counts);
 
-struct rondo_device;
+struct rondo_stream;
 
-// Only prepares the kernel of every case, on a device that need not be able to run any.
-void op_cases_prepare(struct rondo_device *device, const char *filter, op_case_counts *out_counts);
+// Prepares the kernel of every case and puts it on the stream once; looks at no result, so the
+// stream need not be able to run any.
+void op_cases_issue(struct rondo_stream *stream, const char *filter, op_case_counts *out_counts);
 
 #endif  // RONDO_TEST_OP_CASES_H

@@ -1,7 +1,8 @@
 // Every CUDA kernel of the op cases is built for three generations of chips, without a GPU.
 //
-// A stand-in for a device hands the texts to NVRTC and the steps to nobody: the host backend's
-// table with another get_function, which compiles and throws the code away. So each family's choice
+// A stand-in for a device hands the texts to NVRTC and the launches to nobody: the host backend's
+// table with another get_function, which compiles and throws the code away, and a launch that only
+// counts. So each family's choice
 // of kernel, options and generated text is what a real device of that generation would get.
 // SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
@@ -25,6 +26,7 @@ enum { SKIP = 77, SEEN_MAX = 4096 };
 static int32_t g_arch;
 static uint64_t g_seen[SEEN_MAX];
 static size_t g_seen_count;
+static size_t g_launch_count;
 
 static rondo_status compile_only(rondo_device *device, const char *source,
                                  const char *const *options, size_t option_count,
@@ -53,6 +55,13 @@ static rondo_status compile_only(rondo_device *device, const char *source,
     return status;
 }
 
+static rondo_status count_launch(rondo_stream *stream, const rondo_launch *launch) {
+    (void)stream;
+    (void)launch;
+    g_launch_count += 1;
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status describe(int32_t ordinal, rondo_device_info *out_info) {
     (void)ordinal;
     *out_info = (rondo_device_info){
@@ -69,21 +78,27 @@ static rondo_status describe(int32_t ordinal, rondo_device_info *out_info) {
 static void compile_all(int32_t arch, const char *filter) {
     rondo__backend backend = rondo__backend_host;
     rondo_device *device = NULL;
+    rondo_stream *stream = NULL;
     op_case_counts counts;
     g_arch = arch;
     g_seen_count = 0;
+    g_launch_count = 0;
     assert_int_equal(rondo_device_open("host", &device), RONDO_STATUS_OK);
     const rondo__backend *real = device->backend;
     backend.get_function = compile_only;
     backend.describe_device = describe;
+    backend.launch = count_launch;
+    assert_int_equal(rondo_stream_create(device, NULL, &stream), RONDO_STATUS_OK);
     device->backend = &backend;
-    op_cases_prepare(device, filter, &counts);
+    op_cases_issue(stream, filter, &counts);
     device->backend = real;
+    rondo_stream_destroy(stream);
     rondo_device_release(device);
-    printf("sm_%d: %zu prepared, %zu failed, %zu without a kernel; %zu texts compiled\n", arch,
-           counts.passed, counts.failed, counts.unsupported, g_seen_count);
+    printf(
+        "sm_%d: %zu issued, %zu failed, %zu without a kernel; %zu texts compiled, %zu launches\n",
+        arch, counts.passed, counts.failed, counts.unsupported, g_seen_count, g_launch_count);
     assert_int_equal(counts.failed, 0);
-    assert_true(counts.passed > 0);
+    assert_true(counts.passed > 0 && g_launch_count >= counts.passed);
 }
 
 static void test_kernel_cuda_compile__hopper(void **state) {

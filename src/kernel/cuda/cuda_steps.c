@@ -128,6 +128,7 @@ static rondo__step *add_step(rondo__cuda_kernel *kernel, rondo__step_kind kind) 
         return NULL;
     }
     step->kind = kind;
+    step->launch.struct_size = sizeof step->launch;
     step->launch.arguments = step->words;
     kernel->steps[kernel->step_count++] = step;
     return step;
