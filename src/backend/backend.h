@@ -27,6 +27,7 @@ typedef struct rondo__template rondo__template;      // recorded nodes and edges
 typedef struct rondo__executable rondo__executable;  // runnable form (CUgraphExec)
 typedef struct rondo__stream_tag rondo__stream_tag;  // device/stream_tag.h
 typedef struct rondo__capture rondo__capture;        // capture/capture.h
+typedef struct rondo__node_image rondo__node_image;  // backend/node_image.h
 
 struct rondo_device {
     const rondo__backend *backend;
@@ -265,6 +266,10 @@ struct rondo__backend {
     rondo_status (*get_position)(rondo_stream *stream, rondo__capture_state *out_state,
                                  uint64_t *out_id, rondo__node_handle *nodes, size_t capacity,
                                  size_t *out_count);
+    // The next node recorded on the stream depends on these of the same capture, and on no others.
+    // (optional: UNSUPPORTED)
+    rondo_status (*set_frontier)(rondo_stream *stream, const rondo__node_handle *nodes,
+                                 size_t count);
     // The nodes that `node`, of the capture that the stream records into, depends on directly.
     rondo_status (*get_predecessors)(rondo_stream *stream, rondo__node_handle node,
                                      rondo__node_handle *nodes, size_t capacity, size_t *out_count);
@@ -333,6 +338,18 @@ struct rondo__backend {
     // was possible.
     rondo_status (*update)(rondo__executable *executable, rondo__template *template_,
                            bool *out_was_updated);
+    // What can change in node `index`, of any kind; the caller deinits it. (optional: UNSUPPORTED,
+    // as the next)
+    rondo_status (*read_node)(rondo__template *template_, size_t index,
+                              rondo__node_image *out_image);
+    // From the next replay on the node of the executable, which was made of the template, does what
+    // the image says. Replays in flight go on as they were. The image is one that read_node filled
+    // in, with other arguments, addresses, sizes and values.
+    rondo_status (*patch_node)(rondo__executable *executable, rondo__template *template_,
+                               const rondo__node_image *image);
+    // The same for whether the node does anything; KERNEL, COPY and FILL.
+    rondo_status (*enable_node)(rondo__executable *executable, rondo__template *template_,
+                                const rondo__node_image *image);
     rondo_status (*upload)(rondo__executable *executable, rondo_stream *stream);
     rondo_status (*replay)(rondo__executable *executable, rondo_stream *stream);  // hot path
     // Nodes run by the replays that have finished. (optional: not known)

@@ -1,0 +1,41 @@
+// backend/node_image.h — all that can change in a node: read from a template, written to its
+// executable.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_BACKEND_NODE_IMAGE_H
+#define RONDO_BACKEND_NODE_IMAGE_H
+
+#include "backend/backend.h"
+
+// Where a parameter lies among a kernel's arguments.
+typedef struct rondo__parameter {
+    size_t offset;
+    size_t bytes;
+} rondo__parameter;
+
+struct rondo__node_image {
+    size_t index;           // in its level of the template
+    rondo__node_info info;  // KERNEL, HOST, COPY and FILL can be patched; strings are borrowed
+    bool is_enabled;
+    const char *fixed;  // why the node cannot be patched, "a copy of several rows"; NULL: it can
+    // The backend's own: what is called, how it is found.
+    void *function;
+    void *kernel;
+    void *context;
+    // KERNEL and HOST: arguments as they lie in memory, owned.
+    unsigned char *arguments;
+    size_t argument_bytes;
+    // CUDA kernels: the parameters; bytes between them mean nothing. None where the arguments are
+    // packed and the driver does not tell the layout, and on the host.
+    rondo__parameter *parameters;  // owned
+    size_t parameter_count;
+    bool is_opaque;  // the driver does not show the arguments
+};
+
+// A copy with arguments and parameters of its own.
+//
+// Errors:    NO_MEMORY.
+RONDO_MUST_USE rondo_status rondo__node_image_copy(const rondo__node_image *image,
+                                                   rondo__node_image *out_copy);
+void rondo__node_image_deinit(rondo__node_image *image);
+
+#endif  // RONDO_BACKEND_NODE_IMAGE_H
