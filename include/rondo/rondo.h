@@ -48,6 +48,7 @@
 
 // Advanced.
 #include "rondo/text.h"       // text formats; names from strangers, made fit to show
+#include "rondo/node.h"       // nodes by handle: added, patched, switched off
 #include "rondo/label.h"      // scopes that name what is put on a stream
 #include "rondo/pool.h"       // memory in stream order, cached
 #include "rondo/random.h"     // random numbers that replays draw anew

@@ -28,6 +28,7 @@ struct rondo__node_image {
     // packed and the driver does not tell the layout, and on the host.
     rondo__parameter *parameters;  // owned
     size_t parameter_count;
+    uint64_t last_call;  // of graph/patch_calls.c
     bool is_opaque;  // the driver does not show the arguments
 };
 

@@ -42,8 +42,8 @@ typedef struct rondo__participant_type {
     // A body that was recorded on `body` is complete; nodes recorded now are its last.
     rondo_status (*leave_body)(rondo__participant *participant, rondo__capture *capture,
                                rondo_stream *body);
-    // Work recorded on `stream` uses `address`; for captures that want addresses. A failure is the
-    // call's.
+    // Work recorded on `stream` (NULL: work that was recorded, and is patched now) uses `address`;
+    // for captures that want addresses. A failure is the call's.
     rondo_status (*note_address)(rondo__participant *participant, rondo_stream *stream,
                                  const void *address, const char *what);
     // The participant's graph is about to be recorded on `stream`, of another capture, as one node.

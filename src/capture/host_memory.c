@@ -138,12 +138,7 @@ static const rondo__participant_type host_use_type = {
     .destroy = destroy_host_use,
 };
 
-static rondo_status get_host_use(rondo__capture *capture, host_use **out_use) {
-    rondo_device *device = capture->device;
-    *out_use = (host_use *)rondo__capture_find_participant(capture, &host_use_type, NULL);
-    if (*out_use != NULL) {
-        return RONDO_STATUS_OK;
-    }
+static rondo_status create_host_use(rondo_device *device, host_use **out_use) {
     host_use *use = rondo__calloc(1, sizeof *use);
     if (use == NULL) {
         return RONDO_STATUS_NO_MEMORY;
@@ -159,8 +154,16 @@ static rondo_status get_host_use(rondo__capture *capture, host_use **out_use) {
     device->host_uses = use;
     atomic_fetch_add(&device->host_use_count, 1);
     pthread_mutex_unlock(&device->host_memory_lock);
-    rondo__capture_add_participant(capture, &use->participant);
     *out_use = use;
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status get_host_use(rondo__capture *capture, host_use **out_use) {
+    *out_use = (host_use *)rondo__capture_find_participant(capture, &host_use_type, NULL);
+    if (*out_use == NULL) {
+        RETURN_IF_ERROR(create_host_use(capture->device, out_use));
+        rondo__capture_add_participant(capture, &(*out_use)->participant);
+    }
     return RONDO_STATUS_OK;
 }
 
@@ -244,4 +247,34 @@ rondo_status rondo__host_memory_prepare_copy(rondo_stream *stream, const void **
     return use == NULL      ? RONDO_STATUS_OK
            : wants_snapshot ? take_snapshot(use, host, bytes, in_out_source)
                             : add_range(use, host, bytes);
+}
+
+static bool has_range(const host_use *use, const void *address, size_t bytes) {
+    for (size_t i = 0; i < use->count; ++i) {
+        if (use->ranges[i].begin <= (uintptr_t)address &&
+            (uintptr_t)address + bytes <= use->ranges[i].end) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// What the copy used before stays in use until the graph is reset: replays in flight may need it.
+rondo_status rondo__host_memory_patch_copy(rondo_device *device, rondo__participant **list,
+                                           const void *host, size_t bytes, const char *call) {
+    if (rondo__areas_is_pageable(device, host, bytes)) {
+        return RONDO_FAIL_AS(call, STATE,
+                             "%p is pageable host memory, which may be gone at a replay; allocate "
+                             "it with RONDO_MEMORY_PINNED",
+                             host);
+    }
+    while (*list != NULL && (*list)->type != &host_use_type) {
+        list = &(*list)->next;
+    }
+    host_use *use = (host_use *)*list;
+    if (use == NULL) {
+        RETURN_IF_ERROR(create_host_use(device, &use));
+        *list = &use->participant;
+    }
+    return has_range(use, host, bytes) ? RONDO_STATUS_OK : add_range(use, host, bytes);
 }

@@ -24,6 +24,16 @@ RONDO_MUST_USE rondo_status rondo__host_memory_prepare_copy(rondo_stream *stream
                                                             const void *destination, size_t bytes,
                                                             rondo_copy_kind kind);
 
+// A recorded copy is patched: from now on it uses this host memory, whichever end that is. `list`
+// holds the participants of its graph.
+//
+// Errors:    STATE (pageable memory), NO_MEMORY, DRIVER.
+// Threads:   one thread per graph.
+RONDO_MUST_USE rondo_status rondo__host_memory_patch_copy(rondo_device *device,
+                                                          rondo__participant **list,
+                                                          const void *host, size_t bytes,
+                                                          const char *call);
+
 // True while a graph's recorded copy uses host memory of this range.
 //
 // Threads:   safe.

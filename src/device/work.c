@@ -1,5 +1,6 @@
 // device/work.c — work put on a stream: argument checks, the same for every backend.
 // SPDX-License-Identifier: Apache-2.0
+#include "device/work.h"
 #include "backend/check.h"
 #include "base/read_options.h"
 #include "capture/addresses.h"
@@ -10,8 +11,8 @@ enum { ARGUMENT_BYTES_MAX = 4096 };
 // Inside checks, which are given the name of the public `call`.
 #define FAIL_INVALID(...) RONDO_FAIL_AS(call, INVALID, __VA_ARGS__)
 
-static rondo_status check_copy(const void *destination, const void *source, size_t bytes,
-                               rondo_copy_kind kind, const char *call) {
+rondo_status rondo__work_check_copy(const void *destination, const void *source, size_t bytes,
+                                    rondo_copy_kind kind, const char *call) {
     if (kind != RONDO_COPY_HOST_TO_DEVICE && kind != RONDO_COPY_DEVICE_TO_HOST &&
         kind != RONDO_COPY_DEVICE_TO_DEVICE) {
         return FAIL_INVALID("%d is not a kind of copy", (int)kind);
@@ -32,7 +33,7 @@ static rondo_status check_copy(const void *destination, const void *source, size
 rondo_status rondo_stream_copy(rondo_stream *stream, void *destination, const void *source,
                                size_t bytes, rondo_copy_kind kind) {
     RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
-    rondo_status status = check_copy(destination, source, bytes, kind, __func__);
+    rondo_status status = rondo__work_check_copy(destination, source, bytes, kind, __func__);
     if (status == RONDO_STATUS_OK && bytes == 0) {
         return RONDO_STATUS_OK;
     }
@@ -54,8 +55,8 @@ rondo_status rondo_stream_copy(rondo_stream *stream, void *destination, const vo
     return rondo__mark_work(stream, "memcpy", status);
 }
 
-static rondo_status check_fill(const void *destination, uint32_t element_bytes, size_t count,
-                               const char *call) {
+rondo_status rondo__work_check_fill(const void *destination, uint32_t element_bytes, size_t count,
+                                    const char *call) {
     if (element_bytes != 1 && element_bytes != 2 && element_bytes != 4) {
         return FAIL_INVALID("a fill has elements of 1, 2 or 4 bytes, not %u",
                             (unsigned)element_bytes);
@@ -79,7 +80,7 @@ static rondo_status check_fill(const void *destination, uint32_t element_bytes, 
 rondo_status rondo_stream_fill(rondo_stream *stream, void *destination, uint32_t value,
                                uint32_t element_bytes, size_t count) {
     RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
-    rondo_status status = check_fill(destination, element_bytes, count, __func__);
+    rondo_status status = rondo__work_check_fill(destination, element_bytes, count, __func__);
     if (status == RONDO_STATUS_OK && count == 0) {
         return RONDO_STATUS_OK;
     }
@@ -95,8 +96,8 @@ rondo_status rondo_stream_fill(rondo_stream *stream, void *destination, uint32_t
     return rondo__mark_work(stream, "memset", status);
 }
 
-static rondo_status check_arguments(const void *arguments, size_t argument_bytes,
-                                    const char *call) {
+rondo_status rondo__work_check_arguments(const void *arguments, size_t argument_bytes,
+                                         const char *call) {
     if (argument_bytes > ARGUMENT_BYTES_MAX) {
         return RONDO_FAIL_AS(call, INVALID,
                              "%zu bytes of arguments are more than %d; pass the address of a "
@@ -112,8 +113,9 @@ rondo_status rondo_stream_call_host(rondo_stream *stream, const char *name,
                                     size_t argument_bytes) {
     RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
     name = name != NULL ? name : "";
-    rondo_status status = function != NULL ? check_arguments(arguments, argument_bytes, __func__)
-                                           : rondo__check_fail_null(__func__, "function");
+    rondo_status status = function != NULL
+                              ? rondo__work_check_arguments(arguments, argument_bytes, __func__)
+                              : rondo__check_fail_null(__func__, "function");
     if (status == RONDO_STATUS_OK) {
         status = rondo__capture_refuse_broken(stream, __func__);
     }
@@ -127,7 +129,14 @@ rondo_status rondo_stream_call_host(rondo_stream *stream, const char *name,
     return rondo__mark_work(stream, name, status);
 }
 
-static rondo_status check_launch(const rondo_launch *launch, const char *call) {
+rondo_status rondo__work_check_launch(const rondo_launch **in_out_launch, rondo_launch *whole,
+                                      const char *call) {
+    const rondo_launch *launch = *in_out_launch;
+    if (launch->struct_size != sizeof *launch) {
+        *whole = (rondo_launch){.struct_size = sizeof *whole};
+        RETURN_IF_ERROR(rondo__read_options(launch, whole, sizeof *whole, call, "rondo_launch"));
+        launch = *in_out_launch = whole;
+    }
     RETURN_IF_ERROR(rondo__check_pointer(launch->function, call, "launch->function"));
     for (int i = 0; i < 3; ++i) {
         if (launch->grid[i] == 0 || launch->block[i] == 0) {
@@ -143,7 +152,7 @@ static rondo_status check_launch(const rondo_launch *launch, const char *call) {
         return FAIL_INVALID("launch flags 0x%x have unknown bits; there is RONDO_LAUNCH_OVERLAP",
                             (unsigned)launch->flags);
     }
-    return check_arguments(launch->arguments, launch->argument_bytes, call);
+    return rondo__work_check_arguments(launch->arguments, launch->argument_bytes, call);
 }
 
 rondo_status rondo_stream_launch(rondo_stream *stream, const rondo_launch *launch) {
@@ -153,14 +162,7 @@ rondo_status rondo_stream_launch(rondo_stream *stream, const rondo_launch *launc
         return rondo__mark_work(stream, "", status);
     }
     rondo_launch whole;
-    if (launch->struct_size != sizeof *launch) {
-        whole = (rondo_launch){.struct_size = sizeof whole};
-        status = rondo__read_options(launch, &whole, sizeof whole, __func__, "rondo_launch");
-        launch = &whole;
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = check_launch(launch, __func__);
-    }
+    status = rondo__work_check_launch(&launch, &whole, __func__);
     if (status == RONDO_STATUS_OK) {
         status = rondo__capture_refuse_broken(stream, __func__);
     }

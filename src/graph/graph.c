@@ -27,6 +27,7 @@
 #include "graph/executable.h"
 #include "graph/graph_capture.h"
 #include "graph/graph_share.h"
+#include "graph/patch.h"
 #include "pool/arena_graph.h"
 
 // ---- life -------------------------------------------------------------------------------------
@@ -92,6 +93,7 @@ void rondo_graph_destroy(rondo_graph *graph) {
         rondo__graph_give_up(graph);
     }
     rondo__graph_clear(graph);
+    rondo_stream_destroy(graph->builder);
     rondo_arena_release(graph->arena);
     rondo_device_release(graph->device);
     rondo__free(graph->label);
@@ -209,6 +211,7 @@ rondo_status rondo_graph_instantiate(rondo_graph *graph) {
     RETURN_IF_ERROR(rondo__graph_count_kinds(graph->recorded, &stats));
     graph->has_kinds = true;
     RETURN_IF_ERROR(rondo__graph_instantiate(graph));
+    rondo__graph_forget_nodes(graph);
     stats.instantiate_ns = graph->stats.instantiate_ns;
     stats.device_bytes = graph->stats.device_bytes;
     stats.device_bytes_is_estimate = graph->stats.device_bytes_is_estimate;

@@ -22,6 +22,7 @@
 #include "graph/executable.h"
 #include "graph/guard_nodes.h"
 #include "graph/label.h"
+#include "graph/tracked.h"
 #include "pool/arena_graph.h"
 #include "pool/guard.h"
 
@@ -261,7 +262,11 @@ static rondo_status look_at_template(rondo_graph *graph, const ending *it) {
     graph->participants = graph->capture->participants;
     RETURN_IF_ERROR(warn_if_empty(graph, it));
     // Without a template nobody can ask for a node's label.
-    if (graph->keeps_template) {
+    rondo__tracked *tracked = rondo__tracked_find(graph->participants);
+    if (tracked != NULL) {
+        RETURN_IF_ERROR(rondo__tracked_resolve(tracked, graph->recorded));
+    }
+    if (graph->keeps_template || tracked != NULL) {
         RETURN_IF_ERROR(rondo__label_resolve(graph->capture, graph->recorded));
     }
     return graph->checks_addresses ? rondo__graph_guard_nodes(graph) : RONDO_STATUS_OK;
@@ -274,7 +279,8 @@ static rondo_status make_executable(rondo_graph *graph, ending *it) {
     }
     it->fallback = RONDO_CAUSE_INSTANTIATION;
     RETURN_IF_ERROR(rondo__graph_instantiate(graph));
-    if (!graph->keeps_template) {
+    // Nodes are patched through their template.
+    if (!graph->keeps_template && rondo__tracked_find(graph->participants) == NULL) {
         graph->device->backend->destroy_template(graph->recorded);
         graph->recorded = NULL;
     }
@@ -284,6 +290,7 @@ static rondo_status make_executable(rondo_graph *graph, ending *it) {
 // Fifth: the graph is ready.
 static rondo_status accept(rondo_graph *graph, const ending *it) {
     close_capture(graph, true);
+    graph->tracked = rondo__tracked_detach(&graph->participants);
     atomic_store_explicit(&it->origin->may_record, false, memory_order_relaxed);
     graph->state = graph->defers_instantiation ? RONDO__GRAPH_RECORDED : RONDO__GRAPH_READY;
     return RONDO_STATUS_OK;

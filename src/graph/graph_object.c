@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "graph/graph_object.h"
+#include "graph/patch.h"
 
 #include <string.h>
 
@@ -32,6 +33,7 @@ void rondo__graph_clear(rondo_graph *graph) {
         backend->destroy_template(graph->recorded);
         graph->recorded = NULL;
     }
+    rondo__graph_forget_nodes(graph);
     rondo__participants_destroy(graph->participants);
     graph->participants = NULL;
     memset(&graph->stats, 0, sizeof graph->stats);

@@ -34,6 +34,11 @@ struct rondo_graph {
     bool keeps_template;
     bool defers_instantiation;
     char *label;
+    struct rondo__tracked *tracked;  // nodes that the program has handles of; NULL: none
+    rondo__node_image **images;      // by index, of nodes that were patched; NULL: none
+    size_t image_count;
+    uint64_t patch_call_count;
+    rondo_stream *builder;        // records what is built by hand; NULL: not yet
     rondo_capture_report report;  // on the latest capture
     // While RECORDING.
     rondo_stream *stream;  // borrowed

@@ -5,6 +5,7 @@
 #include "base/logging.h"
 #include "graph/executable.h"
 #include "graph/graph_share.h"
+#include "graph/patch.h"
 #include "graph/template.h"
 
 static rondo_status check_pair(const rondo_graph *graph, const rondo_graph *source) {
@@ -100,6 +101,7 @@ rondo_status rondo_graph_update(rondo_graph *graph, rondo_graph *source,
         rondo__graph_wait(graph);
         rondo__participants_destroy(graph->participants);
     }
+    rondo__graph_forget_nodes(graph);
     graph->participants = source->participants;
     source->participants = NULL;
     // The memory of the work lies in the arena that it was captured with.

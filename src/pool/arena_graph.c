@@ -390,7 +390,6 @@ static rondo_status note_address(rondo__participant *participant, rondo_stream *
     rondo__arena_graph *graph = (rondo__arena_graph *)participant;
     rondo_arena *arena = graph->arena;
     rondo__area area;
-    (void)stream;
     (void)what;
     if (!rondo__areas_find(arena->device, address, &area) || area.holder == NULL) {
         return RONDO_STATUS_OK;
@@ -407,7 +406,8 @@ static rondo_status note_address(rondo__participant *participant, rondo_stream *
             arena_pool == use->arena_pool && piece != NULL && !piece->is_free
                 ? rondo__live_table_get(&use->pool->live, rondo__pool_get_address(piece))
                 : NULL;
-        if (block != NULL && use->capture != NULL) {
+        // Without a stream it is a patch, behind the capture.
+        if (block != NULL && (use->capture != NULL || stream == NULL)) {
             rondo__arena_use_note_import(use, block);
         }
         pthread_mutex_unlock(&use->pool->lock);

@@ -217,12 +217,47 @@ rondo_status rondo__guard_join(rondo__capture *capture) {
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__guard_note_node(rondo__participant *list, const void *address,
-                                    const char *what) {
+static guard *find_guard(rondo__participant *list) {
     while (list != NULL && list->type != &guard_type) {
         list = list->next;
     }
-    return list != NULL ? note((guard *)list, address, what) : RONDO_STATUS_OK;
+    return (guard *)list;
+}
+
+rondo_status rondo__guard_note_node(rondo__participant *list, const void *address,
+                                    const char *what) {
+    guard *g = find_guard(list);
+    return g != NULL ? note(g, address, what) : RONDO_STATUS_OK;
+}
+
+// The table only spares double entries.
+static void clear_table(guard *g) {
+    rondo__live_table_deinit(&g->table);
+    g->table = (rondo__live_table){0};
+}
+
+size_t rondo__guard_begin_anew(rondo__participant *list) {
+    guard *g = find_guard(list);
+    if (g == NULL) {
+        return 0;
+    }
+    clear_table(g);
+    return g->count;
+}
+
+void rondo__guard_end_anew(rondo__participant *list, size_t former_count, bool has_all) {
+    guard *g = find_guard(list);
+    if (g == NULL) {
+        return;
+    }
+    size_t first = has_all ? 0 : former_count;
+    size_t end = has_all ? former_count : g->count;
+    for (size_t i = first; i < end; ++i) {
+        rondo_pool_release(g->references[i].pool);
+    }
+    memmove(&g->references[first], &g->references[end], (g->count - end) * sizeof *g->references);
+    g->count -= end - first;
+    clear_table(g);
 }
 
 rondo_status rondo__guard_note_arguments(rondo__participant *list, const void *bytes,

@@ -29,6 +29,11 @@ RONDO_MUST_USE rondo_status rondo__guard_join(rondo__capture *capture);
 // Threads:   one thread per graph.
 RONDO_MUST_USE rondo_status rondo__guard_note_node(rondo__participant *list, const void *address,
                                                    const char *what);
+// A patch changed what the graph uses, and all of it is noted anew between these two. What was
+// noted before goes if `has_all`; otherwise what was noted now.
+size_t rondo__guard_begin_anew(rondo__participant *list);
+void rondo__guard_end_anew(rondo__participant *list, size_t former_count, bool has_all);
+
 // The same for each word of a kernel's arguments.
 RONDO_MUST_USE rondo_status rondo__guard_note_arguments(rondo__participant *list, const void *bytes,
                                                         size_t byte_count, const char *what);

@@ -6,6 +6,7 @@
 #include "backend/host/host_event.h"
 #include "backend/host/host_event_work.h"
 #include "backend/host/host_executable.h"
+#include "backend/host/host_patch.h"
 #include "backend/host/host_heap.h"
 #include "backend/host/host_recorded.h"
 #include "backend/host/host_work.h"
@@ -44,6 +45,7 @@ const rondo__backend rondo__backend_host = {
     .get_position = rondo__host_get_position,
     .get_predecessors = rondo__host_get_predecessors,
     .add_dependencies = rondo__host_add_dependencies,
+    .set_frontier = rondo__host_set_frontier,
     .count_recorded = rondo__host_count_recorded,
     .describe_recorded = rondo__host_describe_recorded,
     .end_capture = rondo__host_end_capture,
@@ -64,6 +66,9 @@ const rondo__backend rondo__backend_host = {
     .get_body = rondo__host_get_body,
     .instantiate = rondo__host_instantiate,
     .update = rondo__host_update,
+    .read_node = rondo__host_read_node,
+    .patch_node = rondo__host_patch_node,
+    .enable_node = rondo__host_enable_node,
     .upload = rondo__host_upload,
     .replay = rondo__host_replay,
     .count_executed = rondo__host_count_executed,

@@ -269,6 +269,26 @@ rondo_status rondo__host_add_dependencies(rondo_stream *stream_, const rondo__no
     return status;
 }
 
+rondo_status rondo__host_set_frontier(rondo_stream *stream_, const rondo__node_handle *nodes,
+                                      size_t count) {
+    rondo__host_stream *stream = (rondo__host_stream *)stream_;
+    rondo__host_device *device = rondo__host_device_of(stream_->device);
+    pthread_mutex_lock(&device->capture_lock);
+    rondo__host_capture *capture = atomic_load(&stream->capture);
+    rondo_status status =
+        capture != NULL
+            ? RONDO__ARRAY_RESERVE(stream->frontier, stream->frontier_capacity, count + 1)
+            : fail_not_recording(stream_, __func__);
+    if (status == RONDO_STATUS_OK) {
+        stream->frontier_count = 0;
+        for (size_t i = 0; i < count; ++i) {
+            stream->frontier[stream->frontier_count++] = nodes[i];
+        }
+    }
+    pthread_mutex_unlock(&device->capture_lock);
+    return status;
+}
+
 // ---- recording --------------------------------------------------------------------------------
 
 rondo_status rondo__host_record_node(rondo__host_stream *stream, const rondo__host_node *node,

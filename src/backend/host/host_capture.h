@@ -33,6 +33,8 @@ rondo_status rondo__host_get_predecessors(rondo_stream *stream, rondo__node_hand
                                           size_t *out_count);
 rondo_status rondo__host_add_dependencies(rondo_stream *stream, const rondo__node_handle *nodes,
                                           size_t count);
+rondo_status rondo__host_set_frontier(rondo_stream *stream, const rondo__node_handle *nodes,
+                                      size_t count);
 
 // Appends the node to the capture of `stream`; *out_was_recorded is false when it has none.
 RONDO_MUST_USE rondo_status rondo__host_record_node(rondo__host_stream *stream,

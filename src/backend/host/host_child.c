@@ -130,12 +130,12 @@ static rondo_status add_nodes(node_set *set, const node_set *others) {
 }
 
 static rondo_status flatten_into(rondo__host_template *flat, const rondo__host_template *recorded,
-                                 const node_set *entry, node_set *out_exit);
+                                 bool is_inside, const node_set *entry, node_set *out_exit);
 
 // Appends node `index`, whose predecessors' ends are in `ends`; its own end goes to ends[index].
 static rondo_status flatten_node(rondo__host_template *flat, const rondo__host_template *recorded,
-                                 size_t index, const node_set *entry, node_set *ends,
-                                 bool *has_successor) {
+                                 bool is_inside, size_t index, const node_set *entry,
+                                 node_set *ends, bool *has_successor) {
     const rondo__host_node *node = &recorded->nodes[index];
     node_set before = {0};
     rondo_status status = RONDO_STATUS_OK;
@@ -148,10 +148,11 @@ static rondo_status flatten_node(rondo__host_template *flat, const rondo__host_t
         status = add_nodes(&before, &ends[predecessor]);
     }
     if (status == RONDO_STATUS_OK && node->kind == RONDO__NODE_CHILD) {
-        status = flatten_into(flat, child_of(node), &before, &ends[index]);
+        status = flatten_into(flat, child_of(node), true, &before, &ends[index]);
     } else if (status == RONDO_STATUS_OK) {
         status = rondo__host_template_append(flat, node, before.nodes, before.count);
         if (status == RONDO_STATUS_OK) {
+            flat->nodes[flat->node_count - 1].origin = is_inside ? SIZE_MAX : index;
             status = add_node(&ends[index], flat->node_count - 1);
         }
     }
@@ -161,7 +162,7 @@ static rondo_status flatten_node(rondo__host_template *flat, const rondo__host_t
 
 // Appends all nodes of `recorded` behind those of `entry`; *out_exit gets its last ones.
 static rondo_status flatten_into(rondo__host_template *flat, const rondo__host_template *recorded,
-                                 const node_set *entry, node_set *out_exit) {
+                                 bool is_inside, const node_set *entry, node_set *out_exit) {
     if (recorded->node_count == 0) {
         return add_nodes(out_exit, entry);
     }
@@ -173,7 +174,7 @@ static rondo_status flatten_into(rondo__host_template *flat, const rondo__host_t
     }
     status = RONDO_STATUS_OK;
     for (size_t i = 0; i < recorded->node_count && status == RONDO_STATUS_OK; ++i) {
-        status = flatten_node(flat, recorded, i, entry, ends, has_successor);
+        status = flatten_node(flat, recorded, is_inside, i, entry, ends, has_successor);
     }
     for (size_t i = 0; i < recorded->node_count; ++i) {
         if (!has_successor[i] && status == RONDO_STATUS_OK) {
@@ -210,7 +211,7 @@ rondo_status rondo__host_flatten(const rondo__host_template *recorded,
     flat->borrows_branches = true;
     const node_set entry = {0};
     node_set exit = {0};
-    rondo_status status = flatten_into(flat, recorded, &entry, &exit);
+    rondo_status status = flatten_into(flat, recorded, false, &entry, &exit);
     rondo__free(exit.nodes);
     if (status != RONDO_STATUS_OK) {
         rondo__host_unflatten(recorded, flat);

@@ -1,8 +1,8 @@
 // backend/host/host_executable.c — instantiating, updating and replaying.
 //
 // An executable is a reference to a program and the place of its last replay. A replay puts one
-// command on the stream, which holds a reference of its own, so that updating and destroying need
-// not wait for replays in flight. Replays of one executable run one after the other, also on
+// command on the stream, which holds a reference of its own, so that updating, patching and
+// destroying need not wait for replays in flight. Replays of one executable run one after the other, also on
 // different streams, as on a GPU: each waits for the one before.
 // SPDX-License-Identifier: Apache-2.0
 
@@ -12,31 +12,15 @@
 
 #include "backend/host/host_child.h"
 #include "backend/host/host_external.h"
+#include "backend/host/host_patch.h"
 #include "backend/host/host_team.h"
 #include "base/error.h"
 #include "base/memory.h"
 
-// Node kinds and edges in a row, bodies of conditional nodes inside: equal exactly for templates
-// that an executable may be updated to.
-typedef struct graph_shape {
-    size_t *words;
-    size_t count;
-    size_t capacity;
-} graph_shape;
+static rondo_status append_shape(rondo__host_shape *shape, const rondo__host_template *recorded);
 
-typedef struct host_executable {
-    rondo__executable head;
-    rondo__host_program *program;
-    // What an update compares: the shape of the template that the program came from.
-    graph_shape shape;
-    rondo__host_lane *last_lane;  // retained; NULL: never replayed
-    uint64_t last_position;
-    _Atomic(uint64_t) executed_count;
-} host_executable;
-
-static rondo_status append_shape(graph_shape *shape, const rondo__host_template *recorded);
-
-static rondo_status append_branches(graph_shape *shape, const rondo__host_branches *branches) {
+static rondo_status append_branches(rondo__host_shape *shape,
+                                    const rondo__host_branches *branches) {
     shape->words[shape->count++] = (size_t)branches->kind;
     shape->words[shape->count++] = branches->count;
     for (uint32_t i = 0; i < branches->count; ++i) {
@@ -45,7 +29,8 @@ static rondo_status append_branches(graph_shape *shape, const rondo__host_branch
     return RONDO_STATUS_OK;
 }
 
-static rondo_status append_flat_shape(graph_shape *shape, const rondo__host_template *recorded) {
+static rondo_status append_flat_shape(rondo__host_shape *shape,
+                                      const rondo__host_template *recorded) {
     size_t node_count = recorded->node_count;
     for (size_t i = 0; i <= node_count; ++i) {
         // The first turn writes the number of nodes; further ones a node each.
@@ -71,7 +56,7 @@ static rondo_status append_flat_shape(graph_shape *shape, const rondo__host_temp
 }
 
 // `recorded` may be NULL: nothing.
-static rondo_status append_shape(graph_shape *shape, const rondo__host_template *recorded) {
+static rondo_status append_shape(rondo__host_shape *shape, const rondo__host_template *recorded) {
     static const rondo__host_template nothing;
     const rondo__host_template *whole = recorded != NULL ? recorded : &nothing;
     const rondo__host_template *flat;
@@ -84,7 +69,7 @@ static rondo_status append_shape(graph_shape *shape, const rondo__host_template 
 rondo_status rondo__host_instantiate(rondo__template *template_,
                                      rondo__executable **out_executable) {
     const rondo__host_template *recorded = (const rondo__host_template *)template_;
-    host_executable *executable = rondo__calloc(1, sizeof *executable);
+    rondo__host_executable *executable = rondo__calloc(1, sizeof *executable);
     if (executable == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
@@ -104,10 +89,10 @@ rondo_status rondo__host_instantiate(rondo__template *template_,
 
 rondo_status rondo__host_update(rondo__executable *executable_, rondo__template *template_,
                                 bool *out_was_updated) {
-    host_executable *executable = (host_executable *)executable_;
+    rondo__host_executable *executable = (rondo__host_executable *)executable_;
     const rondo__host_template *recorded = (const rondo__host_template *)template_;
     *out_was_updated = false;
-    graph_shape shape = {0};
+    rondo__host_shape shape = {0};
     rondo_status status = append_shape(&shape, recorded);
     bool is_same = status == RONDO_STATUS_OK && shape.count == executable->shape.count &&
                    memcmp(shape.words, executable->shape.words, shape.count * sizeof(size_t)) == 0;
@@ -118,6 +103,8 @@ rondo_status rondo__host_update(rondo__executable *executable_, rondo__template 
     rondo__host_program *program;
     RETURN_IF_ERROR(rondo__host_program_create(recorded, &program));
     rondo__host_program_release(executable->program);
+    rondo__free(executable->changes);
+    executable->changes = NULL;
     program->executed_count = &executable->executed_count;
     executable->program = program;
     *out_was_updated = true;
@@ -142,35 +129,40 @@ static void run_program(void *data) {
     run_and_release(*(rondo__host_program **)data);
 }
 
-// The same for a program that uses external events: their serials follow.
-typedef struct external_run {
+// The same for a program that is patched first, or uses external events: their serials follow.
+typedef struct prepared_run {
     rondo__host_program *program;
+    rondo__host_changes *changes;  // owned; NULL: none
     uint64_t serials[];
-} external_run;
+} prepared_run;
 
-static void run_external_program(void *data) {
-    const external_run *run = data;
+static void run_prepared_program(void *data) {
+    const prepared_run *run = data;
+    rondo__host_make_changes(run->program, run->changes);
     for (size_t i = 0; i < run->program->external_count; ++i) {
         run->program->externals[i]->serial = run->serials[i];
     }
     run_and_release(run->program);
 }
 
-static rondo_status submit_program(rondo__host_stream *stream, rondo__host_program *program) {
+static rondo_status submit_program(rondo__host_stream *stream, rondo__host_executable *executable) {
+    rondo__host_program *program = executable->program;
     void *room;
-    if (program->external_count == 0) {
+    if (program->external_count == 0 && executable->changes == NULL) {
         RETURN_IF_ERROR(rondo__host_submit(stream, run_program, sizeof program, &room));
         *(rondo__host_program **)room = program;
     } else {
-        size_t bytes = sizeof(external_run) + program->external_count * sizeof(uint64_t);
+        size_t bytes = sizeof(prepared_run) + program->external_count * sizeof(uint64_t);
         RETURN_IF_ERROR(rondo__host_promise_externals(program->externals, program->external_count));
-        rondo_status status = rondo__host_submit(stream, run_external_program, bytes, &room);
+        rondo_status status = rondo__host_submit(stream, run_prepared_program, bytes, &room);
         if (status != RONDO_STATUS_OK) {
             rondo__host_break_promises(program->externals, program->external_count);
             return status;
         }
-        external_run *run = room;
+        prepared_run *run = room;
         run->program = program;
+        run->changes = executable->changes;
+        executable->changes = NULL;
         rondo__host_ask_externals(program->externals, program->external_count, run->serials);
     }
     atomic_fetch_add_explicit(&program->reference_count, 1, memory_order_relaxed);
@@ -178,13 +170,13 @@ static rondo_status submit_program(rondo__host_stream *stream, rondo__host_progr
 }
 
 rondo_status rondo__host_replay(rondo__executable *executable_, rondo_stream *stream_) {
-    host_executable *executable = (host_executable *)executable_;
+    rondo__host_executable *executable = (rondo__host_executable *)executable_;
     rondo__host_stream *stream = (rondo__host_stream *)stream_;
     if (executable->last_lane != NULL && executable->last_lane != stream->lane) {
         RETURN_IF_ERROR(
             rondo__host_submit_wait(stream, executable->last_lane, executable->last_position));
     }
-    RETURN_IF_ERROR(submit_program(stream, executable->program));
+    RETURN_IF_ERROR(submit_program(stream, executable));
     if (executable->last_lane != stream->lane) {
         rondo__host_lane_release(executable->last_lane);
         executable->last_lane = rondo__host_lane_retain(stream->lane);
@@ -199,17 +191,18 @@ rondo_status rondo__host_replay(rondo__executable *executable_, rondo_stream *st
 }
 
 uint64_t rondo__host_count_executed(rondo__executable *executable) {
-    return atomic_load_explicit(&((host_executable *)executable)->executed_count,
+    return atomic_load_explicit(&((rondo__host_executable *)executable)->executed_count,
                                 memory_order_relaxed);
 }
 
 void rondo__host_destroy_executable(rondo__executable *executable_) {
-    host_executable *executable = (host_executable *)executable_;
+    rondo__host_executable *executable = (rondo__host_executable *)executable_;
     if (executable->last_lane != NULL) {
         rondo__host_lane_wait(executable->last_lane, executable->last_position);
         rondo__host_lane_release(executable->last_lane);
     }
     rondo__host_program_release(executable->program);
+    rondo__free(executable->changes);
     rondo__free(executable->shape.words);
     rondo__free(executable);
 }

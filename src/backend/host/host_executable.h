@@ -3,7 +3,29 @@
 #ifndef RONDO_BACKEND_HOST_HOST_EXECUTABLE_H
 #define RONDO_BACKEND_HOST_HOST_EXECUTABLE_H
 
-#include "backend/backend.h"
+#include "backend/host/host_lane.h"
+#include "backend/host/host_program.h"
+
+// Node kinds and edges in a row, bodies of conditional nodes inside: equal exactly for templates
+// that an executable may be updated to.
+typedef struct rondo__host_shape {
+    size_t *words;
+    size_t count;
+    size_t capacity;
+} rondo__host_shape;
+
+typedef struct rondo__host_changes rondo__host_changes;  // host_patch.h
+
+typedef struct rondo__host_executable {
+    rondo__executable head;
+    rondo__host_program *program;
+    rondo__host_changes *changes;  // that the next replay makes first; NULL: none
+    // What an update compares: the shape of the template that the program came from.
+    rondo__host_shape shape;
+    rondo__host_lane *last_lane;  // retained; NULL: never replayed
+    uint64_t last_position;
+    _Atomic(uint64_t) executed_count;
+} rondo__host_executable;
 
 rondo_status rondo__host_instantiate(rondo__template *template_,
                                      rondo__executable **out_executable);

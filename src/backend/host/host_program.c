@@ -191,6 +191,10 @@ static rondo_status place_instructions(const rondo__host_template *recorded, seg
     rondo_status status = RONDO_STATUS_OK;
     for (size_t place = 0; place < recorded->node_count && status == RONDO_STATUS_OK; ++place) {
         const rondo__host_node *node = &recorded->nodes[order[place]];
+        const size_t origin = recorded->borrows_branches ? node->origin : order[place];
+        if (origin != SIZE_MAX) {
+            program->places[origin] = (uint32_t)place;
+        }
         if (node->branches != NULL) {
             status = place_choice(node->branches, program, &program->instructions[place]);
             continue;
@@ -306,7 +310,8 @@ static rondo_status init_job(rondo__host_program *program) {
                                                                       : RONDO_STATUS_NO_MEMORY;
 }
 
-static rondo_status create_flat(const rondo__host_template *recorded,
+// `origin_count`: nodes of the template before it was flattened.
+static rondo_status create_flat(const rondo__host_template *recorded, size_t origin_count,
                                 rondo__host_program **out_program) {
     if (recorded->node_count >= NO_SEGMENT || recorded->edge_count >= NO_SEGMENT) {
         return RONDO_FAIL_AS("rondo_graph_instantiate", UNSUPPORTED,
@@ -329,8 +334,10 @@ static rondo_status create_flat(const rondo__host_template *recorded,
     program->segment_count = plan.segment_count;
     program->segments = rondo__calloc(program->segment_count, sizeof *program->segments);
     program->instructions = rondo__calloc(program->count, sizeof *program->instructions);
-    status = program->segments != NULL && program->instructions != NULL ? RONDO_STATUS_OK
-                                                                        : RONDO_STATUS_NO_MEMORY;
+    program->places = rondo__calloc(origin_count, sizeof *program->places);
+    bool has_room =
+        program->segments != NULL && program->instructions != NULL && program->places != NULL;
+    status = has_room ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
     if (status == RONDO_STATUS_OK) {
         status = place_instructions(recorded, &plan, program);
     }
@@ -364,7 +371,7 @@ rondo_status rondo__host_program_create(const rondo__host_template *recorded,
     *out_program = NULL;
     const rondo__host_template *flat;
     RETURN_IF_ERROR(rondo__host_flatten(recorded, &flat));
-    rondo_status status = create_flat(flat, out_program);
+    rondo_status status = create_flat(flat, recorded->node_count, out_program);
     rondo__host_unflatten(recorded, flat);
     return status;
 }
@@ -380,6 +387,7 @@ void rondo__host_program_release(rondo__host_program *program) {
         program->choices = next;
     }
     rondo__free(program->instructions);
+    rondo__free(program->places);
     rondo__free(program->arguments);
     rondo__free(program->segments);
     rondo__free(program->successors);

@@ -49,11 +49,13 @@ typedef struct rondo__host_choice {
     rondo__host_program *bodies[];  // NULL: empty
 } rondo__host_choice;
 
-// The runnable form. Immutable once made, apart from the job; replays in flight hold a reference.
+// The runnable form; replays in flight hold a reference. Once made only the replays themselves
+// change it, which run one after the other: the job, serials, and what they were told to patch.
 struct rondo__host_program {
     atomic_int reference_count;
     size_t count;
     rondo__host_instruction *instructions;
+    uint32_t *places;  // by the index of a node in the template: its instruction
     unsigned char *arguments;
     size_t segment_count;
     size_t width;  // most segments that may run at once; 1: a straight line

@@ -63,6 +63,7 @@ typedef struct rondo__host_node {
     size_t first_edge;  // into the template's predecessors
     size_t edge_count;
     rondo__host_branches *branches;  // conditional nodes: owned by the template
+    size_t origin;  // flattened: the index before; SIZE_MAX: it lay in a graph inside
 } rondo__host_node;
 
 // ---- templates ---------------------------------------------------------------------------------

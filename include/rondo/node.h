@@ -1,0 +1,152 @@
+// rondo/node.h — nodes by handle: added by hand, patched, switched off and on.
+//
+// A graph freezes what was recorded. Where a step's numbers or addresses change, take handles of
+// the nodes that hold them, and patch those before a replay:
+//
+//   rondo_stream_launch(stream, &launch);             // while the stream records
+//   rondo_stream_get_last_node(stream, &node);
+//   ...
+//   rondo_graph_capture_end(graph);
+//   for (;;) {
+//       launch.arguments = &next;                     // as long as before
+//       rondo_work work = {.struct_size = sizeof work, .kind = RONDO_NODE_KERNEL, .launch = &launch};
+//       rondo_graph_patch_node(graph, node, &work);
+//       rondo_graph_replay(graph, stream);
+//   }
+//
+// What can be patched: kernels, host functions, copies and fills of the graph itself. Not nodes
+// inside bodies and recorded graphs, event nodes, copies that change direction or have several
+// rows, the number of argument bytes, launch attributes (clusters, overlap).
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_NODE_H
+#define RONDO_NODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rondo/device.h"
+#include "rondo/export.h"
+#include "rondo/graph.h"
+#include "rondo/status.h"
+
+RONDO_EXTERN_C_BEGIN
+
+// A node of one recording. A value, copied freely; zeroes name none. It lives until the graph is
+// reset, takes part in rondo_graph_update, is instantiated again, or its capture fails: then every
+// use says STATE.
+typedef struct rondo_node {  // ABI: fixed
+    uint64_t recording;
+    uint64_t number;
+} rondo_node;
+
+// What a node does. Fields that do not belong to its kind are not looked at.
+typedef struct rondo_work {
+    size_t struct_size;          // sizeof(rondo_work)
+    rondo_node_kind kind;        // KERNEL, HOST, COPY, FILL; for adding also CHILD
+    const rondo_launch *launch;  // KERNEL
+    const char *name;            // HOST: for dumps and errors; a literal
+    rondo_host_function function;
+    const void *arguments;  // HOST: copied now
+    size_t argument_bytes;
+    rondo_copy_kind copy_kind;  // COPY
+    const void *source;
+    void *destination;       // COPY and FILL
+    size_t byte_count;       // COPY
+    uint32_t fill_value;     // FILL
+    uint32_t element_bytes;  // 1, 2 or 4
+    size_t element_count;
+    rondo_graph *graph;  // CHILD: see rondo_stream_add_graph
+} rondo_work;
+
+// ---- handles ----------------------------------------------------------------------------------
+
+// The node recorded last on the stream, by whatever call: the program's own launches and those of
+// libraries, too. The graph keeps its template for it.
+//
+// Errors:    STATE (the stream does not record a capture of Rondo's; nothing is recorded on it yet;
+//            it comes behind several nodes, as after rondo_stream_wait_event: take the handle right
+//            behind the call that recorded), UNSUPPORTED (the body of a conditional node).
+// Capture:   only legal while `stream` records. A failure breaks nothing.
+RONDO_API RONDO_MUST_USE rondo_status rondo_stream_get_last_node(rondo_stream *stream,
+                                                                 rondo_node *out_node);
+
+// Records the work on the stream, as rondo_stream_launch, _call_host, _copy, _fill or _add_graph
+// would, and gives the node's handle. *out_node may be NULL.
+//
+// Errors:    as those, and as rondo_stream_get_last_node; INVALID (another kind, a fill or copy of
+//            nothing, which records no node).
+// Capture:   only legal while `stream` records. A failure breaks the capture, which would lack the
+//            work.
+RONDO_API RONDO_MUST_USE rondo_status rondo_stream_add_node(rondo_stream *stream,
+                                                            const rondo_work *work,
+                                                            rondo_node *out_node);
+
+// Where the node stands among those of rondo_graph_get_node.
+//
+// Errors:    STATE (the handle is none of the graph's present recording).
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_node_index(rondo_graph *graph,
+                                                                 rondo_node node,
+                                                                 size_t *out_index);
+
+// ---- graphs by hand ---------------------------------------------------------------------------
+
+// Starts a graph that is made node by node, without a stream; rondo_graph_capture_end ends it and
+// rondo_graph_capture_abort gives it up, on any thread. No other capture is disturbed.
+//
+// Errors:    STATE (the graph already holds or records something).
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_build_begin(rondo_graph *graph);
+
+// Adds a node that depends on those of `after`, which were added before: so there are no cycles.
+// None: it may run at once. *out_node may be NULL.
+//
+// Errors:    as rondo_stream_add_node; STATE (rondo_graph_build_begin was not called; a handle of
+//            another recording).
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_add_node(rondo_graph *graph,
+                                                           const rondo_node *after,
+                                                           size_t after_count,
+                                                           const rondo_work *work,
+                                                           rondo_node *out_node);
+
+// ---- patching ---------------------------------------------------------------------------------
+
+typedef int32_t rondo_toggle;
+enum {
+    RONDO_TOGGLE_KEEP = 0,
+    RONDO_TOGGLE_ENABLE = 1,
+    RONDO_TOGGLE_DISABLE = 2,  // the node does nothing, those behind it run as before
+};
+
+typedef struct rondo_patch {  // ABI: fixed
+    rondo_node node;
+    const rondo_work *work;  // what it does from now on; NULL: what it did
+    rondo_toggle toggle;     // KERNEL, COPY and FILL
+} rondo_patch;
+
+// Patches nodes of the executable; the next replay does the new work, replays already on a stream
+// do what they were put there for. All or nothing: after a failure every node is as it was. What a
+// node does already costs no driver call. The template stays as it was recorded: dumps show that.
+//
+// Memory that the new work names is looked at as while recording: pageable host memory is refused
+// (also where the graph takes snapshots), pinned memory is in use until the graph is reset, checked
+// graphs watch it (check_addresses), and blocks of other graphs count in the order of replays
+// (rondo/pool.h).
+//
+// Errors:    STATE (a handle of an earlier recording or of another graph; nothing captured; still
+//            recording; pageable memory), INVALID (work of another kind, another number of argument
+//            bytes, another direction of a copy, the same node twice), UNSUPPORTED (a node that
+//            cannot be patched, with the rule; a driver before CUDA 12.0), NO_DEVICE_MEMORY.
+// Ownership: everything in the patches is borrowed for the call, but for names, and for the memory
+//            that copies, fills and kernels then use.
+// Cost:      on CUDA one driver call (0.3-0.5 us) for each node that changes; on the host a message
+//            to the next replay. No wait.
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_patch(rondo_graph *graph,
+                                                        const rondo_patch *patches, size_t count);
+
+// One node's work; its toggle stays.
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_patch_node(rondo_graph *graph, rondo_node node,
+                                                             const rondo_work *work);
+
+RONDO_EXTERN_C_END
+
+#endif  // RONDO_NODE_H

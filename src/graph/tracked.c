@@ -1,0 +1,117 @@
+// graph/tracked.c — see tracked.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/tracked.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "graph/template.h"
+
+struct rondo__tracked {
+    rondo__participant participant;
+    uint64_t recording;
+    // The backend's handles; from rondo__tracked_resolve on indices.
+    rondo__node_handle *nodes;
+    size_t count;
+    size_t capacity;
+};
+
+// Guards all that record: handles are taken once, and seldom by two threads.
+static pthread_mutex_t g_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint64_t g_last_recording;
+
+static void destroy_participant(rondo__participant *participant) {
+    rondo__tracked_destroy((rondo__tracked *)participant);
+}
+
+static const rondo__participant_type tracked_type = {
+    .name = "handles of nodes",
+    .destroy = destroy_participant,
+};
+
+static rondo__tracked *find_or_create(rondo__capture *capture) {
+    rondo__tracked *tracked =
+        (rondo__tracked *)rondo__capture_find_participant(capture, &tracked_type, NULL);
+    if (tracked == NULL) {
+        tracked = rondo__calloc(1, sizeof *tracked);
+        if (tracked == NULL) {
+            return NULL;
+        }
+        tracked->participant.type = &tracked_type;
+        tracked->recording = ++g_last_recording;
+        rondo__capture_add_participant(capture, &tracked->participant);
+    }
+    return tracked;
+}
+
+rondo_status rondo__tracked_add(rondo__capture *capture, rondo__node_handle handle,
+                                rondo_node *out_node) {
+    pthread_mutex_lock(&g_lock);
+    rondo__tracked *tracked = find_or_create(capture);
+    rondo_status status = tracked == NULL ? RONDO_STATUS_NO_MEMORY
+                                          : RONDO__ARRAY_RESERVE(tracked->nodes, tracked->capacity,
+                                                                 tracked->count + 1);
+    if (status == RONDO_STATUS_OK) {
+        tracked->nodes[tracked->count++] = handle;
+        *out_node = (rondo_node){.recording = tracked->recording, .number = tracked->count};
+    }
+    pthread_mutex_unlock(&g_lock);
+    return status;
+}
+
+static bool holds(const rondo__tracked *tracked, rondo_node node) {
+    return tracked != NULL && node.recording == tracked->recording && node.number > 0 &&
+           node.number <= tracked->count;
+}
+
+bool rondo__tracked_get_handle(rondo__capture *capture, rondo_node node,
+                               rondo__node_handle *out_handle) {
+    pthread_mutex_lock(&g_lock);
+    const rondo__tracked *tracked =
+        (rondo__tracked *)rondo__capture_find_participant(capture, &tracked_type, NULL);
+    bool is_held = holds(tracked, node);
+    if (is_held) {
+        *out_handle = tracked->nodes[node.number - 1];
+    }
+    pthread_mutex_unlock(&g_lock);
+    return is_held;
+}
+
+rondo__tracked *rondo__tracked_find(rondo__participant *list) {
+    while (list != NULL && list->type != &tracked_type) {
+        list = list->next;
+    }
+    return (rondo__tracked *)list;
+}
+
+rondo_status rondo__tracked_resolve(rondo__tracked *tracked, rondo__template *recorded) {
+    rondo__node_places places;
+    RETURN_IF_ERROR(rondo__node_places_init(recorded, &places));
+    for (size_t i = 0; i < tracked->count; ++i) {
+        tracked->nodes[i] = rondo__node_places_find(&places, tracked->nodes[i]);
+    }
+    rondo__node_places_deinit(&places);
+    return RONDO_STATUS_OK;
+}
+
+rondo__tracked *rondo__tracked_detach(rondo__participant **list) {
+    while (*list != NULL && (*list)->type != &tracked_type) {
+        list = &(*list)->next;
+    }
+    rondo__tracked *tracked = (rondo__tracked *)*list;
+    if (tracked != NULL) {
+        *list = tracked->participant.next;
+        tracked->participant.next = NULL;
+    }
+    return tracked;
+}
+
+void rondo__tracked_destroy(rondo__tracked *tracked) {
+    if (tracked != NULL) {
+        rondo__free(tracked->nodes);
+        rondo__free(tracked);
+    }
+}
+
+size_t rondo__tracked_get_index(const rondo__tracked *tracked, rondo_node node) {
+    return holds(tracked, node) ? (size_t)tracked->nodes[node.number - 1] : SIZE_MAX;
+}
