@@ -53,6 +53,7 @@
 #include "rondo/pool.h"       // memory in stream order, cached
 #include "rondo/random.h"     // random numbers that replays draw anew
 #include "rondo/dlpack.h"     // tensors from and to other libraries
+#include "rondo/learn.h"      // a step whose arguments change, with its code unchanged
 #include "rondo/allocator.h"  // whose heap the library uses
 
 // Experimental: may change in any release.
