@@ -9,7 +9,8 @@
 //   rondo_graph_capture_end(graph);
 //   for (;;) {
 //       launch.arguments = &next;                     // as long as before
-//       rondo_work work = {.struct_size = sizeof work, .kind = RONDO_NODE_KERNEL, .launch = &launch};
+//       rondo_work work = {.struct_size = sizeof work, .kind = RONDO_NODE_KERNEL,
+//                          .launch = &launch};
 //       rondo_graph_patch_node(graph, node, &work);
 //       rondo_graph_replay(graph, stream);
 //   }

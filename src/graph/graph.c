@@ -27,7 +27,7 @@
 #include "graph/executable.h"
 #include "graph/graph_capture.h"
 #include "graph/graph_share.h"
-#include "graph/patch.h"
+#include "graph/images.h"
 #include "pool/arena_graph.h"
 
 // ---- life -------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-// graph/node.c — nodes by handle: asked for while a stream records, added at a place, built by hand.
+// graph/node.c — nodes by handle: asked for while a stream records, added, built by hand.
 //
 // A graph built by hand is a capture on a stream of its own, which the program never sees: before
 // each node the stream is told what that depends on.

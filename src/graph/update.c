@@ -5,7 +5,7 @@
 #include "base/logging.h"
 #include "graph/executable.h"
 #include "graph/graph_share.h"
-#include "graph/patch.h"
+#include "graph/images.h"
 #include "graph/template.h"
 
 static rondo_status check_pair(const rondo_graph *graph, const rondo_graph *source) {

@@ -1,4 +1,4 @@
-// backend/cuda/cuda_patch.h — nodes of an executable that do something else from the next replay on.
+// backend/cuda/cuda_patch.h — nodes that do something else from the next replay on.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_CUDA_CUDA_PATCH_H
 #define RONDO_BACKEND_CUDA_CUDA_PATCH_H

@@ -206,7 +206,8 @@ RONDO__CUDA_SYMBOL(REQUIRED, cuGraphRetainUserObject, 11030, "cuGraphRetainUserO
 
 // Forms of CUDA 12. Where a driver is older, the dump lacks kernel details and programmatic edges,
 // a failed instantiation does not name its node, an executable is made anew, not updated, kernel
-// nodes cannot be patched, and the guard against stale memory does not see the program's own launches.
+// nodes cannot be patched, and the guard against stale memory does not see the program's own
+// launches.
 RONDO__CUDA_SYMBOL(DESCRIBE_KERNELS, cuGraphKernelNodeGetParams, 12000,
                    "cuGraphKernelNodeGetParams_v2",
                    (rondo__cu_graph_node node, rondo__cu_kernel_node *out_params))
