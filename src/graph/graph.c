@@ -28,6 +28,7 @@
 #include "graph/graph_capture.h"
 #include "graph/graph_share.h"
 #include "pool/arena_graph.h"
+#include "rondo/inspect.h"
 
 // ---- life -------------------------------------------------------------------------------------
 

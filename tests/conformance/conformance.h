@@ -20,6 +20,7 @@
 #include "rondo/control.h"
 #include "rondo/device.h"
 #include "rondo/graph.h"
+#include "rondo/inspect.h"
 #include "rondo/log.h"
 #include "rondo/status.h"
 

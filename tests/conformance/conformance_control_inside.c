@@ -5,6 +5,7 @@
 
 #include "capture/capture.h"
 #include "control_support.h"
+#include "rondo/inspect.h"
 
 // ---- two at once ------------------------------------------------------------------------------
 

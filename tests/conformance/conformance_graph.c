@@ -6,6 +6,8 @@
 #include "rondo/label.h"
 
 #include "backend/backend.h"
+#include "rondo/inspect.h"
+#include "rondo/pool.h"
 
 // Records x = x * factor + term on the context's stream.
 static void capture_affine(suite_context *context, rondo_graph *graph, uint32_t *x, uint32_t factor,

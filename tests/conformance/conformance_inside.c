@@ -5,6 +5,7 @@
 #include "graph/graph_object.h"
 #include "inside_support.h"
 #include "rondo/control.h"
+#include "rondo/inspect.h"
 #include "rondo/pool.h"
 
 // ---- node lists -------------------------------------------------------------------------------

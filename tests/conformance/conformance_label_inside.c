@@ -5,6 +5,7 @@
 #include "graph/template.h"
 #include "inside_support.h"
 #include "label_support.h"
+#include "rondo/inspect.h"
 
 // ---- bodies -----------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 // Captures that Rondo did not begin, executables on demand, one graph updated by another.
 // SPDX-License-Identifier: Apache-2.0
 #include "inside_support.h"
+#include "rondo/inspect.h"
 #include "rondo/pool.h"
 #include "support/driver.h"
 

@@ -3,6 +3,7 @@
 #include "inside_support.h"
 
 #include "capture/capture.h"
+#include "rondo/inspect.h"
 
 void inside_assert_dump_has(rondo_graph *graph, rondo_text_format format, const char *part) {
     static suite_text text;

@@ -4,6 +4,7 @@
 #define RONDO_TESTS_CONFORMANCE_INSIDE_SUPPORT_H
 
 #include "conformance.h"
+#include "rondo/text.h"
 
 // Fails unless the dump has that part.
 void inside_assert_dump_has(rondo_graph *graph, rondo_text_format format, const char *part);
