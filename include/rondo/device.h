@@ -28,11 +28,11 @@ typedef struct rondo_event rondo_event;
 typedef struct rondo_device_info {
     size_t struct_size;     // sizeof(rondo_device_info)
     char name[32];          // what rondo_device_open takes: "host", "cuda:0"
-    char description[128];  // model name of the chip
+    char description[128];  // model of the chip
     char reason[256];       // why the device cannot be used; empty when `available`
     bool available;
-    uint64_t memory_bytes;  // total memory
-    uint64_t free_bytes;    // memory free when asked; 0: not known
+    uint64_t memory_bytes;
+    uint64_t free_bytes;    // now; 0: not known
     int32_t compute_units;  // GPU multiprocessors, or hardware threads of the host
     int32_t arch_major;     // CUDA compute capability; 0 on the host
     int32_t arch_minor;
@@ -56,11 +56,9 @@ RONDO_API void rondo_device_retain(rondo_device *device);
 
 // Gives up a reference. Objects of the device hold their own, memory from rondo_memory_allocate
 // does not: free that before.
-//
-// Capture:   the last one waits, which breaks captures that the program began on the device itself.
 RONDO_API void rondo_device_release(rondo_device *device);
 
-// Fills *out_info afresh.
+// Fills *out_info.
 RONDO_API RONDO_MUST_USE rondo_status rondo_device_get_info(rondo_device *device,
                                                             rondo_device_info *out_info);
 
@@ -72,7 +70,6 @@ RONDO_API bool rondo_device_is_host(const rondo_device *device);
 
 // Waits for all work on all streams of the device.
 //
-// Threads:   captures that other threads begin meanwhile begin when it is done.
 // Capture:   unsafe, also for thread_local captures of its own thread; STATE while any stream of
 //            the device records.
 RONDO_API RONDO_MUST_USE rondo_status rondo_device_synchronize(rondo_device *device);
@@ -129,7 +126,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_stream_create(rondo_device *device,
 //
 // native     NULL: the legacy default stream, which runs work but does not record.
 //
-// Errors:    UNSUPPORTED (the host), INVALID (it does not live, or not in the primary context).
+// Errors:    UNSUPPORTED (the host), INVALID (not of the device's primary context).
 // Ownership: `native` outlives the result. Keep that: destroying it may wait for work.
 RONDO_API RONDO_MUST_USE rondo_status rondo_stream_wrap(rondo_device *device, void *native,
                                                         rondo_stream **out_stream);
@@ -199,8 +196,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_event_query(rondo_event *event, bool
 // Capture:   as rondo_event_query.
 RONDO_API RONDO_MUST_USE rondo_status rondo_event_synchronize(rondo_event *event);
 
-// Device time between two timed events; negative where `end` came first. CUDA's clock has steps of
-// about half a microsecond.
+// Device time between two timed events; negative where `end` came first.
 //
 // Errors:    STATE (not timed, not complete, or of a capture and not external).
 RONDO_API RONDO_MUST_USE rondo_status rondo_event_get_elapsed_ns(rondo_event *start,

@@ -5,8 +5,6 @@
 //   ... put work on `stream`: nothing runs, everything is recorded ...
 //   rondo_graph_capture_end(graph);
 //   for (;;) { refill_inputs(); rondo_graph_replay(graph, stream); }
-//
-// docs/concepts.md explains captures, their modes, what breaks them, and their memory.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_GRAPH_H
 #define RONDO_GRAPH_H
@@ -151,7 +149,7 @@ typedef struct rondo_graph_stats {
     uint64_t arena_peak_bytes;      // most that was handed out at a time
 } rondo_graph_stats;
 
-// Fills *out_stats. O(1), except for a template that has no executable yet.
+// Fills *out_stats.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_stats(const rondo_graph *graph,
                                                             rondo_graph_stats *out_stats);
 

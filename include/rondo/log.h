@@ -23,8 +23,6 @@ typedef void (*rondo_log_function)(void *user_data, rondo_log_level level, const
 //
 // Any thread may call `function`. `message` is one escaped line without a newline, valid during the
 // call. The function calls nothing of Rondo but rondo_error_get_last: locks may be held.
-//
-// Threads:   messages in flight may still reach the former sink.
 RONDO_API void rondo_log_set_sink(rondo_log_function function, void *user_data);
 
 // Sets the most detailed level that is delivered. The default is what the environment variable

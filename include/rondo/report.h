@@ -47,7 +47,6 @@ enum {
     RONDO_CAUSE_OTHER = 16,             // see the message
 };
 
-// What is known of a capture that failed.
 typedef struct rondo_capture_report {
     size_t struct_size;   // sizeof(rondo_capture_report)
     rondo_status status;  // RONDO_STATUS_OK: the latest capture did not fail

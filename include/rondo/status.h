@@ -30,7 +30,6 @@ enum {
     RONDO_STATUS_CANCELLED = 11,        // another thread ended the call; it can be made again
 };
 
-// The record of the latest failure on one thread.
 typedef struct rondo_error {
     size_t struct_size;    // of the library's struct, which may be longer than the program's
     rondo_status status;   // RONDO_STATUS_OK when this thread has not failed yet
@@ -45,7 +44,7 @@ typedef struct rondo_error {
 } rondo_error;
 
 // The record of the latest failed call on this thread, which later successes leave alone; never
-// NULL. Its texts are escaped (rondo/text.h).
+// NULL.
 RONDO_API const rondo_error *rondo_error_get_last(void);
 
 // "INVALID" and so on; "UNKNOWN" for a value not in the list.

@@ -53,7 +53,7 @@ static void test_conformance_control__two_captures_in_two_threads(void **state) 
     }
 }
 
-// ---- looking inside -----------------------------------------------------------------------------------
+// ---- looking inside ----------------------------------------------------------------------------
 
 static bool append_text(void *user_data, const char *text, size_t bytes) {
     char *all = user_data;
