@@ -11,6 +11,7 @@
 #include "executor/limits.h"
 #include "executor/plan_cache.h"
 #include "executor/variants.h"
+#include "rondo/text.h"
 #include "tensor/elements.h"
 
 // "f32 [3, 4]"; values whose shape depends on data may have no known type either.

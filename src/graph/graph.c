@@ -29,6 +29,7 @@
 #include "graph/graph_share.h"
 #include "graph/images.h"
 #include "pool/arena_graph.h"
+#include "rondo/inspect.h"
 
 // ---- life -------------------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 // If, switch and while, decided on the device: what runs.
 // SPDX-License-Identifier: Apache-2.0
 #include "control_support.h"
+#include "rondo/inspect.h"
 
 // ---- each kind --------------------------------------------------------------------------------
 

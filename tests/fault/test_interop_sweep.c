@@ -10,6 +10,7 @@
 
 // What a function returns when a STEP in it failed.
 #define STEP_RESULT false
+#include "rondo/inspect.h"
 #include "support/sweep.h"
 
 typedef struct world {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rondo/pool.h"
 #include "sequence.h"
 
 static graph_model *pick_graph(world *w, uint32_t number, graph_state wanted) {
