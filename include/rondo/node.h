@@ -29,6 +29,7 @@
 #include "rondo/device.h"
 #include "rondo/export.h"
 #include "rondo/graph.h"
+#include "rondo/inspect.h"
 #include "rondo/status.h"
 
 RONDO_EXTERN_C_BEGIN
