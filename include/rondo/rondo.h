@@ -47,7 +47,9 @@
 // Advanced.
 #include "rondo/inspect.h"    // looking inside a graph: nodes, dumps, handles
 #include "rondo/text.h"       // text formats; names from strangers, made fit to show
+#include "rondo/update.h"     // another recording taken over, and what changed
 #include "rondo/node.h"       // nodes by handle: added, patched, switched off
+#include "rondo/stepper.h"    // one call at the place of each launch
 #include "rondo/label.h"      // scopes that name what is put on a stream
 #include "rondo/pool.h"       // memory in stream order, cached
 #include "rondo/random.h"     // random numbers that replays draw anew
