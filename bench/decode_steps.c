@@ -69,8 +69,7 @@ static double run_step(bench *b, const rondo_tensor *past, int64_t number,
                        rondo_tensor *out_present) {
     *(int64_t *)b->position.data = number;
     *(int64_t *)b->ids.data = 1 + number % 7;
-    const rondo_binding feeds[] = {
-        {"ids", b->ids}, {"position", b->position}, {"past", *past}};
+    const rondo_binding feeds[] = {{"ids", b->ids}, {"position", b->position}, {"past", *past}};
     rondo_binding fetches[] = {{.name = "logits"}, {.name = "present"}};
     const uint64_t start = rondo__clock_now_ns();
     must(rondo_executor_run(b->executor, feeds, 3, fetches, 2));

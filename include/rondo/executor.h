@@ -113,12 +113,16 @@ typedef struct rondo_executor_stats {
     uint64_t prepare_ns;         // compiling the plan: folding, kernels, weights
     uint64_t arena_bytes;        // planned memory of intermediate values and workspaces
     uint64_t arena_naive_bytes;  // the same without sharing
-    uint64_t constant_bytes;  // weights that the plan holds: packed for its kernels, or copied to a
-                              // GPU; what is read where the program has it is not counted
+    uint64_t constant_bytes;  // weights that the plan reads in a form of their own: packed for its
+                              // kernels, or copied to a GPU; each in full, also where other plans
+                              // and executors share it; what is read where the program has it is
+                              // not counted
     uint64_t graph_bytes;     // driver-side memory of the graphs, estimated
     uint64_t eager_run_count;
     uint64_t replay_run_count;
     uint64_t random_op_count;  // ops that draw random numbers
+    uint64_t
+        shared_constant_bytes;  // of constant_bytes, what other plans or executors hold now, too
 } rondo_executor_stats;
 
 // Makes an executor for `program` on `device`. Plans are compiled at the first run of each shape.

@@ -1,6 +1,7 @@
 // executor/executor.c — see executor.h.
 // SPDX-License-Identifier: Apache-2.0
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -76,7 +77,9 @@ static void choose_threads(void *arguments) {
     (void)rondo__host_choose_thread_count((int32_t)*count);
 }
 
-rondo_status rondo__executor_make_base(rondo_executor *executor) {
+static rondo_status make_base_program(void *user_data, rondo_program **out_program,
+                                      rondo__half_cache **out_halves) {
+    const rondo_executor *executor = user_data;
     const size_t fold_bytes = executor->is_lean ? RONDO__LEAN_FOLD_BYTES : BASE_FOLD_BYTES_MAX;
     rondo_program *base;
     rondo__half_cache *halves = NULL;
@@ -95,10 +98,45 @@ rondo_status rondo__executor_make_base(rondo_executor *executor) {
         rondo_program_destroy(base);
         return status;
     }
-    rondo__half_cache_destroy(executor->halves);
-    rondo_program_destroy(executor->base);
-    executor->base = base;
-    executor->halves = halves;
+    *out_program = base;
+    *out_halves = halves;
+    return RONDO_STATUS_OK;
+}
+
+// All options that decide the base, as text; NULL when memory is exhausted.
+static char *write_base_key(const rondo_executor *executor) {
+    const rondo_executor_options *options = &executor->options;
+    const size_t keep = options->keep_f32 != NULL ? options->keep_f32_count : 0;
+    char *key = rondo__strformat("%d %d %zu %" PRIu64, (int)options->op_by_op, (int)options->dtype,
+                                 keep, rondo__budget_get_limit(executor->budget));
+    for (size_t i = 0; key != NULL && i < executor->pattern_count; ++i) {
+        const char *pattern = executor->patterns[i] != NULL ? executor->patterns[i] : "";
+        char *longer = rondo__strformat("%s\n%zu %s", key, strlen(pattern), pattern);
+        rondo__free(key);
+        key = longer;
+    }
+    return key;
+}
+
+// Executors that the caller made share it. What a variant or a body has is its own, and so is what
+// was folded while memory was short.
+rondo_status rondo__executor_make_base(rondo_executor *executor) {
+    const bool is_shared = executor->root == executor && !executor->is_lean;
+    char *key = is_shared ? write_base_key(executor) : NULL;
+    if (is_shared && key == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo__base *fresh = NULL;
+    const rondo_status status =
+        rondo__shared_acquire_base(executor->source, key, key != NULL ? strlen(key) : 0,
+                                   executor->root->budget, make_base_program, executor, &fresh);
+    rondo__free(key);
+    if (status != RONDO_STATUS_OK) {
+        return status;
+    }
+    rondo__shared_release_base(executor->source, executor->base_form, executor->root->budget);
+    executor->base_form = fresh;
+    executor->base = fresh->program;
     return RONDO_STATUS_OK;
 }
 
@@ -177,6 +215,11 @@ static rondo_status create(rondo_program *program, rondo_device *device,
     if (status == RONDO_STATUS_OK && root == NULL) {
         status = own_patterns(executor);
     }
+    if (status == RONDO_STATUS_OK && root == NULL) {
+        const bool is_host = rondo_device_is_host(device);
+        executor->weights.budget = is_host ? executor->budget : executor->device_budget;
+        status = rondo__shared_acquire_store(program, device, &executor->weights.store);
+    }
     rondo__budget *before = rondo__budget_enter(executor->root->budget);
     if (status == RONDO_STATUS_OK) {
         status = rondo__executor_make_base(executor);
@@ -187,6 +230,7 @@ static rondo_status create(rondo_program *program, rondo_device *device,
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo_stream_create(device, NULL, &executor->stream);
+        executor->weights.stream = executor->stream;
     }
     if (status == RONDO_STATUS_OK && options->thread_count > 0 && rondo_device_is_host(device)) {
         status = rondo_stream_call_host(executor->stream, "threads", choose_threads,

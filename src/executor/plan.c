@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/logging.h"
 #include "base/memory.h"
-#include "executor/constants.h"
 #include "executor/destroy.h"
 #include "executor/generators.h"
 #include "executor/limits.h"
@@ -43,7 +42,7 @@ static rondo_status copy_feeds(rondo__plan *plan, const rondo_tensor *feeds, siz
 }
 
 // What the kernel room sees of one node. The two arrays have room for the largest node.
-static void fill_request(const rondo_executor *executor, const rondo__plan *plan, size_t n,
+static void fill_request(const rondo_executor *executor, rondo__plan *plan, size_t n,
                          rondo__tensor_info *inputs, rondo__tensor_info *outputs,
                          const uint32_t *uses, rondo__kernel_request *out_request) {
     const rondo__node *node = &plan->program->nodes[n];
@@ -60,6 +59,7 @@ static void fill_request(const rondo_executor *executor, const rondo__plan *plan
                                            .inputs = inputs,
                                            .output_count = node->output_count,
                                            .outputs = outputs,
+                                           .weights = &plan->weights,
                                            .use_reference = executor->options.reference};
 }
 
@@ -100,6 +100,13 @@ static void blame_weights(const rondo__node *node, rondo_status status,
     rondo__node_blame(node);
 }
 
+// What counts against the host's budget beside shared weights.
+static uint64_t get_private_bytes(const rondo_executor *executor) {
+    const rondo__budget *budget = executor->root->budget;
+    const rondo__weight_account *account = &executor->root->weights;
+    return rondo__budget_get_used(budget) - (account->budget == budget ? account->bytes : 0);
+}
+
 // Decides how node `n` runs, and prepares its kernel when it has one.
 static rondo_status classify(rondo_executor *executor, rondo__plan *plan, size_t n,
                              rondo__kernel_request *request, int8_t *out_class,
@@ -135,14 +142,15 @@ static rondo_status classify(rondo_executor *executor, rondo__plan *plan, size_t
     if (draws) {
         RETURN_IF_ERROR(rondo__executor_get_generator(executor, node, &request->generator));
     }
-    const uint64_t used = rondo__budget_get_used(executor->root->budget);
+    const size_t weight_count = plan->weights.count;
+    const uint64_t used = get_private_bytes(executor);
     rondo_status status = rondo__kernel_prepare(request, out_kernel);
-    // What stays is weights that the kernel packed.
-    plan->constant_bytes += rondo__budget_get_used(executor->root->budget) - used;
     if (status == RONDO_STATUS_OK) {
+        plan->private_bytes += get_private_bytes(executor) - used;
         *out_class = 0;
         return RONDO_STATUS_OK;
     }
+    rondo__weight_list_cut(&plan->weights, weight_count);
     if (status == RONDO_STATUS_UNSUPPORTED && (draws || !rondo_device_is_host(executor->device)) &&
         node->op.def->compute != NULL) {
         RONDO_LOG_INFO_F("%s runs on the host: %s", rondo__node_describe(node),
@@ -191,6 +199,18 @@ free_lists:
     return status;
 }
 
+// The constant where kernels find it: on a GPU in a copy, on the host where it is.
+static rondo_status place_constant(const rondo_executor *executor, rondo__plan *plan,
+                                   const rondo_tensor *constant, void **out_address) {
+    const rondo__weight_want want = {.constant = constant,
+                                     .bytes = rondo_tensor_get_bytes(constant)};
+    if (rondo_device_is_host(executor->device)) {
+        *out_address = constant->data;
+        return RONDO_STATUS_OK;
+    }
+    return rondo__weight_list_add(&plan->weights, &want, out_address);
+}
+
 // Constants that kernels read from device memory.
 static rondo_status place_constants(rondo_executor *executor, rondo__plan *plan) {
     const rondo_program *program = plan->program;
@@ -203,18 +223,13 @@ static rondo_status place_constants(rondo_executor *executor, rondo__plan *plan)
             }
         }
     }
-    plan->constants = rondo__calloc(program->value_count + 1, sizeof(rondo__device_constant *));
-    if (plan->constants == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
-    }
     for (size_t v = 0; v < program->value_count; ++v) {
         rondo__slot *slot = &plan->slots[v];
         if (slot->kind != RONDO__SLOT_CONSTANT || slot->root != (int32_t)v || !slot->needs_device) {
             continue;
         }
-        rondo__device_constant *constant;
         rondo_status status =
-            rondo__constant_acquire(executor, &program->values[v].constant, &constant);
+            place_constant(executor, plan, &program->values[v].constant, &slot->address);
         if (status != RONDO_STATUS_OK) {
             char shape[96];
             rondo__error_prefix("weights \"%.60s\" %s %s", program->values[v].name,
@@ -222,11 +237,6 @@ static rondo_status place_constants(rondo_executor *executor, rondo__plan *plan)
                                 rondo_shape_format(&slot->shape, shape, sizeof shape));
             return status;
         }
-        plan->constants[plan->constant_count++] = constant;
-        if (!rondo_device_is_host(executor->device)) {
-            plan->constant_bytes += rondo_tensor_get_bytes(&constant->tensor);
-        }
-        slot->address = constant->address;
     }
     for (size_t v = 0; v < program->value_count; ++v) {
         rondo__slot *slot = &plan->slots[v];
@@ -352,6 +362,7 @@ rondo_status rondo__plan_create(rondo_executor *executor, const rondo_tensor *fe
     if (plan == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
+    rondo__weight_list_init(&executor->root->weights, &plan->weights);
     status = copy_feeds(plan, feeds, executor->base->input_count);
     if (status != RONDO_STATUS_OK) {
         goto free_plan;
@@ -396,10 +407,6 @@ rondo_status rondo__plan_create(rondo_executor *executor, const rondo_tensor *fe
         goto free_lists;
     }
     status = resolve_addresses(plan);
-    if (status != RONDO_STATUS_OK) {
-        goto free_lists;
-    }
-    status = rondo_stream_synchronize(executor->stream);  // constants are on their way until here
 
 free_lists:
     for (size_t n = 0; kernels != NULL && n < node_count; ++n) {

@@ -19,8 +19,8 @@
 
 #include "base/budget.h"
 #include "base/text.h"
+#include "executor/shared.h"
 #include "kernel/kernel.h"
-#include "program/half_pass.h"
 #include "program/program.h"
 #include "rondo/executor.h"
 
@@ -82,14 +82,6 @@ typedef struct rondo__step {
     char reason[160];  // why the step is not captured, or why the segment ends here
 } rondo__step;
 
-// A constant on the device, shared by the plans of an executor.
-typedef struct rondo__device_constant {
-    rondo_tensor tensor;  // retained: its address is the key
-    void *address;
-    size_t use_count;
-    struct rondo__device_constant *next;  // in its bucket
-} rondo__device_constant;
-
 // A generator of the executor: NULL name: of all ops without a seed of their own.
 typedef struct rondo__executor_generator {
     char *name;  // of the node with the seed
@@ -121,12 +113,11 @@ typedef struct rondo__plan {
     void *arena;
     size_t arena_bytes;
     size_t arena_naive_bytes;
-    char *staging;           // pinned; inputs, then outputs; NULL on the host device
-    size_t *input_staging;   // offsets into `staging`
-    size_t *output_staging;  // offsets into `staging`
-    size_t constant_bytes;
-    rondo__device_constant **constants;
-    size_t constant_count;
+    char *staging;               // pinned; inputs, then outputs; NULL on the host device
+    size_t *input_staging;       // offsets into `staging`
+    size_t *output_staging;      // offsets into `staging`
+    rondo__weight_list weights;  // what its kernels read of constants, shared with other plans
+    size_t private_bytes;        // what its kernels have made of constants for themselves
 
     uint64_t run_count;
     uint64_t prepare_ns;
@@ -135,8 +126,14 @@ typedef struct rondo__plan {
     rondo__half_report halves;  // what f16 did; empty in f32
 } rondo__plan;
 
+// Weights that it reads in a form of their own, shared or not.
+static inline size_t rondo__plan_get_constant_bytes(const rondo__plan *plan) {
+    return (size_t)plan->weights.bytes + plan->private_bytes;
+}
+
 struct rondo_executor {
-    rondo_program *base;  // clone of the caller's program after the shape-free passes
+    rondo__base *base_form;     // shared with other executors of the program
+    const rondo_program *base;  // of it: clone of the caller's program after the shape-free passes
     rondo_program *source;
     rondo_device *device;
     rondo_stream *stream;
@@ -153,9 +150,6 @@ struct rondo_executor {
     size_t plan_capacity;
     rondo__plan **plans;
     rondo__plan *current;  // plan of the last run
-    size_t constant_count;
-    size_t bucket_count;               // 0 or a power of two
-    rondo__device_constant **buckets;  // by address
     uint64_t clock;
     bool has_run;
     rondo_run_times times;
@@ -164,7 +158,8 @@ struct rondo_executor {
     // Of a caller's executor, for its bodies, too:
     rondo__budget *budget;         // host memory
     rondo__budget *device_budget;  // memory of a GPU; NULL on the host
-    uint64_t fed_bytes;            // the most that was fed at once
+    rondo__weight_account weights;
+    uint64_t fed_bytes;  // the most that was fed at once
     int32_t *input_of;   // by value of the source: index among inputs and, behind them, optionals;
     int32_t *output_of;  // index of its first place among outputs; -1 for other values
     rondo__bound_symbol *symbols;  // one for each of the source
@@ -176,10 +171,9 @@ struct rondo_executor {
     bool *is_fed;                                  // of a variant: one for each optional input
     uint64_t turn_count;                           // of all loops, in this run
     rondo_error record_before;                     // of the thread, when the call began
-    atomic_int call;            // whether a call is under way or cancelled; see limits.c
-    rondo__half_cache *halves;  // f16 forms of the base's constants; NULL in f32
-    size_t pattern_count;       // of a caller's executor:
-    char **patterns;            // copies of keep_f32, then of use_f16, which the options point at
+    atomic_int call;       // whether a call is under way or cancelled; see limits.c
+    size_t pattern_count;  // of a caller's executor:
+    char **patterns;       // copies of keep_f32, then of use_f16, which the options point at
 };
 
 // Compiles a plan. feeds[i].data non-NULL fixes the value of input i; it is copied.
