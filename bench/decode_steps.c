@@ -2,10 +2,10 @@
 //
 //   build/bench/decode_steps MODEL.onnx [DEVICE] [STEPS]
 //
-// The model has inputs "ids", "position" and "past" and outputs "logits" and "present", the cache
-// with one more in its last but one axis, as the step after takes it. Two passes of STEPS steps run,
-// then the same step over and over at three fixed lengths. Times are wall time of a run, feeds and
-// fetches included: median, and the mean beside it.
+// The model has inputs "ids", "position" and "past" and outputs "logits" and "present": the cache
+// with one more in its last but one axis, which is the next step's "past". Passes of STEPS steps
+// run, then the same step over and over at three fixed lengths. Times are wall time of a run, feeds
+// and fetches included: median, and the mean beside it.
 // SPDX-License-Identifier: Apache-2.0
 #include <malloc.h>
 #include <stdint.h>

@@ -44,7 +44,7 @@ typedef struct rondo_executor_options {
     uint64_t seed;             // for ops that draw random numbers; see below
     bool op_by_op;             // the model as it is: nothing folded, fused or laid out anew
     bool reference;            // every op with the plain C reference (host only; the test oracle)
-    size_t plan_limit;         // plans kept for different shapes, oldest use dropped; 0 means 16
+    size_t plan_limit;         // plans kept for different shapes, oldest use dropped; 0 means 256
     rondo_progress_function progress;  // NULL: none
     void *progress_data;
     uint32_t thread_count;  // threads for one op on the host, 1 to 1024; 0: RONDO_NUM_THREADS,
@@ -55,6 +55,9 @@ typedef struct rondo_executor_options {
     size_t keep_f32_count;
     const char *const *use_f16;  // with F16: patterns of ops that become f16 against the rules
     size_t use_f16_count;
+    uint64_t plan_limit_bytes;  // that kept plans take together (plan_bytes of the statistics), but
+                                // one is always kept; 0: half of the memory limit, on a GPU without
+                                // such a limit a quarter of its memory
 } rondo_executor_options;
 
 // Memory. A small file can ask for any amount of it, so an executor holds at most
@@ -120,9 +123,13 @@ typedef struct rondo_executor_stats {
     uint64_t graph_bytes;     // driver-side memory of the graphs, estimated
     uint64_t eager_run_count;
     uint64_t replay_run_count;
-    uint64_t random_op_count;  // ops that draw random numbers
-    uint64_t
-        shared_constant_bytes;  // of constant_bytes, what other plans or executors hold now, too
+    uint64_t random_op_count;        // ops that draw random numbers
+    uint64_t shared_constant_bytes;  // of these, what other plans or executors hold now, too
+    uint64_t plan_bytes;  // that all kept plans take, measured: arenas, staging, graphs, kernels;
+                          // not weights, which they may share
+    uint64_t plan_hit_count;       // runs whose plan was there
+    uint64_t plan_miss_count;      // runs that had to compile
+    uint64_t plan_eviction_count;  // plans dropped for others
 } rondo_executor_stats;
 
 // Makes an executor for `program` on `device`. Plans are compiled at the first run of each shape.

@@ -35,10 +35,6 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
     rondo_memory_free(executor->device, plan->staging);
     rondo__free(plan->input_staging);
     rondo__free(plan->output_staging);
-    for (size_t i = 0; i < plan->feed_count; ++i) {
-        rondo_tensor_deinit(&plan->feeds[i]);
-    }
-    rondo__free(plan->feeds);
     rondo__half_report_deinit(&plan->halves);
     rondo_program_destroy(plan->program);
     rondo__free(plan);
@@ -51,10 +47,8 @@ void rondo_executor_destroy(rondo_executor *executor) {
     for (size_t v = 0; v < executor->variant_count; ++v) {
         rondo_executor_destroy(executor->variants[v]);
     }
-    for (size_t i = 0; i < executor->plan_count; ++i) {
-        rondo__plan_destroy(executor, executor->plans[i]);
-    }
-    rondo__free(executor->plans);
+    rondo__lru_map_deinit(&executor->plans);
+    rondo__free(executor->key);
     rondo__executor_release_generators(executor);
     for (size_t i = 0; i < 4; ++i) {
         rondo_event_destroy(executor->events[i]);

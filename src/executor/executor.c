@@ -13,13 +13,14 @@
 #include "base/read_options.h"
 #include "executor/executor.h"
 #include "executor/limits.h"
+#include "executor/plan_cache.h"
 #include "executor/precision.h"
 #include "program/passes.h"
 #include "program/specialise.h"
 #include "tensor/elements.h"
 
 enum {
-    PLAN_LIMIT_DEFAULT = 16,
+    PLAN_LIMIT_DEFAULT = 256,
     DEPTH_MAX = 16,  // bodies within bodies
     BASE_FOLD_BYTES_MAX = 256 << 20,
 };
@@ -208,6 +209,7 @@ static rondo_status create(rondo_program *program, rondo_device *device,
     executor->depth = depth;
     executor->root = root != NULL ? root : executor;
     executor->active = executor;
+    rondo__executor_init_plans(executor);
     rondo_status status = root != NULL ? RONDO_STATUS_OK : rondo__executor_make_budgets(executor);
     if (status == RONDO_STATUS_OK && root == NULL) {
         status = index_ports(executor);

@@ -197,6 +197,7 @@ static rondo_status place_staging(rondo_executor *executor, rondo__plan *plan) {
         plan->output_staging[i] = total;
         total += rondo__align_up(plan->slots[program->outputs[i]].bytes, RONDO__ARENA_ALIGNMENT);
     }
+    plan->staging_bytes = total;
     return rondo_memory_allocate(executor->device, RONDO_MEMORY_PINNED, total,
                                  (void **)&plan->staging);
 }

@@ -24,23 +24,6 @@
 
 enum { PLAN_FOLD_BYTES_MAX = 64 << 20 };
 
-static rondo_status copy_feeds(rondo__plan *plan, const rondo_tensor *feeds, size_t count) {
-    plan->feeds = rondo__calloc(count + 1, sizeof *plan->feeds);
-    if (plan->feeds == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
-    }
-    plan->feed_count = count;
-    for (size_t i = 0; i < count; ++i) {
-        if (feeds[i].data == NULL) {
-            plan->feeds[i] = (rondo_tensor){.dtype = feeds[i].dtype, .shape = feeds[i].shape};
-            continue;
-        }
-        RETURN_IF_ERROR(rondo_tensor_init(feeds[i].dtype, &feeds[i].shape, &plan->feeds[i]));
-        memcpy(plan->feeds[i].data, feeds[i].data, rondo_tensor_get_bytes(&feeds[i]));
-    }
-    return RONDO_STATUS_OK;
-}
-
 // What the kernel room sees of one node. The two arrays have room for the largest node.
 static void fill_request(const rondo_executor *executor, rondo__plan *plan, size_t n,
                          rondo__tensor_info *inputs, rondo__tensor_info *outputs,
@@ -350,29 +333,26 @@ static rondo_status rewrite(rondo_executor *executor, rondo__plan *plan) {
     return status;
 }
 
-rondo_status rondo__plan_create(rondo_executor *executor, const rondo_tensor *feeds,
+rondo_status rondo__plan_specialise(const rondo_executor *executor, const rondo_tensor *feeds,
+                                    rondo_program **out_program, bool *out_wanted) {
+    const size_t fold_bytes = executor->is_lean ? RONDO__LEAN_FOLD_BYTES : PLAN_FOLD_BYTES_MAX;
+    return rondo__program_specialise(executor->base, feeds, fold_bytes, out_program, out_wanted);
+}
+
+rondo_status rondo__plan_create(rondo_executor *executor, rondo_program *program,
                                 rondo__plan **out_plan) {
     *out_plan = NULL;
-    uint64_t start_ns = rondo__clock_now_ns();
     int8_t *class_of = NULL;
     rondo__kernel **kernels = NULL;
     size_t node_count = 0;
     rondo_status status = RONDO_STATUS_OK;
     rondo__plan *plan = rondo__calloc(1, sizeof *plan);
     if (plan == NULL) {
+        rondo_program_destroy(program);
         return RONDO_STATUS_NO_MEMORY;
     }
+    plan->program = program;
     rondo__weight_list_init(&executor->root->weights, &plan->weights);
-    status = copy_feeds(plan, feeds, executor->base->input_count);
-    if (status != RONDO_STATUS_OK) {
-        goto free_plan;
-    }
-    status = rondo__program_specialise(
-        executor->base, plan->feeds,
-        executor->is_lean ? RONDO__LEAN_FOLD_BYTES : PLAN_FOLD_BYTES_MAX, &plan->program, NULL);
-    if (status != RONDO_STATUS_OK) {
-        goto free_plan;
-    }
     status = rewrite(executor, plan);
     if (status != RONDO_STATUS_OK) {
         goto free_plan;
@@ -415,7 +395,6 @@ free_lists:
     rondo__free(kernels);
     rondo__free(class_of);
 free_plan:
-    plan->prepare_ns = rondo__clock_now_ns() - start_ns;
     if (status == RONDO_STATUS_OK) {
         *out_plan = plan;
     } else {

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/budget.h"
+#include "base/lru_map.h"
 #include "base/text.h"
 #include "executor/shared.h"
 #include "kernel/kernel.h"
@@ -96,10 +97,7 @@ typedef struct rondo__bound_symbol {
 } rondo__bound_symbol;
 
 typedef struct rondo__plan {
-    rondo_tensor
-        *feeds;  // what it was made for: dtype and shape of each input; `data` where the value
-    size_t feed_count;  // was fixed, too (owned)
-
+    rondo__lru_entry *entry;  // its place among the executor's plans; NULL while it is made
     rondo_program *program;
     rondo__slot *slots;     // one for each value
     rondo_tensor *dynamic;  // one for each value
@@ -113,7 +111,8 @@ typedef struct rondo__plan {
     void *arena;
     size_t arena_bytes;
     size_t arena_naive_bytes;
-    char *staging;               // pinned; inputs, then outputs; NULL on the host device
+    char *staging;  // pinned; inputs, then outputs; NULL on the host device
+    size_t staging_bytes;
     size_t *input_staging;       // offsets into `staging`
     size_t *output_staging;      // offsets into `staging`
     rondo__weight_list weights;  // what its kernels read of constants, shared with other plans
@@ -122,7 +121,7 @@ typedef struct rondo__plan {
     uint64_t run_count;
     uint64_t prepare_ns;
     uint64_t first_replay_ns;   // 0 until it happened
-    uint64_t last_use;          // of the executor's clock, for eviction
+    uint64_t bytes;             // all that goes with it, but for weights that others may share
     rondo__half_report halves;  // what f16 did; empty in f32
 } rondo__plan;
 
@@ -146,11 +145,10 @@ struct rondo_executor {
     bool is_lean;                           // little is folded ahead, because memory was short
     bool *keyed;  // one for each input: its value is part of the plan's key
     size_t keyed_miss_count;
-    size_t plan_count;
-    size_t plan_capacity;
-    rondo__plan **plans;
+    rondo__lru_map plans;  // by what is fed; see plan_cache.c
+    uint8_t *key;          // of the feeds at hand
+    size_t key_capacity;
     rondo__plan *current;  // plan of the last run
-    uint64_t clock;
     bool has_run;
     rondo_run_times times;
     uint64_t eager_run_count;
@@ -176,12 +174,28 @@ struct rondo_executor {
     char **patterns;       // copies of keep_f32, then of use_f16, which the options point at
 };
 
-// Compiles a plan. feeds[i].data non-NULL fixes the value of input i; it is copied.
+// The base with the shapes of the feeds; feeds[i].data non-NULL fixes the value of input i, too, and
+// is retained. out_wanted as in program/specialise.h.
+//
+// Errors:    as rondo__program_specialise.
+RONDO_MUST_USE rondo_status rondo__plan_specialise(const rondo_executor *executor,
+                                                   const rondo_tensor *feeds,
+                                                   rondo_program **out_program, bool *out_wanted);
+
+// Compiles a plan from what rondo__plan_specialise has made, which it takes, also when it fails.
 //
 // Errors:    BAD_DATA, UNSUPPORTED, NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
 // Ownership: free with rondo__plan_destroy (destroy.h).
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__plan_create(rondo_executor *executor, const rondo_tensor *feeds,
+RONDO_MUST_USE rondo_status rondo__plan_create(rondo_executor *executor, rondo_program *program,
                                                rondo__plan **out_plan);
+
+// The plan that follows `plan` in the order of use, the newest for NULL; NULL when there is none.
+static inline rondo__plan *rondo__executor_next_plan(const rondo_executor *executor,
+                                                     const rondo__plan *plan) {
+    const rondo__lru_entry *entry =
+        plan == NULL ? executor->plans.newest : rondo__lru_entry_get_older(plan->entry);
+    return entry != NULL ? rondo__lru_entry_get_value(entry) : NULL;
+}
 
 #endif  // RONDO_EXECUTOR_PLAN_H

@@ -273,8 +273,10 @@ rondo_status rondo__weight_list_add(rondo__weight_list *list, const rondo__weigh
     rondo__weight_store *store = list->account->store;
     RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(list->weights, list->capacity, list->count + 1));
     rondo__weight *weight = NULL;
+    const int64_t taken = rondo__memory_get_thread_bytes();
     (void)pthread_mutex_lock(&store->lock);
     const rondo_status status = get_weight(list->account, want, &weight);
+    rondo__memory_set_thread_bytes(taken);  // a form is counted here, and is no part of a plan
     if (status == RONDO_STATUS_OK) {
         if (weight->last_number != list->number) {
             weight->last_number = list->number;

@@ -80,8 +80,8 @@ dnnl_status_t rondo__dnnl_kernel_bind(rondo__dnnl_kernel *kernel, int argument,
                                       rondo__dnnl_source source, size_t index,
                                       rondo__dnnl_const_layout layout);
 
-// Binds an argument to a constant that lies in `layout` and is reordered to `wanted`; the list holds
-// the result.
+// Binds an argument to a constant that lies in `layout` and is reordered to `wanted`; the list
+// holds the result.
 dnnl_status_t rondo__dnnl_kernel_bind_packed(rondo__dnnl_kernel *kernel, int argument,
                                              rondo__weight_list *weights,
                                              const rondo_tensor *constant,
