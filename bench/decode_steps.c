@@ -1,11 +1,13 @@
 // What a decoder costs whose cache grows by one with each step: every step has shapes of its own.
 //
-//   build/bench/decode_steps MODEL.onnx [DEVICE] [STEPS]
+//   build/bench/decode_steps MODEL.onnx [DEVICE] [STEPS] [ROUNDS]
 //
 // The model has inputs "ids", "position" and "past" and outputs "logits" and "present": the cache
-// with one more in its last but one axis, which is the next step's "past". Passes of STEPS steps
-// run, then the same step over and over at three fixed lengths. Times are wall time of a run, feeds
-// and fetches included: median, and the mean beside it.
+// with one more in its last but one axis, which is the next step's "past". A round makes an
+// executor, runs three passes of STEPS steps, and then each of these steps over and over, as if the
+// length were fixed. Times are wall time of a run, feeds and fetches included: of each line first
+// the median over all its runs in all rounds, then the mean of the quietest round, since other
+// programs on the machine only ever add.
 // SPDX-License-Identifier: Apache-2.0
 #include <malloc.h>
 #include <stdint.h>
@@ -16,7 +18,9 @@
 #include "base/clock.h"
 #include "rondo/rondo.h"
 
-enum { STEP_COUNT = 64, STEP_COUNT_MAX = 100000, FIXED_RUNS = 400, PASSES = 3 };
+enum { STEP_COUNT = 64, ROUND_COUNT = 10, COUNT_MAX = 10000, FIXED_RUNS = 20 };
+
+typedef enum line { PASS_1, PASS_2, PASS_3, FIXED, COMPILE, LINE_COUNT } line;
 
 static void must(rondo_status status) {
     if (status != RONDO_STATUS_OK) {
@@ -32,24 +36,24 @@ static int compare_doubles(const void *a, const void *b) {
     return left < right ? -1 : left > right;
 }
 
-static double get_median(double *values, size_t count) {
-    qsort(values, count, sizeof *values, compare_doubles);
-    return values[count / 2];
-}
-
-static double get_mean(const double *values, size_t count) {
-    double sum = 0.0;
-    for (size_t i = 0; i < count; ++i) {
-        sum += values[i];
-    }
-    return sum / (double)count;
-}
+// The runs of one kind.
+typedef struct samples {
+    double *values;
+    size_t count;
+    double least_mean;  // of the rounds
+} samples;
 
 typedef struct bench {
+    rondo_program *program;
+    rondo_device *device;
     rondo_executor *executor;
     rondo_port past;  // as the model declares it
     rondo_tensor ids, position;
-    double *times;
+    size_t step_count;
+    samples lines[LINE_COUNT];
+    rondo_executor_stats stats;  // of the last round
+    uint64_t replays[3], eager[3];
+    double heap_mib;
 } bench;
 
 // The cache of `length` tokens. Symbols of the model count as 1 here.
@@ -79,98 +83,150 @@ static double run_step(bench *b, const rondo_tensor *past, int64_t number,
     return (double)(end - start) / 1e3;
 }
 
-static rondo_executor_stats get_stats(const bench *b) {
-    rondo_executor_stats stats = {.struct_size = sizeof stats};
-    must(rondo_executor_get_stats(b->executor, &stats));
-    return stats;
+static void get_stats(bench *b) {
+    b->stats = (rondo_executor_stats){.struct_size = sizeof b->stats};
+    must(rondo_executor_get_stats(b->executor, &b->stats));
 }
 
-static double get_heap_mib(void) {
-    const struct mallinfo2 heap = mallinfo2();
-    return (double)(heap.uordblks + heap.hblkhd) / 1048576.0;
+static void add(samples *s, double value) {
+    s->values[s->count++] = value;
+}
+
+static void end_round(samples *s, size_t first) {
+    double sum = 0.0;
+    for (size_t i = first; i < s->count; ++i) {
+        sum += s->values[i];
+    }
+    const double mean = sum / (double)(s->count - first);
+    s->least_mean = first == 0 || mean < s->least_mean ? mean : s->least_mean;
 }
 
 // From one token on, each step taking the cache that the one before has made.
-static void run_pass(bench *b, int pass, size_t step_count) {
-    const rondo_executor_stats none = {0};
-    const rondo_executor_stats before = pass > 0 ? get_stats(b) : none;
+static void run_pass(bench *b, line which) {
+    const uint64_t replays = which != PASS_1 ? b->stats.replay_run_count : 0;
+    const uint64_t eager = which != PASS_1 ? b->stats.eager_run_count : 0;
+    const size_t first = b->lines[which].count;
+    const size_t first_compiled = b->lines[COMPILE].count;
     rondo_tensor past = make_past(b, 1);
-    uint64_t prepare_ns = 0;
-    for (size_t i = 0; i < step_count; ++i) {
+    for (size_t i = 0; i < b->step_count; ++i) {
         rondo_tensor present;
-        b->times[i] = run_step(b, &past, 1 + (int64_t)i, &present);
+        add(&b->lines[which], run_step(b, &past, 1 + (int64_t)i, &present));
         rondo_tensor_deinit(&past);
         past = present;
-        prepare_ns += pass == 0 ? get_stats(b).prepare_ns : 0;
+        if (which == PASS_1) {
+            get_stats(b);
+            add(&b->lines[COMPILE], (double)b->stats.prepare_ns / 1e3);
+        }
     }
     rondo_tensor_deinit(&past);
-    const rondo_executor_stats stats = get_stats(b);
-    const double mean = get_mean(b->times, step_count);
-    printf("pass %d: %3llu eager, %3llu replayed, %3llu plans kept %10.1f %10.1f us a step\n",
-           pass + 1, (unsigned long long)(stats.eager_run_count - before.eager_run_count),
-           (unsigned long long)(stats.replay_run_count - before.replay_run_count),
-           (unsigned long long)stats.plan_count, get_median(b->times, step_count), mean);
-    if (pass == 0) {
-        printf("        of it compiling plans %39.1f us a step\n",
-               (double)prepare_ns / 1e3 / (double)step_count);
+    end_round(&b->lines[which], first);
+    if (which == PASS_1) {
+        end_round(&b->lines[COMPILE], first_compiled);
     }
-    printf("        heap %.1f MiB\n", get_heap_mib());
+    get_stats(b);
+    b->replays[which] = b->stats.replay_run_count - replays;
+    b->eager[which] = b->stats.eager_run_count - eager;
 }
 
-static double run_fixed(bench *b, int64_t length) {
-    const rondo_tensor past = make_past(b, length);
-    for (size_t i = 0; i < FIXED_RUNS + 20; ++i) {
-        rondo_tensor present;
-        b->times[i < 20 ? 0 : i - 20] = run_step(b, &past, length, &present);
-        rondo_tensor_deinit(&present);
+// The steps of a pass, each many times in a row; the first two runs of a length do not count.
+static void run_fixed(bench *b) {
+    const size_t first = b->lines[FIXED].count;
+    for (size_t i = 0; i < b->step_count; ++i) {
+        rondo_tensor past = make_past(b, 1 + (int64_t)i);
+        for (int run = 0; run < FIXED_RUNS + 2; ++run) {
+            rondo_tensor present;
+            const double us = run_step(b, &past, 1 + (int64_t)i, &present);
+            rondo_tensor_deinit(&present);
+            if (run >= 2) {
+                add(&b->lines[FIXED], us);
+            }
+        }
+        rondo_tensor_deinit(&past);
     }
-    rondo_tensor owned = past;
-    rondo_tensor_deinit(&owned);
-    const double mean = get_mean(b->times, FIXED_RUNS);
-    printf("fixed length %-5lld %46.1f %10.1f us a step\n", (long long)length,
-           get_median(b->times, FIXED_RUNS), mean);
-    return b->times[FIXED_RUNS / 2];
+    end_round(&b->lines[FIXED], first);
+}
+
+static void run_round(bench *b) {
+    must(rondo_executor_create(b->program, b->device, NULL, &b->executor));
+    for (line which = PASS_1; which <= PASS_3; ++which) {
+        run_pass(b, which);
+    }
+    const struct mallinfo2 heap = mallinfo2();
+    b->heap_mib = (double)(heap.uordblks + heap.hblkhd) / 1048576.0;
+    run_fixed(b);
+    rondo_executor_destroy(b->executor);
+}
+
+static void print_lines(bench *b) {
+    static const char *const names[] = {"pass 1", "pass 2", "pass 3", "fixed length",
+                                        "pass 1: compiling the plan"};
+    printf("%-28s %8s %9s %12s %12s\n", "us a step", "eager", "replayed", "median", "best round");
+    for (int i = 0; i < LINE_COUNT; ++i) {
+        samples *s = &b->lines[i];
+        qsort(s->values, s->count, sizeof *s->values, compare_doubles);
+        char counts[32] = "";
+        if (i <= PASS_3) {
+            snprintf(counts, sizeof counts, "%8llu %9llu", (unsigned long long)b->eager[i],
+                     (unsigned long long)b->replays[i]);
+        }
+        printf("%-28s %18s %12.1f %12.1f\n", names[i], counts, s->values[s->count / 2],
+               s->least_mean);
+    }
+    const samples *fixed = &b->lines[FIXED];
+    for (int i = PASS_2; i <= PASS_3; ++i) {
+        const samples *s = &b->lines[i];
+        printf("%s over fixed length %33.2f %12.2f times\n", names[i],
+               s->values[s->count / 2] / fixed->values[fixed->count / 2],
+               s->least_mean / fixed->least_mean);
+    }
+    const rondo_executor_stats *stats = &b->stats;
+    printf("%llu plans kept; plans %.2f MiB, weights %.2f MiB, heap %.1f MiB\n",
+           (unsigned long long)stats->plan_count, (double)stats->plan_bytes / 1048576.0,
+           (double)stats->constant_bytes / 1048576.0, b->heap_mib);
+}
+
+static size_t read_count(int argc, char **argv, int index, size_t absent) {
+    const long count = argc > index ? strtol(argv[index], NULL, 10) : (long)absent;
+    return count >= 1 && count <= COUNT_MAX ? (size_t)count : 0;
 }
 
 int main(int argc, char **argv) {
-    const long steps = argc > 3 ? strtol(argv[3], NULL, 10) : STEP_COUNT;
-    if (argc < 2 || steps < 1 || steps > STEP_COUNT_MAX) {
-        fprintf(stderr, "usage: decode_steps MODEL.onnx [DEVICE] [STEPS]   (1 to %d)\n",
-                (int)STEP_COUNT_MAX);
+    bench b = {.past = {.struct_size = sizeof b.past}};
+    b.step_count = read_count(argc, argv, 3, STEP_COUNT);
+    const size_t rounds = read_count(argc, argv, 4, ROUND_COUNT);
+    if (argc < 2 || b.step_count == 0 || rounds == 0) {
+        fprintf(stderr, "usage: decode_steps MODEL.onnx [DEVICE] [STEPS] [ROUNDS]   (1 to %d)\n",
+                (int)COUNT_MAX);
         return 2;
     }
-    const size_t step_count = (size_t)steps;
-    rondo_program *program;
-    rondo_device *device;
-    bench b = {.past = {.struct_size = sizeof b.past}};
-    b.times = calloc(step_count + FIXED_RUNS, sizeof *b.times);
-    if (b.times == NULL) {
-        return 1;
+    for (int i = 0; i < LINE_COUNT; ++i) {
+        const size_t runs = rounds * b.step_count * (i == FIXED ? FIXED_RUNS : 1);
+        b.lines[i].values = calloc(runs, sizeof(double));
+        if (b.lines[i].values == NULL) {
+            return 1;
+        }
     }
-    must(rondo_program_load_onnx(argv[1], &program));
-    must(rondo_device_open(argc > 2 ? argv[2] : "host", &device));
-    must(rondo_executor_create(program, device, NULL, &b.executor));
-    for (size_t i = 0; i < rondo_program_get_input_count(program); ++i) {
+    must(rondo_program_load_onnx(argv[1], &b.program));
+    must(rondo_device_open(argc > 2 ? argv[2] : "host", &b.device));
+    for (size_t i = 0; i < rondo_program_get_input_count(b.program); ++i) {
         rondo_port port = {.struct_size = sizeof port};
-        must(rondo_program_get_input(program, i, &port));
+        must(rondo_program_get_input(b.program, i, &port));
         b.past = strcmp(port.name, "past") == 0 ? port : b.past;
     }
     const rondo_shape one = {.rank = 2, .extent = {1, 1}};
     must(rondo_tensor_init(RONDO_DTYPE_I64, &one, &b.ids));
     must(rondo_tensor_init(RONDO_DTYPE_I64, &one, &b.position));
-    printf("%s, %s: %zu steps\n%-55s %10s %10s\n", argv[1], rondo_device_get_name(device),
-           step_count, "", "median", "mean");
-    for (int pass = 0; pass < PASSES; ++pass) {
-        run_pass(&b, pass, step_count);
+    for (size_t round = 0; round < rounds; ++round) {
+        run_round(&b);
     }
-    (void)run_fixed(&b, 1);
-    (void)run_fixed(&b, 1 + (int64_t)step_count / 2);
-    (void)run_fixed(&b, (int64_t)step_count);
+    printf("%s: %zu steps, %zu rounds\n", rondo_device_get_name(b.device), b.step_count, rounds);
+    print_lines(&b);
     rondo_tensor_deinit(&b.ids);
     rondo_tensor_deinit(&b.position);
-    rondo_executor_destroy(b.executor);
-    rondo_program_destroy(program);
-    rondo_device_release(device);
-    free(b.times);
+    rondo_program_destroy(b.program);
+    rondo_device_release(b.device);
+    for (int i = 0; i < LINE_COUNT; ++i) {
+        free(b.lines[i].values);
+    }
     return 0;
 }

@@ -27,7 +27,9 @@ typedef struct rondo_executor rondo_executor;
 
 typedef int32_t rondo_graphs_mode;
 enum {
-    RONDO_GRAPHS_AUTO = 0,  // capture on the second run of the same shapes; eager where it fails
+    RONDO_GRAPHS_AUTO = 0,  // replay from the second run of the same shapes on; eager where the
+                            // capture fails. It is made by the second run or, where shapes
+                            // change, while the device works on the first
     RONDO_GRAPHS_ON = 1,    // the same, but a failed capture is an error
     RONDO_GRAPHS_OFF = 2,   // always eager
 };

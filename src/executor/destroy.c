@@ -4,7 +4,7 @@
 #include "backend/backend.h"
 #include "base/memory.h"
 #include "executor/generators.h"
-#include "executor/limits.h"
+#include "executor/run_memory.h"
 
 void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
     if (plan == NULL) {
@@ -31,8 +31,8 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
     rondo__free(plan->dynamic);
     rondo__free(plan->slots);
     rondo__weight_list_cut(&plan->weights, 0);
-    rondo__executor_free(executor, plan->arena, plan->arena_bytes);
-    rondo_memory_free(executor->device, plan->staging);
+    rondo__run_memory_release(executor, plan->arena);
+    rondo__run_memory_release(executor, plan->staging_memory);
     rondo__free(plan->input_staging);
     rondo__free(plan->output_staging);
     rondo__half_report_deinit(&plan->halves);

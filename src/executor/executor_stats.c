@@ -44,7 +44,7 @@ rondo_status rondo_executor_get_times(const rondo_executor *executor, rondo_run_
 
 // Adds what the plans of an executor take, those of bodies included.
 static void add_plan_bytes(const rondo_executor *executor, rondo_executor_stats *stats) {
-    stats->plan_bytes += executor->plans.stats.bytes;
+    stats->plan_bytes += executor->plans.stats.bytes + executor->run_memory_bytes;
     for (const rondo__plan *plan = rondo__executor_next_plan(executor, NULL); plan != NULL;
          plan = rondo__executor_next_plan(executor, plan)) {
         for (size_t s = 0; s < plan->step_count; ++s) {

@@ -90,6 +90,15 @@ typedef struct rondo__executor_generator {
     struct rondo__executor_generator *next;
 } rondo__executor_generator;
 
+// A piece of memory for runs, shared by plans of the executor; see run_memory.h.
+typedef struct rondo__run_memory {
+    struct rondo__run_memory *next;
+    rondo_memory_kind kind;
+    size_t bytes;
+    void *address;
+    size_t use_count;  // plans
+} rondo__run_memory;
+
 // What a symbol stands for in one run.
 typedef struct rondo__bound_symbol {
     int64_t extent;     // -1: nothing yet
@@ -108,11 +117,11 @@ typedef struct rondo__plan {
     size_t bypassed_count;
     size_t random_count;  // nodes that draw
 
-    void *arena;
+    rondo__run_memory *arena;  // used up to `arena_bytes`
     size_t arena_bytes;
     size_t arena_naive_bytes;
-    char *staging;  // pinned; inputs, then outputs; NULL on the host device
-    size_t staging_bytes;
+    rondo__run_memory *staging_memory;
+    char *staging;               // pinned; inputs, then outputs; NULL on the host device
     size_t *input_staging;       // offsets into `staging`
     size_t *output_staging;      // offsets into `staging`
     rondo__weight_list weights;  // what its kernels read of constants, shared with other plans
@@ -149,6 +158,9 @@ struct rondo_executor {
     uint8_t *key;          // of the feeds at hand
     size_t key_capacity;
     rondo__plan *current;  // plan of the last run
+    rondo__run_memory *run_memory;
+    uint64_t run_memory_bytes;
+    uint64_t plan_limit_bytes;  // of plans and run memory together; 0: none
     bool has_run;
     rondo_run_times times;
     uint64_t eager_run_count;

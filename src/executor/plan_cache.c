@@ -75,8 +75,19 @@ static uint64_t choose_byte_limit(const rondo_executor *executor) {
 }
 
 void rondo__executor_init_plans(rondo_executor *executor) {
-    rondo__lru_map_init(&executor->plans, executor->options.plan_limit, choose_byte_limit(executor),
+    executor->plan_limit_bytes = choose_byte_limit(executor);
+    rondo__lru_map_init(&executor->plans, executor->options.plan_limit, executor->plan_limit_bytes,
                         destroy_plan, executor);
+}
+
+// What the memory that they share leaves to the plans.
+static void update_limits(rondo_executor *executor) {
+    const uint64_t limit = executor->plan_limit_bytes;
+    const uint64_t shared = executor->run_memory_bytes;
+    if (limit > 0) {
+        rondo__lru_map_set_limits(&executor->plans, executor->options.plan_limit,
+                                  shared < limit ? limit - shared : 1);
+    }
 }
 
 static void evict_plans(rondo_executor *executor, size_t count) {
@@ -253,6 +264,7 @@ static rondo_status keep_plan(rondo_executor *executor, const rondo_tensor *feed
                               rondo__plan *plan) {
     size_t key_bytes = 0;
     drop_crowded(executor);
+    update_limits(executor);
     rondo_status status = write_key(executor, feeds, &key_bytes);
     if (status == RONDO_STATUS_OK) {
         status = rondo__lru_map_add(&executor->plans, executor->key, key_bytes, plan, plan->bytes,
@@ -262,11 +274,6 @@ static rondo_status keep_plan(rondo_executor *executor, const rondo_tensor *feed
         rondo__plan_destroy(executor, plan);
     }
     return status;
-}
-
-// What a plan takes on the device and in pinned memory; the host's own is counted as it is taken.
-static uint64_t get_device_bytes(const rondo_executor *executor, const rondo__plan *plan) {
-    return rondo_device_is_host(executor->device) ? 0 : plan->arena_bytes + plan->staging_bytes;
 }
 
 static rondo_status make_plan(rondo_executor *executor, const rondo_tensor *feeds,
@@ -290,7 +297,7 @@ static rondo_status make_plan(rondo_executor *executor, const rondo_tensor *feed
         return status;
     }
     const int64_t held = rondo__memory_get_thread_bytes() - taken;
-    plan->bytes = (held > 0 ? (uint64_t)held : 0) + get_device_bytes(executor, plan);
+    plan->bytes = held > 0 ? (uint64_t)held : 0;
     plan->prepare_ns = rondo__clock_now_ns() - start_ns;
     status = keep_plan(executor, feeds, plan);
     *out_plan = status == RONDO_STATUS_OK ? plan : NULL;

@@ -109,6 +109,23 @@ static void drop_dynamic(rondo__plan *plan) {
     }
 }
 
+rondo_status rondo__plan_capture_ahead(rondo_executor *executor, rondo__plan *plan) {
+    // A single plan waits for its second run, which may never come; a body's shapes may change with
+    // each turn; and generators are recorded when nothing draws.
+    if (plan->run_count > 0 || executor->graphs == RONDO_GRAPHS_OFF || executor->depth > 0 ||
+        plan->random_count > 0 || executor->plans.stats.entry_count < 2) {
+        return RONDO_STATUS_OK;
+    }
+    rondo_error saved;
+    rondo__error_save(&saved);
+    const rondo_status status = capture_plan(executor, plan);
+    if (status == RONDO_STATUS_LOST) {
+        return status;
+    }
+    rondo__error_restore(&saved);  // what failed is tried, and reported, by the second run
+    return RONDO_STATUS_OK;
+}
+
 rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
                                    rondo__body_runner run_body, bool *out_was_replayed) {
     *out_was_replayed = false;

@@ -48,7 +48,7 @@ typedef struct rondo__weight_list {
     rondo__weight_account *account;
     uint64_t number;  // among the account's lists; from 1 on
     size_t count, capacity;
-    rondo__weight **weights;  // each once
+    rondo__weight **weights;  // each once, if no other list of the account was filled meanwhile
     uint64_t bytes;
 } rondo__weight_list;
 
