@@ -186,8 +186,8 @@ struct rondo_executor {
     char **patterns;       // copies of keep_f32, then of use_f16, which the options point at
 };
 
-// The base with the shapes of the feeds; feeds[i].data non-NULL fixes the value of input i, too, and
-// is retained. out_wanted as in program/specialise.h.
+// The base with the shapes of the feeds; feeds[i].data non-NULL fixes the value of input i, too,
+// and is retained. out_wanted as in program/specialise.h.
 //
 // Errors:    as rondo__program_specialise.
 RONDO_MUST_USE rondo_status rondo__plan_specialise(const rondo_executor *executor,
