@@ -69,7 +69,9 @@ typedef struct rondo_executor_options {
 // together, but no more than three quarters of this machine's memory (or its control group's), and
 // on a GPU whatever the device has. Plans of other shapes are dropped before a new one is refused,
 // and what does not fit is not folded ahead. Weights mapped from the file and fetched tensors do
-// not count.
+// not count. What executors of one program share (folded constants; weights in the forms that
+// kernels read, once for each device) counts in full against the limit of each that uses it, and
+// is freed with the last.
 
 // Half precision. With dtype F16, weights and activations are f16, and inputs and outputs keep the
 // types that the model declares, also those of the bodies of If, Loop and Scan. What f16 cannot
@@ -140,7 +142,8 @@ typedef struct rondo_executor_stats {
 //
 // Errors:    UNSUPPORTED (dtype on this device), NO_DEVICE_MEMORY.
 // Ownership: caller destroys it; `program` and `device` are retained.
-// Threads:   an executor is used by one thread at a time; executors are independent.
+// Threads:   an executor is used by one thread at a time; executors are independent, those of one
+//            program too: only compiling waits for another that makes the same weights.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_create(rondo_program *program,
                                                             rondo_device *device,
                                                             const rondo_executor_options *options,

@@ -101,6 +101,9 @@ static void test_executor_shared__a_growing_cache_is_replayed_on_the_second_pass
     rondo_executor_stats stats = get_stats(executor);
     assert_int_equal(stats.eager_run_count, LENGTHS);
     assert_int_equal(stats.plan_miss_count, LENGTHS);
+    assert_true(stats.node_count > 0);  // recorded while the device worked
+    // Lengths share memory for runs: a few pieces, each twice as large as the one before.
+    assert_true(executor->run_memory_bytes <= 4 * stats.arena_bytes);
     for (int64_t i = 0; i < LENGTHS; ++i) {
         assert_true(step(executor, 1 + i, 1 + i) == sums[i]);
     }
@@ -124,6 +127,7 @@ static void test_executor_shared__a_position_needs_no_plan_of_its_own(void **sta
     double sums[8];
     for (int64_t position = 0; position < 8; ++position) {
         sums[position] = step(executor, 9, position);
+        assert_true((get_stats(executor).node_count > 0) == (position > 0));
     }
     assert_true(sums[2] != sums[3]);
     rondo_executor_stats stats = get_stats(executor);
