@@ -49,7 +49,7 @@ check check-all:
 	@$(MAKE) --no-print-directory build
 	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error -L $(LABEL) -j $(JOBS) $(TEST_ARGS)
 	@echo "Cases, and where allocations and driver calls failed:"
-	@grep -ahE '^rondo_conformance: [0-9]+ cases on|swept [0-9]+ (points|allocations)|points swept|a sample, --every|^rondo_sequences: |^peer table: ' \
+	@grep -ahE '^rondo_(conformance|inside): [0-9]+ cases on|swept [0-9]+ (points|allocations)|points swept|a sample, --every|^rondo_sequences: |^peer table: ' \
 	    $(BUILD)/Testing/Temporary/LastTest.log | sort -u | sed 's/^/  /' || true
 
 lint: ## Check formatting, include arrows, headers and doc comments

@@ -7,6 +7,7 @@
 #include "json_writer.h"
 #include "output_file.h"
 #include "progress.h"
+#include "rondo/text.h"
 #include "session_text.h"
 
 typedef struct inspect_settings {

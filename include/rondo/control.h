@@ -141,7 +141,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_scope_enter(rondo_scope scope, uint3
 //            nothing; a stream forked inside the body was not joined, the stream outside was used
 //            meanwhile, the body was broken: then the whole capture is broken).
 // Threads:   one thread per capture.
-RONDO_API RONDO_MUST_USE rondo_status rondo_scope_leave(rondo_scope scope);
+RONDO_API rondo_status rondo_scope_leave(rondo_scope scope);
 
 // Ends the scope; the stream that it began on goes on behind it.
 //
@@ -149,7 +149,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_scope_leave(rondo_scope scope);
 //            either way the scope stays open; the scope is over; the stream was used meanwhile, or
 //            the capture is broken: the scope ends, and no graph comes of the capture).
 // Threads:   one thread per capture.
-RONDO_API RONDO_MUST_USE rondo_status rondo_scope_end(rondo_scope scope);
+RONDO_API rondo_status rondo_scope_end(rondo_scope scope);
 
 RONDO_EXTERN_C_END
 

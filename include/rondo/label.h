@@ -60,7 +60,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_label_push(rondo_stream *stream, con
 // Errors:    STATE (no scope is open); then the scope stays open.
 // Capture:   records nothing.
 // Cost:      as for push.
-RONDO_API RONDO_MUST_USE rondo_status rondo_label_pop(rondo_stream *stream);
+RONDO_API rondo_status rondo_label_pop(rondo_stream *stream);
 
 // The path of the scopes open on the stream, "layer3/attention"; "" when none is.
 //

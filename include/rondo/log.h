@@ -19,18 +19,14 @@ enum {
 
 typedef void (*rondo_log_function)(void *user_data, rondo_log_level level, const char *message);
 
-// Replaces the log sink. NULL restores the default, which writes to stderr.
+// Replaces the log sink; NULL restores the default, which writes to stderr.
 //
-// `function` is called from whichever thread logs; `message` is one line without a newline, escaped
-// as rondo/text.h does, and valid only during the call. It must not call rondo functions but
-// rondo_error_get_last: what is logged while things are cleaned up comes with the lock of a pool or
-// stream held.
-//
-// Threads:   safe, but messages in flight may still reach the former sink.
+// Any thread may call `function`. `message` is one escaped line without a newline, valid during the
+// call. The function calls nothing of Rondo but rondo_error_get_last: locks may be held.
 RONDO_API void rondo_log_set_sink(rondo_log_function function, void *user_data);
 
-// Sets the most detailed level that is delivered. The default is RONDO_LOG_WARNING, or what the
-// environment variable RONDO_LOG names (error, warning, info, debug).
+// Sets the most detailed level that is delivered. The default is what the environment variable
+// RONDO_LOG names (error, warning, info, debug), or RONDO_LOG_WARNING.
 RONDO_API void rondo_log_set_level(rondo_log_level level);
 
 RONDO_EXTERN_C_END

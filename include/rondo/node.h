@@ -9,7 +9,8 @@
 //   rondo_graph_capture_end(graph);
 //   for (;;) {
 //       launch.arguments = &next;                     // as long as before
-//       rondo_work work = {.struct_size = sizeof work, .kind = RONDO_NODE_KERNEL, .launch = &launch};
+//       rondo_work work = {.struct_size = sizeof work, .kind = RONDO_NODE_KERNEL,
+//                          .launch = &launch};
 //       rondo_graph_patch_node(graph, node, &work);
 //       rondo_graph_replay(graph, stream);
 //   }
@@ -28,6 +29,7 @@
 #include "rondo/device.h"
 #include "rondo/export.h"
 #include "rondo/graph.h"
+#include "rondo/inspect.h"
 #include "rondo/status.h"
 
 RONDO_EXTERN_C_BEGIN

@@ -17,12 +17,12 @@
 
 #include "rondo/device.h"
 #include "rondo/export.h"
+#include "rondo/graph.h"
 #include "rondo/status.h"
 
 RONDO_EXTERN_C_BEGIN
 
 typedef struct rondo_pool rondo_pool;
-typedef struct rondo_arena rondo_arena;
 
 typedef struct rondo_pool_options {
     size_t struct_size;      // sizeof(rondo_pool_options)
@@ -86,7 +86,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_pool_allocate(rondo_pool *pool, rond
 // Capture:   legal. A block from before the capture, whose stream records, goes back when the
 //            capture has ended; when that fails it is the caller's again (rondo/report.h).
 // Cost:      no driver call for a block of one stream; for a block of an open capture, one.
-RONDO_API RONDO_MUST_USE rondo_status rondo_pool_free(rondo_pool *pool, void *address);
+RONDO_API rondo_status rondo_pool_free(rondo_pool *pool, void *address);
 
 // Declares that work on `stream`, too, uses the block, which is not that of the allocation.
 //
@@ -155,6 +155,14 @@ typedef struct rondo_arena_stats {
 RONDO_API RONDO_MUST_USE rondo_status rondo_arena_create(rondo_device *device,
                                                          const rondo_arena_options *options,
                                                          rondo_arena **out_arena);
+
+// The graph's arena, to make other graphs share its memory.
+//
+// From now on replays of the graph are checked against those of sharers.
+//
+// Ownership: borrowed; a graph made with it keeps a reference of its own.
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_arena(rondo_graph *graph,
+                                                            rondo_arena **out_arena);
 
 // Adds a reference. NULL is fine.
 RONDO_API void rondo_arena_retain(rondo_arena *arena);

@@ -29,7 +29,7 @@ struct rondo__node_image {
     rondo__parameter *parameters;  // owned
     size_t parameter_count;
     uint64_t last_call;  // of graph/patch_calls.c
-    bool is_opaque;  // the driver does not show the arguments
+    bool is_opaque;      // the driver does not show the arguments
 };
 
 // A copy with arguments and parameters of its own.

@@ -1,27 +1,24 @@
-// base/status.c — names and texts of the statuses.
+// base/status.c — names of the statuses.
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo/status.h"
 
 const char *rondo_status_get_name(rondo_status status) {
-    switch (status) {
-#define RONDO_STATUS_NAME(name, value, text) \
-    case value:                              \
-        return #name;
-        RONDO_STATUS_MAP(RONDO_STATUS_NAME)
-#undef RONDO_STATUS_NAME
-        default:
-            return "UNKNOWN";
-    }
-}
-
-const char *rondo_status_get_text(rondo_status status) {
-    switch (status) {
-#define RONDO_STATUS_TEXT(name, value, text) \
-    case value:                              \
-        return text;
-        RONDO_STATUS_MAP(RONDO_STATUS_TEXT)
-#undef RONDO_STATUS_TEXT
-        default:
-            return "not a status of this library";
-    }
+    static const char *const names[] = {
+#define NAME(name) [RONDO_STATUS_##name] = #name
+        NAME(OK),
+        NAME(INVALID),
+        NAME(STATE),
+        NAME(UNSUPPORTED),
+        NAME(NO_MEMORY),
+        NAME(NO_DEVICE_MEMORY),
+        NAME(UNAVAILABLE),
+        NAME(DRIVER),
+        NAME(LOST),
+        NAME(BAD_DATA),
+        NAME(INTERNAL),
+        NAME(CANCELLED)
+#undef NAME
+    };
+    const int32_t count = (int32_t)(sizeof names / sizeof *names);
+    return status >= 0 && status < count ? names[status] : "UNKNOWN";
 }

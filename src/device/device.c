@@ -15,6 +15,7 @@
 #include "base/write_struct.h"
 #include "capture/blame.h"
 #include "capture/forbid.h"
+#include "rondo/pool.h"
 
 // ---- listing ----------------------------------------------------------------------------------
 

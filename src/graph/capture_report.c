@@ -14,6 +14,7 @@
 #include "base/escape.h"
 #include "base/text.h"
 #include "base/write_struct.h"
+#include "rondo/pool.h"
 
 // ---- names and texts --------------------------------------------------------------------------
 
@@ -25,11 +26,45 @@ typedef struct cause_text {
 } cause_text;
 
 static const cause_text *find_text(int32_t cause) {
+#define CAUSE(name, what, advice) \
+    { RONDO_CAUSE_##name, #name, what, advice }
     static const cause_text texts[] = {
-#define CAUSE_TEXT(name, value, what, advice) {(value), #name, what, advice},
-        RONDO_CAPTURE_CAUSE_MAP(CAUSE_TEXT)
-#undef CAUSE_TEXT
+        CAUSE(NONE, "nothing broke it", ""),
+        CAUSE(SYNCHRONIZE, "a call waited for, or asked about, work that is only being recorded",
+              "make that call before the capture or after its end; inside, order work with events"),
+        CAUSE(ALLOCATION,
+              "memory was allocated outside a pool, which the mode of the capture forbids",
+              "allocate before the capture or from a rondo_pool, or record in thread_local mode"),
+        CAUSE(LEGACY_STREAM, "work met the legacy default stream, which waits for other streams",
+              "use streams of your own, made with the non-blocking flag, also for library handles"),
+        CAUSE(PAGEABLE_COPY,
+              "a copy from or to pageable host memory, which may be gone at a replay",
+              "allocate that memory with RONDO_MEMORY_PINNED, or copy before the capture"),
+        CAUSE(UNJOINED_STREAM, "a stream forked inside the capture was not joined again",
+              "record an event on it and let the first stream wait for that before the end"),
+        CAUSE(OTHER_THREAD, "another thread made a call that global mode forbids to every thread",
+              "record in thread_local mode, or hold that thread's call back until the end"),
+        CAUSE(OTHER_DEVICE, "a call mixed the capture with an object of another device",
+              "keep one capture to streams, events and memory of one device"),
+        CAUSE(ABORTED, "the program gave the capture up", "mend what made the program give it up"),
+        CAUSE(OUT_OF_MEMORY, "host or device memory is exhausted",
+              "free some, use a smaller batch, or raise the limit of the pool"),
+        CAUSE(WORK_REFUSED, "work was refused, or what orders it, so the step would lack it",
+              "mend that call; it fails outside a capture, too"),
+        CAUSE(STREAM_DESTROYED, "a stream was destroyed while it recorded",
+              "destroy streams after the end of the capture"),
+        CAUSE(INSTANTIATION, "the recorded step could not be made executable",
+              "see the driver's code; free memory, or split the step"),
+        CAUSE(MERGE, "a stream waited for an event of another capture",
+              "wait only for events recorded in the same capture"),
+        CAUSE(OUTSIDE_WORK, "recorded work was to wait for work outside the capture",
+              "record that event inside the capture, or wait for it before"),
+        CAUSE(UNSEEN_CALL, "a call that did not go through Rondo broke it",
+              "look between the last good node and where it was noticed for calls that wait, "
+              "query, allocate or use the legacy stream; more label scopes narrow it down"),
+        CAUSE(OTHER, "see the message", "see the message"),
     };
+#undef CAUSE
     for (size_t i = 0; i < sizeof texts / sizeof *texts; ++i) {
         if (texts[i].value == cause) {
             return &texts[i];

@@ -3,6 +3,7 @@
 #include "backend/check.h"
 #include "base/memory.h"
 #include "graph/executable.h"
+#include "rondo/inspect.h"
 
 enum {
     COPIES_MAX = 1024,

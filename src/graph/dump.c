@@ -13,6 +13,7 @@
 #include "graph/graph_share.h"
 #include "graph/label.h"
 #include "graph/template.h"
+#include "rondo/inspect.h"
 
 enum { FLUSH_BYTES = 16 * 1024 };
 

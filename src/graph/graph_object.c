@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 #include "graph/graph_object.h"
-#include "graph/patch.h"
+#include "graph/images.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "graph/guard_nodes.h"
 
 #include "base/error.h"
-#include "graph/patch.h"
+#include "graph/images.h"
 #include "graph/template.h"
 #include "pool/guard.h"
 

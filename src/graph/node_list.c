@@ -5,6 +5,7 @@
 #include "graph/graph_share.h"
 #include "graph/label.h"
 #include "graph/template.h"
+#include "rondo/inspect.h"
 
 _Static_assert((int)RONDO_NODE_KERNEL == (int)RONDO__NODE_KERNEL &&
                    (int)RONDO_NODE_CONDITIONAL == (int)RONDO__NODE_CONDITIONAL &&

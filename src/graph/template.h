@@ -20,6 +20,7 @@
 #define RONDO_GRAPH_TEMPLATE_H
 
 #include "capture/capture.h"
+#include "rondo/inspect.h"
 
 typedef struct rondo__template_node rondo__template_node;
 

@@ -20,11 +20,9 @@
 #include "rondo/control.h"
 #include "rondo/device.h"
 #include "rondo/graph.h"
+#include "rondo/inspect.h"
 #include "rondo/log.h"
 #include "rondo/status.h"
-
-typedef struct rondo__template rondo__template;      // backend/backend.h
-typedef struct rondo__executable rondo__executable;  // backend/backend.h
 
 typedef enum suite_mode { SUITE_EAGER, SUITE_CAPTURED, SUITE_REPLAYED } suite_mode;
 
@@ -143,11 +141,6 @@ bool suite_append_text(void *text, const char *bytes, size_t count);  // a rondo
 void suite_remember(void (*destroy)(void *object), void *object);
 void suite_forget(void *object);
 void suite_destroy_remembered(void);
-// The same for what the backend's table gives: remembered, then destroyed and forgotten.
-void suite_keep_template(rondo__template *recorded);
-void suite_drop_template(rondo__template *recorded);
-void suite_keep_executable(rondo__executable *executable);
-void suite_drop_executable(rondo__executable *executable);
 
 // Sets, or reads back, device memory, and waits.
 void suite_set(suite_context *context, uint32_t *device_address, uint32_t value, size_t count);

@@ -3,9 +3,10 @@
 #include <string.h>
 
 #include "random_support.h"
+#include "rondo/inspect.h"
 #include "rondo/label.h"
 
-#include "backend/backend.h"
+#include "rondo/pool.h"
 
 // Records x = x * factor + term on the context's stream.
 static void capture_affine(suite_context *context, rondo_graph *graph, uint32_t *x, uint32_t factor,
@@ -467,53 +468,6 @@ static void test_conformance_graph__template_is_kept_and_instantiated_again(void
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-// ---- updating an executable, through the backend's table ----------------------------------------
-
-static rondo__template *record_template(suite_context *context, uint32_t *x, uint32_t factor,
-                                        int extra_nodes) {
-    const rondo__backend *backend = context->device->backend;
-    rondo__template *recorded = NULL;
-    (void)rondo_stream_get_native(context->stream);  // from now on it may record by itself
-    ASSERT_OK(backend->begin_capture(context->stream, RONDO_CAPTURE_THREAD_LOCAL, NULL));
-    ASSERT_OK(suite_affine(context, context->stream, x, 1, factor, 1));
-    for (int i = 0; i < extra_nodes; ++i) {
-        ASSERT_OK(suite_affine(context, context->stream, x, 1, 1, 1));
-    }
-    ASSERT_OK(backend->end_capture(context->stream, &recorded));
-    assert_non_null(recorded);
-    suite_keep_template(recorded);
-    return recorded;
-}
-
-static void test_conformance_graph__executables_take_updates(void **state) {
-    suite_context *context = suite_get_context(state);
-    const rondo__backend *backend = context->device->backend;
-    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
-    suite_set(context, x, 1, 1);
-    rondo__template *first = record_template(context, x, 3, 1);
-    rondo__template *same = record_template(context, x, 10, 1);
-    rondo__template *longer = record_template(context, x, 7, 4);
-    rondo__executable *executable = NULL;
-    ASSERT_OK(backend->instantiate(first, &executable));
-    suite_keep_executable(executable);
-    ASSERT_OK(backend->replay(executable, context->stream));  // (1 * 3 + 1) + 1
-    bool was_updated = false;
-    ASSERT_OK(backend->update(executable, same, &was_updated));
-    assert_true(was_updated);
-    // The template is no longer needed, and the replay in flight is not disturbed.
-    suite_drop_template(same);
-    ASSERT_OK(backend->replay(executable, context->stream));  // (5 * 10 + 1) + 1
-    ASSERT_VALUE(context, x, 0, 52);
-    ASSERT_OK(backend->update(executable, longer, &was_updated));
-    assert_false(was_updated);
-    ASSERT_OK(backend->replay(executable, context->stream));
-    ASSERT_VALUE(context, x, 0, 522);
-    suite_drop_executable(executable);
-    suite_drop_template(longer);
-    suite_drop_template(first);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
-}
-
 static const suite_entry graph_cases[] = {
     SUITE_CASE(test_conformance_graph__replays_many_times),
     SUITE_CASE(test_conformance_graph__replays_on_several_streams_are_ordered),
@@ -526,7 +480,6 @@ static const suite_entry graph_cases[] = {
     SUITE_CASE(test_conformance_graph__dumps_and_statistics),
     SUITE_CASE(test_conformance_graph__long_and_broken_labels),
     SUITE_CASE(test_conformance_graph__template_is_kept_and_instantiated_again),
-    SUITE_CASE(test_conformance_graph__executables_take_updates),
     {NULL, NULL, false},
 };
 SUITE_LIST(graph);

@@ -1,10 +1,10 @@
 // Checked graphs and memory that Rondo did not give out: the program's own, used by Rondo's work
 // and by the program's own launches, in bodies and in recorded graphs.
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/cuda/cuda_device.h"
 #include "inside_support.h"
 #include "memory_support.h"
 #include "rondo/control.h"
+#include "support/driver.h"
 
 enum { COUNT = 64, BYTES = COUNT * sizeof(uint32_t) };
 
@@ -21,24 +21,23 @@ typedef enum way {
 
 typedef struct scene {
     suite_context *context;
-    const rondo__cuda_api *api;
     rondo_stream *stream;
     uint32_t *predicate;
     uint32_t *other;
 } scene;
 
-// Past the public calls, as another library would: Rondo is not told.
+// As another library would: Rondo is not told.
 static rondo_device *g_device;
 
 static void deallocate(void *address) {
     suite_forget(address);
-    g_device->backend->deallocate(g_device, RONDO_MEMORY_DEVICE, address);
+    driver_free(g_device, address);
 }
 
 static uint32_t *allocate(const scene *s) {
     void *address = NULL;
     g_device = s->context->device;
-    ASSERT_OK(g_device->backend->allocate(g_device, RONDO_MEMORY_DEVICE, BYTES, &address));
+    ASSERT_OK(driver_allocate(g_device, BYTES, &address));
     suite_remember(deallocate, address);
     return address;
 }
@@ -56,14 +55,8 @@ static void launch(const scene *s, rondo_stream *stream, uint32_t *x, bool is_pa
     void *parameters[] = {&arguments.x, &arguments.count, &arguments.factor, &arguments.term};
     void *extra[] = {RONDO__CU_LAUNCH_BUFFER_POINTER, &arguments, RONDO__CU_LAUNCH_BUFFER_SIZE,
                      &bytes, RONDO__CU_LAUNCH_END};
-    rondo__cuda_device *device = rondo__cuda_device_of(s->context->device);
-    rondo__cu_stream native = (rondo__cu_stream)rondo_stream_get_native(stream);
-    rondo__cu_result code =
-        s->api->cuLaunchKernel(s->context->affine, 1, 1, 1, 32, 1, 1, 0, native,
-                               is_packed ? NULL : parameters, is_packed ? extra : NULL);
-    ASSERT_OK(code == RONDO__CU_SUCCESS
-                  ? RONDO_STATUS_OK
-                  : RONDO__CUDA_FAIL(device, code, "cuLaunchKernel", "the program's own"));
+    ASSERT_OK(driver_launch(stream, s->context->affine, 32, is_packed ? NULL : parameters,
+                            is_packed ? extra : NULL));
 }
 
 static void launch_in_body(const scene *s, uint32_t *x) {
@@ -86,7 +79,7 @@ static void put_work(const scene *s, rondo_graph *child, uint32_t *x, way how) {
                 rondo_stream_copy(s->stream, s->other, x, BYTES, RONDO_COPY_DEVICE_TO_DEVICE));
             break;
         case FOREIGN_FILL:
-            ASSERT_OK(g_device->backend->fill(s->stream, x, 0, 4, COUNT));
+            ASSERT_OK(driver_fill(s->stream, x, 0, COUNT));
             break;
         case FOREIGN_ARRAY:
         case FOREIGN_PACKED:
@@ -145,7 +138,6 @@ static void test_conformance_guard__memory_of_the_program(void **state) {
         skip();
     }
     scene s = {.context = context,
-               .api = rondo__cuda_device_of(context->device)->api,
                .stream = suite_create_stream(context),
                .predicate = suite_allocate(context, RONDO_MEMORY_DEVICE, 1),
                .other = suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT)};

@@ -1,10 +1,9 @@
 // Label scopes: which recorded nodes carry which path.
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/cuda/cuda_device.h"
-#include "graph/graph_object.h"
-#include "graph/label.h"
 #include "label_support.h"
+#include "rondo/inspect.h"
 #include "rondo/report.h"
+#include "support/driver.h"
 
 static void test_conformance_label__scopes_nest(void **state) {
     suite_context *context = suite_get_context(state);
@@ -27,7 +26,6 @@ static void test_conformance_label__scopes_nest(void **state) {
     ASSERT_OK(rondo_label_pop(s.a));
     LABEL_WORK(&s, s.a, "");
     label_end(&s);
-    assert_string_equal(rondo__label_of_index(s.graph->participants, 1000), "");
     // Dumps show it, in both forms.
     ASSERT_DUMPED(&s, before, "");
     ASSERT_DUMPED(&s, inner, "layer3/attention");
@@ -35,8 +33,10 @@ static void test_conformance_label__scopes_nest(void **state) {
     ASSERT_OK(rondo_graph_replay(s.graph, s.b));
     ASSERT_OK(rondo_stream_synchronize(s.b));
     ASSERT_VALUE(context, s.x, norm, norm);
+    rondo_graph_node node = {.struct_size = sizeof node};
+    ASSERT_STATUS(rondo_graph_get_node(s.graph, 1000, &node), INVALID);
     ASSERT_OK(rondo_graph_reset(s.graph));
-    assert_string_equal(rondo__label_of_index(s.graph->participants, 1), "");
+    ASSERT_STATUS(rondo_graph_get_node(s.graph, 1, &node), STATE);
     label_begin(&s);
     LABEL_WORK(&s, s.a, "");
     label_end(&s);
@@ -224,14 +224,13 @@ static void test_conformance_label__large_captures(void **state) {
 }
 
 static bool has_conditional_labelled(label_scene *s, const char *label) {
-    const rondo__backend *backend = s->context->device->backend;
     size_t count = 0;
-    ASSERT_OK(backend->count_nodes(s->graph->recorded, &count));
+    ASSERT_OK(rondo_graph_get_node_count(s->graph, &count));
     for (size_t i = 0; i < count; ++i) {
-        rondo__node_info info;
-        ASSERT_OK(backend->describe_node(s->graph->recorded, i, &info));
-        if (info.kind == RONDO__NODE_CONDITIONAL) {
-            return strcmp(rondo__label_of_index(s->graph->participants, i), label) == 0;
+        rondo_graph_node node = {.struct_size = sizeof node};
+        ASSERT_OK(rondo_graph_get_node(s->graph, i, &node));
+        if (node.kind == RONDO_NODE_CONDITIONAL) {
+            return strcmp(node.label, label) == 0;
         }
     }
     return false;
@@ -264,8 +263,8 @@ static void test_conformance_label__conditional_nodes_carry_it(void **state) {
     body = label_enter(scope, 0);
     ASSERT_OK(rondo_stream_fill(body, s.x + 100, 1, 4, 1));
     ASSERT_STATUS(rondo_stream_synchronize(body), STATE);
-    (void)!rondo_scope_leave(scope);
-    (void)!rondo_scope_end(scope);
+    (void)rondo_scope_leave(scope);
+    (void)rondo_scope_end(scope);
     ASSERT_STATUS(rondo_graph_capture_end(s.graph), STATE);
     rondo_capture_report report = {.struct_size = sizeof report};
     ASSERT_OK(rondo_graph_get_report(s.graph, &report));
@@ -290,16 +289,14 @@ static void test_conformance_label__foreign_work_carries_it(void **state) {
         print_message("skipped: the host has no foreign work\n");
         skip();
     }
-    rondo__cuda_device *device = rondo__cuda_device_of(context->device);
-    const rondo__cuda_api *api = device->api;
-    rondo__cu_context popped = NULL;
     rondo__cu_event fork = NULL;
     rondo__cu_event join = NULL;
     label_scene s = label_create_scene(context);
     rondo__cu_stream a = (rondo__cu_stream)rondo_stream_get_native(s.a);
     rondo__cu_stream b = (rondo__cu_stream)rondo_stream_get_native(s.b);
     rondo__cu_address words = (rondo__cu_address)(uintptr_t)s.x;
-    assert_int_equal(api->cuCtxPushCurrent(device->context), 0);
+    const rondo__cuda_api *api = driver_enter(context->device);
+    assert_non_null(api);
     assert_int_equal(api->cuEventCreate(&fork, RONDO__CU_EVENT_DISABLE_TIMING), 0);
     assert_int_equal(api->cuEventCreate(&join, RONDO__CU_EVENT_DISABLE_TIMING), 0);
     label_begin(&s);
@@ -342,7 +339,7 @@ static void test_conformance_label__foreign_work_carries_it(void **state) {
     assert_string_equal(report.last_node_label, "layer4");
     assert_int_equal(api->cuEventDestroy(join), 0);
     assert_int_equal(api->cuEventDestroy(fork), 0);
-    assert_int_equal(api->cuCtxPopCurrent(&popped), 0);
+    assert_true(driver_leave(api));
     label_destroy_scene(&s);
 }
 

@@ -8,8 +8,11 @@
 // Exit status: 0 all passed, 1 something failed, 77 skipped because a device is missing (the reason
 // is printed). RONDO_REQUIRE lists names of devices, or beginnings of names, with commas between:
 // RONDO_REQUIRE=cuda makes a missing CUDA device a failure.
+// The program rondo_inside is the same over the cases of tests/inside.
 // SPDX-License-Identifier: Apache-2.0
 #include "conformance.h"
+
+#include <errno.h>
 
 enum { CASE_COUNT_MAX = 1024, NAME_BYTES = 128 };
 
@@ -29,7 +32,8 @@ static size_t list_cases(suite_context *context) {
             int mode_count = entry->has_modes ? 3 : 1;
             for (int mode = 0; mode < mode_count; ++mode) {
                 if (count == CASE_COUNT_MAX) {
-                    fprintf(stderr, "rondo_conformance: more than %d cases\n", CASE_COUNT_MAX);
+                    fprintf(stderr, "%s: more than %d cases\n", program_invocation_short_name,
+                            CASE_COUNT_MAX);
                     exit(1);
                 }
                 cases[count] = (suite_case){.context = context, .mode = (suite_mode)mode};
@@ -54,14 +58,14 @@ static int run_device(const char *name) {
     if (suite_open(name, &context) != RONDO_STATUS_OK) {
         const rondo_error *error = rondo_error_get_last();
         if (error->status != RONDO_STATUS_UNAVAILABLE || suite_is_required(name)) {
-            fprintf(stderr, "rondo_conformance: %s: %s\n", name, error->message);
+            fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, name, error->message);
             return 1;
         }
         printf("skipped: %s: %s\n", name, error->message);
         return 77;
     }
     size_t count = list_cases(&context);
-    printf("rondo_conformance: %zu cases on %s\n", count, name);
+    printf("%s: %zu cases on %s\n", program_invocation_short_name, count, name);
     fflush(stdout);
     int failures = _cmocka_run_group_tests(name, tests, count, NULL, NULL);
     suite_close(&context);
@@ -73,7 +77,7 @@ static int run_all(void) {
     rondo_device_info infos[64] = {{.struct_size = sizeof *infos}};
     size_t count = 0;
     if (rondo_device_list(infos, 64, &count) != RONDO_STATUS_OK) {
-        fprintf(stderr, "rondo_conformance: %s\n", rondo_error_get_last()->message);
+        fprintf(stderr, "%s: %s\n", program_invocation_short_name, rondo_error_get_last()->message);
         return 1;
     }
     int failures = 0;
@@ -89,7 +93,7 @@ static int run_all(void) {
         failures += result == 1;
         skips += result == 77;
     }
-    printf("rondo_conformance: %d devices failed, %d skipped\n", failures, skips);
+    printf("%s: %d devices failed, %d skipped\n", program_invocation_short_name, failures, skips);
     return failures != 0;
 }
 

@@ -2,6 +2,7 @@
 // that outlive their graph, checked replays, recorded work that uses sharers' blocks, growth.
 // SPDX-License-Identifier: Apache-2.0
 #include "memory_support.h"
+#include "rondo/inspect.h"
 #include "support/fake_cuda.h"
 
 enum { COUNT = 1024 };

@@ -81,10 +81,10 @@ static void finish_nested(nested *n) {
 
 // The scopes of a capture that is broken by now, whatever that says.
 static void close_broken(nested *n) {
-    (void)!rondo_scope_leave(n->loop);
-    (void)!rondo_scope_end(n->loop);
-    (void)!rondo_scope_leave(n->choice);
-    (void)!rondo_scope_end(n->choice);
+    (void)rondo_scope_leave(n->loop);
+    (void)rondo_scope_end(n->loop);
+    (void)rondo_scope_leave(n->choice);
+    (void)rondo_scope_end(n->choice);
 }
 
 static void test_conformance_report_inside__a_wait_in_a_body(void **state) {
@@ -107,8 +107,8 @@ static void test_conformance_report_inside__a_wait_in_a_body(void **state) {
     ASSERT_OK(rondo_scope_leave(n.loop));
     ASSERT_OK(rondo_scope_end(n.loop));
     ASSERT_STATUS(rondo_stream_synchronize(n.first), STATE);
-    (void)!rondo_scope_leave(n.choice);
-    (void)!rondo_scope_end(n.choice);
+    (void)rondo_scope_leave(n.choice);
+    (void)rondo_scope_end(n.choice);
     end_nested(&n);
     // On CUDA a kernel that sets the condition comes before the node.
     ASSERT_PLACE(&n, "outer/inner", "while", "outer/inner", n.it.context->is_cuda ? 2 : 1, 1);
@@ -149,8 +149,8 @@ static void test_conformance_report_inside__nothing_in_the_body_yet(void **state
     rondo_stream *body = enter(scope, 0);
     ASSERT_OK(rondo_label_push(body, "inner"));
     ASSERT_STATUS(rondo_stream_synchronize(body), STATE);
-    (void)!rondo_scope_leave(scope);
-    (void)!rondo_scope_end(scope);
+    (void)rondo_scope_leave(scope);
+    (void)rondo_scope_end(scope);
     end_nested(&n);
     ASSERT_PLACE(&n, "outer/inner", "if", "outer", it->context->is_cuda ? 2 : 1, 0);
     // Nor before it.
@@ -190,9 +190,9 @@ static void test_conformance_report_inside__a_branch_of_a_body(void **state) {
     ASSERT_OK(rondo_stream_wait_event(n.side, n.event));
     put(&n.it, n.side, WORD + 1, 1, 1);
     ASSERT_STATUS(rondo_scope_leave(n.loop), STATE);
-    (void)!rondo_scope_end(n.loop);
-    (void)!rondo_scope_leave(n.choice);
-    (void)!rondo_scope_end(n.choice);
+    (void)rondo_scope_end(n.loop);
+    (void)rondo_scope_leave(n.choice);
+    (void)rondo_scope_end(n.choice);
     end_nested(&n);
     ASSERT_PLACE(&n, "outer/inner/most", "affine", "outer/inner/most", 1, 2);
     assert_int_equal(get_report(&n).cause, RONDO_CAUSE_UNJOINED_STREAM);

@@ -1,8 +1,7 @@
 // Streams, events and memory outside of captures, and the misuse of each.
 // SPDX-License-Identifier: Apache-2.0
-#include "backend/backend.h"
-#include "conformance.h"
-#include "device/stream_tag.h"
+#include "memory_support.h"
+#include "support/driver.h"
 
 static void test_conformance_stream__queries_do_not_wait(void **state) {
     suite_context *context = suite_get_context(state);
@@ -318,31 +317,43 @@ static void test_conformance_stream__foreign_streams(void **state) {
 
 // A capture that the program began itself is in nobody's way but the second capture's.
 static void begin_a_second_capture(suite_context *context, bool is_watched) {
-    const rondo__backend *backend = context->device->backend;
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     rondo_stream *owner = suite_create_stream(context);
     rondo_stream *wrapped = NULL;
     ASSERT_OK(rondo_stream_wrap(context->device, rondo_stream_get_native(owner), &wrapped));
     rondo_graph *graph = suite_create_graph(context, false);
+    rondo_pool *pool = NULL;
+    void *block = NULL;
     if (is_watched) {
-        rondo__stream_tag_release(rondo__stream_tag_watch(wrapped));
+        // A block that it uses makes its pool watch the stream.
+        ASSERT_OK(rondo_pool_create(context->device, NULL, &pool));
+        ASSERT_OK(rondo_pool_allocate(pool, context->stream, 64, &block));
+        ASSERT_OK(rondo_pool_use(pool, wrapped, block));
     }
-    ASSERT_OK(backend->begin_capture(owner, RONDO_CAPTURE_THREAD_LOCAL, NULL));
+    rondo__cu_stream native = rondo_stream_get_native(owner);
+    const rondo__cuda_api *api = driver_enter(context->device);
+    assert_non_null(api);
+    assert_int_equal(api->cuStreamBeginCapture(native, RONDO__CU_CAPTURE_MODE_THREAD_LOCAL), 0);
     ASSERT_OK(suite_affine(context, owner, x, 1, 2, 1));
     ASSERT_STATUS(rondo_graph_capture_begin(graph, wrapped, RONDO_CAPTURE_THREAD_LOCAL), STATE);
     ASSERT_MESSAGE_HAS("records already");
     ASSERT_OK(suite_affine(context, owner, x, 1, 2, 1));
-    rondo__template *recorded = NULL;
-    ASSERT_OK(backend->end_capture(owner, &recorded));
-    suite_keep_template(recorded);
+    rondo__cu_graph recorded = NULL;
     size_t count = 0;
-    ASSERT_OK(backend->count_nodes(recorded, &count));
+    assert_int_equal(api->cuStreamEndCapture(native, &recorded), 0);
+    assert_int_equal(api->cuGraphGetNodes(recorded, NULL, &count), 0);
     assert_int_equal(count, 2);
+    assert_int_equal(api->cuGraphDestroy(recorded), 0);
+    assert_true(driver_leave(api));
     // Both are usable afterwards.
     ASSERT_OK(rondo_graph_capture_begin(graph, wrapped, RONDO_CAPTURE_THREAD_LOCAL));
     ASSERT_OK(suite_affine(context, wrapped, x, 1, 2, 1));
     ASSERT_OK(rondo_graph_capture_end(graph));
     rondo_graph_destroy(graph);
+    if (is_watched) {
+        ASSERT_OK(rondo_pool_free(pool, block));
+    }
+    rondo_pool_release(pool);
     rondo_stream_destroy(wrapped);
     rondo_stream_destroy(owner);
     suite_free(context, RONDO_MEMORY_DEVICE, x);

@@ -3,9 +3,7 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "backend/backend.h"
 #include "conformance.h"
-#include "device/device.h"
 #include "support/fake_cuda.h"
 #include "support/peek.h"
 
@@ -343,32 +341,6 @@ void suite_forget(void *object) {
             return;
         }
     }
-}
-
-static void destroy_template(void *recorded) {
-    ((rondo__template *)recorded)->device->backend->destroy_template(recorded);
-}
-
-void suite_keep_template(rondo__template *recorded) {
-    suite_remember(destroy_template, recorded);
-}
-
-void suite_drop_template(rondo__template *recorded) {
-    suite_forget(recorded);
-    destroy_template(recorded);
-}
-
-static void destroy_executable(void *executable) {
-    ((rondo__executable *)executable)->device->backend->destroy_executable(executable);
-}
-
-void suite_keep_executable(rondo__executable *executable) {
-    suite_remember(destroy_executable, executable);
-}
-
-void suite_drop_executable(rondo__executable *executable) {
-    suite_forget(executable);
-    destroy_executable(executable);
 }
 
 void suite_destroy_remembered(void) {

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "conformance.h"
+#include "rondo/inspect.h"
 #include "rondo/report.h"
 
 // ---- another thread works while this one records ----------------------------------------------

@@ -4,6 +4,7 @@
 #define RONDO_TESTS_CONFORMANCE_INSIDE_SUPPORT_H
 
 #include "conformance.h"
+#include "rondo/text.h"
 
 // Fails unless the dump has that part.
 void inside_assert_dump_has(rondo_graph *graph, rondo_text_format format, const char *part);
@@ -21,11 +22,5 @@ typedef struct inside_add_arguments {
     uint32_t term;
 } inside_add_arguments;
 void inside_run_add(void *data);
-
-// Adds a participant to the capture that counts how often it was asked, told, and destroyed.
-void inside_add_witness(rondo_stream *stream, int counts[3]);
-// x = x * 2 + 1 as a deferred graph with a participant that counts how often it was asked, told of
-// a replay, and destroyed.
-rondo_graph *inside_capture_with_witness(suite_context *context, uint32_t *x, int counts[3]);
 
 #endif  // RONDO_TESTS_CONFORMANCE_INSIDE_SUPPORT_H

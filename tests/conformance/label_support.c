@@ -1,6 +1,7 @@
 // What the cases on label scopes share.
 // SPDX-License-Identifier: Apache-2.0
 #include "label_support.h"
+#include "rondo/inspect.h"
 
 #include <inttypes.h>
 

@@ -1,7 +1,6 @@
 // Kernels of the cases' own, on every device.
 // SPDX-License-Identifier: Apache-2.0
 #include "peers_kernel.h"
-#include "device/device.h"
 
 #include "support/peek.h"
 

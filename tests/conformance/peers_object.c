@@ -5,6 +5,7 @@
 
 #include "peers_kernel.h"
 #include "random_support.h"
+#include "rondo/inspect.h"
 #include "support/driver.h"
 #include "support/peek.h"
 

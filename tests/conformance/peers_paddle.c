@@ -4,6 +4,7 @@
 
 #include "peers_kernel.h"
 #include "random_support.h"
+#include "rondo/inspect.h"
 #include "rondo/pool.h"
 
 static void begin(rondo_graph *graph, rondo_stream *stream) {

@@ -9,6 +9,7 @@
 
 #include "rondo/control.h"
 #include "rondo/graph.h"
+#include "rondo/inspect.h"
 #include "rondo/label.h"
 #include "rondo/pool.h"
 #include "rondo/report.h"
@@ -47,7 +48,7 @@ static void open_world(world *w) {
 // Of a capture that failed no block is left.
 static void free_block(world *w) {
     if (w->block != NULL) {
-        (void)!rondo_pool_free(w->pool, w->block);
+        (void)rondo_pool_free(w->pool, w->block);
         w->block = NULL;
     }
 }
@@ -108,7 +109,7 @@ static void end_and_check(world *w) {
     rondo_status status = rondo_graph_capture_end(w->graph);
     (void)sweep_step(status, sequence, "rondo_graph_capture_end");
     check_report(w, status != RONDO_STATUS_OK);
-    (void)!rondo_graph_reset(w->graph);
+    (void)rondo_graph_reset(w->graph);
     free_block(w);
 }
 

@@ -8,6 +8,7 @@
 #include "backend/cuda/cuda_api.h"
 #include "backend/cuda/nvrtc.h"
 #include "rondo/graph.h"
+#include "rondo/inspect.h"
 #include "rondo/status.h"
 #include "support/sweep.h"
 

@@ -153,7 +153,7 @@ static void close_world(world *w) {
     rondo_graph_capture_abort(w->second);
     while (w->block_count > 0) {
         w->block_count -= 1;
-        (void)!rondo_pool_free(w->blocks[w->block_count].pool, w->blocks[w->block_count].address);
+        (void)rondo_pool_free(w->blocks[w->block_count].pool, w->blocks[w->block_count].address);
     }
     rondo_graph_destroy(w->first);
     rondo_graph_destroy(w->second);

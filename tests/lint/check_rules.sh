@@ -100,5 +100,24 @@ printf 'typedef enum rondo_x { RONDO_X_A } rondo_x;\n' >include/rondo/x.h
 structs
 expect "the compiler's width" 'x.h:1: an enum with a name'
 
+suite() { awk -f "$tools/suite_includes.awk" case.c >found; }
+printf '#include <cmocka.h>\n#include "suite.h"\n#include "rondo/graph.h"\n#include "support/peek.h"\n' >case.c
+suite
+expect "public headers" ""
+for name in backend/backend.h base/error.h ../inside/inside.h support/../graph/label.h; do
+    printf '#include "rondo/graph.h"\n#  include "%s"\n' "$name" >case.c
+    suite
+    expect "an internal header" "case.c:2: the conformance suite includes $name"
+done
+
+core() { awk -v limit="$1" -f "$tools/core_words.awk" include/rondo/rondo.h include/rondo/x.h include/rondo/y.h >found; }
+printf '// Core.\n#include "rondo/x.h"\n// Models.\n#include "rondo/y.h"\n' >include/rondo/rondo.h
+printf '// one two\nint x;  // three\n' >include/rondo/x.h
+printf '// not counted at all\n' >include/rondo/y.h
+core 11
+expect "few words" ""
+core 10
+expect "many words" 'rondo.h: the core tier has 11 words'
+
 [ "$failures" -eq 0 ] && echo "rules: as expected"
 exit "$((failures > 0))"

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rondo/pool.h"
+#include "rondo/update.h"
 #include "sequence.h"
 
 static graph_model *pick_graph(world *w, uint32_t number, graph_state wanted) {

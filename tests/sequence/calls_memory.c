@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <stdio.h>
 
+#include "rondo/pool.h"
 #include "sequence.h"
 
 // ---- what a new block must not lie on ---------------------------------------------------------

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "rondo/inspect.h"
 #include "sequence.h"
 
 // A capture keeps the stream to its end, and what was on its way there goes on: the next stream of

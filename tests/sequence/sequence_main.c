@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "conformance/random_support.h"
+#include "rondo/pool.h"
 #include "sequence.h"
 #include "support/fake_cuda.h"
 #include "support/fake_random.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "conformance/random_support.h"
+#include "rondo/pool.h"
 #include "sequence.h"
 
 // ---- failures and tracing ---------------------------------------------------------------------

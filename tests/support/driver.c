@@ -13,3 +13,26 @@ bool driver_leave(const rondo__cuda_api *api) {
     rondo__cu_context popped = NULL;
     return api->cuCtxPopCurrent(&popped) == RONDO__CU_SUCCESS && popped != NULL;
 }
+
+rondo_status driver_allocate(rondo_device *device, size_t bytes, void **out_address) {
+    return device->backend->allocate(device, RONDO_MEMORY_DEVICE, bytes, out_address);
+}
+
+void driver_free(rondo_device *device, void *address) {
+    device->backend->deallocate(device, RONDO_MEMORY_DEVICE, address);
+}
+
+rondo_status driver_fill(rondo_stream *stream, void *address, uint32_t value, size_t count) {
+    return rondo_stream_get_device(stream)->backend->fill(stream, address, value, 4, count);
+}
+
+rondo_status driver_launch(rondo_stream *stream, void *function, uint32_t threads,
+                           void **parameters, void **extra) {
+    rondo__cuda_device *device = rondo__cuda_device_of(rondo_stream_get_device(stream));
+    rondo__cu_stream native = (rondo__cu_stream)rondo_stream_get_native(stream);
+    rondo__cu_result code =
+        device->api->cuLaunchKernel(function, 1, 1, 1, threads, 1, 1, 0, native, parameters, extra);
+    return code == RONDO__CU_SUCCESS
+               ? RONDO_STATUS_OK
+               : RONDO__CUDA_FAIL(device, code, "cuLaunchKernel", "the program's own");
+}

@@ -12,4 +12,13 @@ const rondo__cuda_api *driver_enter(rondo_device *device);
 // False when no context was current.
 bool driver_leave(const rondo__cuda_api *api);
 
+// The same as single calls, each with an error record when it fails: memory of the driver's that
+// Rondo was not asked for, a fill, and a launch with an array of parameters, or with packed
+// arguments (parameters NULL, extra as the driver takes it).
+rondo_status driver_allocate(rondo_device *device, size_t bytes, void **out_address);
+void driver_free(rondo_device *device, void *address);
+rondo_status driver_fill(rondo_stream *stream, void *address, uint32_t value, size_t count);
+rondo_status driver_launch(rondo_stream *stream, void *function, uint32_t threads,
+                           void **parameters, void **extra);
+
 #endif  // RONDO_TESTS_SUPPORT_DRIVER_H

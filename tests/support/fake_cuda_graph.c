@@ -381,6 +381,110 @@ rondo__cu_result fake_cuGraphExecUpdate(rondo__cu_graph_exec exec_handle, rondo_
     return fake_leave(code);
 }
 
+// The node of an executable; NULL: there is none.
+static fake_node *find_in_exec(rondo__cu_graph_exec exec_handle, rondo__cu_graph_node handle,
+                               int type, const char *name) {
+    fake_graph *exec = fake_get_graph(exec_handle, FAKE_EXEC, name);
+    for (size_t i = 0; exec != NULL && i < exec->node_count; i++) {
+        if (exec->nodes[i].identity == (size_t)(uintptr_t)handle &&
+            (type < 0 || exec->nodes[i].type == type)) {
+            return &exec->nodes[i];
+        }
+    }
+    return NULL;
+}
+
+rondo__cu_result fake_cuGraphExecKernelNodeSetParams(rondo__cu_graph_exec exec,
+                                                     rondo__cu_graph_node handle,
+                                                     const rondo__cu_kernel_node *params) {
+    ENTER("cuGraphExecKernelNodeSetParams");
+    fake_node *node =
+        find_in_exec(exec, handle, RONDO__CU_GRAPH_NODE_KERNEL, "cuGraphExecKernelNodeSetParams");
+    if (node == NULL) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+    }
+    union {
+        rondo__cu_function handle;
+        const fake_kernel_entry *entry;
+    } function = {.handle = params->function};
+    node->kernel = function.entry;
+    memcpy(node->shape, params->grid, sizeof(params->grid));
+    memcpy(node->shape + 3, params->block, sizeof(params->block));
+    node->shape[6] = params->shared_bytes;
+    if (params->extra != NULL) {
+        size_t bytes = *(const size_t *)params->extra[3];
+        memcpy(node->arguments, params->extra[1], bytes);
+        node->argument_bytes = bytes;
+        return fake_leave(code);
+    }
+    for (size_t i = 0; i < FAKE_PARAMETERS && params->parameters != NULL; i++) {
+        size_t offset = 0;
+        size_t bytes = fake_get_parameter(i, &offset);
+        memcpy(node->arguments + offset, params->parameters[i], bytes);
+    }
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuGraphExecMemcpyNodeSetParams(rondo__cu_graph_exec exec,
+                                                     rondo__cu_graph_node handle,
+                                                     const rondo__cu_copy_node *params,
+                                                     rondo__cu_context context) {
+    (void)context;
+    ENTER("cuGraphExecMemcpyNodeSetParams");
+    fake_node *node =
+        find_in_exec(exec, handle, RONDO__CU_GRAPH_NODE_MEMCPY, "cuGraphExecMemcpyNodeSetParams");
+    if (node == NULL) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+    }
+    node->source = (const void *)(uintptr_t)params->source.device;
+    node->destination = (void *)(uintptr_t)params->destination.device;
+    node->count = params->width_bytes;
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuGraphExecMemsetNodeSetParams(rondo__cu_graph_exec exec,
+                                                     rondo__cu_graph_node handle,
+                                                     const rondo__cu_fill_node *params,
+                                                     rondo__cu_context context) {
+    (void)context;
+    ENTER("cuGraphExecMemsetNodeSetParams");
+    fake_node *node =
+        find_in_exec(exec, handle, RONDO__CU_GRAPH_NODE_MEMSET, "cuGraphExecMemsetNodeSetParams");
+    if (node == NULL) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+    }
+    node->destination = (void *)(uintptr_t)params->destination;
+    node->value = params->value;
+    node->element_bytes = params->element_bytes;
+    node->count = params->width;
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuGraphExecHostNodeSetParams(rondo__cu_graph_exec exec,
+                                                   rondo__cu_graph_node handle,
+                                                   const rondo__cu_host_node *params) {
+    ENTER("cuGraphExecHostNodeSetParams");
+    fake_node *node =
+        find_in_exec(exec, handle, RONDO__CU_GRAPH_NODE_HOST, "cuGraphExecHostNodeSetParams");
+    if (node == NULL) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+    }
+    node->function = params->function;
+    node->user_data = params->user_data;
+    return fake_leave(code);
+}
+
+rondo__cu_result fake_cuGraphNodeSetEnabled(rondo__cu_graph_exec exec, rondo__cu_graph_node handle,
+                                            unsigned int is_enabled) {
+    ENTER("cuGraphNodeSetEnabled");
+    fake_node *node = find_in_exec(exec, handle, -1, "cuGraphNodeSetEnabled");
+    if (node == NULL || node->type > RONDO__CU_GRAPH_NODE_MEMSET) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+    }
+    node->is_disabled = is_enabled == 0;
+    return fake_leave(code);
+}
+
 rondo__cu_result fake_cuGraphUpload(rondo__cu_graph_exec handle, rondo__cu_stream stream) {
     (void)stream;
     ENTER("cuGraphUpload");
@@ -401,7 +505,9 @@ rondo__cu_result fake_cuGraphLaunch(rondo__cu_graph_exec exec_handle, rondo__cu_
         return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
     for (size_t i = 0; i < graph->node_count; i++) {
-        fake_run_node(&graph->nodes[i]);
+        if (!graph->nodes[i].is_disabled) {
+            fake_run_node(&graph->nodes[i]);
+        }
     }
     return fake_leave(code);
 }

@@ -81,6 +81,7 @@ typedef struct fake_node {
     struct fake_graph *child;  // child graph nodes; owned
     bool is_programmatic;      // launched to overlap with what it depends on
     size_t identity;           // unique in the process, also the handle
+    bool is_disabled;          // of an executable
     // Conditional nodes (fake_cuda_conditional.c).
     uint64_t condition;
     int conditional_type;

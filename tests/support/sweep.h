@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rondo/inspect.h"
 #include "rondo/log.h"
 #include "rondo/status.h"
 #include "support/expect_ok.h"

@@ -3,8 +3,8 @@
 //   suite_sweep [--every N [--offset N]] [--every-code] [--device NAME] [--case TEXT] [--verbose]
 //   suite_sweep --alone KIND N CODE --device NAME --case TEXT    one point, in this process
 //
-// Each case of the conformance suite runs on the fake driver and on the host, again and again, each
-// time with one allocation or one driver call failing. A point is a process of its own:
+// Each case of the conformance suite, and of tests/inside, runs on the fake driver and on the host,
+// again and again, each time with one allocation or driver call failing. A point is a process:
 //
 //   fork ── open the device ── arm the failure ── run the case ── give everything back ── look
 //                                                  |                |
@@ -281,9 +281,14 @@ static bool has_part(const point *p, const char *const *parts, size_t count) {
 // Cases that play a program with driver calls of its own, or record through the backend's table
 // without a graph: what they have open is theirs to close, and only their end is looked at.
 static bool is_outside(const point *p) {
-    static const char *const parts[] = {"__bodies_are_listed", "_updates_of_bodies",
-                                        "__foreign_",          "_through_the_raw_handle",
-                                        "_legacy_stream",      "torch_29_"};
+    static const char *const parts[] = {"test_inside_bodies__are_listed",
+                                        "test_inside_bodies__executables_take_updates",
+                                        "__foreign_",
+                                        "_through_the_raw_handle",
+                                        "_legacy_stream",
+                                        "__a_second_capture_is_refused",
+                                        "__bare_captures_are_not_followed",
+                                        "torch_29_"};
     return has_part(p, parts, sizeof parts / sizeof *parts);
 }
 

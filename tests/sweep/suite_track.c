@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #define SUITE_TRACK_PLAIN
+#include "rondo/pool.h"
 #include "suite_track.h"
 
 // In the order in which they are given back when a case stopped in its middle: whoever uses comes
@@ -321,7 +322,7 @@ static void give_back(const object *entry) {
             break;
         case KIND_POOL_BLOCK:
         case KIND_LATE_BLOCK:
-            (void)!rondo_pool_free(entry->owner, entry->address);
+            (void)rondo_pool_free(entry->owner, entry->address);
             break;
         case KIND_POOL:
             rondo_pool_release(entry->address);

@@ -10,6 +10,7 @@
 // cmocka wants the four above first
 #include <cmocka.h>
 
+#include "rondo/text.h"
 #include "support/model_fixture.h"
 
 enum { FLOAT = 1, INT64 = 7 };

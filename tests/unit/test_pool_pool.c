@@ -250,7 +250,7 @@ static void *churn(void *argument) {
         }
     }
     for (int k = 0; k < 16; ++k) {
-        (void)!rondo_pool_free(w->pool, blocks[k]);
+        (void)rondo_pool_free(w->pool, blocks[k]);
     }
     rondo_stream_destroy(stream);
     return NULL;

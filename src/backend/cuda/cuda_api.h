@@ -24,7 +24,9 @@ enum {
     RONDO__CUDA_CAN_CONDITIONALS = 1u << 6,
     RONDO__CUDA_CAN_LIST_PARAMETERS = 1u << 7,
     RONDO__CUDA_CAN_PRIORITISE_STREAMS = 1u << 8,
-    RONDO__CUDA_CAN_EVERYTHING = (1u << 9) - 1,
+    RONDO__CUDA_CAN_PATCH_KERNELS = 1u << 9,
+    RONDO__CUDA_CAN_TOGGLE_NODES = 1u << 10,
+    RONDO__CUDA_CAN_EVERYTHING = (1u << 11) - 1,
 };
 
 // The oldest driver that has everything REQUIRED.

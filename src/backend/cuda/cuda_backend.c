@@ -12,6 +12,7 @@
 #include "backend/cuda/cuda_launch.h"
 #include "backend/cuda/cuda_memory.h"
 #include "backend/cuda/cuda_module.h"
+#include "backend/cuda/cuda_patch.h"
 #include "backend/cuda/cuda_recorded.h"
 #include "backend/cuda/cuda_stream.h"
 #include "backend/cuda/cuda_template.h"
@@ -279,6 +280,7 @@ const rondo__backend rondo__backend_cuda = {
     .get_position = rondo__cuda_get_position,
     .get_predecessors = rondo__cuda_get_predecessors,
     .add_dependencies = rondo__cuda_add_dependencies,
+    .set_frontier = rondo__cuda_set_frontier,
     .count_recorded = rondo__cuda_count_recorded,
     .describe_recorded = rondo__cuda_describe_recorded,
     .end_capture = rondo__cuda_end_capture,
@@ -302,6 +304,9 @@ const rondo__backend rondo__backend_cuda = {
     .get_body = rondo__cuda_get_body,
     .instantiate = rondo__cuda_instantiate,
     .update = rondo__cuda_update,
+    .read_node = rondo__cuda_read_node,
+    .patch_node = rondo__cuda_patch_node,
+    .enable_node = rondo__cuda_enable_node,
     .upload = rondo__cuda_upload,
     .replay = rondo__cuda_replay,
     .destroy_executable = rondo__cuda_destroy_executable,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend/cuda/cuda_frontier.h"
+#include "backend/cuda/cuda_patch.h"
 #include "backend/cuda/cuda_stream.h"
 #include "backend/cuda/cuda_template.h"
 #include "base/error.h"
@@ -189,6 +190,8 @@ static rondo_status replay_in_context(rondo__cuda_executable *executable, rondo_
     }
     if (code != RONDO__CU_SUCCESS) {
         status = RONDO__CUDA_STREAM_FAIL(stream, code, "cuGraphLaunch", "cannot replay the graph");
+    } else {
+        ++executable->replay_count;
     }
     rondo__cuda_leave(device, was_pushed);
     return status;
@@ -205,6 +208,7 @@ rondo_status rondo__cuda_replay(rondo__executable *executable_, rondo_stream *st
     if (rondo__cuda_knows_context(stream)) {
         code = executable->launch(executable->native, rondo__cuda_native_stream(stream));
         if (__builtin_expect(code == RONDO__CU_SUCCESS, 1)) {
+            ++executable->replay_count;
             return RONDO_STATUS_OK;
         }
     }
@@ -224,6 +228,7 @@ void rondo__cuda_destroy_executable(rondo__executable *executable_) {
                             "cuGraphExecDestroy");
     rondo__cuda_restore(device, mode);
     rondo__cuda_leave(device, was_pushed);
+    rondo__cuda_drop_calls(executable);
     rondo__free(executable);
     rondo__error_restore(&saved);
 }

@@ -8,6 +8,8 @@
 typedef struct rondo__cuda_executable {
     rondo__executable head;
     rondo__cu_graph_exec native;
+    uint64_t replay_count;
+    struct rondo__cuda_patched_call *calls;  // of host nodes that were patched; see cuda_patch.h
     // cuGraphLaunch, kept here so that a replay touches no line of the device's for it.
     rondo__cu_result (*launch)(rondo__cu_graph_exec native, rondo__cu_stream stream);
 } rondo__cuda_executable;

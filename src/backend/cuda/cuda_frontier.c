@@ -198,13 +198,10 @@ free_room:
     return status;
 }
 
-rondo_status rondo__cuda_add_dependencies(rondo_stream *stream, const rondo__node_handle *nodes,
-                                          size_t count) {
+static rondo_status change_dependencies(rondo_stream *stream, const rondo__node_handle *nodes,
+                                        size_t count, unsigned int flags) {
     rondo__cuda_device *device = rondo__cuda_device_of(stream->device);
-    if (count == 0) {
-        return RONDO_STATUS_OK;
-    }
-    rondo__cu_graph_node *natives = rondo__calloc(count, sizeof(*natives));
+    rondo__cu_graph_node *natives = rondo__calloc(count + 1, sizeof(*natives));
     if (natives == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
@@ -215,7 +212,7 @@ rondo_status rondo__cuda_add_dependencies(rondo_stream *stream, const rondo__nod
     rondo_status status = rondo__cuda_enter(device, &was_pushed);
     if (status == RONDO_STATUS_OK) {
         rondo__cu_result code = device->api->cuStreamUpdateCaptureDependencies(
-            rondo__cuda_native_stream(stream), natives, count, RONDO__CU_CAPTURE_ADD_DEPENDENCIES);
+            rondo__cuda_native_stream(stream), natives, count, flags);
         if (code != RONDO__CU_SUCCESS) {
             status = RONDO__CUDA_STREAM_FAIL(stream, code, "cuStreamUpdateCaptureDependencies",
                                              "cannot make the next node depend on %zu earlier ones",
@@ -225,6 +222,18 @@ rondo_status rondo__cuda_add_dependencies(rondo_stream *stream, const rondo__nod
     }
     rondo__free(natives);
     return status;
+}
+
+rondo_status rondo__cuda_add_dependencies(rondo_stream *stream, const rondo__node_handle *nodes,
+                                          size_t count) {
+    return count == 0
+               ? RONDO_STATUS_OK
+               : change_dependencies(stream, nodes, count, RONDO__CU_CAPTURE_ADD_DEPENDENCIES);
+}
+
+rondo_status rondo__cuda_set_frontier(rondo_stream *stream, const rondo__node_handle *nodes,
+                                      size_t count) {
+    return change_dependencies(stream, nodes, count, RONDO__CU_CAPTURE_SET_DEPENDENCIES);
 }
 
 rondo_status rondo__cuda_get_capture_state(rondo_stream *stream, rondo__capture_state *out_state) {

@@ -18,5 +18,7 @@ rondo_status rondo__cuda_get_predecessors(rondo_stream *stream, rondo__node_hand
                                           size_t *out_count);
 rondo_status rondo__cuda_add_dependencies(rondo_stream *stream, const rondo__node_handle *nodes,
                                           size_t count);
+rondo_status rondo__cuda_set_frontier(rondo_stream *stream, const rondo__node_handle *nodes,
+                                      size_t count);
 
 #endif  // RONDO_BACKEND_CUDA_CUDA_FRONTIER_H

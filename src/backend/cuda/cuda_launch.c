@@ -24,6 +24,8 @@ struct rondo__cuda_host_call {
     rondo__cuda_host_call *next;
     const char *name;
     rondo_host_function function;
+    size_t argument_bytes;
+    _Atomic(uint64_t) run_count;  // of recorded calls
     _Alignas(16) unsigned char arguments[];
 };
 
@@ -57,7 +59,10 @@ static void run_call(void *user_data) {
     rondo__failure_slot *former = rondo__failure_enter(&call->device->head.failure);
     call->function(call->arguments);
     (void)rondo__failure_enter(former);
-    if (!call->is_recorded) {
+    if (call->is_recorded) {
+        // The last look at it: who counts the runs may free it.
+        atomic_fetch_add_explicit(&call->run_count, 1, memory_order_release);
+    } else {
         unlink_call(call);
         rondo__free(call);
     }
@@ -153,6 +158,50 @@ static rondo_status enqueue_call(rondo_stream *stream, rondo__cuda_host_call *ca
     return RONDO_STATUS_OK;
 }
 
+rondo__cuda_host_call *rondo__cuda_create_call(rondo__cuda_device *device, const char *name,
+                                               rondo_host_function function, const void *arguments,
+                                               size_t argument_bytes) {
+    rondo__cuda_host_call *call = rondo__malloc_aligned(sizeof(*call) + argument_bytes, 16);
+    if (call == NULL) {
+        return NULL;
+    }
+    memset(call, 0, sizeof(*call));
+    call->device = device;
+    call->is_recorded = true;
+    call->name = name != NULL ? name : "";
+    call->function = function;
+    call->argument_bytes = argument_bytes;
+    if (argument_bytes > 0) {
+        memcpy(call->arguments, arguments, argument_bytes);
+    }
+    return call;
+}
+
+uint64_t rondo__cuda_count_runs(const rondo__cuda_host_call *call) {
+    return atomic_load_explicit(&call->run_count, memory_order_acquire);
+}
+
+rondo__cu_host_node rondo__cuda_get_call_params(rondo__cuda_host_call *call) {
+    return (rondo__cu_host_node){.function = run_call, .user_data = call};
+}
+
+void rondo__cuda_leave_call(rondo__cuda_host_call *call) {
+    link_call(call);
+}
+
+const rondo__cuda_host_call *rondo__cuda_find_call(const rondo__cu_host_node *node) {
+    return node->function == run_call ? node->user_data : NULL;
+}
+
+rondo_host_function rondo__cuda_get_call_function(const rondo__cuda_host_call *call) {
+    return call->function;
+}
+
+const void *rondo__cuda_get_call_arguments(const rondo__cuda_host_call *call, size_t *out_bytes) {
+    *out_bytes = call->argument_bytes;
+    return call->arguments;
+}
+
 rondo_status rondo__cuda_call_host(rondo_stream *stream, const char *name,
                                    rondo_host_function function, const void *arguments,
                                    size_t argument_bytes) {
@@ -160,17 +209,11 @@ rondo_status rondo__cuda_call_host(rondo_stream *stream, const char *name,
     bool was_pushed = false;
     RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
     rondo_status status = RONDO_STATUS_OK;
-    rondo__cuda_host_call *call = rondo__malloc_aligned(sizeof(*call) + argument_bytes, 16);
+    rondo__cuda_host_call *call =
+        rondo__cuda_create_call(device, name, function, arguments, argument_bytes);
     if (call == NULL) {
         status = RONDO_STATUS_NO_MEMORY;
         goto leave;
-    }
-    memset(call, 0, sizeof(*call));
-    call->device = device;
-    call->name = name != NULL ? name : "";
-    call->function = function;
-    if (argument_bytes > 0) {
-        memcpy(call->arguments, arguments, argument_bytes);
     }
     status = enqueue_call(stream, call, call->name);
 

@@ -181,6 +181,19 @@ RONDO__CUDA_SYMBOL(REQUIRED, cuGraphLaunch, 10000, "cuGraphLaunch",
                    (rondo__cu_graph_exec exec, rondo__cu_stream stream))
 RONDO__CUDA_SYMBOL(REQUIRED, cuGraphExecDestroy, 10000, "cuGraphExecDestroy",
                    (rondo__cu_graph_exec exec))
+RONDO__CUDA_SYMBOL(REQUIRED, cuGraphExecMemcpyNodeSetParams, 10020,
+                   "cuGraphExecMemcpyNodeSetParams",
+                   (rondo__cu_graph_exec exec, rondo__cu_graph_node node,
+                    const rondo__cu_copy_node *params, rondo__cu_context context))
+RONDO__CUDA_SYMBOL(REQUIRED, cuGraphExecMemsetNodeSetParams, 10020,
+                   "cuGraphExecMemsetNodeSetParams",
+                   (rondo__cu_graph_exec exec, rondo__cu_graph_node node,
+                    const rondo__cu_fill_node *params, rondo__cu_context context))
+RONDO__CUDA_SYMBOL(REQUIRED, cuGraphExecHostNodeSetParams, 10020, "cuGraphExecHostNodeSetParams",
+                   (rondo__cu_graph_exec exec, rondo__cu_graph_node node,
+                    const rondo__cu_host_node *params))
+RONDO__CUDA_SYMBOL(TOGGLE_NODES, cuGraphNodeSetEnabled, 11060, "cuGraphNodeSetEnabled",
+                   (rondo__cu_graph_exec exec, rondo__cu_graph_node node, unsigned int is_enabled))
 RONDO__CUDA_SYMBOL(REQUIRED, cuUserObjectCreate, 11030, "cuUserObjectCreate",
                    (rondo__cu_user_object * out_object, void *pointer,
                     rondo__cu_host_function destroy, unsigned int reference_count,
@@ -192,8 +205,9 @@ RONDO__CUDA_SYMBOL(REQUIRED, cuGraphRetainUserObject, 11030, "cuGraphRetainUserO
                     unsigned int flags))
 
 // Forms of CUDA 12. Where a driver is older, the dump lacks kernel details and programmatic edges,
-// a failed instantiation does not name its node, an executable is made anew, not updated, and the
-// guard against stale memory does not see the program's own launches.
+// a failed instantiation does not name its node, an executable is made anew, not updated, kernel
+// nodes cannot be patched, and the guard against stale memory does not see the program's own
+// launches.
 RONDO__CUDA_SYMBOL(DESCRIBE_KERNELS, cuGraphKernelNodeGetParams, 12000,
                    "cuGraphKernelNodeGetParams_v2",
                    (rondo__cu_graph_node node, rondo__cu_kernel_node *out_params))
@@ -202,6 +216,10 @@ RONDO__CUDA_SYMBOL(LIST_PARAMETERS, cuFuncGetParamInfo, 12040, "cuFuncGetParamIn
                     size_t *out_bytes))
 RONDO__CUDA_SYMBOL(LIST_PARAMETERS, cuKernelGetParamInfo, 12040, "cuKernelGetParamInfo",
                    (rondo__cu_kernel kernel, size_t index, size_t *out_offset, size_t *out_bytes))
+RONDO__CUDA_SYMBOL(PATCH_KERNELS, cuGraphExecKernelNodeSetParams, 12000,
+                   "cuGraphExecKernelNodeSetParams_v2",
+                   (rondo__cu_graph_exec exec, rondo__cu_graph_node node,
+                    const rondo__cu_kernel_node *params))
 RONDO__CUDA_SYMBOL(BLAME_INSTANTIATION, cuGraphInstantiateWithParams, 12000,
                    "cuGraphInstantiateWithParams",
                    (rondo__cu_graph_exec * out_exec, rondo__cu_graph graph,

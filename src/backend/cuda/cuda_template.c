@@ -8,6 +8,7 @@
 #include "backend/cuda/cuda_launch.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "rondo/inspect.h"
 
 // ---- templates --------------------------------------------------------------------------------
 

@@ -6,8 +6,8 @@
 #include "backend/host/host_event.h"
 #include "backend/host/host_event_work.h"
 #include "backend/host/host_executable.h"
-#include "backend/host/host_patch.h"
 #include "backend/host/host_heap.h"
+#include "backend/host/host_patch.h"
 #include "backend/host/host_recorded.h"
 #include "backend/host/host_work.h"
 

@@ -1,11 +1,10 @@
-// backend/host/host_patch.c — nodes of an executable that do something else from the next replay on.
+// backend/host/host_patch.c — nodes that do something else from the next replay on.
 //
 // Replays of an executable run one after the other, on threads of the library. So a patch is a
 // message to the next one: the changes travel with its command, and it makes them before it runs.
 // Replays in flight never see them, and nobody waits.
 //
 //   changes   [place|run|bytes][arguments ...][place|run|bytes][arguments ...] ...
-//
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/host/host_patch.h"
 

@@ -1,4 +1,4 @@
-// backend/host/host_patch.h — nodes of an executable that do something else from the next replay on.
+// backend/host/host_patch.h — nodes that do something else from the next replay on.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BACKEND_HOST_HOST_PATCH_H
 #define RONDO_BACKEND_HOST_HOST_PATCH_H

@@ -2,7 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/error.h"
 #include "capture/capture.h"
-#include "conformance.h"
+#include "conformance/inside_support.h"
+#include "conformance/label_support.h"
+#include "graph/graph_object.h"
+#include "inside/inside_objects.h"
+#include "rondo/update.h"
 
 typedef struct witness {
     rondo__participant head;
@@ -78,7 +82,7 @@ static witness *add_witness(suite_context *context, rondo_stream *stream, uint32
     return w;
 }
 
-static void test_conformance_participants__record_last_and_follow_the_graph(void **state) {
+static void test_inside_participants__record_last_and_follow_the_graph(void **state) {
     suite_context *context = suite_get_context(state);
     rondo_stream *other = suite_create_stream(context);
     rondo_event *event = suite_create_event(context, 0);
@@ -124,7 +128,7 @@ static void test_conformance_participants__record_last_and_follow_the_graph(void
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
-static void test_conformance_participants__leave_a_capture_that_fails(void **state) {
+static void test_inside_participants__leave_a_capture_that_fails(void **state) {
     suite_context *context = suite_get_context(state);
     uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
     suite_set(context, x, 1, 1);
@@ -155,7 +159,7 @@ static void test_conformance_participants__leave_a_capture_that_fails(void **sta
 }
 
 // What the frontier is, what nodes depend on, and that a dependency can be added by hand.
-static void test_conformance_participants__see_where_a_capture_stands(void **state) {
+static void test_inside_participants__see_where_a_capture_stands(void **state) {
     suite_context *context = suite_get_context(state);
     const rondo__backend *backend = context->device->backend;
     rondo_stream *other = suite_create_stream(context);
@@ -204,10 +208,128 @@ static void test_conformance_participants__see_where_a_capture_stands(void **sta
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
+// Those of the inner graph are asked by the outer graph's replays and outlive the inner.
+static void test_inside_participants__travel_along(void **state) {
+    suite_context *context = suite_get_context(state);
+    suite_need_children(context);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    suite_set(context, x, 1, 1);
+    int tally_of_inner[3] = {0, 0, 0};
+    rondo_graph *other_outer;
+    rondo_graph *inner = inside_capture_with_witness(context, x, tally_of_inner);
+    inside_replay_and_wait(context, inner);
+    assert_int_equal(tally_of_inner[0], 1);
+    rondo_graph *outers[2];
+    for (int i = 0; i < 2; ++i) {
+        outers[i] = suite_create_graph(context, false);
+        inside_begin(outers[i], context->stream);
+        ASSERT_OK(rondo_stream_add_graph(context->stream, inner));
+        ASSERT_OK(rondo_stream_add_graph(context->stream, inner));
+        ASSERT_OK(rondo_graph_capture_end(outers[i]));
+    }
+    // A capture that is given up gives up its share.
+    rondo_graph *aborted = suite_create_graph(context, false);
+    inside_begin(aborted, context->stream);
+    ASSERT_OK(rondo_stream_add_graph(context->stream, inner));
+    rondo_graph_capture_abort(aborted);
+    rondo_graph_destroy(aborted);
+
+    inside_replay_and_wait(context, inner);
+    assert_int_equal(tally_of_inner[0], 2);
+    inside_replay_and_wait(context, outers[0]);
+    assert_int_equal(tally_of_inner[0], 3);  // once, though it is in there twice
+    assert_int_equal(tally_of_inner[1], 3);
+    rondo_graph_destroy(inner);
+    assert_int_equal(tally_of_inner[2], 0);
+    inside_replay_and_wait(context, outers[1]);
+    assert_int_equal(tally_of_inner[0], 4);
+    // One level more: both stay what they are.
+    int others[3] = {0, 0, 0};
+    rondo_graph *other = inside_capture_with_witness(context, x, others);
+    inside_begin(other_outer = inside_create_deferred(context), context->stream);
+    ASSERT_OK(rondo_stream_add_graph(context->stream, other));
+    int own[3] = {0, 0, 0};
+    inside_add_witness(context->stream, own);  // behind what it shares with the inner graph
+    ASSERT_OK(rondo_graph_capture_end(other_outer));
+    rondo_graph *top = suite_create_graph(context, false);
+    inside_begin(top, context->stream);
+    ASSERT_OK(rondo_stream_add_graph(context->stream, other_outer));
+    ASSERT_OK(rondo_graph_capture_end(top));
+    rondo_graph_destroy(other);
+    inside_replay_and_wait(context, other_outer);
+    rondo_graph_destroy(other_outer);
+    inside_replay_and_wait(context, top);
+    assert_int_equal(others[0], 2);
+    assert_int_equal(own[0], 2);
+    assert_int_equal(others[2] + own[2], 0);
+    rondo_graph_destroy(top);
+    assert_int_equal(others[2], 1);
+    assert_int_equal(own[2], 1);
+
+    ASSERT_OK(rondo_graph_reset(outers[0]));
+    assert_int_equal(tally_of_inner[2], 0);
+    rondo_graph_destroy(outers[1]);
+    assert_int_equal(tally_of_inner[2], 1);
+    ASSERT_VALUE(context, x, 0, 511);  // eight times
+    rondo_graph_destroy(outers[0]);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+}
+
+// Memory that the inner graph took from a pool lives as long as the outer graph.
+// What takes part in the source goes along, and what took part in the graph is given up.
+static void test_inside_participants__go_along_with_an_update(void **state) {
+    suite_context *context = suite_get_context(state);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1);
+    suite_set(context, x, 1, 1);
+    int first[3] = {0, 0, 0};
+    int second[3] = {0, 0, 0};
+    rondo_graph *graph = inside_capture_with_witness(context, x, first);
+    inside_replay_and_wait(context, graph);
+    rondo_graph *source = inside_capture_with_witness(context, x, second);
+    ASSERT_OK(rondo_graph_update(graph, source, NULL));
+    assert_int_equal(first[2], 1);
+    rondo_graph_destroy(source);
+    assert_int_equal(second[2], 0);
+    inside_replay_and_wait(context, graph);
+    assert_int_equal(second[0], 1);
+    ASSERT_VALUE(context, x, 0, 7);
+    rondo_graph *last = suite_create_graph(context, true);
+    ASSERT_OK(rondo_graph_update(last, graph, NULL));
+    inside_replay_and_wait(context, last);
+    ASSERT_VALUE(context, x, 0, 15);
+    rondo_graph_destroy(last);
+    assert_int_equal(second[2], 1);
+    rondo_graph_destroy(graph);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+}
+
+// Who uses no labels pays for none.
+static void test_inside_participants__no_labels_are_kept_of_none(void **state) {
+    suite_context *context = suite_get_context(state);
+    suite_need(context, RONDO_FEATURE_IF);
+    label_scene s = label_create_scene(context);
+    rondo_graph *inner = inside_capture_affine(context, s.x, 3);
+    label_begin(&s);
+    rondo_scope scope = label_begin_scope(&s, s.a, RONDO_SCOPE_IF, 0);
+    rondo_stream *body = label_enter(scope, 0);
+    (void)label_work(&s, body);
+    label_leave_and_end(scope);
+    ASSERT_OK(rondo_stream_add_graph(s.a, inner));
+    ASSERT_OK(rondo_graph_capture_end(s.graph));
+    for (const rondo__participant *one = s.graph->participants; one != NULL; one = one->next) {
+        assert_string_not_equal(one->type->name, "labels");
+    }
+    rondo_graph_destroy(inner);
+    label_destroy_scene(&s);
+}
+
 static const suite_entry participants_cases[] = {
-    SUITE_CASE(test_conformance_participants__record_last_and_follow_the_graph),
-    SUITE_CASE(test_conformance_participants__leave_a_capture_that_fails),
-    SUITE_CASE(test_conformance_participants__see_where_a_capture_stands),
+    SUITE_CASE(test_inside_participants__record_last_and_follow_the_graph),
+    SUITE_CASE(test_inside_participants__leave_a_capture_that_fails),
+    SUITE_CASE(test_inside_participants__see_where_a_capture_stands),
+    SUITE_CASE(test_inside_participants__travel_along),
+    SUITE_CASE(test_inside_participants__go_along_with_an_update),
+    SUITE_CASE(test_inside_participants__no_labels_are_kept_of_none),
     {NULL, NULL, false},
 };
 SUITE_LIST(participants);

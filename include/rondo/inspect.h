@@ -1,0 +1,119 @@
+// rondo/inspect.h — looking inside a graph: its nodes and edges, dumps, memory, raw handles.
+//
+// All of it looks at the template, so the graph must keep that (RONDO_KEEP_TEMPLATE): "no template"
+// below means that it does not, or that nothing was captured. What is handed out is borrowed until
+// the graph is reset, updated or destroyed.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_INSPECT_H
+#define RONDO_INSPECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rondo/device.h"
+#include "rondo/export.h"
+#include "rondo/graph.h"
+#include "rondo/status.h"
+#include "rondo/text.h"
+
+RONDO_EXTERN_C_BEGIN
+
+typedef int32_t rondo_node_kind;
+enum {
+    RONDO_NODE_KERNEL = 0,
+    RONDO_NODE_HOST = 1,  // a host function
+    RONDO_NODE_COPY = 2,
+    RONDO_NODE_FILL = 3,
+    RONDO_NODE_EMPTY = 4,
+    RONDO_NODE_EVENT_WAIT = 5,  // of external events
+    RONDO_NODE_EVENT_RECORD = 6,
+    RONDO_NODE_CHILD = 7,        // a graph inside: rondo_stream_add_graph
+    RONDO_NODE_CONDITIONAL = 8,  // graphs inside: bodies
+    RONDO_NODE_OTHER = 9,        // what only the driver's own calls can record
+};
+
+// One node. Fields that do not belong to its kind are 0.
+typedef struct rondo_graph_node {
+    size_t struct_size;  // sizeof(rondo_graph_node)
+    rondo_node_kind kind;
+    const char *name;   // of kernel, host function or conditional; lives as long as the template
+    const char *label;  // path of the scopes it was recorded in (rondo/label.h), otherwise ""
+    uint32_t grid[3];   // kernels: blocks
+    uint32_t block[3];  // kernels: threads per block
+    uint32_t shared_bytes;      // kernels: dynamic shared memory
+    rondo_copy_kind copy_kind;  // copies
+    const void *destination;    // copies and fills
+    const void *source;         // copies
+    uint64_t byte_count;        // copies and fills: all bytes written
+    uint32_t fill_value;
+    uint32_t element_bytes;  // fills: of one element
+    uint64_t width;          // copies: bytes in a row; fills: elements in a row
+    uint64_t height;         // copies and fills: rows
+    uint64_t depth;          // copies: slices
+    uint64_t pitch_bytes;    // fills of several rows: from one row to the next
+    const void *event;       // event nodes: CUevent; on the host only an identity
+    const void *predicate;   // conditional nodes; their name is "if", "if_else", "switch", "while"
+    uint32_t branch_count;   // conditional nodes; 0: not known, as of one that Rondo did not record
+    uint64_t inner_count;    // child and conditional nodes: nodes inside
+    const void *native;      // CUgraphNode; NULL on the host
+} rondo_graph_node;
+
+// An edge: `to` depends on `from`.
+typedef struct rondo_graph_edge {  // ABI: fixed
+    uint64_t from;
+    uint64_t to;
+    bool is_programmatic;  // `to` may start earlier and waits by itself (RONDO_LAUNCH_OVERLAP)
+} rondo_graph_edge;
+
+// How many nodes the template has, those inside nodes not counted.
+//
+// Errors:    STATE (no template).
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_node_count(rondo_graph *graph,
+                                                                 size_t *out_count);
+
+// Describes a node by its index.
+//
+// Errors:    STATE (no template), INVALID (no such node).
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_node(rondo_graph *graph, size_t index,
+                                                           rondo_graph_node *out_node);
+
+// Lists the edges between the template's nodes.
+//
+// Errors:    STATE (no template).
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_list_edges(rondo_graph *graph,
+                                                             rondo_graph_edge *edges,
+                                                             size_t capacity, size_t *out_count);
+
+// Writes the template's nodes and edges as RONDO_TEXT_DOT or RONDO_TEXT_JSON, with every field that
+// rondo_graph_get_node has. Graphs inside nodes, at any depth, are clusters in DOT and nested
+// objects in JSON; of their nodes it says the same as of others. Their labels are whole paths, from
+// the scopes around the outermost node on.
+//
+// Errors:    STATE (no template).
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_dump(rondo_graph *graph, rondo_text_format format,
+                                                       rondo_write_function write, void *user_data);
+
+// Measures the driver-side memory of one executable: instantiates the template repeatedly until the
+// device's free memory drops, and divides. The result stands in the statistics, too.
+//
+// Units:     bytes; good to a few per cent for graphs of at least some hundred nodes. Other
+//            programs on the device disturb it.
+// Errors:    STATE (no template), UNSUPPORTED (host backend; conditional nodes; nothing to be
+//            seen), NO_DEVICE_MEMORY.
+// Cost:      up to 1024 instantiations, or as many as have 100 000 nodes together.
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_measure_device_bytes(rondo_graph *graph,
+                                                                       uint64_t *out_bytes);
+
+// The raw handles: CUgraph (needs the template) and CUgraphExec. An output may be NULL.
+//
+// After an edit through the template's handle, rondo_graph_instantiate makes a new executable.
+//
+// Errors:    STATE (no template, not instantiated yet), UNSUPPORTED (the host has no such handles).
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_native(rondo_graph *graph,
+                                                             void **out_template,
+                                                             void **out_executable);
+
+RONDO_EXTERN_C_END
+
+#endif  // RONDO_INSPECT_H

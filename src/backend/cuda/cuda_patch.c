@@ -1,0 +1,422 @@
+// Nodes of an executable that do something else from the next replay on.
+//
+// The driver keeps replays in flight as they were. What it does not keep are the arguments of host
+// functions: a patched host node gets a block of its own, which is needed until the replays have
+// run that were put on a stream while it was the node's. So each block counts its runs:
+//
+//   patch, replay, replay, patch, replay         block 1: free after 2 runs; block 2 is the node's
+//
+// SPDX-License-Identifier: Apache-2.0
+#include "backend/cuda/cuda_patch.h"
+
+#include <string.h>
+
+#include "backend/cuda/cuda_launch.h"
+#include "backend/cuda/cuda_template.h"
+#include "base/error.h"
+#include "base/memory.h"
+
+enum { PARAMETERS_ON_STACK = 64 };
+
+// A block of a host node, and the replays that use it.
+typedef struct rondo__cuda_patched_call {
+    struct rondo__cuda_patched_call *next;
+    rondo__cuda_host_call *call;
+    size_t index;
+    uint64_t first_replay;
+    uint64_t end_replay;  // UINT64_MAX: it is the node's
+} patched_call;
+
+// ---- reading ----------------------------------------------------------------------------------
+
+static rondo_status take_bytes(rondo__node_image *image, size_t offset, const void *bytes,
+                               size_t byte_count) {
+    if (offset + byte_count > image->argument_bytes) {
+        unsigned char *room = rondo__malloc_aligned(offset + byte_count, 16);
+        if (room == NULL) {
+            return RONDO_STATUS_NO_MEMORY;
+        }
+        memset(room, 0, offset + byte_count);
+        if (image->argument_bytes > 0) {
+            memcpy(room, image->arguments, image->argument_bytes);
+        }
+        rondo__free(image->arguments);
+        image->arguments = room;
+        image->argument_bytes = offset + byte_count;
+    }
+    memcpy(image->arguments + offset, bytes, byte_count);
+    return RONDO_STATUS_OK;
+}
+
+// Asks for one parameter after the other, until there are no more.
+static rondo_status read_parameters(rondo__cuda_device *device, const rondo__cu_kernel_node *params,
+                                    rondo__node_image *image) {
+    const rondo__cuda_api *api = device->api;
+    size_t capacity = 0;
+    for (size_t i = 0;; i++) {
+        size_t offset = 0;
+        size_t bytes = 0;
+        rondo__cu_result code = params->function != NULL
+                                    ? api->cuFuncGetParamInfo(params->function, i, &offset, &bytes)
+                                    : api->cuKernelGetParamInfo(params->kernel, i, &offset, &bytes);
+        if (rondo__cuda_is_refusal(code)) {
+            return RONDO_STATUS_OK;
+        }
+        if (code != RONDO__CU_SUCCESS) {
+            return RONDO__CUDA_FAIL(device, code, "cuFuncGetParamInfo",
+                                    "cannot look at the arguments of a kernel node");
+        }
+        rondo_status status = RONDO__ARRAY_RESERVE(image->parameters, capacity, i + 1);
+        RETURN_IF_ERROR(status);
+        image->parameters[i] = (rondo__parameter){.offset = offset, .bytes = bytes};
+        image->parameter_count = i + 1;
+        RETURN_IF_ERROR(take_bytes(image, offset, params->parameters[i], bytes));
+    }
+}
+
+static rondo_status read_packed(void *const *extra, rondo__node_image *image) {
+    const void *packed = NULL;
+    size_t bytes = 0;
+    for (; *extra != RONDO__CU_LAUNCH_END; extra += 2) {
+        if (extra[0] == RONDO__CU_LAUNCH_BUFFER_POINTER) {
+            packed = extra[1];
+        } else if (extra[0] == RONDO__CU_LAUNCH_BUFFER_SIZE) {
+            memcpy(&bytes, extra[1], sizeof(bytes));
+        }
+    }
+    return packed != NULL && bytes > 0 ? take_bytes(image, 0, packed, bytes) : RONDO_STATUS_OK;
+}
+
+static rondo_status read_kernel(rondo__cuda_device *device, rondo__cu_graph_node node,
+                                rondo__node_image *image) {
+    const rondo__cuda_api *api = device->api;
+    rondo__cu_kernel_node params;
+    memset(&params, 0, sizeof(params));
+    if ((api->capabilities & RONDO__CUDA_CAN_PATCH_KERNELS) == 0 ||
+        (api->capabilities & RONDO__CUDA_CAN_DESCRIBE_KERNELS) == 0) {
+        image->fixed = "the driver is older than CUDA 12.0, which brought the patching of kernels";
+        image->is_opaque = true;
+        return RONDO_STATUS_OK;
+    }
+    rondo__cu_result code = api->cuGraphKernelNodeGetParams(node, &params);
+    if (rondo__cuda_is_refusal(code)) {
+        image->fixed = "the driver does not tell what the kernel is";
+        image->is_opaque = true;
+        return RONDO_STATUS_OK;
+    }
+    if (code != RONDO__CU_SUCCESS) {
+        return RONDO__CUDA_FAIL(device, code, "cuGraphKernelNodeGetParams",
+                                "cannot look at a kernel node");
+    }
+    image->function = params.function;
+    image->kernel = params.kernel;
+    image->context = params.context;
+    if (params.extra != NULL) {
+        return read_packed(params.extra, image);
+    }
+    if (params.parameters == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    image->is_opaque = (api->capabilities & RONDO__CUDA_CAN_LIST_PARAMETERS) == 0;
+    return image->is_opaque ? RONDO_STATUS_OK : read_parameters(device, &params, image);
+}
+
+static rondo_status read_host(rondo__cuda_device *device, rondo__cu_graph_node node,
+                              rondo__node_image *image) {
+    rondo__cu_host_node params = {.function = NULL};
+    rondo__cu_result code = device->api->cuGraphHostNodeGetParams(node, &params);
+    if (code != RONDO__CU_SUCCESS) {
+        return RONDO__CUDA_FAIL(device, code, "cuGraphHostNodeGetParams",
+                                "cannot look at a host node");
+    }
+    const rondo__cuda_host_call *call = rondo__cuda_find_call(&params);
+    if (call == NULL) {
+        image->fixed =
+            "a host function that the program's own driver call recorded, whose "
+            "arguments nobody but the program knows";
+        image->is_opaque = true;
+        return RONDO_STATUS_OK;
+    }
+    union {
+        rondo_host_function function;
+        void *address;
+    } target = {.function = rondo__cuda_get_call_function(call)};
+    image->function = target.address;
+    size_t bytes = 0;
+    const void *arguments = rondo__cuda_get_call_arguments(call, &bytes);
+    return bytes > 0 ? take_bytes(image, 0, arguments, bytes) : RONDO_STATUS_OK;
+}
+
+static rondo_status read_copy(rondo__cuda_device *device, rondo__cu_graph_node node,
+                              rondo__node_image *image) {
+    rondo__cu_copy_node params;
+    memset(&params, 0, sizeof(params));
+    rondo__cu_result code = device->api->cuGraphMemcpyNodeGetParams(node, &params);
+    if (code != RONDO__CU_SUCCESS) {
+        return RONDO__CUDA_FAIL(device, code, "cuGraphMemcpyNodeGetParams",
+                                "cannot look at a copy node");
+    }
+    if (params.height > 1 || params.depth > 1) {
+        image->fixed = "a copy of several rows, of which the driver patches none";
+    } else if (params.source.memory_type == RONDO__CU_MEMORY_TYPE_ARRAY ||
+               params.destination.memory_type == RONDO__CU_MEMORY_TYPE_ARRAY) {
+        image->fixed = "a copy from or to an array";
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__cuda_read_node(rondo__template *template_, size_t index,
+                                   rondo__node_image *out_image) {
+    rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
+    rondo__cuda_device *device = rondo__cuda_device_of(template_->device);
+    *out_image = (rondo__node_image){.index = index, .is_enabled = true};
+    RETURN_IF_ERROR(rondo__cuda_fetch_nodes(recorded));
+    RETURN_IF_ERROR(rondo__cuda_describe_node(template_, index, &out_image->info));
+    rondo__cu_graph_node node = recorded->nodes[index];
+    rondo_status status = RONDO_STATUS_OK;
+    switch (out_image->info.kind) {
+        case RONDO__NODE_KERNEL:
+            status = read_kernel(device, node, out_image);
+            break;
+        case RONDO__NODE_HOST:
+            status = read_host(device, node, out_image);
+            break;
+        case RONDO__NODE_COPY:
+            status = read_copy(device, node, out_image);
+            break;
+        case RONDO__NODE_FILL:
+            out_image->fixed = out_image->info.height > 1
+                                   ? "a fill of several rows, of which the driver "
+                                     "patches none"
+                                   : NULL;
+            break;
+        default:
+            out_image->fixed = "nodes of this kind have nothing that can change";
+            break;
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo__node_image_deinit(out_image);
+    }
+    return status;
+}
+
+// ---- host functions ---------------------------------------------------------------------------
+
+// Frees the blocks that are no node's any more, and whose replays have run.
+static void sweep_calls(rondo__cuda_executable *executable) {
+    for (patched_call **link = &executable->calls; *link != NULL;) {
+        patched_call *p = *link;
+        if (p->end_replay == UINT64_MAX ||
+            rondo__cuda_count_runs(p->call) < p->end_replay - p->first_replay) {
+            link = &p->next;
+            continue;
+        }
+        *link = p->next;
+        rondo__free(p->call);
+        rondo__free(p);
+    }
+}
+
+void rondo__cuda_drop_calls(rondo__cuda_executable *executable) {
+    for (patched_call *p = executable->calls; p != NULL; p = p->next) {
+        p->end_replay = p->end_replay == UINT64_MAX ? executable->replay_count : p->end_replay;
+    }
+    sweep_calls(executable);
+    while (executable->calls != NULL) {
+        patched_call *next = executable->calls->next;
+        rondo__cuda_leave_call(executable->calls->call);
+        rondo__free(executable->calls);
+        executable->calls = next;
+    }
+}
+
+static rondo_status patch_host(rondo__cuda_device *device, rondo__cuda_executable *executable,
+                               rondo__cu_graph_node node, const rondo__node_image *image) {
+    union {
+        void *address;
+        rondo_host_function function;
+    } target = {.address = image->function};
+    sweep_calls(executable);
+    patched_call *added = rondo__calloc(1, sizeof(*added));
+    if (added == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    added->call = rondo__cuda_create_call(device, image->info.name, target.function,
+                                          image->arguments, image->argument_bytes);
+    if (added->call == NULL) {
+        rondo__free(added);
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    const rondo__cu_host_node params = rondo__cuda_get_call_params(added->call);
+    rondo__cu_result code =
+        device->api->cuGraphExecHostNodeSetParams(executable->native, node, &params);
+    if (code != RONDO__CU_SUCCESS) {
+        rondo__free(added->call);
+        rondo__free(added);
+        return RONDO__CUDA_FAIL(device, code, "cuGraphExecHostNodeSetParams",
+                                "cannot patch the host function of node %zu", image->index);
+    }
+    for (patched_call *p = executable->calls; p != NULL; p = p->next) {
+        if (p->index == image->index && p->end_replay == UINT64_MAX) {
+            p->end_replay = executable->replay_count;
+        }
+    }
+    added->index = image->index;
+    added->first_replay = executable->replay_count;
+    added->end_replay = UINT64_MAX;
+    added->next = executable->calls;
+    executable->calls = added;
+    return RONDO_STATUS_OK;
+}
+
+// ---- kernels, copies, fills -------------------------------------------------------------------
+
+static rondo__cu_result set_kernel(rondo__cuda_device *device, rondo__cuda_executable *executable,
+                                   rondo__cu_graph_node node, const rondo__node_image *image,
+                                   void **parameters) {
+    size_t argument_bytes = image->argument_bytes;
+    void *extra[] = {
+        RONDO__CU_LAUNCH_BUFFER_POINTER,
+        image->arguments,
+        RONDO__CU_LAUNCH_BUFFER_SIZE,
+        &argument_bytes,
+        RONDO__CU_LAUNCH_END,
+    };
+    const bool is_packed = image->parameter_count == 0 && argument_bytes > 0;
+    const rondo__cu_kernel_node params = {
+        .function = image->function,
+        .grid = {image->info.grid[0], image->info.grid[1], image->info.grid[2]},
+        .block = {image->info.block[0], image->info.block[1], image->info.block[2]},
+        .shared_bytes = image->info.shared_bytes,
+        .parameters = is_packed ? NULL : parameters,
+        .extra = is_packed ? extra : NULL,
+        .kernel = image->kernel,
+        .context = image->context,
+    };
+    return device->api->cuGraphExecKernelNodeSetParams(executable->native, node, &params);
+}
+
+static rondo_status patch_kernel(rondo__cuda_device *device, rondo__cuda_executable *executable,
+                                 rondo__cu_graph_node node, const rondo__node_image *image) {
+    void *few[PARAMETERS_ON_STACK];
+    void **parameters = few;
+    if (image->parameter_count > PARAMETERS_ON_STACK) {
+        parameters = rondo__calloc(image->parameter_count, sizeof(*parameters));
+        if (parameters == NULL) {
+            return RONDO_STATUS_NO_MEMORY;
+        }
+    }
+    for (size_t i = 0; i < image->parameter_count; i++) {
+        parameters[i] = image->arguments + image->parameters[i].offset;
+    }
+    rondo__cu_result code = set_kernel(device, executable, node, image, parameters);
+    if (parameters != few) {
+        rondo__free(parameters);
+    }
+    return code == RONDO__CU_SUCCESS
+               ? RONDO_STATUS_OK
+               : RONDO__CUDA_FAIL(device, code, "cuGraphExecKernelNodeSetParams",
+                                  "cannot patch node %zu, kernel %.48s", image->index,
+                                  image->info.name);
+}
+
+static void set_copy_end(rondo__cu_copy_end *end, const void *address) {
+    if (end->memory_type == RONDO__CU_MEMORY_TYPE_HOST) {
+        end->host = (void *)(uintptr_t)address;
+    } else {
+        end->device = (rondo__cu_address)(uintptr_t)address;
+    }
+}
+
+static rondo_status patch_copy(rondo__cuda_device *device, rondo__cuda_executable *executable,
+                               rondo__cu_graph_node node, const rondo__node_image *image) {
+    rondo__cu_copy_node params;
+    memset(&params, 0, sizeof(params));
+    rondo__cu_result code = device->api->cuGraphMemcpyNodeGetParams(node, &params);
+    if (code == RONDO__CU_SUCCESS) {
+        set_copy_end(&params.source, image->info.source);
+        set_copy_end(&params.destination, image->info.destination);
+        params.width_bytes = (size_t)image->info.width;
+        code = device->api->cuGraphExecMemcpyNodeSetParams(executable->native, node, &params,
+                                                           device->context);
+    }
+    return code == RONDO__CU_SUCCESS
+               ? RONDO_STATUS_OK
+               : RONDO__CUDA_FAIL(device, code, "cuGraphExecMemcpyNodeSetParams",
+                                  "cannot patch node %zu, a copy from %p to %p", image->index,
+                                  image->info.source, image->info.destination);
+}
+
+static rondo_status patch_fill(rondo__cuda_device *device, rondo__cuda_executable *executable,
+                               rondo__cu_graph_node node, const rondo__node_image *image) {
+    const rondo__cu_fill_node params = {
+        .destination = (rondo__cu_address)(uintptr_t)image->info.destination,
+        .value = image->info.fill_value,
+        .element_bytes = image->info.element_bytes,
+        .width = (size_t)image->info.width,
+        .height = 1,
+    };
+    rondo__cu_result code = device->api->cuGraphExecMemsetNodeSetParams(executable->native, node,
+                                                                        &params, device->context);
+    return code == RONDO__CU_SUCCESS
+               ? RONDO_STATUS_OK
+               : RONDO__CUDA_FAIL(device, code, "cuGraphExecMemsetNodeSetParams",
+                                  "cannot patch node %zu, a fill of %p", image->index,
+                                  image->info.destination);
+}
+
+// ---- the table's entries ----------------------------------------------------------------------
+
+// The nodes were fetched when the image was read, and the template has not changed since.
+static rondo__cu_graph_node get_node(rondo__template *template_, const rondo__node_image *image) {
+    return ((const rondo__cuda_template *)template_)->nodes[image->index];
+}
+
+rondo_status rondo__cuda_patch_node(rondo__executable *executable_, rondo__template *template_,
+                                    const rondo__node_image *image) {
+    rondo__cuda_executable *executable = (rondo__cuda_executable *)executable_;
+    rondo__cuda_device *device = rondo__cuda_device_of(executable_->device);
+    rondo__cu_graph_node node = get_node(template_, image);
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    rondo_status status = RONDO_STATUS_OK;
+    switch (image->info.kind) {
+        case RONDO__NODE_KERNEL:
+            status = patch_kernel(device, executable, node, image);
+            break;
+        case RONDO__NODE_HOST:
+            status = patch_host(device, executable, node, image);
+            break;
+        case RONDO__NODE_COPY:
+            status = patch_copy(device, executable, node, image);
+            break;
+        default:
+            status = patch_fill(device, executable, node, image);
+            break;
+    }
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}
+
+rondo_status rondo__cuda_enable_node(rondo__executable *executable_, rondo__template *template_,
+                                     const rondo__node_image *image) {
+    rondo__cuda_executable *executable = (rondo__cuda_executable *)executable_;
+    rondo__cuda_device *device = rondo__cuda_device_of(executable_->device);
+    if ((device->api->capabilities & RONDO__CUDA_CAN_TOGGLE_NODES) == 0) {
+        return RONDO_FAIL_AS("rondo_graph_patch", UNSUPPORTED,
+                             "the driver is older than CUDA 11.6, which brought switching nodes "
+                             "off; update the driver");
+    }
+    bool was_pushed = false;
+    RETURN_IF_ERROR(rondo__cuda_enter(device, &was_pushed));
+    rondo_status status = RONDO_STATUS_OK;
+    rondo__cu_result code = device->api->cuGraphNodeSetEnabled(
+        executable->native, get_node(template_, image), image->is_enabled ? 1 : 0);
+    if (code != RONDO__CU_SUCCESS) {
+        status =
+            RONDO__CUDA_FAIL(device, code, "cuGraphNodeSetEnabled", "cannot switch node %zu %s",
+                             image->index, image->is_enabled ? "on" : "off");
+    }
+    rondo__cuda_leave(device, was_pushed);
+    return status;
+}

@@ -1,0 +1,18 @@
+// backend/cuda/cuda_patch.h — nodes that do something else from the next replay on.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_BACKEND_CUDA_CUDA_PATCH_H
+#define RONDO_BACKEND_CUDA_CUDA_PATCH_H
+
+#include "backend/cuda/cuda_executable.h"
+#include "backend/node_image.h"
+
+rondo_status rondo__cuda_read_node(rondo__template *template_, size_t index,
+                                   rondo__node_image *out_image);
+rondo_status rondo__cuda_patch_node(rondo__executable *executable, rondo__template *template_,
+                                    const rondo__node_image *image);
+rondo_status rondo__cuda_enable_node(rondo__executable *executable, rondo__template *template_,
+                                     const rondo__node_image *image);
+// The executable is destroyed: gives up the calls that its host nodes were patched to.
+void rondo__cuda_drop_calls(rondo__cuda_executable *executable);
+
+#endif  // RONDO_BACKEND_CUDA_CUDA_PATCH_H
