@@ -445,13 +445,17 @@ uint64_t rondo__draw(rondo__draws *draws) {
 
 // A number from 0 to `most`: evenly, or with any number of digits as likely as any other.
 static uint64_t draw_up_to(rondo__draws *draws, uint64_t most, bool is_even) {
-    uint64_t word = rondo__draw(draws);
-    if (!is_even) {
-        word >>= rondo__draw(draws) % 64;
+    uint64_t number = rondo__draw(draws);
+    number = most == UINT64_MAX ? number : number % (most + 1);
+    if (is_even || most == 0) {
+        return number;
     }
-    return most == UINT64_MAX ? word : word % (most + 1);
+    const unsigned bits = 64 - (unsigned)__builtin_clzll(most);
+    const uint64_t shift = rondo__draw(draws) % (bits + 1);
+    return shift < 64 ? number >> shift : 0;
 }
 
+// Where most cases lie: at the ends, at zero, and anywhere between.
 static uint64_t draw_integer(const rondo__argument *argument, rondo__draws *draws,
                              rondo__draw_kind kind) {
     if (kind == RONDO__DRAW_MOST) {
@@ -460,14 +464,28 @@ static uint64_t draw_integer(const rondo__argument *argument, rondo__draws *draw
     if (kind == RONDO__DRAW_LEAST) {
         return argument->least;
     }
-    const uint64_t steps = (argument->most - argument->least) / argument->multiple_of;
-    const uint64_t choice = rondo__draw(draws) % 8;
-    if (choice == 0) {
-        return rondo__draw(draws) % 2 == 0 ? argument->least : argument->most;
+    const uint64_t multiple = argument->multiple_of;
+    const uint64_t steps = (argument->most - argument->least) / multiple;
+    switch (rondo__draw(draws) % 8) {
+        case 0:
+            return rondo__draw(draws) % 2 == 0 ? argument->least : argument->most;
+        case 1:
+            return argument->least + draw_up_to(draws, steps, false) * multiple;
+        case 2:
+            return argument->most - draw_up_to(draws, steps, false) * multiple;
+        case 3: {
+            const uint64_t distance = draw_up_to(draws, steps, false) * multiple;
+            const uint64_t near_zero = rondo__draw(draws) % 2 == 0 ? distance : 0 - distance;
+            if (get_rank(argument, near_zero) >= get_rank(argument, argument->least) &&
+                get_rank(argument, near_zero) <= get_rank(argument, argument->most)) {
+                return near_zero;
+            }
+            break;
+        }
+        default:
+            break;
     }
-    const uint64_t step = draw_up_to(draws, steps, choice < 5);
-    return choice == 7 ? argument->most - step * argument->multiple_of
-                       : argument->least + step * argument->multiple_of;
+    return argument->least + draw_up_to(draws, steps, true) * multiple;
 }
 
 static uint64_t draw_float(const rondo__argument *argument, rondo__draws *draws,

@@ -483,6 +483,37 @@ bool rondo__form_separate(const rondo__form *one, const rondo__form *other,
     return false;
 }
 
+static uint64_t evaluate_pieces(const rondo__pieces *pieces, const rondo__arguments *arguments,
+                                const rondo__values *values) {
+    uint64_t word = 0;
+    for (size_t i = 0; i < pieces->count; ++i) {
+        const struct rondo__piece *piece = &pieces->list[i];
+        const uint64_t part = piece->is_constant
+                                  ? piece->constant
+                                  : rondo__form_evaluate(&piece->form, arguments, values);
+        word |= part << (8 * pieces->width * i);
+    }
+    return word;
+}
+
+bool rondo__form_separate_pieces(const rondo__form *one, const rondo__pieces *pieces,
+                                 const rondo__arguments *arguments, rondo__draws *draws,
+                                 rondo__values *in_out_values) {
+    for (int i = 0; i < DRAWS_OF_PAIR; ++i) {
+        draw_for(one, arguments, draws, in_out_values);
+        for (size_t k = 0; k < pieces->count; ++k) {
+            if (!pieces->list[k].is_constant) {
+                draw_for(&pieces->list[k].form, arguments, draws, in_out_values);
+            }
+        }
+        if (rondo__form_evaluate(one, arguments, in_out_values) !=
+            evaluate_pieces(pieces, arguments, in_out_values)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 // ---- text -------------------------------------------------------------------------------------
 
 static void format_base(const rondo__form *form, const rondo__arguments *arguments, char *text,

@@ -75,6 +75,22 @@ bool rondo__form_separate(const rondo__form *one, const rondo__form *other,
                           const rondo__arguments *arguments, rondo__draws *draws,
                           rondo__values *in_out_values);
 
+// A word in pieces side by side, each constant or with a form of its own.
+typedef struct rondo__pieces {
+    size_t count;
+    uint32_t width;  // of each
+    struct rondo__piece {
+        bool is_constant;
+        uint64_t constant;
+        rondo__form form;
+    } list[8];
+} rondo__pieces;
+
+// The same for a form and pieces that give as wide a word.
+bool rondo__form_separate_pieces(const rondo__form *one, const rondo__pieces *pieces,
+                                 const rondo__arguments *arguments, rondo__draws *draws,
+                                 rondo__values *in_out_values);
+
 // "n * 4 + 16", "ceil(rows * columns / 256)".
 void rondo__form_format(const rondo__form *form, const rondo__arguments *arguments, char *text,
                         size_t capacity);

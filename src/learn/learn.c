@@ -111,6 +111,7 @@ static rondo_status prove(learning *l, bool *out_is_right) {
 
 static rondo_status explain(learning *l, rondo__verdict *out_verdict) {
     rondo__solution_deinit(&l->lesson->solution);
+    rondo__trials_draw(&l->trials, RONDO__DRAW_ANY, &l->wanted);
     RETURN_IF_ERROR(rondo__solve(l->arguments, l->recordings, l->count, &l->trials.draws,
                                  &l->lesson->solution, &l->wanted, out_verdict,
                                  &l->lesson->finding));
@@ -139,6 +140,10 @@ static rondo_status learn(learning *l) {
             continue;
         }
         RETURN_IF_ERROR(prove(l, &is_right));
+        if (is_right && !is_refused(l)) {
+            (void)rondo__solution_find_unseen(&l->lesson->solution, l->arguments,
+                                              &l->lesson->finding);
+        }
         if (!is_right && !is_refused(l) && ++surprises > SURPRISES_MAX) {
             rondo__finding_set(&l->lesson->finding, RONDO_REFUSAL_CHANGED, SIZE_MAX,
                                "%d recordings in turn were explained, and the next was not",

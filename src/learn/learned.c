@@ -19,6 +19,7 @@
 #include "base/read_options.h"
 #include "capture/label_stack.h"
 #include "graph/patch.h"
+#include "rondo/update.h"
 
 static const char call_run[] = "rondo_learned_run";
 

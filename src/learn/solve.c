@@ -4,7 +4,8 @@
 //
 //   all recordings agree               nothing to do
 //   some forms give the word           the simplest is a slot; others that could still differ
-//                                      ask for one more trial
+//                                      ask for one more trial, and so do narrower words side by
+//                                      side that give the same
 //   none does                          its two halves are tried; a byte that has no form is the
 //                                      end: the step is refused
 //
@@ -79,9 +80,45 @@ static void look_for_rivals(solving *s, const rondo__form *forms, size_t count, 
     }
 }
 
-static bool accept(solving *s, size_t node, const rondo__word *word, const rondo__form *forms,
-                   size_t count, size_t chosen) {
+// The word in pieces of that width; false: one of them has no form.
+static bool find_pieces(const solving *s, const uint64_t *words, uint32_t word_width,
+                        uint32_t width, rondo__pieces *pieces) {
+    *pieces = (rondo__pieces){.count = word_width / width, .width = width};
+    const uint64_t mask = (UINT64_C(1) << (8 * width)) - 1;
+    for (size_t i = 0; i < pieces->count; ++i) {
+        uint64_t parts[RONDO__RECORDINGS_MAX];
+        struct rondo__piece *piece = &pieces->list[i];
+        piece->is_constant = true;
+        for (size_t r = 0; r < s->count; ++r) {
+            parts[r] = words[r] >> (8 * width * i) & mask;
+            piece->is_constant = piece->is_constant && parts[r] == parts[0];
+        }
+        piece->constant = parts[0];
+        const rondo__sightings seen = {s->arguments, s->values, parts, s->count, width};
+        if (!piece->is_constant && rondo__form_fit(&seen, &piece->form, 1) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// A number that never left its lower half may be a word of its own beside a constant.
+static void look_for_pieces(solving *s, const uint64_t *words, const rondo__form *chosen) {
+    if (chosen->kind != RONDO__FORM_INTEGER && chosen->kind != RONDO__FORM_CEIL) {
+        return;
+    }
+    rondo__pieces pieces;
+    for (uint32_t width = chosen->width / 2; width > 0 && !s->wants_trial; width /= 2) {
+        s->wants_trial =
+            find_pieces(s, words, chosen->width, width, &pieces) &&
+            rondo__form_separate_pieces(chosen, &pieces, s->arguments, s->draws, s->wanted);
+    }
+}
+
+static bool accept(solving *s, size_t node, const rondo__word *word, const uint64_t *words,
+                   const rondo__form *forms, size_t count, size_t chosen) {
     look_for_rivals(s, forms, count, chosen);
+    look_for_pieces(s, words, &forms[chosen]);
     return add_slot(s, node, word, &forms[chosen]);
 }
 
@@ -119,14 +156,14 @@ static bool solve_word(solving *s, size_t node, const rondo__word *word) {
     const size_t count = rondo__form_fit(&seen, forms, FORMS_MAX);
     for (size_t i = 0; i < count; ++i) {
         if (rondo__form_is_tidy(&forms[i])) {
-            return accept(s, node, word, forms, count, i);
+            return accept(s, node, word, words, forms, count, i);
         }
     }
     if (word->width > 1 && solve_halves(s, node, word)) {
         return true;
     }
     if (count > 0 && s->status == RONDO_STATUS_OK) {
-        return accept(s, node, word, forms, count, 0);
+        return accept(s, node, word, words, forms, count, 0);
     }
     refuse_word(s, RONDO_REFUSAL_WORD, node, word, words, "no argument explains it");
     return false;
@@ -211,11 +248,12 @@ static bool is_seen(const rondo__solution *solution, size_t argument) {
     return false;
 }
 
-static bool find_unseen(solving *s) {
-    for (size_t i = 0; i < s->arguments->count; ++i) {
-        const rondo__argument *argument = &s->arguments->list[i];
-        if (rondo__argument_can_vary(argument) && !is_seen(s->solution, i)) {
-            rondo__finding_set(s->finding, RONDO_REFUSAL_UNSEEN, SIZE_MAX, "argument \"%.80s\"",
+bool rondo__solution_find_unseen(const rondo__solution *solution,
+                                 const rondo__arguments *arguments, rondo__finding *out_finding) {
+    for (size_t i = 0; i < arguments->count; ++i) {
+        const rondo__argument *argument = &arguments->list[i];
+        if (rondo__argument_can_vary(argument) && !is_seen(solution, i)) {
+            rondo__finding_set(out_finding, RONDO_REFUSAL_UNSEEN, SIZE_MAX, "argument \"%.80s\"",
                                argument->name);
             return true;
         }
@@ -248,11 +286,10 @@ rondo_status rondo__solve(const rondo__arguments *arguments, const rondo__record
         rondo__solution_deinit(out_solution);
         return s.status;
     }
-    if (is_solved && s.wants_trial) {
-        *out_verdict = RONDO__WANTS_TRIAL;
-    } else if (is_solved && !find_unseen(&s)) {
+    if (is_solved) {
+        // A word whose halves had no form may have one by itself.
         *out_finding = (rondo__finding){.refusal = RONDO_REFUSAL_NONE};
-        *out_verdict = RONDO__SOLVED;
+        *out_verdict = s.wants_trial ? RONDO__WANTS_TRIAL : RONDO__SOLVED;
     }
     return RONDO_STATUS_OK;
 }
