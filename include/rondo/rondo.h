@@ -9,8 +9,8 @@
 //              another device, or out of range), NO_MEMORY (host memory), DRIVER and LOST. "Errors"
 //              names others, and what is special. After a failure outputs are zero and
 //              rondo_error_get_last() says why. Release and destroy take NULL.
-//   Threads    A stream, a graph and an executor are used by one thread at a time, whichever it is.
-//              All else any thread may call, several at once.
+//   Threads    A stream, a graph, a graph cache and an executor are used by one thread at a time,
+//              whichever it is. All else any thread may call, several at once.
 //   Captures   The call may be made while streams record, in any mode; it is not recorded and
 //              breaks no capture.
 //   Ownership  create ... destroy: the object has one owner. Those that are shared are counted:
@@ -51,6 +51,7 @@
 #include "rondo/label.h"      // scopes that name what is put on a stream
 #include "rondo/pool.h"       // memory in stream order, cached
 #include "rondo/random.h"     // random numbers that replays draw anew
+#include "rondo/graph_cache.h"  // graphs by key, captured where that pays
 #include "rondo/dlpack.h"     // tensors from and to other libraries
 #include "rondo/allocator.h"  // whose heap the library uses
 

@@ -106,17 +106,28 @@ static uint64_t get_total_bytes(const rondo__lru_entry *entry) {
     return entry->byte_cost + sizeof *entry + entry->key_bytes;
 }
 
-void rondo__lru_map_remove(rondo__lru_map *map, rondo__lru_entry *entry) {
+// The entry is still there, outside of the map.
+static void take_out(rondo__lru_map *map, rondo__lru_entry *entry) {
     unlink_entry(map, entry);
     take_from_bucket(map, entry);
     map->stats.entry_count -= 1;
     map->stats.pinned_count -= entry->pin_count > 0 ? 1 : 0;
     map->stats.bytes -= get_total_bytes(entry);
+}
+
+void *rondo__lru_map_take(rondo__lru_map *map, rondo__lru_entry *entry) {
     void *value = entry->value;
+    take_out(map, entry);
     rondo__free(entry);
+    return value;
+}
+
+void rondo__lru_map_remove(rondo__lru_map *map, rondo__lru_entry *entry) {
+    take_out(map, entry);
     if (map->destroy != NULL) {
-        map->destroy(map->user_data, value);
+        map->destroy(map->user_data, entry->value);
     }
+    rondo__free(entry);
 }
 
 // Evicts the oldest but for pinned ones and `kept`.
