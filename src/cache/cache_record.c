@@ -35,7 +35,7 @@ static rondo_status add_waiting(rondo_graph_cache *cache, rondo__cache_record *r
 }
 
 static void lose_graph(rondo_graph_cache *cache, rondo__cache_record *record) {
-    rondo__governor_note_loss(&record->measures);
+    rondo__governor_note_loss(&record->measures, &cache->experience);
     rondo__device_time_drop(&cache->device_time, &record->measures.replay_device);
     record->graph = NULL;
     record->bytes = 0;
@@ -189,7 +189,7 @@ void rondo__cache_note_failure(rondo_graph_cache *cache, rondo__cache_record *re
                                const char *message) {
     rondo_error saved;
     rondo__error_save(&saved);
-    rondo__governor_note_failure(&record->measures);
+    rondo__governor_note_failure(&record->measures, &cache->experience);
     rondo__free(record->failure);
     record->failure = rondo__strdup(message);
     rondo__error_restore(&saved);

@@ -339,7 +339,7 @@ static rondo_status run_waiting(rondo_graph_cache *cache, rondo__cache_record *r
                                 const step_call *step, rondo_cache_outcome *out_outcome) {
     rondo_status status;
     rondo__lru_map_pin(&cache->waiting, record->entry);
-    record->measures.run_count += 1;
+    rondo__governor_note_run(&record->measures, &cache->experience);
     bool captures = may_capture(cache, record, step->stream);
     if (captures && cache->background == NULL) {
         status = capture(cache, record, step, out_outcome);
@@ -365,7 +365,7 @@ static rondo_status run_held(rondo_graph_cache *cache, rondo__cache_record *reco
         cache->stats.give_up_count += 1;
         return run_waiting(cache, record, step, out_outcome);
     }
-    m->run_count += 1;
+    rondo__governor_note_run(m, &cache->experience);
     if (__builtin_expect(rondo__governor_wants_eager(m, cache->options.policy), 0)) {
         RETURN_IF_ERROR(refuse_recording(step->stream));
         return run_eagerly(cache, record, step, out_outcome);

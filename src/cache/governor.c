@@ -6,11 +6,13 @@
 #include <string.h>
 
 enum {
-    SLOWER_SAMPLES = 5,      // replays measured before rule 4 is asked
-    SLOWER_DIVISOR = 8,      // rule 4: by more than an eighth
-    TRY_PERCENT = 100,       // rule 2: a hundredth
-    DOUBLE_MOST = 20,        // rule 3: at most 2^20 fold
-    REFRESH_EVERY = 256,     // rule 5
+    SLOWER_SAMPLES = 5,   // replays measured before rule 5 is asked
+    SLOWER_DIVISOR = 8,   // rule 5: by more than an eighth
+    TRY_PERCENT = 100,    // rule 2: a hundredth
+    DOUBLE_MOST = 20,     // rule 3: at most 2^20 fold
+    LOST_DIVISOR = 16,    // rule 4
+    REFRESH_EVERY = 256,  // rule 6
+    REFRESH_SELDOM = 4096,
     REFRESH_SAMPLES = 3,     // eager runs that must be measured in any case
     RETRY_FIRST = 16,        // runs until a failed capture is tried again
     RETRY_MOST = 10,         // times four for each failure, at most 4^10 fold
@@ -54,6 +56,14 @@ static size_t get_class(uint64_t eager_ns) {
     return class;
 }
 
+// What a run costs: the longer of call and device, where both ways were measured on the device.
+static uint64_t get_run_ns(const rondo__measures *m, bool is_replay) {
+    const rondo__cost *call = is_replay ? &m->replay : &m->eager;
+    const rondo__cost *device = is_replay ? &m->replay_device : &m->eager_device;
+    bool is_known = m->replay_device.sample_count > 1 && m->eager_device.sample_count > 1;
+    return is_known && device->median_ns > call->median_ns ? device->median_ns : call->median_ns;
+}
+
 // C, E and R of a key. R and C are its own where they were measured, otherwise those that keys of
 // the nearest class have taught.
 typedef struct expectation {
@@ -83,23 +93,18 @@ static expectation expect(const rondo__measures *m, const rondo__experience *e) 
     size_t class = get_class(m->eager.median_ns);
     size_t replays = find_nearest(e, class, true);
     size_t captures = find_nearest(e, class, false);
-    x.replay_ns =
-        m->replay.sample_count > 0
-            ? (double)m->replay.median_ns
-            : x.eager_ns * (replays < NONE ? e->classes[replays].replay_ratio : first_replay_ratio);
+    if (m->replay.sample_count > 0) {
+        x.eager_ns = (double)get_run_ns(m, false);
+        x.replay_ns = (double)get_run_ns(m, true);
+    } else {
+        x.replay_ns =
+            x.eager_ns * (replays < NONE ? e->classes[replays].replay_ratio : first_replay_ratio);
+    }
     x.capture_ns = m->capture_count > 0
                        ? (double)(m->capture_ns + m->instantiate_ns + m->update_ns)
                        : x.eager_ns * (captures < NONE ? e->classes[captures].capture_ratio
                                                        : first_capture_ratio);
     return x;
-}
-
-// What a run costs: the longer of call and device, where both ways were measured on the device.
-static uint64_t get_run_ns(const rondo__measures *m, bool is_replay) {
-    const rondo__cost *call = is_replay ? &m->replay : &m->eager;
-    const rondo__cost *device = is_replay ? &m->replay_device : &m->eager_device;
-    bool is_known = m->replay_device.sample_count > 1 && m->eager_device.sample_count > 1;
-    return is_known && device->median_ns > call->median_ns ? device->median_ns : call->median_ns;
 }
 
 // ---- choices ----------------------------------------------------------------------------------
@@ -148,8 +153,12 @@ bool rondo__governor_wants_capture(rondo__measures *m, const rondo__experience *
         m->reason = RONDO__REASON_FAILED;
         return false;
     }
-    if (policy == RONDO_CACHE_ALWAYS_CAPTURE || is_worth_it(m, experience)) {
+    if (policy == RONDO_CACHE_ALWAYS_CAPTURE) {
         return true;
+    }
+    if (is_worth_it(m, experience)) {
+        m->reason = m->reason == RONDO__REASON_SLOWER ? RONDO__REASON_SLOWER : RONDO__REASON_LOSSES;
+        return experience->lost_ns * LOST_DIVISOR <= experience->spent_ns;
     }
     if (m->reason != RONDO__REASON_SLOWER) {
         m->reason = RONDO__REASON_COUNTING;
@@ -157,10 +166,19 @@ bool rondo__governor_wants_capture(rondo__measures *m, const rondo__experience *
     return false;
 }
 
+static uint64_t get_latest(const rondo__cost *cost) {
+    return cost->sample_count > 0 ? cost->samples[(cost->sample_count - 1) % RONDO__COST_SAMPLES]
+                                  : 0;
+}
+
 bool rondo__governor_wants_eager(const rondo__measures *m, rondo_cache_policy policy) {
-    return m->run_count % REFRESH_EVERY == 0 && policy == RONDO_CACHE_MEASURED &&
-           (m->eager.sample_count < REFRESH_SAMPLES ||
-            get_run_ns(m, true) > get_run_ns(m, false) / 2);
+    if (m->run_count % REFRESH_EVERY != 0 || policy != RONDO_CACHE_MEASURED) {
+        return false;
+    }
+    bool is_doubtful = m->eager.sample_count < REFRESH_SAMPLES ||
+                       m->replay.median_ns > get_latest(&m->eager) / 2 ||
+                       get_run_ns(m, true) > get_run_ns(m, false) / 2;
+    return is_doubtful || m->run_count % REFRESH_SELDOM == 0;
 }
 
 // ---- what happened ----------------------------------------------------------------------------
@@ -188,16 +206,18 @@ void rondo__governor_note_graph(rondo__measures *m, rondo__experience *experienc
     }
 }
 
-void rondo__governor_note_failure(rondo__measures *m) {
+void rondo__governor_note_failure(rondo__measures *m, rondo__experience *experience) {
+    experience->lost_ns += (double)m->eager.median_ns;  // the step was run twice
     m->fail_count += 1;
     m->waiting_count = 0;
     m->reason = RONDO__REASON_FAILED;
 }
 
-void rondo__governor_note_loss(rondo__measures *m) {
-    double gain = (double)m->eager.median_ns - (double)m->replay.median_ns;
-    bool has_paid =
-        !m->is_slower && gain > 0 && (double)m->held_replay_count * gain >= (double)m->paid_ns;
+void rondo__governor_note_loss(rondo__measures *m, rondo__experience *experience) {
+    double gain = (double)get_run_ns(m, false) - (double)get_run_ns(m, true);
+    double lost = (double)m->paid_ns - (double)m->held_replay_count * gain;
+    bool has_paid = !m->is_slower && lost <= 0;
+    experience->lost_ns += lost > 0 && m->eager.sample_count > 0 ? lost : 0;
     m->unpaid_count = has_paid ? 0 : m->unpaid_count + 1;
     m->reason = m->is_slower ? RONDO__REASON_SLOWER : RONDO__REASON_COUNTING;
     m->waiting_count = 0;
@@ -330,6 +350,13 @@ void rondo__governor_explain(const rondo__measures *m, const rondo__experience *
             snprintf(out_text, bytes, "eager: %s against %s replayed",
                      format_ns((double)get_run_ns(m, false)).text,
                      format_ns((double)get_run_ns(m, true)).text);
+            break;
+        case RONDO__REASON_LOSSES:
+            snprintf(
+                out_text, bytes,
+                "eager: %s; graphs that went before they had paid back have lost %s, more than "
+                "a sixteenth of all runs so far, so none is captured for now",
+                format_ns((double)m->eager.median_ns).text, format_ns(experience->lost_ns).text);
             break;
         case RONDO__REASON_PINNED:
             snprintf(out_text, bytes, "eager: all graphs that may be held are pinned");

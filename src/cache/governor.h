@@ -12,11 +12,16 @@
 //      costs less than a hundredth of what the key has spent: expectations may be wrong.
 //   3. A graph that goes before it has paid back doubles what rules 1 and 2 ask for. So keys that
 //      push each other out of the cache are captured less and less often.
-//   4. A graph goes when its replays are slower than eager runs by more than an eighth. Compared is
+//   4. No key is captured while graphs that went before they had paid back have lost more than a
+//      sixteenth of what all runs so far would have taken eagerly. So in the long run, whatever the
+//      keys do, a cache takes at most that much longer than no cache, and what the graphs held now
+//      have cost.
+//   5. A graph goes when its replays are slower than eager runs by more than an eighth. Compared is
 //      the longer of the call and the device's time. (Before a capture only calls are compared: how
 //      much of the device's time is waiting for the calls cannot be told.)
-//   5. Where R is above E / 2, or E is known from one or two runs only, one run in 256 is eager, so
-//      that E is not that of the first runs, which are often slow.
+//   6. One run in 4096 of a key with a graph is eager, and one in 256 where R is above E / 2 or E is
+//      known from one or two runs only: so that E is not that of the first runs, which are often
+//      slow.
 //
 // Times are medians of the latest samples, because single ones are disturbed by other programs.
 // Turned down: means (one disturbed sample of 1 ms is 1000 replays), and comparing sums of the
@@ -51,9 +56,10 @@ void rondo__cost_add(rondo__cost *cost, uint64_t ns);
 typedef enum rondo__reason {
     RONDO__REASON_NOT_RUN,
     RONDO__REASON_COUNTING,    // rules 1 to 3
+    RONDO__REASON_LOSSES,      // rule 4
     RONDO__REASON_NEVER,       // the policy
     RONDO__REASON_FAILED,      // it could not be captured
-    RONDO__REASON_SLOWER,      // rule 4
+    RONDO__REASON_SLOWER,      // rule 5
     RONDO__REASON_PINNED,      // all that may be held are pinned
     RONDO__REASON_BACKGROUND,  // a capture is under way
     RONDO__REASON_HELD,
@@ -70,7 +76,7 @@ typedef struct rondo__measures {
     rondo__reason reason;
     uint32_t unpaid_count;  // graphs in a row that went before they had paid back
     uint32_t fail_count;    // captures in a row that failed
-    bool is_slower;         // rule 4: the graph is to go
+    bool is_slower;         // rule 5: the graph is to go
     uint64_t capture_count;
     uint64_t capture_ns;
     uint64_t instantiate_ns;
@@ -95,26 +101,34 @@ typedef struct rondo__experience {
     uint32_t choice_count;
     double instantiate_ns;
     double update_ns;
+    double spent_ns;  // rule 4: what all runs would have taken eagerly
+    double lost_ns;   // rule 4: by graphs that have gone, and captures that failed
 } rondo__experience;
+
+// A run of the key has begun.
+static inline void rondo__governor_note_run(rondo__measures *m, rondo__experience *experience) {
+    m->run_count += 1;
+    experience->spent_ns += (double)m->eager.median_ns;
+}
 
 // Whether the run after `count` others of its kind is measured.
 static inline bool rondo__governor_is_sampled(uint64_t count) {
     return count < RONDO__SAMPLED_FIRST || count % RONDO__SAMPLED_EVERY == 0;
 }
 
-// Rules 1 to 3, the policy, and captures that failed: whether this run, which finds no graph, is to
+// Rules 1 to 4, the policy, and captures that failed: whether this run, which finds no graph, is to
 // capture. Sets the reason.
 bool rondo__governor_wants_capture(rondo__measures *m, const rondo__experience *experience,
                                    rondo_cache_policy policy);
-// Rule 5: whether this run, which finds a graph, is eager.
+// Rule 6: whether this run, which finds a graph, is eager.
 bool rondo__governor_wants_eager(const rondo__measures *m, rondo_cache_policy policy);
 
 // What happened. A graph is held from note_graph to note_loss.
 void rondo__governor_note_graph(rondo__measures *m, rondo__experience *experience,
                                 uint64_t capture_ns, uint64_t executable_ns, bool was_patched);
-void rondo__governor_note_failure(rondo__measures *m);
-void rondo__governor_note_loss(rondo__measures *m);
-// A replay was measured; rule 4.
+void rondo__governor_note_failure(rondo__measures *m, rondo__experience *experience);
+void rondo__governor_note_loss(rondo__measures *m, rondo__experience *experience);
+// A replay was measured; rule 5.
 void rondo__governor_note_replay(rondo__measures *m, rondo__experience *experience, uint64_t ns,
                                  rondo_cache_policy policy);
 
