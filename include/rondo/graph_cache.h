@@ -135,9 +135,9 @@ RONDO_API void rondo_graph_cache_destroy(rondo_graph_cache *cache);
 // Puts the step of a key on the stream: by a replay, or as the step does it.
 //
 // When the key is to be captured the step is recorded as by rondo_graph_capture_step; when that
-// fails the step is run at once, and the key stays eager: it is tried again after 16 more runs, then
-// after 64, and so on. The step must not use the cache, and what stands at rondo_graph_capture_step
-// of what a step may do holds here, too.
+// fails the step is run at once, and the key stays eager: it is tried again after 16 more runs,
+// then after 64, and so on. The step must not use the cache, and rondo_graph_capture_step says what
+// else it must not do.
 //
 // Equal keys must mean equal steps; see above.
 //
@@ -154,7 +154,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_cache_run(
     rondo_graph_cache *cache, const void *key, size_t key_bytes, rondo_stream *stream,
     rondo_step_function step, void *user_data, rondo_cache_outcome *out_outcome);
 
-// Waits until no capture runs in the background; the graph, if one came of it, is in the cache then.
+// Waits until no capture runs in the background; what came of it is in the cache then.
 //
 // Errors:    STATE (from inside a step).
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_cache_wait(rondo_graph_cache *cache);

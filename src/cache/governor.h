@@ -19,8 +19,8 @@
 //   5. A graph goes when its replays are slower than eager runs by more than an eighth. Compared is
 //      the longer of the call and the device's time. (Before a capture only calls are compared: how
 //      much of the device's time is waiting for the calls cannot be told.)
-//   6. One run in 4096 of a key with a graph is eager, and one in 256 where R is above E / 2 or E is
-//      known from one or two runs only: so that E is not that of the first runs, which are often
+//   6. One run in 4096 of a key with a graph is eager, and one in 256 where R is above E / 2 or E
+//      is known from one or two runs only: so that E is not that of the first runs, which are often
 //      slow.
 //
 // Times are medians of the latest samples, because single ones are disturbed by other programs.

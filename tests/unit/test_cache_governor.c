@@ -256,8 +256,8 @@ static void test_cache_governor__what_does_not_come_back_is_not_captured(void **
     assert_true(w->total_ns < w->eager_total_ns + w->eager_total_ns / 10);
     assert_non_null(strstr(get_entry(w, 1999).reason, "a sixteenth of all runs so far"));
     close_world(w);
-    // Five keys in turn and room for one: each asks for twice as many runs each time, so that the one
-    // that is held may pay.
+    // Five keys in turn and room for one: each asks for twice as many runs each time, so that the
+    // one that is held may pay.
     w = open_world(1);
     plant(w, 10000, 1000, 10000, 3000);
     for (uint32_t i = 0; i < 20000; ++i) {
