@@ -21,7 +21,11 @@ struct rondo__lru_entry {
     uint8_t key[];
 };
 
-enum { FIRST_BUCKET_COUNT = 16 };
+enum {
+    FIRST_BUCKET_COUNT = 16,
+    // A look-up reads one line of the processor's cache of an entry, and its key.
+    ENTRY_ALIGNMENT = 64
+};
 
 // ---- order of use -----------------------------------------------------------------------------
 
@@ -205,7 +209,7 @@ rondo_status rondo__lru_map_add(rondo__lru_map *map, const void *key, size_t key
         return RONDO_FAIL(NO_MEMORY, "a key of %zu bytes is too large", key_bytes);
     }
     RETURN_IF_ERROR(reserve_bucket(map));
-    rondo__lru_entry *entry = rondo__malloc(bytes);
+    rondo__lru_entry *entry = rondo__malloc_aligned(bytes, ENTRY_ALIGNMENT);
     if (entry == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }

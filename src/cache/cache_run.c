@@ -72,6 +72,16 @@ static rondo_status refuse_recording(rondo_stream *stream) {
 
 // ---- runs, measured ---------------------------------------------------------------------------
 
+// The device's time is measured in the first runs only: two events may wake a thread, or the device.
+static void begin_device_time(rondo_graph_cache *cache, rondo_stream *stream, rondo__cost *cost,
+                              uint64_t count) {
+    if (count < RONDO__SAMPLED_FIRST) {
+        rondo__device_time_begin(&cache->device_time, stream, cost);
+    } else {
+        rondo__device_time_collect(&cache->device_time);
+    }
+}
+
 static void note_device_time(rondo_graph_cache *cache, rondo__cost *cost, bool is_replay) {
     uint64_t ns = cache->meter.device_ns != NULL
                       ? cache->meter.device_ns(cache->meter.clock.user_data, is_replay)
@@ -94,7 +104,7 @@ static rondo_status run_eagerly(rondo_graph_cache *cache, rondo__cache_record *r
     rondo__measures *m = &record->measures;
     rondo_status status;
     if (rondo__governor_is_sampled(m->eager_count) || record->graph != NULL) {
-        rondo__device_time_begin(&cache->device_time, step->stream, &m->eager_device);
+        begin_device_time(cache, step->stream, &m->eager_device, m->eager_count);
         uint64_t start = rondo__cache_now_ns(cache);
         status = call_step(cache, step);
         uint64_t end = rondo__cache_now_ns(cache);
@@ -121,7 +131,7 @@ static rondo_status run_eagerly(rondo_graph_cache *cache, rondo__cache_record *r
 static rondo_status replay_measured(rondo_graph_cache *cache, rondo__cache_record *record,
                                     rondo_stream *stream) {
     rondo__measures *m = &record->measures;
-    rondo__device_time_begin(&cache->device_time, stream, &m->replay_device);
+    begin_device_time(cache, stream, &m->replay_device, m->held_replay_count);
     uint64_t start = rondo__cache_now_ns(cache);
     rondo_status status = rondo_graph_replay(record->graph, stream);
     uint64_t end = rondo__cache_now_ns(cache);
@@ -169,7 +179,7 @@ static rondo__cache_record *find_base(rondo_graph_cache *cache, const rondo_grap
 }
 
 // An executable of what was recorded, in *out_graph: that of a graph which goes, patched, or a new
-// one.
+// one, whose time is that of the other graph's end, too.
 static rondo_status make_graph(rondo_graph_cache *cache, rondo_graph **out_graph, uint64_t *out_ns,
                                bool *out_was_patched) {
     rondo_graph *recorder = cache->recorder;
@@ -180,6 +190,7 @@ static rondo_status make_graph(rondo_graph_cache *cache, rondo_graph **out_graph
         recorder->has_kinds = true;
     }
     uint64_t node_count = recorder->stats.node_count;
+    uint64_t start = rondo__cache_now_ns(cache);
     rondo__cache_record *base = find_base(cache, recorder);
     if (base != NULL) {
         RETURN_IF_ERROR(rondo__cache_let_go(cache, base, &graph));
@@ -191,7 +202,6 @@ static rondo_status make_graph(rondo_graph_cache *cache, rondo_graph **out_graph
         RETURN_IF_ERROR(rondo__cache_create_graph(cache->device, &cache->options,
                                                   RONDO_KEEP_EXECUTABLE, &graph));
     }
-    uint64_t start = rondo__cache_now_ns(cache);
     rondo_status status = rondo_graph_update(graph, recorder, &result);
     *out_ns = rondo__cache_now_ns(cache) - start;
     if (status != RONDO_STATUS_OK) {

@@ -63,6 +63,17 @@ void rondo__device_time_begin(rondo__device_time *time, rondo_stream *stream, ro
     }
 }
 
+void rondo__device_time_collect(rondo__device_time *time) {
+    rondo_error saved;
+    if (time->target != NULL) {
+        rondo__error_save(&saved);
+        if (collect(time) != RONDO_STATUS_OK) {
+            rondo__device_time_deinit(time);
+        }
+        rondo__error_restore(&saved);
+    }
+}
+
 void rondo__device_time_end(rondo__device_time *time, rondo_stream *stream) {
     if (!time->is_begun) {
         return;

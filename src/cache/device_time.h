@@ -26,6 +26,8 @@ void rondo__device_time_deinit(rondo__device_time *time);
 // while another run is under way. What fails switches it off, and leaves no error record.
 void rondo__device_time_begin(rondo__device_time *time, rondo_stream *stream, rondo__cost *target);
 void rondo__device_time_end(rondo__device_time *time, rondo_stream *stream);
+// Looks whether the run under way is over.
+void rondo__device_time_collect(rondo__device_time *time);
 // The run failed, or the target goes.
 void rondo__device_time_drop(rondo__device_time *time, const rondo__cost *target);
 

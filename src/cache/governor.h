@@ -65,26 +65,26 @@ typedef enum rondo__reason {
     RONDO__REASON_HELD,
 } rondo__reason;
 
-// What is known of one key.
+// What is known of one key. What every hit looks at comes first.
 typedef struct rondo__measures {
     uint64_t run_count;
     uint64_t replay_count;
     uint64_t held_replay_count;  // of the graph held
+    bool is_slower;              // rule 5: the graph is to go
+    rondo__cost eager;
+    rondo__cost replay;
+    rondo__cost eager_device;
+    rondo__cost replay_device;
     uint64_t eager_count;
     uint64_t waiting_count;  // eager runs since it last had a graph, or a capture failed
     uint64_t paid_ns;        // what the graph held has cost
     rondo__reason reason;
     uint32_t unpaid_count;  // graphs in a row that went before they had paid back
     uint32_t fail_count;    // captures in a row that failed
-    bool is_slower;         // rule 5: the graph is to go
     uint64_t capture_count;
     uint64_t capture_ns;
     uint64_t instantiate_ns;
     uint64_t update_ns;
-    rondo__cost eager;
-    rondo__cost replay;
-    rondo__cost eager_device;
-    rondo__cost replay_device;
 } rondo__measures;
 
 // What captures and replays have cost so far, relative to eager runs, by the time of these: a class
