@@ -356,6 +356,32 @@ static void measure_changes(bench *b) {
     }
 }
 
+// ---- bytes ------------------------------------------------------------------------------------
+
+// What a cache says that a graph takes, beside what the library's heap says.
+static void measure_bytes(bench *b) {
+    static const uint32_t sizes[] = {0, 9, 60};
+    enum { GRAPHS = 100 };
+    print_head("bytes of a graph on the host");
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; ++i) {
+        char what[64];
+        rondo_graph_cache *cache = create_cache(b, RONDO_CACHE_ALWAYS_CAPTURE, 2 * GRAPHS);
+        (void)run(b, cache, 0, sizes[i]);
+        double before = get_heap_bytes();
+        for (uint32_t j = 1; j <= GRAPHS; ++j) {
+            (void)run(b, cache, j, sizes[i]);
+        }
+        double bytes = (get_heap_bytes() - before) / GRAPHS;
+        rondo_graph_cache_stats stats = {.struct_size = sizeof stats};
+        MUST(rondo_graph_cache_get_stats(cache, &stats));
+        snprintf(what, sizeof what, "%u fills, taken from the heap", (unsigned)sizes[i] + 1);
+        report(b, what, bytes, "bytes", false, 0);
+        snprintf(what, sizeof what, "%u fills, as the cache says", (unsigned)sizes[i] + 1);
+        report(b, what, (double)stats.bytes / (GRAPHS + 1), "bytes", false, 0);
+        rondo_graph_cache_destroy(cache);
+    }
+}
+
 // ---- one key ----------------------------------------------------------------------------------
 
 // The policies on a key that comes all the time: measured is never the slowest.
@@ -424,6 +450,7 @@ int main(int argc, char **argv) {
     printf("Rondo %s, %s\n", rondo_version_get_text(), argv[1]);
     measure_hits(&b);
     measure_changes(&b);
+    measure_bytes(&b);
     measure_one_key(&b);
     rondo_memory_free(b.device, memory);
     rondo_stream_destroy(b.stream);
