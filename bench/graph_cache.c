@@ -10,8 +10,8 @@
 // Steps are fills, which every device has. Hits and replays are timed in blocks of calls, one of
 // each kind in turn, and the stream is drained between blocks, outside of the times. Both go over
 // their graphs in random order: with thousands in use each call finds its graph outside of the
-// processor's caches, and that is no matter of the look-up. Printed is what one block in ten does not reach, since other programs
-// disturb the rest.
+// processor's caches, and that is no matter of the look-up. Printed is what one block in ten does
+// not exceed, since other programs disturb the rest.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -177,8 +177,8 @@ static rondo_graph **capture_graphs(const bench *b, uint32_t count) {
     return graphs;
 }
 
-// Holds the stream until the block is submitted. Otherwise a call sometimes has to wake whoever runs
-// the work, which takes longer than the call.
+// Holds the stream until the block is submitted. Otherwise a call sometimes has to wake whoever
+// runs the work, which takes longer than the call.
 static atomic_bool g_is_open;
 
 static void wait_for_gate(void *arguments) {

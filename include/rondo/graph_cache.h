@@ -146,7 +146,8 @@ RONDO_API void rondo_graph_cache_destroy(rondo_graph_cache *cache);
 // out_outcome  may be NULL.
 //
 // Errors:    STATE (`stream` records; called from inside a step of the cache; as rondo_graph_replay
-//            has it for graphs that share an arena), INVALID (other device, no key); the step's.
+//            has it for graphs that share an arena), INVALID (other device, no key); also those of
+//            the step.
 // Capture:   not legal while `stream` records. Refused, it breaks nothing.
 // Cost:      of a hit: hashing the key, a look-up of constant cost, rondo_graph_replay. Of an
 //            eviction: waits for the last replay of the graph that goes.

@@ -72,7 +72,7 @@ static rondo_status refuse_recording(rondo_stream *stream) {
 
 // ---- runs, measured ---------------------------------------------------------------------------
 
-// The device's time is measured in the first runs only: two events may wake a thread, or the device.
+// The device's time is measured in the first runs only: two events may wake a thread, or the GPU.
 static void begin_device_time(rondo_graph_cache *cache, rondo_stream *stream, rondo__cost *cost,
                               uint64_t count) {
     if (count < RONDO__SAMPLED_FIRST) {
