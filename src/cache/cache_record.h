@@ -3,7 +3,7 @@
 #ifndef RONDO_CACHE_CACHE_RECORD_H
 #define RONDO_CACHE_CACHE_RECORD_H
 
-#include "cache/graph_cache_object.h"
+#include "cache/cache_object.h"
 
 // Prepares both maps; the limits are those of the options.
 void rondo__cache_init_maps(rondo_graph_cache *cache);

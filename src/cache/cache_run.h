@@ -3,7 +3,7 @@
 #ifndef RONDO_CACHE_CACHE_RUN_H
 #define RONDO_CACHE_CACHE_RUN_H
 
-#include "cache/graph_cache_object.h"
+#include "cache/cache_object.h"
 
 // STATE from inside a step, LOST in a forked process or on a lost device.
 RONDO_MUST_USE rondo_status rondo__cache_check(const rondo_graph_cache *cache, const char *call);

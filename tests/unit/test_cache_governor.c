@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "cache/graph_cache_object.h"
+#include "cache/cache_object.h"
 #include "rondo/rondo.h"
 #include "support/expect_ok.h"
 

@@ -1,4 +1,4 @@
-// cache/graph_cache_object.h — the cache object, and one key's record.
+// cache/cache_object.h — the cache object, and one key's record.
 //
 // A key is in one of two maps (base/lru_map.h), and its record moves from one to the other:
 //
@@ -11,8 +11,8 @@
 // So a hit is one look-up, `held` bounds the graphs and `waiting` what is remembered of other keys.
 // A waiting key that has to go is forgotten.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_CACHE_GRAPH_CACHE_OBJECT_H
-#define RONDO_CACHE_GRAPH_CACHE_OBJECT_H
+#ifndef RONDO_CACHE_CACHE_OBJECT_H
+#define RONDO_CACHE_CACHE_OBJECT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,4 +63,4 @@ static inline uint64_t rondo__cache_now_ns(const rondo_graph_cache *cache) {
 // Test hook: times come from `meter`, and no more from the device's events.
 void rondo__graph_cache_set_meter(rondo_graph_cache *cache, const rondo__cache_meter *meter);
 
-#endif  // RONDO_CACHE_GRAPH_CACHE_OBJECT_H
+#endif  // RONDO_CACHE_CACHE_OBJECT_H

@@ -1,4 +1,4 @@
-// cache/graph_cache.c — the cache as an object: made, asked, emptied, destroyed. Runs are in
+// cache/cache_object.c — the cache as an object: made, asked, emptied, destroyed. Runs are in
 // cache_run.c, what they decide in governor.c.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdatomic.h>
