@@ -131,21 +131,20 @@ void rondo__cache_set_pinned(rondo_graph_cache *cache, rondo__cache_record *reco
 // ---- from one map to the other ----------------------------------------------------------------
 
 static rondo_status measure_graph(const rondo_graph_cache *cache, const rondo_graph *graph,
-                                  rondo__cache_record *record) {
+                                  uint64_t *out_node_count, uint64_t *out_bytes) {
     rondo_graph_stats stats = {.struct_size = sizeof stats};
     RETURN_IF_ERROR(rondo_graph_get_stats(graph, &stats));
-    record->node_count = stats.node_count;
-    record->bytes = GRAPH_BYTES + stats.node_count * NODE_BYTES + stats.device_bytes +
-                    (cache->options.arena == NULL ? stats.arena_reserved_bytes : 0);
+    *out_node_count = stats.node_count;
+    *out_bytes = GRAPH_BYTES + stats.node_count * NODE_BYTES + stats.device_bytes +
+                 (cache->options.arena == NULL ? stats.arena_reserved_bytes : 0);
     return RONDO_STATUS_OK;
 }
 
-static rondo_status fail_too_large(const rondo_graph_cache *cache,
-                                   const rondo__cache_record *record) {
+static rondo_status fail_too_large(const rondo_graph_cache *cache, uint64_t bytes) {
     return RONDO_FAIL_AS("rondo_graph_cache_run", NO_DEVICE_MEMORY,
                          "the graph takes %llu bytes, and byte_limit lets the cache \"%s\" hold "
                          "%llu, some of them perhaps pinned",
-                         (unsigned long long)record->bytes, cache->options.label,
+                         (unsigned long long)bytes, cache->options.label,
                          (unsigned long long)cache->options.byte_limit);
 }
 
@@ -154,20 +153,23 @@ rondo_status rondo__cache_hold(rondo_graph_cache *cache, rondo__cache_record *re
     size_t key_bytes;
     const void *key = rondo__lru_entry_get_key(record->entry, &key_bytes);
     const uint64_t limit = cache->options.byte_limit;
-    RETURN_IF_ERROR(measure_graph(cache, graph, record));
-    if (limit > 0 && record->bytes > limit && !record->is_pinned) {
-        return fail_too_large(cache, record);
+    uint64_t node_count;
+    uint64_t bytes;
+    RETURN_IF_ERROR(measure_graph(cache, graph, &node_count, &bytes));
+    if (limit > 0 && bytes > limit && !record->is_pinned) {
+        return fail_too_large(cache, bytes);
     }
     rondo__lru_entry *entry = NULL;
-    RETURN_IF_ERROR(
-        rondo__lru_map_add(&cache->held, key, key_bytes, record, record->bytes, &entry));
+    RETURN_IF_ERROR(rondo__lru_map_add(&cache->held, key, key_bytes, record, bytes, &entry));
     if (limit > 0 && cache->held.stats.bytes > limit && !record->is_pinned) {
         (void)rondo__lru_map_take(&cache->held, entry);
-        return fail_too_large(cache, record);
+        return fail_too_large(cache, bytes);
     }
     (void)rondo__lru_map_take(&cache->waiting, record->entry);
     record->entry = entry;
     record->graph = graph;
+    record->node_count = node_count;
+    record->bytes = bytes;
     if (record->is_pinned) {
         rondo__lru_map_pin(&cache->held, entry);
     }

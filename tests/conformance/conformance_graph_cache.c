@@ -403,6 +403,31 @@ static void test_conformance_graph_cache__misuse(void **state) {
     close_scene(&s);
 }
 
+// It cannot record, and says so; a graph that was captured elsewhere is replayed there.
+static void test_conformance_graph_cache__the_legacy_stream_is_eager(void **state) {
+    suite_context *context = suite_get_context(state);
+    rondo_graph_cache_options options = make_options(RONDO_CACHE_ALWAYS_CAPTURE, 0);
+    rondo_stream *legacy = NULL;
+    scene s;
+    if (!context->is_cuda) {
+        suite_skip("the device has no legacy default stream");
+    }
+    open_scene(&s, context, &options);
+    rondo_stream *own = s.stream;
+    ASSERT_OK(rondo_stream_wrap(context->device, NULL, &legacy));
+    s.stream = legacy;
+    run(&s, 1, RONDO_CACHE_RAN_EAGERLY);
+    assert_non_null(strstr(get_entry(&s, 1).reason, "legacy default stream"));
+    s.stream = own;
+    run(&s, 2, RONDO_CACHE_CAPTURED_AND_REPLAYED);
+    s.stream = legacy;
+    run(&s, 2, RONDO_CACHE_REPLAYED);
+    assert_x(&s, ((1 * 3 + 2) * 3 + 3) * 3 + 3);
+    rondo_stream_destroy(legacy);
+    s.stream = own;
+    close_scene(&s);
+}
+
 static void test_conformance_graph_cache__graphs_share_an_arena(void **state) {
     scene s;
     suite_context *context = suite_get_context(state);
@@ -499,6 +524,7 @@ static const suite_entry graph_cache_cases[] = {
     SUITE_CASE(test_conformance_graph_cache__what_cannot_be_captured_stays_eager),
     SUITE_CASE(test_conformance_graph_cache__own_failures_are_passed_on),
     SUITE_CASE(test_conformance_graph_cache__misuse),
+    SUITE_CASE(test_conformance_graph_cache__the_legacy_stream_is_eager),
     SUITE_CASE(test_conformance_graph_cache__graphs_share_an_arena),
     SUITE_CASE(test_conformance_graph_cache__captures_in_the_background),
     SUITE_CASE(test_conformance_graph_cache__background_work_meets_everything),
