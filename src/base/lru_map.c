@@ -21,7 +21,11 @@ struct rondo__lru_entry {
     uint8_t key[];
 };
 
-enum { FIRST_BUCKET_COUNT = 16 };
+enum {
+    FIRST_BUCKET_COUNT = 16,
+    // A look-up reads one line of the processor's cache of an entry, and its key.
+    ENTRY_ALIGNMENT = 64
+};
 
 // ---- order of use -----------------------------------------------------------------------------
 
@@ -106,17 +110,28 @@ static uint64_t get_total_bytes(const rondo__lru_entry *entry) {
     return entry->byte_cost + sizeof *entry + entry->key_bytes;
 }
 
-void rondo__lru_map_remove(rondo__lru_map *map, rondo__lru_entry *entry) {
+// The entry is still there, outside of the map.
+static void take_out(rondo__lru_map *map, rondo__lru_entry *entry) {
     unlink_entry(map, entry);
     take_from_bucket(map, entry);
     map->stats.entry_count -= 1;
     map->stats.pinned_count -= entry->pin_count > 0 ? 1 : 0;
     map->stats.bytes -= get_total_bytes(entry);
+}
+
+void *rondo__lru_map_take(rondo__lru_map *map, rondo__lru_entry *entry) {
     void *value = entry->value;
+    take_out(map, entry);
     rondo__free(entry);
+    return value;
+}
+
+void rondo__lru_map_remove(rondo__lru_map *map, rondo__lru_entry *entry) {
+    take_out(map, entry);
     if (map->destroy != NULL) {
-        map->destroy(map->user_data, value);
+        map->destroy(map->user_data, entry->value);
     }
+    rondo__free(entry);
 }
 
 // Evicts the oldest but for pinned ones and `kept`.
@@ -194,7 +209,7 @@ rondo_status rondo__lru_map_add(rondo__lru_map *map, const void *key, size_t key
         return RONDO_FAIL(NO_MEMORY, "a key of %zu bytes is too large", key_bytes);
     }
     RETURN_IF_ERROR(reserve_bucket(map));
-    rondo__lru_entry *entry = rondo__malloc(bytes);
+    rondo__lru_entry *entry = rondo__malloc_aligned(bytes, ENTRY_ALIGNMENT);
     if (entry == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }

@@ -24,7 +24,8 @@
 // One key and its value. The address stays the same until the entry is gone.
 typedef struct rondo__lru_entry rondo__lru_entry;
 
-// Destroys a value whose entry is being evicted or removed. It may not use the map.
+// Destroys a value whose entry is being evicted or removed: the entry is out of the map already,
+// and can be read until this returns. It may not use the map.
 typedef void (*rondo__lru_destroy_function)(void *user_data, void *value);
 
 typedef struct rondo__lru_stats {
@@ -79,6 +80,9 @@ RONDO_MUST_USE rondo_status rondo__lru_map_add(rondo__lru_map *map, const void *
                                                rondo__lru_entry **out_entry);
 // Removes an entry and destroys its value.
 void rondo__lru_map_remove(rondo__lru_map *map, rondo__lru_entry *entry);
+
+// Removes an entry and gives the value back to the caller.
+void *rondo__lru_map_take(rondo__lru_map *map, rondo__lru_entry *entry);
 
 // What the value costs now. Others are evicted where that is too much, never this entry.
 void rondo__lru_map_set_bytes(rondo__lru_map *map, rondo__lru_entry *entry, uint64_t byte_cost);

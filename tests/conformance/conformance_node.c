@@ -361,7 +361,7 @@ static void test_conformance_node__wrong_patches_change_nothing(void **state) {
         {{.node = first, .toggle = 3}, RONDO_STATUS_INVALID},
         {{.node = second, .work = &nothing}, RONDO_STATUS_INVALID},
         {{.node = second, .work = &turned}, RONDO_STATUS_INVALID},
-        {{.node = {1, 1}, .work = &good}, RONDO_STATUS_STATE},
+        {{.node = {UINT64_MAX, 1}, .work = &good}, RONDO_STATUS_STATE},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         const bool is_first = rows[i].patch.node.number == first.number;
@@ -522,8 +522,7 @@ static rondo_status put_step(scene *s, rondo_stepper *stepper, uint32_t term, ui
         const rondo_work work = kernel_work(&launch);
         status = rondo_stepper_put(stepper, &work);
     }
-    const rondo_status ended = rondo_stepper_end(stepper);
-    return status != RONDO_STATUS_OK ? status : ended;
+    return status != RONDO_STATUS_OK ? status : rondo_stepper_end(stepper);
 }
 
 static void test_conformance_node__a_stepper_runs_records_and_patches(void **state) {
@@ -550,6 +549,9 @@ static void test_conformance_node__a_stepper_runs_records_and_patches(void **sta
     ASSERT_OK(put_step(&s, stepper, 1, 2));
     ASSERT_OK(put_step(&s, stepper, 1, 2));
     ASSERT_STATUS(put_step(&s, stepper, 1, 3), STATE);
+    ASSERT_MESSAGE_HAS("more than the 2 works");
+    ASSERT_STATUS(rondo_stepper_end(stepper), STATE);
+    ASSERT_MESSAGE_HAS("not whole");
     ASSERT_STATUS(rondo_stepper_put(stepper, NULL), STATE);
     ASSERT_STATUS(rondo_stepper_end(stepper), STATE);
     assert_int_equal(look(&s, s.x), expected + 6);

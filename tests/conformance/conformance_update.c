@@ -317,13 +317,17 @@ static void test_conformance_update__a_step_is_recorded_again_in_one_call(void *
     step.term = 100;
     ASSERT_OK(rondo_graph_recapture(graph, stream, NULL, put_changing, &step, &report));
     assert_int_equal(report.result, RONDO_UPDATE_INSTANTIATED);
-    assert_true(report.has_difference);
-    char text[256];
-    assert_true(rondo_difference_format(&report.difference, text, sizeof text) > 0);
-    assert_non_null(strstr(text, "none before, kernel now"));
+    // Where memory is short, the search for the difference is left out.
+    assert_true(report.has_difference || suite_is_swept);
+    char text[256] = "";
+    if (report.has_difference) {
+        (void)rondo_difference_format(&report.difference, text, sizeof text);
+        assert_non_null(strstr(text, "none before, kernel now"));
+    }
     ASSERT_OK(rondo_graph_replay(graph, stream));
     ASSERT_OK(rondo_stream_synchronize(stream));
     assert_int_equal(suite_get(context, step.x, 0), 2 + 20 + 20 + 300);
+    ASSERT_OK(rondo_graph_reset(graph));
     memory_begin(graph, stream);
     ASSERT_STATUS(rondo_graph_recapture(graph, stream, NULL, put_changing, &step, &report), STATE);
     rondo_graph_capture_abort(graph);
@@ -363,6 +367,36 @@ static void test_conformance_update__differences_are_listed(void **state) {
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
+// ---- memory of the program's own --------------------------------------------------------------
+
+// A step that takes memory by cudaMallocAsync and leaves it: each replay takes it anew.
+static void test_conformance_update__steps_that_leave_driver_memory_are_replayed(void **state) {
+    suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
+    if (!context->is_cuda) {
+        suite_skip("only CUDA has memory in stream order");
+    }
+    rondo_stream *stream = suite_create_stream(context);
+    rondo_graph *graph = suite_create_graph(context, true);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 4);
+    suite_set(context, x, 0, 4);
+    memory_begin(graph, stream);
+    ASSERT_OK(driver_take_in_order(stream, 1 << 20));
+    ASSERT_OK(suite_affine(context, stream, x, 4, 1, 1));
+    memory_end(graph);
+    const int rounds = suite_rounds(1000, 3);
+    for (int i = 0; i < rounds; ++i) {
+        ASSERT_OK(rondo_graph_replay(graph, stream));
+    }
+    ASSERT_OK(rondo_graph_instantiate(graph));  // one executable at a time
+    ASSERT_OK(rondo_graph_replay(graph, stream));
+    ASSERT_OK(rondo_stream_synchronize(stream));
+    assert_int_equal(suite_get(context, x, 0), rounds + 1);
+    rondo_graph_destroy(graph);
+    rondo_stream_destroy(stream);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+}
+
 static const suite_entry update_cases[] = {
     SUITE_CASE(test_conformance_update__foreign_captures),
     SUITE_CASE(test_conformance_update__instantiation_on_demand),
@@ -371,6 +405,7 @@ static const suite_entry update_cases[] = {
     SUITE_CASE(test_conformance_update__update_takes_what_belongs_to_it),
     SUITE_CASE(test_conformance_update__a_step_is_recorded_again_in_one_call),
     SUITE_CASE(test_conformance_update__differences_are_listed),
+    SUITE_CASE(test_conformance_update__steps_that_leave_driver_memory_are_replayed),
     {NULL, NULL, false},
 };
 SUITE_LIST(update);

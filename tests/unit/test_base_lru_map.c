@@ -118,6 +118,10 @@ static void test_base_lru_map__oldest_use_goes_first(void **state) {
     rondo__lru_map_remove(&f->map, peek(&f->map, 2));
     assert_order(&f->map, "3 0 ");
     assert_int_equal(f->map.stats.eviction_count, 1);  // a removal is none
+    assert_ptr_equal(rondo__lru_map_take(&f->map, peek(&f->map, 0)), &g_destroyed[0]);
+    assert_int_equal(g_destroyed[0], 0);  // the caller's again
+    assert_int_equal(add(&f->map, 0, 0), RONDO_STATUS_OK);
+    assert_non_null(find(&f->map, 3));
     rondo__lru_map_set_limits(&f->map, 1, 0);
     assert_order(&f->map, "3 ");
     assert_true(rondo__lru_map_evict_oldest(&f->map));
