@@ -118,7 +118,7 @@ static rondo_status issue(rondo_stream *stream, const step *s, const node *n,
     }
     if (n->kind == NODE_FILL) {
         const uint32_t value = (uint32_t)word_compute(s, &n->value, values);
-        return rondo_stream_fill(stream, out, value, 1, get_size(s, n, values));
+        return rondo_stream_fill(stream, out, value, n->element_bytes, get_size(s, n, values));
     }
     if (n->kind == NODE_HOST) {
         return rondo_stream_call_host(stream, "mix", run_kernel, bytes, total);

@@ -389,8 +389,16 @@ static void make_node(step *s, node *n, rng *r) {
     n->size = make_size(s, r);
     n->value = make_good_word(s, r);
     n->reads_block = s->uses_block && n->kind == NODE_KERNEL && draw_one_in(r, 2);
-    if (n->value.width != 4 || n->value.kind == WORD_FLOAT_CONVERTED) {
+    if (n->value.width != 4) {
         n->value = constant(draw_number(r), 4);
+    }
+    // A byte is only the low end of what was computed, which integers may be cut off to.
+    const bool is_number = n->value.kind != WORD_CONSTANT && n->value.kind <= WORD_PRODUCT &&
+                           n->value.kind != WORD_CEIL;
+    n->element_bytes = is_number ? 1 : 4;
+    if (n->kind == NODE_FILL && n->element_bytes == 4) {
+        n->out_offset &= (uint16_t)~3U;
+        n->size = constant((int64_t)draw_below(r, 64) + 1, 4);
     }
     n->word_count = draw_below(r, WORDS_MAX);
     for (size_t i = 0; i < n->word_count; ++i) {

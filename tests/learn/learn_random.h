@@ -82,6 +82,7 @@ typedef struct node {
     bool reads_block;  // a block of the pool stands in the place of `in`
     word size;         // copies and fills: bytes, up to 256; kernels: grid.x
     word value;        // fills
+    uint32_t element_bytes;
     size_t word_count;
     word words[WORDS_MAX];
 } node;
