@@ -388,7 +388,7 @@ bool rondo__form_uses(const rondo__form *form, size_t argument) {
 
 // ---- separation -------------------------------------------------------------------------------
 
-enum { DRAWS_OF_PAIR = 256, DRAWS_OF_CEIL = 48 };
+enum { DRAWS_OF_PAIR = 256, DRAWS_OF_CEIL = 64, RANGES_MAX = 4096 };
 
 static bool differ(const rondo__form *one, const rondo__form *other,
                    const rondo__arguments *arguments, const rondo__values *values) {
@@ -412,28 +412,27 @@ static void draw_for(const rondo__form *form, const rondo__arguments *arguments,
 }
 
 // Between k * d and k * e lies every x that two divisors d < e tell apart; with another factor y,
-// every x between k * d / y and k * e / y. From some k on these ranges are wider than the steps of
-// the domain.
-static bool separate_ceils(const rondo__form *small, const rondo__form *large,
+// every x between k * d / y and k * e / y. Where many k pass before these ranges are as wide as the
+// steps of the domain, most large x tell them apart, and are drawn by chance.
+static bool separate_ceils(const rondo__form *small, const rondo__form *large, uint16_t sought,
                            const rondo__arguments *arguments, rondo__values *values) {
-    const rondo__argument *argument = &arguments->list[small->argument];
-    const bool has_second = small->second != RONDO__NO_ARGUMENT && small->second != small->argument;
-    const wide factor = has_second ? (wide)values->bits[small->second] : 1;
+    const rondo__argument *argument = &arguments->list[sought];
+    const uint16_t other = sought == small->argument ? small->second : small->argument;
+    const wide factor =
+        other == RONDO__NO_ARGUMENT || other == sought ? 1 : (wide)values->bits[other];
     if (factor <= 0) {
         return false;
     }
-    const wide gap = (wide)(large->d - small->d);
-    const wide last = (wide)argument->multiple_of * factor / gap + 2;
-    for (wide k = 1; k <= last && k < 100000; ++k) {
+    for (wide k = 1; k <= RANGES_MAX; ++k) {
         const wide from = k * (wide)small->d / factor;
         const wide to = k * (wide)large->d / factor;
-        if (from > (wide)INT64_MAX) {
+        if (from >= (wide)INT64_MAX || (argument->set == NULL && from > (wide)argument->most)) {
             return false;
         }
         const uint64_t most = to > (wide)INT64_MAX ? (uint64_t)INT64_MAX : (uint64_t)to;
         uint64_t bits = 0;
         if (rondo__argument_find_integer(argument, (uint64_t)from, most, &bits)) {
-            values->bits[small->argument] = bits;
+            values->bits[sought] = bits;
             if (differ(small, large, arguments, values)) {
                 return true;
             }
@@ -445,21 +444,20 @@ static bool separate_ceils(const rondo__form *small, const rondo__form *large,
 static bool separate_divisors(const rondo__form *one, const rondo__form *other,
                               const rondo__arguments *arguments, rondo__draws *draws,
                               rondo__values *values) {
-    rondo__form small = one->d < other->d ? *one : *other;
-    rondo__form large = one->d < other->d ? *other : *one;
+    const rondo__form small = one->d < other->d ? *one : *other;
+    const rondo__form large = one->d < other->d ? *other : *one;
     // In the middle first: the answer halves what is left.
     rondo__form middle = small;
     middle.d = small.d + (large.d - small.d) / 2;
     rondo__form next = middle;
     next.d = middle.d + 1;
-    for (int i = 0; i < DRAWS_OF_CEIL; ++i) {
+    const bool has_second = one->second != RONDO__NO_ARGUMENT && one->second != one->argument;
+    for (int i = 0; i < (has_second ? DRAWS_OF_CEIL : 1); ++i) {
+        const uint16_t sought = i % 2 == 0 ? one->argument : one->second;
         draw_for(one, arguments, draws, values);
-        if (separate_ceils(&middle, &next, arguments, values) ||
-            separate_ceils(&small, &large, arguments, values)) {
+        if (separate_ceils(&middle, &next, sought, arguments, values) ||
+            separate_ceils(&small, &large, sought, arguments, values)) {
             return true;
-        }
-        if (one->second == RONDO__NO_ARGUMENT) {
-            return false;  // no other factor to try
         }
     }
     return false;
