@@ -86,7 +86,7 @@ enum {
     RONDO_ARGUMENT_STRUCT = 12,  // bytes that the step only hands on
 };
 
-typedef union rondo_value {
+typedef union rondo_value {  // ABI: fixed
     void *pointer;
     int64_t integer;            // INT8 to INT64
     uint64_t unsigned_integer;  // UINT8 to UINT64; BOOL: 0 or 1
@@ -101,9 +101,9 @@ typedef struct rondo_argument {
     size_t struct_size;  // sizeof(rondo_argument)
     const char *name;    // for messages; copied
     rondo_argument_kind kind;
-    uint64_t bytes;            // STRUCT: its size, up to 256
-    uint64_t extent;           // POINTER: bytes behind it that the step may use; at least 1
-    uint64_t alignment;        // POINTER: a power of two up to 2^20 that it is a multiple of; 0: 256
+    uint64_t bytes;      // STRUCT: its size, up to 256
+    uint64_t extent;     // POINTER: bytes behind it that the step may use; at least 1
+    uint64_t alignment;  // POINTER: a power of two up to 2^20 that it is a multiple of; 0: 256
     rondo_memory_kind memory;  // POINTER: what it points to
     // POINTER: memory that Rondo and the driver do not know, from malloc say. Nobody checks then
     // that it is there.
@@ -213,8 +213,9 @@ enum {
       "keep the values apart that lead to other nodes: one learned step for each")                 \
     X(FUNCTION, 3, "a node calls another function for other values",                               \
       "describe the domain more narrowly: larger alignments, multiples, a smaller range")          \
-    X(WORD, 4, "a word depends on the arguments in a way that is not among those that are learned, " \
-               "or on something else",                                                             \
+    X(WORD, 4,                                                                                     \
+      "a word depends on the arguments in a way that is not among those that are learned, "        \
+      "or on something else",                                                                      \
       "give the word's value as an argument of its own, or keep hidden state out of the step")     \
     X(AMBIGUOUS, 5, "a word has two explanations that no values could keep apart",                 \
       "describe the domain more widely")                                                           \
@@ -230,8 +231,9 @@ enum {
       "hand the values to a node, or write that memory outside the step before each run")          \
     X(UNSEEN, 11, "no word of any node depends on an argument",                                    \
       "leave the argument out, unless the step hands it on through memory, which no replay does")  \
-    X(CHANGED, 12, "the step recorded something else than was foretold, though all words were "    \
-                   "explained before",                                                             \
+    X(CHANGED, 12,                                                                                 \
+      "the step recorded something else than was foretold, though all words were "                 \
+      "explained before",                                                                          \
       "keep hidden state out of the step, such as counters; values may be rare special cases")
 
 typedef int32_t rondo_refusal;
@@ -244,22 +246,22 @@ enum {
 typedef struct rondo_learned_report {
     size_t struct_size;  // sizeof(rondo_learned_report)
     rondo_learned_state state;
-    uint64_t node_count;          // of the step, with those inside others
-    uint64_t word_count;          // looked at: parameters and fields
-    uint64_t slot_count;          // words that depend on arguments
-    uint64_t changing_count;      // nodes that have such
-    uint64_t recording_count;     // that it took
-    uint64_t learn_ns;            // wall time of it
-    rondo_refusal refusal;        // RONDO_REFUSAL_NONE: proved, or not tried yet
-    const char *what;             // what was found, in plain words; static text
-    const char *advice;           // what to do; static text
-    bool has_node;                // the refusal is about a node
-    uint64_t node;                // its place in the walk over all nodes, inner ones as well
-    char node_name[64];           // "memcpy", "memset" or the function's name
-    char node_label[128];         // path of its scope (rondo/label.h)
-    char word[48];                // "parameter 2, bytes 0 to 7", "grid.x", "bytes"
-    char message[240];            // the particulars, with the values seen
-    rondo_status step_status;     // STEP_FAILED: what the step returned
+    uint64_t node_count;       // of the step, with those inside others
+    uint64_t word_count;       // looked at: parameters and fields
+    uint64_t slot_count;       // words that depend on arguments
+    uint64_t changing_count;   // nodes that have such
+    uint64_t recording_count;  // that it took
+    uint64_t learn_ns;         // wall time of it
+    rondo_refusal refusal;     // RONDO_REFUSAL_NONE: proved, or not tried yet
+    const char *what;          // what was found, in plain words; static text
+    const char *advice;        // what to do; static text
+    bool has_node;             // the refusal is about a node
+    uint64_t node;             // its place in the walk over all nodes, inner ones as well
+    char node_name[64];        // "memcpy", "memset" or the function's name
+    char node_label[128];      // path of its scope (rondo/label.h)
+    char word[48];             // "parameter 2, bytes 0 to 7", "grid.x", "bytes"
+    char message[240];         // the particulars, with the values seen
+    rondo_status step_status;  // STEP_FAILED: what the step returned
 } rondo_learned_report;
 
 // Errors:    INVALID (unknown size).
@@ -268,15 +270,15 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_learned_get_report(const rondo_learn
 
 // A word that depends on arguments.
 typedef struct rondo_learned_slot {
-    size_t struct_size;    // sizeof(rondo_learned_slot)
-    uint64_t node;         // rondo_graph_get_node describes it
+    size_t struct_size;  // sizeof(rondo_learned_slot)
+    uint64_t node;       // rondo_graph_get_node describes it
     char node_name[64];
     char node_label[128];
     char word[48];
-    uint32_t bytes;        // of the word
-    uint32_t argument;     // that it depends on
-    uint32_t second;       // the same, where it depends on two; otherwise `argument`
-    char form[96];         // "x + 256", "n * 4", "ceil(n / 256)"
+    uint32_t bytes;     // of the word
+    uint32_t argument;  // that it depends on
+    uint32_t second;    // the same, where it depends on two; otherwise `argument`
+    char form[96];      // "x + 256", "n * 4", "ceil(n / 256)"
 } rondo_learned_slot;
 
 // Writes at most `capacity` slots, by node; *out_count is how many there are, so a first call may
@@ -298,13 +300,13 @@ RONDO_API const char *rondo_refusal_get_name(rondo_refusal refusal);
 
 // Counters since the step was created.
 typedef struct rondo_learned_stats {
-    size_t struct_size;            // sizeof(rondo_learned_stats)
-    uint64_t run_count;            // that succeeded
-    uint64_t unchanged_count;      // of those, with the values of the run before
-    uint64_t patched_node_count;   // nodes written
-    uint64_t fallback_count;       // runs that fell back
-    uint64_t check_count;          // runs that were compared (check_every)
-    uint64_t recording_count;      // of trials, checks and fallbacks, and the graph's own
+    size_t struct_size;           // sizeof(rondo_learned_stats)
+    uint64_t run_count;           // that succeeded
+    uint64_t unchanged_count;     // of those, with the values of the run before
+    uint64_t patched_node_count;  // nodes written
+    uint64_t fallback_count;      // runs that fell back
+    uint64_t check_count;         // runs that were compared (check_every)
+    uint64_t recording_count;     // of trials, checks and fallbacks, and the graph's own
 } rondo_learned_stats;
 
 // Errors:    INVALID (unknown size).

@@ -10,7 +10,6 @@ bool rondo__graph_may_end(const rondo_graph *graph);
 // Ends it, and drops what was recorded. The error record stays as it was.
 void rondo__graph_give_up(rondo_graph *graph);
 
-
 // Looks at what was recorded.
 typedef rondo_status (*rondo__graph_look)(void *user_data, rondo__template *recorded,
                                           const rondo__participant *labels);

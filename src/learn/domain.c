@@ -376,7 +376,8 @@ static rondo_status fail_domain(const rondo__argument *argument, uint64_t bits, 
     rondo__argument_format(argument, argument->least, texts[1], sizeof texts[1]);
     rondo__argument_format(argument, argument->most, texts[2], sizeof texts[2]);
     if (argument->set != NULL) {
-        return RONDO_FAIL_AS(call, INVALID, "argument \"%s\" is %s, which is none of its %zu values",
+        return RONDO_FAIL_AS(call, INVALID,
+                             "argument \"%s\" is %s, which is none of its %zu values",
                              argument->name, texts[0], argument->set_count);
     }
     if (argument->multiple_of > 1) {
@@ -518,8 +519,8 @@ void rondo__argument_draw(const rondo__argument *argument, rondo__draws *draws,
         size_t place = (size_t)(rondo__draw(draws) % argument->set_count);
         if (argument->is_integer && kind != RONDO__DRAW_ANY) {
             for (size_t i = 0; i < argument->set_count; ++i) {
-                bool is_larger = get_rank(argument, argument->set[i]) >
-                                 get_rank(argument, argument->set[place]);
+                bool is_larger =
+                    get_rank(argument, argument->set[i]) > get_rank(argument, argument->set[place]);
                 bool is_other = argument->set[i] != argument->set[place];
                 place = is_other && is_larger == (kind == RONDO__DRAW_MOST) ? i : place;
             }

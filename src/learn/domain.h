@@ -1,7 +1,7 @@
 // learn/domain.h — the arguments of a learned step: what they are, which values they may have.
 //
-// A value is kept as 64 bits: an address, an integer extended by its sign or by zeros, the bits of a
-// float or double, or 0 for a struct, whose bytes stand in an area beside it.
+// A value is kept as 64 bits: an address, an integer extended by its sign or by zeros, the bits of
+// a float or double, or 0 for a struct, whose bytes stand in an area beside it.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_LEARN_DOMAIN_H
 #define RONDO_LEARN_DOMAIN_H

@@ -213,9 +213,9 @@ static void fit_extensions(fitting *f, uint16_t index) {
         uint32_t width;
         bool is_zero;
     } rows[] = {
-        {RONDO__EXTEND_ZERO_4, 4, true},  {RONDO__EXTEND_SIGN_4, 4, false},
-        {RONDO__EXTEND_ZERO_2, 2, true},  {RONDO__EXTEND_SIGN_2, 2, false},
-        {RONDO__EXTEND_ZERO_1, 1, true},  {RONDO__EXTEND_SIGN_1, 1, false},
+        {RONDO__EXTEND_ZERO_4, 4, true}, {RONDO__EXTEND_SIGN_4, 4, false},
+        {RONDO__EXTEND_ZERO_2, 2, true}, {RONDO__EXTEND_SIGN_2, 2, false},
+        {RONDO__EXTEND_ZERO_1, 1, true}, {RONDO__EXTEND_SIGN_1, 1, false},
     };
     const rondo__argument *argument = &f->seen->arguments->list[index];
     if (fit_integer(f, index, RONDO__NO_ARGUMENT, RONDO__EXTEND_NONE, false)) {
@@ -261,10 +261,8 @@ static bool find_divisors(const rondo__sightings *seen, const rondo__form *form,
 }
 
 static void fit_ceil(fitting *f, uint16_t argument, uint16_t second) {
-    rondo__form form = {.kind = RONDO__FORM_CEIL,
-                        .width = f->seen->width,
-                        .argument = argument,
-                        .second = second};
+    rondo__form form = {
+        .kind = RONDO__FORM_CEIL, .width = f->seen->width, .argument = argument, .second = second};
     wide least;
     wide most;
     if (!find_divisors(f->seen, &form, &least, &most)) {
@@ -323,10 +321,8 @@ static void fit_struct(fitting *f, uint16_t index) {
 static void fit_one(fitting *f, uint16_t index) {
     const rondo__argument *argument = &f->seen->arguments->list[index];
     const uint32_t width = f->seen->width;
-    rondo__form form = {.kind = RONDO__FORM_FLOAT,
-                        .width = width,
-                        .argument = index,
-                        .second = RONDO__NO_ARGUMENT};
+    rondo__form form = {
+        .kind = RONDO__FORM_FLOAT, .width = width, .argument = index, .second = RONDO__NO_ARGUMENT};
     switch (argument->kind) {
         case RONDO_ARGUMENT_POINTER:
             if (width == 8) {
@@ -517,12 +513,9 @@ bool rondo__form_separate_pieces(const rondo__form *one, const rondo__pieces *pi
 static void format_base(const rondo__form *form, const rondo__arguments *arguments, char *text,
                         size_t capacity) {
     static const char *const casts[RONDO__EXTENSION_COUNT] = {
-        [RONDO__EXTEND_NONE] = "",
-        [RONDO__EXTEND_ZERO_4] = "(uint32)",
-        [RONDO__EXTEND_ZERO_2] = "(uint16)",
-        [RONDO__EXTEND_ZERO_1] = "(uint8)",
-        [RONDO__EXTEND_SIGN_4] = "(int32)",
-        [RONDO__EXTEND_SIGN_2] = "(int16)",
+        [RONDO__EXTEND_NONE] = "",           [RONDO__EXTEND_ZERO_4] = "(uint32)",
+        [RONDO__EXTEND_ZERO_2] = "(uint16)", [RONDO__EXTEND_ZERO_1] = "(uint8)",
+        [RONDO__EXTEND_SIGN_4] = "(int32)",  [RONDO__EXTEND_SIGN_2] = "(int16)",
         [RONDO__EXTEND_SIGN_1] = "(int8)",
     };
     const bool has_second = form->second != RONDO__NO_ARGUMENT;
@@ -559,9 +552,10 @@ void rondo__form_format(const rondo__form *form, const rondo__arguments *argumen
             }
             break;
         case RONDO__FORM_FLOAT:
-            snprintf(text, capacity, "%s%.30s",
-                     form->width == argument->width ? "" : (form->width == 4 ? "(float)" : "(double)"),
-                     argument->name);
+            snprintf(
+                text, capacity, "%s%.30s",
+                form->width == argument->width ? "" : (form->width == 4 ? "(float)" : "(double)"),
+                argument->name);
             break;
         case RONDO__FORM_BYTES:
             snprintf(text, capacity, "bytes of %.30s from %" PRIu64 " on", argument->name, form->c);

@@ -11,8 +11,8 @@ typedef struct rondo__lesson {
     rondo__solution solution;
     rondo__recording reference;  // of a trial; what other recordings are foretold from
     bool is_proved;
-    rondo__finding finding;      // otherwise
-    rondo_status step_status;    // STEP_FAILED
+    rondo__finding finding;    // otherwise
+    rondo_status step_status;  // STEP_FAILED
     uint64_t recording_count;
 } rondo__lesson;
 

@@ -6,7 +6,7 @@
 //                 REFUSED ──── run: as the fallback says
 //
 // A run looks at all values before it changes anything. Words go into the graph's images at once;
-// the nodes stay dirty until the executable has them, so a run that failed is made good by the next.
+// the nodes stay dirty until the executable has them, so that the next run makes a failed one good.
 // SPDX-License-Identifier: Apache-2.0
 #include "learn/learned.h"
 
@@ -72,8 +72,7 @@ rondo_status rondo_learned_create(rondo_device *device, const rondo_learned_opti
         rondo__read_options(options, &wanted, sizeof wanted, __func__, "rondo_learned_options"));
     RETURN_IF_ERROR(check_options(&wanted));
     if (device->backend->read_node == NULL || device->backend->patch_node == NULL) {
-        return RONDO_FAIL(UNSUPPORTED, "nodes of %s can be neither read nor patched",
-                          device->name);
+        return RONDO_FAIL(UNSUPPORTED, "nodes of %s can be neither read nor patched", device->name);
     }
     rondo_learned *learned = rondo__calloc(1, sizeof *learned);
     if (learned == NULL) {
@@ -161,10 +160,9 @@ static rondo_status check_memory(const rondo_learned *learned, const rondo__argu
     }
     if (rondo__areas_find(device, (const void *)address, &area)) {
         if (area.kind != argument->memory) {
-            return RONDO_FAIL_AS(call_run, INVALID,
-                                 "argument \"%s\" is 0x%" PRIxPTR ", which is %s memory",
-                                 argument->name, address,
-                                 area.kind == RONDO_MEMORY_PINNED ? "pinned" : "device");
+            return RONDO_FAIL_AS(
+                call_run, INVALID, "argument \"%s\" is 0x%" PRIxPTR ", which is %s memory",
+                argument->name, address, area.kind == RONDO_MEMORY_PINNED ? "pinned" : "device");
         }
         return check_room(argument, address, area.begin, area.bytes);
     }
@@ -245,9 +243,8 @@ static rondo_status index_slots(rondo_learned *learned) {
     for (size_t i = 0; i < solution->count; ++i) {
         const size_t node = solution->slots[i].node;
         if (learned->images[node] == NULL) {
-            RETURN_IF_ERROR(rondo__graph_get_image(learned->graph,
-                                                   recording->nodes[node].image.index,
-                                                   &learned->images[node]));
+            RETURN_IF_ERROR(rondo__graph_get_image(
+                learned->graph, recording->nodes[node].image.index, &learned->images[node]));
             ++learned->changing_count;
         }
     }
@@ -293,8 +290,7 @@ static rondo_status capture(rondo_learned *learned, rondo_stream *stream,
     if (status != RONDO_STATUS_OK) {
         rondo_graph_capture_abort(graph);
     } else if (graph->state != RONDO__GRAPH_RECORDING) {
-        status = RONDO_FAIL_AS(call_run, STATE,
-                               "the step ended or aborted its capture by itself");
+        status = RONDO_FAIL_AS(call_run, STATE, "the step ended or aborted its capture by itself");
     } else {
         status = rondo_graph_capture_end(graph);
     }
@@ -337,8 +333,7 @@ static void drop_graph(rondo_learned *learned) {
 
 static rondo_status learn(rondo_learned *learned, rondo_stream *stream) {
     const uint64_t start = rondo__clock_now_ns();
-    RETURN_IF_ERROR(
-        rondo__learn(&learned->step, learned->seed, stream, &learned->lesson));
+    RETURN_IF_ERROR(rondo__learn(&learned->step, learned->seed, stream, &learned->lesson));
     learned->stats.recording_count += learned->lesson.recording_count;
     rondo_status status = RONDO_STATUS_OK;
     if (learned->lesson.is_proved) {
@@ -390,9 +385,8 @@ static rondo_status make_spare(rondo_learned *learned) {
                                          .keep = RONDO_KEEP_TEMPLATE_ONLY,
                                          .label = learned->graph->label,
                                          .check_addresses = learned->graph->checks_addresses};
-    return learned->spare != NULL
-               ? RONDO_STATUS_OK
-               : rondo_graph_create(learned->device, &options, &learned->spare);
+    return learned->spare != NULL ? RONDO_STATUS_OK
+                                  : rondo_graph_create(learned->device, &options, &learned->spare);
 }
 
 static rondo_status call_step(rondo_stream *stream, void *user_data) {
@@ -402,13 +396,12 @@ static rondo_status call_step(rondo_stream *stream, void *user_data) {
 
 // A step that was refused may depend on anything, so it is recorded for unchanged values, too.
 static rondo_status recapture(rondo_learned *learned, rondo_stream *stream) {
-    const rondo_step_options options = {.struct_size = sizeof options,
-                                        .mode = learned->step.mode};
+    const rondo_step_options options = {.struct_size = sizeof options, .mode = learned->step.mode};
     rondo_step_outcome outcome = RONDO_STEP_NOTHING;
     RETURN_IF_ERROR(make_spare(learned));
     ++learned->stats.recording_count;
-    RETURN_IF_ERROR(rondo_graph_capture_step(learned->spare, stream, &options, call_step, learned,
-                                             &outcome));
+    RETURN_IF_ERROR(
+        rondo_graph_capture_step(learned->spare, stream, &options, call_step, learned, &outcome));
     if (outcome != RONDO_STEP_CAPTURED) {
         return RONDO_STATUS_OK;  // it ran eagerly
     }
@@ -480,11 +473,11 @@ static rondo_status write_dirty(rondo_learned *learned) {
     if (learned->dirty_count == 0) {
         return RONDO_STATUS_OK;
     }
-    rondo_status status = rondo__graph_admit_images(learned->graph, learned->dirty,
-                                                    learned->dirty_count, call_run);
+    rondo_status status =
+        rondo__graph_admit_images(learned->graph, learned->dirty, learned->dirty_count, call_run);
     if (status == RONDO_STATUS_OK) {
-        status = rondo__graph_write_images(learned->graph, learned->dirty, learned->dirty_count,
-                                           &done);
+        status =
+            rondo__graph_write_images(learned->graph, learned->dirty, learned->dirty_count, &done);
     }
     for (size_t i = 0; i < done; ++i) {
         learned->is_dirty[learned->dirty_nodes[i]] = false;

@@ -21,9 +21,9 @@ struct rondo_learned {
     bool has_structs;
     // PROVED: what the executable holds, or will when the dirty nodes have been written.
     rondo__values values;
-    rondo__values next;       // of a run, while it is checked
-    rondo_value *given;       // as the program gave them last
-    bool is_current;          // the executable holds them
+    rondo__values next;          // of a run, while it is checked
+    rondo_value *given;          // as the program gave them last
+    bool is_current;             // the executable holds them
     rondo__node_image **images;  // by node; NULL: without slots; the graph's
     bool *is_dirty;              // by node
     rondo__node_image **dirty;   // that have to be written

@@ -122,8 +122,7 @@ rondo_status rondo_learned_list_slots(const rondo_learned *learned, rondo_learne
         char *at = (char *)slots + i * stride;
         rondo_learned_slot *out = (rondo_learned_slot *)(void *)at;
         out->struct_size = stride;
-        RETURN_IF_ERROR(
-            rondo__clear_struct(out, sizeof *out, __func__, "rondo_learned_slot"));
+        RETURN_IF_ERROR(rondo__clear_struct(out, sizeof *out, __func__, "rondo_learned_slot"));
         rondo_learned_slot slot;
         fill_slot(learned, &learned->lesson.solution.slots[i], &slot);
         rondo__write_struct(out, &slot);
@@ -132,8 +131,7 @@ rondo_status rondo_learned_list_slots(const rondo_learned *learned, rondo_learne
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo_learned_get_stats(const rondo_learned *learned,
-                                     rondo_learned_stats *out_stats) {
+rondo_status rondo_learned_get_stats(const rondo_learned *learned, rondo_learned_stats *out_stats) {
     RETURN_IF_ERROR(
         rondo__clear_struct(out_stats, sizeof *out_stats, __func__, "rondo_learned_stats"));
     RETURN_IF_ERROR(rondo__check_pointer(learned, __func__, "learned"));
@@ -151,11 +149,10 @@ static void write_plain(const rondo_learned *learned, rondo__text *text) {
     rondo_learned_report report;
     fill_report(learned, &report);
     rondo__text_append(text, "state       %s\n", state_names[report.state]);
-    rondo__text_append(text,
-                       "looked at   %" PRIu64 " nodes, %" PRIu64 " words, %" PRIu64
-                       " recordings, %.1f ms\n",
-                       report.node_count, report.word_count, report.recording_count,
-                       (double)report.learn_ns / 1e6);
+    rondo__text_append(
+        text, "looked at   %" PRIu64 " nodes, %" PRIu64 " words, %" PRIu64 " recordings, %.1f ms\n",
+        report.node_count, report.word_count, report.recording_count,
+        (double)report.learn_ns / 1e6);
     if (report.state == RONDO_LEARNED_REFUSED) {
         rondo__text_append(text, "why         %s: %s\n", rondo_refusal_get_name(report.refusal),
                            report.what);

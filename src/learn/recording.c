@@ -64,10 +64,9 @@ rondo__region rondo__image_get_region(const rondo__node_image *image, size_t ind
 
 // Where the word stands.
 static const unsigned char *find_word(const rondo__node_image *image, const rondo__word *word) {
-    const unsigned char *region =
-        word->region.is_field
-            ? (const unsigned char *)&image->info + fields[word->region.number].offset
-            : image->arguments + word->region.offset;
+    const unsigned char *region = word->region.is_field ? (const unsigned char *)&image->info +
+                                                              fields[word->region.number].offset
+                                                        : image->arguments + word->region.offset;
     return region + word->offset;
 }
 
@@ -122,8 +121,8 @@ static rondo_status add_structure(rondo__recording *recording, uint64_t one, uin
 
 static rondo_status enter_level(void *user_data, rondo__template_level *level) {
     rondo__recording *recording = ((reading *)user_data)->recording;
-    RETURN_IF_ERROR(add_structure(recording, level->depth,
-                                  level->node != NULL ? level->node->id : UINT64_MAX));
+    RETURN_IF_ERROR(
+        add_structure(recording, level->depth, level->node != NULL ? level->node->id : UINT64_MAX));
     RETURN_IF_ERROR(add_structure(recording, level->branch, level->recorded != NULL));
     if (level->recorded == NULL) {
         return RONDO_STATUS_OK;
@@ -176,14 +175,13 @@ static bool is_readable(const reading *r, uintptr_t begin, size_t bytes) {
 // The program's own host memory that a copy reads at each replay.
 static void note_table(const reading *r, size_t index, rondo__recorded_node *node) {
     const rondo__node_info *info = &node->image.info;
-    if (r->trial != NULL && info->kind == RONDO__NODE_COPY && info->copy_kind == RONDO_COPY_HOST_TO_DEVICE &&
-        info->height <= 1 && info->depth <= 1 && info->source != NULL &&
-        is_readable(r, (uintptr_t)info->source, (size_t)info->byte_count)) {
+    if (r->trial != NULL && info->kind == RONDO__NODE_COPY &&
+        info->copy_kind == RONDO_COPY_HOST_TO_DEVICE && info->height <= 1 && info->depth <= 1 &&
+        info->source != NULL && is_readable(r, (uintptr_t)info->source, (size_t)info->byte_count)) {
         const rondo__recording *reference = r->trial->reference;
         const rondo__recorded_node *other =
             reference != NULL && index < reference->count ? &reference->nodes[index] : node;
-        const bool is_shorter =
-            other->table_bytes > 0 && other->table_bytes < info->byte_count;
+        const bool is_shorter = other->table_bytes > 0 && other->table_bytes < info->byte_count;
         node->table_bytes = is_shorter ? other->table_bytes : info->byte_count;
         node->table = hash_bytes(info->source, (size_t)node->table_bytes);
     }
@@ -193,9 +191,8 @@ static rondo_status read_texts(const reading *r, const rondo__template_node *fro
                                rondo__recorded_node *node) {
     const char *name = node->image.info.name;
     const char *label = rondo__label_of_node(r->labels, from->id);
-    node->name = rondo__strdup(name != NULL && name[0] != '\0'
-                                   ? name
-                                   : rondo__node_kind_get_name(from->info.kind));
+    node->name = rondo__strdup(
+        name != NULL && name[0] != '\0' ? name : rondo__node_kind_get_name(from->info.kind));
     if (node->name == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
@@ -231,7 +228,7 @@ static rondo_status enter_node(void *user_data, const rondo__template_node *from
 
 rondo_status rondo__recording_read(rondo__recording *recording, rondo__template *recorded,
                                    const rondo__participant *labels,
-                                  const rondo__trial_memory *trial) {
+                                   const rondo__trial_memory *trial) {
     static const rondo__template_visitor visitor = {.enter_level = enter_level,
                                                     .enter_node = enter_node};
     reading r = {recording, labels, trial};

@@ -48,8 +48,8 @@ void rondo__word_format(const rondo__word *word, const rondo__node_image *image,
 typedef struct rondo__recorded_node {
     rondo__node_image image;  // its strings are not valid: see the next two
     char *name;
-    char *label;      // NULL: none
-    bool is_inner;    // inside another node
+    char *label;             // NULL: none
+    bool is_inner;           // inside another node
     uint64_t first_ignored;  // bytes at the beginning of the arguments that name the node itself
     uint64_t table_bytes;    // it copies from host memory of the program's: so much of that
     uint64_t table;          // is hashed here
@@ -76,7 +76,8 @@ typedef struct rondo__made_up {
 typedef struct rondo__trial_memory {
     const rondo__made_up *made_up;
     size_t made_up_count;
-    const rondo__recording *reference;  // an earlier trial; as much of a table is hashed as both copy
+    const rondo__recording
+        *reference;  // an earlier trial; as much of a table is hashed as both copy
 } rondo__trial_memory;
 
 // Reads all nodes of the template into a recording whose values and blocks are set.

@@ -44,9 +44,9 @@ static void format_values(const solving *s, const uint64_t *words, char *text, s
     text[0] = '\0';
     for (size_t r = 0; r < s->count && r < 5 && length + 1 < capacity; ++r) {
         const bool is_large = words[r] > UINT64_C(0xffffffff);
-        const int added = snprintf(text + length, capacity - length,
-                                   is_large ? "%s0x%" PRIx64 : "%s%" PRIu64, r > 0 ? ", " : "",
-                                   words[r]);
+        const int added =
+            snprintf(text + length, capacity - length, is_large ? "%s0x%" PRIx64 : "%s%" PRIu64,
+                     r > 0 ? ", " : "", words[r]);
         length += added > 0 ? (size_t)added : 0;
     }
 }
@@ -64,8 +64,7 @@ static void refuse_word(solving *s, rondo_refusal refusal, size_t node, const ro
 
 static bool add_slot(solving *s, size_t node, const rondo__word *word, const rondo__form *form) {
     rondo__solution *solution = s->solution;
-    s->status =
-        RONDO__ARRAY_RESERVE(solution->slots, solution->capacity, solution->count + 1);
+    s->status = RONDO__ARRAY_RESERVE(solution->slots, solution->capacity, solution->count + 1);
     if (s->status == RONDO_STATUS_OK) {
         solution->slots[solution->count++] = (rondo__slot){node, *word, *form};
     }
@@ -182,8 +181,7 @@ static bool solve_region(solving *s, size_t node, const rondo__region *region) {
     while (word.offset < region->bytes) {
         word.width = rondo__region_get_width(region, word.offset);
         ++s->solution->word_count;
-        if (!is_ignored(get_node(s, 0, node), region, word.offset) &&
-            !solve_word(s, node, &word)) {
+        if (!is_ignored(get_node(s, 0, node), region, word.offset) && !solve_word(s, node, &word)) {
             return false;
         }
         word.offset += word.width;
@@ -248,8 +246,8 @@ static bool is_seen(const rondo__solution *solution, size_t argument) {
     return false;
 }
 
-bool rondo__solution_find_unseen(const rondo__solution *solution,
-                                 const rondo__arguments *arguments, rondo__finding *out_finding) {
+bool rondo__solution_find_unseen(const rondo__solution *solution, const rondo__arguments *arguments,
+                                 rondo__finding *out_finding) {
     for (size_t i = 0; i < arguments->count; ++i) {
         const rondo__argument *argument = &arguments->list[i];
         if (rondo__argument_can_vary(argument) && !is_seen(solution, i)) {

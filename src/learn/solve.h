@@ -44,8 +44,8 @@ void rondo__solution_deinit(rondo__solution *solution);
 
 // Whether an argument that can vary has no slot; *out_finding names it. To be asked when the
 // solution is proved: of few recordings another argument may have explained its words.
-bool rondo__solution_find_unseen(const rondo__solution *solution,
-                                 const rondo__arguments *arguments, rondo__finding *out_finding);
+bool rondo__solution_find_unseen(const rondo__solution *solution, const rondo__arguments *arguments,
+                                 rondo__finding *out_finding);
 
 // Whether `other` holds, in every byte, what the solution foretells for its values from
 // `reference`, which it matches. `images`, if not NULL, stand in the place of what is foretold, for

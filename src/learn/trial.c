@@ -34,9 +34,9 @@ static void *map_site(rondo__draws *draws, size_t bytes) {
         const uintptr_t hint =
             (uintptr_t)((rondo__draw(draws) % span + span / 64) & ~(uint64_t)(page_bytes - 1));
         const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
-        void *memory = i < HINTS ? mmap((void *)hint, bytes, PROT_NONE,
-                                        flags | MAP_FIXED_NOREPLACE, -1, 0)
-                                 : mmap(NULL, bytes, PROT_NONE, flags, -1, 0);
+        void *memory =
+            i < HINTS ? mmap((void *)hint, bytes, PROT_NONE, flags | MAP_FIXED_NOREPLACE, -1, 0)
+                      : mmap(NULL, bytes, PROT_NONE, flags, -1, 0);
         if (memory != MAP_FAILED) {
             return memory;
         }
@@ -68,8 +68,7 @@ static rondo_status make_site(rondo__trials *trials, const rondo__argument *argu
     rondo_device *device = trials->step->device;
     size_t bytes = 0;
     if (!rondo__add_size((size_t)argument->extent,
-                            get_slack(argument) + (size_t)argument->alignment + page_bytes,
-                            &bytes)) {
+                         get_slack(argument) + (size_t)argument->alignment + page_bytes, &bytes)) {
         return RONDO_FAIL_AS("rondo_learned_learn", NO_MEMORY,
                              "argument \"%s\" has too large an extent", argument->name);
     }
@@ -110,8 +109,8 @@ static rondo_status make_sites(rondo__trials *trials) {
     }
     for (size_t i = 0; i < arguments->count; ++i) {
         const rondo__argument *argument = &arguments->list[i];
-        for (size_t k = 0;
-             k < trials->per_pointer && argument->kind == RONDO_ARGUMENT_POINTER; ++k) {
+        for (size_t k = 0; k < trials->per_pointer && argument->kind == RONDO_ARGUMENT_POINTER;
+             ++k) {
             rondo__site *site = &trials->sites[trials->site_count];
             RETURN_IF_ERROR(make_site(trials, argument, site));
             trials->made_up[trials->site_count++] =
@@ -121,8 +120,7 @@ static rondo_status make_sites(rondo__trials *trials) {
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__trials_init(const rondo__step *step, uint64_t seed,
-                                rondo__trials *out_trials) {
+rondo_status rondo__trials_init(const rondo__step *step, uint64_t seed, rondo__trials *out_trials) {
     const rondo_graph_options options = {
         .struct_size = sizeof options, .keep = RONDO_KEEP_TEMPLATE_ONLY, .label = "trial"};
     rondo__trials trials = {
@@ -166,9 +164,8 @@ void rondo__trials_draw_addresses(rondo__trials *trials, rondo__values *values) 
         const size_t place = first + (size_t)(rondo__draw(&trials->draws) % trials->per_pointer);
         const size_t steps = get_slack(argument) / (size_t)argument->alignment;
         const size_t step = (size_t)(rondo__draw(&trials->draws) % steps);
-        const size_t begin =
-            rondo__align_up((size_t)(uintptr_t)trials->sites[place].memory,
-                            (size_t)argument->alignment);
+        const size_t begin = rondo__align_up((size_t)(uintptr_t)trials->sites[place].memory,
+                                             (size_t)argument->alignment);
         values->bits[i] = begin + step * argument->alignment;
         first += trials->per_pointer;
     }

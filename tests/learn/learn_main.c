@@ -2,8 +2,7 @@
 //
 //   rondo_learn [--device host|fake] [--steps N] [--seed S] [--only INDEX] [--without-proof]
 //
-// Prints "learned N, refused M, wrong 0". Every byte of the memory that all steps share is compared,
-// so what lies between and around the buffers is, too. A step of listed forms alone that is refused
+// Prints "learned N, refused M, wrong 0". All the memory that the steps share is compared, so what lies between and around the buffers is, too. A step of listed forms alone that is refused
 // is a failure. Without the proof some steps are learned that must not be: then the program fails,
 // which a test wants to see.
 // SPDX-License-Identifier: Apache-2.0
@@ -150,8 +149,7 @@ static rondo_status run_step(rondo_stream *stream, const rondo_value *values, vo
     const uint64_t hidden = get_hidden(s, values) & 1;
     if (s->uses_block) {
         const size_t larger = s->has_larger_block ? 4096 * (size_t)hidden : 0;
-        RETURN_IF_ERROR(
-            rondo_pool_allocate(g_world.pool, stream, BLOCK_BYTES + larger, &block));
+        RETURN_IF_ERROR(rondo_pool_allocate(g_world.pool, stream, BLOCK_BYTES + larger, &block));
         RETURN_IF_ERROR(rondo_stream_copy(stream, block, values[0].pointer, BLOCK_BYTES,
                                           RONDO_COPY_DEVICE_TO_DEVICE));
     }
@@ -178,8 +176,8 @@ static void draw_pointers(const step *s, rng *r, rondo_value *values) {
         size_t place = (1 + draw_below(r, SLOTS)) * EXTENT;
         if (i > 0 && draw_below(r, 3) == 0) {
             place = (size_t)((unsigned char *)values[i - 1].pointer - g_world.memory);
-            place = draw_below(r, 2) == 0 && place + EXTENT <= SLOTS * EXTENT ? place + EXTENT
-                                                                             : place;
+            place =
+                draw_below(r, 2) == 0 && place + EXTENT <= SLOTS * EXTENT ? place + EXTENT : place;
             place &= ~(size_t)255;
         } else if (s->arguments[i].alignment == 16) {
             place += 16 * draw_below(r, 16);
@@ -265,9 +263,9 @@ static void print_step(const step *s, uint64_t index, const char *what,
                        const rondo_learned *learned) {
     rondo_learned_report report = {.struct_size = sizeof report};
     MUST(rondo_learned_get_report(learned, &report));
-    printf("step %" PRIu64 " (%zu arguments, %zu nodes): %s: %s: %s %s\n", index,
-           s->argument_count, s->node_count, what, rondo_refusal_get_name(report.refusal),
-           report.word, report.message);
+    printf("step %" PRIu64 " (%zu arguments, %zu nodes): %s: %s: %s %s\n", index, s->argument_count,
+           s->node_count, what, rondo_refusal_get_name(report.refusal), report.word,
+           report.message);
     print_words(s);
     printf("  %s%s%s%s\n", s->is_learnable ? "listed forms only" : "spoiled",
            s->uses_block ? ", a block" : "", s->has_larger_block ? " of any size" : "",
@@ -344,8 +342,7 @@ static int close_world(void) {
     if (w->is_fake) {
         failed = fake_cuda_count_objects() != 0 || fake_cuda_get_violations()[0] != '\0';
         if (failed) {
-            printf("%zu objects left; %s\n", fake_cuda_count_objects(),
-                   fake_cuda_get_violations());
+            printf("%zu objects left; %s\n", fake_cuda_count_objects(), fake_cuda_get_violations());
         }
         fake_cuda_uninstall();
     }

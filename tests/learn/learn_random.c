@@ -41,8 +41,7 @@ static bool is_signed(const rondo_argument *a) {
 static void make_domain(step *s, size_t i, rng *r) {
     rondo_argument *a = &s->arguments[i];
     const uint32_t bits = 8 * widths[a->kind];
-    const int64_t kind_most =
-        bits == 64 ? INT64_MAX : (INT64_C(1) << (bits - is_signed(a))) - 1;
+    const int64_t kind_most = bits == 64 ? INT64_MAX : (INT64_C(1) << (bits - is_signed(a))) - 1;
     static const int64_t mosts[] = {1, 2, 7, 63, 100, 127, 1000, 32767, 100000, 2147483647};
     s->may_count[i] = true;
     if (a->kind == RONDO_ARGUMENT_BOOL) {
@@ -156,16 +155,26 @@ static bool want_struct(const step *s, size_t i) {
 typedef bool (*wanting)(const step *, size_t);
 
 static const wanting wanted[WORD_KIND_COUNT] = {
-    [WORD_POINTER] = want_pointer,     [WORD_POINTER_INDEX] = want_pointer,
-    [WORD_INTEGER] = want_integer,     [WORD_UNSIGNED] = want_integer,
-    [WORD_NARROWED] = want_integer,    [WORD_LINE] = want_integer,
-    [WORD_CEIL] = want_count,          [WORD_PRODUCT] = want_integer,
-    [WORD_CEIL_PRODUCT] = want_count,  [WORD_FLOAT] = want_float,
-    [WORD_FLOAT_CONVERTED] = want_float, [WORD_STRUCT] = want_struct,
-    [WORD_HASH] = want_integer,        [WORD_FLOOR] = want_integer,
-    [WORD_MASK] = want_integer,        [WORD_LEAST] = want_integer,
-    [WORD_PARITY] = want_integer,      [WORD_INT_TO_FLOAT] = want_integer,
-    [WORD_MAGIC] = want_positive,      [WORD_LOW_HALF] = want_pointer,
+    [WORD_POINTER] = want_pointer,
+    [WORD_POINTER_INDEX] = want_pointer,
+    [WORD_INTEGER] = want_integer,
+    [WORD_UNSIGNED] = want_integer,
+    [WORD_NARROWED] = want_integer,
+    [WORD_LINE] = want_integer,
+    [WORD_CEIL] = want_count,
+    [WORD_PRODUCT] = want_integer,
+    [WORD_CEIL_PRODUCT] = want_count,
+    [WORD_FLOAT] = want_float,
+    [WORD_FLOAT_CONVERTED] = want_float,
+    [WORD_STRUCT] = want_struct,
+    [WORD_HASH] = want_integer,
+    [WORD_FLOOR] = want_integer,
+    [WORD_MASK] = want_integer,
+    [WORD_LEAST] = want_integer,
+    [WORD_PARITY] = want_integer,
+    [WORD_INT_TO_FLOAT] = want_integer,
+    [WORD_MAGIC] = want_positive,
+    [WORD_LOW_HALF] = want_pointer,
 };
 
 static word constant(int64_t value, uint32_t width) {
@@ -342,8 +351,7 @@ static bool fits(const step *s, const word *w) {
         return true;
     }
     const uint64_t first = get_most(&s->arguments[w->first]);
-    const uint64_t second =
-        w->kind == WORD_CEIL_PRODUCT ? get_most(&s->arguments[w->second]) : 1;
+    const uint64_t second = w->kind == WORD_CEIL_PRODUCT ? get_most(&s->arguments[w->second]) : 1;
     uint64_t product;
     if (__builtin_mul_overflow(first, second, &product) || product > INT64_MAX) {
         return false;

@@ -17,8 +17,8 @@ enum {
     ARGUMENTS_MAX = 8,
     NODES_MAX = 6,
     WORDS_MAX = 8,
-    EXTENT = 2048,   // of every pointer
-    SLOTS = 12,      // places of that size in the world's memory
+    EXTENT = 2048,  // of every pointer
+    SLOTS = 12,     // places of that size in the world's memory
     STRUCT_BYTES = 24,
 };
 

@@ -40,9 +40,9 @@ static rondo__draws g_draws;
 
 typedef uint64_t (*word_function)(const rondo__values *v);
 #define V(name) (v->bits[name])
-#define WORD(name, expression)                                \
-    static uint64_t word_##name(const rondo__values *v) {     \
-        return (uint64_t)(expression);                        \
+#define WORD(name, expression)                            \
+    static uint64_t word_##name(const rondo__values *v) { \
+        return (uint64_t)(expression);                    \
     }
 
 static uint64_t convert_to_float(uint64_t bits) {
@@ -106,7 +106,8 @@ typedef struct row {
     const char *form;  // NULL: refused; "": two words
 } row;
 
-#define ROW(name, width, form) {#name, word_##name, width, form}
+#define ROW(name, width, form) \
+    { #name, word_##name, width, form }
 static const row rows[] = {
     ROW(pointer, 8, "p"),
     ROW(interior, 8, "p + 264"),
@@ -288,10 +289,9 @@ static void words_are_explained_or_refused(void **state) {
         const bool is_solved = verdict == RONDO__SOLVED;
         const int right = is_solved ? count_right(&t, &rows[i], &solution) : 0;
         const bool is_expected =
-            rows[i].form == NULL
-                ? !is_solved || right < 1000
-                : is_solved && right == 1000 &&
-                      (rows[i].form[0] == '\0' || strcmp(form, rows[i].form) == 0);
+            rows[i].form == NULL ? !is_solved || right < 1000
+                                 : is_solved && right == 1000 &&
+                                       (rows[i].form[0] == '\0' || strcmp(form, rows[i].form) == 0);
         if (!is_expected) {
             print_error("%s, %u bytes: %s \"%s\", %d of 1000 right, %s\n", rows[i].name,
                         (unsigned)rows[i].width, is_solved ? "solved" : "refused", form, right,

@@ -88,8 +88,8 @@ static rondo_status step_usual(rondo_stream *stream, const rondo_value *a, void 
     RETURN_IF_ERROR(rondo_pool_allocate(g_pool, stream, 1024, &block));
     const work first = {(unsigned char *)block + 16, x, get_n(a), a[3].single, 3};
     const work second = {y + 1024, (unsigned char *)block + 16, get_n(a), 2.0f, (int32_t)get_n(a)};
-    RETURN_IF_ERROR(launch(stream, run_kernel, (uint32_t)(get_n(a) + 63) / 64, &first,
-                           sizeof first));
+    RETURN_IF_ERROR(
+        launch(stream, run_kernel, (uint32_t)(get_n(a) + 63) / 64, &first, sizeof first));
     RETURN_IF_ERROR(launch(stream, run_kernel, 1, &second, sizeof second));
     RETURN_IF_ERROR(rondo_stream_copy(stream, y + 2048, x + 8, (size_t)get_n(a) * 2,
                                       RONDO_COPY_DEVICE_TO_DEVICE));
@@ -131,8 +131,7 @@ static rondo_status step_host_table(rondo_stream *stream, const rondo_value *a, 
 }
 
 // The same table in device memory that a kernel reads: no node shows the address.
-static rondo_status step_device_table(rondo_stream *stream, const rondo_value *a,
-                                      void *user_data) {
+static rondo_status step_device_table(rondo_stream *stream, const rondo_value *a, void *user_data) {
     const work w = {a[1].pointer, g_buffers[2], get_n(a), a[3].single, 0};
     (void)user_data;
     memcpy(g_buffers[2], &a[0].pointer, sizeof a[0].pointer);
@@ -164,8 +163,7 @@ static rondo_status step_more_nodes(rondo_stream *stream, const rondo_value *a, 
     return RONDO_STATUS_OK;
 }
 
-static rondo_status step_larger_block(rondo_stream *stream, const rondo_value *a,
-                                      void *user_data) {
+static rondo_status step_larger_block(rondo_stream *stream, const rondo_value *a, void *user_data) {
     void *block = NULL;
     (void)user_data;
     RETURN_IF_ERROR(rondo_pool_allocate(g_pool, stream, (size_t)get_n(a) * 8, &block));
@@ -320,8 +318,8 @@ static void a_step_is_learned_and_runs_with_any_values(void **state) {
 static rondo_status step_with_state(rondo_stream *stream, const rondo_value *a, void *user_data) {
     (void)user_data;
     OK(rondo_label_push(stream, "left open"));
-    RETURN_IF_ERROR(rondo_random_uniform(g_generator, stream, RONDO_DTYPE_F32, a[1].pointer, 16,
-                                         0.0, 1.0));
+    RETURN_IF_ERROR(
+        rondo_random_uniform(g_generator, stream, RONDO_DTYPE_F32, a[1].pointer, 16, 0.0, 1.0));
     return step_usual(stream, a, NULL);
 }
 
@@ -397,8 +395,7 @@ static void adversaries_are_refused(void **state) {
         rondo_learned *learned = create(rows[i].step, &calls, &options);
         rondo_value values[4];
         set_values(values, 0, 1, 100, 1.5f);
-        assert_int_equal(rondo_learned_run(learned, g_stream, values, 4),
-                         RONDO_STATUS_UNSUPPORTED);
+        assert_int_equal(rondo_learned_run(learned, g_stream, values, 4), RONDO_STATUS_UNSUPPORTED);
         const rondo_learned_report report = get_report(learned);
         if (report.refusal != rows[i].refusal) {
             print_error("%s: %s\n", rows[i].name, report.message);
