@@ -456,37 +456,29 @@ static uint64_t draw_up_to(rondo__draws *draws, uint64_t most, bool is_even) {
     return shift < 64 ? number >> shift : 0;
 }
 
-// Where most cases lie: at the ends, at zero, and anywhere between.
+// Where most cases lie: at the ends and near them, near zero, and anywhere between.
 static uint64_t draw_integer(const rondo__argument *argument, rondo__draws *draws,
                              rondo__draw_kind kind) {
-    if (kind == RONDO__DRAW_MOST) {
-        return argument->most;
-    }
-    if (kind == RONDO__DRAW_LEAST) {
-        return argument->least;
-    }
     const uint64_t multiple = argument->multiple_of;
     const uint64_t steps = (argument->most - argument->least) / multiple;
-    switch (rondo__draw(draws) % 8) {
-        case 0:
-            return rondo__draw(draws) % 2 == 0 ? argument->least : argument->most;
-        case 1:
-            return argument->least + draw_up_to(draws, steps, false) * multiple;
-        case 2:
-            return argument->most - draw_up_to(draws, steps, false) * multiple;
-        case 3: {
-            const uint64_t distance = draw_up_to(draws, steps, false) * multiple;
-            const uint64_t near_zero = rondo__draw(draws) % 2 == 0 ? distance : 0 - distance;
-            if (get_rank(argument, near_zero) >= get_rank(argument, argument->least) &&
-                get_rank(argument, near_zero) <= get_rank(argument, argument->most)) {
-                return near_zero;
-            }
-            break;
-        }
-        default:
-            break;
+    if (kind != RONDO__DRAW_ANY) {
+        const uint64_t second = argument->least + (steps > 0 ? multiple : 0);
+        return kind == RONDO__DRAW_MOST     ? argument->most
+               : kind == RONDO__DRAW_SECOND ? second
+                                            : argument->least;
     }
-    return argument->least + draw_up_to(draws, steps, true) * multiple;
+    const uint64_t choice = rondo__draw(draws) % 8;
+    const uint64_t distance = draw_up_to(draws, steps, choice > 4) * multiple;
+    const uint64_t near_zero = rondo__draw(draws) % 2 == 0 ? distance : 0 - distance;
+    if (choice == 0) {
+        return rondo__draw(draws) % 2 == 0 ? argument->least : argument->most;
+    }
+    if (choice == 1) {
+        return argument->most - distance;
+    }
+    const bool is_inside = get_rank(argument, near_zero) >= get_rank(argument, argument->least) &&
+                           get_rank(argument, near_zero) <= get_rank(argument, argument->most);
+    return choice == 2 && is_inside ? near_zero : argument->least + distance;
 }
 
 static uint64_t draw_float(const rondo__argument *argument, rondo__draws *draws,
@@ -500,7 +492,7 @@ static uint64_t draw_float(const rondo__argument *argument, rondo__draws *draws,
     }
     const double least = get_number(argument, argument->least);
     const double most = get_number(argument, argument->most);
-    if (kind != RONDO__DRAW_ANY) {
+    if (kind == RONDO__DRAW_LEAST || kind == RONDO__DRAW_MOST) {
         return kind == RONDO__DRAW_LEAST ? argument->least : argument->most;
     }
     const double part = (double)(rondo__draw(draws) >> 11) * 0x1p-53;
@@ -517,7 +509,7 @@ void rondo__argument_draw(const rondo__argument *argument, rondo__draws *draws,
     *out_bits = 0;
     if (argument->set != NULL) {
         size_t place = (size_t)(rondo__draw(draws) % argument->set_count);
-        if (argument->is_integer && kind != RONDO__DRAW_ANY) {
+        if (argument->is_integer && (kind == RONDO__DRAW_MOST || kind == RONDO__DRAW_LEAST)) {
             for (size_t i = 0; i < argument->set_count; ++i) {
                 bool is_larger =
                     get_rank(argument, argument->set[i]) > get_rank(argument, argument->set[place]);

@@ -82,7 +82,8 @@ uint64_t rondo__draw(rondo__draws *draws);
 typedef enum rondo__draw_kind {
     RONDO__DRAW_MOST,  // the upper end of the domain
     RONDO__DRAW_LEAST,
-    RONDO__DRAW_ANY,  // all over the domain, its ends and small numbers often
+    RONDO__DRAW_SECOND,  // one step from the lower end
+    RONDO__DRAW_ANY,     // all over the domain, its ends and small numbers often
 } rondo__draw_kind;
 
 // A value of the domain, of all arguments but pointers.

@@ -3,6 +3,7 @@
 #include "learn/form.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -160,9 +161,9 @@ static uint64_t invert(uint64_t odd) {
 }
 
 // Sets a and c so that two recordings come out right: those whose bases differ by the fewest twos.
-// Of the numbers `a` that then fit, the smallest is meant.
+// Of the numbers `a` that then fit, which are 2^(bits - twos) apart, the smallest is meant.
 static bool fit_line(const rondo__sightings *seen, const uint64_t *bases, uint64_t *out_a,
-                     uint64_t *out_c) {
+                     uint64_t *out_c, unsigned *out_twos) {
     const unsigned bits = 8 * seen->width;
     unsigned twos = bits;
     size_t other = 0;
@@ -184,10 +185,27 @@ static bool fit_line(const rondo__sightings *seen, const uint64_t *bases, uint64
     const uint64_t a = (difference >> twos) * invert((bases[other] - bases[0]) >> twos);
     *out_a = extend_sign(a, bits - twos);
     *out_c = extend_sign(seen->words[0] - *out_a * bases[0], bits);
+    *out_twos = twos;
     return true;
 }
 
 enum { SIGHTINGS_MAX = 128 };
+
+// How many twos all differences of the base have by the domain of its argument.
+static unsigned get_twos(const rondo__arguments *arguments, const rondo__form *form) {
+    const rondo__argument *argument = &arguments->list[form->argument];
+    return form->second == RONDO__NO_ARGUMENT && argument->set == NULL
+               ? (unsigned)__builtin_ctzll(argument->multiple_of)
+               : 0;
+}
+
+// The next `a` that gives every word, because none of the recordings tells them apart.
+static void add_neighbour(fitting *f, const rondo__form *form, uint64_t base, unsigned twos) {
+    rondo__form other = *form;
+    other.a += UINT64_C(1) << (8 * form->width - twos);
+    other.c = extend_sign(f->seen->words[0] - other.a * base, 8 * form->width);
+    (void)add(f, &other);
+}
 
 static bool fit_integer(fitting *f, uint16_t argument, uint16_t second, rondo__extension extension,
                         bool is_plain) {
@@ -200,10 +218,17 @@ static bool fit_integer(fitting *f, uint16_t argument, uint16_t second, rondo__e
     for (size_t r = 0; r < f->seen->count; ++r) {
         bases[r] = get_base(&form, f->seen->values[r]);
     }
-    if (!fit_line(f->seen, bases, &form.a, &form.c)) {
+    unsigned twos = 0;
+    if (!fit_line(f->seen, bases, &form.a, &form.c, &twos)) {
         return false;
     }
-    return (!is_plain || (form.a == 1 && form.c == 0)) && add(f, &form);
+    if ((is_plain && (form.a != 1 || form.c != 0)) || !add(f, &form)) {
+        return false;
+    }
+    if (!is_plain && twos > get_twos(f->seen->arguments, &form)) {
+        add_neighbour(f, &form, bases[0], twos);
+    }
+    return true;
 }
 
 // In its own width first; then as if it had another sign, or had been cut off to fewer bytes.
@@ -299,8 +324,9 @@ static void fit_address(fitting *f, uint16_t pointer) {
         for (size_t r = 0; r < seen->count; ++r) {
             bases[r] = seen->values[r]->bits[i];
         }
+        unsigned twos = 0;
         form.second = (uint16_t)i;
-        if (fit_line(&rest, bases, &form.a, &form.c)) {
+        if (fit_line(&rest, bases, &form.a, &form.c, &twos)) {
             (void)add(f, &form);
         }
     }
@@ -407,6 +433,12 @@ static void draw_for(const rondo__form *form, const rondo__arguments *arguments,
     }
 }
 
+static wide get_root(wide square) {
+    wide root = (wide)sqrtl((long double)square);
+    root -= root * root > square;
+    return root + ((root + 1) * (root + 1) <= square);
+}
+
 // Between k * d and k * e lies every x that two divisors d < e tell apart; with another factor y,
 // every x between k * d / y and k * e / y. Where many k pass before these ranges are as wide as the
 // steps of the domain, most large x tell them apart, and are drawn by chance.
@@ -416,12 +448,15 @@ static bool separate_ceils(const rondo__form *small, const rondo__form *large, u
     const uint16_t other = sought == small->argument ? small->second : small->argument;
     const wide factor =
         other == RONDO__NO_ARGUMENT || other == sought ? 1 : (wide)values->bits[other];
+    const bool is_square = other == sought;
     if (factor <= 0) {
         return false;
     }
     for (wide k = 1; k <= RANGES_MAX; ++k) {
-        const wide from = k * (wide)small->d / factor;
-        const wide to = k * (wide)large->d / factor;
+        wide from = k * (wide)small->d / factor;
+        wide to = k * (wide)large->d / factor;
+        from = is_square ? get_root(from) : from;
+        to = is_square ? get_root(to) : to;
         if (from >= (wide)INT64_MAX || (argument->set == NULL && from > (wide)argument->most)) {
             return false;
         }

@@ -5,7 +5,7 @@
 //                     |    | two forms fit  v
 //                     +----+-- one more trial, which joins the others
 //
-// The first trials take both ends of every domain at once, then values at random. Where the proof
+// The first trials take both ends of every domain at once, then values at random, then the run's. Where the proof
 // meets a recording that was not foretold, that joins the trials, and the step is explained anew:
 // so the first ones need not be many. A step that cannot be explained after that is refused.
 // SPDX-License-Identifier: Apache-2.0
@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-enum { FIRST_TRIALS = 6, PROOFS = 16, SURPRISES_MAX = 12 };
+enum { PROOFS = 16, SURPRISES_MAX = 12 };
 
 bool rondo__learn_proves = true;
 
@@ -119,19 +119,19 @@ static rondo_status explain(learning *l, rondo__verdict *out_verdict) {
                                               : RONDO_STATUS_OK;
 }
 
-static rondo_status take_first_trials(learning *l) {
-    for (int i = 0; i < FIRST_TRIALS && !is_refused(l); ++i) {
-        const rondo__draw_kind kind = i == 0   ? RONDO__DRAW_LEAST
-                                      : i == 1 ? RONDO__DRAW_MOST
-                                               : RONDO__DRAW_ANY;
-        RETURN_IF_ERROR(add_trial(l, kind, NULL));
+static rondo_status take_first_trials(learning *l, const rondo__values *first) {
+    static const rondo__draw_kind kinds[] = {RONDO__DRAW_LEAST,  RONDO__DRAW_MOST,
+                                             RONDO__DRAW_SECOND, RONDO__DRAW_ANY,
+                                             RONDO__DRAW_ANY,    RONDO__DRAW_ANY};
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds && !is_refused(l); ++i) {
+        RETURN_IF_ERROR(add_trial(l, kinds[i], NULL));
     }
-    return RONDO_STATUS_OK;
+    return is_refused(l) ? RONDO_STATUS_OK : add_trial(l, RONDO__DRAW_ANY, first);
 }
 
-static rondo_status learn(learning *l) {
+static rondo_status learn(learning *l, const rondo__values *first) {
     RETURN_IF_ERROR(rondo__values_init(l->arguments, &l->wanted));
-    RETURN_IF_ERROR(take_first_trials(l));
+    RETURN_IF_ERROR(take_first_trials(l, first));
     bool is_right = false;
     for (int surprises = 0; !is_right && !is_refused(l);) {
         rondo__verdict verdict = RONDO__REFUSED;
@@ -154,7 +154,7 @@ static rondo_status learn(learning *l) {
 }
 
 rondo_status rondo__learn(const rondo__step *step, uint64_t seed, rondo_stream *stream,
-                          rondo__lesson *out_lesson) {
+                          const rondo__values *first, rondo__lesson *out_lesson) {
     *out_lesson = (rondo__lesson){0};
     learning *l = rondo__calloc(1, sizeof *l);
     if (l == NULL) {
@@ -165,7 +165,7 @@ rondo_status rondo__learn(const rondo__step *step, uint64_t seed, rondo_stream *
     l->lesson = out_lesson;
     rondo_status status = rondo__trials_init(step, seed, &l->trials);
     if (status == RONDO_STATUS_OK) {
-        status = learn(l);
+        status = learn(l, first);
         rondo__trials_deinit(&l->trials);
     }
     rondo__values_deinit(&l->wanted);

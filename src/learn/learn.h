@@ -19,9 +19,12 @@ typedef struct rondo__lesson {
 // Test hook: false leaves the proof out, so that what is explained is believed.
 extern bool rondo__learn_proves;
 
+// first      values of a run, which are tried, too.
+//
 // Errors:    those of rondo__trials_init and rondo__step_record.
 RONDO_MUST_USE rondo_status rondo__learn(const rondo__step *step, uint64_t seed,
-                                         rondo_stream *stream, rondo__lesson *out_lesson);
+                                         rondo_stream *stream, const rondo__values *first,
+                                         rondo__lesson *out_lesson);
 void rondo__lesson_deinit(rondo__lesson *lesson);
 
 #endif  // RONDO_LEARN_LEARN_H

@@ -333,7 +333,8 @@ static void drop_graph(rondo_learned *learned) {
 
 static rondo_status learn(rondo_learned *learned, rondo_stream *stream) {
     const uint64_t start = rondo__clock_now_ns();
-    RETURN_IF_ERROR(rondo__learn(&learned->step, learned->seed, stream, &learned->lesson));
+    RETURN_IF_ERROR(
+        rondo__learn(&learned->step, learned->seed, stream, &learned->next, &learned->lesson));
     learned->stats.recording_count += learned->lesson.recording_count;
     rondo_status status = RONDO_STATUS_OK;
     if (learned->lesson.is_proved) {
