@@ -1,0 +1,336 @@
+// What a step with changing parameters costs, in every way there is: 40 000 steps of eight kernels
+// of 32 floats, four of them with another factor in each step.
+//
+//   twice { out = 1.004 * in; in = 1.004 * out; out = f * in; in = f * out }, f = 1 + 0.001 * step
+//
+//   build/bench/dynamic_parameters [DEVICE [STEPS]]      default: host, 40000
+//
+// The ways take turns, 5 rounds of all of them, and each is drained every 64 steps; what is printed
+// are medians over the rounds of wall time for all steps, and of CPU time a step. Then the same for
+// 1000 kernels, 2000 steps: four of them with a changing factor, and all. At last what unchanged
+// arguments cost beyond a plain replay.
+// SPDX-License-Identifier: Apache-2.0
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "backend/backend.h"
+#include "base/clock.h"
+#include "device/device.h"
+#include "rondo/rondo.h"
+
+enum { WIDTH = 32, NODES_MAX = 1000, ROUNDS = 5, DRAIN_EVERY = 64, TURNS = 2000, PLAIN = 20000 };
+
+static void must(rondo_status status) {
+    if (status != RONDO_STATUS_OK) {
+        const rondo_error *error = rondo_error_get_last();
+        fprintf(stderr, "%s: %s (%s)\n", error->call, error->message, error->driver_name);
+        exit(1);
+    }
+}
+
+static int compare_times(const void *a, const void *b) {
+    const double left = *(const double *)a;
+    const double right = *(const double *)b;
+    return left < right ? -1 : left > right;
+}
+
+static double get_median(double *times, size_t count) {
+    qsort(times, count, sizeof *times, compare_times);
+    return times[count / 2];
+}
+
+// ---- the step ---------------------------------------------------------------------------------
+
+static const char scale_text[] =
+    "extern \"C\" __global__ void scale(float *out, const float *in, float factor, int count) {\n"
+    "    if (threadIdx.x < count) { out[threadIdx.x] = factor * in[threadIdx.x]; }\n"
+    "}\n";
+
+typedef struct scale_arguments {
+    float *out;
+    const float *in;
+    float factor;
+    int32_t count;
+} scale_arguments;
+
+static void run_scale(void *data) {
+    const scale_arguments *a = data;
+    for (int32_t i = 0; i < a->count; ++i) {
+        a->out[i] = a->factor * a->in[i];
+    }
+}
+
+typedef struct bench {
+    rondo_device *device;
+    rondo_stream *stream;
+    float *buffers[2];
+    void *function;
+    size_t node_count;
+    rondo_graph *graph;  // of the way that is measured
+    rondo_graph *spare;
+    rondo_node nodes[NODES_MAX];  // with a changing factor
+    bool are_all_dynamic;
+    rondo_learned *learned;
+} bench;
+
+// Kernels 2, 3, 6 and 7 of each eight; of more than eight only those of the first.
+static bool is_dynamic(const bench *b, size_t index) {
+    return b->are_all_dynamic || (index < 8 && index % 4 >= 2);
+}
+
+static scale_arguments get_arguments(const bench *b, size_t index, float factor) {
+    return (scale_arguments){.out = b->buffers[1 - index % 2],
+                             .in = b->buffers[index % 2],
+                             .factor = is_dynamic(b, index) ? factor : 1.004f,
+                             .count = WIDTH};
+}
+
+static rondo_launch get_launch(const bench *b, const scale_arguments *arguments) {
+    return (rondo_launch){.struct_size = sizeof(rondo_launch),
+                          .name = "scale",
+                          .function = b->function,
+                          .grid = {1, 1, 1},
+                          .block = {256, 1, 1},
+                          .arguments = arguments,
+                          .argument_bytes = sizeof *arguments};
+}
+
+// What a program has: its step, in one function.
+static rondo_status issue(rondo_stream *stream, const rondo_value *values, void *user_data) {
+    const bench *b = user_data;
+    for (size_t i = 0; i < b->node_count; ++i) {
+        const scale_arguments arguments = get_arguments(b, i, values[0].single);
+        const rondo_launch launch = get_launch(b, &arguments);
+        const rondo_status status = rondo_stream_launch(stream, &launch);
+        if (status != RONDO_STATUS_OK) {
+            return status;
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// ---- the ways ---------------------------------------------------------------------------------
+
+static void record(bench *b, rondo_graph *graph, float factor) {
+    const rondo_value value = {.single = factor};
+    must(rondo_graph_capture_begin(graph, b->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    must(issue(b->stream, &value, b));
+    must(rondo_graph_capture_end(graph));
+}
+
+static void begin_eager(bench *b) {
+    (void)b;
+}
+static void step_eager(bench *b, float factor) {
+    const rondo_value value = {.single = factor};
+    must(issue(b->stream, &value, b));
+}
+
+static void begin_update(bench *b) {
+    rondo_graph_options options = {.struct_size = sizeof options};
+    must(rondo_graph_create(b->device, &options, &b->graph));
+    options.keep = RONDO_KEEP_TEMPLATE_ONLY;
+    must(rondo_graph_create(b->device, &options, &b->spare));
+    record(b, b->graph, 1.0f);
+}
+static void step_update(bench *b, float factor) {
+    record(b, b->spare, factor);
+    must(rondo_graph_update(b->graph, b->spare, NULL));
+    must(rondo_graph_replay(b->graph, b->stream));
+}
+
+static void begin_patch(bench *b) {
+    size_t count = 0;
+    must(rondo_graph_create(b->device, NULL, &b->graph));
+    must(rondo_graph_capture_begin(b->graph, b->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    for (size_t i = 0; i < b->node_count; ++i) {
+        const scale_arguments arguments = get_arguments(b, i, 1.0f);
+        const rondo_launch launch = get_launch(b, &arguments);
+        must(rondo_stream_launch(b->stream, &launch));
+        if (is_dynamic(b, i)) {
+            must(rondo_stream_get_last_node(b->stream, &b->nodes[count++]));
+        }
+    }
+    must(rondo_graph_capture_end(b->graph));
+}
+static void step_patch(bench *b, float factor) {
+    static scale_arguments arguments[NODES_MAX];
+    static rondo_launch launches[NODES_MAX];
+    static rondo_work works[NODES_MAX];
+    static rondo_patch patches[NODES_MAX];
+    const size_t node_count = b->are_all_dynamic ? b->node_count : 8;
+    size_t count = 0;
+    for (size_t i = 0; i < node_count; ++i) {
+        if (is_dynamic(b, i)) {
+            arguments[count] = get_arguments(b, i, factor);
+            launches[count] = get_launch(b, &arguments[count]);
+            works[count] = (rondo_work){.struct_size = sizeof works[count],
+                                        .kind = RONDO_NODE_KERNEL,
+                                        .launch = &launches[count]};
+            patches[count] = (rondo_patch){.node = b->nodes[count], .work = &works[count]};
+            ++count;
+        }
+    }
+    must(rondo_graph_patch(b->graph, patches, count));
+    must(rondo_graph_replay(b->graph, b->stream));
+}
+
+static void begin_learned(bench *b) {
+    const rondo_argument argument = {
+        .struct_size = sizeof argument, .name = "factor", .kind = RONDO_ARGUMENT_FLOAT};
+    const rondo_learned_options options = {.struct_size = sizeof options,
+                                           .fallback = RONDO_LEARN_REFUSE};
+    const rondo_value value = {.single = 1.0f};
+    must(rondo_learned_create(b->device, &options, &argument, 1, issue, b, &b->learned));
+    must(rondo_learned_learn(b->learned, b->stream, &value, 1));
+}
+static void step_learned(bench *b, float factor) {
+    const rondo_value value = {.single = factor};
+    must(rondo_learned_run(b->learned, b->stream, &value, 1));
+}
+
+typedef struct way {
+    const char *name;
+    void (*begin)(bench *b);
+    void (*step)(bench *b, float factor);
+} way;
+
+static const way ways[] = {
+    {"eager", begin_eager, step_eager},
+    {"record again and update", begin_update, step_update},
+    {"patch by handle", begin_patch, step_patch},
+    {"learned", begin_learned, step_learned},
+};
+enum { WAY_COUNT = sizeof ways / sizeof *ways };
+
+static void end_way(bench *b) {
+    must(rondo_stream_synchronize(b->stream));
+    rondo_learned_destroy(b->learned);
+    rondo_graph_destroy(b->spare);
+    rondo_graph_destroy(b->graph);
+    b->learned = NULL;
+    b->spare = NULL;
+    b->graph = NULL;
+}
+
+// ---- measuring --------------------------------------------------------------------------------
+
+typedef struct cost {
+    double wall_ms;  // of all steps
+    double cpu_us;   // of the calls of one
+    uint32_t result;
+} cost;
+
+static cost measure_way(bench *b, const way *w, uint64_t step_count) {
+    uint64_t calls = 0;
+    cost c = {0};
+    const float ones[WIDTH] = {1.0f, 1.0f, 1.0f, 1.0f};
+    float result[WIDTH];
+    w->begin(b);
+    must(rondo_stream_copy(b->stream, b->buffers[0], ones, sizeof ones, RONDO_COPY_HOST_TO_DEVICE));
+    must(rondo_stream_synchronize(b->stream));
+    const uint64_t begin = rondo__clock_now_ns();
+    for (uint64_t i = 0; i < step_count; ++i) {
+        const uint64_t start = rondo__clock_now_ns();
+        w->step(b, 1.0f + 0.001f * (float)(i % 7));
+        calls += rondo__clock_now_ns() - start;
+        if (i % DRAIN_EVERY == DRAIN_EVERY - 1) {
+            must(rondo_stream_synchronize(b->stream));
+        }
+    }
+    must(rondo_stream_synchronize(b->stream));
+    c.wall_ms = (double)(rondo__clock_now_ns() - begin) / 1e6;
+    c.cpu_us = (double)calls / 1e3 / (double)step_count;
+    must(rondo_stream_copy(b->stream, result, b->buffers[0], sizeof result,
+                           RONDO_COPY_DEVICE_TO_HOST));
+    must(rondo_stream_synchronize(b->stream));
+    memcpy(&c.result, result, sizeof c.result);
+    end_way(b);
+    return c;
+}
+
+static void measure_all(bench *b, uint64_t step_count) {
+    double walls[WAY_COUNT][ROUNDS];
+    double cpus[WAY_COUNT][ROUNDS];
+    uint32_t results[WAY_COUNT];
+    for (size_t round = 0; round < ROUNDS; ++round) {
+        for (size_t i = 0; i < WAY_COUNT; ++i) {
+            const size_t k = (i + round) % WAY_COUNT;
+            const cost c = measure_way(b, &ways[k], step_count);
+            walls[k][round] = c.wall_ms;
+            cpus[k][round] = c.cpu_us;
+            results[k] = c.result;
+        }
+    }
+    printf("%zu kernels, %s with a changing factor, %llu steps\n", b->node_count,
+           b->are_all_dynamic ? "all" : "4", (unsigned long long)step_count);
+    printf("%-26s %12s %14s %10s\n", "way", "wall, ms", "CPU us a step", "of eager");
+    double eager = 0;
+    for (size_t k = 0; k < WAY_COUNT; ++k) {
+        const double wall = get_median(walls[k], ROUNDS);
+        eager = k == 0 ? wall : eager;
+        printf("%-26s %12.1f %14.2f %9.2fx%s\n", ways[k].name, wall, get_median(cpus[k], ROUNDS),
+               wall / eager, results[k] == results[0] ? "" : "  WRONG RESULT");
+    }
+}
+
+// A run with the values of the one before, beside a replay of the same graph.
+static void measure_unchanged(bench *b) {
+    static double times[2][PLAIN];
+    const rondo_value value = {.single = 1.5f};
+    begin_learned(b);
+    must(rondo_learned_run(b->learned, b->stream, &value, 1));
+    rondo_graph *graph = rondo_learned_get_graph(b->learned);
+    for (size_t i = 0; i < PLAIN; ++i) {
+        for (size_t k = 0; k < 2; ++k) {
+            const bool is_learned = (i + k) % 2 == 0;
+            const uint64_t start = rondo__clock_now_ns();
+            const rondo_status status = is_learned
+                                            ? rondo_learned_run(b->learned, b->stream, &value, 1)
+                                            : rondo_graph_replay(graph, b->stream);
+            times[is_learned][i] = (double)(rondo__clock_now_ns() - start);
+            must(status);
+        }
+        if (i % DRAIN_EVERY == 0) {
+            must(rondo_stream_synchronize(b->stream));
+        }
+    }
+    const double replay = get_median(times[0], PLAIN);
+    const double learned = get_median(times[1], PLAIN);
+    printf("unchanged values: %.0f ns, a replay %.0f ns, %.0f ns more\n", learned, replay,
+           learned - replay);
+    end_way(b);
+}
+
+int main(int argc, char **argv) {
+    bench b = {.node_count = 8};
+    const char *name = argc > 1 ? argv[1] : "host";
+    const uint64_t step_count = argc > 2 ? strtoull(argv[2], NULL, 10) : 40000;
+    union {
+        rondo_host_function function;
+        void *address;
+    } scale = {.function = run_scale};
+    must(rondo_device_open(name, &b.device));
+    if (!rondo_device_is_host(b.device)) {
+        must(rondo__device_get_function(b.device, scale_text, NULL, 0, "scale", &scale.address));
+    }
+    b.function = scale.address;
+    must(rondo_stream_create(b.device, NULL, &b.stream));
+    for (size_t i = 0; i < 2; ++i) {
+        must(rondo_memory_allocate(b.device, RONDO_MEMORY_DEVICE, WIDTH * sizeof(float),
+                                   (void **)&b.buffers[i]));
+    }
+    measure_all(&b, step_count);
+    measure_unchanged(&b);
+    b.node_count = NODES_MAX;
+    measure_all(&b, TURNS);
+    b.are_all_dynamic = true;
+    measure_all(&b, TURNS);
+    rondo_memory_free(b.device, b.buffers[0]);
+    rondo_memory_free(b.device, b.buffers[1]);
+    rondo_stream_destroy(b.stream);
+    rondo_device_release(b.device);
+    return 0;
+}
