@@ -278,7 +278,7 @@ typedef struct rondo_learned_slot {
     uint32_t bytes;     // of the word
     uint32_t argument;  // that it depends on
     uint32_t second;    // the same, where it depends on two; otherwise `argument`
-    char form[96];      // "x + 256", "n * 4", "ceil(n / 256)"
+    char formula[96];   // "x + 256", "n * 4", "ceil(n / 256)"
 } rondo_learned_slot;
 
 // Writes at most `capacity` slots, by node; *out_count is how many there are, so a first call may

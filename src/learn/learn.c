@@ -2,12 +2,13 @@
 //
 //   first trials ──> explain ──> proof: fresh trials, each foretold ──> proved
 //                     ^    |                │ one is not
-//                     |    | two forms fit  v
+//                     |    | two formulas fit  v
 //                     +----+-- one more trial, which joins the others
 //
-// The first trials take both ends of every domain at once, then values at random, then the run's. Where the proof
-// meets a recording that was not foretold, that joins the trials, and the step is explained anew:
-// so the first ones need not be many. A step that cannot be explained after that is refused.
+// The first trials take both ends of every domain at once, then values at random, then the run's.
+// Where the proof meets a recording that was not foretold, that joins the trials, and the step is
+// explained anew: so the first ones need not be many. A step that cannot be explained after that is
+// refused.
 // SPDX-License-Identifier: Apache-2.0
 #include "learn/learn.h"
 

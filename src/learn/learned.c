@@ -252,7 +252,7 @@ static rondo_status index_slots(rondo_learned *learned) {
     for (size_t a = 0; a < argument_count; ++a) {
         learned->first_slots[a] = filled;
         for (size_t i = 0; i < solution->count; ++i) {
-            if (rondo__form_uses(&solution->slots[i].form, a)) {
+            if (rondo__formula_uses(&solution->slots[i].formula, a)) {
                 learned->slot_indices[filled++] = i;
             }
         }
@@ -438,7 +438,7 @@ static void change_words(rondo_learned *learned, size_t argument) {
         const rondo__slot *slot = &solution->slots[learned->slot_indices[i]];
         rondo__node_image *image = learned->images[slot->node];
         const uint64_t word =
-            rondo__form_evaluate(&slot->form, &learned->arguments, &learned->values);
+            rondo__formula_evaluate(&slot->formula, &learned->arguments, &learned->values);
         if (word == rondo__image_read(image, &slot->word)) {
             continue;
         }
@@ -467,8 +467,8 @@ static void change_values(rondo_learned *learned, bool *out_has_changed) {
     *out_has_changed = changed != 0;
 }
 
-// Writes the dirty nodes: one call of the driver for each. On every machine measured that costs
-// less than to record and update the whole, however many there are (bench/dynamic_parameters.c).
+// Writes the dirty nodes: one call of the driver for each. To record and update the whole costs more
+// even where all of them are dirty (bench/results/dynamic_parameters_host.md).
 static rondo_status write_dirty(rondo_learned *learned) {
     size_t done = 0;
     if (learned->dirty_count == 0) {

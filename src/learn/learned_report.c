@@ -90,18 +90,19 @@ rondo_status rondo_learned_get_report(const rondo_learned *learned,
 static void fill_slot(const rondo_learned *learned, const rondo__slot *slot,
                       rondo_learned_slot *out_slot) {
     const rondo__recorded_node *node = &learned->lesson.reference.nodes[slot->node];
-    const bool has_second = slot->form.second != RONDO__NO_ARGUMENT;
+    const bool has_second = slot->formula.second != RONDO__NO_ARGUMENT;
     *out_slot = (rondo_learned_slot){
         .struct_size = sizeof *out_slot,
         .node = node->image.index,
         .bytes = slot->word.width,
-        .argument = slot->form.argument,
-        .second = has_second ? slot->form.second : slot->form.argument,
+        .argument = slot->formula.argument,
+        .second = has_second ? slot->formula.second : slot->formula.argument,
     };
     rondo__text_fit(out_slot->node_name, sizeof out_slot->node_name, node->name);
     rondo__text_fit(out_slot->node_label, sizeof out_slot->node_label, node->label);
     rondo__word_format(&slot->word, &node->image, out_slot->word, sizeof out_slot->word);
-    rondo__form_format(&slot->form, &learned->arguments, out_slot->form, sizeof out_slot->form);
+    rondo__formula_format(&slot->formula, &learned->arguments, out_slot->formula,
+                          sizeof out_slot->formula);
 }
 
 static size_t count_slots(const rondo_learned *learned) {
@@ -174,7 +175,7 @@ static void write_plain(const rondo_learned *learned, rondo__text *text) {
         rondo__text_append(text, "node %" PRIu64 " ", slot.node);
         rondo__text_append_escaped(text, slot.node_name);
         rondo__text_append(text, ", %s: ", slot.word);
-        rondo__text_append_escaped(text, slot.form);
+        rondo__text_append_escaped(text, slot.formula);
         rondo__text_append(text, "\n");
     }
 }
@@ -211,7 +212,7 @@ static void write_json(const rondo_learned *learned, rondo__text *text) {
         append_member(text, "name", slot.node_name);
         append_member(text, "label", slot.node_label);
         append_member(text, "word", slot.word);
-        append_member(text, "form", slot.form);
+        append_member(text, "formula", slot.formula);
         rondo__text_append(text, "}");
     }
     rondo__text_append(text, "]}\n");

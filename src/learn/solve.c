@@ -3,13 +3,13 @@
 // Each region of each node is gone through in words, the widest first:
 //
 //   all recordings agree               nothing to do
-//   some forms give the word           the simplest is a slot; others that could still differ
+//   some formulas give the word           the simplest is a slot; others that could still differ
 //                                      ask for one more trial, and so do narrower words side by
 //                                      side that give the same
-//   none does                          its two halves are tried; a byte that has no form is the
+//   none does                          its two halves are tried; a byte that has no formula is the
 //                                      end: the step is refused
 //
-// A form with very large factors may be two words side by side, so the halves are tried before it.
+// A formula with very large factors may be two words side by side, so the halves are tried first.
 // SPDX-License-Identifier: Apache-2.0
 #include "learn/solve.h"
 
@@ -20,7 +20,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-enum { FORMS_MAX = 16 };
+enum { FORMULAS_MAX = 16 };
 
 typedef struct solving {
     const rondo__arguments *arguments;
@@ -62,24 +62,26 @@ static void refuse_word(solving *s, rondo_refusal refusal, size_t node, const ro
 
 // ---- one word ---------------------------------------------------------------------------------
 
-static bool add_slot(solving *s, size_t node, const rondo__word *word, const rondo__form *form) {
+static bool add_slot(solving *s, size_t node, const rondo__word *word,
+                     const rondo__formula *formula) {
     rondo__solution *solution = s->solution;
     s->status = RONDO__ARRAY_RESERVE(solution->slots, solution->capacity, solution->count + 1);
     if (s->status == RONDO_STATUS_OK) {
-        solution->slots[solution->count++] = (rondo__slot){node, *word, *form};
+        solution->slots[solution->count++] = (rondo__slot){node, *word, *formula};
     }
     return s->status == RONDO_STATUS_OK;
 }
 
-// Whether another form gives other words for some values; then those are wanted.
-static void look_for_rivals(solving *s, const rondo__form *forms, size_t count, size_t chosen) {
+// Whether another formula gives other words for some values; then those are wanted.
+static void look_for_rivals(solving *s, const rondo__formula *formulas, size_t count,
+                            size_t chosen) {
     for (size_t i = 0; i < count && !s->wants_trial; ++i) {
-        s->wants_trial = i != chosen && rondo__form_separate(&forms[chosen], &forms[i],
-                                                             s->arguments, s->draws, s->wanted);
+        s->wants_trial = i != chosen && rondo__formula_separate(&formulas[chosen], &formulas[i],
+                                                                s->arguments, s->draws, s->wanted);
     }
 }
 
-// The word in pieces of that width; false: one of them has no form.
+// The word in pieces of that width; false: one of them has no formula.
 static bool find_pieces(const solving *s, const uint64_t *words, uint32_t word_width,
                         uint32_t width, rondo__pieces *pieces) {
     *pieces = (rondo__pieces){.count = word_width / width, .width = width};
@@ -94,7 +96,7 @@ static bool find_pieces(const solving *s, const uint64_t *words, uint32_t word_w
         }
         piece->constant = parts[0];
         const rondo__sightings seen = {s->arguments, s->values, parts, s->count, width};
-        if (!piece->is_constant && rondo__form_fit(&seen, &piece->form, 1) == 0) {
+        if (!piece->is_constant && rondo__formula_fit(&seen, &piece->formula, 1) == 0) {
             return false;
         }
     }
@@ -102,23 +104,23 @@ static bool find_pieces(const solving *s, const uint64_t *words, uint32_t word_w
 }
 
 // A number that never left its lower half may be a word of its own beside a constant.
-static void look_for_pieces(solving *s, const uint64_t *words, const rondo__form *chosen) {
-    if (chosen->kind != RONDO__FORM_INTEGER && chosen->kind != RONDO__FORM_CEIL) {
+static void look_for_pieces(solving *s, const uint64_t *words, const rondo__formula *chosen) {
+    if (chosen->kind != RONDO__FORMULA_INTEGER && chosen->kind != RONDO__FORMULA_CEIL) {
         return;
     }
     rondo__pieces pieces;
     for (uint32_t width = chosen->width / 2; width > 0 && !s->wants_trial; width /= 2) {
         s->wants_trial =
             find_pieces(s, words, chosen->width, width, &pieces) &&
-            rondo__form_separate_pieces(chosen, &pieces, s->arguments, s->draws, s->wanted);
+            rondo__formula_separate_pieces(chosen, &pieces, s->arguments, s->draws, s->wanted);
     }
 }
 
 static bool accept(solving *s, size_t node, const rondo__word *word, const uint64_t *words,
-                   const rondo__form *forms, size_t count, size_t chosen) {
-    look_for_rivals(s, forms, count, chosen);
-    look_for_pieces(s, words, &forms[chosen]);
-    return add_slot(s, node, word, &forms[chosen]);
+                   const rondo__formula *formulas, size_t count, size_t chosen) {
+    look_for_rivals(s, formulas, count, chosen);
+    look_for_pieces(s, words, &formulas[chosen]);
+    return add_slot(s, node, word, &formulas[chosen]);
 }
 
 static bool solve_word(solving *s, size_t node, const rondo__word *word);
@@ -150,19 +152,19 @@ static bool solve_word(solving *s, size_t node, const rondo__word *word) {
     if (do_agree) {
         return true;
     }
-    rondo__form forms[FORMS_MAX];
+    rondo__formula formulas[FORMULAS_MAX];
     const rondo__sightings seen = {s->arguments, s->values, words, s->count, word->width};
-    const size_t count = rondo__form_fit(&seen, forms, FORMS_MAX);
+    const size_t count = rondo__formula_fit(&seen, formulas, FORMULAS_MAX);
     for (size_t i = 0; i < count; ++i) {
-        if (rondo__form_is_tidy(&forms[i])) {
-            return accept(s, node, word, words, forms, count, i);
+        if (rondo__formula_is_tidy(&formulas[i])) {
+            return accept(s, node, word, words, formulas, count, i);
         }
     }
     if (word->width > 1 && solve_halves(s, node, word)) {
         return true;
     }
     if (count > 0 && s->status == RONDO_STATUS_OK) {
-        return accept(s, node, word, words, forms, count, 0);
+        return accept(s, node, word, words, formulas, count, 0);
     }
     refuse_word(s, RONDO_REFUSAL_WORD, node, word, words, "no argument explains it");
     return false;
@@ -202,12 +204,12 @@ static bool check_slots(const solving *s, size_t node, size_t former_count) {
         return true;
     }
     const rondo__slot *slot = &s->solution->slots[former_count];
-    char form[96];
-    rondo__form_format(&slot->form, s->arguments, form, sizeof form);
+    char formula[96];
+    rondo__formula_format(&slot->formula, s->arguments, formula, sizeof formula);
     if (recorded->is_inner) {
-        rondo__finding_set(s->finding, RONDO_REFUSAL_INNER, node, "it is %s", form);
+        rondo__finding_set(s->finding, RONDO_REFUSAL_INNER, node, "it is %s", formula);
     } else if (recorded->image.fixed != NULL) {
-        rondo__finding_set(s->finding, RONDO_REFUSAL_FIXED, node, "it is %s; %s", form,
+        rondo__finding_set(s->finding, RONDO_REFUSAL_FIXED, node, "it is %s; %s", formula,
                            recorded->image.fixed);
     } else {
         return true;
@@ -239,7 +241,7 @@ static bool solve_node(solving *s, size_t node) {
 
 static bool is_seen(const rondo__solution *solution, size_t argument) {
     for (size_t i = 0; i < solution->count; ++i) {
-        if (rondo__form_uses(&solution->slots[i].form, argument)) {
+        if (rondo__formula_uses(&solution->slots[i].formula, argument)) {
             return true;
         }
     }
@@ -285,7 +287,7 @@ rondo_status rondo__solve(const rondo__arguments *arguments, const rondo__record
         return s.status;
     }
     if (is_solved) {
-        // A word whose halves had no form may have one by itself.
+        // A word whose halves had no formula may have one by itself.
         *out_finding = (rondo__finding){.refusal = RONDO_REFUSAL_NONE};
         *out_verdict = s.wants_trial ? RONDO__WANTS_TRIAL : RONDO__SOLVED;
     }
@@ -353,8 +355,9 @@ static rondo_status check_node(const checking *c, size_t node, size_t *in_out_sl
     for (; *in_out_slot < solution->count && solution->slots[*in_out_slot].node == node;
          ++*in_out_slot) {
         const rondo__slot *slot = &solution->slots[*in_out_slot];
-        rondo__image_write(&foretold, &slot->word,
-                           rondo__form_evaluate(&slot->form, c->arguments, &c->other->values));
+        rondo__image_write(
+            &foretold, &slot->word,
+            rondo__formula_evaluate(&slot->formula, c->arguments, &c->other->values));
     }
     *out_is_right = check_image(c, node, &foretold);
     rondo__node_image_deinit(&foretold);

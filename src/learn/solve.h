@@ -5,14 +5,14 @@
 #ifndef RONDO_LEARN_SOLVE_H
 #define RONDO_LEARN_SOLVE_H
 
-#include "learn/form.h"
+#include "learn/formula.h"
 #include "learn/recording.h"
 
 // A word that depends on arguments.
 typedef struct rondo__slot {
     size_t node;
     rondo__word word;
-    rondo__form form;
+    rondo__formula formula;
 } rondo__slot;
 
 typedef struct rondo__solution {

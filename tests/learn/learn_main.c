@@ -2,9 +2,10 @@
 //
 //   rondo_learn [--device host|fake] [--steps N] [--seed S] [--only INDEX] [--without-proof]
 //
-// Prints "learned N, refused M, wrong 0". All the memory that the steps share is compared, so what lies between and around the buffers is, too. A step of listed forms alone that is refused
-// is a failure. Without the proof some steps are learned that must not be: then the program fails,
-// which a test wants to see.
+// Prints "learned N, refused M, wrong 0". All the memory that the steps share is compared, so what
+// lies between and around the buffers is, too. A step of listed formulas alone that is refused is a
+// failure. Without the proof some steps are learned that must not be: then the program fails, which
+// a test wants to see.
 // SPDX-License-Identifier: Apache-2.0
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,7 +34,7 @@ typedef struct counts {
     uint64_t learned;
     uint64_t refused;
     uint64_t wrong;
-    uint64_t missed;  // refused, though made of listed forms
+    uint64_t missed;  // refused, though made of listed formulas
 } counts;
 
 static world g_world;
@@ -267,7 +268,7 @@ static void print_step(const step *s, uint64_t index, const char *what,
            s->node_count, what, rondo_refusal_get_name(report.refusal), report.word,
            report.message);
     print_words(s);
-    printf("  %s%s%s%s\n", s->is_learnable ? "listed forms only" : "spoiled",
+    printf("  %s%s%s%s\n", s->is_learnable ? "listed formulas only" : "spoiled",
            s->uses_block ? ", a block" : "", s->has_larger_block ? " of any size" : "",
            s->has_more_nodes ? ", more nodes" : "");
     MUST(rondo_learned_describe(learned, RONDO_TEXT_PLAIN, write_text, NULL));
@@ -296,7 +297,7 @@ static void try_step(uint64_t seed, uint64_t index, counts *c) {
         ++c->refused;
         if (s.is_learnable) {
             ++c->missed;
-            print_step(&s, index, "refused, though all its forms are listed", learned);
+            print_step(&s, index, "refused, though all its formulas are listed", learned);
         }
     } else if (try_values(&s, &r, learned, values)) {
         ++c->learned;

@@ -47,22 +47,22 @@ static void make_domain(step *s, size_t i, rng *r) {
     if (a->kind == RONDO_ARGUMENT_BOOL) {
         return;
     }
-    const uint64_t form = draw_below(r, 6);
-    if (form == 0) {  // all there are
+    const uint64_t shape = draw_below(r, 6);
+    if (shape == 0) {  // all there are
         s->may_count[i] = !is_signed(a) && bits < 64;
         return;
     }
     int64_t most = mosts[draw_below(r, 10)];
     most = most < kind_most ? most : kind_most;
     a->most.integer = most;
-    if (form == 1 && is_signed(a)) {
+    if (shape == 1 && is_signed(a)) {
         a->least.integer = -most;
         s->may_count[i] = false;
-    } else if (form == 2) {
+    } else if (shape == 2) {
         a->least.integer = 1;
-    } else if (form == 3 && most > 16) {
+    } else if (shape == 3 && most > 16) {
         a->multiple_of = 8;
-    } else if (form == 4) {
+    } else if (shape == 4) {
         for (size_t k = 0; k < 3; ++k) {
             s->sets[i][k].integer = (int64_t)draw_below(r, (uint64_t)most + 1);
         }

@@ -1,5 +1,5 @@
 // The solver of learned steps over images that the test makes up: one word of a kernel's arguments,
-// as a function of the arguments; which form is found, or that none is.
+// as a function of the arguments; which formula is found, or that none is.
 // SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
@@ -103,11 +103,11 @@ typedef struct row {
     const char *name;
     word_function compute;
     uint32_t width;
-    const char *form;  // NULL: refused; "": two words
+    const char *formula;  // NULL: refused; "": two words
 } row;
 
-#define ROW(name, width, form) \
-    { #name, word_##name, width, form }
+#define ROW(name, width, formula) \
+    { #name, word_##name, width, formula }
 static const row rows[] = {
     ROW(pointer, 8, "p"),
     ROW(interior, 8, "p + 264"),
@@ -281,24 +281,26 @@ static void words_are_explained_or_refused(void **state) {
         t.count = 0;
         rondo__solution solution = {0};
         rondo__finding finding;
-        char form[128] = "";
+        char formula[128] = "";
         const rondo__verdict verdict = solve(&t, &rows[i], &solution, &finding);
         if (solution.count == 1) {
-            rondo__form_format(&solution.slots[0].form, &g_arguments, form, sizeof form);
+            rondo__formula_format(&solution.slots[0].formula, &g_arguments, formula,
+                                  sizeof formula);
         }
         const bool is_solved = verdict == RONDO__SOLVED;
         const int right = is_solved ? count_right(&t, &rows[i], &solution) : 0;
         const bool is_expected =
-            rows[i].form == NULL ? !is_solved || right < 1000
-                                 : is_solved && right == 1000 &&
-                                       (rows[i].form[0] == '\0' || strcmp(form, rows[i].form) == 0);
+            rows[i].formula == NULL
+                ? !is_solved || right < 1000
+                : is_solved && right == 1000 &&
+                      (rows[i].formula[0] == '\0' || strcmp(formula, rows[i].formula) == 0);
         if (!is_expected) {
             print_error("%s, %u bytes: %s \"%s\", %d of 1000 right, %s\n", rows[i].name,
-                        (unsigned)rows[i].width, is_solved ? "solved" : "refused", form, right,
+                        (unsigned)rows[i].width, is_solved ? "solved" : "refused", formula, right,
                         finding.message);
         }
         assert_true(is_expected);
-        if (rows[i].form == NULL) {
+        if (rows[i].formula == NULL) {
             assert_false(is_solved);
         }
         rondo__solution_deinit(&solution);

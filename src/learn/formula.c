@@ -1,6 +1,6 @@
-// learn/form.c — see form.h.
+// learn/formula.c — see formula.h.
 // SPDX-License-Identifier: Apache-2.0
-#include "learn/form.h"
+#include "learn/formula.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -44,15 +44,15 @@ static uint64_t extend(uint64_t bits, rondo__extension extension) {
 // ---- evaluation -------------------------------------------------------------------------------
 
 // The argument, or the product of two, modulo 2^64.
-static uint64_t get_base(const rondo__form *form, const rondo__values *values) {
-    const uint64_t first = extend(values->bits[form->argument], form->extension);
-    return form->second == RONDO__NO_ARGUMENT ? first : first * values->bits[form->second];
+static uint64_t get_base(const rondo__formula *formula, const rondo__values *values) {
+    const uint64_t first = extend(values->bits[formula->argument], formula->extension);
+    return formula->second == RONDO__NO_ARGUMENT ? first : first * values->bits[formula->second];
 }
 
 // The same as a number; false: it has more than 127 bits.
-static bool get_wide_base(const rondo__form *form, const rondo__arguments *arguments,
+static bool get_wide_base(const rondo__formula *formula, const rondo__arguments *arguments,
                           const rondo__values *values, wide *out_base) {
-    const uint16_t factors[] = {form->argument, form->second};
+    const uint16_t factors[] = {formula->argument, formula->second};
     wide base = 1;
     for (size_t i = 0; i < 2; ++i) {
         if (factors[i] == RONDO__NO_ARGUMENT) {
@@ -69,22 +69,22 @@ static bool get_wide_base(const rondo__form *form, const rondo__arguments *argum
     return true;
 }
 
-static uint64_t evaluate_ceil(const rondo__form *form, const rondo__arguments *arguments,
+static uint64_t evaluate_ceil(const rondo__formula *formula, const rondo__arguments *arguments,
                               const rondo__values *values) {
     wide base;
-    if (!get_wide_base(form, arguments, values, &base) || base < 0) {
-        return UINT64_MAX;  // no such form is fitted to negative numbers
+    if (!get_wide_base(formula, arguments, values, &base) || base < 0) {
+        return UINT64_MAX;  // no such formula is fitted to negative numbers
     }
-    return (uint64_t)((base + (wide)form->d - 1) / (wide)form->d);
+    return (uint64_t)((base + (wide)formula->d - 1) / (wide)formula->d);
 }
 
-static uint64_t evaluate_float(const rondo__form *form, const rondo__argument *argument,
+static uint64_t evaluate_float(const rondo__formula *formula, const rondo__argument *argument,
                                uint64_t bits) {
-    if (form->width == argument->width) {
+    if (formula->width == argument->width) {
         return bits;
     }
     uint64_t word = 0;
-    if (form->width == 4) {
+    if (formula->width == 4) {
         double number;
         memcpy(&number, &bits, sizeof number);
         const float single = (float)number;
@@ -98,55 +98,57 @@ static uint64_t evaluate_float(const rondo__form *form, const rondo__argument *a
     return word;
 }
 
-uint64_t rondo__form_evaluate(const rondo__form *form, const rondo__arguments *arguments,
-                              const rondo__values *values) {
-    const rondo__argument *argument = &arguments->list[form->argument];
+uint64_t rondo__formula_evaluate(const rondo__formula *formula, const rondo__arguments *arguments,
+                                 const rondo__values *values) {
+    const rondo__argument *argument = &arguments->list[formula->argument];
     uint64_t word = 0;
-    switch (form->kind) {
-        case RONDO__FORM_INTEGER:
-            word = form->a * get_base(form, values) + form->c;
+    switch (formula->kind) {
+        case RONDO__FORMULA_INTEGER:
+            word = formula->a * get_base(formula, values) + formula->c;
             break;
-        case RONDO__FORM_CEIL:
-            word = evaluate_ceil(form, arguments, values);
+        case RONDO__FORMULA_CEIL:
+            word = evaluate_ceil(formula, arguments, values);
             break;
-        case RONDO__FORM_ADDRESS:
-            word = values->bits[form->argument] + form->c;
-            word += form->second != RONDO__NO_ARGUMENT ? form->a * values->bits[form->second] : 0;
+        case RONDO__FORMULA_ADDRESS:
+            word = values->bits[formula->argument] + formula->c;
+            word += formula->second != RONDO__NO_ARGUMENT
+                        ? formula->a * values->bits[formula->second]
+                        : 0;
             break;
-        case RONDO__FORM_FLOAT:
-            word = evaluate_float(form, argument, values->bits[form->argument]);
+        case RONDO__FORMULA_FLOAT:
+            word = evaluate_float(formula, argument, values->bits[formula->argument]);
             break;
         default:
-            memcpy(&word, values->bytes + argument->struct_offset + form->c, form->width);
+            memcpy(&word, values->bytes + argument->struct_offset + formula->c, formula->width);
             break;
     }
-    return cut(word, form->width);
+    return cut(word, formula->width);
 }
 
 // ---- fitting ----------------------------------------------------------------------------------
 
 typedef struct fitting {
     const rondo__sightings *seen;
-    rondo__form *forms;
+    rondo__formula *formulas;
     size_t count;
     size_t capacity;
 } fitting;
 
-static bool gives_every_word(const rondo__form *form, const rondo__sightings *seen) {
+static bool gives_every_word(const rondo__formula *formula, const rondo__sightings *seen) {
     for (size_t r = 0; r < seen->count; ++r) {
-        if (rondo__form_evaluate(form, seen->arguments, seen->values[r]) != seen->words[r]) {
+        if (rondo__formula_evaluate(formula, seen->arguments, seen->values[r]) != seen->words[r]) {
             return false;
         }
     }
     return true;
 }
 
-static bool add(fitting *f, const rondo__form *form) {
-    if (!gives_every_word(form, f->seen)) {
+static bool add(fitting *f, const rondo__formula *formula) {
+    if (!gives_every_word(formula, f->seen)) {
         return false;
     }
     if (f->count < f->capacity) {
-        f->forms[f->count++] = *form;
+        f->formulas[f->count++] = *formula;
     }
     return true;
 }
@@ -192,41 +194,41 @@ static bool fit_line(const rondo__sightings *seen, const uint64_t *bases, uint64
 enum { SIGHTINGS_MAX = 128 };
 
 // How many twos all differences of the base have by the domain of its argument.
-static unsigned get_twos(const rondo__arguments *arguments, const rondo__form *form) {
-    const rondo__argument *argument = &arguments->list[form->argument];
-    return form->second == RONDO__NO_ARGUMENT && argument->set == NULL
+static unsigned get_twos(const rondo__arguments *arguments, const rondo__formula *formula) {
+    const rondo__argument *argument = &arguments->list[formula->argument];
+    return formula->second == RONDO__NO_ARGUMENT && argument->set == NULL
                ? (unsigned)__builtin_ctzll(argument->multiple_of)
                : 0;
 }
 
 // The next `a` that gives every word, because none of the recordings tells them apart.
-static void add_neighbour(fitting *f, const rondo__form *form, uint64_t base, unsigned twos) {
-    rondo__form other = *form;
-    other.a += UINT64_C(1) << (8 * form->width - twos);
-    other.c = extend_sign(f->seen->words[0] - other.a * base, 8 * form->width);
+static void add_neighbour(fitting *f, const rondo__formula *formula, uint64_t base, unsigned twos) {
+    rondo__formula other = *formula;
+    other.a += UINT64_C(1) << (8 * formula->width - twos);
+    other.c = extend_sign(f->seen->words[0] - other.a * base, 8 * formula->width);
     (void)add(f, &other);
 }
 
 static bool fit_integer(fitting *f, uint16_t argument, uint16_t second, rondo__extension extension,
                         bool is_plain) {
-    rondo__form form = {.kind = RONDO__FORM_INTEGER,
-                        .extension = extension,
-                        .width = f->seen->width,
-                        .argument = argument,
-                        .second = second};
+    rondo__formula formula = {.kind = RONDO__FORMULA_INTEGER,
+                              .extension = extension,
+                              .width = f->seen->width,
+                              .argument = argument,
+                              .second = second};
     uint64_t bases[SIGHTINGS_MAX];
     for (size_t r = 0; r < f->seen->count; ++r) {
-        bases[r] = get_base(&form, f->seen->values[r]);
+        bases[r] = get_base(&formula, f->seen->values[r]);
     }
     unsigned twos = 0;
-    if (!fit_line(f->seen, bases, &form.a, &form.c, &twos)) {
+    if (!fit_line(f->seen, bases, &formula.a, &formula.c, &twos)) {
         return false;
     }
-    if ((is_plain && (form.a != 1 || form.c != 0)) || !add(f, &form)) {
+    if ((is_plain && (formula.a != 1 || formula.c != 0)) || !add(f, &formula)) {
         return false;
     }
-    if (!is_plain && twos > get_twos(f->seen->arguments, &form)) {
-        add_neighbour(f, &form, bases[0], twos);
+    if (!is_plain && twos > get_twos(f->seen->arguments, &formula)) {
+        add_neighbour(f, &formula, bases[0], twos);
     }
     return true;
 }
@@ -257,15 +259,15 @@ static void fit_extensions(fitting *f, uint16_t index) {
 }
 
 // Which d give every word. Nothing where a base is negative.
-static bool find_divisors(const rondo__sightings *seen, const rondo__form *form, wide *out_least,
-                          wide *out_most) {
+static bool find_divisors(const rondo__sightings *seen, const rondo__formula *formula,
+                          wide *out_least, wide *out_most) {
     wide least = 2;
     wide most = 2;
     wide end = 0;  // 0: no end yet
     for (size_t r = 0; r < seen->count; ++r) {
         wide base;
         const wide word = (wide)seen->words[r];
-        if (!get_wide_base(form, seen->arguments, seen->values[r], &base) || base < 0 ||
+        if (!get_wide_base(formula, seen->arguments, seen->values[r], &base) || base < 0 ||
             (base == 0) != (word == 0)) {
             return false;
         }
@@ -286,28 +288,30 @@ static bool find_divisors(const rondo__sightings *seen, const rondo__form *form,
 }
 
 static void fit_ceil(fitting *f, uint16_t argument, uint16_t second) {
-    rondo__form form = {
-        .kind = RONDO__FORM_CEIL, .width = f->seen->width, .argument = argument, .second = second};
+    rondo__formula formula = {.kind = RONDO__FORMULA_CEIL,
+                              .width = f->seen->width,
+                              .argument = argument,
+                              .second = second};
     wide least;
     wide most;
-    if (!find_divisors(f->seen, &form, &least, &most)) {
+    if (!find_divisors(f->seen, &formula, &least, &most)) {
         return;
     }
-    form.d = (uint64_t)least;
-    if (add(f, &form) && most > least) {
-        form.d = (uint64_t)most;
-        (void)add(f, &form);
+    formula.d = (uint64_t)least;
+    if (add(f, &formula) && most > least) {
+        formula.d = (uint64_t)most;
+        (void)add(f, &formula);
     }
 }
 
 static void fit_address(fitting *f, uint16_t pointer) {
     const rondo__sightings *seen = f->seen;
-    rondo__form form = {.kind = RONDO__FORM_ADDRESS,
-                        .width = 8,
-                        .argument = pointer,
-                        .second = RONDO__NO_ARGUMENT,
-                        .c = seen->words[0] - seen->values[0]->bits[pointer]};
-    if (add(f, &form)) {
+    rondo__formula formula = {.kind = RONDO__FORMULA_ADDRESS,
+                              .width = 8,
+                              .argument = pointer,
+                              .second = RONDO__NO_ARGUMENT,
+                              .c = seen->words[0] - seen->values[0]->bits[pointer]};
+    if (add(f, &formula)) {
         return;
     }
     uint64_t bases[SIGHTINGS_MAX];
@@ -325,30 +329,32 @@ static void fit_address(fitting *f, uint16_t pointer) {
             bases[r] = seen->values[r]->bits[i];
         }
         unsigned twos = 0;
-        form.second = (uint16_t)i;
-        if (fit_line(&rest, bases, &form.a, &form.c, &twos)) {
-            (void)add(f, &form);
+        formula.second = (uint16_t)i;
+        if (fit_line(&rest, bases, &formula.a, &formula.c, &twos)) {
+            (void)add(f, &formula);
         }
     }
 }
 
 static void fit_struct(fitting *f, uint16_t index) {
-    rondo__form form = {.kind = RONDO__FORM_BYTES,
-                        .width = f->seen->width,
-                        .argument = index,
-                        .second = RONDO__NO_ARGUMENT};
+    rondo__formula formula = {.kind = RONDO__FORMULA_BYTES,
+                              .width = f->seen->width,
+                              .argument = index,
+                              .second = RONDO__NO_ARGUMENT};
     const size_t bytes = f->seen->arguments->list[index].struct_bytes;
-    for (size_t at = 0; at + form.width <= bytes; at += form.width) {
-        form.c = at;
-        (void)add(f, &form);
+    for (size_t at = 0; at + formula.width <= bytes; at += formula.width) {
+        formula.c = at;
+        (void)add(f, &formula);
     }
 }
 
 static void fit_one(fitting *f, uint16_t index) {
     const rondo__argument *argument = &f->seen->arguments->list[index];
     const uint32_t width = f->seen->width;
-    rondo__form form = {
-        .kind = RONDO__FORM_FLOAT, .width = width, .argument = index, .second = RONDO__NO_ARGUMENT};
+    rondo__formula formula = {.kind = RONDO__FORMULA_FLOAT,
+                              .width = width,
+                              .argument = index,
+                              .second = RONDO__NO_ARGUMENT};
     switch (argument->kind) {
         case RONDO_ARGUMENT_POINTER:
             if (width == 8) {
@@ -358,7 +364,7 @@ static void fit_one(fitting *f, uint16_t index) {
         case RONDO_ARGUMENT_FLOAT:
         case RONDO_ARGUMENT_DOUBLE:
             if (width == 4 || width == 8) {
-                (void)add(f, &form);
+                (void)add(f, &formula);
             }
             break;
         case RONDO_ARGUMENT_STRUCT:
@@ -370,8 +376,8 @@ static void fit_one(fitting *f, uint16_t index) {
     }
 }
 
-size_t rondo__form_fit(const rondo__sightings *seen, rondo__form *forms, size_t capacity) {
-    fitting f = {.seen = seen, .forms = forms, .capacity = capacity};
+size_t rondo__formula_fit(const rondo__sightings *seen, rondo__formula *formulas, size_t capacity) {
+    fitting f = {.seen = seen, .formulas = formulas, .capacity = capacity};
     const rondo__argument *list = seen->arguments->list;
     const uint16_t count = (uint16_t)seen->arguments->count;
     for (uint16_t i = 0; i < count; ++i) {
@@ -393,34 +399,34 @@ size_t rondo__form_fit(const rondo__sightings *seen, rondo__form *forms, size_t 
     return f.count;
 }
 
-bool rondo__form_is_tidy(const rondo__form *form) {
-    if (form->kind != RONDO__FORM_INTEGER) {
+bool rondo__formula_is_tidy(const rondo__formula *formula) {
+    if (formula->kind != RONDO__FORMULA_INTEGER) {
         return true;
     }
-    const int64_t a = (int64_t)form->a;
-    const int64_t c = (int64_t)form->c;
+    const int64_t a = (int64_t)formula->a;
+    const int64_t c = (int64_t)formula->c;
     const int64_t a_end = INT64_C(1) << 31;
     const int64_t c_end = INT64_C(1) << 47;
     return a > -a_end && a < a_end && c > -c_end && c < c_end;
 }
 
-bool rondo__form_uses(const rondo__form *form, size_t argument) {
-    return form->argument == argument || form->second == argument;
+bool rondo__formula_uses(const rondo__formula *formula, size_t argument) {
+    return formula->argument == argument || formula->second == argument;
 }
 
 // ---- separation -------------------------------------------------------------------------------
 
 enum { DRAWS_OF_PAIR = 256, DRAWS_OF_CEIL = 64, RANGES_MAX = 4096 };
 
-static bool differ(const rondo__form *one, const rondo__form *other,
+static bool differ(const rondo__formula *one, const rondo__formula *other,
                    const rondo__arguments *arguments, const rondo__values *values) {
-    return rondo__form_evaluate(one, arguments, values) !=
-           rondo__form_evaluate(other, arguments, values);
+    return rondo__formula_evaluate(one, arguments, values) !=
+           rondo__formula_evaluate(other, arguments, values);
 }
 
-static void draw_for(const rondo__form *form, const rondo__arguments *arguments,
+static void draw_for(const rondo__formula *formula, const rondo__arguments *arguments,
                      rondo__draws *draws, rondo__values *values) {
-    const uint16_t used[] = {form->argument, form->second};
+    const uint16_t used[] = {formula->argument, formula->second};
     for (size_t i = 0; i < 2; ++i) {
         if (used[i] == RONDO__NO_ARGUMENT) {
             continue;
@@ -442,8 +448,9 @@ static wide get_root(wide square) {
 // Between k * d and k * e lies every x that two divisors d < e tell apart; with another factor y,
 // every x between k * d / y and k * e / y. Where many k pass before these ranges are as wide as the
 // steps of the domain, most large x tell them apart, and are drawn by chance.
-static bool separate_ceils(const rondo__form *small, const rondo__form *large, uint16_t sought,
-                           const rondo__arguments *arguments, rondo__values *values) {
+static bool separate_ceils(const rondo__formula *small, const rondo__formula *large,
+                           uint16_t sought, const rondo__arguments *arguments,
+                           rondo__values *values) {
     const rondo__argument *argument = &arguments->list[sought];
     const uint16_t other = sought == small->argument ? small->second : small->argument;
     const wide factor =
@@ -472,15 +479,15 @@ static bool separate_ceils(const rondo__form *small, const rondo__form *large, u
     return false;
 }
 
-static bool separate_divisors(const rondo__form *one, const rondo__form *other,
+static bool separate_divisors(const rondo__formula *one, const rondo__formula *other,
                               const rondo__arguments *arguments, rondo__draws *draws,
                               rondo__values *values) {
-    const rondo__form small = one->d < other->d ? *one : *other;
-    const rondo__form large = one->d < other->d ? *other : *one;
+    const rondo__formula small = one->d < other->d ? *one : *other;
+    const rondo__formula large = one->d < other->d ? *other : *one;
     // In the middle first: the answer halves what is left.
-    rondo__form middle = small;
+    rondo__formula middle = small;
     middle.d = small.d + (large.d - small.d) / 2;
-    rondo__form next = middle;
+    rondo__formula next = middle;
     next.d = middle.d + 1;
     const bool has_second = one->second != RONDO__NO_ARGUMENT && one->second != one->argument;
     for (int i = 0; i < (has_second ? DRAWS_OF_CEIL : 1); ++i) {
@@ -494,10 +501,10 @@ static bool separate_divisors(const rondo__form *one, const rondo__form *other,
     return false;
 }
 
-bool rondo__form_separate(const rondo__form *one, const rondo__form *other,
-                          const rondo__arguments *arguments, rondo__draws *draws,
-                          rondo__values *in_out_values) {
-    if (one->kind == RONDO__FORM_CEIL && other->kind == RONDO__FORM_CEIL &&
+bool rondo__formula_separate(const rondo__formula *one, const rondo__formula *other,
+                             const rondo__arguments *arguments, rondo__draws *draws,
+                             rondo__values *in_out_values) {
+    if (one->kind == RONDO__FORMULA_CEIL && other->kind == RONDO__FORMULA_CEIL &&
         one->argument == other->argument && one->second == other->second &&
         separate_divisors(one, other, arguments, draws, in_out_values)) {
         return true;
@@ -519,23 +526,23 @@ static uint64_t evaluate_pieces(const rondo__pieces *pieces, const rondo__argume
         const struct rondo__piece *piece = &pieces->list[i];
         const uint64_t part = piece->is_constant
                                   ? piece->constant
-                                  : rondo__form_evaluate(&piece->form, arguments, values);
+                                  : rondo__formula_evaluate(&piece->formula, arguments, values);
         word |= part << (8 * pieces->width * i);
     }
     return word;
 }
 
-bool rondo__form_separate_pieces(const rondo__form *one, const rondo__pieces *pieces,
-                                 const rondo__arguments *arguments, rondo__draws *draws,
-                                 rondo__values *in_out_values) {
+bool rondo__formula_separate_pieces(const rondo__formula *one, const rondo__pieces *pieces,
+                                    const rondo__arguments *arguments, rondo__draws *draws,
+                                    rondo__values *in_out_values) {
     for (int i = 0; i < DRAWS_OF_PAIR; ++i) {
         draw_for(one, arguments, draws, in_out_values);
         for (size_t k = 0; k < pieces->count; ++k) {
             if (!pieces->list[k].is_constant) {
-                draw_for(&pieces->list[k].form, arguments, draws, in_out_values);
+                draw_for(&pieces->list[k].formula, arguments, draws, in_out_values);
             }
         }
-        if (rondo__form_evaluate(one, arguments, in_out_values) !=
+        if (rondo__formula_evaluate(one, arguments, in_out_values) !=
             evaluate_pieces(pieces, arguments, in_out_values)) {
             return true;
         }
@@ -545,18 +552,18 @@ bool rondo__form_separate_pieces(const rondo__form *one, const rondo__pieces *pi
 
 // ---- text -------------------------------------------------------------------------------------
 
-static void format_base(const rondo__form *form, const rondo__arguments *arguments, char *text,
-                        size_t capacity) {
+static void format_base(const rondo__formula *formula, const rondo__arguments *arguments,
+                        char *text, size_t capacity) {
     static const char *const casts[RONDO__EXTENSION_COUNT] = {
         [RONDO__EXTEND_NONE] = "",           [RONDO__EXTEND_ZERO_4] = "(uint32)",
         [RONDO__EXTEND_ZERO_2] = "(uint16)", [RONDO__EXTEND_ZERO_1] = "(uint8)",
         [RONDO__EXTEND_SIGN_4] = "(int32)",  [RONDO__EXTEND_SIGN_2] = "(int16)",
         [RONDO__EXTEND_SIGN_1] = "(int8)",
     };
-    const bool has_second = form->second != RONDO__NO_ARGUMENT;
-    snprintf(text, capacity, "%s%.30s%s%.30s", casts[form->extension],
-             arguments->list[form->argument].name, has_second ? " * " : "",
-             has_second ? arguments->list[form->second].name : "");
+    const bool has_second = formula->second != RONDO__NO_ARGUMENT;
+    snprintf(text, capacity, "%s%.30s%s%.30s", casts[formula->extension],
+             arguments->list[formula->argument].name, has_second ? " * " : "",
+             has_second ? arguments->list[formula->second].name : "");
 }
 
 static void append_number(char *text, size_t capacity, const char *sign, uint64_t number) {
@@ -566,43 +573,45 @@ static void append_number(char *text, size_t capacity, const char *sign, uint64_
              is_negative && sign[0] == '+' ? "-" : sign, is_negative ? 0 - number : number);
 }
 
-void rondo__form_format(const rondo__form *form, const rondo__arguments *arguments, char *text,
-                        size_t capacity) {
+void rondo__formula_format(const rondo__formula *formula, const rondo__arguments *arguments,
+                           char *text, size_t capacity) {
     char base[96];
-    const rondo__argument *argument = &arguments->list[form->argument];
-    format_base(form, arguments, base, sizeof base);
-    switch (form->kind) {
-        case RONDO__FORM_CEIL:
-            snprintf(text, capacity, "ceil(%s / %" PRIu64 ")", base, form->d);
+    const rondo__argument *argument = &arguments->list[formula->argument];
+    format_base(formula, arguments, base, sizeof base);
+    switch (formula->kind) {
+        case RONDO__FORMULA_CEIL:
+            snprintf(text, capacity, "ceil(%s / %" PRIu64 ")", base, formula->d);
             break;
-        case RONDO__FORM_ADDRESS:
+        case RONDO__FORMULA_ADDRESS:
             snprintf(text, capacity, "%.30s", argument->name);
-            if (form->second != RONDO__NO_ARGUMENT) {
+            if (formula->second != RONDO__NO_ARGUMENT) {
                 const size_t length = strlen(text);
                 snprintf(text + length, capacity - length, " + %.30s * %" PRId64,
-                         arguments->list[form->second].name, (int64_t)form->a);
+                         arguments->list[formula->second].name, (int64_t)formula->a);
             }
-            if (form->c != 0) {
-                append_number(text, capacity, "+", form->c);
+            if (formula->c != 0) {
+                append_number(text, capacity, "+", formula->c);
             }
             break;
-        case RONDO__FORM_FLOAT:
-            snprintf(
-                text, capacity, "%s%.30s",
-                form->width == argument->width ? "" : (form->width == 4 ? "(float)" : "(double)"),
-                argument->name);
+        case RONDO__FORMULA_FLOAT:
+            snprintf(text, capacity, "%s%.30s",
+                     formula->width == argument->width
+                         ? ""
+                         : (formula->width == 4 ? "(float)" : "(double)"),
+                     argument->name);
             break;
-        case RONDO__FORM_BYTES:
-            snprintf(text, capacity, "bytes of %.30s from %" PRIu64 " on", argument->name, form->c);
+        case RONDO__FORMULA_BYTES:
+            snprintf(text, capacity, "bytes of %.30s from %" PRIu64 " on", argument->name,
+                     formula->c);
             break;
         default:
             snprintf(text, capacity, "%s", base);
-            if (form->a != 1) {
+            if (formula->a != 1) {
                 const size_t length = strlen(text);
-                snprintf(text + length, capacity - length, " * %" PRId64, (int64_t)form->a);
+                snprintf(text + length, capacity - length, " * %" PRId64, (int64_t)formula->a);
             }
-            if (form->c != 0) {
-                append_number(text, capacity, "+", form->c);
+            if (formula->c != 0) {
+                append_number(text, capacity, "+", formula->c);
             }
             break;
     }
