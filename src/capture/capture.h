@@ -193,7 +193,8 @@ rondo__capture *rondo__capture_find_listed(rondo_device *device, uint64_t id);
 bool rondo__capture_is_open(rondo_device *device, uint64_t id);
 
 // STATE when `stream` records into a capture that Rondo did not begin, where `what` ("pool", say)
-// would miss the end and the replays. Costs nothing for streams that certainly do not record.
+// would miss the end and the replays. Costs nothing for streams that certainly do not record, and a
+// question to the driver where the program has the native stream.
 //
 // Errors:    STATE, DRIVER.
 // Threads:   safe.
