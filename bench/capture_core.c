@@ -320,8 +320,7 @@ static void capture_ours(const bench *b, rondo_graph *graph, size_t node_count, 
 }
 
 // capture: all of rondo_graph_capture_begin to all of rondo_graph_capture_end, of a graph that
-// defers its instantiation, so that the end holds nothing else. The instantiation also asks what
-// the driver took for it (two questions for free memory, 6 us each).
+// defers its instantiation, so that the end holds nothing else.
 static void measure_capture(const bench *b, size_t node_count) {
     size_t turns = node_count <= 8 ? 600 : node_count <= 100 ? 300 : node_count <= 1000 ? 60 : 16;
     turns = b->is_quick ? turns / 4 : turns;
