@@ -27,7 +27,9 @@ typedef struct rondo_executor rondo_executor;
 
 typedef int32_t rondo_graphs_mode;
 enum {
-    RONDO_GRAPHS_AUTO = 0,  // capture on the second run of the same shapes; eager where it fails
+    RONDO_GRAPHS_AUTO = 0,  // replay from the second run of the same shapes on; eager where the
+                            // capture fails. It is made by the second run or, where shapes
+                            // change, while the device works on the first
     RONDO_GRAPHS_ON = 1,    // the same, but a failed capture is an error
     RONDO_GRAPHS_OFF = 2,   // always eager
 };
@@ -44,7 +46,7 @@ typedef struct rondo_executor_options {
     uint64_t seed;             // for ops that draw random numbers; see below
     bool op_by_op;             // the model as it is: nothing folded, fused or laid out anew
     bool reference;            // every op with the plain C reference (host only; the test oracle)
-    size_t plan_limit;         // plans kept for different shapes, oldest use dropped; 0 means 16
+    size_t plan_limit;         // plans kept for different shapes, oldest use dropped; 0 means 256
     rondo_progress_function progress;  // NULL: none
     void *progress_data;
     uint32_t thread_count;  // threads for one op on the host, 1 to 1024; 0: RONDO_NUM_THREADS,
@@ -55,6 +57,9 @@ typedef struct rondo_executor_options {
     size_t keep_f32_count;
     const char *const *use_f16;  // with F16: patterns of ops that become f16 against the rules
     size_t use_f16_count;
+    uint64_t plan_limit_bytes;  // that kept plans take together (plan_bytes of the statistics), but
+                                // one is always kept; 0: half of the memory limit, on a GPU without
+                                // such a limit a quarter of its memory
 } rondo_executor_options;
 
 // Memory. A small file can ask for any amount of it, so an executor holds at most
@@ -64,7 +69,9 @@ typedef struct rondo_executor_options {
 // together, but no more than three quarters of this machine's memory (or its control group's), and
 // on a GPU whatever the device has. Plans of other shapes are dropped before a new one is refused,
 // and what does not fit is not folded ahead. Weights mapped from the file and fetched tensors do
-// not count.
+// not count. What executors of one program share (folded constants; weights in the forms that
+// kernels read, once for each device) counts in full against the limit of each that uses it, and
+// is freed with the last.
 
 // Half precision. With dtype F16, weights and activations are f16, and inputs and outputs keep the
 // types that the model declares, also those of the bodies of If, Loop and Scan. What f16 cannot
@@ -113,12 +120,20 @@ typedef struct rondo_executor_stats {
     uint64_t prepare_ns;         // compiling the plan: folding, kernels, weights
     uint64_t arena_bytes;        // planned memory of intermediate values and workspaces
     uint64_t arena_naive_bytes;  // the same without sharing
-    uint64_t constant_bytes;  // weights that the plan holds: packed for its kernels, or copied to a
-                              // GPU; what is read where the program has it is not counted
+    uint64_t constant_bytes;  // weights that the plan reads in a form of their own: packed for its
+                              // kernels, or copied to a GPU; each in full, also where other plans
+                              // and executors share it; what is read where the program has it is
+                              // not counted
     uint64_t graph_bytes;     // driver-side memory of the graphs, estimated
     uint64_t eager_run_count;
     uint64_t replay_run_count;
-    uint64_t random_op_count;  // ops that draw random numbers
+    uint64_t random_op_count;        // ops that draw random numbers
+    uint64_t shared_constant_bytes;  // of these, what other plans or executors hold now, too
+    uint64_t plan_bytes;  // that all kept plans take, measured: arenas, staging, graphs, kernels;
+                          // not weights, which they may share
+    uint64_t plan_hit_count;       // runs whose plan was there
+    uint64_t plan_miss_count;      // runs that had to compile
+    uint64_t plan_eviction_count;  // plans dropped for others
 } rondo_executor_stats;
 
 // Makes an executor for `program` on `device`. Plans are compiled at the first run of each shape.
@@ -127,7 +142,8 @@ typedef struct rondo_executor_stats {
 //
 // Errors:    UNSUPPORTED (dtype on this device), NO_DEVICE_MEMORY.
 // Ownership: caller destroys it; `program` and `device` are retained.
-// Threads:   an executor is used by one thread at a time; executors are independent.
+// Threads:   an executor is used by one thread at a time; executors are independent, those of one
+//            program too: only compiling waits for another that makes the same weights.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_create(rondo_program *program,
                                                             rondo_device *device,
                                                             const rondo_executor_options *options,

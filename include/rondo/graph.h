@@ -160,24 +160,6 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_stats(const rondo_graph *g
 // Errors:    STATE (no template), NO_DEVICE_MEMORY.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_instantiate(rondo_graph *graph);
 
-typedef int32_t rondo_update_result;
-enum {
-    RONDO_UPDATE_PATCHED = 0,       // the executable was patched: same nodes and edges
-    RONDO_UPDATE_INSTANTIATED = 1,  // it was made anew
-};
-
-// Takes over what `source` recorded: the way to capture again, cheaply. `source` is empty then,
-// and can record again; after a failure both graphs are as they were.
-//
-// graph       may be empty.
-// source      keeps its template.
-// out_result  may be NULL.
-//
-// Errors:    STATE (no template, one of them records), NO_DEVICE_MEMORY.
-// Cost:      patching is several times cheaper than instantiating.
-RONDO_API RONDO_MUST_USE rondo_status rondo_graph_update(rondo_graph *graph, rondo_graph *source,
-                                                         rondo_update_result *out_result);
-
 // Records a copy of the graph as one node into the capture of `stream`, Rondo's or the program's.
 //
 // Errors:    STATE (no template; `stream` does not record; graphs that share an arena, see

@@ -9,7 +9,7 @@
 //              of range, or of another device), NO_MEMORY (host memory), DRIVER and LOST; "Errors"
 //              names others. After a failure outputs are zero and rondo_error_get_last() says why.
 //   Arguments  Options that are NULL mean the defaults. Retain, release and destroy take NULL.
-//   Threads    A stream, a graph and an executor are used by one thread at a time, whichever it is.
+//   Threads    A stream, a graph, a graph cache and an executor are used by one thread at a time.
 //              All else any thread may call, several at once.
 //   Capture    The call may be made while streams record; it is not recorded and breaks nothing.
 //   Ownership  create ... destroy: one owner. create or open, retain, release: counted, the last
@@ -35,7 +35,7 @@
 #include "rondo/status.h"     // what can fail, and the record of the last failure
 #include "rondo/log.h"        // where messages go
 #include "rondo/device.h"     // devices, streams, events, memory, work
-#include "rondo/graph.h"      // capture, replay, update
+#include "rondo/graph.h"      // capture and replay
 #include "rondo/report.h"     // what broke a capture
 
 // Models: ONNX files on a device.
@@ -47,10 +47,13 @@
 // Advanced.
 #include "rondo/inspect.h"    // looking inside a graph: nodes, dumps, handles
 #include "rondo/text.h"       // text formats; names from strangers, made fit to show
+#include "rondo/update.h"     // another recording taken over, and what changed
 #include "rondo/node.h"       // nodes by handle: added, patched, switched off
+#include "rondo/stepper.h"    // one call at the place of each launch
 #include "rondo/label.h"      // scopes that name what is put on a stream
 #include "rondo/pool.h"       // memory in stream order, cached
 #include "rondo/random.h"     // random numbers that replays draw anew
+#include "rondo/graph_cache.h"  // graphs by key, captured where that pays
 #include "rondo/dlpack.h"     // tensors from and to other libraries
 #include "rondo/allocator.h"  // whose heap the library uses
 

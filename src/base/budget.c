@@ -33,6 +33,13 @@ rondo_status rondo__budget_create(uint64_t limit_bytes, const char *option,
     return RONDO_STATUS_OK;
 }
 
+rondo_status rondo__budget_copy(const rondo__budget *budget, rondo__budget **out_budget) {
+    RETURN_IF_ERROR(
+        rondo__budget_create(rondo__budget_get_limit(budget), budget->option, out_budget));
+    atomic_store(&(*out_budget)->used_bytes, rondo__budget_get_used(budget));
+    return RONDO_STATUS_OK;
+}
+
 void rondo__budget_retain(rondo__budget *budget) {
     if (budget != NULL) {
         atomic_fetch_add_explicit(&budget->reference_count, 1, memory_order_relaxed);

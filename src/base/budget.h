@@ -24,6 +24,11 @@ typedef struct rondo__budget rondo__budget;
 // Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__budget_create(uint64_t limit_bytes, const char *option,
                                                  rondo__budget **out_budget);
+// Another of the same limit, with as much in use.
+//
+// Errors, ownership, threads: as rondo__budget_create.
+RONDO_MUST_USE rondo_status rondo__budget_copy(const rondo__budget *budget,
+                                               rondo__budget **out_budget);
 void rondo__budget_retain(rondo__budget *budget);   // NULL is fine; threads: safe
 void rondo__budget_release(rondo__budget *budget);  // NULL is fine; threads: safe
 

@@ -94,6 +94,26 @@ static bool must_fail(void) {
     return function != NULL && function(atomic_load(&fault_user_data));
 }
 
+static _Thread_local int64_t thread_bytes;
+
+int64_t rondo__memory_get_thread_bytes(void) {
+    return thread_bytes;
+}
+
+void rondo__memory_set_thread_bytes(int64_t bytes) {
+    thread_bytes = bytes;
+}
+
+// What a block takes of the C library's heap; a program's own does not say.
+static int64_t measure(void *address) {
+#if defined(__GLIBC__)
+    return program_heap.allocate == NULL ? (int64_t)malloc_usable_size(address) : 0;
+#else
+    (void)address;
+    return 0;
+#endif
+}
+
 // Counts an allocation, and gives it back unchanged.
 static void *note(void *address) {
     if (atomic_load_explicit(&is_balanced, memory_order_relaxed) && address != NULL) {
@@ -119,6 +139,7 @@ static void report(size_t count, size_t bytes) {
 
 void *rondo__malloc(size_t bytes) {
     void *address = must_fail() ? NULL : note(take(bytes != 0 ? bytes : 1, _Alignof(max_align_t)));
+    thread_bytes += measure(address);
     if (address == NULL) {
         report(1, bytes);
     }
@@ -131,6 +152,7 @@ void *rondo__calloc(size_t count, size_t bytes) {
     // The product is checked here: a sanitizer's calloc would end the process.
     if (rondo__mul_size(count, bytes, &total) && !must_fail()) {
         address = note(take_zeroed(total != 0 ? total : 1));
+        thread_bytes += measure(address);
     }
     if (address == NULL) {
         report(count, bytes);
@@ -139,10 +161,14 @@ void *rondo__calloc(size_t count, size_t bytes) {
 }
 
 void *rondo__realloc(void *address, size_t bytes) {
+    const int64_t former = measure(address);
     void *moved = must_fail() ? NULL : move(address, bytes != 0 ? bytes : 1);
     if (moved == NULL) {
         report(1, bytes);
-    } else if (address == NULL) {
+        return NULL;
+    }
+    thread_bytes += measure(moved) - former;
+    if (address == NULL) {
         (void)note(moved);
     }
     return moved;
@@ -153,6 +179,7 @@ void *rondo__malloc_aligned(size_t bytes, size_t alignment) {
         alignment = sizeof(void *);
     }
     void *address = must_fail() ? NULL : note(take(bytes != 0 ? bytes : 1, alignment));
+    thread_bytes += measure(address);
     if (address == NULL) {
         report(1, bytes);
     }
@@ -193,6 +220,7 @@ char *rondo__strformat(const char *format, ...) {
 
 void rondo__free(void *address) {
     forget(address);
+    thread_bytes -= measure(address);
     if (program_heap.free == NULL) {
         free(address);
     } else if (address != NULL) {
@@ -208,11 +236,13 @@ void *rondo__memory_map(size_t bytes) {
         report(1, bytes);
         return NULL;
     }
+    thread_bytes += (int64_t)bytes;
     return note(address);
 }
 
 void rondo__memory_unmap(void *address, size_t bytes) {
     forget(address);
+    thread_bytes -= (int64_t)bytes;
     munmap(address, bytes);
 }
 

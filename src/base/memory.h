@@ -43,6 +43,13 @@ void *rondo__array_grow(void *array, size_t *capacity, size_t needed, size_t ele
     ((array) = rondo__array_grow((array), &(capacity), (needed), sizeof *(array)), \
      (needed) <= (capacity) ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY)
 
+// Bytes that this thread has taken with the functions above less those that it gave back; what an
+// allocator of the program's serves is not known, and does not count. The difference between two
+// calls says what the work between them holds on to. Who makes something on the side that is
+// measured by itself sets the number back.
+int64_t rondo__memory_get_thread_bytes(void);
+void rondo__memory_set_thread_bytes(int64_t bytes);
+
 // Test hook: called before each allocation with its ordinal; returning true makes it fail. NULL:
 // none.
 typedef bool (*rondo__fault_function)(void *user_data);

@@ -1,12 +1,14 @@
-// base/thread.c — which thread this is, for messages.
+// base/thread.c — see thread.h.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE  // pthread_getname_np
+#define _GNU_SOURCE  // pthread_getname_np, pthread_setname_np
 #endif
 #include "base/thread.h"
 
-#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+
+#include "base/error.h"
 
 uint64_t rondo__thread_get_number(void) {
     static _Atomic(uint64_t) last_number;
@@ -21,4 +23,23 @@ void rondo__thread_get_name(char *out_name, size_t bytes) {
     if (pthread_getname_np(pthread_self(), out_name, bytes) != 0) {
         out_name[0] = '\0';
     }
+}
+
+rondo_status rondo__thread_start(const char *name, void *(*function)(void *), void *argument,
+                                 pthread_t *out_thread) {
+    // Signals are the program's business: its own threads get them.
+    sigset_t all;
+    sigset_t former;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &former);
+    int code = pthread_create(out_thread, NULL, function, argument);
+    pthread_sigmask(SIG_SETMASK, &former, NULL);
+    if (code != 0) {
+        return RONDO_FAIL(NO_MEMORY,
+                          "cannot start the thread %s (error %d): too many threads, or "
+                          "no memory for a stack",
+                          name, code);
+    }
+    (void)pthread_setname_np(*out_thread, name);
+    return RONDO_STATUS_OK;
 }

@@ -1,10 +1,13 @@
-// base/thread.h — which thread this is, for messages.
+// base/thread.h — which thread this is, for messages; starting one.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_BASE_THREAD_H
 #define RONDO_BASE_THREAD_H
 
+#include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "rondo/status.h"
 
 // A number that no other thread of the process has had; the first that asks is 1. (The address of a
 // thread-local variable would do, but a thread that starts after another ended may get the same.)
@@ -12,5 +15,13 @@ uint64_t rondo__thread_get_number(void);
 
 // The name the program gave this thread (pthread_setname_np); "" when none can be had.
 void rondo__thread_get_name(char *out_name, size_t bytes);
+
+// Starts a thread of the library's own, which gets none of the program's signals.
+//
+// name       at most 15 characters, shown by debuggers.
+//
+// Errors:    NO_MEMORY.
+RONDO_MUST_USE rondo_status rondo__thread_start(const char *name, void *(*function)(void *),
+                                                void *argument, pthread_t *out_thread);
 
 #endif  // RONDO_BASE_THREAD_H

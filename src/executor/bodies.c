@@ -54,10 +54,3 @@ int64_t rondo__node_get_list_entry(const rondo__node *node, const char *name, si
     const int64_t *list = rondo__op_get_ints(&node->op, name, &count);
     return list != NULL && index < count ? list[index] : 0;
 }
-
-void rondo__tensors_free(rondo_tensor *tensors, size_t count) {
-    for (size_t i = 0; tensors != NULL && i < count; ++i) {
-        rondo_tensor_deinit(&tensors[i]);
-    }
-    rondo__free(tensors);
-}

@@ -38,7 +38,4 @@ RONDO_MUST_USE rondo_status rondo__body_get_executor(rondo_executor *parent,
 // Entry `index` of a node's attribute that is a list of ints; 0 beyond its end.
 int64_t rondo__node_get_list_entry(const rondo__node *node, const char *name, size_t index);
 
-// Lets go of each tensor, then of the list. NULL is allowed.
-void rondo__tensors_free(rondo_tensor *tensors, size_t count);
-
 #endif  // RONDO_EXECUTOR_BODIES_H

@@ -3,9 +3,8 @@
 #include "executor/destroy.h"
 #include "backend/backend.h"
 #include "base/memory.h"
-#include "executor/constants.h"
 #include "executor/generators.h"
-#include "executor/limits.h"
+#include "executor/run_memory.h"
 
 void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
     if (plan == NULL) {
@@ -31,18 +30,11 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
     }
     rondo__free(plan->dynamic);
     rondo__free(plan->slots);
-    for (size_t c = 0; c < plan->constant_count; ++c) {
-        rondo__constant_release(executor, plan->constants[c]);
-    }
-    rondo__free(plan->constants);
-    rondo__executor_free(executor, plan->arena, plan->arena_bytes);
-    rondo_memory_free(executor->device, plan->staging);
+    rondo__weight_list_cut(&plan->weights, 0);
+    rondo__run_memory_release(executor, plan->arena);
+    rondo__run_memory_release(executor, plan->staging_memory);
     rondo__free(plan->input_staging);
     rondo__free(plan->output_staging);
-    for (size_t i = 0; i < plan->feed_count; ++i) {
-        rondo_tensor_deinit(&plan->feeds[i]);
-    }
-    rondo__free(plan->feeds);
     rondo__half_report_deinit(&plan->halves);
     rondo_program_destroy(plan->program);
     rondo__free(plan);
@@ -55,18 +47,15 @@ void rondo_executor_destroy(rondo_executor *executor) {
     for (size_t v = 0; v < executor->variant_count; ++v) {
         rondo_executor_destroy(executor->variants[v]);
     }
-    for (size_t i = 0; i < executor->plan_count; ++i) {
-        rondo__plan_destroy(executor, executor->plans[i]);
-    }
-    rondo__free(executor->plans);
-    rondo__free(executor->buckets);  // the last plan released the last constant
+    rondo__lru_map_deinit(&executor->plans);
+    rondo__free(executor->key);
     rondo__executor_release_generators(executor);
     for (size_t i = 0; i < 4; ++i) {
         rondo_event_destroy(executor->events[i]);
     }
     rondo_stream_destroy(executor->stream);
-    rondo__half_cache_destroy(executor->halves);
-    rondo_program_destroy(executor->base);
+    rondo__shared_release_base(executor->source, executor->base_form, executor->root->budget);
+    rondo__shared_release_store(executor->source, executor->weights.store);
     rondo_program_destroy(executor->source);
     rondo__free(executor->keyed);
     rondo__free(executor->is_fed);

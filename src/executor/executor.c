@@ -10,17 +10,15 @@
 #include "base/logging.h"
 #include "base/memory.h"
 #include "base/read_options.h"
+#include "executor/base_form.h"
 #include "executor/executor.h"
 #include "executor/limits.h"
-#include "executor/precision.h"
-#include "program/passes.h"
-#include "program/specialise.h"
+#include "executor/plan_cache.h"
 #include "tensor/elements.h"
 
 enum {
-    PLAN_LIMIT_DEFAULT = 16,
+    PLAN_LIMIT_DEFAULT = 256,
     DEPTH_MAX = 16,  // bodies within bodies
-    BASE_FOLD_BYTES_MAX = 256 << 20,
 };
 
 // What RONDO_GRAPHS says; AUTO when it is not set, or is nonsense.
@@ -74,32 +72,6 @@ static rondo_status read_options(const rondo_executor_options *options,
 static void choose_threads(void *arguments) {
     const uint32_t *count = arguments;
     (void)rondo__host_choose_thread_count((int32_t)*count);
-}
-
-rondo_status rondo__executor_make_base(rondo_executor *executor) {
-    const size_t fold_bytes = executor->is_lean ? RONDO__LEAN_FOLD_BYTES : BASE_FOLD_BYTES_MAX;
-    rondo_program *base;
-    rondo__half_cache *halves = NULL;
-    RETURN_IF_ERROR(rondo__program_specialise(executor->source, NULL, fold_bytes, &base, NULL));
-    rondo_status status = RONDO_STATUS_OK;
-    if (executor->depth == 0) {  // bodies come marked
-        status = rondo__precision_mark(base, executor->source, &executor->options);
-    }
-    if (status == RONDO_STATUS_OK && !executor->options.op_by_op) {
-        status = rondo__program_simplify(base);
-    }
-    if (status == RONDO_STATUS_OK && executor->options.dtype == RONDO_DTYPE_F16) {
-        status = rondo__half_cache_create(base, &halves);
-    }
-    if (status != RONDO_STATUS_OK) {
-        rondo_program_destroy(base);
-        return status;
-    }
-    rondo__half_cache_destroy(executor->halves);
-    rondo_program_destroy(executor->base);
-    executor->base = base;
-    executor->halves = halves;
-    return RONDO_STATUS_OK;
 }
 
 // Copies the caller's patterns, which bases and variants made later need again.
@@ -170,12 +142,18 @@ static rondo_status create(rondo_program *program, rondo_device *device,
     executor->depth = depth;
     executor->root = root != NULL ? root : executor;
     executor->active = executor;
+    rondo__executor_init_plans(executor);
     rondo_status status = root != NULL ? RONDO_STATUS_OK : rondo__executor_make_budgets(executor);
     if (status == RONDO_STATUS_OK && root == NULL) {
         status = index_ports(executor);
     }
     if (status == RONDO_STATUS_OK && root == NULL) {
         status = own_patterns(executor);
+    }
+    if (status == RONDO_STATUS_OK && root == NULL) {
+        const bool is_host = rondo_device_is_host(device);
+        executor->weights.budget = is_host ? executor->budget : executor->device_budget;
+        status = rondo__shared_acquire_store(program, device, &executor->weights.store);
     }
     rondo__budget *before = rondo__budget_enter(executor->root->budget);
     if (status == RONDO_STATUS_OK) {
@@ -187,6 +165,7 @@ static rondo_status create(rondo_program *program, rondo_device *device,
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo_stream_create(device, NULL, &executor->stream);
+        executor->weights.stream = executor->stream;
     }
     if (status == RONDO_STATUS_OK && options->thread_count > 0 && rondo_device_is_host(device)) {
         status = rondo_stream_call_host(executor->stream, "threads", choose_threads,

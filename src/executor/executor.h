@@ -21,11 +21,4 @@ RONDO_MUST_USE rondo_status rondo__executor_create_variant(rondo_executor *root,
                                                            rondo_program *program,
                                                            rondo_executor **out_executor);
 
-// Makes executor->base, the program after what is done once for all plans, in place of the one that
-// there is; again once the executor is lean.
-//
-// Errors:    NO_MEMORY, BAD_DATA, INVALID, INTERNAL.
-// Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__executor_make_base(rondo_executor *executor);
-
 #endif  // RONDO_EXECUTOR_EXECUTOR_H

@@ -9,8 +9,8 @@ static void set_graphs(rondo_executor *executor, rondo_graphs_mode graphs) {
     for (size_t v = 0; v < executor->variant_count; ++v) {
         set_graphs(executor->variants[v], graphs);
     }
-    for (size_t p = 0; p < executor->plan_count; ++p) {
-        const rondo__plan *plan = executor->plans[p];
+    for (const rondo__plan *plan = rondo__executor_next_plan(executor, NULL); plan != NULL;
+         plan = rondo__executor_next_plan(executor, plan)) {
         for (size_t s = 0; s < plan->step_count; ++s) {
             for (size_t b = 0; b < plan->steps[s].body_count; ++b) {
                 if (plan->steps[s].bodies[b] != NULL) {
@@ -42,6 +42,33 @@ rondo_status rondo_executor_get_times(const rondo_executor *executor, rondo_run_
     return RONDO_STATUS_OK;
 }
 
+// Adds what the plans of an executor take, those of bodies included.
+static void add_plan_bytes(const rondo_executor *executor, rondo_executor_stats *stats) {
+    stats->plan_bytes += executor->plans.stats.bytes + executor->run_memory_bytes;
+    for (const rondo__plan *plan = rondo__executor_next_plan(executor, NULL); plan != NULL;
+         plan = rondo__executor_next_plan(executor, plan)) {
+        for (size_t s = 0; s < plan->step_count; ++s) {
+            for (size_t b = 0; b < plan->steps[s].body_count; ++b) {
+                if (plan->steps[s].bodies[b] != NULL) {
+                    add_plan_bytes(plan->steps[s].bodies[b], stats);
+                }
+            }
+        }
+    }
+}
+
+// Adds what an executor and its plans have counted.
+static void add_counts(const rondo_executor *executor, rondo_executor_stats *stats) {
+    const rondo__lru_stats *plans = &executor->plans.stats;
+    stats->plan_count += plans->entry_count;
+    stats->plan_hit_count += plans->hit_count;
+    stats->plan_miss_count += plans->miss_count;
+    stats->plan_eviction_count += plans->eviction_count;
+    stats->eager_run_count += executor->eager_run_count;
+    stats->replay_run_count += executor->replay_run_count;
+    add_plan_bytes(executor, stats);
+}
+
 // Adds what the graphs of a plan hold, those inside bodies included.
 static void add_graph_stats(const rondo__plan *plan, rondo_executor_stats *stats) {
     for (size_t s = 0; s < plan->step_count; ++s) {
@@ -55,8 +82,9 @@ static void add_graph_stats(const rondo__plan *plan, rondo_executor_stats *stats
         }
         for (size_t b = 0; b < step->body_count; ++b) {
             const rondo_executor *body = step->bodies[b];
-            for (size_t p = 0; body != NULL && p < body->plan_count; ++p) {
-                add_graph_stats(body->plans[p], stats);
+            const rondo__plan *inner = body != NULL ? rondo__executor_next_plan(body, NULL) : NULL;
+            for (; inner != NULL; inner = rondo__executor_next_plan(body, inner)) {
+                add_graph_stats(inner, stats);
             }
         }
     }
@@ -78,19 +106,16 @@ rondo_status rondo_executor_get_stats(const rondo_executor *executor,
         .segment_count = plan->step_count - plan->bypassed_count,
         .bypassed_count = plan->bypassed_count,
         .random_op_count = plan->random_count,
-        .plan_count = executor->plan_count,
         .first_replay_ns = plan->first_replay_ns,
         .prepare_ns = plan->prepare_ns,
         .arena_bytes = plan->arena_bytes,
         .arena_naive_bytes = plan->arena_naive_bytes,
-        .constant_bytes = plan->constant_bytes,
-        .eager_run_count = executor->eager_run_count,
-        .replay_run_count = executor->replay_run_count,
+        .constant_bytes = rondo__plan_get_constant_bytes(plan),
+        .shared_constant_bytes = rondo__weight_list_get_shared_bytes(&plan->weights),
     };
+    add_counts(executor, &stats);
     for (size_t v = 0; v < executor->variant_count; ++v) {
-        stats.plan_count += executor->variants[v]->plan_count;
-        stats.eager_run_count += executor->variants[v]->eager_run_count;
-        stats.replay_run_count += executor->variants[v]->replay_run_count;
+        add_counts(executor->variants[v], &stats);
     }
     add_graph_stats(plan, &stats);
     rondo__write_struct(out_stats, &stats);

@@ -11,7 +11,7 @@ enum {
     LOOP_LIMIT_DEFAULT = 10 * 1000 * 1000,
     // The default memory limit: this much, and multiples of the model's file and of what is fed.
     BASE_GIB = 2,
-    FILE_FACTOR = 64,   // sixteen plans pack their weights each for itself
+    FILE_FACTOR = 64,   // weights in several forms, folded constants, and plans by the dozen
     FEED_FACTOR = 256,  // a convolution of 64 channels over an image, a few of them alive at a time
 };
 

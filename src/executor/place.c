@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/arena_plan.h"
-#include "executor/limits.h"
+#include "executor/run_memory.h"
 #include "program/specialise.h"
 #include "tensor/elements.h"
 
@@ -197,8 +197,10 @@ static rondo_status place_staging(rondo_executor *executor, rondo__plan *plan) {
         plan->output_staging[i] = total;
         total += rondo__align_up(plan->slots[program->outputs[i]].bytes, RONDO__ARENA_ALIGNMENT);
     }
-    return rondo_memory_allocate(executor->device, RONDO_MEMORY_PINNED, total,
-                                 (void **)&plan->staging);
+    RETURN_IF_ERROR(
+        rondo__run_memory_acquire(executor, RONDO_MEMORY_PINNED, total, &plan->staging_memory));
+    plan->staging = plan->staging_memory->address;
+    return RONDO_STATUS_OK;
 }
 
 // Names the largest value in the record of an arena that was not to be had.
@@ -281,15 +283,17 @@ rondo_status rondo__plan_place_values(rondo_executor *executor, rondo__plan *pla
     if (status != RONDO_STATUS_OK) {
         goto free_lists;
     }
-    status = rondo__executor_allocate(executor, plan->arena_bytes, &plan->arena);
+    status =
+        rondo__run_memory_acquire(executor, RONDO_MEMORY_DEVICE, plan->arena_bytes, &plan->arena);
     if (status != RONDO_STATUS_OK) {
         blame_largest(plan);
         goto free_lists;
     }
+    char *const arena = plan->arena->address;
     for (size_t b = 0; b < block_count; ++b) {
         plan->arena_naive_bytes += rondo__align_up(blocks[b].bytes, RONDO__ARENA_ALIGNMENT);
         if (owners[b] < 0) {
-            plan->items[-1 - owners[b]].workspace = (char *)plan->arena + blocks[b].offset;
+            plan->items[-1 - owners[b]].workspace = arena + blocks[b].offset;
         } else {
             plan->slots[owners[b]].offset = blocks[b].offset;
         }
@@ -298,7 +302,7 @@ rondo_status rondo__plan_place_values(rondo_executor *executor, rondo__plan *pla
         rondo__slot *slot = &plan->slots[v];
         if (slot->kind == RONDO__SLOT_ARENA && plan->slots[slot->root].kind == RONDO__SLOT_ARENA) {
             slot->offset = plan->slots[slot->root].offset;
-            slot->address = (char *)plan->arena + slot->offset;
+            slot->address = arena + slot->offset;
         } else if (slot->kind == RONDO__SLOT_ARENA) {
             slot->kind = RONDO__SLOT_NONE;
         }

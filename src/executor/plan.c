@@ -10,7 +10,6 @@
 #include "base/error.h"
 #include "base/logging.h"
 #include "base/memory.h"
-#include "executor/constants.h"
 #include "executor/destroy.h"
 #include "executor/generators.h"
 #include "executor/limits.h"
@@ -25,25 +24,8 @@
 
 enum { PLAN_FOLD_BYTES_MAX = 64 << 20 };
 
-static rondo_status copy_feeds(rondo__plan *plan, const rondo_tensor *feeds, size_t count) {
-    plan->feeds = rondo__calloc(count + 1, sizeof *plan->feeds);
-    if (plan->feeds == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
-    }
-    plan->feed_count = count;
-    for (size_t i = 0; i < count; ++i) {
-        if (feeds[i].data == NULL) {
-            plan->feeds[i] = (rondo_tensor){.dtype = feeds[i].dtype, .shape = feeds[i].shape};
-            continue;
-        }
-        RETURN_IF_ERROR(rondo_tensor_init(feeds[i].dtype, &feeds[i].shape, &plan->feeds[i]));
-        memcpy(plan->feeds[i].data, feeds[i].data, rondo_tensor_get_bytes(&feeds[i]));
-    }
-    return RONDO_STATUS_OK;
-}
-
 // What the kernel room sees of one node. The two arrays have room for the largest node.
-static void fill_request(const rondo_executor *executor, const rondo__plan *plan, size_t n,
+static void fill_request(const rondo_executor *executor, rondo__plan *plan, size_t n,
                          rondo__tensor_info *inputs, rondo__tensor_info *outputs,
                          const uint32_t *uses, rondo__kernel_request *out_request) {
     const rondo__node *node = &plan->program->nodes[n];
@@ -60,6 +42,7 @@ static void fill_request(const rondo_executor *executor, const rondo__plan *plan
                                            .inputs = inputs,
                                            .output_count = node->output_count,
                                            .outputs = outputs,
+                                           .weights = &plan->weights,
                                            .use_reference = executor->options.reference};
 }
 
@@ -100,6 +83,13 @@ static void blame_weights(const rondo__node *node, rondo_status status,
     rondo__node_blame(node);
 }
 
+// What counts against the host's budget beside shared weights.
+static uint64_t get_private_bytes(const rondo_executor *executor) {
+    const rondo__budget *budget = executor->root->budget;
+    const rondo__weight_account *account = &executor->root->weights;
+    return rondo__budget_get_used(budget) - (account->budget == budget ? account->bytes : 0);
+}
+
 // Decides how node `n` runs, and prepares its kernel when it has one.
 static rondo_status classify(rondo_executor *executor, rondo__plan *plan, size_t n,
                              rondo__kernel_request *request, int8_t *out_class,
@@ -135,14 +125,15 @@ static rondo_status classify(rondo_executor *executor, rondo__plan *plan, size_t
     if (draws) {
         RETURN_IF_ERROR(rondo__executor_get_generator(executor, node, &request->generator));
     }
-    const uint64_t used = rondo__budget_get_used(executor->root->budget);
+    const size_t weight_count = plan->weights.count;
+    const uint64_t used = get_private_bytes(executor);
     rondo_status status = rondo__kernel_prepare(request, out_kernel);
-    // What stays is weights that the kernel packed.
-    plan->constant_bytes += rondo__budget_get_used(executor->root->budget) - used;
     if (status == RONDO_STATUS_OK) {
+        plan->private_bytes += get_private_bytes(executor) - used;
         *out_class = 0;
         return RONDO_STATUS_OK;
     }
+    rondo__weight_list_cut(&plan->weights, weight_count);
     if (status == RONDO_STATUS_UNSUPPORTED && (draws || !rondo_device_is_host(executor->device)) &&
         node->op.def->compute != NULL) {
         RONDO_LOG_INFO_F("%s runs on the host: %s", rondo__node_describe(node),
@@ -191,6 +182,18 @@ free_lists:
     return status;
 }
 
+// The constant where kernels find it: on a GPU in a copy, on the host where it is.
+static rondo_status place_constant(const rondo_executor *executor, rondo__plan *plan,
+                                   const rondo_tensor *constant, void **out_address) {
+    const rondo__weight_want want = {.constant = constant,
+                                     .bytes = rondo_tensor_get_bytes(constant)};
+    if (rondo_device_is_host(executor->device)) {
+        *out_address = constant->data;
+        return RONDO_STATUS_OK;
+    }
+    return rondo__weight_list_add(&plan->weights, &want, out_address);
+}
+
 // Constants that kernels read from device memory.
 static rondo_status place_constants(rondo_executor *executor, rondo__plan *plan) {
     const rondo_program *program = plan->program;
@@ -203,18 +206,13 @@ static rondo_status place_constants(rondo_executor *executor, rondo__plan *plan)
             }
         }
     }
-    plan->constants = rondo__calloc(program->value_count + 1, sizeof(rondo__device_constant *));
-    if (plan->constants == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
-    }
     for (size_t v = 0; v < program->value_count; ++v) {
         rondo__slot *slot = &plan->slots[v];
         if (slot->kind != RONDO__SLOT_CONSTANT || slot->root != (int32_t)v || !slot->needs_device) {
             continue;
         }
-        rondo__device_constant *constant;
         rondo_status status =
-            rondo__constant_acquire(executor, &program->values[v].constant, &constant);
+            place_constant(executor, plan, &program->values[v].constant, &slot->address);
         if (status != RONDO_STATUS_OK) {
             char shape[96];
             rondo__error_prefix("weights \"%.60s\" %s %s", program->values[v].name,
@@ -222,11 +220,6 @@ static rondo_status place_constants(rondo_executor *executor, rondo__plan *plan)
                                 rondo_shape_format(&slot->shape, shape, sizeof shape));
             return status;
         }
-        plan->constants[plan->constant_count++] = constant;
-        if (!rondo_device_is_host(executor->device)) {
-            plan->constant_bytes += rondo_tensor_get_bytes(&constant->tensor);
-        }
-        slot->address = constant->address;
     }
     for (size_t v = 0; v < program->value_count; ++v) {
         rondo__slot *slot = &plan->slots[v];
@@ -340,28 +333,26 @@ static rondo_status rewrite(rondo_executor *executor, rondo__plan *plan) {
     return status;
 }
 
-rondo_status rondo__plan_create(rondo_executor *executor, const rondo_tensor *feeds,
+rondo_status rondo__plan_specialise(const rondo_executor *executor, const rondo_tensor *feeds,
+                                    rondo_program **out_program, bool *out_wanted) {
+    const size_t fold_bytes = executor->is_lean ? RONDO__LEAN_FOLD_BYTES : PLAN_FOLD_BYTES_MAX;
+    return rondo__program_specialise(executor->base, feeds, fold_bytes, out_program, out_wanted);
+}
+
+rondo_status rondo__plan_create(rondo_executor *executor, rondo_program *program,
                                 rondo__plan **out_plan) {
     *out_plan = NULL;
-    uint64_t start_ns = rondo__clock_now_ns();
     int8_t *class_of = NULL;
     rondo__kernel **kernels = NULL;
     size_t node_count = 0;
     rondo_status status = RONDO_STATUS_OK;
     rondo__plan *plan = rondo__calloc(1, sizeof *plan);
     if (plan == NULL) {
+        rondo_program_destroy(program);
         return RONDO_STATUS_NO_MEMORY;
     }
-    status = copy_feeds(plan, feeds, executor->base->input_count);
-    if (status != RONDO_STATUS_OK) {
-        goto free_plan;
-    }
-    status = rondo__program_specialise(
-        executor->base, plan->feeds,
-        executor->is_lean ? RONDO__LEAN_FOLD_BYTES : PLAN_FOLD_BYTES_MAX, &plan->program, NULL);
-    if (status != RONDO_STATUS_OK) {
-        goto free_plan;
-    }
+    plan->program = program;
+    rondo__weight_list_init(&executor->root->weights, &plan->weights);
     status = rewrite(executor, plan);
     if (status != RONDO_STATUS_OK) {
         goto free_plan;
@@ -396,10 +387,6 @@ rondo_status rondo__plan_create(rondo_executor *executor, const rondo_tensor *fe
         goto free_lists;
     }
     status = resolve_addresses(plan);
-    if (status != RONDO_STATUS_OK) {
-        goto free_lists;
-    }
-    status = rondo_stream_synchronize(executor->stream);  // constants are on their way until here
 
 free_lists:
     for (size_t n = 0; kernels != NULL && n < node_count; ++n) {
@@ -408,7 +395,6 @@ free_lists:
     rondo__free(kernels);
     rondo__free(class_of);
 free_plan:
-    plan->prepare_ns = rondo__clock_now_ns() - start_ns;
     if (status == RONDO_STATUS_OK) {
         *out_plan = plan;
     } else {

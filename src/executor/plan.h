@@ -18,9 +18,10 @@
 #include <stdint.h>
 
 #include "base/budget.h"
+#include "base/lru_map.h"
 #include "base/text.h"
+#include "executor/shared.h"
 #include "kernel/kernel.h"
-#include "program/half_pass.h"
 #include "program/program.h"
 #include "rondo/executor.h"
 
@@ -82,20 +83,21 @@ typedef struct rondo__step {
     char reason[160];  // why the step is not captured, or why the segment ends here
 } rondo__step;
 
-// A constant on the device, shared by the plans of an executor.
-typedef struct rondo__device_constant {
-    rondo_tensor tensor;  // retained: its address is the key
-    void *address;
-    size_t use_count;
-    struct rondo__device_constant *next;  // in its bucket
-} rondo__device_constant;
-
 // A generator of the executor: NULL name: of all ops without a seed of their own.
 typedef struct rondo__executor_generator {
     char *name;  // of the node with the seed
     rondo_generator *generator;
     struct rondo__executor_generator *next;
 } rondo__executor_generator;
+
+// A piece of memory for runs, shared by plans of the executor; see run_memory.h.
+typedef struct rondo__run_memory {
+    struct rondo__run_memory *next;
+    rondo_memory_kind kind;
+    size_t bytes;
+    void *address;
+    size_t use_count;  // plans
+} rondo__run_memory;
 
 // What a symbol stands for in one run.
 typedef struct rondo__bound_symbol {
@@ -104,10 +106,7 @@ typedef struct rondo__bound_symbol {
 } rondo__bound_symbol;
 
 typedef struct rondo__plan {
-    rondo_tensor
-        *feeds;  // what it was made for: dtype and shape of each input; `data` where the value
-    size_t feed_count;  // was fixed, too (owned)
-
+    rondo__lru_entry *entry;  // its place among the executor's plans; NULL while it is made
     rondo_program *program;
     rondo__slot *slots;     // one for each value
     rondo_tensor *dynamic;  // one for each value
@@ -118,25 +117,31 @@ typedef struct rondo__plan {
     size_t bypassed_count;
     size_t random_count;  // nodes that draw
 
-    void *arena;
+    rondo__run_memory *arena;  // used up to `arena_bytes`
     size_t arena_bytes;
     size_t arena_naive_bytes;
-    char *staging;           // pinned; inputs, then outputs; NULL on the host device
-    size_t *input_staging;   // offsets into `staging`
-    size_t *output_staging;  // offsets into `staging`
-    size_t constant_bytes;
-    rondo__device_constant **constants;
-    size_t constant_count;
+    rondo__run_memory *staging_memory;
+    char *staging;               // pinned; inputs, then outputs; NULL on the host device
+    size_t *input_staging;       // offsets into `staging`
+    size_t *output_staging;      // offsets into `staging`
+    rondo__weight_list weights;  // what its kernels read of constants, shared with other plans
+    size_t private_bytes;        // what its kernels have made of constants for themselves
 
     uint64_t run_count;
     uint64_t prepare_ns;
     uint64_t first_replay_ns;   // 0 until it happened
-    uint64_t last_use;          // of the executor's clock, for eviction
+    uint64_t bytes;             // all that goes with it, but for weights that others may share
     rondo__half_report halves;  // what f16 did; empty in f32
 } rondo__plan;
 
+// Weights that it reads in a form of their own, shared or not.
+static inline size_t rondo__plan_get_constant_bytes(const rondo__plan *plan) {
+    return (size_t)plan->weights.bytes + plan->private_bytes;
+}
+
 struct rondo_executor {
-    rondo_program *base;  // clone of the caller's program after the shape-free passes
+    rondo__base *base_form;     // shared with other executors of the program
+    const rondo_program *base;  // of it: clone of the caller's program after the shape-free passes
     rondo_program *source;
     rondo_device *device;
     rondo_stream *stream;
@@ -149,14 +154,13 @@ struct rondo_executor {
     bool is_lean;                           // little is folded ahead, because memory was short
     bool *keyed;  // one for each input: its value is part of the plan's key
     size_t keyed_miss_count;
-    size_t plan_count;
-    size_t plan_capacity;
-    rondo__plan **plans;
+    rondo__lru_map plans;  // by what is fed; see plan_cache.c
+    uint8_t *key;          // of the feeds at hand
+    size_t key_capacity;
     rondo__plan *current;  // plan of the last run
-    size_t constant_count;
-    size_t bucket_count;               // 0 or a power of two
-    rondo__device_constant **buckets;  // by address
-    uint64_t clock;
+    rondo__run_memory *run_memory;
+    uint64_t run_memory_bytes;
+    uint64_t plan_limit_bytes;  // of plans and run memory together; 0: none
     bool has_run;
     rondo_run_times times;
     uint64_t eager_run_count;
@@ -164,7 +168,8 @@ struct rondo_executor {
     // Of a caller's executor, for its bodies, too:
     rondo__budget *budget;         // host memory
     rondo__budget *device_budget;  // memory of a GPU; NULL on the host
-    uint64_t fed_bytes;            // the most that was fed at once
+    rondo__weight_account weights;
+    uint64_t fed_bytes;  // the most that was fed at once
     int32_t *input_of;   // by value of the source: index among inputs and, behind them, optionals;
     int32_t *output_of;  // index of its first place among outputs; -1 for other values
     rondo__bound_symbol *symbols;  // one for each of the source
@@ -176,18 +181,33 @@ struct rondo_executor {
     bool *is_fed;                                  // of a variant: one for each optional input
     uint64_t turn_count;                           // of all loops, in this run
     rondo_error record_before;                     // of the thread, when the call began
-    atomic_int call;            // whether a call is under way or cancelled; see limits.c
-    rondo__half_cache *halves;  // f16 forms of the base's constants; NULL in f32
-    size_t pattern_count;       // of a caller's executor:
-    char **patterns;            // copies of keep_f32, then of use_f16, which the options point at
+    atomic_int call;       // whether a call is under way or cancelled; see limits.c
+    size_t pattern_count;  // of a caller's executor:
+    char **patterns;       // copies of keep_f32, then of use_f16, which the options point at
 };
 
-// Compiles a plan. feeds[i].data non-NULL fixes the value of input i; it is copied.
+// The base with the shapes of the feeds; feeds[i].data non-NULL fixes the value of input i, too,
+// and is retained. out_wanted as in program/specialise.h.
+//
+// Errors:    as rondo__program_specialise.
+RONDO_MUST_USE rondo_status rondo__plan_specialise(const rondo_executor *executor,
+                                                   const rondo_tensor *feeds,
+                                                   rondo_program **out_program, bool *out_wanted);
+
+// Compiles a plan from what rondo__plan_specialise has made, which it takes, also when it fails.
 //
 // Errors:    BAD_DATA, UNSUPPORTED, NO_MEMORY, NO_DEVICE_MEMORY, DRIVER, LOST.
 // Ownership: free with rondo__plan_destroy (destroy.h).
 // Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__plan_create(rondo_executor *executor, const rondo_tensor *feeds,
+RONDO_MUST_USE rondo_status rondo__plan_create(rondo_executor *executor, rondo_program *program,
                                                rondo__plan **out_plan);
+
+// The plan that follows `plan` in the order of use, the newest for NULL; NULL when there is none.
+static inline rondo__plan *rondo__executor_next_plan(const rondo_executor *executor,
+                                                     const rondo__plan *plan) {
+    const rondo__lru_entry *entry =
+        plan == NULL ? executor->plans.newest : rondo__lru_entry_get_older(plan->entry);
+    return entry != NULL ? rondo__lru_entry_get_value(entry) : NULL;
+}
 
 #endif  // RONDO_EXECUTOR_PLAN_H

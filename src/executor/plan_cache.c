@@ -4,12 +4,13 @@
 #include <string.h>
 
 #include "backend/thread_count.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/logging.h"
 #include "base/memory.h"
+#include "executor/base_form.h"
 #include "executor/declared.h"
 #include "executor/destroy.h"
-#include "executor/executor.h"
 #include "executor/plan_cache.h"
 #include "program/specialise.h"
 #include "tensor/elements.h"
@@ -17,43 +18,80 @@
 // Plans made for new values of a keyed input before values stop being keys.
 enum { KEYED_MISS_LIMIT = 8 };
 
-static bool plan_matches(const rondo_executor *executor, const rondo__plan *plan,
-                         const rondo_tensor *feeds) {
-    for (size_t i = 0; i < plan->feed_count; ++i) {
-        const rondo_tensor *have = &plan->feeds[i];
-        // A plan serves sequences of any length.
-        if (have->dtype != feeds[i].dtype ||
-            (!rondo__dtype_is_nested(have->dtype) &&
-             !rondo_shape_is_equal(&have->shape, &feeds[i].shape))) {
-            return false;
-        }
-        bool is_keyed = have->data != NULL;
-        if (is_keyed != (executor->keyed[i] && rondo_tensor_get_bytes(&feeds[i]) > 0) ||
-            (is_keyed && memcmp(have->data, feeds[i].data, rondo_tensor_get_bytes(have)) != 0)) {
-            return false;
-        }
-    }
-    return true;
+static bool is_keyed(const rondo_executor *executor, size_t input, const rondo_tensor *feed) {
+    return executor->keyed[input] && rondo_tensor_get_bytes(feed) > 0;
 }
 
-static void evict_oldest(rondo_executor *executor) {
-    size_t oldest = 0;
-    for (size_t i = 1; i < executor->plan_count; ++i) {
-        if (executor->plans[i]->last_use < executor->plans[oldest]->last_use) {
-            oldest = i;
+// Writes what a plan is found by: of each input dtype and shape, and the value where plans are made
+// for values. A plan serves sequences of any length.
+static rondo_status write_key(rondo_executor *executor, const rondo_tensor *feeds,
+                              size_t *out_bytes) {
+    size_t length = 0;
+    for (size_t i = 0; i < executor->base->input_count; ++i) {
+        const rondo_tensor *feed = &feeds[i];
+        const bool is_nested = rondo__dtype_is_nested(feed->dtype);
+        const bool has_value = is_keyed(executor, i, feed);
+        const size_t value_bytes = has_value ? rondo_tensor_get_bytes(feed) : 0;
+        const int32_t rank = is_nested ? 0 : feed->shape.rank;
+        const int32_t head[2] = {(int32_t)feed->dtype, 2 * rank + (has_value ? 1 : 0)};
+        const size_t extent_bytes = (size_t)rank * sizeof feed->shape.extent[0];
+        RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(executor->key, executor->key_capacity,
+                                             length + sizeof head + extent_bytes + value_bytes));
+        memcpy(executor->key + length, head, sizeof head);
+        length += sizeof head;
+        memcpy(executor->key + length, feed->shape.extent, extent_bytes);
+        length += extent_bytes;
+        if (value_bytes > 0) {
+            memcpy(executor->key + length, feed->data, value_bytes);
         }
+        length += value_bytes;
     }
-    rondo__plan *victim = executor->plans[oldest];
-    executor->plans[oldest] = executor->plans[--executor->plan_count];
-    if (executor->current == victim) {
-        executor->current = NULL;
+    *out_bytes = length;
+    return RONDO_STATUS_OK;
+}
+
+static void destroy_plan(void *user_data, void *value) {
+    rondo_executor *executor = user_data;
+    executor->current = executor->current == value ? NULL : executor->current;
+    rondo__plan_destroy(executor, value);
+}
+
+// On a GPU, whose memory others use, too, plans leave three quarters of it alone. On the host the
+// memory limit bounds them: see drop_crowded.
+static uint64_t choose_byte_limit(const rondo_executor *executor) {
+    const rondo_executor_options *options = &executor->options;
+    rondo_device_info info = {.struct_size = sizeof info};
+    if (options->plan_limit_bytes > 0) {
+        return options->plan_limit_bytes;
     }
-    rondo__plan_destroy(executor, victim);
+    if (options->memory_limit_bytes > 0) {
+        return options->memory_limit_bytes / 2;
+    }
+    return rondo_device_is_host(executor->device) ||
+                   rondo_device_get_info(executor->device, &info) != RONDO_STATUS_OK
+               ? 0
+               : info.memory_bytes / 4;
+}
+
+void rondo__executor_init_plans(rondo_executor *executor) {
+    executor->plan_limit_bytes = choose_byte_limit(executor);
+    rondo__lru_map_init(&executor->plans, executor->options.plan_limit, executor->plan_limit_bytes,
+                        destroy_plan, executor);
+}
+
+// What the memory that they share leaves to the plans.
+static void update_limits(rondo_executor *executor) {
+    const uint64_t limit = executor->plan_limit_bytes;
+    const uint64_t shared = executor->run_memory_bytes;
+    if (limit > 0) {
+        rondo__lru_map_set_limits(&executor->plans, executor->options.plan_limit,
+                                  shared < limit ? limit - shared : 1);
+    }
 }
 
 static void evict_plans(rondo_executor *executor, size_t count) {
-    for (; count > 0 && executor->plan_count > 0; --count) {
-        evict_oldest(executor);
+    while (count > 0 && rondo__lru_map_evict_oldest(&executor->plans)) {
+        count -= 1;
     }
 }
 
@@ -64,47 +102,77 @@ static bool is_out_of_memory(rondo_status status) {
 // Plans wait for their shapes to come back; they leave half of the limit to runs.
 static void drop_crowded(rondo_executor *executor) {
     const rondo__budget *budget = executor->root->budget;
-    while (executor->plan_count > 0 &&
-           rondo__budget_get_used(budget) > rondo__budget_get_limit(budget) / 2) {
-        evict_oldest(executor);
+    while (rondo__budget_get_used(budget) > rondo__budget_get_limit(budget) / 2 &&
+           rondo__lru_map_evict_oldest(&executor->plans)) {
     }
 }
 
-// Marks small inputs whose values decide shapes as keys. A body is spared: its inputs change each
-// turn.
-static rondo_status find_keys(rondo_executor *executor, const rondo_tensor *keys,
-                              bool *out_has_new) {
-    *out_has_new = false;
-    size_t count = executor->base->input_count;
-    if (executor->depth > 0 || executor->keyed_miss_count > KEYED_MISS_LIMIT) {
-        return RONDO_STATUS_OK;
-    }
-    bool *wanted = rondo__calloc(count + 1, sizeof *wanted);
-    if (wanted == NULL) {
+// The feeds as a plan is compiled for them: without their bytes, but for a copy of those of keyed
+// inputs. To be freed with rondo__tensors_free.
+static rondo_status copy_keys(const rondo_executor *executor, const rondo_tensor *feeds,
+                              rondo_tensor **out_keys) {
+    const size_t count = executor->base->input_count;
+    rondo_status status = RONDO_STATUS_OK;
+    rondo_tensor *keys = rondo__calloc(count + 1, sizeof *keys);
+    if (keys == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    rondo_program *trial = NULL;
-    rondo_status status = rondo__program_specialise(executor->base, keys, 1 << 20, &trial, wanted);
-    for (size_t i = 0; status == RONDO_STATUS_OK && i < count; ++i) {
-        if (wanted[i] && !executor->keyed[i]) {
-            executor->keyed[i] = true;
-            *out_has_new = true;
+    for (size_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
+        if (is_keyed(executor, i, &feeds[i])) {
+            status = rondo__tensor_copy(&feeds[i], &keys[i]);
+        } else {
+            keys[i] = (rondo_tensor){.dtype = feeds[i].dtype, .shape = feeds[i].shape};
         }
     }
-    rondo_program_destroy(trial);
-    rondo__free(wanted);
-    return status;
+    if (status != RONDO_STATUS_OK) {
+        rondo__tensors_free(keys, count);
+        return status;
+    }
+    *out_keys = keys;
+    return RONDO_STATUS_OK;
 }
 
-static void select_keys(const rondo_executor *executor, const rondo_tensor *feeds,
-                        rondo_tensor *out_keys) {
+// Makes keys of the inputs whose values were wanted. False: all of them were keys before.
+static bool add_keys(rondo_executor *executor, const bool *wanted) {
+    bool has_new = false;
     for (size_t i = 0; i < executor->base->input_count; ++i) {
-        out_keys[i] = feeds[i];
-        out_keys[i].storage = NULL;
-        if (!executor->keyed[i]) {
-            out_keys[i].data = NULL;
+        has_new = has_new || (wanted[i] && !executor->keyed[i]);
+        executor->keyed[i] = executor->keyed[i] || wanted[i];
+    }
+    return has_new;
+}
+
+// Finds the small inputs whose values decide shapes, and makes them keys. Gives the keys of the
+// plan, and its program, or NULL where memory is short. A body is spared keys: its inputs change
+// each turn.
+static rondo_status find_keys(rondo_executor *executor, const rondo_tensor *feeds,
+                              rondo_tensor **out_keys, rondo_program **out_program) {
+    const size_t count = executor->base->input_count;
+    const bool takes_keys = executor->depth == 0 && executor->keyed_miss_count <= KEYED_MISS_LIMIT;
+    bool *wanted = rondo__calloc(count + 1, sizeof *wanted);
+    rondo_tensor *keys = NULL;
+    rondo_program *program = NULL;
+    rondo_status status = wanted == NULL ? RONDO_STATUS_NO_MEMORY : RONDO_STATUS_OK;
+    for (bool has_new = true; has_new && status == RONDO_STATUS_OK;) {
+        rondo_program_destroy(program);
+        rondo__tensors_free(keys, count);
+        program = NULL;
+        keys = NULL;
+        has_new = false;
+        status = copy_keys(executor, feeds, &keys);
+        if (status == RONDO_STATUS_OK) {
+            status = rondo__plan_specialise(executor, keys, &program, takes_keys ? wanted : NULL);
+            has_new = status == RONDO_STATUS_OK && takes_keys && add_keys(executor, wanted);
         }
     }
+    rondo__free(wanted);
+    if (status != RONDO_STATUS_OK && (keys == NULL || !is_out_of_memory(status))) {
+        rondo__tensors_free(keys, count);
+        return status;
+    }
+    *out_keys = keys;
+    *out_program = program;
+    return RONDO_STATUS_OK;
 }
 
 // What plans of the same program hold for runs with other optional inputs.
@@ -120,20 +188,30 @@ static void evict_others(const rondo_executor *executor) {
     }
 }
 
+// Takes `program`; NULL: it is made here.
+static rondo_status compile(rondo_executor *executor, const rondo_tensor *keys,
+                            rondo_program *program, rondo__plan **out_plan) {
+    if (program == NULL) {
+        RETURN_IF_ERROR(rondo__plan_specialise(executor, keys, &program, NULL));
+    }
+    return rondo__plan_create(executor, program, out_plan);
+}
+
 // Compiles a plan. Where memory is short, what plans of other shapes hold is given up for it (the
 // older half of them, then all), and then what was folded ahead, which may be more than a run
 // needs.
 static rondo_status create_plan(rondo_executor *executor, const rondo_tensor *keys,
-                                rondo__plan **out_plan) {
+                                rondo_program *program, rondo__plan **out_plan) {
     // Kernels that cut their work ahead must see the number of threads that will run them.
     const int32_t count = (int32_t)executor->options.thread_count;
     const int32_t former = rondo__host_choose_thread_count(count);
-    rondo_status status = rondo__plan_create(executor, keys, out_plan);
-    for (size_t keep = executor->plan_count / 2;
-         is_out_of_memory(status) && executor->plan_count > 0; keep = 0) {
-        evict_plans(executor, executor->plan_count - keep);
+    const rondo__lru_stats *plans = &executor->plans.stats;
+    rondo_status status = compile(executor, keys, program, out_plan);
+    for (size_t keep = plans->entry_count / 2; is_out_of_memory(status) && plans->entry_count > 0;
+         keep = 0) {
+        evict_plans(executor, plans->entry_count - keep);
         evict_others(executor);
-        status = rondo__plan_create(executor, keys, out_plan);
+        status = compile(executor, keys, NULL, out_plan);
     }
     if (is_out_of_memory(status) && !executor->is_lean) {
         rondo_error saved;
@@ -141,7 +219,7 @@ static rondo_status create_plan(rondo_executor *executor, const rondo_tensor *ke
         executor->is_lean = true;
         evict_others(executor);
         if (rondo__executor_make_base(executor) == RONDO_STATUS_OK) {
-            status = rondo__plan_create(executor, keys, out_plan);
+            status = compile(executor, keys, NULL, out_plan);
         } else {
             rondo__error_restore(&saved);
         }
@@ -166,67 +244,80 @@ static rondo_status check_outputs(rondo_executor *executor, rondo__plan *plan) {
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__executor_find_plan(rondo_executor *executor, const rondo_tensor *feeds,
-                                       rondo__plan **out_plan) {
-    *out_plan = NULL;
-    executor->clock += 1;
-    if (executor->current != NULL && plan_matches(executor, executor->current, feeds)) {
-        executor->current->last_use = executor->clock;
-        *out_plan = executor->current;
-        return RONDO_STATUS_OK;
-    }
-    for (size_t i = 0; i < executor->plan_count; ++i) {
-        if (plan_matches(executor, executor->plans[i], feeds)) {
-            executor->current = executor->plans[i];
-            executor->current->last_use = executor->clock;
-            *out_plan = executor->current;
-            return RONDO_STATUS_OK;
-        }
-    }
+// Where values keep changing, making a plan for each costs more than running those ops
+// conventionally.
+static void give_up_keys(rondo_executor *executor) {
     bool has_keys = false;
     for (size_t i = 0; i < executor->base->input_count; ++i) {
         has_keys = has_keys || executor->keyed[i];
     }
     if (has_keys && ++executor->keyed_miss_count > KEYED_MISS_LIMIT) {
-        // The values keep changing: making a plan for each costs more than running those ops
-        // conventionally.
         RONDO_LOG_INFO_F(
             "input values that decide shapes keep changing; such ops now run conventionally");
         memset(executor->keyed, 0, executor->base->input_count * sizeof *executor->keyed);
     }
-    rondo_tensor *keys = rondo__calloc(executor->base->input_count + 1, sizeof *keys);
-    if (keys == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
-    }
-    rondo_status status = RONDO_STATUS_OK;
-    rondo__plan *plan = NULL;
-    bool has_new = true;
-    while (status == RONDO_STATUS_OK && has_new) {
-        select_keys(executor, feeds, keys);
-        status = find_keys(executor, keys, &has_new);
-    }
+}
+
+// Puts a plan among the others, or destroys it. The keys may be others than when it was looked for.
+static rondo_status keep_plan(rondo_executor *executor, const rondo_tensor *feeds,
+                              rondo__plan *plan) {
+    size_t key_bytes = 0;
+    drop_crowded(executor);
+    update_limits(executor);
+    rondo_status status = write_key(executor, feeds, &key_bytes);
     if (status == RONDO_STATUS_OK) {
-        status = RONDO__ARRAY_RESERVE(executor->plans, executor->plan_capacity,
-                                      executor->plan_count + 1);
+        status = rondo__lru_map_add(&executor->plans, executor->key, key_bytes, plan, plan->bytes,
+                                    &plan->entry);
     }
-    if (status == RONDO_STATUS_OK && executor->plan_count >= executor->options.plan_limit) {
+    if (status != RONDO_STATUS_OK) {
+        rondo__plan_destroy(executor, plan);
+    }
+    return status;
+}
+
+static rondo_status make_plan(rondo_executor *executor, const rondo_tensor *feeds,
+                              rondo__plan **out_plan) {
+    const uint64_t start_ns = rondo__clock_now_ns();
+    rondo_tensor *keys = NULL;
+    rondo_program *program = NULL;
+    rondo__plan *plan = NULL;
+    give_up_keys(executor);
+    if (executor->plans.stats.entry_count >= executor->options.plan_limit) {
         evict_plans(executor, 1);
     }
-    if (status == RONDO_STATUS_OK) {
-        status = create_plan(executor, keys, &plan);
-    }
+    const int64_t taken = rondo__memory_get_thread_bytes();
+    RETURN_IF_ERROR(find_keys(executor, feeds, &keys, &program));
+    rondo_status status = create_plan(executor, keys, program, &plan);
+    rondo__tensors_free(keys, executor->base->input_count);
     if (status == RONDO_STATUS_OK) {
         status = check_outputs(executor, plan);
     }
-    if (status == RONDO_STATUS_OK) {
-        drop_crowded(executor);
-        executor->plans[executor->plan_count++] = plan;
-        executor->current = plan;
-        plan->last_use = executor->clock;
-        *out_plan = plan;
+    if (status != RONDO_STATUS_OK) {
+        return status;
     }
-    rondo__free(keys);
+    const int64_t held = rondo__memory_get_thread_bytes() - taken;
+    plan->bytes = held > 0 ? (uint64_t)held : 0;
+    plan->prepare_ns = rondo__clock_now_ns() - start_ns;
+    status = keep_plan(executor, feeds, plan);
+    *out_plan = status == RONDO_STATUS_OK ? plan : NULL;
     return status;
+}
+
+rondo_status rondo__executor_find_plan(rondo_executor *executor, const rondo_tensor *feeds,
+                                       rondo__plan **out_plan) {
+    *out_plan = NULL;
+    size_t key_bytes = 0;
+    rondo__plan *plan = NULL;
+    RETURN_IF_ERROR(write_key(executor, feeds, &key_bytes));
+    const rondo__lru_entry *entry = rondo__lru_map_find(&executor->plans, executor->key, key_bytes);
+    if (entry != NULL) {
+        plan = rondo__lru_entry_get_value(entry);
+    } else {
+        RETURN_IF_ERROR(make_plan(executor, feeds, &plan));
+    }
+    executor->current = plan;
+    *out_plan = plan;
+    return RONDO_STATUS_OK;
 }
 
 rondo_status rondo__executor_infer_outputs(rondo_executor *executor, const rondo_tensor *feeds,

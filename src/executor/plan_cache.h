@@ -5,6 +5,9 @@
 
 #include "executor/plan.h"
 
+// An empty list of plans, with the limits that the options say.
+void rondo__executor_init_plans(rondo_executor *executor);
+
 // The plan for these feeds, made when there is none; value keys are handled here.
 //
 // Errors:    as rondo__plan_create.

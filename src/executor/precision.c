@@ -39,5 +39,5 @@ rondo_status rondo__precision_apply(rondo_executor *executor, rondo__plan *plan)
     if (executor->options.dtype != RONDO_DTYPE_F16) {
         return RONDO_STATUS_OK;
     }
-    return rondo__pass_half(plan->program, executor->halves, &plan->halves);
+    return rondo__pass_half(plan->program, executor->base_form->halves, &plan->halves);
 }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/logging.h"
+#include "base/memory.h"
 #include "executor/bypass.h"
 #include "executor/limits.h"
 
@@ -62,6 +63,18 @@ destroy_graph:
     return status;
 }
 
+// Adds a new graph to what the plan takes; `taken` is what the thread held before.
+static void count_graph(rondo_executor *executor, rondo__plan *plan, const rondo__step *step,
+                        int64_t taken) {
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
+    const int64_t held = rondo__memory_get_thread_bytes() - taken;
+    plan->bytes += held > 0 ? (uint64_t)held : 0;
+    if (rondo_graph_get_stats(step->graph, &stats) == RONDO_STATUS_OK) {
+        plan->bytes += stats.device_bytes;
+    }
+    rondo__lru_map_set_bytes(&executor->plans, plan->entry, plan->bytes);
+}
+
 // Captures what can be, once. In AUTO mode a segment that refuses is run conventionally from then
 // on.
 static rondo_status capture_plan(rondo_executor *executor, rondo__plan *plan) {
@@ -70,8 +83,10 @@ static rondo_status capture_plan(rondo_executor *executor, rondo__plan *plan) {
         if (step->kind != RONDO__STEP_SEGMENT || !step->is_capturable || step->graph != NULL) {
             continue;
         }
+        const int64_t taken = rondo__memory_get_thread_bytes();
         rondo_status status = capture_step(executor, plan, step);
         if (status == RONDO_STATUS_OK) {
+            count_graph(executor, plan, step, taken);
             continue;
         }
         if (executor->graphs == RONDO_GRAPHS_ON || status == RONDO_STATUS_LOST) {
@@ -92,6 +107,23 @@ static void drop_dynamic(rondo__plan *plan) {
             rondo_tensor_deinit(&plan->dynamic[v]);
         }
     }
+}
+
+rondo_status rondo__plan_capture_ahead(rondo_executor *executor, rondo__plan *plan) {
+    // A single plan waits for its second run, which may never come; a body's shapes may change with
+    // each turn; and generators are recorded when nothing draws.
+    if (plan->run_count > 0 || executor->graphs == RONDO_GRAPHS_OFF || executor->depth > 0 ||
+        plan->random_count > 0 || executor->plans.stats.entry_count < 2) {
+        return RONDO_STATUS_OK;
+    }
+    rondo_error saved;
+    rondo__error_save(&saved);
+    const rondo_status status = capture_plan(executor, plan);
+    if (status == RONDO_STATUS_LOST) {
+        return status;
+    }
+    rondo__error_restore(&saved);  // what failed is tried, and reported, by the second run
+    return RONDO_STATUS_OK;
 }
 
 rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,

@@ -17,4 +17,11 @@ RONDO_MUST_USE rondo_status rondo__plan_run_steps(rondo_executor *executor, rond
                                                   rondo__body_runner run_body,
                                                   bool *out_was_replayed);
 
+// Records the segments of a plan that runs for the first time, while the device works, where other
+// shapes came before: such a plan is replayed when it comes back.
+//
+// Errors:    LOST; other failures come back with the second run.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__plan_capture_ahead(rondo_executor *executor, rondo__plan *plan);
+
 #endif  // RONDO_EXECUTOR_RUN_H

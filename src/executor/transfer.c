@@ -234,6 +234,7 @@ rondo_status rondo__executor_run_tensors(rondo_executor *executor, const rondo_t
     RETURN_IF_ERROR(mark(executor, 2));
     RETURN_IF_ERROR(start_fetch(executor, plan, wants));
     RETURN_IF_ERROR(mark(executor, 3));
+    RETURN_IF_ERROR(rondo__plan_capture_ahead(executor, plan));
     RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
     uint64_t done_ns = rondo__clock_now_ns();
     // What a caller fetches is the caller's, and counts no more here.

@@ -64,6 +64,7 @@ rondo_status rondo_graph_create(rondo_device *device, const rondo_graph_options 
     if (wanted.arena != NULL) {
         rondo_arena_retain(wanted.arena);
         graph->arena = wanted.arena;
+        graph->has_given_arena = true;
     } else if (rondo__arena_create_private(device, &graph->arena) != RONDO_STATUS_OK) {
         rondo__free(graph->label);
         rondo__free(graph);
@@ -94,6 +95,7 @@ void rondo_graph_destroy(rondo_graph *graph) {
         rondo__graph_give_up(graph);
     }
     rondo__graph_clear(graph);
+    rondo_graph_destroy(graph->spare);
     rondo_stream_destroy(graph->builder);
     rondo_arena_release(graph->arena);
     rondo_device_release(graph->device);

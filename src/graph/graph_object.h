@@ -29,6 +29,7 @@ struct rondo_graph {
     uint64_t executed_before;   // nodes that former executables ran
     rondo__template *recorded;  // READY and keeps_template, RECORDED: never NULL
     rondo_arena *arena;         // retained
+    bool has_given_arena;       // options.arena
     bool snapshots_pageable;
     bool checks_addresses;
     bool keeps_template;
@@ -38,6 +39,7 @@ struct rondo_graph {
     rondo__node_image **images;      // by index, of nodes that were patched; NULL: none
     size_t image_count;
     uint64_t patch_call_count;
+    rondo_graph *spare;           // records what this one will take over; NULL: not yet
     rondo_stream *builder;        // records what is built by hand; NULL: not yet
     rondo_capture_report report;  // on the latest capture
     // While RECORDING.

@@ -307,8 +307,30 @@ rondo_status rondo_graph_patch(rondo_graph *graph, const rondo_patch *patches, s
     return status;
 }
 
+// Whether the node, which was patched before, runs just that launch already.
+static bool runs_already(const rondo_graph *graph, rondo_node node, const rondo_work *work) {
+    if (graph->images == NULL || work->struct_size != sizeof *work ||
+        work->kind != RONDO_NODE_KERNEL || work->launch == NULL ||
+        work->launch->struct_size != sizeof *work->launch) {
+        return false;
+    }
+    size_t index = rondo__tracked_get_index(graph->tracked, node);
+    const rondo__node_image *image = index < graph->image_count ? graph->images[index] : NULL;
+    const rondo_launch *launch = work->launch;
+    return image != NULL && image->info.kind == RONDO__NODE_KERNEL &&
+           image->function == launch->function &&
+           memcmp(image->info.grid, launch->grid, sizeof launch->grid) == 0 &&
+           memcmp(image->info.block, launch->block, sizeof launch->block) == 0 &&
+           image->info.shared_bytes == launch->shared_bytes &&
+           image->argument_bytes == launch->argument_bytes && image->argument_bytes > 0 &&
+           memcmp(image->arguments, launch->arguments, image->argument_bytes) == 0;
+}
+
 rondo_status rondo_graph_patch_node(rondo_graph *graph, rondo_node node, const rondo_work *work) {
     RETURN_IF_ERROR(rondo__check_pointer(work, __func__, "work"));
+    if (graph != NULL && graph->state == RONDO__GRAPH_READY && runs_already(graph, node, work)) {
+        return RONDO_STATUS_OK;
+    }
     const rondo_patch patch = {.node = node, .work = work};
     return rondo_graph_patch(graph, &patch, 1);
 }

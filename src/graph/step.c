@@ -1,5 +1,7 @@
 // graph/step.c — a step that is recorded, or run at once when it cannot be.
 // SPDX-License-Identifier: Apache-2.0
+#include "rondo/update.h"
+
 #include "backend/check.h"
 #include "base/read_options.h"
 #include "capture/label_stack.h"
@@ -80,6 +82,52 @@ rondo_status rondo_graph_capture_step(rondo_graph *graph, rondo_stream *stream,
     }
     if (has_stream) {
         rondo__label_close_above(stream, label_depth);
+    }
+    return status;
+}
+
+// ---- a step that is recorded again ------------------------------------------------------------
+
+// Records into a graph beside this one, so that a failure leaves this one as it is.
+static rondo_status create_spare(rondo_graph *graph) {
+    const rondo_graph_options options = {
+        .struct_size = sizeof options,
+        .keep = RONDO_KEEP_TEMPLATE_ONLY,
+        .label = graph->label,
+        .arena = graph->has_given_arena ? graph->arena : NULL,
+        .pageable_sources =
+            graph->snapshots_pageable ? RONDO_PAGEABLE_SNAPSHOT : RONDO_PAGEABLE_REFUSE,
+        .check_addresses = graph->checks_addresses,
+    };
+    return rondo_graph_create(graph->device, &options, &graph->spare);
+}
+
+rondo_status rondo_graph_recapture(rondo_graph *graph, rondo_stream *stream,
+                                   const rondo_step_options *options, rondo_step_function step,
+                                   void *user_data, rondo_update_report *out_report) {
+    RETURN_IF_ERROR(rondo__check_pointer(graph, __func__, "graph"));
+    RETURN_IF_ERROR(rondo__check_alive(graph->device, __func__));
+    if (graph->state == RONDO__GRAPH_RECORDING) {
+        return RONDO_FAIL(STATE, "graph \"%s\" records; end or abort that capture first",
+                          graph->label);
+    }
+    rondo_step_options wanted = {.struct_size = sizeof wanted};
+    RETURN_IF_ERROR(
+        rondo__read_options(options, &wanted, sizeof wanted, __func__, "rondo_step_options"));
+    wanted.capture_only = true;
+    if (graph->spare == NULL) {
+        RETURN_IF_ERROR(create_spare(graph));
+    }
+    rondo_step_outcome outcome;
+    rondo_status status =
+        rondo_graph_capture_step(graph->spare, stream, &wanted, step, user_data, &outcome);
+    graph->report = graph->spare->report;
+    if (status != RONDO_STATUS_OK) {
+        return status;
+    }
+    status = rondo_graph_update(graph, graph->spare, out_report);
+    if (status != RONDO_STATUS_OK) {
+        rondo__graph_clear(graph->spare);
     }
     return status;
 }

@@ -1,8 +1,14 @@
 // graph/update.c — a graph takes over what another one recorded.
 // SPDX-License-Identifier: Apache-2.0
+#include "rondo/update.h"
+
+#include <stdio.h>
+#include <string.h>
+
 #include "backend/check.h"
 #include "base/clock.h"
 #include "base/logging.h"
+#include "base/write_struct.h"
 #include "graph/executable.h"
 #include "graph/graph_share.h"
 #include "graph/images.h"
@@ -29,12 +35,22 @@ static rondo_status check_pair(const rondo_graph *graph, const rondo_graph *sour
     return RONDO_STATUS_OK;
 }
 
+static void describe(const rondo__difference *entry, rondo_difference *out) {
+    *out = (rondo_difference){.struct_size = sizeof *out};
+    snprintf(out->place, sizeof out->place, "%s", entry->place);
+    snprintf(out->label, sizeof out->label, "%s", entry->label);
+    snprintf(out->field, sizeof out->field, "%s", entry->field);
+    snprintf(out->before, sizeof out->before, "%s", entry->before);
+    snprintf(out->after, sizeof out->after, "%s", entry->after);
+}
+
 // Why an executable has to be made anew, for who wants to know: the first difference between the
 // former template, where the graph kept it, and the new one.
-static void log_difference(const rondo_graph *graph, const rondo_graph *source) {
+static void find_difference(const rondo_graph *graph, const rondo_graph *source,
+                            rondo_update_report *report) {
     rondo_error saved;
     rondo__template_diff diff;
-    if (graph->recorded == NULL || !rondo__log_is_wanted(RONDO_LOG_DEBUG)) {
+    if (graph->recorded == NULL || (report == NULL && !rondo__log_is_wanted(RONDO_LOG_DEBUG))) {
         return;
     }
     rondo__error_save(&saved);
@@ -44,6 +60,10 @@ static void log_difference(const rondo_graph *graph, const rondo_graph *source) 
         char text[512] = "nothing that can be seen has changed";
         if (diff.count > 0) {
             (void)rondo__difference_format(&diff.entries[0], text, sizeof text);
+        }
+        if (diff.count > 0 && report != NULL) {
+            report->has_difference = true;
+            describe(&diff.entries[0], &report->difference);
         }
         RONDO_LOG_DEBUG_F("graph \"%s\" gets a new executable, as it could not be patched: %s",
                           graph->label, text);
@@ -55,7 +75,8 @@ static void log_difference(const rondo_graph *graph, const rondo_graph *source) 
 // Patches graph->executable, or puts another one there: a new one, or that of `source`, where the
 // template can have no second.
 static rondo_status renew_executable(rondo_graph *graph, rondo_graph *source,
-                                     rondo_graph_stats *stats, bool *out_was_patched) {
+                                     rondo_graph_stats *stats, rondo_update_report *report,
+                                     bool *out_was_patched) {
     const rondo__backend *backend = graph->device->backend;
     rondo__template *recorded = source->recorded;
     *out_was_patched = false;
@@ -68,7 +89,7 @@ static rondo_status renew_executable(rondo_graph *graph, rondo_graph *source,
             stats->device_bytes_is_estimate = graph->stats.device_bytes_is_estimate;
             return RONDO_STATUS_OK;
         }
-        log_difference(graph, source);
+        find_difference(graph, source, report);
     }
     bool is_exclusive = false;
     if (source->executable != NULL) {
@@ -86,7 +107,12 @@ static rondo_status renew_executable(rondo_graph *graph, rondo_graph *source,
 }
 
 rondo_status rondo_graph_update(rondo_graph *graph, rondo_graph *source,
-                                rondo_update_result *out_result) {
+                                rondo_update_report *out_report) {
+    rondo_update_report report = {.struct_size = sizeof report};
+    if (out_report != NULL) {
+        RETURN_IF_ERROR(
+            rondo__clear_struct(out_report, sizeof *out_report, __func__, "rondo_update_report"));
+    }
     RETURN_IF_ERROR(check_pair(graph, source));
     rondo_graph_stats stats = source->stats;
     if (!source->has_kinds) {
@@ -94,7 +120,8 @@ rondo_status rondo_graph_update(rondo_graph *graph, rondo_graph *source,
     }
     stats.replay_count = graph->stats.replay_count;
     bool was_patched = false;
-    RETURN_IF_ERROR(renew_executable(graph, source, &stats, &was_patched));
+    RETURN_IF_ERROR(
+        renew_executable(graph, source, &stats, out_report != NULL ? &report : NULL, &was_patched));
 
     // Replays in flight may still use what the former work needs.
     if (graph->participants != NULL) {
@@ -119,8 +146,52 @@ rondo_status rondo_graph_update(rondo_graph *graph, rondo_graph *source,
     graph->stats = stats;
     graph->has_kinds = true;
     rondo__graph_clear(source);
-    if (out_result != NULL) {
-        *out_result = was_patched ? RONDO_UPDATE_PATCHED : RONDO_UPDATE_INSTANTIATED;
+    if (out_report != NULL) {
+        report.result = was_patched ? RONDO_UPDATE_PATCHED : RONDO_UPDATE_INSTANTIATED;
+        rondo__write_struct(out_report, &report);
     }
     return RONDO_STATUS_OK;
+}
+
+// ---- differences ------------------------------------------------------------------------------
+
+rondo_status rondo_graph_compare(rondo_graph *before, rondo_graph *after,
+                                 rondo_difference *differences, size_t capacity,
+                                 size_t *out_count) {
+    RETURN_IF_ERROR(rondo__check_pointer(out_count, __func__, "out_count"));
+    *out_count = 0;
+    RETURN_IF_ERROR(rondo__graph_check_template(before, __func__));
+    RETURN_IF_ERROR(rondo__graph_check_template(after, __func__));
+    if (before->device != after->device) {
+        return RONDO_FAIL(INVALID, "graph \"%s\" is of %s, graph \"%s\" of %s", before->label,
+                          before->device->name, after->label, after->device->name);
+    }
+    size_t stride = 0;
+    if (capacity > 0) {
+        RETURN_IF_ERROR(rondo__check_pointer(differences, __func__, "differences"));
+        stride = differences->struct_size;
+        RETURN_IF_ERROR(
+            rondo__check_struct_size(stride, sizeof *differences, __func__, "rondo_difference"));
+    }
+    rondo__template_diff diff;
+    RETURN_IF_ERROR(rondo__template_compare(before->recorded, after->recorded,
+                                            rondo__graph_get_participants(after), SIZE_MAX, &diff));
+    for (size_t i = 0; i < diff.count && i < capacity; ++i) {
+        rondo_difference described;
+        describe(&diff.entries[i], &described);
+        described.struct_size = stride;
+        memcpy((char *)differences + i * stride, &described, stride);
+    }
+    *out_count = diff.count;
+    rondo__template_diff_deinit(&diff);
+    return RONDO_STATUS_OK;
+}
+
+size_t rondo_difference_format(const rondo_difference *difference, char *text, size_t capacity) {
+    rondo__difference entry = {.label = difference->label};
+    memcpy(entry.place, difference->place, sizeof entry.place);
+    memcpy(entry.field, difference->field, sizeof entry.field);
+    memcpy(entry.before, difference->before, sizeof entry.before);
+    memcpy(entry.after, difference->after, sizeof entry.after);
+    return rondo__difference_format(&entry, text, capacity);
 }

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernel/weight_store.h"
 #include "op/op.h"
 #include "rondo/device.h"
 #include "rondo/random.h"
@@ -32,6 +33,7 @@ typedef struct rondo__kernel_request {
     const rondo__tensor_info *outputs;  // dtype NONE: not wanted
     bool use_reference;                 // host only: the plain C reference, nothing tuned
     rondo_generator *generator;         // for ops that draw; the kernel retains it
+    rondo__weight_list *weights;        // where forms of constants come from; outlives the kernel
 } rondo__kernel_request;
 
 struct rondo__kernel {
@@ -42,10 +44,10 @@ struct rondo__kernel {
     rondo_status (*launch)(rondo__kernel *kernel, rondo_stream *stream, const void *const *inputs,
                            void *const *outputs, void *workspace);
     void (*destroy)(rondo__kernel *kernel);
-    size_t workspace_bytes;  // device memory needed during launch, aligned to 256; shared with
-                             // other kernels
-    uint64_t owned_inputs;   // bit i: constant input i was packed into memory of the kernel's own;
-                             // the executor need not put it on the device for this kernel
+    size_t workspace_bytes;    // device memory needed during launch, aligned to 256; shared with
+                               // other kernels
+    uint64_t owned_inputs;     // bit i: the kernel reads constant input i in a form of its own, or
+                               // where it is; the executor need not put it on the device for it
     uint64_t in_place_inputs;  // bit i: output 0 may lie where input i lies, which then is spent
     bool is_capturable;
     const char *implementation;  // "onednn", "reference", "nvrtc", "cublaslt", "cudnn"; literal,

@@ -45,22 +45,19 @@ static rondo_status compute_quantize_lstm(rondo__compute *compute) {
             RETURN_IF_ERROR(rondo__compute_get_inferred(compute, i, &outputs[i]));
         }
     }
-    int16_t *w = NULL;
-    int16_t *r = NULL;
-    void *work = NULL;
-    rondo_status status =
-        rondo__quantize_lstm_unpack(&plan, compute->inputs[RONDO__QLSTM_W],
-                                    rondo__compute_get_input(compute, RONDO__QLSTM_W_ZERO), &w);
-    if (status == RONDO_STATUS_OK) {
+    const rondo_tensor *weights[] = {compute->inputs[RONDO__QLSTM_W],
+                                     compute->inputs[RONDO__QLSTM_R]};
+    rondo_status status = RONDO_STATUS_NO_MEMORY;
+    int16_t *w = rondo__calloc((size_t)rondo_shape_get_count(&weights[0]->shape), sizeof(int16_t));
+    int16_t *r = rondo__calloc((size_t)rondo_shape_get_count(&weights[1]->shape), sizeof(int16_t));
+    void *work = rondo__malloc_aligned(rondo__quantize_lstm_get_work_bytes(&plan), 64);
+    if (w != NULL && r != NULL && work != NULL) {
+        rondo__quantize_lstm_unpack(&plan, weights[0],
+                                    rondo__compute_get_input(compute, RONDO__QLSTM_W_ZERO), w);
+        rondo__quantize_lstm_unpack(&plan, weights[1],
+                                    rondo__compute_get_input(compute, RONDO__QLSTM_R_ZERO), r);
         status =
-            rondo__quantize_lstm_unpack(&plan, compute->inputs[RONDO__QLSTM_R],
-                                        rondo__compute_get_input(compute, RONDO__QLSTM_R_ZERO), &r);
-    }
-    if (status == RONDO_STATUS_OK) {
-        work = rondo__malloc_aligned(rondo__quantize_lstm_get_work_bytes(&plan), 64);
-        status = work != NULL ? rondo__quantize_lstm_run(compute->op, &plan, w, r, inputs, outputs,
-                                                         work, dot_plain)
-                              : RONDO_STATUS_NO_MEMORY;
+            rondo__quantize_lstm_run(compute->op, &plan, w, r, inputs, outputs, work, dot_plain);
     }
     rondo__free(work);
     rondo__free(r);

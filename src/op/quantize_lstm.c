@@ -160,17 +160,10 @@ rondo_status rondo__quantize_lstm_plan(const rondo__op *op, const rondo__tensor_
 
 // ---- weights ----------------------------------------------------------------------------------
 
-rondo_status rondo__quantize_lstm_unpack(const rondo__quantize_lstm *plan,
-                                         const rondo_tensor *weights,
-                                         const rondo_tensor *zero_point, int16_t **out_columns) {
+void rondo__quantize_lstm_unpack(const rondo__quantize_lstm *plan, const rondo_tensor *weights,
+                                 const rondo_tensor *zero_point, int16_t *out_columns) {
     const int64_t depth = weights->shape.extent[1];
     const int64_t columns = 4 * plan->hidden;
-    *out_columns = NULL;
-    int16_t *unpacked =
-        rondo__calloc((size_t)rondo_shape_get_count(&weights->shape), sizeof *unpacked);
-    if (unpacked == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
-    }
     for (int64_t d = 0; d < plan->directions; ++d) {
         for (int64_t n = 0; n < columns; ++n) {
             int64_t zero = 0;
@@ -178,15 +171,13 @@ rondo_status rondo__quantize_lstm_unpack(const rondo__quantize_lstm *plan,
                 zero = rondo__tensor_get_int(zero_point,
                                              zero_point->shape.rank == 2 ? d * columns + n : d);
             }
-            int16_t *to = unpacked + (d * columns + n) * depth;
+            int16_t *to = out_columns + (d * columns + n) * depth;
             for (int64_t k = 0; k < depth; ++k) {
                 to[k] =
                     (int16_t)(rondo__tensor_get_int(weights, (d * depth + k) * columns + n) - zero);
             }
         }
     }
-    *out_columns = unpacked;
-    return RONDO_STATUS_OK;
 }
 
 // ---- one product ------------------------------------------------------------------------------

@@ -56,15 +56,10 @@ RONDO_MUST_USE rondo_status rondo__quantize_lstm_plan(const rondo__op *op,
 // The sum of products of two rows.
 typedef int32_t (*rondo__dot_i16)(const int16_t *a, const int16_t *b, int64_t count);
 
-// Weights of W or R less their zero points, column after column: [directions][4 * hidden][depth].
-//
-// Errors:    NO_MEMORY.
-// Ownership: free with rondo__free.
-// Threads:   safe.
-RONDO_MUST_USE rondo_status rondo__quantize_lstm_unpack(const rondo__quantize_lstm *plan,
-                                                        const rondo_tensor *weights,
-                                                        const rondo_tensor *zero_point,
-                                                        int16_t **out_columns);
+// Weights of W or R less their zero points (NULL: none), column after column:
+// [directions][4 * hidden][depth], as many as the weights have elements.
+void rondo__quantize_lstm_unpack(const rondo__quantize_lstm *plan, const rondo_tensor *weights,
+                                 const rondo_tensor *zero_point, int16_t *out_columns);
 
 // Bytes of work that a run needs.
 size_t rondo__quantize_lstm_get_work_bytes(const rondo__quantize_lstm *plan);

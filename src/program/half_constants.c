@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <float.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -22,7 +23,8 @@ typedef struct entry {
 
 struct rondo__half_cache {
     size_t count;
-    entry *entries;  // ascending by `data`
+    entry *entries;        // ascending by `data`
+    pthread_mutex_t lock;  // guards what is known of the entries
 };
 
 static int compare_entries(const void *a, const void *b) {
@@ -52,6 +54,7 @@ rondo_status rondo__half_cache_create(const rondo_program *program, rondo__half_
         }
     }
     qsort(cache->entries, cache->count, sizeof *cache->entries, compare_entries);
+    (void)pthread_mutex_init(&cache->lock, NULL);
     *out_cache = cache;
     return RONDO_STATUS_OK;
 }
@@ -63,6 +66,7 @@ void rondo__half_cache_destroy(rondo__half_cache *cache) {
     for (size_t i = 0; i < cache->count; ++i) {
         rondo_tensor_deinit(&cache->entries[i].half);
     }
+    (void)pthread_mutex_destroy(&cache->lock);
     rondo__free(cache->entries);
     rondo__free(cache);
 }
@@ -111,11 +115,14 @@ uint32_t rondo__half_get_traits(rondo__half_cache *cache, const rondo_tensor *te
     if (known == NULL) {
         return judge(tensor);
     }
+    (void)pthread_mutex_lock(&cache->lock);
     if (!known->is_judged) {
         known->traits = judge(tensor);
         known->is_judged = true;
     }
-    return known->traits;
+    const uint32_t traits = known->traits;
+    (void)pthread_mutex_unlock(&cache->lock);
+    return traits;
 }
 
 static rondo_status round_fresh(const rondo_tensor *tensor, rondo_tensor *out_half) {
@@ -136,10 +143,15 @@ rondo_status rondo__half_round(rondo__half_cache *cache, const rondo_tensor *ten
     if (known == NULL) {
         return round_fresh(tensor, out_half);
     }
+    rondo_status status = RONDO_STATUS_OK;
+    (void)pthread_mutex_lock(&cache->lock);
     if (known->half.dtype == RONDO_DTYPE_NONE) {
-        RETURN_IF_ERROR(round_fresh(tensor, &known->half));
+        status = round_fresh(tensor, &known->half);
     }
-    rondo_tensor_share(&known->half, out_half);
-    out_half->shape = tensor->shape;  // the same bytes may be a constant of several shapes
-    return RONDO_STATUS_OK;
+    if (status == RONDO_STATUS_OK) {
+        rondo_tensor_share(&known->half, out_half);
+        out_half->shape = tensor->shape;  // the same bytes may be a constant of several shapes
+    }
+    (void)pthread_mutex_unlock(&cache->lock);
+    return status;
 }

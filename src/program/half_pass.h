@@ -32,7 +32,7 @@ typedef struct rondo__half_cache rondo__half_cache;
 
 // Errors:    NO_MEMORY.
 // Ownership: free with rondo__half_cache_destroy; borrows `program`, whose constants are cached.
-// Threads:   one thread per cache; so are all functions below.
+// Threads:   safe, as all functions below.
 RONDO_MUST_USE rondo_status rondo__half_cache_create(const rondo_program *program,
                                                      rondo__half_cache **out_cache);
 void rondo__half_cache_destroy(rondo__half_cache *cache);  // NULL is fine

@@ -65,8 +65,9 @@ void rondo_program_destroy(rondo_program *program) {
     rondo__free(program->outputs);
     rondo__free(program->name_slots);
     rondo__free(program->name);
-    if (program->keep_free != NULL) {
-        program->keep_free(program->keep);
+    rondo__program_attachment *attachment = atomic_load(&program->attachment);
+    if (attachment != NULL) {
+        attachment->free(attachment);
     }
     rondo__free(program);
 }

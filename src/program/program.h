@@ -72,6 +72,11 @@ typedef struct rondo__symbol {
     int64_t extent;  // -1 until set
 } rondo__symbol;
 
+// Something of a user's that lives as long as the program: the head of the user's struct.
+typedef struct rondo__program_attachment {
+    void (*free)(struct rondo__program_attachment *attachment);
+} rondo__program_attachment;
+
 struct rondo_program {
     atomic_size_t reference_count;
     char *name;
@@ -88,10 +93,8 @@ struct rondo_program {
     rondo__optional *optionals;  // of a program as loaded; clones have none
     size_t symbol_count, symbol_capacity;
     rondo__symbol *symbols;  // bodies have none of their own
-    // Something of the maker's that must live as long as the program itself (a clone has none);
-    // bytes of constants are kept by their storages instead. Freed with `keep_free`.
-    void *keep;
-    void (*keep_free)(void *keep);
+    // What the users of the program share; a clone has none. NULL until the first user sets it.
+    _Atomic(rondo__program_attachment *) attachment;
     uint64_t file_bytes;     // of the model and what lies beside it; 0 when there is no file
     int32_t *name_slots;     // value number + 1; 0 for a free slot
     size_t name_slot_count;  // 0 or a power of two

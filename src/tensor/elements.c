@@ -262,3 +262,10 @@ uint64_t rondo__tensor_measure(const rondo_tensor *tensor) {
     }
     return bytes;
 }
+
+void rondo__tensors_free(rondo_tensor *tensors, size_t count) {
+    for (size_t i = 0; tensors != NULL && i < count; ++i) {
+        rondo_tensor_deinit(&tensors[i]);
+    }
+    rondo__free(tensors);
+}

@@ -41,6 +41,9 @@ RONDO_MUST_USE rondo_status rondo__tensor_copy(const rondo_tensor *tensor,
 RONDO_MUST_USE rondo_status rondo__tensor_keep(const rondo_tensor *tensor,
                                                rondo_tensor *out_tensor);
 
+// Lets go of each tensor, then of the list. NULL is allowed.
+void rondo__tensors_free(rondo_tensor *tensors, size_t count);
+
 // Bytes of the elements and of what they point to.
 uint64_t rondo__tensor_measure(const rondo_tensor *tensor);
 

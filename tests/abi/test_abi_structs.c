@@ -21,6 +21,7 @@ typedef struct fixture {
     rondo_device *device;
     rondo_stream *stream;
     rondo_graph *graph;
+    rondo_graph_cache *cache;
     rondo_pool *pool;
     rondo_arena *arena;
     rondo_program *program;
@@ -59,6 +60,8 @@ static void set_up(fixture *f) {
     const rondo_graph_options options = {.struct_size = sizeof options,
                                          .keep = RONDO_KEEP_TEMPLATE};
     check(rondo_graph_create(f->device, &options, &f->graph));
+    check(rondo_graph_cache_create(f->device, NULL, &f->cache));
+    check(rondo_graph_cache_pin(f->cache, "key", 3));
     void *memory = NULL;
     check(rondo_memory_allocate(f->device, RONDO_MEMORY_DEVICE, 64, &memory));
     check(rondo_graph_capture_begin(f->graph, f->stream, RONDO_CAPTURE_THREAD_LOCAL));
@@ -71,6 +74,7 @@ static void set_up(fixture *f) {
 static void tear_down(fixture *f) {
     rondo_executor_destroy(f->executor);
     rondo_program_destroy(f->program);
+    rondo_graph_cache_destroy(f->cache);
     rondo_graph_destroy(f->graph);
     rondo_arena_release(f->arena);
     rondo_pool_release(f->pool);
@@ -92,6 +96,14 @@ static rondo_status list_devices(fixture *f, void *out) {
 
 static rondo_status get_graph_stats(fixture *f, void *out) {
     return rondo_graph_get_stats(f->graph, out);
+}
+
+static rondo_status get_cache_stats(fixture *f, void *out) {
+    return rondo_graph_cache_get_stats(f->cache, out);
+}
+
+static rondo_status get_cache_entry(fixture *f, void *out) {
+    return rondo_graph_cache_get_entry(f->cache, "key", 3, out);
 }
 
 static rondo_status get_node(fixture *f, void *out) {
@@ -151,6 +163,8 @@ static const output outputs[] = {
     {"rondo_device_info", sizeof(rondo_device_info), get_info},
     {"rondo_device_info", sizeof(rondo_device_info), list_devices},
     {"rondo_graph_stats", sizeof(rondo_graph_stats), get_graph_stats},
+    {"rondo_graph_cache_stats", sizeof(rondo_graph_cache_stats), get_cache_stats},
+    {"rondo_graph_cache_entry", sizeof(rondo_graph_cache_entry), get_cache_entry},
     {"rondo_graph_node", sizeof(rondo_graph_node), get_node},
     {"rondo_capture_report", sizeof(rondo_capture_report), get_report},
     {"rondo_pool_stats", sizeof(rondo_pool_stats), get_pool_stats},

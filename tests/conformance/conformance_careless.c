@@ -8,6 +8,7 @@
 #include "rondo/control.h"
 #include "rondo/label.h"
 #include "rondo/report.h"
+#include "rondo/update.h"
 #include "support/peek.h"
 
 // ---- a call that failed is missing in the step ------------------------------------------------

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "control_support.h"
 #include "rondo/inspect.h"
+#include "rondo/update.h"
 
 // ---- each kind --------------------------------------------------------------------------------
 
@@ -147,9 +148,9 @@ static void test_conformance_control__instantiated_again(void **state) {
     ASSERT_OK(rondo_graph_instantiate(it.graph));
     replay(&it);
     rondo_graph *taker = suite_create_graph(it.context, true);
-    rondo_update_result result;
-    ASSERT_OK(rondo_graph_update(taker, it.graph, &result));
-    assert_int_equal(result, RONDO_UPDATE_INSTANTIATED);
+    rondo_update_report report = {.struct_size = sizeof report};
+    ASSERT_OK(rondo_graph_update(taker, it.graph, &report));
+    assert_int_equal(report.result, RONDO_UPDATE_INSTANTIATED);
     ASSERT_STATUS(rondo_graph_replay(it.graph, it.stream), STATE);
     ASSERT_OK(rondo_graph_replay(taker, it.stream));
     ASSERT_OK(rondo_graph_instantiate(taker));

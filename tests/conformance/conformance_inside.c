@@ -5,6 +5,7 @@
 #include "rondo/control.h"
 #include "rondo/inspect.h"
 #include "rondo/pool.h"
+#include "rondo/update.h"
 
 // ---- node lists -------------------------------------------------------------------------------
 

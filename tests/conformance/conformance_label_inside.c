@@ -5,6 +5,7 @@
 #include "inside_support.h"
 #include "label_support.h"
 #include "rondo/inspect.h"
+#include "rondo/update.h"
 
 // ---- bodies -----------------------------------------------------------------------------------
 

@@ -3,6 +3,8 @@
 #include "memory_support.h"
 #include "rondo/control.h"
 #include "rondo/node.h"
+#include "rondo/stepper.h"
+#include "rondo/update.h"
 
 enum { COUNT = 4 };
 
@@ -359,7 +361,7 @@ static void test_conformance_node__wrong_patches_change_nothing(void **state) {
         {{.node = first, .toggle = 3}, RONDO_STATUS_INVALID},
         {{.node = second, .work = &nothing}, RONDO_STATUS_INVALID},
         {{.node = second, .work = &turned}, RONDO_STATUS_INVALID},
-        {{.node = {1, 1}, .work = &good}, RONDO_STATUS_STATE},
+        {{.node = {UINT64_MAX, 1}, .work = &good}, RONDO_STATUS_STATE},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         const bool is_first = rows[i].patch.node.number == first.number;
@@ -510,6 +512,58 @@ static void test_conformance_node__graphs_are_built_by_hand(void **state) {
     close_scene(&s);
 }
 
+// ---- one call for each launch -----------------------------------------------------------------
+
+static rondo_status put_step(scene *s, rondo_stepper *stepper, uint32_t term, uint32_t count) {
+    rondo_status status = rondo_stepper_begin(stepper, s->stream);
+    for (uint32_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
+        const affine arguments = {s->x, COUNT, 1, i == 0 ? 1 : term};
+        const rondo_launch launch = make_launch(s->context, &arguments);
+        const rondo_work work = kernel_work(&launch);
+        status = rondo_stepper_put(stepper, &work);
+    }
+    return status != RONDO_STATUS_OK ? status : rondo_stepper_end(stepper);
+}
+
+static void test_conformance_node__a_stepper_runs_records_and_patches(void **state) {
+    suite_need_execution(suite_get_context(state));
+    scene s = open_scene(state);
+    rondo_stepper *stepper;
+    const rondo_stepper_options options = {.struct_size = sizeof options, .eager_steps = 2};
+    ASSERT_OK(rondo_stepper_create(s.context->device, &options, &stepper));
+    uint32_t expected = 1;
+    for (uint32_t i = 0; i < 8; ++i) {
+        ASSERT_OK(put_step(&s, stepper, 10 * i, 3));
+        expected += 1 + 20 * i;
+        assert_int_equal(look(&s, s.x), expected);
+        assert_int_equal(rondo_stepper_get_mode(stepper), i < 2    ? RONDO_STEPPER_EAGER
+                                                          : i == 2 ? RONDO_STEPPER_RECORDS
+                                                                   : RONDO_STEPPER_PATCHES);
+    }
+    // A step of another shape is refused whole, and the next one is the first again.
+    ASSERT_STATUS(put_step(&s, stepper, 1, 2), STATE);
+    ASSERT_MESSAGE_HAS("put 2 works of the 3");
+    assert_int_equal(look(&s, s.x), expected);
+    ASSERT_OK(put_step(&s, stepper, 1, 2));
+    assert_int_equal(rondo_stepper_get_mode(stepper), RONDO_STEPPER_EAGER);
+    ASSERT_OK(put_step(&s, stepper, 1, 2));
+    ASSERT_OK(put_step(&s, stepper, 1, 2));
+    ASSERT_STATUS(put_step(&s, stepper, 1, 3), STATE);
+    ASSERT_MESSAGE_HAS("more than the 2 works");
+    ASSERT_STATUS(rondo_stepper_end(stepper), STATE);
+    ASSERT_MESSAGE_HAS("not whole");
+    ASSERT_STATUS(rondo_stepper_put(stepper, NULL), STATE);
+    ASSERT_STATUS(rondo_stepper_end(stepper), STATE);
+    assert_int_equal(look(&s, s.x), expected + 6);
+    ASSERT_OK(rondo_stepper_begin(stepper, s.stream));
+    ASSERT_STATUS(rondo_stepper_begin(stepper, s.stream), STATE);
+    ASSERT_STATUS(rondo_stepper_reset(stepper), STATE);
+    ASSERT_STATUS(rondo_stepper_put(stepper, NULL), INVALID);
+    ASSERT_STATUS(rondo_stepper_end(stepper), STATE);
+    rondo_stepper_destroy(stepper);
+    close_scene(&s);
+}
+
 static const suite_entry node_cases[] = {
     SUITE_CASE(test_conformance_node__kernels_take_other_arguments),
     SUITE_CASE(test_conformance_node__patches_spare_replays_in_flight),
@@ -524,6 +578,7 @@ static const suite_entry node_cases[] = {
     SUITE_CASE(test_conformance_node__checked_graphs_watch_what_patches_use),
     SUITE_CASE(test_conformance_node__nodes_in_bodies_have_no_handles),
     SUITE_CASE(test_conformance_node__graphs_are_built_by_hand),
+    SUITE_CASE(test_conformance_node__a_stepper_runs_records_and_patches),
     {NULL, NULL, false},
 };
 SUITE_LIST(node);

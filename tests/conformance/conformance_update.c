@@ -1,9 +1,11 @@
 // Captures that Rondo did not begin, executables on demand, one graph updated by another.
 // SPDX-License-Identifier: Apache-2.0
 #include "inside_support.h"
+#include "memory_support.h"
 #include "random_support.h"
 #include "rondo/inspect.h"
 #include "rondo/pool.h"
+#include "rondo/update.h"
 #include "support/driver.h"
 
 // ---- captures that Rondo did not begin --------------------------------------------------------
@@ -191,11 +193,11 @@ static void test_conformance_update__update_patches_or_instantiates(void **state
     uint32_t *y = x + 1;
     suite_set(context, x, 1, 2);
     rondo_graph *graph = suite_create_graph(context, false);
-    rondo_update_result result = RONDO_UPDATE_PATCHED;
+    rondo_update_report report = {.struct_size = sizeof report};
     // Empty: the first instantiation.
     rondo_graph *source = inside_capture_affine(context, x, 2);
-    ASSERT_OK(rondo_graph_update(graph, source, &result));
-    assert_int_equal(result, RONDO_UPDATE_INSTANTIATED);
+    ASSERT_OK(rondo_graph_update(graph, source, &report));
+    assert_int_equal(report.result, RONDO_UPDATE_INSTANTIATED);
     ASSERT_STATUS(rondo_graph_replay(source, context->stream), STATE);
     inside_replay_and_wait(context, graph);
     ASSERT_VALUE(context, x, 0, 3);
@@ -205,8 +207,8 @@ static void test_conformance_update__update_patches_or_instantiates(void **state
         inside_begin(source, context->stream);
         ASSERT_OK(suite_affine(context, context->stream, y, 1, 3 + round, 0));
         ASSERT_OK(rondo_graph_capture_end(source));
-        ASSERT_OK(rondo_graph_update(graph, source, &result));
-        assert_int_equal(result, RONDO_UPDATE_PATCHED);
+        ASSERT_OK(rondo_graph_update(graph, source, &report));
+        assert_int_equal(report.result, RONDO_UPDATE_PATCHED);
     }
     inside_replay_and_wait(context, graph);
     ASSERT_VALUE(context, x, 0, 7);
@@ -237,9 +239,9 @@ static void test_conformance_update__update_takes_what_belongs_to_it(void **stat
     rondo_graph *graph = inside_capture_affine(context, x, 2);
     inside_replay_and_wait(context, graph);
     rondo_graph *source = inside_capture_affine(context, x, 2);
-    rondo_update_result result = RONDO_UPDATE_INSTANTIATED;
-    ASSERT_OK(rondo_graph_update(graph, source, &result));
-    assert_int_equal(result, RONDO_UPDATE_PATCHED);
+    rondo_update_report report = {.struct_size = sizeof report};
+    ASSERT_OK(rondo_graph_update(graph, source, &report));
+    assert_int_equal(report.result, RONDO_UPDATE_PATCHED);
     rondo_graph_destroy(source);
     inside_replay_and_wait(context, graph);
     ASSERT_VALUE(context, x, 0, 7);
@@ -248,22 +250,150 @@ static void test_conformance_update__update_takes_what_belongs_to_it(void **stat
     ASSERT_OK(rondo_graph_get_node_count(graph, &count));
     assert_int_equal(count, 1);
     rondo_graph *last = suite_create_graph(context, true);
-    ASSERT_OK(rondo_graph_update(last, graph, &result));
-    assert_int_equal(result, RONDO_UPDATE_INSTANTIATED);
+    ASSERT_OK(rondo_graph_update(last, graph, &report));
+    assert_int_equal(report.result, RONDO_UPDATE_INSTANTIATED);
     inside_replay_and_wait(context, last);
     ASSERT_VALUE(context, x, 0, 15);
-    ASSERT_STATUS(rondo_graph_update(last, last, &result), INVALID);
-    ASSERT_STATUS(rondo_graph_update(last, graph, &result), STATE);  // it is empty now
-    ASSERT_STATUS(rondo_graph_update(NULL, last, &result), INVALID);
-    ASSERT_STATUS(rondo_graph_update(last, NULL, &result), INVALID);
+    ASSERT_STATUS(rondo_graph_update(last, last, &report), INVALID);
+    ASSERT_STATUS(rondo_graph_update(last, graph, &report), STATE);  // it is empty now
+    ASSERT_STATUS(rondo_graph_update(NULL, last, &report), INVALID);
+    ASSERT_STATUS(rondo_graph_update(last, NULL, &report), INVALID);
     inside_begin(graph, context->stream);
-    ASSERT_STATUS(rondo_graph_update(graph, last, &result), STATE);
-    ASSERT_STATUS(rondo_graph_update(last, graph, &result), STATE);
+    ASSERT_STATUS(rondo_graph_update(graph, last, &report), STATE);
+    ASSERT_STATUS(rondo_graph_update(last, graph, &report), STATE);
     rondo_graph_capture_abort(graph);
     inside_replay_and_wait(context, last);
     ASSERT_VALUE(context, x, 0, 31);
     rondo_graph_destroy(last);
     rondo_graph_destroy(graph);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+}
+
+// ---- one call ---------------------------------------------------------------------------------
+
+typedef struct changing_step {
+    suite_context *context;
+    uint32_t *x;
+    uint32_t count;  // launches
+    uint32_t term;
+    bool fails;
+} changing_step;
+
+static rondo_status put_changing(rondo_stream *stream, void *user_data) {
+    const changing_step *s = user_data;
+    for (uint32_t i = 0; i < s->count; ++i) {
+        rondo_status status = suite_affine(s->context, stream, s->x, 4, 1, s->term);
+        if (status != RONDO_STATUS_OK) {
+            return status;
+        }
+    }
+    return s->fails ? rondo_stream_synchronize(stream) : RONDO_STATUS_OK;
+}
+
+static void test_conformance_update__a_step_is_recorded_again_in_one_call(void **state) {
+    suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
+    rondo_graph *graph = suite_create_graph(context, true);
+    rondo_stream *stream = suite_create_stream(context);
+    changing_step step = {
+        .context = context, .x = suite_allocate(context, RONDO_MEMORY_DEVICE, 4), .count = 2};
+    suite_set(context, step.x, 0, 4);
+    rondo_update_report report = {.struct_size = sizeof report};
+    step.term = 1;
+    ASSERT_OK(rondo_graph_recapture(graph, stream, NULL, put_changing, &step, &report));
+    assert_int_equal(report.result, RONDO_UPDATE_INSTANTIATED);
+    assert_false(report.has_difference);
+    ASSERT_OK(rondo_graph_replay(graph, stream));
+    step.term = 10;
+    ASSERT_OK(rondo_graph_recapture(graph, stream, NULL, put_changing, &step, &report));
+    assert_int_equal(report.result, RONDO_UPDATE_PATCHED);
+    ASSERT_OK(rondo_graph_replay(graph, stream));
+    step.fails = true;
+    step.term = 5000;
+    ASSERT_STATUS(rondo_graph_recapture(graph, stream, NULL, put_changing, &step, &report), STATE);
+    ASSERT_OK(rondo_graph_replay(graph, stream));
+    step.fails = false;
+    step.count = 3;
+    step.term = 100;
+    ASSERT_OK(rondo_graph_recapture(graph, stream, NULL, put_changing, &step, &report));
+    assert_int_equal(report.result, RONDO_UPDATE_INSTANTIATED);
+    // Where memory is short, the search for the difference is left out.
+    assert_true(report.has_difference || suite_is_swept);
+    char text[256] = "";
+    if (report.has_difference) {
+        (void)rondo_difference_format(&report.difference, text, sizeof text);
+        assert_non_null(strstr(text, "none before, kernel now"));
+    }
+    ASSERT_OK(rondo_graph_replay(graph, stream));
+    ASSERT_OK(rondo_stream_synchronize(stream));
+    assert_int_equal(suite_get(context, step.x, 0), 2 + 20 + 20 + 300);
+    ASSERT_OK(rondo_graph_reset(graph));
+    memory_begin(graph, stream);
+    ASSERT_STATUS(rondo_graph_recapture(graph, stream, NULL, put_changing, &step, &report), STATE);
+    rondo_graph_capture_abort(graph);
+    rondo_graph_destroy(graph);
+    rondo_stream_destroy(stream);
+    suite_free(context, RONDO_MEMORY_DEVICE, step.x);
+}
+
+static void test_conformance_update__differences_are_listed(void **state) {
+    suite_context *context = suite_get_context(state);
+    rondo_stream *stream = suite_create_stream(context);
+    rondo_graph *graphs[] = {suite_create_graph(context, true), suite_create_graph(context, true)};
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 4);
+    for (uint32_t i = 0; i < 2; ++i) {
+        memory_begin(graphs[i], stream);
+        memory_fill(stream, x, 5 + i, 4);
+        memory_fill(stream, x + i, 9, 2);
+        memory_end(graphs[i]);
+    }
+    size_t count = 0;
+    ASSERT_OK(rondo_graph_compare(graphs[0], graphs[1], NULL, 0, &count));
+    assert_int_equal(count, 2);
+    rondo_difference found[2] = {{.struct_size = sizeof found[0]}};
+    ASSERT_OK(rondo_graph_compare(graphs[0], graphs[1], found, 2, &count));
+    assert_string_equal(found[0].field, "fill_value");
+    assert_string_equal(found[1].field, "destination");
+    ASSERT_OK(rondo_graph_compare(graphs[0], graphs[0], found, 2, &count));
+    assert_int_equal(count, 0);
+    found[0].struct_size = 0;
+    ASSERT_STATUS(rondo_graph_compare(graphs[0], graphs[1], found, 2, &count), INVALID);
+    ASSERT_STATUS(rondo_graph_compare(graphs[0], NULL, NULL, 0, &count), INVALID);
+    ASSERT_OK(rondo_graph_reset(graphs[0]));
+    ASSERT_STATUS(rondo_graph_compare(graphs[0], graphs[1], NULL, 0, &count), STATE);
+    rondo_graph_destroy(graphs[0]);
+    rondo_graph_destroy(graphs[1]);
+    rondo_stream_destroy(stream);
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+}
+
+// ---- memory of the program's own --------------------------------------------------------------
+
+// A step that takes memory by cudaMallocAsync and leaves it: each replay takes it anew.
+static void test_conformance_update__steps_that_leave_driver_memory_are_replayed(void **state) {
+    suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
+    if (!context->is_cuda) {
+        suite_skip("only CUDA has memory in stream order");
+    }
+    rondo_stream *stream = suite_create_stream(context);
+    rondo_graph *graph = suite_create_graph(context, true);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 4);
+    suite_set(context, x, 0, 4);
+    memory_begin(graph, stream);
+    ASSERT_OK(driver_take_in_order(stream, 1 << 20));
+    ASSERT_OK(suite_affine(context, stream, x, 4, 1, 1));
+    memory_end(graph);
+    const int rounds = suite_rounds(1000, 3);
+    for (int i = 0; i < rounds; ++i) {
+        ASSERT_OK(rondo_graph_replay(graph, stream));
+    }
+    ASSERT_OK(rondo_graph_instantiate(graph));  // one executable at a time
+    ASSERT_OK(rondo_graph_replay(graph, stream));
+    ASSERT_OK(rondo_stream_synchronize(stream));
+    assert_int_equal(suite_get(context, x, 0), rounds + 1);
+    rondo_graph_destroy(graph);
+    rondo_stream_destroy(stream);
     suite_free(context, RONDO_MEMORY_DEVICE, x);
 }
 
@@ -273,6 +403,9 @@ static const suite_entry update_cases[] = {
     SUITE_CASE(test_conformance_update__edits_through_the_raw_handle),
     SUITE_CASE(test_conformance_update__update_patches_or_instantiates),
     SUITE_CASE(test_conformance_update__update_takes_what_belongs_to_it),
+    SUITE_CASE(test_conformance_update__a_step_is_recorded_again_in_one_call),
+    SUITE_CASE(test_conformance_update__differences_are_listed),
+    SUITE_CASE(test_conformance_update__steps_that_leave_driver_memory_are_replayed),
     {NULL, NULL, false},
 };
 SUITE_LIST(update);

@@ -11,6 +11,7 @@
 // What a function returns when a STEP in it failed.
 #define STEP_RESULT false
 #include "rondo/inspect.h"
+#include "rondo/update.h"
 #include "support/sweep.h"
 
 typedef struct world {
@@ -83,7 +84,7 @@ static bool look_inside(rondo_graph *graph, const char *label) {
 }
 
 static bool use_graphs(world *w) {
-    rondo_update_result result;
+    rondo_update_report report = {.struct_size = sizeof report};
     STEP(capture_inner(w, 1) ? RONDO_STATUS_OK : rondo_error_get_last()->status);
     if (!look_inside(w->inner, "\"label\": \"inner\"")) {
         return false;
@@ -104,17 +105,17 @@ static bool use_graphs(world *w) {
     STEP(rondo_graph_capture_end(w->top));
     STEP(rondo_graph_replay(w->outer, w->stream));
     STEP(rondo_graph_replay(w->top, w->side));
-    STEP(rondo_graph_update(w->updated, w->inner, &result));
+    STEP(rondo_graph_update(w->updated, w->inner, &report));
     for (uint32_t round = 2; round < 4; ++round) {
         STEP(rondo_graph_replay(w->updated, w->stream));
         if (!capture_inner(w, round)) {
             return false;
         }
-        STEP(rondo_graph_update(w->updated, w->inner, &result));
-        assert_int_equal(result, RONDO_UPDATE_PATCHED);
+        STEP(rondo_graph_update(w->updated, w->inner, &report));
+        assert_int_equal(report.result, RONDO_UPDATE_PATCHED);
     }
-    STEP(rondo_graph_update(w->updated, w->outer, &result));
-    assert_int_equal(result, RONDO_UPDATE_INSTANTIATED);
+    STEP(rondo_graph_update(w->updated, w->outer, &report));
+    assert_int_equal(report.result, RONDO_UPDATE_INSTANTIATED);
     STEP(rondo_graph_replay(w->updated, w->stream));
     STEP(rondo_event_record(w->external, w->side));
     STEP(rondo_stream_wait_event(w->stream, w->external));

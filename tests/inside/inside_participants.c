@@ -6,6 +6,7 @@
 #include "conformance/label_support.h"
 #include "graph/graph_object.h"
 #include "inside/inside_objects.h"
+#include "rondo/update.h"
 
 typedef struct witness {
     rondo__participant head;

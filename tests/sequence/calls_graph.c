@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "rondo/pool.h"
+#include "rondo/update.h"
 #include "sequence.h"
 
 static graph_model *pick_graph(world *w, uint32_t number, graph_state wanted) {

@@ -21,4 +21,9 @@ rondo_status driver_fill(rondo_stream *stream, void *address, uint32_t value, si
 rondo_status driver_launch(rondo_stream *stream, void *function, uint32_t threads,
                            void **parameters, void **extra);
 
+// Memory that the program's own cudaMallocAsync takes in stream order and does not give back.
+//
+// Returns:   UNSUPPORTED where the driver has no such memory.
+rondo_status driver_take_in_order(rondo_stream *stream, size_t bytes);
+
 #endif  // RONDO_TESTS_SUPPORT_DRIVER_H

@@ -295,10 +295,12 @@ void fake_copy_graph(const fake_graph *graph, fake_graph *copy) {
     }
 }
 
-static bool has_conditional(const fake_graph *graph) {
+// Of such a graph the driver makes one executable at a time.
+static bool is_exclusive(const fake_graph *graph) {
     bool has = false;
     for (size_t i = 0; i < graph->node_count; i++) {
-        has = has || graph->nodes[i].body_count > 0;
+        has = has || graph->nodes[i].body_count > 0 ||
+              graph->nodes[i].type == RONDO__CU_GRAPH_NODE_MEM_ALLOC;
     }
     return has;
 }
@@ -313,18 +315,19 @@ static bool has_executable(const fake_graph *graph) {
 }
 
 static rondo__cu_result instantiate(rondo__cu_graph_exec *out_exec, rondo__cu_graph handle,
-                                    const char *name) {
+                                    unsigned long long flags, const char *name) {
     GET_GRAPH(handle, FAKE_GRAPH, name);
     if (fake_break_unsafe(name)) {
         return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
     // The driver (580) makes one executable at a time of a graph with conditional nodes.
-    if (fake_has_host_node_in_body(graph) || (has_conditional(graph) && has_executable(graph))) {
+    if (fake_has_host_node_in_body(graph) || (is_exclusive(graph) && has_executable(graph))) {
         return fake_leave(RONDO__CU_ERROR_NOT_SUPPORTED);
     }
     fake_graph *exec = fake_new_object(FAKE_EXEC, sizeof(*exec));
     fake_copy_graph(graph, exec);
     exec->source = graph;
+    exec->flags = flags;
     *out_exec = (rondo__cu_graph_exec)(void *)exec;
     return fake_leave(RONDO__CU_SUCCESS);
 }
@@ -332,10 +335,9 @@ static rondo__cu_result instantiate(rondo__cu_graph_exec *out_exec, rondo__cu_gr
 rondo__cu_result fake_cuGraphInstantiateWithFlags(rondo__cu_graph_exec *out_exec,
                                                   rondo__cu_graph handle,
                                                   unsigned long long flags) {
-    (void)flags;
     ENTER("cuGraphInstantiateWithFlags");
     NEED_CONTEXT("cuGraphInstantiateWithFlags");
-    return instantiate(out_exec, handle, "cuGraphInstantiateWithFlags");
+    return instantiate(out_exec, handle, flags, "cuGraphInstantiateWithFlags");
 }
 
 rondo__cu_result fake_cuGraphInstantiateWithParams(rondo__cu_graph_exec *out_exec,
@@ -350,7 +352,7 @@ rondo__cu_result fake_cuGraphInstantiateWithParams(rondo__cu_graph_exec *out_exe
     }
     NEED_CONTEXT("cuGraphInstantiateWithParams");
     params->result = RONDO__CU_INSTANTIATE_SUCCESS;
-    return instantiate(out_exec, handle, "cuGraphInstantiateWithParams");
+    return instantiate(out_exec, handle, params->flags, "cuGraphInstantiateWithParams");
 }
 
 rondo__cu_result fake_cuGraphExecUpdate(rondo__cu_graph_exec exec_handle, rondo__cu_graph handle,
@@ -504,7 +506,12 @@ rondo__cu_result fake_cuGraphLaunch(rondo__cu_graph_exec exec_handle, rondo__cu_
         stream->origin->is_broken = true;
         return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
+    if (graph->has_live_memory && (graph->flags & RONDO__CU_INSTANTIATE_AUTO_FREE_ON_LAUNCH) == 0) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+    }
     for (size_t i = 0; i < graph->node_count; i++) {
+        graph->has_live_memory =
+            graph->has_live_memory || graph->nodes[i].type == RONDO__CU_GRAPH_NODE_MEM_ALLOC;
         if (!graph->nodes[i].is_disabled) {
             fake_run_node(&graph->nodes[i]);
         }

@@ -98,6 +98,8 @@ typedef struct fake_graph {
     fake_user_object **user_objects;
     size_t user_object_count;
     const struct fake_graph *source;  // of an executable
+    unsigned long long flags;         // of an executable
+    bool has_live_memory;             // of its allocating nodes
     bool is_body;                     // belongs to a conditional node
     bool is_gone;  // freed by the end of its broken capture, though the node will free it again
 } fake_graph;

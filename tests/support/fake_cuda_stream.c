@@ -563,6 +563,12 @@ rondo__cu_result fake_cuMemsetD32Async(rondo__cu_address destination, unsigned i
     return submit_fill("cuMemsetD32Async", destination, value, 4, count, handle);
 }
 
+rondo__cu_result fake_cuda_allocate_in_order(rondo__cu_stream handle) {
+    ENTER("cuMemAllocAsync");
+    fake_node work = {.type = RONDO__CU_GRAPH_NODE_MEM_ALLOC};
+    return fake_submit(handle, "cuMemAllocAsync", &work);
+}
+
 rondo__cu_result fake_cuLaunchHostFunc(rondo__cu_stream handle, rondo__cu_host_function function,
                                        void *user_data) {
     ENTER("cuLaunchHostFunc");

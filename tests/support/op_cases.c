@@ -291,6 +291,8 @@ static bool parse_case(const op_case *source, rondo_dtype real, op_case_values h
 typedef struct device_run {
     rondo_device *device;
     rondo_stream *stream;
+    rondo__weight_account account;
+    rondo__weight_list weights;
     rondo__kernel *kernel;
     size_t input_count, output_count;
     void *inputs[TENSORS_MAX], *outputs[TENSORS_MAX];
@@ -423,6 +425,11 @@ static void end_run(device_run *run) {
     }
     rondo_memory_free(run->device, run->workspace);
     rondo__kernel_destroy(run->kernel);
+    rondo__weight_list_cut(&run->weights, 0);
+    rondo__weight_store_destroy(run->account.store);
+    if (run->stream == NULL) {
+        rondo_stream_destroy(run->account.stream);
+    }
     free(run->host);
 }
 
@@ -552,8 +559,17 @@ static outcome run_parsed(rondo_stream *stream, run_mode mode, parsed_case *pars
         outputs[i] = (rondo__tensor_info){
             .dtype = wanted[i].dtype, .is_shape_known = true, .shape = wanted[i].shape};
     }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__weight_store_create(device, &run.account.store);
+    }
+    run.account.stream = stream;
+    if (status == RONDO_STATUS_OK && stream == NULL) {
+        status = rondo_stream_create(device, NULL, &run.account.stream);
+    }
+    rondo__weight_list_init(&run.account, &run.weights);
     const rondo__kernel_request request = {
         .device = device,
+        .weights = &run.weights,
         .op = &parsed->op,
         .input_count = parsed->input_count,
         .inputs = inputs,

@@ -11,6 +11,8 @@
 // before what is used.
 typedef enum kind {
     KIND_THREAD,
+    KIND_CACHE,
+    KIND_STEPPER,
     KIND_GRAPH,
     KIND_POOL_BLOCK,
     KIND_LATE_BLOCK,  // freed in a capture, whose failure would undo that, or in vain
@@ -168,6 +170,35 @@ void suite_track_destroy_graph(rondo_graph *graph) {
     rondo_graph_destroy(graph);
 }
 
+rondo_status suite_track_create_cache(rondo_device *device,
+                                      const rondo_graph_cache_options *options,
+                                      rondo_graph_cache **out_cache) {
+    rondo_status status = rondo_graph_cache_create(device, options, out_cache);
+    if (status == RONDO_STATUS_OK) {
+        add((object){.kind = KIND_CACHE, .address = *out_cache});
+    }
+    return status;
+}
+
+void suite_track_destroy_cache(rondo_graph_cache *cache) {
+    drop(KIND_CACHE, cache);
+    rondo_graph_cache_destroy(cache);
+}
+
+rondo_status suite_track_create_stepper(rondo_device *device, const rondo_stepper_options *options,
+                                        rondo_stepper **out_stepper) {
+    rondo_status status = rondo_stepper_create(device, options, out_stepper);
+    if (status == RONDO_STATUS_OK) {
+        add((object){.kind = KIND_STEPPER, .address = *out_stepper});
+    }
+    return status;
+}
+
+void suite_track_destroy_stepper(rondo_stepper *stepper) {
+    drop(KIND_STEPPER, stepper);
+    rondo_stepper_destroy(stepper);
+}
+
 rondo_status suite_track_create_pool(rondo_device *device, const rondo_pool_options *options,
                                      rondo_pool **out_pool) {
     rondo_status status = rondo_pool_create(device, options, out_pool);
@@ -316,6 +347,12 @@ static void give_back(const object *entry) {
     switch (entry->kind) {
         case KIND_THREAD:
             pthread_join(entry->thread, NULL);
+            break;
+        case KIND_CACHE:
+            rondo_graph_cache_destroy(entry->address);
+            break;
+        case KIND_STEPPER:
+            rondo_stepper_destroy(entry->address);
             break;
         case KIND_GRAPH:
             rondo_graph_destroy(entry->address);

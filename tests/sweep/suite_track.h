@@ -27,6 +27,13 @@ void suite_track_destroy_event(rondo_event *event);
 rondo_status suite_track_create_graph(rondo_device *device, const rondo_graph_options *options,
                                       rondo_graph **out_graph);
 void suite_track_destroy_graph(rondo_graph *graph);
+rondo_status suite_track_create_cache(rondo_device *device,
+                                      const rondo_graph_cache_options *options,
+                                      rondo_graph_cache **out_cache);
+void suite_track_destroy_cache(rondo_graph_cache *cache);
+rondo_status suite_track_create_stepper(rondo_device *device, const rondo_stepper_options *options,
+                                        rondo_stepper **out_stepper);
+void suite_track_destroy_stepper(rondo_stepper *stepper);
 rondo_status suite_track_create_pool(rondo_device *device, const rondo_pool_options *options,
                                      rondo_pool **out_pool);
 void suite_track_retain_pool(rondo_pool *pool);
@@ -65,6 +72,11 @@ void suite_track_unwind(void);
 #define rondo_event_destroy(event) suite_track_destroy_event(event)
 #define rondo_graph_create(device, options, out) suite_track_create_graph(device, options, out)
 #define rondo_graph_destroy(graph) suite_track_destroy_graph(graph)
+#define rondo_graph_cache_create(device, options, out) \
+    suite_track_create_cache(device, options, out)
+#define rondo_graph_cache_destroy(cache) suite_track_destroy_cache(cache)
+#define rondo_stepper_create(device, options, out) suite_track_create_stepper(device, options, out)
+#define rondo_stepper_destroy(stepper) suite_track_destroy_stepper(stepper)
 #define rondo_pool_create(device, options, out) suite_track_create_pool(device, options, out)
 #define rondo_pool_retain(pool) suite_track_retain_pool(pool)
 #define rondo_pool_release(pool) suite_track_release_pool(pool)

@@ -45,7 +45,9 @@ static void test_cuda_api__older_driver_loses_capabilities(void **state) {
         .device_count = 1, .driver_version = 11080, .has_get_proc_address = true});
     rondo__cuda_api api;
     assert_int_equal(rondo__cuda_api_load(fake_cuda_resolve, NULL, &api), RONDO_STATUS_OK);
-    assert_int_equal(api.capabilities, RONDO__CUDA_CAN_PRIORITISE_STREAMS);  // since CUDA 5.5
+    // Since CUDA 5.5 and 11.6.
+    assert_int_equal(api.capabilities,
+                     RONDO__CUDA_CAN_PRIORITISE_STREAMS | RONDO__CUDA_CAN_TOGGLE_NODES);
     assert_null(api.cuGraphExecUpdate);
     assert_int_equal(rondo__cuda_api_require(&api, RONDO__CUDA_CAN_UPDATE_EXECUTABLES),
                      RONDO_STATUS_UNSUPPORTED);

@@ -35,8 +35,8 @@ static rondo_device *open_device(void) {
 static size_t check_borders(const rondo_executor *executor) {
     size_t checked = 0;
     const rondo_program *source = executor->source;
-    for (size_t p = 0; p < executor->plan_count; ++p) {
-        const rondo__plan *plan = executor->plans[p];
+    for (const rondo__plan *plan = rondo__executor_next_plan(executor, NULL); plan != NULL;
+         plan = rondo__executor_next_plan(executor, plan)) {
         const size_t count = source->input_count + source->output_count;
         for (size_t i = 0; i < count; ++i) {
             const bool is_input = i < source->input_count;

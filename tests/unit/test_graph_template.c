@@ -367,9 +367,9 @@ static void check_update(bool is_fake) {
     step more = plain;
     more.extra = 1;
     rondo_graph *source = capture(&more);
-    rondo_update_result result;
-    OK(rondo_graph_update(graph, source, &result));
-    assert_int_equal(result, RONDO_UPDATE_INSTANTIATED);
+    rondo_update_report report = {.struct_size = sizeof report};
+    OK(rondo_graph_update(graph, source, &report));
+    assert_int_equal(report.result, RONDO_UPDATE_INSTANTIATED);
     assert_non_null(strstr(g_logged, renumber("patched: node #5: node none before, memset now")));
     rondo_log_set_level(RONDO_LOG_WARNING);
     rondo_log_set_sink(NULL, NULL);

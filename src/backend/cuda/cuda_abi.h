@@ -128,9 +128,11 @@ enum {
     X(GRAPH_NODE_EMPTY, CU_GRAPH_NODE_TYPE_EMPTY, 5)                                               \
     X(GRAPH_NODE_WAIT_EVENT, CU_GRAPH_NODE_TYPE_WAIT_EVENT, 6)                                     \
     X(GRAPH_NODE_EVENT_RECORD, CU_GRAPH_NODE_TYPE_EVENT_RECORD, 7)                                 \
+    X(GRAPH_NODE_MEM_ALLOC, CU_GRAPH_NODE_TYPE_MEM_ALLOC, 10)                                      \
     X(GRAPH_NODE_CONDITIONAL, CU_GRAPH_NODE_TYPE_CONDITIONAL, 13)                                  \
     X(USER_OBJECT_NO_DESTRUCTOR_SYNC, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC, 1)                        \
     X(GRAPH_USER_OBJECT_MOVE, CU_GRAPH_USER_OBJECT_MOVE, 1)                                        \
+    X(INSTANTIATE_AUTO_FREE_ON_LAUNCH, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH, 1)         \
     X(INSTANTIATE_SUCCESS, CUDA_GRAPH_INSTANTIATE_SUCCESS, 0)                                      \
     X(INSTANTIATE_ERROR, CUDA_GRAPH_INSTANTIATE_ERROR, 1)                                          \
     X(INSTANTIATE_INVALID_STRUCTURE, CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE, 2)                  \

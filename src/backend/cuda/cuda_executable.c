@@ -47,15 +47,18 @@ static rondo_status instantiate_graph(rondo__cuda_template *recorded,
                                       rondo__cu_graph_exec *out_exec) {
     rondo__cuda_device *device = rondo__cuda_device_of(recorded->head.device);
     const rondo__cuda_api *api = device->api;
+    // Memory of the program's own (cudaMallocAsync) that the step leaves live: each replay gives up
+    // what the one before took, or the driver would refuse the second.
+    const uint64_t flags = recorded->takes_memory ? RONDO__CU_INSTANTIATE_AUTO_FREE_ON_LAUNCH : 0;
     if ((api->capabilities & RONDO__CUDA_CAN_BLAME_INSTANTIATION) == 0) {
-        rondo__cu_result code = api->cuGraphInstantiateWithFlags(out_exec, recorded->native, 0);
+        rondo__cu_result code = api->cuGraphInstantiateWithFlags(out_exec, recorded->native, flags);
         if (code != RONDO__CU_SUCCESS) {
             return RONDO__CUDA_FAIL(device, code, "cuGraphInstantiateWithFlags",
                                     "cannot instantiate the graph");
         }
         return RONDO_STATUS_OK;
     }
-    rondo__cu_instantiate_params params = {.result = RONDO__CU_INSTANTIATE_SUCCESS};
+    rondo__cu_instantiate_params params = {.flags = flags, .result = RONDO__CU_INSTANTIATE_SUCCESS};
     rondo__cu_result code = api->cuGraphInstantiateWithParams(out_exec, recorded->native, &params);
     if (code != RONDO__CU_SUCCESS) {
         rondo_status status = RONDO__CUDA_FAIL(device, code, "cuGraphInstantiateWithParams",

@@ -227,6 +227,7 @@ rondo_status rondo__cuda_count_kinds(rondo__template *template_,
                                     i);
         }
         ++counts[get_kind(type)];
+        recorded->takes_memory = recorded->takes_memory || type == RONDO__CU_GRAPH_NODE_MEM_ALLOC;
     }
     return RONDO_STATUS_OK;
 }

@@ -15,10 +15,10 @@
 
 #include "backend/host/futex.h"
 #include "backend/host/host_patience.h"
-#include "backend/host/host_thread.h"
 #include "backend/thread_count.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/thread.h"
 
 enum {
     PROCESSORS_MAX = 1024,
@@ -156,8 +156,8 @@ static void set_shared(bool is_shared) {
     g_is_shared = is_shared;
     if (is_shared && !g_has_holder) {
         atomic_store(&g_is_over, 0);
-        g_has_holder = rondo__host_start_thread("rondo-patience", hold_team, NULL, &g_holder) ==
-                       RONDO_STATUS_OK;
+        g_has_holder =
+            rondo__thread_start("rondo-patience", hold_team, NULL, &g_holder) == RONDO_STATUS_OK;
     } else if (!is_shared && g_has_holder) {
         atomic_store(&g_is_over, 1);
         rondo__futex_wake_all(&g_is_over);

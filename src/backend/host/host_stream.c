@@ -33,12 +33,12 @@
 #include "backend/host/host_capture.h"
 #include "backend/host/host_device.h"
 #include "backend/host/host_stream.h"
-#include "backend/host/host_thread.h"
 #include "backend/thread_count.h"
 #include "base/checked.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/thread.h"
 
 enum {
     RING_BYTES = 256 * 1024,  // a power of two
@@ -121,7 +121,7 @@ static void *run_worker(void *argument) {
 static rondo_status start_worker(rondo__host_stream *stream) {
     char name[16];
     snprintf(name, sizeof name, "rondo-s%u", (unsigned)(stream->head.number % 100000u));
-    RETURN_IF_ERROR(rondo__host_start_thread(name, run_worker, stream, &stream->worker));
+    RETURN_IF_ERROR(rondo__thread_start(name, run_worker, stream, &stream->worker));
     stream->has_worker = true;
     return RONDO_STATUS_OK;
 }

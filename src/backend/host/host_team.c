@@ -27,11 +27,11 @@
 #include "backend/failure.h"
 #include "backend/host/futex.h"
 #include "backend/host/host_team.h"
-#include "backend/host/host_thread.h"
 #include "backend/thread_count.h"
 #include "base/clock.h"
 #include "base/logging.h"
 #include "base/memory.h"
+#include "base/thread.h"
 
 _Thread_local uint64_t rondo__host_executed_count;
 
@@ -326,8 +326,8 @@ void rondo__host_team_start(rondo__host_team *team) {
         while (team->thread_count < wanted) {
             char name[16];
             snprintf(name, sizeof name, "rondo-h%u", (unsigned)team->thread_count % 100u);
-            if (rondo__host_start_thread(name, run_helper, team,
-                                         &team->threads[team->thread_count]) != RONDO_STATUS_OK) {
+            if (rondo__thread_start(name, run_helper, team, &team->threads[team->thread_count]) !=
+                RONDO_STATUS_OK) {
                 // Slower, not wrong: the owner runs what no helper takes.
                 RONDO_LOG_WARN_F("branches run on %d threads only: %s", (int)team->thread_count + 1,
                                  rondo_error_get_last()->message);

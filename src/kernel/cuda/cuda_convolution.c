@@ -54,32 +54,48 @@ static bool read_convolution(rondo__cuda_kernel *kernel, rondo__cuda_convolution
 // ---- weights ----------------------------------------------------------------------------------
 
 // From [filters, channels, taps] on the host: known weights are packed once.
-static void pack_constant(rondo__cuda_kernel *kernel, rondo__cuda_convolution *c,
-                          const rondo_tensor *weights) {
-    const int64_t filters = c->window.channels_out, channels = c->window.channels_in / c->groups;
-    const size_t bytes = rondo_dtype_get_bytes(c->dtype);
-    const uint8_t *from = weights->data;
-    uint8_t *packed = rondo__calloc((size_t)(filters * c->weight_pitch), bytes);
+typedef struct weight_form {
+    char kind[8];
+    int64_t filters, channels, taps, pitch;
+    int64_t is_depthwise;
+    int64_t element_bytes;
+} weight_form;
 
-    if (packed == NULL) {
-        (void)rondo__cuda_check(kernel, RONDO_STATUS_NO_MEMORY);
-        return;
-    }
-    for (int64_t f = 0; f < filters; f++) {
-        for (int64_t k = 0; k < channels; k++) {
-            for (int64_t t = 0; t < c->taps; t++) {
-                const int64_t to =
-                    c->is_depthwise ? t * filters + f : f * c->weight_pitch + t * channels + k;
-                memcpy(packed + (size_t)to * bytes,
-                       from + (size_t)((f * channels + k) * c->taps + t) * bytes, bytes);
+static rondo_status fill_weights(const rondo__weight_want *want, void *packed) {
+    const weight_form *form = want->form;
+    const size_t bytes = (size_t)form->element_bytes;
+    const uint8_t *from = want->constant->data;
+    for (int64_t f = 0; f < form->filters; f++) {
+        for (int64_t k = 0; k < form->channels; k++) {
+            for (int64_t t = 0; t < form->taps; t++) {
+                const int64_t to = form->is_depthwise != 0
+                                       ? t * form->filters + f
+                                       : f * form->pitch + t * form->channels + k;
+                memcpy((uint8_t *)packed + (size_t)to * bytes,
+                       from + (size_t)((f * form->channels + k) * form->taps + t) * bytes, bytes);
             }
         }
     }
-    void *memory =
-        rondo__cuda_own_memory(kernel, (size_t)(filters * c->weight_pitch) * bytes, packed);
-    rondo__free(packed);
-    c->w = rondo__address_fixed(memory);
-    kernel->head.owned_inputs |= UINT64_C(1) << 1;
+    return RONDO_STATUS_OK;
+}
+
+static void pack_constant(rondo__cuda_kernel *kernel, rondo__cuda_convolution *c) {
+    const weight_form form = {
+        .kind = "conv",
+        .filters = c->window.channels_out,
+        .channels = c->window.channels_in / c->groups,
+        .taps = c->taps,
+        .pitch = c->weight_pitch,
+        .is_depthwise = c->is_depthwise ? 1 : 0,
+        .element_bytes = (int64_t)rondo_dtype_get_bytes(c->dtype),
+    };
+    rondo__weight_want want = {
+        .form = &form,
+        .form_bytes = sizeof form,
+        .bytes = (size_t)(form.filters * form.pitch * form.element_bytes),
+        .fill = fill_weights,
+    };
+    (void)rondo__cuda_own_input(kernel, 1, &want, &c->w);
 }
 
 // The same on the device before each convolution, for weights that are computed.
@@ -305,7 +321,7 @@ void rondo__cuda_prepare_convolution(rondo__cuda_kernel *kernel) {
     if (!c->window.channels_last) {
         c->w = rondo__address_input(1);
     } else if (weights != NULL && weights->dtype == c->dtype) {
-        pack_constant(kernel, c, weights);
+        pack_constant(kernel, c);
     } else {
         pack_computed(kernel, c);
     }

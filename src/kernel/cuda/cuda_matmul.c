@@ -330,6 +330,24 @@ static void list_candidates(const rondo__cuda_kernel *kernel, matmul_problem *pr
 
 // A constant b of [k, n] is turned into [n, k] once: our kernels read along k, and cuBLASLt takes
 // either.
+typedef struct turned_form {
+    char kind[8];
+    int64_t k, n, element_bytes;
+} turned_form;
+
+static rondo_status fill_turned(const rondo__weight_want *want, void *turned) {
+    const turned_form *form = want->form;
+    const size_t bytes = (size_t)form->element_bytes;
+    const uint8_t *from = want->constant->data;
+    for (int64_t k = 0; k < form->k; k++) {
+        for (int64_t n = 0; n < form->n; n++) {
+            memcpy((uint8_t *)turned + (size_t)(n * form->k + k) * bytes,
+                   from + (size_t)(k * form->n + n) * bytes, bytes);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 static void pack_constant(rondo__cuda_kernel *kernel, rondo__cuda_matmul *p) {
     const rondo_tensor *b = rondo__cuda_input(kernel, 1)->constant;
     const size_t bytes = rondo_dtype_get_bytes(p->dtype);
@@ -338,24 +356,18 @@ static void pack_constant(rondo__cuda_kernel *kernel, rondo__cuda_matmul *p) {
         !rondo__cuda_is_float(p->dtype)) {
         return;
     }
-    uint8_t *packed = rondo__malloc((size_t)(p->k * p->n) * bytes);
-    if (packed == NULL) {
-        (void)rondo__cuda_check(kernel, RONDO_STATUS_NO_MEMORY);
-        return;
+    const turned_form form = {
+        .kind = "turned", .k = p->k, .n = p->n, .element_bytes = (int64_t)bytes};
+    rondo__weight_want want = {
+        .form = &form,
+        .form_bytes = sizeof form,
+        .bytes = (size_t)(p->k * p->n) * bytes,
+        .fill = fill_turned,
+    };
+    if (rondo__cuda_own_input(kernel, 1, &want, &p->b)) {
+        p->b_row = 1;
+        p->b_column = p->k;
     }
-    const uint8_t *from = b->data;
-    for (int64_t k = 0; k < p->k; k++) {
-        for (int64_t n = 0; n < p->n; n++) {
-            memcpy(packed + (size_t)(n * p->k + k) * bytes, from + (size_t)(k * p->n + n) * bytes,
-                   bytes);
-        }
-    }
-    void *memory = rondo__cuda_own_memory(kernel, (size_t)(p->k * p->n) * bytes, packed);
-    rondo__free(packed);
-    p->b = rondo__address_fixed(memory);
-    p->b_row = 1;
-    p->b_column = p->k;
-    kernel->head.owned_inputs |= UINT64_C(1) << 1;
 }
 
 void rondo__cuda_prepare_matmul(rondo__cuda_kernel *kernel) {

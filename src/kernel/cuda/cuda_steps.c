@@ -24,32 +24,18 @@ size_t rondo__cuda_reserve_workspace(rondo__cuda_kernel *kernel, size_t bytes) {
     return offset;
 }
 
-void *rondo__cuda_own_memory(rondo__cuda_kernel *kernel, size_t bytes, const void *source) {
+bool rondo__cuda_own_input(rondo__cuda_kernel *kernel, size_t index, rondo__weight_want *want,
+                           rondo__address *out_address) {
     void *memory = NULL;
-    rondo_stream *stream = NULL;
-
+    want->constant = rondo__cuda_input(kernel, index)->constant;
     if (kernel->status != RONDO_STATUS_OK ||
-        !rondo__cuda_check(kernel, RONDO__ARRAY_RESERVE(kernel->owned, kernel->owned_capacity,
-                                                        kernel->owned_count + 1))) {
-        return NULL;
+        !rondo__cuda_check(kernel,
+                           rondo__weight_list_add(kernel->request->weights, want, &memory))) {
+        return false;
     }
-    if (!rondo__cuda_check(kernel, rondo_memory_allocate(kernel->device, RONDO_MEMORY_DEVICE,
-                                                         bytes > 0 ? bytes : 1, &memory))) {
-        return NULL;
-    }
-    kernel->owned[kernel->owned_count++] = memory;
-    if (source == NULL || bytes == 0) {
-        return memory;
-    }
-    rondo_status status = rondo_stream_create(kernel->device, NULL, &stream);
-    if (status == RONDO_STATUS_OK) {
-        status = rondo_stream_copy(stream, memory, source, bytes, RONDO_COPY_HOST_TO_DEVICE);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo_stream_synchronize(stream);
-    }
-    rondo_stream_destroy(stream);
-    return rondo__cuda_check(kernel, status) ? memory : NULL;
+    kernel->head.owned_inputs |= UINT64_C(1) << index;
+    *out_address = rondo__address_fixed(memory);
+    return true;
 }
 
 void rondo__cuda_refuse(rondo__cuda_kernel *kernel, const char *detail) {
@@ -452,11 +438,7 @@ static void destroy_kernel(rondo__kernel *head) {
         }
         rondo__free(step);
     }
-    for (size_t i = 0; i < kernel->owned_count; i++) {
-        rondo_memory_free(kernel->device, kernel->owned[i]);
-    }
     rondo__free(kernel->steps);
-    rondo__free(kernel->owned);
     rondo__free(kernel);
 }
 

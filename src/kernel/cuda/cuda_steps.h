@@ -36,7 +36,7 @@ typedef enum rondo__address_space {
     RONDO__ADDRESS_INPUT,
     RONDO__ADDRESS_OUTPUT,
     RONDO__ADDRESS_WORKSPACE,
-    RONDO__ADDRESS_FIXED,  // memory the kernel owns
+    RONDO__ADDRESS_FIXED,  // the same at each launch
 } rondo__address_space;
 
 // A tensor address that is known only at launch.
@@ -89,8 +89,6 @@ typedef struct rondo__cuda_kernel {
     rondo_status status;  // the first failure while building
     size_t step_count, step_capacity;
     rondo__step **steps;
-    size_t owned_count, owned_capacity;
-    void **owned;  // device memory
 } rondo__cuda_kernel;
 
 // ---- the kernel -------------------------------------------------------------------------------
@@ -108,9 +106,11 @@ bool rondo__cuda_check(rondo__cuda_kernel *kernel, rondo_status status);
 // Reserves workspace that this kernel's steps share with nothing else; returns its offset.
 size_t rondo__cuda_reserve_workspace(rondo__cuda_kernel *kernel, size_t bytes);
 
-// Device memory that lives as long as the kernel, filled from host memory when `source` is given.
-// NULL after a failure.
-void *rondo__cuda_own_memory(rondo__cuda_kernel *kernel, size_t bytes, const void *source);
+// Puts constant input `index` into a form of the kernel's own, and owns that input from then on.
+// `want` says what form that is (kernel/weight_store.h); its constant is set here. False after a
+// failure.
+bool rondo__cuda_own_input(rondo__cuda_kernel *kernel, size_t index, rondo__weight_want *want,
+                           rondo__address *out_address);
 
 // Refuses with the one wording for unsupported ops; the failure sticks.
 void rondo__cuda_refuse(rondo__cuda_kernel *kernel, const char *detail);

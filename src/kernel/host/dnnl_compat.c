@@ -2,6 +2,8 @@
 
 #include "kernel/host/dnnl_compat.h"
 
+#include <string.h>
+
 #include "base/memory.h"
 
 #if DNNL_VERSION_MAJOR >= 3
@@ -16,6 +18,17 @@ void rondo__dnnl_layout_destroy(rondo__dnnl_layout layout) {
     if (layout != NULL) {
         (void)dnnl_memory_desc_destroy(layout);
     }
+}
+
+size_t rondo__dnnl_layout_write(rondo__dnnl_const_layout layout, void *out_bytes, size_t capacity) {
+    size_t bytes = 0;
+    if (dnnl_memory_desc_get_blob(NULL, &bytes, layout) != dnnl_success) {
+        return 0;
+    }
+    if (bytes <= capacity && dnnl_memory_desc_get_blob(out_bytes, &bytes, layout) != dnnl_success) {
+        return 0;
+    }
+    return bytes;
 }
 
 dnnl_status_t rondo__dnnl_append_sum(dnnl_post_ops_t post_ops) {
@@ -79,6 +92,14 @@ dnnl_status_t rondo__dnnl_layout_create(int rank, const dnnl_dim_t *dims, dnnl_f
 
 void rondo__dnnl_layout_destroy(rondo__dnnl_layout layout) {
     rondo__free(layout);
+}
+
+// oneDNN zeroes a descriptor before it fills it in, so that padding is no difference.
+size_t rondo__dnnl_layout_write(rondo__dnnl_const_layout layout, void *out_bytes, size_t capacity) {
+    if (sizeof *layout <= capacity) {
+        memcpy(out_bytes, layout, sizeof *layout);
+    }
+    return sizeof *layout;
 }
 
 dnnl_status_t rondo__dnnl_append_sum(dnnl_post_ops_t post_ops) {

@@ -11,6 +11,7 @@
 #include <oneapi/dnnl/dnnl.h>
 #include <oneapi/dnnl/dnnl_version.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #if DNNL_VERSION_MAJOR >= 3
@@ -26,6 +27,10 @@ typedef const dnnl_memory_desc_t *rondo__dnnl_const_layout;
 dnnl_status_t rondo__dnnl_layout_create(int rank, const dnnl_dim_t *dims, dnnl_format_tag_t tag,
                                         rondo__dnnl_layout *out_layout);
 void rondo__dnnl_layout_destroy(rondo__dnnl_layout layout);  // NULL is fine
+
+// The layout as bytes: the same for the same layout. Returns how many there are, and writes them
+// where `capacity` is enough; 0 when oneDNN fails.
+size_t rondo__dnnl_layout_write(rondo__dnnl_const_layout layout, void *out_bytes, size_t capacity);
 
 // Adds what the destination held before.
 dnnl_status_t rondo__dnnl_append_sum(dnnl_post_ops_t post_ops);

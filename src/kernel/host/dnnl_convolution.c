@@ -130,8 +130,8 @@ static dnnl_status_t build(const rondo__kernel_request *request, const convoluti
     if (status == dnnl_success && weight != NULL) {
         rondo__dnnl_const_layout wanted =
             dnnl_primitive_desc_query_md(description, dnnl_query_weights_md, 0);
-        status = rondo__dnnl_kernel_bind_packed(kernel, DNNL_ARG_WEIGHTS, weight->data, all->w_file,
-                                                wanted);
+        status = rondo__dnnl_kernel_bind_packed(kernel, DNNL_ARG_WEIGHTS, request->weights, weight,
+                                                all->w_file, wanted);
     } else if (status == dnnl_success) {
         status =
             rondo__dnnl_kernel_bind(kernel, DNNL_ARG_WEIGHTS, RONDO__DNNL_INPUT, 1, all->w_file);

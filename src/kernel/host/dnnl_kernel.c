@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/block.h"
 #include "base/error.h"
 #include "kernel/host/host_threads.h"
 #include "kernel/host/simd.h"
@@ -45,7 +44,6 @@ static void deinit_kernel(rondo__host_kernel *head) {
     rondo__dnnl_kernel *kernel = (rondo__dnnl_kernel *)head;
     for (int i = 0; i < kernel->slot_count; ++i) {
         (void)dnnl_memory_destroy(kernel->arguments[i].memory);
-        rondo__block_free(kernel->owned[i]);
     }
     if (kernel->primitive != NULL) {
         (void)dnnl_primitive_destroy(kernel->primitive);
@@ -277,21 +275,63 @@ static dnnl_status_t reorder(rondo__dnnl_kernel *kernel, rondo__dnnl_const_layou
     return status;
 }
 
+// The key of a packed weight: the layout it comes in and the one it is in.
+enum { PACKED_FORM_BYTES_MAX = 4096 };
+
+typedef struct packing {
+    rondo__dnnl_kernel *kernel;
+    rondo__dnnl_const_layout from, to;
+} packing;
+
+static rondo_status fill_packed(const rondo__weight_want *want, void *bytes) {
+    const packing *p = want->data;
+    return rondo__dnnl_convert_status(
+        reorder(p->kernel, p->from, want->constant->data, p->to, bytes), "packing weights");
+}
+
+static size_t write_form(const packing *p, unsigned char *form) {
+    static const char kind[8] = "onednn";
+    memcpy(form, kind, sizeof kind);
+    size_t bytes = sizeof kind;
+    const rondo__dnnl_const_layout layouts[] = {p->from, p->to};
+    for (size_t i = 0; i < 2; ++i) {
+        const size_t room = PACKED_FORM_BYTES_MAX - bytes;
+        const size_t written = rondo__dnnl_layout_write(layouts[i], form + bytes, room);
+        if (written == 0 || written > room) {
+            return 0;
+        }
+        bytes += written;
+    }
+    return bytes;
+}
+
 dnnl_status_t rondo__dnnl_kernel_bind_packed(rondo__dnnl_kernel *kernel, int argument,
-                                             const void *data, rondo__dnnl_const_layout layout,
+                                             rondo__weight_list *weights,
+                                             const rondo_tensor *constant,
+                                             rondo__dnnl_const_layout layout,
                                              rondo__dnnl_const_layout wanted) {
-    void *packed = rondo__block_allocate(dnnl_memory_desc_get_size(wanted), 64);
-    if (packed == NULL) {
-        return dnnl_out_of_memory;
+    unsigned char form[PACKED_FORM_BYTES_MAX];
+    const packing how = {.kernel = kernel, .from = layout, .to = wanted};
+    const rondo__weight_want want = {
+        .constant = constant,
+        .form = form,
+        .form_bytes = write_form(&how, form),
+        .bytes = dnnl_memory_desc_get_size(wanted),
+        .fill = fill_packed,
+        .data = &how,
+    };
+    void *packed = NULL;
+    if (want.form_bytes == 0) {
+        return dnnl_unimplemented;
     }
-    dnnl_status_t status = reorder(kernel, layout, data, wanted, packed);
-    if (status == dnnl_success) {
-        status = add_slot(kernel, argument, RONDO__DNNL_OWNED, 0, wanted, packed);
+    switch (rondo__weight_list_add(weights, &want, &packed)) {
+        case RONDO_STATUS_OK:
+            return add_slot(kernel, argument, RONDO__DNNL_OWNED, 0, wanted, packed);
+        case RONDO_STATUS_NO_MEMORY:
+            return dnnl_out_of_memory;
+        case RONDO_STATUS_UNSUPPORTED:
+            return dnnl_unimplemented;
+        default:
+            return dnnl_runtime_error;
     }
-    if (status != dnnl_success) {
-        rondo__block_free(packed);
-        return status;
-    }
-    kernel->owned[kernel->slot_count - 1] = packed;
-    return dnnl_success;
 }

@@ -8,7 +8,7 @@
 //   ... describe the primitive with kernel->engine ...
 //   rondo__dnnl_kernel_set_primitive(kernel, description)      takes the description
 //   rondo__dnnl_kernel_bind(kernel, DNNL_ARG_SRC, RONDO__DNNL_INPUT, 0, layout) ...
-//   rondo__dnnl_kernel_bind_packed(kernel, DNNL_ARG_WEIGHTS, data, layout, wanted)
+//   rondo__dnnl_kernel_bind_packed(kernel, DNNL_ARG_WEIGHTS, weights, constant, layout, wanted)
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_HOST_DNNL_KERNEL_H
 #define RONDO_KERNEL_HOST_DNNL_KERNEL_H
@@ -24,7 +24,7 @@ typedef enum rondo__dnnl_source {
     RONDO__DNNL_INPUT,
     RONDO__DNNL_OUTPUT,
     RONDO__DNNL_WORKSPACE,
-    RONDO__DNNL_OWNED,  // set at preparation
+    RONDO__DNNL_OWNED,  // set at preparation: a packed constant
 } rondo__dnnl_source;
 
 typedef struct rondo__dnnl_slot {
@@ -42,7 +42,6 @@ typedef struct rondo__dnnl_kernel {
     int slot_count;
     rondo__dnnl_slot slots[RONDO__DNNL_SLOT_MAX];
     dnnl_exec_arg_t arguments[RONDO__DNNL_SLOT_MAX];
-    void *owned[RONDO__DNNL_SLOT_MAX];  // packed constants, by slot
     size_t addend_bytes;  // 0, or a sum post-op wants input `addend_input` in output 0 beforehand
     size_t addend_input;
     rondo__activation ending;  // done to output 0 afterwards
@@ -81,10 +80,12 @@ dnnl_status_t rondo__dnnl_kernel_bind(rondo__dnnl_kernel *kernel, int argument,
                                       rondo__dnnl_source source, size_t index,
                                       rondo__dnnl_const_layout layout);
 
-// Binds an argument to memory of the kernel's own, filled from `data` in `layout` and reordered to
-// `wanted`.
+// Binds an argument to a constant that lies in `layout` and is reordered to `wanted`; the list
+// holds the result.
 dnnl_status_t rondo__dnnl_kernel_bind_packed(rondo__dnnl_kernel *kernel, int argument,
-                                             const void *data, rondo__dnnl_const_layout layout,
+                                             rondo__weight_list *weights,
+                                             const rondo_tensor *constant,
+                                             rondo__dnnl_const_layout layout,
                                              rondo__dnnl_const_layout wanted);
 
 #endif  // RONDO_KERNEL_HOST_DNNL_KERNEL_H

@@ -72,8 +72,8 @@ static dnnl_status_t build(const rondo__kernel_request *request, const rondo__pr
     if (status == dnnl_success) {
         rondo__dnnl_const_layout wanted =
             dnnl_primitive_desc_query_md(description, dnnl_query_weights_md, 0);
-        status = rondo__dnnl_kernel_bind_packed(
-            kernel, DNNL_ARG_WEIGHTS, request->inputs[1].constant->data, all->b_file, wanted);
+        status = rondo__dnnl_kernel_bind_packed(kernel, DNNL_ARG_WEIGHTS, request->weights,
+                                                request->inputs[1].constant, all->b_file, wanted);
     }
     if (status == dnnl_success && form->bias_input >= 0) {
         status = rondo__dnnl_kernel_bind(kernel, DNNL_ARG_BIAS, RONDO__DNNL_INPUT,

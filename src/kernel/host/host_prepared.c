@@ -17,16 +17,10 @@
 typedef struct lstm_kernel {
     rondo__host_kernel head;
     rondo__quantize_lstm plan;
-    int16_t *w;
-    int16_t *r;
+    const int16_t *w;
+    const int16_t *r;
     rondo__dot_i16 dot;
 } lstm_kernel;
-
-static void deinit_lstm(rondo__host_kernel *head) {
-    lstm_kernel *kernel = (lstm_kernel *)head;
-    rondo__free(kernel->w);
-    rondo__free(kernel->r);
-}
 
 static rondo_status run_lstm(rondo__host_kernel *head, const void *const *inputs,
                              void *const *outputs, void *workspace) {
@@ -51,6 +45,59 @@ static bool is_absent(const rondo__kernel_request *request, size_t input) {
     return input >= request->input_count || request->inputs[input].dtype == RONDO_DTYPE_NONE;
 }
 
+// What decides the unpacked weights beside W or R: in front of the zero points themselves.
+typedef struct lstm_form {
+    char kind[8];
+    int64_t directions, hidden;
+    int64_t zero_dtype, zero_rank;  // NONE and 0 where there are no zero points
+} lstm_form;
+
+typedef struct lstm_unpacking {
+    const rondo__quantize_lstm *plan;
+    const rondo_tensor *zero_point;
+} lstm_unpacking;
+
+static rondo_status fill_lstm(const rondo__weight_want *want, void *bytes) {
+    const lstm_unpacking *how = want->data;
+    rondo__quantize_lstm_unpack(how->plan, want->constant, how->zero_point, bytes);
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status unpack(const rondo__kernel_request *request, const rondo__quantize_lstm *plan,
+                           size_t weights, size_t zero_points, const int16_t **out_columns) {
+    const lstm_unpacking how = {.plan = plan, .zero_point = get_constant(request, zero_points)};
+    const rondo_tensor *zero = how.zero_point;
+    lstm_form head = {.kind = "qlstm", .directions = plan->directions, .hidden = plan->hidden};
+    size_t zero_bytes = 0;
+    if (zero != NULL) {
+        head.zero_dtype = zero->dtype;
+        head.zero_rank = zero->shape.rank;
+        zero_bytes = rondo_tensor_get_bytes(zero);
+    }
+    char *form = rondo__malloc(sizeof head + zero_bytes);
+    if (form == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    memcpy(form, &head, sizeof head);
+    if (zero_bytes > 0) {
+        memcpy(form + sizeof head, zero->data, zero_bytes);
+    }
+    const rondo_tensor *constant = get_constant(request, weights);
+    const rondo__weight_want want = {
+        .constant = constant,
+        .form = form,
+        .form_bytes = sizeof head + zero_bytes,
+        .bytes = (size_t)rondo_shape_get_count(&constant->shape) * sizeof(int16_t),
+        .fill = fill_lstm,
+        .data = &how,
+    };
+    void *columns = NULL;
+    const rondo_status status = rondo__weight_list_add(request->weights, &want, &columns);
+    rondo__free(form);
+    *out_columns = columns;
+    return status;
+}
+
 rondo_status rondo__host_prepare_quantize_lstm(const rondo__kernel_request *request,
                                                rondo__kernel **out_kernel) {
     static const size_t kept[] = {RONDO__QLSTM_W, RONDO__QLSTM_R, RONDO__QLSTM_W_ZERO,
@@ -61,7 +108,7 @@ rondo_status rondo__host_prepare_quantize_lstm(const rondo__kernel_request *requ
         }
     }
     rondo__host_kernel *head =
-        rondo__host_kernel_create(request, sizeof(lstm_kernel), "simd", run_lstm, deinit_lstm);
+        rondo__host_kernel_create(request, sizeof(lstm_kernel), "simd", run_lstm, NULL);
     if (head == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
@@ -70,14 +117,10 @@ rondo_status rondo__host_prepare_quantize_lstm(const rondo__kernel_request *requ
     rondo_status status = rondo__quantize_lstm_plan(request->op, request->inputs,
                                                     request->input_count, &kernel->plan);
     if (status == RONDO_STATUS_OK) {
-        status =
-            rondo__quantize_lstm_unpack(&kernel->plan, get_constant(request, RONDO__QLSTM_W),
-                                        get_constant(request, RONDO__QLSTM_W_ZERO), &kernel->w);
+        status = unpack(request, &kernel->plan, RONDO__QLSTM_W, RONDO__QLSTM_W_ZERO, &kernel->w);
     }
     if (status == RONDO_STATUS_OK) {
-        status =
-            rondo__quantize_lstm_unpack(&kernel->plan, get_constant(request, RONDO__QLSTM_R),
-                                        get_constant(request, RONDO__QLSTM_R_ZERO), &kernel->r);
+        status = unpack(request, &kernel->plan, RONDO__QLSTM_R, RONDO__QLSTM_R_ZERO, &kernel->r);
     }
     if (status != RONDO_STATUS_OK) {
         rondo__kernel_destroy(&head->base);

@@ -8,7 +8,6 @@
 // Work is cut into units of one tile height by one panel, all batches together, and dealt out in
 // runs of neighbours, so that a panel stays in the cache while the tiles along its height use it.
 // SPDX-License-Identifier: Apache-2.0
-#include "base/block.h"
 #include "base/error.h"
 #include "kernel/host/host_families.h"
 #include "kernel/host/host_kernel.h"
@@ -28,7 +27,7 @@ typedef struct product_kernel {
     int64_t panel_count;
     int64_t row_block_count;
     bool reads_b_in_place;  // whole panels
-    float *packed;          // constant b; NULL: packed at each run
+    const float *packed;    // constant b; NULL: packed at each run
 } product_kernel;
 
 static int64_t get_panel_floats(const product_kernel *kernel) {
@@ -141,10 +140,6 @@ static rondo_status run_product(rondo__host_kernel *head, const void *const *inp
     return RONDO_STATUS_OK;
 }
 
-static void deinit_product(rondo__host_kernel *head) {
-    rondo__block_free(((product_kernel *)head)->packed);
-}
-
 // ---- preparing --------------------------------------------------------------------------------
 
 static rondo_status init_kernel(const rondo__kernel_request *request, product_kernel *kernel) {
@@ -160,33 +155,30 @@ static rondo_status init_kernel(const rondo__kernel_request *request, product_ke
     const double work =
         (double)product->batch_count * (double)product->m * (double)product->n * (double)product->k;
     kernel->is_parallel = work > PARALLEL_MULTIPLY_ADDS;
-    const size_t floats =
-        (size_t)(kernel->form.b_count * kernel->panel_count * get_panel_floats(kernel));
     const rondo_tensor *b = request->inputs[1].constant;
     if (b == NULL) {
         kernel->reads_b_in_place = !product->trans_b;
         const bool needs_panels = product->trans_b || product->n % simd->panel_columns != 0;
-        kernel->head.base.workspace_bytes = needs_panels ? floats * sizeof(float) : 0;
+        const int64_t floats =
+            kernel->form.b_count * kernel->panel_count * get_panel_floats(kernel);
+        kernel->head.base.workspace_bytes = needs_panels ? (size_t)floats * sizeof(float) : 0;
         return RONDO_STATUS_OK;
     }
-    kernel->packed = rondo__block_allocate(floats * sizeof(float), 64);
-    if (kernel->packed == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
-    }
-    for (int64_t matrix = 0; matrix < kernel->form.b_count; ++matrix) {
-        for (int64_t panel = 0; panel < kernel->panel_count; ++panel) {
-            pack_panel(
-                kernel, (const float *)b->data + matrix * product->k * product->n, panel,
-                kernel->packed + (matrix * kernel->panel_count + panel) * get_panel_floats(kernel));
-        }
-    }
-    return RONDO_STATUS_OK;
+    const rondo__matrix_places places = {
+        .step = product->k * product->n,
+        .row = product->trans_b ? 1 : product->n,
+        .column = product->trans_b ? product->k : 1,
+        .count = kernel->form.b_count,
+        .k = product->k,
+        .n = product->n,
+    };
+    return rondo__pack_constant(request->weights, simd, b, &places, &kernel->packed);
 }
 
 rondo_status rondo__host_prepare_product(const rondo__kernel_request *request,
                                          rondo__kernel **out_kernel) {
-    rondo__host_kernel *head = rondo__host_kernel_create(request, sizeof(product_kernel), "simd",
-                                                         run_product, deinit_product);
+    rondo__host_kernel *head =
+        rondo__host_kernel_create(request, sizeof(product_kernel), "simd", run_product, NULL);
     if (head == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }

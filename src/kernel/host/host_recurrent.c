@@ -159,9 +159,6 @@ static void deinit_recurrent(rondo__host_kernel *head) {
     recurrent_kernel *kernel = (recurrent_kernel *)head;
     for (int32_t i = 0; i < kernel->direction_count; ++i) {
         direction *way = &kernel->directions[i];
-        rondo__packed_matrix_deinit(&way->w);
-        rondo__packed_matrix_deinit(&way->r);
-        rondo__packed_matrix_deinit(&way->r_new);
         rondo__free(way->bias);
         rondo__free(way->bias_new);
     }
@@ -210,16 +207,31 @@ static rondo_status init_direction(const rondo__kernel_request *request,
     const int64_t hidden = kernel->hidden, input = kernel->input;
     const int64_t rows = kernel->gates * hidden;
     const int64_t first_rows = kernel->cell == CELL_GRU ? 2 * hidden : rows;
-    const float *w = (const float *)request->inputs[1].constant->data + index * rows * input;
-    const float *r = (const float *)request->inputs[2].constant->data + index * rows * hidden;
+    const rondo__matrix_places w = {.first = index * rows * input,
+                                    .row = 1,
+                                    .column = input,
+                                    .count = 1,
+                                    .k = input,
+                                    .n = rows};
+    const rondo__matrix_places r = {.first = index * rows * hidden,
+                                    .row = 1,
+                                    .column = hidden,
+                                    .count = 1,
+                                    .k = hidden,
+                                    .n = first_rows};
     const float *b = has_input(request, 3)
                          ? (const float *)request->inputs[3].constant->data + index * 2 * rows
                          : NULL;
-    RETURN_IF_ERROR(rondo__packed_matrix_init(&way->w, w, 1, input, input, rows));
-    RETURN_IF_ERROR(rondo__packed_matrix_init(&way->r, r, 1, hidden, hidden, first_rows));
+    RETURN_IF_ERROR(
+        rondo__packed_matrix_init(&way->w, request->weights, request->inputs[1].constant, &w));
+    RETURN_IF_ERROR(
+        rondo__packed_matrix_init(&way->r, request->weights, request->inputs[2].constant, &r));
     if (kernel->cell == CELL_GRU) {
-        RETURN_IF_ERROR(rondo__packed_matrix_init(&way->r_new, r + first_rows * hidden, 1, hidden,
-                                                  hidden, hidden));
+        rondo__matrix_places r_new = r;
+        r_new.first += first_rows * hidden;
+        r_new.n = hidden;
+        RETURN_IF_ERROR(rondo__packed_matrix_init(&way->r_new, request->weights,
+                                                  request->inputs[2].constant, &r_new));
     }
     return init_biases(kernel, b, way);
 }

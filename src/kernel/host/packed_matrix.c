@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "base/block.h"
-
 void rondo__pack_panel(const rondo__simd *simd, const float *b, int64_t b_row, int64_t b_column,
                        int64_t k, int64_t n, int64_t panel, float *out) {
     const int64_t width = simd->panel_columns;
@@ -28,27 +26,56 @@ void rondo__pack_panel(const rondo__simd *simd, const float *b, int64_t b_row, i
     }
 }
 
-rondo_status rondo__packed_matrix_init(rondo__packed_matrix *matrix, const float *b, int64_t b_row,
-                                       int64_t b_column, int64_t k, int64_t n) {
-    const rondo__simd *simd = rondo__simd_get();
-    const int64_t panel_count = (n + simd->panel_columns - 1) / simd->panel_columns;
-    const int64_t panel_floats = k * simd->panel_columns;
-    *matrix = (rondo__packed_matrix){.simd = simd, .k = k, .n = n};
-    matrix->panels =
-        rondo__block_allocate((size_t)(panel_count * panel_floats) * sizeof(float), 64);
-    if (matrix->panels == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
-    }
-    for (int64_t panel = 0; panel < panel_count; ++panel) {
-        rondo__pack_panel(simd, b, b_row, b_column, k, n, panel,
-                          matrix->panels + panel * panel_floats);
+typedef struct panel_form {
+    char kind[8];
+    int64_t width;
+    rondo__matrix_places places;
+} panel_form;
+
+static int64_t count_panels(const panel_form *form) {
+    return (form->places.n + form->width - 1) / form->width;
+}
+
+static rondo_status fill_panels(const rondo__weight_want *want, void *bytes) {
+    const panel_form *form = want->form;
+    const rondo__matrix_places *places = &form->places;
+    const int64_t panel_count = count_panels(form);
+    const float *from = want->constant->data;
+    float *to = bytes;
+    for (int64_t matrix = 0; matrix < places->count; ++matrix) {
+        for (int64_t panel = 0; panel < panel_count; ++panel) {
+            rondo__pack_panel(want->data, from + places->first + matrix * places->step, places->row,
+                              places->column, places->k, places->n, panel,
+                              to + (matrix * panel_count + panel) * places->k * form->width);
+        }
     }
     return RONDO_STATUS_OK;
 }
 
-void rondo__packed_matrix_deinit(rondo__packed_matrix *matrix) {
-    rondo__block_free(matrix->panels);
-    matrix->panels = NULL;
+rondo_status rondo__pack_constant(rondo__weight_list *list, const rondo__simd *simd,
+                                  const rondo_tensor *constant, const rondo__matrix_places *places,
+                                  const float **out_panels) {
+    const panel_form form = {.kind = "panels", .width = simd->panel_columns, .places = *places};
+    const rondo__weight_want want = {
+        .constant = constant,
+        .form = &form,
+        .form_bytes = sizeof form,
+        .bytes =
+            (size_t)(places->count * count_panels(&form) * places->k * form.width) * sizeof(float),
+        .fill = fill_panels,
+        .data = simd,
+    };
+    void *panels = NULL;
+    const rondo_status status = rondo__weight_list_add(list, &want, &panels);
+    *out_panels = panels;
+    return status;
+}
+
+rondo_status rondo__packed_matrix_init(rondo__packed_matrix *matrix, rondo__weight_list *list,
+                                       const rondo_tensor *constant,
+                                       const rondo__matrix_places *places) {
+    *matrix = (rondo__packed_matrix){.simd = rondo__simd_get(), .k = places->k, .n = places->n};
+    return rondo__pack_constant(list, matrix->simd, constant, places, &matrix->panels);
 }
 
 void rondo__packed_multiply(const rondo__packed_matrix *matrix, const float *a, int64_t a_row,

@@ -1,0 +1,91 @@
+// rondo/stepper.h — one call at the place of each launch: it runs, is recorded, or is patched.
+//
+// A loop whose steps put the same work with other arguments changes by one line a launch:
+//
+//   rondo_stepper_begin(stepper, stream);
+//   rondo_stepper_put(stepper, &scale);      // was: rondo_stream_launch(stream, ...)
+//   rondo_stepper_put(stepper, &add);
+//   rondo_stepper_end(stepper);
+//
+// The first step runs eagerly, the second is recorded and replayed, from the third on each put
+// patches its node where the work has changed, and the end replays the graph.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_STEPPER_H
+#define RONDO_STEPPER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rondo/device.h"
+#include "rondo/export.h"
+#include "rondo/graph.h"
+#include "rondo/node.h"
+#include "rondo/status.h"
+
+RONDO_EXTERN_C_BEGIN
+
+typedef struct rondo_stepper rondo_stepper;
+
+typedef struct rondo_stepper_options {
+    size_t struct_size;       // sizeof(rondo_stepper_options)
+    uint32_t eager_steps;     // that run before one is recorded; 0 means 1
+    bool records_at_once;     // none does: the first step is recorded
+    rondo_capture_mode mode;  // of the recording
+    const char *label;        // of the graph; copied; NULL means "step"
+} rondo_stepper_options;
+
+// What puts do in the present step; behind its end, what they did in the last one.
+typedef int32_t rondo_stepper_mode;
+enum {
+    RONDO_STEPPER_EAGER = 0,
+    RONDO_STEPPER_RECORDS = 1,
+    RONDO_STEPPER_PATCHES = 2,
+};
+
+// options    NULL means the defaults.
+//
+// Ownership: caller destroys it; the device is retained.
+// Threads:   one thread at a time, as a graph.
+RONDO_API RONDO_MUST_USE rondo_status rondo_stepper_create(rondo_device *device,
+                                                           const rondo_stepper_options *options,
+                                                           rondo_stepper **out_stepper);
+// Gives up a step that was begun, waits for replays in flight.
+RONDO_API void rondo_stepper_destroy(rondo_stepper *stepper);
+
+// Begins a step on the stream, which is borrowed to its end.
+//
+// Errors:    STATE (a step was begun already; `stream` records).
+RONDO_API RONDO_MUST_USE rondo_status rondo_stepper_begin(rondo_stepper *stepper,
+                                                          rondo_stream *stream);
+
+// Puts the step's next work. Each step puts the same kinds of work in the same order. A recorded
+// graph (CHILD) stays what it was when the step was recorded.
+//
+// Errors:    STATE (no step was begun; more work than was recorded), those of rondo_stream_add_node
+//            and rondo_graph_patch. From then on the step is spoilt: its end fails, too.
+RONDO_API RONDO_MUST_USE rondo_status rondo_stepper_put(rondo_stepper *stepper,
+                                                        const rondo_work *work);
+
+// Ends the step; what was put is on the stream. After a failure nothing of a step that was recorded
+// or patched runs, and the next one runs eagerly and is recorded anew.
+//
+// Errors:    STATE (no step was begun; a put failed; less work than was recorded), those of
+//            rondo_graph_capture_end and rondo_graph_replay.
+RONDO_API RONDO_MUST_USE rondo_status rondo_stepper_end(rondo_stepper *stepper);
+
+// The next step is the first again.
+//
+// Errors:    STATE (a step was begun).
+RONDO_API RONDO_MUST_USE rondo_status rondo_stepper_reset(rondo_stepper *stepper);
+
+// Work that never changes need not be put: it is issued as ever, where this says EAGER or RECORDS,
+// and left out where it says PATCHES.
+RONDO_API rondo_stepper_mode rondo_stepper_get_mode(const rondo_stepper *stepper);
+
+// The graph, for dumps and statistics; borrowed.
+RONDO_API rondo_graph *rondo_stepper_get_graph(const rondo_stepper *stepper);
+
+RONDO_EXTERN_C_END
+
+#endif  // RONDO_STEPPER_H

@@ -1,0 +1,92 @@
+// rondo/update.h — a graph takes over another recording, and what changed between two.
+//
+// Where a step changes as a whole, record it again and update the executable:
+//
+//   rondo_graph_recapture(graph, stream, NULL, step, user_data, &report);
+//   rondo_graph_replay(graph, stream);
+//
+// Where a few numbers change, patching their nodes is cheaper (rondo/node.h).
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_UPDATE_H
+#define RONDO_UPDATE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rondo/export.h"
+#include "rondo/graph.h"
+#include "rondo/status.h"
+
+RONDO_EXTERN_C_BEGIN
+
+// One field in which two templates differ.
+typedef struct rondo_difference {
+    size_t struct_size;  // sizeof(rondo_difference)
+    char place[40];      // the node as dumps name it: "3"; "3_0_2" is node 2 of body 0 of node 3
+    char label[128];     // of that node in the later one; "" when it has none
+    char field[40];      // "block.x"; "kind", "edges" or "node" where the structures differ
+    char before[72];
+    char after[72];
+} rondo_difference;
+
+typedef int32_t rondo_update_result;
+enum {
+    RONDO_UPDATE_PATCHED = 0,       // the executable was patched: same nodes and edges
+    RONDO_UPDATE_INSTANTIATED = 1,  // it was made anew, or for the first time
+};
+
+typedef struct rondo_update_report {
+    size_t struct_size;  // sizeof(rondo_update_report)
+    rondo_update_result result;
+    // Why it was made anew: the first difference in structure, or else the first of all. None for
+    // a graph that was empty or does not keep its template.
+    bool has_difference;
+    rondo_difference difference;
+} rondo_update_report;
+
+// Takes over what `source` recorded: the way to capture again, cheaply. `source` is empty then,
+// and can record again; after a failure both graphs are as they were.
+//
+// graph       may be empty.
+// source      keeps its template.
+// out_report  may be NULL, which spares the search for a difference.
+//
+// Errors:    STATE (no template, one of them records), NO_DEVICE_MEMORY.
+// Cost:      patching is several times cheaper than instantiating.
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_update(rondo_graph *graph, rondo_graph *source,
+                                                         rondo_update_report *out_report);
+
+// Records the step again and lets the graph take that over, in one call; nothing runs. After a
+// failure the graph is as it was, and replays what it did.
+//
+// graph       may be empty.
+// options     NULL: the defaults; capture_only is always so here.
+// out_report  may be NULL, as above.
+//
+// Errors:    as rondo_graph_capture_step and rondo_graph_update.
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_graph_recapture(rondo_graph *graph, rondo_stream *stream, const rondo_step_options *options,
+                      rondo_step_function step, void *user_data, rondo_update_report *out_report);
+
+// What changed from one template to another: every field of rondo_graph_get_node, and the arguments
+// of kernels word by word, as far as the driver shows them. Where the structures differ that is the
+// only entry.
+//
+// Writes at most `capacity` entries; *out_count is how many there are, so a first call may pass
+// NULL and 0. The first entry's struct_size holds for all.
+//
+// Errors:    STATE (no template kept), INVALID (other device).
+RONDO_API RONDO_MUST_USE rondo_status rondo_graph_compare(rondo_graph *before, rondo_graph *after,
+                                                          rondo_difference *differences,
+                                                          size_t capacity, size_t *out_count);
+
+// "node 3 (layer/gemm): block.x 64 before, 128 now".
+//
+// Returns:   the length of the whole text; no more than `capacity` bytes are written.
+RONDO_API size_t rondo_difference_format(const rondo_difference *difference, char *text,
+                                         size_t capacity);
+
+RONDO_EXTERN_C_END
+
+#endif  // RONDO_UPDATE_H

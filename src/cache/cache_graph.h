@@ -1,0 +1,27 @@
+// cache/cache_graph.h — the empty graphs that a cache's captures are made with, and the clock.
+//
+// A step is recorded into a graph that keeps only its template (the recorder), and another one, the
+// graph that is held, takes that over: an empty one by a new executable, one that has to go by
+// patching its own. The recorder is empty again then.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_CACHE_CACHE_GRAPH_H
+#define RONDO_CACHE_CACHE_GRAPH_H
+
+#include "rondo/graph_cache.h"
+
+// Any thread may ask.
+typedef struct rondo__cache_clock {
+    uint64_t (*now_ns)(void *user_data);
+    void *user_data;
+} rondo__cache_clock;
+
+// An empty graph as the cache's options want it.
+//
+// Errors:    NO_MEMORY.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__cache_create_graph(rondo_device *device,
+                                                      const rondo_graph_cache_options *options,
+                                                      rondo_graph_keeps keep,
+                                                      rondo_graph **out_graph);
+
+#endif  // RONDO_CACHE_CACHE_GRAPH_H

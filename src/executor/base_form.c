@@ -1,0 +1,77 @@
+// executor/base_form.c — see base_form.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "executor/base_form.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "executor/precision.h"
+#include "program/passes.h"
+#include "program/specialise.h"
+
+enum { BASE_FOLD_BYTES_MAX = 256 << 20 };
+
+static rondo_status make_base_program(void *user_data, rondo_program **out_program,
+                                      rondo__half_cache **out_halves) {
+    const rondo_executor *executor = user_data;
+    const size_t fold_bytes = executor->is_lean ? RONDO__LEAN_FOLD_BYTES : BASE_FOLD_BYTES_MAX;
+    rondo_program *base;
+    rondo__half_cache *halves = NULL;
+    RETURN_IF_ERROR(rondo__program_specialise(executor->source, NULL, fold_bytes, &base, NULL));
+    rondo_status status = RONDO_STATUS_OK;
+    if (executor->depth == 0) {  // bodies come marked
+        status = rondo__precision_mark(base, executor->source, &executor->options);
+    }
+    if (status == RONDO_STATUS_OK && !executor->options.op_by_op) {
+        status = rondo__program_simplify(base);
+    }
+    if (status == RONDO_STATUS_OK && executor->options.dtype == RONDO_DTYPE_F16) {
+        status = rondo__half_cache_create(base, &halves);
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo_program_destroy(base);
+        return status;
+    }
+    *out_program = base;
+    *out_halves = halves;
+    return RONDO_STATUS_OK;
+}
+
+// All options that decide the base, as text; NULL when memory is exhausted.
+static char *write_base_key(const rondo_executor *executor) {
+    const rondo_executor_options *options = &executor->options;
+    const size_t keep = options->keep_f32 != NULL ? options->keep_f32_count : 0;
+    char *key = rondo__strformat("%d %d %zu %" PRIu64, (int)options->op_by_op, (int)options->dtype,
+                                 keep, rondo__budget_get_limit(executor->budget));
+    for (size_t i = 0; key != NULL && i < executor->pattern_count; ++i) {
+        const char *pattern = executor->patterns[i] != NULL ? executor->patterns[i] : "";
+        char *longer = rondo__strformat("%s\n%zu %s", key, strlen(pattern), pattern);
+        rondo__free(key);
+        key = longer;
+    }
+    return key;
+}
+
+// Executors that the caller made share it. What a variant or a body has is its own, and so is what
+// was folded while memory was short.
+rondo_status rondo__executor_make_base(rondo_executor *executor) {
+    const bool is_shared = executor->root == executor && !executor->is_lean;
+    char *key = is_shared ? write_base_key(executor) : NULL;
+    if (is_shared && key == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo__base *fresh = NULL;
+    const rondo_status status =
+        rondo__shared_acquire_base(executor->source, key, key != NULL ? strlen(key) : 0,
+                                   executor->root->budget, make_base_program, executor, &fresh);
+    rondo__free(key);
+    if (status != RONDO_STATUS_OK) {
+        return status;
+    }
+    rondo__shared_release_base(executor->source, executor->base_form, executor->root->budget);
+    executor->base_form = fresh;
+    executor->base = fresh->program;
+    return RONDO_STATUS_OK;
+}

@@ -1,0 +1,105 @@
+// executor/run_memory.c — see run_memory.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "executor/run_memory.h"
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "executor/limits.h"
+
+// Sizes of pieces: powers of two up to here, then steps of an eighth of one.
+enum { DOUBLED_BYTES_MAX = 16 << 20, SMALLEST_BYTES = 4096, SPARE_FACTOR_MAX = 4 };
+
+static size_t round_up(size_t bytes) {
+    size_t power = SMALLEST_BYTES;
+    while (power < bytes && power <= SIZE_MAX / 2) {
+        power *= 2;
+    }
+    if (power <= DOUBLED_BYTES_MAX || power < bytes) {
+        return power < bytes ? bytes : power;
+    }
+    const size_t step = power / 16;  // an eighth of the power of two below
+    return (bytes + step - 1) / step * step;
+}
+
+static rondo__run_memory *find_best(const rondo_executor *executor, rondo_memory_kind kind,
+                                    size_t bytes) {
+    rondo__run_memory *best = NULL;
+    for (rondo__run_memory *m = executor->run_memory; m != NULL; m = m->next) {
+        const bool fits = m->kind == kind && m->bytes >= bytes &&
+                          (m->bytes <= SMALLEST_BYTES || m->bytes / SPARE_FACTOR_MAX <= bytes);
+        if (fits && (best == NULL || m->bytes < best->bytes)) {
+            best = m;
+        }
+    }
+    return best;
+}
+
+static rondo_status allocate(rondo_executor *executor, rondo__run_memory *memory) {
+    return memory->kind == RONDO_MEMORY_DEVICE
+               ? rondo__executor_allocate(executor, memory->bytes, &memory->address)
+               : rondo_memory_allocate(executor->device, memory->kind, memory->bytes,
+                                       &memory->address);
+}
+
+static rondo_status add_piece(rondo_executor *executor, rondo_memory_kind kind, size_t bytes,
+                              rondo__run_memory **out_memory) {
+    rondo__run_memory *memory = rondo__calloc(1, sizeof *memory);
+    if (memory == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo_error saved;
+    rondo__error_save(&saved);
+    memory->kind = kind;
+    memory->bytes = round_up(bytes);
+    rondo_status status = allocate(executor, memory);
+    if (status != RONDO_STATUS_OK && status != RONDO_STATUS_LOST && memory->bytes > bytes) {
+        rondo__error_restore(&saved);
+        memory->bytes = bytes;
+        status = allocate(executor, memory);
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo__free(memory);
+        return status;
+    }
+    memory->next = executor->run_memory;
+    executor->run_memory = memory;
+    executor->run_memory_bytes += memory->bytes;
+    *out_memory = memory;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__run_memory_acquire(rondo_executor *executor, rondo_memory_kind kind,
+                                       size_t bytes, rondo__run_memory **out_memory) {
+    rondo_status status = RONDO_STATUS_OK;
+    rondo__run_memory *memory = find_best(executor, kind, bytes);
+    if (memory == NULL) {
+        const int64_t taken = rondo__memory_get_thread_bytes();
+        status = add_piece(executor, kind, bytes, &memory);
+        rondo__memory_set_thread_bytes(taken);  // it is counted here, and is no plan's own
+    }
+    if (status == RONDO_STATUS_OK) {
+        memory->use_count += 1;
+    }
+    *out_memory = memory;
+    return status;
+}
+
+void rondo__run_memory_release(rondo_executor *executor, rondo__run_memory *memory) {
+    if (memory == NULL || --memory->use_count > 0) {
+        return;
+    }
+    rondo__run_memory **link = &executor->run_memory;
+    while (*link != memory) {
+        link = &(*link)->next;
+    }
+    *link = memory->next;
+    executor->run_memory_bytes -= memory->bytes;
+    const int64_t taken = rondo__memory_get_thread_bytes();
+    if (memory->kind == RONDO_MEMORY_DEVICE) {
+        rondo__executor_free(executor, memory->address, memory->bytes);
+    } else {
+        rondo_memory_free(executor->device, memory->address);
+    }
+    rondo__free(memory);
+    rondo__memory_set_thread_bytes(taken);
+}
