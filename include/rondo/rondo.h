@@ -55,6 +55,7 @@
 #include "rondo/random.h"     // random numbers that replays draw anew
 #include "rondo/graph_cache.h"  // graphs by key, captured where that pays
 #include "rondo/dlpack.h"     // tensors from and to other libraries
+#include "rondo/learn.h"      // a step whose arguments change, with its code unchanged
 #include "rondo/allocator.h"  // whose heap the library uses
 
 // Experimental: may change in any release.

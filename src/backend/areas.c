@@ -45,8 +45,8 @@ static rondo__area *find_area(const rondo__areas *areas, uintptr_t address) {
 
 // ---- calls ------------------------------------------------------------------------------------
 
-static rondo_status add_area(rondo_device *device, rondo_memory_kind kind, const void *address,
-                             size_t bytes) {
+rondo_status rondo__areas_add(rondo_device *device, rondo_memory_kind kind, const void *address,
+                              size_t bytes) {
     rondo__areas *areas = &device->areas;
     pthread_mutex_lock(&areas->lock);
     rondo_status status = RONDO__ARRAY_RESERVE(areas->list, areas->capacity, areas->count + 1);
@@ -81,6 +81,11 @@ static rondo__area_removal remove_area(rondo_device *device, const void *address
     }
     pthread_mutex_unlock(&areas->lock);
     return result;
+}
+
+void rondo__areas_remove(rondo_device *device, const void *address) {
+    rondo_memory_kind kind;
+    (void)remove_area(device, address, &kind);
 }
 
 void rondo__areas_set_holder(rondo_device *device, const void *address, const void *holder) {
@@ -120,7 +125,7 @@ rondo_status rondo__areas_allocate(rondo_device *device, rondo_memory_kind kind,
                                    void **out_address) {
     *out_address = NULL;
     RETURN_IF_ERROR(device->backend->allocate(device, kind, bytes, out_address));
-    rondo_status status = add_area(device, kind, *out_address, bytes);
+    rondo_status status = rondo__areas_add(device, kind, *out_address, bytes);
     if (status != RONDO_STATUS_OK) {
         device->backend->deallocate(device, kind, *out_address);
         *out_address = NULL;

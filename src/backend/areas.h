@@ -42,6 +42,14 @@ void rondo__areas_deinit(rondo__areas *areas);
 RONDO_MUST_USE rondo_status rondo__areas_allocate(rondo_device *device, rondo_memory_kind kind,
                                                   size_t bytes, void **out_address);
 
+// Lists memory that is not the driver's as if it were, and forgets it again; nobody allocates or
+// frees it here.
+//
+// Errors:    NO_MEMORY.
+RONDO_MUST_USE rondo_status rondo__areas_add(rondo_device *device, rondo_memory_kind kind,
+                                             const void *address, size_t bytes);
+void rondo__areas_remove(rondo_device *device, const void *address);
+
 typedef enum rondo__area_removal {
     RONDO__AREA_REMOVED,  // the memory was freed
     RONDO__AREA_HELD,     // somebody hands out parts of it, so it stays

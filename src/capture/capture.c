@@ -249,6 +249,22 @@ rondo_status rondo__capture_refuse_foreign(rondo_stream *stream, const char *cal
                          (unsigned)stream->number, what);
 }
 
+void rondo__capture_note_block(rondo__capture *capture, const void *address, size_t bytes) {
+    rondo__capture_blocks *blocks = capture->blocks;
+    if (blocks == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&capture->lock);
+    if (RONDO__ARRAY_RESERVE(blocks->list, blocks->capacity, blocks->count + 1) ==
+        RONDO_STATUS_OK) {
+        blocks->list[blocks->count++] =
+            (struct rondo__capture_block){.begin = (uintptr_t)address, .bytes = bytes};
+    } else {
+        blocks->is_incomplete = true;
+    }
+    pthread_mutex_unlock(&capture->lock);
+}
+
 rondo__participant *rondo__capture_find_participant(rondo__capture *capture,
                                                     const rondo__participant_type *type,
                                                     const void *key) {

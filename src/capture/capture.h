@@ -87,6 +87,17 @@ typedef struct rondo__capture_body {
     struct rondo__capture_body *next;
 } rondo__capture_body;
 
+// Memory that a capture takes from pools, in the order of the calls.
+typedef struct rondo__capture_blocks {
+    struct rondo__capture_block {
+        uintptr_t begin;
+        size_t bytes;
+    } * list;  // owned by who looks
+    size_t count;
+    size_t capacity;
+    bool is_incomplete;  // there was no memory for one
+} rondo__capture_blocks;
+
 struct rondo__capture {
     rondo_device *device;
     rondo_stream *origin;        // NULL: destroyed meanwhile; guarded by device->capture_list_lock
@@ -97,6 +108,7 @@ struct rondo__capture {
     const char *label;       // of the graph, for messages; borrowed
     uint64_t id;
     rondo_arena *arena;                          // the graph's private memory; borrowed from it
+    rondo__capture_blocks *blocks;               // filled in under lock; NULL: nobody looks
     bool snapshots_pageable;                     // the graph wants copies of pageable sources
     bool wants_addresses;                        // see rondo__addresses_want
     bool had_scopes;                             // a scope was begun in it (device/scope_list.h)
@@ -213,6 +225,9 @@ rondo__participant *rondo__capture_find_participant(rondo__capture *capture,
                                                     const void *key);
 // Adds it at the end; the capture owns it from now on.  Threads: safe.
 void rondo__capture_add_participant(rondo__capture *capture, rondo__participant *participant);
+
+// The capture took a block from a pool. Nothing unless somebody looks.  Threads: safe.
+void rondo__capture_note_block(rondo__capture *capture, const void *address, size_t bytes);
 
 // Enters the body `branch` of the conditional `node` of `parent`; `body` already records into it.
 // *out_id gets the id of the body.

@@ -330,6 +330,30 @@ rondo_status rondo_graph_capture_end(rondo_graph *graph) {
     return status == RONDO_STATUS_OK ? accept(graph, &it) : roll_back(graph, &it);
 }
 
+rondo_status rondo__graph_capture_look(rondo_graph *graph, rondo__graph_look look,
+                                       void *user_data) {
+    RETURN_IF_ERROR(check_end(graph));
+    ending it;
+    start_ending(graph, &it);
+    rondo_status status = finish_work(graph, &it);
+    status = stop_recording(graph, &it, status);
+    if (status == RONDO_STATUS_OK) {
+        status = look_at_template(graph, &it);
+    }
+    if (status != RONDO_STATUS_OK) {
+        return roll_back(graph, &it);
+    }
+    status = look(user_data, graph->recorded, graph->participants);
+    rondo_error saved;
+    rondo__error_save(&saved);
+    rondo__label_close_above(it.origin, it.label_depth);
+    atomic_store_explicit(&it.origin->may_record, false, memory_order_relaxed);
+    close_capture(graph, false);
+    rondo__graph_clear(graph);
+    rondo__error_restore(&saved);
+    return status;
+}
+
 // ---- abort ------------------------------------------------------------------------------------
 
 void rondo_graph_capture_abort(rondo_graph *graph) {

@@ -381,7 +381,9 @@ rondo_status rondo__arena_allocate(rondo_pool *pool, rondo_stream *stream, rondo
     }
     rondo__arena_use *use = NULL;
     RETURN_IF_ERROR(get_use(pool, capture, &use));
-    return rondo__arena_use_allocate(use, stream, section, bytes, out_address);
+    RETURN_IF_ERROR(rondo__arena_use_allocate(use, stream, section, bytes, out_address));
+    rondo__capture_note_block(capture, *out_address, bytes);
+    return RONDO_STATUS_OK;
 }
 
 // Work of the graph uses an address. If it is another graph's output, this graph imports it.

@@ -1,0 +1,318 @@
+// rondo/learn.h — a step whose arguments change from replay to replay, with its code unchanged.
+//
+//   static rondo_status step(rondo_stream *stream, const rondo_value *arguments, void *user_data);
+//
+//   const rondo_argument arguments[] = {
+//       {.struct_size = sizeof(rondo_argument), .name = "x", .kind = RONDO_ARGUMENT_POINTER,
+//        .extent = 4096},
+//       {.struct_size = sizeof(rondo_argument), .name = "rate", .kind = RONDO_ARGUMENT_FLOAT}};
+//   rondo_learned_create(device, NULL, arguments, 2, step, NULL, &learned);
+//   for (;;) {
+//       rondo_learned_run(learned, stream, (rondo_value[]){{.pointer = x}, {.single = rate}}, 2);
+//   }
+//
+// The first run learns. Rondo records the step some twenty times, with other values and with
+// addresses of its own choosing, executes none of these recordings, and explains every word of
+// every node by the arguments. Then it records the step with the values that were given, and
+// replays that. Later runs write the words whose argument has changed, and replay.
+//
+// What a word may be:
+//
+//   the same in every recording
+//   a pointer argument + a constant (+ an integer argument times a constant)
+//   memory that the step takes from a rondo_pool + a constant
+//   a * x + c                  x: an integer argument, or the product of two
+//   ceil(x / d)                in grids, byte counts and arguments alike
+//   a float argument, a double one, or one converted to the other
+//   bytes of a struct argument
+//
+// Integers are taken in their own width, sign- or zero-extended where the word is wider, cut off
+// where it is narrower. Words are looked for in the parameters of CUDA kernels, in each at the
+// multiples of 8 bytes, then of 4, 2 and 1; in grids, blocks and shared memory; in the ends and
+// sizes of copies and fills, and the values of these. On the host backend, and for host functions
+// everywhere, arguments are packed bytes without a layout; there the multiples of 8, 4, 2 and 1
+// from the beginning of the bytes are looked at in the same way. Padding between members is looked
+// at, too: a step fills it with zeros, as an initialiser of the whole struct does on every compiler
+// that matters.
+//
+// What is learned is proved: more recordings with fresh values must be foretold exactly, every byte
+// of every node. A step of which a word cannot be explained, or that records other nodes, edges or
+// functions for other values, is refused: the report says which node, which word, what was seen.
+// Then every run does what `fallback` says. No finite number of recordings shows a case that is too
+// rare to be met: a step that does something else for one value among thousands (n == 4097) needs a
+// domain without it, or check_every, which finds it late. The ends of each domain are always tried.
+//
+// The step is called for recordings on any values of the domains, so it must have no effect but on
+// the stream, must not read what its pointers point to (in a trial they point to memory that nobody
+// may touch), and must hand its arguments to the nodes themselves. What it writes to memory by
+// itself, a table of pointers say, no replay writes again: where a recorded copy reads it, or where
+// no node shows an argument, that is found and refused. Memory that the step takes from pools has
+// the same sizes for all values.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_LEARN_H
+#define RONDO_LEARN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rondo/device.h"
+#include "rondo/export.h"
+#include "rondo/graph.h"
+#include "rondo/pool.h"
+#include "rondo/status.h"
+#include "rondo/text.h"
+
+RONDO_EXTERN_C_BEGIN
+
+typedef struct rondo_learned rondo_learned;
+
+// ---- arguments --------------------------------------------------------------------------------
+
+typedef int32_t rondo_argument_kind;
+enum {
+    RONDO_ARGUMENT_POINTER = 0,
+    RONDO_ARGUMENT_INT8 = 1,
+    RONDO_ARGUMENT_INT16 = 2,
+    RONDO_ARGUMENT_INT32 = 3,
+    RONDO_ARGUMENT_INT64 = 4,
+    RONDO_ARGUMENT_UINT8 = 5,
+    RONDO_ARGUMENT_UINT16 = 6,
+    RONDO_ARGUMENT_UINT32 = 7,
+    RONDO_ARGUMENT_UINT64 = 8,
+    RONDO_ARGUMENT_BOOL = 9,
+    RONDO_ARGUMENT_FLOAT = 10,
+    RONDO_ARGUMENT_DOUBLE = 11,
+    RONDO_ARGUMENT_STRUCT = 12,  // bytes that the step only hands on
+};
+
+typedef union rondo_value {  // ABI: fixed
+    void *pointer;
+    int64_t integer;            // INT8 to INT64
+    uint64_t unsigned_integer;  // UINT8 to UINT64; BOOL: 0 or 1
+    float single;               // FLOAT
+    double number;              // DOUBLE
+    const void *bytes;          // STRUCT: where it stands, for the time of the call
+} rondo_value;
+
+// An argument of the step, and which values it may have: its domain. Trials take values of the
+// domain, and no run takes others.
+typedef struct rondo_argument {
+    size_t struct_size;  // sizeof(rondo_argument)
+    const char *name;    // for messages; copied
+    rondo_argument_kind kind;
+    uint64_t bytes;      // STRUCT: its size, up to 256
+    uint64_t extent;     // POINTER: bytes behind it that the step may use; at least 1
+    uint64_t alignment;  // POINTER: a power of two up to 2^20 that it is a multiple of; 0: 256
+    rondo_memory_kind memory;  // POINTER: what it points to
+    // POINTER: memory that Rondo and the driver do not know, from malloc say. Nobody checks then
+    // that it is there.
+    bool is_unchecked;
+    // Integers and floats: the least and the most; both 0: all values of the kind.
+    rondo_value least;
+    rondo_value most;
+    uint64_t multiple_of;  // integers; 0 and 1: all
+    // All but pointers: the only values; NULL: those above. Copied, structs as well.
+    const rondo_value *values;
+    size_t value_count;
+} rondo_argument;
+
+// Puts the work on the stream that the step does for these arguments, one value for each, in the
+// order of the descriptions. In trials the stream records, and what is recorded is only looked at.
+typedef rondo_status (*rondo_learned_function)(rondo_stream *stream, const rondo_value *arguments,
+                                               void *user_data);
+
+// What runs do when the step cannot be learned.
+typedef int32_t rondo_learned_fallback;
+enum {
+    RONDO_LEARN_RECAPTURE = 0,  // record the step at each run, and update the whole graph
+    RONDO_LEARN_EAGER = 1,      // put it on the stream without a graph
+    RONDO_LEARN_REFUSE = 2,     // fail with UNSUPPORTED
+};
+
+typedef struct rondo_learned_options {
+    size_t struct_size;  // sizeof(rondo_learned_options)
+    const char *label;   // of the graph, for dumps and errors; copied; NULL means "learned"
+    rondo_learned_fallback fallback;
+    rondo_arena *arena;       // as rondo_graph_options has it
+    rondo_capture_mode mode;  // of all recordings
+    bool check_addresses;     // as rondo_graph_options has it
+    // Each so-manyth run with changed arguments records the step once more, and compares every
+    // byte of every node with what the executable holds; 0: none. Costs a recording, executes
+    // nothing. A difference is reported as a refusal, and this run and all others fall back.
+    uint32_t check_every;
+    uint64_t seed;  // of the trials' values; 0: one of Rondo's own, always the same
+} rondo_learned_options;
+
+// Describes a step. Nothing is recorded yet.
+//
+// options    NULL means the defaults.
+//
+// Errors:    INVALID (a description that cannot be: the message names the argument), UNSUPPORTED
+//            (the device cannot show or patch recorded nodes).
+// Ownership: caller destroys it; the device is retained; user_data is borrowed.
+// Threads:   a learned step is used by one thread at a time.
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_learned_create(rondo_device *device, const rondo_learned_options *options,
+                     const rondo_argument *arguments, size_t argument_count,
+                     rondo_learned_function function, void *user_data, rondo_learned **out_learned);
+
+// Waits for runs in flight and frees everything. NULL is fine.
+RONDO_API void rondo_learned_destroy(rondo_learned *learned);
+
+// Learns the step, and records it for these values, but runs nothing. The first run does it
+// otherwise. A step that is refused is a success, too: the report says so, and runs fall back.
+// Where the step was learned or refused before, nothing happens.
+//
+// stream     the step is recorded on it, and on what it forks to.
+//
+// Errors:    as rondo_learned_run; NO_MEMORY, NO_DEVICE_MEMORY (also for the trials' own memory,
+//            which has the extents of the pointers; on the host it costs address space only),
+//            DRIVER: nothing was learned, the next call tries again.
+// Capture:   not legal while `stream` records. Trials leave pools, arenas, generators and label
+//            scopes as they were.
+// Cost:      some twenty recordings, none of which is executed or made executable.
+RONDO_API RONDO_MUST_USE rondo_status rondo_learned_learn(rondo_learned *learned,
+                                                          rondo_stream *stream,
+                                                          const rondo_value *values, size_t count);
+
+// Runs the step with these values: learns it at the first call, writes what has changed since the
+// last call, and replays. Runs that are still under way keep the values that they had.
+//
+// Errors:    INVALID (count; a value outside its domain; a pointer that is NULL, not aligned,
+//            outside any known allocation or freed since, or with less behind it than the extent:
+//            the message names the argument), STATE (`stream` records; as rondo_graph_replay),
+//            UNSUPPORTED (the step was refused, and the fallback is RONDO_LEARN_REFUSE); those of
+//            the step where it falls back. The next run is none the worse for it.
+// Capture:   not legal while `stream` records.
+// Cost:      unchanged values: rondo_graph_replay and a comparison of the list. Otherwise one call
+//            of the driver for each node with a word that has changed.
+RONDO_API RONDO_MUST_USE rondo_status rondo_learned_run(rondo_learned *learned,
+                                                        rondo_stream *stream,
+                                                        const rondo_value *values, size_t count);
+
+// The graph behind it, borrowed, for statistics and dumps; empty until the step was learned. A dump
+// shows the values of the first run. Do not reset, update or destroy it.
+RONDO_API rondo_graph *rondo_learned_get_graph(rondo_learned *learned);
+
+// ---- what was learned -------------------------------------------------------------------------
+
+typedef int32_t rondo_learned_state;
+enum {
+    RONDO_LEARNED_NOT_YET = 0,
+    RONDO_LEARNED_PROVED = 1,
+    RONDO_LEARNED_REFUSED = 2,
+};
+
+// Why a step was refused: RONDO_REFUSAL_<name>, what was found, what to do. Values are permanent.
+#define RONDO_REFUSAL_MAP(X)                                                                       \
+    X(NONE, 0, "nothing was refused", "")                                                          \
+    X(STEP_FAILED, 1, "the step failed for values of its domain",                                  \
+      "describe the domain more narrowly, or mend the step for these values")                      \
+    X(NODES, 2, "the step records other nodes or edges for other values",                          \
+      "keep the values apart that lead to other nodes: one learned step for each")                 \
+    X(FUNCTION, 3, "a node calls another function for other values",                               \
+      "describe the domain more narrowly: larger alignments, multiples, a smaller range")          \
+    X(WORD, 4,                                                                                     \
+      "a word depends on the arguments in a way that is not among those that are learned, "        \
+      "or on something else",                                                                      \
+      "give the word's value as an argument of its own, or keep hidden state out of the step")     \
+    X(AMBIGUOUS, 5, "a word has two explanations that no values could keep apart",                 \
+      "describe the domain more widely")                                                           \
+    X(OPAQUE, 6, "a node does not show its arguments",                                             \
+      "launch it with separate parameters, on a driver of 12.4 or later")                          \
+    X(FIXED, 7, "a word depends on the arguments in a node that cannot be patched",                \
+      "see the message for what such a node would have to be")                                     \
+    X(INNER, 8, "a word depends on the arguments inside a conditional body or a recorded graph",   \
+      "keep what changes at the outermost level")                                                  \
+    X(MEMORY, 9, "the step takes memory from a pool, the size of which depends on the arguments",  \
+      "take what the largest values need")                                                         \
+    X(TABLE, 10, "the step writes host memory that a recorded copy reads, which no replay writes", \
+      "hand the values to a node, or write that memory outside the step before each run")          \
+    X(UNSEEN, 11, "no word of any node depends on an argument",                                    \
+      "leave the argument out, unless the step hands it on through memory, which no replay does")  \
+    X(CHANGED, 12,                                                                                 \
+      "the step recorded something else than was foretold, though all words were "                 \
+      "explained before",                                                                          \
+      "keep hidden state out of the step, such as counters; values may be rare special cases")
+
+typedef int32_t rondo_refusal;
+enum {
+#define RONDO_REFUSAL_ENUM(name, value, what, advice) RONDO_REFUSAL_##name = (value),
+    RONDO_REFUSAL_MAP(RONDO_REFUSAL_ENUM)
+#undef RONDO_REFUSAL_ENUM
+};
+
+typedef struct rondo_learned_report {
+    size_t struct_size;  // sizeof(rondo_learned_report)
+    rondo_learned_state state;
+    uint64_t node_count;       // of the step, with those inside others
+    uint64_t word_count;       // looked at: parameters and fields
+    uint64_t slot_count;       // words that depend on arguments
+    uint64_t changing_count;   // nodes that have such
+    uint64_t recording_count;  // that it took
+    uint64_t learn_ns;         // wall time of it
+    rondo_refusal refusal;     // RONDO_REFUSAL_NONE: proved, or not tried yet
+    const char *what;          // what was found, in plain words; static text
+    const char *advice;        // what to do; static text
+    bool has_node;             // the refusal is about a node
+    uint64_t node;             // its place in the walk over all nodes, inner ones as well
+    char node_name[64];        // "memcpy", "memset" or the function's name
+    char node_label[128];      // path of its scope (rondo/label.h)
+    char word[48];             // "parameter 2, bytes 0 to 7", "grid.x", "bytes"
+    char message[240];         // the particulars, with the values seen
+    rondo_status step_status;  // STEP_FAILED: what the step returned
+} rondo_learned_report;
+
+// Errors:    INVALID (unknown size).
+RONDO_API RONDO_MUST_USE rondo_status rondo_learned_get_report(const rondo_learned *learned,
+                                                               rondo_learned_report *out_report);
+
+// A word that depends on arguments.
+typedef struct rondo_learned_slot {
+    size_t struct_size;  // sizeof(rondo_learned_slot)
+    uint64_t node;       // rondo_graph_get_node describes it
+    char node_name[64];
+    char node_label[128];
+    char word[48];
+    uint32_t bytes;     // of the word
+    uint32_t argument;  // that it depends on
+    uint32_t second;    // the same, where it depends on two; otherwise `argument`
+    char form[96];      // "x + 256", "n * 4", "ceil(n / 256)"
+} rondo_learned_slot;
+
+// Writes at most `capacity` slots, by node; *out_count is how many there are, so a first call may
+// pass slots = NULL and capacity = 0. None unless the step was proved.
+RONDO_API RONDO_MUST_USE rondo_status rondo_learned_list_slots(const rondo_learned *learned,
+                                                               rondo_learned_slot *slots,
+                                                               size_t capacity, size_t *out_count);
+
+// Writes the report and the slots as RONDO_TEXT_PLAIN or RONDO_TEXT_JSON.
+//
+// Errors:    INVALID (another format).
+RONDO_API RONDO_MUST_USE rondo_status rondo_learned_describe(const rondo_learned *learned,
+                                                             rondo_text_format format,
+                                                             rondo_write_function write,
+                                                             void *user_data);
+
+// "WORD" and so on; "UNKNOWN" for a value not in the list.
+RONDO_API const char *rondo_refusal_get_name(rondo_refusal refusal);
+
+// Counters since the step was created.
+typedef struct rondo_learned_stats {
+    size_t struct_size;           // sizeof(rondo_learned_stats)
+    uint64_t run_count;           // that succeeded
+    uint64_t unchanged_count;     // of those, with the values of the run before
+    uint64_t patched_node_count;  // nodes written
+    uint64_t fallback_count;      // runs that fell back
+    uint64_t check_count;         // runs that were compared (check_every)
+    uint64_t recording_count;     // of trials, checks and fallbacks, and the graph's own
+} rondo_learned_stats;
+
+// Errors:    INVALID (unknown size).
+RONDO_API RONDO_MUST_USE rondo_status rondo_learned_get_stats(const rondo_learned *learned,
+                                                              rondo_learned_stats *out_stats);
+
+RONDO_EXTERN_C_END
+
+#endif  // RONDO_LEARN_H

@@ -1,0 +1,554 @@
+// learn/domain.c — see domain.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "learn/domain.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/read_options.h"
+
+enum { STRUCT_BYTES_MAX = 256, ARGUMENTS_MAX = 64 };
+
+static const uint64_t default_alignment = 256;
+static const uint64_t alignment_max = UINT64_C(1) << 20;
+
+typedef struct kind_row {
+    uint32_t width;
+    bool is_integer;
+    bool is_signed;
+} kind_row;
+
+static const kind_row kinds[] = {
+    [RONDO_ARGUMENT_POINTER] = {8, false, false}, [RONDO_ARGUMENT_INT8] = {1, true, true},
+    [RONDO_ARGUMENT_INT16] = {2, true, true},     [RONDO_ARGUMENT_INT32] = {4, true, true},
+    [RONDO_ARGUMENT_INT64] = {8, true, true},     [RONDO_ARGUMENT_UINT8] = {1, true, false},
+    [RONDO_ARGUMENT_UINT16] = {2, true, false},   [RONDO_ARGUMENT_UINT32] = {4, true, false},
+    [RONDO_ARGUMENT_UINT64] = {8, true, false},   [RONDO_ARGUMENT_BOOL] = {1, true, false},
+    [RONDO_ARGUMENT_FLOAT] = {4, false, false},   [RONDO_ARGUMENT_DOUBLE] = {8, false, false},
+    [RONDO_ARGUMENT_STRUCT] = {0, false, false},
+};
+
+// ---- numbers ----------------------------------------------------------------------------------
+
+static bool is_float(const rondo__argument *argument) {
+    return argument->kind == RONDO_ARGUMENT_FLOAT || argument->kind == RONDO_ARGUMENT_DOUBLE;
+}
+
+static double get_number(const rondo__argument *argument, uint64_t bits) {
+    if (argument->kind == RONDO_ARGUMENT_FLOAT) {
+        float single;
+        uint32_t low = (uint32_t)bits;
+        memcpy(&single, &low, sizeof single);
+        return (double)single;
+    }
+    double number;
+    memcpy(&number, &bits, sizeof number);
+    return number;
+}
+
+static uint64_t get_number_bits(const rondo__argument *argument, double number) {
+    uint64_t bits = 0;
+    if (argument->kind == RONDO_ARGUMENT_FLOAT) {
+        const float single = (float)number;
+        memcpy(&bits, &single, sizeof single);  // the low bytes: little-endian, as all backends are
+    } else {
+        memcpy(&bits, &number, sizeof number);
+    }
+    return bits;
+}
+
+// Integers in one order, signed or not: the sign bit turned over.
+static uint64_t get_rank(const rondo__argument *argument, uint64_t bits) {
+    return argument->is_signed ? bits ^ (UINT64_C(1) << 63) : bits;
+}
+
+// What is left when it is divided by multiple_of, as a number from 0 on, also below zero.
+static uint64_t get_remainder(const rondo__argument *argument, uint64_t bits) {
+    if (!argument->is_signed || (int64_t)bits >= 0) {
+        return bits % argument->multiple_of;
+    }
+    uint64_t left = (0 - bits) % argument->multiple_of;
+    return left == 0 ? 0 : argument->multiple_of - left;
+}
+
+bool rondo__argument_find_integer(const rondo__argument *argument, uint64_t below, uint64_t most,
+                                  uint64_t *out_bits) {
+    if (argument->set != NULL) {
+        bool was_found = false;
+        for (size_t i = 0; i < argument->set_count; ++i) {
+            uint64_t bits = argument->set[i];
+            if (get_rank(argument, bits) > get_rank(argument, below) &&
+                get_rank(argument, bits) <= get_rank(argument, most) &&
+                (!was_found || get_rank(argument, bits) < get_rank(argument, *out_bits))) {
+                *out_bits = bits;
+                was_found = true;
+            }
+        }
+        return was_found;
+    }
+    uint64_t first = below + 1;
+    if (get_rank(argument, below) == UINT64_MAX) {
+        return false;
+    }
+    if (get_rank(argument, first) < get_rank(argument, argument->least)) {
+        first = argument->least;
+    }
+    uint64_t left = get_remainder(argument, first);
+    uint64_t step = left == 0 ? 0 : argument->multiple_of - left;
+    if (get_rank(argument, first) > UINT64_MAX - step) {
+        return false;
+    }
+    first += step;
+    *out_bits = first;
+    return get_rank(argument, first) <= get_rank(argument, argument->most) &&
+           get_rank(argument, first) <= get_rank(argument, most);
+}
+
+// ---- descriptions -----------------------------------------------------------------------------
+
+static const char call_create[] = "rondo_learned_create";
+
+static rondo_status fail_description(const rondo__argument *argument, const char *why) {
+    return RONDO_FAIL_AS(call_create, INVALID, "argument \"%s\": %s", argument->name, why);
+}
+
+static void set_kind_range(rondo__argument *argument) {
+    const unsigned bits = 8 * argument->width;
+    if (argument->kind == RONDO_ARGUMENT_BOOL) {
+        argument->most = 1;
+    } else if (argument->is_signed) {
+        argument->most = (UINT64_C(1) << (bits - 1)) - 1;
+        argument->least = ~argument->most;
+    } else {
+        argument->most = bits == 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1;
+    }
+}
+
+static rondo_status read_integers(const rondo_argument *described, rondo__argument *argument) {
+    set_kind_range(argument);
+    const uint64_t kind_least = argument->least;
+    const uint64_t kind_most = argument->most;
+    const uint64_t least = described->least.unsigned_integer;
+    const uint64_t most = described->most.unsigned_integer;
+    argument->multiple_of = described->multiple_of > 1 ? described->multiple_of : 1;
+    argument->has_range = true;
+    if (least != 0 || most != 0) {
+        if (get_rank(argument, least) > get_rank(argument, most)) {
+            return fail_description(argument, "its least value is above its most");
+        }
+        if (get_rank(argument, least) < get_rank(argument, kind_least) ||
+            get_rank(argument, most) > get_rank(argument, kind_most)) {
+            return fail_description(argument, "its kind does not have these values");
+        }
+        argument->least = least;
+        argument->most = most;
+    }
+    // The ends are values, so that they are tried.
+    if (get_remainder(argument, argument->least) != 0) {
+        uint64_t first = 0;
+        if (!rondo__argument_find_integer(argument, argument->least, argument->most, &first)) {
+            return fail_description(argument, "no value of its range is such a multiple");
+        }
+        argument->least = first;
+    }
+    argument->most -= get_remainder(argument, argument->most);
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status read_floats(const rondo_argument *described, rondo__argument *argument) {
+    argument->least = rondo__value_get_bits(argument, &described->least);
+    argument->most = rondo__value_get_bits(argument, &described->most);
+    argument->has_range = argument->least != 0 || argument->most != 0;
+    if (argument->has_range &&
+        !(get_number(argument, argument->least) <= get_number(argument, argument->most))) {
+        return fail_description(argument, "its least value is not below its most");
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status read_pointer(const rondo_argument *described, rondo__argument *argument) {
+    argument->extent = described->extent;
+    argument->alignment = described->alignment != 0 ? described->alignment : default_alignment;
+    argument->memory = described->memory;
+    argument->is_unchecked = described->is_unchecked;
+    if (argument->extent == 0 || argument->extent > SIZE_MAX / 4) {
+        return fail_description(argument,
+                                "a pointer needs its extent: the bytes behind it that are used");
+    }
+    if (argument->alignment > alignment_max ||
+        (argument->alignment & (argument->alignment - 1)) != 0) {
+        return fail_description(argument, "its alignment is not a power of two up to 2^20");
+    }
+    if (described->memory != RONDO_MEMORY_DEVICE && described->memory != RONDO_MEMORY_PINNED) {
+        return fail_description(argument, "its memory is not a rondo_memory_kind");
+    }
+    return described->values == NULL ? RONDO_STATUS_OK
+                                     : fail_description(argument, "a pointer has no set of values");
+}
+
+static rondo_status read_set(const rondo_argument *described, rondo__argument *argument) {
+    if (described->values == NULL) {
+        return described->value_count == 0
+                   ? RONDO_STATUS_OK
+                   : fail_description(argument, "value_count counts values, but values is NULL");
+    }
+    if (described->value_count == 0) {
+        return fail_description(argument, "its set of values is empty");
+    }
+    const size_t count = described->value_count;
+    uint64_t *set = rondo__calloc(count, sizeof *set);
+    if (set == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        set[i] = rondo__value_get_bits(argument, &described->values[i]);
+        if (argument->kind != RONDO_ARGUMENT_STRUCT &&
+            rondo__argument_check(argument, set[i], NULL, call_create) != RONDO_STATUS_OK) {
+            rondo__free(set);
+            return RONDO_STATUS_INVALID;
+        }
+        set[i] = argument->kind == RONDO_ARGUMENT_STRUCT ? i : set[i];
+    }
+    argument->set = set;
+    argument->set_count = count;
+    if (argument->kind != RONDO_ARGUMENT_STRUCT) {
+        return RONDO_STATUS_OK;
+    }
+    argument->set_bytes = rondo__calloc(count, argument->struct_bytes);
+    if (argument->set_bytes == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        if (described->values[i].bytes == NULL) {
+            return fail_description(argument, "a struct of its set is NULL");
+        }
+        memcpy(argument->set_bytes + i * argument->struct_bytes, described->values[i].bytes,
+               argument->struct_bytes);
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status read_one(const rondo_argument *given, size_t index, rondo__argument *argument) {
+    rondo_argument described = {.struct_size = sizeof described};
+    RETURN_IF_ERROR(
+        rondo__read_options(given, &described, sizeof described, call_create, "rondo_argument"));
+    argument->name = described.name != NULL && described.name[0] != '\0'
+                         ? rondo__strdup(described.name)
+                         : rondo__strformat("%zu", index);
+    if (argument->name == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    if (described.kind < 0 || described.kind > RONDO_ARGUMENT_STRUCT) {
+        return fail_description(argument, "its kind is not a rondo_argument_kind");
+    }
+    const kind_row *row = &kinds[described.kind];
+    argument->kind = described.kind;
+    argument->width = row->width;
+    argument->is_integer = row->is_integer;
+    argument->is_signed = row->is_signed;
+    argument->multiple_of = 1;
+    if (described.multiple_of > 1 && !row->is_integer) {
+        return fail_description(argument, "only integers are multiples");
+    }
+    if (argument->kind == RONDO_ARGUMENT_POINTER) {
+        return read_pointer(&described, argument);
+    }
+    if (argument->kind == RONDO_ARGUMENT_STRUCT) {
+        argument->struct_bytes = (size_t)described.bytes;
+        if (described.bytes == 0 || described.bytes > STRUCT_BYTES_MAX) {
+            return fail_description(argument, "a struct has 1 to 256 bytes");
+        }
+    } else {
+        RETURN_IF_ERROR(row->is_integer ? read_integers(&described, argument)
+                                        : read_floats(&described, argument));
+    }
+    return read_set(&described, argument);
+}
+
+rondo_status rondo__arguments_init(const rondo_argument *described, size_t count,
+                                   rondo__arguments *out_arguments) {
+    *out_arguments = (rondo__arguments){0};
+    if (count > ARGUMENTS_MAX) {
+        return RONDO_FAIL_AS(call_create, INVALID, "%zu arguments; %d are the most", count,
+                             (int)ARGUMENTS_MAX);
+    }
+    rondo__arguments arguments = {.list = rondo__calloc(count + 1, sizeof(rondo__argument))};
+    if (arguments.list == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo_status status = RONDO_STATUS_OK;
+    for (size_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
+        // The first one's size is that of all.
+        const char *at = (const char *)described + i * described->struct_size;
+        arguments.count = i + 1;
+        rondo__argument *argument = &arguments.list[i];
+        status = read_one((const rondo_argument *)(const void *)at, i, argument);
+        argument->struct_offset = arguments.struct_bytes;
+        arguments.struct_bytes += (argument->struct_bytes + 7) & ~(size_t)7;
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo__arguments_deinit(&arguments);
+        return status;
+    }
+    *out_arguments = arguments;
+    return RONDO_STATUS_OK;
+}
+
+void rondo__arguments_deinit(rondo__arguments *arguments) {
+    for (size_t i = 0; i < arguments->count; ++i) {
+        rondo__free(arguments->list[i].name);
+        rondo__free(arguments->list[i].set);
+        rondo__free(arguments->list[i].set_bytes);
+    }
+    rondo__free(arguments->list);
+    *arguments = (rondo__arguments){0};
+}
+
+// ---- values -----------------------------------------------------------------------------------
+
+rondo_status rondo__values_init(const rondo__arguments *arguments, rondo__values *out_values) {
+    // One allocation: the structs stand behind the bits.
+    const size_t bits_bytes = (arguments->count + 1) * sizeof(uint64_t);
+    out_values->bits = rondo__calloc(1, bits_bytes + arguments->struct_bytes);
+    out_values->bytes = (unsigned char *)out_values->bits + bits_bytes;
+    return out_values->bits != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+}
+
+void rondo__values_deinit(rondo__values *values) {
+    rondo__free(values->bits);
+    *values = (rondo__values){0};
+}
+
+void rondo__values_copy(const rondo__arguments *arguments, rondo__values *to,
+                        const rondo__values *from) {
+    memcpy(to->bits, from->bits,
+           (arguments->count + 1) * sizeof(uint64_t) + arguments->struct_bytes);
+}
+
+uint64_t rondo__value_get_bits(const rondo__argument *argument, const rondo_value *value) {
+    uint64_t bits = 0;
+    switch (argument->kind) {
+        case RONDO_ARGUMENT_POINTER:
+            return (uintptr_t)value->pointer;
+        case RONDO_ARGUMENT_FLOAT:
+            memcpy(&bits, &value->single, sizeof value->single);
+            return bits;
+        case RONDO_ARGUMENT_STRUCT:
+            return 0;
+        default:
+            return value->unsigned_integer;
+    }
+}
+
+rondo_value rondo__value_from_bits(const rondo__argument *argument, const rondo__values *values,
+                                   size_t index) {
+    rondo_value value = {.unsigned_integer = values->bits[index]};
+    if (argument->kind == RONDO_ARGUMENT_POINTER) {
+        value.pointer = (void *)(uintptr_t)values->bits[index];
+    } else if (argument->kind == RONDO_ARGUMENT_STRUCT) {
+        value.bytes = values->bytes + argument->struct_offset;
+    }
+    return value;
+}
+
+void rondo__argument_format(const rondo__argument *argument, uint64_t bits, char *text,
+                            size_t capacity) {
+    if (argument->kind == RONDO_ARGUMENT_STRUCT) {
+        snprintf(text, capacity, "a struct");
+    } else if (argument->kind == RONDO_ARGUMENT_POINTER) {
+        snprintf(text, capacity, "0x%" PRIx64, bits);
+    } else if (is_float(argument)) {
+        snprintf(text, capacity, "%.9g", get_number(argument, bits));
+    } else if (argument->is_signed) {
+        snprintf(text, capacity, "%" PRId64, (int64_t)bits);
+    } else {
+        snprintf(text, capacity, "%" PRIu64, bits);
+    }
+}
+
+static rondo_status fail_domain(const rondo__argument *argument, uint64_t bits, const char *call) {
+    char texts[3][40];
+    rondo__argument_format(argument, bits, texts[0], sizeof texts[0]);
+    rondo__argument_format(argument, argument->least, texts[1], sizeof texts[1]);
+    rondo__argument_format(argument, argument->most, texts[2], sizeof texts[2]);
+    if (argument->set != NULL) {
+        return RONDO_FAIL_AS(call, INVALID,
+                             "argument \"%s\" is %s, which is none of its %zu values",
+                             argument->name, texts[0], argument->set_count);
+    }
+    if (argument->multiple_of > 1) {
+        return RONDO_FAIL_AS(call, INVALID,
+                             "argument \"%s\" is %s; its domain is from %s to %s, multiples of "
+                             "%" PRIu64,
+                             argument->name, texts[0], texts[1], texts[2], argument->multiple_of);
+    }
+    return RONDO_FAIL_AS(call, INVALID, "argument \"%s\" is %s; its domain is from %s to %s",
+                         argument->name, texts[0], texts[1], texts[2]);
+}
+
+static bool is_in_set(const rondo__argument *argument, uint64_t bits, const unsigned char *bytes) {
+    for (size_t i = 0; i < argument->set_count; ++i) {
+        if (argument->kind == RONDO_ARGUMENT_STRUCT
+                ? memcmp(argument->set_bytes + i * argument->struct_bytes, bytes,
+                         argument->struct_bytes) == 0
+                : argument->set[i] == bits) {
+            return true;
+        }
+    }
+    return false;
+}
+
+rondo_status rondo__argument_check(const rondo__argument *argument, uint64_t bits,
+                                   const unsigned char *bytes, const char *call) {
+    if (argument->kind == RONDO_ARGUMENT_POINTER) {
+        if (bits == 0) {
+            return RONDO_FAIL_AS(call, INVALID, "argument \"%s\" is NULL", argument->name);
+        }
+        if ((bits & (argument->alignment - 1)) != 0) {
+            return RONDO_FAIL_AS(call, INVALID,
+                                 "argument \"%s\" is 0x%" PRIx64
+                                 ", which is no multiple of %" PRIu64
+                                 "; give its alignment in rondo_argument where it is a smaller one",
+                                 argument->name, bits, argument->alignment);
+        }
+        return RONDO_STATUS_OK;
+    }
+    if (argument->set != NULL) {
+        return is_in_set(argument, bits, bytes) ? RONDO_STATUS_OK
+                                                : fail_domain(argument, bits, call);
+    }
+    bool is_inside = true;
+    if (argument->is_integer) {
+        is_inside = get_rank(argument, bits) >= get_rank(argument, argument->least) &&
+                    get_rank(argument, bits) <= get_rank(argument, argument->most) &&
+                    get_remainder(argument, bits) == 0;
+    } else if (argument->has_range) {
+        const double number = get_number(argument, bits);
+        is_inside = number >= get_number(argument, argument->least) &&
+                    number <= get_number(argument, argument->most);
+    }
+    return is_inside ? RONDO_STATUS_OK : fail_domain(argument, bits, call);
+}
+
+// ---- drawing ----------------------------------------------------------------------------------
+
+// Source:    Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
+uint64_t rondo__draw(rondo__draws *draws) {
+    uint64_t z = draws->state += UINT64_C(0x9e3779b97f4a7c15);
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+// A number from 0 to `most`: evenly, or with any number of digits as likely as any other.
+static uint64_t draw_up_to(rondo__draws *draws, uint64_t most, bool is_even) {
+    uint64_t number = rondo__draw(draws);
+    number = most == UINT64_MAX ? number : number % (most + 1);
+    if (is_even || most == 0) {
+        return number;
+    }
+    const unsigned bits = 64 - (unsigned)__builtin_clzll(most);
+    const uint64_t shift = rondo__draw(draws) % (bits + 1);
+    return shift < 64 ? number >> shift : 0;
+}
+
+// Where most cases lie: at the ends and near them, near zero, and anywhere between.
+static uint64_t draw_integer(const rondo__argument *argument, rondo__draws *draws,
+                             rondo__draw_kind kind) {
+    const uint64_t multiple = argument->multiple_of;
+    const uint64_t steps = (argument->most - argument->least) / multiple;
+    if (kind != RONDO__DRAW_ANY) {
+        const uint64_t second = argument->least + (steps > 0 ? multiple : 0);
+        return kind == RONDO__DRAW_MOST     ? argument->most
+               : kind == RONDO__DRAW_SECOND ? second
+                                            : argument->least;
+    }
+    const uint64_t choice = rondo__draw(draws) % 8;
+    const uint64_t distance = draw_up_to(draws, steps, choice > 4) * multiple;
+    const uint64_t near_zero = rondo__draw(draws) % 2 == 0 ? distance : 0 - distance;
+    if (choice == 0) {
+        return rondo__draw(draws) % 2 == 0 ? argument->least : argument->most;
+    }
+    if (choice == 1) {
+        return argument->most - distance;
+    }
+    const bool is_inside = get_rank(argument, near_zero) >= get_rank(argument, argument->least) &&
+                           get_rank(argument, near_zero) <= get_rank(argument, argument->most);
+    return choice == 2 && is_inside ? near_zero : argument->least + distance;
+}
+
+static uint64_t draw_float(const rondo__argument *argument, rondo__draws *draws,
+                           rondo__draw_kind kind) {
+    if (!argument->has_range) {
+        // Any finite number of the middle sizes; all its bits are random but those.
+        const double fraction = 1.0 + (double)(rondo__draw(draws) >> 12) * 0x1p-52;
+        const int exponent = (int)(rondo__draw(draws) % 64) - 32;
+        const double number = ldexp(fraction, exponent);
+        return get_number_bits(argument, rondo__draw(draws) % 2 == 0 ? number : -number);
+    }
+    const double least = get_number(argument, argument->least);
+    const double most = get_number(argument, argument->most);
+    if (kind == RONDO__DRAW_LEAST || kind == RONDO__DRAW_MOST) {
+        return kind == RONDO__DRAW_LEAST ? argument->least : argument->most;
+    }
+    const double part = (double)(rondo__draw(draws) >> 11) * 0x1p-53;
+    double number = least * (1.0 - part) + most * part;
+    number = number >= least ? number : least;  // also in place of NaN, between infinities
+    number = number <= most ? number : most;
+    const uint64_t bits = get_number_bits(argument, number);
+    const double rounded = get_number(argument, bits);
+    return rounded >= least && rounded <= most ? bits : argument->least;
+}
+
+void rondo__argument_draw(const rondo__argument *argument, rondo__draws *draws,
+                          rondo__draw_kind kind, uint64_t *out_bits, unsigned char *out_bytes) {
+    *out_bits = 0;
+    if (argument->set != NULL) {
+        size_t place = (size_t)(rondo__draw(draws) % argument->set_count);
+        if (argument->is_integer && (kind == RONDO__DRAW_MOST || kind == RONDO__DRAW_LEAST)) {
+            for (size_t i = 0; i < argument->set_count; ++i) {
+                bool is_larger =
+                    get_rank(argument, argument->set[i]) > get_rank(argument, argument->set[place]);
+                bool is_other = argument->set[i] != argument->set[place];
+                place = is_other && is_larger == (kind == RONDO__DRAW_MOST) ? i : place;
+            }
+        }
+        if (argument->kind == RONDO_ARGUMENT_STRUCT) {
+            memcpy(out_bytes, argument->set_bytes + place * argument->struct_bytes,
+                   argument->struct_bytes);
+        } else {
+            *out_bits = argument->set[place];
+        }
+    } else if (argument->kind == RONDO_ARGUMENT_STRUCT) {
+        for (size_t i = 0; i < argument->struct_bytes; ++i) {
+            out_bytes[i] = (unsigned char)rondo__draw(draws);
+        }
+    } else if (argument->is_integer) {
+        *out_bits = draw_integer(argument, draws, kind);
+    } else {
+        *out_bits = draw_float(argument, draws, kind);
+    }
+}
+
+bool rondo__argument_can_vary(const rondo__argument *argument) {
+    if (argument->kind == RONDO_ARGUMENT_POINTER) {
+        return true;
+    }
+    if (argument->set != NULL) {
+        for (size_t i = 1; i < argument->set_count; ++i) {
+            if (argument->kind == RONDO_ARGUMENT_STRUCT
+                    ? memcmp(argument->set_bytes, argument->set_bytes + i * argument->struct_bytes,
+                             argument->struct_bytes) != 0
+                    : argument->set[i] != argument->set[0]) {
+                return true;
+            }
+        }
+        return false;
+    }
+    return argument->kind == RONDO_ARGUMENT_STRUCT || !argument->has_range ||
+           argument->least != argument->most;
+}

@@ -1,0 +1,98 @@
+// learn/form.h — how a word follows from the arguments.
+//
+//   INTEGER   a * b + c        b: an integer argument, or the product of two
+//   CEIL      ceil(b / d)
+//   ADDRESS   p + a * x + c    p: a pointer argument; a may be 0
+//   FLOAT     a float or double, as it is or converted to the other
+//   BYTES     of a struct, from an offset
+//
+// Integers are taken modulo 2^(bits of the word), so a sum that overflows in the step's own code
+// is foretold as well. Fitting is exact algebra, with no search: of two recordings with differences
+// dw and dx, a is dw / dx modulo that power, as far as the twos in dx allow.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_LEARN_FORM_H
+#define RONDO_LEARN_FORM_H
+
+#include "learn/domain.h"
+
+typedef enum rondo__form_kind {
+    RONDO__FORM_INTEGER,
+    RONDO__FORM_CEIL,
+    RONDO__FORM_ADDRESS,
+    RONDO__FORM_FLOAT,
+    RONDO__FORM_BYTES,
+} rondo__form_kind;
+
+// What is done with an integer argument first, where its own width is not what is meant.
+typedef enum rondo__extension {
+    RONDO__EXTEND_NONE,
+    RONDO__EXTEND_ZERO_4,  // its low 4 bytes, and zeros
+    RONDO__EXTEND_ZERO_2,
+    RONDO__EXTEND_ZERO_1,
+    RONDO__EXTEND_SIGN_4,
+    RONDO__EXTEND_SIGN_2,
+    RONDO__EXTEND_SIGN_1,
+    RONDO__EXTENSION_COUNT,
+} rondo__extension;
+
+enum { RONDO__NO_ARGUMENT = UINT16_MAX };
+
+typedef struct rondo__form {
+    rondo__form_kind kind;
+    rondo__extension extension;  // INTEGER
+    uint32_t width;              // bytes of the word
+    uint16_t argument;           // ADDRESS: the pointer
+    uint16_t second;             // the other factor; ADDRESS: the integer; or NO_ARGUMENT
+    uint64_t a;
+    uint64_t c;  // BYTES: the offset
+    uint64_t d;
+} rondo__form;
+
+// What a word was in each recording.
+typedef struct rondo__sightings {
+    const rondo__arguments *arguments;
+    const rondo__values *const *values;  // of each recording
+    const uint64_t *words;
+    size_t count;    // at least 2
+    uint32_t width;  // of the word
+} rondo__sightings;
+
+// The word that the values give, in its low bytes.
+uint64_t rondo__form_evaluate(const rondo__form *form, const rondo__arguments *arguments,
+                              const rondo__values *values);
+
+// All forms that give every word, the simplest first, as many as there is room for. A ceil whose d
+// is not determined yet stands there with its least and its largest d.
+size_t rondo__form_fit(const rondo__sightings *seen, rondo__form *forms, size_t capacity);
+
+// False: its factors are so large that two words side by side are more likely.
+bool rondo__form_is_tidy(const rondo__form *form);
+bool rondo__form_uses(const rondo__form *form, size_t argument);
+
+// Values of the domain for which two forms give different words; false: none could be found.
+// Pointers keep what in_out_values has.
+bool rondo__form_separate(const rondo__form *one, const rondo__form *other,
+                          const rondo__arguments *arguments, rondo__draws *draws,
+                          rondo__values *in_out_values);
+
+// A word in pieces side by side, each constant or with a form of its own.
+typedef struct rondo__pieces {
+    size_t count;
+    uint32_t width;  // of each
+    struct rondo__piece {
+        bool is_constant;
+        uint64_t constant;
+        rondo__form form;
+    } list[8];
+} rondo__pieces;
+
+// The same for a form and pieces that give as wide a word.
+bool rondo__form_separate_pieces(const rondo__form *one, const rondo__pieces *pieces,
+                                 const rondo__arguments *arguments, rondo__draws *draws,
+                                 rondo__values *in_out_values);
+
+// "n * 4 + 16", "ceil(rows * columns / 256)".
+void rondo__form_format(const rondo__form *form, const rondo__arguments *arguments, char *text,
+                        size_t capacity);
+
+#endif  // RONDO_LEARN_FORM_H

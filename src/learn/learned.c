@@ -1,0 +1,576 @@
+// learn/learned.c — learned steps: made, learned, run.
+//
+//   NOT_YET ── learn ──> PROVED ── run: patch what changed, replay
+//                 │         │ a check finds something else
+//                 v         v
+//                 REFUSED ──── run: as the fallback says
+//
+// A run looks at all values before it changes anything. Words go into the graph's images at once;
+// the nodes stay dirty until the executable has them, so that the next run makes a failed one good.
+// SPDX-License-Identifier: Apache-2.0
+#include "learn/learned.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "backend/check.h"
+#include "base/clock.h"
+#include "base/memory.h"
+#include "base/read_options.h"
+#include "capture/label_stack.h"
+#include "graph/patch.h"
+#include "rondo/update.h"
+
+static const char call_run[] = "rondo_learned_run";
+
+// ---- life -------------------------------------------------------------------------------------
+
+static rondo_status check_options(const rondo_learned_options *options) {
+    if (options->fallback < RONDO_LEARN_RECAPTURE || options->fallback > RONDO_LEARN_REFUSE) {
+        return RONDO_FAIL_AS("rondo_learned_create", INVALID,
+                             "options.fallback is %d, not a rondo_learned_fallback",
+                             (int)options->fallback);
+    }
+    return options->mode == RONDO_CAPTURE_THREAD_LOCAL || options->mode == RONDO_CAPTURE_GLOBAL ||
+                   options->mode == RONDO_CAPTURE_RELAXED
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS("rondo_learned_create", INVALID, "%d is not a capture mode",
+                               (int)options->mode);
+}
+
+static rondo_status make_parts(rondo_learned *learned, const rondo_learned_options *options,
+                               const rondo_argument *arguments, size_t count) {
+    RETURN_IF_ERROR(rondo__arguments_init(arguments, count, &learned->arguments));
+    const rondo_graph_options graph_options = {
+        .struct_size = sizeof graph_options,
+        .keep = RONDO_KEEP_TEMPLATE,
+        .label = options->label != NULL ? options->label : "learned",
+        .arena = options->arena,
+        .check_addresses = options->check_addresses};
+    RETURN_IF_ERROR(rondo_graph_create(learned->device, &graph_options, &learned->graph));
+    RETURN_IF_ERROR(rondo__values_init(&learned->arguments, &learned->values));
+    RETURN_IF_ERROR(rondo__values_init(&learned->arguments, &learned->next));
+    learned->given = rondo__calloc(count + 1, sizeof *learned->given);
+    return learned->given != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+}
+
+rondo_status rondo_learned_create(rondo_device *device, const rondo_learned_options *options,
+                                  const rondo_argument *arguments, size_t argument_count,
+                                  rondo_learned_function function, void *user_data,
+                                  rondo_learned **out_learned) {
+    RETURN_IF_ERROR(rondo__check_pointer(out_learned, __func__, "out_learned"));
+    *out_learned = NULL;
+    RETURN_IF_ERROR(rondo__check_device(device, __func__));
+    if (function == NULL) {
+        return rondo__check_fail_null(__func__, "function");
+    }
+    if (arguments == NULL && argument_count > 0) {
+        return rondo__check_fail_null(__func__, "arguments");
+    }
+    rondo_learned_options wanted = {.struct_size = sizeof wanted};
+    RETURN_IF_ERROR(
+        rondo__read_options(options, &wanted, sizeof wanted, __func__, "rondo_learned_options"));
+    RETURN_IF_ERROR(check_options(&wanted));
+    if (device->backend->read_node == NULL || device->backend->patch_node == NULL) {
+        return RONDO_FAIL(UNSUPPORTED, "nodes of %s can be neither read nor patched", device->name);
+    }
+    rondo_learned *learned = rondo__calloc(1, sizeof *learned);
+    if (learned == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo_device_retain(device);
+    learned->device = device;
+    learned->fallback = wanted.fallback;
+    learned->check_every = wanted.check_every;
+    learned->seed = wanted.seed;
+    rondo_status status = make_parts(learned, &wanted, arguments, argument_count);
+    if (status != RONDO_STATUS_OK) {
+        rondo_learned_destroy(learned);
+        return status;
+    }
+    learned->step = (rondo__step){.device = device,
+                                  .arguments = &learned->arguments,
+                                  .function = function,
+                                  .user_data = user_data,
+                                  .mode = wanted.mode};
+    learned->has_structs = learned->arguments.struct_bytes > 0;
+    *out_learned = learned;
+    return RONDO_STATUS_OK;
+}
+
+// What is known of the executable.
+static void forget_executable(rondo_learned *learned) {
+    rondo__free(learned->images);
+    rondo__free(learned->is_dirty);
+    rondo__free(learned->dirty);
+    rondo__free(learned->dirty_nodes);
+    rondo__free(learned->first_slots);
+    rondo__free(learned->slot_indices);
+    learned->images = NULL;
+    learned->is_dirty = NULL;
+    learned->dirty = NULL;
+    learned->dirty_nodes = NULL;
+    learned->first_slots = NULL;
+    learned->slot_indices = NULL;
+    learned->dirty_count = 0;
+    learned->is_current = false;
+}
+
+void rondo_learned_destroy(rondo_learned *learned) {
+    if (learned == NULL || atomic_load(&learned->device->is_forked)) {
+        return;
+    }
+    rondo_graph_destroy(learned->spare);
+    rondo_graph_destroy(learned->graph);
+    forget_executable(learned);
+    rondo__lesson_deinit(&learned->lesson);
+    rondo__values_deinit(&learned->values);
+    rondo__values_deinit(&learned->next);
+    rondo__arguments_deinit(&learned->arguments);
+    rondo__free(learned->given);
+    rondo_device_release(learned->device);
+    rondo__free(learned);
+}
+
+rondo_graph *rondo_learned_get_graph(rondo_learned *learned) {
+    return learned != NULL ? learned->graph : NULL;
+}
+
+// ---- values of a run --------------------------------------------------------------------------
+
+static rondo_status check_room(const rondo__argument *argument, uintptr_t address, uintptr_t begin,
+                               size_t bytes) {
+    const size_t room = bytes - (size_t)(address - begin);
+    return argument->extent <= room
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS(call_run, INVALID,
+                               "argument \"%s\" is 0x%" PRIxPTR
+                               ", with %zu bytes behind it in its allocation; its extent is "
+                               "%" PRIu64,
+                               argument->name, address, room, argument->extent);
+}
+
+// Whether there is memory of the extent behind the pointer.
+static rondo_status check_memory(const rondo_learned *learned, const rondo__argument *argument,
+                                 uintptr_t address) {
+    rondo_device *device = learned->device;
+    rondo__area area;
+    if (argument->is_unchecked) {
+        return RONDO_STATUS_OK;
+    }
+    if (rondo__areas_find(device, (const void *)address, &area)) {
+        if (area.kind != argument->memory) {
+            return RONDO_FAIL_AS(
+                call_run, INVALID, "argument \"%s\" is 0x%" PRIxPTR ", which is %s memory",
+                argument->name, address, area.kind == RONDO_MEMORY_PINNED ? "pinned" : "device");
+        }
+        return check_room(argument, address, area.begin, area.bytes);
+    }
+    rondo__allocation allocation = {.id = 0};
+    if (device->backend->find_allocation != NULL) {
+        RETURN_IF_ERROR(
+            device->backend->find_allocation(device, (const void *)address, &allocation));
+    }
+    if (allocation.id == 0) {
+        return RONDO_FAIL_AS(call_run, INVALID,
+                             "argument \"%s\" is 0x%" PRIxPTR
+                             ", which lies outside any known allocation, or was freed since; "
+                             "say is_unchecked for memory of another kind",
+                             argument->name, address);
+    }
+    return check_room(argument, address, allocation.begin, allocation.bytes);
+}
+
+static bool has_changed(const rondo_learned *learned, size_t index) {
+    const rondo__argument *argument = &learned->arguments.list[index];
+    if (argument->kind == RONDO_ARGUMENT_STRUCT) {
+        return memcmp(learned->values.bytes + argument->struct_offset,
+                      learned->next.bytes + argument->struct_offset, argument->struct_bytes) != 0;
+    }
+    return learned->values.bits[index] != learned->next.bits[index];
+}
+
+// Takes the values over into `next`, and checks those that are new.
+static rondo_status read_values(rondo_learned *learned, const rondo_value *values, size_t count) {
+    const rondo__arguments *arguments = &learned->arguments;
+    if (count != arguments->count) {
+        return RONDO_FAIL_AS(call_run, INVALID, "%zu values; the step has %zu arguments", count,
+                             arguments->count);
+    }
+    if (values == NULL && count > 0) {
+        return rondo__check_fail_null(call_run, "values");
+    }
+    for (size_t i = 0; i < count; ++i) {
+        const rondo__argument *argument = &arguments->list[i];
+        unsigned char *bytes = learned->next.bytes + argument->struct_offset;
+        learned->next.bits[i] = rondo__value_get_bits(argument, &values[i]);
+        if (argument->kind == RONDO_ARGUMENT_STRUCT) {
+            if (values[i].bytes == NULL) {
+                return RONDO_FAIL_AS(call_run, INVALID, "argument \"%s\" is NULL", argument->name);
+            }
+            memcpy(bytes, values[i].bytes, argument->struct_bytes);
+        }
+        if (learned->state == RONDO_LEARNED_PROVED && !has_changed(learned, i)) {
+            continue;
+        }
+        RETURN_IF_ERROR(rondo__argument_check(argument, learned->next.bits[i], bytes, call_run));
+        if (argument->kind == RONDO_ARGUMENT_POINTER) {
+            RETURN_IF_ERROR(check_memory(learned, argument, (uintptr_t)learned->next.bits[i]));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// ---- the recording of the first run -----------------------------------------------------------
+
+// Slots by argument, images by node.
+static rondo_status index_slots(rondo_learned *learned) {
+    const rondo__solution *solution = &learned->lesson.solution;
+    const rondo__recording *recording = &learned->lesson.reference;
+    const size_t argument_count = learned->arguments.count;
+    learned->images = rondo__calloc(recording->count + 1, sizeof(rondo__node_image *));
+    learned->is_dirty = rondo__calloc(recording->count + 1, sizeof *learned->is_dirty);
+    learned->dirty = rondo__calloc(recording->count + 1, sizeof(rondo__node_image *));
+    learned->dirty_nodes = rondo__calloc(recording->count + 1, sizeof *learned->dirty_nodes);
+    learned->first_slots = rondo__calloc(argument_count + 1, sizeof *learned->first_slots);
+    learned->slot_indices = rondo__calloc(2 * solution->count + 1, sizeof(size_t));
+    if (learned->images == NULL || learned->is_dirty == NULL || learned->dirty == NULL ||
+        learned->dirty_nodes == NULL || learned->first_slots == NULL ||
+        learned->slot_indices == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    learned->changing_count = 0;
+    for (size_t i = 0; i < solution->count; ++i) {
+        const size_t node = solution->slots[i].node;
+        if (learned->images[node] == NULL) {
+            RETURN_IF_ERROR(rondo__graph_get_image(
+                learned->graph, recording->nodes[node].image.index, &learned->images[node]));
+            ++learned->changing_count;
+        }
+    }
+    size_t filled = 0;
+    for (size_t a = 0; a < argument_count; ++a) {
+        learned->first_slots[a] = filled;
+        for (size_t i = 0; i < solution->count; ++i) {
+            if (rondo__form_uses(&solution->slots[i].form, a)) {
+                learned->slot_indices[filled++] = i;
+            }
+        }
+    }
+    learned->first_slots[argument_count] = filled;
+    return RONDO_STATUS_OK;
+}
+
+// Whether the recording holds what was foretold for it. Then it is the reference from now on.
+static rondo_status verify(rondo_learned *learned, rondo__recording *recording) {
+    rondo__lesson *lesson = &learned->lesson;
+    bool is_right = false;
+    if (!rondo__recordings_match(&lesson->reference, recording, &lesson->finding)) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(rondo__solution_check(&lesson->solution, &learned->arguments,
+                                          &lesson->reference, recording, NULL, &is_right,
+                                          &lesson->finding));
+    if (is_right) {
+        rondo__recording former = lesson->reference;
+        lesson->reference = *recording;
+        *recording = former;
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status capture(rondo_learned *learned, rondo_stream *stream,
+                            rondo__recording *recording) {
+    rondo_graph *graph = learned->graph;
+    RETURN_IF_ERROR(rondo_graph_capture_begin(graph, stream, learned->step.mode));
+    graph->capture->is_step = true;
+    graph->capture->blocks = &recording->blocks;
+    const size_t label_depth = rondo__label_get_depth(stream);
+    rondo_status status = rondo__step_call(&learned->step, stream, &recording->values);
+    if (status != RONDO_STATUS_OK) {
+        rondo_graph_capture_abort(graph);
+    } else if (graph->state != RONDO__GRAPH_RECORDING) {
+        status = RONDO_FAIL_AS(call_run, STATE, "the step ended or aborted its capture by itself");
+    } else {
+        status = rondo_graph_capture_end(graph);
+    }
+    rondo__label_close_above(stream, label_depth);
+    ++learned->stats.recording_count;
+    RETURN_IF_ERROR(status);
+    if (recording->blocks.is_incomplete) {
+        return RONDO_FAIL_AS(call_run, NO_MEMORY, "no memory to note a block");
+    }
+    return rondo__recording_read(recording, graph->recorded, graph->participants, NULL);
+}
+
+// Records the step for `next`, as what is replayed from now on.
+static rondo_status record_first_run(rondo_learned *learned, rondo_stream *stream) {
+    rondo__recording recording = {0};
+    rondo_status status = rondo__values_init(&learned->arguments, &recording.values);
+    if (status == RONDO_STATUS_OK) {
+        rondo__values_copy(&learned->arguments, &recording.values, &learned->next);
+        status = capture(learned, stream, &recording);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = verify(learned, &recording);
+    }
+    if (status == RONDO_STATUS_OK && learned->lesson.finding.refusal == RONDO_REFUSAL_NONE) {
+        status = index_slots(learned);
+    }
+    rondo__recording_deinit(&recording);
+    return status;
+}
+
+static void drop_graph(rondo_learned *learned) {
+    rondo_error saved;
+    rondo__error_save(&saved);
+    forget_executable(learned);
+    rondo__graph_clear(learned->graph);
+    rondo__error_restore(&saved);
+}
+
+// ---- learning ---------------------------------------------------------------------------------
+
+static rondo_status learn(rondo_learned *learned, rondo_stream *stream) {
+    const uint64_t start = rondo__clock_now_ns();
+    RETURN_IF_ERROR(
+        rondo__learn(&learned->step, learned->seed, stream, &learned->next, &learned->lesson));
+    learned->stats.recording_count += learned->lesson.recording_count;
+    rondo_status status = RONDO_STATUS_OK;
+    if (learned->lesson.is_proved) {
+        status = record_first_run(learned, stream);
+    }
+    if (status != RONDO_STATUS_OK) {
+        drop_graph(learned);
+        rondo__lesson_deinit(&learned->lesson);
+        return status;
+    }
+    if (learned->lesson.finding.refusal == RONDO_REFUSAL_NONE) {
+        rondo__values_copy(&learned->arguments, &learned->values, &learned->next);
+        learned->state = RONDO_LEARNED_PROVED;
+    } else {
+        drop_graph(learned);
+        learned->state = RONDO_LEARNED_REFUSED;
+    }
+    learned->learn_ns = rondo__clock_now_ns() - start;
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status check_call(const rondo_learned *learned, rondo_stream *stream,
+                               const char *call) {
+    RETURN_IF_ERROR(rondo__check_pointer(learned, call, "learned"));
+    RETURN_IF_ERROR(rondo__check_stream(stream, call));
+    return stream->device == learned->device
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS(call, INVALID, "the step is learned on %s, the stream is of %s",
+                               learned->device->name, stream->device->name);
+}
+
+rondo_status rondo_learned_learn(rondo_learned *learned, rondo_stream *stream,
+                                 const rondo_value *values, size_t count) {
+    RETURN_IF_ERROR(check_call(learned, stream, __func__));
+    RETURN_IF_ERROR(read_values(learned, values, count));
+    return learned->state == RONDO_LEARNED_NOT_YET ? learn(learned, stream) : RONDO_STATUS_OK;
+}
+
+// ---- falling back -----------------------------------------------------------------------------
+
+static rondo_status fail_refused(const rondo_learned *learned) {
+    const rondo__finding *finding = &learned->lesson.finding;
+    return RONDO_FAIL_AS(call_run, UNSUPPORTED, "the step was not learned (%s): %.180s",
+                         rondo_refusal_get_name(finding->refusal), finding->message);
+}
+
+static rondo_status make_spare(rondo_learned *learned) {
+    const rondo_graph_options options = {.struct_size = sizeof options,
+                                         .keep = RONDO_KEEP_TEMPLATE_ONLY,
+                                         .label = learned->graph->label,
+                                         .check_addresses = learned->graph->checks_addresses};
+    return learned->spare != NULL ? RONDO_STATUS_OK
+                                  : rondo_graph_create(learned->device, &options, &learned->spare);
+}
+
+static rondo_status call_step(rondo_stream *stream, void *user_data) {
+    const rondo_learned *learned = user_data;
+    return rondo__step_call(&learned->step, stream, &learned->next);
+}
+
+// A step that was refused may depend on anything, so it is recorded for unchanged values, too.
+static rondo_status recapture(rondo_learned *learned, rondo_stream *stream) {
+    const rondo_step_options options = {.struct_size = sizeof options, .mode = learned->step.mode};
+    rondo_step_outcome outcome = RONDO_STEP_NOTHING;
+    RETURN_IF_ERROR(make_spare(learned));
+    ++learned->stats.recording_count;
+    RETURN_IF_ERROR(
+        rondo_graph_capture_step(learned->spare, stream, &options, call_step, learned, &outcome));
+    if (outcome != RONDO_STEP_CAPTURED) {
+        return RONDO_STATUS_OK;  // it ran eagerly
+    }
+    rondo_status status = rondo_graph_update(learned->graph, learned->spare, NULL);
+    if (status != RONDO_STATUS_OK) {
+        rondo_error saved;
+        rondo__error_save(&saved);
+        rondo__graph_clear(learned->spare);
+        rondo__error_restore(&saved);
+        return status;
+    }
+    return rondo_graph_replay(learned->graph, stream);
+}
+
+static rondo_status fall_back(rondo_learned *learned, rondo_stream *stream) {
+    if (learned->fallback == RONDO_LEARN_REFUSE) {
+        return fail_refused(learned);
+    }
+    RETURN_IF_ERROR(learned->fallback == RONDO_LEARN_EAGER
+                        ? rondo__step_call(&learned->step, stream, &learned->next)
+                        : recapture(learned, stream));
+    ++learned->stats.run_count;
+    ++learned->stats.fallback_count;
+    return RONDO_STATUS_OK;
+}
+
+// ---- patching ---------------------------------------------------------------------------------
+
+// Writes the words that depend on the argument into the images of their nodes.
+static void change_words(rondo_learned *learned, size_t argument) {
+    const rondo__solution *solution = &learned->lesson.solution;
+    for (size_t i = learned->first_slots[argument]; i < learned->first_slots[argument + 1]; ++i) {
+        const rondo__slot *slot = &solution->slots[learned->slot_indices[i]];
+        rondo__node_image *image = learned->images[slot->node];
+        const uint64_t word =
+            rondo__form_evaluate(&slot->form, &learned->arguments, &learned->values);
+        if (word == rondo__image_read(image, &slot->word)) {
+            continue;
+        }
+        rondo__image_write(image, &slot->word, word);
+        if (!learned->is_dirty[slot->node]) {
+            learned->is_dirty[slot->node] = true;
+            learned->dirty_nodes[learned->dirty_count] = slot->node;
+            learned->dirty[learned->dirty_count++] = image;
+        }
+    }
+}
+
+// Takes over `next`, and changes the words that depend on what is new.
+static void change_values(rondo_learned *learned, bool *out_has_changed) {
+    const size_t count = learned->arguments.count;
+    uint64_t changed = 0;  // bits of arguments
+    for (size_t i = 0; i < count; ++i) {
+        changed |= (uint64_t)has_changed(learned, i) << i;
+    }
+    rondo__values_copy(&learned->arguments, &learned->values, &learned->next);
+    for (size_t i = 0; i < count; ++i) {
+        if ((changed >> i & 1) != 0) {
+            change_words(learned, i);
+        }
+    }
+    *out_has_changed = changed != 0;
+}
+
+// Writes the dirty nodes: one call of the driver for each. On every machine measured that costs
+// less than to record and update the whole, however many there are (bench/dynamic_parameters.c).
+static rondo_status write_dirty(rondo_learned *learned) {
+    size_t done = 0;
+    if (learned->dirty_count == 0) {
+        return RONDO_STATUS_OK;
+    }
+    rondo_status status =
+        rondo__graph_admit_images(learned->graph, learned->dirty, learned->dirty_count, call_run);
+    if (status == RONDO_STATUS_OK) {
+        status =
+            rondo__graph_write_images(learned->graph, learned->dirty, learned->dirty_count, &done);
+    }
+    for (size_t i = 0; i < done; ++i) {
+        learned->is_dirty[learned->dirty_nodes[i]] = false;
+    }
+    learned->stats.patched_node_count += done;
+    learned->dirty_count -= done;
+    memmove(learned->dirty, learned->dirty + done, learned->dirty_count * sizeof *learned->dirty);
+    memmove(learned->dirty_nodes, learned->dirty_nodes + done,
+            learned->dirty_count * sizeof *learned->dirty_nodes);
+    return status;
+}
+
+// ---- checked runs -----------------------------------------------------------------------------
+
+// Records the step for the present values, and compares it with what the executable holds.
+static rondo_status compare(rondo_learned *learned, rondo_stream *stream,
+                            rondo__recording *recording) {
+    rondo__lesson *lesson = &learned->lesson;
+    bool is_right = false;
+    RETURN_IF_ERROR(make_spare(learned));
+    RETURN_IF_ERROR(rondo__values_init(&learned->arguments, &recording->values));
+    rondo__values_copy(&learned->arguments, &recording->values, &learned->values);
+    ++learned->stats.recording_count;
+    ++learned->stats.check_count;
+    RETURN_IF_ERROR(rondo__step_record(&learned->step, learned->spare, stream, NULL, recording,
+                                       &lesson->step_status, &lesson->finding));
+    if (lesson->finding.refusal != RONDO_REFUSAL_NONE ||
+        !rondo__recordings_match(&lesson->reference, recording, &lesson->finding)) {
+        return RONDO_STATUS_OK;
+    }
+    return rondo__solution_check(&lesson->solution, &learned->arguments, &lesson->reference,
+                                 recording, (const rondo__node_image *const *)learned->images,
+                                 &is_right, &lesson->finding);
+}
+
+static rondo_status check_run(rondo_learned *learned, rondo_stream *stream) {
+    rondo__recording recording = {0};
+    if (learned->check_every == 0 || ++learned->since_check < learned->check_every) {
+        return RONDO_STATUS_OK;
+    }
+    learned->since_check = 0;
+    rondo_status status = compare(learned, stream, &recording);
+    rondo__recording_deinit(&recording);
+    if (status == RONDO_STATUS_OK && learned->lesson.finding.refusal != RONDO_REFUSAL_NONE) {
+        learned->state = RONDO_LEARNED_REFUSED;
+        drop_graph(learned);
+    }
+    return status;
+}
+
+// ---- runs -------------------------------------------------------------------------------------
+
+static rondo_status replay(rondo_learned *learned, rondo_stream *stream) {
+    RETURN_IF_ERROR(rondo_graph_replay(learned->graph, stream));
+    ++learned->stats.run_count;
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status run(rondo_learned *learned, rondo_stream *stream, const rondo_value *values,
+                        size_t count) {
+    RETURN_IF_ERROR(check_call(learned, stream, call_run));
+    RETURN_IF_ERROR(read_values(learned, values, count));
+    bool has_changed = true;
+    if (learned->state == RONDO_LEARNED_NOT_YET) {
+        RETURN_IF_ERROR(learn(learned, stream));
+    } else if (learned->state == RONDO_LEARNED_PROVED) {
+        learned->is_current = false;
+        change_values(learned, &has_changed);
+        RETURN_IF_ERROR(write_dirty(learned));
+        RETURN_IF_ERROR(has_changed ? check_run(learned, stream) : RONDO_STATUS_OK);
+    }
+    if (learned->state == RONDO_LEARNED_REFUSED) {
+        return fall_back(learned, stream);
+    }
+    RETURN_IF_ERROR(replay(learned, stream));
+    learned->stats.unchanged_count += !has_changed;
+    if (count > 0) {
+        memcpy(learned->given, values, count * sizeof *values);
+    }
+    learned->is_current = !learned->has_structs;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo_learned_run(rondo_learned *learned, rondo_stream *stream,
+                               const rondo_value *values, size_t count) {
+    if (__builtin_expect(learned != NULL && learned->is_current && values != NULL &&
+                             count == learned->arguments.count &&
+                             memcmp(values, learned->given, count * sizeof *values) == 0,
+                         1)) {
+        RETURN_IF_ERROR(replay(learned, stream));
+        ++learned->stats.unchanged_count;
+        return RONDO_STATUS_OK;
+    }
+    return run(learned, stream, values, count);
+}

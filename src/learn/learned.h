@@ -1,0 +1,39 @@
+// learn/learned.h — the object behind rondo_learned.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_LEARN_LEARNED_H
+#define RONDO_LEARN_LEARNED_H
+
+#include "learn/learn.h"
+
+struct rondo_learned {
+    rondo_device *device;  // retained
+    rondo__arguments arguments;
+    rondo__step step;
+    rondo_learned_fallback fallback;
+    uint32_t check_every;
+    uint64_t seed;
+    rondo_learned_state state;
+    rondo_graph *graph;
+    rondo_graph *spare;    // of recordings that update it, or are compared; NULL: not yet
+    rondo__lesson lesson;  // its reference: of the trials until the step was recorded for a run,
+                           // then that recording
+    uint64_t learn_ns;
+    bool has_structs;
+    // PROVED: what the executable holds, or will when the dirty nodes have been written.
+    rondo__values values;
+    rondo__values next;          // of a run, while it is checked
+    rondo_value *given;          // as the program gave them last
+    bool is_current;             // the executable holds them
+    rondo__node_image **images;  // by node; NULL: without slots; the graph's
+    bool *is_dirty;              // by node
+    rondo__node_image **dirty;   // that have to be written
+    size_t *dirty_nodes;         // the same, by number
+    size_t dirty_count;
+    size_t changing_count;  // nodes with slots
+    size_t *first_slots;    // by argument, into slot_indices; one more than arguments
+    size_t *slot_indices;   // slots by the argument that they depend on
+    uint32_t since_check;   // runs with changed arguments
+    rondo_learned_stats stats;
+};
+
+#endif  // RONDO_LEARN_LEARNED_H

@@ -1,0 +1,379 @@
+// learn/solve.c — see solve.h.
+//
+// Each region of each node is gone through in words, the widest first:
+//
+//   all recordings agree               nothing to do
+//   some forms give the word           the simplest is a slot; others that could still differ
+//                                      ask for one more trial, and so do narrower words side by
+//                                      side that give the same
+//   none does                          its two halves are tried; a byte that has no form is the
+//                                      end: the step is refused
+//
+// A form with very large factors may be two words side by side, so the halves are tried before it.
+// SPDX-License-Identifier: Apache-2.0
+#include "learn/solve.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/memory.h"
+
+enum { FORMS_MAX = 16 };
+
+typedef struct solving {
+    const rondo__arguments *arguments;
+    const rondo__recording *recordings;
+    size_t count;
+    const rondo__values *values[RONDO__RECORDINGS_MAX];
+    rondo__draws *draws;
+    rondo__solution *solution;
+    rondo__values *wanted;
+    bool wants_trial;
+    rondo__finding *finding;
+    rondo_status status;
+} solving;
+
+static const rondo__recorded_node *get_node(const solving *s, size_t recording, size_t node) {
+    return &s->recordings[recording].nodes[node];
+}
+
+static void format_values(const solving *s, const uint64_t *words, char *text, size_t capacity) {
+    size_t length = 0;
+    text[0] = '\0';
+    for (size_t r = 0; r < s->count && r < 5 && length + 1 < capacity; ++r) {
+        const bool is_large = words[r] > UINT64_C(0xffffffff);
+        const int added =
+            snprintf(text + length, capacity - length, is_large ? "%s0x%" PRIx64 : "%s%" PRIu64,
+                     r > 0 ? ", " : "", words[r]);
+        length += added > 0 ? (size_t)added : 0;
+    }
+}
+
+static void refuse_word(solving *s, rondo_refusal refusal, size_t node, const rondo__word *word,
+                        const uint64_t *words, const char *why) {
+    char seen[140];
+    format_values(s, words, seen, sizeof seen);
+    rondo__finding_set(s->finding, refusal, node, "%s; it was %s", why, seen);
+    s->finding->has_word = true;
+    s->finding->word = *word;
+}
+
+// ---- one word ---------------------------------------------------------------------------------
+
+static bool add_slot(solving *s, size_t node, const rondo__word *word, const rondo__form *form) {
+    rondo__solution *solution = s->solution;
+    s->status = RONDO__ARRAY_RESERVE(solution->slots, solution->capacity, solution->count + 1);
+    if (s->status == RONDO_STATUS_OK) {
+        solution->slots[solution->count++] = (rondo__slot){node, *word, *form};
+    }
+    return s->status == RONDO_STATUS_OK;
+}
+
+// Whether another form gives other words for some values; then those are wanted.
+static void look_for_rivals(solving *s, const rondo__form *forms, size_t count, size_t chosen) {
+    for (size_t i = 0; i < count && !s->wants_trial; ++i) {
+        s->wants_trial = i != chosen && rondo__form_separate(&forms[chosen], &forms[i],
+                                                             s->arguments, s->draws, s->wanted);
+    }
+}
+
+// The word in pieces of that width; false: one of them has no form.
+static bool find_pieces(const solving *s, const uint64_t *words, uint32_t word_width,
+                        uint32_t width, rondo__pieces *pieces) {
+    *pieces = (rondo__pieces){.count = word_width / width, .width = width};
+    const uint64_t mask = (UINT64_C(1) << (8 * width)) - 1;
+    for (size_t i = 0; i < pieces->count; ++i) {
+        uint64_t parts[RONDO__RECORDINGS_MAX];
+        struct rondo__piece *piece = &pieces->list[i];
+        piece->is_constant = true;
+        for (size_t r = 0; r < s->count; ++r) {
+            parts[r] = words[r] >> (8 * width * i) & mask;
+            piece->is_constant = piece->is_constant && parts[r] == parts[0];
+        }
+        piece->constant = parts[0];
+        const rondo__sightings seen = {s->arguments, s->values, parts, s->count, width};
+        if (!piece->is_constant && rondo__form_fit(&seen, &piece->form, 1) == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// A number that never left its lower half may be a word of its own beside a constant.
+static void look_for_pieces(solving *s, const uint64_t *words, const rondo__form *chosen) {
+    if (chosen->kind != RONDO__FORM_INTEGER && chosen->kind != RONDO__FORM_CEIL) {
+        return;
+    }
+    rondo__pieces pieces;
+    for (uint32_t width = chosen->width / 2; width > 0 && !s->wants_trial; width /= 2) {
+        s->wants_trial =
+            find_pieces(s, words, chosen->width, width, &pieces) &&
+            rondo__form_separate_pieces(chosen, &pieces, s->arguments, s->draws, s->wanted);
+    }
+}
+
+static bool accept(solving *s, size_t node, const rondo__word *word, const uint64_t *words,
+                   const rondo__form *forms, size_t count, size_t chosen) {
+    look_for_rivals(s, forms, count, chosen);
+    look_for_pieces(s, words, &forms[chosen]);
+    return add_slot(s, node, word, &forms[chosen]);
+}
+
+static bool solve_word(solving *s, size_t node, const rondo__word *word);
+
+static bool solve_halves(solving *s, size_t node, const rondo__word *word) {
+    const size_t former_count = s->solution->count;
+    const bool wanted_trial = s->wants_trial;
+    rondo__word half = *word;
+    half.width /= 2;
+    bool is_solved = solve_word(s, node, &half);
+    half.offset += half.width;
+    is_solved = is_solved && solve_word(s, node, &half);
+    if (!is_solved) {
+        s->solution->count = former_count;
+        s->wants_trial = wanted_trial;
+    }
+    return is_solved;
+}
+
+// False: it has no explanation, or s->status says what failed.
+static bool solve_word(solving *s, size_t node, const rondo__word *word) {
+    uint64_t words[RONDO__RECORDINGS_MAX];
+    bool do_agree = true;
+    for (size_t r = 0; r < s->count; ++r) {
+        words[r] = rondo__image_read(&get_node(s, r, node)->image, word);
+        do_agree = do_agree && rondo__recordings_agree(&s->recordings[0], &s->recordings[r],
+                                                       words[0], words[r], word->width);
+    }
+    if (do_agree) {
+        return true;
+    }
+    rondo__form forms[FORMS_MAX];
+    const rondo__sightings seen = {s->arguments, s->values, words, s->count, word->width};
+    const size_t count = rondo__form_fit(&seen, forms, FORMS_MAX);
+    for (size_t i = 0; i < count; ++i) {
+        if (rondo__form_is_tidy(&forms[i])) {
+            return accept(s, node, word, words, forms, count, i);
+        }
+    }
+    if (word->width > 1 && solve_halves(s, node, word)) {
+        return true;
+    }
+    if (count > 0 && s->status == RONDO_STATUS_OK) {
+        return accept(s, node, word, words, forms, count, 0);
+    }
+    refuse_word(s, RONDO_REFUSAL_WORD, node, word, words, "no argument explains it");
+    return false;
+}
+
+// ---- one node ---------------------------------------------------------------------------------
+
+// Bytes that name the node itself are another number in each recording.
+static bool is_ignored(const rondo__recorded_node *node, const rondo__region *region,
+                       uint32_t offset) {
+    return !region->is_field && region->offset + offset < node->first_ignored;
+}
+
+static bool solve_region(solving *s, size_t node, const rondo__region *region) {
+    rondo__word word = {.region = *region};
+    while (word.offset < region->bytes) {
+        word.width = rondo__region_get_width(region, word.offset);
+        ++s->solution->word_count;
+        if (!is_ignored(get_node(s, 0, node), region, word.offset) && !solve_word(s, node, &word)) {
+            return false;
+        }
+        word.offset += word.width;
+    }
+    return true;
+}
+
+// Whether there is something in it that nobody can see.
+static bool is_opaque(const rondo__node_image *image) {
+    return image->is_opaque || image->info.kind == RONDO__NODE_OTHER ||
+           (image->info.kind == RONDO__NODE_CONDITIONAL && image->info.branch_count == 0);
+}
+
+// What has slots must be such that it can be patched.
+static bool check_slots(const solving *s, size_t node, size_t former_count) {
+    const rondo__recorded_node *recorded = get_node(s, 0, node);
+    if (s->solution->count == former_count) {
+        return true;
+    }
+    const rondo__slot *slot = &s->solution->slots[former_count];
+    char form[96];
+    rondo__form_format(&slot->form, s->arguments, form, sizeof form);
+    if (recorded->is_inner) {
+        rondo__finding_set(s->finding, RONDO_REFUSAL_INNER, node, "it is %s", form);
+    } else if (recorded->image.fixed != NULL) {
+        rondo__finding_set(s->finding, RONDO_REFUSAL_FIXED, node, "it is %s; %s", form,
+                           recorded->image.fixed);
+    } else {
+        return true;
+    }
+    s->finding->has_word = true;
+    s->finding->word = slot->word;
+    return false;
+}
+
+static bool solve_node(solving *s, size_t node) {
+    const rondo__node_image *image = &get_node(s, 0, node)->image;
+    const size_t former_count = s->solution->count;
+    if (is_opaque(image)) {
+        rondo__finding_set(s->finding, RONDO_REFUSAL_OPAQUE, node,
+                           "what it holds cannot be compared between recordings");
+        return false;
+    }
+    const size_t region_count = rondo__image_count_regions(image);
+    for (size_t i = 0; i < region_count; ++i) {
+        const rondo__region region = rondo__image_get_region(image, i);
+        if (!solve_region(s, node, &region)) {
+            return false;
+        }
+    }
+    return check_slots(s, node, former_count);
+}
+
+// ---- the whole --------------------------------------------------------------------------------
+
+static bool is_seen(const rondo__solution *solution, size_t argument) {
+    for (size_t i = 0; i < solution->count; ++i) {
+        if (rondo__form_uses(&solution->slots[i].form, argument)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool rondo__solution_find_unseen(const rondo__solution *solution, const rondo__arguments *arguments,
+                                 rondo__finding *out_finding) {
+    for (size_t i = 0; i < arguments->count; ++i) {
+        const rondo__argument *argument = &arguments->list[i];
+        if (rondo__argument_can_vary(argument) && !is_seen(solution, i)) {
+            rondo__finding_set(out_finding, RONDO_REFUSAL_UNSEEN, SIZE_MAX, "argument \"%.80s\"",
+                               argument->name);
+            return true;
+        }
+    }
+    return false;
+}
+
+rondo_status rondo__solve(const rondo__arguments *arguments, const rondo__recording *recordings,
+                          size_t count, rondo__draws *draws, rondo__solution *out_solution,
+                          rondo__values *in_out_wanted, rondo__verdict *out_verdict,
+                          rondo__finding *out_finding) {
+    *out_solution = (rondo__solution){0};
+    *out_finding = (rondo__finding){.refusal = RONDO_REFUSAL_NONE};
+    *out_verdict = RONDO__REFUSED;
+    solving s = {.arguments = arguments,
+                 .recordings = recordings,
+                 .count = count,
+                 .draws = draws,
+                 .solution = out_solution,
+                 .wanted = in_out_wanted,
+                 .finding = out_finding};
+    for (size_t r = 0; r < count; ++r) {
+        s.values[r] = &recordings[r].values;
+    }
+    bool is_solved = true;
+    for (size_t i = 0; i < recordings[0].count && is_solved; ++i) {
+        is_solved = solve_node(&s, i);
+    }
+    if (s.status != RONDO_STATUS_OK) {
+        rondo__solution_deinit(out_solution);
+        return s.status;
+    }
+    if (is_solved) {
+        // A word whose halves had no form may have one by itself.
+        *out_finding = (rondo__finding){.refusal = RONDO_REFUSAL_NONE};
+        *out_verdict = s.wants_trial ? RONDO__WANTS_TRIAL : RONDO__SOLVED;
+    }
+    return RONDO_STATUS_OK;
+}
+
+void rondo__solution_deinit(rondo__solution *solution) {
+    rondo__free(solution->slots);
+    *solution = (rondo__solution){0};
+}
+
+// ---- checking ---------------------------------------------------------------------------------
+
+typedef struct checking {
+    const rondo__solution *solution;
+    const rondo__arguments *arguments;
+    const rondo__recording *reference;
+    const rondo__recording *other;
+    rondo__finding *finding;
+} checking;
+
+static bool check_region(const checking *c, size_t node, const rondo__node_image *foretold,
+                         const rondo__region *region) {
+    const rondo__recorded_node *recorded = &c->other->nodes[node];
+    rondo__word word = {.region = *region};
+    for (; word.offset < region->bytes; word.offset += word.width) {
+        word.width = rondo__region_get_width(region, word.offset);
+        const uint64_t expected = rondo__image_read(foretold, &word);
+        const uint64_t found = rondo__image_read(&recorded->image, &word);
+        if (is_ignored(recorded, region, word.offset) ||
+            rondo__recordings_agree(c->reference, c->other, expected, found, word.width)) {
+            continue;
+        }
+        rondo__finding_set(c->finding, RONDO_REFUSAL_CHANGED, node,
+                           "foretold was 0x%" PRIx64 ", recorded 0x%" PRIx64, expected, found);
+        c->finding->has_word = true;
+        c->finding->word = word;
+        return false;
+    }
+    return true;
+}
+
+static bool check_image(const checking *c, size_t node, const rondo__node_image *foretold) {
+    const size_t region_count = rondo__image_count_regions(foretold);
+    for (size_t i = 0; i < region_count; ++i) {
+        const rondo__region region = rondo__image_get_region(foretold, i);
+        if (!check_region(c, node, foretold, &region)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// *in_out_slot: the first slot of this node or a later one; then of a later one.
+static rondo_status check_node(const checking *c, size_t node, size_t *in_out_slot,
+                               bool *out_is_right) {
+    const rondo__solution *solution = c->solution;
+    const rondo__node_image *image = &c->reference->nodes[node].image;
+    if (*in_out_slot >= solution->count || solution->slots[*in_out_slot].node != node) {
+        *out_is_right = check_image(c, node, image);
+        return RONDO_STATUS_OK;
+    }
+    rondo__node_image foretold;
+    RETURN_IF_ERROR(rondo__node_image_copy(image, &foretold));
+    for (; *in_out_slot < solution->count && solution->slots[*in_out_slot].node == node;
+         ++*in_out_slot) {
+        const rondo__slot *slot = &solution->slots[*in_out_slot];
+        rondo__image_write(&foretold, &slot->word,
+                           rondo__form_evaluate(&slot->form, c->arguments, &c->other->values));
+    }
+    *out_is_right = check_image(c, node, &foretold);
+    rondo__node_image_deinit(&foretold);
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__solution_check(const rondo__solution *solution,
+                                   const rondo__arguments *arguments,
+                                   const rondo__recording *reference, const rondo__recording *other,
+                                   const rondo__node_image *const *images, bool *out_is_right,
+                                   rondo__finding *out_finding) {
+    const checking c = {solution, arguments, reference, other, out_finding};
+    size_t slot = 0;
+    *out_is_right = true;
+    for (size_t i = 0; i < reference->count && *out_is_right; ++i) {
+        RETURN_IF_ERROR(check_node(&c, i, &slot, out_is_right));
+        if (*out_is_right && images != NULL && images[i] != NULL) {
+            *out_is_right = check_image(&c, i, images[i]);
+        }
+    }
+    return RONDO_STATUS_OK;
+}

@@ -1,0 +1,275 @@
+// learn/trial.c — see trial.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "learn/trial.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "backend/areas.h"
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "capture/label_stack.h"
+#include "graph/graph_capture.h"
+
+enum { SITES_ON_HOST = 6, SITES_ON_DEVICE = 2, HINTS = 8, STEPS_OF_SLACK = 64 };
+
+static const size_t slack_least = 65536;
+static const size_t page_bytes = 4096;
+
+// ---- sites ------------------------------------------------------------------------------------
+
+// How far into a site an address may lie.
+static size_t get_slack(const rondo__argument *argument) {
+    const size_t slack = (size_t)argument->alignment * STEPS_OF_SLACK;
+    return slack > slack_least ? slack : slack_least;
+}
+
+// Address space that nobody can touch, somewhere among 64 TiB; where the system does not follow the
+// hints, wherever it likes.
+static void *map_site(rondo__draws *draws, size_t bytes) {
+    const uint64_t span = UINT64_C(1) << 46;
+    for (int i = 0; i <= HINTS; ++i) {
+        const uintptr_t hint =
+            (uintptr_t)((rondo__draw(draws) % span + span / 64) & ~(uint64_t)(page_bytes - 1));
+        const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+        void *memory =
+            i < HINTS ? mmap((void *)hint, bytes, PROT_NONE, flags | MAP_FIXED_NOREPLACE, -1, 0)
+                      : mmap(NULL, bytes, PROT_NONE, flags, -1, 0);
+        if (memory != MAP_FAILED) {
+            return memory;
+        }
+    }
+    return NULL;
+}
+
+static rondo_status make_mapped(rondo__trials *trials, const rondo__argument *argument,
+                                size_t bytes, rondo__site *site) {
+    site->memory = map_site(&trials->draws, bytes);
+    if (site->memory == NULL) {
+        return RONDO_FAIL_AS("rondo_learned_learn", NO_MEMORY,
+                             "no address space of %zu bytes for trials of argument \"%s\"", bytes,
+                             argument->name);
+    }
+    site->is_mapped = true;
+    // Copies look there whether they may use it.
+    rondo_status status =
+        rondo__areas_add(trials->step->device, argument->memory, site->memory, bytes);
+    if (status != RONDO_STATUS_OK) {
+        munmap(site->memory, bytes);
+        site->memory = NULL;
+    }
+    return status;
+}
+
+static rondo_status make_site(rondo__trials *trials, const rondo__argument *argument,
+                              rondo__site *site) {
+    rondo_device *device = trials->step->device;
+    size_t bytes = 0;
+    if (!rondo__add_size((size_t)argument->extent,
+                         get_slack(argument) + (size_t)argument->alignment + page_bytes, &bytes)) {
+        return RONDO_FAIL_AS("rondo_learned_learn", NO_MEMORY,
+                             "argument \"%s\" has too large an extent", argument->name);
+    }
+    bytes = rondo__align_up(bytes, page_bytes);
+    site->bytes = bytes;
+    return rondo_device_is_host(device)
+               ? make_mapped(trials, argument, bytes, site)
+               : rondo__areas_allocate(device, argument->memory, bytes, &site->memory);
+}
+
+static void free_site(rondo_device *device, const rondo__site *site) {
+    if (site->memory == NULL) {
+        return;
+    }
+    if (site->is_mapped) {
+        rondo__areas_remove(device, site->memory);
+        munmap(site->memory, site->bytes);
+    } else {
+        (void)rondo__areas_free(device, site->memory);
+    }
+}
+
+static size_t count_pointers(const rondo__arguments *arguments) {
+    size_t count = 0;
+    for (size_t i = 0; i < arguments->count; ++i) {
+        count += arguments->list[i].kind == RONDO_ARGUMENT_POINTER;
+    }
+    return count;
+}
+
+static rondo_status make_sites(rondo__trials *trials) {
+    const rondo__arguments *arguments = trials->step->arguments;
+    const size_t count = count_pointers(arguments) * trials->per_pointer;
+    trials->sites = rondo__calloc(count + 1, sizeof *trials->sites);
+    trials->made_up = rondo__calloc(count + 1, sizeof *trials->made_up);
+    if (trials->sites == NULL || trials->made_up == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < arguments->count; ++i) {
+        const rondo__argument *argument = &arguments->list[i];
+        for (size_t k = 0; k < trials->per_pointer && argument->kind == RONDO_ARGUMENT_POINTER;
+             ++k) {
+            rondo__site *site = &trials->sites[trials->site_count];
+            RETURN_IF_ERROR(make_site(trials, argument, site));
+            trials->made_up[trials->site_count++] =
+                (rondo__made_up){.begin = (uintptr_t)site->memory, .bytes = site->bytes};
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__trials_init(const rondo__step *step, uint64_t seed, rondo__trials *out_trials) {
+    const rondo_graph_options options = {
+        .struct_size = sizeof options, .keep = RONDO_KEEP_TEMPLATE_ONLY, .label = "trial"};
+    rondo__trials trials = {
+        .step = step,
+        .draws = {seed != 0 ? seed : UINT64_C(0x72d1f3a95b8c6e47)},
+        .per_pointer = rondo_device_is_host(step->device) ? SITES_ON_HOST : SITES_ON_DEVICE};
+    rondo_status status = rondo_graph_create(step->device, &options, &trials.probe);
+    if (status == RONDO_STATUS_OK) {
+        status = make_sites(&trials);
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo__trials_deinit(&trials);
+        trials = (rondo__trials){0};
+    }
+    *out_trials = trials;
+    return status;
+}
+
+void rondo__trials_deinit(rondo__trials *trials) {
+    rondo_error saved;
+    rondo__error_save(&saved);
+    for (size_t i = 0; i < trials->site_count; ++i) {
+        free_site(trials->step->device, &trials->sites[i]);
+    }
+    rondo__free(trials->sites);
+    rondo__free(trials->made_up);
+    rondo_graph_destroy(trials->probe);
+    rondo__error_restore(&saved);
+}
+
+// ---- values -----------------------------------------------------------------------------------
+
+void rondo__trials_draw_addresses(rondo__trials *trials, rondo__values *values) {
+    const rondo__arguments *arguments = trials->step->arguments;
+    size_t first = 0;
+    for (size_t i = 0; i < arguments->count; ++i) {
+        const rondo__argument *argument = &arguments->list[i];
+        if (argument->kind != RONDO_ARGUMENT_POINTER) {
+            continue;
+        }
+        const size_t place = first + (size_t)(rondo__draw(&trials->draws) % trials->per_pointer);
+        const size_t steps = get_slack(argument) / (size_t)argument->alignment;
+        const size_t step = (size_t)(rondo__draw(&trials->draws) % steps);
+        const size_t begin = rondo__align_up((size_t)(uintptr_t)trials->sites[place].memory,
+                                             (size_t)argument->alignment);
+        values->bits[i] = begin + step * argument->alignment;
+        first += trials->per_pointer;
+    }
+}
+
+void rondo__trials_draw(rondo__trials *trials, rondo__draw_kind kind, rondo__values *values) {
+    const rondo__arguments *arguments = trials->step->arguments;
+    for (size_t i = 0; i < arguments->count; ++i) {
+        const rondo__argument *argument = &arguments->list[i];
+        if (argument->kind != RONDO_ARGUMENT_POINTER) {
+            rondo__argument_draw(argument, &trials->draws, kind, &values->bits[i],
+                                 values->bytes + argument->struct_offset);
+        }
+    }
+    rondo__trials_draw_addresses(trials, values);
+}
+
+// ---- recordings -------------------------------------------------------------------------------
+
+enum { ARGUMENTS_MAX = 64 };
+
+rondo_status rondo__step_call(const rondo__step *step, rondo_stream *stream,
+                              const rondo__values *values) {
+    rondo_value given[ARGUMENTS_MAX];
+    for (size_t i = 0; i < step->arguments->count; ++i) {
+        given[i] = rondo__value_from_bits(&step->arguments->list[i], values, i);
+    }
+    const uint64_t sequence = rondo_error_get_last()->sequence;
+    return rondo__error_note_callback(step->function(stream, given, step->user_data), sequence,
+                                      "rondo_learned_run", "the step");
+}
+
+// Failures that would have come with any step.
+static bool is_outer_failure(rondo_status status) {
+    return status == RONDO_STATUS_NO_MEMORY || status == RONDO_STATUS_NO_DEVICE_MEMORY ||
+           status == RONDO_STATUS_UNAVAILABLE || status == RONDO_STATUS_DRIVER ||
+           status == RONDO_STATUS_LOST || status == RONDO_STATUS_INTERNAL;
+}
+
+// "n = 4, x = 0x7f00" as far as there is room.
+static void format_all(const rondo__arguments *arguments, const rondo__values *values, char *text,
+                       size_t capacity) {
+    size_t length = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < arguments->count && length + 1 < capacity; ++i) {
+        char value[40];
+        rondo__argument_format(&arguments->list[i], values->bits[i], value, sizeof value);
+        const int added = snprintf(text + length, capacity - length, "%s%.20s = %s",
+                                   i > 0 ? ", " : "", arguments->list[i].name, value);
+        length += added > 0 ? (size_t)added : 0;
+    }
+}
+
+static rondo_status note_failure(const rondo__step *step, const rondo__values *values,
+                                 rondo_status failure, rondo_status *out_step_status,
+                                 rondo__finding *out_finding) {
+    if (is_outer_failure(failure)) {
+        return failure;
+    }
+    char given[96];
+    format_all(step->arguments, values, given, sizeof given);
+    rondo__finding_set(out_finding, RONDO_REFUSAL_STEP_FAILED, SIZE_MAX, "%.120s (for %s)",
+                       rondo_error_get_last()->message, given);
+    *out_step_status = failure;
+    return RONDO_STATUS_OK;
+}
+
+typedef struct looking {
+    rondo__recording *recording;
+    const rondo__trial_memory *trial;
+    bool was_looked_at;
+} looking;
+
+static rondo_status look(void *user_data, rondo__template *recorded,
+                         const rondo__participant *labels) {
+    looking *l = user_data;
+    l->was_looked_at = true;
+    return rondo__recording_read(l->recording, recorded, labels, l->trial);
+}
+
+rondo_status rondo__step_record(const rondo__step *step, rondo_graph *probe, rondo_stream *stream,
+                                const rondo__trial_memory *trial,
+                                rondo__recording *in_out_recording, rondo_status *out_step_status,
+                                rondo__finding *out_finding) {
+    RETURN_IF_ERROR(rondo_graph_capture_begin(probe, stream, step->mode));
+    probe->capture->is_step = true;
+    probe->capture->blocks = &in_out_recording->blocks;
+    const size_t label_depth = rondo__label_get_depth(stream);
+    looking l = {.recording = in_out_recording, .trial = trial};
+    rondo_status status = rondo__step_call(step, stream, &in_out_recording->values);
+    if (status != RONDO_STATUS_OK) {
+        rondo_graph_capture_abort(probe);
+    } else if (probe->state != RONDO__GRAPH_RECORDING) {
+        status = RONDO_FAIL_AS("rondo_learned_run", STATE,
+                               "the step ended or aborted its capture by itself");
+    } else {
+        status = rondo__graph_capture_look(probe, look, &l);
+    }
+    rondo__label_close_above(stream, label_depth);
+    if (status == RONDO_STATUS_OK && in_out_recording->blocks.is_incomplete) {
+        return RONDO_FAIL_AS("rondo_learned_run", NO_MEMORY, "no memory to note a block");
+    }
+    if (status == RONDO_STATUS_OK || l.was_looked_at) {
+        return status;
+    }
+    return note_failure(step, &in_out_recording->values, status, out_step_status, out_finding);
+}

@@ -1,0 +1,591 @@
+// Learned steps on the host: what is learned, what is refused and how it is said, what trials leave
+// behind, and steps that look learnable but are not.
+// SPDX-License-Identifier: Apache-2.0
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/error.h"
+#include "device/device.h"
+#include "graph/graph_object.h"
+#include "learn/learned.h"
+#include "rondo/rondo.h"
+#include "support/expect_ok.h"
+
+enum { BYTES = 4096 };
+
+static rondo_device *g_device;
+static rondo_stream *g_stream;
+static rondo_pool *g_pool;
+static rondo_generator *g_generator;
+static unsigned char *g_buffers[3];
+static unsigned char *g_pinned;
+
+// ---- kernels and steps ------------------------------------------------------------------------
+
+typedef struct work {
+    unsigned char *out;
+    const unsigned char *in;
+    int64_t count;
+    float factor;
+    int32_t shift;
+} work;
+
+static void run_kernel(void *arguments) {
+    const work *w = arguments;
+    for (int64_t i = 0; i < w->count; ++i) {
+        w->out[i] = (unsigned char)((float)w->in[i] * w->factor + (float)w->shift);
+    }
+}
+
+static void run_other_kernel(void *arguments) {
+    run_kernel(arguments);
+}
+
+static rondo_status launch(rondo_stream *stream, rondo_host_function function, uint32_t blocks,
+                           const void *arguments, size_t bytes) {
+    union {
+        rondo_host_function function;
+        void *address;
+    } kernel = {.function = function};
+    const rondo_launch wanted = {.struct_size = sizeof wanted,
+                                 .name = "kernel",
+                                 .function = kernel.address,
+                                 .grid = {blocks, 1, 1},
+                                 .block = {64, 1, 1},
+                                 .arguments = arguments,
+                                 .argument_bytes = bytes};
+    return rondo_stream_launch(stream, &wanted);
+}
+
+// Arguments of most steps: x, y, n, f.
+static const rondo_argument usual[] = {
+    {.struct_size = sizeof(rondo_argument), .name = "x", .extent = BYTES},
+    {.struct_size = sizeof(rondo_argument), .name = "y", .extent = BYTES},
+    {.struct_size = sizeof(rondo_argument),
+     .name = "n",
+     .kind = RONDO_ARGUMENT_INT32,
+     .least.integer = 1,
+     .most.integer = 512},
+    {.struct_size = sizeof(rondo_argument), .name = "f", .kind = RONDO_ARGUMENT_FLOAT},
+};
+
+static int64_t get_n(const rondo_value *a) {
+    return a[2].integer;
+}
+
+// Two kernels, a copy and a fill, with interior addresses, a block of a pool, and a drop-out.
+static rondo_status step_usual(rondo_stream *stream, const rondo_value *a, void *user_data) {
+    unsigned char *x = a[0].pointer;
+    unsigned char *y = a[1].pointer;
+    void *block = NULL;
+    (void)user_data;
+    RETURN_IF_ERROR(rondo_pool_allocate(g_pool, stream, 1024, &block));
+    const work first = {(unsigned char *)block + 16, x, get_n(a), a[3].single, 3};
+    const work second = {y + 1024, (unsigned char *)block + 16, get_n(a), 2.0f, (int32_t)get_n(a)};
+    RETURN_IF_ERROR(
+        launch(stream, run_kernel, (uint32_t)(get_n(a) + 63) / 64, &first, sizeof first));
+    RETURN_IF_ERROR(launch(stream, run_kernel, 1, &second, sizeof second));
+    RETURN_IF_ERROR(rondo_stream_copy(stream, y + 2048, x + 8, (size_t)get_n(a) * 2,
+                                      RONDO_COPY_DEVICE_TO_DEVICE));
+    RETURN_IF_ERROR(rondo_stream_fill(stream, y + 3584, (uint32_t)get_n(a), 1, 100));
+    return rondo_pool_free(g_pool, block);
+}
+
+static rondo_status step_counts(rondo_stream *stream, const rondo_value *a, void *user_data) {
+    const work w = {a[1].pointer, a[0].pointer, get_n(a), a[3].single, (*(int32_t *)user_data)++};
+    return launch(stream, run_kernel, 1, &w, sizeof w);
+}
+
+// A kernel that is chosen by how the address is aligned.
+static rondo_status step_aligned(rondo_stream *stream, const rondo_value *a, void *user_data) {
+    const work w = {a[1].pointer, a[0].pointer, get_n(a), a[3].single, 0};
+    (void)user_data;
+    const bool is_aligned = ((uintptr_t)a[0].pointer & 63) == 0;
+    return launch(stream, is_aligned ? run_kernel : run_other_kernel, 1, &w, sizeof w);
+}
+
+// An address that lost its high bits on the way: near the base it looks right.
+static rondo_status step_truncated(rondo_stream *stream, const rondo_value *a, void *user_data) {
+    const uintptr_t base = (uintptr_t)g_buffers[0];
+    const uint32_t distance = (uint32_t)((uintptr_t)a[0].pointer - base);
+    const work w = {a[1].pointer, (const unsigned char *)(base + distance), get_n(a), a[3].single,
+                    0};
+    (void)user_data;
+    return launch(stream, run_kernel, 1, &w, sizeof w);
+}
+
+// A table of addresses in memory that a copy reads at each replay.
+static rondo_status step_host_table(rondo_stream *stream, const rondo_value *a, void *user_data) {
+    const work w = {a[1].pointer, a[1].pointer, get_n(a), a[3].single, 0};
+    (void)user_data;
+    memcpy(g_pinned, &a[0].pointer, sizeof a[0].pointer);
+    RETURN_IF_ERROR(rondo_stream_copy(stream, g_buffers[2], g_pinned, sizeof(void *),
+                                      RONDO_COPY_HOST_TO_DEVICE));
+    return launch(stream, run_kernel, 1, &w, sizeof w);
+}
+
+// The same table in device memory that a kernel reads: no node shows the address.
+static rondo_status step_device_table(rondo_stream *stream, const rondo_value *a, void *user_data) {
+    const work w = {a[1].pointer, g_buffers[2], get_n(a), a[3].single, 0};
+    (void)user_data;
+    memcpy(g_buffers[2], &a[0].pointer, sizeof a[0].pointer);
+    return launch(stream, run_kernel, 1, &w, sizeof w);
+}
+
+// Division by multiplication: factor and shift of n.
+static rondo_status step_magic(rondo_stream *stream, const rondo_value *a, void *user_data) {
+    const uint64_t n = (uint64_t)get_n(a);
+    const uint64_t magic = (UINT64_C(1) << 32) / n + 1;
+    const work w = {a[1].pointer, a[0].pointer, (int64_t)magic, a[3].single, 0};
+    (void)user_data;
+    return launch(stream, run_kernel, 1, &w, sizeof w);
+}
+
+static rondo_status step_integer_to_float(rondo_stream *stream, const rondo_value *a,
+                                          void *user_data) {
+    const work w = {a[1].pointer, a[0].pointer, 7, a[3].single * (float)get_n(a), 0};
+    (void)user_data;
+    return launch(stream, run_kernel, 1, &w, sizeof w);
+}
+
+static rondo_status step_more_nodes(rondo_stream *stream, const rondo_value *a, void *user_data) {
+    (void)user_data;
+    for (int64_t i = 0; i < get_n(a); i += 200) {
+        const work w = {a[1].pointer, a[0].pointer, 7, a[3].single, (int32_t)get_n(a)};
+        RETURN_IF_ERROR(launch(stream, run_kernel, 1, &w, sizeof w));
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status step_larger_block(rondo_stream *stream, const rondo_value *a, void *user_data) {
+    void *block = NULL;
+    (void)user_data;
+    RETURN_IF_ERROR(rondo_pool_allocate(g_pool, stream, (size_t)get_n(a) * 8, &block));
+    const work w = {block, a[0].pointer, get_n(a), a[3].single, 0};
+    const work v = {a[1].pointer, block, get_n(a), 1.0f, 0};
+    RETURN_IF_ERROR(launch(stream, run_kernel, 1, &w, sizeof w));
+    RETURN_IF_ERROR(launch(stream, run_kernel, 1, &v, sizeof v));
+    return rondo_pool_free(g_pool, block);
+}
+
+static rondo_status step_fails(rondo_stream *stream, const rondo_value *a, void *user_data) {
+    (void)user_data;
+    return get_n(a) > 400 ? rondo_stream_fill(stream, a[0].pointer, 0, 3, 8)
+                          : step_usual(stream, a, NULL);
+}
+
+static rondo_status step_unseen(rondo_stream *stream, const rondo_value *a, void *user_data) {
+    const work w = {a[1].pointer, a[0].pointer, get_n(a), 1.0f, 0};
+    (void)user_data;
+    return launch(stream, run_kernel, 1, &w, sizeof w);
+}
+
+static rondo_status step_ends_itself(rondo_stream *stream, const rondo_value *a, void *user_data) {
+    (void)a;
+    (void)user_data;
+    return rondo_stream_synchronize(stream);
+}
+
+// ---- worlds -----------------------------------------------------------------------------------
+
+static int open_world(void **state) {
+    (void)state;
+    OK(rondo_device_open("host", &g_device));
+    OK(rondo_stream_create(g_device, NULL, &g_stream));
+    OK(rondo_pool_create(g_device, NULL, &g_pool));
+    OK(rondo_generator_create(g_device, 1, &g_generator));
+    for (size_t i = 0; i < 3; ++i) {
+        OK(rondo_memory_allocate(g_device, RONDO_MEMORY_DEVICE, BYTES, (void **)&g_buffers[i]));
+        memset(g_buffers[i], 0, BYTES);
+    }
+    OK(rondo_memory_allocate(g_device, RONDO_MEMORY_PINNED, BYTES, (void **)&g_pinned));
+    memset(g_pinned, 0, BYTES);
+    return 0;
+}
+
+static int close_world(void **state) {
+    (void)state;
+    OK(rondo_device_synchronize(g_device));
+    rondo_memory_free(g_device, g_pinned);
+    for (size_t i = 0; i < 3; ++i) {
+        rondo_memory_free(g_device, g_buffers[i]);
+    }
+    rondo_generator_release(g_generator);
+    rondo_pool_release(g_pool);
+    rondo_stream_destroy(g_stream);
+    rondo_device_release(g_device);
+    return 0;
+}
+
+static rondo_learned *create(rondo_learned_function step, void *user_data,
+                             const rondo_learned_options *options) {
+    rondo_learned *learned = NULL;
+    OK(rondo_learned_create(g_device, options, usual, 4, step, user_data, &learned));
+    return learned;
+}
+
+static void set_values(rondo_value *values, size_t x, size_t y, int64_t n, float f) {
+    values[0].pointer = g_buffers[x];
+    values[1].pointer = g_buffers[y];
+    values[2].integer = n;
+    values[3].single = f;
+}
+
+static void fill_buffers(void) {
+    for (size_t i = 0; i < 3; ++i) {
+        for (size_t k = 0; k < BYTES; ++k) {
+            g_buffers[i][k] = (unsigned char)(k * (7 + i));
+        }
+    }
+}
+
+static rondo_learned_report get_report(const rondo_learned *learned) {
+    rondo_learned_report report = {.struct_size = sizeof report};
+    OK(rondo_learned_get_report(learned, &report));
+    return report;
+}
+
+// Runs and compares every byte with what the step does eagerly.
+static void expect_same_as_eager(rondo_learned *learned, rondo_learned_function step,
+                                 const rondo_value *values) {
+    static unsigned char expected[3][BYTES];
+    fill_buffers();
+    OK(step(g_stream, values, NULL));
+    OK(rondo_stream_synchronize(g_stream));
+    for (size_t i = 0; i < 3; ++i) {
+        memcpy(expected[i], g_buffers[i], BYTES);
+    }
+    fill_buffers();
+    OK(rondo_learned_run(learned, g_stream, values, 4));
+    OK(rondo_stream_synchronize(g_stream));
+    for (size_t i = 0; i < 3; ++i) {
+        assert_memory_equal(expected[i], g_buffers[i], BYTES);
+    }
+}
+
+static bool append_text(void *user_data, const char *text, size_t bytes) {
+    strncat(user_data, text, bytes);
+    return true;
+}
+
+// ---- cases ------------------------------------------------------------------------------------
+
+static void a_step_is_learned_and_runs_with_any_values(void **state) {
+    (void)state;
+    rondo_learned *learned = create(step_usual, NULL, NULL);
+    rondo_value values[4];
+    static const struct {
+        size_t x, y;
+        int64_t n;
+        float f;
+    } rows[] = {{0, 1, 100, 1.5f}, {0, 1, 100, 2.5f}, {1, 2, 512, 1.5f}, {0, 1, 1, 0.0f},
+                {2, 0, 64, 1.5f},  {2, 0, 65, 1.5f},  {0, 1, 100, 1.5f}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        set_values(values, rows[i].x, rows[i].y, rows[i].n, rows[i].f);
+        expect_same_as_eager(learned, step_usual, values);
+        expect_same_as_eager(learned, step_usual, values);
+    }
+    static char text[8192];
+    text[0] = '\0';
+    OK(rondo_learned_describe(learned, RONDO_TEXT_PLAIN, append_text, text));
+    assert_non_null(strstr(text, "grid.x: ceil(n / 64)"));
+    assert_non_null(strstr(text, "source: x + 8"));
+    assert_non_null(strstr(text, "bytes: n * 2"));
+    const rondo_learned_report report = get_report(learned);
+    assert_int_equal(report.state, RONDO_LEARNED_PROVED);
+    assert_int_equal(report.node_count, 4);
+    assert_int_equal(report.changing_count, 4);
+    rondo_learned_stats stats = {.struct_size = sizeof stats};
+    OK(rondo_learned_get_stats(learned, &stats));
+    assert_int_equal(stats.run_count, 14);
+    assert_int_equal(stats.unchanged_count, 7);
+    assert_int_equal(stats.fallback_count, 0);
+    rondo_learned_slot slots[64];
+    slots[0].struct_size = sizeof slots[0];
+    size_t count = 0;
+    OK(rondo_learned_list_slots(learned, slots, 64, &count));
+    assert_int_equal(count, report.slot_count);
+    rondo_learned_destroy(learned);
+}
+
+// Pools, generators, label scopes and the stream are after the trials what they were before.
+static rondo_status step_with_state(rondo_stream *stream, const rondo_value *a, void *user_data) {
+    (void)user_data;
+    OK(rondo_label_push(stream, "left open"));
+    RETURN_IF_ERROR(
+        rondo_random_uniform(g_generator, stream, RONDO_DTYPE_F32, a[1].pointer, 16, 0.0, 1.0));
+    return step_usual(stream, a, NULL);
+}
+
+static void trials_leave_nothing_behind(void **state) {
+    (void)state;
+    rondo_generator_state before;
+    rondo_generator_state after;
+    rondo_pool_stats pool_before = {.struct_size = sizeof pool_before};
+    rondo_pool_stats pool_after = {.struct_size = sizeof pool_after};
+    rondo_learned *learned = create(step_with_state, NULL, NULL);
+    rondo_value values[4];
+    set_values(values, 0, 1, 100, 1.0f);
+    const size_t area_count = g_device->areas.count;
+    OK(rondo_generator_get_state(g_generator, &before));
+    OK(rondo_pool_get_stats(g_pool, &pool_before));
+    OK(rondo_learned_learn(learned, g_stream, values, 4));
+    assert_int_equal(get_report(learned).state, RONDO_LEARNED_PROVED);
+    OK(rondo_generator_get_state(g_generator, &after));
+    assert_int_equal(before.offset, after.offset);
+    OK(rondo_pool_get_stats(g_pool, &pool_after));
+    assert_int_equal(pool_before.live_bytes, pool_after.live_bytes);
+    assert_int_equal(pool_before.live_count, pool_after.live_count);
+    const rondo_graph_stats unset = {0};
+    rondo_graph_stats stats = unset;
+    stats.struct_size = sizeof stats;
+    OK(rondo_graph_get_stats(rondo_learned_get_graph(learned), &stats));
+    assert_int_equal(stats.arena_live_bytes, 0);
+    assert_int_equal(stats.replay_count, 0);
+    // The graph's own block may be a new area of the pool; no trial's is left.
+    assert_true(g_device->areas.count <= area_count + 1);
+    bool is_recording = true;
+    OK(rondo_stream_is_recording(g_stream, &is_recording));
+    assert_false(is_recording);
+    // Two runs draw what two eager calls would.
+    float drawn[2][16];
+    for (int i = 0; i < 2; ++i) {
+        OK(rondo_learned_run(learned, g_stream, values, 4));
+        OK(rondo_stream_synchronize(g_stream));
+        memcpy(drawn[i], g_buffers[1], sizeof drawn[i]);
+    }
+    OK(rondo_generator_set_state(g_generator, &before));
+    for (int i = 0; i < 2; ++i) {
+        OK(rondo_random_uniform(g_generator, g_stream, RONDO_DTYPE_F32, g_buffers[1], 16, 0, 1));
+        OK(rondo_stream_synchronize(g_stream));
+        assert_memory_equal(drawn[i], g_buffers[1], sizeof drawn[i]);
+    }
+    rondo_learned_destroy(learned);
+}
+
+static void adversaries_are_refused(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        rondo_learned_function step;
+        rondo_refusal refusal;
+    } rows[] = {
+        {"counts its calls", step_counts, RONDO_REFUSAL_WORD},
+        {"truncates an address", step_truncated, RONDO_REFUSAL_WORD},
+        {"host table", step_host_table, RONDO_REFUSAL_TABLE},
+        {"device table", step_device_table, RONDO_REFUSAL_UNSEEN},
+        {"magic numbers", step_magic, RONDO_REFUSAL_WORD},
+        {"float of an integer", step_integer_to_float, RONDO_REFUSAL_WORD},
+        {"more nodes", step_more_nodes, RONDO_REFUSAL_NODES},
+        {"a larger block", step_larger_block, RONDO_REFUSAL_MEMORY},
+        {"fails", step_fails, RONDO_REFUSAL_STEP_FAILED},
+        {"an argument of no use", step_unseen, RONDO_REFUSAL_UNSEEN},
+        {"waits", step_ends_itself, RONDO_REFUSAL_STEP_FAILED},
+    };
+    const rondo_learned_options options = {.struct_size = sizeof options,
+                                           .fallback = RONDO_LEARN_REFUSE};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        int32_t calls = 0;
+        rondo_learned *learned = create(rows[i].step, &calls, &options);
+        rondo_value values[4];
+        set_values(values, 0, 1, 100, 1.5f);
+        assert_int_equal(rondo_learned_run(learned, g_stream, values, 4), RONDO_STATUS_UNSUPPORTED);
+        const rondo_learned_report report = get_report(learned);
+        if (report.refusal != rows[i].refusal) {
+            print_error("%s: %s\n", rows[i].name, report.message);
+        }
+        assert_int_equal(report.refusal, rows[i].refusal);
+        assert_int_equal(report.state, RONDO_LEARNED_REFUSED);
+        assert_string_not_equal(report.message, "");
+        assert_string_not_equal(report.advice, "");
+        rondo_learned_destroy(learned);
+    }
+}
+
+// Small alignments are tried; so the choice by alignment is seen only where it can be met.
+static void a_choice_by_alignment_is_found(void **state) {
+    (void)state;
+    rondo_argument arguments[4];
+    memcpy(arguments, usual, sizeof usual);
+    const rondo_learned_options options = {.struct_size = sizeof options,
+                                           .fallback = RONDO_LEARN_REFUSE};
+    rondo_value values[4];
+    set_values(values, 0, 1, 100, 1.5f);
+    for (int i = 0; i < 2; ++i) {
+        rondo_learned *learned = NULL;
+        arguments[0].alignment = i == 0 ? 4 : 0;
+        OK(rondo_learned_create(g_device, &options, arguments, 4, step_aligned, NULL, &learned));
+        const rondo_status status = rondo_learned_run(learned, g_stream, values, 4);
+        assert_int_equal(status, i == 0 ? RONDO_STATUS_UNSUPPORTED : RONDO_STATUS_OK);
+        assert_int_equal(get_report(learned).refusal,
+                         i == 0 ? RONDO_REFUSAL_FUNCTION : RONDO_REFUSAL_NONE);
+        rondo_learned_destroy(learned);
+    }
+}
+
+// Whatever was refused runs as the fallback says, with the right results.
+static rondo_status step_refused(rondo_stream *stream, const rondo_value *a, void *user_data) {
+    const work w = {a[1].pointer, a[0].pointer, (get_n(a) * 2654435761) % 97, a[3].single, 0};
+    (void)user_data;
+    return launch(stream, run_kernel, 1, &w, sizeof w);
+}
+
+static void refused_steps_fall_back(void **state) {
+    (void)state;
+    static const rondo_learned_fallback fallbacks[] = {RONDO_LEARN_RECAPTURE, RONDO_LEARN_EAGER};
+    for (size_t i = 0; i < 2; ++i) {
+        const rondo_learned_options options = {.struct_size = sizeof options,
+                                               .fallback = fallbacks[i]};
+        rondo_learned *learned = create(step_refused, NULL, &options);
+        rondo_value values[4];
+        for (int64_t n = 1; n < 20; n += 3) {
+            set_values(values, n % 2 == 0, 2, n, 1.5f);
+            expect_same_as_eager(learned, step_refused, values);
+            expect_same_as_eager(learned, step_refused, values);
+        }
+        rondo_learned_stats stats = {.struct_size = sizeof stats};
+        OK(rondo_learned_get_stats(learned, &stats));
+        assert_int_equal(stats.run_count, 14);
+        assert_int_equal(stats.fallback_count, 14);
+        rondo_learned_destroy(learned);
+    }
+}
+
+// A special case that is too rare for the trials: the check finds it, and the run is right.
+static rondo_status step_rare(rondo_stream *stream, const rondo_value *a, void *user_data) {
+    const work w = {a[1].pointer, a[0].pointer, get_n(a) == 333 ? 1 : get_n(a), a[3].single, 0};
+    (void)user_data;
+    return launch(stream, run_kernel, 1, &w, sizeof w);
+}
+
+static void checks_find_rare_cases(void **state) {
+    (void)state;
+    const rondo_learned_options options = {.struct_size = sizeof options, .check_every = 1};
+    rondo_learned *learned = create(step_rare, NULL, &options);
+    rondo_value values[4];
+    for (int64_t n = 330; n < 340; ++n) {
+        set_values(values, 0, 1, n, 1.5f);
+        expect_same_as_eager(learned, step_rare, values);
+        assert_int_equal(get_report(learned).state,
+                         n < 333 ? RONDO_LEARNED_PROVED : RONDO_LEARNED_REFUSED);
+    }
+    assert_int_equal(get_report(learned).refusal, RONDO_REFUSAL_CHANGED);
+    rondo_learned_destroy(learned);
+}
+
+static void expect_invalid(rondo_learned *learned, const rondo_value *values, size_t count,
+                           const char *text) {
+    assert_int_equal(rondo_learned_run(learned, g_stream, values, count), RONDO_STATUS_INVALID);
+    if (strstr(rondo_error_get_last()->message, text) == NULL) {
+        print_error("%s\n", rondo_error_get_last()->message);
+    }
+    assert_non_null(strstr(rondo_error_get_last()->message, text));
+}
+
+static void bad_values_are_refused_and_nothing_is_lost(void **state) {
+    (void)state;
+    rondo_learned *learned = create(step_usual, NULL, NULL);
+    rondo_value values[4];
+    for (int is_learned = 0; is_learned < 2; ++is_learned) {
+        set_values(values, 0, 1, 100, 1.5f);
+        expect_invalid(learned, values, 3, "3 values; the step has 4");
+        expect_invalid(learned, NULL, 4, "values");
+        values[2].integer = 513;
+        expect_invalid(learned, values, 4, "\"n\" is 513; its domain is from 1 to 512");
+        set_values(values, 0, 1, 100, 1.5f);
+        values[0].pointer = NULL;
+        expect_invalid(learned, values, 4, "\"x\" is NULL");
+        values[0].pointer = g_buffers[0] + 1;
+        expect_invalid(learned, values, 4, "no multiple of 256");
+        values[0].pointer = g_buffers[0] + 256;
+        expect_invalid(learned, values, 4, "its extent is 4096");
+        values[0].pointer = g_pinned;
+        expect_invalid(learned, values, 4, "pinned");
+        void *freed = NULL;
+        OK(rondo_memory_allocate(g_device, RONDO_MEMORY_DEVICE, BYTES, &freed));
+        rondo_memory_free(g_device, freed);
+        values[0].pointer = freed;
+        expect_invalid(learned, values, 4, "freed since");
+        assert_int_equal(rondo_learned_run(NULL, g_stream, values, 4), RONDO_STATUS_INVALID);
+        set_values(values, 1, 2, 77, 2.5f);
+        expect_same_as_eager(learned, step_usual, values);
+    }
+    // While the stream records, nothing runs, and the capture goes on.
+    rondo_graph *graph = NULL;
+    OK(rondo_graph_create(g_device, NULL, &graph));
+    OK(rondo_graph_capture_begin(graph, g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+    set_values(values, 1, 2, 78, 2.5f);
+    assert_int_equal(rondo_learned_run(learned, g_stream, values, 4), RONDO_STATUS_STATE);
+    OK(rondo_graph_capture_end(graph));
+    rondo_graph_destroy(graph);
+    expect_same_as_eager(learned, step_usual, values);
+    rondo_learned_destroy(learned);
+}
+
+static void bad_descriptions_are_refused(void **state) {
+    (void)state;
+    const float nan_bits = 0.0f / 1.0f;
+    (void)nan_bits;
+    static const rondo_value set[] = {{.integer = 5}, {.integer = 1000}};
+    static const struct {
+        rondo_argument argument;
+        const char *text;
+    } rows[] = {
+        {{.name = "p"}, "extent"},
+        {{.name = "p", .extent = 8, .alignment = 3}, "power of two"},
+        {{.name = "p", .extent = 8, .memory = 7}, "rondo_memory_kind"},
+        {{.name = "p", .extent = 8, .values = set, .value_count = 2}, "set of values"},
+        {{.name = "k", .kind = 99}, "rondo_argument_kind"},
+        {{.name = "s", .kind = RONDO_ARGUMENT_STRUCT}, "1 to 256 bytes"},
+        {{.name = "s", .kind = RONDO_ARGUMENT_STRUCT, .bytes = 257}, "1 to 256 bytes"},
+        {{.name = "n", .kind = RONDO_ARGUMENT_INT8, .least.integer = 3, .most.integer = 1},
+         "above"},
+        {{.name = "n", .kind = RONDO_ARGUMENT_INT8, .most.integer = 200}, "does not have"},
+        {{.name = "n", .kind = RONDO_ARGUMENT_INT8, .values = set, .value_count = 2}, "1000"},
+        {{.name = "n", .kind = RONDO_ARGUMENT_INT32, .values = set}, "empty"},
+        {{.name = "n", .kind = RONDO_ARGUMENT_INT32, .value_count = 2}, "NULL"},
+        {{.name = "n",
+          .kind = RONDO_ARGUMENT_INT32,
+          .least.integer = 5,
+          .most.integer = 7,
+          .multiple_of = 4},
+         "multiple"},
+        {{.name = "f", .kind = RONDO_ARGUMENT_FLOAT, .multiple_of = 4}, "integers"},
+        {{.name = "f", .kind = RONDO_ARGUMENT_FLOAT, .least.single = 1.0f}, "least"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        rondo_learned *learned = NULL;
+        rondo_argument argument = rows[i].argument;
+        argument.struct_size = sizeof argument;
+        assert_int_equal(
+            rondo_learned_create(g_device, NULL, &argument, 1, step_usual, NULL, &learned),
+            RONDO_STATUS_INVALID);
+        assert_null(learned);
+        if (strstr(rondo_error_get_last()->message, rows[i].text) == NULL) {
+            print_error("%zu: %s\n", i, rondo_error_get_last()->message);
+        }
+        assert_non_null(strstr(rondo_error_get_last()->message, rows[i].text));
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+#define CASE(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
+        CASE(a_step_is_learned_and_runs_with_any_values),
+        CASE(trials_leave_nothing_behind),
+        CASE(adversaries_are_refused),
+        CASE(a_choice_by_alignment_is_found),
+        CASE(refused_steps_fall_back),
+        CASE(checks_find_rare_cases),
+        CASE(bad_values_are_refused_and_nothing_is_lost),
+        CASE(bad_descriptions_are_refused),
+#undef CASE
+    };
+    return cmocka_run_group_tests_name("learn_step", tests, NULL, NULL);
+}
