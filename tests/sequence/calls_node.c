@@ -182,6 +182,7 @@ typedef struct patch_plan {
     rondo_patch patches[PATCH_MAX + 1];
     told_work works[PATCH_MAX + 1];
     int count;
+    uint64_t nodes;  // a bit each
     content *after;
     uint32_t mask;
     bool takes_in;
@@ -211,6 +212,12 @@ static bool plan_patch(const world *w, const graph_model *g, int handle, uint32_
     node *n = &plan->after->nodes[index];
     rondo_patch *patch = &plan->patches[at];
     *patch = (rondo_patch){.node = g->handles.real[handle]};
+    bool is_second = (plan->nodes >> index & 1) != 0;
+    plan->nodes |= UINT64_C(1) << index;
+    if (is_second && is_patchable(n)) {
+        plan->mask = plan->mask == CAN_OK ? CAN_INVALID : plan->mask;
+        return true;
+    }
     if (!is_patchable(n)) {
         tell_work(w, n, &plan->works[at]);
         patch->work = &plan->works[at].work;
