@@ -221,6 +221,9 @@ static rondo_status finish_work(rondo_graph *graph, ending *it) {
         return RONDO_FAIL_AS(end_call, STATE,
                              "the capture was found broken, though its end went well");
     }
+    if (graph->builder != NULL && graph->stream == graph->builder) {
+        RETURN_IF_ERROR(rondo__tracked_join(capture, graph->builder));
+    }
     if (it->origin == NULL || !rondo__capture_has_participants(capture)) {
         return rondo__capture_finish(capture);
     }
