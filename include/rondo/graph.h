@@ -120,7 +120,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_capture_step(
 //            NO_DEVICE_MEMORY.
 // Capture:   STATE on a stream that records: use rondo_stream_add_graph.
 // Cost:      one driver call; no allocation or wait while the stream has room; a lock only with
-//            generators or shared arenas.
+//            shared arenas.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_replay(rondo_graph *graph, rondo_stream *stream);
 
 // Uploads the executable, so that the first replay costs no more than later ones. Fails as they do.

@@ -100,7 +100,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_node_index(rondo_graph *gr
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_build_begin(rondo_graph *graph);
 
 // Adds a node that depends on those of `after`, which were added before: so there are no cycles.
-// None: it may run at once. *out_node may be NULL.
+// None: it may run at once. A replay has run when all nodes have. *out_node may be NULL.
 //
 // Errors:    as rondo_stream_add_node; STATE (rondo_graph_build_begin was not called; a handle of
 //            another recording).

@@ -74,7 +74,8 @@ RONDO_API void rondo_pool_release(rondo_pool *pool);
 // Capture:   legal, in every mode and on every stream that joined; the block then belongs to the
 //            graph's arena, and running out of memory does not break the capture. For a stream that
 //            does not record, growing breaks captures in global mode.
-// Cost:      a hit makes no driver call; while a capture is open on the device, one.
+// Cost:      a hit makes no driver call; one while a capture is open on the device, or where the
+//            program has the native stream (rondo_stream_wrap, rondo_stream_get_native).
 RONDO_API RONDO_MUST_USE rondo_status rondo_pool_allocate(rondo_pool *pool, rondo_stream *stream,
                                                           size_t bytes, void **out_address);
 

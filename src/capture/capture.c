@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capture/capture.h"
 
+#include <string.h>
+
 #include "backend/cause.h"
 #include "base/error.h"
 #include "base/memory.h"
@@ -9,9 +11,19 @@
 #include "capture/label_stack.h"
 #include "capture/marks.h"
 
-static void free_capture(rondo__capture *capture) {
-    pthread_mutex_destroy(&capture->lock);
-    rondo__free(capture);
+rondo__capture *rondo__capture_create(void) {
+    rondo__capture *capture = rondo__calloc(1, sizeof *capture);
+    if (capture != NULL) {
+        pthread_mutex_init(&capture->lock, NULL);
+    }
+    return capture;
+}
+
+void rondo__capture_destroy(rondo__capture *capture) {
+    if (capture != NULL) {
+        pthread_mutex_destroy(&capture->lock);
+        rondo__free(capture);
+    }
 }
 
 static atomic_int global_count;  // open captures in global mode, of all devices
@@ -26,20 +38,15 @@ static void add_open_count(rondo_device *device, int step) {
     atomic_store_explicit(&device->open_capture_count, count + step, memory_order_release);
 }
 
-rondo_status rondo__capture_open(rondo_stream *origin, uint64_t id, rondo_capture_mode mode,
-                                 const char *label, rondo__capture **out_capture) {
+rondo_status rondo__capture_open(rondo__capture *capture, rondo_stream *origin, uint64_t id,
+                                 rondo_capture_mode mode, const char *label) {
     rondo_device *device = origin->device;
-    *out_capture = NULL;
     if (id == 0) {
         return RONDO_FAIL_AS("rondo_graph_capture_begin", STATE,
                              "the capture on stream %u ended as it began",
                              (unsigned)origin->number);
     }
-    rondo__capture *capture = rondo__calloc(1, sizeof *capture);
-    if (capture == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
-    }
-    pthread_mutex_init(&capture->lock, NULL);
+    memset(capture, 0, offsetof(rondo__capture, lock));
     capture->id = id;
     capture->device = device;
     capture->origin = origin;
@@ -54,7 +61,6 @@ rondo_status rondo__capture_open(rondo_stream *origin, uint64_t id, rondo_captur
     add_open_count(device, 1);
     atomic_fetch_add(&global_count, mode == RONDO_CAPTURE_GLOBAL);
     pthread_mutex_unlock(&device->capture_list_lock);
-    *out_capture = capture;
     return RONDO_STATUS_OK;
 }
 
@@ -109,7 +115,6 @@ rondo__participant *rondo__capture_close(rondo__capture *capture, bool has_succe
     *out_kept = capture->kept_streams;
     free_bodies(capture->bodies);
     free_bodies(capture->closed_bodies);
-    free_capture(capture);
     return participants;
 }
 

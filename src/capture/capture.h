@@ -117,19 +117,25 @@ struct rondo__capture {
     rondo__capture_body *bodies;                 // open ones, latest first
     rondo__capture_body *closed_bodies;
     rondo__capture *next;  // guarded by device->capture_list_lock
-    // The last two: memory that is used again keeps them (capture.c).
     rondo__blame blame;    // what broke it; guarded by lock
+    // The last member: an open clears all before it.
     pthread_mutex_t lock;  // guards the lists; held for look-ups only
 };
+
+// The memory of a capture, which a graph keeps for all of its captures: it is too large for the
+// heap to find quickly (0.5 us each time beside a driver that takes and frees a lot). NULL: no
+// memory.
+rondo__capture *rondo__capture_create(void);
+void rondo__capture_destroy(rondo__capture *capture);  // NULL is fine
 
 // Enters a capture that the backend has just begun on `origin`, with the id that it gave (0: it
 // broke at once); the caller ends it with rondo__capture_close.
 //
-// Errors:    NO_MEMORY, STATE.
+// Errors:    STATE; then nothing is open.
 // Threads:   safe.
-RONDO_MUST_USE rondo_status rondo__capture_open(rondo_stream *origin, uint64_t id,
-                                                rondo_capture_mode mode, const char *label,
-                                                rondo__capture **out_capture);
+RONDO_MUST_USE rondo_status rondo__capture_open(rondo__capture *capture, rondo_stream *origin,
+                                                uint64_t id, rondo_capture_mode mode,
+                                                const char *label);
 
 // False while nobody takes part, which costs no lock to see.  Threads: safe.
 static inline bool rondo__capture_has_participants(rondo__capture *capture) {
@@ -141,7 +147,7 @@ static inline bool rondo__capture_has_participants(rondo__capture *capture) {
 bool rondo__capture_keep_stream(rondo__capture *capture, rondo_stream *stream);
 
 // Takes the capture, which the backend has ended, out of the list, lets the participants close,
-// hands the participants to the caller, and frees it. Where no graph came of it, the participants
+// and hands the participants to the caller. Where no graph came of it, the participants
 // undo what they did. *out_kept: the streams that it kept, for rondo__stream_destroy_kept.
 rondo__participant *rondo__capture_close(rondo__capture *capture, bool has_succeeded,
                                          rondo_stream **out_kept);
@@ -205,7 +211,8 @@ rondo__capture *rondo__capture_find_listed(rondo_device *device, uint64_t id);
 bool rondo__capture_is_open(rondo_device *device, uint64_t id);
 
 // STATE when `stream` records into a capture that Rondo did not begin, where `what` ("pool", say)
-// would miss the end and the replays. Costs nothing for streams that certainly do not record.
+// would miss the end and the replays. Costs nothing for streams that certainly do not record, and a
+// question to the driver where the program has the native stream.
 //
 // Errors:    STATE, DRIVER.
 // Threads:   safe.

@@ -97,6 +97,7 @@ void rondo_graph_destroy(rondo_graph *graph) {
     rondo__graph_clear(graph);
     rondo_graph_destroy(graph->spare);
     rondo_stream_destroy(graph->builder);
+    rondo__capture_destroy(graph->capture_memory);
     rondo_arena_release(graph->arena);
     rondo_device_release(graph->device);
     rondo__free(graph->label);

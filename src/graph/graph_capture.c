@@ -116,7 +116,8 @@ static rondo_status start_recording(rondo_stream *stream, rondo_capture_mode mod
 // Enters the capture, and who takes part in it from the beginning.
 static rondo_status open_capture(rondo_graph *graph, rondo_stream *stream, uint64_t id,
                                  rondo_capture_mode mode) {
-    RETURN_IF_ERROR(rondo__capture_open(stream, id, mode, graph->label, &graph->capture));
+    RETURN_IF_ERROR(rondo__capture_open(graph->capture_memory, stream, id, mode, graph->label));
+    graph->capture = graph->capture_memory;
     graph->capture->arena = graph->arena;
     graph->capture->snapshots_pageable = graph->snapshots_pageable;
     RETURN_IF_ERROR(rondo__label_join(graph->capture));
@@ -127,6 +128,12 @@ static rondo_status open_capture(rondo_graph *graph, rondo_stream *stream, uint6
 rondo_status rondo_graph_capture_begin(rondo_graph *graph, rondo_stream *stream,
                                        rondo_capture_mode mode) {
     RETURN_IF_ERROR(check_begin(graph, stream, mode));
+    if (graph->capture_memory == NULL) {
+        graph->capture_memory = rondo__capture_create();
+        if (graph->capture_memory == NULL) {
+            return RONDO_STATUS_NO_MEMORY;
+        }
+    }
     rondo__arena_settle(graph->arena);
     uint64_t id = 0;
     RETURN_IF_ERROR(start_recording(stream, mode, &id));
@@ -213,6 +220,9 @@ static rondo_status finish_work(rondo_graph *graph, ending *it) {
         conclude(graph, it);
         return RONDO_FAIL_AS(end_call, STATE,
                              "the capture was found broken, though its end went well");
+    }
+    if (graph->builder != NULL && graph->stream == graph->builder) {
+        RETURN_IF_ERROR(rondo__tracked_join(capture, graph->builder));
     }
     if (it->origin == NULL || !rondo__capture_has_participants(capture)) {
         return rondo__capture_finish(capture);

@@ -43,8 +43,9 @@ struct rondo_graph {
     rondo_stream *builder;        // records what is built by hand; NULL: not yet
     rondo_capture_report report;  // on the latest capture
     // While RECORDING.
-    rondo_stream *stream;  // borrowed
-    rondo__capture *capture;
+    rondo_stream *stream;            // borrowed
+    rondo__capture *capture;         // the open one: `capture_memory`
+    rondo__capture *capture_memory;  // of all its captures; NULL: not yet
     rondo_capture_mode mode;
     uint64_t thread_number;  // who began
     uint64_t begin_ns;       // of base/clock.h

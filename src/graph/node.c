@@ -165,5 +165,7 @@ rondo_status rondo_graph_add_node(rondo_graph *graph, const rondo_node *after, s
     if (status != RONDO_STATUS_OK) {
         return rondo__mark_missing(graph->builder, "node", status);
     }
-    return add_node(graph->builder, __func__, work, out_node);
+    // All have handles: the end of the graph comes behind each of them.
+    rondo_node added;
+    return add_node(graph->builder, __func__, work, out_node != NULL ? out_node : &added);
 }

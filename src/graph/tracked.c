@@ -76,6 +76,16 @@ bool rondo__tracked_get_handle(rondo__capture *capture, rondo_node node,
     return is_held;
 }
 
+rondo_status rondo__tracked_join(rondo__capture *capture, rondo_stream *stream) {
+    pthread_mutex_lock(&g_lock);
+    const rondo__tracked *tracked =
+        (rondo__tracked *)rondo__capture_find_participant(capture, &tracked_type, NULL);
+    pthread_mutex_unlock(&g_lock);
+    return tracked != NULL
+               ? stream->device->backend->set_frontier(stream, tracked->nodes, tracked->count)
+               : RONDO_STATUS_OK;
+}
+
 rondo__tracked *rondo__tracked_find(rondo__participant *list) {
     while (list != NULL && list->type != &tracked_type) {
         list = list->next;

@@ -21,6 +21,11 @@ RONDO_MUST_USE rondo_status rondo__tracked_add(rondo__capture *capture, rondo__n
 bool rondo__tracked_get_handle(rondo__capture *capture, rondo_node node,
                                rondo__node_handle *out_handle);
 
+// Lets the stream come behind all of them: the ends of a graph that was built by hand.
+//
+// Errors:    NO_MEMORY, DRIVER.
+RONDO_MUST_USE rondo_status rondo__tracked_join(rondo__capture *capture, rondo_stream *stream);
+
 // Those of a capture that has ended; NULL: there are none.
 rondo__tracked *rondo__tracked_find(rondo__participant *list);
 // From now on they are known by their indices in the template.

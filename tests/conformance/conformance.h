@@ -116,6 +116,15 @@ void suite_set_fake_kernel(suite_context *context, const char *name,
 // x[i] = x[i] * factor + term, for i < count. Does not commute, so order shows.
 rondo_status suite_affine(suite_context *context, rondo_stream *stream, uint32_t *x, uint32_t count,
                           uint32_t factor, uint32_t term);
+typedef struct suite_affine_arguments {
+    uint32_t *x;
+    uint32_t count;
+    uint32_t factor;
+    uint32_t term;
+} suite_affine_arguments;
+// That launch, which borrows the arguments.
+rondo_launch suite_describe_affine(const suite_context *context,
+                                   const suite_affine_arguments *arguments);
 // Keeps the stream busy for about so long.
 rondo_status suite_spin(suite_context *context, rondo_stream *stream, uint32_t microseconds);
 

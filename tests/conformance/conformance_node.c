@@ -8,24 +8,6 @@
 
 enum { COUNT = 4 };
 
-// What the kernel `affine` of the suite gets.
-typedef struct affine {
-    uint32_t *x;
-    uint32_t count;
-    uint32_t factor;
-    uint32_t term;
-} affine;
-
-static rondo_launch make_launch(const suite_context *context, const affine *arguments) {
-    return (rondo_launch){.struct_size = sizeof(rondo_launch),
-                          .name = "affine",
-                          .function = context->affine,
-                          .grid = {1, 1, 1},
-                          .block = {128, 1, 1},
-                          .arguments = arguments,
-                          .argument_bytes = offsetof(affine, term) + sizeof(uint32_t)};
-}
-
 static rondo_work kernel_work(const rondo_launch *launch) {
     return (rondo_work){
         .struct_size = sizeof(rondo_work), .kind = RONDO_NODE_KERNEL, .launch = launch};
@@ -95,8 +77,8 @@ static rondo_node add(scene *s, const rondo_work *work) {
 
 // A graph of one kernel: x = x * factor + term.
 static rondo_node record_kernel(scene *s, uint32_t factor, uint32_t term) {
-    const affine arguments = {s->x, COUNT, factor, term};
-    const rondo_launch launch = make_launch(s->context, &arguments);
+    const suite_affine_arguments arguments = {s->x, COUNT, factor, term};
+    const rondo_launch launch = suite_describe_affine(s->context, &arguments);
     const rondo_work work = kernel_work(&launch);
     memory_begin(s->graph, s->stream);
     rondo_node node = add(s, &work);
@@ -106,8 +88,8 @@ static rondo_node record_kernel(scene *s, uint32_t factor, uint32_t term) {
 
 static rondo_status patch_kernel(scene *s, rondo_node node, uint32_t *x, uint32_t factor,
                                  uint32_t term) {
-    const affine arguments = {x, COUNT, factor, term};
-    const rondo_launch launch = make_launch(s->context, &arguments);
+    const suite_affine_arguments arguments = {x, COUNT, factor, term};
+    const rondo_launch launch = suite_describe_affine(s->context, &arguments);
     const rondo_work work = kernel_work(&launch);
     return rondo_graph_patch_node(s->graph, node, &work);
 }
@@ -219,8 +201,8 @@ static void test_conformance_node__copies_and_fills_take_other_ends(void **state
 static void test_conformance_node__nodes_are_switched_off_and_on(void **state) {
     suite_need_execution(suite_get_context(state));
     scene s = open_scene(state);
-    const affine arguments = {s.x, COUNT, 1, 1};
-    const rondo_launch launch = make_launch(s.context, &arguments);
+    const suite_affine_arguments arguments = {s.x, COUNT, 1, 1};
+    const rondo_launch launch = suite_describe_affine(s.context, &arguments);
     const rondo_work work = kernel_work(&launch);
     const rondo_work fill = fill_work(s.x, 100, COUNT);
     const rondo_work copy = copy_work(s.y, s.x, COUNT * 4, RONDO_COPY_DEVICE_TO_DEVICE);
@@ -329,8 +311,8 @@ static void test_conformance_node__handles_end_with_their_recording(void **state
 static void test_conformance_node__wrong_patches_change_nothing(void **state) {
     suite_need_execution(suite_get_context(state));
     scene s = open_scene(state);
-    const affine arguments = {s.x, COUNT, 1, 1};
-    const rondo_launch launch = make_launch(s.context, &arguments);
+    const suite_affine_arguments arguments = {s.x, COUNT, 1, 1};
+    const rondo_launch launch = suite_describe_affine(s.context, &arguments);
     const rondo_work kernel = kernel_work(&launch);
     const rondo_work copy = copy_work(s.y, s.x, 4, RONDO_COPY_DEVICE_TO_DEVICE);
     memory_begin(s.graph, s.stream);
@@ -338,8 +320,8 @@ static void test_conformance_node__wrong_patches_change_nothing(void **state) {
     const rondo_node second = add(&s, &copy);
     memory_end(s.graph);
 
-    const affine other = {s.x, COUNT, 1, 1000};
-    rondo_launch good_launch = make_launch(s.context, &other);
+    const suite_affine_arguments other = {s.x, COUNT, 1, 1000};
+    rondo_launch good_launch = suite_describe_affine(s.context, &other);
     rondo_launch bad_launch = good_launch;
     bad_launch.argument_bytes = 12;
     rondo_launch empty_launch = good_launch;
@@ -425,8 +407,8 @@ static void test_conformance_node__checked_graphs_watch_what_patches_use(void **
     s.graph = memory_create_checked_graph(s.context);
     uint32_t *before = suite_allocate(s.context, RONDO_MEMORY_DEVICE, COUNT);
     uint32_t *after = suite_allocate(s.context, RONDO_MEMORY_DEVICE, COUNT);
-    const affine arguments = {before, COUNT, 1, 1};
-    const rondo_launch launch = make_launch(s.context, &arguments);
+    const suite_affine_arguments arguments = {before, COUNT, 1, 1};
+    const rondo_launch launch = suite_describe_affine(s.context, &arguments);
     const rondo_work work = kernel_work(&launch);
     memory_begin(s.graph, s.stream);
     const rondo_node node = add(&s, &work);
@@ -478,8 +460,8 @@ static void test_conformance_node__graphs_are_built_by_hand(void **state) {
     const rondo_work top = fill_work(s.x, 7, COUNT);
     const rondo_work left = copy_work(s.y, s.x, 4, RONDO_COPY_DEVICE_TO_DEVICE);
     const rondo_work right = copy_work(s.y + 1, s.x, 4, RONDO_COPY_DEVICE_TO_DEVICE);
-    const affine arguments = {s.y, 2, 10, 1};
-    const rondo_launch launch = make_launch(s.context, &arguments);
+    const suite_affine_arguments arguments = {s.y, 2, 10, 1};
+    const rondo_launch launch = suite_describe_affine(s.context, &arguments);
     const rondo_work bottom = kernel_work(&launch);
     ASSERT_STATUS(rondo_graph_add_node(s.graph, NULL, 0, &top, NULL), STATE);
     ASSERT_OK(rondo_graph_build_begin(s.graph));
@@ -501,6 +483,18 @@ static void test_conformance_node__graphs_are_built_by_hand(void **state) {
     memory_replay(s.graph, s.stream);
     assert_int_equal(look(&s, s.y), 31);
 
+    // Several ends, and one that nobody has the handle of.
+    ASSERT_OK(rondo_graph_reset(s.graph));
+    ASSERT_OK(rondo_graph_build_begin(s.graph));
+    ASSERT_OK(rondo_graph_add_node(s.graph, NULL, 0, &other, &nodes[0]));
+    ASSERT_OK(rondo_graph_add_node(s.graph, &nodes[0], 1, &left, NULL));
+    ASSERT_OK(rondo_graph_add_node(s.graph, &nodes[0], 1, &right, &nodes[2]));
+    ASSERT_OK(rondo_graph_capture_end(s.graph));
+    memory_fill(s.stream, s.y, 0, COUNT);
+    memory_replay(s.graph, s.stream);
+    assert_int_equal(look(&s, s.y), 3);
+    assert_int_equal(s.seen[1], 3);
+
     // A handle that is not the graph's makes no half graph.
     ASSERT_OK(rondo_graph_reset(s.graph));
     ASSERT_OK(rondo_graph_build_begin(s.graph));
@@ -517,8 +511,8 @@ static void test_conformance_node__graphs_are_built_by_hand(void **state) {
 static rondo_status put_step(scene *s, rondo_stepper *stepper, uint32_t term, uint32_t count) {
     rondo_status status = rondo_stepper_begin(stepper, s->stream);
     for (uint32_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
-        const affine arguments = {s->x, COUNT, 1, i == 0 ? 1 : term};
-        const rondo_launch launch = make_launch(s->context, &arguments);
+        const suite_affine_arguments arguments = {s->x, COUNT, 1, i == 0 ? 1 : term};
+        const rondo_launch launch = suite_describe_affine(s->context, &arguments);
         const rondo_work work = kernel_work(&launch);
         status = rondo_stepper_put(stepper, &work);
     }

@@ -9,13 +9,6 @@
 
 // ---- kernels ----------------------------------------------------------------------------------
 
-typedef struct affine_arguments {
-    uint32_t *x;
-    uint32_t count;
-    uint32_t factor;
-    uint32_t term;
-} affine_arguments;
-
 typedef struct spin_arguments {
     uint64_t nanoseconds;
 } spin_arguments;
@@ -35,7 +28,7 @@ static const char cuda_source[] =
     "}\n";
 
 static void run_affine(void *data) {
-    const affine_arguments *arguments = data;
+    const suite_affine_arguments *arguments = data;
     for (uint32_t i = 0; i < arguments->count; ++i) {
         arguments->x[i] = arguments->x[i] * arguments->factor + arguments->term;
     }
@@ -53,16 +46,23 @@ static void run_spin(void *data) {
     }
 }
 
+rondo_launch suite_describe_affine(const suite_context *context,
+                                   const suite_affine_arguments *arguments) {
+    return (rondo_launch){
+        .struct_size = sizeof(rondo_launch),
+        .name = "affine",
+        .function = context->affine,
+        .grid = {(arguments->count + 127) / 128, 1, 1},
+        .block = {128, 1, 1},
+        .arguments = arguments,
+        .argument_bytes = offsetof(suite_affine_arguments, term) + sizeof(uint32_t)};
+}
+
 rondo_status suite_affine(suite_context *context, rondo_stream *stream, uint32_t *x, uint32_t count,
                           uint32_t factor, uint32_t term) {
-    affine_arguments arguments = {.x = x, .count = count, .factor = factor, .term = term};
-    rondo_launch launch = {.struct_size = sizeof launch,
-                           .name = "affine",
-                           .function = context->affine,
-                           .grid = {(count + 127) / 128, 1, 1},
-                           .block = {128, 1, 1},
-                           .arguments = &arguments,
-                           .argument_bytes = offsetof(affine_arguments, term) + sizeof(uint32_t)};
+    const suite_affine_arguments arguments = {
+        .x = x, .count = count, .factor = factor, .term = term};
+    const rondo_launch launch = suite_describe_affine(context, &arguments);
     return rondo_stream_launch(stream, &launch);
 }
 
@@ -90,7 +90,7 @@ void suite_close(suite_context *context) {
 }
 
 static void fake_affine(const void *arguments, size_t argument_bytes) {
-    affine_arguments copy = {0};
+    suite_affine_arguments copy = {0};
     memcpy(&copy, arguments, argument_bytes < sizeof copy ? argument_bytes : sizeof copy);
     run_affine(&copy);
 }

@@ -207,8 +207,9 @@ def as_tensor(rondo, address):
     """Memory of Rondo's as PyTorch sees it; not PyTorch's to free."""
     tensor = dlpack_torch.Tensor(dtype=1, data=address,
                                  shape=dlpack_torch.Shape(2, (SIZE, SIZE)))
-    info = dlpack_torch.Info(dlpack_torch.Device(2, torch.cuda.current_device()),
-                             dlpack_torch.Type(2, 32, 1))
+    info = dlpack_torch.Info(struct_size=ctypes.sizeof(dlpack_torch.Info),
+                             device=dlpack_torch.Device(2, torch.cuda.current_device()),
+                             type=dlpack_torch.Type(2, 32, 1))
     return torch.from_dlpack(dlpack_torch.give(rondo.functions, tensor, info))
 
 

@@ -8,8 +8,7 @@
 #include "rondo/update.h"
 #include "sequence.h"
 
-static graph_model *pick_graph(world *w, uint32_t number, graph_state wanted) {
-    // The wanted state is favoured; any other may come, too.
+graph_model *pick_graph(world *w, uint32_t number, graph_state wanted) {
     for (uint32_t i = 0; i < GRAPH_COUNT && number % 8 != 0; ++i) {
         graph_model *g = &w->graphs[(number / 8 + i) % GRAPH_COUNT];
         if (g->state == wanted || (wanted == GRAPH_READY && g->state == GRAPH_RECORDED)) {
@@ -19,7 +18,7 @@ static graph_model *pick_graph(world *w, uint32_t number, graph_state wanted) {
     return &w->graphs[number / 8 % GRAPH_COUNT];
 }
 
-static int index_of(const world *w, const graph_model *g) {
+int index_of(const world *w, const graph_model *g) {
     return (int)(g - w->graphs);
 }
 
@@ -212,10 +211,15 @@ static bool may_lose_data(const world *w, const content *nodes) {
     return false;
 }
 
+// What a replay does: what was recorded, with the patches since.
+static const content *get_executed(const graph_model *g) {
+    return g->executed != NULL ? g->executed : g->nodes;
+}
+
 // Memory that a capture took and never used is written over all the same.
 static bool has_unused_memory(const world *w, const graph_model *g) {
     for (int i = 0; i < w->block_count; ++i) {
-        if (w->blocks[i].graph == g && !content_uses_block(g->nodes, i)) {
+        if (w->blocks[i].graph == g && !content_uses_block(get_executed(g), i)) {
             return true;
         }
     }
@@ -224,20 +228,21 @@ static bool has_unused_memory(const world *w, const graph_model *g) {
 
 static void run_replay(world *w, graph_model *g, int line) {
     stream_model *s = &w->streams[line];
-    bool is_ordered = content_works(g->nodes);
+    const content *nodes = get_executed(g);
+    bool is_ordered = content_works(nodes);
     if (is_ordered) {
         clock_join(&s->now, &g->last);
     }
-    join_arenas(w, &s->now, g->nodes);
+    join_arenas(w, &s->now, nodes);
     s->now.at[line] += 1;
-    run_content(w, g->nodes, line, g);
+    run_content(w, nodes, line, g);
     if (is_ordered) {
         g->last = s->now;
     }
     g->last_line = line;
     g->replay_count += 1;
     for (int i = 0; i < w->block_count; ++i) {
-        if (w->blocks[i].arena != NULL && content_uses_block(g->nodes, i)) {
+        if (w->blocks[i].arena != NULL && content_uses_block(nodes, i)) {
             clock_join(&w->blocks[i].arena->last, &s->now);
         }
     }
@@ -257,16 +262,17 @@ bool call_replay(world *w, const any_call *k) {
     graph_model *g = pick_graph(w, k->a, GRAPH_READY);
     stream_model *s = pick_stream(w, (uint32_t)k->b * 3);
     bool may = (g->state == GRAPH_READY || g->state == GRAPH_RECORDED) && s->frame == NULL;
-    if (may && (g->is_stale || uses_freed_block(w, g->nodes))) {
+    const content *nodes = may ? get_executed(g) : NULL;
+    if (may && (g->is_stale || uses_freed_block(w, nodes))) {
         return false;
     }
     if (may) {
         ticks when = s->now;
-        if (content_works(g->nodes)) {
+        if (content_works(nodes)) {
             clock_join(&when, &g->last);
         }
-        join_arenas(w, &when, g->nodes);
-        if (content_races_now(w, &when, g->nodes)) {
+        join_arenas(w, &when, nodes);
+        if (content_races_now(w, &when, nodes)) {
             return false;
         }
     }
@@ -276,17 +282,14 @@ bool call_replay(world *w, const any_call *k) {
         (void)expect(w, status, CAN_STATE, "rondo_graph_replay");
         return true;
     }
-    bool may_refuse = w->is_threaded || may_lose_data(w, g->nodes) || has_unused_memory(w, g);
+    // The order counts what was recorded and what was patched.
+    bool may_refuse = w->is_threaded || may_lose_data(w, nodes) || may_lose_data(w, g->nodes) ||
+                      has_unused_memory(w, g);
     if (expect(w, status, may_refuse ? CAN_OK | CAN_STATE : CAN_OK, "rondo_graph_replay")) {
         g->state = GRAPH_READY;
         run_replay(w, g, (int)(s - w->streams));
     }
     return true;
-}
-
-// CUDA's driver looks at addresses when it makes an executable.
-static bool may_have_lost_addresses(const world *w, const graph_model *g) {
-    return g->is_stale && !w->context->is_host;
 }
 
 bool call_upload(world *w, const any_call *k) {
@@ -304,11 +307,6 @@ bool call_upload(world *w, const any_call *k) {
     return true;
 }
 
-static bool has_template(const graph_model *g) {
-    return g->state == GRAPH_RECORDED ||
-           (g->state == GRAPH_READY && g->options.keep != RONDO_KEEP_EXECUTABLE);
-}
-
 bool call_instantiate(world *w, const any_call *k) {
     graph_model *g = pick_graph(w, k->a, GRAPH_READY);
     if (may_have_lost_addresses(w, g)) {
@@ -318,6 +316,9 @@ bool call_instantiate(world *w, const any_call *k) {
     tell(w, status, "instantiate(g%d)", index_of(w, g));
     if (expect(w, status, has_template(g) ? CAN_OK : CAN_STATE, "rondo_graph_instantiate")) {
         g->state = GRAPH_READY;
+        content_release(g->executed);
+        g->executed = NULL;
+        end_handles(w, &g->handles);
     }
     return true;
 }
@@ -341,9 +342,13 @@ bool call_update(world *w, const any_call *k) {
     }
     bool may = has_template(source) && g->state != GRAPH_RECORDING;
     if (expect(w, status, may ? CAN_OK : CAN_STATE, "rondo_graph_update")) {
-        content_release(g->nodes);
-        g->nodes = source->nodes;
-        source->nodes = NULL;
+        hold_content(g, content_retain(source->nodes));
+        hold_content(source, NULL);
+        end_handles(w, &g->handles);
+        end_handles(w, &source->handles);
+        g->handles.has_any = false;
+        source->handles.has_any = false;
+        source->takes_in = false;
         g->is_stale = source->is_stale;
         g->state = GRAPH_READY;
         g->arena_count = source->arena_count;
@@ -411,7 +416,8 @@ bool call_add_graph(world *w, const any_call *k) {
     if (may && is_active) {
         n.inner[0] = g->nodes;
         can = expect_guest(c, g, s);
-        if (g->is_stale || c->child_count + g->arena_count >= CHILD_MAX || !can_put(w, s, &n) ||
+        if (g->is_stale || g->takes_in || c->child_count + g->arena_count >= CHILD_MAX ||
+            !can_put(w, s, &n) ||
             (can != CAN_STATE && w->is_threaded && uses_checked_arena(w, g->nodes, NULL))) {
             return false;
         }
@@ -533,7 +539,7 @@ bool call_step(world *w, const any_call *k) {
             world_fail(w, "a step that was recorded in vain left a block behind");
         }
     } else {
-        g->nodes = content_create();
+        hold_content(g, content_create());
         g->nodes->nodes[g->nodes->count++] = n;
         g->replay_count = 0;
         g->has_count = true;

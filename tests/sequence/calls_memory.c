@@ -126,8 +126,10 @@ static bool is_used_elsewhere(const world *w, int index) {
     bool is_used = false;
     for (int i = 0; i < GRAPH_COUNT; ++i) {
         const graph_model *g = &w->graphs[i];
-        is_used = is_used || (g->arena != w->blocks[index].arena && g->nodes != NULL &&
-                              content_uses_block(g->nodes, index));
+        const content *patched = g->executed;
+        is_used = is_used || (g->arena != w->blocks[index].arena &&
+                              ((g->nodes != NULL && content_uses_block(g->nodes, index)) ||
+                               (patched != NULL && content_uses_block(patched, index))));
     }
     return is_used;
 }

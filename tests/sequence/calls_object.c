@@ -99,10 +99,8 @@ bool call_look(world *w, const any_call *k) {
     rondo_status status = rondo_graph_dump(
         g->real, k->b % 2 == 0 ? RONDO_TEXT_DOT : RONDO_TEXT_JSON, count_text, &length);
     tell(w, status, "dump(g%d)", k->a % GRAPH_COUNT);
-    bool has_template = g->state == GRAPH_RECORDED ||
-                        (g->state == GRAPH_READY && g->options.keep != RONDO_KEEP_EXECUTABLE);
-    (void)expect(w, status, has_template ? CAN_OK : CAN_STATE, "rondo_graph_dump");
-    if (has_template && length == 0) {
+    (void)expect(w, status, has_template(g) ? CAN_OK : CAN_STATE, "rondo_graph_dump");
+    if (has_template(g) && length == 0) {
         world_fail(w, "the dump is empty");
     }
     rondo_capture_report report = {.struct_size = sizeof report};

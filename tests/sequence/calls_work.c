@@ -61,7 +61,10 @@ bool put(world *w, stream_model *s, const node *n, rondo_status status, const ch
             run_node(w, n, line, NULL);
         }
     } else if (expect_in(w, c, status, CAN_OK, call) && !c->is_broken) {
-        (void)append_node(s, n);
+        int index = append_node(s, n);
+        if (n->kind <= NODE_HOST && w->at % 3 != 0) {
+            take_handle(w, s, index);
+        }
     }
     return true;
 }
@@ -98,7 +101,7 @@ bool may_use_block(const world *w, const stream_model *s, const block_model *b) 
     return b->capture == NULL || (b->capture == capture_of(s) && is_inside(s->frame, b->frame));
 }
 
-static operand pick_cell(uint32_t number) {
+operand pick_cell(uint32_t number) {
     return (operand){.first = SMALL_CELL_COUNT + (int)(number % (CELL_COUNT - SMALL_CELL_COUNT)),
                      .count = 1,
                      .block = -1};
@@ -114,7 +117,7 @@ static operand pick_operand(world *w, const stream_model *s, uint32_t number) {
     return (operand){.first = w->blocks[index].word, .count = 1, .block = index};
 }
 
-static void *address_of(const world *w, operand o) {
+void *address_of(const world *w, operand o) {
     return (void *)w->words[o.first].address;
 }
 
@@ -127,7 +130,7 @@ static const char *name_operand(operand o, char *text, size_t bytes) {
     return text;
 }
 
-static const operand no_operand = {.block = -1};
+const operand no_operand = {.block = -1};
 
 // ---- work -------------------------------------------------------------------------------------
 
@@ -201,7 +204,7 @@ bool call_copy(world *w, const any_call *k) {
     return put(w, s, &n, status, "rondo_stream_copy");
 }
 
-static void count_one(void *data) {
+void count_one(void *data) {
     atomic_fetch_add((_Atomic uint32_t *)*(uint32_t **)data, 1);
 }
 

@@ -63,6 +63,32 @@ bool scope_is_open_in(const world *w, const capture *c) {
     return false;
 }
 
+// ---- what graphs hold -------------------------------------------------------------------------
+
+void hold_content(graph_model *g, content *nodes) {
+    content_release(g->nodes);
+    content_release(g->executed);
+    g->nodes = nodes;
+    g->executed = NULL;
+}
+
+// Handles are patched through the template.
+bool has_template(const graph_model *g) {
+    bool keeps = g->options.keep != RONDO_KEEP_EXECUTABLE || g->handles.has_any;
+    return g->state == GRAPH_RECORDED || (g->state == GRAPH_READY && keeps);
+}
+
+bool may_have_lost_addresses(const world *w, const graph_model *g) {
+    return g->is_stale && !w->context->is_host;
+}
+
+void end_handles(world *w, handle_list *handles) {
+    for (int i = 0; i < handles->count; ++i) {
+        w->ended[w->ended_count++ % ENDED_MAX] = handles->real[i];
+    }
+    handles->count = 0;
+}
+
 // ---- ends -------------------------------------------------------------------------------------
 
 static void leave_streams(world *w, const capture *c) {
@@ -127,7 +153,8 @@ void close_capture(world *w, capture *c, bool has_succeeded) {
     }
     g->capture = NULL;
     if (has_succeeded) {
-        g->nodes = content_retain(c->nodes);
+        hold_content(g, content_retain(c->nodes));
+        g->handles = c->handles;
         g->state = g->options.keep == RONDO_KEEP_TEMPLATE_ONLY ? GRAPH_RECORDED : GRAPH_READY;
         g->is_stale = g->is_stale || c->uses_freed;
         g->arena_count = c->child_count;
@@ -140,6 +167,7 @@ void close_capture(world *w, capture *c, bool has_succeeded) {
     } else {
         g->state = GRAPH_EMPTY;
         g->has_memory = false;
+        end_handles(w, &c->handles);
     }
     while (c->frames != NULL) {
         frame *f = c->frames;
@@ -158,8 +186,10 @@ void reset_graph(world *w, graph_model *g) {
     if (g->replay_count > 0 && w->streams[g->last_line].frame == NULL) {
         clock_join(&w->host, &g->last);
     }
-    content_release(g->nodes);
-    g->nodes = NULL;
+    hold_content(g, NULL);
+    end_handles(w, &g->handles);
+    g->handles.has_any = false;
+    g->takes_in = false;
     g->state = GRAPH_EMPTY;
     g->is_stale = false;
     g->replay_count = 0;
@@ -183,7 +213,8 @@ void forget_block(world *w, int index, const graph_model *except) {
         if (g == except) {
             continue;
         }
-        if (g->nodes != NULL && content_uses_block(g->nodes, index)) {
+        if ((g->nodes != NULL && content_uses_block(g->nodes, index)) ||
+            (g->executed != NULL && content_uses_block(g->executed, index))) {
             g->is_stale = true;
         }
         if (g->capture != NULL && content_uses_block(g->capture->nodes, index)) {

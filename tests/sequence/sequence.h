@@ -38,6 +38,8 @@ enum {
     NODE_MAX = 40,  // of a content; ancestors are a 64-bit set
     BRANCH_MAX = 3,
     CHILD_MAX = 8,
+    HANDLE_MAX = 16,                           // of a graph's nodes that the program keeps
+    ENDED_MAX = 8,                             // handles that mean nothing any more
     ALL_STREAMS = STREAM_COUNT + SCOPE_COUNT,  // behind the program's: those of bodies
     ROUND_CALLS_MAX = 400,
 };
@@ -113,7 +115,8 @@ typedef struct node {
     operand source;
     uint32_t factor;
     uint32_t term;
-    int object;  // generator, or event
+    int object;   // generator, or event
+    bool is_off;  // switched off by a patch
     rondo_scope_kind scope_kind;
     int branch_count;
     content *inner[BRANCH_MAX];  // the child, or the bodies; retained
@@ -127,6 +130,14 @@ struct content {
 };
 
 // ---- objects ----------------------------------------------------------------------------------
+
+// Handles of nodes, each with its place in the content.
+typedef struct handle_list {
+    rondo_node real[HANDLE_MAX];
+    int nodes[HANDLE_MAX];
+    int count;
+    bool has_any;  // also of those that the program did not keep
+} handle_list;
 
 typedef struct capture capture;
 typedef struct scope_model scope_model;
@@ -160,6 +171,7 @@ struct capture {
     bool uses_freed;                  // memory that was given back meanwhile
     guest_model children[CHILD_MAX];  // whose memory recorded graphs use
     int child_count;
+    handle_list handles;
     size_t label_depth;  // of the origin at the beginning
 };
 
@@ -195,7 +207,10 @@ typedef struct graph_model {
     rondo_graph_options options;
     graph_state state;
     capture *capture;
-    content *nodes;
+    content *nodes;     // as they were recorded
+    content *executed;  // as they were patched since; NULL where nodes is
+    handle_list handles;
+    bool takes_in;                          // by a patch: memory of an arena
     struct arena_model *arena;              // of its memory
     bool has_memory;                        // took blocks
     struct arena_model *arenas[CHILD_MAX];  // that it uses, also by recorded graphs
@@ -251,7 +266,9 @@ typedef struct world {
     scope_model scopes[SCOPE_COUNT];
     rondo_pool *pool;
     bool is_pool_shared;
-    int slots[SLOT_COUNT];  // blocks; -1: none
+    int slots[SLOT_COUNT];        // blocks; -1: none
+    rondo_node ended[ENDED_MAX];  // handles of former recordings, the latest at ended_count - 1
+    uint32_t ended_count;
     block_model blocks[BLOCK_MAX];
     int block_count;
     word words[WORD_MAX];
@@ -273,6 +290,7 @@ typedef struct world {
 content *content_create(void);
 content *content_retain(content *nodes);
 void content_release(content *nodes);
+content *content_copy(const content *nodes);  // the same inside
 
 void clock_join(ticks *into, const ticks *other);
 // The word at the address, made when there is none yet; -1: there are too many.
@@ -284,6 +302,8 @@ bool content_races_now(const world *w, const ticks *when, const content *nodes);
 // Whether a node would meet others of its capture that nothing orders. A meeting of two blocks at
 // one address is the library's fault, which fails the round.
 bool races_in_capture(world *w, const frame *f, uint64_t closure, const node *n);
+// Whether a node of the content meets one that it is in no order with.
+bool races_in_content(const world *w, const content *nodes, int index);
 // Runs one node, or all of a content, as a line's access at its time. `graph` is being replayed, or
 // NULL.
 void run_node(world *w, const node *n, int line, const graph_model *graph);
@@ -342,6 +362,14 @@ void close_scope(world *w, scope_model *scope);
 void forget_block(world *w, int index, const graph_model *except);
 void give_up_stream(world *w, int index);
 void reset_graph(world *w, graph_model *g);
+// The graph holds a recording, which is taken over, and does just that.
+void hold_content(graph_model *g, content *nodes);
+// What has been recorded is to be had, beside the executable.
+bool has_template(const graph_model *g);
+// CUDA's driver looks at addresses when it makes or changes an executable.
+bool may_have_lost_addresses(const world *w, const graph_model *g);
+// From now on the handles are those of a former recording.
+void end_handles(world *w, handle_list *handles);
 
 // ---- calls ------------------------------------------------------------------------------------
 
@@ -356,12 +384,21 @@ extern const call_kind call_kinds[];
 extern const size_t call_kind_count;
 
 stream_model *pick_stream(world *w, uint32_t number);
+// The wanted state is favoured; any other may come, too.
+graph_model *pick_graph(world *w, uint32_t number, graph_state wanted);
+int index_of(const world *w, const graph_model *g);
+operand pick_cell(uint32_t number);
+void *address_of(const world *w, operand o);
+extern const operand no_operand;
+void count_one(void *data);  // a host function; its argument is the counter's address
 // Whether the work meets nothing that it is not ordered with; a stream that cannot take it may be
 // asked all the same.
 bool can_put(world *w, const stream_model *s, const node *n);
 // The model's part of work that was asked for: run, recorded or refused.
 bool put(world *w, stream_model *s, const node *n, rondo_status status, const char *call);
 int append_node(stream_model *s, const node *n);
+// Asks for the handle of the node that was recorded last.
+void take_handle(world *w, stream_model *s, int index);
 // As expect, for a call on a stream of the capture (NULL: none): a broken one gives STATE.
 bool expect_in(world *w, capture *c, rondo_status status, uint32_t mask, const char *call);
 bool may_use_block(const world *w, const stream_model *s, const block_model *b);
@@ -412,6 +449,10 @@ const char *name_stream(const world *w, const stream_model *s);
     X(destroy_stream, 1) \
     X(destroy_event, 1)  \
     X(destroy_graph, 1)  \
+    X(ask_node, 2)       \
+    X(patch, 14)         \
+    X(build, 4)          \
+    X(recapture, 3)      \
     X(look, 2)           \
     X(check, 3)
 EACH_CALL(DECLARE_CALL)

@@ -37,6 +37,19 @@ void content_release(content *nodes) {
     free(nodes);
 }
 
+content *content_copy(const content *nodes) {
+    content *copy = content_create();
+    copy->count = nodes->count;
+    memcpy(copy->nodes, nodes->nodes, sizeof copy->nodes);
+    for (int i = 0; i < copy->count; ++i) {
+        for (int branch = 0; branch < BRANCH_MAX && copy->nodes[i].inner[branch] != NULL;
+             ++branch) {
+            (void)content_retain(copy->nodes[i].inner[branch]);
+        }
+    }
+    return copy;
+}
+
 int content_count(const content *nodes, bool (*matches)(const node *n, int number), int number) {
     int count = 0;
     for (int i = 0; i < nodes->count; ++i) {
@@ -208,6 +221,19 @@ bool races_in_capture(world *w, const frame *f, uint64_t closure, const node *n)
     return m.is_race;
 }
 
+bool races_in_content(const world *w, const content *nodes, int index) {
+    meeting m = {.world = w};
+    const node *n = &nodes->nodes[index];
+    for (int i = 0; i < nodes->count; ++i) {
+        bool is_ordered =
+            (n->ancestors >> i & 1) != 0 || (nodes->nodes[i].ancestors >> index & 1) != 0;
+        if (i != index && !is_ordered) {
+            meet_nodes(&m, &nodes->nodes[i], n);
+        }
+    }
+    return m.is_race;
+}
+
 // ---- running ----------------------------------------------------------------------------------
 
 static void note_access(world *w, operand o, int line, bool is_write) {
@@ -317,6 +343,9 @@ static void run_conditional(world *w, const node *n, int line, const graph_model
 void run_node(world *w, const node *n, int line, const graph_model *graph) {
     bool is_known = true;
     uint32_t value;
+    if (n->is_off) {
+        return;
+    }
     note_access(w, n->source, line, false);
     note_access(w, n->destination, line, true);
     switch (n->kind) {

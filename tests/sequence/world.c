@@ -294,7 +294,7 @@ void world_end(world *w) {
     }
     for (int i = 0; i < GRAPH_COUNT; ++i) {
         rondo_graph_destroy(w->graphs[i].real);
-        content_release(w->graphs[i].nodes);
+        hold_content(&w->graphs[i], NULL);
     }
     if (!w->has_failed) {
         check_left(w);

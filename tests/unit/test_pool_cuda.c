@@ -220,7 +220,8 @@ static rondo_graph *begin_graph(const world *w, rondo_stream *stream) {
     return graph;
 }
 
-// The program may record by itself at any time, so there is one question a call; and no call more.
+// The program may record by itself where it has the native stream, and while a capture is open, so
+// there is one question a call; and no call more.
 static void test_pool_cuda__a_call_asks_once(void **state) {
     const world *w = *state;
     void *blocks[3];
@@ -254,6 +255,11 @@ static void test_pool_cuda__a_call_asks_once(void **state) {
     ASSERT_ASKS(1, rondo_pool_allocate(w->pool, w->stream, BYTES, &blocks[0]));
     ASSERT_ASKS(0, rondo_pool_free(w->pool, blocks[0]));
     rondo_graph_capture_abort(second);
+    ASSERT_ASKS(0, rondo_pool_allocate(w->pool, w->stream, BYTES, &blocks[0]));
+    ASSERT_ASKS(0, rondo_pool_free(w->pool, blocks[0]));
+    assert_non_null(rondo_stream_get_native(w->stream));
+    ASSERT_ASKS(1, rondo_pool_allocate(w->pool, w->stream, BYTES, &blocks[0]));
+    ASSERT_ASKS(0, rondo_pool_free(w->pool, blocks[0]));
     rondo_graph_destroy(second);
     rondo_graph_destroy(graph);
     rondo_event_destroy(fork);
