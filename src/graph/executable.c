@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "graph/images.h"
 #include "graph/template.h"
 
 enum {
@@ -63,7 +64,7 @@ rondo_status rondo__graph_make_executable(rondo_graph *graph, rondo__template *r
     return RONDO_STATUS_OK;
 }
 
-static void drop_executable(rondo_graph *graph) {
+void rondo__graph_drop_executable(rondo_graph *graph) {
     const rondo__backend *backend = graph->device->backend;
     // What it still runs uses the same memory, and counts.
     if (graph->participants != NULL || backend->count_executed != NULL) {
@@ -73,12 +74,14 @@ static void drop_executable(rondo_graph *graph) {
         graph->executed_before += backend->count_executed(graph->executable);
     }
     backend->destroy_executable(graph->executable);
+    rondo__graph_forget_nodes(graph);
     graph->executable = NULL;
+    graph->state = RONDO__GRAPH_RECORDED;
 }
 
 void rondo__graph_set_executable(rondo_graph *graph, rondo__executable *executable) {
     if (graph->executable != NULL) {
-        drop_executable(graph);
+        rondo__graph_drop_executable(graph);
     }
     graph->executable = executable;
     graph->state = RONDO__GRAPH_READY;
@@ -109,8 +112,7 @@ rondo_status rondo__graph_instantiate(rondo_graph *graph) {
         bool is_exclusive = false;
         RETURN_IF_ERROR(rondo__graph_check_exclusive(graph->recorded, &is_exclusive));
         if (is_exclusive) {
-            drop_executable(graph);
-            graph->state = RONDO__GRAPH_RECORDED;
+            rondo__graph_drop_executable(graph);
         }
     }
     RETURN_IF_ERROR(

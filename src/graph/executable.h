@@ -20,6 +20,8 @@ RONDO_MUST_USE rondo_status rondo__graph_make_executable(rondo_graph *graph,
                                                          rondo__template *recorded,
                                                          rondo__executable **out_executable,
                                                          rondo_graph_stats *in_out_stats);
+// Gives the executable up, and what its nodes were patched to: the graph is RECORDED.
+void rondo__graph_drop_executable(rondo_graph *graph);
 // Takes the executable in the place of the former one: the graph is READY.
 void rondo__graph_set_executable(rondo_graph *graph, rondo__executable *executable);
 // Fills the counts of nodes; those inside child nodes count as kernels and copies, too.

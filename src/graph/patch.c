@@ -6,18 +6,31 @@
 
 #include "base/error.h"
 #include "capture/host_memory.h"
+#include "graph/graph_share.h"
 #include "graph/guard_nodes.h"
+#include "pool/arena_graph.h"
 #include "pool/guard.h"
 
 // ---- what memory they use ---------------------------------------------------------------------
 
-static rondo_status note_address(const rondo_graph *graph, const void *address, const char *what) {
-    for (rondo__participant *p = graph->participants; p != NULL; p = p->next) {
+// Participants that came behind those which the graph shares with graphs that it was recorded into.
+static rondo__participant *get_later_participants(const rondo_graph *graph) {
+    return rondo__graph_get_participants(graph) != graph->participants ? graph->participants->next
+                                                                       : NULL;
+}
+
+static rondo_status note_in(rondo__participant *list, const void *address, const char *what) {
+    for (rondo__participant *p = list; p != NULL; p = p->next) {
         if (p->type->note_address != NULL) {
             RETURN_IF_ERROR(p->type->note_address(p, NULL, address, what));
         }
     }
     return RONDO_STATUS_OK;
+}
+
+static rondo_status note_address(const rondo_graph *graph, const void *address, const char *what) {
+    RETURN_IF_ERROR(note_in(rondo__graph_get_participants(graph), address, what));
+    return note_in(get_later_participants(graph), address, what);
 }
 
 static rondo_status note_words(const rondo_graph *graph, const rondo__node_image *image) {
@@ -32,12 +45,34 @@ static rondo_status note_words(const rondo_graph *graph, const rondo__node_image
     return RONDO_STATUS_OK;
 }
 
-static bool wants_addresses(const rondo_graph *graph) {
-    const rondo__participant *p = graph->participants;
-    while (p != NULL && p->type->note_address == NULL) {
-        p = p->next;
+static bool wants_addresses(const rondo__participant *list) {
+    while (list != NULL && list->type->note_address == NULL) {
+        list = list->next;
     }
-    return p != NULL;
+    return list != NULL;
+}
+
+static rondo__participant *find_arena_graph(rondo__participant *list) {
+    while (list != NULL && list->type != &rondo__arena_graph_type) {
+        list = list->next;
+    }
+    return list;
+}
+
+// Sharers of the arena may have taken memory since the capture.
+static rondo_status join_arena(rondo_graph *graph) {
+    rondo__participant *former = find_arena_graph(rondo__graph_get_participants(graph));
+    former = former != NULL ? former : find_arena_graph(get_later_participants(graph));
+    rondo__participant *joined = former;
+    rondo_status status = rondo__arena_join_late(graph->arena, graph->label, &joined);
+    if (joined != former) {
+        rondo__participant **link = &graph->participants;
+        while (*link != NULL) {
+            link = &(*link)->next;
+        }
+        *link = joined;
+    }
+    return status;
 }
 
 static rondo_status admit_copy(rondo_graph *graph, const rondo__node_info *info, const char *call) {
@@ -52,7 +87,9 @@ static rondo_status admit_copy(rondo_graph *graph, const rondo__node_info *info,
 
 rondo_status rondo__graph_admit_images(rondo_graph *graph, rondo__node_image *const *images,
                                        size_t count, const char *call) {
-    bool notes_addresses = wants_addresses(graph);
+    RETURN_IF_ERROR(join_arena(graph));
+    bool notes_addresses = wants_addresses(rondo__graph_get_participants(graph)) ||
+                           wants_addresses(get_later_participants(graph));
     for (size_t i = 0; i < count; ++i) {
         const rondo__node_info *info = &images[i]->info;
         if (info->kind == RONDO__NODE_COPY) {
@@ -75,29 +112,35 @@ rondo_status rondo__graph_admit_images(rondo_graph *graph, rondo__node_image *co
 
 // What the nodes used before may be freed now: a checked graph watches only what they use. Without
 // memory for that it goes on watching both.
-static void watch_anew(rondo_graph *graph) {
+void rondo__graph_watch_anew(rondo_graph *graph) {
+    rondo__participant *participants = rondo__graph_get_participants(graph);
     rondo_error saved;
+    if (!graph->checks_addresses || participants != graph->participants) {
+        return;  // graphs that this one was recorded into do what they did, and share the watch
+    }
     rondo__error_save(&saved);
-    size_t former_count = rondo__guard_begin_anew(graph->participants);
+    size_t former_count = rondo__guard_begin_anew(participants);
     rondo_status status = rondo__graph_guard_nodes(graph);
-    rondo__guard_end_anew(graph->participants, former_count, status == RONDO_STATUS_OK);
+    rondo__guard_end_anew(participants, former_count, status == RONDO_STATUS_OK);
     rondo__error_restore(&saved);
 }
 
 // ---- writing ----------------------------------------------------------------------------------
 
+rondo_status rondo__graph_write_image(rondo_graph *graph, const rondo__node_image *image) {
+    return graph->device->backend->patch_node(graph->executable, graph->recorded, image);
+}
+
 rondo_status rondo__graph_write_images(rondo_graph *graph, rondo__node_image *const *images,
                                        size_t count, size_t *out_done) {
-    const rondo__backend *backend = graph->device->backend;
     rondo_status status = RONDO_STATUS_OK;
     *out_done = 0;
     while (*out_done < count && status == RONDO_STATUS_OK) {
-        const rondo__node_image *image = images[*out_done];
-        status = backend->patch_node(graph->executable, graph->recorded, image);
+        status = rondo__graph_write_image(graph, images[*out_done]);
         *out_done += status == RONDO_STATUS_OK;
     }
-    if (*out_done > 0 && graph->checks_addresses) {
-        watch_anew(graph);
+    if (*out_done > 0) {
+        rondo__graph_watch_anew(graph);
     }
     return status;
 }

@@ -23,4 +23,12 @@ RONDO_MUST_USE rondo_status rondo__graph_write_images(rondo_graph *graph,
                                                       rondo__node_image *const *images,
                                                       size_t count, size_t *out_done);
 
+// One image alone; rondo__graph_watch_anew follows the last.
+//
+// Errors:    as above.
+RONDO_MUST_USE rondo_status rondo__graph_write_image(rondo_graph *graph,
+                                                     const rondo__node_image *image);
+// A checked graph watches what the nodes use now. Walks all of them.
+void rondo__graph_watch_anew(rondo_graph *graph);
+
 #endif  // RONDO_GRAPH_PATCH_H

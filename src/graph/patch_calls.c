@@ -248,9 +248,8 @@ static rondo_status apply(patching *p, size_t *out_done) {
     rondo_status status = RONDO_STATUS_OK;
     for (*out_done = 0; *out_done < p->count && status == RONDO_STATUS_OK;) {
         const change *c = &p->changes[*out_done];
-        size_t done;
         if (c->changes_work) {
-            status = rondo__graph_write_images(graph, &c->image, 1, &done);
+            status = rondo__graph_write_image(graph, c->image);
         }
         if (status == RONDO_STATUS_OK && c->changes_toggle) {
             status =
@@ -302,6 +301,10 @@ rondo_status rondo_graph_patch(rondo_graph *graph, const rondo_patch *patches, s
             take_back(&p, done);
             p.count = all;
         }
+        rondo__graph_watch_anew(graph);
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo__error_set_op(graph->label);
     }
     end_patching(&p);
     return status;

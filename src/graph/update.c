@@ -95,6 +95,11 @@ static rondo_status renew_executable(rondo_graph *graph, rondo_graph *source,
     if (source->executable != NULL) {
         RETURN_IF_ERROR(rondo__graph_check_exclusive(recorded, &is_exclusive));
     }
+    if (is_exclusive && source->images != NULL) {
+        // It does what patches said, and not what was recorded.
+        rondo__graph_drop_executable(source);
+        is_exclusive = false;
+    }
     rondo__executable *executable = source->executable;
     if (is_exclusive) {
         rondo__graph_wait(source);
@@ -133,8 +138,11 @@ rondo_status rondo_graph_update(rondo_graph *graph, rondo_graph *source,
     source->participants = NULL;
     // The memory of the work lies in the arena that it was captured with.
     rondo_arena *arena = graph->arena;
+    bool was_given = graph->has_given_arena;
     graph->arena = source->arena;
+    graph->has_given_arena = source->has_given_arena;
     source->arena = arena;
+    source->has_given_arena = was_given;
     if (graph->recorded != NULL) {
         graph->device->backend->destroy_template(graph->recorded);
         graph->recorded = NULL;

@@ -36,29 +36,35 @@ void rondo__arena_hold_back(const rondo__participant *list, rondo__stream_tag *s
 
 // ---- arena graphs and uses: with the arena's lock held ----------------------------------------
 
+static rondo_status create_graph(rondo_arena *arena, const char *label,
+                                 rondo__arena_graph **out_graph) {
+    rondo__arena_graph *graph = rondo__calloc(1, sizeof *graph);
+    if (graph == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    graph->label = rondo__strdup(label);
+    if (graph->label == NULL) {
+        rondo__free(graph);
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    graph->participant.type = &rondo__arena_graph_type;
+    snprintf(graph->name, sizeof graph->name, "%s", graph->label);
+    rondo_arena_retain(arena);
+    graph->arena = arena;
+    arena->version += 1;
+    atomic_fetch_add(&arena->graph_count, 1);
+    *out_graph = graph;
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status get_graph(rondo_arena *arena, rondo__capture *capture,
                               rondo__arena_graph **out_graph) {
-    rondo__arena_graph *graph = (rondo__arena_graph *)rondo__capture_find_participant(
+    *out_graph = (rondo__arena_graph *)rondo__capture_find_participant(
         capture, &rondo__arena_graph_type, NULL);
-    if (graph == NULL) {
-        graph = rondo__calloc(1, sizeof *graph);
-        if (graph == NULL) {
-            return RONDO_STATUS_NO_MEMORY;
-        }
-        graph->label = rondo__strdup(capture->label);
-        if (graph->label == NULL) {
-            rondo__free(graph);
-            return RONDO_STATUS_NO_MEMORY;
-        }
-        graph->participant.type = &rondo__arena_graph_type;
-        snprintf(graph->name, sizeof graph->name, "%s", graph->label);
-        rondo_arena_retain(arena);
-        graph->arena = arena;
-        arena->version += 1;
-        atomic_fetch_add(&arena->graph_count, 1);
-        rondo__capture_add_participant(capture, &graph->participant);
+    if (*out_graph == NULL) {
+        RETURN_IF_ERROR(create_graph(arena, capture->label, out_graph));
+        rondo__capture_add_participant(capture, &(*out_graph)->participant);
     }
-    *out_graph = graph;
     return RONDO_STATUS_OK;
 }
 
@@ -154,6 +160,16 @@ static rondo_status get_use(rondo_pool *pool, rondo__capture *capture, rondo__ar
     return status;
 }
 
+static rondo_status use_all_pools(rondo__arena_graph *graph, rondo__capture *capture) {
+    const rondo_arena *arena = graph->arena;
+    rondo_status status = RONDO_STATUS_OK;
+    for (size_t i = 0; i < arena->pool_count && status == RONDO_STATUS_OK; ++i) {
+        rondo__arena_use *own = NULL;
+        status = add_use(graph, arena->pools[i].pool, capture, &own);
+    }
+    return status;
+}
+
 rondo_status rondo__arena_join(rondo_arena *arena, rondo__capture *capture) {
     if (!atomic_load(&arena->is_exposed)) {
         return RONDO_STATUS_OK;
@@ -165,9 +181,27 @@ rondo_status rondo__arena_join(rondo_arena *arena, rondo__capture *capture) {
     pthread_mutex_lock(&arena->lock);
     rondo__arena_graph *graph = NULL;
     rondo_status status = get_graph(arena, capture, &graph);
-    for (size_t i = 0; i < arena->pool_count && status == RONDO_STATUS_OK; ++i) {
-        rondo__arena_use *own = NULL;
-        status = add_use(graph, arena->pools[i].pool, capture, &own);
+    if (status == RONDO_STATUS_OK) {
+        status = use_all_pools(graph, capture);
+    }
+    pthread_mutex_unlock(&arena->lock);
+    return status;
+}
+
+rondo_status rondo__arena_join_late(rondo_arena *arena, const char *label,
+                                    rondo__participant **in_out_graph) {
+    if (!atomic_load(&arena->is_exposed) || arena->options.allows_any_order) {
+        return RONDO_STATUS_OK;
+    }
+    rondo__arena_graph *graph = (rondo__arena_graph *)*in_out_graph;
+    rondo_status status = RONDO_STATUS_OK;
+    pthread_mutex_lock(&arena->lock);
+    if (graph == NULL) {
+        status = create_graph(arena, label, &graph);
+        *in_out_graph = graph != NULL ? &graph->participant : NULL;
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = use_all_pools(graph, NULL);
     }
     pthread_mutex_unlock(&arena->lock);
     return status;
@@ -386,6 +420,31 @@ rondo_status rondo__arena_allocate(rondo_pool *pool, rondo_stream *stream, rondo
     return RONDO_STATUS_OK;
 }
 
+static rondo_status fail_own_place(const rondo__arena_graph *graph, const rondo__output *o) {
+    return RONDO_FAIL_AS("rondo_graph_patch", STATE,
+                         "graph \"%s\" itself writes over the block of %zu bytes at %p that graph "
+                         "\"%s\" produces: the block was taken behind its capture, in memory that "
+                         "it had freed; record it again to use the block",
+                         graph->label, (size_t)(o->range.end - o->range.begin),
+                         (void *)o->range.begin, o->use->graph->label);
+}
+
+// A patch, behind the capture, lets the graph use the block.
+static rondo_status note_late(rondo__arena_use *use, const rondo__block *block) {
+    const rondo__output *output = block->output;
+    if (output != NULL && block->use != use && rondo__order_writes(use->graph, output)) {
+        return fail_own_place(use->graph, output);
+    }
+    rondo__arena_use_note_import(use, block);
+    bool was_lost = use->has_lost_imports;
+    use->has_lost_imports = false;
+    return was_lost ? RONDO_FAIL_AS("rondo_graph_patch", NO_MEMORY,
+                                    "no memory to note which blocks of other graphs graph \"%s\" "
+                                    "takes in",
+                                    use->graph->label)
+                    : RONDO_STATUS_OK;
+}
+
 // Work of the graph uses an address. If it is another graph's output, this graph imports it.
 static rondo_status note_address(rondo__participant *participant, rondo_stream *stream,
                                  const void *address, const char *what) {
@@ -396,6 +455,7 @@ static rondo_status note_address(rondo__participant *participant, rondo_stream *
     if (!rondo__areas_find(arena->device, address, &area) || area.holder == NULL) {
         return RONDO_STATUS_OK;
     }
+    rondo_status status = RONDO_STATUS_OK;
     pthread_mutex_lock(&arena->lock);
     for (rondo__arena_use *use = graph->uses; use != NULL; use = use->next_in_graph) {
         if (use->pool != area.holder) {
@@ -408,14 +468,16 @@ static rondo_status note_address(rondo__participant *participant, rondo_stream *
             arena_pool == use->arena_pool && piece != NULL && !piece->is_free
                 ? rondo__live_table_get(&use->pool->live, rondo__pool_get_address(piece))
                 : NULL;
-        // Without a stream it is a patch, behind the capture.
-        if (block != NULL && (use->capture != NULL || stream == NULL)) {
+        // Without a stream it is a patch.
+        if (block != NULL && stream == NULL) {
+            status = note_late(use, block);
+        } else if (block != NULL && use->capture != NULL) {
             rondo__arena_use_note_import(use, block);
         }
         pthread_mutex_unlock(&use->pool->lock);
     }
     pthread_mutex_unlock(&arena->lock);
-    return RONDO_STATUS_OK;
+    return status;
 }
 
 const rondo__participant_type rondo__arena_graph_type = {

@@ -153,9 +153,7 @@ static rondo_status look(const guard *g, const reference *r, bool *out_is_there)
     return RONDO_STATUS_OK;
 }
 
-static rondo_status prepare_replay(rondo__participant *participant, rondo_stream *stream) {
-    const guard *g = (const guard *)participant;
-    (void)stream;
+static rondo_status look_at_all(const guard *g) {
     for (size_t i = 0; i < g->count; ++i) {
         const reference *r = &g->references[i];
         bool is_there = false;
@@ -171,6 +169,17 @@ static rondo_status prepare_replay(rondo__participant *participant, rondo_stream
         }
     }
     return RONDO_STATUS_OK;
+}
+
+// A graph that this one was recorded into may be replayed by one thread while another patches this
+// one.
+static rondo_status prepare_replay(rondo__participant *participant, rondo_stream *stream) {
+    guard *g = (guard *)participant;
+    (void)stream;
+    pthread_mutex_lock(&g->lock);
+    rondo_status status = look_at_all(g);
+    pthread_mutex_unlock(&g->lock);
+    return status;
 }
 
 // ---- life -------------------------------------------------------------------------------------

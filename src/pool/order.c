@@ -81,7 +81,7 @@ static void count_touches(const rondo__arena_use *use, int step) {
     }
 }
 
-static bool graph_writes(const rondo__arena_graph *graph, const rondo__output *output) {
+bool rondo__order_writes(const rondo__arena_graph *graph, const rondo__output *output) {
     for (const rondo__arena_use *use = graph->uses; use != NULL; use = use->next_in_graph) {
         if (use->arena_pool == output->use->arena_pool && writes(use, &output->range)) {
             return true;
@@ -95,12 +95,12 @@ static bool depends(const rondo__arena_graph *a, const rondo__arena_graph *b) {
     for (const rondo__arena_use *use = b->uses; use != NULL; use = use->next_in_graph) {
         for (size_t i = 0; i < use->imports.count; ++i) {
             const rondo__output *o = use->imports.entries[i];
-            if (o->use->graph == a || graph_writes(a, o)) {
+            if (o->use->graph == a || rondo__order_writes(a, o)) {
                 return true;
             }
         }
         for (const rondo__output *o = use->outputs; o != NULL && a != b; o = o->next) {
-            if (graph_writes(a, o)) {
+            if (rondo__order_writes(a, o)) {
                 return true;
             }
         }

@@ -15,6 +15,9 @@ void rondo__order_cancel_replay(rondo__participant *participant);
 // Whether one of two graphs takes in or writes over what the other one leaves behind, or needs.
 bool rondo__order_are_tied(const rondo__arena_graph *a, const rondo__arena_graph *b);
 
+// Whether the graph may write some of the output's bytes.
+bool rondo__order_writes(const rondo__arena_graph *graph, const rondo__output *output);
+
 // Makes room for one more output of the arena pool. With the pool's lock held, too.
 //
 // Errors:    NO_MEMORY.

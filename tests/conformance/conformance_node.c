@@ -1,35 +1,11 @@
 // Nodes by handle: taken, added, built by hand, patched, switched off and on.
 // SPDX-License-Identifier: Apache-2.0
-#include "memory_support.h"
+#include "node_support.h"
 #include "rondo/control.h"
-#include "rondo/node.h"
 #include "rondo/stepper.h"
 #include "rondo/update.h"
 
 enum { COUNT = 4 };
-
-static rondo_work kernel_work(const rondo_launch *launch) {
-    return (rondo_work){
-        .struct_size = sizeof(rondo_work), .kind = RONDO_NODE_KERNEL, .launch = launch};
-}
-
-static rondo_work fill_work(uint32_t *x, uint32_t value, size_t count) {
-    return (rondo_work){.struct_size = sizeof(rondo_work),
-                        .kind = RONDO_NODE_FILL,
-                        .destination = x,
-                        .fill_value = value,
-                        .element_bytes = 4,
-                        .element_count = count};
-}
-
-static rondo_work copy_work(void *to, const void *from, size_t bytes, rondo_copy_kind kind) {
-    return (rondo_work){.struct_size = sizeof(rondo_work),
-                        .kind = RONDO_NODE_COPY,
-                        .copy_kind = kind,
-                        .source = from,
-                        .destination = to,
-                        .byte_count = bytes};
-}
 
 typedef struct scene {
     suite_context *context;
@@ -69,29 +45,17 @@ static uint32_t look(scene *s, const uint32_t *x) {
     return s->seen[0];
 }
 
-static rondo_node add(scene *s, const rondo_work *work) {
-    rondo_node node;
-    ASSERT_OK(rondo_stream_add_node(s->stream, work, &node));
-    return node;
-}
-
 // A graph of one kernel: x = x * factor + term.
 static rondo_node record_kernel(scene *s, uint32_t factor, uint32_t term) {
-    const suite_affine_arguments arguments = {s->x, COUNT, factor, term};
-    const rondo_launch launch = suite_describe_affine(s->context, &arguments);
-    const rondo_work work = kernel_work(&launch);
     memory_begin(s->graph, s->stream);
-    rondo_node node = add(s, &work);
+    rondo_node node = node_add_affine(s->context, s->stream, s->x, COUNT, factor, term);
     memory_end(s->graph);
     return node;
 }
 
 static rondo_status patch_kernel(scene *s, rondo_node node, uint32_t *x, uint32_t factor,
                                  uint32_t term) {
-    const suite_affine_arguments arguments = {x, COUNT, factor, term};
-    const rondo_launch launch = suite_describe_affine(s->context, &arguments);
-    const rondo_work work = kernel_work(&launch);
-    return rondo_graph_patch_node(s->graph, node, &work);
+    return node_patch_affine(s->context, s->graph, node, x, COUNT, factor, term);
 }
 
 // ---- patching ---------------------------------------------------------------------------------
@@ -153,7 +117,7 @@ static void test_conformance_node__host_functions_take_other_arguments(void **st
                        .arguments = &call,
                        .argument_bytes = sizeof call};
     memory_begin(s.graph, s.stream);
-    rondo_node node = add(&s, &work);
+    rondo_node node = node_add(s.stream, &work);
     memory_end(s.graph);
     for (uint32_t i = 1; i <= 5; ++i) {
         call.step = i;
@@ -176,17 +140,18 @@ static void test_conformance_node__copies_and_fills_take_other_ends(void **state
     uint32_t *source = suite_allocate(s.context, RONDO_MEMORY_PINNED, COUNT);
     source[0] = 70;
     source[1] = 71;
-    const rondo_work fill = fill_work(s.x, 5, COUNT);
-    const rondo_work copy = copy_work(s.y, s.x, COUNT * 4, RONDO_COPY_DEVICE_TO_DEVICE);
-    const rondo_work up = copy_work(s.y + 1, source, 4, RONDO_COPY_HOST_TO_DEVICE);
+    const rondo_work fill = node_fill_work(s.x, 5, COUNT);
+    const rondo_work copy = node_copy_work(s.y, s.x, COUNT * 4, RONDO_COPY_DEVICE_TO_DEVICE);
+    const rondo_work up = node_copy_work(s.y + 1, source, 4, RONDO_COPY_HOST_TO_DEVICE);
     memory_begin(s.graph, s.stream);
-    const rondo_node nodes[] = {add(&s, &fill), add(&s, &copy), add(&s, &up)};
+    const rondo_node nodes[] = {node_add(s.stream, &fill), node_add(s.stream, &copy),
+                                node_add(s.stream, &up)};
     memory_end(s.graph);
     memory_replay(s.graph, s.stream);
     assert_int_equal(look(&s, s.y), 5);
     assert_int_equal(s.seen[1], 70);
-    const rondo_work other_fill = fill_work(s.x, 0x01020304, 1);
-    const rondo_work other_up = copy_work(s.y + 2, source + 1, 4, RONDO_COPY_HOST_TO_DEVICE);
+    const rondo_work other_fill = node_fill_work(s.x, 0x01020304, 1);
+    const rondo_work other_up = node_copy_work(s.y + 2, source + 1, 4, RONDO_COPY_HOST_TO_DEVICE);
     const rondo_patch patches[] = {{.node = nodes[0], .work = &other_fill},
                                    {.node = nodes[2], .work = &other_up}};
     ASSERT_OK(rondo_graph_patch(s.graph, patches, 2));
@@ -203,12 +168,13 @@ static void test_conformance_node__nodes_are_switched_off_and_on(void **state) {
     scene s = open_scene(state);
     const suite_affine_arguments arguments = {s.x, COUNT, 1, 1};
     const rondo_launch launch = suite_describe_affine(s.context, &arguments);
-    const rondo_work work = kernel_work(&launch);
-    const rondo_work fill = fill_work(s.x, 100, COUNT);
-    const rondo_work copy = copy_work(s.y, s.x, COUNT * 4, RONDO_COPY_DEVICE_TO_DEVICE);
+    const rondo_work work = node_kernel_work(&launch);
+    const rondo_work fill = node_fill_work(s.x, 100, COUNT);
+    const rondo_work copy = node_copy_work(s.y, s.x, COUNT * 4, RONDO_COPY_DEVICE_TO_DEVICE);
     memory_begin(s.graph, s.stream);
-    rondo_patch patches[] = {
-        {.node = add(&s, &fill)}, {.node = add(&s, &work)}, {.node = add(&s, &copy)}};
+    rondo_patch patches[] = {{.node = node_add(s.stream, &fill)},
+                             {.node = node_add(s.stream, &work)},
+                             {.node = node_add(s.stream, &copy)}};
     memory_end(s.graph);
     uint32_t x = 1;
     uint32_t y = 1;
@@ -313,11 +279,11 @@ static void test_conformance_node__wrong_patches_change_nothing(void **state) {
     scene s = open_scene(state);
     const suite_affine_arguments arguments = {s.x, COUNT, 1, 1};
     const rondo_launch launch = suite_describe_affine(s.context, &arguments);
-    const rondo_work kernel = kernel_work(&launch);
-    const rondo_work copy = copy_work(s.y, s.x, 4, RONDO_COPY_DEVICE_TO_DEVICE);
+    const rondo_work kernel = node_kernel_work(&launch);
+    const rondo_work copy = node_copy_work(s.y, s.x, 4, RONDO_COPY_DEVICE_TO_DEVICE);
     memory_begin(s.graph, s.stream);
-    const rondo_node first = add(&s, &kernel);
-    const rondo_node second = add(&s, &copy);
+    const rondo_node first = node_add(s.stream, &kernel);
+    const rondo_node second = node_add(s.stream, &copy);
     memory_end(s.graph);
 
     const suite_affine_arguments other = {s.x, COUNT, 1, 1000};
@@ -326,12 +292,12 @@ static void test_conformance_node__wrong_patches_change_nothing(void **state) {
     bad_launch.argument_bytes = 12;
     rondo_launch empty_launch = good_launch;
     empty_launch.grid[1] = 0;
-    const rondo_work good = kernel_work(&good_launch);
-    const rondo_work short_arguments = kernel_work(&bad_launch);
-    const rondo_work no_blocks = kernel_work(&empty_launch);
-    const rondo_work fill = fill_work(s.x, 1, 1);
-    const rondo_work nothing = copy_work(s.y, s.x, 0, RONDO_COPY_DEVICE_TO_DEVICE);
-    const rondo_work turned = copy_work(s.y, s.seen, 4, RONDO_COPY_HOST_TO_DEVICE);
+    const rondo_work good = node_kernel_work(&good_launch);
+    const rondo_work short_arguments = node_kernel_work(&bad_launch);
+    const rondo_work no_blocks = node_kernel_work(&empty_launch);
+    const rondo_work fill = node_fill_work(s.x, 1, 1);
+    const rondo_work nothing = node_copy_work(s.y, s.x, 0, RONDO_COPY_DEVICE_TO_DEVICE);
+    const rondo_work turned = node_copy_work(s.y, s.seen, 4, RONDO_COPY_HOST_TO_DEVICE);
     const struct {
         rondo_patch patch;
         rondo_status status;
@@ -347,7 +313,7 @@ static void test_conformance_node__wrong_patches_change_nothing(void **state) {
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         const bool is_first = rows[i].patch.node.number == first.number;
-        const rondo_work other_copy = copy_work(s.y, s.x + 1, 4, RONDO_COPY_DEVICE_TO_DEVICE);
+        const rondo_work other_copy = node_copy_work(s.y, s.x + 1, 4, RONDO_COPY_DEVICE_TO_DEVICE);
         const rondo_patch both[] = {
             {.node = is_first ? second : first, .work = is_first ? &other_copy : &good},
             rows[i].patch};
@@ -369,10 +335,10 @@ static void test_conformance_node__wrong_patches_change_nothing(void **state) {
 static void test_conformance_node__pageable_memory_is_refused_in_patches(void **state) {
     scene s = open_scene(state);
     uint32_t pageable[COUNT] = {9};
-    const rondo_work good = copy_work(s.x, s.seen, 4, RONDO_COPY_HOST_TO_DEVICE);
-    const rondo_work bad = copy_work(s.x, pageable, 4, RONDO_COPY_HOST_TO_DEVICE);
+    const rondo_work good = node_copy_work(s.x, s.seen, 4, RONDO_COPY_HOST_TO_DEVICE);
+    const rondo_work bad = node_copy_work(s.x, pageable, 4, RONDO_COPY_HOST_TO_DEVICE);
     memory_begin(s.graph, s.stream);
-    const rondo_node node = add(&s, &good);
+    const rondo_node node = node_add(s.stream, &good);
     memory_end(s.graph);
     ASSERT_STATUS(rondo_graph_patch_node(s.graph, node, &bad), STATE);
     ASSERT_MESSAGE_HAS("pageable");
@@ -384,10 +350,10 @@ static void test_conformance_node__pinned_memory_of_patches_is_in_use(void **sta
     scene s = open_scene(state);
     rondo_pool *pool = memory_create_pool(s.context, RONDO_MEMORY_PINNED);
     uint32_t *block = memory_take(pool, s.stream, COUNT);
-    const rondo_work first = copy_work(s.x, s.seen, 4, RONDO_COPY_HOST_TO_DEVICE);
-    const rondo_work second = copy_work(s.x, block, 4, RONDO_COPY_HOST_TO_DEVICE);
+    const rondo_work first = node_copy_work(s.x, s.seen, 4, RONDO_COPY_HOST_TO_DEVICE);
+    const rondo_work second = node_copy_work(s.x, block, 4, RONDO_COPY_HOST_TO_DEVICE);
     memory_begin(s.graph, s.stream);
-    const rondo_node node = add(&s, &first);
+    const rondo_node node = node_add(s.stream, &first);
     memory_end(s.graph);
     ASSERT_OK(rondo_graph_patch_node(s.graph, node, &second));
     memory_free(pool, block);
@@ -409,9 +375,9 @@ static void test_conformance_node__checked_graphs_watch_what_patches_use(void **
     uint32_t *after = suite_allocate(s.context, RONDO_MEMORY_DEVICE, COUNT);
     const suite_affine_arguments arguments = {before, COUNT, 1, 1};
     const rondo_launch launch = suite_describe_affine(s.context, &arguments);
-    const rondo_work work = kernel_work(&launch);
+    const rondo_work work = node_kernel_work(&launch);
     memory_begin(s.graph, s.stream);
-    const rondo_node node = add(&s, &work);
+    const rondo_node node = node_add(s.stream, &work);
     memory_end(s.graph);
     memory_replay(s.graph, s.stream);
     ASSERT_OK(patch_kernel(&s, node, after, 1, 1));
@@ -457,12 +423,12 @@ static void test_conformance_node__graphs_are_built_by_hand(void **state) {
     scene s = open_scene(state);
     rondo_graph_destroy(s.graph);
     s.graph = suite_create_graph(s.context, true);
-    const rondo_work top = fill_work(s.x, 7, COUNT);
-    const rondo_work left = copy_work(s.y, s.x, 4, RONDO_COPY_DEVICE_TO_DEVICE);
-    const rondo_work right = copy_work(s.y + 1, s.x, 4, RONDO_COPY_DEVICE_TO_DEVICE);
+    const rondo_work top = node_fill_work(s.x, 7, COUNT);
+    const rondo_work left = node_copy_work(s.y, s.x, 4, RONDO_COPY_DEVICE_TO_DEVICE);
+    const rondo_work right = node_copy_work(s.y + 1, s.x, 4, RONDO_COPY_DEVICE_TO_DEVICE);
     const suite_affine_arguments arguments = {s.y, 2, 10, 1};
     const rondo_launch launch = suite_describe_affine(s.context, &arguments);
-    const rondo_work bottom = kernel_work(&launch);
+    const rondo_work bottom = node_kernel_work(&launch);
     ASSERT_STATUS(rondo_graph_add_node(s.graph, NULL, 0, &top, NULL), STATE);
     ASSERT_OK(rondo_graph_build_begin(s.graph));
     ASSERT_STATUS(rondo_graph_build_begin(s.graph), STATE);
@@ -478,7 +444,7 @@ static void test_conformance_node__graphs_are_built_by_hand(void **state) {
     memory_replay(s.graph, s.stream);
     assert_int_equal(look(&s, s.y), 71);
     assert_int_equal(s.seen[1], 71);
-    const rondo_work other = fill_work(s.x, 3, COUNT);
+    const rondo_work other = node_fill_work(s.x, 3, COUNT);
     ASSERT_OK(rondo_graph_patch_node(s.graph, nodes[0], &other));
     memory_replay(s.graph, s.stream);
     assert_int_equal(look(&s, s.y), 31);
@@ -513,7 +479,7 @@ static rondo_status put_step(scene *s, rondo_stepper *stepper, uint32_t term, ui
     for (uint32_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
         const suite_affine_arguments arguments = {s->x, COUNT, 1, i == 0 ? 1 : term};
         const rondo_launch launch = suite_describe_affine(s->context, &arguments);
-        const rondo_work work = kernel_work(&launch);
+        const rondo_work work = node_kernel_work(&launch);
         status = rondo_stepper_put(stepper, &work);
     }
     return status != RONDO_STATUS_OK ? status : rondo_stepper_end(stepper);
