@@ -24,6 +24,7 @@ struct rondo__node_image {
     // KERNEL and HOST: arguments as they lie in memory, owned.
     unsigned char *arguments;
     size_t argument_bytes;
+    unsigned char *former_arguments;  // room of graph/patch_calls.c, as many; owned; NULL: none yet
     // CUDA kernels: the parameters; bytes between them mean nothing. None where the arguments are
     // packed and the driver does not tell the layout, and on the host.
     rondo__parameter *parameters;  // owned

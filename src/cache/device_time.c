@@ -42,12 +42,23 @@ static rondo_status collect(rondo__device_time *time) {
     return RONDO_STATUS_OK;
 }
 
+// On an idle stream the start passes at once, and the time would be that of the calls, or of a graph
+// on its way to the device. Only a stream with work before the run shows what the device needs.
+static rondo_status start(rondo__device_time *time, rondo_stream *stream, rondo__cost *target) {
+    bool is_idle = false;
+    RETURN_IF_ERROR(rondo_event_record(time->start, stream));
+    RETURN_IF_ERROR(time->start->device->backend->query_event(time->start, &is_idle));
+    if (!is_idle) {
+        time->target = target;
+        time->is_begun = true;
+    }
+    return RONDO_STATUS_OK;
+}
+
 static void record(rondo__device_time *time, rondo_stream *stream, rondo__cost *target) {
     rondo_status status = collect(time);
     if (status == RONDO_STATUS_OK && time->target == NULL) {
-        status = rondo_event_record(time->start, stream);
-        time->target = target;
-        time->is_begun = true;
+        status = start(time, stream, target);
     }
     if (status != RONDO_STATUS_OK) {
         rondo__device_time_deinit(time);

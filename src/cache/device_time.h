@@ -1,5 +1,6 @@
 // cache/device_time.h — how long a run takes on the device, between two events around it. One run
-// at a time is measured; nobody waits for it: a later one looks whether it is over.
+// at a time is measured, where the stream is busy before it; nobody waits for it: a later one looks
+// whether it is over.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_CACHE_DEVICE_TIME_H
 #define RONDO_CACHE_DEVICE_TIME_H

@@ -109,6 +109,16 @@ static void drop_dynamic(rondo__plan *plan) {
     }
 }
 
+// Brings the graphs to the device now, or the first replay would (85 us for 180 nodes on an H200).
+static rondo_status upload_plan(rondo_executor *executor, rondo__plan *plan) {
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        if (plan->steps[s].graph != NULL) {
+            RETURN_IF_ERROR(rondo_graph_upload(plan->steps[s].graph, executor->stream));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 rondo_status rondo__plan_capture_ahead(rondo_executor *executor, rondo__plan *plan) {
     // A single plan waits for its second run, which may never come; a body's shapes may change with
     // each turn; and generators are recorded when nothing draws.
@@ -118,7 +128,10 @@ rondo_status rondo__plan_capture_ahead(rondo_executor *executor, rondo__plan *pl
     }
     rondo_error saved;
     rondo__error_save(&saved);
-    const rondo_status status = capture_plan(executor, plan);
+    rondo_status status = capture_plan(executor, plan);
+    if (status == RONDO_STATUS_OK) {
+        status = upload_plan(executor, plan);
+    }
     if (status == RONDO_STATUS_LOST) {
         return status;
     }

@@ -19,10 +19,11 @@ static const char patch_call[] = "rondo_graph_patch";
 
 #define FAIL(status, ...) RONDO_FAIL_AS(patch_call, status, __VA_ARGS__)
 
-// A patch that changes something: the node's own image, and what it did.
+// A patch that changes something: the node's own image, and what it did. The former arguments stand
+// in the image's own room for them, so that a patch of a node takes nothing from the heap but once.
 typedef struct change {
     rondo__node_image *image;
-    rondo__node_image former;
+    rondo__node_image former;  // borrows all that it points to
     bool changes_work;
     bool changes_toggle;
 } change;
@@ -31,6 +32,7 @@ typedef struct patching {
     rondo_graph *graph;
     change *changes;
     size_t count;
+    change few[4];  // `changes`, where they are no more
 } patching;
 
 // ---- checks -----------------------------------------------------------------------------------
@@ -198,21 +200,39 @@ static bool does_the_same(const rondo__node_image *a, const rondo__node_image *b
 
 // ---- a call -----------------------------------------------------------------------------------
 
+static rondo_status save_image(change *c, rondo__node_image *image) {
+    if (image->argument_bytes > 0 && image->former_arguments == NULL) {
+        image->former_arguments = rondo__malloc_aligned(image->argument_bytes, 16);
+        if (image->former_arguments == NULL) {
+            return RONDO_STATUS_NO_MEMORY;
+        }
+    }
+    c->image = image;
+    c->former = *image;
+    c->former.arguments = image->former_arguments;
+    if (image->argument_bytes > 0) {
+        memcpy(image->former_arguments, image->arguments, image->argument_bytes);
+    }
+    return RONDO_STATUS_OK;
+}
+
 // The images are what they were before the call.
 static void restore_images(patching *p) {
     for (size_t i = p->count; i-- > 0;) {
-        change *c = &p->changes[i];
-        rondo__node_image now = *c->image;
+        const change *c = &p->changes[i];
+        unsigned char *arguments = c->image->arguments;
         *c->image = c->former;
-        c->former = now;
+        c->image->arguments = arguments;
+        if (c->image->argument_bytes > 0) {
+            memcpy(arguments, c->image->former_arguments, c->image->argument_bytes);
+        }
     }
 }
 
 static void end_patching(patching *p) {
-    for (size_t i = 0; i < p->count; ++i) {
-        rondo__node_image_deinit(&p->changes[i].former);
+    if (p->changes != p->few) {
+        rondo__free(p->changes);
     }
-    rondo__free(p->changes);
 }
 
 static rondo_status refuse_twice(const rondo_graph *graph, rondo__node_image *image) {
@@ -230,8 +250,7 @@ static rondo_status prepare(patching *p, const rondo_patch *patch) {
     RETURN_IF_ERROR(find_image(p->graph, patch->node, &image));
     RETURN_IF_ERROR(refuse_twice(p->graph, image));
     change *c = &p->changes[p->count];
-    RETURN_IF_ERROR(rondo__node_image_copy(image, &c->former));
-    c->image = image;
+    RETURN_IF_ERROR(save_image(c, image));
     ++p->count;
     if (patch->work != NULL) {
         RETURN_IF_ERROR(take_work(image, patch->work));
@@ -276,9 +295,15 @@ rondo_status rondo_graph_patch(rondo_graph *graph, const rondo_patch *patches, s
         return RONDO_STATUS_OK;
     }
     RETURN_IF_ERROR(rondo__check_pointer(patches, __func__, "patches"));
-    patching p = {.graph = graph, .changes = rondo__calloc(count, sizeof *p.changes)};
-    if (p.changes == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
+    patching p;
+    p.graph = graph;
+    p.count = 0;
+    p.changes = p.few;
+    if (count > sizeof p.few / sizeof p.few[0]) {
+        p.changes = rondo__calloc(count, sizeof *p.changes);
+        if (p.changes == NULL) {
+            return RONDO_STATUS_NO_MEMORY;
+        }
     }
     ++graph->patch_call_count;
     rondo_status status = RONDO_STATUS_OK;
