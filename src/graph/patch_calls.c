@@ -13,6 +13,7 @@
 #include "device/work.h"
 #include "graph/executable.h"
 #include "graph/patch.h"
+#include "graph/template.h"
 #include "graph/tracked.h"
 
 static const char patch_call[] = "rondo_graph_patch";
@@ -156,8 +157,13 @@ static rondo_status take_work(rondo__node_image *image, const rondo_work *given)
     rondo_work work = {.struct_size = sizeof work};
     RETURN_IF_ERROR(rondo__read_options(given, &work, sizeof work, patch_call, "rondo_work"));
     if ((int32_t)work.kind != (int32_t)image->info.kind) {
-        return FAIL(INVALID, "the work is of kind %d, node %zu (%s) of kind %d", (int)work.kind,
-                    image->index, get_name(image), (int)image->info.kind);
+        bool is_known = work.kind >= 0 && work.kind < RONDO__NODE_KIND_COUNT;
+        return FAIL(INVALID,
+                    "the work is a %s, node %zu (%s) a %s; patch its own kind of work, or record "
+                    "again",
+                    is_known ? rondo__node_kind_get_name((rondo__node_kind)work.kind)
+                             : "number that is no rondo_node_kind",
+                    image->index, get_name(image), rondo__node_kind_get_name(image->info.kind));
     }
     switch (image->info.kind) {
         case RONDO__NODE_KERNEL:

@@ -1,0 +1,453 @@
+// Patched graphs among other objects: kept templates, updates, many nodes, threads.
+// SPDX-License-Identifier: Apache-2.0
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "node_support.h"
+#include "rondo/update.h"
+
+enum { COUNT = 4 };
+
+typedef struct scene {
+    suite_context *context;
+    rondo_stream *stream;
+    rondo_graph *graph;
+    uint32_t *x;
+} scene;
+
+static scene open_scene(suite_context *context, rondo_graph_keeps keep) {
+    rondo_graph_options options = {.struct_size = sizeof options, .keep = keep, .label = "patched"};
+    scene s = {.context = context,
+               .stream = suite_create_stream(context),
+               .x = suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT)};
+    ASSERT_OK(rondo_graph_create(context->device, &options, &s.graph));
+    suite_set(context, s.x, 1, COUNT);
+    return s;
+}
+
+static void close_scene(scene *s) {
+    rondo_graph_destroy(s->graph);
+    rondo_stream_destroy(s->stream);
+    suite_free(s->context, RONDO_MEMORY_DEVICE, s->x);
+}
+
+static void toggle(scene *s, rondo_node node, rondo_toggle toggle) {
+    const rondo_patch patch = {.node = node, .toggle = toggle};
+    ASSERT_OK(rondo_graph_patch(s->graph, &patch, 1));
+}
+
+// ---- templates --------------------------------------------------------------------------------
+
+// A graph that is to keep its executable alone keeps its template for the handles.
+static void test_conformance_patch__handles_keep_the_template(void **state) {
+    scene s = open_scene(suite_get_context(state), RONDO_KEEP_EXECUTABLE);
+    size_t count = 0;
+    memory_begin(s.graph, s.stream);
+    ASSERT_OK(suite_affine(s.context, s.stream, s.x, COUNT, 1, 1));
+    memory_end(s.graph);
+    ASSERT_STATUS(rondo_graph_list_edges(s.graph, NULL, 0, &count), STATE);
+    ASSERT_OK(rondo_graph_reset(s.graph));
+
+    memory_begin(s.graph, s.stream);
+    rondo_node node = node_add_affine(s.context, s.stream, s.x, COUNT, 1, 1);
+    memory_end(s.graph);
+    static suite_text dot;
+    dot = (suite_text){0};
+    ASSERT_OK(rondo_graph_dump(s.graph, RONDO_TEXT_DOT, suite_append_text, &dot));
+    assert_non_null(strstr(dot.bytes, "affine"));
+    ASSERT_OK(node_patch_affine(s.context, s.graph, node, s.x, COUNT, 1, 10));
+    memory_replay(s.graph, s.stream);
+    ASSERT_VALUE(s.context, s.x, 0, 11);
+    ASSERT_OK(rondo_graph_instantiate(s.graph));  // as it was recorded
+    memory_replay(s.graph, s.stream);
+    ASSERT_VALUE(s.context, s.x, 0, 12);
+
+    ASSERT_OK(rondo_graph_reset(s.graph));  // and the next recording is without handles again
+    memory_begin(s.graph, s.stream);
+    ASSERT_OK(suite_affine(s.context, s.stream, s.x, COUNT, 1, 1));
+    memory_end(s.graph);
+    ASSERT_STATUS(rondo_graph_instantiate(s.graph), STATE);
+    close_scene(&s);
+}
+
+// Also where the template can have one executable at a time, which then goes to the other graph.
+static void test_conformance_patch__updates_take_what_was_recorded(void **state) {
+    suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
+    suite_need(context, RONDO_FEATURE_IF);
+    for (int has_branch = 0; has_branch < 2; ++has_branch) {
+        scene s = open_scene(context, RONDO_KEEP_TEMPLATE);
+        rondo_graph *target = suite_create_graph(context, true);
+        memory_begin(s.graph, s.stream);
+        const rondo_node node = node_add_affine(context, s.stream, s.x, COUNT, 1, 1);
+        if (has_branch != 0) {
+            rondo_scope scope;
+            ASSERT_OK(rondo_scope_begin(s.stream, RONDO_SCOPE_IF, s.x, 0, &scope));
+            ASSERT_OK(rondo_scope_end(scope));
+        }
+        memory_end(s.graph);
+        ASSERT_OK(node_patch_affine(context, s.graph, node, s.x, COUNT, 1, 100));
+        memory_replay(s.graph, s.stream);
+        ASSERT_VALUE(context, s.x, 0, 101);
+        ASSERT_OK(rondo_graph_update(target, s.graph, NULL));
+        memory_replay(target, s.stream);
+        ASSERT_VALUE(context, s.x, 0, 102);
+        rondo_graph_destroy(target);
+        close_scene(&s);
+    }
+}
+
+static rondo_status put_two(rondo_stream *stream, void *user_data) {
+    const scene *s = user_data;
+    rondo_status status = suite_affine(s->context, stream, s->x, COUNT, 1, 1);
+    return status == RONDO_STATUS_OK ? rondo_stream_fill(stream, s->x + 1, 9, 4, 1) : status;
+}
+
+// What was switched off or patched in the former work says nothing of the new.
+static void test_conformance_patch__recaptures_begin_anew(void **state) {
+    suite_need_execution(suite_get_context(state));
+    scene s = open_scene(suite_get_context(state), RONDO_KEEP_TEMPLATE);
+    memory_begin(s.graph, s.stream);
+    const rondo_node node = node_add_affine(s.context, s.stream, s.x, COUNT, 1, 1);
+    const rondo_work fill = node_fill_work(s.x + 1, 9, 1);
+    const rondo_node second = node_add(s.stream, &fill);
+    memory_end(s.graph);
+    ASSERT_OK(node_patch_affine(s.context, s.graph, node, s.x, COUNT, 1, 100));
+    toggle(&s, node, RONDO_TOGGLE_DISABLE);
+    toggle(&s, second, RONDO_TOGGLE_DISABLE);
+    memory_replay(s.graph, s.stream);
+    ASSERT_VALUE(s.context, s.x, 1, 1);
+    ASSERT_OK(rondo_graph_recapture(s.graph, s.stream, NULL, put_two, &s, NULL));
+    memory_replay(s.graph, s.stream);
+    ASSERT_VALUE(s.context, s.x, 0, 2);
+    ASSERT_VALUE(s.context, s.x, 1, 9);
+    close_scene(&s);
+}
+
+static void count_call(void *arguments) {
+    uint32_t *counter;
+    memcpy(&counter, arguments, sizeof counter);
+    ++*counter;
+}
+
+// ---- many nodes -------------------------------------------------------------------------------
+
+static void test_conformance_patch__many_nodes_in_one_call(void **state) {
+    enum { NODES = 100000 };
+    suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
+    if (suite_is_swept) {
+        suite_skip("every point of so many calls would take hours");
+    }
+    scene s = open_scene(context, RONDO_KEEP_EXECUTABLE);
+    uint32_t *words = suite_allocate(context, RONDO_MEMORY_DEVICE, NODES);
+    uint32_t *pinned = suite_allocate(context, RONDO_MEMORY_PINNED, NODES);
+    rondo_patch *patches = calloc(NODES, sizeof *patches);
+    rondo_work *works = calloc(NODES, sizeof *works);
+    suite_affine_arguments *arguments = calloc(NODES, sizeof *arguments);
+    rondo_launch *launches = calloc(NODES, sizeof *launches);
+    assert_true(patches != NULL && works != NULL && arguments != NULL && launches != NULL);
+    suite_set(context, words, 1, NODES);
+    memory_begin(s.graph, s.stream);
+    for (uint32_t i = 0; i < NODES; ++i) {
+        const rondo_work fill = node_fill_work(&words[i], 1, 1);
+        const rondo_work up =
+            node_copy_work(&words[i], &pinned[i], sizeof *pinned, RONDO_COPY_HOST_TO_DEVICE);
+        pinned[i] = 3 * i;
+        arguments[i] = (suite_affine_arguments){&words[i], 1, 1, i};
+        launches[i] = suite_describe_affine(context, &arguments[i]);
+        patches[i].work = &works[i];
+        patches[i].node = i % 4 == 0   ? node_add(s.stream, &fill)
+                          : i % 4 == 1 ? node_add(s.stream, &up)
+                                       : node_add_affine(context, s.stream, &words[i], 1, 1, 0);
+        works[i] = i % 4 == 0 ? node_fill_work(&words[i], i, 1) : node_kernel_work(&launches[i]);
+        works[i] = i % 4 == 1 ? node_copy_work(&words[i], &pinned[NODES - 1 - i], sizeof *pinned,
+                                               RONDO_COPY_HOST_TO_DEVICE)
+                              : works[i];
+    }
+    memory_end(s.graph);
+    // The last one is wrong: all others are taken back.
+    works[NODES - 1].kind = RONDO_NODE_FILL;
+    ASSERT_STATUS(rondo_graph_patch(s.graph, patches, NODES), INVALID);
+    ASSERT_MESSAGE_HAS("node 99999 (affine)");
+    assert_string_equal(rondo_error_get_last()->op, "patched");
+    memory_replay(s.graph, s.stream);
+    ASSERT_VALUE(context, words, 4, 1);
+    ASSERT_VALUE(context, words, 5, 15);
+    ASSERT_VALUE(context, words, 6, 1);
+    works[NODES - 1].kind = RONDO_NODE_KERNEL;
+    ASSERT_OK(rondo_graph_patch(s.graph, patches, NODES));
+    memory_replay(s.graph, s.stream);
+    for (uint32_t i = 0; i < NODES; i += 3333) {
+        const uint32_t expected = i % 4 == 0 ? i : i % 4 == 1 ? 3 * (NODES - 1 - i) : 1 + i;
+        ASSERT_VALUE(context, words, i, expected);
+    }
+    free(patches);
+    free(works);
+    free(arguments);
+    free(launches);
+    suite_free(context, RONDO_MEMORY_DEVICE, words);
+    suite_free(context, RONDO_MEMORY_PINNED, pinned);
+    close_scene(&s);
+}
+
+// ---- errors name what they are about ----------------------------------------------------------
+
+static void test_conformance_patch__errors_name_graph_and_node(void **state) {
+    scene s = open_scene(suite_get_context(state), RONDO_KEEP_TEMPLATE);
+    rondo_event *event = suite_create_event(s.context, RONDO_EVENT_EXTERNAL);
+    uint32_t *seen = suite_allocate(s.context, RONDO_MEMORY_PINNED, COUNT);
+    const rondo_work fill = node_fill_work(s.x, 1, 1);
+    const rondo_work copy = node_copy_work(s.x, seen, 4, RONDO_COPY_HOST_TO_DEVICE);
+    const rondo_work call = {.struct_size = sizeof call,
+                             .kind = RONDO_NODE_HOST,
+                             .name = "count",
+                             .function = count_call,
+                             .arguments = &seen,
+                             .argument_bytes = sizeof seen};
+    memory_begin(s.graph, s.stream);
+    const rondo_node kernel_node = node_add_affine(s.context, s.stream, s.x, COUNT, 1, 1);
+    const rondo_node fill_node = node_add(s.stream, &fill);
+    const rondo_node copy_node = node_add(s.stream, &copy);
+    const rondo_node call_node = node_add(s.stream, &call);
+    ASSERT_OK(rondo_event_record(event, s.stream));
+    rondo_node event_node;
+    ASSERT_OK(rondo_stream_get_last_node(s.stream, &event_node));
+    memory_end(s.graph);
+
+    const suite_affine_arguments arguments = {s.x, COUNT, 1, 1};
+    rondo_launch short_launch = suite_describe_affine(s.context, &arguments);
+    short_launch.argument_bytes = 12;
+    const rondo_work short_work = node_kernel_work(&short_launch);
+    const rondo_work no_fill = node_fill_work(s.x, 1, 0);
+    const rondo_work turned = node_copy_work(seen, s.x, 4, RONDO_COPY_DEVICE_TO_HOST);
+    const struct {
+        rondo_patch patch;
+        rondo_status status;
+        const char *text;
+    } rows[] = {
+        {{.node = kernel_node, .work = &short_work}, RONDO_STATUS_INVALID, "node 0 (affine)"},
+        {{.node = kernel_node, .work = &fill},
+         RONDO_STATUS_INVALID,
+         "a memset, node 0 (affine) a kernel"},
+        {{.node = fill_node, .work = &no_fill}, RONDO_STATUS_INVALID, "node 1 would fill nothing"},
+        {{.node = copy_node, .work = &turned}, RONDO_STATUS_INVALID, "node 2 copies in another"},
+        {{.node = call_node, .toggle = RONDO_TOGGLE_DISABLE},
+         RONDO_STATUS_UNSUPPORTED,
+         "node 3 (count) is a host function"},
+        {{.node = event_node, .work = &fill}, RONDO_STATUS_UNSUPPORTED, "node 4 of graph \"patch"},
+        {{.node = {1, 1}, .work = &fill}, RONDO_STATUS_STATE, "graph \"patched\" recorded last"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        suite_assert_status(rondo_graph_patch(s.graph, &rows[i].patch, 1), rows[i].status,
+                            rows[i].text, __FILE__, __LINE__);
+        ASSERT_MESSAGE_HAS(rows[i].text);
+        assert_string_equal(rondo_error_get_last()->op, "patched");
+        assert_string_equal(rondo_error_get_last()->call, "rondo_graph_patch");
+    }
+    rondo_event_destroy(event);
+    suite_free(s.context, RONDO_MEMORY_PINNED, seen);
+    close_scene(&s);
+}
+
+// ---- threads ----------------------------------------------------------------------------------
+
+enum { THREADS = 4 };
+
+// No assertions in threads: cmocka's belong to the thread that runs the case.
+typedef struct member {
+    suite_context *context;
+    rondo_pool *pool;  // of all
+    uint32_t number;
+    pthread_t thread;
+    rondo_status status;
+    char message[240];
+    uint32_t got;
+    uint32_t expected;
+} member;
+
+static void keep(member *self, rondo_status status) {
+    if (self->status == RONDO_STATUS_OK && status != RONDO_STATUS_OK) {
+        self->status = status;
+        snprintf(self->message, sizeof self->message, "%s", rondo_error_get_last()->message);
+    }
+}
+// Makes the call unless an earlier one failed.
+#define STEP(call)                             \
+    do {                                       \
+        if (self->status == RONDO_STATUS_OK) { \
+            keep(self, (call));                \
+        }                                      \
+    } while (0)
+
+static void check_member(const member *self) {
+    if (self->status != RONDO_STATUS_OK) {
+        fail_msg("thread %u: %s", (unsigned)self->number, self->message);
+    }
+    assert_int_equal(self->got, self->expected);
+}
+
+static rondo_status add_affine(const member *self, rondo_stream *stream, uint32_t *x,
+                               rondo_node *out_node) {
+    rondo_status status = suite_affine(self->context, stream, x, COUNT, 1, 1);
+    return status == RONDO_STATUS_OK ? rondo_stream_get_last_node(stream, out_node) : status;
+}
+
+// Takes memory and gives it back, records, patches, replays, records again.
+static void work_alone(member *self, rondo_stream *stream, rondo_graph *graph, uint32_t *pinned) {
+    uint32_t *x = NULL;
+    for (uint32_t round = 0; round < (uint32_t)suite_rounds(20, 2); ++round) {
+        void *address = NULL;
+        rondo_node node = {0};
+        STEP(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
+        STEP(rondo_pool_allocate(self->pool, stream, COUNT * sizeof *x, &address));
+        x = address;
+        STEP(rondo_stream_fill(stream, x, self->number, 4, COUNT));
+        STEP(add_affine(self, stream, x, &node));
+        STEP(rondo_graph_capture_end(graph));
+        for (uint32_t i = 0; i < 8; ++i) {
+            const rondo_patch off = {.node = node, .toggle = RONDO_TOGGLE_DISABLE};
+            const rondo_patch on = {.node = node, .toggle = RONDO_TOGGLE_ENABLE};
+            STEP(node_patch_affine(self->context, graph, node, x, COUNT, 3, round + i));
+            STEP(rondo_graph_patch(graph, i % 2 == 0 ? &on : &off, 1));
+            STEP(rondo_graph_replay(graph, stream));
+            self->expected += i % 2 == 0 ? self->number * 3 + round + i : self->number;
+            STEP(rondo_stream_copy(stream, pinned, x, sizeof *x, RONDO_COPY_DEVICE_TO_HOST));
+            STEP(rondo_stream_synchronize(stream));
+            self->got += *pinned;
+        }
+        STEP(rondo_pool_free(self->pool, x));
+        STEP(rondo_graph_reset(graph));
+    }
+}
+
+static void *run_alone(void *data) {
+    member *self = data;
+    rondo_stream *stream = NULL;
+    rondo_graph *graph = NULL;
+    void *pinned = NULL;
+    STEP(rondo_stream_create(self->context->device, NULL, &stream));
+    STEP(rondo_graph_create(self->context->device, NULL, &graph));
+    STEP(rondo_memory_allocate(self->context->device, RONDO_MEMORY_PINNED, 64, &pinned));
+    if (self->status == RONDO_STATUS_OK) {
+        work_alone(self, stream, graph, pinned);
+    }
+    rondo_graph_destroy(graph);
+    rondo_stream_destroy(stream);
+    rondo_memory_free(self->context->device, pinned);
+    return NULL;
+}
+
+static void test_conformance_patch__threads_patch_graphs_of_their_own(void **state) {
+    suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
+    rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
+    member members[THREADS];
+    for (uint32_t i = 0; i < THREADS; ++i) {
+        members[i] = (member){.context = context, .pool = pool, .number = i + 1};
+        assert_int_equal(pthread_create(&members[i].thread, NULL, run_alone, &members[i]), 0);
+    }
+    for (int i = 0; i < THREADS; ++i) {
+        pthread_join(members[i].thread, NULL);
+    }
+    for (int i = 0; i < THREADS; ++i) {
+        check_member(&members[i]);
+    }
+    rondo_pool_release(pool);
+}
+
+// One graph that two threads use in turns: one patches, the other one replays.
+typedef struct handover {
+    member patcher;
+    member replayer;
+    rondo_graph *graph;
+    rondo_stream *stream;
+    rondo_node node;
+    uint32_t *x;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    uint32_t turn;  // even: the patcher's
+    uint32_t end;
+} handover;
+
+static bool await_turn(handover *h, uint32_t turn) {
+    pthread_mutex_lock(&h->lock);
+    while (h->turn != turn && h->turn < h->end) {
+        pthread_cond_wait(&h->changed, &h->lock);
+    }
+    bool is_over = h->turn >= h->end;
+    pthread_mutex_unlock(&h->lock);
+    return !is_over;
+}
+
+static void end_turn(handover *h, const member *self) {
+    pthread_mutex_lock(&h->lock);
+    h->turn = self->status == RONDO_STATUS_OK ? h->turn + 1 : h->end;
+    pthread_cond_broadcast(&h->changed);
+    pthread_mutex_unlock(&h->lock);
+}
+
+static void *run_patcher(void *data) {
+    handover *h = data;
+    member *self = &h->patcher;
+    for (uint32_t turn = 0; await_turn(h, turn); turn += 2) {
+        STEP(node_patch_affine(self->context, h->graph, h->node, h->x, COUNT, 3, turn));
+        end_turn(h, self);
+    }
+    return NULL;
+}
+
+static void *run_replayer(void *data) {
+    handover *h = data;
+    member *self = &h->replayer;
+    for (uint32_t turn = 1; await_turn(h, turn); turn += 2) {
+        STEP(rondo_graph_replay(h->graph, h->stream));  // and does not wait
+        end_turn(h, self);
+    }
+    return NULL;
+}
+
+static void test_conformance_patch__a_graph_is_handed_over_in_turns(void **state) {
+    suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
+    scene s = open_scene(context, RONDO_KEEP_EXECUTABLE);
+    memory_begin(s.graph, s.stream);
+    rondo_node node = node_add_affine(context, s.stream, s.x, COUNT, 1, 1);
+    memory_end(s.graph);
+    handover h = {.patcher = {.context = context, .number = 1},
+                  .replayer = {.context = context, .number = 2},
+                  .graph = s.graph,
+                  .stream = s.stream,
+                  .node = node,
+                  .x = s.x,
+                  .end = 2 * (uint32_t)suite_rounds(200, 4)};
+    pthread_mutex_init(&h.lock, NULL);
+    pthread_cond_init(&h.changed, NULL);
+    assert_int_equal(pthread_create(&h.patcher.thread, NULL, run_patcher, &h), 0);
+    assert_int_equal(pthread_create(&h.replayer.thread, NULL, run_replayer, &h), 0);
+    pthread_join(h.patcher.thread, NULL);
+    pthread_join(h.replayer.thread, NULL);
+    check_member(&h.patcher);
+    check_member(&h.replayer);
+    uint32_t expected = 1;
+    for (uint32_t turn = 0; turn < h.end; turn += 2) {
+        expected = expected * 3 + turn;
+    }
+    ASSERT_OK(rondo_stream_synchronize(s.stream));
+    ASSERT_VALUE(context, s.x, 0, expected);
+    pthread_cond_destroy(&h.changed);
+    pthread_mutex_destroy(&h.lock);
+    close_scene(&s);
+}
+
+static const suite_entry patch_cases[] = {
+    SUITE_CASE(test_conformance_patch__handles_keep_the_template),
+    SUITE_CASE(test_conformance_patch__updates_take_what_was_recorded),
+    SUITE_CASE(test_conformance_patch__recaptures_begin_anew),
+    SUITE_CASE(test_conformance_patch__many_nodes_in_one_call),
+    SUITE_CASE(test_conformance_patch__errors_name_graph_and_node),
+    SUITE_CASE(test_conformance_patch__threads_patch_graphs_of_their_own),
+    SUITE_CASE(test_conformance_patch__a_graph_is_handed_over_in_turns),
+    {NULL, NULL, false},
+};
+SUITE_LIST(patch);
