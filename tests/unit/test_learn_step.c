@@ -397,6 +397,41 @@ static void blocks_of_trials_are_taken_back(void **state) {
     assert_int_equal(stats.live_count, 0);
 }
 
+// Pinned memory that a copy reads moves, too; its bytes may be others in each run.
+static rondo_status step_reads_pinned(rondo_stream *stream, const rondo_value *a, void *user_data) {
+    (void)user_data;
+    RETURN_IF_ERROR(
+        rondo_stream_copy(stream, g_buffers[0], g_pinned, 64, RONDO_COPY_HOST_TO_DEVICE));
+    return rondo_stream_copy(stream, a[1].pointer, (const char *)a[0].pointer + 16, 1024,
+                             RONDO_COPY_HOST_TO_DEVICE);
+}
+
+static void pinned_sources_are_learned(void **state) {
+    (void)state;
+    rondo_argument arguments[2] = {usual[0], usual[1]};
+    rondo_learned *learned = NULL;
+    unsigned char *pinned[2];
+    arguments[0].memory = RONDO_MEMORY_PINNED;
+    for (size_t i = 0; i < 2; ++i) {
+        OK(rondo_memory_allocate(g_device, RONDO_MEMORY_PINNED, BYTES, (void **)&pinned[i]));
+    }
+    OK(rondo_learned_create(g_device, NULL, arguments, 2, step_reads_pinned, NULL, &learned));
+    for (int i = 0; i < 4; ++i) {
+        const rondo_value values[] = {{.pointer = pinned[i % 2]},
+                                      {.pointer = g_buffers[1 + i / 2]}};
+        memset(pinned[i % 2], 10 + i, BYTES);
+        memset(g_pinned, 20 + i, BYTES);
+        OK(rondo_learned_run(learned, g_stream, values, 2));
+        OK(rondo_stream_synchronize(g_stream));
+        assert_memory_equal(pinned[i % 2], g_buffers[1 + i / 2], 1024);
+        assert_memory_equal(g_pinned, g_buffers[0], 64);
+    }
+    assert_int_equal(get_report(learned).state, RONDO_LEARNED_PROVED);
+    rondo_learned_destroy(learned);
+    rondo_memory_free(g_device, pinned[0]);
+    rondo_memory_free(g_device, pinned[1]);
+}
+
 static void adversaries_are_refused(void **state) {
     (void)state;
     static const struct {
@@ -606,6 +641,7 @@ int main(void) {
         CASE(a_step_is_learned_and_runs_with_any_values),
         CASE(trials_leave_nothing_behind),
         CASE(blocks_of_trials_are_taken_back),
+        CASE(pinned_sources_are_learned),
         CASE(adversaries_are_refused),
         CASE(a_choice_by_alignment_is_found),
         CASE(refused_steps_fall_back),
