@@ -467,8 +467,8 @@ static void change_values(rondo_learned *learned, bool *out_has_changed) {
     *out_has_changed = changed != 0;
 }
 
-// Writes the dirty nodes: one call of the driver for each. To record and update the whole costs more
-// even where all of them are dirty (bench/results/dynamic_parameters_host.md).
+// Writes the dirty nodes: one call of the driver for each. To record and update the whole costs
+// more, even where all of them are dirty (bench/results/dynamic_parameters_host.md).
 static rondo_status write_dirty(rondo_learned *learned) {
     size_t done = 0;
     if (learned->dirty_count == 0) {
