@@ -42,8 +42,9 @@ static rondo_status collect(rondo__device_time *time) {
     return RONDO_STATUS_OK;
 }
 
-// On an idle stream the start passes at once, and the time would be that of the calls, or of a graph
-// on its way to the device. Only a stream with work before the run shows what the device needs.
+// On an idle stream the start passes at once, and the time would be that of the calls, or of a
+// graph on its way to the device. Only a stream with work before the run shows what the device
+// needs.
 static rondo_status start(rondo__device_time *time, rondo_stream *stream, rondo__cost *target) {
     bool is_idle = false;
     RETURN_IF_ERROR(rondo_event_record(time->start, stream));
