@@ -8,6 +8,10 @@ check_count=$((check_count + 1))
 sed -n '/^#include/,$p' examples/first.c >"$work/stdout"
 awk '/^```c$/ { n++; next } /^```/ && n == 1 { exit } n == 1' README.md | diff "$work/stdout" - ||
     fail "the first snippet of README.md is not examples/first.c"
+awk '/^\/\/ ---- what is told/ { on = 1; next } /^\/\/ ---- and what checks/ { exit } on' examples/learned_cuda.cu |
+    sed -e :a -e '/^\n*$/{$d;N;ba' -e '}' >"$work/stdout"
+awk '/^```c$/ { n++; next } /^```/ && n == 2 { exit } n == 2' README.md | diff "$work/stdout" - ||
+    fail "the second snippet of README.md is not the step of examples/learned_cuda.cu"
 
 for page in *.md docs/*.md; do
     for target in $(grep -oE '\]\([^)#: ]+[)#]' "$page" | sed 's/^](//; s/[)#]$//'); do
