@@ -217,11 +217,15 @@ static void sweep_calls(rondo__cuda_executable *executable) {
     }
 }
 
-void rondo__cuda_drop_calls(rondo__cuda_executable *executable) {
+void rondo__cuda_end_calls(rondo__cuda_executable *executable) {
     for (patched_call *p = executable->calls; p != NULL; p = p->next) {
         p->end_replay = p->end_replay == UINT64_MAX ? executable->replay_count : p->end_replay;
     }
     sweep_calls(executable);
+}
+
+void rondo__cuda_drop_calls(rondo__cuda_executable *executable) {
+    rondo__cuda_end_calls(executable);
     while (executable->calls != NULL) {
         patched_call *next = executable->calls->next;
         rondo__cuda_leave_call(executable->calls->call);
