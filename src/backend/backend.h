@@ -335,7 +335,7 @@ struct rondo__backend {
 
     rondo_status (*instantiate)(rondo__template *template_, rondo__executable **out_executable);
     // Patches the executable to a template of the same topology; *out_was_updated says whether that
-    // was possible.
+    // was possible. No node is switched off.
     rondo_status (*update)(rondo__executable *executable, rondo__template *template_,
                            bool *out_was_updated);
     // What can change in node `index`, of any kind; the caller deinits it. (optional: UNSUPPORTED,

@@ -72,17 +72,81 @@ static void find_difference(const rondo_graph *graph, const rondo_graph *source,
     rondo__error_restore(&saved);
 }
 
+// Switches the nodes of graph->executable that patches have switched off.
+static rondo_status switch_nodes(const rondo_graph *graph, bool is_enabled) {
+    rondo_status status = RONDO_STATUS_OK;
+    for (size_t i = 0; i < graph->image_count && status == RONDO_STATUS_OK; ++i) {
+        if (graph->images[i] != NULL && !graph->images[i]->is_enabled) {
+            rondo__node_image image = *graph->images[i];
+            image.is_enabled = is_enabled;
+            status =
+                graph->device->backend->enable_node(graph->executable, graph->recorded, &image);
+        }
+    }
+    return status;
+}
+
+// All of `recorded` runs: CUDA's own update leaves off what was switched off.
+static rondo_status patch_executable(const rondo_graph *graph, rondo__template *recorded,
+                                     bool *out_was_patched) {
+    rondo_status status = switch_nodes(graph, true);
+    if (status == RONDO_STATUS_OK) {
+        status = graph->device->backend->update(graph->executable, recorded, out_was_patched);
+    }
+    if (!*out_was_patched) {
+        rondo_error saved;
+        rondo__error_save(&saved);
+        (void)switch_nodes(graph, false);
+        rondo__error_restore(&saved);
+    }
+    return status;
+}
+
+static rondo_status write_node(const rondo_graph *graph, const rondo__node_image *image) {
+    const rondo__backend *backend = graph->device->backend;
+    RETURN_IF_ERROR(backend->patch_node(graph->executable, graph->recorded, image));
+    return image->info.kind == RONDO__NODE_HOST
+               ? RONDO_STATUS_OK
+               : backend->enable_node(graph->executable, graph->recorded, image);
+}
+
+static rondo_status write_recorded(const rondo_graph *graph, size_t index) {
+    rondo__node_image recorded;
+    RETURN_IF_ERROR(graph->device->backend->read_node(graph->recorded, index, &recorded));
+    rondo_status status = write_node(graph, &recorded);
+    rondo__node_image_deinit(&recorded);
+    return status;
+}
+
+// The executable does what was recorded again; after a failure, what it was patched to.
+static rondo_status undo_patches(const rondo_graph *graph) {
+    rondo_status status = RONDO_STATUS_OK;
+    rondo_error saved;
+    for (size_t i = 0; i < graph->image_count && status == RONDO_STATUS_OK; ++i) {
+        if (graph->images[i] != NULL && graph->images[i]->fixed == NULL) {
+            status = write_recorded(graph, i);
+        }
+    }
+    rondo__error_save(&saved);
+    for (size_t i = 0; i < graph->image_count && status != RONDO_STATUS_OK; ++i) {
+        if (graph->images[i] != NULL && graph->images[i]->fixed == NULL) {
+            (void)write_node(graph, graph->images[i]);
+        }
+    }
+    rondo__error_restore(&saved);
+    return status;
+}
+
 // Patches graph->executable, or puts another one there: a new one, or that of `source`, where the
 // template can have no second.
 static rondo_status renew_executable(rondo_graph *graph, rondo_graph *source,
                                      rondo_graph_stats *stats, rondo_update_report *report,
                                      bool *out_was_patched) {
-    const rondo__backend *backend = graph->device->backend;
     rondo__template *recorded = source->recorded;
     *out_was_patched = false;
     if (graph->executable != NULL) {
         uint64_t start = rondo__clock_now_ns();
-        RETURN_IF_ERROR(backend->update(graph->executable, recorded, out_was_patched));
+        RETURN_IF_ERROR(patch_executable(graph, recorded, out_was_patched));
         if (*out_was_patched) {
             stats->instantiate_ns = rondo__clock_now_ns() - start;
             stats->device_bytes = graph->stats.device_bytes;
@@ -102,6 +166,7 @@ static rondo_status renew_executable(rondo_graph *graph, rondo_graph *source,
     }
     rondo__executable *executable = source->executable;
     if (is_exclusive) {
+        RETURN_IF_ERROR(undo_patches(source));
         rondo__graph_wait(source);
         source->executable = NULL;
     } else {

@@ -203,6 +203,40 @@ static void test_conformance_node__nodes_are_switched_off_and_on(void **state) {
     close_scene(&s);
 }
 
+static rondo_status put_nothing(rondo_stream *stream, void *user_data) {
+    const scene *s = user_data;
+    return suite_affine(s->context, stream, s->y, COUNT, 1, 0);
+}
+
+static rondo_status record_patched(scene *s, rondo_graph *graph, bool has_body,
+                                   rondo_patch *patch) {
+    memory_begin(graph, s->stream);
+    patch->node = node_add_affine(s->context, s->stream, s->x, COUNT, 1, 1);
+    if (has_body) {
+        ASSERT_OK(rondo_control_if(s->stream, s->y, put_nothing, NULL, s));
+    }
+    memory_end(graph);
+    return rondo_graph_patch(graph, patch, 1);
+}
+
+// An update takes over what was recorded, without the patches of either graph.
+static void test_conformance_node__updates_end_patches(void **state) {
+    suite_need_execution(suite_get_context(state));
+    scene s = open_scene(state);
+    rondo_graph *source = suite_create_graph(s.context, true);
+    for (uint32_t i = 0; i < 4; ++i) {
+        rondo_patch patch = {.toggle = RONDO_TOGGLE_DISABLE};
+        ASSERT_OK(record_patched(&s, s.graph, false, &patch));
+        ASSERT_OK(record_patched(&s, source, i % 2 != 0, &patch));
+        ASSERT_OK(rondo_graph_update(s.graph, source, NULL));
+        memory_replay(s.graph, s.stream);
+        assert_int_equal(look(&s, s.x), 2 + i);
+        ASSERT_OK(rondo_graph_reset(s.graph));
+    }
+    rondo_graph_destroy(source);
+    close_scene(&s);
+}
+
 // ---- handles ----------------------------------------------------------------------------------
 
 static void test_conformance_node__the_last_node_is_that_of_any_call(void **state) {
@@ -530,6 +564,7 @@ static const suite_entry node_cases[] = {
     SUITE_CASE(test_conformance_node__host_functions_take_other_arguments),
     SUITE_CASE(test_conformance_node__copies_and_fills_take_other_ends),
     SUITE_CASE(test_conformance_node__nodes_are_switched_off_and_on),
+    SUITE_CASE(test_conformance_node__updates_end_patches),
     SUITE_CASE(test_conformance_node__the_last_node_is_that_of_any_call),
     SUITE_CASE(test_conformance_node__handles_end_with_their_recording),
     SUITE_CASE(test_conformance_node__wrong_patches_change_nothing),

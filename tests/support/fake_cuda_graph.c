@@ -355,6 +355,13 @@ rondo__cu_result fake_cuGraphInstantiateWithParams(rondo__cu_graph_exec *out_exe
     return instantiate(out_exec, handle, params->flags, "cuGraphInstantiateWithParams");
 }
 
+// The driver leaves off what was switched off.
+static void keep_disabled(const fake_graph *from, const fake_graph *to) {
+    for (size_t i = 0; i < to->node_count; i++) {
+        to->nodes[i].is_disabled = from->nodes[i].is_disabled;
+    }
+}
+
 rondo__cu_result fake_cuGraphExecUpdate(rondo__cu_graph_exec exec_handle, rondo__cu_graph handle,
                                         rondo__cu_update_result *out_result) {
     ENTER("cuGraphExecUpdate");
@@ -377,9 +384,11 @@ rondo__cu_result fake_cuGraphExecUpdate(rondo__cu_graph_exec exec_handle, rondo_
         }
         fake_free_bodies(&exec->nodes[i]);
     }
+    const fake_graph former = *exec;
     free(exec->user_objects);
-    free(exec->nodes);
     fake_copy_graph(graph, exec);
+    keep_disabled(&former, exec);
+    free(former.nodes);
     return fake_leave(code);
 }
 

@@ -14,6 +14,8 @@
 
 #include "backend/backend.h"
 #include "backend/cuda/cuda_device.h"
+#include "backend/node_image.h"
+#include "base/memory.h"
 #include "rondo/status.h"
 #include "support/expect_ok.h"
 #include "support/fake_cuda.h"
@@ -305,6 +307,35 @@ static void test_cuda_backend__host_functions_own_their_arguments(void **state) 
     OK(g_cuda->replay(executable, g_stream));
     assert_int_equal(counter, 3);
     g_cuda->destroy_executable(executable);
+}
+
+// Blocks of patched calls do not gather where an executable is patched and updated in turns.
+static void test_cuda_backend__updates_end_patched_calls(void **state) {
+    (void)state;
+    int counter = 0;
+    int *target = &counter;
+    OK(begin(g_stream, RONDO_CAPTURE_THREAD_LOCAL));
+    OK(g_cuda->call_host(g_stream, "add", add_to, &target, sizeof(target)));
+    rondo__template *recorded = NULL;
+    rondo__executable *executable = NULL;
+    rondo__node_image image;
+    OK(g_cuda->end_capture(g_stream, &recorded));
+    OK(g_cuda->instantiate(recorded, &executable));
+    OK(g_cuda->read_node(recorded, 0, &image));
+    const int64_t taken = rondo__memory_get_thread_bytes();
+    for (int round = 0; round < 3; round++) {
+        bool was_updated = false;
+        OK(g_cuda->patch_node(executable, recorded, &image));
+        OK(g_cuda->replay(executable, g_stream));
+        OK(g_cuda->update(executable, recorded, &was_updated));
+        assert_true(was_updated);
+        OK(g_cuda->replay(executable, g_stream));
+        assert_true(rondo__memory_get_thread_bytes() == taken);
+    }
+    assert_int_equal(counter, 6);
+    rondo__node_image_deinit(&image);
+    g_cuda->destroy_executable(executable);
+    g_cuda->destroy_template(recorded);
 }
 
 static void store_sum(const void *arguments, size_t argument_bytes) {
@@ -714,6 +745,7 @@ int main(void) {
         CASE(wraps_streams),
         CASE(events_tell_time),
         CASE(host_functions_own_their_arguments),
+        CASE(updates_end_patched_calls),
         CASE(launches_packed_arguments),
         CASE(records_and_describes),
         CASE(priorities_count_upwards),

@@ -138,8 +138,8 @@ rondo_status rondo__cuda_update(rondo__executable *executable_, rondo__template 
     rondo__cu_update_result result = {.result = RONDO__CU_UPDATE_SUCCESS};
     rondo__cu_result code = api->cuGraphExecUpdate(executable->native, recorded->native, &result);
     if (code == RONDO__CU_SUCCESS) {
-        *out_was_updated = true;
         rondo__cuda_end_calls(executable);
+        *out_was_updated = true;
     } else if (code == RONDO__CU_ERROR_GRAPH_EXEC_UPDATE_FAILURE) {
         RONDO_LOG_DEBUG_F("%s: an executable could not be updated: %s", device->head.name,
                           describe_update_result(result.result));

@@ -12,7 +12,8 @@ rondo_status rondo__cuda_patch_node(rondo__executable *executable, rondo__templa
                                     const rondo__node_image *image);
 rondo_status rondo__cuda_enable_node(rondo__executable *executable, rondo__template *template_,
                                      const rondo__node_image *image);
-// The executable was updated: replays use none of the calls that its host nodes were patched to.
+// Host nodes call what the template says again: the calls that they were patched to are freed as
+// soon as the replays of them have run.
 void rondo__cuda_end_calls(rondo__cuda_executable *executable);
 // The executable is destroyed: gives up the calls that its host nodes were patched to.
 void rondo__cuda_drop_calls(rondo__cuda_executable *executable);
