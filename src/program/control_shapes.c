@@ -12,6 +12,8 @@
 // Passes over a loop's body after which an extent that still changes counts as unknown together
 // with its whole shape. Each pass then makes at least one carried value unknown, so that it ends.
 enum { JOIN_PASSES = 4 };
+// A loop that is to take more turns may be meant to end in another way: its rows are not counted.
+enum { TURNS_MAX = 1 << 16 };
 
 static const rondo__tensor_info nothing = {0};
 
@@ -36,6 +38,16 @@ static rondo_status infer_body(rondo__body_inference *inference, const rondo_pro
 static bool find_body(const rondo__node *node, const char *name, rondo__body_view *out_view) {
     return rondo__body_find(node, name, out_view) &&
            out_view->captured_first + out_view->captured_count <= node->input_count;
+}
+
+// False when the value of a condition is not known.
+static bool read_flag(const rondo_tensor *flag, bool *out_is_true) {
+    if (flag == NULL || flag->dtype != RONDO_DTYPE_BOOL ||
+        rondo_shape_get_count(&flag->shape) != 1) {
+        return false;
+    }
+    *out_is_true = *(const uint8_t *)flag->data != 0;
+    return true;
 }
 
 // ---- If ---------------------------------------------------------------------------------------
@@ -72,10 +84,8 @@ static rondo_status infer_branch(rondo__body_inference *inference, const rondo__
 
 static rondo_status infer_if(rondo__body_inference *inference, const rondo__node *node,
                              const rondo__tensor_info *inputs, rondo__tensor_info *outputs) {
-    const rondo_tensor *condition = node->explicit_count > 0 ? inputs[0].constant : NULL;
-    const bool is_decided = condition != NULL && condition->dtype == RONDO_DTYPE_BOOL &&
-                            rondo_shape_get_count(&condition->shape) == 1;
-    const bool is_true = is_decided && *(const uint8_t *)condition->data != 0;
+    bool is_true = false;
+    const bool is_decided = node->explicit_count > 0 && read_flag(inputs[0].constant, &is_true);
     bool is_first = true;
     rondo_status status = RONDO_STATUS_OK;
     if (!is_decided || is_true) {
@@ -200,8 +210,27 @@ static void turns_tell(const turns *t, const rondo__node *node, const char *axes
     }
 }
 
+// The number of turns, where only the trip count ends the loop: the condition is true from the
+// start, and every turn leaves it so.
+static int64_t count_turns(const turns *t, const rondo__node *node,
+                           const rondo__tensor_info *inputs) {
+    const rondo_tensor *limit = inputs[0].constant;
+    bool begins = node->inputs[1] < 0;
+    bool goes_on = false;
+    int64_t count = 0;
+    if ((!begins && !read_flag(inputs[1].constant, &begins)) || !begins ||
+        !read_flag(t->infos[0].constant, &goes_on) || !goes_on || limit == NULL ||
+        limit->dtype != RONDO_DTYPE_I64 || rondo_shape_get_count(&limit->shape) != 1) {
+        return -1;
+    }
+    memcpy(&count, limit->data, sizeof count);
+    return count > TURNS_MAX ? -1 : count > 0 ? count : 0;
+}
+
 static rondo_status infer_loop(rondo__body_inference *inference, const rondo__node *node,
                                const rondo__tensor_info *inputs, rondo__tensor_info *outputs) {
+    static uint8_t flag = 1;  // no turn begins with another condition
+    rondo_tensor condition = {.dtype = RONDO_DTYPE_BOOL, .data = &flag};
     turns t;
     rondo_status status;
     if (!turns_init(node, 2, 0, 1, &t, &status)) {
@@ -214,8 +243,11 @@ static rondo_status infer_loop(rondo__body_inference *inference, const rondo__no
                                           .is_shape_known = true,
                                           .shape = {.rank = rank, .extent = {rank}}};
     }
+    condition.shape = t.feeds[1].shape;
+    t.feeds[1].constant = &condition;
     status = turns_settle(&t, inference, inputs);
     if (status == RONDO_STATUS_OK) {
+        t.length = count_turns(&t, node, inputs);
         turns_tell(&t, node, NULL, outputs);
     }
     turns_deinit(&t);

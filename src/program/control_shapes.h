@@ -13,7 +13,8 @@
 // How a body is looked through: specialise.c hands it down.
 typedef struct rondo__body_inference {
     // Fills out_infos, one for each output of the body, from feeds, one for each of its inputs;
-    // dtype NONE says that nothing is known. BAD_DATA: no run with these inputs succeeds.
+    // dtype NONE says that nothing is known. Of values it gives one bool, and that only if true.
+    // BAD_DATA: no run with these inputs succeeds.
     rondo_status (*infer)(struct rondo__body_inference *inference, const rondo_program *body,
                           const rondo__tensor_info *feeds, rondo__tensor_info *out_infos);
     size_t node_limit;  // nodes of bodies that may still be visited; then nothing is said

@@ -273,8 +273,15 @@ static rondo_status declare_body_inputs(rondo_program *body, const rondo__tensor
     return RONDO_STATUS_OK;
 }
 
+static bool is_true(const rondo_tensor *tensor) {
+    return tensor != NULL && tensor->dtype == RONDO_DTYPE_BOOL &&
+           rondo_shape_get_count(&tensor->shape) == 1 && *(const uint8_t *)tensor->data != 0;
+}
+
 static rondo_status infer_body(rondo__body_inference *bodies, const rondo_program *body,
                                const rondo__tensor_info *feeds, rondo__tensor_info *out_infos) {
+    static uint8_t true_value = 1;
+    static const rondo_tensor true_tensor = {.dtype = RONDO_DTYPE_BOOL, .data = &true_value};
     const size_t work = body->node_count + 1;
     if (work > bodies->node_limit) {
         bodies->node_limit = 0;
@@ -289,7 +296,7 @@ static rondo_status infer_body(rondo__body_inference *bodies, const rondo_progra
     }
     for (size_t i = 0; i < body->output_count && status == RONDO_STATUS_OK; ++i) {
         rondo__program_get_info(w.program, w.program->outputs[i], &out_infos[i]);
-        out_infos[i].constant = NULL;
+        out_infos[i].constant = is_true(out_infos[i].constant) ? &true_tensor : NULL;
     }
     walk_deinit(&w);
     rondo_program_destroy(w.program);
