@@ -217,13 +217,14 @@ static rondo_status describe_row(const iteration *it, size_t output,
     const rondo__value *declared = &body->values[body->outputs[output]];
     *out_row = (rondo_tensor){.dtype = inferred->dtype != RONDO_DTYPE_NONE ? inferred->dtype
                                                                            : declared->dtype};
-    if (inferred->is_shape_known) {
-        out_row->shape = inferred->shape;
-    } else if (declared->has_shape) {
-        out_row->shape.rank = declared->rank;
-        for (int32_t d = 0; d < declared->rank; ++d) {
-            out_row->shape.extent[d] = declared->dims[d].number > 0 ? declared->dims[d].number : 0;
-        }
+    const bool has_rank = rondo__info_has_rank(inferred);
+    const bool is_declared =
+        declared->has_shape && (!has_rank || declared->rank == inferred->shape.rank);
+    out_row->shape.rank = has_rank ? inferred->shape.rank : is_declared ? declared->rank : 0;
+    for (int32_t d = 0; d < out_row->shape.rank; ++d) {
+        int64_t extent = has_rank ? inferred->shape.extent[d] : -1;
+        extent = extent < 0 && is_declared ? declared->dims[d].number : extent;
+        out_row->shape.extent[d] = extent > 0 ? extent : 0;
     }
     if (out_row->dtype == RONDO_DTYPE_NONE) {
         return RONDO_FAIL(BAD_DATA,

@@ -50,6 +50,26 @@ rondo_status rondo__infer_set_output(rondo__infer *infer, size_t output, rondo_d
     return RONDO_STATUS_OK;
 }
 
+rondo_status rondo__infer_set_partial(rondo__infer *infer, size_t output,
+                                      const rondo_shape *shape) {
+    if (output < infer->output_count && shape->rank >= 0 && shape->rank <= RONDO_RANK_MAX) {
+        infer->outputs[output].is_rank_known = true;
+        infer->outputs[output].shape = *shape;
+    }
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__infer_set_rank(rondo__infer *infer, size_t output, int64_t rank) {
+    rondo_shape shape = {.rank = -1};
+    if (rank >= 0 && rank <= RONDO_RANK_MAX) {
+        shape.rank = (int32_t)rank;
+    }
+    for (int32_t d = 0; d < shape.rank; ++d) {
+        shape.extent[d] = -1;
+    }
+    return rondo__infer_set_partial(infer, output, &shape);
+}
+
 bool rondo__infer_has_input(const rondo__infer *infer, size_t input) {
     return input < infer->input_count && infer->inputs[input].dtype != RONDO_DTYPE_NONE;
 }

@@ -110,9 +110,16 @@ RONDO_MUST_USE rondo_status rondo__op_check(const rondo__op *op);
 typedef struct rondo__tensor_info {
     rondo_dtype dtype;    // RONDO_DTYPE_NONE: absent optional input or output
     bool is_shape_known;  // false: depends on values that are not known yet
+    bool is_rank_known;   // where the shape is not known: rank and some extents are, others are -1
     rondo_shape shape;
     const rondo_tensor *constant;  // the value in host memory when it is known; otherwise NULL
 } rondo__tensor_info;
+
+static inline bool rondo__info_has_rank(const rondo__tensor_info *info) {
+    return info->is_shape_known || info->is_rank_known;
+}
+// Leaves in *in_out_info what holds of `other`, too; dtype NONE where the types differ.
+void rondo__info_join(rondo__tensor_info *in_out_info, const rondo__tensor_info *other);
 
 // `infer` fills outputs[0 .. output_count) from inputs whose shapes are all known. Where an
 // output's shape needs the value of an input whose `constant` is NULL, it calls
@@ -137,6 +144,11 @@ rondo_status rondo__infer_needs_value(rondo__infer *infer, size_t input);
 rondo_status rondo__infer_set_data_dependent(rondo__infer *infer, rondo_dtype output_dtype);
 rondo_status rondo__infer_set_output(rondo__infer *infer, size_t output, rondo_dtype dtype,
                                      const rondo_shape *shape);
+// What is known of an output whose shape is not: its rank, and the extents that are not -1. To be
+// called behind rondo__infer_needs_value or rondo__infer_set_data_dependent.
+rondo_status rondo__infer_set_partial(rondo__infer *infer, size_t output, const rondo_shape *shape);
+// The same with all extents unknown; nothing where no tensor has this rank.
+rondo_status rondo__infer_set_rank(rondo__infer *infer, size_t output, int64_t rank);
 bool rondo__infer_has_input(const rondo__infer *infer, size_t input);
 
 // ---- the reference ----------------------------------------------------------------------------
@@ -291,6 +303,12 @@ void rondo__op_visit(void (*visit)(void *user_data, const rondo__op_def *def), v
 // Errors:    BAD_DATA (shapes do not fit: op and reason), UNSUPPORTED (dtype).
 // Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__op_infer(rondo__infer *infer);
+// The same where some shapes are known only in part, or not at all: gives what does not depend on
+// the rest. Inputs that fit under no shape that was tried say nothing; that is not an error.
+//
+// Errors:    NO_MEMORY.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__op_infer_partial(rondo__infer *infer);
 // Runs `infer` on the actual inputs, then `compute`; converts f16 and bf16 through f32 for ops that
 // lack NATIVE_HALF. After a failure, outputs that were to be allocated are as they were.
 //

@@ -222,7 +222,7 @@ static rondo_status infer_slice(rondo__infer *infer) {
         }
     }
     if (!is_known) {
-        return RONDO_STATUS_OK;
+        return rondo__infer_set_rank(infer, 0, infer->inputs[0].shape.rank);
     }
     rondo__slice slice;
     RETURN_IF_ERROR(rondo__slice_init(infer->op, &infer->inputs[0].shape, values, &slice));
@@ -308,7 +308,8 @@ static rondo_status infer_tile(rondo__infer *infer) {
     rondo_shape shape = infer->inputs[0].shape;
     infer->outputs[0].dtype = infer->inputs[0].dtype;
     if (infer->inputs[1].constant == NULL) {
-        return rondo__infer_needs_value(infer, 1);
+        (void)rondo__infer_needs_value(infer, 1);
+        return rondo__infer_set_rank(infer, 0, shape.rank);
     }
     int64_t repeats[RONDO_RANK_MAX];
     size_t count = 0;

@@ -20,12 +20,16 @@ static rondo_status infer_compress(rondo__infer *infer) {
     if (condition->dtype != RONDO_DTYPE_BOOL || condition->shape.rank != 1) {
         return RONDO_OP_FAIL(infer->op, BAD_DATA, "the condition must be a list of bool");
     }
+    rondo_shape shape = {.rank = 1, .extent = {-1}};
     if (rondo__op_find(infer->op, "axis") != NULL) {
         int32_t axis = 0;
         RETURN_IF_ERROR(rondo__op_resolve_axis(infer->op, rondo__op_get_int(infer->op, "axis", 0),
                                                infer->inputs[0].shape.rank, &axis));
+        shape = infer->inputs[0].shape;
+        shape.extent[axis] = -1;
     }
-    return rondo__infer_set_data_dependent(infer, infer->inputs[0].dtype);
+    (void)rondo__infer_set_data_dependent(infer, infer->inputs[0].dtype);
+    return rondo__infer_set_partial(infer, 0, &shape);
 }
 
 static rondo_status compute_compress(rondo__compute *compute) {
@@ -75,7 +79,9 @@ static rondo_status compute_compress(rondo__compute *compute) {
 // ---- NonZero ----------------------------------------------------------------------------------
 
 static rondo_status infer_non_zero(rondo__infer *infer) {
-    return rondo__infer_set_data_dependent(infer, RONDO_DTYPE_I64);
+    const int32_t rank = infer->inputs[0].shape.rank;
+    (void)rondo__infer_set_data_dependent(infer, RONDO_DTYPE_I64);
+    return rondo__infer_set_partial(infer, 0, &(rondo_shape){.rank = 2, .extent = {rank, -1}});
 }
 
 static rondo_status compute_non_zero(rondo__compute *compute) {
@@ -133,7 +139,11 @@ static rondo_status infer_top_k(rondo__infer *infer) {
             return RONDO_OP_FAIL(infer->op, BAD_DATA, "k must be one i64 number");
         }
         if (value == NULL) {
-            return rondo__infer_needs_value(infer, 1);
+            rondo_shape shape = *x;
+            shape.extent[axis] = -1;
+            (void)rondo__infer_needs_value(infer, 1);
+            (void)rondo__infer_set_partial(infer, 0, &shape);
+            return rondo__infer_set_partial(infer, 1, &shape);
         }
         k = rondo__tensor_get_int(value, 0);
     }
@@ -233,7 +243,8 @@ static rondo_status infer_suppression(rondo__infer *infer) {
                                  rondo_dtype_get_name(wanted));
         }
     }
-    return rondo__infer_set_data_dependent(infer, RONDO_DTYPE_I64);
+    (void)rondo__infer_set_data_dependent(infer, RONDO_DTYPE_I64);
+    return rondo__infer_set_partial(infer, 0, &(rondo_shape){.rank = 2, .extent = {-1, 3}});
 }
 
 typedef struct box {

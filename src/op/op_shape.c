@@ -88,7 +88,8 @@ static rondo_status infer_constant_of_shape(rondo__infer *infer) {
     }
     infer->outputs[0].dtype = dtype;
     if (infer->inputs[0].constant == NULL) {
-        return rondo__infer_needs_value(infer, 0);
+        (void)rondo__infer_needs_value(infer, 0);
+        return rondo__infer_set_rank(infer, 0, rondo_shape_get_count(&infer->inputs[0].shape));
     }
     rondo_shape shape = {0};
     size_t rank = 0;
@@ -169,7 +170,10 @@ static rondo_status compute_size(rondo__compute *compute) {
 static rondo_status infer_expand(rondo__infer *infer) {
     infer->outputs[0].dtype = infer->inputs[0].dtype;
     if (infer->inputs[1].constant == NULL) {
-        return rondo__infer_needs_value(infer, 1);
+        const int64_t wanted = rondo_shape_get_count(&infer->inputs[1].shape);
+        const int64_t own = infer->inputs[0].shape.rank;
+        (void)rondo__infer_needs_value(infer, 1);
+        return rondo__infer_set_rank(infer, 0, wanted > own ? wanted : own);
     }
     rondo_shape shape = {0};
     size_t rank = 0;
@@ -271,7 +275,7 @@ static rondo_status infer_range(rondo__infer *infer) {
         }
     }
     if (!is_known) {
-        return RONDO_STATUS_OK;
+        return rondo__infer_set_rank(infer, 0, 1);
     }
     const rondo_tensor *start = infer->inputs[0].constant;
     const rondo_tensor *limit = infer->inputs[1].constant;

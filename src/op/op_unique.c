@@ -29,15 +29,20 @@ typedef struct unique_group {
 } unique_group;
 
 static rondo_status infer_unique(rondo__infer *infer) {
+    rondo_shape shape = {.rank = 1, .extent = {-1}};
     if (rondo__op_find(infer->op, "axis") != NULL) {
         int32_t axis = 0;
         RETURN_IF_ERROR(rondo__op_resolve_axis(infer->op, rondo__op_get_int(infer->op, "axis", 0),
                                                infer->inputs[0].shape.rank, &axis));
+        shape = infer->inputs[0].shape;
+        shape.extent[axis] = -1;
     }
+    (void)rondo__infer_set_data_dependent(infer, infer->inputs[0].dtype);
     for (size_t i = 1; i < infer->output_count; ++i) {
         infer->outputs[i].dtype = RONDO_DTYPE_I64;
+        (void)rondo__infer_set_rank(infer, i, 1);
     }
-    return rondo__infer_set_data_dependent(infer, infer->inputs[0].dtype);
+    return rondo__infer_set_partial(infer, 0, &shape);
 }
 
 static int compare_keys(const unique_row *a, const unique_row *b) {

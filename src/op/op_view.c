@@ -45,7 +45,8 @@ static rondo_status infer_reshape(rondo__infer *infer) {
     const rondo__tensor_info *x = &infer->inputs[0];
     infer->outputs[0].dtype = x->dtype;
     if (infer->inputs[1].constant == NULL) {
-        return rondo__infer_needs_value(infer, 1);
+        (void)rondo__infer_needs_value(infer, 1);
+        return rondo__infer_set_rank(infer, 0, rondo_shape_get_count(&infer->inputs[1].shape));
     }
     bool allows_zero = rondo__op_get_int(infer->op, "allowzero", 0) != 0;
     int64_t wanted[RONDO_RANK_MAX];

@@ -82,6 +82,10 @@ void rondo__value_set_shape(rondo__value *value, rondo_dtype dtype, const rondo_
     }
 }
 
+void rondo__value_set_info(rondo__value *value, rondo_dtype dtype, const rondo__tensor_info *info) {
+    rondo__value_set_shape(value, dtype, rondo__info_has_rank(info) ? &info->shape : NULL);
+}
+
 bool rondo__value_is_constant(const rondo__value *value) {
     return value->constant.dtype != RONDO_DTYPE_NONE;
 }

@@ -23,6 +23,8 @@ void rondo__program_replace_uses(rondo_program *program, int32_t from, int32_t t
 // True, with the shape in *out_shape, when every extent of the value is a number.
 bool rondo__value_get_shape(const rondo__value *value, rondo_shape *out_shape);
 void rondo__value_set_shape(rondo__value *value, rondo_dtype dtype, const rondo_shape *shape);
+// The same of what is known of a tensor: perhaps only its rank and some extents.
+void rondo__value_set_info(rondo__value *value, rondo_dtype dtype, const rondo__tensor_info *info);
 bool rondo__value_is_constant(const rondo__value *value);
 
 // Adds a value with this element type and shape.

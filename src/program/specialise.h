@@ -20,7 +20,8 @@
 // shape known that
 //             is not. Only inputs of at most RONDO__VALUE_KEY_COUNT_MAX elements are named.
 //
-// In the result a value's extents are numbers, or has_shape is false (depends on data).
+// In the result a value's extents are numbers, or -1 where they depend on data; has_shape is false
+// where the rank does, too. Bodies of control nodes are looked into, but not changed.
 //
 // Errors:    BAD_DATA (shapes do not fit; record names the node), UNSUPPORTED, NO_MEMORY.
 // Ownership: caller destroys *out_program; it keeps `source`'s constants alive by itself, except

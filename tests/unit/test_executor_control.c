@@ -180,7 +180,7 @@ static void test_executor_control__rows_of_no_turn_have_the_shape_of_others(void
     }
 }
 
-// Where inference says nothing the declaration counts, with 0 for what it leaves open.
+// Where inference leaves an extent open the declaration counts, and 0 where that does, too.
 static void test_executor_control__rows_that_depend_on_data(void **state) {
     (void)state;
     static const struct {
@@ -188,8 +188,9 @@ static void test_executor_control__rows_that_depend_on_data(void **state) {
         rondo_shape shape;
     } rows[] = {
         {{INT64, "2 m"}, {.rank = 3, .extent = {0, 2, 0}}},
-        {{INT64, NULL}, {.rank = 1, .extent = {0}}},
-        {{0, NULL}, {.rank = 1, .extent = {0}}},  // the dtype of NonZero is known
+        {{INT64, "2 5"}, {.rank = 3, .extent = {0, 2, 5}}},
+        {{INT64, NULL}, {.rank = 3, .extent = {0, 2, 0}}},
+        {{0, NULL}, {.rank = 3, .extent = {0, 2, 0}}},  // dtype and rank of NonZero are known
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         for (int is_scan = 0; is_scan <= 1; ++is_scan) {
