@@ -13,29 +13,24 @@
             return EXIT_FAILURE;                                                 \
         }                                                                        \
     } while (0)
-#define NAMES(...)          \
-    (const char *const[]) { \
-        __VA_ARGS__         \
-    }
-
 int main(int argc, char **argv) {
-    const rondo_port x = {.struct_size = sizeof x,
-                          .name = "x",
-                          .dtype = RONDO_DTYPE_F32,
-                          .rank = 2,
-                          .extent = {-1, 2},
-                          .symbol = {"batch"}};
+    rondo_port x = {.struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 2};
+    x.symbol[0] = "batch";
+    x.extent[1] = 2;
     const float weights[2][3] = {{1, 2, 3}, {4, 5, 6}};
     const float bias[3] = {-20, 0.5f, 1};
     const rondo_shape w_shape = {2, {2, 3}};
     const rondo_shape b_shape = {1, {3}};
+    const char *const gemm[] = {"x", "w", "b"};  // names of values
+    const char *const relu = "h";
+    const char *const output = "y";
     rondo_builder *builder;
     CHECK(rondo_builder_create(NULL, &builder));
     CHECK(rondo_builder_add_input(builder, &x));
     CHECK(rondo_builder_add_constant(builder, "w", RONDO_DTYPE_F32, &w_shape, weights));
     CHECK(rondo_builder_add_constant(builder, "b", RONDO_DTYPE_F32, &b_shape, bias));
-    CHECK(rondo_builder_add_node(builder, "Gemm", NAMES("x", "w", "b"), 3, NAMES("h"), 1, NULL));
-    CHECK(rondo_builder_add_node(builder, "Relu", NAMES("h"), 1, NAMES("y"), 1, NULL));
+    CHECK(rondo_builder_add_node(builder, "Gemm", gemm, 3, &relu, 1, NULL));
+    CHECK(rondo_builder_add_node(builder, "Relu", &relu, 1, &output, 1, NULL));
     CHECK(rondo_builder_add_output(builder, "y", NULL));
     rondo_program *program;
     CHECK(rondo_builder_finish(builder, &program));
