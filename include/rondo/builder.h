@@ -1,12 +1,12 @@
 // rondo/builder.h — programs made in code, and programs read back.
 //
 //   rondo_builder_create(NULL, &builder);
-//   rondo_builder_add_input(builder, &x);                      // a rondo_port: name, dtype, extents
+//   rondo_builder_add_input(builder, &x);          // a rondo_port: name, dtype, extents
 //   rondo_builder_add_parameter(builder, "w", &weights, RONDO_PARAMETER_COPIED);
 //   rondo_builder_add_node(builder, "MatMul", (const char *[]){"x", "w"}, 2,
 //                          (const char *[]){"y"}, 1, NULL);
 //   rondo_builder_add_output(builder, "y", NULL);
-//   rondo_builder_finish(builder, &program);                   // run it, or rondo_program_save_onnx
+//   rondo_builder_finish(builder, &program);       // run it, or rondo_program_save_onnx
 //
 // Values have names, as in ONNX: an input, a parameter or a node makes one, later nodes use it. A
 // name is there before it is used, so a program has no cycles. After a call that failed the builder
@@ -257,6 +257,9 @@ typedef struct rondo_program_node {
 // Nodes stand in an order in which each uses what those before it make.
 RONDO_API size_t rondo_program_get_node_count(const rondo_program *program);
 
+// Describes node `index`.
+//
+// Errors:    INVALID (index).
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_get_node(const rondo_program *program,
                                                              size_t index,
                                                              rondo_program_node *out_node);
@@ -268,6 +271,9 @@ RONDO_API const char *rondo_program_get_node_input(const rondo_program *program,
 RONDO_API const char *rondo_program_get_node_output(const rondo_program *program, size_t node,
                                                     size_t index);
 
+// Gives out an attribute of a node.
+//
+// Errors:    INVALID (node or index).
 RONDO_API RONDO_MUST_USE rondo_status rondo_program_get_node_attribute(
     const rondo_program *program, size_t node, size_t index, rondo_attribute *out_attribute);
 

@@ -84,7 +84,7 @@ static rondo_status fill_convolution(rondo_builder *builder) {
     TRY(add_parameter(builder, "w", (rondo_shape){4, {3, 2, 3, 3}}));
     TRY(rondo_builder_add_node(builder, "Conv", NAMES("x", "w"), 2, NAMES("c"), 1, &options));
     TRY(add_node(builder, "Relu", "c", NULL, "r"));
-    TRY(rondo_builder_add_node(builder, "MaxPool", NAMES("r"), 1, NAMES("y", NULL), 1, &pooling));
+    TRY(rondo_builder_add_node(builder, "MaxPool", NAMES("r"), 1, NAMES("y", NULL), 2, &pooling));
     OUTPUT("y");
     return RONDO_STATUS_OK;
 }

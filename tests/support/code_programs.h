@@ -1,5 +1,5 @@
-// support/code_programs.h — programs built in code, for tests of the builder, of saved files, and of
-// failing allocations.
+// support/code_programs.h — programs built in code, for tests of the builder, of saved files, and
+// of failing allocations.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_CODE_PROGRAMS_H
 #define RONDO_TESTS_CODE_PROGRAMS_H

@@ -137,6 +137,44 @@ static void test_onnx_save__shipped_models(void **state) {
     assert_in_range(check_folder("examples/models"), 1, 1000);
 }
 
+// ONNX's operator tests, where they are installed: what is loaded is saved and loaded again, or
+// refused by name.
+static void test_onnx_save__node_tests(void **state) {
+    (void)state;
+    static const char parent[] = "/usr/share/libonnx-testdata/data/node";
+    size_t saved_count = 0;
+    DIR *directory = opendir(parent);
+    if (directory == NULL) {
+        print_message("skipped: no ONNX node tests in %s\n", parent);
+        skip();
+    }
+    for (const struct dirent *entry = readdir(directory); entry != NULL;
+         entry = readdir(directory)) {
+        char path[1024];
+        rondo_program *program = NULL;
+        (void)snprintf(path, sizeof path, "%s/%s/model.onnx", parent, entry->d_name);
+        if (entry->d_name[0] == '.' || rondo_program_load_onnx(path, &program) != RONDO_STATUS_OK) {
+            continue;
+        }
+        (void)snprintf(path, sizeof path, "%s/%s.onnx", folder, entry->d_name);
+        const rondo_status status = rondo_program_save_onnx(program, path);
+        rondo_program_destroy(program);
+        if (status == RONDO_STATUS_OK) {
+            OK(rondo_program_load_onnx(path, &program));
+            rondo_program_destroy(program);
+            assert_int_equal(remove(path), 0);
+            saved_count += 1;
+        } else if (status != RONDO_STATUS_UNSUPPORTED) {
+            fail_msg("%s: %s", entry->d_name, rondo_error_get_last()->message);
+        } else {
+            print_message("%s: %s\n", entry->d_name, rondo_error_get_last()->message);
+        }
+    }
+    closedir(directory);
+    print_message("%zu saved\n", saved_count);
+    assert_true(saved_count > 500);
+}
+
 // ---- what cannot be saved, and where
 
 static void expect_failure(const rondo_program *program, const char *path, rondo_status status,
@@ -197,6 +235,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_onnx_save__programs_from_code),
         cmocka_unit_test(test_onnx_save__shipped_models),
+        cmocka_unit_test(test_onnx_save__node_tests),
         cmocka_unit_test(test_onnx_save__refuses_by_name),
         cmocka_unit_test(test_onnx_save__two_gigabytes_are_too_many),
     };
