@@ -1,4 +1,5 @@
-// rondo/onnx.h — ONNX files to programs and tensors. Hostile input is expected.
+// rondo/onnx.h — ONNX files to programs and tensors, and programs to files. Hostile input is
+// expected.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_ONNX_H
 #define RONDO_ONNX_H
@@ -57,6 +58,18 @@ typedef void (*rondo_unsupported_function)(void *user_data, const char *domain, 
 RONDO_API RONDO_MUST_USE rondo_status rondo_onnx_list_unsupported(const char *path,
                                                                   rondo_unsupported_function visit,
                                                                   void *user_data);
+
+// Writes a program as an ONNX file of IR version 8: one made in code, or one from a file, where
+// functions of the file stand written out and Constant nodes have become initializers. The file is
+// replaced as a whole, so a program may be saved over the file that it came from.
+//
+// Errors:    UNSUPPORTED (more than 2 GiB in all, since weights stand in the file itself; two
+//            versions of one domain, which a model with functions may have; an empty Optional,
+//            whose type was not kept), UNAVAILABLE (the file cannot be written).
+// Threads:   safe while nobody changes the program.
+// Cost:      the file once more in memory.
+RONDO_API RONDO_MUST_USE rondo_status rondo_program_save_onnx(const rondo_program *program,
+                                                              const char *path);
 
 // Reads a serialized TensorProto (the input_N.pb and output_N.pb of ONNX test directories).
 //

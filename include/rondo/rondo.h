@@ -41,7 +41,8 @@
 // Models: ONNX files on a device.
 #include "rondo/tensor.h"     // element types, shapes, tensors
 #include "rondo/program.h"    // a model as data
-#include "rondo/onnx.h"       // models and tensors from files
+#include "rondo/onnx.h"       // models and tensors from files, and to files
+#include "rondo/builder.h"    // a model made in code, and read back
 #include "rondo/executor.h"   // a program on a device
 
 // Advanced.

@@ -263,23 +263,6 @@ static rondo_status import_outputs(rondo__node_builder *builder) {
     return RONDO_STATUS_OK;
 }
 
-static rondo_status check_counts(const rondo__node_builder *builder) {
-    const rondo__op_def *def = builder->node.op.def;
-    size_t inputs = builder->node.explicit_count;
-    size_t outputs = builder->node.output_count;
-    if (inputs < def->input_min ||
-        (def->input_max != RONDO_OP_ANY_COUNT && inputs > def->input_max)) {
-        return RONDO_FAIL(BAD_DATA, "has %zu inputs; the op takes %d to %d", inputs, def->input_min,
-                          def->input_max);
-    }
-    if (outputs < def->output_min ||
-        (def->output_max != RONDO_OP_ANY_COUNT && outputs > def->output_max)) {
-        return RONDO_FAIL(BAD_DATA, "has %zu outputs; the op makes %d to %d", outputs,
-                          def->output_min, def->output_max);
-    }
-    return RONDO_STATUS_OK;
-}
-
 rondo_status rondo__node_begin(rondo__importer *importer, rondo__scope *scope,
                                const Onnx__NodeProto *proto, int32_t opset,
                                rondo__node_builder *out_builder) {
@@ -310,7 +293,8 @@ rondo_status rondo__node_begin(rondo__importer *importer, rondo__scope *scope,
     }
     RETURN_IF_ERROR(import_inputs(builder));
     RETURN_IF_ERROR(import_outputs(builder));
-    RETURN_IF_ERROR(check_counts(builder));
+    RETURN_IF_ERROR(rondo__op_check_counts(builder->node.op.def, builder->node.explicit_count,
+                                           builder->node.output_count));
     // Attributes are looked up one by one; the limit keeps that cheap for files that mean harm.
     if (proto->n_attribute > ATTRIBUTE_COUNT_MAX) {
         return RONDO_FAIL(BAD_DATA, "%zu attributes; no op has more than %d", proto->n_attribute,

@@ -44,23 +44,12 @@ rondo_status rondo__scope_declare(rondo__scope *scope, const char *name, int32_t
 // Brings a value of the scope around into a body.
 static rondo_status capture(rondo__scope *scope, const char *name, int32_t outer,
                             int32_t *out_value) {
-    const rondo__value *source = &scope->parent->program->values[outer];
-    if (source->constant.dtype != RONDO_DTYPE_NONE) {
-        RETURN_IF_ERROR(
-            rondo__program_add_constant(scope->program, name, &source->constant, out_value));
-        scope->program->values[*out_value].origin = outer;
-        return RONDO_STATUS_OK;
-    }
     RETURN_IF_ERROR(
         RONDO__ARRAY_RESERVE(scope->captured, scope->captured_capacity, scope->captured_count + 1));
-    RETURN_IF_ERROR(rondo__program_add_value(scope->program, name, out_value));
-    rondo__value *value = &scope->program->values[*out_value];
-    value->dtype = source->dtype;
-    memcpy(value->item_dtype, source->item_dtype, sizeof(value->item_dtype));
-    value->has_shape = source->has_shape;
-    value->rank = source->rank;
-    for (int32_t i = 0; i < source->rank; ++i) {
-        value->dims[i].number = source->dims[i].number;
+    RETURN_IF_ERROR(rondo__program_add_from_around(scope->program, name, scope->parent->program,
+                                                   outer, out_value));
+    if (scope->program->values[*out_value].constant.dtype != RONDO_DTYPE_NONE) {
+        return RONDO_STATUS_OK;
     }
     const char *reason = rondo__oddities_get(scope->parent->oddities, outer);
     if (reason != NULL) {

@@ -63,6 +63,15 @@ rondo_status rondo__onnx_get_dtype(int32_t data_type, const char *owner, rondo_d
     return RONDO_STATUS_OK;
 }
 
+int32_t rondo__onnx_from_dtype(rondo_dtype dtype) {
+    for (size_t i = 1; dtype != RONDO_DTYPE_NONE && i < sizeof dtypes / sizeof dtypes[0]; ++i) {
+        if (dtypes[i].dtype == dtype) {
+            return (int32_t)i;
+        }
+    }
+    return 0;
+}
+
 void rondo__tensor_reader_deinit(rondo__tensor_reader *reader) {
     rondo__external_deinit(reader);
 }

@@ -42,4 +42,7 @@ RONDO_MUST_USE rondo_status rondo__tensor_read(rondo__tensor_reader *reader,
 RONDO_MUST_USE rondo_status rondo__onnx_get_dtype(int32_t data_type, const char *owner,
                                                   rondo_dtype *out_dtype);
 
+// The ONNX data_type of an element type; 0 (undefined) for those of no tensor.
+int32_t rondo__onnx_from_dtype(rondo_dtype dtype);
+
 #endif  // RONDO_ONNX_TENSORS_H

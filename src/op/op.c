@@ -105,3 +105,18 @@ rondo_status rondo__op_check(const rondo__op *op) {
     }
     return op->def->check != NULL ? op->def->check(op) : RONDO_STATUS_OK;
 }
+
+rondo_status rondo__op_check_counts(const rondo__op_def *def, size_t input_count,
+                                    size_t output_count) {
+    if (input_count < def->input_min ||
+        (def->input_max != RONDO_OP_ANY_COUNT && input_count > def->input_max)) {
+        return RONDO_FAIL(BAD_DATA, "has %zu inputs; the op takes %d to %d", input_count,
+                          def->input_min, def->input_max);
+    }
+    if (output_count < def->output_min ||
+        (def->output_max != RONDO_OP_ANY_COUNT && output_count > def->output_max)) {
+        return RONDO_FAIL(BAD_DATA, "has %zu outputs; the op makes %d to %d", output_count,
+                          def->output_min, def->output_max);
+    }
+    return RONDO_STATUS_OK;
+}

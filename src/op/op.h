@@ -104,6 +104,13 @@ void rondo__attribute_deinit(rondo__attribute *attribute);        // NULL and ze
 // Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__op_check(const rondo__op *op);
 
+// Refuses more or fewer inputs or outputs than the entry takes. The message does not name the op.
+//
+// Errors:    BAD_DATA.
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__op_check_counts(const rondo__op_def *def, size_t input_count,
+                                                   size_t output_count);
+
 // ---- shape inference --------------------------------------------------------------------------
 
 // What is known of a tensor before it is computed.

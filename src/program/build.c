@@ -66,6 +66,27 @@ rondo_status rondo__program_add_constant(rondo_program *program, const char *nam
     return RONDO_STATUS_OK;
 }
 
+rondo_status rondo__program_add_from_around(rondo_program *body, const char *name,
+                                            const rondo_program *around, int32_t outer,
+                                            int32_t *out_value) {
+    const rondo__value *source = &around->values[outer];
+    if (source->constant.dtype != RONDO_DTYPE_NONE) {
+        RETURN_IF_ERROR(rondo__program_add_constant(body, name, &source->constant, out_value));
+        body->values[*out_value].origin = outer;
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(rondo__program_add_value(body, name, out_value));
+    rondo__value *value = &body->values[*out_value];
+    value->dtype = source->dtype;
+    memcpy(value->item_dtype, source->item_dtype, sizeof value->item_dtype);
+    value->has_shape = source->has_shape;
+    value->rank = source->rank;
+    for (int32_t i = 0; i < source->rank; ++i) {
+        value->dims[i].number = source->dims[i].number;
+    }
+    return RONDO_STATUS_OK;
+}
+
 // A copy of a value list; an empty list still gets an address, so NULL always means no memory.
 static int32_t *copy_list(const int32_t *list, size_t count) {
     int32_t *copy = rondo__calloc(count == 0 ? 1 : count, sizeof(*copy));

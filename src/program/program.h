@@ -118,6 +118,11 @@ int32_t rondo__program_find_value(const rondo_program *program, const char *name
 RONDO_MUST_USE rondo_status rondo__program_add_constant(rondo_program *program, const char *name,
                                                         const rondo_tensor *tensor,
                                                         int32_t *out_value);
+// Adds what a body uses of the program around it: a constant is shared and remembers its origin,
+// another value gets its type, and is to be captured (rondo__program_add_captured).
+RONDO_MUST_USE rondo_status rondo__program_add_from_around(rondo_program *body, const char *name,
+                                                           const rondo_program *around,
+                                                           int32_t outer, int32_t *out_value);
 // Appends a node. Takes `op` (zeroed on success); copies the value lists; sets producers.
 RONDO_MUST_USE rondo_status rondo__program_add_node(rondo_program *program, rondo__op *op,
                                                     const int32_t *inputs, size_t input_count,
