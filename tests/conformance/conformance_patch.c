@@ -296,7 +296,9 @@ static void test_conformance_patch__errors_name_graph_and_node(void **state) {
          RONDO_STATUS_UNSUPPORTED,
          "node 3 (count) is a host function"},
         {{.node = event_node, .work = &fill}, RONDO_STATUS_UNSUPPORTED, "node 4 of graph \"patch"},
-        {{.node = {1, 1}, .work = &fill}, RONDO_STATUS_STATE, "graph \"patched\" recorded last"},
+        {{.node = {UINT64_MAX, 1}, .work = &fill},
+         RONDO_STATUS_STATE,
+         "graph \"patched\" recorded last"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
         suite_assert_status(rondo_graph_patch(s.graph, &rows[i].patch, 1), rows[i].status,
