@@ -117,6 +117,9 @@ static void test_conformance_patch__recaptures_begin_anew(void **state) {
     toggle(&s, second, RONDO_TOGGLE_DISABLE);
     memory_replay(s.graph, s.stream);
     ASSERT_VALUE(s.context, s.x, 1, 1);
+    ASSERT_OK(node_patch_affine(s.context, s.graph, node, s.x, COUNT, 1, 200));
+    toggle(&s, node, RONDO_TOGGLE_ENABLE);
+    toggle(&s, node, RONDO_TOGGLE_DISABLE);  // for a replay that does not come
     ASSERT_OK(rondo_graph_recapture(s.graph, s.stream, NULL, put_two, &s, NULL));
     memory_replay(s.graph, s.stream);
     ASSERT_VALUE(s.context, s.x, 0, 2);
