@@ -23,8 +23,8 @@ void rondo__arena_settle(rondo_arena *arena);
 // Threads:   the one that records.
 RONDO_MUST_USE rondo_status rondo__arena_join(rondo_arena *arena, rondo__capture *capture);
 
-// A graph that holds a capture may use memory of sharers from now on, by patches: also of pools that
-// came to the arena since, and where the arena was its own then.
+// A graph that holds a capture may use memory of sharers from now on, by patches: also of pools
+// that came to the arena since, and where the arena was its own then.
 //
 // in_out_graph  the arena graph among the graph's participants; NULL: there is none, and one is
 //               made where the order is watched, also before a failure. The caller adds it.
