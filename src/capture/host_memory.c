@@ -3,6 +3,7 @@
 
 #include "capture/host_memory.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "backend/cause.h"
@@ -33,6 +34,7 @@ typedef struct host_use {
     // Guarded by device->host_memory_lock.
     host_range *ranges;
     size_t count;
+    size_t sorted_count;  // of the first, which lie apart and in order
     size_t capacity;
     struct host_use *next;
     struct host_use *previous;
@@ -249,14 +251,50 @@ rondo_status rondo__host_memory_prepare_copy(rondo_stream *stream, const void **
                             : add_range(use, host, bytes);
 }
 
-static bool has_range(const host_use *use, const void *address, size_t bytes) {
-    for (size_t i = 0; i < use->count; ++i) {
-        if (use->ranges[i].begin <= (uintptr_t)address &&
-            (uintptr_t)address + bytes <= use->ranges[i].end) {
-            return true;
+static int compare_ranges(const void *a, const void *b) {
+    uintptr_t left = ((const host_range *)a)->begin;
+    uintptr_t right = ((const host_range *)b)->begin;
+    return left < right ? -1 : left > right;
+}
+
+static void sort_ranges(host_use *use) {
+    size_t kept = 0;
+    pthread_mutex_lock(&use->device->host_memory_lock);
+    qsort(use->ranges, use->count, sizeof *use->ranges, compare_ranges);
+    for (size_t i = 1; i < use->count; ++i) {
+        const host_range *range = &use->ranges[i];
+        if (range->begin <= use->ranges[kept].end) {
+            use->ranges[kept].end =
+                range->end > use->ranges[kept].end ? range->end : use->ranges[kept].end;
+        } else {
+            use->ranges[++kept] = *range;
         }
     }
-    return false;
+    use->count = kept + 1;
+    use->sorted_count = use->count;
+    pthread_mutex_unlock(&use->device->host_memory_lock);
+}
+
+static bool holds(const host_range *range, uintptr_t begin, uintptr_t end) {
+    return range->begin <= begin && end <= range->end;
+}
+
+static bool has_range(const host_use *use, uintptr_t begin, uintptr_t end) {
+    size_t low = 0;
+    size_t high = use->sorted_count;
+    while (low < high) {  // the first that begins behind it
+        size_t middle = low + (high - low) / 2;
+        if (use->ranges[middle].begin <= begin) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    bool is_held = low > 0 && holds(&use->ranges[low - 1], begin, end);
+    for (size_t i = use->sorted_count; i < use->count && !is_held; ++i) {
+        is_held = holds(&use->ranges[i], begin, end);
+    }
+    return is_held;
 }
 
 // What the copy used before stays in use until the graph is reset: replays in flight may need it.
@@ -276,5 +314,10 @@ rondo_status rondo__host_memory_patch_copy(rondo_device *device, rondo__particip
         RETURN_IF_ERROR(create_host_use(device, &use));
         *list = &use->participant;
     }
-    return has_range(use, host, bytes) ? RONDO_STATUS_OK : add_range(use, host, bytes);
+    // Seldom enough, and often enough that few are left to be looked at one by one.
+    if (use->count - use->sorted_count > 64 + use->sorted_count / 8) {
+        sort_ranges(use);
+    }
+    uintptr_t begin = (uintptr_t)host;
+    return has_range(use, begin, begin + bytes) ? RONDO_STATUS_OK : add_range(use, host, bytes);
 }

@@ -204,7 +204,7 @@ static rondo_node pick_foreign(const world *w, const graph_model *g, uint32_t nu
     return pick_ended(w, number / 2);
 }
 
-// One node's patch; false: the program must not, or the node cannot change.
+// One node's patch; false: a program must not, as the work would race.
 static bool plan_patch(const world *w, const graph_model *g, int handle, uint32_t number,
                        patch_plan *plan) {
     int at = plan->count++;
@@ -239,10 +239,10 @@ static bool plan_patch(const world *w, const graph_model *g, int handle, uint32_
 
 typedef enum wrong_kind {
     WRONG_HANDLE,
-    WRONG_KIND,
+    WRONG_WORK,
     WRONG_TWICE,
     WRONG_TOGGLE,
-    WRONG_NOTHING,
+    WRONG_COUNT,
 } wrong_kind;
 
 // The last patch of the call is wrong: then none may be made.
@@ -272,8 +272,7 @@ static void spoil(const world *w, const graph_model *g, wrong_kind wrong, uint32
     plan->mask = plan->mask == CAN_OK ? mask : plan->mask;
 }
 
-static const char *name_patch(const world *w, const graph_model *g, const patch_plan *plan,
-                              char *text, size_t bytes) {
+static const char *name_patch(const patch_plan *plan, char *text, size_t bytes) {
     size_t length = 0;
     text[0] = '\0';
     for (int i = 0; i < plan->count && length + 1 < bytes; ++i) {
@@ -284,8 +283,6 @@ static const char *name_patch(const world *w, const graph_model *g, const patch_
                                work != NULL ? (int)work->kind : -1, (int)plan->patches[i].toggle);
         length += written > 0 ? (size_t)written : 0;
     }
-    (void)w;
-    (void)g;
     return text;
 }
 
@@ -298,7 +295,7 @@ static bool make_patch(world *w, graph_model *g, patch_plan *plan, uint32_t numb
     rondo_status status = is_one ? rondo_graph_patch_node(g->real, first->node, first->work)
                                  : rondo_graph_patch(g->real, first, (size_t)plan->count);
     char text[160];
-    tell(w, status, "patch(g%d%s)", index_of(w, g), name_patch(w, g, plan, text, sizeof text));
+    tell(w, status, "patch(g%d%s)", index_of(w, g), name_patch(plan, text, sizeof text));
     bool has_patched = expect(w, status, may ? plan->mask : CAN_STATE, call);
     if (may) {
         g->state = GRAPH_READY;
@@ -326,7 +323,7 @@ bool call_patch(world *w, const any_call *k) {
         is_right = plan_patch(w, g, (k->c + i) % g->handles.count, number, &plan);
     }
     if (plan.count == 0 || k->b % 8 == 0) {
-        spoil(w, g, (wrong_kind)(k->value % WRONG_NOTHING), k->value / 8, &plan);
+        spoil(w, g, (wrong_kind)(k->value % WRONG_COUNT), k->value / 8, &plan);
     }
     bool was_made = is_right && make_patch(w, g, &plan, k->value >> 3);
     content_release(plan.after);

@@ -71,12 +71,8 @@ static bool is_valid(const rondo__cu_conditional_node *params) {
 }
 
 static size_t find_index(const fake_graph *graph, rondo__cu_graph_node handle) {
-    for (size_t i = 0; i < graph->node_count; i++) {
-        if (graph->nodes[i].identity == (size_t)(uintptr_t)handle) {
-            return i;
-        }
-    }
-    return SIZE_MAX;
+    const fake_node *node = fake_find_in_graph(graph, handle);
+    return node != NULL ? (size_t)(node - graph->nodes) : SIZE_MAX;
 }
 
 rondo__cu_result fake_cuGraphAddNode(rondo__cu_graph_node *out_node, rondo__cu_graph handle,

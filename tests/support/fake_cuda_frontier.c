@@ -63,16 +63,13 @@ rondo__cu_result fake_cuStreamGetCaptureInfo_v3(rondo__cu_stream handle, int *ou
 
 // The node behind a handle, and its graph; NULL when there is none.
 static const fake_node *find_node(rondo__cu_graph_node handle, const fake_graph **out_graph) {
-    for (fake_object *object = g_fake.objects; object != NULL; object = object->next) {
-        const fake_graph *graph = (const fake_graph *)object;
-        for (size_t i = 0; object->kind == FAKE_GRAPH && i < graph->node_count; i++) {
-            if (handle_at(graph, i) == handle) {
-                *out_graph = graph;
-                return &graph->nodes[i];
-            }
-        }
+    const fake_node *node = NULL;
+    for (fake_object *object = g_fake.objects; object != NULL && node == NULL;
+         object = object->next) {
+        *out_graph = (const fake_graph *)object;
+        node = object->kind == FAKE_GRAPH ? fake_find_in_graph(*out_graph, handle) : NULL;
     }
-    return NULL;
+    return node;
 }
 
 static rondo__cu_result list_dependencies(const char *name, rondo__cu_graph_node handle,

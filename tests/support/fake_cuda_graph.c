@@ -50,13 +50,29 @@ static rondo__cu_graph_node handle_of(const fake_node *node) {
     return (rondo__cu_graph_node)(uintptr_t)node->identity;
 }
 
+// Nodes that were recorded one behind the other have numbers in a row.
+fake_node *fake_find_in_graph(const fake_graph *graph, rondo__cu_graph_node handle) {
+    size_t identity = (size_t)(uintptr_t)handle;
+    size_t first = graph->node_count > 0 ? graph->nodes[0].identity : 0;
+    if (identity >= first && identity - first < graph->node_count &&
+        graph->nodes[identity - first].identity == identity) {
+        return &graph->nodes[identity - first];
+    }
+    for (size_t i = 0; i < graph->node_count; i++) {
+        if (graph->nodes[i].identity == identity) {
+            return &graph->nodes[i];
+        }
+    }
+    return NULL;
+}
+
 fake_node *fake_find_node(rondo__cu_graph_node handle) {
     for (fake_object *object = g_fake.objects; object != NULL; object = object->next) {
-        fake_graph *graph = (fake_graph *)object;
-        for (size_t i = 0; object->kind == FAKE_GRAPH && i < graph->node_count; i++) {
-            if (handle_of(&graph->nodes[i]) == handle) {
-                return &graph->nodes[i];
-            }
+        fake_node *node = object->kind == FAKE_GRAPH
+                              ? fake_find_in_graph((const fake_graph *)object, handle)
+                              : NULL;
+        if (node != NULL) {
+            return node;
         }
     }
     return NULL;
@@ -395,14 +411,9 @@ rondo__cu_result fake_cuGraphExecUpdate(rondo__cu_graph_exec exec_handle, rondo_
 // The node of an executable; NULL: there is none.
 static fake_node *find_in_exec(rondo__cu_graph_exec exec_handle, rondo__cu_graph_node handle,
                                int type, const char *name) {
-    fake_graph *exec = fake_get_graph(exec_handle, FAKE_EXEC, name);
-    for (size_t i = 0; exec != NULL && i < exec->node_count; i++) {
-        if (exec->nodes[i].identity == (size_t)(uintptr_t)handle &&
-            (type < 0 || exec->nodes[i].type == type)) {
-            return &exec->nodes[i];
-        }
-    }
-    return NULL;
+    const fake_graph *exec = fake_get_graph(exec_handle, FAKE_EXEC, name);
+    fake_node *node = exec != NULL ? fake_find_in_graph(exec, handle) : NULL;
+    return node != NULL && (type < 0 || node->type == type) ? node : NULL;
 }
 
 rondo__cu_result fake_cuGraphExecKernelNodeSetParams(rondo__cu_graph_exec exec,

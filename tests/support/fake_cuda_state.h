@@ -195,6 +195,8 @@ void fake_copy_graph(const fake_graph *graph, fake_graph *copy);
 // An object of this kind that is not dead; otherwise NULL and a violation.
 fake_graph *fake_get_graph(void *handle, fake_kind kind, const char *name);
 fake_node *fake_find_node(rondo__cu_graph_node handle);
+// The same in one graph or executable.
+fake_node *fake_find_in_graph(const fake_graph *graph, rondo__cu_graph_node handle);
 // Appends a node to the graph. Its place depends on these indices.
 fake_node *fake_append_node(fake_graph *graph, const size_t *dependencies, size_t count);
 // What a conditional node has beyond others.
