@@ -56,11 +56,17 @@ static size_t get_class(uint64_t eager_ns) {
     return class;
 }
 
+// Events add some microseconds to what they enclose, and keep graphs from following one another at
+// once: shorter times on the device say nothing.
+enum { DEVICE_NS_MIN = 50000 };
+
 // What a run costs: the longer of call and device, where both ways were measured on the device.
 static uint64_t get_run_ns(const rondo__measures *m, bool is_replay) {
     const rondo__cost *call = is_replay ? &m->replay : &m->eager;
     const rondo__cost *device = is_replay ? &m->replay_device : &m->eager_device;
     bool is_known = m->replay_device.sample_count > 1 && m->eager_device.sample_count > 1;
+    is_known = is_known && (m->replay_device.median_ns > DEVICE_NS_MIN ||
+                            m->eager_device.median_ns > DEVICE_NS_MIN);
     return is_known && device->median_ns > call->median_ns ? device->median_ns : call->median_ns;
 }
 

@@ -1,4 +1,5 @@
-// Programs built in code: what they compute, what is refused and with which words, what is read back.
+// Programs built in code: what they compute, what is refused and with which words, and what is read
+// back.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
 #include <string.h>

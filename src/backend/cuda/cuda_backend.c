@@ -189,6 +189,9 @@ static void close_device(rondo_device *device_) {
     // Host functions still in flight use their arguments until they have run.
     rondo__cuda_log_failure(device, device->api->cuCtxSynchronize(), "cuCtxSynchronize");
     rondo__cuda_unload_modules(device);
+    if (atomic_load(&device->scratch) != 0) {
+        rondo__cuda_log_failure(device, device->api->cuMemFree(device->scratch), "cuMemFree");
+    }
     rondo__cuda_leave(device, was_pushed);
     rondo__cuda_free_pending_calls(device);
     bool has_lost_body = device->lost_bodies != NULL;

@@ -42,6 +42,7 @@ struct rondo__cuda_device {
     rondo__cuda_module *modules;           // guarded by lock
     size_t module_count;                   // guarded by lock
     size_t module_capacity;                // guarded by lock
+    _Atomic(rondo__cu_address) scratch;    // for cuda_patch.c; 0: not yet
     rondo__cuda_host_call *pending_calls;  // eager host calls not yet run; guarded by lock
     rondo__cu_function condition;          // the kernel of cuda_conditional.c; guarded by lock
     // Guards what follows, and is held where a stream begins to record, joins or ends a capture,

@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 
-enum { PARAMETERS_ON_STACK = 64 };
+enum { PARAMETERS_ON_STACK = 64, SCRATCH_BYTES = 256 };
 
 // A block of a host node, and the replays that use it.
 typedef struct rondo__cuda_patched_call {
@@ -170,9 +170,15 @@ rondo_status rondo__cuda_read_node(rondo__template *template_, size_t index,
     rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
     rondo__cuda_device *device = rondo__cuda_device_of(template_->device);
     *out_image = (rondo__node_image){.index = index, .is_enabled = true};
-    RETURN_IF_ERROR(rondo__cuda_fetch_nodes(recorded));
-    RETURN_IF_ERROR(rondo__cuda_describe_node(template_, index, &out_image->info));
+    // Not asked anew for each node: the driver counts them one by one.
+    if (!recorded->has_nodes || index >= recorded->node_count) {
+        RETURN_IF_ERROR(rondo__cuda_fetch_nodes(recorded));
+    }
     rondo__cu_graph_node node = recorded->nodes[index];
+    RETURN_IF_ERROR(rondo__cuda_describe_native(device, node, &out_image->info));
+    if (out_image->info.kind == RONDO__NODE_CONDITIONAL) {
+        RETURN_IF_ERROR(rondo__cuda_describe_node(template_, index, &out_image->info));
+    }
     rondo_status status = RONDO_STATUS_OK;
     switch (out_image->info.kind) {
         case RONDO__NODE_KERNEL:
@@ -351,15 +357,45 @@ static rondo_status patch_copy(rondo__cuda_device *device, rondo__cuda_executabl
                                   image->info.source, image->info.destination);
 }
 
+// Memory that fills write while they are switched off: a word of the device's that nobody reads.
+static rondo_status get_scratch(rondo__cuda_device *device, rondo__cu_address *out_scratch) {
+    *out_scratch = atomic_load(&device->scratch);
+    if (*out_scratch != 0) {
+        return RONDO_STATUS_OK;
+    }
+    rondo__cu_address made = 0;
+    int mode = rondo__cuda_relax(device);
+    rondo__cu_result code = device->api->cuMemAlloc(&made, SCRATCH_BYTES);
+    if (code == RONDO__CU_SUCCESS &&
+        !atomic_compare_exchange_strong(&device->scratch, out_scratch, made)) {
+        rondo__cuda_log_failure(device, device->api->cuMemFree(made), "cuMemFree");
+        made = *out_scratch;  // another thread's
+    }
+    rondo__cuda_restore(device, mode);
+    *out_scratch = made;
+    return code == RONDO__CU_SUCCESS ? RONDO_STATUS_OK
+                                     : RONDO__CUDA_FAIL(device, code, "cuMemAlloc",
+                                                        "cannot take %d bytes for fills that are "
+                                                        "switched off",
+                                                        (int)SCRATCH_BYTES);
+}
+
+// A fill that is switched off goes on, elsewhere: behind a memset node that the driver (580) was
+// told to leave off, copies and host functions do not wait for what came before it.
 static rondo_status patch_fill(rondo__cuda_device *device, rondo__cuda_executable *executable,
                                rondo__cu_graph_node node, const rondo__node_image *image) {
-    const rondo__cu_fill_node params = {
+    rondo__cu_fill_node params = {
         .destination = (rondo__cu_address)(uintptr_t)image->info.destination,
         .value = image->info.fill_value,
         .element_bytes = image->info.element_bytes,
         .width = (size_t)image->info.width,
         .height = 1,
     };
+    if (!image->is_enabled) {
+        RETURN_IF_ERROR(get_scratch(device, &params.destination));
+        params.element_bytes = 1;
+        params.width = 1;
+    }
     rondo__cu_result code = device->api->cuGraphExecMemsetNodeSetParams(executable->native, node,
                                                                         &params, device->context);
     return code == RONDO__CU_SUCCESS
@@ -406,6 +442,9 @@ rondo_status rondo__cuda_enable_node(rondo__executable *executable_, rondo__temp
                                      const rondo__node_image *image) {
     rondo__cuda_executable *executable = (rondo__cuda_executable *)executable_;
     rondo__cuda_device *device = rondo__cuda_device_of(executable_->device);
+    if (image->info.kind == RONDO__NODE_FILL) {
+        return rondo__cuda_patch_node(executable_, template_, image);
+    }
     if ((device->api->capabilities & RONDO__CUDA_CAN_TOGGLE_NODES) == 0) {
         return RONDO_FAIL_AS("rondo_graph_patch", UNSUPPORTED,
                              "the driver is older than CUDA 11.6, which brought switching nodes "
