@@ -170,7 +170,7 @@ static void test_cache_governor__what_is_slower_goes_back(void **state) {
         const char *reason;
     } rows[] = {
         {10000, 20000, 0, 0, true, "eager: 10 us against 20 us replayed"},
-        {10000, 1000, 120000, 300000, true, "eager: 120 us against 300 us replayed"},  // the device
+        {10000, 1000, 51000, 130000, true, "eager: 51 us against 130 us replayed"},  // the device
         {10000, 1000, 120000, 130000, false, NULL},  // within an eighth: no flipping
         {10000, 1000, 12000, 30000, false, NULL},    // too short for events
         {10000, 11000, 0, 0, false, NULL},
@@ -195,7 +195,7 @@ static void test_cache_governor__what_is_slower_goes_back(void **state) {
         for (int j = 0; j < 20000; ++j) {
             (void)run(w, 1);
         }
-        assert_true(get_entry(w, 1).capture_count <= 6);
+        assert_true(get_entry(w, 1).capture_count <= 8);
         if (rows[i].goes_back && rows[i].eager_device_ns == 0) {
             assert_true(w->total_ns < w->eager_total_ns + w->eager_total_ns / 50);
         }
