@@ -308,6 +308,8 @@ int main(int argc, char **argv) {
     bench b = {.node_count = 8};
     const char *name = argc > 1 ? argv[1] : "host";
     const uint64_t step_count = argc > 2 ? strtoull(argv[2], NULL, 10) : 40000;
+    const uint64_t turns = argc > 3 ? strtoull(argv[3], NULL, 10) : TURNS;
+    (void)setvbuf(stdout, NULL, _IOLBF, 0);
     union {
         rondo_host_function function;
         void *address;
@@ -325,9 +327,9 @@ int main(int argc, char **argv) {
     measure_all(&b, step_count);
     measure_unchanged(&b);
     b.node_count = NODES_MAX;
-    measure_all(&b, TURNS);
+    measure_all(&b, turns);
     b.are_all_dynamic = true;
-    measure_all(&b, TURNS);
+    measure_all(&b, turns);
     rondo_memory_free(b.device, b.buffers[0]);
     rondo_memory_free(b.device, b.buffers[1]);
     rondo_stream_destroy(b.stream);
