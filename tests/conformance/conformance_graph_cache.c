@@ -418,8 +418,10 @@ static void test_conformance_graph_cache__the_legacy_stream_is_eager(void **stat
     s.stream = legacy;
     run(&s, 1, RONDO_CACHE_RAN_EAGERLY);
     assert_non_null(strstr(get_entry(&s, 1).reason, "legacy default stream"));
+    ASSERT_OK(rondo_stream_synchronize(legacy));  // nothing orders the two streams
     s.stream = own;
     run(&s, 2, RONDO_CACHE_CAPTURED_AND_REPLAYED);
+    ASSERT_OK(rondo_stream_synchronize(own));
     s.stream = legacy;
     run(&s, 2, RONDO_CACHE_REPLAYED);
     assert_x(&s, ((1 * 3 + 2) * 3 + 3) * 3 + 3);

@@ -336,6 +336,31 @@ static void test_conformance_update__a_step_is_recorded_again_in_one_call(void *
     suite_free(context, RONDO_MEMORY_DEVICE, step.x);
 }
 
+// Replays of one graph come one behind another, also where another executable was made between.
+static void test_conformance_update__replays_stay_in_order(void **state) {
+    suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
+    rondo_graph *graph = suite_create_graph(context, true);
+    rondo_stream *streams[] = {suite_create_stream(context), suite_create_stream(context)};
+    changing_step step = {
+        .context = context, .x = suite_allocate(context, RONDO_MEMORY_DEVICE, 4), .term = 1};
+    suite_set(context, step.x, 0, 4);
+    uint32_t expected = 0;
+    for (uint32_t i = 0; i < 4; ++i) {
+        step.count = i + 1;
+        expected += step.count;
+        ASSERT_OK(rondo_graph_recapture(graph, streams[i % 2], NULL, put_changing, &step, NULL));
+        ASSERT_OK(suite_linger(context, streams[i % 2], 5000));
+        ASSERT_OK(rondo_graph_replay(graph, streams[i % 2]));
+    }
+    ASSERT_OK(rondo_stream_synchronize(streams[1]));
+    assert_int_equal(suite_get(context, step.x, 0), expected);
+    rondo_graph_destroy(graph);
+    rondo_stream_destroy(streams[0]);
+    rondo_stream_destroy(streams[1]);
+    suite_free(context, RONDO_MEMORY_DEVICE, step.x);
+}
+
 static void test_conformance_update__differences_are_listed(void **state) {
     suite_context *context = suite_get_context(state);
     rondo_stream *stream = suite_create_stream(context);
@@ -404,6 +429,7 @@ static const suite_entry update_cases[] = {
     SUITE_CASE(test_conformance_update__update_patches_or_instantiates),
     SUITE_CASE(test_conformance_update__update_takes_what_belongs_to_it),
     SUITE_CASE(test_conformance_update__a_step_is_recorded_again_in_one_call),
+    SUITE_CASE(test_conformance_update__replays_stay_in_order),
     SUITE_CASE(test_conformance_update__differences_are_listed),
     SUITE_CASE(test_conformance_update__steps_that_leave_driver_memory_are_replayed),
     {NULL, NULL, false},
