@@ -66,7 +66,7 @@ rondo_status rondo__graph_make_executable(rondo_graph *graph, rondo__template *r
 
 void rondo__graph_drop_executable(rondo_graph *graph) {
     const rondo__backend *backend = graph->device->backend;
-    // Replays of one graph come one behind another, and a driver orders those of one executable only.
+    // Replays of one graph come one behind another; a driver orders those of one executable.
     rondo__graph_wait(graph);
     if (backend->count_executed != NULL) {
         graph->executed_before += backend->count_executed(graph->executable);
