@@ -316,6 +316,7 @@ bool call_instantiate(world *w, const any_call *k) {
     tell(w, status, "instantiate(g%d)", index_of(w, g));
     if (expect(w, status, has_template(g) ? CAN_OK : CAN_STATE, "rondo_graph_instantiate")) {
         g->state = GRAPH_READY;
+        renew_graph(w, g);
         content_release(g->executed);
         g->executed = NULL;
         end_handles(w, &g->handles);
@@ -342,6 +343,7 @@ bool call_update(world *w, const any_call *k) {
     }
     bool may = has_template(source) && g->state != GRAPH_RECORDING;
     if (expect(w, status, may ? CAN_OK : CAN_STATE, "rondo_graph_update")) {
+        renew_graph(w, g);
         hold_content(g, content_retain(source->nodes));
         hold_content(source, NULL);
         end_handles(w, &g->handles);

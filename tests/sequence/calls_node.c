@@ -484,6 +484,7 @@ bool call_recapture(world *w, const any_call *k) {
     if (report.result != RONDO_UPDATE_INSTANTIATED && g->state != GRAPH_READY) {
         world_fail(w, "a graph without an executable was patched by a recapture");
     }
+    renew_graph(w, g);
     content *nodes = content_create();
     for (int i = 0; i < d.count; ++i) {
         nodes->nodes[nodes->count++] = steps[i];

@@ -181,6 +181,12 @@ void close_capture(world *w, capture *c, bool has_succeeded) {
     }
 }
 
+void renew_graph(const world *w, graph_model *g) {
+    if (g->replay_count > 0 && w->streams[g->last_line].frame != NULL) {
+        g->last = (ticks){{0}};
+    }
+}
+
 void reset_graph(world *w, graph_model *g) {
     // The library has waited for its replays, unless their stream records by now.
     if (g->replay_count > 0 && w->streams[g->last_line].frame == NULL) {

@@ -362,6 +362,9 @@ void close_scope(world *w, scope_model *scope);
 void forget_block(world *w, int index, const graph_model *except);
 void give_up_stream(world *w, int index);
 void reset_graph(world *w, graph_model *g);
+// The graph may have another executable: no replay of it is ordered behind one of the former whose
+// stream records by now.
+void renew_graph(const world *w, graph_model *g);
 // The graph holds a recording, which is taken over, and does just that.
 void hold_content(graph_model *g, content *nodes);
 // What has been recorded is to be had, beside the executable.
