@@ -367,6 +367,7 @@ static void test_conformance_node__wrong_patches_change_nothing(void **state) {
 }
 
 static void test_conformance_node__pageable_memory_is_refused_in_patches(void **state) {
+    suite_need_execution(suite_get_context(state));
     scene s = open_scene(state);
     uint32_t pageable[COUNT] = {9};
     const rondo_work good = node_copy_work(s.x, s.seen, 4, RONDO_COPY_HOST_TO_DEVICE);
@@ -381,6 +382,7 @@ static void test_conformance_node__pageable_memory_is_refused_in_patches(void **
 
 // A pool gives pinned memory that a patched copy reads to nobody else.
 static void test_conformance_node__pinned_memory_of_patches_is_in_use(void **state) {
+    suite_need_execution(suite_get_context(state));
     scene s = open_scene(state);
     rondo_pool *pool = memory_create_pool(s.context, RONDO_MEMORY_PINNED);
     uint32_t *block = memory_take(pool, s.stream, COUNT);

@@ -40,6 +40,7 @@ static void toggle(scene *s, rondo_node node, rondo_toggle toggle) {
 
 // A graph that is to keep its executable alone keeps its template for the handles.
 static void test_conformance_patch__handles_keep_the_template(void **state) {
+    suite_need_execution(suite_get_context(state));
     scene s = open_scene(suite_get_context(state), RONDO_KEEP_EXECUTABLE);
     size_t count = 0;
     memory_begin(s.graph, s.stream);
@@ -257,6 +258,7 @@ static void test_conformance_patch__many_nodes_in_one_call(void **state) {
 // ---- errors name what they are about ----------------------------------------------------------
 
 static void test_conformance_patch__errors_name_graph_and_node(void **state) {
+    suite_need_execution(suite_get_context(state));
     scene s = open_scene(suite_get_context(state), RONDO_KEEP_TEMPLATE);
     rondo_event *event = suite_create_event(s.context, RONDO_EVENT_EXTERNAL);
     uint32_t *seen = suite_allocate(s.context, RONDO_MEMORY_PINNED, COUNT);
