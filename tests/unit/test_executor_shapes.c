@@ -174,7 +174,7 @@ static rondo_status run(const fixture *f, float *x, int64_t count, rondo_binding
 static void expect_first(const fixture *f, float *x, int64_t count, double wanted) {
     rondo_binding y;
     check(run(f, x, count, &y));
-    const double got = ((const float *)y.tensor.data)[0];
+    const double got = (double)((const float *)y.tensor.data)[0];
     if (!(got - wanted <= 1e-4 && wanted - got <= 1e-4)) {
         print_error("got %g, wanted %g\n", got, wanted);
     }
