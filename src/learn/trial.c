@@ -26,10 +26,17 @@ static size_t get_slack(const rondo__argument *argument) {
     return slack > slack_least ? slack : slack_least;
 }
 
+// The thread sanitizer keeps most of the address space to itself.
+#if defined(__SANITIZE_THREAD__)
+enum { SPAN_BITS = 38 };
+#else
+enum { SPAN_BITS = 46 };
+#endif
+
 // Address space that nobody can touch, somewhere among 64 TiB; where the system does not follow the
 // hints, wherever it likes.
 static void *map_site(rondo__draws *draws, size_t bytes) {
-    const uint64_t span = UINT64_C(1) << 46;
+    const uint64_t span = UINT64_C(1) << SPAN_BITS;
     for (int i = 0; i <= HINTS; ++i) {
         const uintptr_t hint =
             (uintptr_t)((rondo__draw(draws) % span + span / 64) & ~(uint64_t)(page_bytes - 1));
