@@ -13,6 +13,7 @@
 
 #include "backend/cuda/cuda_launch.h"
 #include "backend/cuda/cuda_template.h"
+#include "backend/cuda/cuda_use.h"
 #include "base/error.h"
 #include "base/memory.h"
 
@@ -48,43 +49,23 @@ static rondo_status take_bytes(rondo__node_image *image, size_t offset, const vo
     return RONDO_STATUS_OK;
 }
 
-// Asks for one parameter after the other, until there are no more.
-static rondo_status read_parameters(rondo__cuda_device *device, const rondo__cu_kernel_node *params,
-                                    rondo__node_image *image) {
-    const rondo__cuda_api *api = device->api;
-    size_t capacity = 0;
-    for (size_t i = 0;; i++) {
-        size_t offset = 0;
-        size_t bytes = 0;
-        rondo__cu_result code = params->function != NULL
-                                    ? api->cuFuncGetParamInfo(params->function, i, &offset, &bytes)
-                                    : api->cuKernelGetParamInfo(params->kernel, i, &offset, &bytes);
-        if (rondo__cuda_is_refusal(code)) {
-            return RONDO_STATUS_OK;
-        }
-        if (code != RONDO__CU_SUCCESS) {
-            return RONDO__CUDA_FAIL(device, code, "cuFuncGetParamInfo",
-                                    "cannot look at the arguments of a kernel node");
-        }
-        rondo_status status = RONDO__ARRAY_RESERVE(image->parameters, capacity, i + 1);
-        RETURN_IF_ERROR(status);
-        image->parameters[i] = (rondo__parameter){.offset = offset, .bytes = bytes};
-        image->parameter_count = i + 1;
-        RETURN_IF_ERROR(take_bytes(image, offset, params->parameters[i], bytes));
-    }
-}
+// The image of a kernel that is being read.
+typedef struct reading {
+    rondo__node_image *image;
+    size_t parameter_capacity;
+    bool is_packed;
+} reading;
 
-static rondo_status read_packed(void *const *extra, rondo__node_image *image) {
-    const void *packed = NULL;
-    size_t bytes = 0;
-    for (; *extra != RONDO__CU_LAUNCH_END; extra += 2) {
-        if (extra[0] == RONDO__CU_LAUNCH_BUFFER_POINTER) {
-            packed = extra[1];
-        } else if (extra[0] == RONDO__CU_LAUNCH_BUFFER_SIZE) {
-            memcpy(&bytes, extra[1], sizeof(bytes));
-        }
+static rondo_status take_parameter(void *user_data, rondo__parameter place, const void *bytes) {
+    reading *r = user_data;
+    rondo__node_image *image = r->image;
+    if (!r->is_packed) {
+        rondo_status status = RONDO__ARRAY_RESERVE(image->parameters, r->parameter_capacity,
+                                                   image->parameter_count + 1);
+        RETURN_IF_ERROR(status);
+        image->parameters[image->parameter_count++] = place;
     }
-    return packed != NULL && bytes > 0 ? take_bytes(image, 0, packed, bytes) : RONDO_STATUS_OK;
+    return take_bytes(image, place.offset, bytes, place.bytes);
 }
 
 static rondo_status read_kernel(rondo__cuda_device *device, rondo__cu_graph_node node,
@@ -111,14 +92,9 @@ static rondo_status read_kernel(rondo__cuda_device *device, rondo__cu_graph_node
     image->function = params.function;
     image->kernel = params.kernel;
     image->context = params.context;
-    if (params.extra != NULL) {
-        return read_packed(params.extra, image);
-    }
-    if (params.parameters == NULL) {
-        return RONDO_STATUS_OK;
-    }
-    image->is_opaque = (api->capabilities & RONDO__CUDA_CAN_LIST_PARAMETERS) == 0;
-    return image->is_opaque ? RONDO_STATUS_OK : read_parameters(device, &params, image);
+    image->is_opaque = !rondo__cuda_shows_parameters(device, &params);
+    reading r = {.image = image, .is_packed = params.extra != NULL};
+    return rondo__cuda_visit_parameters(device, &params, take_parameter, &r);
 }
 
 static rondo_status read_host(rondo__cuda_device *device, rondo__cu_graph_node node,

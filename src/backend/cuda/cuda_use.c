@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cuda_template.h"
 #include "base/error.h"
 
@@ -42,15 +41,15 @@ rondo_status rondo__cuda_find_allocation(rondo_device *device_, const void *addr
 
 // One by one, until the driver says that there are no more.
 static rondo_status visit_parameters(rondo__cuda_device *device,
-                                     const rondo__cu_kernel_node *params, rondo__visit_bytes visit,
-                                     void *user_data) {
+                                     const rondo__cu_kernel_node *params,
+                                     rondo__visit_parameter visit, void *user_data) {
     const rondo__cuda_api *api = device->api;
     for (size_t i = 0;; i++) {
-        size_t offset = 0;
-        size_t bytes = 0;
-        rondo__cu_result code = params->function != NULL
-                                    ? api->cuFuncGetParamInfo(params->function, i, &offset, &bytes)
-                                    : api->cuKernelGetParamInfo(params->kernel, i, &offset, &bytes);
+        rondo__parameter place = {.offset = 0};
+        rondo__cu_result code =
+            params->function != NULL
+                ? api->cuFuncGetParamInfo(params->function, i, &place.offset, &place.bytes)
+                : api->cuKernelGetParamInfo(params->kernel, i, &place.offset, &place.bytes);
         if (rondo__cuda_is_refusal(code)) {
             return RONDO_STATUS_OK;
         }
@@ -58,21 +57,49 @@ static rondo_status visit_parameters(rondo__cuda_device *device,
             return RONDO__CUDA_FAIL(device, code, "cuFuncGetParamInfo",
                                     "cannot look at the arguments of a kernel node");
         }
-        RETURN_IF_ERROR(visit(user_data, params->parameters[i], bytes));
+        RETURN_IF_ERROR(visit(user_data, place, params->parameters[i]));
     }
 }
 
-static rondo_status visit_packed(void *const *extra, rondo__visit_bytes visit, void *user_data) {
+static rondo_status visit_packed(void *const *extra, rondo__visit_parameter visit,
+                                 void *user_data) {
     const void *packed = NULL;
-    size_t bytes = 0;
+    rondo__parameter place = {.offset = 0};
     for (; *extra != RONDO__CU_LAUNCH_END; extra += 2) {
         if (extra[0] == RONDO__CU_LAUNCH_BUFFER_POINTER) {
             packed = extra[1];
         } else if (extra[0] == RONDO__CU_LAUNCH_BUFFER_SIZE) {
-            memcpy(&bytes, extra[1], sizeof(bytes));
+            memcpy(&place.bytes, extra[1], sizeof(place.bytes));
         }
     }
-    return packed != NULL && bytes > 0 ? visit(user_data, packed, bytes) : RONDO_STATUS_OK;
+    return packed != NULL && place.bytes > 0 ? visit(user_data, place, packed) : RONDO_STATUS_OK;
+}
+
+bool rondo__cuda_shows_parameters(const rondo__cuda_device *device,
+                                  const rondo__cu_kernel_node *params) {
+    return params->extra != NULL || params->parameters == NULL ||
+           (device->api->capabilities & RONDO__CUDA_CAN_LIST_PARAMETERS) != 0;
+}
+
+rondo_status rondo__cuda_visit_parameters(rondo__cuda_device *device,
+                                          const rondo__cu_kernel_node *params,
+                                          rondo__visit_parameter visit, void *user_data) {
+    if (params->extra != NULL) {
+        return visit_packed(params->extra, visit, user_data);
+    }
+    return params->parameters != NULL && rondo__cuda_shows_parameters(device, params)
+               ? visit_parameters(device, params, visit, user_data)
+               : RONDO_STATUS_OK;
+}
+
+typedef struct bytes_visitor {
+    rondo__visit_bytes visit;
+    void *user_data;
+} bytes_visitor;
+
+static rondo_status visit_bytes(void *user_data, rondo__parameter place, const void *bytes) {
+    const bytes_visitor *visitor = user_data;
+    return visitor->visit(visitor->user_data, bytes, place.bytes);
 }
 
 rondo_status rondo__cuda_visit_arguments(rondo__template *template_, size_t index,
@@ -94,11 +121,6 @@ rondo_status rondo__cuda_visit_arguments(rondo__template *template_, size_t inde
         return RONDO__CUDA_FAIL(device, code, "cuGraphKernelNodeGetParams",
                                 "cannot look at the arguments of a kernel node");
     }
-    if (params.extra != NULL) {
-        return visit_packed(params.extra, visit, user_data);
-    }
-    bool has_sizes = (api->capabilities & RONDO__CUDA_CAN_LIST_PARAMETERS) != 0;
-    return has_sizes && params.parameters != NULL
-               ? visit_parameters(device, &params, visit, user_data)
-               : RONDO_STATUS_OK;
+    bytes_visitor visitor = {visit, user_data};
+    return rondo__cuda_visit_parameters(device, &params, visit_bytes, &visitor);
 }

@@ -3,11 +3,22 @@
 #ifndef RONDO_BACKEND_CUDA_CUDA_USE_H
 #define RONDO_BACKEND_CUDA_CUDA_USE_H
 
-#include "backend/backend.h"
+#include "backend/cuda/cuda_device.h"
+#include "backend/node_image.h"
 
 rondo_status rondo__cuda_find_allocation(rondo_device *device, const void *address,
                                          rondo__allocation *out_allocation);
 rondo_status rondo__cuda_visit_arguments(rondo__template *template_, size_t index,
                                          rondo__visit_bytes visit, void *user_data);
+
+// Whether the driver shows the arguments of the kernel, if it has any.
+bool rondo__cuda_shows_parameters(const rondo__cuda_device *device,
+                                  const rondo__cu_kernel_node *params);
+// Shows them: each parameter by itself, or, of a launch with packed arguments, all as one.
+typedef rondo_status (*rondo__visit_parameter)(void *user_data, rondo__parameter place,
+                                               const void *bytes);
+rondo_status rondo__cuda_visit_parameters(rondo__cuda_device *device,
+                                          const rondo__cu_kernel_node *params,
+                                          rondo__visit_parameter visit, void *user_data);
 
 #endif  // RONDO_BACKEND_CUDA_CUDA_USE_H
