@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "executor/bypass.h"
 #include "executor/limits.h"
+#include "executor/self_check.h"
 
 static rondo_status launch_items(rondo_executor *executor, rondo__plan *plan,
                                  const rondo__step *step) {
@@ -22,6 +23,9 @@ static rondo_status launch_items(rondo_executor *executor, rondo__plan *plan,
             rondo__node_blame(&plan->program->nodes[item->node]);
             return status;
         }
+        if (executor->marks_nodes) {
+            rondo__self_check_mark(executor, item);
+        }
     }
     return RONDO_STATUS_OK;
 }
@@ -32,6 +36,8 @@ static rondo_status capture_step(rondo_executor *executor, rondo__plan *plan, ro
     char label[48];
     (void)snprintf(label, sizeof label, "segment %zu", (size_t)(step - plan->steps));
     options.label = label;
+    options.keep =
+        rondo__self_check_is_expected(executor) ? RONDO_KEEP_TEMPLATE : RONDO_KEEP_EXECUTABLE;
     rondo_graph *graph = NULL;
     rondo_status status = rondo_graph_create(executor->device, &options, &graph);
     if (status != RONDO_STATUS_OK) {
@@ -41,7 +47,9 @@ static rondo_status capture_step(rondo_executor *executor, rondo__plan *plan, ro
     if (status != RONDO_STATUS_OK) {
         goto destroy_graph;
     }
+    executor->marks_nodes = options.keep == RONDO_KEEP_TEMPLATE;
     status = launch_items(executor, plan, step);
+    executor->marks_nodes = false;
     if (status != RONDO_STATUS_OK) {
         rondo_error saved;
         rondo__error_save(&saved);
@@ -75,27 +83,34 @@ static void count_graph(rondo_executor *executor, rondo__plan *plan, const rondo
     rondo__lru_map_set_bytes(&executor->plans, plan->entry, plan->bytes);
 }
 
-// Captures what can be, once. In AUTO mode a segment that refuses is run conventionally from then
-// on.
+// Records a segment that has no graph yet. In AUTO mode one that refuses is run conventionally from
+// then on.
+static rondo_status capture_segment(rondo_executor *executor, rondo__plan *plan,
+                                    rondo__step *step) {
+    const int64_t taken = rondo__memory_get_thread_bytes();
+    rondo_status status = capture_step(executor, plan, step);
+    if (status == RONDO_STATUS_OK) {
+        count_graph(executor, plan, step, taken);
+        return RONDO_STATUS_OK;
+    }
+    if (executor->graphs == RONDO_GRAPHS_ON || status == RONDO_STATUS_LOST) {
+        return status;
+    }
+    step->is_capturable = false;
+    (void)snprintf(step->reason, sizeof step->reason, "capture failed: %.120s",
+                   rondo_error_get_last()->message);
+    RONDO_LOG_WARN_F("segment %zu runs without a graph: %s", (size_t)(step - plan->steps),
+                     step->reason);
+    return RONDO_STATUS_OK;
+}
+
+// Captures what can be, once.
 static rondo_status capture_plan(rondo_executor *executor, rondo__plan *plan) {
     for (size_t s = 0; s < plan->step_count; ++s) {
         rondo__step *step = &plan->steps[s];
-        if (step->kind != RONDO__STEP_SEGMENT || !step->is_capturable || step->graph != NULL) {
-            continue;
+        if (step->kind == RONDO__STEP_SEGMENT && step->is_capturable && step->graph == NULL) {
+            RETURN_IF_ERROR(capture_segment(executor, plan, step));
         }
-        const int64_t taken = rondo__memory_get_thread_bytes();
-        rondo_status status = capture_step(executor, plan, step);
-        if (status == RONDO_STATUS_OK) {
-            count_graph(executor, plan, step, taken);
-            continue;
-        }
-        if (executor->graphs == RONDO_GRAPHS_ON || status == RONDO_STATUS_LOST) {
-            return status;
-        }
-        step->is_capturable = false;
-        (void)snprintf(step->reason, sizeof step->reason, "capture failed: %.120s",
-                       rondo_error_get_last()->message);
-        RONDO_LOG_WARN_F("segment %zu runs without a graph: %s", s, step->reason);
     }
     return RONDO_STATUS_OK;
 }
@@ -139,10 +154,16 @@ rondo_status rondo__plan_capture_ahead(rondo_executor *executor, rondo__plan *pl
     return RONDO_STATUS_OK;
 }
 
+static const rondo__segment_calls segment_calls = {
+    .launch = launch_items,
+    .capture = capture_segment,
+};
+
 rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
                                    rondo__body_runner run_body, bool *out_was_replayed) {
     *out_was_replayed = false;
     bool use_graphs = executor->graphs != RONDO_GRAPHS_OFF && plan->run_count > 0;
+    bool is_checked = executor->graphs != RONDO_GRAPHS_OFF && rondo__self_check_is_on(executor);
     if (plan->bypassed_count > 0) {
         drop_dynamic(plan);
     }
@@ -160,6 +181,10 @@ rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
         }
         if (step->kind == RONDO__STEP_BYPASS) {
             status = rondo__bypass_run(executor, plan, step, run_body);
+        } else if (is_checked && step->is_capturable) {
+            status = rondo__self_check_segment(executor, plan, step, &segment_calls);
+            replayed_count += step->graph != NULL ? 1 : 0;
+            capturable_count += step->is_capturable ? 1 : 0;
         } else if (use_graphs && step->graph != NULL) {
             status = rondo_graph_replay(step->graph, executor->stream);
             replayed_count += 1;
