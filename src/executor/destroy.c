@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "executor/generators.h"
 #include "executor/run_memory.h"
+#include "executor/self_check.h"
 
 void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
     if (plan == NULL) {
@@ -66,6 +67,7 @@ void rondo_executor_destroy(rondo_executor *executor) {
         rondo__free(executor->patterns[i]);
     }
     rondo__free(executor->patterns);
+    rondo__self_check_destroy(executor);
     rondo_device_release(executor->device);
     rondo__budget_release(executor->budget);
     rondo__budget_release(executor->device_budget);

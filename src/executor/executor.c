@@ -51,6 +51,11 @@ static rondo_status read_options(const rondo_executor_options *options,
         return RONDO_FAIL(INVALID, "options.graphs is %d, not a rondo_graphs_mode",
                           (int)merged.graphs);
     }
+    if (merged.self_check_action < RONDO_SELF_CHECK_FAIL ||
+        merged.self_check_action > RONDO_SELF_CHECK_KEEP_EAGER) {
+        return RONDO_FAIL(INVALID, "options.self_check_action is %d, not a rondo_self_check_action",
+                          (int)merged.self_check_action);
+    }
     if (merged.dtype != RONDO_DTYPE_F32 && merged.dtype != RONDO_DTYPE_F16) {
         return RONDO_FAIL(INVALID, "options.dtype is %s; computing is possible in f32 and f16",
                           rondo_dtype_get_name(merged.dtype));

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "executor/declared.h"
 #include "executor/limits.h"
+#include "executor/self_check.h"
 #include "executor/transfer.h"
 #include "executor/variants.h"
 #include "tensor/elements.h"
@@ -243,8 +244,12 @@ rondo_status rondo_executor_run(rondo_executor *executor, const rondo_binding *f
     rondo__budget *before = rondo__executor_begin_call(executor, feeds, feed_count);
     status = rondo__executor_choose_variant(executor, tensors);
     if (status == RONDO_STATUS_OK) {
+        status = rondo__self_check_begin_run(executor);
+    }
+    if (status == RONDO_STATUS_OK) {
         status = rondo__executor_run_tensors(executor->active, tensors, results, wants);
     }
+    rondo__self_check_end_run(executor);
     rondo__executor_end_call(executor, before, status);
     for (size_t f = 0; status == RONDO_STATUS_OK && f < fetch_count; ++f) {
         fetches[f].tensor = results[places[f]];

@@ -26,6 +26,7 @@
 #include "kernel/kernel.h"
 #include "program/program.h"
 #include "rondo/executor.h"
+#include "rondo/node.h"
 
 // Results up to this size are folded ahead even where memory is short: shapes and their likes.
 enum { RONDO__LEAN_FOLD_BYTES = 64 << 10 };
@@ -58,6 +59,7 @@ typedef struct rondo__item {
     const void **inputs;
     void **outputs;
     void *workspace;
+    rondo_node last_node;  // in the step's graph, where the executor checks itself
 } rondo__item;
 
 typedef enum rondo__step_kind { RONDO__STEP_SEGMENT, RONDO__STEP_BYPASS } rondo__step_kind;
@@ -203,9 +205,11 @@ struct rondo_executor {
     bool *is_fed;                                  // of a variant: one for each optional input
     uint64_t turn_count;                           // of all loops, in this run
     rondo_error record_before;                     // of the thread, when the call began
-    atomic_int call;       // whether a call is under way or cancelled; see limits.c
-    size_t pattern_count;  // of a caller's executor:
-    char **patterns;       // copies of keep_f32, then of use_f16, which the options point at
+    atomic_int call;                       // whether a call is under way or cancelled; see limits.c
+    struct rondo__self_check *self_check;  // of a caller's executor; NULL: never checked
+    bool marks_nodes;                      // while it records: items note their last node
+    size_t pattern_count;                  // of a caller's executor:
+    char **patterns;  // copies of keep_f32, then of use_f16, which the options point at
 };
 
 // The base with the shapes of the feeds; feeds[i].data non-NULL fixes the value of input i, too,

@@ -12,6 +12,7 @@
 #include "executor/bypass.h"
 #include "executor/limits.h"
 #include "executor/probe.h"
+#include "executor/self_check.h"
 #include "rondo/report.h"
 
 static rondo_status launch_item(rondo_executor *executor, rondo__plan *plan, size_t i) {
@@ -55,6 +56,9 @@ static rondo_status record_items(rondo_executor *executor, rondo__plan *plan,
             plan->failed_item = i;
             return status;
         }
+        if (executor->marks_nodes) {
+            rondo__self_check_mark(executor, &plan->items[i]);
+        }
     }
     return RONDO_STATUS_OK;
 }
@@ -76,6 +80,8 @@ static rondo_status capture_step(rondo_executor *executor, rondo__plan *plan, ro
     (void)snprintf(label, sizeof label, "ops %zu to %zu", step->first_item,
                    step->first_item + step->item_count - 1);
     options.label = label;
+    options.keep =
+        rondo__self_check_is_expected(executor) ? RONDO_KEEP_TEMPLATE : RONDO_KEEP_EXECUTABLE;
     rondo_graph *graph = NULL;
     plan->failed_item = SIZE_MAX;
     rondo_status status = rondo_graph_create(executor->device, &options, &graph);
@@ -87,7 +93,9 @@ static rondo_status capture_step(rondo_executor *executor, rondo__plan *plan, ro
     if (status != RONDO_STATUS_OK) {
         goto destroy_graph;
     }
+    executor->marks_nodes = options.keep == RONDO_KEEP_TEMPLATE;
     status = record_items(executor, plan, step);
+    executor->marks_nodes = false;
     if (status != RONDO_STATUS_OK) {
         rondo_error saved;
         rondo__error_save(&saved);
@@ -147,6 +155,16 @@ static rondo_status capture_segment(rondo_executor *executor, rondo__plan *plan,
     return status;
 }
 
+// The same, counted among what the plan takes.
+static rondo_status capture_counted(rondo_executor *executor, rondo__plan *plan,
+                                    size_t *in_out_index) {
+    const size_t first = *in_out_index;
+    const int64_t taken = rondo__memory_get_thread_bytes();
+    RETURN_IF_ERROR(capture_segment(executor, plan, in_out_index));
+    count_graphs(executor, plan, first, *in_out_index, taken);
+    return RONDO_STATUS_OK;
+}
+
 // Captures what can be and has no graph yet.
 static rondo_status capture_plan(rondo_executor *executor, rondo__plan *plan) {
     for (size_t s = 0; s < plan->step_count; ++s) {
@@ -155,10 +173,7 @@ static rondo_status capture_plan(rondo_executor *executor, rondo__plan *plan) {
             plan->run_count < step->retry_run) {
             continue;
         }
-        const size_t first = s;
-        const int64_t taken = rondo__memory_get_thread_bytes();
-        RETURN_IF_ERROR(capture_segment(executor, plan, &s));
-        count_graphs(executor, plan, first, s, taken);
+        RETURN_IF_ERROR(capture_counted(executor, plan, &s));
     }
     return RONDO_STATUS_OK;
 }
@@ -202,10 +217,16 @@ rondo_status rondo__plan_capture_ahead(rondo_executor *executor, rondo__plan *pl
     return RONDO_STATUS_OK;
 }
 
+static const rondo__segment_calls segment_calls = {
+    .launch = launch_items,
+    .capture = capture_counted,
+};
+
 rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
                                    rondo__body_runner run_body, bool *out_was_replayed) {
     *out_was_replayed = false;
     bool use_graphs = executor->graphs != RONDO_GRAPHS_OFF && plan->run_count > 0;
+    bool is_checked = executor->graphs != RONDO_GRAPHS_OFF && rondo__self_check_is_on(executor);
     if (plan->bypassed_count > 0) {
         drop_dynamic(plan);
     }
@@ -223,6 +244,10 @@ rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
         }
         if (!rondo__step_has_kernels(step)) {
             status = rondo__bypass_run(executor, plan, step, run_body);
+        } else if (is_checked && step->kind == RONDO__STEP_SEGMENT) {
+            status = rondo__self_check_segment(executor, plan, &s, &segment_calls);
+            replayed_count += plan->steps[s].graph != NULL ? 1 : 0;
+            capturable_count += 1;
         } else if (use_graphs && step->graph != NULL) {
             status = rondo_graph_replay(step->graph, executor->stream);
             replayed_count += 1;

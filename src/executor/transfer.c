@@ -11,6 +11,7 @@
 #include "executor/limits.h"
 #include "executor/plan_cache.h"
 #include "executor/run.h"
+#include "executor/self_check.h"
 #include "tensor/elements.h"
 
 // Strings, sequences and optionals between a caller and an executor: a caller's are copied, since
@@ -263,8 +264,12 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     rondo_run_times times = {0};
     uint64_t start_ns = rondo__clock_now_ns();
     rondo__budget *before = rondo__executor_begin_call(executor, NULL, 0);
-    rondo_status status = rondo__plan_run_steps(active, active->current,
-                                                rondo__executor_run_tensors, &times.was_replayed);
+    rondo_status status = rondo__self_check_begin_run(executor);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__plan_run_steps(active, active->current, rondo__executor_run_tensors,
+                                       &times.was_replayed);
+    }
+    rondo__self_check_end_run(executor);
     times.enqueue_ns = rondo__clock_now_ns() - start_ns;
     rondo_error saved;
     rondo__error_save(&saved);
