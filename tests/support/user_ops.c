@@ -13,6 +13,7 @@ static atomic_bool is_failing;
 static atomic_size_t fault_count;        // of `once` and `memory_once`
 static atomic_ullong neighbour_capture;  // that the latest `neighbour` was recorded into
 
+static atomic_size_t tick_count;
 static rondo_stream *side;  // of `fork`, until the reset
 
 typedef struct step_call {
@@ -126,32 +127,113 @@ static rondo_status launch_step(rondo_op_node *node, const rondo_op_launch *laun
     return rondo_stream_call_host(launch->stream, "step", run_step, &call, sizeof call);
 }
 
-rondo_status user_ops_register(void) {
-    static atomic_bool is_there;
-    static const char *const attributes[] = {"add", "fault", NULL};
-    const rondo_op_definition step = {.struct_size = sizeof step,
-                                      .domain = "test",
-                                      .name = "Step",
-                                      .input_min = 1,
-                                      .input_max = 1,
-                                      .output_min = 1,
-                                      .output_max = 1,
-                                      .attributes = attributes,
-                                      .infer = infer_step,
-                                      .compute = compute_step,
-                                      .host = {.launch = launch_step},
-                                      .cuda = {.launch = launch_step}};
-    if (atomic_load(&is_there)) {
-        return RONDO_STATUS_OK;
+// ---- plain C ----------------------------------------------------------------------------------
+
+static rondo_status infer_positive(rondo_op_node *node, const rondo_tensor *inputs,
+                                   size_t input_count, rondo_tensor *outputs, size_t output_count) {
+    (void)node;
+    (void)input_count;
+    (void)output_count;
+    outputs[0] = (rondo_tensor){.dtype = inputs[0].dtype, .shape = {.rank = 1, .extent = {-1}}};
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status compute_positive(rondo_op_node *node, const rondo_tensor *inputs,
+                                     size_t input_count, rondo_tensor *outputs,
+                                     size_t output_count) {
+    (void)node;
+    (void)input_count;
+    (void)output_count;
+    const float *from = inputs[0].data;
+    rondo_shape shape = {.rank = 1};
+    for (int64_t i = 0; i < inputs[0].shape.extent[0]; ++i) {
+        shape.extent[0] += from[i] > 0.0f ? 1 : 0;
     }
-    const rondo_status status = rondo_op_register(&step);
-    atomic_store(&is_there, status == RONDO_STATUS_OK);
+    const rondo_status status = rondo_tensor_init(RONDO_DTYPE_F32, &shape, &outputs[0]);
+    for (int64_t i = 0, k = 0; status == RONDO_STATUS_OK && k < shape.extent[0]; ++i) {
+        if (from[i] > 0.0f) {
+            ((float *)outputs[0].data)[k++] = from[i];
+        }
+    }
+    return status;
+}
+
+static rondo_status infer_repeat(rondo_op_node *node, const rondo_tensor *inputs,
+                                 size_t input_count, rondo_tensor *outputs, size_t output_count) {
+    (void)input_count;
+    (void)output_count;
+    outputs[0] = (rondo_tensor){.dtype = inputs[0].dtype, .shape = {.rank = 1, .extent = {-1}}};
+    if (inputs[1].data == NULL) {
+        rondo_op_need_value(node, 1);
+    } else {
+        outputs[0].shape.extent[0] = *(const int64_t *)inputs[1].data;
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status compute_repeat(rondo_op_node *node, const rondo_tensor *inputs,
+                                   size_t input_count, rondo_tensor *outputs, size_t output_count) {
+    (void)node;
+    (void)input_count;
+    (void)output_count;
+    for (int64_t i = 0; i < outputs[0].shape.extent[0]; ++i) {
+        ((float *)outputs[0].data)[i] = *(const float *)inputs[0].data;
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status infer_tick(rondo_op_node *node, const rondo_tensor *inputs, size_t input_count,
+                               rondo_tensor *outputs, size_t output_count) {
+    (void)node;
+    (void)inputs;
+    (void)input_count;
+    (void)output_count;
+    outputs[0] = (rondo_tensor){.dtype = RONDO_DTYPE_F32, .shape = {.rank = 1, .extent = {1}}};
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status compute_tick(rondo_op_node *node, const rondo_tensor *inputs,
+                                 size_t input_count, rondo_tensor *outputs, size_t output_count) {
+    (void)inputs;
+    (void)input_count;
+    (void)output_count;
+    atomic_size_t *ticks = rondo_op_get_data(node);
+    *(float *)outputs[0].data = (float)(atomic_fetch_add(ticks, 1) + 1);
+    return RONDO_STATUS_OK;
+}
+
+#define OP(op_name, inputs, ...)                                                         \
+    {                                                                                    \
+        .struct_size = sizeof(rondo_op_definition), .domain = "test", .name = (op_name), \
+        .input_min = (inputs), .input_max = (inputs), .output_min = 1, .output_max = 1,  \
+        __VA_ARGS__                                                                      \
+    }
+
+rondo_status user_ops_register(void) {
+    static size_t there_count;
+    static const char *const attributes[] = {"add", "fault", NULL};
+    static const rondo_op_definition definitions[] = {
+        OP("Step", 1, .attributes = attributes, .infer = infer_step, .compute = compute_step,
+           .host = {.launch = launch_step}, .cuda = {.launch = launch_step}),
+        OP("Device", 1, .attributes = attributes, .infer = infer_step,
+           .host = {.launch = launch_step}, .cuda = {.launch = launch_step}),
+        OP("Positive", 1, .infer = infer_positive, .compute = compute_positive),
+        OP("Repeat", 2, .infer = infer_repeat, .compute = compute_repeat),
+        OP("Tick", 0, .infer = infer_tick, .compute = compute_tick, .flags = RONDO_OP_IMPURE,
+           .data = &tick_count),
+    };
+    rondo_status status = RONDO_STATUS_OK;
+    while (there_count < sizeof definitions / sizeof *definitions && status == RONDO_STATUS_OK) {
+        status = rondo_op_register(&definitions[there_count]);
+        there_count += status == RONDO_STATUS_OK ? 1 : 0;
+    }
     return status;
 }
 
 void user_ops_reset(void) {
     atomic_store(&fault_count, 0);
     atomic_store(&launch_count, 0);
+    atomic_store(&tick_count, 0);
     atomic_store(&neighbour_capture, 0);
     atomic_store(&is_failing, false);
     rondo_stream_destroy(side);

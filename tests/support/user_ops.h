@@ -11,6 +11,10 @@
 //   neighbour             fails behind another Step of its fault in the same capture
 //   fork                  leaves a stream behind that is not joined
 //   always                fails in eager launches, too, where user_ops_set_failing said so
+//
+// test.Positive keeps what is greater than zero: [n] to [depends on data]. test.Repeat makes its
+// first input [1] as long as its second says. test.Tick counts how often it was computed, [1]. All
+// three are plain C only. test.Device is a Step without plain C.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_SUPPORT_USER_OPS_H
 #define RONDO_TESTS_SUPPORT_USER_OPS_H
@@ -20,7 +24,7 @@
 
 #include "rondo/rondo.h"
 
-// Registers the ops, once in a process. False: it failed (a sweep).
+// Registers the ops, once in a process.
 rondo_status user_ops_register(void);
 // Forgets which faults have come already, and which ops cannot be captured.
 void user_ops_reset(void);
