@@ -15,12 +15,23 @@
 #include "executor/self_check.h"
 #include "rondo/report.h"
 
+// Names the node, and the first tensor that it makes.
+static void blame_launch(const rondo__plan *plan, const rondo__node *node) {
+    for (size_t i = 0; i < node->output_count; ++i) {
+        if (node->outputs[i] >= 0) {
+            rondo__error_prefix("making \"%.40s\"", plan->program->values[node->outputs[i]].name);
+            break;
+        }
+    }
+    rondo__node_blame(node);
+}
+
 static rondo_status launch_item(rondo_executor *executor, rondo__plan *plan, size_t i) {
     rondo__item *item = &plan->items[i];
     rondo_status status = item->kernel->launch(item->kernel, executor->stream, item->inputs,
                                                item->outputs, item->workspace);
     if (status != RONDO_STATUS_OK) {
-        rondo__node_blame(&plan->program->nodes[item->node]);
+        blame_launch(plan, &plan->program->nodes[item->node]);
     }
     return status;
 }
