@@ -14,6 +14,7 @@
 #include "program/edit.h"
 #include "program/passes.h"
 #include "program/specialise.h"
+#include "rondo/builder.h"
 #include "rondo/onnx.h"
 #include "support/interpret.h"
 #include "support/source_dir.h"
@@ -155,6 +156,47 @@ static void test_program_passes__known_shapes_fold_to_constants(void **state) {
     free_model(&m);
 }
 
+// Between x (f32) and y stand a Cast and a CastLike to f32, which go, and one to f64 and back,
+// which stay.
+static void test_program_passes__casts_to_the_same_type_go(void **state) {
+    (void)state;
+    rondo_port x = {.struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 1};
+    x.symbol[0] = "n";
+    static const struct {
+        const char *inputs[2];
+        const char *output;
+        int64_t to;  // 0: CastLike
+    } casts[] = {
+        {{"x", NULL}, "a", 1}, {{"a", "x"}, "b", 0}, {{"b", NULL}, "c", 11}, {{"c", NULL}, "y", 1}};
+    rondo_builder *builder;
+    check(rondo_builder_create(NULL, &builder));
+    check(rondo_builder_add_input(builder, &x));
+    for (size_t i = 0; i < sizeof casts / sizeof casts[0]; ++i) {
+        const bool is_like = casts[i].to == 0;
+        rondo_attribute to = {.name = "to", .kind = RONDO_ATTRIBUTE_INT, .int_value = casts[i].to};
+        rondo_builder_node_options options = {
+            .struct_size = sizeof options, .attributes = &to, .attribute_count = 1};
+        check(rondo_builder_add_node(builder, is_like ? "CastLike" : "Cast", casts[i].inputs,
+                                     is_like ? 2 : 1, &casts[i].output, 1,
+                                     is_like ? NULL : &options));
+    }
+    check(rondo_builder_add_output(builder, "y", NULL));
+    model m = {0};
+    check(rondo_builder_finish(builder, &m.source));
+    rondo_builder_destroy(builder);
+    const rondo_shape shape = {1, {3}};
+    check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
+    const rondo_tensor shapes[1] = {{.dtype = RONDO_DTYPE_F32, .shape = shape}};
+    check(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
+    check(interpret_program(m.program, m.inputs, m.expected));
+    assert_int_equal(count_ops(m.program, "", "Cast"), 3);
+    check(rondo__program_simplify(m.program));
+    assert_int_equal(count_ops(m.program, "", "Cast"), 2);
+    assert_int_equal(count_ops(m.program, "", "CastLike"), 0);
+    expect_same_results(&m, 0);
+    free_model(&m);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_program_passes__squeezenet_in_nhwc),
@@ -162,6 +204,7 @@ int main(void) {
         cmocka_unit_test(test_program_passes__gpt_stays_the_same),
         cmocka_unit_test(test_program_passes__strings_leave_classifiers),
         cmocka_unit_test(test_program_passes__known_shapes_fold_to_constants),
+        cmocka_unit_test(test_program_passes__casts_to_the_same_type_go),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
