@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "program/edit.h"
+#include "program/match.h"
 #include "program/passes.h"
 
 static const float *get_floats(const rondo_program *program, int32_t value, int64_t count) {
@@ -18,14 +19,6 @@ static const float *get_floats(const rondo_program *program, int32_t value, int6
         return NULL;
     }
     return program->values[value].constant.data;
-}
-
-static bool is_inference(const rondo__node *norm) {
-    bool is_training = rondo__op_get_int(&norm->op, "training_mode", 0) != 0;
-    for (size_t i = 1; i < norm->output_count; ++i) {
-        is_training = is_training || norm->outputs[i] >= 0;
-    }
-    return !is_training && norm->input_count == 5;
 }
 
 // Makes the folded weights and bias; *out_is_folded is false when something is not constant.
@@ -127,7 +120,7 @@ rondo_status rondo__pass_batch_norm(rondo_program *program) {
         int32_t user = rondo__uses_get_single(&uses, conv->outputs[0]);
         if (user < 0 || !rondo__node_is(&program->nodes[user], "", "BatchNormalization") ||
             program->nodes[user].inputs[0] != conv->outputs[0] ||
-            !is_inference(&program->nodes[user])) {
+            !rondo__match_inference_norm(&program->nodes[user])) {
             continue;
         }
         bool is_folded;
