@@ -44,6 +44,7 @@
 #include "rondo/onnx.h"       // models and tensors from files, and to files
 #include "rondo/builder.h"    // a model made in code, and read back
 #include "rondo/executor.h"   // a program on a device
+#include "rondo/executor_stream.h"  // runs on the program's stream, not waited for, recorded
 
 // Advanced.
 #include "rondo/inspect.h"    // looking inside a graph: nodes, dumps, handles
