@@ -10,6 +10,7 @@
 #include "base/logging.h"
 #include "base/memory.h"
 #include "executor/bypass.h"
+#include "executor/lanes.h"
 #include "executor/limits.h"
 #include "executor/probe.h"
 #include "executor/self_check.h"
@@ -272,7 +273,8 @@ rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
         }
     }
     *out_was_replayed = replayed_count > 0 && replayed_count == capturable_count;
-    if (*out_was_replayed && plan->first_replay_ns == 0) {
+    const bool may_wait = executor->depth > 0 || !rondo__executor_is_putting(executor);
+    if (*out_was_replayed && plan->first_replay_ns == 0 && may_wait) {
         RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
         plan->first_replay_ns = rondo__clock_now_ns() - start_ns;
     }
