@@ -29,6 +29,10 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
         rondo_tensor_deinit(&plan->dynamic[v]);
     }
     rondo__free(plan->dynamic);
+    for (size_t n = 0; plan->refusals != NULL && n < plan->program->node_count; ++n) {
+        rondo__free(plan->refusals[n]);
+    }
+    rondo__free(plan->refusals);
     rondo__free(plan->slots);
     rondo__weight_list_cut(&plan->weights, 0);
     rondo__run_memory_release(executor, plan->arena);
@@ -53,7 +57,10 @@ void rondo_executor_destroy(rondo_executor *executor) {
     for (size_t i = 0; i < 4; ++i) {
         rondo_event_destroy(executor->events[i]);
     }
-    rondo_stream_destroy(executor->stream);
+    if (executor->part == RONDO__PART_NONE) {
+        rondo_stream_destroy(executor->stream);
+    }
+    rondo_memory_free(executor->device, executor->watch);
     rondo__shared_release_base(executor->source, executor->base_form, executor->root->budget);
     rondo__shared_release_store(executor->source, executor->weights.store);
     rondo_program_destroy(executor->source);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/declared.h"
+#include "executor/device_control.h"
 #include "executor/limits.h"
 #include "executor/plan_cache.h"
 #include "executor/run.h"
@@ -228,6 +229,7 @@ rondo_status rondo__executor_run_tensors(rondo_executor *executor, const rondo_t
         rondo__error_save(&saved);
         (void)!rondo_stream_synchronize(executor->stream);
         rondo__error_restore(&saved);
+        RETURN_IF_ERROR(rondo__device_control_check(executor, plan));  // that came first
         return status;
     }
     RETURN_IF_ERROR(check_dynamic(executor, plan));
@@ -236,6 +238,7 @@ rondo_status rondo__executor_run_tensors(rondo_executor *executor, const rondo_t
     RETURN_IF_ERROR(mark(executor, 3));
     RETURN_IF_ERROR(rondo__plan_capture_ahead(executor, plan));
     RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
+    RETURN_IF_ERROR(rondo__device_control_check(executor, plan));
     uint64_t done_ns = rondo__clock_now_ns();
     // What a caller fetches is the caller's, and counts no more here.
     rondo__budget *entered = rondo__budget_get_entered();
@@ -268,13 +271,14 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     times.enqueue_ns = rondo__clock_now_ns() - start_ns;
     rondo_error saved;
     rondo__error_save(&saved);
-    rondo_status waited = rondo_stream_synchronize(active->stream);
-    rondo__executor_end_call(executor, before, status != RONDO_STATUS_OK ? status : waited);
-    if (status != RONDO_STATUS_OK) {
+    const rondo_status waited = rondo_stream_synchronize(active->stream);
+    const rondo_status stopped = rondo__device_control_check(active, active->current);
+    if (stopped == RONDO_STATUS_OK && status != RONDO_STATUS_OK) {
         rondo__error_restore(&saved);
-        return status;
     }
-    RETURN_IF_ERROR(waited);
+    status = stopped != RONDO_STATUS_OK ? stopped : status != RONDO_STATUS_OK ? status : waited;
+    rondo__executor_end_call(executor, before, status);
+    RETURN_IF_ERROR(status);
     times.latency_ns = rondo__clock_now_ns() - start_ns;
     times.compute_ns = times.latency_ns;
     active->times = times;
