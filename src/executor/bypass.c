@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/control.h"
+#include "executor/device_control.h"
 #include "executor/generators.h"
 #include "op/draws.h"
 #include "program/specialise.h"
@@ -242,6 +243,9 @@ rondo_status rondo__bypass_run(rondo_executor *executor, rondo__plan *plan, rond
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo_stream_synchronize(executor->stream);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__device_control_check(executor, plan);
     }
     if (status == RONDO_STATUS_OK && is_control) {
         const rondo__control control = {executor, node, step, run_body};

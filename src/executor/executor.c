@@ -159,6 +159,26 @@ static rondo_status make_lists(rondo_executor *executor) {
                : RONDO_STATUS_NO_MEMORY;
 }
 
+// Where a loop may be decided on the device, that has to see when it is to end.
+static rondo_status make_watch(rondo_executor *executor) {
+    const rondo_program *program = executor->source;
+    bool has_control = false;
+    for (size_t n = 0; n < program->node_count; ++n) {
+        has_control = has_control || (program->nodes[n].op.def->flags & RONDO__OP_CONTROL) != 0;
+    }
+    if (!has_control) {
+        return RONDO_STATUS_OK;
+    }
+    void *memory;
+    RETURN_IF_ERROR(rondo_memory_allocate(executor->device, RONDO_MEMORY_PINNED,
+                                          sizeof *executor->watch, &memory));
+    executor->watch = memory;
+    atomic_init(&executor->watch->call, 0);
+    atomic_init(&executor->watch->stopped, 0);
+    executor->call = &executor->watch->call;
+    return RONDO_STATUS_OK;
+}
+
 // Makes an executor at `depth` for `root`; NULL: it is one of the caller's.
 static rondo_status create(rondo_program *program, rondo_device *device,
                            const rondo_executor_options *options, int32_t depth,
@@ -180,6 +200,7 @@ static rondo_status create(rondo_program *program, rondo_device *device,
     executor->root = root != NULL ? root : executor;
     executor->active = executor;
     atomic_init(&executor->reference_count, 1);
+    executor->call = &executor->own_call;
     rondo__executor_init_plans(executor);
     rondo_status status = root != NULL ? RONDO_STATUS_OK : rondo__executor_make_budgets(executor);
     if (status == RONDO_STATUS_OK && root == NULL) {
@@ -194,6 +215,9 @@ static rondo_status create(rondo_program *program, rondo_device *device,
         status = rondo__shared_acquire_store(program, device, &executor->weights.store);
     }
     rondo__budget *before = rondo__budget_enter(executor->root->budget);
+    if (status == RONDO_STATUS_OK && root == NULL) {
+        status = make_watch(executor);
+    }
     if (status == RONDO_STATUS_OK) {
         status = rondo__executor_make_base(executor);
     }

@@ -23,6 +23,7 @@
 #include "base/lru_map.h"
 #include "base/text.h"
 #include "executor/shared.h"
+#include "kernel/flow.h"
 #include "kernel/kernel.h"
 #include "program/program.h"
 #include "rondo/executor.h"
@@ -50,6 +51,7 @@ typedef struct rondo__slot {
     size_t offset;      // ARENA: from the arena's start
     void *address;      // ARENA and CONSTANT: on the device
     bool needs_device;  // CONSTANT: some kernel reads it there
+    bool is_bound;      // ARENA, of a part: lies where the plan around it says; see device_part.h
 } rondo__slot;
 
 // One op of a segment with its addresses.
@@ -59,7 +61,8 @@ typedef struct rondo__item {
     const void **inputs;
     void **outputs;
     void *workspace;
-    rondo_node last_node;  // in the step's graph, where the executor checks itself
+    rondo_node last_node;     // in the step's graph, where the executor checks itself
+    size_t workspace_offset;  // from the arena's start
 } rondo__item;
 
 typedef enum rondo__step_kind { RONDO__STEP_SEGMENT, RONDO__STEP_BYPASS } rondo__step_kind;
@@ -86,8 +89,17 @@ typedef struct rondo__step {
     rondo_executor **bodies;  // one for each body attribute, made at first use
     size_t body_count;
     // both
-    char reason[160];  // why the step is not captured, or why the segment ends here
+    char reason[320];  // why the step is not captured, or why the segment ends here
 } rondo__step;
+
+// What an executor is for: calls, or one body of a control op that is an item of a segment. The
+// plan of such a body is a part of the plan around it: inputs lie where that says (outputs of a
+// branch, too), and its arena is a piece of the item's workspace.
+typedef enum rondo__part {
+    RONDO__PART_NONE,
+    RONDO__PART_BRANCH,
+    RONDO__PART_TURN,
+} rondo__part;
 
 // A generator of the executor: NULL name: of all ops without a seed of their own.
 typedef struct rondo__executor_generator {
@@ -128,6 +140,7 @@ typedef struct rondo__plan {
     char failure[104];    // why it failed
     bool is_probed;       // the capture at hand asks after each op whether the stream records
     size_t random_count;  // nodes that draw
+    char **refusals;      // one for each node: why a control op is bypassed; NULL entries, or NULL
 
     rondo__run_memory *arena;  // used up to `arena_bytes`
     size_t arena_bytes;
@@ -188,8 +201,10 @@ struct rondo_executor {
     rondo_event *events[4];  // around the transfers; NULL on the host device
     rondo_executor_options options;
     rondo_graphs_mode graphs;
-    int32_t depth;         // 0 for a caller's executor, 1 and more for bodies of control ops
-    rondo_executor *root;  // the caller's executor: itself, or the one that this serves
+    int32_t depth;               // 0 for a caller's executor, 1 and more for bodies of control ops
+    rondo__part part;            // then the stream is that of the executor around it
+    bool keeps_control_on_host;  // control ops are never items of segments
+    rondo_executor *root;        // the caller's executor: itself, or the one that this serves
     rondo__executor_generator *generators;  // of a caller's executor, for its bodies, too
     bool is_lean;                           // little is folded ahead, because memory was short
     bool *keyed;  // one for each input: its value is part of the plan's key
@@ -221,7 +236,10 @@ struct rondo_executor {
     bool *is_fed;                                  // of a variant: one for each optional input
     uint64_t turn_count;                           // of all loops, in this run
     rondo_error record_before;                     // of the thread, when the call began
-    atomic_int call;                       // whether a call is under way or cancelled; see limits.c
+    atomic_int own_call;
+    atomic_int
+        *call;  // whether a call is under way or cancelled: own_call, or in `watch`; limits.c
+    rondo__flow_watch *watch;              // of a caller's executor with loops; NULL otherwise
     struct rondo__self_check *self_check;  // of a caller's executor; NULL: never checked
     bool marks_nodes;                      // while it records: items note their last node
     size_t pattern_count;                  // of a caller's executor:

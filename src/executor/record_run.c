@@ -25,6 +25,7 @@
 #include "executor/plan_cache.h"
 #include "executor/retire.h"
 #include "executor/variants.h"
+#include "executor/verdict.h"
 #include "rondo/executor_stream.h"
 
 static const char call_name[] = "rondo_executor_record";
@@ -131,10 +132,17 @@ static rondo_status check_steps(const rondo__plan *plan) {
         }
     }
     for (size_t i = 0; i < plan->item_count; ++i) {
-        if (plan->items[i].kernel->keeps_addresses) {
+        const rondo__node *node = &plan->program->nodes[plan->items[i].node];
+        if (rondo__verdict_get_rule(&node->op, plan->items[i].kernel) == RONDO__CAPTURE_PROBE) {
             return RONDO_FAIL_AS(call_name, UNSUPPORTED,
-                                 "%s has more operands than a recorded launch can carry",
-                                 rondo__node_describe(&plan->program->nodes[plan->items[i].node]));
+                                 "%s cannot be recorded: it does not say that it can be captured",
+                                 rondo__node_describe(node));
+        }
+        if (plan->items[i].kernel->keeps_addresses) {
+            return RONDO_FAIL_AS(
+                call_name, UNSUPPORTED,
+                "%s cannot be recorded: its launches have the addresses of the plan",
+                rondo__node_describe(node));
         }
     }
     return RONDO_STATUS_OK;

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/declared.h"
+#include "executor/device_control.h"
 #include "executor/fetch.h"
 #include "executor/lanes.h"
 #include "executor/limits.h"
@@ -113,6 +114,9 @@ rondo_status rondo__executor_run_tensors(rondo_executor *executor, const rondo_t
     if (status == RONDO_STATUS_OK) {
         status = rondo_stream_synchronize(executor->stream);
     }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__device_control_check(executor, plan);
+    }
     if (status != RONDO_STATUS_OK) {
         return give_up(executor, &fetch, status);
     }
@@ -161,13 +165,14 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     times.enqueue_ns = rondo__clock_now_ns() - start_ns;
     rondo_error saved;
     rondo__error_save(&saved);
-    rondo_status waited = rondo_stream_synchronize(active->stream);
-    rondo__executor_end_call(executor, before, status != RONDO_STATUS_OK ? status : waited);
-    if (status != RONDO_STATUS_OK) {
+    const rondo_status waited = rondo_stream_synchronize(active->stream);
+    const rondo_status stopped = rondo__device_control_check(active, active->current);
+    if (stopped == RONDO_STATUS_OK && status != RONDO_STATUS_OK) {
         rondo__error_restore(&saved);
-        return status;
     }
-    RETURN_IF_ERROR(waited);
+    status = stopped != RONDO_STATUS_OK ? stopped : status != RONDO_STATUS_OK ? status : waited;
+    rondo__executor_end_call(executor, before, status);
+    RETURN_IF_ERROR(status);
     times.latency_ns = rondo__clock_now_ns() - start_ns;
     times.compute_ns = times.latency_ns;
     active->times = times;
