@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "program/edit.h"
 
 // A binary heap of node numbers, smallest first.
 typedef struct heap {
@@ -51,8 +52,10 @@ static void describe_cut(const rondo__node *node, int8_t class_of, char *buffer,
         "control flow runs on the host",
         "strings and sequences stay on the host",
     };
-    (void)snprintf(buffer, bytes, "%.60s \"%.40s\": %s", node->op.def->name, node->op.name,
-                   why[class_of - 1]);
+    const bool is_rest = rondo__node_is(node, "rondo", "Rest");
+    (void)snprintf(
+        buffer, bytes, "%.60s \"%.40s\": %s", node->op.def->name, node->op.name,
+        is_rest ? "ops that are planned when their shapes are known" : why[class_of - 1]);
 }
 
 static rondo_status add_step(rondo__plan *plan, size_t *capacity, const rondo__step *step) {
