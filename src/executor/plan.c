@@ -15,6 +15,7 @@
 #include "executor/limits.h"
 #include "executor/place.h"
 #include "executor/precision.h"
+#include "executor/rest.h"
 #include "executor/schedule.h"
 #include "executor/verdict.h"
 #include "op/draws.h"
@@ -382,7 +383,10 @@ rondo_status rondo__plan_create(rondo_executor *executor, rondo_program *program
     }
     plan->program = program;
     rondo__weight_list_init(&executor->root->weights, &plan->weights);
-    status = rewrite(executor, plan);
+    status = rondo__rest_gather(executor, program);
+    if (status == RONDO_STATUS_OK) {
+        status = rewrite(executor, plan);
+    }
     if (status != RONDO_STATUS_OK) {
         goto free_plan;
     }

@@ -23,6 +23,7 @@
 #include "base/lru_map.h"
 #include "base/text.h"
 #include "executor/shared.h"
+#include "executor/worth.h"
 #include "kernel/flow.h"
 #include "kernel/kernel.h"
 #include "program/program.h"
@@ -125,7 +126,7 @@ typedef struct rondo__bound_symbol {
     const char *owner;  // name of the port that said so; NULL: rondo_program_set_dimension
 } rondo__bound_symbol;
 
-typedef struct rondo__plan {
+struct rondo__plan {
     rondo__lru_entry *entry;  // its place among the executor's plans; NULL while it is made
     rondo_program *program;
     rondo__slot *slots;     // one for each value
@@ -161,7 +162,7 @@ typedef struct rondo__plan {
     uint64_t first_replay_ns;   // 0 until it happened
     uint64_t bytes;             // all that goes with it, but for weights that others may share
     rondo__half_report halves;  // what f16 did; empty in f32
-} rondo__plan;
+};
 
 static inline size_t rondo__plan_count_ops(const rondo__plan *plan) {
     return plan->item_count + plan->bypassed_count - plan->eager_count;
@@ -207,6 +208,7 @@ struct rondo_executor {
     rondo_executor *root;        // the caller's executor: itself, or the one that this serves
     rondo__executor_generator *generators;  // of a caller's executor, for its bodies, too
     bool is_lean;                           // little is folded ahead, because memory was short
+    rondo__worth *worth;                    // of the body of a rondo.Rest; NULL otherwise
     bool *keyed;  // one for each input: its value is part of the plan's key
     size_t keyed_miss_count;
     rondo__lru_map plans;  // by what is fed; see plan_cache.c
