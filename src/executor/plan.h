@@ -2,9 +2,9 @@
 //
 // A plan is an ordered list of plan steps. A segment is a run of ops with kernels on the device: it
 // is launched op by op the first time, captured the second, replayed from then on. A bypass is one
-// op between segments that cannot be captured: control flow, an op whose result shape depends on data,
-// one the device has no kernel for, or one whose kernel does what a capture forbids. Only the last
-// kind leaves the stream going: its kernel is launched between two graphs. For the others the
+// op between segments that cannot be captured: control flow, an op whose result shape depends on
+// data, one the device has no kernel for, or one whose kernel does what a capture forbids. Only the
+// last kind leaves the stream going: its kernel is launched between two graphs. For the others the
 // processor waits.
 //
 // Where a value lives is decided once (value slots): in a constant on the device, at an offset of
