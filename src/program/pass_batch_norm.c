@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "program/match.h"
 #include "program/passes.h"
 #include "program/rewrite.h"
 
@@ -17,14 +18,6 @@ static const float *get_floats(const rondo_program *program, int32_t value, int6
         return NULL;
     }
     return program->values[value].constant.data;
-}
-
-static bool is_inference(const rondo__node *norm) {
-    bool is_training = rondo__op_get_int(&norm->op, "training_mode", 0) != 0;
-    for (size_t i = 1; i < norm->output_count; ++i) {
-        is_training = is_training || norm->outputs[i] >= 0;
-    }
-    return !is_training && norm->input_count == 5;
 }
 
 // Makes the folded weights and bias; *out_is_folded is false when something is not constant.
@@ -115,7 +108,7 @@ static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
     int32_t user = rondo__uses_get_single(&rewriting->uses, conv->outputs[0]);
     if (user < 0 || !rondo__node_is(&program->nodes[user], "", "BatchNormalization") ||
         program->nodes[user].inputs[0] != conv->outputs[0] ||
-        !is_inference(&program->nodes[user])) {
+        !rondo__match_inference_norm(&program->nodes[user])) {
         return RONDO_STATUS_OK;
     }
     bool is_folded;

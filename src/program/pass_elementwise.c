@@ -114,15 +114,6 @@ typedef struct fused {
     size_t op_count;
 } fused;
 
-static const char *name_scalar_op(rondo__scalar_op op) {
-    static const char *const names[] = {
-#define RONDO_SCALAR_OP_NAME(name, operands) #name,
-        RONDO_SCALAR_OP_MAP(RONDO_SCALAR_OP_NAME)
-#undef RONDO_SCALAR_OP_NAME
-    };
-    return names[op];
-}
-
 // The operand's number: results of the group are numbered from 1000 up until all inputs are known.
 enum { RESULT_BASE = 1000 };
 
@@ -155,7 +146,7 @@ static bool add_op(const rondo_program *program, fused *f, const rondo__node *no
                                                       &positions[1], &f->alphas[k], &f->betas[k])) {
         return false;
     }
-    f->ops[k] = name_scalar_op(op);
+    f->ops[k] = rondo__match_scalar_name(op);
     f->operands[3 * k] = f->operands[3 * k + 1] = f->operands[3 * k + 2] = -1;
     for (size_t i = 0; i < 2; ++i) {
         if (positions[i] >= 0 &&
