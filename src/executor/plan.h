@@ -1,15 +1,15 @@
 // executor/plan.h — a program compiled for one device and one set of input shapes.
 //
-// A plan is an ordered list of steps. A segment is a run of ops with kernels on the device: it is
-// launched op by op the first time, captured the second, replayed from then on. A bypass is one op
-// between segments that cannot be captured: control flow, an op whose result shape depends on data,
-// one the device has no kernel for, or one whose kernel does what a capture forbids. Only the last
-// kind leaves the stream going: its kernel is launched between two graphs. For the others the
+// A plan is an ordered list of plan steps. A segment is a run of ops with kernels on the device: it
+// is launched op by op the first time, captured the second, replayed from then on. A bypass is one
+// op between segments that cannot be captured: control flow, an op whose result shape depends on
+// data, one the device has no kernel for, or one whose kernel does what a capture forbids. Only the
+// last kind leaves the stream going: its kernel is launched between two graphs. For the others the
 // processor waits.
 //
-// Where a value lives is decided once (slots): in a constant on the device, at an offset of the
-// arena, or, when its shape depends on data or its elements are strings or tensors, in a tensor in
-// host memory that is made anew each run.
+// Where a value lives is decided once (value slots): in a constant on the device, at an offset of
+// the arena, or, when its shape depends on data or its elements are strings or tensors, in a tensor
+// in host memory that is made anew each run.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_PLAN_H
 #define RONDO_EXECUTOR_PLAN_H

@@ -146,7 +146,7 @@ static void count_graphs(rondo_executor *executor, rondo__plan *plan, size_t fir
 }
 
 // Captures a segment, or all but the ops in it that cannot be. In AUTO mode memory that is not to
-// be had is no failure: the segment is run conventionally until a later try.
+// be had is no failure: the segment is launched op by op until a later try.
 static rondo_status capture_segment(rondo_executor *executor, rondo__plan *plan,
                                     size_t *in_out_index) {
     rondo__step *step = &plan->steps[*in_out_index];
