@@ -9,8 +9,8 @@
 enum { HELP_INDENT = 26 };
 
 static void print_row(const char *name, const char *argument, const char *help) {
-    int column =
-        printf("  %s%s%s", name, argument != NULL ? " " : "", argument != NULL ? argument : "");
+    int column = printf("  %s%s%s", name, argument != NULL && argument[0] != '[' ? " " : "",
+                        argument != NULL ? argument : "");
     const char *line = help;
     while (line != NULL) {
         const char *end = strchr(line, '\n');

@@ -243,7 +243,6 @@ struct rondo_executor {
         *call;  // whether a call is under way or cancelled: own_call, or in `watch`; limits.c
     rondo__flow_watch *watch;              // of a caller's executor with loops; NULL otherwise
     struct rondo__self_check *self_check;  // of a caller's executor; NULL: never checked
-    bool marks_nodes;                      // while it records: items note their last node
     size_t pattern_count;                  // of a caller's executor:
     char **patterns;  // copies of keep_f32, then of use_f16, which the options point at
     rondo__call_lists lists;

@@ -68,7 +68,7 @@ static rondo_status record_items(rondo_executor *executor, rondo__plan *plan,
             plan->failed_item = i;
             return status;
         }
-        if (executor->marks_nodes) {
+        if (rondo__self_check_is_expected(executor)) {
             rondo__self_check_mark(executor, &plan->items[i]);
         }
     }
@@ -105,9 +105,7 @@ static rondo_status capture_step(rondo_executor *executor, rondo__plan *plan, ro
     if (status != RONDO_STATUS_OK) {
         goto destroy_graph;
     }
-    executor->marks_nodes = options.keep == RONDO_KEEP_TEMPLATE;
     status = record_items(executor, plan, step);
-    executor->marks_nodes = false;
     if (status != RONDO_STATUS_OK) {
         rondo_error saved;
         rondo__error_save(&saved);
@@ -229,10 +227,17 @@ rondo_status rondo__plan_capture_ahead(rondo_executor *executor, rondo__plan *pl
     return RONDO_STATUS_OK;
 }
 
-static const rondo__segment_calls segment_calls = {
-    .launch = launch_items,
-    .capture = capture_counted,
-};
+// Before a step is run both ways. A plan that runs for the first time has no graphs yet, and
+// captures a segment only behind an eager run of it. The capture may put several steps in its
+// place.
+static rondo_status prepare_check(rondo_executor *executor, rondo__plan *plan, size_t index) {
+    const rondo__step *step = &plan->steps[index];
+    if (step->kind != RONDO__STEP_SEGMENT || step->graph != NULL || plan->run_count > 0) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(rondo__self_check_warm_up(executor, plan, step, launch_items));
+    return capture_counted(executor, plan, &index);
+}
 
 rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
                                    rondo__body_runner run_body, bool *out_was_replayed) {
@@ -249,16 +254,19 @@ rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
     size_t capturable_count = 0;
     uint64_t start_ns = plan->first_replay_ns == 0 ? rondo__clock_now_ns() : 0;
     for (size_t s = 0; s < plan->step_count; ++s) {
-        rondo__step *step = &plan->steps[s];
         rondo_status status = rondo__executor_check_cancelled(executor);
+        if (status == RONDO_STATUS_OK && is_checked) {
+            status = prepare_check(executor, plan, s);
+        }
         if (status != RONDO_STATUS_OK) {
             return status;
         }
+        rondo__step *step = &plan->steps[s];
         if (!rondo__step_has_kernels(step)) {
             status = rondo__bypass_run(executor, plan, step, run_body);
-        } else if (is_checked && step->kind == RONDO__STEP_SEGMENT) {
-            status = rondo__self_check_segment(executor, plan, &s, &segment_calls);
-            replayed_count += plan->steps[s].graph != NULL ? 1 : 0;
+        } else if (is_checked && step->graph != NULL) {
+            status = rondo__self_check_segment(executor, plan, step, launch_items);
+            replayed_count += step->graph != NULL ? 1 : 0;
             capturable_count += 1;
         } else if (use_graphs && step->graph != NULL) {
             status = rondo_graph_replay(step->graph, executor->stream);
