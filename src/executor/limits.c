@@ -77,6 +77,8 @@ rondo__budget *rondo__executor_begin_call(rondo_executor *executor, const rondo_
     }
     rondo__error_save(&executor->record_before);
     executor->turn_count = 0;
+    executor->ran_count = 0;
+    executor->replayed_count = 0;
     atomic_store(&executor->call, CALL_RUNNING);
     return rondo__budget_enter(executor->budget);
 }

@@ -247,6 +247,8 @@ rondo_status rondo__executor_run_tensors(rondo_executor *executor, const rondo_t
     times.host_to_device_ns = get_span_ns(executor, 0);
     times.compute_ns = executor->events[0] != NULL ? get_span_ns(executor, 1) : done_ns - fed_ns;
     times.device_to_host_ns = get_span_ns(executor, 2);
+    times.ran_op_count = executor->root->ran_count;
+    times.replayed_op_count = executor->root->replayed_count;
     executor->times = times;
     count_run(executor, plan, times.was_replayed);
     return RONDO_STATUS_OK;
@@ -277,6 +279,8 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     RETURN_IF_ERROR(waited);
     times.latency_ns = rondo__clock_now_ns() - start_ns;
     times.compute_ns = times.latency_ns;
+    times.ran_op_count = executor->ran_count;
+    times.replayed_op_count = executor->replayed_count;
     active->times = times;
     count_run(active, active->current, times.was_replayed);
     return RONDO_STATUS_OK;
