@@ -120,6 +120,14 @@ typedef struct rondo__run_memory {
 
 typedef struct rondo__async rondo__async;  // executor/async.h
 
+// What RONDO_GRAPHS_VERBOSE and RONDO_GRAPHS_MAX_LOG_ENTRIES say; see verbose.h.
+typedef struct rondo__verbose {
+    int32_t level;
+    uint64_t limit;        // of lines
+    uint64_t count;        // lines so far, and one more when the limit was told of
+    uint64_t graph_count;  // that were told of
+} rondo__verbose;
+
 // What a symbol stands for in one run.
 typedef struct rondo__bound_symbol {
     int64_t extent;     // -1: nothing yet
@@ -136,6 +144,7 @@ struct rondo__plan {
     size_t step_count;
     rondo__step *steps;
     size_t bypassed_count;
+    size_t told_count;    // of these, that were told of (verbose.h)
     size_t eager_count;   // of these, with a kernel, which counts among the items, too
     size_t failed_item;   // that the last capture failed at; SIZE_MAX: at none, or at its end
     char failure[104];    // why it failed
@@ -237,7 +246,10 @@ struct rondo_executor {
     rondo_executor *active;                        // what ran last: itself or a variant
     bool *is_fed;                                  // of a variant: one for each optional input
     uint64_t turn_count;                           // of all loops, in this run
-    rondo_error record_before;                     // of the thread, when the call began
+    uint64_t ran_count;         // ops of this run, in bodies each time; of a caller's executor
+    uint64_t replayed_count;    // of these, in graphs
+    rondo__verbose verbose;     // of a caller's executor, for its bodies, too
+    rondo_error record_before;  // of the thread, when the call began
     atomic_int own_call;
     atomic_int
         *call;  // whether a call is under way or cancelled: own_call, or in `watch`; limits.c
