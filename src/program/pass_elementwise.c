@@ -7,13 +7,11 @@
 // kernels for single ops exist. Since a group calculates in f32 whatever its operands are, casts
 // between f16 and f32 join it and cost nothing there.
 // SPDX-License-Identifier: Apache-2.0
-#include <string.h>
-
 #include "base/error.h"
 #include "base/memory.h"
-#include "program/edit.h"
 #include "program/match.h"
 #include "program/passes.h"
+#include "program/rewrite.h"
 
 enum { GROUP_OPS_MAX = 24, GROUP_INPUTS_MAX = 8 };
 
@@ -233,13 +231,7 @@ rondo_status rondo__pass_elementwise(rondo_program *program) {
             status = fuse_group(&g, n, node_count);
         }
     }
-    rondo__program_remove_nodes(program, g.remove, node_count);
-    if (status == RONDO_STATUS_OK) {
-        status = rondo__program_verify(program);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo__program_remove_dead(program);
-    }
+    status = rondo__program_finish_rewrite(program, g.remove, node_count, status);
 
 free_lists:
     rondo__free(g.group_of);
