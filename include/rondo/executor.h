@@ -149,6 +149,10 @@ typedef struct rondo_executor_stats {
     uint64_t plan_hit_count;       // runs whose plan was there
     uint64_t plan_miss_count;      // runs that had to compile
     uint64_t plan_eviction_count;  // plans dropped for others
+    uint64_t memory_bytes;         // all host memory that the executor holds: what counts against
+        // memory_limit_bytes (plans, weights in every form, folded constants),
+        // and pinned memory; not generated code
+    uint64_t device_memory_bytes;  // the same on a GPU, without graph_bytes; 0 on the host
 } rondo_executor_stats;
 
 // Makes an executor for `program` on `device`. Plans are compiled at the first run of each shape.
