@@ -53,6 +53,7 @@
 #include "rondo/stepper.h"    // one call at the place of each launch
 #include "rondo/label.h"      // scopes that name what is put on a stream
 #include "rondo/pool.h"       // memory in stream order, cached
+#include "rondo/copy.h"       // copies from one device to another
 #include "rondo/random.h"     // random numbers that replays draw anew
 #include "rondo/graph_cache.h"  // graphs by key, captured where that pays
 #include "rondo/dlpack.h"     // tensors from and to other libraries

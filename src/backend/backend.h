@@ -238,6 +238,12 @@ struct rondo__backend {
 
     rondo_status (*copy)(rondo_stream *stream, void *destination, const void *source, size_t bytes,
                          rondo_copy_kind kind);
+    // The same between the memory of two devices of this backend; the stream is of one of them.
+    // (optional, as the next: UNSUPPORTED)
+    rondo_status (*copy_between)(rondo_stream *stream, rondo_device *to, void *destination,
+                                 rondo_device *from, const void *source, size_t bytes);
+    // Whether work of `device` uses the memory of `other` without a detour.
+    rondo_status (*reaches)(rondo_device *device, rondo_device *other, bool *out_reaches);
     rondo_status (*fill)(rondo_stream *stream, void *destination, uint32_t value,
                          uint32_t element_bytes, size_t count);
     rondo_status (*call_host)(rondo_stream *stream, const char *name, rondo_host_function function,

@@ -54,16 +54,15 @@ static rondo_dtype get_output_dtype(const rondo__plan *plan, const rondo__node *
 
 static const char *get_implementation(const rondo__plan *plan, const rondo__step *step,
                                       size_t item) {
-    return step->kind == RONDO__STEP_SEGMENT ? plan->items[item].kernel->implementation : "host";
+    return rondo__step_has_kernels(step) ? plan->items[item].kernel->implementation : "host";
 }
 
 static size_t count_step_nodes(const rondo__step *step) {
-    return step->kind == RONDO__STEP_SEGMENT ? step->item_count : 1;
+    return rondo__step_has_kernels(step) ? step->item_count : 1;
 }
 
 static size_t get_step_node(const rondo__plan *plan, const rondo__step *step, size_t index) {
-    return step->kind == RONDO__STEP_SEGMENT ? plan->items[step->first_item + index].node
-                                             : step->node;
+    return rondo__step_has_kernels(step) ? plan->items[step->first_item + index].node : step->node;
 }
 
 // ---- text -------------------------------------------------------------------------------------
@@ -157,7 +156,7 @@ static const char *plural(size_t count) {
 }
 
 static void append_counts(rondo__text *text, const rondo__plan *plan) {
-    const size_t ops = plan->item_count + plan->bypassed_count;
+    const size_t ops = rondo__plan_count_ops(plan);
     const size_t segments = plan->step_count - plan->bypassed_count;
     rondo__text_append(text, "%zu op%s in %zu segment%s, %zu bypassed\n", ops, plural(ops),
                        segments, plural(segments), plan->bypassed_count);
@@ -253,7 +252,7 @@ static void append_steps(rondo__text *text, rondo_executor *executor, rondo__pla
         if (step->kind == RONDO__STEP_SEGMENT) {
             rondo__text_append(text, "%*ssegment %zu: %zu op%s, %s", indent, "", s,
                                step->item_count, plural(step->item_count),
-                               step->is_capturable ? "captured" : "not captured");
+                               rondo__step_is_captured(step) ? "captured" : "not captured for now");
             rondo__text_append(text, "%s",
                                step->reason[0] != '\0' ? "; ends at " : "; ends with the model");
         } else {
@@ -450,7 +449,7 @@ static void append_json(rondo__text *text, rondo_executor *executor, rondo__plan
         rondo__text_append(
             text, "%s\n    {\"kind\": \"%s\", \"is_captured\": %s, \"reason\": ", s > 0 ? "," : "",
             step->kind == RONDO__STEP_SEGMENT ? "segment" : "bypassed",
-            step->kind == RONDO__STEP_SEGMENT && step->is_capturable ? "true" : "false");
+            rondo__step_is_captured(step) ? "true" : "false");
         rondo__text_append_json(text, step->reason);
         rondo__text_append(text, ", \"ops\": [");
         for (size_t i = 0; i < count_step_nodes(step); ++i) {
@@ -476,9 +475,8 @@ static void append_dot(rondo__text *text, rondo_executor *executor, rondo__plan 
         const rondo__step *step = &plan->steps[s];
         rondo__text_append(text, "  subgraph cluster_%zu {\n    label=", s);
         rondo__text_append_json(text, step->kind == RONDO__STEP_SEGMENT ? "segment" : step->reason);
-        rondo__text_append(
-            text, ";\n    style=%s;\n",
-            step->kind == RONDO__STEP_SEGMENT && step->is_capturable ? "solid" : "dashed");
+        rondo__text_append(text, ";\n    style=%s;\n",
+                           rondo__step_is_captured(step) ? "solid" : "dashed");
         for (size_t i = 0; i < count_step_nodes(step); ++i) {
             size_t n = get_step_node(plan, step, i);
             rondo__text_append(text, "    n%zu [label=\"%s\", tooltip=", n,

@@ -206,7 +206,7 @@ static void destroy_control(rondo__kernel *head) {
 
 static const rondo__kernel control_head = {.launch = launch_control,
                                            .destroy = destroy_control,
-                                           .is_capturable = true,
+                                           .capture = RONDO__CAPTURE_YES,
                                            .implementation = "control"};
 
 rondo__control_kernel *rondo__control_kernel_create(rondo_executor *executor) {

@@ -84,7 +84,7 @@ static void measure_lifetimes(lifetimes *l, const rondo__plan *plan, const int8_
     size_t place = 0;
     for (size_t s = 0; s < plan->step_count; ++s) {
         const rondo__step *step = &plan->steps[s];
-        if (step->kind == RONDO__STEP_BYPASS) {
+        if (!rondo__step_has_kernels(step)) {
             touch_node(l, plan, step->node, place++);
             continue;
         }
@@ -149,7 +149,7 @@ static void join_in_place(lifetimes *l, rondo__plan *plan) {
     size_t place = 0;
     for (size_t s = 0; s < plan->step_count; ++s) {
         const rondo__step *step = &plan->steps[s];
-        if (step->kind == RONDO__STEP_BYPASS) {
+        if (!rondo__step_has_kernels(step)) {
             place += 1;
             continue;
         }
@@ -293,7 +293,7 @@ rondo_status rondo__plan_place_values(rondo_executor *executor, rondo__plan *pla
     size_t place = 0;
     for (size_t s = 0; s < plan->step_count; ++s) {
         const rondo__step *step = &plan->steps[s];
-        if (step->kind == RONDO__STEP_BYPASS) {
+        if (!rondo__step_has_kernels(step)) {
             place += 1;
             continue;
         }

@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/plan.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -17,6 +16,7 @@
 #include "executor/place.h"
 #include "executor/precision.h"
 #include "executor/schedule.h"
+#include "executor/verdict.h"
 #include "op/draws.h"
 #include "program/edit.h"
 #include "program/passes.h"
@@ -152,7 +152,9 @@ static rondo_status classify(rondo_executor *executor, rondo__plan *plan, size_t
     rondo_status status = rondo__kernel_prepare(request, out_kernel);
     if (status == RONDO_STATUS_OK) {
         plan->private_bytes += get_private_bytes(executor) - used;
-        *out_class = 0;
+        *out_class = rondo__verdict_allows(executor->device, &node->op, *out_kernel)
+                         ? 0
+                         : 1 + RONDO__BYPASS_EAGER;
         return RONDO_STATUS_OK;
     }
     rondo__weight_list_cut(&plan->weights, weight_count);
@@ -285,18 +287,18 @@ static rondo_status resolve_addresses(rondo__plan *plan) {
     return status;
 }
 
-static void mark_uncapturable(rondo__plan *plan) {
+// Tells at each kernel that is launched between graphs, and at the segment before it, why.
+static void explain_cuts(const rondo_executor *executor, rondo__plan *plan) {
     for (size_t s = 0; s < plan->step_count; ++s) {
         rondo__step *step = &plan->steps[s];
-        for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
-            const rondo__kernel *kernel = plan->items[i].kernel;
-            if (!kernel->is_capturable && step->is_capturable) {
-                step->is_capturable = false;
-                (void)snprintf(step->reason, sizeof step->reason,
-                               "\"%.60s\" cannot be captured: %.60s",
-                               plan->program->nodes[plan->items[i].node].op.name,
-                               kernel->reason != NULL ? kernel->reason : "its kernel says so");
-            }
+        if (step->kind != RONDO__STEP_BYPASS || step->bypass != RONDO__BYPASS_EAGER) {
+            continue;
+        }
+        const rondo__item *item = &plan->items[step->first_item];
+        rondo__verdict_explain(executor->device, &plan->program->nodes[item->node].op, item->kernel,
+                               step->reason, sizeof step->reason);
+        if (s > 0 && plan->steps[s - 1].kind == RONDO__STEP_SEGMENT) {
+            memcpy(plan->steps[s - 1].reason, step->reason, sizeof step->reason);
         }
     }
 }
@@ -403,7 +405,7 @@ rondo_status rondo__plan_create(rondo_executor *executor, rondo_program *program
         plan->items[i].kernel = kernels[plan->items[i].node];
         kernels[plan->items[i].node] = NULL;
     }
-    mark_uncapturable(plan);
+    explain_cuts(executor, plan);
     status = rondo__plan_place_values(executor, plan, class_of);
     if (status != RONDO_STATUS_OK) {
         goto free_lists;

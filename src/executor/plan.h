@@ -3,7 +3,9 @@
 // A plan is an ordered list of steps. A segment is a run of ops with kernels on the device: it is
 // launched op by op the first time, captured the second, replayed from then on. A bypass is one op
 // between segments that cannot be captured: control flow, an op whose result shape depends on data,
-// or one the device has no kernel for.
+// one the device has no kernel for, or one whose kernel does what a capture forbids. Only the last
+// kind leaves the stream going: its kernel is launched between two graphs. For the others the
+// processor waits.
 //
 // Where a value lives is decided once (slots): in a constant on the device, at an offset of the
 // arena, or, when its shape depends on data or its elements are strings or tensors, in a tensor in
@@ -68,15 +70,17 @@ typedef enum rondo__bypass_kind {
     RONDO__BYPASS_DYNAMIC,  // a shape depends on data
     RONDO__BYPASS_CONTROL,  // If, Loop, Scan, SequenceMap
     RONDO__BYPASS_OBJECTS,  // strings, sequences or optionals come in or go out
+    RONDO__BYPASS_EAGER,    // the device's kernel, which cannot be captured, is launched
 } rondo__bypass_kind;
 
 typedef struct rondo__step {
     rondo__step_kind kind;
-    // segment
+    // segment; of a bypass with a kernel (EAGER) first_item and an item_count of 1
     size_t first_item;
     size_t item_count;
-    bool is_capturable;
-    rondo_graph *graph;  // NULL until captured
+    rondo_graph *graph;      // NULL until captured
+    uint64_t retry_run;      // run of the plan from which on a capture is tried
+    uint32_t failure_count;  // captures that failed for want of memory, or for no lasting reason
     // bypass
     size_t node;
     rondo__bypass_kind bypass;
@@ -127,6 +131,10 @@ typedef struct rondo__plan {
     size_t step_count;
     rondo__step *steps;
     size_t bypassed_count;
+    size_t eager_count;   // of these, with a kernel, which counts among the items, too
+    size_t failed_item;   // that the last capture failed at; SIZE_MAX: at none, or at its end
+    char failure[104];    // why it failed
+    bool is_probed;       // the capture at hand asks after each op whether the stream records
     size_t random_count;  // nodes that draw
     char **refusals;      // one for each node: why a control op is bypassed; NULL entries, or NULL
 
@@ -146,6 +154,20 @@ typedef struct rondo__plan {
     uint64_t bytes;             // all that goes with it, but for weights that others may share
     rondo__half_report halves;  // what f16 did; empty in f32
 } rondo__plan;
+
+static inline size_t rondo__plan_count_ops(const rondo__plan *plan) {
+    return plan->item_count + plan->bypassed_count - plan->eager_count;
+}
+
+// Whether the step is an op, or ops, of the device's kernels.
+static inline bool rondo__step_has_kernels(const rondo__step *step) {
+    return step->item_count > 0;
+}
+
+// Whether the step is a segment that has a graph, or gets one as far as is known.
+static inline bool rondo__step_is_captured(const rondo__step *step) {
+    return step->kind == RONDO__STEP_SEGMENT && (step->graph != NULL || step->failure_count == 0);
+}
 
 // Weights that it reads in a form of their own, shared or not.
 static inline size_t rondo__plan_get_constant_bytes(const rondo__plan *plan) {
@@ -197,8 +219,7 @@ struct rondo_executor {
     uint64_t turn_count;                           // of all loops, in this run
     rondo_error record_before;                     // of the thread, when the call began
     atomic_int own_call;
-    atomic_int
-        *call;  // whether a call is under way or cancelled: own_call, or in `watch`; limits.c
+    atomic_int *call;          // is a call under way, or cancelled? own_call, or the watch's
     rondo__flow_watch *watch;  // of a caller's executor with loops; NULL otherwise
     size_t pattern_count;      // of a caller's executor:
     char **patterns;           // copies of keep_f32, then of use_f16, which the options point at

@@ -416,15 +416,17 @@ static fake_node *find_in_exec(rondo__cu_graph_exec exec_handle, rondo__cu_graph
     return node != NULL && (type < 0 || node->type == type) ? node : NULL;
 }
 
+#define GET_EXEC_NODE(name, type)                             \
+    ENTER(name);                                              \
+    fake_node *node = find_in_exec(exec, handle, type, name); \
+    if (node == NULL) {                                       \
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);     \
+    }
+
 rondo__cu_result fake_cuGraphExecKernelNodeSetParams(rondo__cu_graph_exec exec,
                                                      rondo__cu_graph_node handle,
                                                      const rondo__cu_kernel_node *params) {
-    ENTER("cuGraphExecKernelNodeSetParams");
-    fake_node *node =
-        find_in_exec(exec, handle, RONDO__CU_GRAPH_NODE_KERNEL, "cuGraphExecKernelNodeSetParams");
-    if (node == NULL) {
-        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
-    }
+    GET_EXEC_NODE("cuGraphExecKernelNodeSetParams", RONDO__CU_GRAPH_NODE_KERNEL);
     union {
         rondo__cu_function handle;
         const fake_kernel_entry *entry;
@@ -452,12 +454,7 @@ rondo__cu_result fake_cuGraphExecMemcpyNodeSetParams(rondo__cu_graph_exec exec,
                                                      const rondo__cu_copy_node *params,
                                                      rondo__cu_context context) {
     (void)context;
-    ENTER("cuGraphExecMemcpyNodeSetParams");
-    fake_node *node =
-        find_in_exec(exec, handle, RONDO__CU_GRAPH_NODE_MEMCPY, "cuGraphExecMemcpyNodeSetParams");
-    if (node == NULL) {
-        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
-    }
+    GET_EXEC_NODE("cuGraphExecMemcpyNodeSetParams", RONDO__CU_GRAPH_NODE_MEMCPY);
     node->source = (const void *)(uintptr_t)params->source.device;
     node->destination = (void *)(uintptr_t)params->destination.device;
     node->count = params->width_bytes;
@@ -469,12 +466,7 @@ rondo__cu_result fake_cuGraphExecMemsetNodeSetParams(rondo__cu_graph_exec exec,
                                                      const rondo__cu_fill_node *params,
                                                      rondo__cu_context context) {
     (void)context;
-    ENTER("cuGraphExecMemsetNodeSetParams");
-    fake_node *node =
-        find_in_exec(exec, handle, RONDO__CU_GRAPH_NODE_MEMSET, "cuGraphExecMemsetNodeSetParams");
-    if (node == NULL) {
-        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
-    }
+    GET_EXEC_NODE("cuGraphExecMemsetNodeSetParams", RONDO__CU_GRAPH_NODE_MEMSET);
     node->destination = (void *)(uintptr_t)params->destination;
     node->value = params->value;
     node->element_bytes = params->element_bytes;
@@ -485,12 +477,7 @@ rondo__cu_result fake_cuGraphExecMemsetNodeSetParams(rondo__cu_graph_exec exec,
 rondo__cu_result fake_cuGraphExecHostNodeSetParams(rondo__cu_graph_exec exec,
                                                    rondo__cu_graph_node handle,
                                                    const rondo__cu_host_node *params) {
-    ENTER("cuGraphExecHostNodeSetParams");
-    fake_node *node =
-        find_in_exec(exec, handle, RONDO__CU_GRAPH_NODE_HOST, "cuGraphExecHostNodeSetParams");
-    if (node == NULL) {
-        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
-    }
+    GET_EXEC_NODE("cuGraphExecHostNodeSetParams", RONDO__CU_GRAPH_NODE_HOST);
     node->function = params->function;
     node->user_data = params->user_data;
     return fake_leave(code);
@@ -498,9 +485,8 @@ rondo__cu_result fake_cuGraphExecHostNodeSetParams(rondo__cu_graph_exec exec,
 
 rondo__cu_result fake_cuGraphNodeSetEnabled(rondo__cu_graph_exec exec, rondo__cu_graph_node handle,
                                             unsigned int is_enabled) {
-    ENTER("cuGraphNodeSetEnabled");
-    fake_node *node = find_in_exec(exec, handle, -1, "cuGraphNodeSetEnabled");
-    if (node == NULL || node->type > RONDO__CU_GRAPH_NODE_MEMSET) {
+    GET_EXEC_NODE("cuGraphNodeSetEnabled", -1);
+    if (node->type > RONDO__CU_GRAPH_NODE_MEMSET) {
         return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
     }
     node->is_disabled = is_enabled == 0;

@@ -277,6 +277,7 @@ static rondo__cu_result touch_stream(rondo__cu_stream handle, const char *name) 
     ENTER(name);
     NEED_CONTEXT(name);
     GET_STREAM(name);
+    fake_check_selected(stream, name);
     if (stream->origin != NULL) {
         stream->origin->is_broken = true;
         return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
@@ -298,10 +299,13 @@ rondo__cu_result fake_cuStreamQuery(rondo__cu_stream handle) {
 rondo__cu_result fake_cuCtxSynchronize(void) {
     ENTER("cuCtxSynchronize");
     NEED_CONTEXT("cuCtxSynchronize");
-    fake_stream *origin = next_origin(g_fake.objects);
-    if (origin != NULL) {
-        origin->is_broken = true;
-        return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    const rondo__cu_context current = g_fake_thread.contexts[g_fake_thread.depth - 1];
+    for (fake_stream *origin = next_origin(g_fake.objects); origin != NULL;
+         origin = next_origin(origin->object.next)) {
+        if (origin->object.context == current) {
+            origin->is_broken = true;
+            code = RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+        }
     }
     return fake_leave(code);
 }
@@ -312,7 +316,8 @@ rondo__cu_result fake_cuStreamGetCtx(rondo__cu_stream handle, rondo__cu_context 
     if ((uintptr_t)handle > 2 && !fake_is_alive(handle, FAKE_STREAM)) {
         return fake_leave(RONDO__CU_ERROR_INVALID_HANDLE);
     }
-    *out_context = g_fake_thread.contexts[g_fake_thread.depth - 1];
+    *out_context = (uintptr_t)handle > 2 ? ((fake_object *)(void *)handle)->context
+                                         : g_fake_thread.contexts[g_fake_thread.depth - 1];
     return fake_leave(code);
 }
 
@@ -387,6 +392,9 @@ rondo__cu_result fake_cuEventRecord(rondo__cu_event event_handle, rondo__cu_stre
     NEED_CONTEXT("cuEventRecord");
     GET_STREAM("cuEventRecord");
     GET_EVENT("cuEventRecord");
+    if (stream->object.context != NULL && stream->object.context != event->object.context) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_HANDLE);
+    }
     event->is_recorded = true;
     event->is_orphan = false;
     event->time_ns = rondo__clock_now_ns();
@@ -511,6 +519,10 @@ static rondo__cu_result submit_copy(const char *name, void *destination, const v
                                     size_t bytes, rondo__cu_stream handle) {
     ENTER(name);
     NEED_CONTEXT(name);
+    GET_STREAM(name);
+    fake_check_selected(stream, name);
+    fake_check_reach(stream, source, name);
+    fake_check_reach(stream, destination, name);
     fake_node work = {.type = RONDO__CU_GRAPH_NODE_MEMCPY,
                       .source = source,
                       .destination = destination,
@@ -540,6 +552,9 @@ static rondo__cu_result submit_fill(const char *name, rondo__cu_address destinat
                                     rondo__cu_stream handle) {
     ENTER(name);
     NEED_CONTEXT(name);
+    GET_STREAM(name);
+    fake_check_selected(stream, name);
+    fake_check_reach(stream, (const void *)(uintptr_t)destination, name);
     fake_node work = {.type = RONDO__CU_GRAPH_NODE_MEMSET,
                       .destination = (void *)(uintptr_t)destination,
                       .value = value,

@@ -44,6 +44,7 @@ typedef void (*rondo__cu_host_function)(void *user_data);
     X(ERROR_INVALID_CONTEXT, 201)             \
     X(ERROR_NO_BINARY_FOR_GPU, 209)           \
     X(ERROR_ECC_UNCORRECTABLE, 214)           \
+    X(ERROR_PEER_ACCESS_UNSUPPORTED, 217)     \
     X(ERROR_INVALID_PTX, 218)                 \
     X(ERROR_NVLINK_UNCORRECTABLE, 220)        \
     X(ERROR_JIT_COMPILER_NOT_FOUND, 221)      \
@@ -56,8 +57,10 @@ typedef void (*rondo__cu_host_function)(void *user_data);
     X(ERROR_ILLEGAL_ADDRESS, 700)             \
     X(ERROR_LAUNCH_OUT_OF_RESOURCES, 701)     \
     X(ERROR_LAUNCH_TIMEOUT, 702)              \
+    X(ERROR_PEER_ACCESS_ALREADY_ENABLED, 704) \
     X(ERROR_CONTEXT_IS_DESTROYED, 709)        \
     X(ERROR_ASSERT, 710)                      \
+    X(ERROR_TOO_MANY_PEERS, 711)              \
     X(ERROR_HARDWARE_STACK_ERROR, 714)        \
     X(ERROR_ILLEGAL_INSTRUCTION, 715)         \
     X(ERROR_MISALIGNED_ADDRESS, 716)          \
