@@ -45,6 +45,7 @@
 #include "rondo/builder.h"    // a model made in code, and read back
 #include "rondo/executor.h"   // a program on a device
 #include "rondo/executor_stream.h"  // runs on the program's stream, not waited for, recorded
+#include "rondo/executor_state.h"   // weights and states by name, kept from run to run
 #include "rondo/op.h"         // ops one by one
 
 // Advanced.
