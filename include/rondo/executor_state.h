@@ -40,8 +40,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_variable(rondo_executor
                                                                   const char *name,
                                                                   rondo_tensor *out_tensor);
 
-// Replaces a parameter or constant for this executor, or sets the state of an input, before the next
-// run. The program stays as it is, and so do other executors of it.
+// Replaces a parameter or constant for this executor, or sets the state of an input, before the
+// next run. The program stays as it is, and so do other executors of it.
 //
 // Parameters are folded and packed into plans. So these are given up, and the next run of each
 // shape compiles again; what does not depend on the parameter is copied once more, too.
