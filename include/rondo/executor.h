@@ -35,6 +35,14 @@ enum {
     RONDO_GRAPHS_OFF = 2,   // always eager
 };
 
+// What a run does whose check found a difference (rondo/self_check.h).
+typedef int32_t rondo_self_check_action;
+enum {
+    RONDO_SELF_CHECK_FAIL = 0,        // it fails (MISMATCH) and fetches nothing
+    RONDO_SELF_CHECK_KEEP_EAGER = 1,  // its results are the eager ones, the log has a warning, and
+                                      // the segment has no graph from then on
+};
+
 // Called while long work runs (kernel compilation, tuning): what, how many of how many. Be quick.
 typedef void (*rondo_progress_function)(void *user_data, const char *what, size_t done,
                                         size_t total);
@@ -61,6 +69,8 @@ typedef struct rondo_executor_options {
     uint64_t plan_limit_bytes;  // that kept plans take together (plan_bytes of the statistics), but
                                 // one is always kept; 0: half of the memory limit, on a GPU without
                                 // such a limit a quarter of its memory
+    uint64_t self_check_every;  // each n-th run compares replay and eager run; 0: none does
+    rondo_self_check_action self_check_action;  // what such a run does where they differ
     rondo_stream *stream;  // where runs are put, behind what is there; of the same device, and it
                            // outlives the executor. NULL: one of its own
 } rondo_executor_options;
@@ -171,8 +181,8 @@ RONDO_API void rondo_executor_destroy(rondo_executor *executor);
 //            another device: the message says what was expected), STATE (the executor's stream
 //            records), UNSUPPORTED, BAD_DATA (data-dependent shape or index out of range;
 //            loop_limit reached), NO_MEMORY and NO_DEVICE_MEMORY (also when memory_limit_bytes is
-//            reached: the message names op, shape and bytes), CANCELLED. Fetches in host memory are
-//            written only on success.
+//            reached: the message names op, shape and bytes), CANCELLED, MISMATCH
+//            (self_check_every). Fetches in host memory are written only on success.
 // Capture:   legal, but not recorded; breaks captures in global mode.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_run(rondo_executor *executor,
                                                          const rondo_binding *feeds,

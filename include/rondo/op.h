@@ -3,7 +3,7 @@
 //   const rondo_tensor shapes[] = {{.dtype = RONDO_DTYPE_F32, .shape = {2, {8, 16}}},
 //                                  {.dtype = RONDO_DTYPE_F32, .shape = {2, {16, 4}}}};
 //   rondo_op_prepare(device, "MatMul", NULL, shapes, 2, 1, &op);
-//   rondo_op_launch(op, stream, inputs, 2, &output, 1);      // eager, or a node of a capture
+//   rondo_op_put(op, stream, inputs, 2, &output, 1);      // eager, or a node of a capture
 //
 // The same kernels that executors use, without a program around them: for code that decides in C
 // what comes next.
@@ -69,18 +69,18 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_op_get_output(const rondo_op *op, si
 //            of 256 bytes; on the host device anywhere in host memory.
 // outputs    likewise, with data; they overlap no input.
 //
-// Errors:    INVALID (a tensor that does not fit: the message names it).
+// Errors:    INVALID (a tensor that does not fit: the message names it), UNSUPPORTED (in a capture:
+//            an op that cannot be part of one).
 // Ownership: tensors stay until the work is done; for a graph, as long as it is replayed. In a
 //            capture that is not Rondo's, the op must outlive the graph.
 // Threads:   an op is used by one thread at a time.
 // Capture:   recorded. Launches in one capture come one behind the other, as by one stream; they
 //            share memory for what the op keeps in between.
 // Cost:      eagerly, what the kernel's launches cost; no wait, no heap use on the host.
-RONDO_API RONDO_MUST_USE rondo_status rondo_op_launch(rondo_op *op, rondo_stream *stream,
-                                                      const rondo_tensor *inputs,
-                                                      size_t input_count,
-                                                      const rondo_tensor *outputs,
-                                                      size_t output_count);
+RONDO_API RONDO_MUST_USE rondo_status rondo_op_put(rondo_op *op, rondo_stream *stream,
+                                                   const rondo_tensor *inputs, size_t input_count,
+                                                   const rondo_tensor *outputs,
+                                                   size_t output_count);
 
 RONDO_EXTERN_C_END
 

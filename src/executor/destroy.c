@@ -7,6 +7,7 @@
 #include "executor/generators.h"
 #include "executor/lanes.h"
 #include "executor/run_memory.h"
+#include "executor/self_check.h"
 #include "executor/states.h"
 
 void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
@@ -32,6 +33,10 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
         rondo_tensor_deinit(&plan->dynamic[v]);
     }
     rondo__free(plan->dynamic);
+    for (size_t n = 0; plan->refusals != NULL && n < plan->program->node_count; ++n) {
+        rondo__free(plan->refusals[n]);
+    }
+    rondo__free(plan->refusals);
     rondo__free(plan->slots);
     rondo__weight_list_cut(&plan->weights, 0);
     rondo__run_memory_release(executor, plan->arena);
@@ -96,6 +101,7 @@ void rondo__executor_release(rondo_executor *executor) {
     if (executor->owns_stream) {
         rondo_stream_destroy(executor->stream);
     }
+    rondo_memory_free(executor->device, executor->watch);
     rondo__shared_release_base(executor->source, executor->base_form, executor->root->budget);
     rondo__shared_release_store(executor->source, executor->weights.store);
     rondo_program_destroy(executor->source);
@@ -114,6 +120,7 @@ void rondo__executor_release(rondo_executor *executor) {
         rondo__free(executor->patterns[i]);
     }
     rondo__free(executor->patterns);
+    rondo__self_check_destroy(executor);
     rondo_device_release(executor->device);
     rondo__budget_release(executor->budget);
     rondo__budget_release(executor->device_budget);

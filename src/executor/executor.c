@@ -51,6 +51,11 @@ static rondo_status read_options(const rondo_executor_options *options,
         return RONDO_FAIL(INVALID, "options.graphs is %d, not a rondo_graphs_mode",
                           (int)merged.graphs);
     }
+    if (merged.self_check_action < RONDO_SELF_CHECK_FAIL ||
+        merged.self_check_action > RONDO_SELF_CHECK_KEEP_EAGER) {
+        return RONDO_FAIL(INVALID, "options.self_check_action is %d, not a rondo_self_check_action",
+                          (int)merged.self_check_action);
+    }
     if (merged.dtype != RONDO_DTYPE_F32 && merged.dtype != RONDO_DTYPE_F16) {
         return RONDO_FAIL(INVALID, "options.dtype is %s; computing is possible in f32 and f16",
                           rondo_dtype_get_name(merged.dtype));
@@ -154,6 +159,26 @@ static rondo_status make_lists(rondo_executor *executor) {
                : RONDO_STATUS_NO_MEMORY;
 }
 
+// Where a loop may be decided on the device, that has to see when it is to end.
+static rondo_status make_watch(rondo_executor *executor) {
+    const rondo_program *program = executor->source;
+    bool has_control = false;
+    for (size_t n = 0; n < program->node_count; ++n) {
+        has_control = has_control || (program->nodes[n].op.def->flags & RONDO__OP_CONTROL) != 0;
+    }
+    if (!has_control) {
+        return RONDO_STATUS_OK;
+    }
+    void *memory;
+    RETURN_IF_ERROR(rondo_memory_allocate(executor->device, RONDO_MEMORY_PINNED,
+                                          sizeof *executor->watch, &memory));
+    executor->watch = memory;
+    atomic_init(&executor->watch->call, 0);
+    atomic_init(&executor->watch->stopped, 0);
+    executor->call = &executor->watch->call;
+    return RONDO_STATUS_OK;
+}
+
 // Makes an executor at `depth` for `root`; NULL: it is one of the caller's.
 static rondo_status create(rondo_program *program, rondo_device *device,
                            const rondo_executor_options *options, int32_t depth,
@@ -175,6 +200,7 @@ static rondo_status create(rondo_program *program, rondo_device *device,
     executor->root = root != NULL ? root : executor;
     executor->active = executor;
     atomic_init(&executor->reference_count, 1);
+    executor->call = &executor->own_call;
     rondo__executor_init_plans(executor);
     rondo_status status = root != NULL ? RONDO_STATUS_OK : rondo__executor_make_budgets(executor);
     if (status == RONDO_STATUS_OK && root == NULL) {
@@ -189,6 +215,9 @@ static rondo_status create(rondo_program *program, rondo_device *device,
         status = rondo__shared_acquire_store(program, device, &executor->weights.store);
     }
     rondo__budget *before = rondo__budget_enter(executor->root->budget);
+    if (status == RONDO_STATUS_OK && root == NULL) {
+        status = make_watch(executor);
+    }
     if (status == RONDO_STATUS_OK) {
         status = rondo__executor_make_base(executor);
     }

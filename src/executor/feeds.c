@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "executor/declared.h"
 #include "executor/limits.h"
+#include "executor/self_check.h"
 #include "executor/settle.h"
 #include "executor/states.h"
 #include "executor/transfer.h"
@@ -272,9 +273,13 @@ rondo_status rondo_executor_run(rondo_executor *executor, const rondo_binding *f
     rondo__budget *before = rondo__executor_begin_call(executor, feeds, feed_count);
     rondo_status status = rondo__executor_choose_variant(executor, lists->feeds);
     if (status == RONDO_STATUS_OK) {
+        status = rondo__self_check_begin_run(executor);
+    }
+    if (status == RONDO_STATUS_OK) {
         status = rondo__executor_run_tensors(executor->active, lists->feeds, lists->results,
                                              lists->wants);
     }
+    rondo__self_check_end_run(executor);
     rondo__executor_end_call(executor, before, status);
     for (size_t f = 0; status == RONDO_STATUS_OK && f < fetch_count; ++f) {
         fetches[f].tensor = lists->results[lists->places[f]];

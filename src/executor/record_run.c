@@ -26,6 +26,7 @@
 #include "executor/retire.h"
 #include "executor/states.h"
 #include "executor/variants.h"
+#include "executor/verdict.h"
 #include "rondo/executor_stream.h"
 
 static const char call_name[] = "rondo_executor_record";
@@ -127,15 +128,22 @@ static rondo_status refuse_step(const rondo__plan *plan, const rondo__step *step
 static rondo_status check_steps(const rondo__plan *plan) {
     for (size_t s = 0; s < plan->step_count; ++s) {
         const rondo__step *step = &plan->steps[s];
-        if (step->kind == RONDO__STEP_BYPASS || !step->is_capturable) {
+        if (step->kind == RONDO__STEP_BYPASS) {
             return refuse_step(plan, step);
         }
     }
     for (size_t i = 0; i < plan->item_count; ++i) {
-        if (plan->items[i].kernel->keeps_addresses) {
+        const rondo__node *node = &plan->program->nodes[plan->items[i].node];
+        if (rondo__verdict_get_rule(&node->op, plan->items[i].kernel) == RONDO__CAPTURE_PROBE) {
             return RONDO_FAIL_AS(call_name, UNSUPPORTED,
-                                 "%s has more operands than a recorded launch can carry",
-                                 rondo__node_describe(&plan->program->nodes[plan->items[i].node]));
+                                 "%s cannot be recorded: it does not say that it can be captured",
+                                 rondo__node_describe(node));
+        }
+        if (plan->items[i].kernel->keeps_addresses) {
+            return RONDO_FAIL_AS(
+                call_name, UNSUPPORTED,
+                "%s cannot be recorded: its launches have the addresses of the plan",
+                rondo__node_describe(node));
         }
     }
     return RONDO_STATUS_OK;

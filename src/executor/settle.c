@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "device/stream.h"
+#include "executor/device_control.h"
 #include "executor/lanes.h"
 #include "executor/spans.h"
 #include "rondo/executor_stream.h"
@@ -42,8 +43,11 @@ rondo_status rondo__executor_settle(rondo_executor *executor, const char *call) 
     }
     async->is_under_way = false;
     RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
+    if (async->active->current != NULL) {
+        RETURN_IF_ERROR(rondo__device_control_check(async->active, async->active->current));
+    }
     keep_times(async);
-    return RONDO_STATUS_OK;
+    return rondo__device_control_check(async->active, async->active->current);
 }
 
 rondo_status rondo_executor_wait(rondo_executor *executor) {

@@ -12,6 +12,7 @@
 #include "capture/capture.h"
 #include "device/device.h"
 #include "executor/arena_plan.h"
+#include "executor/verdict.h"
 #include "kernel/kernel.h"
 #include "op/draws.h"
 #include "program/specialise.h"
@@ -19,7 +20,7 @@
 #include "tensor/elements.h"
 
 static const char prepare_call[] = "rondo_op_prepare";
-static const char launch_call[] = "rondo_op_launch";
+static const char launch_call[] = "rondo_op_put";
 
 struct rondo_op {
     atomic_int reference_count;  // the caller's, and recorded launches
@@ -206,10 +207,9 @@ static rondo_status prepare_kernel(rondo_op *op, uint64_t seed) {
                                      .generator = op->generator,
                                      .weights = &op->weights};
     RETURN_IF_ERROR(rondo__kernel_prepare(&request, &op->kernel));
-    if (!op->kernel->is_capturable || op->kernel->keeps_addresses) {
-        return RONDO_FAIL_AS(
-            prepare_call, UNSUPPORTED, "%s: %s", node->op.def->name,
-            op->kernel->reason != NULL ? op->kernel->reason : "it has too many operands");
+    if (op->kernel->keeps_addresses) {
+        return RONDO_FAIL_AS(prepare_call, UNSUPPORTED,
+                             "%s has more operands than a launch can carry", node->op.def->name);
     }
     return place_constants(op);
 }
@@ -435,10 +435,23 @@ static rondo_status take_tensors(rondo_op *op, const rondo_tensor *inputs, size_
     return RONDO_STATUS_OK;
 }
 
+static rondo_status check_recordable(const rondo_op *op) {
+    const rondo__op *of = &op->program->nodes[0].op;
+    if (rondo__verdict_get_rule(of, op->kernel) == RONDO__CAPTURE_YES) {
+        return RONDO_STATUS_OK;
+    }
+    return RONDO_FAIL_AS(launch_call, UNSUPPORTED, "%s cannot be recorded: %s", of->def->name,
+                         op->kernel->reason != NULL ? op->kernel->reason
+                                                    : "it does not say that it can be captured");
+}
+
 static rondo_status launch_recorded(rondo_op *op, rondo_stream *stream) {
     rondo__capture *capture = NULL;
     void *workspace = NULL;
-    rondo_status status = rondo__capture_find(stream, &capture, NULL);
+    rondo_status status = check_recordable(op);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__capture_find(stream, &capture, NULL);
+    }
     if (status == RONDO_STATUS_OK) {
         status = join_capture(op, capture, &workspace);
     }
@@ -448,8 +461,8 @@ static rondo_status launch_recorded(rondo_op *op, rondo_stream *stream) {
     return rondo__mark_work(stream, op->program->nodes[0].op.def->name, status);
 }
 
-rondo_status rondo_op_launch(rondo_op *op, rondo_stream *stream, const rondo_tensor *inputs,
-                             size_t input_count, const rondo_tensor *outputs, size_t output_count) {
+rondo_status rondo_op_put(rondo_op *op, rondo_stream *stream, const rondo_tensor *inputs,
+                          size_t input_count, const rondo_tensor *outputs, size_t output_count) {
     RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
     rondo_status status = rondo__check_pointer(op, __func__, "op");
     if (status == RONDO_STATUS_OK &&

@@ -8,12 +8,14 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/declared.h"
+#include "executor/device_control.h"
 #include "executor/fetch.h"
 #include "executor/lanes.h"
 #include "executor/limits.h"
 #include "executor/objects.h"
 #include "executor/plan_cache.h"
 #include "executor/run.h"
+#include "executor/self_check.h"
 #include "executor/settle.h"
 #include "executor/spans.h"
 #include "executor/states.h"
@@ -114,6 +116,9 @@ rondo_status rondo__executor_run_tensors(rondo_executor *executor, const rondo_t
     if (status == RONDO_STATUS_OK) {
         status = rondo_stream_synchronize(executor->stream);
     }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__device_control_check(executor, plan);
+    }
     if (status != RONDO_STATUS_OK) {
         return give_up(executor, &fetch, status);
     }
@@ -155,18 +160,23 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     rondo_run_times times = {0};
     uint64_t start_ns = rondo__clock_now_ns();
     rondo__budget *before = rondo__executor_begin_call(executor, NULL, 0);
-    rondo_status status = rondo__plan_run_steps(active, active->current,
-                                                rondo__executor_run_tensors, &times.was_replayed);
+    rondo_status status = rondo__self_check_begin_run(executor);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__plan_run_steps(active, active->current, rondo__executor_run_tensors,
+                                       &times.was_replayed);
+    }
+    rondo__self_check_end_run(executor);
     times.enqueue_ns = rondo__clock_now_ns() - start_ns;
     rondo_error saved;
     rondo__error_save(&saved);
-    rondo_status waited = rondo_stream_synchronize(active->stream);
-    rondo__executor_end_call(executor, before, status != RONDO_STATUS_OK ? status : waited);
-    if (status != RONDO_STATUS_OK) {
+    const rondo_status waited = rondo_stream_synchronize(active->stream);
+    const rondo_status stopped = rondo__device_control_check(active, active->current);
+    if (stopped == RONDO_STATUS_OK && status != RONDO_STATUS_OK) {
         rondo__error_restore(&saved);
-        return status;
     }
-    RETURN_IF_ERROR(waited);
+    status = stopped != RONDO_STATUS_OK ? stopped : status != RONDO_STATUS_OK ? status : waited;
+    rondo__executor_end_call(executor, before, status);
+    RETURN_IF_ERROR(status);
     times.latency_ns = rondo__clock_now_ns() - start_ns;
     times.compute_ns = times.latency_ns;
     active->times = times;

@@ -246,7 +246,6 @@ const rondo__op_def rondo__op_table_unique[] = {
         .output_min = 1,
         .output_max = 4,
         .flags = RONDO__OP_NATIVE_HALF,
-        .capture = RONDO__CAPTURE_NEVER,
         .attributes = unique_attributes,
         .infer = infer_unique,
         .compute = compute_unique,

@@ -98,11 +98,11 @@ static void test_executor_single_op__eager_and_recorded(void **state) {
     OK(rondo_tensor_init_device(w->device, RONDO_DTYPE_F32, &add_shape, &sum));
     write_to(w, &w->b, 0);
     write_to(w, &w->a, 3);
-    OK(rondo_op_launch(op, w->stream, inputs, 2, &w->c, 1));
+    OK(rondo_op_put(op, w->stream, inputs, 2, &w->c, 1));
     expect_sum(w, 3, 1);
     OK(rondo_graph_capture_begin(w->graph, w->stream, RONDO_CAPTURE_THREAD_LOCAL));
-    OK(rondo_op_launch(op, w->stream, inputs, 2, &w->c, 1));
-    OK(rondo_op_launch(op, w->stream, again, 2, &sum, 1));
+    OK(rondo_op_put(op, w->stream, inputs, 2, &w->c, 1));
+    OK(rondo_op_put(op, w->stream, again, 2, &sum, 1));
     OK(rondo_graph_capture_end(w->graph));
     rondo_op_destroy(op);  // the graph keeps what it needs
     for (int round = 0; round < 3; ++round) {
@@ -131,7 +131,7 @@ static void test_executor_single_op__constants_are_kept(void **state) {
     const rondo_tensor inputs[] = {w->a, {0}};
     write_to(w, &w->a, 2);
     for (int launch = 0; launch < 3; ++launch) {
-        OK(rondo_op_launch(op, w->stream, inputs, 2, &w->c, 1));
+        OK(rondo_op_put(op, w->stream, inputs, 2, &w->c, 1));
         expect_sum(w, 2, 1);
     }
     rondo_op_destroy(op);
@@ -160,7 +160,7 @@ static void test_executor_single_op__all_kinds_of_ops(void **state) {
     rondo_tensor inputs[] = {w->a, {0}};
     rondo_tensor output = w->c;
     output.shape = info.shape;
-    OK(rondo_op_launch(op, w->stream, inputs, 2, &output, 1));
+    OK(rondo_op_put(op, w->stream, inputs, 2, &output, 1));
     read_from(w, &w->c, values);
     assert_true(values[ADD_COUNT - 1] == ADD_COUNT - 1);
     rondo_op_destroy(op);
@@ -169,7 +169,7 @@ static void test_executor_single_op__all_kinds_of_ops(void **state) {
     rondo_op_options options = {
         .struct_size = sizeof options, .attributes = &axis, .attribute_count = 1};
     OK(rondo_op_prepare(w->device, "Softmax", &options, &add_info, 1, 1, &op));
-    OK(rondo_op_launch(op, w->stream, &w->a, 1, &w->c, 1));
+    OK(rondo_op_put(op, w->stream, &w->a, 1, &w->c, 1));
     read_from(w, &w->c, values);
     assert_true(values[ADD_COUNT - 1] > 0.6f && values[0] < 1e-6f);
     rondo_op_destroy(op);
@@ -181,10 +181,10 @@ static void test_executor_single_op__all_kinds_of_ops(void **state) {
     options.attribute_count = 1;
     OK(rondo_op_prepare(w->device, "RandomUniform", &options, NULL, 0, 1, &op));
     float drawn[3][ADD_COUNT];
-    OK(rondo_op_launch(op, w->stream, NULL, 0, &w->c, 1));
+    OK(rondo_op_put(op, w->stream, NULL, 0, &w->c, 1));
     read_from(w, &w->c, drawn[0]);
     OK(rondo_graph_capture_begin(w->graph, w->stream, RONDO_CAPTURE_THREAD_LOCAL));
-    OK(rondo_op_launch(op, w->stream, NULL, 0, &w->c, 1));
+    OK(rondo_op_put(op, w->stream, NULL, 0, &w->c, 1));
     OK(rondo_graph_capture_end(w->graph));
     for (int i = 1; i < 3; ++i) {
         OK(rondo_graph_replay(w->graph, w->stream));
@@ -215,19 +215,19 @@ static void test_executor_single_op__refusals(void **state) {
     infos[1] = add_info;
     OK(rondo_op_prepare(w->device, "Add", NULL, infos, 2, 1, &op));
     rondo_tensor inputs[] = {w->a, w->b};
-    expect_message(rondo_op_launch(op, w->stream, inputs, 1, &w->c, 1), RONDO_STATUS_INVALID,
+    expect_message(rondo_op_put(op, w->stream, inputs, 1, &w->c, 1), RONDO_STATUS_INVALID,
                    "Add was prepared for 2 and 1");
     inputs[1].shape.extent[0] = 3;
-    expect_message(rondo_op_launch(op, w->stream, inputs, 2, &w->c, 1), RONDO_STATUS_INVALID,
+    expect_message(rondo_op_put(op, w->stream, inputs, 2, &w->c, 1), RONDO_STATUS_INVALID,
                    "input 1 of Add is f32 [3], it was prepared as f32 [64]");
     inputs[1] = w->b;
     inputs[1].data = NULL;
-    expect_message(rondo_op_launch(op, w->stream, inputs, 2, &w->c, 1), RONDO_STATUS_INVALID,
+    expect_message(rondo_op_put(op, w->stream, inputs, 2, &w->c, 1), RONDO_STATUS_INVALID,
                    "input 1 of Add: its data is NULL");
     inputs[1] = w->b;
     if (!rondo_device_is_host(w->device)) {
         inputs[1].device = NULL;
-        expect_message(rondo_op_launch(op, w->stream, inputs, 2, &w->c, 1), RONDO_STATUS_INVALID,
+        expect_message(rondo_op_put(op, w->stream, inputs, 2, &w->c, 1), RONDO_STATUS_INVALID,
                        "input 1 of Add lies in host memory, the op was prepared for cuda:0");
         inputs[1] = w->b;
     }
@@ -235,12 +235,11 @@ static void test_executor_single_op__refusals(void **state) {
     expect_message(rondo_op_get_output(op, 1, &info), RONDO_STATUS_INVALID, "no output 1");
     // A refusal in a capture breaks it: the graph would lack the op.
     OK(rondo_graph_capture_begin(w->graph, w->stream, RONDO_CAPTURE_THREAD_LOCAL));
-    expect_message(rondo_op_launch(op, w->stream, NULL, 2, &w->c, 1), RONDO_STATUS_INVALID,
-                   "inputs");
+    expect_message(rondo_op_put(op, w->stream, NULL, 2, &w->c, 1), RONDO_STATUS_INVALID, "inputs");
     assert_int_equal(rondo_graph_capture_end(w->graph), RONDO_STATUS_STATE);
     write_to(w, &w->a, 1);
     write_to(w, &w->b, 0);
-    OK(rondo_op_launch(op, w->stream, inputs, 2, &w->c, 1));
+    OK(rondo_op_put(op, w->stream, inputs, 2, &w->c, 1));
     expect_sum(w, 1, 1);
     rondo_op_destroy(op);
     rondo_op_destroy(NULL);

@@ -123,7 +123,6 @@ rondo__host_kernel *rondo__host_kernel_create(const rondo__kernel_request *reque
     kernel->base = (rondo__kernel){
         .launch = launch_call,
         .destroy = destroy_kernel,
-        .is_capturable = true,
         .keeps_addresses = kernel->table != NULL,
         .implementation = implementation,
     };
