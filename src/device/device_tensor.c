@@ -3,6 +3,7 @@
 #include "backend/check.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "rondo/copy.h"
 #include "rondo/tensor.h"
 #include "tensor/elements.h"
 #include "tensor/storage.h"
@@ -132,9 +133,9 @@ rondo_status rondo_tensor_copy(rondo_stream *stream, const rondo_tensor *source,
     rondo_copy_kind kind;
     RETURN_IF_ERROR(choose_kind(stream, source, destination, &kind));
     const size_t bytes = rondo_tensor_get_bytes(source);
-    if (kind == RONDO_COPY_DEVICE_TO_DEVICE && source->device != destination->device) {
-        return rondo_stream_copy_between(stream, destination->device, destination->data,
-                                         source->device, source->data, bytes);
-    }
-    return rondo_stream_copy(stream, destination->data, source->data, bytes, kind);
+    return kind == RONDO_COPY_DEVICE_TO_DEVICE && source->device != destination->device &&
+                   !rondo_device_is_host(stream->device)
+               ? rondo_stream_copy_between(stream, destination->device, destination->data,
+                                           source->device, source->data, bytes)
+               : rondo_stream_copy(stream, destination->data, source->data, bytes, kind);
 }

@@ -259,6 +259,7 @@ struct rondo_executor {
     rondo__call_lists lists;
     rondo_tensor *fresh;  // results that a run allocates, one for each output; see fetch.c
     rondo__async *async;  // of a caller's executor: runs that were not waited for; NULL: none yet
+    struct rondo__state *states;       // of a caller's executor; see states.h
     rondo__plan *retired_plans;        // given up, but pinned; see retire.h
     rondo_executor *retired_variants;  // of a caller's executor, likewise
     rondo_executor *next_retired;

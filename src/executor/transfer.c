@@ -18,6 +18,7 @@
 #include "executor/self_check.h"
 #include "executor/settle.h"
 #include "executor/spans.h"
+#include "executor/states.h"
 
 // Puts the inputs where the plan wants them: device tensors in stream order, the others as they are
 // now. On CUDA those go through pinned memory that the plan owns, so that the caller's memory is
@@ -101,6 +102,7 @@ static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const 
     RETURN_IF_ERROR(rondo__fetch_prepare(fetch));
     RETURN_IF_ERROR(rondo__executor_mark(executor, 2));
     RETURN_IF_ERROR(rondo__fetch_put(fetch));
+    RETURN_IF_ERROR(rondo__states_put(fetch));
     RETURN_IF_ERROR(rondo__executor_mark(executor, 3));
     return rondo__plan_capture_ahead(executor, plan);
 }
@@ -124,6 +126,7 @@ rondo_status rondo__executor_run_tensors(rondo_executor *executor, const rondo_t
     }
     times.compute_ns = rondo__clock_now_ns() - times.compute_ns;
     rondo__fetch_finish(&fetch);
+    rondo__states_advance(executor);
     times.latency_ns = rondo__clock_now_ns() - start_ns;
     rondo__executor_read_spans(executor, &times);
     executor->times = times;
@@ -142,6 +145,7 @@ rondo_status rondo__executor_put_tensors(rondo_executor *executor, const rondo_t
         return give_up(executor, &fetch, status);
     }
     rondo__fetch_finish(&fetch);
+    rondo__states_advance(executor);
     count_run(executor, plan, out_times->was_replayed);
     return RONDO_STATUS_OK;
 }
