@@ -15,7 +15,6 @@
 #include "executor/limits.h"
 #include "executor/place.h"
 #include "executor/precision.h"
-#include "executor/rest.h"
 #include "executor/schedule.h"
 #include "executor/verdict.h"
 #include "op/draws.h"
@@ -383,7 +382,7 @@ rondo_status rondo__plan_create(rondo_executor *executor, rondo_program *program
     }
     plan->program = program;
     rondo__weight_list_init(&executor->root->weights, &plan->weights);
-    status = rondo__rest_gather(executor, program);
+    status = rondo__worth_gather(executor, program);
     if (status == RONDO_STATUS_OK) {
         status = rewrite(executor, plan);
     }

@@ -7,26 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/worth.h"
-#include "program/passes.h"
 #include "tensor/elements.h"
-
-// Bodies in bodies: behind this depth ops that wait run one by one. DEPTH_MAX of executor.c leaves
-// room for the control flow of the model.
-enum { REST_DEPTH_MAX = 8 };
-
-rondo_status rondo__rest_gather(const rondo_executor *executor, rondo_program *program) {
-    const bool is_one_by_one = executor->options.op_by_op || executor->options.reference;
-    if (is_one_by_one || executor->depth >= REST_DEPTH_MAX) {
-        return RONDO_STATUS_OK;
-    }
-    for (size_t i = 0; i < program->input_count && executor->worth != NULL; ++i) {
-        const rondo__value *input = &program->values[program->inputs[i]];
-        if (!input->has_shape && rondo__dtype_is_plain(input->dtype)) {
-            return RONDO_STATUS_OK;  // the plan for shapes of every kind
-        }
-    }
-    return rondo__pass_rest(program, executor->worth != NULL);
-}
 
 rondo_status rondo__control_run_rest(const rondo__control *control,
                                      const rondo_tensor *const *inputs, rondo_tensor *results) {

@@ -9,14 +9,6 @@
 
 #include "executor/bodies.h"
 
-// Moves what the program's ops wait for shapes with into bodies (program/pass_rest.h), where the
-// executor plans that way.
-//
-// Errors:    NO_MEMORY.
-// Threads:   one thread per executor.
-RONDO_MUST_USE rondo_status rondo__rest_gather(const rondo_executor *executor,
-                                               rondo_program *program);
-
 // As rondo__control_run.
 RONDO_MUST_USE rondo_status rondo__control_run_rest(const rondo__control *control,
                                                     const rondo_tensor *const *inputs,

@@ -1,6 +1,7 @@
-// executor/worth.h — whether the body of a rondo.Rest gets a plan for shapes that are new.
+// executor/worth.h — whether ops that wait for shapes become the body of a rondo.Rest, and whether
+// that body gets a plan for shapes that are new.
 //
-// Mostly it does. But where nearly every run brings other shapes, a plan for each may cost more
+// Mostly they do. But where nearly every run brings other shapes, a plan for each may cost more
 // than it saves: then shapes that come for the first time run by one plan for all, in which ops
 // behind unknown shapes run one by one on the reference. The rule looks at counts and shapes only,
 // never at a clock, so that the same calls give the same bits.
@@ -11,6 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "rondo/executor.h"
 
 enum {
     RONDO__WORTH_CREDIT = 32,    // plans that may be made in a row before one is used again
@@ -29,7 +32,13 @@ typedef struct rondo__worth {
 } rondo__worth;
 
 typedef struct rondo__plan rondo__plan;
-typedef struct rondo_program rondo_program;
+
+// Moves ops that wait for shapes into bodies (rondo__pass_rest), where the executor plans that way.
+//
+// Errors:    NO_MEMORY.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__worth_gather(const rondo_executor *executor,
+                                                rondo_program *program);
 
 void rondo__worth_init(const rondo_program *body, rondo__worth *out_worth);
 // A plan was found.
