@@ -11,6 +11,7 @@
 #include "executor/foresee.h"
 #include "executor/limits.h"
 #include "executor/plan_cache.h"
+#include "executor/settle.h"
 #include "executor/variants.h"
 #include "rondo/text.h"
 #include "tensor/elements.h"
@@ -608,6 +609,7 @@ rondo_status rondo_executor_describe_feeds(rondo_executor *executor, const rondo
     if ((int)format < RONDO_TEXT_PLAIN || format > RONDO_TEXT_DOT) {
         return RONDO_FAIL(INVALID, "format %d is not a rondo_text_format", (int)format);
     }
+    RETURN_IF_ERROR(rondo__executor_settle(executor, __func__));
     const size_t input_count = executor->source->input_count + executor->source->optional_count;
     size_t count = 0;
     rondo_status status = RONDO_STATUS_NO_MEMORY;

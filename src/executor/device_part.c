@@ -35,6 +35,7 @@ static rondo_status create_executor(rondo_executor *around, rondo_program *body,
     executor->root = around->root;
     executor->active = executor;
     executor->call = &executor->own_call;
+    atomic_init(&executor->reference_count, 1);
     executor->is_lean = around->is_lean;
     rondo_status status = rondo__executor_make_base(executor);
     if (status == RONDO_STATUS_OK) {

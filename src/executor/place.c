@@ -198,13 +198,14 @@ static rondo_status place_staging(rondo_executor *executor, rondo__plan *plan) {
     if (plan->input_staging == NULL || plan->output_staging == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    if (rondo_device_is_host(executor->device)) {
-        return RONDO_STATUS_OK;
-    }
     size_t total = 0;
     for (size_t i = 0; i < program->input_count; ++i) {
         plan->input_staging[i] = total;
         total += rondo__align_up(plan->slots[program->inputs[i]].bytes, RONDO__ARENA_ALIGNMENT);
+    }
+    plan->input_bytes = total;
+    if (rondo_device_is_host(executor->device)) {
+        return RONDO_STATUS_OK;
     }
     for (size_t i = 0; i < program->output_count; ++i) {
         plan->output_staging[i] = total;

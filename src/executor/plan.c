@@ -18,6 +18,7 @@
 #include "executor/schedule.h"
 #include "executor/verdict.h"
 #include "op/draws.h"
+#include "op/user_op.h"
 #include "program/edit.h"
 #include "program/passes.h"
 #include "program/specialise.h"
@@ -159,7 +160,7 @@ static rondo_status classify(rondo_executor *executor, rondo__plan *plan, size_t
     }
     rondo__weight_list_cut(&plan->weights, weight_count);
     if (status == RONDO_STATUS_UNSUPPORTED && (draws || !rondo_device_is_host(executor->device)) &&
-        node->op.def->compute != NULL) {
+        rondo__op_has_compute(node->op.def)) {
         RONDO_LOG_INFO_F("%s runs on the host: %s", rondo__node_describe(node),
                          rondo_error_get_last()->message);
         *out_class = 1 + RONDO__BYPASS_HOSTED;

@@ -27,6 +27,7 @@
 #include "kernel/kernel.h"
 #include "program/program.h"
 #include "rondo/executor.h"
+#include "rondo/node.h"
 
 // Results up to this size are folded ahead even where memory is short: shapes and their likes.
 enum { RONDO__LEAN_FOLD_BYTES = 64 << 10 };
@@ -60,6 +61,7 @@ typedef struct rondo__item {
     const void **inputs;
     void **outputs;
     void *workspace;
+    rondo_node last_node;     // in the step's graph, where the executor checks itself
     size_t workspace_offset;  // from the arena's start
 } rondo__item;
 
@@ -115,6 +117,8 @@ typedef struct rondo__run_memory {
     size_t use_count;  // plans
 } rondo__run_memory;
 
+typedef struct rondo__async rondo__async;  // executor/async.h
+
 // What a symbol stands for in one run.
 typedef struct rondo__bound_symbol {
     int64_t extent;     // -1: nothing yet
@@ -143,10 +147,14 @@ typedef struct rondo__plan {
     size_t arena_naive_bytes;
     rondo__run_memory *staging_memory;
     char *staging;               // pinned; inputs, then outputs; NULL on the host device
-    size_t *input_staging;       // offsets into `staging`
+    size_t *input_staging;       // offsets into `staging`, or into a lane (async.c)
+    size_t input_bytes;          // of all inputs there
     size_t *output_staging;      // offsets into `staging`
     rondo__weight_list weights;  // what its kernels read of constants, shared with other plans
     size_t private_bytes;        // what its kernels have made of constants for themselves
+
+    atomic_int pin_count;  // recorded runs that use it; see retire.h
+    struct rondo__plan *next_retired;
 
     uint64_t run_count;
     uint64_t prepare_ns;
@@ -174,12 +182,22 @@ static inline size_t rondo__plan_get_constant_bytes(const rondo__plan *plan) {
     return (size_t)plan->weights.bytes + plan->private_bytes;
 }
 
+// What one call needs of each port, kept so that runs allocate nothing; of a caller's executor.
+typedef struct rondo__call_lists {
+    rondo_tensor *feeds;  // in input order; optional inputs behind the others
+    rondo_tensor *results;
+    bool *wants;     // one for each output
+    size_t *places;  // where a fetch stands among the outputs; one for each output
+    bool *is_fed;    // one for each optional input
+} rondo__call_lists;
+
 struct rondo_executor {
     rondo__base *base_form;     // shared with other executors of the program
     const rondo_program *base;  // of it: clone of the caller's program after the shape-free passes
     rondo_program *source;
     rondo_device *device;
     rondo_stream *stream;
+    bool owns_stream;        // otherwise the caller's, or the root's
     rondo_event *events[4];  // around the transfers; NULL on the host device
     rondo_executor_options options;
     rondo_graphs_mode graphs;
@@ -221,8 +239,18 @@ struct rondo_executor {
     atomic_int own_call;
     atomic_int *call;          // is a call under way, or cancelled? own_call, or the watch's
     rondo__flow_watch *watch;  // of a caller's executor with loops; NULL otherwise
-    size_t pattern_count;      // of a caller's executor:
-    char **patterns;           // copies of keep_f32, then of use_f16, which the options point at
+    struct rondo__self_check *self_check;  // of a caller's executor; NULL: never checked
+    bool marks_nodes;                      // while it records: items note their last node
+    size_t pattern_count;                  // of a caller's executor:
+    char **patterns;  // copies of keep_f32, then of use_f16, which the options point at
+    rondo__call_lists lists;
+    rondo_tensor *fresh;  // results that a run allocates, one for each output; see fetch.c
+    rondo__async *async;  // of a caller's executor: runs that were not waited for; NULL: none yet
+    rondo__plan *retired_plans;        // given up, but pinned; see retire.h
+    rondo_executor *retired_variants;  // of a caller's executor, likewise
+    rondo_executor *next_retired;
+    atomic_int reference_count;             // of a caller's executor: itself and recorded runs
+    struct rondo__participant *recordings;  // of a caller's executor, in captures not of Rondo's
 };
 
 // The base with the shapes of the feeds; feeds[i].data non-NULL fixes the value of input i, too,

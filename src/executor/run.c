@@ -10,16 +10,29 @@
 #include "base/logging.h"
 #include "base/memory.h"
 #include "executor/bypass.h"
+#include "executor/lanes.h"
 #include "executor/limits.h"
 #include "executor/probe.h"
+#include "executor/self_check.h"
 #include "rondo/report.h"
+
+// Names the node, and the first tensor that it makes.
+static void blame_launch(const rondo__plan *plan, const rondo__node *node) {
+    for (size_t i = 0; i < node->output_count; ++i) {
+        if (node->outputs[i] >= 0) {
+            rondo__error_prefix("making \"%.40s\"", plan->program->values[node->outputs[i]].name);
+            break;
+        }
+    }
+    rondo__node_blame(node);
+}
 
 static rondo_status launch_item(rondo_executor *executor, rondo__plan *plan, size_t i) {
     rondo__item *item = &plan->items[i];
     rondo_status status = item->kernel->launch(item->kernel, executor->stream, item->inputs,
                                                item->outputs, item->workspace);
     if (status != RONDO_STATUS_OK) {
-        rondo__node_blame(&plan->program->nodes[item->node]);
+        blame_launch(plan, &plan->program->nodes[item->node]);
     }
     return status;
 }
@@ -55,6 +68,9 @@ static rondo_status record_items(rondo_executor *executor, rondo__plan *plan,
             plan->failed_item = i;
             return status;
         }
+        if (executor->marks_nodes) {
+            rondo__self_check_mark(executor, &plan->items[i]);
+        }
     }
     return RONDO_STATUS_OK;
 }
@@ -76,6 +92,8 @@ static rondo_status capture_step(rondo_executor *executor, rondo__plan *plan, ro
     (void)snprintf(label, sizeof label, "ops %zu to %zu", step->first_item,
                    step->first_item + step->item_count - 1);
     options.label = label;
+    options.keep =
+        rondo__self_check_is_expected(executor) ? RONDO_KEEP_TEMPLATE : RONDO_KEEP_EXECUTABLE;
     rondo_graph *graph = NULL;
     plan->failed_item = SIZE_MAX;
     rondo_status status = rondo_graph_create(executor->device, &options, &graph);
@@ -87,7 +105,9 @@ static rondo_status capture_step(rondo_executor *executor, rondo__plan *plan, ro
     if (status != RONDO_STATUS_OK) {
         goto destroy_graph;
     }
+    executor->marks_nodes = options.keep == RONDO_KEEP_TEMPLATE;
     status = record_items(executor, plan, step);
+    executor->marks_nodes = false;
     if (status != RONDO_STATUS_OK) {
         rondo_error saved;
         rondo__error_save(&saved);
@@ -147,6 +167,16 @@ static rondo_status capture_segment(rondo_executor *executor, rondo__plan *plan,
     return status;
 }
 
+// The same, counted among what the plan takes.
+static rondo_status capture_counted(rondo_executor *executor, rondo__plan *plan,
+                                    size_t *in_out_index) {
+    const size_t first = *in_out_index;
+    const int64_t taken = rondo__memory_get_thread_bytes();
+    RETURN_IF_ERROR(capture_segment(executor, plan, in_out_index));
+    count_graphs(executor, plan, first, *in_out_index, taken);
+    return RONDO_STATUS_OK;
+}
+
 // Captures what can be and has no graph yet.
 static rondo_status capture_plan(rondo_executor *executor, rondo__plan *plan) {
     for (size_t s = 0; s < plan->step_count; ++s) {
@@ -155,10 +185,7 @@ static rondo_status capture_plan(rondo_executor *executor, rondo__plan *plan) {
             plan->run_count < step->retry_run) {
             continue;
         }
-        const size_t first = s;
-        const int64_t taken = rondo__memory_get_thread_bytes();
-        RETURN_IF_ERROR(capture_segment(executor, plan, &s));
-        count_graphs(executor, plan, first, s, taken);
+        RETURN_IF_ERROR(capture_counted(executor, plan, &s));
     }
     return RONDO_STATUS_OK;
 }
@@ -202,10 +229,16 @@ rondo_status rondo__plan_capture_ahead(rondo_executor *executor, rondo__plan *pl
     return RONDO_STATUS_OK;
 }
 
+static const rondo__segment_calls segment_calls = {
+    .launch = launch_items,
+    .capture = capture_counted,
+};
+
 rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
                                    rondo__body_runner run_body, bool *out_was_replayed) {
     *out_was_replayed = false;
     bool use_graphs = executor->graphs != RONDO_GRAPHS_OFF && plan->run_count > 0;
+    bool is_checked = executor->graphs != RONDO_GRAPHS_OFF && rondo__self_check_is_on(executor);
     if (plan->bypassed_count > 0) {
         drop_dynamic(plan);
     }
@@ -223,6 +256,10 @@ rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
         }
         if (!rondo__step_has_kernels(step)) {
             status = rondo__bypass_run(executor, plan, step, run_body);
+        } else if (is_checked && step->kind == RONDO__STEP_SEGMENT) {
+            status = rondo__self_check_segment(executor, plan, &s, &segment_calls);
+            replayed_count += plan->steps[s].graph != NULL ? 1 : 0;
+            capturable_count += 1;
         } else if (use_graphs && step->graph != NULL) {
             status = rondo_graph_replay(step->graph, executor->stream);
             replayed_count += 1;
@@ -236,7 +273,8 @@ rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
         }
     }
     *out_was_replayed = replayed_count > 0 && replayed_count == capturable_count;
-    if (*out_was_replayed && plan->first_replay_ns == 0) {
+    const bool may_wait = executor->depth > 0 || !rondo__executor_is_putting(executor);
+    if (*out_was_replayed && plan->first_replay_ns == 0 && may_wait) {
         RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
         plan->first_replay_ns = rondo__clock_now_ns() - start_ns;
     }
