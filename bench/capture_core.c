@@ -10,72 +10,22 @@
 // On a GPU each figure is taken beside the same work through the bare driver, turn by turn in one
 // process, so that clocks and neighbours hit both sides alike: differences and ratios are taken
 // within a turn, and the median over the turns is printed. The driver is called through dlopen, the
-// library through its public headers.
+// library through its public calls.
 // SPDX-License-Identifier: Apache-2.0
-#include <dlfcn.h>
 #include <malloc.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "bench.h"
+#include "goals.h"
 #include "rondo/rondo.h"
 
 enum { DRAIN_EVERY = 16, TURN_COUNT_MAX = 20000 };
-
-// ---- reporting --------------------------------------------------------------------------------
-
-static int g_missed_count;
-
-typedef enum goal_kind { NO_GOAL, AT_MOST, AT_LEAST } goal_kind;
-
-static void report(const char *what, double value, const char *unit, goal_kind kind, double goal) {
-    char text[32] = "";
-    const char *verdict = "";
-    if (kind != NO_GOAL) {
-        // "not (good)" so that a value that is no number misses.
-        bool is_missed = kind == AT_MOST ? !(value <= goal) : !(value >= goal);
-        g_missed_count += is_missed;
-        verdict = is_missed ? "MISSED" : "ok";
-        snprintf(text, sizeof text, "%s %g", kind == AT_MOST ? "<=" : ">=", goal);
-    }
-    printf("| %-62s | %10.2f %-5s | %-9s | %-6s |\n", what, value, unit, text, verdict);
-    fflush(stdout);
-}
-
-static void print_head(const char *title) {
-    printf("\n| %-62s | %-16s | %-9s | %-6s |\n|---|---|---|---|\n", title, "value", "goal", "");
-}
-
-static void must(rondo_status status, const char *what) {
-    if (status != RONDO_STATUS_OK) {
-        const rondo_error *error = rondo_error_get_last();
-        fprintf(stderr, "capture_core: %s: %s: %s %s\n", what, error->call, error->message,
-                error->driver_name);
-        exit(2);
-    }
-}
-#define MUST(call) must((call), #call)
-
-static uint64_t now_ns(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
-}
-
-static int compare_doubles(const void *a, const void *b) {
-    double left = *(const double *)a;
-    double right = *(const double *)b;
-    return left < right ? -1 : left > right;
-}
-
-static double get_median(double *values, size_t count) {
-    qsort(values, count, sizeof *values, compare_doubles);
-    return values[count / 2];
-}
 
 // One column of samples for each thing that a turn measures.
 typedef struct table {
@@ -86,11 +36,7 @@ typedef struct table {
 static table make_table(size_t count) {
     table t = {.count = count};
     for (int i = 0; i < 6; ++i) {
-        t.values[i] = calloc(count, sizeof(double));
-        if (t.values[i] == NULL) {
-            fprintf(stderr, "capture_core: no memory\n");
-            exit(2);
-        }
+        t.values[i] = make_values(count);
     }
     return t;
 }
@@ -120,7 +66,6 @@ static const char g_ptx[] =
     "done: ret;\n}\n";
 
 typedef struct driver {
-    void *library;
     int (*stream_get_context)(void *stream, void **out_context);
     int (*set_context)(void *context);
     int (*load_module)(void **out_module, const void *image);
@@ -136,15 +81,6 @@ typedef struct driver {
     int (*get_memory)(size_t *out_free, size_t *out_total);
 } driver;
 
-static void find(const driver *d, const char *name, void *out_function) {
-    void *address = dlsym(d->library, name);
-    if (address == NULL) {
-        fprintf(stderr, "capture_core: libcuda has no %s\n", name);
-        exit(2);
-    }
-    memcpy(out_function, &address, sizeof address);
-}
-
 static void must_driver(int code, const char *call) {
     if (code != 0) {
         fprintf(stderr, "capture_core: %s gave %d\n", call, code);
@@ -153,23 +89,18 @@ static void must_driver(int code, const char *call) {
 }
 
 static void open_driver(driver *d, void *stream) {
-    d->library = dlopen("libcuda.so.1", RTLD_NOW);
-    if (d->library == NULL) {
-        fprintf(stderr, "capture_core: %s\n", dlerror());
-        exit(2);
-    }
-    find(d, "cuStreamGetCtx", &d->stream_get_context);
-    find(d, "cuCtxSetCurrent", &d->set_context);
-    find(d, "cuModuleLoadData", &d->load_module);
-    find(d, "cuModuleGetFunction", &d->get_function);
-    find(d, "cuLaunchKernel", &d->launch);
-    find(d, "cuStreamBeginCapture_v2", &d->begin_capture);
-    find(d, "cuStreamEndCapture", &d->end_capture);
-    find(d, "cuGraphInstantiateWithFlags", &d->instantiate);
-    find(d, "cuGraphLaunch", &d->graph_launch);
-    find(d, "cuGraphExecDestroy", &d->destroy_executable);
-    find(d, "cuGraphDestroy", &d->destroy_graph);
-    find(d, "cuMemGetInfo_v2", &d->get_memory);
+    find_in_driver("cuStreamGetCtx", &d->stream_get_context);
+    find_in_driver("cuCtxSetCurrent", &d->set_context);
+    find_in_driver("cuModuleLoadData", &d->load_module);
+    find_in_driver("cuModuleGetFunction", &d->get_function);
+    find_in_driver("cuLaunchKernel", &d->launch);
+    find_in_driver("cuStreamBeginCapture_v2", &d->begin_capture);
+    find_in_driver("cuStreamEndCapture", &d->end_capture);
+    find_in_driver("cuGraphInstantiateWithFlags", &d->instantiate);
+    find_in_driver("cuGraphLaunch", &d->graph_launch);
+    find_in_driver("cuGraphExecDestroy", &d->destroy_executable);
+    find_in_driver("cuGraphDestroy", &d->destroy_graph);
+    find_in_driver("cuMemGetInfo_v2", &d->get_memory);
     void *context = NULL;
     must_driver(d->stream_get_context(stream, &context), "cuStreamGetCtx");
     must_driver(d->set_context(context), "cuCtxSetCurrent");
@@ -211,7 +142,7 @@ static void issue(const bench *b, rondo_stream *stream, size_t node_count) {
                                .block = {256, 1, 1},
                                .arguments = &arguments,
                                .argument_bytes = sizeof arguments};
-        MUST(rondo_stream_launch(stream, &launch));
+        must(rondo_stream_launch(stream, &launch));
     }
 }
 
@@ -227,28 +158,28 @@ static void issue_bare(const bench *b, size_t node_count) {
 
 static rondo_graph *capture(const bench *b, size_t node_count) {
     rondo_graph *graph;
-    MUST(rondo_graph_create(b->device, NULL, &graph));
-    MUST(rondo_graph_capture_begin(graph, b->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    must(rondo_graph_create(b->device, NULL, &graph));
+    must(rondo_graph_capture_begin(graph, b->stream, RONDO_CAPTURE_THREAD_LOCAL));
     issue(b, b->stream, node_count);
-    MUST(rondo_graph_capture_end(graph));
+    must(rondo_graph_capture_end(graph));
     return graph;
 }
 
 // ---- replay against cuGraphLaunch -------------------------------------------------------------
 
 static double time_bare_replay(const bench *b, void *executable) {
-    uint64_t start = now_ns();
+    uint64_t start = rondo__clock_now_ns();
     int code = b->driver.graph_launch(executable, b->native);
-    uint64_t end = now_ns();
+    uint64_t end = rondo__clock_now_ns();
     must_driver(code, "cuGraphLaunch");
     return (double)(end - start);
 }
 
 static double time_replay(const bench *b, rondo_graph *graph) {
-    uint64_t start = now_ns();
+    uint64_t start = rondo__clock_now_ns();
     rondo_status status = rondo_graph_replay(graph, b->stream);
-    uint64_t end = now_ns();
-    must(status, "rondo_graph_replay");
+    uint64_t end = rondo__clock_now_ns();
+    must(status);
     return (double)(end - start);
 }
 
@@ -259,9 +190,9 @@ static void measure_replay(const bench *b, size_t node_count) {
     turns = b->is_quick ? turns / 10 : turns;
     rondo_graph *graph = capture(b, node_count);
     void *executable = NULL;
-    MUST(rondo_graph_get_native(graph, NULL, &executable));
-    MUST(rondo_graph_upload(graph, b->stream));
-    MUST(rondo_stream_synchronize(b->stream));
+    must(rondo_graph_get_native(graph, NULL, &executable));
+    must(rondo_graph_upload(graph, b->stream));
+    must(rondo_stream_synchronize(b->stream));
     table t = make_table(turns);
     for (size_t i = 0; i < turns + turns / 10; ++i) {
         size_t turn = i < turns / 10 ? 0 : i - turns / 10;  // the first ones warm up
@@ -273,10 +204,10 @@ static void measure_replay(const bench *b, size_t node_count) {
         t.values[1][turn] = ours;
         t.values[2][turn] = ours - bare;
         if (i % DRAIN_EVERY == 0) {
-            MUST(rondo_stream_synchronize(b->stream));
+            must(rondo_stream_synchronize(b->stream));
         }
     }
-    MUST(rondo_stream_synchronize(b->stream));
+    must(rondo_stream_synchronize(b->stream));
     rondo_graph_destroy(graph);
     char text[96];
     snprintf(text, sizeof text, "cuGraphLaunch of %zu nodes, CPU", node_count);
@@ -292,13 +223,13 @@ static void capture_bare(const bench *b, size_t node_count, double *out_capture,
                          double *out_instantiate) {
     void *graph = NULL;
     void *executable = NULL;
-    uint64_t start = now_ns();
+    uint64_t start = rondo__clock_now_ns();
     must_driver(b->driver.begin_capture(b->native, 1), "cuStreamBeginCapture");
     issue_bare(b, node_count);
     must_driver(b->driver.end_capture(b->native, &graph), "cuStreamEndCapture");
-    uint64_t captured = now_ns();
+    uint64_t captured = rondo__clock_now_ns();
     must_driver(b->driver.instantiate(&executable, graph, 0), "cuGraphInstantiate");
-    uint64_t end = now_ns();
+    uint64_t end = rondo__clock_now_ns();
     must_driver(b->driver.destroy_graph(graph), "cuGraphDestroy");
     must_driver(b->driver.destroy_executable(executable), "cuGraphExecDestroy");
     *out_capture = (double)(captured - start);
@@ -307,14 +238,14 @@ static void capture_bare(const bench *b, size_t node_count, double *out_capture,
 
 static void capture_ours(const bench *b, rondo_graph *graph, size_t node_count, double *out_capture,
                          double *out_rest) {
-    uint64_t start = now_ns();
-    MUST(rondo_graph_capture_begin(graph, b->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    uint64_t start = rondo__clock_now_ns();
+    must(rondo_graph_capture_begin(graph, b->stream, RONDO_CAPTURE_THREAD_LOCAL));
     issue(b, b->stream, node_count);
-    MUST(rondo_graph_capture_end(graph));
-    uint64_t captured = now_ns();
-    MUST(rondo_graph_instantiate(graph));
-    uint64_t end = now_ns();
-    MUST(rondo_graph_reset(graph));
+    must(rondo_graph_capture_end(graph));
+    uint64_t captured = rondo__clock_now_ns();
+    must(rondo_graph_instantiate(graph));
+    uint64_t end = rondo__clock_now_ns();
+    must(rondo_graph_reset(graph));
     *out_capture = (double)(captured - start);
     *out_rest = (double)(end - captured);
 }
@@ -327,7 +258,7 @@ static void measure_capture(const bench *b, size_t node_count) {
     rondo_graph *graph;
     rondo_graph_options options = {.struct_size = sizeof options};
     options.keep = RONDO_KEEP_TEMPLATE_ONLY;
-    MUST(rondo_graph_create(b->device, &options, &graph));
+    must(rondo_graph_create(b->device, &options, &graph));
     table t = make_table(turns);
     for (size_t i = 0; i < turns + 3; ++i) {
         size_t turn = i < 3 ? 0 : i - 3;
@@ -369,31 +300,31 @@ static void measure_pool(const bench *b) {
     rondo_pool *pool;
     // The program does not have this stream's native handle, so the driver need not be asked.
     rondo_stream *stream;
-    MUST(rondo_stream_create(b->device, NULL, &stream));
-    MUST(rondo_pool_create(b->device, NULL, &pool));
+    must(rondo_stream_create(b->device, NULL, &stream));
+    must(rondo_pool_create(b->device, NULL, &pool));
     table t = make_table(turns);
     void *blocks[BLOCK_COUNT];
     for (size_t i = 0; i < turns + turns / 10; ++i) {
         size_t turn = i < turns / 10 ? 0 : i - turns / 10;
-        uint64_t start = now_ns();
+        uint64_t start = rondo__clock_now_ns();
         for (int j = 0; j < BLOCK_COUNT; ++j) {
-            MUST(rondo_pool_allocate(pool, stream, 4096, &blocks[j]));
+            must(rondo_pool_allocate(pool, stream, 4096, &blocks[j]));
         }
-        uint64_t allocated = now_ns();
+        uint64_t allocated = rondo__clock_now_ns();
         for (int j = 0; j < BLOCK_COUNT; ++j) {
-            MUST(rondo_pool_free(pool, blocks[j]));
+            must(rondo_pool_free(pool, blocks[j]));
         }
-        uint64_t freed = now_ns();
+        uint64_t freed = rondo__clock_now_ns();
         for (int j = 0; j < PAIR_COUNT; ++j) {
-            MUST(rondo_pool_allocate(pool, stream, 4096, &blocks[0]));
-            MUST(rondo_pool_free(pool, blocks[0]));
+            must(rondo_pool_allocate(pool, stream, 4096, &blocks[0]));
+            must(rondo_pool_free(pool, blocks[0]));
         }
         t.values[0][turn] = (double)(allocated - start) / BLOCK_COUNT;
         t.values[1][turn] = (double)(freed - allocated) / BLOCK_COUNT;
-        t.values[2][turn] = (double)(now_ns() - freed) / PAIR_COUNT;
+        t.values[2][turn] = (double)(rondo__clock_now_ns() - freed) / PAIR_COUNT;
     }
     rondo_pool_stats stats = {.struct_size = sizeof stats};
-    MUST(rondo_pool_get_stats(pool, &stats));
+    must(rondo_pool_get_stats(pool, &stats));
     rondo_pool_release(pool);
     rondo_stream_destroy(stream);
     print_head("pool, 4 KiB blocks that it holds already");
@@ -418,14 +349,7 @@ static memory get_memory(const bench *b) {
     memory m = {0};
     struct mallinfo2 info = mallinfo2();
     m.heap_bytes = (double)(info.uordblks + info.hblkhd);
-    FILE *file = fopen("/proc/self/statm", "r");
-    unsigned long pages = 0;
-    if (file == NULL || fscanf(file, "%*u %lu", &pages) != 1) {
-        fprintf(stderr, "capture_core: cannot read /proc/self/statm\n");
-        exit(2);
-    }
-    fclose(file);
-    m.resident_bytes = (double)pages * (double)sysconf(_SC_PAGESIZE);
+    m.resident_bytes = get_resident_bytes();
     if (!b->is_host) {
         size_t free_bytes = 0;
         size_t total = 0;
@@ -452,21 +376,21 @@ static void report_growth(const bench *b, const char *what, memory before, memor
 
 static void replay_many(const bench *b, rondo_graph *graph, size_t count) {
     for (size_t i = 0; i < count; ++i) {
-        MUST(rondo_graph_replay(graph, b->stream));
+        must(rondo_graph_replay(graph, b->stream));
         if (i % 4096 == 0) {
-            MUST(rondo_stream_synchronize(b->stream));
+            must(rondo_stream_synchronize(b->stream));
         }
     }
-    MUST(rondo_stream_synchronize(b->stream));
+    must(rondo_stream_synchronize(b->stream));
 }
 
 static void capture_many(const bench *b, rondo_graph *graph, size_t count) {
     for (size_t i = 0; i < count; ++i) {
-        MUST(rondo_graph_capture_begin(graph, b->stream, RONDO_CAPTURE_THREAD_LOCAL));
+        must(rondo_graph_capture_begin(graph, b->stream, RONDO_CAPTURE_THREAD_LOCAL));
         issue(b, b->stream, 8);
-        MUST(rondo_graph_capture_end(graph));
-        MUST(rondo_graph_replay(graph, b->stream));
-        MUST(rondo_graph_reset(graph));
+        must(rondo_graph_capture_end(graph));
+        must(rondo_graph_replay(graph, b->stream));
+        must(rondo_graph_reset(graph));
     }
 }
 
@@ -482,7 +406,7 @@ static void measure_growth(const bench *b) {
     memory after = get_memory(b);
     snprintf(text, sizeof text, "%zu replays", replay_count);
     report_growth(b, text, before, after);
-    MUST(rondo_graph_reset(graph));
+    must(rondo_graph_reset(graph));
     capture_many(b, graph, 300);
     before = get_memory(b);
     capture_many(b, graph, round_count);
@@ -502,21 +426,21 @@ static void measure_row(const bench *b) {
     void (*volatile function)(void *) = run_step;
     step_arguments arguments = {b->memory[0], b->memory[1], 32, 1.0f};
     for (size_t i = 0; i < turns; ++i) {
-        uint64_t start = now_ns();
+        uint64_t start = rondo__clock_now_ns();
         for (int j = 0; j < NODE_COUNT * BATCH; ++j) {
             function(&arguments);
         }
-        uint64_t worked = now_ns();
+        uint64_t worked = rondo__clock_now_ns();
         for (int j = 0; j < BATCH; ++j) {
-            MUST(rondo_graph_replay(graph, b->stream));
+            must(rondo_graph_replay(graph, b->stream));
         }
-        MUST(rondo_stream_synchronize(b->stream));
+        must(rondo_stream_synchronize(b->stream));
         double plain = (double)(worked - start) / (NODE_COUNT * BATCH);
         t.values[0][i] = plain;
-        t.values[1][i] = (double)(now_ns() - worked) / (NODE_COUNT * BATCH) - plain;
+        t.values[1][i] = (double)(rondo__clock_now_ns() - worked) / (NODE_COUNT * BATCH) - plain;
     }
     rondo_graph_stats stats = {.struct_size = sizeof stats};
-    MUST(rondo_graph_get_stats(graph, &stats));
+    must(rondo_graph_get_stats(graph, &stats));
     rondo_graph_destroy(graph);
     print_head("nodes in a row");
     report("the work alone, per node", get_median(t.values[0], turns), "ns", NO_GOAL, 0);
@@ -547,9 +471,9 @@ static uint64_t count_crunch_steps(double microseconds) {
     void (*volatile function)(void *) = run_crunch;  // a call that stays one
     double best = 1e30;
     for (int i = 0; i < 20; ++i) {
-        uint64_t start = now_ns();
+        uint64_t start = rondo__clock_now_ns();
         function(&arguments);
-        double ns = (double)(now_ns() - start);
+        double ns = (double)(rondo__clock_now_ns() - start);
         best = ns < best ? ns : best;
     }
     return (uint64_t)(microseconds * 1000 / best * 100000);
@@ -570,35 +494,35 @@ typedef struct branches {
 static rondo_graph *capture_branches(const bench *b, branches *all, int node_count, uint64_t steps,
                                      bool is_parallel) {
     rondo_graph *graph;
-    MUST(rondo_graph_create(b->device, NULL, &graph));
-    MUST(rondo_graph_capture_begin(graph, b->stream, RONDO_CAPTURE_THREAD_LOCAL));
-    MUST(rondo_event_record(all->fork, b->stream));
+    must(rondo_graph_create(b->device, NULL, &graph));
+    must(rondo_graph_capture_begin(graph, b->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    must(rondo_event_record(all->fork, b->stream));
     for (int i = 0; i < BRANCH_COUNT; ++i) {
         rondo_stream *stream = is_parallel ? all->streams[i] : b->stream;
         if (is_parallel) {
-            MUST(rondo_stream_wait_event(stream, all->fork));
+            must(rondo_stream_wait_event(stream, all->fork));
         }
         crunch_arguments arguments = {&all->values[i].value, steps};
         for (int j = 0; j < node_count; ++j) {
-            MUST(
+            must(
                 rondo_stream_call_host(stream, "crunch", run_crunch, &arguments, sizeof arguments));
         }
         if (is_parallel) {
-            MUST(rondo_event_record(all->joins[i], stream));
+            must(rondo_event_record(all->joins[i], stream));
         }
     }
     for (int i = 0; is_parallel && i < BRANCH_COUNT; ++i) {
-        MUST(rondo_stream_wait_event(b->stream, all->joins[i]));
+        must(rondo_stream_wait_event(b->stream, all->joins[i]));
     }
-    MUST(rondo_graph_capture_end(graph));
+    must(rondo_graph_capture_end(graph));
     return graph;
 }
 
 static double time_graph(const bench *b, rondo_graph *graph) {
-    uint64_t start = now_ns();
-    MUST(rondo_graph_replay(graph, b->stream));
-    MUST(rondo_stream_synchronize(b->stream));
-    return (double)(now_ns() - start);
+    uint64_t start = rondo__clock_now_ns();
+    must(rondo_graph_replay(graph, b->stream));
+    must(rondo_stream_synchronize(b->stream));
+    return (double)(rondo__clock_now_ns() - start);
 }
 
 static void measure_branches(const bench *b, branches *all, int node_count, double node_us,
@@ -632,10 +556,10 @@ static void measure_all_branches(const bench *b) {
     if (all == NULL) {
         exit(2);
     }
-    MUST(rondo_event_create(b->device, 0, &all->fork));
+    must(rondo_event_create(b->device, 0, &all->fork));
     for (int i = 0; i < BRANCH_COUNT; ++i) {
-        MUST(rondo_stream_create(b->device, NULL, &all->streams[i]));
-        MUST(rondo_event_create(b->device, 0, &all->joins[i]));
+        must(rondo_stream_create(b->device, NULL, &all->streams[i]));
+        must(rondo_event_create(b->device, 0, &all->joins[i]));
     }
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
     goal_kind kind = processors > 1 ? AT_LEAST : NO_GOAL;
@@ -661,21 +585,17 @@ static void open_bench(bench *b, const char *name) {
         exit(rondo_error_get_last()->status == RONDO_STATUS_UNAVAILABLE ? 77 : 2);
     }
     b->is_host = rondo_device_is_host(b->device);
-    MUST(rondo_stream_create(b->device, NULL, &b->stream));
+    must(rondo_stream_create(b->device, NULL, &b->stream));
     b->native = rondo_stream_get_native(b->stream);
     for (int i = 0; i < 2; ++i) {
         void *address = NULL;
-        MUST(rondo_memory_allocate(b->device, RONDO_MEMORY_DEVICE, 1024, &address));
-        MUST(rondo_stream_fill(b->stream, address, 0, 4, 256));
+        must(rondo_memory_allocate(b->device, RONDO_MEMORY_DEVICE, 1024, &address));
+        must(rondo_stream_fill(b->stream, address, 0, 4, 256));
         b->memory[i] = address;
     }
-    MUST(rondo_stream_synchronize(b->stream));
+    must(rondo_stream_synchronize(b->stream));
     if (b->is_host) {
-        union {
-            rondo_host_function function;
-            void *address;
-        } step = {.function = run_step};
-        b->function = step.address;
+        b->function = get_kernel(b->device, NULL, NULL, run_step);
         return;
     }
     void *module = NULL;
@@ -687,7 +607,7 @@ static void open_bench(bench *b, const char *name) {
 static void print_machine(const bench *b) {
     rondo_device_info info = {.struct_size = sizeof info};
     double load[3] = {0};
-    MUST(rondo_device_get_info(b->device, &info));
+    must(rondo_device_get_info(b->device, &info));
     (void)getloadavg(load, 3);
     printf("Rondo %s; %s, %d compute units", rondo_version_get_text(), info.description,
            (int)info.compute_units);

@@ -14,19 +14,11 @@
 
 #include "backend/backend.h"
 #include "base/clock.h"
-#include "device/device.h"
+#include "bench.h"
 #include "rondo/rondo.h"
 
 static const char g_text[] =
     "extern \"C\" __global__ void count_down(unsigned *x) { x[0] -= 1; }\n";
-
-static void must(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        const rondo_error *error = rondo_error_get_last();
-        fprintf(stderr, "%s: %s (%s)\n", error->call, error->message, error->driver_name);
-        exit(1);
-    }
-}
 
 typedef struct bench {
     rondo_device *device;
@@ -53,12 +45,6 @@ static rondo_status launch(rondo_stream *stream, void *user_data) {
     return rondo_stream_launch(stream, &launch);
 }
 
-static int compare(const void *a, const void *b) {
-    double left = *(const double *)a;
-    double right = *(const double *)b;
-    return left < right ? -1 : left > right;
-}
-
 typedef struct result {
     double median_us;
     double smallest_us;
@@ -73,8 +59,8 @@ static result time_graph(bench *b, rondo_graph *graph) {
         b->times[i < 3 ? 0 : i - 3] = (double)(rondo__clock_now_ns() - start) * 1e-3;
     }
     rondo_graph_destroy(graph);
-    qsort(b->times, b->repeat_count, sizeof *b->times, compare);
-    return (result){.median_us = b->times[b->repeat_count / 2], .smallest_us = b->times[0]};
+    const double median = get_median(b->times, b->repeat_count);
+    return (result){.median_us = median, .smallest_us = b->times[0]};
 }
 
 static rondo_graph *begin(bench *b, uint32_t predicate) {
@@ -118,26 +104,19 @@ static void print_slope(const char *what, result few, result many, double steps)
 }
 
 static void open_bench(bench *b, const char *name) {
-    union {
-        rondo_host_function function;
-        void *address;
-    } on_host = {.function = count_down};
     must(rondo_device_open(name, &b->device));
     must(rondo_stream_create(b->device, NULL, &b->stream));
     must(rondo_memory_allocate(b->device, RONDO_MEMORY_DEVICE, 4, (void **)&b->x));
-    b->function = on_host.address;
-    if (!rondo_device_is_host(b->device)) {
-        must(rondo__device_get_function(b->device, g_text, NULL, 0, "count_down", &b->function));
-    }
+    b->function = get_kernel(b->device, g_text, "count_down", count_down);
 }
 
 int main(int argc, char **argv) {
     bench b = {.repeat_count = argc > 2 ? strtoul(argv[2], NULL, 10) : 200};
-    b.times = calloc(b.repeat_count + 1, sizeof *b.times);
-    if (b.times == NULL || b.repeat_count == 0) {
-        fprintf(stderr, "control_cost: the number of repeats must be positive\n");
-        return 1;
+    if (b.repeat_count == 0) {
+        fprintf(stderr, "usage: control_cost [DEVICE] [REPEATS]   (at least 1)\n");
+        return 2;
     }
+    b.times = make_values(b.repeat_count);
     open_bench(&b, argc > 1 ? argv[1] : "host");
     printf("%s, us                       median      smallest\n", rondo_device_get_name(b.device));
     static const uint32_t counts[] = {0, 1, 10, 100, 1000};

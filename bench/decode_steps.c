@@ -16,25 +16,12 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "bench.h"
 #include "rondo/rondo.h"
 
 enum { STEP_COUNT = 64, ROUND_COUNT = 10, COUNT_MAX = 10000, FIXED_RUNS = 20 };
 
 typedef enum line { PASS_1, PASS_2, PASS_3, FIXED, COMPILE, LINE_COUNT } line;
-
-static void must(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        const rondo_error *error = rondo_error_get_last();
-        fprintf(stderr, "%s: %s\n", error->call, error->message);
-        exit(1);
-    }
-}
-
-static int compare_doubles(const void *a, const void *b) {
-    double left = *(const double *)a;
-    double right = *(const double *)b;
-    return left < right ? -1 : left > right;
-}
 
 // The runs of one kind.
 typedef struct samples {
@@ -155,14 +142,13 @@ static void print_lines(bench *b) {
     printf("%-28s %8s %9s %12s %12s\n", "us a step", "eager", "replayed", "median", "best round");
     for (int i = 0; i < LINE_COUNT; ++i) {
         samples *s = &b->lines[i];
-        qsort(s->values, s->count, sizeof *s->values, compare_doubles);
+        const double median = get_median(s->values, s->count);
         char counts[32] = "";
         if (i <= PASS_3) {
             snprintf(counts, sizeof counts, "%8llu %9llu", (unsigned long long)b->eager[i],
                      (unsigned long long)b->replays[i]);
         }
-        printf("%-28s %18s %12.1f %12.1f\n", names[i], counts, s->values[s->count / 2],
-               s->least_mean);
+        printf("%-28s %18s %12.1f %12.1f\n", names[i], counts, median, s->least_mean);
     }
     const samples *fixed = &b->lines[FIXED];
     for (int i = PASS_2; i <= PASS_3; ++i) {
@@ -193,10 +179,7 @@ int main(int argc, char **argv) {
     }
     for (int i = 0; i < LINE_COUNT; ++i) {
         const size_t runs = rounds * b.step_count * (i == FIXED ? FIXED_RUNS : 1);
-        b.lines[i].values = calloc(runs, sizeof(double));
-        if (b.lines[i].values == NULL) {
-            return 1;
-        }
+        b.lines[i].values = make_values(runs);
     }
     must(rondo_program_load_onnx(argv[1], &b.program));
     must(rondo_device_open(argc > 2 ? argv[2] : "host", &b.device));
@@ -212,7 +195,7 @@ int main(int argc, char **argv) {
     for (size_t i = 0; i < 2; ++i) {
         b.caches[i] = calloc(1, rondo_tensor_get_bytes(&largest));
         if (b.caches[i] == NULL) {
-            return 1;
+            return 2;
         }
     }
     for (size_t round = 0; round < rounds; ++round) {

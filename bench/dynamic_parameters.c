@@ -17,29 +17,10 @@
 
 #include "backend/backend.h"
 #include "base/clock.h"
-#include "device/device.h"
+#include "bench.h"
 #include "rondo/rondo.h"
 
 enum { WIDTH = 32, NODES_MAX = 1000, ROUNDS = 5, DRAIN_EVERY = 64, TURNS = 2000, PLAIN = 20000 };
-
-static void must(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        const rondo_error *error = rondo_error_get_last();
-        fprintf(stderr, "%s: %s (%s)\n", error->call, error->message, error->driver_name);
-        exit(1);
-    }
-}
-
-static int compare_times(const void *a, const void *b) {
-    const double left = *(const double *)a;
-    const double right = *(const double *)b;
-    return left < right ? -1 : left > right;
-}
-
-static double get_median(double *times, size_t count) {
-    qsort(times, count, sizeof *times, compare_times);
-    return times[count / 2];
-}
 
 // ---- the step ---------------------------------------------------------------------------------
 
@@ -310,15 +291,8 @@ int main(int argc, char **argv) {
     const uint64_t step_count = argc > 2 ? strtoull(argv[2], NULL, 10) : 40000;
     const uint64_t turns = argc > 3 ? strtoull(argv[3], NULL, 10) : TURNS;
     (void)setvbuf(stdout, NULL, _IOLBF, 0);
-    union {
-        rondo_host_function function;
-        void *address;
-    } scale = {.function = run_scale};
     must(rondo_device_open(name, &b.device));
-    if (!rondo_device_is_host(b.device)) {
-        must(rondo__device_get_function(b.device, scale_text, NULL, 0, "scale", &scale.address));
-    }
-    b.function = scale.address;
+    b.function = get_kernel(b.device, scale_text, "scale", run_scale);
     must(rondo_stream_create(b.device, NULL, &b.stream));
     for (size_t i = 0; i < 2; ++i) {
         must(rondo_memory_allocate(b.device, RONDO_MEMORY_DEVICE, WIDTH * sizeof(float),

@@ -11,17 +11,10 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "bench.h"
 #include "rondo/rondo.h"
 
 enum { NODE_COUNT = 1000, ROUND_COUNT = 200, ROUND_COUNT_MAX = 100000, BRANCH_NODES = 20 };
-
-static void must(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        const rondo_error *error = rondo_error_get_last();
-        fprintf(stderr, "%s: %s\n", error->call, error->message);
-        exit(1);
-    }
-}
 
 // ---- samples ----------------------------------------------------------------------------------
 
@@ -30,19 +23,8 @@ typedef struct samples {
     size_t count;
 } samples;
 
-static int compare_doubles(const void *a, const void *b) {
-    double left = *(const double *)a;
-    double right = *(const double *)b;
-    return left < right ? -1 : left > right;
-}
-
-static double get_median(samples *s) {
-    qsort(s->values, s->count, sizeof *s->values, compare_doubles);
-    return s->values[s->count / 2];
-}
-
 static void print_line(const char *what, samples *s, double divisor, const char *unit) {
-    double median = get_median(s) / divisor;
+    double median = get_median(s->values, s->count) / divisor;
     printf("%-58s %9.1f %9.1f  %s\n", what, median, s->values[0] / divisor, unit);
 }
 
@@ -100,11 +82,7 @@ static void issue_chain(bench *b) {
 // ---- measurements -----------------------------------------------------------------------------
 
 static void measure_eager(bench *b, double plain_ns) {
-    samples submit = {.values = calloc(b->samples.count, sizeof(double)),
-                      .count = b->samples.count};
-    if (submit.values == NULL) {
-        exit(1);
-    }
+    samples submit = {.values = make_values(b->samples.count), .count = b->samples.count};
     for (size_t i = 0; i < b->samples.count; ++i) {
         uint64_t start = rondo__clock_now_ns();
         issue_chain(b);
@@ -249,10 +227,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     bench b = {.samples = {.count = (size_t)rounds}};
-    b.samples.values = calloc(b.samples.count, sizeof *b.samples.values);
-    if (b.samples.values == NULL) {
-        return 1;
-    }
+    b.samples.values = make_values(b.samples.count);
     must(rondo_device_open("host", &b.device));
     must(rondo_stream_create(b.device, NULL, &b.stream));
     rondo_device_info info = {.struct_size = sizeof info};

@@ -12,28 +12,10 @@
 
 #include "backend/backend.h"
 #include "base/clock.h"
+#include "bench.h"
 #include "rondo/rondo.h"
 
 enum { BATCHES = 200, BATCH = 100 };
-
-static void must(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        const rondo_error *error = rondo_error_get_last();
-        fprintf(stderr, "%s: %s (%s)\n", error->call, error->message, error->driver_name);
-        exit(1);
-    }
-}
-
-static int compare_times(const void *a, const void *b) {
-    const double left = *(const double *)a;
-    const double right = *(const double *)b;
-    return left < right ? -1 : left > right;
-}
-
-static double get_median(double *times, size_t count) {
-    qsort(times, count, sizeof *times, compare_times);
-    return times[count / 2];
-}
 
 static void time_pool(const char *name, rondo_pool *pool, rondo_stream *stream, int batches) {
     static double takes[BATCHES];
@@ -53,19 +35,6 @@ static void time_pool(const char *name, rondo_pool *pool, rondo_stream *stream, 
     }
     printf("%-44s allocate %7.1f ns   free %7.1f ns\n", name, get_median(takes, (size_t)batches),
            get_median(gives, (size_t)batches));
-}
-
-static uint64_t get_resident_bytes(void) {
-    unsigned long pages = 0;
-    unsigned long resident = 0;
-    FILE *file = fopen("/proc/self/statm", "r");
-    if (file != NULL) {
-        if (fscanf(file, "%lu %lu", &pages, &resident) != 2) {
-            resident = 0;
-        }
-        fclose(file);
-    }
-    return (uint64_t)resident * 4096;
 }
 
 static void capture_once(rondo_graph *graph, rondo_pool *pool, rondo_stream *stream) {
@@ -114,7 +83,7 @@ int main(int argc, char **argv) {
         capture_once(graph, pool, stream);
     }
     must(rondo_device_synchronize(device));
-    uint64_t resident = get_resident_bytes();
+    double resident = get_resident_bytes();
     uint64_t free_bytes = get_free_bytes(device);
     rondo_pool_stats before = {.struct_size = sizeof before};
     rondo_pool_stats after = {.struct_size = sizeof after};
@@ -129,7 +98,7 @@ int main(int argc, char **argv) {
     printf(
         "%d capture and reset rounds, %.1f us each: resident %+lld KiB, device %+lld KiB, "
         "reserved %+lld KiB, driver calls for memory %llu\n",
-        rounds, us, ((long long)get_resident_bytes() - (long long)resident) / 1024,
+        rounds, us, (long long)(get_resident_bytes() - resident) / 1024,
         ((long long)free_bytes - (long long)get_free_bytes(device)) / 1024,
         ((long long)after.reserved_bytes - (long long)before.reserved_bytes) / 1024,
         (unsigned long long)(after.driver_call_count - before.driver_call_count));

@@ -6,7 +6,6 @@
 // A turn times one call of each kind, in changing order; the stream is drained every 16 turns. What
 // is reported are medians over all turns of CPU time, and medians over 15 fills of device time.
 // SPDX-License-Identifier: Apache-2.0
-#include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,31 +13,12 @@
 
 #include "backend/backend.h"
 #include "base/clock.h"
-#include "device/device.h"
+#include "bench.h"
 #include "rondo/rondo.h"
 
 typedef int (*graph_launch_function)(void *executable, void *stream);
 
 enum { DRAIN_EVERY = 16, TURNS = 8000, GENERATORS_MAX = 16, FILLS = 15 };
-
-static void must(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        const rondo_error *error = rondo_error_get_last();
-        fprintf(stderr, "%s: %s (%s)\n", error->call, error->message, error->driver_name);
-        exit(1);
-    }
-}
-
-static int compare_times(const void *a, const void *b) {
-    const double left = *(const double *)a;
-    const double right = *(const double *)b;
-    return left < right ? -1 : left > right;
-}
-
-static double get_median(double *times, size_t count) {
-    qsort(times, count, sizeof *times, compare_times);
-    return times[count / 2];
-}
 
 // A kernel that writes 256 words, as the draw does.
 static const char plain_text[] =
@@ -69,17 +49,10 @@ typedef struct bench {
 } bench;
 
 static void prepare_plain(bench *b) {
-    union {
-        rondo_host_function function;
-        void *address;
-    } plain = {.function = run_plain};
-    if (!rondo_device_is_host(b->device)) {
-        must(rondo__device_get_function(b->device, plain_text, NULL, 0, "plain", &plain.address));
-    }
     b->plain_arguments = (plain_arguments){b->memory, 256};
     b->plain = (rondo_launch){.struct_size = sizeof(rondo_launch),
                               .name = "plain",
-                              .function = plain.address,
+                              .function = get_kernel(b->device, plain_text, "plain", run_plain),
                               .grid = {1, 1, 1},
                               .block = {256, 1, 1},
                               .arguments = &b->plain_arguments,
@@ -126,7 +99,7 @@ static double time_bare(const bench *b, rondo_graph *graph) {
     const uint64_t end = rondo__clock_now_ns();
     if (code != 0) {
         fprintf(stderr, "cuGraphLaunch: %d\n", code);
-        exit(1);
+        exit(2);
     }
     return (double)(end - start);
 }
@@ -253,9 +226,7 @@ int main(int argc, char **argv) {
     const bool is_host = rondo_device_is_host(b.device);
     const size_t bytes = (size_t)(is_host ? 64 : 1024) << 20;
     if (!is_host) {
-        void *driver = dlopen("libcuda.so.1", RTLD_NOW);
-        void *address = driver != NULL ? dlsym(driver, "cuGraphLaunch") : NULL;
-        memcpy(&b.launch, &address, sizeof address);
+        find_in_driver("cuGraphLaunch", &b.launch);
     }
     must(rondo_memory_allocate(b.device, RONDO_MEMORY_DEVICE, bytes, &memory));
     b.memory = memory;

@@ -8,15 +8,13 @@
 // queue. A block of turns gives the median of each kind; every block has a graph of its own, and
 // what is reported is the median block and the smallest and largest difference of any block.
 // SPDX-License-Identifier: Apache-2.0
-#include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "backend/backend.h"
 #include "base/clock.h"
-#include "device/device.h"
+#include "bench.h"
 #include "rondo/rondo.h"
 
 typedef int (*graph_launch_function)(void *executable, void *stream);
@@ -28,31 +26,6 @@ enum { DRAIN_EVERY = 16, WARM_UP_TURNS = 200, BLOCK_COUNT = 9 };
 static const char g_text[] =
     "extern \"C\" __global__ void step(float *x, float f) { x[threadIdx.x] *= f; }\n";
 
-static void must(rondo_status status) {
-    if (status != RONDO_STATUS_OK) {
-        const rondo_error *error = rondo_error_get_last();
-        fprintf(stderr, "%s: %s (%s)\n", error->call, error->message, error->driver_name);
-        exit(1);
-    }
-}
-
-static int compare_times(const void *a, const void *b) {
-    uint32_t left = *(const uint32_t *)a;
-    uint32_t right = *(const uint32_t *)b;
-    return left < right ? -1 : left > right;
-}
-
-static uint32_t get_median(uint32_t *times, size_t count) {
-    qsort(times, count, sizeof(*times), compare_times);
-    return times[count / 2];
-}
-
-static int compare_differences(const void *a, const void *b) {
-    int left = *(const int *)a;
-    int right = *(const int *)b;
-    return left < right ? -1 : left > right;
-}
-
 typedef struct bench {
     rondo_device *device;
     rondo_stream *stream;
@@ -63,7 +36,7 @@ typedef struct bench {
     void *context;
 } bench;
 
-static uint32_t time_bare(const bench *b) {
+static double time_bare(const bench *b) {
     uint64_t start = rondo__clock_now_ns();
     int code = b->launch(b->executable, rondo_stream_get_native(b->stream));
     uint64_t end = rondo__clock_now_ns();
@@ -71,25 +44,25 @@ static uint32_t time_bare(const bench *b) {
         fprintf(stderr, "cuGraphLaunch: %d\n", code);
         exit(1);
     }
-    return (uint32_t)(end - start);
+    return (double)(end - start);
 }
 
-static uint32_t time_rondo(const bench *b) {
+static double time_rondo(const bench *b) {
     uint64_t start = rondo__clock_now_ns();
     rondo_status status = rondo_graph_replay(b->graph, b->stream);
     uint64_t end = rondo__clock_now_ns();
     must(status);
-    return (uint32_t)(end - start);
+    return (double)(end - start);
 }
 
 // Medians of one block, ns.
 typedef struct block {
-    uint32_t bare;
-    uint32_t ours;
-    uint32_t ours_without_context;
+    double bare;
+    double ours;
+    double ours_without_context;
 } block;
 
-static block run_block(const bench *b, size_t call_count, uint32_t *bare, uint32_t *ours) {
+static block run_block(const bench *b, size_t call_count, double *bare, double *ours) {
     block result;
     for (size_t i = 0; i < WARM_UP_TURNS + call_count; i++) {
         size_t slot = i < WARM_UP_TURNS ? 0 : i - WARM_UP_TURNS;
@@ -142,71 +115,52 @@ static void record(bench *b, void *function, void *memory, size_t node_count) {
     must(rondo_graph_upload(b->graph, b->stream));
 }
 
-static void *find(void *driver, const char *name) {
-    void *address = dlsym(driver, name);
-    if (address == NULL) {
-        fprintf(stderr, "libcuda has no %s\n", name);
-        exit(1);
-    }
-    return address;
-}
-
-// A function pointer out of dlsym's object pointer.
-#define FIND(driver, name, out_function)                     \
-    do {                                                     \
-        void *address_ = find((driver), (name));             \
-        memcpy((out_function), &address_, sizeof(address_)); \
-    } while (0)
-
 static void measure(bench *b, void *function, void *memory, size_t node_count, size_t call_count,
-                    uint32_t *bare, uint32_t *ours) {
-    uint32_t bares[BLOCK_COUNT];
-    int differences[BLOCK_COUNT];
-    int without_context[BLOCK_COUNT];
+                    double *bare, double *ours) {
+    double bares[BLOCK_COUNT];
+    double differences[BLOCK_COUNT];
+    double without_context[BLOCK_COUNT];
     for (int i = 0; i < BLOCK_COUNT; i++) {
         record(b, function, memory, node_count);
         block medians = run_block(b, call_count, bare, ours);
         rondo_graph_destroy(b->graph);
         bares[i] = medians.bare;
-        differences[i] = (int)medians.ours - (int)medians.bare;
-        without_context[i] = (int)medians.ours_without_context - (int)medians.bare;
+        differences[i] = medians.ours - medians.bare;
+        without_context[i] = medians.ours_without_context - medians.bare;
     }
-    qsort(differences, BLOCK_COUNT, sizeof(differences[0]), compare_differences);
-    qsort(without_context, BLOCK_COUNT, sizeof(without_context[0]), compare_differences);
-    printf("%6zu  %14u  %10d  (%4d to %4d)  %20d\n", node_count, get_median(bares, BLOCK_COUNT),
-           differences[BLOCK_COUNT / 2], differences[0], differences[BLOCK_COUNT - 1],
-           without_context[BLOCK_COUNT / 2]);
+    const double difference = get_median(differences, BLOCK_COUNT);
+    printf("%6zu  %14.0f  %10.0f  (%4.0f to %4.0f)  %20.0f\n", node_count,
+           get_median(bares, BLOCK_COUNT), difference, differences[0], differences[BLOCK_COUNT - 1],
+           get_median(without_context, BLOCK_COUNT));
 }
 
 int main(int argc, char **argv) {
     static const size_t node_counts[] = {1, 8, 100, 1000};
     size_t call_count = argc > 1 ? strtoul(argv[1], NULL, 10) : 4000;
-    uint32_t *bare = calloc(call_count + 1, sizeof(*bare));
-    uint32_t *ours = calloc(call_count + 1, sizeof(*ours));
-    void *driver = dlopen("libcuda.so.1", RTLD_NOW);
-    if (call_count == 0 || bare == NULL || ours == NULL || driver == NULL) {
-        fprintf(stderr, "replay_cost: needs an NVIDIA driver and a positive number of calls\n");
-        return 1;
+    if (call_count == 0) {
+        fprintf(stderr, "usage: replay_cost [CALLS]   (at least 1)\n");
+        return 2;
     }
+    double *bare = make_values(call_count);
+    double *ours = make_values(call_count);
     bench b = {0};
     rondo_device_info info = {.struct_size = sizeof info};
     get_stream_context_function get_stream_context = NULL;
-    FIND(driver, "cuGraphLaunch", &b.launch);
-    FIND(driver, "cuCtxSetCurrent", &b.set_context);
-    FIND(driver, "cuStreamGetCtx", &get_stream_context);
+    find_in_driver("cuGraphLaunch", &b.launch);
+    find_in_driver("cuCtxSetCurrent", &b.set_context);
+    find_in_driver("cuStreamGetCtx", &get_stream_context);
     must(rondo_device_open("cuda:0", &b.device));
     must(rondo_device_get_info(b.device, &info));
     must(rondo_stream_create(b.device, NULL, &b.stream));
     void *memory = NULL;
-    void *function = NULL;
     if (get_stream_context(rondo_stream_get_native(b.stream), &b.context) != 0 ||
         b.set_context(b.context) != 0) {
         fprintf(stderr, "cannot make the context current\n");
-        return 1;
+        return 2;
     }
     must(rondo_memory_allocate(b.device, RONDO_MEMORY_DEVICE, 256, &memory));
     must(rondo_stream_fill(b.stream, memory, 0, 4, 64));
-    must(rondo__device_get_function(b.device, g_text, NULL, 0, "step", &function));
+    void *function = get_kernel(b.device, g_text, "step", NULL);
 
     printf("%s, CUDA driver %d.%d, %zu calls of each kind in a block\n", info.description,
            info.driver_version / 1000, info.driver_version % 1000 / 10, call_count);

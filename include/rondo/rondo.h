@@ -43,7 +43,10 @@
 #include "rondo/program.h"    // a model as data
 #include "rondo/onnx.h"       // models and tensors from files, and to files
 #include "rondo/builder.h"    // a model made in code, and read back
+#include "rondo/user_op.h"    // ops of the program's own
 #include "rondo/executor.h"   // a program on a device
+#include "rondo/self_check.h"  // replays compared with eager runs
+#include "rondo/executor_stream.h"  // runs on the program's stream, not waited for, recorded
 
 // Advanced.
 #include "rondo/inspect.h"    // looking inside a graph: nodes, dumps, handles
@@ -53,6 +56,7 @@
 #include "rondo/stepper.h"    // one call at the place of each launch
 #include "rondo/label.h"      // scopes that name what is put on a stream
 #include "rondo/pool.h"       // memory in stream order, cached
+#include "rondo/copy.h"       // copies from one device to another
 #include "rondo/random.h"     // random numbers that replays draw anew
 #include "rondo/graph_cache.h"  // graphs by key, captured where that pays
 #include "rondo/dlpack.h"     // tensors from and to other libraries

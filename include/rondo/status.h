@@ -28,6 +28,7 @@ enum {
     RONDO_STATUS_BAD_DATA = 9,          // a file or model is malformed
     RONDO_STATUS_INTERNAL = 10,         // a library invariant broke; please report
     RONDO_STATUS_CANCELLED = 11,        // another thread ended the call; it can be made again
+    RONDO_STATUS_MISMATCH = 12,         // a self-check found a replay that computes something else
 };
 
 typedef struct rondo_error {

@@ -16,7 +16,8 @@ const char *rondo_status_get_name(rondo_status status) {
         NAME(LOST),
         NAME(BAD_DATA),
         NAME(INTERNAL),
-        NAME(CANCELLED)
+        NAME(CANCELLED),
+        NAME(MISMATCH)
 #undef NAME
     };
     const int32_t count = (int32_t)(sizeof names / sizeof *names);

@@ -1,10 +1,12 @@
 // device/work.c — work put on a stream: argument checks, the same for every backend.
 // SPDX-License-Identifier: Apache-2.0
 #include "device/work.h"
+#include "backend/cause.h"
 #include "backend/check.h"
 #include "base/read_options.h"
 #include "capture/addresses.h"
 #include "capture/host_memory.h"
+#include "rondo/copy.h"
 
 enum { ARGUMENT_BYTES_MAX = 4096 };
 
@@ -54,6 +56,98 @@ rondo_status rondo_stream_copy(rondo_stream *stream, void *destination, const vo
     }
     return rondo__mark_work(stream, "memcpy", status);
 }
+
+// ---- between devices --------------------------------------------------------------------------
+
+static rondo_status fail_other_device(const char *call, const rondo_stream *stream,
+                                      const rondo_device *to, const rondo_device *from,
+                                      const char *cure) {
+    rondo_status status =
+        RONDO_FAIL_AS(call, INVALID, "a copy from %s to %s cannot be put on a stream of %s; %s",
+                      from->name, to->name, stream->device->name, cure);
+    rondo__cause_set(RONDO_CAUSE_OTHER_DEVICE);
+    return status;
+}
+
+// The copy needs a backend that knows both ends: one's own, or a GPU's where the other is the host.
+static rondo_status check_ends(const rondo_device *to, const rondo_device *from, const char *call) {
+    RETURN_IF_ERROR(rondo__check_pointer(to, call, "to"));
+    RETURN_IF_ERROR(rondo__check_pointer(from, call, "from"));
+    RETURN_IF_ERROR(rondo__check_alive(to, call));
+    RETURN_IF_ERROR(rondo__check_alive(from, call));
+    const bool is_known = to == from || rondo_device_is_host(to) || rondo_device_is_host(from) ||
+                          (to->backend == from->backend && to->backend->copy_between != NULL);
+    return is_known ? RONDO_STATUS_OK
+                    : RONDO_FAIL_AS(call, UNSUPPORTED,
+                                    "no driver copies from %s to %s; copy to host memory, and from "
+                                    "there",
+                                    from->name, to->name);
+}
+
+static rondo_status check_between(const rondo_stream *stream, const rondo_device *to,
+                                  const rondo_device *from, const char *call) {
+    RETURN_IF_ERROR(check_ends(to, from, call));
+    if (stream->device != to && stream->device != from) {
+        return fail_other_device(call, stream, to, from, "take a stream of either");
+    }
+    return to != from && rondo_device_is_host(stream->device)
+               ? fail_other_device(call, stream, to, from, "take a stream of the other one")
+               : RONDO_STATUS_OK;
+}
+
+static rondo_status copy_between(rondo_stream *stream, rondo_device *to, void *destination,
+                                 rondo_device *from, const void *source, size_t bytes) {
+    if (rondo_device_is_host(to) == rondo_device_is_host(from)) {
+        return to == from ? stream->device->backend->copy(stream, destination, source, bytes,
+                                                          RONDO_COPY_DEVICE_TO_DEVICE)
+                          : stream->device->backend->copy_between(stream, to, destination, from,
+                                                                  source, bytes);
+    }
+    const rondo_copy_kind kind =
+        rondo_device_is_host(to) ? RONDO_COPY_DEVICE_TO_HOST : RONDO_COPY_HOST_TO_DEVICE;
+    RETURN_IF_ERROR(rondo__host_memory_prepare_copy(stream, &source, destination, bytes, kind));
+    return stream->device->backend->copy(stream, destination, source, bytes, kind);
+}
+
+rondo_status rondo_stream_copy_between(rondo_stream *stream, rondo_device *to, void *destination,
+                                       rondo_device *from, const void *source, size_t bytes) {
+    RETURN_IF_ERROR(rondo__check_stream(stream, __func__));
+    rondo_status status = check_between(stream, to, from, __func__);
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__work_check_copy(destination, source, bytes, RONDO_COPY_DEVICE_TO_DEVICE,
+                                        __func__);
+    }
+    if (status == RONDO_STATUS_OK && bytes == 0) {
+        return RONDO_STATUS_OK;
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__capture_refuse_broken(stream, __func__);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = copy_between(stream, to, destination, from, source, bytes);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__addresses_note(stream, destination, "a copy");
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__addresses_note(stream, source, "a copy");
+    }
+    return rondo__mark_work(stream, "memcpy", status);
+}
+
+rondo_status rondo_device_copies_directly(rondo_device *to, rondo_device *from,
+                                          bool *out_is_direct) {
+    RETURN_IF_ERROR(rondo__check_pointer(out_is_direct, __func__, "out_is_direct"));
+    *out_is_direct = false;
+    RETURN_IF_ERROR(check_ends(to, from, __func__));
+    if (to == from || rondo_device_is_host(to) || rondo_device_is_host(from)) {
+        *out_is_direct = true;
+        return RONDO_STATUS_OK;
+    }
+    return to->backend->reaches(to, from, out_is_direct);
+}
+
+// ---- fills ------------------------------------------------------------------------------------
 
 rondo_status rondo__work_check_fill(const void *destination, uint32_t element_bytes, size_t count,
                                     const char *call) {

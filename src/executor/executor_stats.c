@@ -102,7 +102,7 @@ rondo_status rondo_executor_get_stats(const rondo_executor *executor,
         return RONDO_FAIL(STATE, "nothing has run yet; call rondo_executor_run first");
     }
     rondo_executor_stats stats = {
-        .op_count = plan->item_count + plan->bypassed_count,
+        .op_count = rondo__plan_count_ops(plan),
         .segment_count = plan->step_count - plan->bypassed_count,
         .bypassed_count = plan->bypassed_count,
         .random_op_count = plan->random_count,

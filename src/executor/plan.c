@@ -3,7 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "executor/plan.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -11,12 +10,15 @@
 #include "base/logging.h"
 #include "base/memory.h"
 #include "executor/destroy.h"
+#include "executor/device_control.h"
 #include "executor/generators.h"
 #include "executor/limits.h"
 #include "executor/place.h"
 #include "executor/precision.h"
 #include "executor/schedule.h"
+#include "executor/verdict.h"
 #include "op/draws.h"
+#include "op/user_op.h"
 #include "program/edit.h"
 #include "program/passes.h"
 #include "program/specialise.h"
@@ -90,15 +92,40 @@ static uint64_t get_private_bytes(const rondo_executor *executor) {
     return rondo__budget_get_used(budget) - (account->budget == budget ? account->bytes : 0);
 }
 
+// A control op that a graph can hold is an item like others; otherwise keeps what hinders.
+static rondo_status classify_control(rondo_executor *executor, rondo__plan *plan, size_t n,
+                                     const rondo__kernel_request *request, int8_t *out_class,
+                                     rondo__kernel **out_kernel) {
+    static const rondo__planner planner = {rondo__plan_specialise, rondo__plan_create};
+    rondo__refusal refusal;
+    RETURN_IF_ERROR(
+        rondo__device_control_prepare(executor, &planner, plan, n, request, out_kernel, &refusal));
+    *out_class = *out_kernel != NULL ? 0 : 1 + RONDO__BYPASS_CONTROL;
+    if (*out_kernel != NULL) {
+        return RONDO_STATUS_OK;
+    }
+    if (plan->refusals == NULL) {
+        plan->refusals = rondo__calloc(plan->program->node_count, sizeof *plan->refusals);
+    }
+    if (plan->refusals != NULL) {
+        plan->refusals[n] = rondo__strdup(refusal.text);
+    }
+    return plan->refusals != NULL && plan->refusals[n] != NULL ? RONDO_STATUS_OK
+                                                               : RONDO_STATUS_NO_MEMORY;
+}
+
 // Decides how node `n` runs, and prepares its kernel when it has one.
 static rondo_status classify(rondo_executor *executor, rondo__plan *plan, size_t n,
                              rondo__kernel_request *request, int8_t *out_class,
                              rondo__kernel **out_kernel) {
     const rondo__node *node = &plan->program->nodes[n];
     uint32_t flags = node->op.def->flags;
-    if ((flags & RONDO__OP_CONTROL) != 0) {
+    if (rondo__node_is(node, "rondo", "Rest")) {
         *out_class = 1 + RONDO__BYPASS_CONTROL;
         return RONDO_STATUS_OK;
+    }
+    if ((flags & RONDO__OP_CONTROL) != 0) {
+        return classify_control(executor, plan, n, request, out_class, out_kernel);
     }
     bool all_known = true;
     for (size_t i = 0; i < node->input_count; ++i) {
@@ -130,12 +157,14 @@ static rondo_status classify(rondo_executor *executor, rondo__plan *plan, size_t
     rondo_status status = rondo__kernel_prepare(request, out_kernel);
     if (status == RONDO_STATUS_OK) {
         plan->private_bytes += get_private_bytes(executor) - used;
-        *out_class = 0;
+        *out_class = rondo__verdict_allows(executor->device, &node->op, *out_kernel)
+                         ? 0
+                         : 1 + RONDO__BYPASS_EAGER;
         return RONDO_STATUS_OK;
     }
     rondo__weight_list_cut(&plan->weights, weight_count);
     if (status == RONDO_STATUS_UNSUPPORTED && (draws || !rondo_device_is_host(executor->device)) &&
-        node->op.def->compute != NULL) {
+        rondo__op_has_compute(node->op.def)) {
         RONDO_LOG_INFO_F("%s runs on the host: %s", rondo__node_describe(node),
                          rondo_error_get_last()->message);
         *out_class = 1 + RONDO__BYPASS_HOSTED;
@@ -206,6 +235,10 @@ static rondo_status place_constants(rondo_executor *executor, rondo__plan *plan)
             }
         }
     }
+    // What a part gives out is copied on the device.
+    for (size_t i = 0; executor->part != RONDO__PART_NONE && i < program->output_count; ++i) {
+        plan->slots[plan->slots[program->outputs[i]].root].needs_device = true;
+    }
     for (size_t v = 0; v < program->value_count; ++v) {
         rondo__slot *slot = &plan->slots[v];
         if (slot->kind != RONDO__SLOT_CONSTANT || slot->root != (int32_t)v || !slot->needs_device) {
@@ -259,18 +292,18 @@ static rondo_status resolve_addresses(rondo__plan *plan) {
     return status;
 }
 
-static void mark_uncapturable(rondo__plan *plan) {
+// Tells at each kernel that is launched between graphs, and at the segment before it, why.
+static void explain_cuts(const rondo_executor *executor, rondo__plan *plan) {
     for (size_t s = 0; s < plan->step_count; ++s) {
         rondo__step *step = &plan->steps[s];
-        for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
-            const rondo__kernel *kernel = plan->items[i].kernel;
-            if (!kernel->is_capturable && step->is_capturable) {
-                step->is_capturable = false;
-                (void)snprintf(step->reason, sizeof step->reason,
-                               "\"%.60s\" cannot be captured: %.60s",
-                               plan->program->nodes[plan->items[i].node].op.name,
-                               kernel->reason != NULL ? kernel->reason : "its kernel says so");
-            }
+        if (step->kind != RONDO__STEP_BYPASS || step->bypass != RONDO__BYPASS_EAGER) {
+            continue;
+        }
+        const rondo__item *item = &plan->items[step->first_item];
+        rondo__verdict_explain(executor->device, &plan->program->nodes[item->node].op, item->kernel,
+                               step->reason, sizeof step->reason);
+        if (s > 0 && plan->steps[s - 1].kind == RONDO__STEP_SEGMENT) {
+            memcpy(plan->steps[s - 1].reason, step->reason, sizeof step->reason);
         }
     }
 }
@@ -380,7 +413,7 @@ rondo_status rondo__plan_create(rondo_executor *executor, rondo_program *program
         plan->items[i].kernel = kernels[plan->items[i].node];
         kernels[plan->items[i].node] = NULL;
     }
-    mark_uncapturable(plan);
+    explain_cuts(executor, plan);
     status = rondo__plan_place_values(executor, plan, class_of);
     if (status != RONDO_STATUS_OK) {
         goto free_lists;

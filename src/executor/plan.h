@@ -3,7 +3,9 @@
 // A plan is an ordered list of steps. A segment is a run of ops with kernels on the device: it is
 // launched op by op the first time, captured the second, replayed from then on. A bypass is one op
 // between segments that cannot be captured: control flow, an op whose result shape depends on data,
-// or one the device has no kernel for.
+// one the device has no kernel for, or one whose kernel does what a capture forbids. Only the last
+// kind leaves the stream going: its kernel is launched between two graphs. For the others the
+// processor waits.
 //
 // Where a value lives is decided once (slots): in a constant on the device, at an offset of the
 // arena, or, when its shape depends on data or its elements are strings or tensors, in a tensor in
@@ -22,9 +24,11 @@
 #include "base/text.h"
 #include "executor/shared.h"
 #include "executor/worth.h"
+#include "kernel/flow.h"
 #include "kernel/kernel.h"
 #include "program/program.h"
 #include "rondo/executor.h"
+#include "rondo/node.h"
 
 // Results up to this size are folded ahead even where memory is short: shapes and their likes.
 enum { RONDO__LEAN_FOLD_BYTES = 64 << 10 };
@@ -48,6 +52,7 @@ typedef struct rondo__slot {
     size_t offset;      // ARENA: from the arena's start
     void *address;      // ARENA and CONSTANT: on the device
     bool needs_device;  // CONSTANT: some kernel reads it there
+    bool is_bound;      // ARENA, of a part: lies where the plan around it says; see device_part.h
 } rondo__slot;
 
 // One op of a segment with its addresses.
@@ -57,6 +62,8 @@ typedef struct rondo__item {
     const void **inputs;
     void **outputs;
     void *workspace;
+    rondo_node last_node;     // in the step's graph, where the executor checks itself
+    size_t workspace_offset;  // from the arena's start
 } rondo__item;
 
 typedef enum rondo__step_kind { RONDO__STEP_SEGMENT, RONDO__STEP_BYPASS } rondo__step_kind;
@@ -66,23 +73,34 @@ typedef enum rondo__bypass_kind {
     RONDO__BYPASS_DYNAMIC,  // a shape depends on data
     RONDO__BYPASS_CONTROL,  // If, Loop, Scan, SequenceMap
     RONDO__BYPASS_OBJECTS,  // strings, sequences or optionals come in or go out
+    RONDO__BYPASS_EAGER,    // the device's kernel, which cannot be captured, is launched
 } rondo__bypass_kind;
 
 typedef struct rondo__step {
     rondo__step_kind kind;
-    // segment
+    // segment; of a bypass with a kernel (EAGER) first_item and an item_count of 1
     size_t first_item;
     size_t item_count;
-    bool is_capturable;
-    rondo_graph *graph;  // NULL until captured
+    rondo_graph *graph;      // NULL until captured
+    uint64_t retry_run;      // run of the plan from which on a capture is tried
+    uint32_t failure_count;  // captures that failed for want of memory, or for no lasting reason
     // bypass
     size_t node;
     rondo__bypass_kind bypass;
     rondo_executor **bodies;  // one for each body attribute, made at first use
     size_t body_count;
     // both
-    char reason[160];  // why the step is not captured, or why the segment ends here
+    char reason[320];  // why the step is not captured, or why the segment ends here
 } rondo__step;
+
+// What an executor is for: calls, or one body of a control op that is an item of a segment. The
+// plan of such a body is a part of the plan around it: inputs lie where that says (outputs of a
+// branch, too), and its arena is a piece of the item's workspace.
+typedef enum rondo__part {
+    RONDO__PART_NONE,
+    RONDO__PART_BRANCH,
+    RONDO__PART_TURN,
+} rondo__part;
 
 // A generator of the executor: NULL name: of all ops without a seed of their own.
 typedef struct rondo__executor_generator {
@@ -100,6 +118,8 @@ typedef struct rondo__run_memory {
     size_t use_count;  // plans
 } rondo__run_memory;
 
+typedef struct rondo__async rondo__async;  // executor/async.h
+
 // What a symbol stands for in one run.
 typedef struct rondo__bound_symbol {
     int64_t extent;     // -1: nothing yet
@@ -116,17 +136,26 @@ struct rondo__plan {
     size_t step_count;
     rondo__step *steps;
     size_t bypassed_count;
+    size_t eager_count;   // of these, with a kernel, which counts among the items, too
+    size_t failed_item;   // that the last capture failed at; SIZE_MAX: at none, or at its end
+    char failure[104];    // why it failed
+    bool is_probed;       // the capture at hand asks after each op whether the stream records
     size_t random_count;  // nodes that draw
+    char **refusals;      // one for each node: why a control op is bypassed; NULL entries, or NULL
 
     rondo__run_memory *arena;  // used up to `arena_bytes`
     size_t arena_bytes;
     size_t arena_naive_bytes;
     rondo__run_memory *staging_memory;
     char *staging;               // pinned; inputs, then outputs; NULL on the host device
-    size_t *input_staging;       // offsets into `staging`
+    size_t *input_staging;       // offsets into `staging`, or into a lane (async.c)
+    size_t input_bytes;          // of all inputs there
     size_t *output_staging;      // offsets into `staging`
     rondo__weight_list weights;  // what its kernels read of constants, shared with other plans
     size_t private_bytes;        // what its kernels have made of constants for themselves
+
+    atomic_int pin_count;  // recorded runs that use it; see retire.h
+    struct rondo__plan *next_retired;
 
     uint64_t run_count;
     uint64_t prepare_ns;
@@ -135,10 +164,33 @@ struct rondo__plan {
     rondo__half_report halves;  // what f16 did; empty in f32
 };
 
+static inline size_t rondo__plan_count_ops(const rondo__plan *plan) {
+    return plan->item_count + plan->bypassed_count - plan->eager_count;
+}
+
+// Whether the step is an op, or ops, of the device's kernels.
+static inline bool rondo__step_has_kernels(const rondo__step *step) {
+    return step->item_count > 0;
+}
+
+// Whether the step is a segment that has a graph, or gets one as far as is known.
+static inline bool rondo__step_is_captured(const rondo__step *step) {
+    return step->kind == RONDO__STEP_SEGMENT && (step->graph != NULL || step->failure_count == 0);
+}
+
 // Weights that it reads in a form of their own, shared or not.
 static inline size_t rondo__plan_get_constant_bytes(const rondo__plan *plan) {
     return (size_t)plan->weights.bytes + plan->private_bytes;
 }
+
+// What one call needs of each port, kept so that runs allocate nothing; of a caller's executor.
+typedef struct rondo__call_lists {
+    rondo_tensor *feeds;  // in input order; optional inputs behind the others
+    rondo_tensor *results;
+    bool *wants;     // one for each output
+    size_t *places;  // where a fetch stands among the outputs; one for each output
+    bool *is_fed;    // one for each optional input
+} rondo__call_lists;
 
 struct rondo_executor {
     rondo__base *base_form;     // shared with other executors of the program
@@ -146,11 +198,14 @@ struct rondo_executor {
     rondo_program *source;
     rondo_device *device;
     rondo_stream *stream;
+    bool owns_stream;        // otherwise the caller's, or the root's
     rondo_event *events[4];  // around the transfers; NULL on the host device
     rondo_executor_options options;
     rondo_graphs_mode graphs;
-    int32_t depth;         // 0 for a caller's executor, 1 and more for bodies of control ops
-    rondo_executor *root;  // the caller's executor: itself, or the one that this serves
+    int32_t depth;               // 0 for a caller's executor, 1 and more for bodies of control ops
+    rondo__part part;            // then the stream is that of the executor around it
+    bool keeps_control_on_host;  // control ops are never items of segments
+    rondo_executor *root;        // the caller's executor: itself, or the one that this serves
     rondo__executor_generator *generators;  // of a caller's executor, for its bodies, too
     bool is_lean;                           // little is folded ahead, because memory was short
     rondo__worth *worth;                    // of the body of a rondo.Rest; NULL otherwise
@@ -183,9 +238,22 @@ struct rondo_executor {
     bool *is_fed;                                  // of a variant: one for each optional input
     uint64_t turn_count;                           // of all loops, in this run
     rondo_error record_before;                     // of the thread, when the call began
-    atomic_int call;       // whether a call is under way or cancelled; see limits.c
-    size_t pattern_count;  // of a caller's executor:
-    char **patterns;       // copies of keep_f32, then of use_f16, which the options point at
+    atomic_int own_call;
+    atomic_int
+        *call;  // whether a call is under way or cancelled: own_call, or in `watch`; limits.c
+    rondo__flow_watch *watch;              // of a caller's executor with loops; NULL otherwise
+    struct rondo__self_check *self_check;  // of a caller's executor; NULL: never checked
+    bool marks_nodes;                      // while it records: items note their last node
+    size_t pattern_count;                  // of a caller's executor:
+    char **patterns;  // copies of keep_f32, then of use_f16, which the options point at
+    rondo__call_lists lists;
+    rondo_tensor *fresh;  // results that a run allocates, one for each output; see fetch.c
+    rondo__async *async;  // of a caller's executor: runs that were not waited for; NULL: none yet
+    rondo__plan *retired_plans;        // given up, but pinned; see retire.h
+    rondo_executor *retired_variants;  // of a caller's executor, likewise
+    rondo_executor *next_retired;
+    atomic_int reference_count;             // of a caller's executor: itself and recorded runs
+    struct rondo__participant *recordings;  // of a caller's executor, in captures not of Rondo's
 };
 
 // The base with the shapes of the feeds; feeds[i].data non-NULL fixes the value of input i, too,

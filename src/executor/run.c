@@ -10,38 +10,104 @@
 #include "base/logging.h"
 #include "base/memory.h"
 #include "executor/bypass.h"
+#include "executor/lanes.h"
 #include "executor/limits.h"
+#include "executor/probe.h"
+#include "executor/self_check.h"
+#include "rondo/report.h"
+
+// Names the node, and the first tensor that it makes.
+static void blame_launch(const rondo__plan *plan, const rondo__node *node) {
+    for (size_t i = 0; i < node->output_count; ++i) {
+        if (node->outputs[i] >= 0) {
+            rondo__error_prefix("making \"%.40s\"", plan->program->values[node->outputs[i]].name);
+            break;
+        }
+    }
+    rondo__node_blame(node);
+}
+
+static rondo_status launch_item(rondo_executor *executor, rondo__plan *plan, size_t i) {
+    rondo__item *item = &plan->items[i];
+    rondo_status status = item->kernel->launch(item->kernel, executor->stream, item->inputs,
+                                               item->outputs, item->workspace);
+    if (status != RONDO_STATUS_OK) {
+        blame_launch(plan, &plan->program->nodes[item->node]);
+    }
+    return status;
+}
 
 static rondo_status launch_items(rondo_executor *executor, rondo__plan *plan,
                                  const rondo__step *step) {
     for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
-        rondo__item *item = &plan->items[i];
-        rondo_status status = item->kernel->launch(item->kernel, executor->stream, item->inputs,
-                                                   item->outputs, item->workspace);
+        RETURN_IF_ERROR(launch_item(executor, plan, i));
+    }
+    return RONDO_STATUS_OK;
+}
+
+// An op may break the capture and not say so.
+static rondo_status check_recording(rondo_executor *executor, const rondo__plan *plan, size_t i) {
+    bool is_recording = false;
+    RETURN_IF_ERROR(rondo_stream_is_recording(executor->stream, &is_recording));
+    if (!is_recording) {
+        (void)RONDO_FAIL(STATE, "it broke the capture");
+        rondo__node_blame(&plan->program->nodes[plan->items[i].node]);
+        return RONDO_STATUS_STATE;
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status record_items(rondo_executor *executor, rondo__plan *plan,
+                                 const rondo__step *step) {
+    for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
+        rondo_status status = launch_item(executor, plan, i);
+        if (status == RONDO_STATUS_OK && plan->is_probed) {
+            status = check_recording(executor, plan, i);
+        }
         if (status != RONDO_STATUS_OK) {
-            rondo__node_blame(&plan->program->nodes[item->node]);
+            plan->failed_item = i;
             return status;
+        }
+        if (executor->marks_nodes) {
+            rondo__self_check_mark(executor, &plan->items[i]);
         }
     }
     return RONDO_STATUS_OK;
+}
+
+// Keeps in a few words why a capture failed: what broke it, or what the op said.
+static void note_failure(rondo__plan *plan, const rondo_graph *graph) {
+    rondo_capture_report report = {.struct_size = sizeof report};
+    const bool is_known =
+        graph != NULL && rondo_graph_get_report(graph, &report) == RONDO_STATUS_OK &&
+        report.cause >= RONDO_CAUSE_SYNCHRONIZE && report.cause <= RONDO_CAUSE_OTHER_DEVICE;
+    (void)snprintf(plan->failure, sizeof plan->failure, "%.103s",
+                   is_known ? report.what : rondo_error_get_last()->message);
 }
 
 // Records the segment. On failure the step is as before, and the stream usable.
 static rondo_status capture_step(rondo_executor *executor, rondo__plan *plan, rondo__step *step) {
     rondo_graph_options options = {.struct_size = sizeof options};
     char label[48];
-    (void)snprintf(label, sizeof label, "segment %zu", (size_t)(step - plan->steps));
+    (void)snprintf(label, sizeof label, "ops %zu to %zu", step->first_item,
+                   step->first_item + step->item_count - 1);
     options.label = label;
+    options.keep =
+        rondo__self_check_is_expected(executor) ? RONDO_KEEP_TEMPLATE : RONDO_KEEP_EXECUTABLE;
     rondo_graph *graph = NULL;
+    plan->failed_item = SIZE_MAX;
     rondo_status status = rondo_graph_create(executor->device, &options, &graph);
     if (status != RONDO_STATUS_OK) {
+        note_failure(plan, NULL);
         return status;
     }
     status = rondo_graph_capture_begin(graph, executor->stream, RONDO_CAPTURE_THREAD_LOCAL);
     if (status != RONDO_STATUS_OK) {
         goto destroy_graph;
     }
-    status = launch_items(executor, plan, step);
+    executor->marks_nodes = options.keep == RONDO_KEEP_TEMPLATE;
+    status = record_items(executor, plan, step);
+    executor->marks_nodes = false;
     if (status != RONDO_STATUS_OK) {
         rondo_error saved;
         rondo__error_save(&saved);
@@ -57,45 +123,69 @@ destroy_graph:
     } else {
         rondo_error saved;
         rondo__error_save(&saved);
+        note_failure(plan, graph);
         rondo_graph_destroy(graph);
         rondo__error_restore(&saved);
     }
     return status;
 }
 
-// Adds a new graph to what the plan takes; `taken` is what the thread held before.
-static void count_graph(rondo_executor *executor, rondo__plan *plan, const rondo__step *step,
-                        int64_t taken) {
-    rondo_graph_stats stats = {.struct_size = sizeof stats};
+// Adds new graphs to what the plan takes; `taken` is what the thread held before.
+static void count_graphs(rondo_executor *executor, rondo__plan *plan, size_t first, size_t last,
+                         int64_t taken) {
     const int64_t held = rondo__memory_get_thread_bytes() - taken;
     plan->bytes += held > 0 ? (uint64_t)held : 0;
-    if (rondo_graph_get_stats(step->graph, &stats) == RONDO_STATUS_OK) {
-        plan->bytes += stats.device_bytes;
+    for (size_t s = first; s <= last; ++s) {
+        rondo_graph_stats stats = {.struct_size = sizeof stats};
+        if (plan->steps[s].graph != NULL &&
+            rondo_graph_get_stats(plan->steps[s].graph, &stats) == RONDO_STATUS_OK) {
+            plan->bytes += stats.device_bytes;
+        }
     }
     rondo__lru_map_set_bytes(&executor->plans, plan->entry, plan->bytes);
 }
 
-// Captures what can be, once. In AUTO mode a segment that refuses is run conventionally from then
-// on.
+// Captures a segment, or all but the ops in it that cannot be. In AUTO mode memory that is not to
+// be had is no failure: the segment is run conventionally until a later try.
+static rondo_status capture_segment(rondo_executor *executor, rondo__plan *plan,
+                                    size_t *in_out_index) {
+    rondo__step *step = &plan->steps[*in_out_index];
+    const bool is_strict = executor->graphs == RONDO_GRAPHS_ON;
+    rondo_status status = capture_step(executor, plan, step);
+    if (status == RONDO_STATUS_OK || status == RONDO_STATUS_LOST ||
+        (is_strict && !rondo__probe_is_wanted(plan, step))) {
+        return status;
+    }
+    if (!rondo__probe_is_passing(plan, step->failure_count, status)) {
+        status = rondo__probe_segment(executor, plan, capture_step, in_out_index);
+        step = &plan->steps[*in_out_index];
+    }
+    if (!is_strict && rondo__probe_is_passing(plan, step->failure_count, status)) {
+        rondo__probe_postpone(plan, step, rondo_error_get_last()->message);
+        status = RONDO_STATUS_OK;
+    }
+    return status;
+}
+
+// The same, counted among what the plan takes.
+static rondo_status capture_counted(rondo_executor *executor, rondo__plan *plan,
+                                    size_t *in_out_index) {
+    const size_t first = *in_out_index;
+    const int64_t taken = rondo__memory_get_thread_bytes();
+    RETURN_IF_ERROR(capture_segment(executor, plan, in_out_index));
+    count_graphs(executor, plan, first, *in_out_index, taken);
+    return RONDO_STATUS_OK;
+}
+
+// Captures what can be and has no graph yet.
 static rondo_status capture_plan(rondo_executor *executor, rondo__plan *plan) {
     for (size_t s = 0; s < plan->step_count; ++s) {
-        rondo__step *step = &plan->steps[s];
-        if (step->kind != RONDO__STEP_SEGMENT || !step->is_capturable || step->graph != NULL) {
+        const rondo__step *step = &plan->steps[s];
+        if (step->kind != RONDO__STEP_SEGMENT || step->graph != NULL ||
+            plan->run_count < step->retry_run) {
             continue;
         }
-        const int64_t taken = rondo__memory_get_thread_bytes();
-        rondo_status status = capture_step(executor, plan, step);
-        if (status == RONDO_STATUS_OK) {
-            count_graph(executor, plan, step, taken);
-            continue;
-        }
-        if (executor->graphs == RONDO_GRAPHS_ON || status == RONDO_STATUS_LOST) {
-            return status;
-        }
-        step->is_capturable = false;
-        (void)snprintf(step->reason, sizeof step->reason, "capture failed: %.120s",
-                       rondo_error_get_last()->message);
-        RONDO_LOG_WARN_F("segment %zu runs without a graph: %s", s, step->reason);
+        RETURN_IF_ERROR(capture_counted(executor, plan, &s));
     }
     return RONDO_STATUS_OK;
 }
@@ -139,10 +229,16 @@ rondo_status rondo__plan_capture_ahead(rondo_executor *executor, rondo__plan *pl
     return RONDO_STATUS_OK;
 }
 
+static const rondo__segment_calls segment_calls = {
+    .launch = launch_items,
+    .capture = capture_counted,
+};
+
 rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
                                    rondo__body_runner run_body, bool *out_was_replayed) {
     *out_was_replayed = false;
     bool use_graphs = executor->graphs != RONDO_GRAPHS_OFF && plan->run_count > 0;
+    bool is_checked = executor->graphs != RONDO_GRAPHS_OFF && rondo__self_check_is_on(executor);
     if (plan->bypassed_count > 0) {
         drop_dynamic(plan);
     }
@@ -158,14 +254,18 @@ rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
         if (status != RONDO_STATUS_OK) {
             return status;
         }
-        if (step->kind == RONDO__STEP_BYPASS) {
+        if (!rondo__step_has_kernels(step)) {
             status = rondo__bypass_run(executor, plan, step, run_body);
+        } else if (is_checked && step->kind == RONDO__STEP_SEGMENT) {
+            status = rondo__self_check_segment(executor, plan, &s, &segment_calls);
+            replayed_count += plan->steps[s].graph != NULL ? 1 : 0;
+            capturable_count += 1;
         } else if (use_graphs && step->graph != NULL) {
             status = rondo_graph_replay(step->graph, executor->stream);
             replayed_count += 1;
             capturable_count += 1;
         } else {
-            capturable_count += step->is_capturable ? 1 : 0;
+            capturable_count += step->kind == RONDO__STEP_SEGMENT ? 1 : 0;
             status = launch_items(executor, plan, step);
         }
         if (status != RONDO_STATUS_OK) {
@@ -173,7 +273,8 @@ rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
         }
     }
     *out_was_replayed = replayed_count > 0 && replayed_count == capturable_count;
-    if (*out_was_replayed && plan->first_replay_ns == 0) {
+    const bool may_wait = executor->depth > 0 || !rondo__executor_is_putting(executor);
+    if (*out_was_replayed && plan->first_replay_ns == 0 && may_wait) {
         RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
         plan->first_replay_ns = rondo__clock_now_ns() - start_ns;
     }

@@ -45,17 +45,19 @@ static size_t heap_pop(heap *h) {
     return top;
 }
 
-static void describe_cut(const rondo__node *node, int8_t class_of, char *buffer, size_t bytes) {
+static void describe_cut(const rondo__plan *plan, size_t n, int8_t class_of, char *buffer,
+                         size_t bytes) {
+    const rondo__node *node = &plan->program->nodes[n];
+    const char *refusal = plan->refusals != NULL ? plan->refusals[n] : NULL;
     static const char *const why[] = {
-        "the device has no kernel for it",
-        "its result shape depends on data",
-        "control flow runs on the host",
-        "strings and sequences stay on the host",
+        "the device has no kernel for it", "its result shape depends on data",
+        "control flow runs on the host",   "strings and sequences stay on the host",
+        "its kernel cannot be captured",
     };
     const bool is_rest = rondo__node_is(node, "rondo", "Rest");
-    (void)snprintf(
-        buffer, bytes, "%.60s \"%.40s\": %s", node->op.def->name, node->op.name,
-        is_rest ? "ops that are planned when their shapes are known" : why[class_of - 1]);
+    (void)snprintf(buffer, bytes, "%.60s \"%.40s\": %s%s%s", node->op.def->name, node->op.name,
+                   is_rest ? "ops that are planned when their shapes are known" : why[class_of - 1],
+                   refusal != NULL ? ": " : "", refusal != NULL ? refusal : "");
 }
 
 static rondo_status add_step(rondo__plan *plan, size_t *capacity, const rondo__step *step) {
@@ -79,15 +81,20 @@ static rondo_status emit(rondo__plan *plan, size_t *capacity, size_t node, int8_
             last->item_count += 1;
             return RONDO_STATUS_OK;
         }
-        return add_step(plan, capacity,
-                        &(rondo__step){.kind = RONDO__STEP_SEGMENT,
-                                       .first_item = plan->item_count - 1,
-                                       .item_count = 1,
-                                       .is_capturable = true});
+        return add_step(
+            plan, capacity,
+            &(rondo__step){
+                .kind = RONDO__STEP_SEGMENT, .first_item = plan->item_count - 1, .item_count = 1});
     }
     rondo__step step = {
         .kind = RONDO__STEP_BYPASS, .node = node, .bypass = (rondo__bypass_kind)(class_of - 1)};
-    describe_cut(&plan->program->nodes[node], class_of, step.reason, sizeof step.reason);
+    if (step.bypass == RONDO__BYPASS_EAGER) {
+        step.first_item = plan->item_count;
+        step.item_count = 1;
+        plan->items[plan->item_count++].node = node;
+        plan->eager_count += 1;
+    }
+    describe_cut(plan, node, class_of, step.reason, sizeof step.reason);
     if (last != NULL && last->kind == RONDO__STEP_SEGMENT) {
         (void)snprintf(last->reason, sizeof last->reason, "%s", step.reason);
     }

@@ -49,10 +49,11 @@ struct rondo__kernel {
     uint64_t owned_inputs;     // bit i: the kernel reads constant input i in a form of its own, or
                                // where it is; the executor need not put it on the device for it
     uint64_t in_place_inputs;  // bit i: output 0 may lie where input i lies, which then is spent
-    bool is_capturable;
-    const char *implementation;  // "onednn", "reference", "nvrtc", "cublaslt", "cudnn"; literal,
-                                 // for inspect
-    const char *reason;          // why not capturable; literal or NULL
+    rondo__capture_rule capture;  // of this node; zero: it may be captured
+    bool keeps_addresses;         // each launch must have those of the first
+    const char *implementation;   // "onednn", "reference", "nvrtc", "cublaslt", "cudnn"; literal,
+                                  // for inspect
+    const char *reason;           // why it is not captured; as long as the kernel, or NULL
 };
 
 // Prepares an op for its device.

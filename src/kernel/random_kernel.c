@@ -97,7 +97,6 @@ rondo_status rondo__kernel_prepare_random(const rondo__kernel_request *request,
     }
     k->base.launch = launch;
     k->base.destroy = destroy;
-    k->base.is_capturable = true;
     k->base.implementation = "philox";
     k->generator = request->generator;
     rondo_generator_retain(k->generator);

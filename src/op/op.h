@@ -213,10 +213,12 @@ bool rondo__compute_wants_output(const rondo__compute *compute, size_t output);
 
 // ---- the registry -----------------------------------------------------------------------------
 
+// Whether a node whose tensors are numbers of known shapes may be part of a graph. Its entry says
+// so for the op, its kernel for the node with its attributes; the larger value counts.
 typedef enum rondo__capture_rule {
-    RONDO__CAPTURE_YES,       // fixed work on fixed addresses
-    RONDO__CAPTURE_NEVER,     // control flow or shapes that depend on data
-    RONDO__CAPTURE_BY_KERNEL  // the prepared kernel says
+    RONDO__CAPTURE_YES,    // fixed work on fixed addresses
+    RONDO__CAPTURE_PROBE,  // nobody has said; it is tried
+    RONDO__CAPTURE_NEVER,  // it waits, allocates or decides on the processor
 } rondo__capture_rule;
 
 enum {
@@ -231,7 +233,10 @@ enum {
     RONDO__OP_SHAPE_ONLY = 1u << 4,  // reads shapes, never values (Shape, Size)
     RONDO__OP_NATIVE_HALF =
         1u << 5,  // `compute` handles f16 and bf16 itself; otherwise rondo__op_compute converts
-    RONDO__OP_INTERNAL = 1u << 6,  // made by passes, never by a file (domain "rondo")
+    RONDO__OP_INTERNAL = 1u << 6,     // made by passes, never by a file (domain "rondo")
+    RONDO__OP_USER = 1u << 7,         // registered by the program: see user_op.h
+    RONDO__OP_IMPURE = 1u << 8,       // not folded: another result each time, or no `compute`
+    RONDO__OP_DATA_SHAPED = 1u << 9,  // extents of the result depend on data, whatever is known
 };
 
 struct rondo__op_def {

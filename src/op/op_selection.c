@@ -390,26 +390,25 @@ static const char *const top_k_attributes[] = {"axis", "k", NULL};
 static const char *const top_k_10_attributes[] = {"axis", NULL};
 static const char *const top_k_11_attributes[] = {"axis", "largest", "sorted", NULL};
 
-#define ENTRY(op, first, last, inputs_min, inputs_max, outputs, when, half, attribute_list,       \
+#define ENTRY(op, first, last, inputs_min, inputs_max, outputs, half, attribute_list,             \
               infer_function, compute_function)                                                   \
     {                                                                                             \
         .domain = "", .name = op, .opset_min = first, .opset_max = last, .input_min = inputs_min, \
         .input_max = inputs_max, .output_min = 1, .output_max = outputs, .flags = half,           \
-        .capture = when, .attributes = attribute_list, .infer = infer_function,                   \
-        .compute = compute_function,                                                              \
+        .attributes = attribute_list, .infer = infer_function, .compute = compute_function,       \
     }
 #define HALF RONDO__OP_NATIVE_HALF
-#define YES RONDO__CAPTURE_YES
-#define NEVER RONDO__CAPTURE_NEVER
+#define SHAPED RONDO__OP_DATA_SHAPED
 
 const rondo__op_def rondo__op_table_selection[] = {
-    ENTRY("Compress", 9, 21, 2, 2, 1, NEVER, HALF, axis_attributes, infer_compress,
+    ENTRY("Compress", 9, 21, 2, 2, 1, HALF | SHAPED, axis_attributes, infer_compress,
           compute_compress),
-    ENTRY("NonMaxSuppression", 10, 21, 2, 5, 1, NEVER, 0, suppression_attributes, infer_suppression,
+    ENTRY("NonMaxSuppression", 10, 21, 2, 5, 1, SHAPED, suppression_attributes, infer_suppression,
           compute_suppression),
-    ENTRY("NonZero", 9, 21, 1, 1, 1, NEVER, HALF, no_attributes, infer_non_zero, compute_non_zero),
-    ENTRY("TopK", 1, 9, 1, 1, 2, YES, HALF, top_k_attributes, infer_top_k, compute_top_k),
-    ENTRY("TopK", 10, 10, 2, 2, 2, YES, HALF, top_k_10_attributes, infer_top_k, compute_top_k),
-    ENTRY("TopK", 11, 21, 2, 2, 2, YES, HALF, top_k_11_attributes, infer_top_k, compute_top_k),
+    ENTRY("NonZero", 9, 21, 1, 1, 1, HALF | SHAPED, no_attributes, infer_non_zero,
+          compute_non_zero),
+    ENTRY("TopK", 1, 9, 1, 1, 2, HALF, top_k_attributes, infer_top_k, compute_top_k),
+    ENTRY("TopK", 10, 10, 2, 2, 2, HALF, top_k_10_attributes, infer_top_k, compute_top_k),
+    ENTRY("TopK", 11, 21, 2, 2, 2, HALF, top_k_11_attributes, infer_top_k, compute_top_k),
     {0},
 };

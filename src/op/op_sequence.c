@@ -433,8 +433,8 @@ static const char *const optional_attributes[] = {"type", NULL};
     {                                                                                              \
         .domain = "", .name = op, .opset_min = first, .opset_max = RONDO_OP_OPSET_MAX,             \
         .input_min = inputs_min, .input_max = inputs_max, .output_min = 1, .output_max = 1,        \
-        .flags = RONDO__OP_NATIVE_HALF, .capture = RONDO__CAPTURE_NEVER,                           \
-        .attributes = attribute_list, .infer = infer_function, .compute = compute_function,        \
+        .flags = RONDO__OP_NATIVE_HALF, .attributes = attribute_list, .infer = infer_function,     \
+        .compute = compute_function,                                                               \
     }
 
 const rondo__op_def rondo__op_table_sequence[] = {
@@ -452,7 +452,6 @@ const rondo__op_def rondo__op_table_sequence[] = {
         .opset_max = RONDO_OP_OPSET_MAX,
         .output_min = 1,
         .output_max = 1,
-        .capture = RONDO__CAPTURE_NEVER,
         .attributes = empty_attributes,
         .infer = infer_sequence,
         .compute = compute_empty,

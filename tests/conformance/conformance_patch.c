@@ -1,10 +1,8 @@
 // Patched graphs among other objects: kept templates, updates, many nodes, threads.
 // SPDX-License-Identifier: Apache-2.0
-#include <pthread.h>
-#include <stdatomic.h>
-
 #include "node_support.h"
 #include "rondo/update.h"
+#include "thread_support.h"
 
 enum { COUNT = 4 };
 
@@ -321,38 +319,11 @@ static void test_conformance_patch__errors_name_graph_and_node(void **state) {
 
 enum { THREADS = 4 };
 
-// No assertions in threads: cmocka's belong to the thread that runs the case.
 typedef struct member {
     suite_context *context;
     rondo_pool *pool;  // of all
-    uint32_t number;
-    pthread_t thread;
-    rondo_status status;
-    char message[240];
-    uint32_t got;
-    uint32_t expected;
+    thread_outcome outcome;
 } member;
-
-static void keep(member *self, rondo_status status) {
-    if (self->status == RONDO_STATUS_OK && status != RONDO_STATUS_OK) {
-        self->status = status;
-        snprintf(self->message, sizeof self->message, "%s", rondo_error_get_last()->message);
-    }
-}
-// Makes the call unless an earlier one failed.
-#define STEP(call)                             \
-    do {                                       \
-        if (self->status == RONDO_STATUS_OK) { \
-            keep(self, (call));                \
-        }                                      \
-    } while (0)
-
-static void check_member(const member *self) {
-    if (self->status != RONDO_STATUS_OK) {
-        fail_msg("thread %u: %s", (unsigned)self->number, self->message);
-    }
-    assert_int_equal(self->got, self->expected);
-}
 
 static rondo_status add_affine(const member *self, rondo_stream *stream, uint32_t *x,
                                rondo_node *out_node) {
@@ -369,7 +340,7 @@ static void work_alone(member *self, rondo_stream *stream, rondo_graph *graph, u
         STEP(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
         STEP(rondo_pool_allocate(self->pool, stream, COUNT * sizeof *x, &address));
         x = address;
-        STEP(rondo_stream_fill(stream, x, self->number, 4, COUNT));
+        STEP(rondo_stream_fill(stream, x, self->outcome.number, 4, COUNT));
         STEP(add_affine(self, stream, x, &node));
         STEP(rondo_graph_capture_end(graph));
         for (uint32_t i = 0; i < 8; ++i) {
@@ -378,10 +349,11 @@ static void work_alone(member *self, rondo_stream *stream, rondo_graph *graph, u
             STEP(node_patch_affine(self->context, graph, node, x, COUNT, 3, round + i));
             STEP(rondo_graph_patch(graph, i % 2 == 0 ? &on : &off, 1));
             STEP(rondo_graph_replay(graph, stream));
-            self->expected += i % 2 == 0 ? self->number * 3 + round + i : self->number;
+            self->outcome.expected +=
+                i % 2 == 0 ? self->outcome.number * 3 + round + i : self->outcome.number;
             STEP(rondo_stream_copy(stream, pinned, x, sizeof *x, RONDO_COPY_DEVICE_TO_HOST));
             STEP(rondo_stream_synchronize(stream));
-            self->got += *pinned;
+            self->outcome.got += *pinned;
         }
         STEP(rondo_pool_free(self->pool, x));
         STEP(rondo_graph_reset(graph));
@@ -396,7 +368,7 @@ static void *run_alone(void *data) {
     STEP(rondo_stream_create(self->context->device, NULL, &stream));
     STEP(rondo_graph_create(self->context->device, NULL, &graph));
     STEP(rondo_memory_allocate(self->context->device, RONDO_MEMORY_PINNED, 64, &pinned));
-    if (self->status == RONDO_STATUS_OK) {
+    if (self->outcome.status == RONDO_STATUS_OK) {
         work_alone(self, stream, graph, pinned);
     }
     rondo_graph_destroy(graph);
@@ -411,14 +383,14 @@ static void test_conformance_patch__threads_patch_graphs_of_their_own(void **sta
     rondo_pool *pool = memory_create_pool(context, RONDO_MEMORY_DEVICE);
     member members[THREADS];
     for (uint32_t i = 0; i < THREADS; ++i) {
-        members[i] = (member){.context = context, .pool = pool, .number = i + 1};
-        assert_int_equal(pthread_create(&members[i].thread, NULL, run_alone, &members[i]), 0);
+        members[i] = (member){.context = context, .pool = pool, .outcome.number = i + 1};
+        thread_start(&members[i].outcome, run_alone, &members[i]);
     }
     for (int i = 0; i < THREADS; ++i) {
-        pthread_join(members[i].thread, NULL);
+        thread_join(&members[i].outcome);
     }
     for (int i = 0; i < THREADS; ++i) {
-        check_member(&members[i]);
+        thread_check(&members[i].outcome);
     }
     rondo_pool_release(pool);
 }
@@ -449,7 +421,7 @@ static bool await_turn(handover *h, uint32_t turn) {
 
 static void end_turn(handover *h, const member *self) {
     pthread_mutex_lock(&h->lock);
-    h->turn = self->status == RONDO_STATUS_OK ? h->turn + 1 : h->end;
+    h->turn = self->outcome.status == RONDO_STATUS_OK ? h->turn + 1 : h->end;
     pthread_cond_broadcast(&h->changed);
     pthread_mutex_unlock(&h->lock);
 }
@@ -481,8 +453,8 @@ static void test_conformance_patch__a_graph_is_handed_over_in_turns(void **state
     memory_begin(s.graph, s.stream);
     rondo_node node = node_add_affine(context, s.stream, s.x, COUNT, 1, 1);
     memory_end(s.graph);
-    handover h = {.patcher = {.context = context, .number = 1},
-                  .replayer = {.context = context, .number = 2},
+    handover h = {.patcher = {.context = context, .outcome.number = 1},
+                  .replayer = {.context = context, .outcome.number = 2},
                   .graph = s.graph,
                   .stream = s.stream,
                   .node = node,
@@ -490,12 +462,12 @@ static void test_conformance_patch__a_graph_is_handed_over_in_turns(void **state
                   .end = 2 * (uint32_t)suite_rounds(200, 4)};
     pthread_mutex_init(&h.lock, NULL);
     pthread_cond_init(&h.changed, NULL);
-    assert_int_equal(pthread_create(&h.patcher.thread, NULL, run_patcher, &h), 0);
-    assert_int_equal(pthread_create(&h.replayer.thread, NULL, run_replayer, &h), 0);
-    pthread_join(h.patcher.thread, NULL);
-    pthread_join(h.replayer.thread, NULL);
-    check_member(&h.patcher);
-    check_member(&h.replayer);
+    thread_start(&h.patcher.outcome, run_patcher, &h);
+    thread_start(&h.replayer.outcome, run_replayer, &h);
+    thread_join(&h.patcher.outcome);
+    thread_join(&h.replayer.outcome);
+    thread_check(&h.patcher.outcome);
+    thread_check(&h.replayer.outcome);
     uint32_t expected = 1;
     for (uint32_t turn = 0; turn < h.end; turn += 2) {
         expected = expected * 3 + turn;

@@ -1,10 +1,8 @@
 // Captures and threads: the modes, the thread that must end, many captures at once.
 // SPDX-License-Identifier: Apache-2.0
-#include <pthread.h>
-
-#include "conformance.h"
 #include "rondo/inspect.h"
 #include "rondo/report.h"
+#include "thread_support.h"
 
 // ---- another thread works while this one records ----------------------------------------------
 
@@ -306,81 +304,57 @@ enum { THREAD_COUNT = 8, ROUND_COUNT = 12 };
 
 typedef struct recorder {
     suite_context *context;
-    uint32_t number;
-    rondo_status status;
-    uint32_t got;
-    uint32_t expected;
+    thread_outcome outcome;
 } recorder;
 
 // Captures, replays, breaks a capture, captures again; all on objects of its own.
-static rondo_status record_rounds(recorder *self) {
+static void *run_recorder(void *data) {
+    recorder *self = data;
     suite_context *context = self->context;
     rondo_device *device = context->device;
+    const uint32_t number = self->outcome.number;
     rondo_stream *stream = NULL;
     rondo_graph *graph = NULL;
     void *memory = NULL;
     void *pinned = NULL;
     bool is_idle;
-    rondo_status status = rondo_stream_create(device, NULL, &stream);
-    if (status == RONDO_STATUS_OK) {
-        status = rondo_graph_create(device, NULL, &graph);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo_memory_allocate(device, RONDO_MEMORY_DEVICE, 4, &memory);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo_memory_allocate(device, RONDO_MEMORY_PINNED, 4, &pinned);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo_stream_fill(stream, memory, self->number, 4, 1);
-    }
-    self->expected = self->number;
-    for (uint32_t round = 0; (int)round < suite_rounds(ROUND_COUNT, 3) && status == RONDO_STATUS_OK;
-         ++round) {
-        status = rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL);
-        for (uint32_t i = 0; i < 10 && status == RONDO_STATUS_OK; ++i) {
-            status = suite_affine(context, stream, memory, 1, 3, self->number + i);
+    STEP(rondo_stream_create(device, NULL, &stream));
+    STEP(rondo_graph_create(device, NULL, &graph));
+    STEP(rondo_memory_allocate(device, RONDO_MEMORY_DEVICE, 4, &memory));
+    STEP(rondo_memory_allocate(device, RONDO_MEMORY_PINNED, 4, &pinned));
+    STEP(rondo_stream_fill(stream, memory, number, 4, 1));
+    self->outcome.expected = number;
+    for (int round = 0; round < suite_rounds(ROUND_COUNT, 3); ++round) {
+        STEP(rondo_graph_capture_begin(graph, stream, RONDO_CAPTURE_THREAD_LOCAL));
+        for (uint32_t i = 0; i < 10; ++i) {
+            STEP(suite_affine(context, stream, memory, 1, 3, number + i));
         }
-        if (status == RONDO_STATUS_OK && round % 3 == 2) {
+        if (round % 3 == 2) {
             // Broken on purpose: must hurt nobody else.
-            status = rondo_stream_query(stream, &is_idle) == RONDO_STATUS_STATE &&
-                             rondo_graph_capture_end(graph) == RONDO_STATUS_STATE
-                         ? RONDO_STATUS_OK
-                         : RONDO_STATUS_INTERNAL;
+            STEP(rondo_stream_query(stream, &is_idle) == RONDO_STATUS_STATE &&
+                         rondo_graph_capture_end(graph) == RONDO_STATUS_STATE
+                     ? RONDO_STATUS_OK
+                     : RONDO_STATUS_INTERNAL);
             continue;
         }
-        if (status == RONDO_STATUS_OK) {
-            status = rondo_graph_capture_end(graph);
-        }
-        for (uint32_t replay = 0; replay < 20 && status == RONDO_STATUS_OK; ++replay) {
-            status = rondo_graph_replay(graph, stream);
+        STEP(rondo_graph_capture_end(graph));
+        for (uint32_t replay = 0; replay < 20; ++replay) {
+            STEP(rondo_graph_replay(graph, stream));
             for (uint32_t i = 0; i < 10; ++i) {
-                self->expected = self->expected * 3 + self->number + i;
+                self->outcome.expected = self->outcome.expected * 3 + number + i;
             }
         }
-        if (status == RONDO_STATUS_OK) {
-            status = rondo_graph_reset(graph);
-        }
+        STEP(rondo_graph_reset(graph));
     }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo_stream_copy(stream, pinned, memory, 4, RONDO_COPY_DEVICE_TO_HOST);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo_stream_synchronize(stream);
-    }
-    if (status == RONDO_STATUS_OK) {
-        self->got = *(uint32_t *)pinned;
+    STEP(rondo_stream_copy(stream, pinned, memory, 4, RONDO_COPY_DEVICE_TO_HOST));
+    STEP(rondo_stream_synchronize(stream));
+    if (self->outcome.status == RONDO_STATUS_OK) {
+        self->outcome.got = *(uint32_t *)pinned;
     }
     rondo_graph_destroy(graph);
     rondo_stream_destroy(stream);
     rondo_memory_free(device, memory);
     rondo_memory_free(device, pinned);
-    return status;
-}
-
-static void *run_recorder(void *data) {
-    recorder *self = data;
-    self->status = record_rounds(self);
     return NULL;
 }
 
@@ -388,17 +362,15 @@ static void test_conformance_thread__many_captures_at_once(void **state) {
     suite_context *context = suite_get_context(state);
     suite_need_execution(context);
     recorder recorders[THREAD_COUNT];
-    pthread_t threads[THREAD_COUNT];
     for (uint32_t i = 0; i < THREAD_COUNT; ++i) {
-        recorders[i] = (recorder){.context = context, .number = i + 1};
-        assert_int_equal(pthread_create(&threads[i], NULL, run_recorder, &recorders[i]), 0);
+        recorders[i] = (recorder){.context = context, .outcome.number = i + 1};
+        thread_start(&recorders[i].outcome, run_recorder, &recorders[i]);
     }
     for (int i = 0; i < THREAD_COUNT; ++i) {
-        pthread_join(threads[i], NULL);
+        thread_join(&recorders[i].outcome);
     }
     for (int i = 0; i < THREAD_COUNT; ++i) {
-        assert_int_equal(recorders[i].status, RONDO_STATUS_OK);
-        assert_int_equal(recorders[i].got, recorders[i].expected);
+        thread_check(&recorders[i].outcome);
     }
 }
 

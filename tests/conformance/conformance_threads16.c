@@ -1,13 +1,9 @@
 // Sixteen threads at once, and what they may do to each other's objects.
-//
-// No assertions inside the threads: cmocka's belong to the thread that runs the case. A thread
-// keeps the first status that was not OK and what it computed; the case checks both after the join.
 // SPDX-License-Identifier: Apache-2.0
-#include <pthread.h>
 #include <stdatomic.h>
 
-#include "conformance.h"
 #include "rondo/pool.h"
+#include "thread_support.h"
 
 enum { THREAD_COUNT = 16, BYSTANDER_COUNT = 4, ROUND_COUNT = 6, NODE_COUNT = 10, REPLAY_COUNT = 8 };
 
@@ -22,40 +18,13 @@ typedef struct arena {
 
 typedef struct member {
     arena *shared;
-    pthread_t thread;
-    uint32_t number;
-    rondo_status status;
-    char message[256];
-    uint32_t got;
-    uint32_t expected;
+    thread_outcome outcome;
     uint32_t *x;  // what the pair computes on
     rondo_stream *stream;
     rondo_graph *graph;
     struct member *partner;
     pthread_barrier_t handover;  // of a pair; the first one's is used
 } member;
-
-static void keep(member *self, rondo_status status) {
-    if (self->status == RONDO_STATUS_OK && status != RONDO_STATUS_OK) {
-        self->status = status;
-        snprintf(self->message, sizeof self->message, "%s", rondo_error_get_last()->message);
-    }
-}
-// Makes the call unless an earlier one failed.
-#define STEP(call)                             \
-    do {                                       \
-        if (self->status == RONDO_STATUS_OK) { \
-            keep(self, (call));                \
-        }                                      \
-    } while (0)
-
-static void check(const member *self) {
-    if (self->status != RONDO_STATUS_OK) {
-        fail_msg("thread %u: %s: %s", (unsigned)self->number, rondo_status_get_name(self->status),
-                 self->message);
-    }
-    assert_int_equal(self->got, self->expected);
-}
 
 static void init_arena(arena *shared, suite_context *context, rondo_capture_mode mode,
                        unsigned party_count) {
@@ -76,13 +45,9 @@ static member *make_members(arena *shared, uint32_t count) {
     assert_non_null(members);
     for (uint32_t i = 0; i < count; ++i) {
         members[i].shared = shared;
-        members[i].number = i + 1;
+        members[i].outcome.number = i + 1;
     }
     return members;
-}
-
-static void start(member *self, void *(*function)(void *)) {
-    assert_int_equal(pthread_create(&self->thread, NULL, function, self), 0);
 }
 
 // ---- capture and replay beside allocations, copies and frees ----------------------------------
@@ -91,17 +56,17 @@ static void capture_and_replay(member *self, uint32_t *x) {
     arena *shared = self->shared;
     STEP(rondo_graph_capture_begin(self->graph, self->stream, shared->mode));
     for (uint32_t i = 0; i < NODE_COUNT; ++i) {
-        STEP(suite_affine(shared->context, self->stream, x, 1, 3, self->number + i));
+        STEP(suite_affine(shared->context, self->stream, x, 1, 3, self->outcome.number + i));
     }
-    if (self->status == RONDO_STATUS_OK) {
-        keep(self, rondo_graph_capture_end(self->graph));
+    if (self->outcome.status == RONDO_STATUS_OK) {
+        thread_keep(&self->outcome, rondo_graph_capture_end(self->graph));
     } else {
         rondo_graph_capture_abort(self->graph);
     }
     for (int replay = 0; replay < suite_rounds(REPLAY_COUNT, 2); ++replay) {
         STEP(rondo_graph_replay(self->graph, self->stream));
         for (uint32_t i = 0; i < NODE_COUNT; ++i) {
-            self->expected = self->expected * 3 + self->number + i;
+            self->outcome.expected = self->outcome.expected * 3 + self->outcome.number + i;
         }
     }
 }
@@ -116,18 +81,18 @@ static void *run_recorder(void *data) {
     STEP(rondo_graph_create(device, NULL, &self->graph));
     STEP(rondo_memory_allocate(device, RONDO_MEMORY_PINNED, 4, &pinned));
     pthread_barrier_wait(&shared->start);
-    for (int round = 0; round < suite_rounds(ROUND_COUNT, 2) && self->status == RONDO_STATUS_OK;
-         ++round) {
+    for (int round = 0;
+         round < suite_rounds(ROUND_COUNT, 2) && self->outcome.status == RONDO_STATUS_OK; ++round) {
         // A block of the common pool; what another thread left in it must not show.
         void *x = NULL;
         STEP(rondo_pool_allocate(shared->pool, self->stream, 512, &x));
-        STEP(rondo_stream_fill(self->stream, x, self->number, 4, 1));
-        self->expected = self->number;
+        STEP(rondo_stream_fill(self->stream, x, self->outcome.number, 4, 1));
+        self->outcome.expected = self->outcome.number;
         capture_and_replay(self, x);
         STEP(rondo_stream_copy(self->stream, pinned, x, 4, RONDO_COPY_DEVICE_TO_HOST));
         STEP(rondo_stream_synchronize(self->stream));
-        self->got = self->status == RONDO_STATUS_OK ? *(uint32_t *)pinned : 0;
-        if (self->got != self->expected) {
+        self->outcome.got = self->outcome.status == RONDO_STATUS_OK ? *(uint32_t *)pinned : 0;
+        if (self->outcome.got != self->outcome.expected) {
             break;
         }
         STEP(rondo_graph_reset(self->graph));
@@ -155,8 +120,8 @@ static void *run_loader(void *data) {
         STEP(rondo_memory_allocate(device, RONDO_MEMORY_DEVICE, 4096, &from_driver));
         STEP(rondo_memory_allocate(device, RONDO_MEMORY_PINNED, 4096, &pinned));
         STEP(rondo_pool_allocate(shared->pool, self->stream, 4096, &from_pool));
-        if (self->status == RONDO_STATUS_OK) {
-            *(uint32_t *)pinned = self->number;
+        if (self->outcome.status == RONDO_STATUS_OK) {
+            *(uint32_t *)pinned = self->outcome.number;
         }
         STEP(rondo_stream_copy(self->stream, from_driver, pinned, 4096, RONDO_COPY_HOST_TO_DEVICE));
         STEP(rondo_stream_copy(self->stream, from_pool, from_driver, 4096,
@@ -164,14 +129,15 @@ static void *run_loader(void *data) {
         STEP(suite_affine(shared->context, self->stream, from_pool, 1, 2, 1));
         STEP(rondo_stream_copy(self->stream, pinned, from_pool, 4096, RONDO_COPY_DEVICE_TO_HOST));
         STEP(rondo_stream_synchronize(self->stream));
-        self->expected = self->number * 2 + 1;
-        self->got = self->status == RONDO_STATUS_OK ? *(uint32_t *)pinned : 0;
+        self->outcome.expected = self->outcome.number * 2 + 1;
+        self->outcome.got = self->outcome.status == RONDO_STATUS_OK ? *(uint32_t *)pinned : 0;
         if (from_pool != NULL) {
-            keep(self, rondo_pool_free(shared->pool, from_pool));
+            thread_keep(&self->outcome, rondo_pool_free(shared->pool, from_pool));
         }
         rondo_memory_free(device, from_driver);
         rondo_memory_free(device, pinned);
-    } while (self->got == self->expected && atomic_load(&shared->running_count) > 0);
+    } while (self->outcome.got == self->outcome.expected &&
+             atomic_load(&shared->running_count) > 0);
     rondo_stream_destroy(self->stream);
     return NULL;
 }
@@ -183,13 +149,14 @@ static void check_sixteen(suite_context *context, rondo_capture_mode mode) {
     atomic_store(&shared.running_count, THREAD_COUNT);
     member *members = make_members(&shared, COUNT);
     for (int i = 0; i < COUNT; ++i) {
-        start(&members[i], i < THREAD_COUNT ? run_recorder : run_loader);
+        thread_start(&members[i].outcome, i < THREAD_COUNT ? run_recorder : run_loader,
+                     &members[i]);
     }
     for (int i = 0; i < COUNT; ++i) {
-        pthread_join(members[i].thread, NULL);
+        thread_join(&members[i].outcome);
     }
     for (int i = 0; i < COUNT; ++i) {
-        check(&members[i]);
+        thread_check(&members[i].outcome);
     }
     free(members);
     deinit_arena(&shared);
@@ -221,7 +188,8 @@ static void *run_producer(void *data) {
         STEP(rondo_graph_create(device, NULL, &graph));
         STEP(rondo_graph_capture_begin(graph, self->stream, shared->mode));
         for (int i = 0; i < NODE_COUNT; ++i) {
-            STEP(suite_affine(shared->context, self->stream, consumer->x, 1, 3, self->number));
+            STEP(suite_affine(shared->context, self->stream, consumer->x, 1, 3,
+                              self->outcome.number));
         }
         STEP(rondo_graph_capture_end(graph));
         rondo_graph_capture_abort(graph);  // only if a call failed: this is the stream's thread
@@ -246,7 +214,7 @@ static void *run_consumer(void *data) {
         for (int replay = 0; replay < suite_rounds(REPLAY_COUNT, 2) && graph != NULL; ++replay) {
             STEP(rondo_graph_replay(graph, self->stream));
             for (int i = 0; i < NODE_COUNT; ++i) {
-                self->expected = self->expected * 3 + producer->number;
+                self->outcome.expected = self->outcome.expected * 3 + producer->outcome.number;
             }
         }
         rondo_graph_destroy(graph);  // in flight, perhaps
@@ -272,17 +240,18 @@ static void test_conformance_threads16__one_captures_while_another_replays(void 
             pthread_barrier_init(&members[i].handover, NULL, 2);
         }
         for (int i = 0; i < THREAD_COUNT; ++i) {
-            start(&members[i], i % 2 == 0 ? run_producer : run_consumer);
+            thread_start(&members[i].outcome, i % 2 == 0 ? run_producer : run_consumer,
+                         &members[i]);
         }
         for (int i = 0; i < THREAD_COUNT; ++i) {
-            pthread_join(members[i].thread, NULL);
+            thread_join(&members[i].outcome);
         }
         for (int i = 0; i < THREAD_COUNT; ++i) {
             pthread_barrier_destroy(&members[i].handover);
         }
         for (size_t i = 0; i < THREAD_COUNT; ++i) {
-            members[i].got = i % 2 == 1 ? suite_get(context, x + i, 0) : 0;
-            check(&members[i]);
+            members[i].outcome.got = i % 2 == 1 ? suite_get(context, x + i, 0) : 0;
+            thread_check(&members[i].outcome);
         }
         free(members);
         deinit_arena(&shared);
@@ -304,13 +273,13 @@ static void *run_destroyer(void *data) {
         STEP(rondo_graph_create(device, NULL, &self->graph));
         STEP(rondo_graph_capture_begin(self->graph, self->stream, shared->mode));
         for (int i = 0; i < NODE_COUNT; ++i) {
-            STEP(suite_affine(shared->context, self->stream, self->x, 1, 3, self->number));
+            STEP(suite_affine(shared->context, self->stream, self->x, 1, 3, self->outcome.number));
         }
         STEP(rondo_graph_capture_end(self->graph));
         for (int replay = 0; replay < suite_rounds(REPLAY_COUNT, 2); ++replay) {
             STEP(rondo_graph_replay(self->graph, self->stream));
             for (int i = 0; i < NODE_COUNT; ++i) {
-                self->expected = self->expected * 3 + self->number;
+                self->outcome.expected = self->outcome.expected * 3 + self->outcome.number;
             }
         }
         rondo_graph_capture_abort(self->graph);  // only if a call failed: it needs its stream
@@ -337,14 +306,14 @@ static void test_conformance_threads16__a_graph_and_its_stream_go_at_once(void *
         members[i].partner = &members[(i + 1) % THREAD_COUNT];
     }
     for (int i = 0; i < THREAD_COUNT; ++i) {
-        start(&members[i], run_destroyer);
+        thread_start(&members[i].outcome, run_destroyer, &members[i]);
     }
     for (int i = 0; i < THREAD_COUNT; ++i) {
-        pthread_join(members[i].thread, NULL);
+        thread_join(&members[i].outcome);
     }
     for (size_t i = 0; i < THREAD_COUNT; ++i) {
-        members[i].got = suite_get(context, x + i, 0);
-        check(&members[i]);
+        members[i].outcome.got = suite_get(context, x + i, 0);
+        thread_check(&members[i].outcome);
     }
     free(members);
     deinit_arena(&shared);

@@ -51,56 +51,15 @@ static void test_inside_table__host_graphs_are_flattened(void **state) {
         print_message("skipped: only the host flattens graphs in graphs\n");
         skip();
     }
-    rondo_stream *stream = context->stream;
-    rondo_stream *side = suite_create_stream(context);
-    rondo_event *fork = suite_create_event(context, 0);
-    rondo_event *join = suite_create_event(context, 0);
-    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, 64);
-    uint32_t *y = x + 32;
-    rondo_graph *empty = inside_create_deferred(context);
-    inside_begin(empty, stream);
-    ASSERT_OK(rondo_graph_capture_end(empty));
-    rondo_graph *forked = inside_create_deferred(context);  // x and y side by side
-    inside_begin(forked, stream);
-    ASSERT_OK(rondo_event_record(fork, stream));
-    ASSERT_OK(rondo_stream_wait_event(side, fork));
-    ASSERT_OK(suite_affine(context, stream, x, 1, 2, 1));
-    ASSERT_OK(suite_affine(context, side, y, 1, 3, 1));
-    ASSERT_OK(rondo_event_record(join, side));
-    ASSERT_OK(rondo_stream_wait_event(stream, join));
-    ASSERT_OK(rondo_graph_capture_end(forked));
-    rondo_graph *middle = inside_create_deferred(context);
-    inside_begin(middle, stream);
-    ASSERT_OK(rondo_stream_add_graph(stream, empty));
-    ASSERT_OK(rondo_stream_add_graph(stream, forked));
-    ASSERT_OK(rondo_stream_add_graph(stream, forked));
-    ASSERT_OK(rondo_graph_capture_end(middle));
-    rondo_graph *outer = suite_create_graph(context, true);
-    inside_begin(outer, stream);
-    ASSERT_OK(rondo_stream_fill(stream, x, 1, 4, 64));
-    ASSERT_OK(rondo_event_record(fork, stream));
-    ASSERT_OK(rondo_stream_wait_event(side, fork));
-    ASSERT_OK(suite_affine(context, side, y + 1, 1, 7, 0));
-    ASSERT_OK(rondo_stream_add_graph(stream, middle));
-    ASSERT_OK(rondo_event_record(join, side));
-    ASSERT_OK(rondo_stream_wait_event(stream, join));
-    ASSERT_OK(rondo_stream_add_graph(stream, empty));
-    ASSERT_OK(suite_affine(context, stream, y, 1, 10, 0));
-    ASSERT_OK(rondo_graph_capture_end(outer));
-    const rondo__host_template *recorded = (const rondo__host_template *)outer->recorded;
+    inside_nest nest;
+    inside_make_nest(context, &nest);
+    const rondo__host_template *recorded = (const rondo__host_template *)nest.outer->recorded;
     const rondo__host_template *flat;
     ASSERT_OK(rondo__host_flatten(recorded, &flat));
     assert_int_equal(flat->node_count, 7);
     assert_int_equal(flat->edge_count, 10);
     rondo__host_unflatten(recorded, flat);
-    rondo_graph_destroy(outer);
-    rondo_graph_destroy(middle);
-    rondo_graph_destroy(forked);
-    rondo_graph_destroy(empty);
-    rondo_event_destroy(join);
-    rondo_event_destroy(fork);
-    rondo_stream_destroy(side);
-    suite_free(context, RONDO_MEMORY_DEVICE, x);
+    inside_drop_nest(context, &nest);
 }
 
 static const suite_entry table_cases[] = {

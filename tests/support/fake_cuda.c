@@ -39,6 +39,8 @@ void *fake_new_object(fake_kind kind, size_t bytes) {
         abort();
     }
     object->kind = kind;
+    object->context =
+        g_fake_thread.depth > 0 ? g_fake_thread.contexts[g_fake_thread.depth - 1] : NULL;
     object->next = g_fake.objects;
     if (object->next != NULL) {
         object->next->previous = object;
@@ -169,7 +171,8 @@ void fake_cuda_reset(const fake_cuda_options *options) {
         fake_free_object(object);
     }
     g_fake.options = options != NULL ? *options : defaults;
-    g_fake.retain_count = 0;
+    memset(g_fake.retain_counts, 0, sizeof(g_fake.retain_counts));
+    memset(g_fake.peers, 0, sizeof(g_fake.peers));
     g_fake.call_name_count = 0;
     g_fake.call_count = 0;
     g_fake.fail_countdown = -1;
@@ -209,7 +212,10 @@ size_t fake_cuda_count_calls(const char *name) {
 }
 
 size_t fake_cuda_count_objects(void) {
-    size_t count = (size_t)g_fake.retain_count + (size_t)g_fake_thread.depth;
+    size_t count = (size_t)g_fake_thread.depth;
+    for (size_t i = 0; i < FAKE_DEVICES_MAX; i++) {
+        count += (size_t)g_fake.retain_counts[i];
+    }
     for (const fake_object *object = g_fake.objects; object != NULL; object = object->next) {
         count++;
     }
@@ -347,28 +353,29 @@ static rondo__cu_context context_of(rondo__cu_device device) {
 rondo__cu_result fake_cuDevicePrimaryCtxRetain(rondo__cu_context *out_context,
                                                rondo__cu_device device) {
     ENTER("cuDevicePrimaryCtxRetain");
-    g_fake.retain_count++;
+    g_fake.retain_counts[device]++;
     *out_context = context_of(device);
     return fake_leave(code);
 }
 
 rondo__cu_result fake_cuDevicePrimaryCtxRelease(rondo__cu_device device) {
-    (void)device;
     rondo__cu_result code = fake_enter("cuDevicePrimaryCtxRelease");
-    if (g_fake.retain_count == 0) {
+    if (g_fake.retain_counts[device] == 0) {
         fake_violation("cuDevicePrimaryCtxRelease without a retain");
-    } else {
-        g_fake.retain_count--;
+    } else if (--g_fake.retain_counts[device] == 0) {
+        for (size_t i = 0; i < FAKE_DEVICES_MAX; i++) {
+            g_fake.peers[i][device] = false;
+            g_fake.peers[device][i] = false;
+        }
     }
     return fake_leave(code);
 }
 
 rondo__cu_result fake_cuDevicePrimaryCtxGetState(rondo__cu_device device, unsigned int *out_flags,
                                                  int *out_active) {
-    (void)device;
     ENTER("cuDevicePrimaryCtxGetState");
     *out_flags = 0;
-    *out_active = g_fake.retain_count > 0;
+    *out_active = g_fake.retain_counts[device] > 0;
     return fake_leave(code);
 }
 
@@ -424,7 +431,7 @@ static rondo__cu_result allocate(const char *name, size_t bytes, bool is_host, v
     return fake_leave(code);
 }
 
-static fake_memory *find_memory(const void *address) {
+fake_memory *fake_find_memory(const void *address) {
     for (fake_object *object = g_fake.objects; object != NULL; object = object->next) {
         fake_memory *memory = (fake_memory *)object;
         if (object->kind == FAKE_MEMORY && (const char *)address >= (char *)memory->bytes &&
@@ -440,7 +447,7 @@ static rondo__cu_result deallocate(const char *name, void *address) {
     if (code == RONDO__CU_SUCCESS && fake_break_unsafe(name)) {
         return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
-    fake_memory *memory = find_memory(address);
+    fake_memory *memory = fake_find_memory(address);
     if (memory == NULL || memory->bytes != address) {
         fake_violation("%s of an address that is not allocated", name);
         return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
@@ -487,7 +494,7 @@ rondo__cu_result fake_cuMemFreeHost(void *address) {
 rondo__cu_result fake_cuPointerGetAttribute(void *out_value, int attribute,
                                             rondo__cu_address address) {
     ENTER("cuPointerGetAttribute");
-    const fake_memory *memory = find_memory((const void *)(uintptr_t)address);
+    const fake_memory *memory = fake_find_memory((const void *)(uintptr_t)address);
     if (memory == NULL) {
         return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
     }

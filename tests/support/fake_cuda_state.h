@@ -18,6 +18,7 @@ enum {
     FAKE_DEVICES_MAX = 8,
     FAKE_DEPENDENCIES_MAX = 16,
     FAKE_ARGUMENTS_MAX = 4096,
+    FAKE_ATTRIBUTES_MAX = 4,
     FAKE_CONDITIONS_MAX = 4096,  // handles; older ones are taken anew
 };
 
@@ -33,6 +34,7 @@ typedef enum fake_kind {
 
 typedef struct fake_object {
     fake_kind kind;
+    rondo__cu_context context;  // current when it was made
     struct fake_object *previous;
     struct fake_object *next;
 } fake_object;
@@ -80,8 +82,11 @@ typedef struct fake_node {
     struct fake_event *event;  // external event nodes
     struct fake_graph *child;  // child graph nodes; owned
     bool is_programmatic;      // launched to overlap with what it depends on
-    size_t identity;           // unique in the process, also the handle
-    bool is_disabled;          // of an executable
+    // The other attributes of its launch.
+    rondo__cu_launch_attribute attributes[FAKE_ATTRIBUTES_MAX];
+    size_t attribute_count;
+    size_t identity;   // unique in the process, also the handle
+    bool is_disabled;  // of an executable
     // Conditional nodes (fake_cuda_conditional.c).
     uint64_t condition;
     int conditional_type;
@@ -142,8 +147,9 @@ typedef struct fake_state {
     pthread_mutex_t lock;
     fake_cuda_options options;
     fake_object *objects;
-    int retain_count;
-    char contexts[FAKE_DEVICES_MAX];  // their addresses are the context handles
+    int retain_counts[FAKE_DEVICES_MAX];
+    bool peers[FAKE_DEVICES_MAX][FAKE_DEVICES_MAX];  // work of the first uses memory of the second
+    char contexts[FAKE_DEVICES_MAX];                 // their addresses are the context handles
     fake_call_count calls[FAKE_CALL_NAMES_MAX];
     size_t call_name_count;
     size_t call_count;
@@ -179,6 +185,14 @@ void *fake_new_object(fake_kind kind, size_t bytes);
 void fake_free_object(void *address);
 bool fake_is_alive(const void *address, fake_kind kind);
 bool fake_has_context(const char *name);
+// The device of a context; -1: none.
+int fake_get_device(rondo__cu_context context);
+// The memory that holds the address; NULL when there is none.
+fake_memory *fake_find_memory(const void *address);
+// Notes a violation when the stream is of another context than the current one, or the memory of
+// one that the stream's cannot reach.
+void fake_check_selected(const fake_stream *stream, const char *name);
+void fake_check_reach(const fake_stream *stream, const void *address, const char *name);
 // Launches, and whatever begins, ends and looks at a capture, take the context of their stream: so
 // does driver 580 (CUDA 13). An older one here wants it current, and says so without harm.
 bool fake_may_launch(rondo__cu_stream handle, const char *name);

@@ -476,7 +476,7 @@ static bool run_modes(device_run *run, const rondo_tensor *wanted, char *message
          !run_in_place(run, wanted, message, message_bytes))) {
         return false;
     }
-    if (status == RONDO_STATUS_OK && !run->kernel->is_capturable) {
+    if (status == RONDO_STATUS_OK && run->kernel->capture == RONDO__CAPTURE_NEVER) {
         return true;
     }
     if (status == RONDO_STATUS_OK) {

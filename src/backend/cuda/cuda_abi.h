@@ -44,6 +44,7 @@ typedef void (*rondo__cu_host_function)(void *user_data);
     X(ERROR_INVALID_CONTEXT, 201)             \
     X(ERROR_NO_BINARY_FOR_GPU, 209)           \
     X(ERROR_ECC_UNCORRECTABLE, 214)           \
+    X(ERROR_PEER_ACCESS_UNSUPPORTED, 217)     \
     X(ERROR_INVALID_PTX, 218)                 \
     X(ERROR_NVLINK_UNCORRECTABLE, 220)        \
     X(ERROR_JIT_COMPILER_NOT_FOUND, 221)      \
@@ -56,8 +57,10 @@ typedef void (*rondo__cu_host_function)(void *user_data);
     X(ERROR_ILLEGAL_ADDRESS, 700)             \
     X(ERROR_LAUNCH_OUT_OF_RESOURCES, 701)     \
     X(ERROR_LAUNCH_TIMEOUT, 702)              \
+    X(ERROR_PEER_ACCESS_ALREADY_ENABLED, 704) \
     X(ERROR_CONTEXT_IS_DESTROYED, 709)        \
     X(ERROR_ASSERT, 710)                      \
+    X(ERROR_TOO_MANY_PEERS, 711)              \
     X(ERROR_HARDWARE_STACK_ERROR, 714)        \
     X(ERROR_ILLEGAL_INSTRUCTION, 715)         \
     X(ERROR_MISALIGNED_ADDRESS, 716)          \
@@ -130,6 +133,16 @@ enum {
     X(GRAPH_NODE_EVENT_RECORD, CU_GRAPH_NODE_TYPE_EVENT_RECORD, 7)                                 \
     X(GRAPH_NODE_MEM_ALLOC, CU_GRAPH_NODE_TYPE_MEM_ALLOC, 10)                                      \
     X(GRAPH_NODE_CONDITIONAL, CU_GRAPH_NODE_TYPE_CONDITIONAL, 13)                                  \
+    X(LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, 1)          \
+    X(LAUNCH_ATTRIBUTE_COOPERATIVE, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 2)                            \
+    X(LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 4)                \
+    X(LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING,                                                         \
+      CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, 5)                                 \
+    X(LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,                                          \
+      CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 6)                                    \
+    X(LAUNCH_ATTRIBUTE_PRIORITY, CU_LAUNCH_ATTRIBUTE_PRIORITY, 8)                                  \
+    X(LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, 9)            \
+    X(LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, 10)                   \
     X(USER_OBJECT_NO_DESTRUCTOR_SYNC, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC, 1)                        \
     X(GRAPH_USER_OBJECT_MOVE, CU_GRAPH_USER_OBJECT_MOVE, 1)                                        \
     X(INSTANTIATE_AUTO_FREE_ON_LAUNCH, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH, 1)         \
@@ -178,15 +191,23 @@ typedef struct rondo__cu_kernel_node {
     rondo__cu_context context;
 } rondo__cu_kernel_node;
 
-// CUlaunchAttribute with the one value used, and CUlaunchConfig.
-#define RONDO__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION 6
+// Attributes that came with CUDA 12.8 at the latest.
+#define RONDO__CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER 11
+#define RONDO__CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_CARVEOUT 14
+
+// CUlaunchAttributeValue with the values used, CUlaunchAttribute, and CUlaunchConfig.
+typedef union rondo__cu_launch_attribute_value {
+    int32_t is_allowed;
+    int32_t is_cooperative;
+    int32_t priority;
+    uint32_t cluster[3];
+    unsigned char room[64];
+} rondo__cu_launch_attribute_value;
+
 typedef struct rondo__cu_launch_attribute {
     int32_t id;
     int32_t padding;
-    union {
-        int32_t is_allowed;
-        char room[64];
-    } value;
+    rondo__cu_launch_attribute_value value;
 } rondo__cu_launch_attribute;
 
 typedef struct rondo__cu_launch_config {

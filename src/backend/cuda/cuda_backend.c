@@ -13,6 +13,7 @@
 #include "backend/cuda/cuda_memory.h"
 #include "backend/cuda/cuda_module.h"
 #include "backend/cuda/cuda_patch.h"
+#include "backend/cuda/cuda_peer.h"
 #include "backend/cuda/cuda_recorded.h"
 #include "backend/cuda/cuda_stream.h"
 #include "backend/cuda/cuda_template.h"
@@ -147,7 +148,9 @@ static rondo_status open_device(int32_t ordinal, rondo_device **out_device) {
     if (device == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
+    static _Atomic(uint64_t) last_serial;
     rondo_status status = RONDO_STATUS_OK;
+    device->serial = atomic_fetch_add(&last_serial, 1) + 1;
     device->head.ordinal = ordinal;
     snprintf(device->head.name, sizeof(device->head.name), "cuda:%d", (int)ordinal);
     atomic_init(&device->head.reference_count, 1);
@@ -273,6 +276,8 @@ const rondo__backend rondo__backend_cuda = {
     .synchronize_event = rondo__cuda_synchronize_event,
     .get_elapsed_ns = rondo__cuda_get_elapsed_ns,
     .copy = rondo__cuda_copy,
+    .copy_between = rondo__cuda_copy_between,
+    .reaches = rondo__cuda_reaches,
     .fill = rondo__cuda_fill,
     .call_host = rondo__cuda_call_host,
     .launch = rondo__cuda_launch,
@@ -302,6 +307,7 @@ const rondo__backend rondo__backend_cuda = {
     .list_edges = rondo__cuda_list_edges,
     .list_edge_kinds = rondo__cuda_list_edge_kinds,
     .visit_arguments = rondo__cuda_visit_arguments,
+    .read_attributes = rondo__cuda_read_attributes,
     .get_child = rondo__cuda_get_child,
     .add_child = rondo__cuda_add_child,
     .get_body = rondo__cuda_get_body,

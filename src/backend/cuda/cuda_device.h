@@ -31,8 +31,17 @@ typedef struct rondo__cuda_host_call rondo__cuda_host_call;
 // A capture begun here and not ended: what the driver will not tell when it fails.
 typedef struct rondo__cuda_capture rondo__cuda_capture;
 
+// Whether this device reaches the memory of another one; see cuda_peer.c.
+typedef struct rondo__cuda_peer {
+    uint64_t serial;  // of the other; 0: not asked yet
+    bool is_reached;
+} rondo__cuda_peer;
+
+enum { RONDO__CUDA_PEERS_MAX = 32 };  // where there are more, some are asked again
+
 struct rondo__cuda_device {
     rondo_device head;
+    uint64_t serial;  // never used twice in the process
     const rondo__cuda_api *api;
     rondo__cu_device ordinal;
     rondo__cu_context context;  // primary, retained
@@ -45,6 +54,7 @@ struct rondo__cuda_device {
     _Atomic(rondo__cu_address) scratch;    // for cuda_patch.c; 0: not yet
     rondo__cuda_host_call *pending_calls;  // eager host calls not yet run; guarded by lock
     rondo__cu_function condition;          // the kernel of cuda_conditional.c; guarded by lock
+    rondo__cuda_peer peers[RONDO__CUDA_PEERS_MAX];  // by ordinal; guarded by lock
     // Guards what follows, and is held where a stream begins to record, joins or ends a capture,
     // where the driver is asked about one, and where a thread records an event on a stream of
     // another one: the driver (580) crashes when a capture ends meanwhile, and an event that lands

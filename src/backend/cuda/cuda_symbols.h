@@ -45,6 +45,10 @@ RONDO__CUDA_SYMBOL(REQUIRED, cuCtxPushCurrent, 4000, "cuCtxPushCurrent_v2",
 RONDO__CUDA_SYMBOL(REQUIRED, cuCtxPopCurrent, 4000, "cuCtxPopCurrent_v2",
                    (rondo__cu_context * out_context))
 RONDO__CUDA_SYMBOL(REQUIRED, cuCtxSynchronize, 2000, "cuCtxSynchronize", (void))
+RONDO__CUDA_SYMBOL(REQUIRED, cuDeviceCanAccessPeer, 4000, "cuDeviceCanAccessPeer",
+                   (int *out_can_access, rondo__cu_device device, rondo__cu_device peer))
+RONDO__CUDA_SYMBOL(REQUIRED, cuCtxEnablePeerAccess, 4000, "cuCtxEnablePeerAccess",
+                   (rondo__cu_context peer, unsigned int flags))
 
 RONDO__CUDA_SYMBOL(REQUIRED, cuMemGetInfo, 3020, "cuMemGetInfo_v2",
                    (size_t * out_free, size_t *out_total))
@@ -93,6 +97,9 @@ RONDO__CUDA_SYMBOL(REQUIRED, cuMemcpyDtoHAsync, 3020, "cuMemcpyDtoHAsync_v2",
 RONDO__CUDA_SYMBOL(REQUIRED, cuMemcpyDtoDAsync, 3020, "cuMemcpyDtoDAsync_v2",
                    (rondo__cu_address destination, rondo__cu_address source, size_t bytes,
                     rondo__cu_stream stream))
+RONDO__CUDA_SYMBOL(REQUIRED, cuMemcpyPeerAsync, 4000, "cuMemcpyPeerAsync",
+                   (rondo__cu_address destination, rondo__cu_context to, rondo__cu_address source,
+                    rondo__cu_context from, size_t bytes, rondo__cu_stream stream))
 RONDO__CUDA_SYMBOL(REQUIRED, cuMemsetD8Async, 3020, "cuMemsetD8Async",
                    (rondo__cu_address destination, unsigned char value, size_t count,
                     rondo__cu_stream stream))
@@ -155,6 +162,9 @@ RONDO__CUDA_SYMBOL(REQUIRED, cuGraphNodeGetDependencies, 10000, "cuGraphNodeGetD
                    (rondo__cu_graph_node node, rondo__cu_graph_node *nodes, size_t *in_out_count))
 RONDO__CUDA_SYMBOL(REQUIRED, cuGraphNodeGetType, 10000, "cuGraphNodeGetType",
                    (rondo__cu_graph_node node, int *out_type))
+RONDO__CUDA_SYMBOL(REQUIRED, cuGraphKernelNodeGetAttribute, 11000, "cuGraphKernelNodeGetAttribute",
+                   (rondo__cu_graph_node node, int attribute,
+                    rondo__cu_launch_attribute_value *out_value))
 RONDO__CUDA_SYMBOL(REQUIRED, cuGraphMemcpyNodeGetParams, 10000, "cuGraphMemcpyNodeGetParams",
                    (rondo__cu_graph_node node, rondo__cu_copy_node *out_params))
 RONDO__CUDA_SYMBOL(REQUIRED, cuGraphMemsetNodeGetParams, 10000, "cuGraphMemsetNodeGetParams",

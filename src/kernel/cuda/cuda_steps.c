@@ -452,7 +452,6 @@ rondo_status rondo__cuda_begin_kernel(const rondo__kernel_request *request,
     kernel->head = (rondo__kernel){
         .launch = launch_kernel,
         .destroy = destroy_kernel,
-        .is_capturable = true,
         .implementation = "nvrtc",
     };
     kernel->request = request;
