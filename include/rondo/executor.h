@@ -73,6 +73,7 @@ typedef struct rondo_executor_options {
     rondo_self_check_action self_check_action;  // what such a run does where they differ
     rondo_stream *stream;  // where runs are put, behind what is there; of the same device, and it
                            // outlives the executor. NULL: one of its own
+    bool training;         // what ops do that leave it open; see below
 } rondo_executor_options;
 
 // Memory. A small file can ask for any amount of it, so an executor holds at most
@@ -101,6 +102,12 @@ typedef struct rondo_executor_options {
 // executor repeats them. An op with an attribute `seed` has a generator of its own that starts
 // there (a whole number as it is, another by its bits), so what it draws does not depend on other
 // ops; it, too, goes on from run to run. Eager and replayed runs draw the same.
+
+// Training. Some ops work in another way in training: Dropout drops, BatchNormalization takes mean
+// and variance from the batch. What the model says of it counts (an input of Dropout, an attribute
+// or the number of outputs of BatchNormalization); where it leaves it open, `training` decides, in
+// bodies, too. Ops of the program's own ask for it with rondo_op_is_training. A program that trains
+// and infers in turn has an executor for each; they share what does not depend on it.
 
 // A named tensor, in host memory or on the executor's device.
 typedef struct rondo_binding {  // ABI: fixed
