@@ -147,6 +147,7 @@ typedef struct rondo_executor_stats {
     uint64_t plan_hit_count;       // runs whose plan was there
     uint64_t plan_miss_count;      // runs that had to compile
     uint64_t plan_eviction_count;  // plans dropped for others
+    uint64_t in_place_run_count;   // replays that took device tensors where they are
 } rondo_executor_stats;
 
 // Makes an executor for `program` on `device`. Plans are compiled at the first run of each shape.
@@ -191,7 +192,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_run(rondo_executor *executo
 
 // Runs again on the inputs that the last run left on the device, and waits; no transfers.
 //
-// Errors:    STATE (nothing has run), and as rondo_executor_run.
+// Errors:    STATE (nothing has run; the last run was fed device tensors or states), and as
+//            rondo_executor_run.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_rerun(rondo_executor *executor);
 
 // Ends the call that another thread makes on the executor now (run, rerun or describe).

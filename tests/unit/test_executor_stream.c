@@ -187,7 +187,72 @@ static void test_executor_stream__feeds_and_fetches_on_the_device(void **state) 
     rondo_executor_stats stats = {.struct_size = sizeof stats};
     OK(rondo_executor_get_stats(w->executor, &stats));
     assert_int_equal(stats.replay_run_count, 5);
+    expect_message(rondo_executor_rerun(w->executor), RONDO_STATUS_STATE, "device tensors");
     rondo_tensor_deinit(&other);
+    close_world(w);
+}
+
+static uint64_t count_in_place(const world *w) {
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
+    OK(rondo_executor_get_stats(w->executor, &stats));
+    return stats.in_place_run_count;
+}
+
+enum { TENSORS = 3 };
+
+static void test_executor_stream__addresses_are_patched(void **state) {
+    (void)state;
+    world *w = open_world();
+    rondo_tensor x[TENSORS];
+    rondo_tensor y[TENSORS];
+    for (int i = 0; i < TENSORS; ++i) {
+        OK(rondo_tensor_init_device(w->device, RONDO_DTYPE_F32, &add_shape, &x[i]));
+        OK(rondo_tensor_init_device(w->device, RONDO_DTYPE_F32, &add_shape, &y[i]));
+    }
+    for (int run = 0; run < 12; ++run) {
+        const float first = (float)(3 * run);
+        float s[ADD_COUNT];
+        write_x(w, &x[run % TENSORS], first);
+        const rondo_binding feed = {"x", x[run % TENSORS]};
+        rondo_binding fetches[] = {{"y", y[run % TENSORS]}, {"s", on_host(s)}};
+        const size_t copies = fake_cuda_count_calls("cuMemcpyDtoDAsync");
+        if (run % 2 == 0) {
+            OK(rondo_executor_run(w->executor, &feed, 1, fetches, 2));
+        } else {
+            OK(rondo_executor_run_async(w->executor, &feed, 1, fetches, 2, NULL));
+            OK(rondo_executor_wait(w->executor));
+        }
+        assert_true(run < 4 || fake_cuda_count_calls("cuMemcpyDtoDAsync") == copies);
+        expect_values(w, &y[run % TENSORS], first, true);
+        assert_int_equal(add_program_check(s, first, false), ADD_COUNT);
+    }
+    assert_int_equal(count_in_place(w), 9);
+    // Other ports, and back.
+    float values[ADD_COUNT];
+    add_program_fill(values, 1);
+    rondo_binding feed = {"x", on_host(values)};
+    rondo_binding fetch = {"y", y[0]};
+    for (int run = 0; run < 3; ++run) {
+        OK(rondo_executor_run(w->executor, &feed, 1, &fetch, 1));
+        expect_values(w, &y[0], 1, true);
+    }
+    assert_int_equal(count_in_place(w), 11);
+    feed.tensor = x[0];
+    for (int run = 0; run < 3; ++run) {
+        write_x(w, &x[0], (float)run);
+        OK(rondo_executor_run(w->executor, &feed, 1, &fetch, 1));
+        expect_values(w, &y[0], (float)run, true);
+    }
+    assert_int_equal(count_in_place(w), 13);
+    OK(rondo_executor_set_graphs(w->executor, RONDO_GRAPHS_OFF));
+    write_x(w, &x[0], 77);
+    OK(rondo_executor_run(w->executor, &feed, 1, &fetch, 1));
+    expect_values(w, &y[0], 77, true);
+    assert_int_equal(count_in_place(w), 13);
+    for (int i = 0; i < TENSORS; ++i) {
+        rondo_tensor_deinit(&x[i]);
+        rondo_tensor_deinit(&y[i]);
+    }
     close_world(w);
 }
 
@@ -495,6 +560,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_stream__device_tensors),
         cmocka_unit_test(test_executor_stream__feeds_and_fetches_on_the_device),
+        cmocka_unit_test(test_executor_stream__addresses_are_patched),
         cmocka_unit_test(test_executor_stream__addresses_in_the_middle),
         cmocka_unit_test(test_executor_stream__wrong_tensors_are_named),
         cmocka_unit_test(test_executor_stream__order_on_the_programs_stream),
