@@ -19,8 +19,8 @@ RONDO_EXTERN_C_BEGIN
 // device. A run that feeds the input starts it anew; one that fails leaves it as it was.
 //
 // A state has memory of its own, twice: the run reads one and writes the other, in place where
-// rondo/executor_stream.h says so of device tensors, otherwise by a copy each. Its shape is that of the output, and may change from run to run: each shape has a
-// plan.
+// rondo/executor_stream.h says so of device tensors, otherwise by a copy each. Its shape is that of
+// the output, and may change from run to run: each shape has a plan.
 //
 // output     NULL: the input is bound no more, and its state is given up.
 // input      one without a default.

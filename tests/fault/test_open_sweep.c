@@ -1,6 +1,6 @@
-// Fail the nth for executors inside a program's own work: every driver call (on the fake driver) and
-// every allocation (there and on the host) fails once, in turn, while device tensors are fed and
-// fetched, runs are not waited for, a model is recorded, states and weights change, and ops are
+// Fail the nth for executors inside a program's own work: every driver call (on the fake driver)
+// and every allocation (there and on the host) fails once, in turn, while device tensors are fed
+// and fetched, runs are not waited for, a model is recorded, states and weights change, and ops are
 // called one by one. Whatever fails: the call wrote a fresh record, nothing stays behind, and where
 // the device lives the next run is right.
 // SPDX-License-Identifier: Apache-2.0

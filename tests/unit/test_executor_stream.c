@@ -491,6 +491,62 @@ static void test_executor_stream__nothing_waits_for_the_device(void **state) {
     close_world(w);
 }
 
+// y = x[i] for whole numbers i, which may be out of range.
+static rondo_program *build_gather(void) {
+    rondo_builder *builder;
+    rondo_program *program;
+    rondo_port port = {
+        .struct_size = sizeof port, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 1};
+    static const char *const operands[] = {"x", "i"};
+    static const char *const result = "y";
+    OK(rondo_builder_create(NULL, &builder));
+    port.extent[0] = ADD_COUNT;
+    OK(rondo_builder_add_input(builder, &port));
+    port.name = "i";
+    port.dtype = RONDO_DTYPE_I64;
+    port.extent[0] = 2;
+    OK(rondo_builder_add_input(builder, &port));
+    OK(rondo_builder_add_node(builder, "Gather", operands, 2, &result, 1, NULL));
+    OK(rondo_builder_add_output(builder, "y", NULL));
+    OK(rondo_builder_finish(builder, &program));
+    rondo_builder_destroy(builder);
+    return program;
+}
+
+static void test_executor_stream__what_only_the_device_finds_out(void **state) {
+    (void)state;
+    if (strcmp(device_name, "host") != 0) {
+        return;  // kernels of a GPU take what is out of range for something else
+    }
+    world *w = open_world();
+    rondo_program *program = build_gather();
+    rondo_executor *executor;
+    OK(rondo_executor_create(program, w->device, NULL, &executor));
+    float x[ADD_COUNT];
+    float y[2];
+    int64_t i[2] = {0, 5};
+    add_program_fill(x, 1);
+    const rondo_binding feeds[] = {{"x", on_host(x)},
+                                   {"i", {.dtype = RONDO_DTYPE_I64, .shape = {1, {2}}, .data = i}}};
+    rondo_binding fetch = {"y", {.dtype = RONDO_DTYPE_F32, .shape = {1, {2}}, .data = y}};
+    for (int run = 0; run < 6; ++run) {
+        i[1] = run % 2 == 0 ? 5 : ADD_COUNT;
+        OK(rondo_executor_run_async(executor, feeds, 2, &fetch, 1, NULL));
+        if (run % 2 == 0) {
+            OK(rondo_executor_wait(executor));
+            assert_true(y[0] == 1 && y[1] == 6);
+        } else if (run == 3) {  // another call waits first, and tells
+            expect_message(rondo_executor_run(executor, feeds, 2, &fetch, 1), RONDO_STATUS_BAD_DATA,
+                           "64");
+        } else {
+            expect_message(rondo_executor_wait(executor), RONDO_STATUS_BAD_DATA, "64");
+        }
+    }
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    close_world(w);
+}
+
 // ---- the heap ---------------------------------------------------------------------------------
 
 static void test_executor_stream__a_replayed_run_takes_no_memory(void **state) {
@@ -568,6 +624,7 @@ int main(void) {
         cmocka_unit_test(test_executor_stream__runs_that_do_not_wait),
         cmocka_unit_test(test_executor_stream__other_calls_come_behind),
         cmocka_unit_test(test_executor_stream__nothing_waits_for_the_device),
+        cmocka_unit_test(test_executor_stream__what_only_the_device_finds_out),
         cmocka_unit_test(test_executor_stream__a_replayed_run_takes_no_memory),
         cmocka_unit_test(test_executor_stream__tensors_of_another_gpu),
     };
