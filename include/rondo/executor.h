@@ -161,6 +161,7 @@ typedef struct rondo_executor_stats {
         // memory_limit_bytes (plans, weights in every form, folded constants),
         // and pinned memory; not generated code
     uint64_t device_memory_bytes;  // the same on a GPU, without graph_bytes; 0 on the host
+    uint64_t in_place_run_count;   // replays that took device tensors where they are
 } rondo_executor_stats;
 
 // Makes an executor for `program` on `device`. Plans are compiled at the first run of each shape.
@@ -205,13 +206,15 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_run(rondo_executor *executo
 
 // Runs again on the inputs that the last run left on the device, and waits; no transfers.
 //
-// Errors:    STATE (nothing has run), and as rondo_executor_run.
+// Errors:    STATE (nothing has run; the last run was fed device tensors or states), and as
+//            rondo_executor_run.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_rerun(rondo_executor *executor);
 
 // Ends the call that another thread makes on the executor now (run, rerun, wait or describe).
 //
 // That call returns CANCELLED at the next op outside of segments, turn of a loop (in a graph: one of
-// the next 16) or kernel to be prepared, having waited for what is on the stream. Nothing is fetched, and the next call works.
+// the next 16) or kernel to be prepared, having waited for what is on the stream. Nothing is
+// fetched, and the next call works.
 // Between calls this does nothing, so who must be sure cancels until the other thread is back.
 //
 // Errors:    INVALID (executor is NULL).
