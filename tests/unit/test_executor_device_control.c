@@ -16,6 +16,7 @@
 
 #include "executor/plan.h"
 #include "support/flow_models.h"
+#include "support/gpu_present.h"
 #include "support/model_fixture.h"
 
 enum { FLOAT = 1, INT64 = 7, BOOL = 9, MODEL_COUNT = 120, GPU_MODEL_COUNT = 24, RUN_COUNT = 6 };
@@ -433,17 +434,9 @@ int main(void) {
         cmocka_unit_test(test_executor_device_control__loops_without_end),
     };
     int failed_count = cmocka_run_group_tests_name("host", tests, NULL, NULL);
-    rondo_device *gpu;
     device_name = "cuda:0";
-    if (rondo_device_open(device_name, &gpu) == RONDO_STATUS_OK) {
+    if (gpu_is_present(&failed_count)) {
         failed_count += cmocka_run_group_tests_name("cuda:0", tests, NULL, NULL);
-        rondo_device_release(gpu);
-    } else {
-        const char *required = getenv("RONDO_REQUIRE");
-        const bool is_required = required != NULL && strstr(required, "cuda") != NULL;
-        print_message("%s on cuda:0: %s\n", is_required ? "FAILED" : "skipped",
-                      rondo_error_get_last()->message);
-        failed_count += is_required ? 1 : 0;
     }
     return failed_count;
 }

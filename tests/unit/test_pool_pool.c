@@ -17,6 +17,7 @@
 #include "rondo/device.h"
 #include "rondo/graph.h"
 #include "rondo/pool.h"
+#include "support/gpu_present.h"
 
 static void must(rondo_status status) {
     if (status != RONDO_STATUS_OK) {
@@ -295,17 +296,9 @@ int main(void) {
         cmocka_unit_test(test_pool_pool__blocks_outlive_the_pool),
         cmocka_unit_test(test_pool_pool__regions_of_destroyed_streams_serve_others),
     };
-    rondo_device *gpu;
     device_name = "cuda:0";
-    if (rondo_device_open(device_name, &gpu) == RONDO_STATUS_OK) {
+    if (gpu_is_present(&failed_count)) {
         failed_count += cmocka_run_group_tests_name("cuda:0", gpu_tests, NULL, NULL);
-        rondo_device_release(gpu);
-    } else {
-        const char *required = getenv("RONDO_REQUIRE");
-        bool is_required = required != NULL && strstr(required, "cuda") != NULL;
-        print_message("%s on cuda:0: %s\n", is_required ? "FAILED" : "skipped",
-                      rondo_error_get_last()->message);
-        failed_count += is_required ? 1 : 0;
     }
     return failed_count;
 }

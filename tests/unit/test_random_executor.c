@@ -14,6 +14,7 @@
 
 #include "program/edit.h"
 #include "rondo/rondo.h"
+#include "support/gpu_present.h"
 
 enum { COUNT = 1001, RUNS = 5, SEED = 12 };
 
@@ -362,17 +363,9 @@ int main(void) {
         cmocka_unit_test(test_random_executor__training_can_be_an_input),
     };
     int failed_count = cmocka_run_group_tests_name("host", tests, NULL, NULL);
-    rondo_device *gpu;
     device_name = "cuda:0";
-    if (rondo_device_open(device_name, &gpu) == RONDO_STATUS_OK) {
+    if (gpu_is_present(&failed_count)) {
         failed_count += cmocka_run_group_tests_name("cuda:0", tests, NULL, NULL);
-        rondo_device_release(gpu);
-    } else {
-        const char *required = getenv("RONDO_REQUIRE");
-        bool is_required = required != NULL && strstr(required, "cuda") != NULL;
-        print_message("%s on cuda:0: %s\n", is_required ? "FAILED" : "skipped",
-                      rondo_error_get_last()->message);
-        failed_count += is_required ? 1 : 0;
     }
     return failed_count;
 }
