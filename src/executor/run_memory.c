@@ -17,8 +17,8 @@ static bool is_growing(const rondo_executor *executor, rondo_memory_kind kind, s
     const uint64_t limit = executor->plan_limit_bytes;
     bool has_smaller = false;
     for (const rondo__run_memory *m = executor->run_memory; m != NULL; m = m->next) {
-        has_smaller = has_smaller || (m->kind == kind && m->bytes < bytes &&
-                                      m->bytes >= bytes / SPARE_FACTOR_MAX);
+        has_smaller = has_smaller ||
+                      (m->kind == kind && m->bytes < bytes && m->bytes >= bytes / SPARE_FACTOR_MAX);
     }
     return has_smaller && (limit == 0 || executor->run_memory_bytes + power <= limit / 2);
 }
