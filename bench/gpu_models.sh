@@ -56,13 +56,12 @@ measure() {
     "$pack/rondo" bench "$pack/models/$name/model.onnx" --device "$device" --dtype "$dtype" \
         "${arguments[@]}" --no-transfers --duration "${RONDO_SECONDS:-1.5}" --json "$pack/rondo.json" \
         >"$out/bench_${name}_$dtype.log" 2>&1 || echo '{}' >"$pack/rondo.json"
-    echo '{}' >"$pack/torch.json"
-    python3 bench/torch_nets.py "$name" "$dtype" >"$pack/torch.out" 2>"$out/torch_${name}_$dtype.log" &&
-        tail -n 1 "$pack/torch.out" >"$pack/torch.json"
     python3 - "$name" "$dtype" "$pack" <<'P'
 import json, sys
 name, dtype, pack = sys.argv[1:]
-rondo, torch = json.load(open(pack + "/rondo.json")), json.load(open(pack + "/torch.json"))
+rondo = json.load(open(pack + "/rondo.json"))
+rows = [json.loads(line) for line in open(pack + "/torch.jsonl")]
+torch = next((row for row in rows if row["name"] == name and row["dtype"] == dtype), {})
 us = lambda mode: 1e3 * rondo[mode]["latency_ms"]["median"] if mode in rondo else None
 show = lambda value: f"{value:.1f}" if value else "-"
 graph = rondo.get("graph", {})
@@ -76,6 +75,10 @@ print("| " + " | ".join(str(cell) for cell in cells) + " |")
 P
 }
 
+networks="squeezenet1_1 mobilenet_v2 resnet50 bert_mini gpt_mini lstm_tagger branch_and_loop"
+# shellcheck disable=SC2086  # a list; the last one cannot be captured, which may end the process
+timeout 200 python3 bench/torch_nets.py $networks >"$pack/torch.jsonl" 2>"$out/torch.log"
+
 {
     echo "command: bench/gpu_models.sh; commit ${RONDO_COMMIT:-$(git rev-parse --short HEAD 2>/dev/null || echo unknown)}"
     nvidia-smi --query-gpu=name,driver_version --format=csv,noheader 2>/dev/null
@@ -83,7 +86,7 @@ P
     echo
     echo "| network | dtype | PyTorch eager, us | PyTorch graph | Rondo eager | Rondo replay | replay / best PyTorch | ops | nodes | bypassed | cold, s | why PyTorch has no graph |"
     echo "|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|"
-    for name in branch_and_loop lstm_tagger gpt_mini bert_mini squeezenet1_1 mobilenet_v2 resnet50; do
+    for name in $(printf '%s\n' $networks | tac); do  # the small ones first
         [ -f "$pack/models/$name/model.onnx" ] || continue
         for dtype in fp32 fp16; do
             if [ $SECONDS -gt "$limit" ]; then

@@ -2,11 +2,12 @@
 
 """The networks of bench/gpu_models.sh in PyTorch: eager, and replayed from a CUDA graph.
 
-    python3 bench/torch_nets.py NAME DTYPE
+    python3 bench/torch_nets.py NAME...
 
-The same shapes as the ONNX files have in their test data, random weights. Prints one JSON line with
-median microseconds of wall clock from the call until the device is idle, inputs on the device; a
-way that PyTorch does not have is null, with the reason.
+The same shapes as the ONNX files have in their test data, random weights, fp32 and fp16. Prints a
+JSON line for each with median microseconds of wall clock from the call until the device is idle,
+inputs on the device; a way that PyTorch does not have is null, with the reason. A capture that fails
+may leave the process without a usable device, so name what cannot be captured last.
 """
 import json
 import statistics
@@ -135,21 +136,28 @@ def capture(work):
     return graph
 
 
-def main(name, dtype):
+def measure_net(name, dtype, row):
     torch.manual_seed(0)
     net, inputs = make(name)
     kind = torch.half if dtype == "fp16" else torch.float
     net = net.eval().to(DEVICE).to(kind)
     inputs = [x.to(DEVICE).to(kind) if x.is_floating_point() else x.to(DEVICE) for x in inputs]
-    row = {"torch": torch.__version__, "eager_us": None, "graph_us": None, "reason": ""}
-    with torch.inference_mode():
-        row["eager_us"] = measure(lambda: net(*inputs))
-        try:
-            row["graph_us"] = measure(capture(lambda: net(*inputs)).replay)
-        except Exception as error:  # what a capture refuses
-            row["reason"] = str(error).split("\n")[0][:120]
-    print(json.dumps(row), flush=True)
+    inputs = [x.to(memory_format=torch.channels_last) if x.dim() == 4 else x for x in inputs]
+    row["eager_us"] = measure(lambda: net(*inputs))
+    row["graph_us"] = measure(capture(lambda: net(*inputs)).replay)
+
+
+def main(names):
+    for name in names:
+        for dtype in ("fp32", "fp16"):
+            row = {"name": name, "dtype": dtype, "eager_us": None, "graph_us": None, "reason": ""}
+            try:
+                with torch.inference_mode():
+                    measure_net(name, dtype, row)
+            except Exception as error:  # what a capture, or a missing package, refuses
+                row["reason"] = str(error).strip().split("\n")[0][:120]
+            print(json.dumps(row), flush=True)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3])
+    main(sys.argv[1:])
