@@ -116,7 +116,9 @@ typedef struct rondo_run_times {
     uint64_t host_to_device_ns;  // 0 on the host
     uint64_t compute_ns;         // on the device, without transfers
     uint64_t device_to_host_ns;  // 0 on the host
-    bool was_replayed;           // every capturable segment was replayed from its graph
+    bool was_replayed;           // half of the ops that ran, or more, were in replayed graphs
+    uint64_t ran_op_count;       // ops that ran, those of bodies each time
+    uint64_t replayed_op_count;  // of these, in replayed graphs
 } rondo_run_times;
 
 // The plan behind the last run.
