@@ -41,7 +41,7 @@ int main(int argc, char **argv) {
     CHECK(rondo_device_open("auto", &device));
     CHECK(rondo_executor_create(program, device, NULL, &executor));
     float row[2] = {1, 2};
-    rondo_binding feed = {"x", {RONDO_DTYPE_F32, {2, {1, 2}}, row, NULL}};
+    rondo_binding feed = {"x", {RONDO_DTYPE_F32, {2, {1, 2}}, row, NULL, NULL}};
     rondo_binding fetch = {.name = "y"};
     CHECK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
     const float *y = fetch.tensor.data;

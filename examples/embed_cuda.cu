@@ -27,7 +27,7 @@ __global__ void add(float *y, const float *z) { y[at()] += z[at()]; }
 static cudaStream_t main_stream, side_stream;
 static cudaEvent_t fork_event, join_event;
 static cublasHandle_t blas;
-static float *w, *x, *y, *z;  // N x N each; managed, so that main below can look at them
+static float *w, *x, *y, *z;  // N x N each, in device memory
 static void step(void) {  // y = relu(w x) + x / 2, the two halves of it side by side
     const float one = 1.0f, zero = 0.0f;
     CUDA(cudaEventRecord(fork_event, main_stream));
@@ -40,6 +40,11 @@ static void step(void) {  // y = relu(w x) + x / 2, the two halves of it side by
     add<<<N, N, 0, main_stream>>>(y, z);
 }
 
+static void get(float *to, const float *from) {  // waits until it is there
+    CUDA(cudaMemcpyAsync(to, from, N * N * sizeof(float), cudaMemcpyDeviceToHost, main_stream));
+    CUDA(cudaStreamSynchronize(main_stream));
+}
+
 int main(void) {
     rondo_device *device;
     if (rondo_device_open("cuda:0", &device) != RONDO_STATUS_OK) {
@@ -50,9 +55,11 @@ int main(void) {
     CUDA(cudaStreamCreateWithFlags(&side_stream, cudaStreamNonBlocking));
     CUDA(cudaEventCreate(&fork_event)), CUDA(cudaEventCreate(&join_event));
     CUDA(cublasCreate(&blas)), CUDA(cublasSetStream(blas, main_stream));
+    static float input[N * N], expected[N * N], found[N * N];
     float **matrices[] = {&w, &x, &y, &z};
-    for (int i = 0; i < 4; i++) CUDA(cudaMallocManaged(matrices[i], N * N * sizeof(float)));
-    for (int i = 0; i < N * N; i++) w[i] = (float)(i % 13 - 6) / 13;
+    for (int i = 0; i < 4; i++) CUDA(cudaMalloc(matrices[i], sizeof input));
+    for (int i = 0; i < N * N; i++) input[i] = (float)(i % 13 - 6) / 13;
+    CUDA(cudaMemcpy(w, input, sizeof input, cudaMemcpyHostToDevice));
     step();  // once as ever: libraries set themselves up in their first call
 
     rondo_stream *stream;
@@ -63,18 +70,18 @@ int main(void) {
     step();
     RONDO(rondo_graph_capture_end(graph));
 
-    static float expected[N * N];
     for (int round = 0; round < 10; round++) {
-        for (int i = 0; i < N * N; i++) x[i] = (float)((i + round) % 17 - 8) / 17;
+        for (int i = 0; i < N * N; i++) input[i] = (float)((i + round) % 17 - 8) / 17;
+        CUDA(cudaMemcpyAsync(x, input, sizeof input, cudaMemcpyHostToDevice, main_stream));
         step();
-        CUDA(cudaStreamSynchronize(main_stream));
-        memcpy(expected, y, sizeof expected);
-        memset(y, 0, sizeof expected), memset(z, 0, sizeof expected);
+        get(expected, y);
+        CUDA(cudaMemsetAsync(y, 0, sizeof found, main_stream));
+        CUDA(cudaMemsetAsync(z, 0, sizeof found, main_stream));
         RONDO(rondo_graph_replay(graph, stream));
-        CUDA(cudaStreamSynchronize(main_stream));
-        check(memcmp(expected, y, sizeof expected) == 0, "replay", "differs from the step itself");
+        get(found, y);
+        check(memcmp(expected, found, sizeof found) == 0, "replay", "differs from the step itself");
     }
-    printf("10 replays: bit for bit as the step itself; y[0] = %g\n", y[0]);
+    printf("10 replays: bit for bit as the step itself; y[0] = %g\n", found[0]);
     rondo_graph_destroy(graph), rondo_stream_destroy(stream), rondo_device_release(device);
     return EXIT_SUCCESS;
 }

@@ -7,7 +7,7 @@
 //
 //   rondo_dlpack_info info;
 //   rondo_tensor_from_dlpack((rondo_dlpack_managed *)theirs, &tensor, &info);  // theirs is taken
-//   ... use tensor.data on the device that info.device names ...
+//   ... use tensor.data on tensor.device; NULL: in host memory ...
 //   rondo_tensor_deinit(&tensor);  // their deleter runs
 //
 // DLPack says nothing of streams: who hands a tensor over has to make its work visible first, by an
@@ -114,13 +114,14 @@ typedef struct rondo_dlpack_info {
 //            Python capsule is renamed to "used_dltensor" by who takes it.)
 // out_info   NULL says that only plain tensors will do: in host memory, writable, of an element
 //            type that Rondo has. With it, every device of the list above is accepted, and 8-bit
-//            floats come as RONDO_DTYPE_U8, bit for bit.
+//            floats come as RONDO_DTYPE_U8, bit for bit. What lies on a GPU becomes a device
+//            tensor: that device is opened, and kept.
 //
 // Shapes:    rank 0 to RONDO_RANK_MAX, row-major without gaps. Strides of extents 1, and those of
 //            empty tensors, do not matter.
 // Errors:    INVALID (a strided tensor: make it contiguous first; a NULL address; a shape that does
 //            not fit; without out_info: another device, read-only), UNSUPPORTED (element type,
-//            device, or version: each named).
+//            device, or version: each named), UNAVAILABLE (the GPU cannot be used here).
 // Ownership: free *out_tensor with rondo_tensor_deinit.
 // Capture:   a graph that uses the address needs the tensor for as long as it is replayed.
 RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_from_dlpack(rondo_dlpack_managed *managed,
@@ -144,7 +145,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_dlpack_get_device(const rondo_device
 //
 // tensor     may be given up afterwards: when it owns its bytes, the result keeps them alive. When
 //            it does not, the caller keeps them until the deleter has run.
-// device     where the bytes lie; NULL: in host memory.
+// device     where the bytes lie, for memory that the tensor does not tell, such as pinned memory;
+//            NULL: where the tensor says.
 // type       NULL: that of the tensor. Otherwise what the elements really are, of the same size: an
 //            8-bit float in a tensor of U8, say.
 //

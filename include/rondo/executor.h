@@ -3,8 +3,9 @@
 //   rondo_executor_create(program, device, NULL, &executor);
 //   rondo_executor_run(executor, feeds, feed_count, fetches, fetch_count);   // any number of times
 //
-// An executor has a stream of its own. It runs beside captures and is recorded by none; but what
-// compiles or runs also allocates and waits, which breaks captures in global mode.
+// An executor has a stream of its own, or works on the program's. These runs wait until they are
+// done, and no capture records them (rondo/executor_stream.h has those that do not wait, or are
+// recorded); but what compiles or runs also allocates, which breaks captures in global mode.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_H
 #define RONDO_EXECUTOR_H
@@ -70,6 +71,8 @@ typedef struct rondo_executor_options {
                                 // such a limit a quarter of its memory
     uint64_t self_check_every;  // each n-th run compares replay and eager run; 0: none does
     rondo_self_check_action self_check_action;  // what such a run does where they differ
+    rondo_stream *stream;  // where runs are put, behind what is there; of the same device, and it
+                           // outlives the executor. NULL: one of its own
 } rondo_executor_options;
 
 // Memory. A small file can ask for any amount of it, so an executor holds at most
@@ -99,7 +102,7 @@ typedef struct rondo_executor_options {
 // there (a whole number as it is, another by its bits), so what it draws does not depend on other
 // ops; it, too, goes on from run to run. Eager and replayed runs draw the same.
 
-// A named tensor in host memory.
+// A named tensor, in host memory or on the executor's device.
 typedef struct rondo_binding {  // ABI: fixed
     const char *name;
     rondo_tensor tensor;
@@ -164,20 +167,22 @@ RONDO_API void rondo_executor_destroy(rondo_executor *executor);
 
 // Feeds inputs, runs, fetches outputs, and waits until they are there.
 //
-// feeds      one for each input of the program, in any order; host memory, free again on return.
-// fetches    outputs by name. A tensor with data = NULL is allocated and afterwards owned by the
-//            caller (rondo_tensor_deinit); one with data must have the output's dtype and shape and
-//            is written. Strings, sequences and optionals are always new tensors; one that an
-//            earlier run has made is freed.
+// feeds      one for each input of the program, in any order; free again on return. A device tensor
+//            whose value decides shapes is read back first, which waits.
+// fetches    outputs by name. A tensor with data = NULL is allocated, on its `device` where it has
+//            one, and afterwards owned by the caller (rondo_tensor_deinit); one with data must have
+//            the output's dtype and shape and is written. Strings, sequences and optionals are
+//            always new tensors; one that an earlier run has made is freed.
 //
 // All is copied, also what strings and the items of sequences hold: nothing that was fed is needed
 // after the call, and what was fetched stands for itself.
 //
-// Errors:    INVALID (feed or fetch with an unknown name, missing, twice, wrong dtype or shape: the
-//            message says what was expected), UNSUPPORTED, BAD_DATA (data-dependent shape or index
-//            out of range; loop_limit reached), NO_MEMORY and NO_DEVICE_MEMORY (also when
-//            memory_limit_bytes is reached: the message names op, shape and bytes), CANCELLED,
-//            MISMATCH (self_check_every). Fetches are written only on success.
+// Errors:    INVALID (feed or fetch with an unknown name, missing, twice, wrong dtype or shape, on
+//            another device: the message says what was expected), STATE (the executor's stream
+//            records), UNSUPPORTED, BAD_DATA (data-dependent shape or index out of range;
+//            loop_limit reached), NO_MEMORY and NO_DEVICE_MEMORY (also when memory_limit_bytes is
+//            reached: the message names op, shape and bytes), CANCELLED, MISMATCH
+//            (self_check_every). Fetches in host memory are written only on success.
 // Capture:   legal, but not recorded; breaks captures in global mode.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_run(rondo_executor *executor,
                                                          const rondo_binding *feeds,

@@ -36,8 +36,9 @@
 // that matters.
 //
 // What is learned is proved: more recordings with fresh values must be foretold exactly, every byte
-// of every node. A step of which a word cannot be explained, or that records other nodes, edges or
-// functions for other values, is refused: the report says which node, which word, what was seen.
+// of every node. A step of which a word cannot be explained, or that records other nodes, edges,
+// functions or launch attributes (clusters, priority) for other values, is refused: the report says
+// which node, which word, what was seen.
 // Then every run does what `fallback` says. No finite number of recordings shows a case that is too
 // rare to be met: a step that does something else for one value among thousands (n == 4097) needs a
 // domain without it, or check_every, which finds it late. The ends of each domain are always tried.
@@ -234,7 +235,12 @@ enum {
     X(CHANGED, 12,                                                                                 \
       "the step recorded something else than was foretold, though all words were "                 \
       "explained before",                                                                          \
-      "keep hidden state out of the step, such as counters; values may be rare special cases")
+      "keep hidden state out of the step, such as counters; values may be rare special cases")     \
+    X(LAUNCH, 13,                                                                                  \
+      "a kernel is launched with other attributes for other values: clusters, priority, a window " \
+      "of memory to keep in the cache",                                                            \
+      "keep the values apart that lead to other attributes, which no patch can change: one "       \
+      "learned step for each")
 
 typedef int32_t rondo_refusal;
 enum {

@@ -43,8 +43,10 @@
 #include "rondo/program.h"    // a model as data
 #include "rondo/onnx.h"       // models and tensors from files, and to files
 #include "rondo/builder.h"    // a model made in code, and read back
+#include "rondo/user_op.h"    // ops of the program's own
 #include "rondo/executor.h"   // a program on a device
 #include "rondo/self_check.h"  // replays compared with eager runs
+#include "rondo/executor_stream.h"  // runs on the program's stream, not waited for, recorded
 
 // Advanced.
 #include "rondo/inspect.h"    // looking inside a graph: nodes, dumps, handles

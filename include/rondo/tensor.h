@@ -3,6 +3,9 @@
 // A tensor is a small value struct: element type, shape, address, and (when it owns its bytes) a
 // retained storage. All tensors are dense and row-major; there are no strides.
 //
+// The bytes lie in host memory or, where `device` says so, in that of a device: a device tensor.
+// The processor must not read those, and calls that would do so refuse them.
+//
 // Elements are numbers, strings (rondo_string), or tensors again: what ONNX calls a sequence is a
 // tensor of one axis whose elements are tensors, and an optional is one that has one element or
 // none. Strings, sequences and optionals are always in host memory.
@@ -14,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "rondo/device.h"
 #include "rondo/export.h"
 #include "rondo/status.h"
 
@@ -71,6 +75,8 @@ typedef struct rondo_tensor {  // ABI: fixed
     rondo_shape shape;
     void *data;              // first element; may be NULL when there are no elements
     rondo_storage *storage;  // what keeps `data` alive; NULL when the caller does
+    rondo_device *device;    // whose memory it is; NULL: host memory, pinned or not. Borrowed, but
+                             // kept by a storage
 } rondo_tensor;
 
 // Bytes of one element; 0 for RONDO_DTYPE_NONE and unknown values.
@@ -95,6 +101,33 @@ RONDO_API char *rondo_shape_format(const rondo_shape *shape, char *buffer, size_
 // Ownership: caller owns *out_tensor; free with rondo_tensor_deinit.
 RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_init(rondo_dtype dtype, const rondo_shape *shape,
                                                         rondo_tensor *out_tensor);
+
+// Allocates a tensor in a device's memory, aligned to 256 bytes, not initialised. On the host
+// device that is host memory, so such a program runs on both.
+//
+// Errors:    INVALID (dtype, shape; elements that are no numbers), NO_DEVICE_MEMORY.
+// Ownership: caller owns *out_tensor; free with rondo_tensor_deinit, when work that uses it is
+//            done. It keeps the device.
+// Capture:   unsafe.
+RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_init_device(rondo_device *device,
+                                                               rondo_dtype dtype,
+                                                               const rondo_shape *shape,
+                                                               rondo_tensor *out_tensor);
+
+// Whether the processor may read the bytes: host memory, or that of the host device. True for NULL.
+RONDO_API bool rondo_tensor_is_on_host(const rondo_tensor *tensor);
+
+// Copies the elements of `source` to `destination` in stream order. Both have the same dtype and
+// shape; each lies in host memory or on a device, of which one is the stream's. Between two GPUs
+// the driver copies directly where it can.
+//
+// Errors:    INVALID (dtypes, shapes or devices that do not fit; elements that are no numbers; the
+//            tensors overlap), those of rondo_stream_copy.
+// Ownership: both stay until the copy has run.
+// Capture:   recorded; as rondo_stream_copy.
+RONDO_API RONDO_MUST_USE rondo_status rondo_tensor_copy(rondo_stream *stream,
+                                                        const rondo_tensor *source,
+                                                        const rondo_tensor *destination);
 
 // Makes a string tensor of copies of `strings`, in row-major order.
 //

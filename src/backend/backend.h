@@ -161,6 +161,16 @@ typedef struct rondo__node_info {
     uint32_t branch_count;  // 0: not known, as of a node that was not recorded through Rondo
 } rondo__node_info;
 
+// How a kernel is launched, beyond its grid and block. The driver's refusal to tell one of them is
+// part of `others`.
+typedef struct rondo__launch_attributes {
+    uint32_t cluster[3];  // blocks; 0: none were asked for
+    uint32_t is_cooperative;
+    int64_t priority;
+    uint64_t access_policy;  // hash of the window of memory that is to stay in the cache
+    uint64_t others;         // hash of all the rest; no addresses
+} rondo__launch_attributes;
+
 // Memory that the driver has given to somebody.
 typedef struct rondo__allocation {
     uintptr_t begin;
@@ -328,6 +338,10 @@ struct rondo__backend {
     // driver tells them.
     rondo_status (*visit_arguments)(rondo__template *template_, size_t index,
                                     rondo__visit_bytes visit, void *user_data);
+    // How the KERNEL node `index` is launched, as far as the driver tells. (optional; default: as
+    // usual)
+    rondo_status (*read_attributes)(rondo__template *template_, size_t index,
+                                    rondo__launch_attributes *out_attributes);
     // The graph inside a CHILD node, borrowed for as long as the template is not edited.
     rondo_status (*get_child)(rondo__template *template_, size_t index,
                               rondo__template **out_child);

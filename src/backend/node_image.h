@@ -15,6 +15,7 @@ typedef struct rondo__parameter {
 struct rondo__node_image {
     size_t index;           // in its level of the template
     rondo__node_info info;  // KERNEL, HOST, COPY and FILL can be patched; strings are borrowed
+    rondo__launch_attributes attributes;  // KERNEL; no patch changes them
     bool is_enabled;
     const char *fixed;  // why the node cannot be patched, "a copy of several rows"; NULL: it can
     // The backend's own: what is called, how it is found.

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/control.h"
+#include "executor/device_control.h"
 #include "executor/generators.h"
 #include "op/draws.h"
 #include "program/specialise.h"
@@ -121,8 +122,9 @@ static bool fits_foreseen(const rondo__tensor_info *foreseen, const rondo_shape 
 
 // Whether output `i` stacks what a body gave in each turn.
 static bool is_row(const rondo__node *node, size_t i) {
-    const bool is_loop = strcmp(node->op.def->name, "Loop") == 0;
-    const bool is_scan = strcmp(node->op.def->name, "Scan") == 0;
+    const bool is_control = (node->op.def->flags & RONDO__OP_CONTROL) != 0;
+    const bool is_loop = is_control && strcmp(node->op.def->name, "Loop") == 0;
+    const bool is_scan = is_control && strcmp(node->op.def->name, "Scan") == 0;
     const int64_t others = is_loop ? 2 : rondo__op_get_int(&node->op, "num_scan_inputs", 0);
     return (is_loop || is_scan) && (int64_t)(i + (size_t)others) >= (int64_t)node->explicit_count;
 }
@@ -241,6 +243,9 @@ rondo_status rondo__bypass_run(rondo_executor *executor, rondo__plan *plan, rond
     }
     if (status == RONDO_STATUS_OK) {
         status = rondo_stream_synchronize(executor->stream);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__device_control_check(executor, plan);
     }
     if (status == RONDO_STATUS_OK && is_control) {
         const rondo__control control = {executor, node, step, run_body};

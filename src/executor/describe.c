@@ -6,10 +6,12 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "executor/describe_half.h"
+#include "executor/device_control.h"
 #include "executor/feeds.h"
 #include "executor/foresee.h"
 #include "executor/limits.h"
 #include "executor/plan_cache.h"
+#include "executor/settle.h"
 #include "executor/variants.h"
 #include "rondo/text.h"
 #include "tensor/elements.h"
@@ -191,11 +193,34 @@ static void append_unplanned(rondo__text *text, const rondo_program *body, int i
     }
 }
 
+static bool has_bodies(const rondo__plan *plan, const rondo__step *step, size_t index) {
+    const size_t n = get_step_node(plan, step, index);
+    return (plan->program->nodes[n].op.def->flags & RONDO__OP_CONTROL) != 0;
+}
+
+// The plan of a body of op `index` of a step; NULL where there is none yet, or never (then
+// *out_is_dead).
+static rondo_status find_body(rondo_executor *executor, const rondo__plan *plan, rondo__step *step,
+                              size_t index, const char *name, rondo_executor **out_body,
+                              rondo__plan **out_plan, bool *out_is_dead) {
+    *out_is_dead = false;
+    if (step->kind == RONDO__STEP_BYPASS) {
+        return rondo__control_plan_body(executor, plan, step, name, out_body, out_plan);
+    }
+    const rondo__kernel *kernel = plan->items[step->first_item + index].kernel;
+    const rondo__device_part *part = rondo__device_control_get_part(kernel, name);
+    *out_is_dead = part == NULL;
+    *out_body = part != NULL ? part->executor : NULL;
+    *out_plan = part != NULL ? part->plan : NULL;
+    return RONDO_STATUS_OK;
+}
+
 // The bodies of If, Loop and Scan. What one cannot do with these shapes is said, and is no failure:
 // its turn may never come.
 static void append_bodies(rondo__text *text, rondo_executor *executor, rondo__plan *plan,
-                          rondo__step *step, int indent) {
-    const rondo__node *node = &plan->program->nodes[step->node];
+                          rondo__step *step, size_t index, int indent) {
+    const rondo__node *node = &plan->program->nodes[get_step_node(plan, step, index)];
+    bool is_dead;
     for (size_t a = 0; a < node->op.attribute_count; ++a) {
         const rondo__attribute *attribute = &node->op.attributes[a];
         if (attribute->kind != RONDO__ATTRIBUTE_BODY) {
@@ -205,11 +230,13 @@ static void append_bodies(rondo__text *text, rondo_executor *executor, rondo__pl
         rondo__plan *body_plan = NULL;
         rondo__text_append(text, "%*s%s: ", indent, "", attribute->name);
         const rondo_status status =
-            rondo__control_plan_body(executor, plan, step, attribute->name, &body, &body_plan);
+            find_body(executor, plan, step, index, attribute->name, &body, &body_plan, &is_dead);
         text->failed = text->failed || status == RONDO_STATUS_NO_MEMORY;
         if (status != RONDO_STATUS_OK) {
             rondo__text_append_escaped(text, rondo_error_get_last()->message);
             rondo__text_append_bytes(text, "\n", 1);
+        } else if (is_dead) {
+            rondo__text_append(text, "never taken\n");
         } else if (body_plan == NULL) {
             append_unplanned(text, attribute->body, indent);
         } else {
@@ -249,9 +276,9 @@ static void append_steps(rondo__text *text, rondo_executor *executor, rondo__pla
                 }
             }
             rondo__text_append(text, "\n");
-        }
-        if (step->kind == RONDO__STEP_BYPASS && step->bypass == RONDO__BYPASS_CONTROL) {
-            append_bodies(text, executor, plan, step, indent + 4);
+            if (has_bodies(plan, step, i)) {
+                append_bodies(text, executor, plan, step, i, indent + 4);
+            }
         }
     }
 }
@@ -260,12 +287,14 @@ static void append_steps(rondo__text *text, rondo_executor *executor, rondo__pla
 static void append_legend(rondo__text *text, bool is_host) {
     rondo__text_append(
         text, "%s",
-        is_host
-            ? "run by: simd (own vector code), onednn (oneDNN), reference (plain C, slow), "
-              "copy (moves bytes),\n        philox (random numbers), trees (decision trees); host: "
-              "bypassed, plain C between segments\n"
-            : "run by: nvrtc (own kernels), cublaslt, cudnn (NVIDIA's libraries), philox "
-              "(random numbers);\n        host: bypassed, plain C on the processor\n");
+        is_host ? "run by: simd (own vector code), onednn (oneDNN), reference (plain C, slow), "
+                  "copy (moves bytes),\n        philox (random numbers), trees (decision trees), "
+                  "control "
+                  "(branches and loops on the device);\n        host: bypassed, plain C between "
+                  "segments\n"
+                : "run by: nvrtc (own kernels), cublaslt, cudnn (NVIDIA's libraries), philox "
+                  "(random numbers),\n        control (branches and loops on the device); host: "
+                  "bypassed, plain C on the processor\n");
 }
 
 static void append_text(rondo__text *text, rondo_executor *executor, rondo__plan *plan) {
@@ -320,6 +349,7 @@ static const char *name_slot_kind(rondo__slot_kind kind) {
     return names[kind];
 }
 
+// Leaves the object open: bodies may follow.
 static void append_json_node(rondo__text *text, const rondo__plan *plan, const rondo__step *step,
                              size_t index) {
     const rondo__node *node = &plan->program->nodes[get_step_node(plan, step, index)];
@@ -352,7 +382,7 @@ static void append_json_node(rondo__text *text, const rondo__plan *plan, const r
         rondo__text_append(text, ", \"place\": \"%s\", \"offset\": %zu, \"bytes\": %zu}",
                            name_slot_kind(slot->kind), slot->offset, slot->bytes);
     }
-    rondo__text_append(text, "]}");
+    rondo__text_append(text, "]");
 }
 
 static void append_json(rondo__text *text, rondo_executor *executor, rondo__plan *plan);
@@ -370,9 +400,10 @@ static void append_json_unplanned(rondo__text *text, const rondo_program *body) 
 
 // Each with its plan; with the model's ops where the plan waits for shapes, or is not possible.
 static void append_json_bodies(rondo__text *text, rondo_executor *executor, rondo__plan *plan,
-                               rondo__step *step) {
-    const rondo__node *node = &plan->program->nodes[step->node];
+                               rondo__step *step, size_t index) {
+    const rondo__node *node = &plan->program->nodes[get_step_node(plan, step, index)];
     size_t count = 0;
+    bool is_dead;
     rondo__text_append(text, ", \"bodies\": [");
     for (size_t a = 0; a < node->op.attribute_count; ++a) {
         const rondo__attribute *attribute = &node->op.attributes[a];
@@ -384,7 +415,7 @@ static void append_json_bodies(rondo__text *text, rondo_executor *executor, rond
         rondo__text_append(text, "%s\n      {\"name\": ", count++ > 0 ? "," : "");
         rondo__text_append_json(text, attribute->name);
         const rondo_status status =
-            rondo__control_plan_body(executor, plan, step, attribute->name, &body, &body_plan);
+            find_body(executor, plan, step, index, attribute->name, &body, &body_plan, &is_dead);
         text->failed = text->failed || status == RONDO_STATUS_NO_MEMORY;
         if (status != RONDO_STATUS_OK) {
             rondo__text_append(text, ", \"error\": ");
@@ -424,12 +455,12 @@ static void append_json(rondo__text *text, rondo_executor *executor, rondo__plan
         rondo__text_append(text, ", \"ops\": [");
         for (size_t i = 0; i < count_step_nodes(step); ++i) {
             append_json_node(text, plan, step, i);
+            if (has_bodies(plan, step, i)) {
+                append_json_bodies(text, executor, plan, step, i);
+            }
+            rondo__text_append_bytes(text, "}", 1);
         }
-        rondo__text_append(text, "]");
-        if (step->kind == RONDO__STEP_BYPASS && step->bypass == RONDO__BYPASS_CONTROL) {
-            append_json_bodies(text, executor, plan, step);
-        }
-        rondo__text_append(text, "}");
+        rondo__text_append(text, "]}");
     }
     rondo__text_append(text, "\n  ]\n}\n");
 }
@@ -578,6 +609,7 @@ rondo_status rondo_executor_describe_feeds(rondo_executor *executor, const rondo
     if ((int)format < RONDO_TEXT_PLAIN || format > RONDO_TEXT_DOT) {
         return RONDO_FAIL(INVALID, "format %d is not a rondo_text_format", (int)format);
     }
+    RETURN_IF_ERROR(rondo__executor_settle(executor, __func__));
     const size_t input_count = executor->source->input_count + executor->source->optional_count;
     size_t count = 0;
     rondo_status status = RONDO_STATUS_NO_MEMORY;

@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include "executor/device_control.h"
+
 static void append_text(rondo__text *text, const char *place, const rondo__half_report *report) {
     rondo__text_append_bytes(text, "half precision", 14);
     rondo__text_append_escaped(text, place);
@@ -66,6 +68,33 @@ static void append_body(rondo__text *text, const char *node, const char *body,
     rondo__text_append(text, "%s", is_json ? "}" : "");
 }
 
+// Those of one op: item `item` of a segment, or the bypassed one.
+static void append_bodies(rondo__text *text, const rondo__plan *plan, const rondo__step *step,
+                          size_t item, size_t *in_out_count, bool is_json) {
+    const bool is_segment = step->kind == RONDO__STEP_SEGMENT;
+    const size_t n = is_segment ? plan->items[item].node : step->node;
+    const rondo__node *node = &plan->program->nodes[n];
+    size_t b = 0;
+    for (size_t a = 0; a < node->op.attribute_count; ++a) {
+        const rondo__attribute *attribute = &node->op.attributes[a];
+        if (attribute->kind != RONDO__ATTRIBUTE_BODY) {
+            continue;
+        }
+        const rondo__device_part *part =
+            is_segment ? rondo__device_control_get_part(plan->items[item].kernel, attribute->name)
+                       : NULL;
+        const rondo_executor *body = b < step->body_count ? step->bodies[b] : NULL;
+        const rondo__plan *inner = part != NULL ? part->plan : body != NULL ? body->current : NULL;
+        b += 1;
+        if (is_segment && part == NULL) {
+            continue;  // never taken
+        }
+        rondo__text_append(text, "%s", is_json && *in_out_count > 0 ? ",\n    " : "");
+        append_body(text, node->op.name, attribute->name, inner, is_json);
+        *in_out_count += 1;
+    }
+}
+
 // Bodies nest at most as deep as programs do.
 static void append_plan(rondo__text *text, const rondo__plan *plan, const char *place,
                         bool is_json) {
@@ -78,22 +107,9 @@ static void append_plan(rondo__text *text, const rondo__plan *plan, const char *
     }
     for (size_t s = 0; s < plan->step_count; ++s) {
         const rondo__step *step = &plan->steps[s];
-        const rondo__node *node = &plan->program->nodes[step->node];
-        if (step->kind != RONDO__STEP_BYPASS || step->bypass != RONDO__BYPASS_CONTROL) {
-            continue;
-        }
-        size_t b = 0;
-        for (size_t a = 0; a < node->op.attribute_count; ++a) {
-            const rondo__attribute *attribute = &node->op.attributes[a];
-            if (attribute->kind != RONDO__ATTRIBUTE_BODY) {
-                continue;
-            }
-            const rondo_executor *body = b < step->body_count ? step->bodies[b] : NULL;
-            rondo__text_append(text, "%s", is_json && count > 0 ? ",\n    " : "");
-            append_body(text, node->op.name, attribute->name, body != NULL ? body->current : NULL,
-                        is_json);
-            b += 1;
-            count += 1;
+        const bool is_segment = step->kind == RONDO__STEP_SEGMENT;
+        for (size_t i = 0; i < (is_segment ? step->item_count : 1); ++i) {
+            append_bodies(text, plan, step, step->first_item + i, &count, is_json);
         }
     }
     rondo__text_append(text, "%s", is_json ? "]" : "");

@@ -3,7 +3,9 @@
 #include "executor/destroy.h"
 #include "backend/backend.h"
 #include "base/memory.h"
+#include "capture/capture.h"
 #include "executor/generators.h"
+#include "executor/lanes.h"
 #include "executor/run_memory.h"
 #include "executor/self_check.h"
 
@@ -11,7 +13,7 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
     if (plan == NULL) {
         return;
     }
-    (void)!rondo_stream_synchronize(executor->stream);  // its kernels and memory must be idle
+    rondo__executor_drain(executor);  // its kernels and memory must be idle
     for (size_t s = 0; s < plan->step_count; ++s) {
         rondo_graph_destroy(plan->steps[s].graph);
         for (size_t b = 0; b < plan->steps[s].body_count; ++b) {
@@ -30,6 +32,10 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
         rondo_tensor_deinit(&plan->dynamic[v]);
     }
     rondo__free(plan->dynamic);
+    for (size_t n = 0; plan->refusals != NULL && n < plan->program->node_count; ++n) {
+        rondo__free(plan->refusals[n]);
+    }
+    rondo__free(plan->refusals);
     rondo__free(plan->slots);
     rondo__weight_list_cut(&plan->weights, 0);
     rondo__run_memory_release(executor, plan->arena);
@@ -41,20 +47,58 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
     rondo__free(plan);
 }
 
+// Recorded runs in captures that were not Rondo's.
+static void drop_recordings(rondo_executor *executor) {
+    rondo__participants_destroy(executor->recordings);
+    executor->recordings = NULL;
+}
+
+// Plans first, those of variants, too: they own bodies, and use what the root has.
+static void destroy_plans(rondo_executor *executor) {
+    for (size_t v = 0; v < executor->variant_count; ++v) {
+        rondo_executor_destroy(executor->variants[v]);
+    }
+    while (executor->retired_variants != NULL) {
+        rondo_executor *variant = executor->retired_variants;
+        executor->retired_variants = variant->next_retired;
+        rondo_executor_destroy(variant);
+    }
+    rondo__lru_map_deinit(&executor->plans);
+    while (executor->retired_plans != NULL) {
+        rondo__plan *plan = executor->retired_plans;
+        executor->retired_plans = plan->next_retired;
+        rondo__plan_destroy(executor, plan);
+    }
+}
+
 void rondo_executor_destroy(rondo_executor *executor) {
     if (executor == NULL) {
         return;
     }
-    for (size_t v = 0; v < executor->variant_count; ++v) {
-        rondo_executor_destroy(executor->variants[v]);
+    rondo__executor_drain(executor);
+    rondo__async *async = executor->root->async;
+    if (async != NULL && async->active == executor) {
+        async->active = executor->root;
     }
-    rondo__lru_map_deinit(&executor->plans);
+    rondo__executor_release(executor);
+}
+
+void rondo__executor_release(rondo_executor *executor) {
+    if (atomic_fetch_sub(&executor->reference_count, 1) > 1) {
+        return;  // graphs that recorded a run need it
+    }
+    drop_recordings(executor);
+    destroy_plans(executor);
     rondo__free(executor->key);
     rondo__executor_release_generators(executor);
+    rondo__async_free(executor);
     for (size_t i = 0; i < 4; ++i) {
         rondo_event_destroy(executor->events[i]);
     }
-    rondo_stream_destroy(executor->stream);
+    if (executor->owns_stream) {
+        rondo_stream_destroy(executor->stream);
+    }
+    rondo_memory_free(executor->device, executor->watch);
     rondo__shared_release_base(executor->source, executor->base_form, executor->root->budget);
     rondo__shared_release_store(executor->source, executor->weights.store);
     rondo_program_destroy(executor->source);
@@ -63,6 +107,12 @@ void rondo_executor_destroy(rondo_executor *executor) {
     rondo__free(executor->input_of);
     rondo__free(executor->output_of);
     rondo__free(executor->symbols);
+    rondo__free(executor->fresh);
+    rondo__free(executor->lists.feeds);
+    rondo__free(executor->lists.results);
+    rondo__free(executor->lists.wants);
+    rondo__free(executor->lists.places);
+    rondo__free(executor->lists.is_fed);
     for (size_t i = 0; i < executor->pattern_count; ++i) {
         rondo__free(executor->patterns[i]);
     }

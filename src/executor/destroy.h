@@ -9,4 +9,7 @@
 // Waits for what the plan runs, and frees it with its bodies.
 void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan);  // NULL is fine
 
+// Gives up a reference. The last one frees the executor, on whichever thread.
+void rondo__executor_release(rondo_executor *executor);
+
 #endif  // RONDO_EXECUTOR_DESTROY_H

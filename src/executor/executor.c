@@ -127,6 +127,58 @@ static rondo_status index_ports(rondo_executor *executor) {
     return RONDO_STATUS_OK;
 }
 
+// A stream of its own for an executor and for each body; variants share their root's.
+static rondo_status choose_stream(rondo_executor *executor) {
+    rondo_stream *given = executor->depth > 0          ? NULL
+                          : executor->root != executor ? executor->root->stream
+                                                       : executor->options.stream;
+    executor->owns_stream = given == NULL;
+    executor->stream = given;
+    return given != NULL ? RONDO_STATUS_OK
+                         : rondo_stream_create(executor->device, NULL, &executor->stream);
+}
+
+// What each call of the caller needs, and the results of a run.
+static rondo_status make_lists(rondo_executor *executor) {
+    const rondo_program *source = executor->source;
+    const size_t input_count = source->input_count + source->optional_count + 1;
+    const size_t output_count = source->output_count + 1;
+    rondo__call_lists *lists = &executor->lists;
+    executor->fresh = rondo__calloc(output_count, sizeof *executor->fresh);
+    if (executor->fresh == NULL || executor->root != executor) {
+        return executor->fresh != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+    }
+    lists->feeds = rondo__calloc(input_count, sizeof *lists->feeds);
+    lists->results = rondo__calloc(output_count, sizeof *lists->results);
+    lists->wants = rondo__calloc(output_count, sizeof *lists->wants);
+    lists->places = rondo__calloc(output_count, sizeof *lists->places);
+    lists->is_fed = rondo__calloc(input_count, sizeof *lists->is_fed);
+    return lists->feeds != NULL && lists->results != NULL && lists->wants != NULL &&
+                   lists->places != NULL && lists->is_fed != NULL
+               ? RONDO_STATUS_OK
+               : RONDO_STATUS_NO_MEMORY;
+}
+
+// Where a loop may be decided on the device, that has to see when it is to end.
+static rondo_status make_watch(rondo_executor *executor) {
+    const rondo_program *program = executor->source;
+    bool has_control = false;
+    for (size_t n = 0; n < program->node_count; ++n) {
+        has_control = has_control || (program->nodes[n].op.def->flags & RONDO__OP_CONTROL) != 0;
+    }
+    if (!has_control) {
+        return RONDO_STATUS_OK;
+    }
+    void *memory;
+    RETURN_IF_ERROR(rondo_memory_allocate(executor->device, RONDO_MEMORY_PINNED,
+                                          sizeof *executor->watch, &memory));
+    executor->watch = memory;
+    atomic_init(&executor->watch->call, 0);
+    atomic_init(&executor->watch->stopped, 0);
+    executor->call = &executor->watch->call;
+    return RONDO_STATUS_OK;
+}
+
 // Makes an executor at `depth` for `root`; NULL: it is one of the caller's.
 static rondo_status create(rondo_program *program, rondo_device *device,
                            const rondo_executor_options *options, int32_t depth,
@@ -147,6 +199,8 @@ static rondo_status create(rondo_program *program, rondo_device *device,
     executor->depth = depth;
     executor->root = root != NULL ? root : executor;
     executor->active = executor;
+    atomic_init(&executor->reference_count, 1);
+    executor->call = &executor->own_call;
     rondo__executor_init_plans(executor);
     rondo_status status = root != NULL ? RONDO_STATUS_OK : rondo__executor_make_budgets(executor);
     if (status == RONDO_STATUS_OK && root == NULL) {
@@ -161,6 +215,9 @@ static rondo_status create(rondo_program *program, rondo_device *device,
         status = rondo__shared_acquire_store(program, device, &executor->weights.store);
     }
     rondo__budget *before = rondo__budget_enter(executor->root->budget);
+    if (status == RONDO_STATUS_OK && root == NULL) {
+        status = make_watch(executor);
+    }
     if (status == RONDO_STATUS_OK) {
         status = rondo__executor_make_base(executor);
     }
@@ -169,7 +226,10 @@ static rondo_status create(rondo_program *program, rondo_device *device,
         status = executor->keyed == NULL ? RONDO_STATUS_NO_MEMORY : RONDO_STATUS_OK;
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo_stream_create(device, NULL, &executor->stream);
+        status = make_lists(executor);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = choose_stream(executor);
         executor->weights.stream = executor->stream;
     }
     if (status == RONDO_STATUS_OK && options->thread_count > 0 && rondo_device_is_host(device)) {
@@ -205,6 +265,11 @@ rondo_status rondo_executor_create(rondo_program *program, rondo_device *device,
     RETURN_IF_ERROR(read_options(options, &merged));
     if (merged.reference && !rondo_device_is_host(device)) {
         return RONDO_FAIL(UNSUPPORTED, "the reference runs on device \"host\" only, not on \"%s\"",
+                          rondo_device_get_name(device));
+    }
+    if (merged.stream != NULL && rondo_stream_get_device(merged.stream) != device) {
+        return RONDO_FAIL(INVALID, "options.stream is of %s, the executor is to run on %s",
+                          rondo_device_get_name(rondo_stream_get_device(merged.stream)),
                           rondo_device_get_name(device));
     }
     return create(program, device, &merged, 0, NULL, out_executor);

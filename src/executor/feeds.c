@@ -6,10 +6,10 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "base/memory.h"
 #include "executor/declared.h"
 #include "executor/limits.h"
 #include "executor/self_check.h"
+#include "executor/settle.h"
 #include "executor/transfer.h"
 #include "executor/variants.h"
 #include "tensor/elements.h"
@@ -89,10 +89,33 @@ static rondo_status check_items(const char *name, const rondo_tensor *tensor,
     return RONDO_STATUS_OK;
 }
 
-static rondo_status check_feed(const rondo_program *program, const rondo__value *value,
+// A feed lies in host memory or on the executor's device.
+static rondo_status check_place(const rondo_executor *executor, const char *name,
+                                const rondo_tensor *tensor) {
+    if (rondo_tensor_is_on_host(tensor)) {
+        return RONDO_STATUS_OK;
+    }
+    if (tensor->device != executor->device) {
+        return RONDO_FAIL(INVALID,
+                          "feed \"%s\" lies on %s, the executor runs on %s; copy it there, or to "
+                          "host memory, with rondo_tensor_copy",
+                          name, rondo_device_get_name(tensor->device),
+                          rondo_device_get_name(executor->device));
+    }
+    return tensor->dtype == RONDO_DTYPE_NONE || rondo__dtype_is_plain(tensor->dtype)
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL(INVALID,
+                            "feed \"%s\" is a %s, which is always in host memory, not on %s", name,
+                            rondo_dtype_get_name(tensor->dtype),
+                            rondo_device_get_name(tensor->device));
+}
+
+static rondo_status check_feed(const rondo_executor *executor, const rondo__value *value,
                                const rondo_tensor *tensor) {
+    const rondo_program *program = executor->source;
     char have[96];
     char want[128];
+    RETURN_IF_ERROR(check_place(executor, value->name, tensor));
     RETURN_IF_ERROR(check_elements(value->name, tensor));
     RETURN_IF_ERROR(check_items(value->name, tensor, value->item_dtype, 0));
     if (value->dtype != RONDO_DTYPE_NONE && tensor->dtype != value->dtype) {
@@ -162,7 +185,7 @@ rondo_status rondo__executor_order_feeds(rondo_executor *executor, const rondo_b
             return RONDO_FAIL(INVALID, "input \"%.60s\" is fed twice", feeds[f].name);
         }
         RETURN_IF_ERROR(
-            check_feed(program, get_declared(program, (size_t)index), &feeds[f].tensor));
+            check_feed(executor, get_declared(program, (size_t)index), &feeds[f].tensor));
         out_tensors[index] = feeds[f].tensor;
     }
     for (size_t i = 0; i < program->input_count; ++i) {
@@ -214,51 +237,46 @@ static rondo_status order_fetches(const rondo_executor *executor, const rondo_bi
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo_executor_run(rondo_executor *executor, const rondo_binding *feeds,
-                                size_t feed_count, rondo_binding *fetches, size_t fetch_count) {
+rondo_status rondo__executor_order_call(rondo_executor *executor, const rondo_binding *feeds,
+                                        size_t feed_count, const rondo_binding *fetches,
+                                        size_t fetch_count, const char *call) {
     if (executor == NULL || (feeds == NULL && feed_count > 0) ||
         (fetches == NULL && fetch_count > 0)) {
-        return RONDO_FAIL(INVALID, "%s is NULL",
-                          executor == NULL                  ? "executor"
-                          : feeds == NULL && feed_count > 0 ? "feeds"
-                                                            : "fetches");
+        return RONDO_FAIL_AS(call, INVALID, "%s is NULL",
+                             executor == NULL                  ? "executor"
+                             : feeds == NULL && feed_count > 0 ? "feeds"
+                                                               : "fetches");
     }
     const rondo_program *program = executor->source;
-    rondo_status status = RONDO_STATUS_NO_MEMORY;
+    const rondo__call_lists *lists = &executor->lists;
     const size_t input_count = program->input_count + program->optional_count;
-    rondo_tensor *tensors = rondo__calloc(input_count + 1, sizeof *tensors);
-    rondo_tensor *results = rondo__calloc(program->output_count + 1, sizeof *results);
-    bool *wants = rondo__calloc(program->output_count + 1, sizeof *wants);
-    size_t *places = rondo__calloc(fetch_count + 1, sizeof *places);
-    if (tensors == NULL || results == NULL || wants == NULL || places == NULL) {
-        goto free_lists;
-    }
-    status = rondo__executor_order_feeds(executor, feeds, feed_count, tensors);
-    if (status != RONDO_STATUS_OK) {
-        goto free_lists;
-    }
-    status = order_fetches(executor, fetches, fetch_count, results, wants, places);
-    if (status != RONDO_STATUS_OK) {
-        goto free_lists;
-    }
+    memset(lists->feeds, 0, input_count * sizeof *lists->feeds);
+    memset(lists->results, 0, program->output_count * sizeof *lists->results);
+    memset(lists->wants, 0, program->output_count * sizeof *lists->wants);
+    RETURN_IF_ERROR(rondo__executor_order_feeds(executor, feeds, feed_count, lists->feeds));
+    return order_fetches(executor, fetches, fetch_count, lists->results, lists->wants,
+                         lists->places);
+}
+
+rondo_status rondo_executor_run(rondo_executor *executor, const rondo_binding *feeds,
+                                size_t feed_count, rondo_binding *fetches, size_t fetch_count) {
+    RETURN_IF_ERROR(
+        rondo__executor_order_call(executor, feeds, feed_count, fetches, fetch_count, __func__));
+    RETURN_IF_ERROR(rondo__executor_settle(executor, __func__));
+    const rondo__call_lists *lists = &executor->lists;
     rondo__budget *before = rondo__executor_begin_call(executor, feeds, feed_count);
-    status = rondo__executor_choose_variant(executor, tensors);
+    rondo_status status = rondo__executor_choose_variant(executor, lists->feeds);
     if (status == RONDO_STATUS_OK) {
         status = rondo__self_check_begin_run(executor);
     }
     if (status == RONDO_STATUS_OK) {
-        status = rondo__executor_run_tensors(executor->active, tensors, results, wants);
+        status = rondo__executor_run_tensors(executor->active, lists->feeds, lists->results,
+                                             lists->wants);
     }
     rondo__self_check_end_run(executor);
     rondo__executor_end_call(executor, before, status);
     for (size_t f = 0; status == RONDO_STATUS_OK && f < fetch_count; ++f) {
-        fetches[f].tensor = results[places[f]];
+        fetches[f].tensor = lists->results[lists->places[f]];
     }
-
-free_lists:
-    rondo__free(tensors);
-    rondo__free(results);
-    rondo__free(wants);
-    rondo__free(places);
     return status;
 }

@@ -14,4 +14,14 @@ RONDO_MUST_USE rondo_status rondo__executor_order_feeds(rondo_executor *executor
                                                         size_t feed_count,
                                                         rondo_tensor *out_tensors);
 
+// Checks the arguments of a call that runs, and fills executor->lists, which forget an earlier call.
+//
+// Errors:    INVALID.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_order_call(rondo_executor *executor,
+                                                       const rondo_binding *feeds,
+                                                       size_t feed_count,
+                                                       const rondo_binding *fetches,
+                                                       size_t fetch_count, const char *call);
+
 #endif  // RONDO_EXECUTOR_FEEDS_H

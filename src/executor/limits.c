@@ -62,7 +62,7 @@ void rondo__executor_free(rondo_executor *executor, void *address, size_t bytes)
 
 // ---- one call of the caller -------------------------------------------------------------------
 
-enum { CALL_NONE, CALL_RUNNING, CALL_CANCELLED };
+enum { CALL_NONE, CALL_RUNNING, CALL_CANCELLED = RONDO__FLOW_CANCELLED };
 
 rondo__budget *rondo__executor_begin_call(rondo_executor *executor, const rondo_binding *feeds,
                                           size_t feed_count) {
@@ -77,7 +77,7 @@ rondo__budget *rondo__executor_begin_call(rondo_executor *executor, const rondo_
     }
     rondo__error_save(&executor->record_before);
     executor->turn_count = 0;
-    atomic_store(&executor->call, CALL_RUNNING);
+    atomic_store(executor->call, CALL_RUNNING);
     return rondo__budget_enter(executor->budget);
 }
 
@@ -87,8 +87,12 @@ void rondo__executor_end_call(rondo_executor *executor, rondo__budget *before,
     if (status == RONDO_STATUS_OK) {
         rondo__error_restore(&executor->record_before);
     }
+    // The call has failed: a loop that was stopped meanwhile is no news for the next one.
+    if (status != RONDO_STATUS_OK && executor->watch != NULL) {
+        atomic_store(&executor->watch->stopped, 0);
+    }
     (void)rondo__budget_enter(before);
-    atomic_store(&executor->call, CALL_NONE);
+    atomic_store(executor->call, CALL_NONE);
 }
 
 rondo_status rondo_executor_cancel(rondo_executor *executor) {
@@ -96,27 +100,37 @@ rondo_status rondo_executor_cancel(rondo_executor *executor) {
         return RONDO_FAIL(INVALID, "executor is NULL");
     }
     int expected = CALL_RUNNING;
-    (void)atomic_compare_exchange_strong(&executor->call, &expected, CALL_CANCELLED);
+    (void)atomic_compare_exchange_strong(executor->call, &expected, CALL_CANCELLED);
     return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__executor_fail_cancelled(void) {
+    return RONDO_FAIL_AS("rondo_executor_cancel", CANCELLED,
+                         "the run was cancelled; the executor can run again");
 }
 
 rondo_status rondo__executor_check_cancelled(const rondo_executor *executor) {
-    if (atomic_load_explicit(&executor->root->call, memory_order_relaxed) == CALL_CANCELLED) {
-        return RONDO_FAIL_AS("rondo_executor_cancel", CANCELLED,
-                             "the run was cancelled; the executor can run again");
-    }
-    return RONDO_STATUS_OK;
+    return atomic_load_explicit(executor->root->call, memory_order_relaxed) == CALL_CANCELLED
+               ? rondo__executor_fail_cancelled()
+               : RONDO_STATUS_OK;
+}
+
+int64_t rondo__executor_get_loop_limit(const rondo_executor *executor) {
+    const uint64_t given = executor->options.loop_limit;
+    return given == 0 ? LOOP_LIMIT_DEFAULT : given < INT64_MAX ? (int64_t)given : INT64_MAX;
+}
+
+rondo_status rondo__executor_fail_limit(const rondo_executor *executor) {
+    return RONDO_FAIL(
+        BAD_DATA,
+        "no end after %" PRId64
+        " turns of this run's loops; loop_limit in rondo_executor_options allows more",
+        rondo__executor_get_loop_limit(executor));
 }
 
 rondo_status rondo__executor_count_turn(rondo_executor *executor) {
-    const uint64_t given = executor->options.loop_limit;
-    const uint64_t limit = given > 0 ? given : LOOP_LIMIT_DEFAULT;
-    if (executor->root->turn_count >= limit) {
-        return RONDO_FAIL(BAD_DATA,
-                          "no end after %" PRIu64
-                          " turns of this run's loops; loop_limit in rondo_executor_options allows "
-                          "more",
-                          limit);
+    if (executor->root->turn_count >= (uint64_t)rondo__executor_get_loop_limit(executor)) {
+        return rondo__executor_fail_limit(executor);
     }
     executor->root->turn_count += 1;
     return rondo__executor_check_cancelled(executor);

@@ -31,6 +31,11 @@ void rondo__executor_end_call(rondo_executor *executor, rondo__budget *before, r
 // CANCELLED when another thread said so.  Threads: one thread per executor.
 RONDO_MUST_USE rondo_status rondo__executor_check_cancelled(const rondo_executor *executor);
 
+// The failures of both, for who finds out in another way; turns that loops may take.
+rondo_status rondo__executor_fail_cancelled(void);
+rondo_status rondo__executor_fail_limit(const rondo_executor *executor);
+int64_t rondo__executor_get_loop_limit(const rondo_executor *executor);
+
 // Before each turn of a loop: BAD_DATA when the run has had too many, CANCELLED as above.
 RONDO_MUST_USE rondo_status rondo__executor_count_turn(rondo_executor *executor);
 

@@ -177,6 +177,19 @@ static void join_in_place(lifetimes *l, rondo__plan *plan) {
     }
 }
 
+// Values of a part that lie where the plan around it says: inputs, and what a branch gives out.
+static void mark_bound(const rondo_executor *executor, rondo__plan *plan) {
+    const rondo_program *program = plan->program;
+    const bool is_branch = executor->part == RONDO__PART_BRANCH;
+    const size_t outputs = is_branch ? program->output_count : 0;
+    const size_t inputs = executor->part != RONDO__PART_NONE ? program->input_count : 0;
+    for (size_t i = 0; i < inputs + outputs; ++i) {
+        const int32_t value = i < inputs ? program->inputs[i] : program->outputs[i - inputs];
+        rondo__slot *root = &plan->slots[plan->slots[value].root];
+        root->is_bound = root->kind == RONDO__SLOT_ARENA;
+    }
+}
+
 // Staging areas, one place for each input and output that travels.
 static rondo_status place_staging(rondo_executor *executor, rondo__plan *plan) {
     const rondo_program *program = plan->program;
@@ -185,13 +198,14 @@ static rondo_status place_staging(rondo_executor *executor, rondo__plan *plan) {
     if (plan->input_staging == NULL || plan->output_staging == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    if (rondo_device_is_host(executor->device)) {
-        return RONDO_STATUS_OK;
-    }
     size_t total = 0;
     for (size_t i = 0; i < program->input_count; ++i) {
         plan->input_staging[i] = total;
         total += rondo__align_up(plan->slots[program->inputs[i]].bytes, RONDO__ARENA_ALIGNMENT);
+    }
+    plan->input_bytes = total;
+    if (rondo_device_is_host(executor->device)) {
+        return RONDO_STATUS_OK;
     }
     for (size_t i = 0; i < program->output_count; ++i) {
         plan->output_staging[i] = total;
@@ -228,6 +242,18 @@ static void blame_largest(const rondo__plan *plan) {
     }
 }
 
+static void set_addresses(rondo__plan *plan) {
+    char *const arena = plan->arena->address;
+    for (size_t i = 0; i < plan->item_count; ++i) {
+        rondo__item *item = &plan->items[i];
+        item->workspace = item->kernel->workspace_bytes > 0 ? arena + item->workspace_offset : NULL;
+    }
+    for (size_t v = 0; v < plan->program->value_count; ++v) {
+        rondo__slot *slot = &plan->slots[v];
+        slot->address = slot->kind == RONDO__SLOT_ARENA ? arena + slot->offset : NULL;
+    }
+}
+
 rondo_status rondo__plan_place_values(rondo_executor *executor, rondo__plan *plan,
                                       const int8_t *class_of) {
     const rondo_program *program = plan->program;
@@ -250,9 +276,10 @@ rondo_status rondo__plan_place_values(rondo_executor *executor, rondo__plan *pla
     describe_slots(plan, class_of);
     measure_lifetimes(&l, plan, class_of);
     join_in_place(&l, plan);
+    mark_bound(executor, plan);
     for (size_t v = 0; v < program->value_count; ++v) {
         rondo__slot *slot = &plan->slots[v];
-        if (slot->kind != RONDO__SLOT_ARENA || slot->root != (int32_t)v) {
+        if (slot->kind != RONDO__SLOT_ARENA || slot->root != (int32_t)v || slot->is_bound) {
             continue;
         }
         if (l.first[v] == SIZE_MAX) {
@@ -283,17 +310,10 @@ rondo_status rondo__plan_place_values(rondo_executor *executor, rondo__plan *pla
     if (status != RONDO_STATUS_OK) {
         goto free_lists;
     }
-    status =
-        rondo__run_memory_acquire(executor, RONDO_MEMORY_DEVICE, plan->arena_bytes, &plan->arena);
-    if (status != RONDO_STATUS_OK) {
-        blame_largest(plan);
-        goto free_lists;
-    }
-    char *const arena = plan->arena->address;
     for (size_t b = 0; b < block_count; ++b) {
         plan->arena_naive_bytes += rondo__align_up(blocks[b].bytes, RONDO__ARENA_ALIGNMENT);
         if (owners[b] < 0) {
-            plan->items[-1 - owners[b]].workspace = arena + blocks[b].offset;
+            plan->items[-1 - owners[b]].workspace_offset = blocks[b].offset;
         } else {
             plan->slots[owners[b]].offset = blocks[b].offset;
         }
@@ -302,11 +322,20 @@ rondo_status rondo__plan_place_values(rondo_executor *executor, rondo__plan *pla
         rondo__slot *slot = &plan->slots[v];
         if (slot->kind == RONDO__SLOT_ARENA && plan->slots[slot->root].kind == RONDO__SLOT_ARENA) {
             slot->offset = plan->slots[slot->root].offset;
-            slot->address = arena + slot->offset;
         } else if (slot->kind == RONDO__SLOT_ARENA) {
             slot->kind = RONDO__SLOT_NONE;
         }
     }
+    if (executor->part != RONDO__PART_NONE) {
+        goto free_lists;  // addresses come with each launch
+    }
+    status =
+        rondo__run_memory_acquire(executor, RONDO_MEMORY_DEVICE, plan->arena_bytes, &plan->arena);
+    if (status != RONDO_STATUS_OK) {
+        blame_largest(plan);
+        goto free_lists;
+    }
+    set_addresses(plan);
     status = place_staging(executor, plan);
 
 free_lists:

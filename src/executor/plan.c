@@ -10,6 +10,7 @@
 #include "base/logging.h"
 #include "base/memory.h"
 #include "executor/destroy.h"
+#include "executor/device_control.h"
 #include "executor/generators.h"
 #include "executor/limits.h"
 #include "executor/place.h"
@@ -17,6 +18,7 @@
 #include "executor/schedule.h"
 #include "executor/verdict.h"
 #include "op/draws.h"
+#include "op/user_op.h"
 #include "program/edit.h"
 #include "program/passes.h"
 #include "program/specialise.h"
@@ -90,6 +92,28 @@ static uint64_t get_private_bytes(const rondo_executor *executor) {
     return rondo__budget_get_used(budget) - (account->budget == budget ? account->bytes : 0);
 }
 
+// A control op that a graph can hold is an item like others; otherwise keeps what hinders.
+static rondo_status classify_control(rondo_executor *executor, rondo__plan *plan, size_t n,
+                                     const rondo__kernel_request *request, int8_t *out_class,
+                                     rondo__kernel **out_kernel) {
+    static const rondo__planner planner = {rondo__plan_specialise, rondo__plan_create};
+    rondo__refusal refusal;
+    RETURN_IF_ERROR(
+        rondo__device_control_prepare(executor, &planner, plan, n, request, out_kernel, &refusal));
+    *out_class = *out_kernel != NULL ? 0 : 1 + RONDO__BYPASS_CONTROL;
+    if (*out_kernel != NULL) {
+        return RONDO_STATUS_OK;
+    }
+    if (plan->refusals == NULL) {
+        plan->refusals = rondo__calloc(plan->program->node_count, sizeof *plan->refusals);
+    }
+    if (plan->refusals != NULL) {
+        plan->refusals[n] = rondo__strdup(refusal.text);
+    }
+    return plan->refusals != NULL && plan->refusals[n] != NULL ? RONDO_STATUS_OK
+                                                               : RONDO_STATUS_NO_MEMORY;
+}
+
 // Decides how node `n` runs, and prepares its kernel when it has one.
 static rondo_status classify(rondo_executor *executor, rondo__plan *plan, size_t n,
                              rondo__kernel_request *request, int8_t *out_class,
@@ -97,8 +121,7 @@ static rondo_status classify(rondo_executor *executor, rondo__plan *plan, size_t
     const rondo__node *node = &plan->program->nodes[n];
     uint32_t flags = node->op.def->flags;
     if ((flags & RONDO__OP_CONTROL) != 0) {
-        *out_class = 1 + RONDO__BYPASS_CONTROL;
-        return RONDO_STATUS_OK;
+        return classify_control(executor, plan, n, request, out_class, out_kernel);
     }
     bool all_known = true;
     for (size_t i = 0; i < node->input_count; ++i) {
@@ -137,7 +160,7 @@ static rondo_status classify(rondo_executor *executor, rondo__plan *plan, size_t
     }
     rondo__weight_list_cut(&plan->weights, weight_count);
     if (status == RONDO_STATUS_UNSUPPORTED && (draws || !rondo_device_is_host(executor->device)) &&
-        node->op.def->compute != NULL) {
+        rondo__op_has_compute(node->op.def)) {
         RONDO_LOG_INFO_F("%s runs on the host: %s", rondo__node_describe(node),
                          rondo_error_get_last()->message);
         *out_class = 1 + RONDO__BYPASS_HOSTED;
@@ -207,6 +230,10 @@ static rondo_status place_constants(rondo_executor *executor, rondo__plan *plan)
                 plan->slots[plan->slots[node->inputs[k]].root].needs_device = true;
             }
         }
+    }
+    // What a part gives out is copied on the device.
+    for (size_t i = 0; executor->part != RONDO__PART_NONE && i < program->output_count; ++i) {
+        plan->slots[plan->slots[program->outputs[i]].root].needs_device = true;
     }
     for (size_t v = 0; v < program->value_count; ++v) {
         rondo__slot *slot = &plan->slots[v];

@@ -23,6 +23,7 @@
 #include "base/lru_map.h"
 #include "base/text.h"
 #include "executor/shared.h"
+#include "kernel/flow.h"
 #include "kernel/kernel.h"
 #include "program/program.h"
 #include "rondo/executor.h"
@@ -50,6 +51,7 @@ typedef struct rondo__slot {
     size_t offset;      // ARENA: from the arena's start
     void *address;      // ARENA and CONSTANT: on the device
     bool needs_device;  // CONSTANT: some kernel reads it there
+    bool is_bound;      // ARENA, of a part: lies where the plan around it says; see device_part.h
 } rondo__slot;
 
 // One op of a segment with its addresses.
@@ -59,7 +61,8 @@ typedef struct rondo__item {
     const void **inputs;
     void **outputs;
     void *workspace;
-    rondo_node last_node;  // in the step's graph, where the executor checks itself
+    rondo_node last_node;     // in the step's graph, where the executor checks itself
+    size_t workspace_offset;  // from the arena's start
 } rondo__item;
 
 typedef enum rondo__step_kind { RONDO__STEP_SEGMENT, RONDO__STEP_BYPASS } rondo__step_kind;
@@ -86,8 +89,17 @@ typedef struct rondo__step {
     rondo_executor **bodies;  // one for each body attribute, made at first use
     size_t body_count;
     // both
-    char reason[160];  // why the step is not captured, or why the segment ends here
+    char reason[320];  // why the step is not captured, or why the segment ends here
 } rondo__step;
+
+// What an executor is for: calls, or one body of a control op that is an item of a segment. The
+// plan of such a body is a part of the plan around it: inputs lie where that says (outputs of a
+// branch, too), and its arena is a piece of the item's workspace.
+typedef enum rondo__part {
+    RONDO__PART_NONE,
+    RONDO__PART_BRANCH,
+    RONDO__PART_TURN,
+} rondo__part;
 
 // A generator of the executor: NULL name: of all ops without a seed of their own.
 typedef struct rondo__executor_generator {
@@ -104,6 +116,8 @@ typedef struct rondo__run_memory {
     void *address;
     size_t use_count;  // plans
 } rondo__run_memory;
+
+typedef struct rondo__async rondo__async;  // executor/async.h
 
 // What a symbol stands for in one run.
 typedef struct rondo__bound_symbol {
@@ -126,16 +140,21 @@ typedef struct rondo__plan {
     char failure[104];    // why it failed
     bool is_probed;       // the capture at hand asks after each op whether the stream records
     size_t random_count;  // nodes that draw
+    char **refusals;      // one for each node: why a control op is bypassed; NULL entries, or NULL
 
     rondo__run_memory *arena;  // used up to `arena_bytes`
     size_t arena_bytes;
     size_t arena_naive_bytes;
     rondo__run_memory *staging_memory;
     char *staging;               // pinned; inputs, then outputs; NULL on the host device
-    size_t *input_staging;       // offsets into `staging`
+    size_t *input_staging;       // offsets into `staging`, or into a lane (async.c)
+    size_t input_bytes;          // of all inputs there
     size_t *output_staging;      // offsets into `staging`
     rondo__weight_list weights;  // what its kernels read of constants, shared with other plans
     size_t private_bytes;        // what its kernels have made of constants for themselves
+
+    atomic_int pin_count;  // recorded runs that use it; see retire.h
+    struct rondo__plan *next_retired;
 
     uint64_t run_count;
     uint64_t prepare_ns;
@@ -163,17 +182,29 @@ static inline size_t rondo__plan_get_constant_bytes(const rondo__plan *plan) {
     return (size_t)plan->weights.bytes + plan->private_bytes;
 }
 
+// What one call needs of each port, kept so that runs allocate nothing; of a caller's executor.
+typedef struct rondo__call_lists {
+    rondo_tensor *feeds;  // in input order; optional inputs behind the others
+    rondo_tensor *results;
+    bool *wants;     // one for each output
+    size_t *places;  // where a fetch stands among the outputs; one for each output
+    bool *is_fed;    // one for each optional input
+} rondo__call_lists;
+
 struct rondo_executor {
     rondo__base *base_form;     // shared with other executors of the program
     const rondo_program *base;  // of it: clone of the caller's program after the shape-free passes
     rondo_program *source;
     rondo_device *device;
     rondo_stream *stream;
+    bool owns_stream;        // otherwise the caller's, or the root's
     rondo_event *events[4];  // around the transfers; NULL on the host device
     rondo_executor_options options;
     rondo_graphs_mode graphs;
-    int32_t depth;         // 0 for a caller's executor, 1 and more for bodies of control ops
-    rondo_executor *root;  // the caller's executor: itself, or the one that this serves
+    int32_t depth;               // 0 for a caller's executor, 1 and more for bodies of control ops
+    rondo__part part;            // then the stream is that of the executor around it
+    bool keeps_control_on_host;  // control ops are never items of segments
+    rondo_executor *root;        // the caller's executor: itself, or the one that this serves
     rondo__executor_generator *generators;  // of a caller's executor, for its bodies, too
     bool is_lean;                           // little is folded ahead, because memory was short
     bool *keyed;  // one for each input: its value is part of the plan's key
@@ -205,10 +236,21 @@ struct rondo_executor {
     bool *is_fed;                                  // of a variant: one for each optional input
     uint64_t turn_count;                           // of all loops, in this run
     rondo_error record_before;                     // of the thread, when the call began
-    atomic_int call;                       // whether a call is under way or cancelled; see limits.c
+    atomic_int own_call;
+    atomic_int
+        *call;  // whether a call is under way or cancelled: own_call, or in `watch`; limits.c
+    rondo__flow_watch *watch;              // of a caller's executor with loops; NULL otherwise
     struct rondo__self_check *self_check;  // of a caller's executor; NULL: never checked
     size_t pattern_count;                  // of a caller's executor:
     char **patterns;  // copies of keep_f32, then of use_f16, which the options point at
+    rondo__call_lists lists;
+    rondo_tensor *fresh;  // results that a run allocates, one for each output; see fetch.c
+    rondo__async *async;  // of a caller's executor: runs that were not waited for; NULL: none yet
+    rondo__plan *retired_plans;        // given up, but pinned; see retire.h
+    rondo_executor *retired_variants;  // of a caller's executor, likewise
+    rondo_executor *next_retired;
+    atomic_int reference_count;             // of a caller's executor: itself and recorded runs
+    struct rondo__participant *recordings;  // of a caller's executor, in captures not of Rondo's
 };
 
 // The base with the shapes of the feeds; feeds[i].data non-NULL fixes the value of input i, too,

@@ -12,6 +12,7 @@
 #include "executor/declared.h"
 #include "executor/destroy.h"
 #include "executor/plan_cache.h"
+#include "executor/retire.h"
 #include "program/specialise.h"
 #include "tensor/elements.h"
 
@@ -20,6 +21,24 @@ enum { KEYED_MISS_LIMIT = 8 };
 
 static bool is_keyed(const rondo_executor *executor, size_t input, const rondo_tensor *feed) {
     return executor->keyed[input] && rondo_tensor_get_bytes(feed) > 0;
+}
+
+// Reads the value of an input; one on a GPU is waited for.
+static rondo_status read_value(const rondo_executor *executor, const rondo_tensor *feed,
+                               void *bytes) {
+    const size_t count = rondo_tensor_get_bytes(feed);
+    if (feed->device != executor->device) {
+        memcpy(bytes, feed->data, count);
+        return RONDO_STATUS_OK;
+    }
+    if (rondo_device_is_host(executor->device)) {  // what is on the stream makes it
+        RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
+        memcpy(bytes, feed->data, count);
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(
+        rondo_stream_copy(executor->stream, bytes, feed->data, count, RONDO_COPY_DEVICE_TO_HOST));
+    return rondo_stream_synchronize(executor->stream);
 }
 
 // Writes what a plan is found by: of each input dtype and shape, and the value where plans are made
@@ -42,7 +61,7 @@ static rondo_status write_key(rondo_executor *executor, const rondo_tensor *feed
         memcpy(executor->key + length, feed->shape.extent, extent_bytes);
         length += extent_bytes;
         if (value_bytes > 0) {
-            memcpy(executor->key + length, feed->data, value_bytes);
+            RETURN_IF_ERROR(read_value(executor, feed, executor->key + length));
         }
         length += value_bytes;
     }
@@ -53,7 +72,7 @@ static rondo_status write_key(rondo_executor *executor, const rondo_tensor *feed
 static void destroy_plan(void *user_data, void *value) {
     rondo_executor *executor = user_data;
     executor->current = executor->current == value ? NULL : executor->current;
-    rondo__plan_destroy(executor, value);
+    rondo__plan_give_up(executor, value);
 }
 
 // On a GPU, whose memory others use, too, plans leave three quarters of it alone. On the host the
@@ -107,6 +126,15 @@ static void drop_crowded(rondo_executor *executor) {
     }
 }
 
+static rondo_status copy_key(const rondo_executor *executor, const rondo_tensor *feed,
+                             rondo_tensor *out_key) {
+    if (feed->device != executor->device) {
+        return rondo__tensor_copy(feed, out_key);
+    }
+    RETURN_IF_ERROR(rondo_tensor_init(feed->dtype, &feed->shape, out_key));
+    return read_value(executor, feed, out_key->data);
+}
+
 // The feeds as a plan is compiled for them: without their bytes, but for a copy of those of keyed
 // inputs. To be freed with rondo__tensors_free.
 static rondo_status copy_keys(const rondo_executor *executor, const rondo_tensor *feeds,
@@ -119,7 +147,7 @@ static rondo_status copy_keys(const rondo_executor *executor, const rondo_tensor
     }
     for (size_t i = 0; i < count && status == RONDO_STATUS_OK; ++i) {
         if (is_keyed(executor, i, &feeds[i])) {
-            status = rondo__tensor_copy(&feeds[i], &keys[i]);
+            status = copy_key(executor, &feeds[i], &keys[i]);
         } else {
             keys[i] = (rondo_tensor){.dtype = feeds[i].dtype, .shape = feeds[i].shape};
         }
@@ -282,6 +310,7 @@ static rondo_status make_plan(rondo_executor *executor, const rondo_tensor *feed
     rondo_program *program = NULL;
     rondo__plan *plan = NULL;
     give_up_keys(executor);
+    rondo__executor_sweep(executor);
     if (executor->plans.stats.entry_count >= executor->options.plan_limit) {
         evict_plans(executor, 1);
     }
@@ -317,6 +346,25 @@ rondo_status rondo__executor_find_plan(rondo_executor *executor, const rondo_ten
     }
     executor->current = plan;
     *out_plan = plan;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__executor_look_up_plan(rondo_executor *executor, const rondo_tensor *feeds,
+                                          rondo__plan **out_plan) {
+    *out_plan = NULL;
+    const rondo_program *base = executor->base;
+    for (size_t i = 0; i < base->input_count; ++i) {
+        if (is_keyed(executor, i, &feeds[i]) && feeds[i].device == executor->device) {
+            return RONDO_FAIL(INVALID,
+                              "feed \"%s\" decides shapes, so its value must be known now: give it "
+                              "in host memory",
+                              base->values[base->inputs[i]].name);
+        }
+    }
+    size_t key_bytes = 0;
+    RETURN_IF_ERROR(write_key(executor, feeds, &key_bytes));
+    const rondo__lru_entry *entry = rondo__lru_map_find(&executor->plans, executor->key, key_bytes);
+    *out_plan = entry != NULL ? rondo__lru_entry_get_value(entry) : NULL;
     return RONDO_STATUS_OK;
 }
 

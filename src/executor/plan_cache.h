@@ -16,6 +16,15 @@ RONDO_MUST_USE rondo_status rondo__executor_find_plan(rondo_executor *executor,
                                                       const rondo_tensor *feeds,
                                                       rondo__plan **out_plan);
 
+// The same for a plan that is there; *out_plan is NULL where none is. Nothing is compiled, and
+// nothing waits: no input whose value is a key may lie on the device.
+//
+// Errors:    NO_MEMORY, INVALID (names such an input).
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_look_up_plan(rondo_executor *executor,
+                                                         const rondo_tensor *feeds,
+                                                         rondo__plan **out_plan);
+
 // What follows for the outputs from the dtypes and shapes of the feeds alone; nothing (dtype NONE)
 // where they fit no run.
 //

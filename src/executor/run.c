@@ -10,17 +10,29 @@
 #include "base/logging.h"
 #include "base/memory.h"
 #include "executor/bypass.h"
+#include "executor/lanes.h"
 #include "executor/limits.h"
 #include "executor/probe.h"
 #include "executor/self_check.h"
 #include "rondo/report.h"
+
+// Names the node, and the first tensor that it makes.
+static void blame_launch(const rondo__plan *plan, const rondo__node *node) {
+    for (size_t i = 0; i < node->output_count; ++i) {
+        if (node->outputs[i] >= 0) {
+            rondo__error_prefix("making \"%.40s\"", plan->program->values[node->outputs[i]].name);
+            break;
+        }
+    }
+    rondo__node_blame(node);
+}
 
 static rondo_status launch_item(rondo_executor *executor, rondo__plan *plan, size_t i) {
     rondo__item *item = &plan->items[i];
     rondo_status status = item->kernel->launch(item->kernel, executor->stream, item->inputs,
                                                item->outputs, item->workspace);
     if (status != RONDO_STATUS_OK) {
-        rondo__node_blame(&plan->program->nodes[item->node]);
+        blame_launch(plan, &plan->program->nodes[item->node]);
     }
     return status;
 }
@@ -153,6 +165,16 @@ static rondo_status capture_segment(rondo_executor *executor, rondo__plan *plan,
     return status;
 }
 
+// The same, counted among what the plan takes.
+static rondo_status capture_counted(rondo_executor *executor, rondo__plan *plan,
+                                    size_t *in_out_index) {
+    const size_t first = *in_out_index;
+    const int64_t taken = rondo__memory_get_thread_bytes();
+    RETURN_IF_ERROR(capture_segment(executor, plan, in_out_index));
+    count_graphs(executor, plan, first, *in_out_index, taken);
+    return RONDO_STATUS_OK;
+}
+
 // Captures what can be and has no graph yet.
 static rondo_status capture_plan(rondo_executor *executor, rondo__plan *plan) {
     for (size_t s = 0; s < plan->step_count; ++s) {
@@ -161,10 +183,7 @@ static rondo_status capture_plan(rondo_executor *executor, rondo__plan *plan) {
             plan->run_count < step->retry_run) {
             continue;
         }
-        const size_t first = s;
-        const int64_t taken = rondo__memory_get_thread_bytes();
-        RETURN_IF_ERROR(capture_segment(executor, plan, &s));
-        count_graphs(executor, plan, first, s, taken);
+        RETURN_IF_ERROR(capture_counted(executor, plan, &s));
     }
     return RONDO_STATUS_OK;
 }
@@ -218,10 +237,7 @@ static rondo_status prepare_check(rondo_executor *executor, rondo__plan *plan, s
     }
     size_t last = index;
     RETURN_IF_ERROR(rondo__self_check_warm_up(executor, plan, step, launch_items));
-    const int64_t taken = rondo__memory_get_thread_bytes();
-    RETURN_IF_ERROR(capture_segment(executor, plan, &last));
-    count_graphs(executor, plan, index, last, taken);
-    return RONDO_STATUS_OK;
+    return capture_counted(executor, plan, &last);
 }
 
 rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
@@ -266,7 +282,8 @@ rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
         }
     }
     *out_was_replayed = replayed_count > 0 && replayed_count == capturable_count;
-    if (*out_was_replayed && plan->first_replay_ns == 0) {
+    const bool may_wait = executor->depth > 0 || !rondo__executor_is_putting(executor);
+    if (*out_was_replayed && plan->first_replay_ns == 0 && may_wait) {
         RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
         plan->first_replay_ns = rondo__clock_now_ns() - start_ns;
     }

@@ -44,14 +44,17 @@ static size_t heap_pop(heap *h) {
     return top;
 }
 
-static void describe_cut(const rondo__node *node, int8_t class_of, char *buffer, size_t bytes) {
+static void describe_cut(const rondo__plan *plan, size_t n, int8_t class_of, char *buffer,
+                         size_t bytes) {
+    const rondo__node *node = &plan->program->nodes[n];
+    const char *refusal = plan->refusals != NULL ? plan->refusals[n] : NULL;
     static const char *const why[] = {
         "the device has no kernel for it", "its result shape depends on data",
         "control flow runs on the host",   "strings and sequences stay on the host",
         "its kernel cannot be captured",
     };
-    (void)snprintf(buffer, bytes, "%.60s \"%.40s\": %s", node->op.def->name, node->op.name,
-                   why[class_of - 1]);
+    (void)snprintf(buffer, bytes, "%.60s \"%.40s\": %s%s%s", node->op.def->name, node->op.name,
+                   why[class_of - 1], refusal != NULL ? ": " : "", refusal != NULL ? refusal : "");
 }
 
 static rondo_status add_step(rondo__plan *plan, size_t *capacity, const rondo__step *step) {
@@ -88,7 +91,7 @@ static rondo_status emit(rondo__plan *plan, size_t *capacity, size_t node, int8_
         plan->items[plan->item_count++].node = node;
         plan->eager_count += 1;
     }
-    describe_cut(&plan->program->nodes[node], class_of, step.reason, sizeof step.reason);
+    describe_cut(plan, node, class_of, step.reason, sizeof step.reason);
     if (last != NULL && last->kind == RONDO__STEP_SEGMENT) {
         (void)snprintf(last->reason, sizeof last->reason, "%s", step.reason);
     }

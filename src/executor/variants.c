@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/executor.h"
+#include "executor/retire.h"
 
 // Makes the variant for these the last in the list; false when there is none.
 static bool find_variant(rondo_executor *executor, const bool *is_fed, size_t count) {
@@ -31,7 +32,7 @@ static void drop_oldest(rondo_executor *executor) {
         executor->variants[k] = executor->variants[k + 1];
     }
     executor->variant_count -= 1;
-    rondo_executor_destroy(oldest);
+    rondo__variant_give_up(executor, oldest);
 }
 
 static rondo_status add_variant(rondo_executor *executor, const bool *is_fed, size_t count) {
@@ -59,10 +60,7 @@ static rondo_status add_variant(rondo_executor *executor, const bool *is_fed, si
 rondo_status rondo__executor_choose_variant(rondo_executor *executor, rondo_tensor *tensors) {
     const size_t first = executor->source->input_count;
     const size_t count = executor->source->optional_count;
-    bool *is_fed = rondo__calloc(count + 1, sizeof *is_fed);
-    if (is_fed == NULL) {
-        return RONDO_STATUS_NO_MEMORY;
-    }
+    bool *is_fed = executor->lists.is_fed;
     size_t fed_count = 0;
     for (size_t i = 0; i < count; ++i) {
         is_fed[i] = tensors[first + i].dtype != RONDO_DTYPE_NONE;
@@ -80,6 +78,5 @@ rondo_status rondo__executor_choose_variant(rondo_executor *executor, rondo_tens
             executor->active = executor->variants[executor->variant_count - 1];
         }
     }
-    rondo__free(is_fed);
     return status;
 }

@@ -327,6 +327,20 @@ static rondo_status hash_level(void *user_data, rondo__template_level *level) {
     return RONDO_STATUS_OK;
 }
 
+static rondo_status hash_attributes(rondo__template_hash *hash, const rondo__template_node *node) {
+    rondo__template *level = node->level->recorded;
+    rondo__launch_attributes attributes = {.others = 0};
+    if (level->device->backend->read_attributes == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(level->device->backend->read_attributes(level, node->index, &attributes));
+    hash->structure = HASH_NUMBERS(hash->structure, attributes.cluster[0], attributes.cluster[1],
+                                   attributes.cluster[2], attributes.is_cooperative,
+                                   (uint64_t)attributes.priority, attributes.others);
+    hash->content = HASH_NUMBERS(hash->content, attributes.access_policy);
+    return RONDO_STATUS_OK;
+}
+
 static rondo_status hash_node(void *user_data, const rondo__template_node *node) {
     rondo__template_hash *hash = user_data;
     const rondo__node_info *info = &node->info;
@@ -341,7 +355,7 @@ static rondo_status hash_node(void *user_data, const rondo__template_node *node)
     hash->content =
         HASH_NUMBERS(hash->content, (uintptr_t)info->destination, (uintptr_t)info->source,
                      (uintptr_t)info->event, (uintptr_t)info->predicate, info->fill_value);
-    return RONDO_STATUS_OK;
+    return info->kind == RONDO__NODE_KERNEL ? hash_attributes(hash, node) : RONDO_STATUS_OK;
 }
 
 rondo_status rondo__template_get_hash(rondo__template *recorded, rondo__template_hash *out_hash) {

@@ -179,14 +179,12 @@ typedef struct field_row {
     const char *name;
     size_t offset;
     size_t bytes;
-    bool is_address;
+    bool is_hexadecimal;
 } field_row;
 
-#define ROW(name, member, is_address)                                                      \
-    {                                                                                      \
-        name, offsetof(rondo__node_info, member), sizeof(((rondo__node_info *)0)->member), \
-            is_address                                                                     \
-    }
+#define ROW_OF(type, name, member, is_hexadecimal) \
+    { name, offsetof(type, member), sizeof(((type *)0)->member), (is_hexadecimal) }
+#define ROW(name, member, is_hexadecimal) ROW_OF(rondo__node_info, name, member, is_hexadecimal)
 
 static const field_row field_rows[] = {
     ROW("grid.x", grid[0], false),
@@ -211,10 +209,22 @@ static const field_row field_rows[] = {
     ROW("branch_count", branch_count, false),
 };
 
-static uint64_t read_field(const rondo__node_info *info, const field_row *row) {
+#undef ROW
+#define ROW(name, member, is_hexadecimal) \
+    ROW_OF(rondo__launch_attributes, name, member, is_hexadecimal)
+
+static const field_row attribute_rows[] = {
+    ROW("cluster.x", cluster[0], false),   ROW("cluster.y", cluster[1], false),
+    ROW("cluster.z", cluster[2], false),   ROW("cooperative", is_cooperative, false),
+    ROW("priority", priority, false),      ROW("access policy", access_policy, true),
+    ROW("other attributes", others, true),
+};
+#undef ROW
+
+static uint64_t read_field(const void *from, const field_row *row) {
     uint32_t narrow = 0;
     uint64_t wide = 0;
-    const char *field = (const char *)info + row->offset;
+    const char *field = (const char *)from + row->offset;
     if (row->bytes == sizeof narrow) {
         memcpy(&narrow, field, sizeof narrow);
         return narrow;
@@ -272,6 +282,33 @@ static rondo_status compare_arguments(comparison *c, size_t id, const char *name
     return status;
 }
 
+static rondo_status compare_rows(comparison *c, size_t id, const field_row *rows, size_t row_count,
+                                 const void *before, const void *after) {
+    for (size_t i = 0; i < row_count; ++i) {
+        const uint64_t values[] = {read_field(before, &rows[i]), read_field(after, &rows[i])};
+        if (values[0] != values[1]) {
+            RETURN_IF_ERROR(
+                add_numbers(c, id, rows[i].name, rows[i].is_hexadecimal, values[0], values[1]));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+// How a kernel is launched beyond its shape, where the backend has such.
+static rondo_status compare_attributes(comparison *c, size_t id) {
+    const rondo__node_key *keys[] = {&c->before.keys[id], &c->after.keys[id]};
+    rondo__launch_attributes attributes[2];
+    for (int i = 0; i < 2; ++i) {
+        const rondo__backend *backend = keys[i]->level->device->backend;
+        if (backend->read_attributes == NULL) {
+            return RONDO_STATUS_OK;
+        }
+        RETURN_IF_ERROR(backend->read_attributes(keys[i]->level, keys[i]->index, &attributes[i]));
+    }
+    return compare_rows(c, id, attribute_rows, sizeof attribute_rows / sizeof *attribute_rows,
+                        &attributes[0], &attributes[1]);
+}
+
 static rondo_status compare_fields(comparison *c, size_t id) {
     rondo__node_info infos[2];
     RETURN_IF_ERROR(describe(&c->before.keys[id], &infos[0]));
@@ -279,16 +316,13 @@ static rondo_status compare_fields(comparison *c, size_t id) {
     if (strcmp(infos[0].name, infos[1].name) != 0) {
         RETURN_IF_ERROR(add_texts(c, id, "name", infos[0].name, infos[1].name));
     }
-    for (size_t i = 0; i < sizeof field_rows / sizeof *field_rows; ++i) {
-        const field_row *row = &field_rows[i];
-        uint64_t before = read_field(&infos[0], row);
-        uint64_t after = read_field(&infos[1], row);
-        if (before != after) {
-            RETURN_IF_ERROR(add_numbers(c, id, row->name, row->is_address, before, after));
-        }
+    RETURN_IF_ERROR(compare_rows(c, id, field_rows, sizeof field_rows / sizeof *field_rows,
+                                 &infos[0], &infos[1]));
+    if (infos[0].kind != RONDO__NODE_KERNEL) {
+        return RONDO_STATUS_OK;
     }
-    return infos[0].kind == RONDO__NODE_KERNEL ? compare_arguments(c, id, infos[0].name)
-                                               : RONDO_STATUS_OK;
+    RETURN_IF_ERROR(compare_attributes(c, id));
+    return compare_arguments(c, id, infos[0].name);
 }
 
 // ---- the whole --------------------------------------------------------------------------------

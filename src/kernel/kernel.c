@@ -4,7 +4,9 @@
 
 #include "base/error.h"
 #include "kernel/random_kernel.h"
+#include "kernel/user_kernel.h"
 #include "op/draws.h"
+#include "op/user_op.h"
 
 rondo_status rondo__kernel_prepare(const rondo__kernel_request *request,
                                    rondo__kernel **out_kernel) {
@@ -25,6 +27,16 @@ rondo_status rondo__kernel_prepare(const rondo__kernel_request *request,
     }
     if (rondo__op_draws(request->op, request->inputs, request->input_count)) {
         return rondo__kernel_prepare_random(request, out_kernel);
+    }
+    if ((request->op->def->flags & RONDO__OP_USER) != 0) {
+        const bool wants_compute =
+            request->use_reference && rondo__op_has_compute(request->op->def);
+        const rondo_status status = wants_compute ? RONDO_STATUS_UNSUPPORTED
+                                                  : rondo__kernel_prepare_user(request, out_kernel);
+        if (status != RONDO_STATUS_UNSUPPORTED || !rondo_device_is_host(request->device) ||
+            !rondo__op_has_compute(request->op->def)) {
+            return status;
+        }
     }
     return rondo_device_is_host(request->device) ? rondo__kernel_prepare_host(request, out_kernel)
                                                  : rondo__kernel_prepare_cuda(request, out_kernel);

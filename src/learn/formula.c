@@ -304,6 +304,20 @@ static void fit_ceil(fitting *f, uint16_t argument, uint16_t second) {
     }
 }
 
+// Whether the word can be no address that lost its high half: that differs much from the whole one,
+// and by the same in all recordings whose addresses have that half in common, as the driver's may.
+static bool is_whole(const fitting *f, const rondo__formula *formula) {
+    const rondo__sightings *seen = f->seen;
+    const uint64_t half = UINT64_C(1) << 31;
+    const uint64_t extent = seen->arguments->list[formula->argument].extent;
+    const uint64_t first = seen->values[0]->bits[formula->argument];
+    bool is_seen = formula->c <= (extent > half ? extent : half) || -formula->c <= half;
+    for (size_t r = 1; r < seen->count && !is_seen; ++r) {
+        is_seen = (seen->values[r]->bits[formula->argument] ^ first) >> 32 != 0;
+    }
+    return is_seen;
+}
+
 static void fit_address(fitting *f, uint16_t pointer) {
     const rondo__sightings *seen = f->seen;
     rondo__formula formula = {.kind = RONDO__FORMULA_ADDRESS,
@@ -311,7 +325,7 @@ static void fit_address(fitting *f, uint16_t pointer) {
                               .argument = pointer,
                               .second = RONDO__NO_ARGUMENT,
                               .c = seen->words[0] - seen->values[0]->bits[pointer]};
-    if (add(f, &formula)) {
+    if (is_whole(f, &formula) && add(f, &formula)) {
         return;
     }
     uint64_t bases[SIGHTINGS_MAX];
@@ -330,10 +344,28 @@ static void fit_address(fitting *f, uint16_t pointer) {
         }
         unsigned twos = 0;
         formula.second = (uint16_t)i;
-        if (fit_line(&rest, bases, &formula.a, &formula.c, &twos)) {
+        if (fit_line(&rest, bases, &formula.a, &formula.c, &twos) && is_whole(f, &formula)) {
             (void)add(f, &formula);
         }
     }
+}
+
+uint16_t rondo__formula_find_cut_address(const rondo__sightings *seen) {
+    for (size_t i = 0; i < seen->arguments->count && seen->width >= 4; ++i) {
+        const rondo__argument *argument = &seen->arguments->list[i];
+        const uint64_t first = cut(seen->words[0] - seen->values[0]->bits[i], 4);
+        bool is_moved = argument->kind == RONDO_ARGUMENT_POINTER;
+        bool is_inside = is_moved;
+        for (size_t r = 0; r < seen->count && (is_moved || is_inside); ++r) {
+            const uint64_t offset = cut(seen->words[r] - seen->values[r]->bits[i], 4);
+            is_moved = is_moved && offset == first;
+            is_inside = is_inside && offset < argument->extent;
+        }
+        if (is_moved || is_inside) {
+            return (uint16_t)i;
+        }
+    }
+    return RONDO__NO_ARGUMENT;
 }
 
 static void fit_struct(fitting *f, uint16_t index) {

@@ -2,7 +2,8 @@
 //
 //   INTEGER   a * b + c        b: an integer argument, or the product of two
 //   CEIL      ceil(b / d)
-//   ADDRESS   p + a * x + c    p: a pointer argument; a may be 0
+//   ADDRESS   p + a * x + c    p: a pointer argument; a may be 0; c: at most 2^31, or the extent,
+//                              where all addresses seen have one high half
 //   FLOAT     a float or double, as it is or converted to the other
 //   BYTES     of a struct, from an offset
 //
@@ -64,6 +65,10 @@ uint64_t rondo__formula_evaluate(const rondo__formula *formula, const rondo__arg
 // All formulas that give every word, the simplest first, as many as there is room for. A ceil whose
 // d is not determined yet stands there with its least and its largest d.
 size_t rondo__formula_fit(const rondo__sightings *seen, rondo__formula *formulas, size_t capacity);
+
+// A pointer argument of which the words have the low halves of addresses, all at one distance or
+// inside of the extent: they lost the others on the way. RONDO__NO_ARGUMENT: there is none.
+uint16_t rondo__formula_find_cut_address(const rondo__sightings *seen);
 
 // False: its factors are so large that two words side by side are more likely.
 bool rondo__formula_is_tidy(const rondo__formula *formula);

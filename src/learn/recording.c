@@ -282,6 +282,28 @@ static bool have_same_parameters(const rondo__node_image *one, const rondo__node
                    one->parameter_count * sizeof *one->parameters) == 0);
 }
 
+static void refuse_attributes(const rondo__recorded_node *before, const rondo__recorded_node *after,
+                              size_t index, rondo__finding *finding) {
+    const rondo__launch_attributes *one = &before->image.attributes;
+    const rondo__launch_attributes *other = &after->image.attributes;
+    const bool is_cluster = memcmp(one->cluster, other->cluster, sizeof one->cluster) != 0;
+    if (is_cluster) {
+        rondo__finding_set(finding, RONDO_REFUSAL_LAUNCH, index,
+                           "\"%.60s\" in clusters of %ux%ux%u blocks once, of %ux%ux%u then",
+                           before->name, (unsigned)one->cluster[0], (unsigned)one->cluster[1],
+                           (unsigned)one->cluster[2], (unsigned)other->cluster[0],
+                           (unsigned)other->cluster[1], (unsigned)other->cluster[2]);
+        return;
+    }
+    const char *what = one->is_cooperative != other->is_cooperative ? "being cooperative or not"
+                       : one->priority != other->priority           ? "priority"
+                       : one->access_policy != other->access_policy ? "access policy window"
+                                                                    : "attributes";
+    rondo__finding_set(finding, RONDO_REFUSAL_LAUNCH, index,
+                       "\"%.60s\" differs in its %s from one recording to another", before->name,
+                       what);
+}
+
 static bool match_nodes(const rondo__recorded_node *before, const rondo__recorded_node *after,
                         size_t index, rondo__finding *finding) {
     const rondo__node_image *one = &before->image;
@@ -301,6 +323,8 @@ static bool match_nodes(const rondo__recorded_node *before, const rondo__recorde
                one->info.event != other->info.event || one->is_enabled != other->is_enabled) {
         rondo__finding_set(finding, RONDO_REFUSAL_FUNCTION, index,
                            "its direction, element size or event is another one");
+    } else if (memcmp(&one->attributes, &other->attributes, sizeof one->attributes) != 0) {
+        refuse_attributes(before, after, index, finding);
     } else if (before->table_bytes > 0 && before->table_bytes == after->table_bytes &&
                before->table != after->table && one->info.source == other->info.source) {
         rondo__finding_set(finding, RONDO_REFUSAL_TABLE, index,

@@ -123,6 +123,35 @@ static bool accept(solving *s, size_t node, const rondo__word *word, const uint6
     return add_slot(s, node, word, &formulas[chosen]);
 }
 
+// Whether the words are the low halves of addresses in one block of each recording.
+static bool is_cut_block(const solving *s, const rondo__sightings *seen) {
+    for (size_t i = 0; i < s->recordings[0].blocks.count && seen->width >= 4; ++i) {
+        size_t r = 0;
+        while (r < s->count && i < s->recordings[r].blocks.count &&
+               (uint32_t)(seen->words[r] - s->recordings[r].blocks.list[i].begin) <
+                   s->recordings[r].blocks.list[i].bytes) {
+            ++r;
+        }
+        if (r == s->count) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void refuse_unexplained(solving *s, size_t node, const rondo__word *word,
+                               const rondo__sightings *seen) {
+    const uint16_t pointer = rondo__formula_find_cut_address(seen);
+    char why[100] = "no argument explains it";
+    if (pointer != RONDO__NO_ARGUMENT) {
+        snprintf(why, sizeof why, "it is an address of \"%.40s\" that was cut to 32 bits",
+                 s->arguments->list[pointer].name);
+    } else if (is_cut_block(s, seen)) {
+        snprintf(why, sizeof why, "it is an address from a pool that was cut to 32 bits");
+    }
+    refuse_word(s, RONDO_REFUSAL_WORD, node, word, seen->words, why);
+}
+
 static bool solve_word(solving *s, size_t node, const rondo__word *word);
 
 static bool solve_halves(solving *s, size_t node, const rondo__word *word) {
@@ -166,7 +195,7 @@ static bool solve_word(solving *s, size_t node, const rondo__word *word) {
     if (count > 0 && s->status == RONDO_STATUS_OK) {
         return accept(s, node, word, words, formulas, count, 0);
     }
-    refuse_word(s, RONDO_REFUSAL_WORD, node, word, words, "no argument explains it");
+    refuse_unexplained(s, node, word, &seen);
     return false;
 }
 

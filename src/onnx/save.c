@@ -15,6 +15,7 @@
 #include "onnx.pb-c.h"
 #include "onnx/namemap.h"
 #include "onnx/tensors.h"
+#include "program/edit.h"
 #include "program/program.h"
 #include "rondo/onnx.h"
 #include "rondo/version.h"
@@ -383,7 +384,7 @@ static rondo_status write_names(writer *w, const written *at, const int32_t *val
 }
 
 static rondo_status check_lost(const rondo__node *node) {
-    if (strcmp(node->op.def->name, "Optional") == 0 && node->explicit_count == 0) {
+    if (rondo__node_is(node, "", "Optional") && node->explicit_count == 0) {
         rondo_status status =
             RONDO_FAIL_AS("rondo_program_save_onnx", UNSUPPORTED,
                           "unsupported: %s is empty, and the type that it would hold was not kept",

@@ -299,7 +299,7 @@ rondo_status rondo__op_compute(rondo__compute *compute) {
     for (size_t i = 0; i < compute->input_count; ++i) {
         has_half |= compute->inputs[i] != NULL && rondo__is_half(compute->inputs[i]->dtype);
     }
-    bool must_widen = has_half && (def->flags & RONDO__OP_NATIVE_HALF) == 0;
+    bool must_widen = has_half && (def->flags & (RONDO__OP_NATIVE_HALF | RONDO__OP_USER)) == 0;
     if (status == RONDO_STATUS_OK) {
         status = must_widen ? run_widened(compute) : run_direct(compute);
     }

@@ -213,8 +213,8 @@ bool rondo__compute_wants_output(const rondo__compute *compute, size_t output);
 
 // ---- the registry -----------------------------------------------------------------------------
 
-// Whether a node whose tensors are numbers of known shapes may be part of a graph. Its entry says so
-// for the op, its kernel for the node with its attributes; the larger value counts.
+// Whether a node whose tensors are numbers of known shapes may be part of a graph. Its entry says
+// so for the op, its kernel for the node with its attributes; the larger value counts.
 typedef enum rondo__capture_rule {
     RONDO__CAPTURE_YES,    // fixed work on fixed addresses
     RONDO__CAPTURE_PROBE,  // nobody has said; it is tried
@@ -234,6 +234,8 @@ enum {
     RONDO__OP_NATIVE_HALF =
         1u << 5,  // `compute` handles f16 and bf16 itself; otherwise rondo__op_compute converts
     RONDO__OP_INTERNAL = 1u << 6,  // made by passes, never by a file (domain "rondo")
+    RONDO__OP_USER = 1u << 7,      // registered by the program: see user_op.h
+    RONDO__OP_IMPURE = 1u << 8,    // not folded: another result each time, or no `compute`
 };
 
 struct rondo__op_def {

@@ -10,6 +10,7 @@
 #include <strings.h>
 
 #include "op/op.h"
+#include "op/recurrent.h"
 #include "op/reference.h"
 
 typedef enum cell_kind { CELL_RNN, CELL_GRU, CELL_LSTM } cell_kind;
@@ -156,6 +157,28 @@ static rondo_status read_activations(const rondo__op *op, recurrence *plan) {
         }
     }
     return RONDO_STATUS_OK;
+}
+
+bool rondo__recurrent_has_usual_functions(const rondo__op *op) {
+    static const char *const lstm[] = {"Sigmoid", "Tanh", "Tanh"};
+    static const char *const gru[] = {"Sigmoid", "Tanh"};
+    static const char *const rnn[] = {"Tanh"};
+    const cell_kind kind = get_kind(op);
+    const char *const *usual = kind == CELL_LSTM ? lstm : kind == CELL_GRU ? gru : rnn;
+    const size_t each = (size_t)kind + 1;
+    const rondo__attribute *names = rondo__op_find(op, "activations");
+    if (names == NULL) {
+        return true;
+    }
+    if (names->kind != RONDO__ATTRIBUTE_STRINGS) {
+        return false;
+    }
+    for (size_t i = 0; i < names->count; i++) {
+        if (strcasecmp(names->strings[i], usual[i % each]) != 0) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static rondo_status check_shape(const rondo__op *op, const char *what, const rondo_shape *shape,

@@ -3,12 +3,18 @@
 // The family tables are constant. A model may have a million nodes, so look-up goes through a hash
 // index that is built once, on first use, and is constant from then on: INDEX_SLOTS slots, open
 // addressing, entries of one name (one for each range of opsets) beside each other in probe order.
+//
+// What the program registers stands in a list beside it: a handful of entries, read without a lock,
+// to which only its head is ever added.
 // SPDX-License-Identifier: Apache-2.0
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
+#include "base/error.h"
 #include "base/hash.h"
 #include "op/op.h"
+#include "op/user_op.h"
 
 enum { INDEX_SLOTS = 2048 };  // a power of two, several times the number of entries
 
@@ -21,6 +27,9 @@ static const rondo__op_def *const families[] = {
 
 static const rondo__op_def *op_index[INDEX_SLOTS];  // written once, under index_once
 static pthread_once_t index_once = PTHREAD_ONCE_INIT;
+
+static pthread_mutex_t enter_lock = PTHREAD_MUTEX_INITIALIZER;  // one registers at a time
+static _Atomic(rondo__user_op *) user_ops;                      // the newest; written under it
 
 static size_t hash_name(const char *name) {
     return (size_t)rondo__hash64(RONDO__HASH_SEED, name, strlen(name)) & (INDEX_SLOTS - 1);
@@ -70,5 +79,44 @@ const rondo__op_def *rondo__op_lookup(const char *domain, const char *name, int3
             return def;
         }
     }
-    return NULL;
+    const rondo__user_op *op = atomic_load_explicit(&user_ops, memory_order_acquire);
+    while (op != NULL && (strcmp(op->def.name, name) != 0 || strcmp(op->def.domain, domain) != 0 ||
+                          opset < op->def.opset_min || opset > op->def.opset_max)) {
+        op = op->next;
+    }
+    return op != NULL ? &op->def : NULL;
+}
+
+typedef struct search {
+    const rondo__op_def *wanted;
+    bool is_there;
+} search;
+
+static void compare(void *user_data, const rondo__op_def *def) {
+    search *s = user_data;
+    s->is_there =
+        s->is_there ||
+        (strcmp(def->name, s->wanted->name) == 0 && strcmp(def->domain, s->wanted->domain) == 0 &&
+         def->opset_min <= s->wanted->opset_max && s->wanted->opset_min <= def->opset_max);
+}
+
+rondo_status rondo__op_enter(rondo__user_op *op) {
+    rondo_status status = RONDO_STATUS_OK;
+    search s = {.wanted = &op->def};
+    (void)pthread_mutex_lock(&enter_lock);
+    rondo__user_op *newest = atomic_load_explicit(&user_ops, memory_order_relaxed);
+    rondo__op_visit(compare, &s);
+    for (const rondo__user_op *other = newest; other != NULL; other = other->next) {
+        compare(&s, &other->def);
+    }
+    if (s.is_there) {
+        status = RONDO_FAIL_AS("rondo_op_register", INVALID,
+                               "op %.64s.%.64s is there already, with some version in common",
+                               op->def.domain, op->def.name);
+    } else {
+        op->next = newest;
+        atomic_store_explicit(&user_ops, op, memory_order_release);
+    }
+    (void)pthread_mutex_unlock(&enter_lock);
+    return status;
 }

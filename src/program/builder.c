@@ -346,6 +346,12 @@ static rondo_status check_tensor(const rondo_tensor *tensor, const char *what, c
         bytes > (size_t)PTRDIFF_MAX) {
         return RONDO_FAIL_AS(call, INVALID, "%.100s: the shape is not valid", what);
     }
+    if (!rondo_tensor_is_on_host(tensor)) {
+        return RONDO_FAIL_AS(call, INVALID,
+                             "%s lies on %s; a program is in host memory: copy it with "
+                             "rondo_tensor_copy",
+                             what, rondo_device_get_name(tensor->device));
+    }
     if (count > 0 && tensor->data == NULL) {
         return RONDO_FAIL_AS(call, INVALID, "%.100s: data is NULL", what);
     }

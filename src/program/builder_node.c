@@ -249,10 +249,11 @@ static rondo_status make_node(rondo_builder *builder, node_request *request) {
     }
     RETURN_IF_ERROR(rondo__op_check(op));
     RETURN_IF_ERROR(add_outputs(builder, request));
+    const int32_t version = op->opset;
     RETURN_IF_ERROR(rondo__program_add_node(builder->program, op, request->node.inputs,
                                             request->node.input_count, request->node.explicit_count,
                                             request->node.outputs, request->node.output_count));
-    return is_new ? enter_domain(builder, request->domain, op->opset) : RONDO_STATUS_OK;
+    return is_new ? enter_domain(builder, request->domain, version) : RONDO_STATUS_OK;
 }
 
 // Gives the contents of the bodies to the node, or back to their builders.

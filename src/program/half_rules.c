@@ -62,6 +62,7 @@ static const char traced_fine_reason[] = "a root or a logarithm is taken of its 
 static const char variance_reason[] = "its variance says that values leave the range of f16";
 static const char traced_wide_reason[] = "a normalisation after it expects values out of range";
 static const char refused_reason[] = "the op takes no f16 here";
+static const char own_reason[] = "an op of the program's own computes in the model's types";
 static const char foreign_reason[] = "the model converts here from another type";
 static const char made_reason[] = "it makes its values, and no op before it could make f16 of them";
 static const char move_reason[] = "it moves f32 values to ops that stay in f32";
@@ -576,6 +577,8 @@ static void decide_node(analysis *a, size_t n, rondo__tensor_info *infos) {
     } else if (input_reason != NULL) {
         decision->reason = input_reason;
         set_results(a, node, by_inputs);
+    } else if (decision->reason == NULL && (node->op.def->flags & RONDO__OP_USER) != 0) {
+        decision->reason = own_reason;
     } else if (decision->reason == NULL && !is_possible) {
         decision->reason = refused_reason;
     }

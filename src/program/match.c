@@ -106,6 +106,15 @@ const char *rondo__match_activation_name(rondo__activation activation) {
     return names[activation];
 }
 
+const char *rondo__match_scalar_name(rondo__scalar_op op) {
+    static const char *const names[] = {
+#define RONDO_SCALAR_OP_NAME(name, operands) #name,
+        RONDO_SCALAR_OP_MAP(RONDO_SCALAR_OP_NAME)
+#undef RONDO_SCALAR_OP_NAME
+    };
+    return names[op];
+}
+
 // Two operands of which one is a scalar constant become one operand with numbers.
 static bool match_affine(const char *name, bool is_constant_first, float c, float *out_alpha,
                          float *out_beta) {
@@ -196,4 +205,12 @@ bool rondo__match_scalar_op(const rondo_program *program, const rondo__node *nod
     }
     *out_second = 1;
     return true;
+}
+
+bool rondo__match_inference_norm(const rondo__node *norm) {
+    bool is_training = rondo__op_get_int(&norm->op, "training_mode", 0) != 0;
+    for (size_t i = 1; i < norm->output_count; ++i) {
+        is_training = is_training || norm->outputs[i] >= 0;
+    }
+    return !is_training && norm->input_count == 5;
 }

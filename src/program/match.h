@@ -24,5 +24,9 @@ bool rondo__match_scalar_op(const rondo_program *program, const rondo__node *nod
 
 // The name of an activation as attributes write it.
 const char *rondo__match_activation_name(rondo__activation activation);
+const char *rondo__match_scalar_name(rondo__scalar_op op);  // and of a step of rondo.Elementwise
+
+// True when a BatchNormalization has fixed statistics.
+bool rondo__match_inference_norm(const rondo__node *norm);
 
 #endif  // RONDO_PROGRAM_MATCH_H

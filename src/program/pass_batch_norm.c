@@ -5,12 +5,12 @@
 // double, rounded once.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
-#include <string.h>
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "program/edit.h"
+#include "program/match.h"
 #include "program/passes.h"
+#include "program/rewrite.h"
 
 static const float *get_floats(const rondo_program *program, int32_t value, int64_t count) {
     if (value < 0 || program->values[value].constant.dtype != RONDO_DTYPE_F32 ||
@@ -18,14 +18,6 @@ static const float *get_floats(const rondo_program *program, int32_t value, int6
         return NULL;
     }
     return program->values[value].constant.data;
-}
-
-static bool is_inference(const rondo__node *norm) {
-    bool is_training = rondo__op_get_int(&norm->op, "training_mode", 0) != 0;
-    for (size_t i = 1; i < norm->output_count; ++i) {
-        is_training = is_training || norm->outputs[i] >= 0;
-    }
-    return !is_training && norm->input_count == 5;
 }
 
 // Makes the folded weights and bias; *out_is_folded is false when something is not constant.
@@ -107,51 +99,30 @@ free_tensors:
     return status;
 }
 
-rondo_status rondo__pass_batch_norm(rondo_program *program) {
-    rondo__uses uses = {0};
-    size_t node_count = program->node_count;
-    rondo_status status = rondo__uses_init(program, &uses);
-    if (status != RONDO_STATUS_OK) {
-        return status;
+static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
+    rondo_program *program = rewriting->program;
+    rondo__node *conv = &program->nodes[n];
+    if (!rondo__node_is(conv, "", "Conv")) {
+        return RONDO_STATUS_OK;
     }
-    bool *remove = rondo__calloc(node_count + 1, sizeof *remove);
-    if (remove == NULL) {
-        status = RONDO_STATUS_NO_MEMORY;
-        goto free_uses;
+    int32_t user = rondo__uses_get_single(&rewriting->uses, conv->outputs[0]);
+    if (user < 0 || !rondo__node_is(&program->nodes[user], "", "BatchNormalization") ||
+        program->nodes[user].inputs[0] != conv->outputs[0] ||
+        !rondo__match_inference_norm(&program->nodes[user])) {
+        return RONDO_STATUS_OK;
     }
-    for (size_t n = 0; n < node_count; ++n) {
-        rondo__node *conv = &program->nodes[n];
-        if (!rondo__node_is(conv, "", "Conv")) {
-            continue;
+    bool is_folded;
+    RETURN_IF_ERROR(fold(program, conv, &program->nodes[user], &is_folded));
+    if (is_folded) {
+        conv->outputs[0] = program->nodes[user].outputs[0];
+        if (program->nodes[user].precision != 0) {
+            conv->precision = program->nodes[user].precision;
         }
-        int32_t user = rondo__uses_get_single(&uses, conv->outputs[0]);
-        if (user < 0 || !rondo__node_is(&program->nodes[user], "", "BatchNormalization") ||
-            program->nodes[user].inputs[0] != conv->outputs[0] ||
-            !is_inference(&program->nodes[user])) {
-            continue;
-        }
-        bool is_folded;
-        status = fold(program, conv, &program->nodes[user], &is_folded);
-        if (status != RONDO_STATUS_OK) {
-            goto free_remove;
-        }
-        if (is_folded) {
-            conv->outputs[0] = program->nodes[user].outputs[0];
-            if (program->nodes[user].precision != 0) {
-                conv->precision = program->nodes[user].precision;
-            }
-            remove[user] = true;
-        }
+        rewriting->remove[user] = true;
     }
-    rondo__program_remove_nodes(program, remove, node_count);
-    status = rondo__program_verify(program);
-    if (status == RONDO_STATUS_OK) {
-        status = rondo__program_remove_dead(program);
-    }
+    return RONDO_STATUS_OK;
+}
 
-free_remove:
-    rondo__free(remove);
-free_uses:
-    rondo__uses_deinit(&uses);
-    return status;
+rondo_status rondo__pass_batch_norm(rondo_program *program) {
+    return rondo__program_rewrite(program, rewrite_node);
 }

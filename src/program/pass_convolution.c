@@ -5,19 +5,16 @@
 // Conv -> (Add of a constant per channel) -> (Add of a tensor of the same shape) -> (activation),
 // where each value in between has no other user.
 // SPDX-License-Identifier: Apache-2.0
-#include <string.h>
-
 #include "base/error.h"
 #include "base/memory.h"
-#include "program/edit.h"
 #include "program/match.h"
 #include "program/passes.h"
+#include "program/rewrite.h"
 #include "program/window_write.h"
 
 typedef struct chain {
     rondo_program *program;
-    const rondo__uses *uses;
-    bool *remove;
+    rondo__rewriting *rewriting;
     size_t node;       // the convolution
     int32_t bias;      // value or RONDO__VALUE_NONE
     int32_t residual;  // value or RONDO__VALUE_NONE
@@ -79,8 +76,8 @@ static rondo_status take_add(chain *c, const rondo__node *add, bool *out_is_take
 
 static rondo_status follow(chain *c) {
     for (;;) {
-        int32_t user = rondo__uses_get_single(c->uses, c->result);
-        if (user < 0 || c->remove[user]) {
+        int32_t user = rondo__uses_get_single(&c->rewriting->uses, c->result);
+        if (user < 0 || c->rewriting->remove[user]) {
             return RONDO_STATUS_OK;
         }
         const rondo__node *next = &c->program->nodes[user];
@@ -90,13 +87,13 @@ static rondo_status follow(chain *c) {
             if (!is_taken) {
                 return RONDO_STATUS_OK;
             }
-            c->remove[user] = true;
+            c->rewriting->remove[user] = true;
             c->result = next->outputs[0];
             continue;
         }
         if (next->inputs[0] == c->result && next->output_count == 1 &&
             rondo__match_activation(c->program, next, &c->activation, &c->alpha, &c->beta)) {
-            c->remove[user] = true;
+            c->rewriting->remove[user] = true;
             c->result = next->outputs[0];
         } else {
             c->activation = RONDO__ACTIVATION_NONE;
@@ -105,8 +102,19 @@ static rondo_status follow(chain *c) {
     }
 }
 
+static rondo_status write_attributes(const chain *c, const rondo__window *window, int64_t group,
+                                     rondo__op *op) {
+    RETURN_IF_ERROR(rondo__window_write(op, window));
+    RETURN_IF_ERROR(rondo__op_set_int(op, "group", group));
+    RETURN_IF_ERROR(rondo__op_set_int(op, "channels_last", 0));
+    RETURN_IF_ERROR(
+        rondo__op_set_string(op, "activation", rondo__match_activation_name(c->activation)));
+    RETURN_IF_ERROR(rondo__op_set_float(op, "alpha", c->alpha));
+    return rondo__op_set_float(op, "beta", c->beta);
+}
+
 // Turns the Conv node into rondo.Conv with the chain's inputs.
-static rondo_status rewrite(chain *c) {
+static rondo_status rewrite(const chain *c) {
     rondo__node *node = &c->program->nodes[c->node];
     rondo_shape x;
     rondo_shape w;
@@ -127,37 +135,14 @@ static rondo_status rewrite(chain *c) {
     inputs[3] = c->residual;
     rondo__op op = {.opset = RONDO_OP_OPSET_MAX,
                     .def = rondo__op_lookup("rondo", "Conv", RONDO_OP_OPSET_MAX)};
-    rondo_status status = op.def != NULL ? rondo__window_write(&op, &window)
+    rondo_status status = op.def != NULL ? write_attributes(c, &window, group, &op)
                                          : RONDO_FAIL(INTERNAL, "rondo.Conv is not registered");
-    if (status == RONDO_STATUS_OK) {
-        status = rondo__op_set_int(&op, "group", group);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo__op_set_int(&op, "channels_last", 0);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status =
-            rondo__op_set_string(&op, "activation", rondo__match_activation_name(c->activation));
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo__op_set_float(&op, "alpha", c->alpha);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo__op_set_float(&op, "beta", c->beta);
-    }
     if (status != RONDO_STATUS_OK) {
         rondo__op_deinit(&op);
         rondo__free(inputs);
         return status;
     }
-    op.name = node->op.name;
-    node->op.name = NULL;
-    rondo__op_deinit(&node->op);
-    node->op = op;
-    rondo__free(node->inputs);
-    node->inputs = inputs;
-    node->input_count = 4;
-    node->explicit_count = 4;
+    rondo__node_become(node, &op, inputs, 4);
     node->outputs[0] = c->result;
     return RONDO_STATUS_OK;
 }
@@ -175,43 +160,22 @@ static bool is_candidate(const rondo_program *program, const rondo__node *node) 
            rondo__value_get_shape(&program->values[node->outputs[0]], &shape);
 }
 
-rondo_status rondo__pass_convolution(rondo_program *program) {
-    rondo__uses uses = {0};
-    size_t node_count = program->node_count;
-    rondo_status status = rondo__uses_init(program, &uses);
-    if (status != RONDO_STATUS_OK) {
-        return status;
+static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
+    const rondo__node *node = &rewriting->program->nodes[n];
+    if (!is_candidate(rewriting->program, node)) {
+        return RONDO_STATUS_OK;
     }
-    bool *remove = rondo__calloc(node_count + 1, sizeof *remove);
-    if (remove == NULL) {
-        status = RONDO_STATUS_NO_MEMORY;
-        goto free_uses;
-    }
-    for (size_t n = 0; n < node_count && status == RONDO_STATUS_OK; ++n) {
-        const rondo__node *node = &program->nodes[n];
-        if (!is_candidate(program, node)) {
-            continue;
-        }
-        chain c = {.program = program,
-                   .uses = &uses,
-                   .remove = remove,
-                   .node = n,
-                   .bias = node->input_count > 2 ? node->inputs[2] : RONDO__VALUE_NONE,
-                   .residual = RONDO__VALUE_NONE,
-                   .activation = RONDO__ACTIVATION_NONE,
-                   .result = node->outputs[0]};
-        status = follow(&c);
-        if (status == RONDO_STATUS_OK) {
-            status = rewrite(&c);
-        }
-    }
-    rondo__program_remove_nodes(program, remove, node_count);
-    if (status == RONDO_STATUS_OK) {
-        status = rondo__program_verify(program);
-    }
-    rondo__free(remove);
+    chain c = {.program = rewriting->program,
+               .rewriting = rewriting,
+               .node = n,
+               .bias = node->input_count > 2 ? node->inputs[2] : RONDO__VALUE_NONE,
+               .residual = RONDO__VALUE_NONE,
+               .activation = RONDO__ACTIVATION_NONE,
+               .result = node->outputs[0]};
+    RETURN_IF_ERROR(follow(&c));
+    return rewrite(&c);
+}
 
-free_uses:
-    rondo__uses_deinit(&uses);
-    return status;
+rondo_status rondo__pass_convolution(rondo_program *program) {
+    return rondo__program_rewrite(program, rewrite_node);
 }

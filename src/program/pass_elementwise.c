@@ -7,13 +7,11 @@
 // kernels for single ops exist. Since a group calculates in f32 whatever its operands are, casts
 // between f16 and f32 join it and cost nothing there.
 // SPDX-License-Identifier: Apache-2.0
-#include <string.h>
-
 #include "base/error.h"
 #include "base/memory.h"
-#include "program/edit.h"
 #include "program/match.h"
 #include "program/passes.h"
+#include "program/rewrite.h"
 
 enum { GROUP_OPS_MAX = 24, GROUP_INPUTS_MAX = 8 };
 
@@ -116,15 +114,6 @@ typedef struct fused {
     size_t op_count;
 } fused;
 
-static const char *name_scalar_op(rondo__scalar_op op) {
-    static const char *const names[] = {
-#define RONDO_SCALAR_OP_NAME(name, operands) #name,
-        RONDO_SCALAR_OP_MAP(RONDO_SCALAR_OP_NAME)
-#undef RONDO_SCALAR_OP_NAME
-    };
-    return names[op];
-}
-
 // The operand's number: results of the group are numbered from 1000 up until all inputs are known.
 enum { RESULT_BASE = 1000 };
 
@@ -157,7 +146,7 @@ static bool add_op(const rondo_program *program, fused *f, const rondo__node *no
                                                       &positions[1], &f->alphas[k], &f->betas[k])) {
         return false;
     }
-    f->ops[k] = name_scalar_op(op);
+    f->ops[k] = rondo__match_scalar_name(op);
     f->operands[3 * k] = f->operands[3 * k + 1] = f->operands[3 * k + 2] = -1;
     for (size_t i = 0; i < 2; ++i) {
         if (positions[i] >= 0 &&
@@ -242,13 +231,7 @@ rondo_status rondo__pass_elementwise(rondo_program *program) {
             status = fuse_group(&g, n, node_count);
         }
     }
-    rondo__program_remove_nodes(program, g.remove, node_count);
-    if (status == RONDO_STATUS_OK) {
-        status = rondo__program_verify(program);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo__program_remove_dead(program);
-    }
+    status = rondo__program_finish_rewrite(program, g.remove, node_count, status);
 
 free_lists:
     rondo__free(g.group_of);

@@ -2,13 +2,11 @@
 // ordered.
 // SPDX-License-Identifier: Apache-2.0
 #include <math.h>
-#include <string.h>
 
 #include "base/error.h"
-#include "base/memory.h"
-#include "program/edit.h"
 #include "program/match.h"
 #include "program/passes.h"
+#include "program/rewrite.h"
 
 // The other operand of a two-operand node that has `value` on one side; RONDO__VALUE_NONE when it
 // has not.
@@ -108,42 +106,22 @@ static rondo_status add_gelu(rondo_program *program, int32_t x, int32_t result, 
     return rondo__op_set_floats(op, "betas", &zero, 1);
 }
 
-rondo_status rondo__pass_gelu(rondo_program *program) {
-    rondo__uses uses = {0};
-    rondo_status status = rondo__uses_init(program, &uses);
-    if (status != RONDO_STATUS_OK) {
-        return status;
+static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
+    rondo_program *program = rewriting->program;
+    const rondo__node *erf = &program->nodes[n];
+    if (!rondo__node_is(erf, "", "Erf")) {
+        return RONDO_STATUS_OK;
     }
-    size_t node_count = program->node_count;
-    bool *remove = rondo__calloc(node_count + 1, sizeof *remove);
-    if (remove == NULL) {
-        status = RONDO_STATUS_NO_MEMORY;
-        goto free_uses;
+    int32_t x = get_argument(program, erf);
+    int32_t result = x >= 0 ? get_result(program, &rewriting->uses, erf, x) : RONDO__VALUE_NONE;
+    if (result < 0) {
+        return RONDO_STATUS_OK;
     }
-    for (size_t n = 0; n < node_count && status == RONDO_STATUS_OK; ++n) {
-        if (!rondo__node_is(&program->nodes[n], "", "Erf")) {
-            continue;
-        }
-        int32_t x = get_argument(program, &program->nodes[n]);
-        int32_t result =
-            x >= 0 ? get_result(program, &uses, &program->nodes[n], x) : RONDO__VALUE_NONE;
-        if (result < 0) {
-            continue;
-        }
-        // Only the node that made the result goes here; the rest is dead and removed below.
-        remove[program->values[result].producer] = true;
-        status = add_gelu(program, x, result, program->nodes[n].precision);
-    }
-    rondo__program_remove_nodes(program, remove, node_count);
-    if (status == RONDO_STATUS_OK) {
-        status = rondo__program_verify(program);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo__program_remove_dead(program);
-    }
-    rondo__free(remove);
+    // Only the node that made the result is marked; the rest is dead then.
+    rewriting->remove[program->values[result].producer] = true;
+    return add_gelu(program, x, result, erf->precision);
+}
 
-free_uses:
-    rondo__uses_deinit(&uses);
-    return status;
+rondo_status rondo__pass_gelu(rondo_program *program) {
+    return rondo__program_rewrite(program, rewrite_node);
 }

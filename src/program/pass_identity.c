@@ -1,9 +1,17 @@
-// program/pass_identity.c — removes ops that pass their input through: Identity, and Dropout at
-// inference.
+// program/pass_identity.c — removes ops that pass their input through: Identity, a Cast to the type
+// that is there, and Dropout at inference.
 // SPDX-License-Identifier: Apache-2.0
 #include "base/memory.h"
 #include "program/edit.h"
 #include "program/passes.h"
+#include "program/specialise.h"
+
+static bool keeps_type(const rondo_program *program, const rondo__node *node) {
+    rondo__tensor_info from, to;
+    rondo__program_get_info(program, node->inputs[0], &from);
+    rondo__program_get_info(program, node->outputs[0], &to);
+    return from.dtype == to.dtype && from.dtype != RONDO_DTYPE_NONE;
+}
 
 static bool passes_through(const rondo_program *program, const rondo__node *node,
                            const uint32_t *uses) {
@@ -18,6 +26,9 @@ static bool passes_through(const rondo_program *program, const rondo__node *node
     }
     if (rondo__node_is(node, "", "Identity")) {
         return true;
+    }
+    if (rondo__node_is(node, "", "Cast") || rondo__node_is(node, "", "CastLike")) {
+        return keeps_type(program, node);
     }
     if (!rondo__node_is(node, "", "Dropout")) {
         return false;

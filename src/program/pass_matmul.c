@@ -4,18 +4,15 @@
 // as far as each value has no other user: a factor (Mul or Div by a constant), a bias of one number
 // per column, a residual of the same shape, an activation.
 // SPDX-License-Identifier: Apache-2.0
-#include <string.h>
-
 #include "base/error.h"
 #include "base/memory.h"
-#include "program/edit.h"
 #include "program/match.h"
 #include "program/passes.h"
+#include "program/rewrite.h"
 
 typedef struct chain {
     rondo_program *program;
-    const rondo__uses *uses;
-    bool *remove;
+    rondo__rewriting *rewriting;
     size_t node;
     int32_t a;
     int32_t b;
@@ -143,8 +140,8 @@ static rondo_status take_next(chain *c, const rondo__node *next, bool *out_is_ta
 
 static rondo_status follow(chain *c) {
     for (;;) {
-        int32_t user = rondo__uses_get_single(c->uses, c->result);
-        if (user < 0 || c->remove[user]) {
+        int32_t user = rondo__uses_get_single(&c->rewriting->uses, c->result);
+        if (user < 0 || c->rewriting->remove[user]) {
             return RONDO_STATUS_OK;
         }
         rondo__activation before = c->activation;
@@ -154,7 +151,7 @@ static rondo_status follow(chain *c) {
             c->activation = before;  // a match that was not used leaves no trace
             return RONDO_STATUS_OK;
         }
-        c->remove[user] = true;
+        c->rewriting->remove[user] = true;
         c->result = c->program->nodes[user].outputs[0];
     }
 }
@@ -188,14 +185,7 @@ static rondo_status rewrite(const chain *c) {
         rondo__free(inputs);
         return status;
     }
-    op.name = node->op.name;
-    node->op.name = NULL;
-    rondo__op_deinit(&node->op);
-    node->op = op;
-    rondo__free(node->inputs);
-    node->inputs = inputs;
-    node->input_count = 4;
-    node->explicit_count = 4;
+    rondo__node_become(node, &op, inputs, 4);
     node->outputs[0] = c->result;
     return RONDO_STATUS_OK;
 }
@@ -245,46 +235,23 @@ static rondo_status begin(chain *c, bool *out_is_candidate) {
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__pass_matmul(rondo_program *program) {
-    rondo__uses uses = {0};
-    size_t node_count = program->node_count;
-    rondo_status status = rondo__uses_init(program, &uses);
-    if (status != RONDO_STATUS_OK) {
-        return status;
+static rondo_status rewrite_node(rondo__rewriting *rewriting, size_t n) {
+    chain c = {.program = rewriting->program,
+               .rewriting = rewriting,
+               .node = n,
+               .bias = RONDO__VALUE_NONE,
+               .residual = RONDO__VALUE_NONE,
+               .scale = 1.0f,
+               .activation = RONDO__ACTIVATION_NONE};
+    bool is_candidate;
+    RETURN_IF_ERROR(begin(&c, &is_candidate));
+    if (!is_candidate) {
+        return RONDO_STATUS_OK;
     }
-    bool *remove = rondo__calloc(node_count + 1, sizeof *remove);
-    if (remove == NULL) {
-        status = RONDO_STATUS_NO_MEMORY;
-        goto free_uses;
-    }
-    for (size_t n = 0; n < node_count && status == RONDO_STATUS_OK; ++n) {
-        chain c = {.program = program,
-                   .uses = &uses,
-                   .remove = remove,
-                   .node = n,
-                   .bias = RONDO__VALUE_NONE,
-                   .residual = RONDO__VALUE_NONE,
-                   .scale = 1.0f,
-                   .activation = RONDO__ACTIVATION_NONE};
-        bool is_candidate;
-        status = begin(&c, &is_candidate);
-        if (status == RONDO_STATUS_OK && is_candidate) {
-            status = follow(&c);
-        }
-        if (status == RONDO_STATUS_OK && is_candidate) {
-            status = rewrite(&c);
-        }
-    }
-    rondo__program_remove_nodes(program, remove, node_count);
-    if (status == RONDO_STATUS_OK) {
-        status = rondo__program_verify(program);
-    }
-    if (status == RONDO_STATUS_OK) {
-        status = rondo__program_remove_dead(program);
-    }
-    rondo__free(remove);
+    RETURN_IF_ERROR(follow(&c));
+    return rewrite(&c);
+}
 
-free_uses:
-    rondo__uses_deinit(&uses);
-    return status;
+rondo_status rondo__pass_matmul(rondo_program *program) {
+    return rondo__program_rewrite(program, rewrite_node);
 }

@@ -20,6 +20,9 @@ rondo_status rondo__program_optimise(rondo_program *program, const rondo__pass_o
     if (options->fuse_matmul) {
         RETURN_IF_ERROR(rondo__pass_matmul(program));
     }
+    if (options->fuse_elementwise) {  // before layouts, which then go through
+        RETURN_IF_ERROR(rondo__pass_scale_shift(program));
+    }
     if (options->channels_last) {
         RETURN_IF_ERROR(rondo__pass_layout(program));
     }

@@ -40,6 +40,7 @@ rondo_status rondo__pass_labels(rondo_program *program);
 rondo_status rondo__pass_gelu(rondo_program *program);
 rondo_status rondo__pass_convolution(rondo_program *program);
 rondo_status rondo__pass_layout(rondo_program *program);
+rondo_status rondo__pass_scale_shift(rondo_program *program);
 rondo_status rondo__pass_matmul(rondo_program *program);
 rondo_status rondo__pass_elementwise(rondo_program *program);
 

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/write_struct.h"
+#include "op/user_op.h"
 #include "program/program.h"
 #include "rondo/builder.h"
 
@@ -115,19 +116,6 @@ rondo_status rondo_program_get_node_attribute(const rondo_program *program, size
         return RONDO_FAIL(INVALID, "attribute %zu asked for; %s has %zu", index,
                           rondo__node_describe(&program->nodes[node]), op->attribute_count);
     }
-    const rondo__attribute *a = &op->attributes[index];
-    *out_attribute = (rondo_attribute){
-        .name = a->name,
-        .kind = (rondo_attribute_kind)a->kind + 1,
-        .float_value = a->float_value,
-        .int_value = a->int_value,
-        .string_value = a->string_value,
-        .tensor = a->kind == RONDO__ATTRIBUTE_TENSOR ? &a->tensor_value : NULL,
-        .count = a->count,
-        .ints = a->ints,
-        .floats = a->floats,
-        .strings = (const char *const *)a->strings,
-        .program = a->body,
-    };
+    rondo__attribute_show(&op->attributes[index], out_attribute);
     return RONDO_STATUS_OK;
 }

@@ -87,7 +87,7 @@ static rondo_status scratch_init(const rondo_program *program, scratch *out_scra
 static bool can_fold(const rondo_program *program, const rondo__node *node, size_t fold_bytes,
                      scratch *s) {
     const rondo__op_def *def = node->op.def;
-    if (def->compute == NULL || (def->flags & RONDO__OP_CONTROL) != 0 ||
+    if (def->compute == NULL || (def->flags & (RONDO__OP_CONTROL | RONDO__OP_IMPURE)) != 0 ||
         rondo__op_draws(&node->op, s->inputs, node->input_count)) {
         return false;
     }

@@ -149,6 +149,12 @@ static rondo_status check_item(const char *call, size_t index, const rondo_tenso
     if (rondo_shape_get_count(&item->shape) < 0) {
         return RONDO_FAIL_AS(call, INVALID, "item %zu has no valid shape", index);
     }
+    if (!rondo_tensor_is_on_host(item)) {
+        return RONDO_FAIL_AS(call, INVALID,
+                             "item %zu lies on %s, and sequences and optionals hold tensors in "
+                             "host memory; copy it with rondo_tensor_copy",
+                             index, rondo_device_get_name(item->device));
+    }
     return RONDO_STATUS_OK;
 }
 

@@ -39,4 +39,11 @@ RONDO_MUST_USE rondo_status rondo__tensor_init_storage(rondo_dtype dtype, const 
                                                        void *data, rondo_storage *storage,
                                                        rondo_tensor *out_tensor);
 
+// A tensor with dtype and shape, and no bytes yet.
+//
+// Errors:    INVALID (dtype, shape).
+// Threads:   safe.
+RONDO_MUST_USE rondo_status rondo__tensor_init_shell(rondo_dtype dtype, const rondo_shape *shape,
+                                                     rondo_tensor *out_tensor);
+
 #endif  // RONDO_TENSOR_STORAGE_H

@@ -100,6 +100,16 @@ static rondo_shape tidy(const rondo_shape *shape) {
     return result;
 }
 
+rondo_status rondo__tensor_init_shell(rondo_dtype dtype, const rondo_shape *shape,
+                                      rondo_tensor *out_tensor) {
+    size_t bytes;
+    const rondo_shape wanted = *shape;
+    *out_tensor = (rondo_tensor){0};
+    RETURN_IF_ERROR(measure(dtype, &wanted, &bytes));
+    *out_tensor = (rondo_tensor){.dtype = dtype, .shape = tidy(&wanted)};
+    return RONDO_STATUS_OK;
+}
+
 rondo_status rondo_tensor_init(rondo_dtype dtype, const rondo_shape *shape,
                                rondo_tensor *out_tensor) {
     if (out_tensor == NULL || shape == NULL) {
@@ -136,6 +146,10 @@ rondo_status rondo__tensor_init_storage(rondo_dtype dtype, const rondo_shape *sh
     *out_tensor =
         (rondo_tensor){.dtype = dtype, .shape = tidy(&wanted), .data = data, .storage = storage};
     return RONDO_STATUS_OK;
+}
+
+bool rondo_tensor_is_on_host(const rondo_tensor *tensor) {
+    return tensor == NULL || tensor->device == NULL || rondo_device_is_host(tensor->device);
 }
 
 void rondo_tensor_share(const rondo_tensor *tensor, rondo_tensor *out_tensor) {

@@ -49,9 +49,11 @@ SAME_FIELD(rondo__cu_launch_config, block[0], CUlaunchConfig, blockDimX);
 SAME_FIELD(rondo__cu_launch_config, stream, CUlaunchConfig, hStream);
 SAME_FIELD(rondo__cu_launch_config, attributes, CUlaunchConfig, attrs);
 SAME_FIELD(rondo__cu_launch_config, attribute_count, CUlaunchConfig, numAttrs);
-_Static_assert(RONDO__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION ==
-                   CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-               "attribute");
+SAME_SIZE(rondo__cu_launch_attribute_value, CUlaunchAttributeValue);
+SAME_FIELD(rondo__cu_launch_attribute_value, cluster[0], CUlaunchAttributeValue, clusterDim.x);
+SAME_FIELD(rondo__cu_launch_attribute_value, cluster[2], CUlaunchAttributeValue, clusterDim.z);
+SAME_FIELD(rondo__cu_launch_attribute_value, is_cooperative, CUlaunchAttributeValue, cooperative);
+SAME_FIELD(rondo__cu_launch_attribute_value, priority, CUlaunchAttributeValue, priority);
 
 SAME_SIZE(rondo__cu_copy_node, CUDA_MEMCPY3D);
 SAME_FIELD(rondo__cu_copy_node, source.x_bytes, CUDA_MEMCPY3D, srcXInBytes);
@@ -122,6 +124,12 @@ _Static_assert(RONDO__CU_CONDITIONAL_WHILE == CU_GRAPH_COND_TYPE_WHILE, "while")
 #endif
 #if CUDA_VERSION >= 12080
 _Static_assert(RONDO__CU_CONDITIONAL_SWITCH == CU_GRAPH_COND_TYPE_SWITCH, "switch");
+_Static_assert(RONDO__CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER ==
+                   CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION,
+               "preferred cluster");
+_Static_assert(RONDO__CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_CARVEOUT ==
+                   CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+               "carveout");
 #endif
 
 #define SAME_RESULT(name, value) _Static_assert((int)CUDA_##name == (value), #name);

@@ -38,7 +38,7 @@ class Shape(ctypes.Structure):
 
 class Tensor(ctypes.Structure):
     _fields_ = [("dtype", ctypes.c_int), ("shape", Shape), ("data", ctypes.c_void_p),
-                ("storage", ctypes.c_void_p)]
+                ("storage", ctypes.c_void_p), ("device", ctypes.c_void_p)]
 
 
 def load(path):

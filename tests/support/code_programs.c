@@ -91,7 +91,7 @@ static rondo_status fill_convolution(rondo_builder *builder) {
 
 static rondo_status fill_calls(rondo_builder *builder) {
     const float three = 3.0f;
-    const rondo_tensor value = {RONDO_DTYPE_F32, {0}, (void *)(uintptr_t)&three, NULL};
+    const rondo_tensor value = {RONDO_DTYPE_F32, {0}, (void *)(uintptr_t)&three, NULL, NULL};
     TRY(add_input(builder, "ids", RONDO_DTYPE_I64, (rondo_shape){2, {-1, 2}}, "batch"));
     TRY(add_input(builder, "x", RONDO_DTYPE_F32, (rondo_shape){2, {4, 5}}, NULL));
     TRY(add_parameter(builder, "table", (rondo_shape){2, {3, 4}}));

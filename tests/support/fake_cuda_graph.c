@@ -229,6 +229,23 @@ rondo__cu_result fake_cuGraphKernelNodeGetParams(rondo__cu_graph_node handle,
     return fake_leave(code);
 }
 
+// What was not asked for is all zeros; CUDA 12.8 and older know no attribute behind these.
+rondo__cu_result fake_cuGraphKernelNodeGetAttribute(rondo__cu_graph_node handle, int attribute,
+                                                    rondo__cu_launch_attribute_value *out_value) {
+    ENTER("cuGraphKernelNodeGetAttribute");
+    GET_NODE("cuGraphKernelNodeGetAttribute", RONDO__CU_GRAPH_NODE_KERNEL);
+    if (attribute >= RONDO__CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_CARVEOUT) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
+    }
+    memset(out_value, 0, sizeof(*out_value));
+    for (size_t i = 0; i < node->attribute_count; i++) {
+        if (node->attributes[i].id == attribute) {
+            *out_value = node->attributes[i].value;
+        }
+    }
+    return fake_leave(code);
+}
+
 static void describe_end(const void *address, rondo__cu_copy_end *end) {
     end->memory_type = RONDO__CU_MEMORY_TYPE_UNIFIED;
     end->device = (rondo__cu_address)(uintptr_t)address;
@@ -371,11 +388,23 @@ rondo__cu_result fake_cuGraphInstantiateWithParams(rondo__cu_graph_exec *out_exe
     return instantiate(out_exec, handle, params->flags, "cuGraphInstantiateWithParams");
 }
 
-// The driver leaves off what was switched off.
-static void keep_disabled(const fake_graph *from, const fake_graph *to) {
+// The driver leaves off what was switched off, and an executable knows its nodes by the handles of
+// the graph that it was made from, whatever it was updated with.
+static void keep_former(const fake_graph *from, const fake_graph *to) {
     for (size_t i = 0; i < to->node_count; i++) {
         to->nodes[i].is_disabled = from->nodes[i].is_disabled;
+        to->nodes[i].identity = from->nodes[i].identity;
     }
+}
+
+static bool have_same_attributes(const fake_graph *a, const fake_graph *b) {
+    bool is_same = true;
+    for (size_t i = 0; i < a->node_count && is_same; i++) {
+        is_same = a->nodes[i].attribute_count == b->nodes[i].attribute_count &&
+                  memcmp(a->nodes[i].attributes, b->nodes[i].attributes,
+                         sizeof(a->nodes[i].attributes)) == 0;
+    }
+    return is_same;
 }
 
 rondo__cu_result fake_cuGraphExecUpdate(rondo__cu_graph_exec exec_handle, rondo__cu_graph handle,
@@ -387,8 +416,11 @@ rondo__cu_result fake_cuGraphExecUpdate(rondo__cu_graph_exec exec_handle, rondo_
         return fake_leave(RONDO__CU_ERROR_INVALID_VALUE);
     }
     bool is_same = fake_is_same_topology(exec, graph);
-    out_result->result = is_same ? RONDO__CU_UPDATE_SUCCESS : RONDO__CU_UPDATE_TOPOLOGY_CHANGED;
-    if (!is_same) {
+    bool has_same_attributes = is_same && have_same_attributes(exec, graph);
+    out_result->result = !is_same               ? RONDO__CU_UPDATE_TOPOLOGY_CHANGED
+                         : !has_same_attributes ? RONDO__CU_UPDATE_ATTRIBUTES_CHANGED
+                                                : RONDO__CU_UPDATE_SUCCESS;
+    if (!has_same_attributes) {
         return fake_leave(RONDO__CU_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
     }
     for (size_t i = 0; i < exec->user_object_count; i++) {
@@ -403,7 +435,7 @@ rondo__cu_result fake_cuGraphExecUpdate(rondo__cu_graph_exec exec_handle, rondo_
     const fake_graph former = *exec;
     free(exec->user_objects);
     fake_copy_graph(graph, exec);
-    keep_disabled(&former, exec);
+    keep_former(&former, exec);
     free(former.nodes);
     return fake_leave(code);
 }

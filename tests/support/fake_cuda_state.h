@@ -18,6 +18,7 @@ enum {
     FAKE_DEVICES_MAX = 8,
     FAKE_DEPENDENCIES_MAX = 16,
     FAKE_ARGUMENTS_MAX = 4096,
+    FAKE_ATTRIBUTES_MAX = 4,
     FAKE_CONDITIONS_MAX = 4096,  // handles; older ones are taken anew
 };
 
@@ -84,8 +85,11 @@ typedef struct fake_node {
     struct fake_event *event;  // external event nodes
     struct fake_graph *child;  // child graph nodes; owned
     bool is_programmatic;      // launched to overlap with what it depends on
-    size_t identity;           // unique in the process, also the handle
-    bool is_disabled;          // of an executable
+    // The other attributes of its launch.
+    rondo__cu_launch_attribute attributes[FAKE_ATTRIBUTES_MAX];
+    size_t attribute_count;
+    size_t identity;   // unique in the process, also the handle
+    bool is_disabled;  // of an executable
     // Conditional nodes (fake_cuda_conditional.c).
     uint64_t condition;
     int conditional_type;

@@ -595,17 +595,31 @@ rondo__cu_result fake_cuLaunchHostFunc(rondo__cu_stream handle, rondo__cu_host_f
     return fake_submit(handle, "cuLaunchHostFunc", &work);
 }
 
+static void take_attributes(fake_node *work, const rondo__cu_launch_attribute *attributes,
+                            size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (attributes[i].id == RONDO__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION) {
+            work->is_programmatic = attributes[i].value.is_allowed != 0;
+        } else if (work->attribute_count < FAKE_ATTRIBUTES_MAX) {
+            work->attributes[work->attribute_count++] = attributes[i];
+        } else {
+            fake_violation("a launch with more attributes than the fake driver keeps");
+        }
+    }
+}
+
 static rondo__cu_result launch_kernel(rondo__cu_function function, const unsigned int shape[7],
-                                      bool is_programmatic, rondo__cu_stream handle,
+                                      const rondo__cu_launch_attribute *attributes,
+                                      size_t attribute_count, rondo__cu_stream handle,
                                       void **parameters, void **extra) {
     ENTER("cuLaunchKernel");
     if (!fake_may_launch(handle, "cuLaunchKernel")) {
         return fake_leave(RONDO__CU_ERROR_INVALID_CONTEXT);
     }
     fake_node work = {.type = RONDO__CU_GRAPH_NODE_KERNEL,
-                      .kernel = (const fake_kernel_entry *)(const void *)function,
-                      .is_programmatic = is_programmatic};
+                      .kernel = (const fake_kernel_entry *)(const void *)function};
     memcpy(work.shape, shape, sizeof(work.shape));
+    take_attributes(&work, attributes, attribute_count);
     for (size_t i = 0; parameters != NULL && i < FAKE_PARAMETERS; i++) {
         size_t offset = 0;
         size_t bytes = fake_get_parameter(i, &offset);
@@ -640,17 +654,18 @@ rondo__cu_result fake_cuLaunchKernel(rondo__cu_function function, unsigned int g
                                      unsigned int shared_bytes, rondo__cu_stream handle,
                                      void **parameters, void **extra) {
     const unsigned int shape[7] = {grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes};
-    return launch_kernel(function, shape, false, handle, parameters, extra);
+    return launch_kernel(function, shape, NULL, 0, handle, parameters, extra);
 }
 
 rondo__cu_result fake_cuLaunchKernelEx(const rondo__cu_launch_config *config,
                                        rondo__cu_function function, void **parameters,
                                        void **extra) {
-    if (config->attribute_count != 1) {
-        fake_violation("cuLaunchKernelEx without its attribute");
+    if (config->attribute_count == 0) {
+        fake_violation("cuLaunchKernelEx without attributes");
     }
     const unsigned int shape[7] = {config->grid[0],     config->grid[1],  config->grid[2],
                                    config->block[0],    config->block[1], config->block[2],
                                    config->shared_bytes};
-    return launch_kernel(function, shape, true, config->stream, parameters, extra);
+    return launch_kernel(function, shape, config->attributes, config->attribute_count,
+                         config->stream, parameters, extra);
 }

@@ -396,6 +396,10 @@ const op_case op_cases[] = {
     {"GRU", 14, "f32[7,3,20] f32[1,120,20]:w f32[1,120,40]:w - - f32[1,3,40]",
      "hidden_size=40 direction=reverse", 2},
     {"LSTM", 14, "f32[5,2,6] f32[1,32,6]:w f32[1,32,8]:w f32[1,64]:w", "hidden_size=8 clip=0.2", 3},
+    {"LSTM", 14, "f32[5,2,6] f32[1,32,6]:w f32[1,32,8]:w f32[1,64]:w",
+     "hidden_size=8 activations=Sigmoid,tanh,Tanh", 3},
+    {"GRU", 14, "f32[5,2,6] f32[2,24,6]:w f32[2,24,8]:w f32[2,48]:w",
+     "hidden_size=8 direction=bidirectional activations=Sigmoid,Tanh,Sigmoid,Relu", 2},
 };
 
 const size_t op_case_count = sizeof(op_cases) / sizeof(op_cases[0]);

@@ -94,13 +94,15 @@ static void test_executor_describe__bodies(void **state) {
     open_model("tests/models/branch_and_loop/model.onnx", &f);
     assert_int_equal(rondo_executor_describe(f.executor, RONDO_TEXT_PLAIN, keep, &f),
                      RONDO_STATUS_OK);
-    expect_text(&f, "\nbypassed 1: If \"/If\"");
+    expect_text(&f, "device host, 8 ops in 1 segment, 0 bypassed\n");
+    expect_text(&f, "  If                   control    /If ");
     expect_text(&f, "/If                              bool []");
     expect_text(&f, "/Loop                            f32 [3, 16] i64 []");
     expect_text(&f, "    then_branch: 3 ops in 1 segment, 0 bypassed\n");
     expect_text(&f, "        ReduceMax            simd       /ReduceMax ");
     // A body in a body, and one whose shapes come out of the loop.
     expect_text(&f, "          then_branch: 3 ops in 1 segment, 0 bypassed\n");
+    expect_text(&f, "    else_branch: 0 ops in 0 segments, 0 bypassed\n");
     expect_text(&f,
                 "    then_branch: 1 op in 1 segment, 0 bypassed\n"
                 "      segment 0: 1 op, captured; ends with the model\n"

@@ -309,10 +309,11 @@ static void words_are_explained_or_refused(void **state) {
 }
 
 // Memory from a pool lies elsewhere in each recording. What leads there is no dependence; what
-// leads to a place in it that an argument chooses is one.
+// leads to a place in it that an argument chooses is one, and an address cut to 32 bits is refused.
 static void blocks_are_not_dependences(void **state) {
     (void)state;
-    for (int is_indexed = 0; is_indexed < 2; ++is_indexed) {
+    enum { PLAIN, INDEXED, CUT, HOW_COUNT };
+    for (int how = PLAIN; how < HOW_COUNT; ++how) {
         static trials t;
         static struct rondo__capture_block blocks[RONDO__RECORDINGS_MAX];
         const row plain = {"block", word_value, 0, NULL};
@@ -328,13 +329,17 @@ static void blocks_are_not_dependences(void **state) {
             recording->blocks.list = &blocks[i];
             recording->blocks.count = 1;
             uint64_t word = blocks[i].begin + 48;
-            word += is_indexed != 0 ? 16 * (recording->values.bits[M] / 16) : 0;
+            word += how == INDEXED ? 16 * (recording->values.bits[M] / 16) : 0;
+            word = how == CUT ? (uint32_t)word : word;
             memcpy(recording->nodes[0].image.arguments + 8, &word, sizeof word);
         }
         OK(rondo__values_init(&g_arguments, &wanted));
         OK(rondo__solve(&g_arguments, t.recordings, t.count, &g_draws, &solution, &wanted, &verdict,
                         &finding));
-        assert_int_equal(verdict, is_indexed != 0 ? RONDO__REFUSED : RONDO__SOLVED);
+        assert_int_equal(verdict, how != PLAIN ? RONDO__REFUSED : RONDO__SOLVED);
+        if (how == CUT) {
+            assert_non_null(strstr(finding.message, "from a pool that was cut to 32 bits"));
+        }
         assert_int_equal(solution.count, 0);
         rondo__solution_deinit(&solution);
         rondo__values_deinit(&wanted);

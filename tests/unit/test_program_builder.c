@@ -349,7 +349,7 @@ static void test_program_builder__a_finished_builder_is_empty(void **state) {
 static void test_program_builder__parameters_are_copied_or_shared(void **state) {
     rondo_builder *builder = *state;
     float mine[3] = {1, 2, 3};
-    const rondo_tensor tensor = {RONDO_DTYPE_F32, {1, {3}}, mine, NULL};
+    const rondo_tensor tensor = {RONDO_DTYPE_F32, {1, {3}}, mine, NULL, NULL};
     OK(rondo_builder_add_parameter(builder, "copied", &tensor, RONDO_PARAMETER_COPIED));
     OK(rondo_builder_add_parameter(builder, "shared", &tensor, RONDO_PARAMETER_SHARED));
     OK(rondo_builder_add_parameter(builder, "fed", &tensor, RONDO_PARAMETER_INPUT));

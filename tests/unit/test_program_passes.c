@@ -1,6 +1,7 @@
 // Passes keep a program's meaning: shipped models computed op by op before and after, and what each
 // pass must do.
 // SPDX-License-Identifier: Apache-2.0
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +15,7 @@
 #include "program/edit.h"
 #include "program/passes.h"
 #include "program/specialise.h"
+#include "rondo/builder.h"
 #include "rondo/onnx.h"
 #include "support/interpret.h"
 #include "support/source_dir.h"
@@ -155,6 +157,123 @@ static void test_program_passes__known_shapes_fold_to_constants(void **state) {
     free_model(&m);
 }
 
+// Between x (f32) and y stand a Cast and a CastLike to f32, which go, and one to f64 and back,
+// which stay.
+static void test_program_passes__casts_to_the_same_type_go(void **state) {
+    (void)state;
+    rondo_port x = {.struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 1};
+    x.symbol[0] = "n";
+    static const struct {
+        const char *inputs[2];
+        const char *output;
+        int64_t to;  // 0: CastLike
+    } casts[] = {
+        {{"x", NULL}, "a", 1}, {{"a", "x"}, "b", 0}, {{"b", NULL}, "c", 11}, {{"c", NULL}, "y", 1}};
+    rondo_builder *builder;
+    check(rondo_builder_create(NULL, &builder));
+    check(rondo_builder_add_input(builder, &x));
+    for (size_t i = 0; i < sizeof casts / sizeof casts[0]; ++i) {
+        const bool is_like = casts[i].to == 0;
+        rondo_attribute to = {.name = "to", .kind = RONDO_ATTRIBUTE_INT, .int_value = casts[i].to};
+        rondo_builder_node_options options = {
+            .struct_size = sizeof options, .attributes = &to, .attribute_count = 1};
+        check(rondo_builder_add_node(builder, is_like ? "CastLike" : "Cast", casts[i].inputs,
+                                     is_like ? 2 : 1, &casts[i].output, 1,
+                                     is_like ? NULL : &options));
+    }
+    check(rondo_builder_add_output(builder, "y", NULL));
+    model m = {0};
+    check(rondo_builder_finish(builder, &m.source));
+    rondo_builder_destroy(builder);
+    const rondo_shape shape = {1, {3}};
+    check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
+    const rondo_tensor shapes[1] = {{.dtype = RONDO_DTYPE_F32, .shape = shape}};
+    check(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
+    check(interpret_program(m.program, m.inputs, m.expected));
+    assert_int_equal(count_ops(m.program, "", "Cast"), 3);
+    check(rondo__program_simplify(m.program));
+    assert_int_equal(count_ops(m.program, "", "Cast"), 2);
+    assert_int_equal(count_ops(m.program, "", "CastLike"), 0);
+    expect_same_results(&m, 0);
+    free_model(&m);
+}
+
+static void add_drawn(rondo_builder *builder, const char *name, const rondo_shape *shape,
+                      float first) {
+    rondo_tensor tensor;
+    check(rondo_tensor_init(RONDO_DTYPE_F32, shape, &tensor));
+    for (int64_t i = 0; i < rondo_shape_get_count(shape); ++i) {
+        ((float *)tensor.data)[i] = i == 0 ? first : (float)((i * 7 + 3) % 11) / 8.0f;
+    }
+    check(rondo_builder_add_parameter(builder, name, &tensor, RONDO_PARAMETER_COPIED));
+    rondo_tensor_deinit(&tensor);
+}
+
+// y = a + conv(relu(norm(a))), a = conv(x): a normalisation that no convolution can take.
+static rondo_program *build_pre_activation(float scale) {
+    enum { CHANNELS = 4, SIZE = 5 };
+    static const struct {
+        const char *op;
+        const char *inputs[5];
+        size_t input_count;
+        const char *output;
+    } nodes[] = {
+        {"Conv", {"x", "w"}, 2, "a"},
+        {"BatchNormalization", {"a", "scale", "shift", "mean", "var"}, 5, "n"},
+        {"Relu", {"n"}, 1, "r"},
+        {"Conv", {"r", "w"}, 2, "c"},
+        {"Add", {"a", "c"}, 2, "y"},
+    };
+    const rondo_shape weights = {4, {CHANNELS, CHANNELS, 1, 1}}, list = {1, {CHANNELS}};
+    rondo_port x = {.struct_size = sizeof x,
+                    .name = "x",
+                    .dtype = RONDO_DTYPE_F32,
+                    .rank = 4,
+                    .extent = {2, CHANNELS, SIZE, SIZE}};
+    rondo_builder *builder;
+    rondo_program *program;
+    check(rondo_builder_create(NULL, &builder));
+    check(rondo_builder_add_input(builder, &x));
+    add_drawn(builder, "w", &weights, 0.5f);
+    add_drawn(builder, "scale", &list, scale);
+    add_drawn(builder, "shift", &list, -1.0f);
+    add_drawn(builder, "mean", &list, 0.25f);
+    add_drawn(builder, "var", &list, 2.0f);
+    for (size_t i = 0; i < sizeof nodes / sizeof nodes[0]; ++i) {
+        check(rondo_builder_add_node(builder, nodes[i].op, nodes[i].inputs, nodes[i].input_count,
+                                     &nodes[i].output, 1, NULL));
+    }
+    check(rondo_builder_add_output(builder, "y", NULL));
+    check(rondo_builder_finish(builder, &program));
+    rondo_builder_destroy(builder);
+    return program;
+}
+
+static void test_program_passes__norms_before_convolutions_are_element_wise(void **state) {
+    (void)state;
+    for (int is_finite = 1; is_finite >= 0; --is_finite) {
+        model m = {.source = build_pre_activation(is_finite ? 1.5f : NAN)};
+        const rondo_shape shape = {4, {2, 4, 5, 5}};
+        check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &m.inputs[0]));
+        for (int64_t i = 0; i < rondo_shape_get_count(&shape); ++i) {
+            ((float *)m.inputs[0].data)[i] = (float)(i % 13) / 4.0f - 1.5f;
+        }
+        const rondo_tensor shapes[1] = {{.dtype = RONDO_DTYPE_F32, .shape = shape}};
+        check(rondo__program_specialise(m.source, shapes, 1 << 20, &m.program, NULL));
+        check(interpret_program(m.program, m.inputs, m.expected));
+        check(rondo__program_simplify(m.program));
+        check(rondo__program_optimise(m.program, &all));
+        // What is not finite stays as it is: (x - mean) * inf is not x * inf - mean * inf.
+        assert_int_equal(count_ops(m.program, "", "BatchNormalization"), is_finite ? 0 : 1);
+        assert_int_equal(count_ops(m.program, "", "Relu"), is_finite ? 0 : 1);
+        assert_int_equal(count_ops(m.program, "rondo", "Elementwise"), is_finite ? 1 : 0);
+        // One at the image, one at the result; around what does not follow one more each.
+        assert_int_equal(count_ops(m.program, "", "Transpose"), is_finite ? 2 : 4);
+        expect_same_results(&m, 1e-5);
+        free_model(&m);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_program_passes__squeezenet_in_nhwc),
@@ -162,6 +281,8 @@ int main(void) {
         cmocka_unit_test(test_program_passes__gpt_stays_the_same),
         cmocka_unit_test(test_program_passes__strings_leave_classifiers),
         cmocka_unit_test(test_program_passes__known_shapes_fold_to_constants),
+        cmocka_unit_test(test_program_passes__casts_to_the_same_type_go),
+        cmocka_unit_test(test_program_passes__norms_before_convolutions_are_element_wise),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,6 +133,16 @@ enum {
     X(GRAPH_NODE_EVENT_RECORD, CU_GRAPH_NODE_TYPE_EVENT_RECORD, 7)                                 \
     X(GRAPH_NODE_MEM_ALLOC, CU_GRAPH_NODE_TYPE_MEM_ALLOC, 10)                                      \
     X(GRAPH_NODE_CONDITIONAL, CU_GRAPH_NODE_TYPE_CONDITIONAL, 13)                                  \
+    X(LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, 1)          \
+    X(LAUNCH_ATTRIBUTE_COOPERATIVE, CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 2)                            \
+    X(LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 4)                \
+    X(LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING,                                                         \
+      CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, 5)                                 \
+    X(LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,                                          \
+      CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, 6)                                    \
+    X(LAUNCH_ATTRIBUTE_PRIORITY, CU_LAUNCH_ATTRIBUTE_PRIORITY, 8)                                  \
+    X(LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, 9)            \
+    X(LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, 10)                   \
     X(USER_OBJECT_NO_DESTRUCTOR_SYNC, CU_USER_OBJECT_NO_DESTRUCTOR_SYNC, 1)                        \
     X(GRAPH_USER_OBJECT_MOVE, CU_GRAPH_USER_OBJECT_MOVE, 1)                                        \
     X(INSTANTIATE_AUTO_FREE_ON_LAUNCH, CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH, 1)         \
@@ -181,15 +191,23 @@ typedef struct rondo__cu_kernel_node {
     rondo__cu_context context;
 } rondo__cu_kernel_node;
 
-// CUlaunchAttribute with the one value used, and CUlaunchConfig.
-#define RONDO__CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION 6
+// Attributes that came with CUDA 12.8 at the latest.
+#define RONDO__CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER 11
+#define RONDO__CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_CARVEOUT 14
+
+// CUlaunchAttributeValue with the values used, CUlaunchAttribute, and CUlaunchConfig.
+typedef union rondo__cu_launch_attribute_value {
+    int32_t is_allowed;
+    int32_t is_cooperative;
+    int32_t priority;
+    uint32_t cluster[3];
+    unsigned char room[64];
+} rondo__cu_launch_attribute_value;
+
 typedef struct rondo__cu_launch_attribute {
     int32_t id;
     int32_t padding;
-    union {
-        int32_t is_allowed;
-        char room[64];
-    } value;
+    rondo__cu_launch_attribute_value value;
 } rondo__cu_launch_attribute;
 
 typedef struct rondo__cu_launch_config {

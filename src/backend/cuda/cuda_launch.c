@@ -237,7 +237,9 @@ static rondo__cu_result launch_kernel(const rondo__cuda_device *device, const ro
         &argument_bytes,
         RONDO__CU_LAUNCH_END,
     };
+    // In bodies of conditional nodes every launch waits for the one before.
     const bool overlaps = (launch->flags & RONDO_LAUNCH_OVERLAP) != 0 &&
+                          !((const rondo__cuda_stream *)stream)->is_body &&
                           (device->api->capabilities & RONDO__CUDA_CAN_OVERLAP_LAUNCHES) != 0 &&
                           device->arch >= 90;
     if (!overlaps) {

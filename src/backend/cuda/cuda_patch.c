@@ -93,6 +93,7 @@ static rondo_status read_kernel(rondo__cuda_device *device, rondo__cu_graph_node
     image->kernel = params.kernel;
     image->context = params.context;
     image->is_opaque = !rondo__cuda_shows_parameters(device, &params);
+    RETURN_IF_ERROR(rondo__cuda_read_native_attributes(device, node, &image->attributes));
     reading r = {.image = image, .is_packed = params.extra != NULL};
     return rondo__cuda_visit_parameters(device, &params, take_parameter, &r);
 }

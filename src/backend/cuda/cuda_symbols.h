@@ -162,6 +162,9 @@ RONDO__CUDA_SYMBOL(REQUIRED, cuGraphNodeGetDependencies, 10000, "cuGraphNodeGetD
                    (rondo__cu_graph_node node, rondo__cu_graph_node *nodes, size_t *in_out_count))
 RONDO__CUDA_SYMBOL(REQUIRED, cuGraphNodeGetType, 10000, "cuGraphNodeGetType",
                    (rondo__cu_graph_node node, int *out_type))
+RONDO__CUDA_SYMBOL(REQUIRED, cuGraphKernelNodeGetAttribute, 11000, "cuGraphKernelNodeGetAttribute",
+                   (rondo__cu_graph_node node, int attribute,
+                    rondo__cu_launch_attribute_value *out_value))
 RONDO__CUDA_SYMBOL(REQUIRED, cuGraphMemcpyNodeGetParams, 10000, "cuGraphMemcpyNodeGetParams",
                    (rondo__cu_graph_node node, rondo__cu_copy_node *out_params))
 RONDO__CUDA_SYMBOL(REQUIRED, cuGraphMemsetNodeGetParams, 10000, "cuGraphMemsetNodeGetParams",

@@ -1,4 +1,5 @@
-// What recorded work uses: the allocation behind an address, the arguments of a kernel node.
+// What recorded work uses: the allocation behind an address, the arguments of a kernel node and how
+// that is launched.
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/cuda_use.h"
 
@@ -6,6 +7,7 @@
 
 #include "backend/cuda/cuda_template.h"
 #include "base/error.h"
+#include "base/hash.h"
 
 // Also of the program's own and of other libraries; memory that only a graph allocates is none.
 rondo_status rondo__cuda_find_allocation(rondo_device *device_, const void *address,
@@ -123,4 +125,74 @@ rondo_status rondo__cuda_visit_arguments(rondo__template *template_, size_t inde
     }
     bytes_visitor visitor = {visit, user_data};
     return rondo__cuda_visit_parameters(device, &params, visit_bytes, &visitor);
+}
+
+// ---- launch attributes ------------------------------------------------------------------------
+
+// All that a kernel node can have, and how many bytes of a value mean something.
+static const struct {
+    int id;
+    size_t bytes;
+} attribute_rows[] = {
+    {RONDO__CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, 12},
+    {RONDO__CU_LAUNCH_ATTRIBUTE_COOPERATIVE, 4},
+    {RONDO__CU_LAUNCH_ATTRIBUTE_PRIORITY, 4},
+    {RONDO__CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, 28},
+    {RONDO__CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING, 4},
+    {RONDO__CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, 2},
+    {RONDO__CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, 4},
+    {RONDO__CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER, 12},
+    {RONDO__CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_CARVEOUT, 4},
+};
+
+static void take_attribute(rondo__launch_attributes *attributes, int id,
+                           const rondo__cu_launch_attribute_value *value, size_t bytes) {
+    switch (id) {
+        case RONDO__CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION:
+            memcpy(attributes->cluster, value->cluster, sizeof(attributes->cluster));
+            break;
+        case RONDO__CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+            attributes->is_cooperative = value->is_cooperative != 0;
+            break;
+        case RONDO__CU_LAUNCH_ATTRIBUTE_PRIORITY:
+            attributes->priority = value->priority;
+            break;
+        case RONDO__CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW:
+            attributes->access_policy = rondo__hash64(RONDO__HASH_SEED, value->room, bytes);
+            break;
+        default:
+            attributes->others = rondo__hash64(attributes->others, value->room, bytes);
+            break;
+    }
+}
+
+rondo_status rondo__cuda_read_native_attributes(rondo__cuda_device *device,
+                                                rondo__cu_graph_node node,
+                                                rondo__launch_attributes *out_attributes) {
+    rondo__launch_attributes attributes = {.others = RONDO__HASH_SEED};
+    for (size_t i = 0; i < sizeof(attribute_rows) / sizeof(*attribute_rows); i++) {
+        const int id = attribute_rows[i].id;
+        rondo__cu_launch_attribute_value value;
+        memset(&value, 0, sizeof(value));
+        rondo__cu_result code = device->api->cuGraphKernelNodeGetAttribute(node, id, &value);
+        if (code == RONDO__CU_SUCCESS) {
+            take_attribute(&attributes, id, &value, attribute_rows[i].bytes);
+        } else if (rondo__cuda_is_refusal(code)) {
+            const int32_t refusal[] = {id, code};
+            attributes.others = rondo__hash64(attributes.others, refusal, sizeof(refusal));
+        } else {
+            return RONDO__CUDA_FAIL(device, code, "cuGraphKernelNodeGetAttribute",
+                                    "cannot look at attribute %d of a kernel node", id);
+        }
+    }
+    *out_attributes = attributes;
+    return RONDO_STATUS_OK;
+}
+
+rondo_status rondo__cuda_read_attributes(rondo__template *template_, size_t index,
+                                         rondo__launch_attributes *out_attributes) {
+    rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
+    RETURN_IF_ERROR(rondo__cuda_fetch_nodes(recorded));
+    return rondo__cuda_read_native_attributes(rondo__cuda_device_of(template_->device),
+                                              recorded->nodes[index], out_attributes);
 }

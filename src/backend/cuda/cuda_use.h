@@ -21,4 +21,11 @@ rondo_status rondo__cuda_visit_parameters(rondo__cuda_device *device,
                                           const rondo__cu_kernel_node *params,
                                           rondo__visit_parameter visit, void *user_data);
 
+rondo_status rondo__cuda_read_attributes(rondo__template *template_, size_t index,
+                                         rondo__launch_attributes *out_attributes);
+// The same for a kernel node by its handle.
+rondo_status rondo__cuda_read_native_attributes(rondo__cuda_device *device,
+                                                rondo__cu_graph_node node,
+                                                rondo__launch_attributes *out_attributes);
+
 #endif  // RONDO_BACKEND_CUDA_CUDA_USE_H

@@ -4,30 +4,9 @@
 
 #include "cu_sources.h"
 #include "kernel/cuda/cuda_families.h"
+#include "op/recurrent.h"
 
 enum { STEPS_MAX = 4096, INPUT_LENGTHS = 4, INPUT_H = 5, INPUT_C = 6, INPUT_PEEPHOLES = 7 };
-
-static bool has_usual_functions(const rondo__op *op, int64_t gates, size_t directions) {
-    static const char *const lstm[] = {"Sigmoid", "Tanh", "Tanh"};
-    static const char *const gru[] = {"Sigmoid", "Tanh"};
-    static const char *const rnn[] = {"Tanh"};
-    const rondo__attribute *attribute = rondo__op_find(op, "activations");
-    const char *const *usual = gates == 4 ? lstm : gates == 3 ? gru : rnn;
-    const size_t count = gates == 4 ? 3 : gates == 3 ? 2 : 1;
-
-    if (attribute == NULL) {
-        return true;
-    }
-    if (attribute->kind != RONDO__ATTRIBUTE_STRINGS || attribute->count != count * directions) {
-        return false;
-    }
-    for (size_t i = 0; i < attribute->count; i++) {
-        if (strcmp(attribute->strings[i], usual[i % count]) != 0) {
-            return false;
-        }
-    }
-    return true;
-}
 
 static void push_input(rondo__step *step, const rondo__cuda_kernel *kernel, size_t index) {
     if (rondo__cuda_has_input(kernel, index)) {
@@ -69,7 +48,7 @@ void rondo__cuda_prepare_recurrent(rondo__cuda_kernel *kernel) {
         rondo__op_get_int(op, "layout", 0) != 0 || rondo__op_get_int(op, "input_forget", 0) != 0 ||
         rondo__op_find(op, "clip") != NULL ||
         (gates == 3 && rondo__op_get_int(op, "linear_before_reset", 0) == 0) ||
-        !has_usual_functions(op, gates, (size_t)directions)) {
+        !rondo__recurrent_has_usual_functions(op)) {
         rondo__cuda_refuse(kernel, "sequence lengths, peepholes, clipping or other functions");
         return;
     }

@@ -32,8 +32,10 @@ static void run_call(void *arguments) {
     rondo__host_kernel *kernel = call->kernel;
     void *const *addresses = kernel->table != NULL ? kernel->table : call->addresses;
     (void)rondo__host_threads_use(rondo__host_get_thread_count());
+    (void)pthread_mutex_lock(&kernel->lock);
     rondo_status status = kernel->run(kernel, (const void *const *)addresses,
                                       addresses + kernel->input_count, call->workspace);
+    (void)pthread_mutex_unlock(&kernel->lock);
     if (status != RONDO_STATUS_OK) {
         rondo__error_set_op(kernel->op->name);
         rondo__host_report_failure();
@@ -95,6 +97,7 @@ static void destroy_kernel(rondo__kernel *base) {
     if (kernel->deinit != NULL) {
         kernel->deinit(kernel);
     }
+    (void)pthread_mutex_destroy(&kernel->lock);
     rondo__free(kernel->table);
     rondo__free(kernel);
 }
@@ -120,8 +123,10 @@ rondo__host_kernel *rondo__host_kernel_create(const rondo__kernel_request *reque
     kernel->base = (rondo__kernel){
         .launch = launch_call,
         .destroy = destroy_kernel,
+        .keeps_addresses = kernel->table != NULL,
         .implementation = implementation,
     };
+    (void)pthread_mutex_init(&kernel->lock, NULL);
     kernel->run = run;
     kernel->deinit = deinit;
     kernel->op = request->op;

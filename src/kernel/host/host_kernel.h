@@ -10,11 +10,13 @@
 // Where there are more than RONDO__HOST_ADDRESS_MAX, the kernel keeps them, and they never change.
 //
 // `run` may keep scratch state in the kernel object (memory objects whose handles it sets, say):
-// the runs of one kernel never overlap, because a kernel belongs to one place of one stream's plan.
+// the runs of one kernel come one behind the other. A graph that recorded the kernel may be
+// replayed on any stream, so a lock sees to that.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_KERNEL_HOST_HOST_KERNEL_H
 #define RONDO_KERNEL_HOST_HOST_KERNEL_H
 
+#include <pthread.h>
 #include <stdint.h>
 
 #include "kernel/kernel.h"
@@ -37,6 +39,7 @@ struct rondo__host_kernel {
     uint32_t output_count;
     void **table;  // the addresses, when they are more than a launch carries; NULL otherwise
     bool is_table_filled;
+    pthread_mutex_t lock;  // held by a run
 };
 
 enum {

@@ -16,6 +16,7 @@
 #include "kernel/host/host_kernel.h"
 #include "kernel/host/host_threads.h"
 #include "kernel/host/packed_matrix.h"
+#include "op/recurrent.h"
 
 typedef enum cell_kind { CELL_RNN, CELL_GRU, CELL_LSTM } cell_kind;
 
@@ -178,7 +179,7 @@ static bool is_usual(const rondo__kernel_request *request) {
         }
     }
     return request->inputs[0].dtype == RONDO_DTYPE_F32 && !has_input(request, 4) &&
-           !has_input(request, 7) && rondo__op_find(op, "activations") == NULL &&
+           !has_input(request, 7) && rondo__recurrent_has_usual_functions(op) &&
            rondo__op_find(op, "clip") == NULL && rondo__op_get_int(op, "layout", 0) == 0 &&
            rondo__op_get_int(op, "input_forget", 0) == 0;
 }

@@ -1,4 +1,4 @@
-// tensor/dlpack.c — tensors in from and out to other libraries.
+// device/dlpack.c — tensors in from and out to other libraries.
 //
 // Coming in, their managed tensor becomes a storage: the last tensor that shares it runs the
 // deleter. Going out, one heap block holds what the other library sees, the extents and strides it
@@ -10,6 +10,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "rondo/dlpack.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/checked.h"
@@ -173,6 +174,48 @@ static rondo_status read_shape(const rondo_dlpack_tensor *theirs, rondo_shape *o
     return RONDO_STATUS_OK;
 }
 
+// What lies on a GPU keeps that device.
+typedef struct imported {
+    void (*release)(void *managed);
+    void *managed;
+    rondo_device *device;
+} imported;
+
+static void release_imported(void *user_data) {
+    imported *block = user_data;
+    block->release(block->managed);
+    rondo_device_release(block->device);
+    rondo__free(block);
+}
+
+// Wraps `release` so that the device is kept; *out_tensor has no storage yet.
+static rondo_status keep_device(rondo_dlpack_device theirs, void (*release)(void *), void *managed,
+                                rondo_tensor *tensor) {
+    char name[32];
+    (void)snprintf(name, sizeof name, "cuda:%d", (int)theirs.id);
+    imported *block = rondo__calloc(1, sizeof *block);
+    if (block == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    rondo_status status = rondo_device_open(name, &block->device);
+    if (status == RONDO_STATUS_OK) {
+        block->release = release;
+        block->managed = managed;
+        status = rondo__storage_wrap(release_imported, block, &tensor->storage);
+    }
+    if (status != RONDO_STATUS_OK) {
+        rondo_device_release(block->device);
+        rondo__free(block);
+        return status;
+    }
+    tensor->device = block->device;
+    return RONDO_STATUS_OK;
+}
+
+static bool is_on_gpu(rondo_dlpack_device device) {
+    return device.type == RONDO_DLPACK_CUDA || device.type == RONDO_DLPACK_CUDA_MANAGED;
+}
+
 // What both forms share. Takes nothing; `release` runs only after success.
 static rondo_status import(const rondo_dlpack_tensor *theirs, bool is_read_only, bool is_plain,
                            void (*release)(void *), void *managed, rondo_tensor *out_tensor) {
@@ -204,7 +247,9 @@ static rondo_status import(const rondo_dlpack_tensor *theirs, bool is_read_only,
     void *data = count > 0 ? (char *)theirs->data + theirs->byte_offset : theirs->data;
     RETURN_IF_ERROR(rondo__tensor_init_storage(dtype, &shape, data, NULL, out_tensor));
     // Last: from here on their deleter is ours to call.
-    rondo_status status = rondo__storage_wrap(release, managed, &out_tensor->storage);
+    rondo_status status = is_on_gpu(theirs->device)
+                              ? keep_device(theirs->device, release, managed, out_tensor)
+                              : rondo__storage_wrap(release, managed, &out_tensor->storage);
     if (status != RONDO_STATUS_OK) {
         *out_tensor = (rondo_tensor){0};
     }
@@ -338,7 +383,12 @@ static rondo_status export(const rondo_tensor *tensor, const rondo_dlpack_device
                              (int)tensor->shape.rank);
     }
     rondo_dlpack_tensor view = {.data = tensor->data, .rank = tensor->shape.rank};
-    view.device = device != NULL ? *device : (rondo_dlpack_device){.type = RONDO_DLPACK_CPU};
+    view.device = (rondo_dlpack_device){.type = RONDO_DLPACK_CPU};
+    if (device != NULL) {
+        view.device = *device;
+    } else if (tensor->device != NULL) {
+        RETURN_IF_ERROR(rondo_dlpack_get_device(tensor->device, RONDO_MEMORY_DEVICE, &view.device));
+    }
     RETURN_IF_ERROR(check_device(view.device, false));
     RETURN_IF_ERROR(write_type(tensor->dtype, type, &view.type));
     exported *block = rondo__calloc(1, sizeof *block);

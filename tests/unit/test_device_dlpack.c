@@ -66,7 +66,7 @@ static void assert_refused(producer *p, rondo_dlpack_info *out_info, rondo_statu
     }
 }
 
-static void test_tensor_dlpack__in_shares_the_bytes(void **state) {
+static void test_device_dlpack__in_shares_the_bytes(void **state) {
     (void)state;
     producer p;
     fill_producer(&p);
@@ -86,7 +86,7 @@ static void test_tensor_dlpack__in_shares_the_bytes(void **state) {
     assert_int_equal(p.delete_count, 1);
 }
 
-static void test_tensor_dlpack__in_offsets_and_strides(void **state) {
+static void test_device_dlpack__in_offsets_and_strides(void **state) {
     (void)state;
     producer p;
     rondo_tensor tensor;
@@ -137,7 +137,7 @@ static void test_tensor_dlpack__in_offsets_and_strides(void **state) {
     assert_refused(&p, NULL, RONDO_STATUS_INVALID, "byte offset of 2");
 }
 
-static void test_tensor_dlpack__in_refuses_by_name(void **state) {
+static void test_device_dlpack__in_refuses_by_name(void **state) {
     (void)state;
     producer p;
     rondo_dlpack_info info = {.struct_size = sizeof info};
@@ -172,7 +172,7 @@ static void test_tensor_dlpack__in_refuses_by_name(void **state) {
     assert_int_equal(rondo_tensor_from_dlpack(&p.plain, NULL, NULL), RONDO_STATUS_INVALID);
 }
 
-static void test_tensor_dlpack__every_element_type(void **state) {
+static void test_device_dlpack__every_element_type(void **state) {
     (void)state;
     static const struct {
         rondo_dtype dtype;
@@ -206,7 +206,7 @@ static void test_tensor_dlpack__every_element_type(void **state) {
     }
 }
 
-static void test_tensor_dlpack__small_floats_are_bytes(void **state) {
+static void test_device_dlpack__small_floats_are_bytes(void **state) {
     (void)state;
     producer p;
     rondo_dlpack_info info = {.struct_size = sizeof info};
@@ -229,7 +229,7 @@ static void test_tensor_dlpack__small_floats_are_bytes(void **state) {
     assert_int_equal(p.delete_count, 1);
 }
 
-static void test_tensor_dlpack__versioned(void **state) {
+static void test_device_dlpack__versioned(void **state) {
     (void)state;
     producer p;
     rondo_dlpack_info info = {.struct_size = sizeof info};
@@ -255,7 +255,7 @@ static void test_tensor_dlpack__versioned(void **state) {
     assert_int_equal(p.delete_count, 0);
 }
 
-static void test_tensor_dlpack__out_keeps_the_bytes(void **state) {
+static void test_device_dlpack__out_keeps_the_bytes(void **state) {
     (void)state;
     rondo_shape shape = {.rank = 3, .extent = {2, 1, 4}};
     rondo_tensor tensor;
@@ -311,7 +311,7 @@ static void test_tensor_dlpack__out_keeps_the_bytes(void **state) {
     plain->deleter(plain);
 }
 
-static void test_tensor_dlpack__names_of_devices(void **state) {
+static void test_device_dlpack__names_of_devices(void **state) {
     (void)state;
     rondo_device *host;
     rondo_dlpack_device name;
@@ -331,7 +331,7 @@ static bool fail_now(void *user_data) {
     return (*(int *)user_data)-- == 0;
 }
 
-static void test_tensor_dlpack__without_memory(void **state) {
+static void test_device_dlpack__without_memory(void **state) {
     (void)state;
     producer p;
     rondo_tensor tensor;
@@ -357,15 +357,15 @@ static void test_tensor_dlpack__without_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tensor_dlpack__in_shares_the_bytes),
-        cmocka_unit_test(test_tensor_dlpack__in_offsets_and_strides),
-        cmocka_unit_test(test_tensor_dlpack__in_refuses_by_name),
-        cmocka_unit_test(test_tensor_dlpack__every_element_type),
-        cmocka_unit_test(test_tensor_dlpack__small_floats_are_bytes),
-        cmocka_unit_test(test_tensor_dlpack__versioned),
-        cmocka_unit_test(test_tensor_dlpack__out_keeps_the_bytes),
-        cmocka_unit_test(test_tensor_dlpack__names_of_devices),
-        cmocka_unit_test(test_tensor_dlpack__without_memory),
+        cmocka_unit_test(test_device_dlpack__in_shares_the_bytes),
+        cmocka_unit_test(test_device_dlpack__in_offsets_and_strides),
+        cmocka_unit_test(test_device_dlpack__in_refuses_by_name),
+        cmocka_unit_test(test_device_dlpack__every_element_type),
+        cmocka_unit_test(test_device_dlpack__small_floats_are_bytes),
+        cmocka_unit_test(test_device_dlpack__versioned),
+        cmocka_unit_test(test_device_dlpack__out_keeps_the_bytes),
+        cmocka_unit_test(test_device_dlpack__names_of_devices),
+        cmocka_unit_test(test_device_dlpack__without_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

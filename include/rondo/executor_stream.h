@@ -1,0 +1,87 @@
+// rondo/executor_stream.h — an executor inside a program's own work: its stream, runs that do not
+// wait, runs recorded into a capture.
+//
+//   options.stream = stream;                        // in rondo_executor_options
+//   rondo_executor_create(program, device, &options, &executor);
+//   ... work on `stream` that makes x ...
+//   rondo_executor_run_async(executor, feeds, 1, fetches, 1, done);   // x and y: device tensors
+//   ... work on `stream` that reads y ...
+//   rondo_event_synchronize(done);
+//
+// Feeds and fetches may be device tensors (rondo/tensor.h) in every kind of run: those of the
+// executor's device. One in host memory travels through pinned memory that the executor owns.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_STREAM_H
+#define RONDO_EXECUTOR_STREAM_H
+
+#include <stddef.h>
+
+#include "rondo/device.h"
+#include "rondo/executor.h"
+#include "rondo/export.h"
+#include "rondo/status.h"
+
+RONDO_EXTERN_C_BEGIN
+
+// The stream that runs are put on: the one of the options, or its own; borrowed.
+RONDO_API rondo_stream *rondo_executor_get_stream(const rondo_executor *executor);
+
+// Puts a run on the executor's stream, behind what is there, and returns. Several may be under way;
+// each sees the inputs it was given.
+//
+// The call waits only where the plan has ops that the processor computes between segments (they
+// need their inputs; rondo_executor_describe lists them), for a first compilation, and when two
+// runs that were fed from host memory have not taken their inputs in yet. On a GPU such inputs are
+// copied on a stream of their own, beside the run before, into a second buffer, and from there by
+// one copy on the device.
+//
+// feeds      in host memory: free again on return. Device tensors stay until the run is done.
+// fetches    as for rondo_executor_run. One that the call allocates is there on return; all are
+//            written when the run is done. They stay until then.
+// done       recorded behind the run; an event of the executor's device. NULL: none.
+//
+// Other calls on the executor come behind the run: rondo_executor_run first waits as
+// rondo_executor_wait does, and so do all that look at the last run or change the executor.
+//
+// Errors:    as rondo_executor_run. What only the device finds out (an index out of range) comes
+//            from rondo_executor_wait, or from what waits for the stream before it. After a failure
+//            nothing of the run is under way, and `done` is as it was.
+// Ownership: fetches that the call allocates are the caller's: rondo_tensor_deinit, when the run is
+//            done.
+// Capture:   legal, but not recorded; STATE while the executor's stream records.
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_executor_run_async(rondo_executor *executor, const rondo_binding *feeds, size_t feed_count,
+                         rondo_binding *fetches, size_t fetch_count, rondo_event *done);
+
+// Waits until the runs put on the stream are done. rondo_executor_get_times then tells of the last.
+//
+// Errors:    those that the runs have met on the device. The next run works.
+// Capture:   unsafe; STATE while the executor's stream records.
+RONDO_API RONDO_MUST_USE rondo_status rondo_executor_wait(rondo_executor *executor);
+
+// Records a run into the capture of `stream`, the program's own or a Rondo graph's: the model
+// becomes nodes of a larger graph, which reads the feeds and writes the fetches at each replay.
+//
+// The nodes have memory of their own for values between ops, so replays need no order with other
+// runs of the executor. Its generators go on from replay to replay, as rondo/random.h says.
+//
+// stream     any of the executor's device that records; not the executor's own one alone.
+// feeds      all inputs of the program: device tensors or pinned memory, which stay as long as the
+//            graph is replayed. Ops read device tensors where they are.
+// fetches    with data, likewise.
+//
+// Errors:    INVALID (as rondo_executor_run; a fetch without data), STATE (`stream` does not
+//            record; the executor has not run with these shapes yet: run it once before the
+//            capture; pageable memory), UNSUPPORTED (an op that is computed between segments: the
+//            message names it and says why). A failure breaks nothing unless something was recorded
+//            already; then it breaks the capture, which would lack the rest.
+// Ownership: a graph of Rondo's keeps what the nodes need, also when the executor is destroyed. In
+//            a capture that is not Rondo's, the executor keeps it, and must outlive the graph.
+// Capture:   only legal while `stream` records.
+RONDO_API RONDO_MUST_USE rondo_status
+rondo_executor_record(rondo_executor *executor, rondo_stream *stream, const rondo_binding *feeds,
+                      size_t feed_count, const rondo_binding *fetches, size_t fetch_count);
+
+RONDO_EXTERN_C_END
+
+#endif  // RONDO_EXECUTOR_STREAM_H

@@ -1,0 +1,41 @@
+// executor/fetch.h — the outputs of a run on their way to who asked for them.
+//
+//   rondo__fetch_prepare    what was given fits; what was not given is allocated
+//   rondo__fetch_put        copies on the stream, behind the steps
+//   ... the stream was waited for, or not ...
+//   rondo__fetch_finish     copies that the processor makes; results are handed over
+//
+// A result in a device's memory, or of a run that is not waited for, is written by the stream
+// alone. Otherwise outputs of a GPU lie in the plan's staging memory until the wait is over, so
+// that results in host memory are written all or not at all.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_EXECUTOR_FETCH_H
+#define RONDO_EXECUTOR_FETCH_H
+
+#include "executor/plan.h"
+
+// The outputs of one run.
+typedef struct rondo__fetch {
+    rondo_executor *executor;
+    const rondo__plan *plan;
+    rondo_tensor *results;  // in output order; with `data` NULL: to be allocated
+    const bool *wants;      // NULL: all
+    bool waits;             // somebody waits for the stream before the finish
+} rondo__fetch;
+
+// Fails unless each result that was given can be written; allocates the others.
+//
+// Errors:    INVALID (names the fetch), INTERNAL, NO_MEMORY, NO_DEVICE_MEMORY.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__fetch_prepare(const rondo__fetch *fetch);
+
+// Errors:    those of rondo_stream_copy.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__fetch_put(const rondo__fetch *fetch);
+
+// Writes what is left, and hands over what was allocated. Nothing can fail here.
+void rondo__fetch_finish(const rondo__fetch *fetch);
+// Gives up what was allocated, when the run has failed.
+void rondo__fetch_drop(const rondo__fetch *fetch);
+
+#endif  // RONDO_EXECUTOR_FETCH_H

@@ -1,0 +1,441 @@
+// executor/record_run.c — runs that are recorded into a capture of the program's.
+//
+// The kernels of the plan are launched once more, on the stream that records. Feeds and fetches in
+// device memory take the place of the arena's addresses where they may; values between ops are in
+// memory that belongs to the recording, so that its replays and the executor's runs have only the
+// kernels in common.
+//
+// What the nodes need lives as long as the graph: a participant of the capture holds the executor
+// (a count) and pins the plan. Plans and variants that are given up meanwhile are put aside, and
+// freed by the executor when nobody pins them (retire.h).
+// SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
+#include "backend/check.h"
+#include "base/checked.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "capture/capture.h"
+#include "device/device.h"
+#include "executor/arena_plan.h"
+#include "executor/destroy.h"
+#include "executor/feeds.h"
+#include "executor/fetch.h"
+#include "executor/limits.h"
+#include "executor/plan_cache.h"
+#include "executor/retire.h"
+#include "executor/variants.h"
+#include "executor/verdict.h"
+#include "rondo/executor_stream.h"
+
+static const char call_name[] = "rondo_executor_record";
+
+// What the nodes of one recorded run need.
+typedef struct recorded_run {
+    rondo__participant base;
+    rondo_executor *root;
+    bool is_counted;    // the root has a reference more for it
+    rondo__plan *plan;  // pinned
+    void *arena;
+    size_t arena_bytes;
+    void *constants;  // pinned memory: outputs that are known ahead
+} recorded_run;
+
+// While it is recorded.
+typedef struct recording {
+    rondo_executor *executor;  // the root or a variant
+    rondo_stream *stream;
+    rondo__plan *plan;
+    const rondo__call_lists *lists;
+    recorded_run *run;
+    void **places;  // by value: memory of the program's that it has; by its root
+    const void **inputs;
+    void **outputs;
+} recording;
+
+// ---- what the nodes need ----------------------------------------------------------------------
+
+static void free_run(recorded_run *run) {
+    rondo_device *device = run->root->device;
+    rondo__executor_free(run->root, run->arena, run->arena_bytes);
+    rondo_memory_free(device, run->constants);
+    rondo__plan_unpin(run->plan);
+    if (run->is_counted) {
+        rondo__executor_release(run->root);
+    }
+    rondo__free(run);
+}
+
+static void destroy_participant(rondo__participant *participant) {
+    free_run((recorded_run *)participant);
+}
+
+static const rondo__participant_type recorded_run_type = {
+    .name = "executor",
+    .destroy = destroy_participant,
+};
+
+// Memory during a capture, which forbids none of the library's own.
+static rondo_status take_arena(recorded_run *run, size_t bytes) {
+    rondo__budget *budget = run->root->device_budget;
+    if (bytes == 0) {
+        return RONDO_STATUS_OK;
+    }
+    if (!rondo__budget_take(budget, bytes)) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    const rondo_status status =
+        rondo__memory_take(run->root->device, RONDO_MEMORY_DEVICE, bytes, &run->arena);
+    if (status != RONDO_STATUS_OK) {
+        rondo__budget_give_back(budget, bytes);
+        return status;
+    }
+    run->arena_bytes = bytes;
+    return RONDO_STATUS_OK;
+}
+
+// Outputs that are known ahead, for those that go to a GPU.
+static rondo_status take_constants(recording *r) {
+    const rondo_program *program = r->plan->program;
+    size_t bytes = 0;
+    for (size_t i = 0; i < program->output_count; ++i) {
+        const rondo__slot *slot = &r->plan->slots[program->outputs[i]];
+        if (r->lists->wants[i] && slot->kind == RONDO__SLOT_CONSTANT &&
+            !rondo_tensor_is_on_host(&r->lists->results[i])) {
+            bytes += rondo__align_up(rondo_tensor_get_bytes(&r->lists->results[i]),
+                                     RONDO__ARENA_ALIGNMENT);
+        }
+    }
+    return bytes > 0 ? rondo__memory_take(r->executor->device, RONDO_MEMORY_PINNED, bytes,
+                                          &r->run->constants)
+                     : RONDO_STATUS_OK;
+}
+
+// ---- what can be recorded ---------------------------------------------------------------------
+
+static rondo_status refuse_step(const rondo__plan *plan, const rondo__step *step) {
+    const rondo__node *node =
+        &plan->program
+             ->nodes[step->kind == RONDO__STEP_BYPASS ? step->node
+                                                      : plan->items[step->first_item].node];
+    return RONDO_FAIL_AS(call_name, UNSUPPORTED,
+                         "%s cannot be recorded: %s. rondo_executor_describe tells of the plan",
+                         rondo__node_describe(node),
+                         step->reason[0] != '\0' ? step->reason : "it runs between segments");
+}
+
+static rondo_status check_steps(const rondo__plan *plan) {
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        const rondo__step *step = &plan->steps[s];
+        if (step->kind == RONDO__STEP_BYPASS) {
+            return refuse_step(plan, step);
+        }
+    }
+    for (size_t i = 0; i < plan->item_count; ++i) {
+        const rondo__node *node = &plan->program->nodes[plan->items[i].node];
+        if (rondo__verdict_get_rule(&node->op, plan->items[i].kernel) == RONDO__CAPTURE_PROBE) {
+            return RONDO_FAIL_AS(call_name, UNSUPPORTED,
+                                 "%s cannot be recorded: it does not say that it can be captured",
+                                 rondo__node_describe(node));
+        }
+        if (plan->items[i].kernel->keeps_addresses) {
+            return RONDO_FAIL_AS(
+                call_name, UNSUPPORTED,
+                "%s cannot be recorded: its launches have the addresses of the plan",
+                rondo__node_describe(node));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status check_outputs(const recording *r) {
+    const rondo_program *program = r->plan->program;
+    for (size_t i = 0; i < program->output_count; ++i) {
+        const rondo__slot_kind kind = r->plan->slots[program->outputs[i]].kind;
+        const char *name = program->values[program->outputs[i]].name;
+        if (r->lists->wants[i] && r->lists->results[i].data == NULL) {
+            return RONDO_FAIL_AS(call_name, INVALID,
+                                 "fetch \"%s\" has no data; a graph writes to memory that is there",
+                                 name);
+        }
+        if (r->lists->wants[i] && kind == RONDO__SLOT_DYNAMIC) {
+            return RONDO_FAIL_AS(call_name, UNSUPPORTED,
+                                 "output \"%s\" is made by the processor in each run", name);
+        }
+    }
+    const rondo__fetch fetch = {r->executor, r->plan, r->lists->results, r->lists->wants, false};
+    return rondo__fetch_prepare(&fetch);
+}
+
+// ---- addresses --------------------------------------------------------------------------------
+
+static bool is_near(const recording *r, const rondo_tensor *tensor) {
+    return tensor->device == r->executor->device;
+}
+
+static bool overlaps(const rondo_tensor *a, const rondo_tensor *b) {
+    const uintptr_t from = (uintptr_t)a->data;
+    const uintptr_t other = (uintptr_t)b->data;
+    return from < other + rondo_tensor_get_bytes(b) && other < from + rondo_tensor_get_bytes(a);
+}
+
+// Whether ops may write a result where the program wants it: no feed is read from there.
+static bool is_apart(const recording *r, const rondo_tensor *result) {
+    for (size_t i = 0; i < r->plan->program->input_count; ++i) {
+        if (overlaps(result, &r->lists->feeds[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// Kernels rely on the alignment of the arena.
+static bool can_stand_in(const recording *r, const rondo_tensor *tensor) {
+    return is_near(r, tensor) && (uintptr_t)tensor->data % RONDO__ARENA_ALIGNMENT == 0;
+}
+
+// Lets feeds and fetches take the place of values.
+static void choose_places(recording *r) {
+    const rondo_program *program = r->plan->program;
+    for (size_t i = 0; i < program->input_count; ++i) {
+        const rondo__slot *slot = &r->plan->slots[program->inputs[i]];
+        if (slot->kind == RONDO__SLOT_ARENA && slot->bytes > 0 &&
+            can_stand_in(r, &r->lists->feeds[i])) {
+            r->places[slot->root] = r->lists->feeds[i].data;
+        }
+    }
+    for (size_t i = 0; i < program->output_count; ++i) {
+        const rondo__slot *slot = &r->plan->slots[program->outputs[i]];
+        const bool is_input = program->values[slot->root].producer < 0;
+        if (r->lists->wants[i] && slot->kind == RONDO__SLOT_ARENA && slot->bytes > 0 && !is_input &&
+            r->places[slot->root] == NULL && can_stand_in(r, &r->lists->results[i]) &&
+            is_apart(r, &r->lists->results[i])) {
+            r->places[slot->root] = r->lists->results[i].data;
+        }
+    }
+}
+
+static void *find_address(const recording *r, int32_t value) {
+    const rondo__slot *slot = &r->plan->slots[value];
+    if (slot->kind != RONDO__SLOT_ARENA) {
+        return slot->address;
+    }
+    return r->places[slot->root] != NULL ? r->places[slot->root]
+                                         : (char *)r->run->arena + slot->offset;
+}
+
+// ---- nodes ------------------------------------------------------------------------------------
+
+static rondo_status record_feeds(const recording *r) {
+    const rondo_program *program = r->plan->program;
+    for (size_t i = 0; i < program->input_count; ++i) {
+        const rondo__slot *slot = &r->plan->slots[program->inputs[i]];
+        const rondo_tensor *feed = &r->lists->feeds[i];
+        void *place = find_address(r, program->inputs[i]);
+        if (slot->kind == RONDO__SLOT_ARENA && slot->bytes > 0 && place != feed->data) {
+            RETURN_IF_ERROR(rondo_stream_copy(
+                r->stream, place, feed->data, slot->bytes,
+                is_near(r, feed) ? RONDO_COPY_DEVICE_TO_DEVICE : RONDO_COPY_HOST_TO_DEVICE));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status record_item(const recording *r, const rondo__item *item) {
+    const rondo__node *node = &r->plan->program->nodes[item->node];
+    for (size_t k = 0; k < node->input_count; ++k) {
+        r->inputs[k] = item->inputs[k] != NULL ? find_address(r, node->inputs[k]) : NULL;
+    }
+    for (size_t k = 0; k < node->output_count; ++k) {
+        r->outputs[k] = item->outputs[k] != NULL ? find_address(r, node->outputs[k]) : NULL;
+    }
+    const char *arena = r->plan->arena->address;
+    void *workspace = item->workspace;
+    if (workspace != NULL) {
+        workspace = (char *)r->run->arena + ((const char *)workspace - arena);
+    }
+    const rondo_status status =
+        item->kernel->launch(item->kernel, r->stream, r->inputs, r->outputs, workspace);
+    if (status != RONDO_STATUS_OK) {
+        rondo__node_blame(node);
+    }
+    return status;
+}
+
+typedef struct host_copy {
+    void *to;
+    const void *from;
+    size_t bytes;
+} host_copy;
+
+static void run_host_copy(void *arguments) {
+    const host_copy *copy = arguments;
+    memcpy(copy->to, copy->from, copy->bytes);
+}
+
+// An output that is known ahead. `offset` counts what pinned memory was used.
+static rondo_status record_constant(const recording *r, size_t i, size_t *offset) {
+    const rondo__plan *plan = r->plan;
+    const rondo_tensor *to = &r->lists->results[i];
+    const size_t bytes = rondo_tensor_get_bytes(to);
+    const void *from =
+        plan->program->values[plan->slots[plan->program->outputs[i]].root].constant.data;
+    if (rondo_tensor_is_on_host(to)) {
+        const host_copy copy = {to->data, from, bytes};
+        return rondo_stream_call_host(r->stream, "fetch", run_host_copy, &copy, sizeof copy);
+    }
+    char *pinned = (char *)r->run->constants + *offset;
+    *offset += rondo__align_up(bytes, RONDO__ARENA_ALIGNMENT);
+    memcpy(pinned, from, bytes);
+    return rondo_stream_copy(r->stream, to->data, pinned, bytes, RONDO_COPY_HOST_TO_DEVICE);
+}
+
+static rondo_status record_fetches(const recording *r) {
+    const rondo_program *program = r->plan->program;
+    size_t offset = 0;
+    for (size_t i = 0; i < program->output_count; ++i) {
+        const rondo__slot *slot = &r->plan->slots[program->outputs[i]];
+        const rondo_tensor *to = &r->lists->results[i];
+        if (!r->lists->wants[i] || rondo_tensor_get_bytes(to) == 0) {
+            continue;
+        }
+        const void *from = find_address(r, program->outputs[i]);
+        if (slot->kind == RONDO__SLOT_CONSTANT) {
+            RETURN_IF_ERROR(record_constant(r, i, &offset));
+        } else if (from != to->data) {
+            RETURN_IF_ERROR(rondo_stream_copy(
+                r->stream, to->data, from, slot->bytes,
+                is_near(r, to) ? RONDO_COPY_DEVICE_TO_DEVICE : RONDO_COPY_DEVICE_TO_HOST));
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status record_nodes(const recording *r) {
+    RETURN_IF_ERROR(record_feeds(r));
+    for (size_t s = 0; s < r->plan->step_count; ++s) {
+        const rondo__step *step = &r->plan->steps[s];
+        for (size_t i = 0; i < step->item_count; ++i) {
+            RETURN_IF_ERROR(record_item(r, &r->plan->items[step->first_item + i]));
+        }
+    }
+    return record_fetches(r);
+}
+
+// ---- the call ---------------------------------------------------------------------------------
+
+static rondo_status make_lists(recording *r) {
+    size_t widest = 1;
+    for (size_t i = 0; i < r->plan->item_count; ++i) {
+        const rondo__node *node = &r->plan->program->nodes[r->plan->items[i].node];
+        widest = node->input_count > widest ? node->input_count : widest;
+        widest = node->output_count > widest ? node->output_count : widest;
+    }
+    r->places = rondo__calloc(r->plan->program->value_count + 1, sizeof *r->places);
+    r->inputs = rondo__calloc(widest, sizeof *r->inputs);
+    r->outputs = rondo__calloc(widest, sizeof *r->outputs);
+    return r->places != NULL && r->inputs != NULL && r->outputs != NULL ? RONDO_STATUS_OK
+                                                                        : RONDO_STATUS_NO_MEMORY;
+}
+
+// Everything that can fail before the first node.
+static rondo_status prepare(recording *r) {
+    RETURN_IF_ERROR(check_steps(r->plan));
+    RETURN_IF_ERROR(check_outputs(r));
+    RETURN_IF_ERROR(make_lists(r));
+    recorded_run *run = rondo__calloc(1, sizeof *run);
+    if (run == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    run->base.type = &recorded_run_type;
+    run->root = r->executor->root;
+    run->plan = r->plan;
+    run->is_counted = true;
+    rondo__executor_retain(run->root);
+    rondo__plan_pin(run->plan);
+    r->run = run;
+    rondo_status status = take_arena(run, r->plan->arena_bytes);
+    if (status == RONDO_STATUS_OK) {
+        status = take_constants(r);
+    }
+    if (status != RONDO_STATUS_OK) {
+        free_run(run);
+        r->run = NULL;
+    }
+    return status;
+}
+
+// The capture keeps what the nodes need; of one that is not Rondo's, the executor does.
+static rondo_status hand_over(recording *r) {
+    rondo__capture *capture = NULL;
+    rondo_status status = rondo__capture_find(r->stream, &capture, NULL);
+    if (status != RONDO_STATUS_OK) {
+        free_run(r->run);
+        return status;
+    }
+    if (capture != NULL) {
+        rondo__capture_add_participant(capture, &r->run->base);
+        return RONDO_STATUS_OK;
+    }
+    // A reference would keep the executor from ever being freed.
+    r->run->is_counted = false;
+    rondo__executor_release(r->run->root);
+    rondo__executor_adopt(r->run->root, &r->run->base);
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status record_run(recording *r) {
+    rondo_executor *executor = r->executor;
+    RETURN_IF_ERROR(rondo__executor_look_up_plan(executor, r->lists->feeds, &r->plan));
+    if (r->plan == NULL || r->plan->run_count == 0) {
+        return RONDO_FAIL_AS(call_name, STATE,
+                             "the executor has not run with these shapes yet, and compiling is not "
+                             "possible in a capture; run it once before");
+    }
+    rondo_status status = prepare(r);
+    if (status == RONDO_STATUS_OK) {
+        status = hand_over(r);
+    }
+    if (status == RONDO_STATUS_OK) {
+        choose_places(r);
+        status = rondo__mark_work(r->stream, "executor", record_nodes(r));
+    }
+    rondo__free(r->places);
+    rondo__free(r->inputs);
+    rondo__free(r->outputs);
+    return status;
+}
+
+static rondo_status check_stream(const rondo_executor *executor, rondo_stream *stream) {
+    RETURN_IF_ERROR(rondo__check_stream(stream, call_name));
+    if (stream->device != executor->device) {
+        return RONDO_FAIL_AS(call_name, INVALID, "the stream is of %s, the executor runs on %s",
+                             stream->device->name, rondo_device_get_name(executor->device));
+    }
+    rondo__place place;
+    RETURN_IF_ERROR(rondo__capture_locate(stream, &place));
+    return place.state == RONDO__CAPTURE_ACTIVE
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS(call_name, STATE, "stream %u %s", (unsigned)stream->number,
+                               place.state == RONDO__CAPTURE_NONE
+                                   ? "does not record; begin a capture first"
+                                   : "takes part in a capture that is broken already");
+}
+
+rondo_status rondo_executor_record(rondo_executor *executor, rondo_stream *stream,
+                                   const rondo_binding *feeds, size_t feed_count,
+                                   const rondo_binding *fetches, size_t fetch_count) {
+    RETURN_IF_ERROR(
+        rondo__executor_order_call(executor, feeds, feed_count, fetches, fetch_count, __func__));
+    RETURN_IF_ERROR(check_stream(executor, stream));
+    rondo_executor *active = executor->active;
+    rondo__budget *before = rondo__executor_begin_call(executor, feeds, feed_count);
+    rondo_status status = rondo__executor_choose_variant(executor, executor->lists.feeds);
+    recording r = {.executor = executor->active, .stream = stream, .lists = &executor->lists};
+    if (status == RONDO_STATUS_OK) {
+        status = record_run(&r);
+    }
+    executor->active = active;
+    rondo__executor_end_call(executor, before, status);
+    return status;
+}

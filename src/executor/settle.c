@@ -1,0 +1,55 @@
+// executor/settle.c — see settle.h.
+// SPDX-License-Identifier: Apache-2.0
+#include "executor/settle.h"
+
+#include "base/clock.h"
+#include "base/error.h"
+#include "device/stream.h"
+#include "executor/device_control.h"
+#include "executor/lanes.h"
+#include "executor/spans.h"
+#include "rondo/executor_stream.h"
+
+rondo_status rondo__executor_refuse_recording(const rondo_executor *executor, const char *call) {
+    if (!rondo__stream_may_record(executor->stream)) {
+        return RONDO_STATUS_OK;
+    }
+    bool is_recording = false;
+    RETURN_IF_ERROR(rondo_stream_is_recording(executor->stream, &is_recording));
+    return !is_recording
+               ? RONDO_STATUS_OK
+               : RONDO_FAIL_AS(call, STATE,
+                               "the executor's stream %u records, and this is not recorded; "
+                               "rondo_executor_record makes the model a part of the capture, other "
+                               "calls have to come after it",
+                               (unsigned)executor->stream->number);
+}
+
+// Device times of the last of the runs, where the device tells them.
+static void keep_times(rondo__async *async) {
+    rondo_executor *active = async->active;
+    const uint64_t now_ns = rondo__clock_now_ns();
+    async->times.latency_ns = now_ns - async->start_ns;
+    async->times.compute_ns = now_ns - async->times.compute_ns;
+    rondo__executor_read_spans(active, &async->times);
+    active->times = async->times;
+}
+
+rondo_status rondo__executor_settle(rondo_executor *executor, const char *call) {
+    RETURN_IF_ERROR(rondo__executor_refuse_recording(executor, call));
+    rondo__async *async = executor->async;
+    if (async == NULL || !async->is_under_way) {
+        return RONDO_STATUS_OK;
+    }
+    async->is_under_way = false;
+    RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
+    keep_times(async);
+    return rondo__device_control_check(async->active, async->active->current);
+}
+
+rondo_status rondo_executor_wait(rondo_executor *executor) {
+    if (executor == NULL) {
+        return RONDO_FAIL(INVALID, "executor is NULL");
+    }
+    return rondo__executor_settle(executor, __func__);
+}

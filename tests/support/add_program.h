@@ -1,0 +1,29 @@
+// support/add_program.h — a small model of additions that runs on every device, the fake driver
+// included, where a C function takes the place of the element-wise kernel.
+//
+//   s = x + w        w: a parameter, w[i] = i / 2
+//   y = s + x
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_TESTS_ADD_PROGRAM_H
+#define RONDO_TESTS_ADD_PROGRAM_H
+
+#include "rondo/executor.h"
+
+enum { ADD_COUNT = 64 };  // elements of each value
+
+// Lets the fake driver, which is installed, run additions. With options.op_by_op no two ops become
+// one kernel.
+void add_program_prepare_fake(void);
+
+rondo_status add_program_build(rondo_program **out_program);
+
+// Element i of y, for an x of which it is `x`.
+float add_program_y(float x, size_t i);
+
+// Fills a list of ADD_COUNT elements with first, first + 1, ...
+void add_program_fill(float *values, float first);
+
+// The first element that is not that of y (is_y) or s for such an x; ADD_COUNT when all are.
+size_t add_program_check(const float *values, float first, bool is_y);
+
+#endif  // RONDO_TESTS_ADD_PROGRAM_H

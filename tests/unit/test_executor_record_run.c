@@ -1,0 +1,398 @@
+// A model as a part of a larger graph: recorded into the program's capture, on the host, a real GPU
+// where there is one, and the fake driver.
+// SPDX-License-Identifier: Apache-2.0
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "rondo/rondo.h"
+#include "support/add_program.h"
+#include "support/driver.h"
+#include "support/expect_ok.h"
+#include "support/fake_cuda.h"
+
+static const char *device_name = "host";
+
+static const rondo_shape add_shape = {.rank = 1, .extent = {ADD_COUNT}};
+
+typedef struct world {
+    rondo_device *device;
+    rondo_stream *stream;
+    rondo_program *program;
+    rondo_executor *executor;
+    rondo_graph *graph;
+    rondo_tensor x, y, s;  // on the device
+} world;
+
+static rondo_executor *make_executor(const world *w, rondo_program *program, size_t plan_limit) {
+    rondo_executor *executor;
+    rondo_executor_options options = {.struct_size = sizeof options, .op_by_op = true};
+    options.graphs = RONDO_GRAPHS_ON;
+    options.plan_limit = plan_limit;
+    OK(rondo_executor_create(program, w->device, &options, &executor));
+    return executor;
+}
+
+static world *open_world(void) {
+    static world w;
+    w = (world){0};
+    OK(rondo_device_open(device_name, &w.device));
+    OK(rondo_stream_create(w.device, NULL, &w.stream));
+    OK(rondo_graph_create(w.device, NULL, &w.graph));
+    OK(add_program_build(&w.program));
+    w.executor = make_executor(&w, w.program, 0);
+    rondo_tensor *const tensors[] = {&w.x, &w.y, &w.s};
+    for (size_t i = 0; i < 3; ++i) {
+        OK(rondo_tensor_init_device(w.device, RONDO_DTYPE_F32, &add_shape, tensors[i]));
+    }
+    return &w;
+}
+
+static void close_world(world *w) {
+    rondo_graph_destroy(w->graph);
+    rondo_executor_destroy(w->executor);
+    rondo_program_destroy(w->program);
+    rondo_tensor_deinit(&w->x);
+    rondo_tensor_deinit(&w->y);
+    rondo_tensor_deinit(&w->s);
+    rondo_stream_destroy(w->stream);
+    rondo_device_release(w->device);
+    assert_string_equal(fake_cuda_get_violations(), "");
+}
+
+static void write_x(const world *w, float first) {
+    float values[ADD_COUNT];
+    add_program_fill(values, first);
+    const rondo_tensor from = {.dtype = RONDO_DTYPE_F32, .shape = add_shape, .data = values};
+    OK(rondo_tensor_copy(w->stream, &from, &w->x));
+    OK(rondo_stream_synchronize(w->stream));
+}
+
+static void expect_values(const world *w, const rondo_tensor *tensor, float first, bool is_y) {
+    float values[ADD_COUNT] = {0};
+    const rondo_tensor to = {.dtype = RONDO_DTYPE_F32, .shape = add_shape, .data = values};
+    OK(rondo_tensor_copy(w->stream, tensor, &to));
+    OK(rondo_stream_synchronize(w->stream));
+    assert_int_equal(add_program_check(values, first, is_y), ADD_COUNT);
+}
+
+static void expect_message(rondo_status status, rondo_status wanted, const char *text) {
+    assert_int_equal(status, wanted);
+    if (strstr(rondo_error_get_last()->message, text) == NULL) {
+        fail_msg("\"%s\" is not in \"%s\"", text, rondo_error_get_last()->message);
+    }
+}
+
+static void run_once(const world *w, float first) {
+    write_x(w, first);
+    const rondo_binding feed = {"x", w->x};
+    rondo_binding fetches[] = {{"y", w->y}, {"s", w->s}};
+    OK(rondo_executor_run(w->executor, &feed, 1, fetches, 2));
+    expect_values(w, &w->y, first, true);
+}
+
+static rondo_status record(const world *w, rondo_executor *executor) {
+    const rondo_binding feed = {"x", w->x};
+    const rondo_binding fetches[] = {{"y", w->y}, {"s", w->s}};
+    return rondo_executor_record(executor, w->stream, &feed, 1, fetches, 2);
+}
+
+static void begin(const world *w) {
+    OK(rondo_graph_capture_begin(w->graph, w->stream, RONDO_CAPTURE_THREAD_LOCAL));
+}
+
+static void expect_replay(const world *w, float first) {
+    write_x(w, first);
+    OK(rondo_graph_replay(w->graph, w->stream));
+    expect_values(w, &w->y, first, true);
+    expect_values(w, &w->s, first, false);
+}
+
+static uint64_t count_nodes(const world *w) {
+    rondo_graph_stats stats = {.struct_size = sizeof stats};
+    OK(rondo_graph_get_stats(w->graph, &stats));
+    return stats.node_count;
+}
+
+// ---- what works -------------------------------------------------------------------------------
+
+static void test_executor_record_run__a_model_is_nodes_of_a_graph(void **state) {
+    (void)state;
+    world *w = open_world();
+    run_once(w, 1);
+    begin(w);
+    OK(rondo_stream_fill(w->stream, w->y.data, 0, 4, ADD_COUNT));
+    OK(record(w, w->executor));
+    OK(rondo_graph_capture_end(w->graph));
+    assert_int_equal(count_nodes(w), 3);  // nothing is copied
+    for (int round = 0; round < 4; ++round) {
+        expect_replay(w, (float)(5 * round));
+        run_once(w, (float)(100 + round));  // eager, captured, replayed
+    }
+    rondo_executor_destroy(w->executor);  // the graph keeps what it needs
+    w->executor = NULL;
+    rondo_program_destroy(w->program);
+    w->program = NULL;
+    expect_replay(w, 33);
+    close_world(w);
+}
+
+static void test_executor_record_run__addresses_that_no_kernel_takes_are_copied(void **state) {
+    (void)state;
+    world *w = open_world();
+    run_once(w, 1);
+    const rondo_shape large = {.rank = 1, .extent = {2 * ADD_COUNT}};
+    rondo_tensor block;
+    OK(rondo_tensor_init_device(w->device, RONDO_DTYPE_F32, &large, &block));
+    const rondo_tensor x = w->x;
+    const rondo_tensor y = w->y;
+    w->x.data = w->y.data = (char *)block.data + 3 * sizeof(float);  // y in place of x
+    begin(w);
+    OK(record(w, w->executor));
+    OK(rondo_graph_capture_end(w->graph));
+    assert_int_equal(count_nodes(w), 4);
+    expect_replay(w, 2);
+    expect_replay(w, 3);
+    OK(rondo_graph_reset(w->graph));
+    w->x.data = w->y.data = x.data;  // aligned, but what is written must not be read again
+    begin(w);
+    OK(record(w, w->executor));
+    OK(rondo_graph_capture_end(w->graph));
+    assert_int_equal(count_nodes(w), 3);
+    expect_replay(w, 4);
+    w->x = x;
+    w->y = y;
+    rondo_tensor_deinit(&block);
+    close_world(w);
+}
+
+static void test_executor_record_run__two_models_one_behind_the_other(void **state) {
+    (void)state;
+    world *w = open_world();
+    run_once(w, 1);
+    rondo_tensor middle;
+    OK(rondo_tensor_init_device(w->device, RONDO_DTYPE_F32, &add_shape, &middle));
+    const rondo_binding first = {"x", w->x};
+    const rondo_binding between[] = {{"y", middle}, {"x", middle}};
+    const rondo_binding last = {"y", w->y};
+    begin(w);
+    OK(rondo_executor_record(w->executor, w->stream, &first, 1, &between[0], 1));
+    OK(rondo_executor_record(w->executor, w->stream, &between[1], 1, &last, 1));
+    OK(rondo_graph_capture_end(w->graph));
+    write_x(w, 3);
+    OK(rondo_graph_replay(w->graph, w->stream));
+    float values[ADD_COUNT];
+    const rondo_tensor to = {.dtype = RONDO_DTYPE_F32, .shape = add_shape, .data = values};
+    OK(rondo_tensor_copy(w->stream, &w->y, &to));
+    OK(rondo_stream_synchronize(w->stream));
+    for (size_t i = 0; i < ADD_COUNT; ++i) {
+        assert_true(values[i] == add_program_y(add_program_y(3 + (float)i, i), i));
+    }
+    rondo_tensor_deinit(&middle);
+    close_world(w);
+}
+
+// y = x + x for any number of elements.
+static rondo_program *build_any(void) {
+    rondo_builder *builder;
+    rondo_program *program;
+    const rondo_port x = {.struct_size = sizeof x,
+                          .name = "x",
+                          .dtype = RONDO_DTYPE_F32,
+                          .rank = 1,
+                          .extent = {-1},
+                          .symbol = {"n"}};
+    static const char *const operands[] = {"x", "x"};
+    static const char *const result = "y";
+    OK(rondo_builder_create(NULL, &builder));
+    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_node(builder, "Add", operands, 2, &result, 1, NULL));
+    OK(rondo_builder_add_output(builder, "y", NULL));
+    OK(rondo_builder_finish(builder, &program));
+    rondo_builder_destroy(builder);
+    return program;
+}
+
+static void test_executor_record_run__plans_that_are_given_up_stay(void **state) {
+    (void)state;
+    world *w = open_world();
+    rondo_program *program = build_any();
+    rondo_executor *executor = make_executor(w, program, 1);
+    const rondo_binding feed = {"x", w->x};
+    rondo_binding fetch = {"y", w->y};
+    write_x(w, 1);
+    OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
+    begin(w);
+    OK(rondo_executor_record(executor, w->stream, &feed, 1, &fetch, 1));
+    OK(rondo_graph_capture_end(w->graph));
+    for (int round = 0; round < 3; ++round) {
+        for (int64_t count = 4; count <= ADD_COUNT; count *= 4) {
+            rondo_binding part = feed;
+            rondo_binding result = {.name = "y"};
+            part.tensor.shape.extent[0] = count;
+            OK(rondo_executor_run(executor, &part, 1, &result, 1));
+            rondo_tensor_deinit(&result.tensor);
+        }
+        write_x(w, (float)round);
+        OK(rondo_graph_replay(w->graph, w->stream));
+        float values[ADD_COUNT];
+        const rondo_tensor to = {.dtype = RONDO_DTYPE_F32, .shape = add_shape, .data = values};
+        OK(rondo_tensor_copy(w->stream, &w->y, &to));
+        OK(rondo_stream_synchronize(w->stream));
+        assert_true(values[0] == 2.0f * (float)round && values[63] == 2.0f * (float)(63 + round));
+    }
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
+    OK(rondo_executor_get_stats(executor, &stats));
+    assert_true(stats.plan_eviction_count >= 8);
+    OK(rondo_graph_reset(w->graph));
+    OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    close_world(w);
+}
+
+// ---- a capture that Rondo did not begin -------------------------------------------------------
+
+static void test_executor_record_run__into_a_capture_of_the_drivers(void **state) {
+    (void)state;
+    if (strcmp(device_name, "host") == 0) {
+        return;
+    }
+    world *w = open_world();
+    run_once(w, 1);
+    const rondo__cuda_api *api = driver_enter(w->device);
+    rondo__cu_stream native = rondo_stream_get_native(w->stream);
+    rondo__cu_graph graph = NULL;
+    rondo__cu_graph_exec exec = NULL;
+    assert_int_equal(api->cuStreamBeginCapture(native, RONDO__CU_CAPTURE_MODE_THREAD_LOCAL),
+                     RONDO__CU_SUCCESS);
+    OK(record(w, w->executor));
+    assert_int_equal(api->cuStreamEndCapture(native, &graph), RONDO__CU_SUCCESS);
+    assert_int_equal(api->cuGraphInstantiateWithFlags(&exec, graph, 0), RONDO__CU_SUCCESS);
+    write_x(w, 9);
+    assert_int_equal(api->cuGraphLaunch(exec, native), RONDO__CU_SUCCESS);
+    expect_values(w, &w->y, 9, true);
+    assert_int_equal(api->cuGraphExecDestroy(exec), RONDO__CU_SUCCESS);
+    assert_int_equal(api->cuGraphDestroy(graph), RONDO__CU_SUCCESS);
+    assert_true(driver_leave(api));
+    close_world(w);
+}
+
+// ---- what is refused --------------------------------------------------------------------------
+
+static void test_executor_record_run__refusals_leave_the_capture_whole(void **state) {
+    (void)state;
+    world *w = open_world();
+    const rondo_binding feed = {"x", w->x};
+    rondo_binding fetch = {"y", w->y};
+    expect_message(record(w, w->executor), RONDO_STATUS_STATE, "does not record");
+    begin(w);
+    OK(rondo_stream_fill(w->stream, w->y.data, 0, 4, ADD_COUNT));
+    expect_message(record(w, w->executor), RONDO_STATUS_STATE, "run it once before");
+    OK(rondo_graph_capture_end(w->graph));
+    OK(rondo_graph_reset(w->graph));
+    run_once(w, 1);
+    begin(w);
+    expect_message(rondo_executor_record(NULL, w->stream, &feed, 1, &fetch, 1),
+                   RONDO_STATUS_INVALID, "executor is NULL");
+    expect_message(rondo_executor_record(w->executor, NULL, &feed, 1, &fetch, 1),
+                   RONDO_STATUS_INVALID, "stream");
+    expect_message(rondo_executor_record(w->executor, w->stream, &feed, 0, &fetch, 1),
+                   RONDO_STATUS_INVALID, "\"x\" is not fed");
+    fetch.tensor.data = NULL;
+    expect_message(rondo_executor_record(w->executor, w->stream, &feed, 1, &fetch, 1),
+                   RONDO_STATUS_INVALID, "fetch \"y\" has no data");
+    fetch.tensor.data = w->y.data;
+    fetch.tensor.dtype = RONDO_DTYPE_I32;
+    expect_message(rondo_executor_record(w->executor, w->stream, &feed, 1, &fetch, 1),
+                   RONDO_STATUS_INVALID, "fetch \"y\": the tensor given is i32 [64]");
+    OK(record(w, w->executor));
+    OK(rondo_graph_capture_end(w->graph));
+    expect_replay(w, 6);
+    OK(rondo_graph_reset(w->graph));
+    float values[ADD_COUNT];
+    const rondo_binding pageable = {"x",
+                                    {.dtype = RONDO_DTYPE_F32, .shape = add_shape, .data = values}};
+    fetch.tensor = w->y;
+    begin(w);
+    expect_message(rondo_executor_record(w->executor, w->stream, &pageable, 1, &fetch, 1),
+                   RONDO_STATUS_STATE, "pageable");
+    assert_int_equal(rondo_graph_capture_end(w->graph), RONDO_STATUS_STATE);
+    begin(w);
+    OK(record(w, w->executor));
+    OK(rondo_graph_capture_end(w->graph));
+    expect_replay(w, 7);
+    close_world(w);
+}
+
+static void test_executor_record_run__a_bypassed_op_is_named(void **state) {
+    (void)state;
+    world *w = open_world();
+    rondo_builder *builder;
+    rondo_program *program;
+    const rondo_port x = {.struct_size = sizeof x,
+                          .name = "x",
+                          .dtype = RONDO_DTYPE_F32,
+                          .rank = 1,
+                          .extent = {ADD_COUNT}};
+    static const char *const input = "x";
+    static const char *const output = "places";
+    OK(rondo_builder_create(NULL, &builder));
+    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_node(builder, "NonZero", &input, 1, &output, 1, NULL));
+    OK(rondo_builder_add_output(builder, "places", NULL));
+    OK(rondo_builder_finish(builder, &program));
+    rondo_builder_destroy(builder);
+    rondo_executor *executor = make_executor(w, program, 0);
+    write_x(w, 0);
+    const rondo_binding feed = {"x", w->x};
+    rondo_binding fetch = {.name = "places"};
+    for (int run = 0; run < 3; ++run) {
+        OK(rondo_executor_run_async(executor, &feed, 1, &fetch, 1, NULL));  // waits inside
+        OK(rondo_executor_wait(executor));
+        assert_int_equal(fetch.tensor.shape.extent[1], ADD_COUNT - 1);
+        assert_int_equal(((const int64_t *)fetch.tensor.data)[0], 1);
+        if (run < 2) {
+            rondo_tensor_deinit(&fetch.tensor);
+        }
+    }
+    begin(w);
+    expect_message(rondo_executor_record(executor, w->stream, &feed, 1, &fetch, 1),
+                   RONDO_STATUS_UNSUPPORTED, "NonZero");
+    OK(rondo_graph_capture_end(w->graph));
+    rondo_tensor_deinit(&fetch.tensor);
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    close_world(w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_executor_record_run__a_model_is_nodes_of_a_graph),
+        cmocka_unit_test(test_executor_record_run__addresses_that_no_kernel_takes_are_copied),
+        cmocka_unit_test(test_executor_record_run__two_models_one_behind_the_other),
+        cmocka_unit_test(test_executor_record_run__plans_that_are_given_up_stay),
+        cmocka_unit_test(test_executor_record_run__into_a_capture_of_the_drivers),
+        cmocka_unit_test(test_executor_record_run__refusals_leave_the_capture_whole),
+        cmocka_unit_test(test_executor_record_run__a_bypassed_op_is_named),
+    };
+    fake_cuda_reset(NULL);
+    int failed_count = cmocka_run_group_tests_name("host", tests, NULL, NULL);
+    rondo_device *gpu;
+    device_name = "cuda:0";
+    if (rondo_device_open(device_name, &gpu) == RONDO_STATUS_OK) {
+        failed_count += cmocka_run_group_tests_name("cuda:0", tests, NULL, NULL);
+        rondo_device_release(gpu);
+    }
+    setenv("RONDO_CACHE_DIR", "", 1);
+    fake_cuda_install();
+    add_program_prepare_fake();
+    failed_count += cmocka_run_group_tests_name("fake", tests, NULL, NULL);
+    fake_cuda_uninstall();
+    return failed_count;
+}

@@ -1,0 +1,107 @@
+// Which recurrent ops have a kernel on the host: those with their usual functions, stated or not.
+// SPDX-License-Identifier: Apache-2.0
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+// cmocka wants the four above first
+#include <cmocka.h>
+
+#include "rondo/builder.h"
+#include "rondo/executor.h"
+#include "support/expect_ok.h"
+
+enum { STEPS = 3, INPUTS = 4, HIDDEN = 2 };
+
+typedef struct text {
+    char bytes[8192];
+    size_t size;
+} text;
+
+static bool append(void *user_data, const char *bytes, size_t size) {
+    text *all = user_data;
+    const size_t room = sizeof all->bytes - 1 - all->size;
+    memcpy(all->bytes + all->size, bytes, size < room ? size : room);
+    all->size += size < room ? size : room;
+    return true;
+}
+
+static rondo_program *build(const char *op, int64_t gates, const char *const *functions,
+                            size_t function_count) {
+    static const float weights[4 * HIDDEN * INPUTS];
+    const char *const inputs[] = {"x", "w", "r"};
+    const char *const output = "y";
+    rondo_port x = {.struct_size = sizeof x, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 3};
+    memcpy(x.extent, (const int64_t[]){STEPS, 1, INPUTS}, 3 * sizeof(int64_t));
+    const rondo_shape w = {3, {1, gates * HIDDEN, INPUTS}}, r = {3, {1, gates * HIDDEN, HIDDEN}};
+    const rondo_attribute attributes[] = {
+        {.name = "hidden_size", .kind = RONDO_ATTRIBUTE_INT, .int_value = HIDDEN},
+        {.name = "activations",
+         .kind = RONDO_ATTRIBUTE_STRINGS,
+         .strings = functions,
+         .count = function_count},
+    };
+    const rondo_builder_node_options options = {.struct_size = sizeof options,
+                                                .attributes = attributes,
+                                                .attribute_count = functions != NULL ? 2 : 1};
+    rondo_builder *builder;
+    rondo_program *program;
+    OK(rondo_builder_create(NULL, &builder));
+    OK(rondo_builder_add_input(builder, &x));
+    OK(rondo_builder_add_constant(builder, "w", RONDO_DTYPE_F32, &w, weights));
+    OK(rondo_builder_add_constant(builder, "r", RONDO_DTYPE_F32, &r, weights));
+    OK(rondo_builder_add_node(builder, op, inputs, 3, &output, 1, &options));
+    OK(rondo_builder_add_output(builder, "y", NULL));
+    OK(rondo_builder_finish(builder, &program));
+    rondo_builder_destroy(builder);
+    return program;
+}
+
+static void test_kernel_recurrent__usual_functions_may_be_stated(void **state) {
+    (void)state;
+    static const struct {
+        const char *op;
+        int64_t gates;
+        const char *functions[3];
+        size_t function_count;
+        const char *implementation;
+    } rows[] = {
+        {"LSTM", 4, {NULL}, 0, "simd"},
+        {"LSTM", 4, {"Sigmoid", "Tanh", "Tanh"}, 3, "simd"},
+        {"LSTM", 4, {"sigmoid", "tanh", "tanh"}, 3, "simd"},
+        {"LSTM", 4, {"Sigmoid", "Tanh", "Relu"}, 3, "reference"},
+        {"GRU", 3, {"Sigmoid", "Tanh"}, 2, "simd"},
+        {"GRU", 3, {"Tanh", "Sigmoid"}, 2, "reference"},
+        {"RNN", 1, {"Tanh"}, 1, "simd"},
+        {"RNN", 1, {"Relu"}, 1, "reference"},
+    };
+    rondo_device *device;
+    OK(rondo_device_open("host", &device));
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; ++i) {
+        rondo_program *program =
+            build(rows[i].op, rows[i].gates, rows[i].function_count > 0 ? rows[i].functions : NULL,
+                  rows[i].function_count);
+        rondo_executor *executor;
+        text plan = {.size = 0};
+        char expected[64];
+        OK(rondo_executor_create(program, device, NULL, &executor));
+        OK(rondo_executor_describe(executor, RONDO_TEXT_PLAIN, append, &plan));
+        (void)snprintf(expected, sizeof expected, "%-20s %s ", rows[i].op, rows[i].implementation);
+        if (strstr(plan.bytes, expected) == NULL) {
+            fail_msg("row %zu: no \"%s\" in\n%s", i, expected, plan.bytes);
+        }
+        rondo_executor_destroy(executor);
+        rondo_program_destroy(program);
+    }
+    rondo_device_release(device);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernel_recurrent__usual_functions_may_be_stated),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
