@@ -183,6 +183,20 @@ static bool prepare_directory(const char *directory) {
     return length > 0 && length < PATH_BYTES && cli_output_check(probe);
 }
 
+// "replayed" alone stands for a run that was replayed whole.
+static void say_how(const cli_session *session, const rondo_run_times *times) {
+    char how[64] = "ran eagerly";
+    if (times->replayed_op_count > 0 && times->replayed_op_count == times->ran_op_count) {
+        snprintf(how, sizeof how, "replayed");
+    } else if (times->replayed_op_count > 0) {
+        snprintf(how, sizeof how, "ran, with %llu of %llu ops replayed,",
+                 (unsigned long long)times->replayed_op_count,
+                 (unsigned long long)times->ran_op_count);
+    }
+    cli_say(CLI_NORMAL, "%s on %s in %.3f ms", how, session->device_info.name,
+            (double)times->latency_ns * 1e-6);
+}
+
 static bool say_plan(const cli_session *session) {
     rondo_executor_stats stats = {.struct_size = sizeof stats};
     if (cli_get_level() < CLI_DETAIL) {
@@ -274,8 +288,7 @@ static int run_model(const cli_command *command, const char *path, const run_set
         cli_session_fail(&session);
         goto close_session;
     }
-    cli_say(CLI_NORMAL, "%s on %s in %.3f ms", times.was_replayed ? "replayed" : "ran eagerly",
-            session.device_info.name, (double)times.latency_ns * 1e-6);
+    say_how(&session, &times);
     status = CLI_DONE;
 
 close_session:

@@ -382,7 +382,10 @@ rondo_status rondo__plan_create(rondo_executor *executor, rondo_program *program
     }
     plan->program = program;
     rondo__weight_list_init(&executor->root->weights, &plan->weights);
-    status = rewrite(executor, plan);
+    status = rondo__worth_gather(executor, program);
+    if (status == RONDO_STATUS_OK) {
+        status = rewrite(executor, plan);
+    }
     if (status != RONDO_STATUS_OK) {
         goto free_plan;
     }

@@ -34,9 +34,9 @@ static rondo_status run_once(rondo_executor *executor) {
     float x[COUNT];
     float y[COUNT];
     float sum[COUNT];
-    rondo_binding feed = {"x", {RONDO_DTYPE_F32, {2, {BATCH, WIDTH}}, x, NULL}};
-    rondo_binding fetches[] = {{"y", {RONDO_DTYPE_F32, {2, {BATCH, WIDTH}}, y, NULL}},
-                               {"sum", {RONDO_DTYPE_F32, {2, {BATCH, WIDTH}}, sum, NULL}},
+    rondo_binding feed = {"x", {RONDO_DTYPE_F32, {2, {BATCH, WIDTH}}, x, NULL, NULL}};
+    rondo_binding fetches[] = {{"y", {RONDO_DTYPE_F32, {2, {BATCH, WIDTH}}, y, NULL, NULL}},
+                               {"sum", {RONDO_DTYPE_F32, {2, {BATCH, WIDTH}}, sum, NULL, NULL}},
                                {.name = "places"}};
     for (int i = 0; i < COUNT; ++i) {
         x[i] = (float)(i % 5) - 2.0f;

@@ -137,7 +137,7 @@ typedef struct crew_member {
     size_t number;
     crew_results results[DEVICES_MAX];
     rondo_status status;
-    char message[300];
+    char message[320];
 } crew_member;
 
 static uint64_t hash_bytes(const void *bytes, size_t count) {
@@ -150,7 +150,7 @@ static uint64_t hash_bytes(const void *bytes, size_t count) {
 
 static rondo_status run_once(rondo_executor *executor, int64_t batch, uint64_t *out_sums) {
     float x[6 * WIDTH];
-    rondo_binding feed = {"x", {RONDO_DTYPE_F32, {2, {batch, WIDTH}}, x, NULL}};
+    rondo_binding feed = {"x", {RONDO_DTYPE_F32, {2, {batch, WIDTH}}, x, NULL, NULL}};
     rondo_binding fetches[OUTPUTS] = {{.name = "y"}, {.name = "places"}, {.name = "sum"}};
     for (int64_t i = 0; i < batch * WIDTH; ++i) {
         x[i] = (float)(i % 7) - 3.0f;

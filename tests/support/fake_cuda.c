@@ -33,7 +33,12 @@ void fake_violation(const char *format, ...) {
     snprintf(g_fake.violations + used, sizeof(g_fake.violations) - used, "\n");
 }
 
+static fake_object **list_of(fake_kind kind) {
+    return kind == FAKE_USER_OBJECT ? &g_fake.user_objects : &g_fake.objects;
+}
+
 void *fake_new_object(fake_kind kind, size_t bytes) {
+    fake_object **list = list_of(kind);
     fake_object *object = calloc(1, bytes);
     if (object == NULL) {
         abort();
@@ -41,11 +46,11 @@ void *fake_new_object(fake_kind kind, size_t bytes) {
     object->kind = kind;
     object->context =
         g_fake_thread.depth > 0 ? g_fake_thread.contexts[g_fake_thread.depth - 1] : NULL;
-    object->next = g_fake.objects;
+    object->next = *list;
     if (object->next != NULL) {
         object->next->previous = object;
     }
-    g_fake.objects = object;
+    *list = object;
     return object;
 }
 
@@ -54,7 +59,7 @@ void fake_free_object(void *address) {
     if (object->previous != NULL) {
         object->previous->next = object->next;
     } else {
-        g_fake.objects = object->next;
+        *list_of(object->kind) = object->next;
     }
     if (object->next != NULL) {
         object->next->previous = object->previous;
@@ -63,7 +68,7 @@ void fake_free_object(void *address) {
 }
 
 bool fake_is_alive(const void *address, fake_kind kind) {
-    for (const fake_object *object = g_fake.objects; object != NULL; object = object->next) {
+    for (const fake_object *object = *list_of(kind); object != NULL; object = object->next) {
         if (object == address) {
             return object->kind == kind;
         }
@@ -156,6 +161,9 @@ void fake_cuda_reset(const fake_cuda_options *options) {
     static const fake_cuda_options defaults = {
         .device_count = 1, .driver_version = 13000, .has_get_proc_address = true};
     pthread_mutex_lock(&g_fake.lock);
+    while (g_fake.user_objects != NULL) {
+        fake_free_object(g_fake.user_objects);
+    }
     while (g_fake.objects != NULL) {
         fake_object *object = g_fake.objects;
         if (object->kind == FAKE_GRAPH || object->kind == FAKE_EXEC) {
@@ -218,8 +226,11 @@ size_t fake_cuda_count_objects(void) {
     for (size_t i = 0; i < FAKE_DEVICES_MAX; i++) {
         count += (size_t)g_fake.retain_counts[i];
     }
-    for (const fake_object *object = g_fake.objects; object != NULL; object = object->next) {
-        count++;
+    const fake_object *lists[] = {g_fake.objects, g_fake.user_objects};
+    for (size_t i = 0; i < 2; i++) {
+        for (const fake_object *object = lists[i]; object != NULL; object = object->next) {
+            count++;
+        }
     }
     return count;
 }

@@ -149,7 +149,8 @@ typedef struct fake_call_count {
 typedef struct fake_state {
     pthread_mutex_t lock;
     fake_cuda_options options;
-    fake_object *objects;
+    fake_object *objects;       // all but user objects
+    fake_object *user_objects;  // apart, as each recorded host function has one
     int retain_counts[FAKE_DEVICES_MAX];
     bool peers[FAKE_DEVICES_MAX][FAKE_DEVICES_MAX];  // work of the first uses memory of the second
     char contexts[FAKE_DEVICES_MAX];                 // their addresses are the context handles

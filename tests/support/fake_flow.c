@@ -9,7 +9,7 @@
 #include "support/fake_cuda.h"
 
 static void run(size_t kernel, const void *arguments, size_t argument_bytes) {
-    _Alignas(16) unsigned char copy[256] = {0};
+    _Alignas(16) unsigned char copy[256];
     if (argument_bytes > sizeof copy) {
         abort();
     }
@@ -17,18 +17,19 @@ static void run(size_t kernel, const void *arguments, size_t argument_bytes) {
     rondo__flow_get_host_function(kernel)(copy);
 }
 
-#define FAKE_KERNEL(number)                                                  \
-    static void run_##number(const void *arguments, size_t argument_bytes) { \
-        run(number, arguments, argument_bytes);                              \
+#define FAKE_KERNEL(name, index)                                           \
+    static void run_##name(const void *arguments, size_t argument_bytes) { \
+        run(index, arguments, argument_bytes);                             \
     }
-FAKE_KERNEL(0)
-FAKE_KERNEL(1)
-FAKE_KERNEL(2)
-FAKE_KERNEL(3)
+FAKE_KERNEL(choose, 0)
+FAKE_KERNEL(enter, 1)
+FAKE_KERNEL(next, 2)
+FAKE_KERNEL(slice, 3)
 #undef FAKE_KERNEL
 
 void fake_flow_set_kernels(void) {
-    static const fake_cuda_kernel kernels[RONDO__FLOW_KERNEL_COUNT] = {run_0, run_1, run_2, run_3};
+    static const fake_cuda_kernel kernels[RONDO__FLOW_KERNEL_COUNT] = {run_choose, run_enter,
+                                                                       run_next, run_slice};
     for (size_t i = 0; i < RONDO__FLOW_KERNEL_COUNT; ++i) {
         fake_cuda_set_kernel(rondo__flow_kernel_names[i], kernels[i]);
     }

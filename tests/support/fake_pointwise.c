@@ -55,7 +55,12 @@ static bool read_operand(const char *text, size_t index, operand *out_operand) {
 
 static bool read_call(const char *line, call *out_call) {
     char list[128];
+    static const char cast[] = "convert<decltype(y)>(";
     memset(out_call, 0, sizeof(*out_call));
+    if (strncmp(line, cast, strlen(cast)) == 0) {
+        out_call->argument_count = 1;
+        return sscanf(line + strlen(cast), "%39[x0-9])", out_call->arguments[0]) == 1;
+    }
     if (sscanf(line, "op_%15[A-Za-z](%127[^;]", out_call->function, list) != 2) {
         out_call->function[0] = '\0';
         out_call->argument_count = 1;
@@ -115,6 +120,10 @@ static bool load(const char *type, const char *address, size_t index, float *out
         uint16_t bits;
         memcpy(&bits, address + 2 * index, sizeof(bits));
         rondo__half_to_float_array(RONDO_DTYPE_F16, &bits, out_value, 1);
+    } else if (strcmp(type, "i64") == 0) {
+        int64_t number;
+        memcpy(&number, address + 8 * index, sizeof(number));
+        *out_value = (float)number;
     } else {
         return false;
     }
@@ -124,6 +133,9 @@ static bool load(const char *type, const char *address, size_t index, float *out
 static void store(const char *type, char *address, size_t index, float value) {
     if (strcmp(type, "float") == 0) {
         memcpy(address + 4 * index, &value, sizeof(value));
+    } else if (strcmp(type, "i64") == 0) {
+        const int64_t number = (int64_t)value;
+        memcpy(address + 8 * index, &number, sizeof(number));
     } else {
         uint16_t bits;
         rondo__half_from_float_array(RONDO_DTYPE_F16, &value, &bits, 1);
@@ -189,7 +201,7 @@ bool fake_pointwise_is_known(const char *text) {
         return false;
     }
     float unused;
-    const float nothing[2] = {0};
+    const float nothing[4] = {0};
     bool is_known = load(kernel.output_type, (const char *)nothing, 0, &unused);
     for (size_t i = 0; i < kernel.operand_count; i++) {
         is_known = is_known && load(kernel.operands[i].type, (const char *)nothing, 0, &unused);

@@ -92,7 +92,7 @@ static void test_executor_devices__cancelled_by_another_thread(void **state) {
         for (int64_t batch = 1; batch < 12; ++batch) {  // each is compiled
             rondo_executor_options options = {.struct_size = sizeof options, .thread_count = 1};
             float x[12 * 8] = {1};
-            rondo_binding feed = {"x", {RONDO_DTYPE_F32, {2, {batch, 8}}, x, NULL}};
+            rondo_binding feed = {"x", {RONDO_DTYPE_F32, {2, {batch, 8}}, x, NULL, NULL}};
             options.self_check_every = (uint64_t)(batch % 3);
             canceller c = {.is_over = false};
             OK(rondo_executor_create(g_program, g_devices[d], &options, &c.executor));

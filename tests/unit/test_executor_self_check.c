@@ -68,8 +68,8 @@ static void build_chain(bool is_random) {
 
 static float g_x[COUNT];
 static float g_y[COUNT];
-static rondo_binding g_feed = {"x", {RONDO_DTYPE_F32, {1, {COUNT}}, g_x, NULL}};
-static rondo_binding g_fetch = {"v8", {RONDO_DTYPE_F32, {1, {COUNT}}, g_y, NULL}};
+static rondo_binding g_feed = {"x", {RONDO_DTYPE_F32, {1, {COUNT}}, g_x, NULL, NULL}};
+static rondo_binding g_fetch = {"v8", {RONDO_DTYPE_F32, {1, {COUNT}}, g_y, NULL, NULL}};
 
 static bool skip_text(void *user_data, const char *text, size_t bytes) {
     (void)user_data;
