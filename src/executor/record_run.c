@@ -19,6 +19,7 @@
 #include "device/device.h"
 #include "executor/arena_plan.h"
 #include "executor/destroy.h"
+#include "executor/device_control.h"
 #include "executor/feeds.h"
 #include "executor/fetch.h"
 #include "executor/limits.h"
@@ -137,6 +138,13 @@ static rondo_status check_steps(const rondo__plan *plan) {
         if (rondo__verdict_get_rule(&node->op, plan->items[i].kernel) == RONDO__CAPTURE_PROBE) {
             return RONDO_FAIL_AS(call_name, UNSUPPORTED,
                                  "%s cannot be recorded: it does not say that it can be captured",
+                                 rondo__node_describe(node));
+        }
+        if (!rondo__device_control_is_bounded(plan->items[i].kernel)) {
+            return RONDO_FAIL_AS(call_name, UNSUPPORTED,
+                                 "%s cannot be recorded: how many turns it takes depends on data, "
+                                 "and in a graph of the program's nobody would tell that there are "
+                                 "more than loop_limit allows; a constant trip count bounds them",
                                  rondo__node_describe(node));
         }
         if (plan->items[i].kernel->keeps_addresses) {
@@ -312,15 +320,25 @@ static rondo_status record_fetches(const recording *r) {
     return RONDO_STATUS_OK;
 }
 
-static rondo_status record_nodes(const recording *r) {
-    RETURN_IF_ERROR(record_feeds(r));
+static rondo_status record_items(const recording *r) {
     for (size_t s = 0; s < r->plan->step_count; ++s) {
         const rondo__step *step = &r->plan->steps[s];
         for (size_t i = 0; i < step->item_count; ++i) {
             RETURN_IF_ERROR(record_item(r, &r->plan->items[step->first_item + i]));
         }
     }
-    return record_fetches(r);
+    return RONDO_STATUS_OK;
+}
+
+// Calls of the executor do not end loops in a graph of the program's.
+static rondo_status record_nodes(const recording *r) {
+    rondo_executor *root = r->executor->root;
+    rondo__flow_watch *watch = root->watch;
+    RETURN_IF_ERROR(record_feeds(r));
+    root->watch = NULL;
+    const rondo_status status = record_items(r);
+    root->watch = watch;
+    return status == RONDO_STATUS_OK ? record_fetches(r) : status;
 }
 
 // ---- the call ---------------------------------------------------------------------------------

@@ -134,13 +134,22 @@ rondo_status rondo__executor_run_tensors(rondo_executor *executor, const rondo_t
     return RONDO_STATUS_OK;
 }
 
+// Marks the end of the run, for ourselves and for the caller.
+static rondo_status mark_end(rondo_executor *executor, rondo_event *done) {
+    RETURN_IF_ERROR(rondo_event_record(executor->root->async->finished, executor->stream));
+    return done != NULL ? rondo_event_record(done, executor->stream) : RONDO_STATUS_OK;
+}
+
 rondo_status rondo__executor_put_tensors(rondo_executor *executor, const rondo_tensor *feeds,
                                          rondo_tensor *results, const bool *wants,
-                                         rondo_run_times *out_times) {
+                                         rondo_event *done, rondo_run_times *out_times) {
     rondo__plan *plan;
     RETURN_IF_ERROR(rondo__executor_find_plan(executor, feeds, &plan));
     const rondo__fetch fetch = {executor, plan, results, wants, false};
-    const rondo_status status = put_run(&fetch, plan, feeds, out_times);
+    rondo_status status = put_run(&fetch, plan, feeds, out_times);
+    if (status == RONDO_STATUS_OK) {
+        status = mark_end(executor, done);
+    }
     if (status != RONDO_STATUS_OK) {
         return give_up(executor, &fetch, status);
     }

@@ -74,8 +74,8 @@ static void classify(const rondo_program *program, const rondo__node *node, bool
         own->waits = own->waits || !is_known(program, value);
     }
     // In a body what still waits with all inputs at hand would wait in a further body, too.
-    own->is_wall = has_objects || (node->op.def->flags & RONDO__OP_CONTROL) != 0 ||
-                   node->op.def->capture == RONDO__CAPTURE_NEVER ||
+    own->is_wall = has_objects ||
+                   (node->op.def->flags & (RONDO__OP_CONTROL | RONDO__OP_DATA_SHAPED)) != 0 ||
                    (is_body && own->waits && is_fed(program, node));
     own->waits = own->waits && !own->is_wall;
 }

@@ -240,10 +240,117 @@ static void test_executor_device_control__says_what_hinders(void **state) {
     }
 }
 
+// ---- recorded into the program's own capture ---------------------------------------------------
+
+typedef struct recorded {
+    model_fixture f;
+    rondo_executor *executor;
+    rondo_stream *stream;
+    rondo_graph *graph;
+    rondo_tensor on_device[4];  // x, n, go and y
+} recorded;
+
+static void put(const recorded *r, size_t index, void *data) {
+    rondo_tensor from = r->on_device[index];
+    from.device = NULL;
+    from.storage = NULL;
+    from.data = data;
+    model_fixture_check(rondo_tensor_copy(r->stream, &from, &r->on_device[index]));
+    model_fixture_check(rondo_stream_synchronize(r->stream));
+}
+
+static float replay(recorded *r, float x, uint8_t go) {
+    float values[4] = {x, x, x, x};
+    rondo_tensor to = r->on_device[3];
+    to.device = NULL;
+    to.storage = NULL;
+    to.data = values;
+    put(r, 0, values);
+    put(r, 2, &go);
+    model_fixture_check(rondo_graph_replay(r->graph, r->stream));
+    model_fixture_check(rondo_tensor_copy(r->stream, &r->on_device[3], &to));
+    model_fixture_check(rondo_stream_synchronize(r->stream));
+    return values[3];
+}
+
+static void open_recorded(recorded *r, void (*build)(model_builder *b)) {
+    const rondo_shape square = {.rank = 3, .extent = {1, 2, 2}};
+    const rondo_shape scalar = {0};
+    int64_t n = 3;
+    memset(r, 0, sizeof *r);
+    model_fixture_init(&r->f);
+    model_builder *b = &r->f.builder;
+    model_builder_add_input(b, b->graph, "x", FLOAT, "1 2 2");
+    model_builder_add_input(b, b->graph, "n", INT64, "");
+    model_builder_add_input(b, b->graph, "go", BOOL, "");
+    build(b);
+    model_fixture_load(&r->f);
+    r->executor = create(&r->f, RONDO_GRAPHS_AUTO, false, false);
+    rondo_device *device = rondo_stream_get_device(rondo_executor_get_stream(r->executor));
+    model_fixture_check(rondo_stream_create(device, NULL, &r->stream));
+    model_fixture_check(rondo_graph_create(device, NULL, &r->graph));
+    for (size_t i = 0; i < 4; ++i) {
+        model_fixture_check(rondo_tensor_init_device(device,
+                                                     i == 1   ? RONDO_DTYPE_I64
+                                                     : i == 2 ? RONDO_DTYPE_BOOL
+                                                              : RONDO_DTYPE_F32,
+                                                     i == 0 || i == 3 ? &square : &scalar,
+                                                     &r->on_device[i]));
+    }
+    put(r, 1, &n);
+    put(r, 2, &(uint8_t){1});
+    put(r, 0, (float[4]){0});
+}
+
+static rondo_status record(recorded *r) {
+    const rondo_binding feeds[] = {
+        {"x", r->on_device[0]}, {"n", r->on_device[1]}, {"go", r->on_device[2]}};
+    rondo_binding fetch = {"y", r->on_device[3]};
+    model_fixture_check(rondo_executor_run(r->executor, feeds, 3, &fetch, 1));
+    model_fixture_check(rondo_graph_capture_begin(r->graph, r->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    const rondo_status status = rondo_executor_record(r->executor, r->stream, feeds, 3, &fetch, 1);
+    if (status != RONDO_STATUS_OK) {
+        rondo_graph_capture_abort(r->graph);
+        return status;
+    }
+    return rondo_graph_capture_end(r->graph);
+}
+
+static void close_recorded(recorded *r) {
+    rondo_graph_destroy(r->graph);
+    rondo_executor_destroy(r->executor);
+    for (size_t i = 0; i < 4; ++i) {
+        rondo_tensor_deinit(&r->on_device[i]);
+    }
+    rondo_stream_destroy(r->stream);
+    model_fixture_deinit(&r->f);
+}
+
+static void test_executor_device_control__parts_of_other_graphs(void **state) {
+    (void)state;
+    recorded r;
+    open_recorded(&r, build_branches_agree);
+    model_fixture_check(record(&r));
+    assert_true(replay(&r, -5.0f, 1) == 5.0f);
+    assert_true(replay(&r, -5.0f, 0) == 5.0f);
+    assert_true(replay(&r, 5.0f, 1) == -5.0f);
+    assert_true(replay(&r, 5.0f, 0) == 5.0f);
+    close_recorded(&r);
+    open_recorded(&r, build_counted_rows);  // three turns
+    model_fixture_check(record(&r));
+    assert_true(replay(&r, 7.0f, 1) == -7.0f);
+    close_recorded(&r);
+    open_recorded(&r, build_uncounted);
+    assert_int_equal(record(&r), RONDO_STATUS_UNSUPPORTED);
+    assert_non_null(strstr(rondo_error_get_last()->message, "a constant trip count bounds them"));
+    close_recorded(&r);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_device_control__same_bits_as_on_the_host),
         cmocka_unit_test(test_executor_device_control__says_what_hinders),
+        cmocka_unit_test(test_executor_device_control__parts_of_other_graphs),
     };
     int failed_count = cmocka_run_group_tests_name("host", tests, NULL, NULL);
     rondo_device *gpu;
