@@ -12,7 +12,8 @@
 // generators of ops that draw, which stand afterwards where one run leaves them. What a program's
 // own ops keep elsewhere is theirs: such an op runs twice. Ops between segments run once.
 //
-// A checked run takes some four times as long, and the memory of intermediate values thrice.
+// A checked run takes some four times as long, and the memory of intermediate values thrice. Runs
+// that do not wait and recorded ones (rondo/executor_stream.h) are not checked.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_SELF_CHECK_H
 #define RONDO_SELF_CHECK_H
