@@ -62,7 +62,8 @@ typedef struct rondo_executor_options {
     uint32_t thread_count;  // threads for one op on the host, 1 to 1024; 0: RONDO_NUM_THREADS,
                             // OMP_NUM_THREADS, or all there are. No matter on a GPU
     uint64_t memory_limit_bytes;  // of plans and runs together; 0: a default; see below
-    uint64_t loop_limit;          // turns of all loops in one run; 0 means 10 000 000
+    uint64_t loop_limit;          // turns of all loops in one run, in a graph of a loop and those
+                                  // inside it; 0 means 10 000 000
     const char *const *keep_f32;  // with F16: patterns of ops that stay in f32; see below
     size_t keep_f32_count;
     const char *const *use_f16;  // with F16: patterns of ops that become f16 against the rules
@@ -161,6 +162,7 @@ typedef struct rondo_executor_stats {
         // memory_limit_bytes (plans, weights in every form, folded constants),
         // and pinned memory; not generated code
     uint64_t device_memory_bytes;  // the same on a GPU, without graph_bytes; 0 on the host
+    uint64_t in_place_run_count;   // replays that took device tensors where they are
 } rondo_executor_stats;
 
 // Makes an executor for `program` on `device`. Plans are compiled at the first run of each shape.
@@ -205,13 +207,15 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_run(rondo_executor *executo
 
 // Runs again on the inputs that the last run left on the device, and waits; no transfers.
 //
-// Errors:    STATE (nothing has run), and as rondo_executor_run.
+// Errors:    STATE (nothing has run; the last run was fed device tensors or states), and as
+//            rondo_executor_run.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_rerun(rondo_executor *executor);
 
-// Ends the call that another thread makes on the executor now (run, rerun or describe).
+// Ends the call that another thread makes on the executor now (run, rerun, wait or describe).
 //
-// That call returns CANCELLED at the next op outside of segments, turn of a loop or kernel to be
-// prepared, having waited for what is on the stream. Nothing is fetched, and the next call works.
+// That call returns CANCELLED at the next op outside of segments, turn of a loop (in a graph: one of
+// the next 16) or kernel to be prepared, having waited for what is on the stream. Nothing is
+// fetched, and the next call works.
 // Between calls this does nothing, so who must be sure cancels until the other thread is back.
 //
 // Errors:    INVALID (executor is NULL).
