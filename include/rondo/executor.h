@@ -28,10 +28,11 @@ typedef struct rondo_executor rondo_executor;
 
 typedef int32_t rondo_graphs_mode;
 enum {
-    RONDO_GRAPHS_AUTO = 0,  // replay from the second run of the same shapes on; eager where the
-                            // capture fails. It is made by the second run or, where shapes
-                            // change, while the device works on the first
-    RONDO_GRAPHS_ON = 1,    // the same, but a failed capture is an error
+    RONDO_GRAPHS_AUTO = 0,  // replay from the second run of the same shapes on; an op by which the
+                            // capture fails is launched between graphs. It is made by the second
+                            // run or, where shapes change, while the device works on the first
+    RONDO_GRAPHS_ON = 1,    // the same, but a capture that fails is an error, unless by an op of
+                            // which nobody said that it can be captured (rondo/user_op.h)
     RONDO_GRAPHS_OFF = 2,   // always eager
 };
 
