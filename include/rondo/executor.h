@@ -116,7 +116,9 @@ typedef struct rondo_run_times {
     uint64_t host_to_device_ns;  // 0 on the host
     uint64_t compute_ns;         // on the device, without transfers
     uint64_t device_to_host_ns;  // 0 on the host
-    bool was_replayed;           // every capturable segment was replayed from its graph
+    bool was_replayed;           // half of the ops that ran, or more, were in replayed graphs
+    uint64_t ran_op_count;       // ops that ran, those of bodies each time
+    uint64_t replayed_op_count;  // of these, in replayed graphs
 } rondo_run_times;
 
 // The plan behind the last run.
@@ -147,6 +149,10 @@ typedef struct rondo_executor_stats {
     uint64_t plan_hit_count;       // runs whose plan was there
     uint64_t plan_miss_count;      // runs that had to compile
     uint64_t plan_eviction_count;  // plans dropped for others
+    uint64_t memory_bytes;         // all host memory that the executor holds: what counts against
+        // memory_limit_bytes (plans, weights in every form, folded constants),
+        // and pinned memory; not generated code
+    uint64_t device_memory_bytes;  // the same on a GPU, without graph_bytes; 0 on the host
     uint64_t in_place_run_count;   // replays that took device tensors where they are
 } rondo_executor_stats;
 

@@ -107,6 +107,7 @@ void rondo__executor_release(rondo_executor *executor) {
     rondo__shared_release_base(executor->source, executor->base_form, executor->root->budget);
     rondo__shared_release_store(executor->source, executor->weights.store);
     rondo_program_destroy(executor->source);
+    rondo__free(executor->worth);
     rondo__free(executor->keyed);
     rondo__free(executor->is_fed);
     rondo__free(executor->input_of);

@@ -308,7 +308,8 @@ static rondo_status prepare_turns(preparation *p, const rondo__tensor_info *feed
 // The trip count, where only that ends the loop; -1 otherwise. Its inference has told so by the
 // shape of a row.
 static int64_t get_trip_count(const preparation *p) {
-    const rondo_tensor *count = p->request->inputs[0].constant;
+    const bool is_given = p->node->inputs[0] >= 0;
+    const rondo_tensor *count = is_given ? p->request->inputs[0].constant : NULL;
     int64_t trips = -1;
     if (count != NULL) {
         memcpy(&trips, count->data, sizeof trips);
@@ -425,6 +426,31 @@ static rondo_status prepare_scan(preparation *p) {
     return status;
 }
 
+// The most turns that loops take in it; those of a Scan do not count.
+static int64_t count_turns(const preparation *p) {
+    const rondo__control_kernel *c = p->control;
+    int64_t inside = 0;
+    for (size_t i = 0; i < c->part_count; ++i) {
+        int64_t sum = 0;
+        const rondo__plan *plan = c->parts[i].plan;
+        for (size_t k = 0; k < plan->item_count; ++k) {
+            if (!rondo__add_i64(sum, rondo__device_control_get_turns(plan->items[k].kernel),
+                                &sum)) {
+                return INT64_MAX;
+            }
+        }
+        inside = sum > inside ? sum : inside;
+    }
+    int64_t turns = inside;
+    const int64_t own = c->kind == RONDO__CONTROL_SCAN   ? c->fixed_count
+                        : c->kind == RONDO__CONTROL_LOOP ? get_trip_count(p)
+                                                         : 1;
+    const int64_t each = c->kind == RONDO__CONTROL_LOOP ? 1 : 0;
+    return own >= 0 && rondo__add_i64(inside, each, &turns) && rondo__mul_i64(turns, own, &turns)
+               ? turns
+               : INT64_MAX;
+}
+
 // ---- all --------------------------------------------------------------------------------------
 
 static rondo_status check_device(const preparation *p, bool is_if) {
@@ -470,6 +496,10 @@ static rondo_status prepare(preparation *p) {
         return RONDO_STATUS_OK;
     }
     reserve_arenas(p);
+    p->control->turn_max = count_turns(p);
+    if (is_refused(p)) {
+        return RONDO_STATUS_OK;
+    }
     RETURN_IF_ERROR(reserve_tables(p));
     return rondo__flow_get_kernels(p->executor->device, &p->control->kernels);
 }

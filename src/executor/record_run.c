@@ -199,10 +199,15 @@ static rondo_status record_fetches(const recording *r) {
     return RONDO_STATUS_OK;
 }
 
+// Calls of the executor do not end loops in a graph of the program's.
 static rondo_status record_nodes(const recording *r) {
+    rondo_executor *root = r->executor->root;
+    rondo__flow_watch *watch = root->watch;
     RETURN_IF_ERROR(record_feeds(r));
-    RETURN_IF_ERROR(rondo__places_launch(&r->places, r->stream));
-    return record_fetches(r);
+    root->watch = NULL;
+    const rondo_status status = rondo__places_launch(&r->places, r->stream);
+    root->watch = watch;
+    return status == RONDO_STATUS_OK ? record_fetches(r) : status;
 }
 
 // ---- the call ---------------------------------------------------------------------------------

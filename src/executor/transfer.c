@@ -110,6 +110,8 @@ static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const 
     const rondo_status status = run_steps(executor, plan, &out_times->was_replayed);
     out_times->enqueue_ns = rondo__clock_now_ns() - fed_ns;
     out_times->compute_ns = fed_ns;  // until somebody knows when it was done
+    out_times->ran_op_count = executor->root->ran_count;
+    out_times->replayed_op_count = executor->root->replayed_count;
     RETURN_IF_ERROR(status);
     RETURN_IF_ERROR(check_dynamic(executor, plan));
     RETURN_IF_ERROR(rondo__fetch_prepare(fetch));
@@ -208,6 +210,8 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     RETURN_IF_ERROR(status);
     times.latency_ns = rondo__clock_now_ns() - start_ns;
     times.compute_ns = times.latency_ns;
+    times.ran_op_count = executor->ran_count;
+    times.replayed_op_count = executor->replayed_count;
     active->times = times;
     count_run(active, active->current, times.was_replayed);
     return RONDO_STATUS_OK;
