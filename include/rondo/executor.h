@@ -169,7 +169,7 @@ typedef struct rondo_executor_stats {
 //
 // options    NULL means the defaults.
 //
-// Errors:    UNSUPPORTED (dtype on this device), NO_DEVICE_MEMORY.
+// Errors:    UNSUPPORTED (dtype on this device), STATE (options.stream records), NO_DEVICE_MEMORY.
 // Ownership: caller destroys it; `program` and `device` are retained.
 // Threads:   an executor is used by one thread at a time; executors are independent, those of one
 //            program too: only compiling waits for another that makes the same weights.
@@ -178,7 +178,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_create(rondo_program *progr
                                                             const rondo_executor_options *options,
                                                             rondo_executor **out_executor);
 
-// Waits for its work and frees the executor. NULL is fine.
+// Waits for its work and frees the executor. What graphs need that recorded its runs stays until
+// they let go of it. NULL is fine.
 RONDO_API void rondo_executor_destroy(rondo_executor *executor);
 
 // Feeds inputs, runs, fetches outputs, and waits until they are there.
