@@ -262,7 +262,7 @@ typedef struct rondo_learned_report {
     const char *what;          // what was found, in plain words; static text
     const char *advice;        // what to do; static text
     bool has_node;             // the refusal is about a node
-    uint64_t node;             // its place in the walk over all nodes, inner ones as well
+    uint64_t node;             // its id: its number on the walk over all nodes, inner ones too
     char node_name[64];        // "memcpy", "memset" or the function's name
     char node_label[128];      // path of its scope (rondo/label.h)
     char word[48];             // "parameter 2, bytes 0 to 7", "grid.x", "bytes"

@@ -6,6 +6,7 @@
 #include "executor/feeds.h"
 #include "executor/lanes.h"
 #include "executor/limits.h"
+#include "executor/self_check.h"
 #include "executor/settle.h"
 #include "executor/transfer.h"
 #include "executor/variants.h"
@@ -37,10 +38,12 @@ static rondo_status put_run(rondo_executor *executor, rondo_event *done) {
     rondo__async *async = executor->async;
     rondo_run_times times = {0};
     const uint64_t start_ns = rondo__clock_now_ns();
+    RETURN_IF_ERROR(rondo__self_check_begin_run(executor));
     async->is_putting = true;
     rondo_status status = rondo__executor_put_tensors(executor->active, lists->feeds,
                                                       lists->results, lists->wants, &times);
     async->is_putting = false;
+    rondo__self_check_end_run(executor);
     RETURN_IF_ERROR(status);
     async->is_under_way = true;
     async->start_ns = start_ns;

@@ -207,6 +207,7 @@ static void destroy_control(rondo__kernel *head) {
 static const rondo__kernel control_head = {.launch = launch_control,
                                            .destroy = destroy_control,
                                            .keeps_addresses = true,
+                                           .capture = RONDO__CAPTURE_YES,
                                            .implementation = "control"};
 
 rondo__control_kernel *rondo__control_kernel_create(rondo_executor *executor) {

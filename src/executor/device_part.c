@@ -100,19 +100,20 @@ static rondo_status check_program(const rondo_program *program, rondo__refusal *
     return status;
 }
 
-// Every step of the plan has to be a segment that a graph can hold.
+// Every step of the plan has to be a segment that a graph can hold. An op that has to be tried
+// would break what is around the body, too.
 static void check_plan(const rondo__plan *plan, rondo__refusal *refusal) {
     for (size_t s = 0; s < plan->step_count && refusal->text[0] == '\0'; ++s) {
-        const rondo__step *step = &plan->steps[s];
-        if (step->kind != RONDO__STEP_SEGMENT) {
-            (void)snprintf(refusal->text, sizeof refusal->text, "in its body %.140s", step->reason);
+        if (plan->steps[s].kind != RONDO__STEP_SEGMENT) {
+            (void)snprintf(refusal->text, sizeof refusal->text, "in its body %.140s",
+                           plan->steps[s].reason);
         }
     }
     for (size_t i = 0; i < plan->item_count && refusal->text[0] == '\0'; ++i) {
         const rondo__op *op = &plan->program->nodes[plan->items[i].node].op;
         if (rondo__verdict_get_rule(op, plan->items[i].kernel) == RONDO__CAPTURE_PROBE) {
             (void)snprintf(refusal->text, sizeof refusal->text,
-                           "in its body %.60s \"%.40s\" does not say that it can be captured",
+                           "%.40s \"%.60s\" in its body does not say whether it can be captured",
                            op->def->name, op->name);
         }
     }

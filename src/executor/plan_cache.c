@@ -274,8 +274,7 @@ static rondo_status check_outputs(rondo_executor *executor, rondo__plan *plan) {
     return RONDO_STATUS_OK;
 }
 
-// Where values keep changing, making a plan for each costs more than running those ops
-// conventionally.
+// Where values keep changing, making a plan for each costs more than bypassing those ops.
 static void give_up_keys(rondo_executor *executor) {
     bool has_keys = false;
     if (executor->worth != NULL) {
@@ -286,7 +285,7 @@ static void give_up_keys(rondo_executor *executor) {
     }
     if (has_keys && ++executor->keyed_miss_count > KEYED_MISS_LIMIT) {
         RONDO_LOG_INFO_F(
-            "input values that decide shapes keep changing; such ops now run conventionally");
+            "input values that decide shapes keep changing; such ops are bypassed from now on");
         memset(executor->keyed, 0, executor->base->input_count * sizeof *executor->keyed);
     }
 }

@@ -43,6 +43,9 @@ rondo_status rondo__executor_settle(rondo_executor *executor, const char *call) 
     }
     async->is_under_way = false;
     RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
+    if (async->active->current != NULL) {
+        RETURN_IF_ERROR(rondo__device_control_check(async->active, async->active->current));
+    }
     keep_times(async);
     return rondo__device_control_check(async->active, async->active->current);
 }

@@ -26,7 +26,7 @@ static const char *const scan_attributes[] = {"body",
         .domain = "", .name = (op_name), .opset_min = (first_opset), .opset_max = (last_opset), \
         .input_min = (least_inputs), .input_max = RONDO_OP_ANY_COUNT, .output_min = 0,          \
         .output_max = RONDO_OP_ANY_COUNT, .flags = RONDO__OP_CONTROL,                           \
-        .capture = RONDO__CAPTURE_NEVER, .attributes = (attribute_list), .infer = infer_control \
+        .capture = RONDO__CAPTURE_YES, .attributes = (attribute_list), .infer = infer_control   \
     }
 
 const rondo__op_def rondo__op_table_control[] = {

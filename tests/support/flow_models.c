@@ -273,23 +273,29 @@ static void add_constant(maker *m, const char *name, int32_t type, size_t rank, 
                           bytes, byte_count);
 }
 
+// The inputs that all models have, and constants.
+static void add_inputs(maker *m) {
+    static const int64_t three = 3;
+    static const float zero = 0;
+    static const int64_t axes[3] = {0, 1, 2};
+    Onnx__GraphProto *graph = m->b->graph;
+    model_builder_add_input(m->b, graph, "x", FLOAT, "3 3");
+    model_builder_add_input(m->b, graph, "w", FLOAT, "3 3");
+    model_builder_add_input(m->b, graph, "list", FLOAT, "4 3 3");
+    model_builder_add_input(m->b, graph, "n", INT64, "");
+    model_builder_add_input(m->b, graph, "go", BOOL, "");
+    add_constant(m, "three", INT64, 0, &three, sizeof three);
+    add_constant(m, "zero", FLOAT, 0, &zero, sizeof zero);
+    add_constant(m, "axis0", INT64, 1, &axes[0], sizeof axes[0]);
+    add_constant(m, "axis1", INT64, 1, &axes[1], sizeof axes[1]);
+    add_constant(m, "axis2", INT64, 1, &axes[2], sizeof axes[2]);
+}
+
 size_t flow_model_build(model_builder *builder, uint64_t seed) {
     maker m = {.b = builder, .random = seed * UINT64_C(0x9e3779b97f4a7c15) + 1};
     scope s = {.graph = builder->graph};
-    const int64_t three = 3;
-    const float zero = 0;
-    static const int64_t axes[3] = {0, 1, 2};
     static const int64_t turn[3] = {1, 0, 2};
-    model_builder_add_input(builder, s.graph, "x", FLOAT, "3 3");
-    model_builder_add_input(builder, s.graph, "w", FLOAT, "3 3");
-    model_builder_add_input(builder, s.graph, "list", FLOAT, "4 3 3");
-    model_builder_add_input(builder, s.graph, "n", INT64, "");
-    model_builder_add_input(builder, s.graph, "go", BOOL, "");
-    add_constant(&m, "three", INT64, 0, &three, sizeof three);
-    add_constant(&m, "zero", FLOAT, 0, &zero, sizeof zero);
-    add_constant(&m, "axis0", INT64, 1, &axes[0], sizeof axes[0]);
-    add_constant(&m, "axis1", INT64, 1, &axes[1], sizeof axes[1]);
-    add_constant(&m, "axis2", INT64, 1, &axes[2], sizeof axes[2]);
+    add_inputs(&m);
     set_ints(&m, add_node(&m, &s, "Transpose", "list", "turned"), "perm", turn, 3);
     add_name(&s, "x");
     add_name(&s, "w");
@@ -305,6 +311,64 @@ size_t flow_model_build(model_builder *builder, uint64_t seed) {
         model_builder_add_output(builder, s.graph, name, FLOAT, "3 3");
     }
     return count;
+}
+
+size_t flow_model_build_moves(model_builder *builder) {
+    maker m = {.b = builder};
+    model_builder *b = builder;
+    add_inputs(&m);
+    Onnx__GraphProto *swap = model_builder_new_graph(b, "body");
+    model_builder_add_input(b, swap, "i0", INT64, "");
+    model_builder_add_input(b, swap, "c0", BOOL, "");
+    model_builder_add_input(b, swap, "s0", FLOAT, "3 3");
+    model_builder_add_input(b, swap, "t0", FLOAT, "3 3");
+    model_builder_add_node(b, swap, "Identity", "keep0", "c0", "d0");
+    model_builder_add_output(b, swap, "d0", BOOL, "");
+    model_builder_add_output(b, swap, "t0", FLOAT, "3 3");
+    model_builder_add_output(b, swap, "s0", FLOAT, "3 3");
+    model_builder_add_body(
+        b, add_node(&m, &(scope){.graph = b->graph}, "Loop", "n go x w", "out0 out1"), "body",
+        swap);
+
+    Onnx__GraphProto *rows = model_builder_new_graph(b, "body");
+    model_builder_add_input(b, rows, "i1", INT64, "");
+    model_builder_add_input(b, rows, "c1", BOOL, "");
+    model_builder_add_input(b, rows, "s1", FLOAT, "3 3");
+    Onnx__NodeProto *branch = model_builder_add_node(b, rows, "If", "choose1", "go", "r1");
+    for (int k = 0; k < 2; ++k) {
+        Onnx__GraphProto *graph = model_builder_new_graph(b, "branch");
+        model_builder_add_node(b, graph, "Identity", "give", k == 0 ? "out1" : "s1",
+                               k == 0 ? "g0" : "g1");
+        model_builder_add_output(b, graph, k == 0 ? "g0" : "g1", FLOAT, "3 3");
+        model_builder_add_body(b, branch, k == 0 ? "then_branch" : "else_branch", graph);
+    }
+    model_builder_add_node(b, rows, "Identity", "keep1", "c1", "d1");
+    model_builder_add_output(b, rows, "d1", BOOL, "");
+    model_builder_add_output(b, rows, "r1", FLOAT, "3 3");
+    model_builder_add_output(b, rows, "i1", INT64, "");
+    model_builder_add_output(b, rows, "s1", FLOAT, "3 3");
+    model_builder_add_body(
+        b, model_builder_add_node(b, b->graph, "Loop", "rows", "three - x", "out2 out3 out4"),
+        "body", rows);
+
+    static const int64_t one = 1;
+    Onnx__GraphProto *back = model_builder_new_graph(b, "body");
+    model_builder_add_input(b, back, "s2", FLOAT, "3 3");
+    model_builder_add_input(b, back, "x2", FLOAT, "3 3");
+    model_builder_add_output(b, back, "x2", FLOAT, "3 3");
+    model_builder_add_output(b, back, "s2", FLOAT, "3 3");
+    Onnx__NodeProto *scan =
+        model_builder_add_node(b, b->graph, "Scan", "back", "out1 list", "out5 out6");
+    model_builder_add_body(b, scan, "body", back);
+    set_int(&m, scan, "num_scan_inputs", 1);
+    set_ints(&m, scan, "scan_input_directions", &one, 1);
+    set_ints(&m, scan, "scan_output_axes", &one, 1);
+    for (size_t i = 0; i < 7; ++i) {
+        char name[8];
+        (void)snprintf(name, sizeof name, "out%d", (int)i);
+        model_builder_add_output(b, b->graph, name, i == 3 ? INT64 : FLOAT, NULL);
+    }
+    return 7;
 }
 
 void flow_feeds_make(flow_feeds *feeds, uint64_t seed, int64_t n, bool go) {

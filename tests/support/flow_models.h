@@ -23,6 +23,11 @@ typedef struct flow_feeds {
     rondo_binding bindings[FLOW_FEED_COUNT];
 } flow_feeds;
 
+// A model whose ops only move what they get, so that a driver that cannot compute runs it: a Loop
+// that swaps, a Loop with rows and an If in it, a Scan backwards, an If. The same inputs; outputs
+// out0 to out6, of several shapes, 7 in all.
+size_t flow_model_build_moves(model_builder *builder);
+
 // Inputs that follow from `seed`; n and go as given.
 void flow_feeds_make(flow_feeds *feeds, uint64_t seed, int64_t n, bool go);
 
