@@ -254,6 +254,9 @@ static void append_steps(rondo__text *text, rondo_executor *executor, rondo__pla
             rondo__text_append(text, "%*ssegment %zu: %zu op%s, %s", indent, "", s,
                                step->item_count, plural(step->item_count),
                                rondo__step_is_captured(step) ? "captured" : "not captured for now");
+            if (step->branch_count > 1) {
+                rondo__text_append(text, " in %u branches", (unsigned)step->branch_count);
+            }
             rondo__text_append(text, "%s",
                                step->reason[0] != '\0' ? "; ends at " : "; ends with the model");
         } else {
