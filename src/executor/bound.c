@@ -243,5 +243,7 @@ rondo_status rondo__bound_run(rondo_executor *executor, rondo__plan *plan) {
     RETURN_IF_ERROR(
         rondo_learned_run(bound->learned, executor->stream, bound->values, bound->count));
     executor->in_place_run_count += 1;
+    executor->root->ran_count += plan->item_count;
+    executor->root->replayed_count += plan->item_count;
     return RONDO_STATUS_OK;
 }

@@ -59,6 +59,10 @@ static rondo_status read_options(const rondo_executor_options *options,
         return RONDO_FAIL(INVALID, "options.self_check_action is %d, not a rondo_self_check_action",
                           (int)merged.self_check_action);
     }
+    if ((int)merged.branches < RONDO_BRANCHES_AUTO || merged.branches > RONDO_BRANCHES_OFF) {
+        return RONDO_FAIL(INVALID, "options.branches is %d, not a rondo_branches_mode",
+                          (int)merged.branches);
+    }
     if (merged.dtype != RONDO_DTYPE_F32 && merged.dtype != RONDO_DTYPE_F16) {
         return RONDO_FAIL(INVALID, "options.dtype is %s; computing is possible in f32 and f16",
                           rondo_dtype_get_name(merged.dtype));
@@ -257,6 +261,25 @@ static rondo_status create(rondo_program *program, rondo_device *device,
     return RONDO_STATUS_OK;
 }
 
+// The caller's stream has to be of the device, and to run what is put there.
+static rondo_status check_stream(rondo_stream *stream, rondo_device *device) {
+    bool is_recording = false;
+    if (stream == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    if (rondo_stream_get_device(stream) != device) {
+        return RONDO_FAIL_AS("rondo_executor_create", INVALID,
+                             "options.stream is of %s, the executor is to run on %s",
+                             rondo_device_get_name(rondo_stream_get_device(stream)),
+                             rondo_device_get_name(device));
+    }
+    RETURN_IF_ERROR(rondo_stream_is_recording(stream, &is_recording));
+    return !is_recording ? RONDO_STATUS_OK
+                         : RONDO_FAIL_AS("rondo_executor_create", STATE,
+                                         "options.stream records; create the executor before the "
+                                         "capture or after its end");
+}
+
 rondo_status rondo_executor_create(rondo_program *program, rondo_device *device,
                                    const rondo_executor_options *options,
                                    rondo_executor **out_executor) {
@@ -273,11 +296,7 @@ rondo_status rondo_executor_create(rondo_program *program, rondo_device *device,
         return RONDO_FAIL(UNSUPPORTED, "the reference runs on device \"host\" only, not on \"%s\"",
                           rondo_device_get_name(device));
     }
-    if (merged.stream != NULL && rondo_stream_get_device(merged.stream) != device) {
-        return RONDO_FAIL(INVALID, "options.stream is of %s, the executor is to run on %s",
-                          rondo_device_get_name(rondo_stream_get_device(merged.stream)),
-                          rondo_device_get_name(device));
-    }
+    RETURN_IF_ERROR(check_stream(merged.stream, device));
     return create(program, device, &merged, 0, NULL, out_executor);
 }
 

@@ -256,6 +256,94 @@ static void test_executor_record_run__plans_that_are_given_up_stay(void **state)
     close_world(w);
 }
 
+// y = x + a + b + c, where a, b and c are inputs with the default 1.
+static rondo_program *build_optional(void) {
+    rondo_builder *builder;
+    rondo_program *program;
+    const rondo_port x = {.struct_size = sizeof x,
+                          .name = "x",
+                          .dtype = RONDO_DTYPE_F32,
+                          .rank = 1,
+                          .extent = {ADD_COUNT}};
+    static const char *const operands[3][2] = {{"x", "a"}, {"p", "b"}, {"q", "c"}};
+    static const char *const results[] = {"p", "q", "y"};
+    float ones[ADD_COUNT];
+    for (size_t i = 0; i < ADD_COUNT; ++i) {
+        ones[i] = 1;
+    }
+    const rondo_tensor fallback = {.dtype = RONDO_DTYPE_F32, .shape = add_shape, .data = ones};
+    OK(rondo_builder_create(NULL, &builder));
+    OK(rondo_builder_add_input(builder, &x));
+    for (int i = 0; i < 3; ++i) {
+        OK(rondo_builder_add_parameter(builder, operands[i][1], &fallback, RONDO_PARAMETER_INPUT));
+        OK(rondo_builder_add_node(builder, "Add", operands[i], 2, &results[i], 1, NULL));
+    }
+    OK(rondo_builder_add_output(builder, "y", NULL));
+    OK(rondo_builder_finish(builder, &program));
+    rondo_builder_destroy(builder);
+    return program;
+}
+
+// Feeds x and those of a, b and c whose bits are set, all the same tensor.
+static size_t list_feeds(const world *w, int bits, rondo_binding *feeds) {
+    static const char *const names[] = {"a", "b", "c"};
+    size_t count = 0;
+    feeds[count++] = (rondo_binding){"x", w->x};
+    for (int i = 0; i < 3; ++i) {
+        if ((bits >> i & 1) != 0) {
+            feeds[count++] = (rondo_binding){names[i], w->x};
+        }
+    }
+    return count;
+}
+
+// The first element of y where that of the inputs is 5.
+static void expect_first(const world *w, float wanted) {
+    float values[ADD_COUNT];
+    const rondo_tensor to = {.dtype = RONDO_DTYPE_F32, .shape = add_shape, .data = values};
+    OK(rondo_tensor_copy(w->stream, &w->y, &to));
+    OK(rondo_stream_synchronize(w->stream));
+    assert_true(values[0] == wanted);
+}
+
+static void test_executor_record_run__sets_of_optional_inputs(void **state) {
+    (void)state;
+    world *w = open_world();
+    rondo_program *program = build_optional();
+    rondo_executor *executor = make_executor(w, program, 0);
+    rondo_binding feeds[4];
+    rondo_binding fetch = {"y", w->y};
+    write_x(w, 5);
+    for (int round = 0; round < 2; ++round) {  // more sets than the executor keeps
+        for (int bits = 0; bits < 8; ++bits) {
+            const size_t count = list_feeds(w, bits, feeds);
+            OK(rondo_executor_run(executor, feeds, count, &fetch, 1));
+            expect_first(w, 5 + 3 + 4 * (float)(count - 1));
+            if (round == 0 && bits == 1) {
+                begin(w);
+                OK(rondo_executor_record(executor, w->stream, feeds, count, &fetch, 1));
+                OK(rondo_graph_capture_end(w->graph));
+            }
+            if (round > 0 || bits > 0) {
+                OK(rondo_graph_replay(w->graph, w->stream));
+                expect_first(w, 5 + 3 + 4);
+            }
+        }
+    }
+    rondo_tensor weights;
+    OK(rondo_executor_get_variable(executor, "b", &weights));
+    expect_message(rondo_executor_set_variable(executor, "b", &weights), RONDO_STATUS_STATE,
+                   "reset or destroy the graph");
+    OK(rondo_graph_reset(w->graph));
+    OK(rondo_executor_set_variable(executor, "b", &weights));
+    rondo_tensor_deinit(&weights);
+    OK(rondo_executor_run(executor, feeds, list_feeds(w, 5, feeds), &fetch, 1));
+    expect_first(w, 5 + 3 + 8);
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    close_world(w);
+}
+
 // ---- a capture that Rondo did not begin -------------------------------------------------------
 
 static void test_executor_record_run__into_a_capture_of_the_drivers(void **state) {
@@ -377,6 +465,7 @@ int main(void) {
         cmocka_unit_test(test_executor_record_run__addresses_that_no_kernel_takes_are_copied),
         cmocka_unit_test(test_executor_record_run__two_models_one_behind_the_other),
         cmocka_unit_test(test_executor_record_run__plans_that_are_given_up_stay),
+        cmocka_unit_test(test_executor_record_run__sets_of_optional_inputs),
         cmocka_unit_test(test_executor_record_run__into_a_capture_of_the_drivers),
         cmocka_unit_test(test_executor_record_run__refusals_leave_the_capture_whole),
         cmocka_unit_test(test_executor_record_run__a_bypassed_op_is_named),

@@ -359,6 +359,10 @@ static void test_executor_stream__a_stream_that_records_runs_nothing(void **stat
         expect_message(rondo_executor_run_async(w->executor, &feed, 1, &fetch, 1, NULL),
                        RONDO_STATUS_STATE, "rondo_executor_record");
         expect_message(rondo_executor_wait(w->executor), RONDO_STATUS_STATE, "records");
+        rondo_executor *another;
+        rondo_executor_options on_it = {.struct_size = sizeof on_it, .stream = w->stream};
+        expect_message(rondo_executor_create(w->program, w->device, &on_it, &another),
+                       RONDO_STATUS_STATE, "options.stream records");
         OK(rondo_graph_capture_end(graph));  // the capture is whole
         OK(rondo_graph_reset(graph));
         OK(rondo_executor_run(w->executor, &feed, 1, &fetch, 1));
