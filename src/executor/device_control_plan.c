@@ -55,7 +55,7 @@ static rondo__control_piece reserve_output(preparation *p, size_t output, size_t
 
 static bool is_plain(const rondo__tensor_info *info) {
     return info->dtype != RONDO_DTYPE_NONE && info->is_shape_known &&
-           rondo__dtype_is_plain(info->dtype);
+           rondo_shape_get_count(&info->shape) >= 0 && rondo__dtype_is_plain(info->dtype);
 }
 
 static bool is_same(const rondo__slot *slot, const rondo__tensor_info *info) {
@@ -83,11 +83,10 @@ static rondo_status add_part(preparation *p, const char *name, rondo__part kind,
     if (feeds == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    memcpy(feeds, declared, declared_count * sizeof *feeds);
     for (size_t i = 0; i < body->input_count && !is_refused(p); ++i) {
-        if (i >= declared_count) {
-            feeds[i] = p->request->inputs[view.captured_first + (i - declared_count)];
-        }
+        feeds[i] = i < declared_count
+                       ? declared[i]
+                       : p->request->inputs[view.captured_first + (i - declared_count)];
         if (!is_plain(&feeds[i])) {
             REFUSE(p, "the shape of input \"%.60s\" of its %s depends on data",
                    body->values[body->inputs[i]].name, name);
@@ -232,9 +231,10 @@ static rondo_status place_carried(preparation *p) {
 
 // [outer, length, inner] of a tensor around an axis.
 static rondo__flow_slice describe_slices(const rondo__tensor_info *info, int64_t axis) {
-    rondo__flow_slice slice = {.outer = 1, .length = info->shape.extent[axis]};
+    const bool has_elements = rondo_shape_get_count(&info->shape) > 0;
+    rondo__flow_slice slice = {.outer = has_elements, .length = info->shape.extent[axis]};
     slice.inner_bytes = (int64_t)rondo_dtype_get_bytes(info->dtype);
-    for (int32_t d = 0; d < info->shape.rank; ++d) {
+    for (int32_t d = 0; has_elements && d < info->shape.rank; ++d) {
         slice.outer *= d < axis ? info->shape.extent[d] : 1;
         slice.inner_bytes *= d > axis ? info->shape.extent[d] : 1;
     }

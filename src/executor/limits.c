@@ -93,6 +93,16 @@ void rondo__executor_end_call(rondo_executor *executor, rondo__budget *before,
     atomic_store(executor->call, CALL_NONE);
 }
 
+rondo_status rondo__executor_synchronize(rondo_executor *executor) {
+    int expected = CALL_NONE;
+    const bool is_call = atomic_compare_exchange_strong(executor->call, &expected, CALL_RUNNING);
+    const rondo_status status = rondo_stream_synchronize(executor->stream);
+    if (is_call) {
+        atomic_store(executor->call, CALL_NONE);
+    }
+    return status;
+}
+
 rondo_status rondo_executor_cancel(rondo_executor *executor) {
     if (executor == NULL) {
         return RONDO_FAIL(INVALID, "executor is NULL");
