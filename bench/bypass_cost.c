@@ -5,9 +5,9 @@
 //
 // The model is 41 ops in a row, of which the middle one is the special one; each adds 1 to 1024
 // floats with one kernel (on the host a C function). A step is timed from the call to the end of
-// the wait: rondo_executor_rerun, and by hand replay, launch, replay, wait. The rows take turns,
-// a hundred steps each. Median of the repeats, and the smallest. --check: exit status 1 where the op launched between
-// graphs costs more than 10 us over doing it by hand, which is the goal on a GPU.
+// the wait: rondo_executor_rerun, and by hand replay, launch, replay, wait. The rows take turns, a
+// hundred steps each. Median of the repeats, and the smallest. --check: exit status 1 where the op
+// launched between graphs costs more than 10 us over doing it by hand, which is the goal on a GPU.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdint.h>
 #include <stdio.h>

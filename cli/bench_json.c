@@ -56,6 +56,7 @@ static void write_plan(cli_json *json, const rondo_executor_stats *stats) {
     cli_json_count(json, "segments", stats->segment_count);
     cli_json_count(json, "bypassed_ops", stats->bypassed_count);
     cli_json_count(json, "nodes", stats->node_count);
+    cli_json_count(json, "branches", stats->branch_count);
     cli_json_number(json, "prepare_ms", (double)stats->prepare_ns * 1e-6);
     cli_json_number(json, "capture_ms", (double)stats->capture_ns * 1e-6);
     cli_json_number(json, "instantiate_ms", (double)stats->instantiate_ns * 1e-6);

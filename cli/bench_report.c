@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "console.h"
@@ -252,12 +253,16 @@ static void print_costs(const bench_report *report) {
     char naive[32];
     char constants[32];
     char graphs[32];
+    char branches[48] = "";
+    if (stats->branch_count > 1) {
+        (void)snprintf(branches, sizeof branches, " in %" PRIu64 " branches", stats->branch_count);
+    }
     cli_say(CLI_NORMAL,
             "graph        %" PRIu64 " op%s in %" PRIu64 " segment%s, %" PRIu64 " bypassed; %" PRIu64
-            " node%s",
+            " node%s%s",
             stats->op_count, plural(stats->op_count), stats->segment_count,
             plural(stats->segment_count), stats->bypassed_count, stats->node_count,
-            plural(stats->node_count));
+            plural(stats->node_count), branches);
     cli_say(CLI_NORMAL,
             "making it    prepare %.1f ms, capture %.3f ms, instantiate %.3f ms, first replay "
             "%.3f ms",

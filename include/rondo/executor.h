@@ -28,11 +28,20 @@ typedef struct rondo_executor rondo_executor;
 
 typedef int32_t rondo_graphs_mode;
 enum {
-    RONDO_GRAPHS_AUTO = 0,  // replay from the second run of the same shapes on; eager where the
-                            // capture fails. It is made by the second run or, where shapes
-                            // change, while the device works on the first
-    RONDO_GRAPHS_ON = 1,    // the same, but a failed capture is an error
+    RONDO_GRAPHS_AUTO = 0,  // replay from the second run of the same shapes on; an op by which the
+                            // capture fails is launched between graphs. It is made by the second
+                            // run or, where shapes change, while the device works on the first
+    RONDO_GRAPHS_ON = 1,    // the same, but a capture that fails is an error, unless by an op of
+                            // which nobody said that it can be captured (rondo/user_op.h)
     RONDO_GRAPHS_OFF = 2,   // always eager
+};
+
+// Whether ops that do not need each other run side by side in a graph.
+typedef int32_t rondo_branches_mode;
+enum {
+    RONDO_BRANCHES_AUTO = 0,  // where it was measured to be faster
+    RONDO_BRANCHES_ON = 1,
+    RONDO_BRANCHES_OFF = 2,
 };
 
 // What a run does whose check found a difference (rondo/self_check.h).
@@ -75,7 +84,16 @@ typedef struct rondo_executor_options {
     rondo_stream *stream;  // where runs are put, behind what is there; of the same device, and it
                            // outlives the executor. NULL: one of its own
     bool training;         // what ops do that leave it open; see below
+    rondo_branches_mode branches;  // see below
 } rondo_executor_options;
+
+// Branches. Ops of a graph that do not need each other may run side by side: on a GPU as branches
+// of the graph, on the host on several threads, which then share the processors. AUTO captures a
+// plan that consists of one segment both ways when it has been replayed twice, replays both a few
+// times (within 100 ms, or once each), and keeps what was faster by 3 % or more. ON captures every
+// segment that has branches with them; OFF keeps graphs a straight line, and memory plans as small
+// as can be. Results are the same bit for bit. Programs that draw random numbers or keep states,
+// and segments with control flow or ops of the program's own, stay straight.
 
 // Memory. A small file can ask for any amount of it, so an executor holds at most
 // memory_limit_bytes at a time, its bodies included: constants folded ahead, packed weights,
@@ -162,6 +180,7 @@ typedef struct rondo_executor_stats {
         // and pinned memory; not generated code
     uint64_t device_memory_bytes;  // the same on a GPU, without graph_bytes; 0 on the host
     uint64_t in_place_run_count;   // replays that took device tensors where they are
+    uint64_t branch_count;         // of the segment with the most; 1: its graphs are straight lines
 } rondo_executor_stats;
 
 // Makes an executor for `program` on `device`. Plans are compiled at the first run of each shape.

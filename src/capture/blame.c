@@ -1,25 +1,21 @@
-// capture/blame.c — marks on streams, and the first failure of a capture.
+// capture/blame.c — the first failure of a capture.
+//
+// Each failure goes the same way: its capture is found; where its step was is written down
+// (blame_place.h), once; its cause is set, once; and the error record of the thread is put back, as
+// what was asked meanwhile may have failed, too.
+//
+// The locks: device->capture_list_lock keeps a capture and its origin, capture->lock, inside it,
+// guards the blame.
 // SPDX-License-Identifier: Apache-2.0
-
 #include "capture/blame.h"
-
-#include <stdio.h>
-#include <string.h>
 
 #include "backend/cause.h"
 #include "backend/open_devices.h"
 #include "base/error.h"
 #include "base/text.h"
 #include "base/thread.h"
+#include "capture/blame_place.h"
 #include "capture/capture.h"
-#include "capture/label_stack.h"
-
-enum {
-    FRONTIER_MAX = 16,
-    // CUDA counts the nodes of a graph one by one (8 ns each), so at a label scope they are counted
-    // only while there are few.
-    COUNTED_NODES_MAX = 1024,
-};
 
 // ---- finding the capture ----------------------------------------------------------------------
 
@@ -76,186 +72,6 @@ static bool is_broken_now(rondo_stream *stream) {
            state == RONDO__CAPTURE_BROKEN;
 }
 
-// ---- marks ------------------------------------------------------------------------------------
-
-static const char *name_node(const rondo__node_info *info) {
-    switch (info->kind) {
-        case RONDO__NODE_COPY:
-            return "memcpy";
-        case RONDO__NODE_FILL:
-            return "memset";
-        case RONDO__NODE_CHILD:
-            return "graph";
-        default:
-            return info->name != NULL ? info->name : "";
-    }
-}
-
-// The latest of the nodes that the stream's next one will depend on.
-static bool look_at_latest(rondo_stream *stream, rondo__node_handle *out_node) {
-    rondo__node_handle nodes[FRONTIER_MAX];
-    size_t count = 0;
-    if (stream->device->backend->get_frontier(stream, nodes, FRONTIER_MAX, &count) !=
-            RONDO_STATUS_OK ||
-        count == 0) {
-        return false;
-    }
-    *out_node = nodes[(count < FRONTIER_MAX ? count : FRONTIER_MAX) - 1];
-    return true;
-}
-
-static void take_marks(rondo_stream *stream, bool counts_many) {
-    const rondo__backend *backend = stream->device->backend;
-    rondo__stream_marks *marks = &stream->marks;
-    rondo_error saved;
-    rondo__error_save(&saved);
-    uint64_t own_count = marks->work_count - marks->work_count_then;
-    size_t count = (size_t)(marks->node_count + own_count);
-    bool is_counted = (counts_many || count <= COUNTED_NODES_MAX) &&
-                      backend->count_recorded(stream, &count) == RONDO_STATUS_OK;
-    rondo__node_handle node;
-    rondo__node_info info;
-    if (count > marks->node_count || (!is_counted && own_count == 0)) {
-        // All of them put there by Rondo's calls on this stream: then the name is known.
-        const char *name = "";
-        if (is_counted && own_count > 0 && count - marks->node_count == own_count) {
-            name = marks->work;
-        } else if (look_at_latest(stream, &node) &&
-                   backend->describe_recorded(stream, node, &info) == RONDO_STATUS_OK) {
-            name = name_node(&info);
-        }
-        rondo__text_fit(marks->node_name, sizeof marks->node_name, name);
-        rondo__text_fit(marks->node_label, sizeof marks->node_label, rondo_label_get_path(stream));
-        marks->node_count = count;
-        marks->work_count_then = marks->work_count;
-    }
-    rondo__error_restore(&saved);
-}
-
-void rondo__marks_take(rondo_stream *stream) {
-    take_marks(stream, false);
-}
-
-void rondo__marks_prepare(rondo_stream *stream) {
-    if (__builtin_expect(!atomic_load_explicit(&stream->may_record, memory_order_relaxed), 1) ||
-        atomic_load_explicit(&stream->device->open_capture_count, memory_order_acquire) == 0) {
-        return;
-    }
-    rondo__capture_state state = RONDO__CAPTURE_NONE;
-    if (stream->device->backend->get_capture_state(stream, &state) == RONDO_STATUS_OK &&
-        state == RONDO__CAPTURE_ACTIVE) {
-        take_marks(stream, true);
-    }
-}
-
-// ---- where it was -----------------------------------------------------------------------------
-
-// The caller holds capture->lock for all of these, and may use the stream.
-
-// The body that the stream records into, as far as this thread may look at it; otherwise NULL.
-static const rondo__capture_body *find_open_body(const rondo__capture *capture,
-                                                 const rondo_stream *stream) {
-    const rondo__capture_body *body = rondo__capture_get_body(capture, stream->marks.capture_id);
-    bool may_ask =
-        body != NULL && body->stream != NULL && body->thread_number == rondo__thread_get_number();
-    return may_ask ? body : NULL;
-}
-
-static uint32_t count_bodies_around(const rondo__capture *capture, const rondo_stream *stream) {
-    uint32_t depth = 0;
-    const rondo__capture_body *body = rondo__capture_get_body(capture, stream->marks.capture_id);
-    while (body != NULL) {
-        ++depth;
-        body = rondo__capture_get_body(capture, body->parent_id);
-    }
-    return depth;
-}
-
-// A path of the stream's own scopes, behind what was open where its body began. The stream that the
-// body began on has inherited that.
-static void copy_path(char destination[RONDO__BLAME_LABEL_BYTES], const rondo__capture *capture,
-                      const rondo_stream *stream, const char *path) {
-    const rondo__capture_body *body = find_open_body(capture, stream);
-    size_t length = body != NULL && body->stream != stream
-                        ? rondo__label_get_inherited_length(body->stream)
-                        : 0;
-    if (length > 0) {
-        length = length < RONDO__BLAME_LABEL_BYTES ? length : RONDO__BLAME_LABEL_BYTES;
-        snprintf(destination, RONDO__BLAME_LABEL_BYTES, "%.*s%s%s", (int)length,
-                 rondo_label_get_path(body->stream), path[0] != '\0' ? "/" : "", path);
-    } else {
-        rondo__text_fit(destination, RONDO__BLAME_LABEL_BYTES, path);
-    }
-}
-
-// The path that is open on the stream. A branch without scopes of its own lies in those of the
-// stream that the capture, or the body, began on, as far as the thread that uses that one can tell.
-static void copy_open_path(char destination[RONDO__BLAME_LABEL_BYTES],
-                           const rondo__capture *capture, const rondo_stream *stream) {
-    const rondo__capture_body *body = find_open_body(capture, stream);
-    bool is_outside = rondo__capture_get_body(capture, stream->marks.capture_id) == NULL;
-    const rondo_stream *first = NULL;
-    if (body != NULL) {
-        first = body->stream;
-    } else if (is_outside && capture->thread_number == rondo__thread_get_number()) {
-        first = capture->origin;
-    }
-    if (rondo_label_get_path(stream)[0] == '\0' && first != NULL) {
-        rondo__text_fit(destination, RONDO__BLAME_LABEL_BYTES, rondo_label_get_path(first));
-    } else {
-        copy_path(destination, capture, stream, rondo_label_get_path(stream));
-    }
-}
-
-// The latest node that the stream recorded, and its label; `path` is open there.
-static void fill_node(rondo__capture *capture, rondo_stream *stream, const char *path, bool asks) {
-    rondo__blame *blame = &capture->blame;
-    size_t count = 0;
-    blame->is_index_exact =
-        asks && stream->device->backend->count_recorded(stream, &count) == RONDO_STATUS_OK;
-    if (blame->is_index_exact) {
-        take_marks(stream, true);
-    }
-    const rondo__stream_marks *marks = &stream->marks;
-    uint64_t since = marks->work_count - marks->work_count_then;
-    if (since > 0 && !blame->is_index_exact) {
-        rondo__text_fit(blame->node_name, sizeof blame->node_name, marks->work);
-        rondo__text_fit(blame->node_label, sizeof blame->node_label, path);
-    } else {
-        since = 0;
-        rondo__text_fit(blame->node_name, sizeof blame->node_name, marks->node_name);
-        if (marks->work_count == 0 && marks->node_label[0] == '\0') {
-            rondo__text_fit(blame->node_label, sizeof blame->node_label, path);
-        } else {
-            copy_path(blame->node_label, capture, stream, marks->node_label);
-        }
-    }
-    uint64_t total = marks->node_count + since;
-    blame->has_node = total > 0;
-    blame->node_index = total > 0 ? total - 1 : 0;
-    blame->node_depth = total > 0 ? count_bodies_around(capture, stream) : 0;
-}
-
-// Without `asks` it goes by the marks alone, which costs nothing.
-static void fill_place(rondo__capture *capture, rondo_stream *stream, const char *call, bool asks) {
-    rondo__blame *blame = &capture->blame;
-    if (blame->has_place) {
-        return;
-    }
-    blame->has_place = true;
-    rondo__text_fit(blame->noticed_by, sizeof blame->noticed_by, call);
-    copy_open_path(blame->label, capture, stream);
-    fill_node(capture, stream, blame->label, asks);
-    // A body in which nothing was recorded yet: what came last is the conditional node, or more.
-    const rondo__capture_body *body = find_open_body(capture, stream);
-    while (!blame->has_node && body != NULL) {
-        char path[RONDO__BLAME_LABEL_BYTES];
-        copy_open_path(path, capture, body->parent);
-        fill_node(capture, body->parent, path, asks);
-        body = find_open_body(capture, body->parent);
-    }
-}
-
 // ---- failures ---------------------------------------------------------------------------------
 
 // The caller holds capture->lock.
@@ -291,7 +107,7 @@ void rondo__blame_work(rondo_stream *stream, const char *work) {
             rondo__text_fit(record.op, sizeof record.op, work);
         }
         pthread_mutex_lock(&capture->lock);
-        fill_place(capture, stream, record.call, true);
+        rondo__blame_fill_place(capture, stream, record.call, true);
         set_cause(capture, &record, cause, stream);
         pthread_mutex_unlock(&capture->lock);
     }
@@ -315,7 +131,8 @@ static void blame_if_broken(rondo__capture *capture, rondo_stream *stream,
     rondo__blame *blame = &capture->blame;
     if (is_broken && !blame->has_cause) {
         if (is_own) {
-            fill_place(capture, stream != NULL ? stream : capture->origin, record->call, true);
+            rondo__blame_fill_place(capture, stream != NULL ? stream : capture->origin,
+                                    record->call, true);
         }
         set_cause(capture, record, cause, stream != NULL ? stream : capture->origin);
     } else if (!is_broken && is_own && !blame->has_suspect) {
@@ -352,7 +169,7 @@ void rondo__blame_break(rondo__capture *capture, rondo_stream *stream, rondo_cap
     rondo__error_save(&record);
     pthread_mutex_lock(&capture->lock);
     if (stream != NULL) {
-        fill_place(capture, stream, record.call, true);
+        rondo__blame_fill_place(capture, stream, record.call, true);
     }
     set_cause(capture, &record, rondo__cause_classify(&record, cause),
               stream != NULL ? stream : capture->origin);
@@ -391,7 +208,7 @@ void rondo__blame_note_place(rondo__capture *capture, rondo_stream *stream, cons
     if (is_broken_now(stream)) {
         set_broken(capture);
     }
-    fill_place(capture, stream, call, true);
+    rondo__blame_fill_place(capture, stream, call, true);
     pthread_mutex_unlock(&capture->lock);
     rondo__error_restore(&saved);
 }
@@ -406,7 +223,7 @@ bool rondo__blame_notice(rondo_stream *stream, const char *call) {
     if (capture != NULL) {
         pthread_mutex_lock(&capture->lock);
         set_broken(capture);
-        fill_place(capture, stream, call, true);
+        rondo__blame_fill_place(capture, stream, call, true);
         pthread_mutex_unlock(&capture->lock);
     }
     rondo__error_restore(&saved);
@@ -428,7 +245,7 @@ void rondo__blame_destruction(rondo__capture *capture, rondo_stream *stream) {
     rondo_error record;
     rondo__error_save(&record);
     pthread_mutex_lock(&capture->lock);
-    fill_place(capture, stream, record.call, true);
+    rondo__blame_fill_place(capture, stream, record.call, true);
     set_cause(capture, &record, RONDO_CAUSE_STREAM_DESTROYED, stream);
     pthread_mutex_unlock(&capture->lock);
 }
@@ -492,7 +309,7 @@ void rondo__blame_conclude(rondo__capture *capture, const char *call, bool is_gi
         if (is_broken_now(capture->origin)) {
             set_broken(capture);
         }
-        fill_place(capture, capture->origin, call, is_given_up || blame->is_broken);
+        rondo__blame_fill_place(capture, capture->origin, call, is_given_up || blame->is_broken);
     }
     *out_blame = *blame;
     pthread_mutex_unlock(&capture->lock);

@@ -56,12 +56,6 @@ typedef struct rondo__blame {
 
 // ---- marks on streams -------------------------------------------------------------------------
 
-// Names the latest node and, while there are few, counts them, for a break later that cannot be
-// asked about. On failure the marks stay as they were; the error record stays in any case.
-void rondo__marks_take(rondo_stream *stream);
-// Before a call that breaks a capture: takes the marks when the stream takes part in one.
-void rondo__marks_prepare(rondo_stream *stream);
-
 // The slow half of rondo__mark_work.
 void rondo__blame_work(rondo_stream *stream, const char *work);
 

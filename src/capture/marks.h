@@ -19,4 +19,12 @@ static inline void rondo__marks_begin(rondo_stream *stream, uint64_t capture_id)
     }
 }
 
+// Names the latest node and, while there are few, counts them, for a break later that cannot be
+// asked about. On failure the marks stay as they were; the error record stays in any case.
+void rondo__marks_take(rondo_stream *stream);
+// The same, and counts however many there are.
+void rondo__marks_take_exactly(rondo_stream *stream);
+// Before a call that breaks a capture: takes the marks when the stream takes part in one.
+void rondo__marks_prepare(rondo_stream *stream);
+
 #endif  // RONDO_CAPTURE_MARKS_H

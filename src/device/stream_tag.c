@@ -176,27 +176,29 @@ rondo_status rondo__stream_tag_join(rondo_stream *stream, rondo_event *event) {
     return status;
 }
 
+// Waits for the stream in the thread that uses it. A stream that records can be waited for only by
+// a backend that drains. False: it was not waited for.
 static bool wait_for_stream(rondo_stream *stream, bool also_while_recording) {
     const rondo__backend *backend = stream->device->backend;
-    bool has_waited = is_idle(stream);
-    if (has_waited || (also_while_recording && backend->drain_stream != NULL)) {
-        rondo_error saved;
-        rondo__error_save(&saved);
-        rondo_status status = backend->drain_stream != NULL ? backend->drain_stream(stream)
-                                                            : backend->synchronize_stream(stream);
-        // One that began to record just now.
-        has_waited = status != RONDO_STATUS_STATE || backend->drain_stream != NULL;
-        if (status != RONDO_STATUS_OK && has_waited) {
-            // Not this caller's failure: kept for the next wait on the device.
-            rondo__failure_put(&stream->device->failure);
-        }
-        rondo__error_restore(&saved);
+    const bool drains = backend->drain_stream != NULL;
+    if (!is_idle(stream) && !(also_while_recording && drains)) {
+        return false;
     }
-    return has_waited;
+    rondo_error saved;
+    rondo__error_save(&saved);
+    rondo_status status =
+        drains ? backend->drain_stream(stream) : backend->synchronize_stream(stream);
+    const bool began_to_record = !drains && status == RONDO_STATUS_STATE;  // since it was asked
+    if (status != RONDO_STATUS_OK && !began_to_record) {
+        // Not this caller's failure: kept for the next wait on the device.
+        rondo__failure_put(&stream->device->failure);
+    }
+    rondo__error_restore(&saved);
+    return !began_to_record;
 }
 
-// The backend waits for the streams that it made; a wrapper's is waited for here. True: it was. The
-// caller holds the lock.
+// A destroy of a stream that the backend made waits for its work. A wrapper's stream lives on, so
+// its work is waited for here. True: it was. The caller holds the lock.
 static bool finish_wrapped(rondo__stream_tag *tag, rondo_stream *stream) {
     rondo_device *device = stream->device;
     rondo__capture_state state = RONDO__CAPTURE_NONE;
@@ -225,7 +227,8 @@ void rondo__stream_tag_destroy_stream(rondo_stream *stream) {
     bool is_done = is_remembered && stream->is_wrapped && finish_wrapped(tag, stream);
     rondo_event_destroy(tag->end);
     tag->end = NULL;
-    // Held to the end: who finds the stream gone may rely on its work being done.
+    // The lock is held to the end, so that a thread that finds the stream gone knows what became of
+    // its work.
     tag->stream = NULL;
     is_done = device->backend->destroy_stream(stream) || is_done;
     atomic_store(&tag->has_left_work, is_remembered && !is_done);
@@ -250,8 +253,8 @@ bool rondo__stream_tag_is_done(const rondo__stream_tag *tag) {
     return rondo__stream_tag_is_finished(tag) && !atomic_load(&tag->has_left_work);
 }
 
-// For the work that a stream has left, which is gone. Without a place only the whole device tells,
-// and nobody may wait for that while something records.
+// Waits for the work that a destroyed stream has left. Without a place only a wait for the whole
+// device shows that it is done, and that is forbidden while something records.
 static bool wait_for_rest(rondo__stream_tag *tag, bool may_wait_for_device) {
     rondo_device *device = tag->device;
     bool may_wait =
@@ -327,7 +330,7 @@ static rondo_status record_from_outside(rondo_stream *stream, rondo_event *event
     return stream->device->backend->record_from_outside(event, stream);
 }
 
-// Of a stream that records: waits for the event that it left before it began.
+// Waits for the place of a stream that records: for its work before the capture.
 static bool wait_for_place(rondo__stream_tag *tag, rondo_stream *stream) {
     const rondo__backend *backend = tag->device->backend;
     rondo__capture_state state = RONDO__CAPTURE_NONE;
@@ -337,30 +340,33 @@ static bool wait_for_place(rondo__stream_tag *tag, rondo_stream *stream) {
            backend->synchronize_event(tag->place) == RONDO_STATUS_OK;
 }
 
-// The same as wait_for_stream for who is not the thread that uses the stream.
+// Puts an event on the stream and waits for it. OK: the stream was waited for; STATE: it records;
+// otherwise there is no event.
+static rondo_status wait_for_end(rondo__stream_tag *tag, rondo_stream *stream) {
+    if (tag->end == NULL) {
+        RETURN_IF_ERROR(rondo_event_create(tag->device, 0, &tag->end));
+    }
+    RETURN_IF_ERROR(record_from_outside(stream, tag->end));
+    if (tag->device->backend->synchronize_event(tag->end) != RONDO_STATUS_OK) {
+        rondo__failure_put(&tag->device->failure);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// wait_for_stream in a thread that does not use the stream.
 static bool wait_from_outside(rondo__stream_tag *tag, bool also_while_recording) {
-    const rondo__backend *backend = tag->device->backend;
     rondo_stream *stream = tag->stream;
-    if (backend->drain_stream != NULL || stream->is_legacy) {
+    if (tag->device->backend->drain_stream != NULL || stream->is_legacy) {
         return wait_for_stream(stream, also_while_recording);
     }
     rondo_error saved;
     rondo__error_save(&saved);
-    rondo_status status =
-        tag->end != NULL ? RONDO_STATUS_OK : rondo_event_create(tag->device, 0, &tag->end);
-    if (status == RONDO_STATUS_OK) {
-        status = record_from_outside(stream, tag->end);
-    }
-    if (status == RONDO_STATUS_OK) {
-        if (backend->synchronize_event(tag->end) != RONDO_STATUS_OK) {
-            rondo__failure_put(&tag->device->failure);
-        }
-    }
+    rondo_status status = wait_for_end(tag, stream);
     bool has_waited = status == RONDO_STATUS_OK;
     if (status == RONDO_STATUS_STATE) {
         has_waited = also_while_recording && wait_for_place(tag, stream);
     } else if (!has_waited) {
-        // Without an event, for want of memory say, it has to do without.
+        // For want of memory, perhaps: then without an event.
         has_waited = wait_for_stream(stream, also_while_recording);
     }
     rondo__error_restore(&saved);

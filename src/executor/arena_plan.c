@@ -27,6 +27,8 @@ typedef struct placed {
     size_t end;
     size_t first;
     size_t last;
+    size_t first_level;
+    size_t last_level;
     size_t next;  // in its list: index + 1; 0 ends it
 } placed;
 
@@ -38,8 +40,9 @@ typedef struct arena {
     size_t short_count;
     const placed **near;  // the short ones beside a block, by offset
     size_t near_count;
-    size_t final;  // the last step of all
-    size_t floor;  // below it lie blocks that live for all steps, and no gaps
+    size_t final;     // the last step of all
+    bool has_levels;  // then all are in the one list
+    size_t floor;     // below it lie blocks that live for all steps, and no gaps
 } arena;
 
 static int compare_by_offset(const void *a, const void *b) {
@@ -61,6 +64,14 @@ static void find_near(arena *a, const rondo__block *block) {
     qsort(a->near, a->near_count, sizeof(const placed *), compare_by_offset);
 }
 
+// Whether the two are never needed at the same time.
+static bool is_apart(const arena *a, const placed *rival, const rondo__block *block) {
+    const bool by_level =
+        rival->first_level > block->last_level || block->first_level > rival->last_level;
+    const bool by_step = rival->first > block->last || block->first > rival->last;
+    return by_step && (by_level || !a->has_levels);
+}
+
 // Finds the lowest gap of `need` bytes among the blocks that live at the same time as `block`.
 // *out_before is the last of the list that begins below it (index + 1; 0: none).
 static size_t find_gap(arena *a, const rondo__block *block, size_t need, size_t *out_before) {
@@ -73,7 +84,7 @@ static size_t find_gap(arena *a, const rondo__block *block, size_t need, size_t 
         const placed *rival = at != 0 ? &a->placed[at - 1] : NULL;
         if (rival == NULL || (near < a->near_count && a->near[near]->offset < rival->offset)) {
             rival = a->near[near++];
-        } else if (rival->first > block->last || block->first > rival->last) {
+        } else if (is_apart(a, rival, block)) {
             at = rival->next;
             continue;
         }
@@ -100,10 +111,14 @@ static void place(arena *a, const rondo__block *block, size_t block_end, size_t 
         return;
     }
     placed *now = &a->placed[a->placed_count++];
-    *now = (placed){
-        .offset = block->offset, .end = block_end, .first = block->first, .last = block->last};
+    *now = (placed){.offset = block->offset,
+                    .end = block_end,
+                    .first = block->first,
+                    .last = block->last,
+                    .first_level = block->first_level,
+                    .last_level = block->last_level};
     size_t *link = before != 0 ? &a->placed[before - 1].next : &a->long_head;
-    if (block->last - block->first <= SHORT_STEPS) {
+    if (!a->has_levels && block->last - block->first <= SHORT_STEPS) {
         link = &a->short_heads[block->first];
         a->short_count += 1;
     }
@@ -111,10 +126,11 @@ static void place(arena *a, const rondo__block *block, size_t block_end, size_t 
     *link = a->placed_count;
 }
 
-rondo_status rondo__arena_plan(rondo__block *blocks, size_t block_count, size_t *out_arena_bytes) {
+rondo_status rondo__arena_plan(rondo__block *blocks, size_t block_count, bool has_levels,
+                               size_t *out_arena_bytes) {
     *out_arena_bytes = 0;
     rondo_status status = RONDO_STATUS_NO_MEMORY;
-    arena a = {0};
+    arena a = {.has_levels = has_levels};
     for (size_t i = 0; i < block_count; ++i) {
         if (blocks[i].bytes > SIZE_MAX / 4) {
             return RONDO_FAIL(INVALID, "a value of %zu bytes does not fit into an arena",

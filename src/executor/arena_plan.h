@@ -4,23 +4,29 @@
 #ifndef RONDO_EXECUTOR_ARENA_PLAN_H
 #define RONDO_EXECUTOR_ARENA_PLAN_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "rondo/status.h"
 
 enum { RONDO__ARENA_ALIGNMENT = 256 };
 
-// One block: `bytes` needed from step `first` to step `last`, both included.
+// One block: `bytes` needed from step `first` to step `last`, both included; where steps may also
+// run by levels, several at a time, from `first_level` to `last_level`, too.
 typedef struct rondo__block {
     size_t bytes;
     size_t first;
     size_t last;
+    size_t first_level;
+    size_t last_level;
     size_t offset;  // result; a multiple of RONDO__ARENA_ALIGNMENT
 } rondo__block;
 
 // Sets the offsets so that no two blocks overlap in both time and place.
 //
 // Largest first, each at the lowest gap that fits among the blocks that live at the same time.
+//
+// has_levels  whether blocks keep apart whose levels overlap, although their steps do not
 //
 // Errors:    NO_MEMORY; INVALID when the sizes overflow.
 // Threads:   safe.
@@ -29,6 +35,6 @@ typedef struct rondo__block {
 // Source:    Pisarchyk and Lee, Efficient Memory Management for Deep Neural Net Inference,
 //            arXiv:2001.03288 (greedy by size).
 RONDO_MUST_USE rondo_status rondo__arena_plan(rondo__block *blocks, size_t block_count,
-                                              size_t *out_arena_bytes);
+                                              bool has_levels, size_t *out_arena_bytes);
 
 #endif  // RONDO_EXECUTOR_ARENA_PLAN_H

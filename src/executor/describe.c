@@ -254,6 +254,9 @@ static void append_steps(rondo__text *text, rondo_executor *executor, rondo__pla
             rondo__text_append(text, "%*ssegment %zu: %zu op%s, %s", indent, "", s,
                                step->item_count, plural(step->item_count),
                                rondo__step_is_captured(step) ? "captured" : "not captured for now");
+            if (step->branch_count > 1) {
+                rondo__text_append(text, " in %u branches", (unsigned)step->branch_count);
+            }
             rondo__text_append(text, "%s",
                                step->reason[0] != '\0' ? "; ends at " : "; ends with the model");
         } else {
@@ -289,12 +292,11 @@ static void append_legend(rondo__text *text, bool is_host) {
         text, "%s",
         is_host ? "run by: simd (own vector code), onednn (oneDNN), reference (plain C, slow), "
                   "copy (moves bytes),\n        philox (random numbers), trees (decision trees), "
-                  "control "
-                  "(branches and loops on the device);\n        host: bypassed, plain C between "
-                  "segments\n"
+                  "own (the program's),\n        control (branches and loops on the device); host: "
+                  "bypassed, plain C between segments\n"
                 : "run by: nvrtc (own kernels), cublaslt, cudnn (NVIDIA's libraries), philox "
-                  "(random numbers),\n        control (branches and loops on the device); host: "
-                  "bypassed, plain C on the processor\n");
+                  "(random numbers),\n        own (the program's), control (branches and loops on "
+                  "the device);\n        host: bypassed, plain C on the processor\n");
 }
 
 static void append_text(rondo__text *text, rondo_executor *executor, rondo__plan *plan) {

@@ -59,6 +59,10 @@ static rondo_status read_options(const rondo_executor_options *options,
         return RONDO_FAIL(INVALID, "options.self_check_action is %d, not a rondo_self_check_action",
                           (int)merged.self_check_action);
     }
+    if ((int)merged.branches < RONDO_BRANCHES_AUTO || merged.branches > RONDO_BRANCHES_OFF) {
+        return RONDO_FAIL(INVALID, "options.branches is %d, not a rondo_branches_mode",
+                          (int)merged.branches);
+    }
     if (merged.dtype != RONDO_DTYPE_F32 && merged.dtype != RONDO_DTYPE_F16) {
         return RONDO_FAIL(INVALID, "options.dtype is %s; computing is possible in f32 and f16",
                           rondo_dtype_get_name(merged.dtype));

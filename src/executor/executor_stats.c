@@ -117,6 +117,7 @@ rondo_status rondo_executor_get_stats(const rondo_executor *executor,
         .op_count = rondo__plan_count_ops(plan),
         .segment_count = plan->step_count - plan->bypassed_count,
         .bypassed_count = plan->bypassed_count,
+        .branch_count = 1,
         .random_op_count = plan->random_count,
         .first_replay_ns = plan->first_replay_ns,
         .prepare_ns = plan->prepare_ns,
@@ -134,6 +135,10 @@ rondo_status rondo_executor_get_stats(const rondo_executor *executor,
         add_counts(executor->variants[v], &stats);
     }
     add_graph_stats(plan, &stats);
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        const uint64_t count = plan->steps[s].branch_count;
+        stats.branch_count = count > stats.branch_count ? count : stats.branch_count;
+    }
     rondo__write_struct(out_stats, &stats);
     return RONDO_STATUS_OK;
 }

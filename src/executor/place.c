@@ -9,9 +9,13 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/arena_plan.h"
+#include "executor/levels.h"
 #include "executor/run_memory.h"
 #include "program/specialise.h"
 #include "tensor/elements.h"
+
+// What keeping branches apart may always take.
+enum { BRANCH_BYTES = 1 << 20 };
 
 static bool is_view(const rondo__plan *plan, size_t node, const int8_t *class_of) {
     return class_of[node] < 0 && (plan->program->nodes[node].op.def->flags & RONDO__OP_VIEW) != 0;
@@ -75,24 +79,31 @@ static void touch_node(lifetimes *l, const rondo__plan *plan, size_t n, size_t p
     }
 }
 
-static void measure_lifetimes(lifetimes *l, const rondo__plan *plan, const int8_t *class_of) {
+// By the order of the ops or, where `levels` is given, by those.
+static void measure_lifetimes(lifetimes *l, const rondo__plan *plan, const int8_t *class_of,
+                              const size_t *levels) {
     const rondo_program *program = plan->program;
     for (size_t v = 0; v < program->value_count; ++v) {
         l->first[v] = SIZE_MAX;
         l->last[v] = 0;
     }
     size_t place = 0;
+    size_t end = 0;
     for (size_t s = 0; s < plan->step_count; ++s) {
         const rondo__step *step = &plan->steps[s];
         if (!rondo__step_has_kernels(step)) {
+            place = levels != NULL ? levels[plan->item_count + s] : place;
             touch_node(l, plan, step->node, place++);
+            end = place > end ? place : end;
             continue;
         }
-        for (size_t i = 0; i < step->item_count; ++i) {
-            touch_node(l, plan, plan->items[step->first_item + i].node, place++);
+        for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
+            place = levels != NULL ? levels[i] : place;
+            touch_node(l, plan, plan->items[i].node, place++);
+            end = place > end ? place : end;
         }
     }
-    l->end = place;
+    l->end = end;
     // Inputs keep their bytes to the end, so that a run can be repeated without feeding again.
     for (size_t i = 0; i < program->input_count; ++i) {
         touch(l, plan, program->inputs[i], 0);
@@ -254,68 +265,139 @@ static void set_addresses(rondo__plan *plan) {
     }
 }
 
+// Blocks that an arena is planned for, and whose they are.
+typedef struct block_list {
+    size_t count;
+    rondo__block *list;
+    int32_t *owners;  // value; or -1 - item for workspaces
+} block_list;
+
+static void list_blocks(const lifetimes *l, rondo__plan *plan, block_list *out_blocks) {
+    size_t count = 0;
+    for (size_t v = 0; v < plan->program->value_count; ++v) {
+        rondo__slot *slot = &plan->slots[v];
+        if (slot->kind != RONDO__SLOT_ARENA || slot->root != (int32_t)v || slot->is_bound) {
+            continue;
+        }
+        if (l->first[v] == SIZE_MAX) {
+            slot->kind = RONDO__SLOT_NONE;
+            continue;
+        }
+        out_blocks->owners[count] = (int32_t)v;
+        // Empty tensors get an address as well: NULL would mean absent.
+        out_blocks->list[count++] = (rondo__block){
+            .bytes = slot->bytes > 0 ? slot->bytes : 1, .first = l->first[v], .last = l->last[v]};
+    }
+    size_t place = 0;
+    for (size_t s = 0; s < plan->step_count; ++s) {
+        const rondo__step *step = &plan->steps[s];
+        place += rondo__step_has_kernels(step) ? 0 : 1;
+        for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i, ++place) {
+            const size_t bytes = plan->items[i].kernel->workspace_bytes;
+            if (bytes > 0) {
+                out_blocks->owners[count] = -1 - (int32_t)i;
+                out_blocks->list[count++] =
+                    (rondo__block){.bytes = bytes, .first = place, .last = place};
+            }
+        }
+    }
+    out_blocks->count = count;
+}
+
+// The levels between which each block is needed; `levels` as of rondo__levels_find.
+static void set_levels(lifetimes *l, const rondo__plan *plan, const int8_t *class_of,
+                       const size_t *levels, block_list *blocks) {
+    measure_lifetimes(l, plan, class_of, levels);
+    for (size_t b = 0; b < blocks->count; ++b) {
+        const int32_t owner = blocks->owners[b];
+        blocks->list[b].first_level = owner < 0 ? levels[-1 - owner] : l->first[owner];
+        blocks->list[b].last_level = owner < 0 ? levels[-1 - owner] : l->last[owner];
+    }
+}
+
+// Plans the arena. Where branches may run side by side, what they need lies apart, unless that
+// takes half as much memory again.
+static rondo_status plan_arena(const rondo_executor *executor, rondo__plan *plan,
+                               const int8_t *class_of, lifetimes *l, const size_t *levels,
+                               block_list *blocks) {
+    size_t bytes = 0;
+    bool has_levels = levels != NULL;
+    RETURN_IF_ERROR(rondo__arena_plan(blocks->list, blocks->count, false, &plan->arena_bytes));
+    if (!has_levels) {
+        return RONDO_STATUS_OK;
+    }
+    set_levels(l, plan, class_of, levels, blocks);
+    RETURN_IF_ERROR(rondo__arena_plan(blocks->list, blocks->count, true, &bytes));
+    has_levels = bytes / 3 * 2 <= plan->arena_bytes + BRANCH_BYTES ||
+                 executor->options.branches == RONDO_BRANCHES_ON;
+    plan->arena_bytes = bytes;
+    return has_levels ? RONDO_STATUS_OK
+                      : rondo__arena_plan(blocks->list, blocks->count, false, &plan->arena_bytes);
+}
+
+// Levels of items and steps; NULL where the plan has no branches.
+static rondo_status find_levels(const rondo_executor *executor, const rondo__plan *plan,
+                                size_t **out_levels) {
+    *out_levels = NULL;
+    if (!rondo__levels_may_branch(executor, plan)) {
+        return RONDO_STATUS_OK;
+    }
+    size_t *levels = rondo__calloc(plan->item_count + plan->step_count + 1, sizeof *levels);
+    rondo_status status =
+        levels == NULL ? RONDO_STATUS_NO_MEMORY : rondo__levels_find(plan, levels);
+    bool has_branches = false;
+    for (size_t s = 0; status == RONDO_STATUS_OK && s < plan->step_count; ++s) {
+        const rondo__step *step = &plan->steps[s];
+        for (size_t i = 1; i < step->item_count; ++i) {
+            const size_t *level = &levels[step->first_item + i];
+            has_branches = has_branches || level[0] <= level[-1];
+        }
+    }
+    if (has_branches) {
+        *out_levels = levels;
+    } else {
+        rondo__free(levels);
+    }
+    return status;
+}
+
 rondo_status rondo__plan_place_values(rondo_executor *executor, rondo__plan *plan,
                                       const int8_t *class_of) {
     const rondo_program *program = plan->program;
     rondo_status status = RONDO_STATUS_OK;
     lifetimes l = {0};
-    size_t block_count = 0;
-    size_t capacity = program->value_count + plan->item_count + 1;
-    rondo__block *blocks = rondo__calloc(capacity, sizeof *blocks);
-    int32_t *owners =
-        rondo__calloc(capacity, sizeof *owners);  // value; or -1 - item for workspaces
+    size_t *levels = NULL;
+    const size_t capacity = program->value_count + plan->item_count + 1;
+    block_list blocks = {.list = rondo__calloc(capacity, sizeof *blocks.list),
+                         .owners = rondo__calloc(capacity, sizeof *blocks.owners)};
     l.first = rondo__calloc(program->value_count + 1, sizeof *l.first);
     l.last = rondo__calloc(program->value_count + 1, sizeof *l.last);
     plan->slots = rondo__calloc(program->value_count + 1, sizeof *plan->slots);
     plan->dynamic = rondo__calloc(program->value_count + 1, sizeof *plan->dynamic);
-    if (blocks == NULL || owners == NULL || l.first == NULL || l.last == NULL ||
+    if (blocks.list == NULL || blocks.owners == NULL || l.first == NULL || l.last == NULL ||
         plan->slots == NULL || plan->dynamic == NULL) {
         status = RONDO_STATUS_NO_MEMORY;
         goto free_lists;
     }
     describe_slots(plan, class_of);
-    measure_lifetimes(&l, plan, class_of);
-    join_in_place(&l, plan);
-    mark_bound(executor, plan);
-    for (size_t v = 0; v < program->value_count; ++v) {
-        rondo__slot *slot = &plan->slots[v];
-        if (slot->kind != RONDO__SLOT_ARENA || slot->root != (int32_t)v || slot->is_bound) {
-            continue;
-        }
-        if (l.first[v] == SIZE_MAX) {
-            slot->kind = RONDO__SLOT_NONE;
-            continue;
-        }
-        owners[block_count] = (int32_t)v;
-        // Empty tensors get an address as well: NULL would mean absent.
-        blocks[block_count++] = (rondo__block){
-            .bytes = slot->bytes > 0 ? slot->bytes : 1, .first = l.first[v], .last = l.last[v]};
-    }
-    size_t place = 0;
-    for (size_t s = 0; s < plan->step_count; ++s) {
-        const rondo__step *step = &plan->steps[s];
-        if (!rondo__step_has_kernels(step)) {
-            place += 1;
-            continue;
-        }
-        for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i, ++place) {
-            if (plan->items[i].kernel->workspace_bytes > 0) {
-                owners[block_count] = -1 - (int32_t)i;
-                blocks[block_count++] = (rondo__block){
-                    .bytes = plan->items[i].kernel->workspace_bytes, .first = place, .last = place};
-            }
-        }
-    }
-    status = rondo__arena_plan(blocks, block_count, &plan->arena_bytes);
+    status = find_levels(executor, plan, &levels);  // before outputs take over inputs
     if (status != RONDO_STATUS_OK) {
         goto free_lists;
     }
-    for (size_t b = 0; b < block_count; ++b) {
-        plan->arena_naive_bytes += rondo__align_up(blocks[b].bytes, RONDO__ARENA_ALIGNMENT);
-        if (owners[b] < 0) {
-            plan->items[-1 - owners[b]].workspace_offset = blocks[b].offset;
+    measure_lifetimes(&l, plan, class_of, NULL);
+    join_in_place(&l, plan);
+    mark_bound(executor, plan);
+    list_blocks(&l, plan, &blocks);
+    status = plan_arena(executor, plan, class_of, &l, levels, &blocks);
+    if (status != RONDO_STATUS_OK) {
+        goto free_lists;
+    }
+    for (size_t b = 0; b < blocks.count; ++b) {
+        plan->arena_naive_bytes += rondo__align_up(blocks.list[b].bytes, RONDO__ARENA_ALIGNMENT);
+        if (blocks.owners[b] < 0) {
+            plan->items[-1 - blocks.owners[b]].workspace_offset = blocks.list[b].offset;
         } else {
-            plan->slots[owners[b]].offset = blocks[b].offset;
+            plan->slots[blocks.owners[b]].offset = blocks.list[b].offset;
         }
     }
     for (size_t v = 0; v < program->value_count; ++v) {
@@ -339,8 +421,9 @@ rondo_status rondo__plan_place_values(rondo_executor *executor, rondo__plan *pla
     status = place_staging(executor, plan);
 
 free_lists:
-    rondo__free(blocks);
-    rondo__free(owners);
+    rondo__free(blocks.list);
+    rondo__free(blocks.owners);
+    rondo__free(levels);
     rondo__free(l.first);
     rondo__free(l.last);
     return status;

@@ -18,7 +18,7 @@
 #include "executor/schedule.h"
 #include "executor/verdict.h"
 #include "op/draws.h"
-#include "op/user_op.h"
+#include "op/registered.h"
 #include "program/edit.h"
 #include "program/passes.h"
 #include "program/specialise.h"

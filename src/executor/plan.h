@@ -84,6 +84,7 @@ typedef struct rondo__step {
     rondo_graph *graph;      // NULL until captured
     uint64_t retry_run;      // run of the plan from which on a capture is tried
     uint32_t failure_count;  // captures that failed for want of memory, or for no lasting reason
+    uint32_t branch_count;   // of its graph; 0: not tried yet
     // bypass
     size_t node;
     rondo__bypass_kind bypass;
@@ -222,8 +223,9 @@ struct rondo_executor {
     rondo__worth *worth;                    // of the body of a rondo.Rest; NULL otherwise
     bool *keyed;  // one for each input: its value is part of the plan's key
     size_t keyed_miss_count;
-    rondo__lru_map plans;  // by what is fed; see plan_cache.c
-    uint8_t *key;          // of the feeds at hand
+    uint32_t straight_count;  // trials of branches that were lost, in a row
+    rondo__lru_map plans;     // by what is fed; see plan_cache.c
+    uint8_t *key;             // of the feeds at hand
     size_t key_capacity;
     rondo__plan *current;  // plan of the last run
     rondo__run_memory *run_memory;

@@ -19,7 +19,6 @@
 #include "device/device.h"
 #include "executor/arena_plan.h"
 #include "executor/destroy.h"
-#include "executor/device_control.h"
 #include "executor/feeds.h"
 #include "executor/fetch.h"
 #include "executor/limits.h"
@@ -112,20 +111,6 @@ static rondo_status take_constants(recording *r) {
 }
 
 // ---- what can be recorded ---------------------------------------------------------------------
-
-// What places_check allows, because the executor's own replays are looked at behind their end.
-static rondo_status check_turns(const rondo__plan *plan) {
-    for (size_t i = 0; i < plan->item_count; ++i) {
-        if (!rondo__device_control_is_bounded(plan->items[i].kernel)) {
-            return RONDO_FAIL_AS(call_name, UNSUPPORTED,
-                                 "%s cannot be recorded: how many turns it takes depends on data, "
-                                 "and in a graph of the program's nobody would tell that there are "
-                                 "more than loop_limit allows; a constant trip count bounds them",
-                                 rondo__node_describe(&plan->program->nodes[plan->items[i].node]));
-        }
-    }
-    return RONDO_STATUS_OK;
-}
 
 static rondo_status check_outputs(const recording *r) {
     const rondo_program *program = r->plan->program;
@@ -230,7 +215,6 @@ static rondo_status record_nodes(const recording *r) {
 // Everything that can fail before the first node.
 static rondo_status prepare(recording *r) {
     RETURN_IF_ERROR(rondo__places_check(r->plan, call_name));
-    RETURN_IF_ERROR(check_turns(r->plan));
     RETURN_IF_ERROR(check_outputs(r));
     RETURN_IF_ERROR(rondo__places_init(r->executor, r->plan, &r->places));
     recorded_run *run = rondo__calloc(1, sizeof *run);

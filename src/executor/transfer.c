@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/bound.h"
+#include "executor/branch_trial.h"
 #include "executor/declared.h"
 #include "executor/device_control.h"
 #include "executor/fetch.h"
@@ -146,6 +147,7 @@ rondo_status rondo__executor_run_tensors(rondo_executor *executor, const rondo_t
     rondo__executor_read_spans(executor, &times);
     executor->times = times;
     count_run(executor, plan, times.was_replayed);
+    rondo__branches_settle(executor, plan);
     return RONDO_STATUS_OK;
 }
 

@@ -50,8 +50,7 @@ static uint64_t get_count(const rondo__plan *plan, int32_t value) {
     return count > 0 ? (uint64_t)count : 0;
 }
 
-// Steps of the reference: one for each element, and of products one for each factor.
-static uint64_t measure_node(const rondo__plan *plan, const rondo__node *node) {
+uint64_t rondo__plan_measure_node(const rondo__plan *plan, const rondo__node *node) {
     uint64_t most = 1;
     for (size_t i = 0; i < node->input_count + node->output_count; ++i) {
         const int32_t value =
@@ -78,7 +77,7 @@ void rondo__worth_note_plan(rondo__worth *worth, const rondo__plan *plan) {
     worth->planning = (uint64_t)plan->program->node_count * NODE_STEPS;
     worth->work = 0;
     for (size_t n = 0; n < plan->program->node_count; ++n) {
-        const uint64_t steps = measure_node(plan, &plan->program->nodes[n]);
+        const uint64_t steps = rondo__plan_measure_node(plan, &plan->program->nodes[n]);
         worth->work = worth->work > UINT64_MAX - steps ? UINT64_MAX : worth->work + steps;
     }
 }

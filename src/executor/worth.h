@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "program/program.h"
 #include "rondo/executor.h"
 
 enum {
@@ -47,5 +48,9 @@ void rondo__worth_note_use(rondo__worth *worth);
 void rondo__worth_note_plan(rondo__worth *worth, const rondo__plan *plan);
 // Whether to make a plan for a key that has none.
 bool rondo__worth_admits(rondo__worth *worth, const void *key, size_t key_bytes);
+
+// Steps that the reference takes for a node: one for each element, and of products one for each
+// factor.
+uint64_t rondo__plan_measure_node(const rondo__plan *plan, const rondo__node *node);
 
 #endif  // RONDO_EXECUTOR_WORTH_H

@@ -6,7 +6,7 @@
 #include "kernel/random_kernel.h"
 #include "kernel/user_kernel.h"
 #include "op/draws.h"
-#include "op/user_op.h"
+#include "op/registered.h"
 
 rondo_status rondo__kernel_prepare(const rondo__kernel_request *request,
                                    rondo__kernel **out_kernel) {

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
-#include "op/user_op.h"
+#include "op/registered.h"
 
 typedef struct user_kernel {
     rondo__kernel head;

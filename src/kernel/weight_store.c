@@ -91,7 +91,8 @@ static entry *find_entry(const rondo__weight_store *store, const rondo__weight_w
         if (e->hash == hash && e->constant.data == want->constant->data &&
             e->constant.storage == want->constant->storage &&
             e->constant.dtype == want->constant->dtype && e->bytes == want->bytes &&
-            e->form_bytes == want->form_bytes && memcmp(e->form, want->form, e->form_bytes) == 0) {
+            e->form_bytes == want->form_bytes &&
+            (e->form_bytes == 0 || memcmp(e->form, want->form, e->form_bytes) == 0)) {
             break;
         }
     }

@@ -238,7 +238,7 @@ enum {
     RONDO__OP_NATIVE_HALF =
         1u << 5,  // `compute` handles f16 and bf16 itself; otherwise rondo__op_compute converts
     RONDO__OP_INTERNAL = 1u << 6,     // made by passes, never by a file (domain "rondo")
-    RONDO__OP_USER = 1u << 7,         // registered by the program: see user_op.h
+    RONDO__OP_USER = 1u << 7,         // registered by the program: see registered.h
     RONDO__OP_IMPURE = 1u << 8,       // not folded: another result each time, or no `compute`
     RONDO__OP_DATA_SHAPED = 1u << 9,  // extents of the result depend on data, whatever is known
 };

@@ -43,9 +43,9 @@ static int64_t get_plane_span(const rondo_shape *shape) {
 
 // ---- BatchNormalization -----------------------------------------------------------------------
 //
-// Training is asked for in three ways: training_mode since version 14, or where that is left out the
-// executor's; more outputs than one before it (7 and 9); and is_test = 0 before 7, which is out of
-// range here.
+// Training is asked for in three ways: training_mode since version 14, or, where that is left out,
+// by the executor; more outputs than one before it (7 and 9); and is_test = 0 before 7, which is
+// out of range here.
 
 static bool is_training(const rondo__op *op, size_t output_count) {
     return op->opset >= 14 ? rondo__op_trains(op) : output_count > 1;

@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "op/op.h"
-#include "op/user_op.h"
+#include "op/registered.h"
 
 enum { INDEX_SLOTS = 2048 };  // a power of two, several times the number of entries
 

@@ -118,7 +118,10 @@ static rondo_status emit(rondo_program *program, size_t n, const int32_t *terms,
     RETURN_IF_ERROR(rondo__op_set_strings(op, "ops", ops, count));
     RETURN_IF_ERROR(rondo__op_set_ints(op, "operands", operands, 3 * count));
     RETURN_IF_ERROR(rondo__op_set_floats(op, "alphas", alphas, count));
-    return rondo__op_set_floats(op, "betas", betas, count);
+    RETURN_IF_ERROR(rondo__op_set_floats(op, "betas", betas, count));
+    // s and t are f32, whatever x is.
+    const bool is_half = program->values[result].dtype == RONDO_DTYPE_F16;
+    return is_half ? rondo__op_set_int(op, "to", 10) : RONDO_STATUS_OK;
 }
 
 static rondo_status visit(rondo_program *program, const rondo__uses *uses, size_t n, bool *remove) {

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/write_struct.h"
-#include "op/user_op.h"
+#include "op/registered.h"
 #include "program/program.h"
 #include "rondo/builder.h"
 

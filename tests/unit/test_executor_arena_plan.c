@@ -32,7 +32,7 @@ static void test_executor_arena_plan__chain_needs_two_blocks(void **state) {
         blocks[i] = (rondo__block){.bytes = 1000, .first = i, .last = i + 1};
     }
     size_t arena_bytes;
-    assert_int_equal(rondo__arena_plan(blocks, 50, &arena_bytes), RONDO_STATUS_OK);
+    assert_int_equal(rondo__arena_plan(blocks, 50, false, &arena_bytes), RONDO_STATUS_OK);
     expect_disjoint(blocks, 50, arena_bytes);
     assert_int_equal(arena_bytes, 2 * 1024);
 }
@@ -58,7 +58,7 @@ static void test_executor_arena_plan__random_blocks_stay_apart(void **state) {
             peak = alive > peak ? alive : peak;
         }
         size_t arena_bytes;
-        assert_int_equal(rondo__arena_plan(blocks, count, &arena_bytes), RONDO_STATUS_OK);
+        assert_int_equal(rondo__arena_plan(blocks, count, false, &arena_bytes), RONDO_STATUS_OK);
         expect_disjoint(blocks, count, arena_bytes);
         assert_true(arena_bytes >= peak);
     }
@@ -69,7 +69,7 @@ static void test_executor_arena_plan__refuses_overflow(void **state) {
     rondo__block blocks[2] = {{.bytes = SIZE_MAX - 5, .first = 0, .last = 1},
                               {.bytes = 100, .first = 0, .last = 1}};
     size_t arena_bytes;
-    assert_int_equal(rondo__arena_plan(blocks, 2, &arena_bytes), RONDO_STATUS_INVALID);
+    assert_int_equal(rondo__arena_plan(blocks, 2, false, &arena_bytes), RONDO_STATUS_INVALID);
 }
 
 // Each block lies at the lowest gap that those placed before it leave: the plan is what the header
@@ -91,7 +91,7 @@ static void test_executor_arena_plan__takes_the_lowest_gap(void **state) {
                                        .last = is_always ? 500 : first + length};
             order[i] = &blocks[i];
         }
-        assert_int_equal(rondo__arena_plan(blocks, COUNT, &bytes), RONDO_STATUS_OK);
+        assert_int_equal(rondo__arena_plan(blocks, COUNT, false, &bytes), RONDO_STATUS_OK);
         for (size_t i = 1; i < COUNT; ++i) {  // largest first, equal ones in the order of the list
             rondo__block *block = order[i];
             size_t k = i;

@@ -1,8 +1,8 @@
-// op/user_op.h — ops that the program has registered: an entry like those of the tables, whose
+// op/registered.h — ops that the program has registered: an entry like those of the tables, whose
 // functions hand on to the program's.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_OP_USER_OP_H
-#define RONDO_OP_USER_OP_H
+#ifndef RONDO_OP_REGISTERED_H
+#define RONDO_OP_REGISTERED_H
 
 #include "op/op.h"
 #include "rondo/user_op.h"
@@ -46,4 +46,4 @@ void rondo__attribute_show(const rondo__attribute *attribute, rondo_attribute *o
 // Threads:   safe.
 RONDO_MUST_USE rondo_status rondo__op_enter(rondo__user_op *op);
 
-#endif  // RONDO_OP_USER_OP_H
+#endif  // RONDO_OP_REGISTERED_H

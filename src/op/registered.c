@@ -1,6 +1,6 @@
-// op/user_op.c — see user_op.h, and rondo/user_op.h.
+// op/registered.c — see registered.h, and rondo/user_op.h.
 // SPDX-License-Identifier: Apache-2.0
-#include "op/user_op.h"
+#include "op/registered.h"
 
 #include <stdint.h>
 #include <string.h>

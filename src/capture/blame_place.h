@@ -1,0 +1,14 @@
+// capture/blame_place.h — where the step was when its capture broke: open labels, the latest node.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_CAPTURE_BLAME_PLACE_H
+#define RONDO_CAPTURE_BLAME_PLACE_H
+
+#include "capture/capture.h"
+
+// Writes into capture->blame where `stream` is, unless something stands there. `call` noticed it.
+// Without `asks` it goes by the stream's marks alone, which costs nothing. The caller holds
+// capture->lock and may use the stream. The thread's error record may change.
+void rondo__blame_fill_place(rondo__capture *capture, rondo_stream *stream, const char *call,
+                             bool asks);
+
+#endif  // RONDO_CAPTURE_BLAME_PLACE_H
