@@ -227,6 +227,9 @@ static void test_executor_stream__addresses_are_patched(void **state) {
         assert_int_equal(add_program_check(s, first, false), ADD_COUNT);
     }
     assert_int_equal(count_in_place(w), 9);
+    rondo_run_times times = {.struct_size = sizeof times};
+    OK(rondo_executor_get_times(w->executor, &times));
+    assert_true(times.was_replayed && times.ran_op_count == 2 && times.replayed_op_count == 2);
     // Other ports, and back.
     float values[ADD_COUNT];
     add_program_fill(values, 1);
