@@ -185,7 +185,7 @@ void bench_report_finish(bench_report *report) {
     }
     if (report->has_replay && stats->node_count > 0 &&
         report->replay.replayed_count < report->replay.run_count) {
-        add_warning(report, "replay: %" PRIu64 " of %" PRIu64 " runs were not replayed whole",
+        add_warning(report, "replay: in %" PRIu64 " of %" PRIu64 " runs most ops were not replayed",
                     report->replay.run_count - report->replay.replayed_count,
                     report->replay.run_count);
     }

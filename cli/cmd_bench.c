@@ -87,7 +87,7 @@ static bool capture(cli_session *session) {
             cli_session_fail(session);
             return false;
         }
-        if (times.was_replayed) {
+        if (times.replayed_op_count > 0) {
             break;
         }
     }

@@ -42,7 +42,7 @@ static value_kind classify(const char *placeholder, const char *choices, char *w
 }
 
 static value_kind classify_option(const cli_option *option, char *words, size_t words_bytes) {
-    if (option->kind == CLI_SWITCH) {
+    if (option->kind == CLI_SWITCH || option->kind == CLI_TIMES) {
         words[0] = '\0';
         return VALUE_NONE;
     }

@@ -1,11 +1,13 @@
 // rondo run — runs a model once and shows or saves its outputs.
 // SPDX-License-Identifier: Apache-2.0
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "npy.h"
 #include "output_file.h"
+#include "progress.h"
 #include "session_text.h"
 #include "tensor_file.h"
 #include "tensor_text.h"
@@ -13,6 +15,7 @@
 typedef struct run_settings {
     cli_model_settings model;
     const char *output_directory;
+    uint64_t check_count;  // runs that are compared; 0: none
 } run_settings;
 
 enum { PATH_BYTES = 4096 };
@@ -180,6 +183,20 @@ static bool prepare_directory(const char *directory) {
     return length > 0 && length < PATH_BYTES && cli_output_check(probe);
 }
 
+// "replayed" alone stands for a run that was replayed whole.
+static void say_how(const cli_session *session, const rondo_run_times *times) {
+    char how[64] = "ran eagerly";
+    if (times->replayed_op_count > 0 && times->replayed_op_count == times->ran_op_count) {
+        snprintf(how, sizeof how, "replayed");
+    } else if (times->replayed_op_count > 0) {
+        snprintf(how, sizeof how, "ran, with %llu of %llu ops replayed,",
+                 (unsigned long long)times->replayed_op_count,
+                 (unsigned long long)times->ran_op_count);
+    }
+    cli_say(CLI_NORMAL, "%s on %s in %.3f ms", how, session->device_info.name,
+            (double)times->latency_ns * 1e-6);
+}
+
 static bool say_plan(const cli_session *session) {
     rondo_executor_stats stats = {.struct_size = sizeof stats};
     if (cli_get_level() < CLI_DETAIL) {
@@ -196,6 +213,50 @@ static bool say_plan(const cli_session *session) {
     return true;
 }
 
+static bool say_difference(const rondo_self_check_report *report) {
+    char element[64];
+    snprintf(element, sizeof element, "element %" PRIu64 " of %" PRIu64 " that differ, ",
+             report->element, report->different_count);
+    cli_print_error(
+        "a replay computes something else than the ops: %s%s%s of %s \"%s\", %s%s "
+        "eagerly, %s replayed%s",
+        report->value[0] != '\0' ? "\"" : "the state", report->value,
+        report->value[0] != '\0' ? "\"" : "", report->op, report->node,
+        report->value[0] != '\0' ? element : "", report->eager, report->replayed,
+        report->is_first ? "" : "; an op before it may be to blame");
+    return false;
+}
+
+// Runs that are made both ways; the outputs are those of the last.
+static bool check_runs(cli_session *session, uint64_t count) {
+    uint64_t segment_count = 0;
+    uint64_t value_count = 0;
+    for (uint64_t i = 0; i < count; i++) {
+        rondo_self_check_report report = {.struct_size = sizeof report};
+        const rondo_status status =
+            rondo_executor_self_check(session->executor, session->feeds, session->feed_count,
+                                      session->fetches, session->fetch_count, &report);
+        cli_progress_clear();
+        if (status != RONDO_STATUS_OK) {
+            cli_session_fail(session);
+            return false;
+        }
+        if (report.is_different) {
+            return say_difference(&report);
+        }
+        segment_count += report.segment_count;
+        value_count += report.value_count;
+    }
+    if (segment_count == 0) {
+        cli_say(CLI_NORMAL, "self-check: nothing is replayed, so nothing was compared");
+        return true;
+    }
+    cli_say(CLI_NORMAL,
+            "self-check: %" PRIu64 " value%s in %" PRIu64 " segment%s, the same replayed",
+            value_count, value_count == 1 ? "" : "s", segment_count, segment_count == 1 ? "" : "s");
+    return true;
+}
+
 static int run_model(const cli_command *command, const char *path, const run_settings *settings) {
     cli_session session;
     int status = cli_session_begin(command, &settings->model, &session);
@@ -205,11 +266,14 @@ static int run_model(const cli_command *command, const char *path, const run_set
     status = CLI_FAILED;
     if (!prepare_directory(settings->output_directory) ||
         !cli_session_open(path, &settings->model, &session) ||
-        !cli_session_complete_feeds(&session, &settings->model) || !cli_session_run(&session)) {
+        !cli_session_complete_feeds(&session, &settings->model) ||
+        !(settings->check_count > 0 ? check_runs(&session, settings->check_count)
+                                    : cli_session_run(&session))) {
         goto close_session;
     }
     // The first run is eager by design; who asks for graphs gets the replayed result.
-    if (session.graphs == RONDO_GRAPHS_ON && !cli_session_run(&session)) {
+    if (settings->check_count == 0 && session.graphs == RONDO_GRAPHS_ON &&
+        !cli_session_run(&session)) {
         goto close_session;
     }
     if (!say_plan(&session)) {
@@ -224,8 +288,7 @@ static int run_model(const cli_command *command, const char *path, const run_set
         cli_session_fail(&session);
         goto close_session;
     }
-    cli_say(CLI_NORMAL, "%s on %s in %.3f ms", times.was_replayed ? "replayed" : "ran eagerly",
-            session.device_info.name, (double)times.latency_ns * 1e-6);
+    say_how(&session, &times);
     status = CLI_DONE;
 
 close_session:
@@ -249,6 +312,8 @@ static const cli_option run_options[] = {
     {"--output-dir", "DIR", CLI_TEXT, offsetof(run_settings, output_directory), NULL,
      "write each output to DIR/NAME.npy, a sequence's items\nto DIR/NAME/0.npy and so on; DIR is "
      "made"},
+    {"--self-check", "[=N]", CLI_TIMES, offsetof(run_settings, check_count), NULL,
+     "make N runs (1), each op by op and replayed, and fail\nwhere these differ in a bit"},
     CLI_LEVEL_OPTION_ROWS(run_settings, model, "print nothing but errors"),
 };
 

@@ -45,7 +45,7 @@ static void describe_nodes(const cli_test_result *result, char *text, size_t tex
                  result->bypassed_count == 1 ? "" : "s");
     }
     text[0] = '\0';
-    if (result->was_replayed) {
+    if (result->was_partly_replayed) {
         snprintf(text, text_bytes, " (%llu node%s%s%s)", (unsigned long long)result->node_count,
                  result->node_count == 1 ? "" : "s", bypassed[0] != '\0' ? ", " : "", bypassed);
     } else if (bypassed[0] != '\0') {
@@ -61,7 +61,10 @@ static void print_result(cli_level level, const char *directory, const cli_test_
         case CLI_PASSED:
             describe_nodes(result, nodes, sizeof nodes);
             cli_say(level, "passed   %-44s largest error: eager %.3g, %s %.3g%s", name,
-                    result->eager_error, result->was_replayed ? "replayed" : "again eager",
+                    result->eager_error,
+                    result->was_replayed          ? "replayed"
+                    : result->was_partly_replayed ? "partly replayed"
+                                                  : "again eager",
                     result->replay_error, nodes);
             break;
         case CLI_FAILED_TEST:

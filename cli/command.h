@@ -35,6 +35,7 @@ typedef enum cli_option_kind {
     CLI_TEXT,    // field: const char *
     CLI_LIST,    // field: cli_list
     CLI_COUNT,   // field: uint64_t
+    CLI_TIMES,   // field: uint64_t; its value is 1 or follows "=", and shown as "[=N]"
     CLI_BYTES,   // field: uint64_t, at least 1; "512MiB", "4G"
     CLI_NUMBER,  // field: double, at least 0
     CLI_CHOICE,  // field: int, the index into `choices`

@@ -9,8 +9,8 @@
 enum { HELP_INDENT = 26 };
 
 static void print_row(const char *name, const char *argument, const char *help) {
-    int column =
-        printf("  %s%s%s", name, argument != NULL ? " " : "", argument != NULL ? argument : "");
+    int column = printf("  %s%s%s", name, argument != NULL && argument[0] != '[' ? " " : "",
+                        argument != NULL ? argument : "");
     const char *line = help;
     while (line != NULL) {
         const char *end = strchr(line, '\n');
@@ -50,8 +50,14 @@ typedef struct variable {
 } variable;
 
 static const variable variables[] = {
-    {"RONDO_GRAPHS", "auto|on|off",
-     "whether runs are captured and replayed, unless --graphs or\nthe program says so"},
+    {"RONDO_GRAPHS", "auto|on|off|1|0",
+     "whether runs are captured and replayed, unless --graphs or\nthe program says so; 1 is on, 0 "
+     "off"},
+    {"RONDO_GRAPHS_VERBOSE", NULL,
+     "1: tell of each graph made, of each bypassed op with the\nreason, and of each run, through "
+     "the log; 2: of all nodes, too"},
+    {"RONDO_GRAPHS_MAX_LOG_ENTRIES", NULL,
+     "how many such lines one executor writes; default: 1000"},
     {"RONDO_LOG", "error|warning|info|debug",
      "what the library logs (to stderr, unless the program takes\nit); default: warning"},
     {"RONDO_NUM_THREADS", NULL,

@@ -93,6 +93,7 @@ static cli_parse_result store_value(const cli_command *command, const cli_option
             return CLI_PARSE_RUN;
         }
         case CLI_COUNT:
+        case CLI_TIMES:
             if (parse_count(value, (uint64_t *)field)) {
                 return CLI_PARSE_RUN;
             }
@@ -179,6 +180,8 @@ cli_parse_result cli_parse(const cli_command *command, int argc, char **argv, vo
             if (value != NULL) {
                 return misuse(command, "this option takes no value:", text);
             }
+        } else if (value == NULL && option->kind == CLI_TIMES) {
+            value = "1";
         } else if (value == NULL) {
             if (i + 1 == argc) {
                 return misuse(command, "a value is missing after option", text);

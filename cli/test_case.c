@@ -227,8 +227,9 @@ static bool run_mode(test_case *test, rondo_graphs_mode graphs) {
             rondo_executor_get_times(test->executor, &times) != RONDO_STATUS_OK) {
             return finish_with_record(test->result);
         }
-        if (times.was_replayed) {
-            test->result->was_replayed = true;
+        if (times.replayed_op_count > 0) {
+            test->result->was_replayed = times.was_replayed;
+            test->result->was_partly_replayed = true;
             break;
         }
     }

@@ -29,11 +29,12 @@ typedef struct cli_test_result {
     cli_outcome outcome;
     double eager_error;  // largest |difference| over all outputs and data sets
     double replay_error;
-    bool was_replayed;        // every capturable segment was replayed from its graph
-    uint64_t node_count;      // nodes of the captured graphs
-    uint64_t bypassed_count;  // ops that ran between them
-    char reason[400];         // why it failed or was skipped
-    char diagnosis[1000];     // where f16 loses the precision and what helps; empty otherwise
+    bool was_replayed;         // most ops were in replayed graphs
+    bool was_partly_replayed;  // some were
+    uint64_t node_count;       // nodes of the captured graphs
+    uint64_t bypassed_count;   // ops that ran between them
+    char reason[400];          // why it failed or was skipped
+    char diagnosis[1000];      // where f16 loses the precision and what helps; empty otherwise
 } cli_test_result;
 
 // Runs every data set of `directory`, eagerly and replayed.

@@ -91,8 +91,8 @@ int main(void) {
     CHECK(rondo_executor_create(program, device, NULL, &executor));
     float row[4] = {0};
     float y[3][4];
-    const rondo_binding feed = {"x", {RONDO_DTYPE_F32, {1, {4}}, row, NULL}};
-    rondo_binding fetch = {"y", {RONDO_DTYPE_F32, {2, {3, 4}}, y, NULL}};
+    const rondo_binding feed = {"x", {RONDO_DTYPE_F32, {1, {4}}, row, NULL, NULL}};
+    rondo_binding fetch = {"y", {RONDO_DTYPE_F32, {2, {3, 4}}, y, NULL, NULL}};
     for (int run = 0; run < 3; ++run) {  // eager; captured, as far as can be; replayed
         CHECK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
     }

@@ -1,6 +1,6 @@
 // rondo/copy.h — copies from one device to another.
 //
-//   rondo_stream_wait_event(stream, written);          // an event of the other device, if both are GPUs
+//   rondo_stream_wait_event(stream, written);  // an event of the other GPU
 //   rondo_stream_copy_between(stream, gpu1, y, gpu0, x, bytes);
 //
 // Between two GPUs the bytes go straight over the link (NVLink, PCIe) where the driver allows that,
@@ -18,8 +18,8 @@
 
 RONDO_EXTERN_C_BEGIN
 
-// Copies `bytes` in the order of `stream`, which is a stream of either device; of the GPU, where the
-// other one is the host. It waits for no work of the other device: let it wait for an event there.
+// Copies `bytes` in the order of `stream`, which is a stream of either device; of the GPU, where
+// the other one is the host. It waits for no work of the other device: let it wait for an event.
 //
 // to, from   whose memory the two are; the same device is fine. Memory of the host is any that the
 //            processor may use; as with rondo_stream_copy it should be pinned.

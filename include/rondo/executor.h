@@ -74,6 +74,7 @@ typedef struct rondo_executor_options {
     rondo_self_check_action self_check_action;  // what such a run does where they differ
     rondo_stream *stream;  // where runs are put, behind what is there; of the same device, and it
                            // outlives the executor. NULL: one of its own
+    bool training;         // what ops do that leave it open; see below
 } rondo_executor_options;
 
 // Memory. A small file can ask for any amount of it, so an executor holds at most
@@ -103,6 +104,12 @@ typedef struct rondo_executor_options {
 // there (a whole number as it is, another by its bits), so what it draws does not depend on other
 // ops; it, too, goes on from run to run. Eager and replayed runs draw the same.
 
+// Training. Some ops work in another way in training: Dropout drops, BatchNormalization takes mean
+// and variance from the batch. What the model says of it counts (an input of Dropout, an attribute
+// or the number of outputs of BatchNormalization); where it leaves it open, `training` decides, in
+// bodies, too. Ops of the program's own ask for it with rondo_op_is_training. A program that trains
+// and infers in turn has an executor for each; they share what does not depend on it.
+
 // A named tensor, in host memory or on the executor's device.
 typedef struct rondo_binding {  // ABI: fixed
     const char *name;
@@ -117,7 +124,9 @@ typedef struct rondo_run_times {
     uint64_t host_to_device_ns;  // 0 on the host
     uint64_t compute_ns;         // on the device, without transfers
     uint64_t device_to_host_ns;  // 0 on the host
-    bool was_replayed;           // every capturable segment was replayed from its graph
+    bool was_replayed;           // half of the ops that ran, or more, were in replayed graphs
+    uint64_t ran_op_count;       // ops that ran, those of bodies each time
+    uint64_t replayed_op_count;  // of these, in replayed graphs
 } rondo_run_times;
 
 // The plan behind the last run.
@@ -148,6 +157,10 @@ typedef struct rondo_executor_stats {
     uint64_t plan_hit_count;       // runs whose plan was there
     uint64_t plan_miss_count;      // runs that had to compile
     uint64_t plan_eviction_count;  // plans dropped for others
+    uint64_t memory_bytes;         // all host memory that the executor holds: what counts against
+        // memory_limit_bytes (plans, weights in every form, folded constants),
+        // and pinned memory; not generated code
+    uint64_t device_memory_bytes;  // the same on a GPU, without graph_bytes; 0 on the host
 } rondo_executor_stats;
 
 // Makes an executor for `program` on `device`. Plans are compiled at the first run of each shape.

@@ -155,7 +155,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_get_stats(const rondo_graph *g
 
 // ---- a template that was kept -----------------------------------------------------------------
 
-// Makes the executable again, for example after an edit through the raw handle.
+// Makes the executable again, for example after an edit through its native handle.
 //
 // Errors:    STATE (no template), NO_DEVICE_MEMORY.
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_instantiate(rondo_graph *graph);

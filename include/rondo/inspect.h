@@ -1,4 +1,4 @@
-// rondo/inspect.h — looking inside a graph: its nodes and edges, dumps, memory, raw handles.
+// rondo/inspect.h — looking inside a graph: its nodes and edges, dumps, memory, native handles.
 //
 // All of it looks at the template, so the graph must keep that (RONDO_KEEP_TEMPLATE): "no template"
 // below means that it does not, or that nothing was captured. What is handed out is borrowed until
@@ -105,7 +105,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_graph_dump(rondo_graph *graph, rondo
 RONDO_API RONDO_MUST_USE rondo_status rondo_graph_measure_device_bytes(rondo_graph *graph,
                                                                        uint64_t *out_bytes);
 
-// The raw handles: CUgraph (needs the template) and CUgraphExec. An output may be NULL.
+// The native handles: CUgraph (needs the template) and CUgraphExec. An output may be NULL.
 //
 // After an edit through the template's handle, rondo_graph_instantiate makes a new executable.
 //

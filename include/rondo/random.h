@@ -157,7 +157,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_random_words(rondo_generator *genera
 // Evenly distributed numbers, at least `low` and below `high` (both rounded to the dtype; equal to
 // `low` when the two are equal).
 //
-// dtype      F32, F64, F16 or BF16; the unit interval is cut into 2^24, 2^53, 2^11 or 2^8 steps.
+// dtype      F32, F64, F16 or BF16; the unit interval is cut into 2^24, 2^53, 2^11 or 2^8 parts.
 //
 // Errors:    INVALID unless low <= high and both, and their difference, are finite.
 RONDO_API RONDO_MUST_USE rondo_status rondo_random_uniform(rondo_generator *generator,
@@ -176,7 +176,7 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_random_normal(rondo_generator *gener
                                                           void *out, size_t count, double mean,
                                                           double deviation);
 
-// Ones with the given probability (in steps of 2^-32), else zeros.
+// Ones with the given probability (in multiples of 2^-32), else zeros.
 //
 // dtype      any but NONE
 //

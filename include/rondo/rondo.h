@@ -47,6 +47,8 @@
 #include "rondo/executor.h"   // a program on a device
 #include "rondo/self_check.h"  // replays compared with eager runs
 #include "rondo/executor_stream.h"  // runs on the program's stream, not waited for, recorded
+#include "rondo/executor_state.h"   // weights and states by name, kept from run to run
+#include "rondo/op.h"         // ops one by one
 
 // Advanced.
 #include "rondo/inspect.h"    // looking inside a graph: nodes, dumps, handles

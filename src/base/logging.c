@@ -78,20 +78,14 @@ bool rondo__log_is_wanted(rondo_log_level level) {
     return (int)level <= get_level();
 }
 
-void rondo__log(rondo_log_level level, const char *format, ...) {
-    if (!rondo__log_is_wanted(level)) {
-        return;
-    }
+static void deliver(rondo_log_level level, const char *format, va_list arguments) {
     int saved_errno = errno;
     rondo_error saved_error;
     rondo__error_save(&saved_error);
 
     char formatted[1024];
     char message[1024];
-    va_list arguments;
-    va_start(arguments, format);
     vsnprintf(formatted, sizeof formatted, format, arguments);
-    va_end(arguments);
     for (char *cursor = formatted; *cursor != '\0'; ++cursor) {
         if (*cursor == '\n' || *cursor == '\r' || *cursor == '\t') {
             *cursor = ' ';
@@ -111,4 +105,20 @@ void rondo__log(rondo_log_level level, const char *format, ...) {
 
     rondo__error_restore(&saved_error);
     errno = saved_errno;
+}
+
+void rondo__log(rondo_log_level level, const char *format, ...) {
+    if (rondo__log_is_wanted(level)) {
+        va_list arguments;
+        va_start(arguments, format);
+        deliver(level, format, arguments);
+        va_end(arguments);
+    }
+}
+
+void rondo__log_asked(const char *format, ...) {
+    va_list arguments;
+    va_start(arguments, format);
+    deliver(RONDO_LOG_INFO, format, arguments);
+    va_end(arguments);
 }

@@ -5,18 +5,9 @@
 const char *rondo_status_get_name(rondo_status status) {
     static const char *const names[] = {
 #define NAME(name) [RONDO_STATUS_##name] = #name
-        NAME(OK),
-        NAME(INVALID),
-        NAME(STATE),
-        NAME(UNSUPPORTED),
-        NAME(NO_MEMORY),
-        NAME(NO_DEVICE_MEMORY),
-        NAME(UNAVAILABLE),
-        NAME(DRIVER),
-        NAME(LOST),
-        NAME(BAD_DATA),
-        NAME(INTERNAL),
-        NAME(CANCELLED),
+        NAME(OK),        NAME(INVALID),          NAME(STATE),       NAME(UNSUPPORTED),
+        NAME(NO_MEMORY), NAME(NO_DEVICE_MEMORY), NAME(UNAVAILABLE), NAME(DRIVER),
+        NAME(LOST),      NAME(BAD_DATA),         NAME(INTERNAL),    NAME(CANCELLED),
         NAME(MISMATCH)
 #undef NAME
     };

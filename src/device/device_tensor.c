@@ -3,6 +3,7 @@
 #include "backend/check.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "rondo/copy.h"
 #include "rondo/tensor.h"
 #include "tensor/elements.h"
 #include "tensor/storage.h"
@@ -131,6 +132,10 @@ rondo_status rondo_tensor_copy(rondo_stream *stream, const rondo_tensor *source,
     RETURN_IF_ERROR(check_alike(source, destination));
     rondo_copy_kind kind;
     RETURN_IF_ERROR(choose_kind(stream, source, destination, &kind));
-    return rondo_stream_copy(stream, destination->data, source->data,
-                             rondo_tensor_get_bytes(source), kind);
+    const size_t bytes = rondo_tensor_get_bytes(source);
+    return kind == RONDO_COPY_DEVICE_TO_DEVICE && source->device != destination->device &&
+                   !rondo_device_is_host(stream->device)
+               ? rondo_stream_copy_between(stream, destination->device, destination->data,
+                                           source->device, source->data, bytes)
+               : rondo_stream_copy(stream, destination->data, source->data, bytes, kind);
 }

@@ -1,8 +1,8 @@
 // executor/check_memory.h — what a segment writes, kept before and after its two runs.
 //
-// All that its ops write lies in regions: the plan's arena, and each output elsewhere. A check keeps
-// three copies of them: `before` on the device, to begin again from, and what the eager run and the
-// replay left, in host memory, to be compared.
+// All that its ops write lies in regions: the plan's arena, and each output elsewhere. A check
+// keeps three copies of them: `before` on the device, to begin again from, and what the eager run
+// and the replay left, in host memory, to be compared.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_CHECK_MEMORY_H
 #define RONDO_EXECUTOR_CHECK_MEMORY_H

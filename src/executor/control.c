@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "executor/limits.h"
 #include "executor/plan_cache.h"
+#include "executor/rest.h"
 #include "executor/sequence_map.h"
 #include "tensor/elements.h"
 
@@ -560,7 +561,8 @@ rondo_status rondo__control_run(const rondo__control *control, const rondo_tenso
     } runners[] = {{"If", run_if},
                    {"Loop", run_loop},
                    {"Scan", op->opset < 9 ? run_batches : run_scan},
-                   {"SequenceMap", rondo__control_run_sequence_map}};
+                   {"SequenceMap", rondo__control_run_sequence_map},
+                   {"Rest", rondo__control_run_rest}};
     for (size_t i = 0; i < sizeof runners / sizeof runners[0]; ++i) {
         if (strcmp(op->def->name, runners[i].name) == 0) {
             return runners[i].run(control, inputs, results);

@@ -8,6 +8,7 @@
 #include "executor/lanes.h"
 #include "executor/run_memory.h"
 #include "executor/self_check.h"
+#include "executor/states.h"
 
 void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
     if (plan == NULL) {
@@ -63,6 +64,7 @@ static void destroy_plans(rondo_executor *executor) {
         executor->retired_variants = variant->next_retired;
         rondo_executor_destroy(variant);
     }
+    executor->variant_count = 0;
     rondo__lru_map_deinit(&executor->plans);
     while (executor->retired_plans != NULL) {
         rondo__plan *plan = executor->retired_plans;
@@ -92,6 +94,7 @@ void rondo__executor_release(rondo_executor *executor) {
     rondo__free(executor->key);
     rondo__executor_release_generators(executor);
     rondo__async_free(executor);
+    rondo__states_free(executor);
     for (size_t i = 0; i < 4; ++i) {
         rondo_event_destroy(executor->events[i]);
     }
@@ -102,6 +105,7 @@ void rondo__executor_release(rondo_executor *executor) {
     rondo__shared_release_base(executor->source, executor->base_form, executor->root->budget);
     rondo__shared_release_store(executor->source, executor->weights.store);
     rondo_program_destroy(executor->source);
+    rondo__free(executor->worth);
     rondo__free(executor->keyed);
     rondo__free(executor->is_fed);
     rondo__free(executor->input_of);

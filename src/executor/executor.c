@@ -14,6 +14,7 @@
 #include "executor/executor.h"
 #include "executor/limits.h"
 #include "executor/plan_cache.h"
+#include "executor/verbose.h"
 #include "tensor/elements.h"
 
 enum {
@@ -23,18 +24,20 @@ enum {
 
 // What RONDO_GRAPHS says; AUTO when it is not set, or is nonsense.
 static rondo_graphs_mode read_graphs_variable(void) {
-    static const char *const names[] = {"auto", "on", "off"};
+    static const char *const names[] = {"auto", "on", "off", "1", "0"};
+    static const rondo_graphs_mode modes[] = {RONDO_GRAPHS_AUTO, RONDO_GRAPHS_ON, RONDO_GRAPHS_OFF,
+                                              RONDO_GRAPHS_ON, RONDO_GRAPHS_OFF};
     const char *text = getenv("RONDO_GRAPHS");
     if (text == NULL || text[0] == '\0') {
         return RONDO_GRAPHS_AUTO;
     }
-    for (int mode = RONDO_GRAPHS_AUTO; mode <= RONDO_GRAPHS_OFF; ++mode) {
-        if (strcmp(text, names[mode]) == 0) {
-            return (rondo_graphs_mode)mode;
+    for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+        if (strcmp(text, names[i]) == 0) {
+            return modes[i];
         }
     }
-    RONDO_LOG_WARN_F("RONDO_GRAPHS is \"%.40s\", which is none of auto, on and off; auto is used",
-                     text);
+    RONDO_LOG_WARN_F(
+        "RONDO_GRAPHS is \"%.40s\", which is none of auto, on, off, 1 and 0; auto is used", text);
     return RONDO_GRAPHS_AUTO;
 }
 
@@ -202,6 +205,9 @@ static rondo_status create(rondo_program *program, rondo_device *device,
     atomic_init(&executor->reference_count, 1);
     executor->call = &executor->own_call;
     rondo__executor_init_plans(executor);
+    if (root == NULL) {
+        rondo__verbose_init(executor);
+    }
     rondo_status status = root != NULL ? RONDO_STATUS_OK : rondo__executor_make_budgets(executor);
     if (status == RONDO_STATUS_OK && root == NULL) {
         status = index_ports(executor);

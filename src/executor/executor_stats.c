@@ -1,5 +1,6 @@
 // executor/executor_stats.c — settings, times and statistics of an executor.
 // SPDX-License-Identifier: Apache-2.0
+#include "base/budget.h"
 #include "base/error.h"
 #include "base/write_struct.h"
 #include "executor/plan.h"
@@ -42,9 +43,19 @@ rondo_status rondo_executor_get_times(const rondo_executor *executor, rondo_run_
     return RONDO_STATUS_OK;
 }
 
+// Pinned memory, which no budget counts; on the host it is memory like any other.
+static uint64_t get_pinned_bytes(const rondo_executor *executor) {
+    uint64_t bytes = 0;
+    for (const rondo__run_memory *m = executor->run_memory; m != NULL; m = m->next) {
+        bytes += m->kind == RONDO_MEMORY_PINNED ? m->bytes : 0;
+    }
+    return rondo_device_is_host(executor->device) ? 0 : bytes;
+}
+
 // Adds what the plans of an executor take, those of bodies included.
 static void add_plan_bytes(const rondo_executor *executor, rondo_executor_stats *stats) {
     stats->plan_bytes += executor->plans.stats.bytes + executor->run_memory_bytes;
+    stats->memory_bytes += get_pinned_bytes(executor);
     for (const rondo__plan *plan = rondo__executor_next_plan(executor, NULL); plan != NULL;
          plan = rondo__executor_next_plan(executor, plan)) {
         for (size_t s = 0; s < plan->step_count; ++s) {
@@ -112,6 +123,10 @@ rondo_status rondo_executor_get_stats(const rondo_executor *executor,
         .arena_naive_bytes = plan->arena_naive_bytes,
         .constant_bytes = rondo__plan_get_constant_bytes(plan),
         .shared_constant_bytes = rondo__weight_list_get_shared_bytes(&plan->weights),
+        .memory_bytes = rondo__budget_get_used(executor->root->budget),
+        .device_memory_bytes = executor->root->device_budget != NULL
+                                   ? rondo__budget_get_used(executor->root->device_budget)
+                                   : 0,
     };
     add_counts(executor, &stats);
     for (size_t v = 0; v < executor->variant_count; ++v) {

@@ -10,6 +10,7 @@
 #include "executor/limits.h"
 #include "executor/self_check.h"
 #include "executor/settle.h"
+#include "executor/states.h"
 #include "executor/transfer.h"
 #include "executor/variants.h"
 #include "tensor/elements.h"
@@ -189,9 +190,14 @@ rondo_status rondo__executor_order_feeds(rondo_executor *executor, const rondo_b
         out_tensors[index] = feeds[f].tensor;
     }
     for (size_t i = 0; i < program->input_count; ++i) {
+        const rondo__state *state = rondo__state_find(executor, i);
+        if (out_tensors[i].dtype == RONDO_DTYPE_NONE && state != NULL) {
+            out_tensors[i] = state->value;
+        }
         if (out_tensors[i].dtype == RONDO_DTYPE_NONE) {
-            return RONDO_FAIL(INVALID, "input \"%s\" is not fed",
-                              program->values[program->inputs[i]].name);
+            return RONDO_FAIL(INVALID, "input \"%s\" is not fed%s",
+                              program->values[program->inputs[i]].name,
+                              state != NULL ? ", and its state has no value yet" : "");
         }
     }
     return bind_symbols(executor, out_tensors);

@@ -19,9 +19,7 @@ static const char *get_name(const rondo__fetch *fetch, size_t i) {
     return fetch->plan->program->values[fetch->plan->program->outputs[i]].name;
 }
 
-// What output `i` is, and where it can be read: on the executor's device for a value of the arena,
-// otherwise in host memory. Borrowed.
-static rondo_status view_output(const rondo__fetch *fetch, size_t i, rondo_tensor *out_view) {
+rondo_status rondo__fetch_view(const rondo__fetch *fetch, size_t i, rondo_tensor *out_view) {
     const rondo__plan *plan = fetch->plan;
     const int32_t value = plan->program->outputs[i];
     const rondo__slot *slot = &plan->slots[value];
@@ -110,7 +108,7 @@ static rondo_status allocate_result(const rondo__fetch *fetch, size_t i, const r
 
 static rondo_status prepare_output(const rondo__fetch *fetch, size_t i) {
     rondo_tensor view;
-    RETURN_IF_ERROR(view_output(fetch, i, &view));
+    RETURN_IF_ERROR(rondo__fetch_view(fetch, i, &view));
     RETURN_IF_ERROR(check_result(fetch, i, &view, &fetch->results[i]));
     if (!is_made_new(&view, &fetch->results[i])) {
         return RONDO_STATUS_OK;
@@ -185,10 +183,9 @@ static rondo_status put_from_gpu(const rondo__fetch *fetch, size_t i, const rond
     return put_host_copy(stream, to->data, staged, bytes);
 }
 
-static rondo_status put_output(const rondo__fetch *fetch, size_t i) {
+rondo_status rondo__fetch_put_output(const rondo__fetch *fetch, size_t i, const rondo_tensor *to) {
     rondo_tensor view;
-    RETURN_IF_ERROR(view_output(fetch, i, &view));
-    const rondo_tensor *to = get_target(fetch, i);
+    RETURN_IF_ERROR(rondo__fetch_view(fetch, i, &view));
     const size_t bytes = rondo_tensor_get_bytes(&view);
     rondo_stream *stream = fetch->executor->stream;
     if (bytes == 0 || !rondo__dtype_is_plain(view.dtype) || to->data == view.data) {
@@ -216,7 +213,7 @@ static rondo_status put_output(const rondo__fetch *fetch, size_t i) {
 rondo_status rondo__fetch_put(const rondo__fetch *fetch) {
     for (size_t i = 0; i < fetch->plan->program->output_count; ++i) {
         if (is_wanted(fetch, i)) {
-            RETURN_IF_ERROR(put_output(fetch, i));
+            RETURN_IF_ERROR(rondo__fetch_put_output(fetch, i, get_target(fetch, i)));
         }
     }
     return RONDO_STATUS_OK;
@@ -237,7 +234,7 @@ void rondo__fetch_finish(const rondo__fetch *fetch) {
     for (size_t i = 0; i < fetch->plan->program->output_count; ++i) {
         rondo_tensor view;
         rondo_tensor *fresh = &fetch->executor->fresh[i];
-        if (!is_wanted(fetch, i) || view_output(fetch, i, &view) != RONDO_STATUS_OK) {
+        if (!is_wanted(fetch, i) || rondo__fetch_view(fetch, i, &view) != RONDO_STATUS_OK) {
             continue;
         }
         rondo_tensor *to = get_target(fetch, i);

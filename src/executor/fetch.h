@@ -29,6 +29,21 @@ typedef struct rondo__fetch {
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__fetch_prepare(const rondo__fetch *fetch);
 
+// What output `i` is, and where it can be read: on the executor's device for a value of the arena,
+// otherwise in host memory. Borrowed.
+//
+// Errors:    INTERNAL.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__fetch_view(const rondo__fetch *fetch, size_t i,
+                                              rondo_tensor *out_view);
+
+// Copies output `i` to another tensor of its dtype and shape in the device's memory.
+//
+// Errors:    those of rondo_stream_copy.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__fetch_put_output(const rondo__fetch *fetch, size_t i,
+                                                    const rondo_tensor *to);
+
 // Errors:    those of rondo_stream_copy.
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__fetch_put(const rondo__fetch *fetch);

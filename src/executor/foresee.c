@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "executor/bodies.h"
 #include "executor/plan_cache.h"
+#include "program/edit.h"
 #include "tensor/elements.h"
 
 // Zeros of the shape that a value of the plan has; false when that depends on data.
@@ -84,7 +85,7 @@ rondo_status rondo__control_plan_body(rondo_executor *executor, const rondo__pla
     rondo__body_view view;
     *out_body = NULL;
     *out_plan = NULL;
-    if (!rondo__body_find(node, name, &view)) {
+    if (!rondo__body_find(node, name, &view) || rondo__node_is(node, "rondo", "Rest")) {
         return RONDO_STATUS_OK;
     }
     const rondo_program *body = view.attribute->body;

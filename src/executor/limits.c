@@ -78,6 +78,8 @@ rondo__budget *rondo__executor_begin_call(rondo_executor *executor, const rondo_
     rondo__error_save(&executor->record_before);
     executor->turn_count = 0;
     atomic_store(executor->call, CALL_RUNNING);
+    executor->ran_count = 0;
+    executor->replayed_count = 0;
     return rondo__budget_enter(executor->budget);
 }
 

@@ -120,6 +120,10 @@ static rondo_status classify(rondo_executor *executor, rondo__plan *plan, size_t
                              rondo__kernel **out_kernel) {
     const rondo__node *node = &plan->program->nodes[n];
     uint32_t flags = node->op.def->flags;
+    if (rondo__node_is(node, "rondo", "Rest")) {
+        *out_class = 1 + RONDO__BYPASS_CONTROL;
+        return RONDO_STATUS_OK;
+    }
     if ((flags & RONDO__OP_CONTROL) != 0) {
         return classify_control(executor, plan, n, request, out_class, out_kernel);
     }
@@ -382,7 +386,10 @@ rondo_status rondo__plan_create(rondo_executor *executor, rondo_program *program
     }
     plan->program = program;
     rondo__weight_list_init(&executor->root->weights, &plan->weights);
-    status = rewrite(executor, plan);
+    status = rondo__worth_gather(executor, program);
+    if (status == RONDO_STATUS_OK) {
+        status = rewrite(executor, plan);
+    }
     if (status != RONDO_STATUS_OK) {
         goto free_plan;
     }

@@ -1,15 +1,15 @@
 // executor/plan.h — a program compiled for one device and one set of input shapes.
 //
-// A plan is an ordered list of steps. A segment is a run of ops with kernels on the device: it is
-// launched op by op the first time, captured the second, replayed from then on. A bypass is one op
-// between segments that cannot be captured: control flow, an op whose result shape depends on data,
-// one the device has no kernel for, or one whose kernel does what a capture forbids. Only the last
-// kind leaves the stream going: its kernel is launched between two graphs. For the others the
+// A plan is an ordered list of plan steps. A segment is a run of ops with kernels on the device: it
+// is launched op by op the first time, captured the second, replayed from then on. A bypass is one
+// op between segments that cannot be captured: control flow, an op whose result shape depends on
+// data, one the device has no kernel for, or one whose kernel does what a capture forbids. Only the
+// last kind leaves the stream going: its kernel is launched between two graphs. For the others the
 // processor waits.
 //
-// Where a value lives is decided once (slots): in a constant on the device, at an offset of the
-// arena, or, when its shape depends on data or its elements are strings or tensors, in a tensor in
-// host memory that is made anew each run.
+// Where a value lives is decided once (value slots): in a constant on the device, at an offset of
+// the arena, or, when its shape depends on data or its elements are strings or tensors, in a tensor
+// in host memory that is made anew each run.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_PLAN_H
 #define RONDO_EXECUTOR_PLAN_H
@@ -23,6 +23,7 @@
 #include "base/lru_map.h"
 #include "base/text.h"
 #include "executor/shared.h"
+#include "executor/worth.h"
 #include "kernel/flow.h"
 #include "kernel/kernel.h"
 #include "program/program.h"
@@ -119,13 +120,21 @@ typedef struct rondo__run_memory {
 
 typedef struct rondo__async rondo__async;  // executor/async.h
 
+// What RONDO_GRAPHS_VERBOSE and RONDO_GRAPHS_MAX_LOG_ENTRIES say; see verbose.h.
+typedef struct rondo__verbose {
+    int32_t level;
+    uint64_t limit;        // of lines
+    uint64_t count;        // lines so far, and one more when the limit was told of
+    uint64_t graph_count;  // that were told of
+} rondo__verbose;
+
 // What a symbol stands for in one run.
 typedef struct rondo__bound_symbol {
     int64_t extent;     // -1: nothing yet
     const char *owner;  // name of the port that said so; NULL: rondo_program_set_dimension
 } rondo__bound_symbol;
 
-typedef struct rondo__plan {
+struct rondo__plan {
     rondo__lru_entry *entry;  // its place among the executor's plans; NULL while it is made
     rondo_program *program;
     rondo__slot *slots;     // one for each value
@@ -135,6 +144,7 @@ typedef struct rondo__plan {
     size_t step_count;
     rondo__step *steps;
     size_t bypassed_count;
+    size_t told_count;    // of these, that were told of (verbose.h)
     size_t eager_count;   // of these, with a kernel, which counts among the items, too
     size_t failed_item;   // that the last capture failed at; SIZE_MAX: at none, or at its end
     char failure[104];    // why it failed
@@ -161,7 +171,7 @@ typedef struct rondo__plan {
     uint64_t first_replay_ns;   // 0 until it happened
     uint64_t bytes;             // all that goes with it, but for weights that others may share
     rondo__half_report halves;  // what f16 did; empty in f32
-} rondo__plan;
+};
 
 static inline size_t rondo__plan_count_ops(const rondo__plan *plan) {
     return plan->item_count + plan->bypassed_count - plan->eager_count;
@@ -207,6 +217,7 @@ struct rondo_executor {
     rondo_executor *root;        // the caller's executor: itself, or the one that this serves
     rondo__executor_generator *generators;  // of a caller's executor, for its bodies, too
     bool is_lean;                           // little is folded ahead, because memory was short
+    rondo__worth *worth;                    // of the body of a rondo.Rest; NULL otherwise
     bool *keyed;  // one for each input: its value is part of the plan's key
     size_t keyed_miss_count;
     rondo__lru_map plans;  // by what is fed; see plan_cache.c
@@ -235,17 +246,20 @@ struct rondo_executor {
     rondo_executor *active;                        // what ran last: itself or a variant
     bool *is_fed;                                  // of a variant: one for each optional input
     uint64_t turn_count;                           // of all loops, in this run
-    rondo_error record_before;                     // of the thread, when the call began
+    uint64_t ran_count;         // ops of this run, in bodies each time; of a caller's executor
+    uint64_t replayed_count;    // of these, in graphs
+    rondo__verbose verbose;     // of a caller's executor, for its bodies, too
+    rondo_error record_before;  // of the thread, when the call began
     atomic_int own_call;
     atomic_int *call;          // is a call under way, or cancelled? own_call, or the watch's
     rondo__flow_watch *watch;  // of a caller's executor with loops; NULL otherwise
     struct rondo__self_check *self_check;  // of a caller's executor; NULL: never checked
-    bool marks_nodes;                      // while it records: items note their last node
     size_t pattern_count;                  // of a caller's executor:
     char **patterns;  // copies of keep_f32, then of use_f16, which the options point at
     rondo__call_lists lists;
     rondo_tensor *fresh;  // results that a run allocates, one for each output; see fetch.c
     rondo__async *async;  // of a caller's executor: runs that were not waited for; NULL: none yet
+    struct rondo__state *states;       // of a caller's executor; see states.h
     rondo__plan *retired_plans;        // given up, but pinned; see retire.h
     rondo_executor *retired_variants;  // of a caller's executor, likewise
     rondo_executor *next_retired;

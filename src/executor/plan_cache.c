@@ -20,7 +20,7 @@
 enum { KEYED_MISS_LIMIT = 8 };
 
 static bool is_keyed(const rondo_executor *executor, size_t input, const rondo_tensor *feed) {
-    return executor->keyed[input] && rondo_tensor_get_bytes(feed) > 0;
+    return executor->keyed[input] && feed->shape.rank >= 0 && rondo_tensor_get_bytes(feed) > 0;
 }
 
 // Reads the value of an input; one on a GPU is waited for.
@@ -53,7 +53,7 @@ static rondo_status write_key(rondo_executor *executor, const rondo_tensor *feed
         const size_t value_bytes = has_value ? rondo_tensor_get_bytes(feed) : 0;
         const int32_t rank = is_nested ? 0 : feed->shape.rank;
         const int32_t head[2] = {(int32_t)feed->dtype, 2 * rank + (has_value ? 1 : 0)};
-        const size_t extent_bytes = (size_t)rank * sizeof feed->shape.extent[0];
+        const size_t extent_bytes = rank > 0 ? (size_t)rank * sizeof feed->shape.extent[0] : 0;
         RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(executor->key, executor->key_capacity,
                                              length + sizeof head + extent_bytes + value_bytes));
         memcpy(executor->key + length, head, sizeof head);
@@ -171,12 +171,14 @@ static bool add_keys(rondo_executor *executor, const bool *wanted) {
 }
 
 // Finds the small inputs whose values decide shapes, and makes them keys. Gives the keys of the
-// plan, and its program, or NULL where memory is short. A body is spared keys: its inputs change
-// each turn.
+// plan, and its program, or NULL where memory is short. Bodies of If, Loop and Scan are spared
+// keys: their inputs change each turn.
 static rondo_status find_keys(rondo_executor *executor, const rondo_tensor *feeds,
                               rondo_tensor **out_keys, rondo_program **out_program) {
     const size_t count = executor->base->input_count;
-    const bool takes_keys = executor->depth == 0 && executor->keyed_miss_count <= KEYED_MISS_LIMIT;
+    const bool takes_keys =
+        executor->worth != NULL ||
+        (executor->depth == 0 && executor->keyed_miss_count <= KEYED_MISS_LIMIT);
     bool *wanted = rondo__calloc(count + 1, sizeof *wanted);
     rondo_tensor *keys = NULL;
     rondo_program *program = NULL;
@@ -272,16 +274,18 @@ static rondo_status check_outputs(rondo_executor *executor, rondo__plan *plan) {
     return RONDO_STATUS_OK;
 }
 
-// Where values keep changing, making a plan for each costs more than running those ops
-// conventionally.
+// Where values keep changing, making a plan for each costs more than bypassing those ops.
 static void give_up_keys(rondo_executor *executor) {
     bool has_keys = false;
+    if (executor->worth != NULL) {
+        return;  // which decides
+    }
     for (size_t i = 0; i < executor->base->input_count; ++i) {
         has_keys = has_keys || executor->keyed[i];
     }
     if (has_keys && ++executor->keyed_miss_count > KEYED_MISS_LIMIT) {
         RONDO_LOG_INFO_F(
-            "input values that decide shapes keep changing; such ops now run conventionally");
+            "input values that decide shapes keep changing; such ops are bypassed from now on");
         memset(executor->keyed, 0, executor->base->input_count * sizeof *executor->keyed);
     }
 }
@@ -332,17 +336,63 @@ static rondo_status make_plan(rondo_executor *executor, const rondo_tensor *feed
     return status;
 }
 
-rondo_status rondo__executor_find_plan(rondo_executor *executor, const rondo_tensor *feeds,
-                                       rondo__plan **out_plan) {
-    *out_plan = NULL;
+// The plan for feeds with just these shapes, or NULL: see worth.h.
+static rondo_status find_exact_plan(rondo_executor *executor, const rondo_tensor *feeds,
+                                    rondo__plan **out_plan) {
     size_t key_bytes = 0;
-    rondo__plan *plan = NULL;
+    *out_plan = NULL;
     RETURN_IF_ERROR(write_key(executor, feeds, &key_bytes));
     const rondo__lru_entry *entry = rondo__lru_map_find(&executor->plans, executor->key, key_bytes);
     if (entry != NULL) {
-        plan = rondo__lru_entry_get_value(entry);
-    } else {
-        RETURN_IF_ERROR(make_plan(executor, feeds, &plan));
+        *out_plan = rondo__lru_entry_get_value(entry);
+        if (executor->worth != NULL) {
+            rondo__worth_note_use(executor->worth);
+        }
+        return RONDO_STATUS_OK;
+    }
+    if (executor->worth != NULL &&
+        !rondo__worth_admits(executor->worth, executor->key, key_bytes)) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(make_plan(executor, feeds, out_plan));
+    if (executor->worth != NULL) {
+        rondo__worth_note_plan(executor->worth, *out_plan);
+    }
+    return RONDO_STATUS_OK;
+}
+
+// The plan that does for shapes of every kind.
+static rondo_status find_shapeless_plan(rondo_executor *executor, const rondo_tensor *feeds,
+                                        rondo__plan **out_plan) {
+    const size_t count = executor->base->input_count;
+    rondo_tensor *shapeless = rondo__calloc(count + 1, sizeof *shapeless);
+    if (shapeless == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    for (size_t i = 0; i < count; ++i) {
+        shapeless[i] = (rondo_tensor){.dtype = feeds[i].dtype, .shape = {.rank = -1}};
+    }
+    size_t key_bytes = 0;
+    rondo_status status = write_key(executor, shapeless, &key_bytes);
+    const rondo__lru_entry *entry =
+        status == RONDO_STATUS_OK ? rondo__lru_map_find(&executor->plans, executor->key, key_bytes)
+                                  : NULL;
+    if (entry != NULL) {
+        *out_plan = rondo__lru_entry_get_value(entry);
+    } else if (status == RONDO_STATUS_OK) {
+        status = make_plan(executor, shapeless, out_plan);
+    }
+    rondo__free(shapeless);
+    return status;
+}
+
+rondo_status rondo__executor_find_plan(rondo_executor *executor, const rondo_tensor *feeds,
+                                       rondo__plan **out_plan) {
+    rondo__plan *plan = NULL;
+    *out_plan = NULL;
+    RETURN_IF_ERROR(find_exact_plan(executor, feeds, &plan));
+    if (plan == NULL) {
+        RETURN_IF_ERROR(find_shapeless_plan(executor, feeds, &plan));
     }
     executor->current = plan;
     *out_plan = plan;

@@ -25,6 +25,7 @@
 #include "executor/limits.h"
 #include "executor/plan_cache.h"
 #include "executor/retire.h"
+#include "executor/states.h"
 #include "executor/variants.h"
 #include "executor/verdict.h"
 #include "rondo/executor_stream.h"
@@ -440,11 +441,31 @@ static rondo_status check_stream(const rondo_executor *executor, rondo_stream *s
                                    : "takes part in a capture that is broken already");
 }
 
+// A state changes its place from run to run, which no graph does.
+static rondo_status refuse_states(const rondo_executor *executor, const rondo_binding *feeds,
+                                  size_t feed_count) {
+    for (const rondo__state *state = executor->states; state != NULL; state = state->next) {
+        const char *name = executor->source->values[executor->source->inputs[state->input]].name;
+        size_t f = 0;
+        while (f < feed_count && strcmp(feeds[f].name, name) != 0) {
+            f += 1;
+        }
+        if (f == feed_count) {
+            return RONDO_FAIL_AS(call_name, INVALID,
+                                 "input \"%s\" is bound to an output, which holds for runs of the "
+                                 "executor; feed it, and fetch that output, to record a run",
+                                 name);
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
 rondo_status rondo_executor_record(rondo_executor *executor, rondo_stream *stream,
                                    const rondo_binding *feeds, size_t feed_count,
                                    const rondo_binding *fetches, size_t fetch_count) {
     RETURN_IF_ERROR(
         rondo__executor_order_call(executor, feeds, feed_count, fetches, fetch_count, __func__));
+    RETURN_IF_ERROR(refuse_states(executor, feeds, feed_count));
     RETURN_IF_ERROR(check_stream(executor, stream));
     rondo_executor *active = executor->active;
     rondo__budget *before = rondo__executor_begin_call(executor, feeds, feed_count);

@@ -58,3 +58,26 @@ void rondo__executor_sweep(rondo_executor *executor) {
         }
     }
 }
+
+bool rondo__executor_is_pinned(rondo_executor *executor) {
+    bool is_pinned = has_pins(executor);
+    for (size_t v = 0; v < executor->variant_count; ++v) {
+        is_pinned = is_pinned || has_pins(executor->variants[v]);
+    }
+    for (rondo_executor *variant = executor->retired_variants; variant != NULL;
+         variant = variant->next_retired) {
+        is_pinned = is_pinned || has_pins(variant);
+    }
+    return is_pinned;
+}
+
+void rondo__executor_drop_plans(rondo_executor *executor) {
+    rondo__executor_sweep(executor);
+    while (executor->variant_count > 0) {
+        rondo_executor_destroy(executor->variants[--executor->variant_count]);
+    }
+    while (rondo__lru_map_evict_oldest(&executor->plans)) {
+    }
+    executor->active = executor;
+    executor->has_run = false;
+}

@@ -36,6 +36,10 @@ static inline void rondo__executor_adopt(rondo_executor *executor,
 void rondo__plan_give_up(rondo_executor *executor, rondo__plan *plan);
 // The same for a variant of `root`.
 void rondo__variant_give_up(rondo_executor *root, rondo_executor *variant);
+// Whether a recorded run uses a plan of it or of a variant.
+bool rondo__executor_is_pinned(rondo_executor *executor);
+// Frees all plans and variants, of which none is pinned, and forgets the last run.
+void rondo__executor_drop_plans(rondo_executor *executor);
 // Frees what was given up and is not pinned any more.
 void rondo__executor_sweep(rondo_executor *executor);
 

@@ -14,6 +14,8 @@
 #include "executor/limits.h"
 #include "executor/probe.h"
 #include "executor/self_check.h"
+#include "executor/verbose.h"
+#include "rondo/label.h"
 #include "rondo/report.h"
 
 // Names the node, and the first tensor that it makes.
@@ -57,18 +59,32 @@ static rondo_status check_recording(rondo_executor *executor, const rondo__plan 
     return RONDO_STATUS_OK;
 }
 
+// Names the nodes of one op, in dumps, reports and profiles.
+static rondo_status open_label(rondo_executor *executor, const rondo__plan *plan, size_t i) {
+    const rondo__op *op = &plan->program->nodes[plan->items[i].node].op;
+    char label[112];
+    (void)snprintf(label, sizeof label, "%.40s %.64s", op->def->name, op->name);
+    return rondo_label_push(executor->stream, label);
+}
+
 static rondo_status record_items(rondo_executor *executor, rondo__plan *plan,
                                  const rondo__step *step) {
     for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
-        rondo_status status = launch_item(executor, plan, i);
+        rondo_status status = open_label(executor, plan, i);
+        if (status == RONDO_STATUS_OK) {
+            status = launch_item(executor, plan, i);
+        }
         if (status == RONDO_STATUS_OK && plan->is_probed) {
             status = check_recording(executor, plan, i);
+        }
+        if (status == RONDO_STATUS_OK) {
+            status = rondo_label_pop(executor->stream);
         }
         if (status != RONDO_STATUS_OK) {
             plan->failed_item = i;
             return status;
         }
-        if (executor->marks_nodes) {
+        if (rondo__self_check_is_expected(executor)) {
             rondo__self_check_mark(executor, &plan->items[i]);
         }
     }
@@ -92,8 +108,9 @@ static rondo_status capture_step(rondo_executor *executor, rondo__plan *plan, ro
     (void)snprintf(label, sizeof label, "ops %zu to %zu", step->first_item,
                    step->first_item + step->item_count - 1);
     options.label = label;
-    options.keep =
-        rondo__self_check_is_expected(executor) ? RONDO_KEEP_TEMPLATE : RONDO_KEEP_EXECUTABLE;
+    options.keep = rondo__self_check_is_expected(executor) || rondo__verbose_wants_nodes(executor)
+                       ? RONDO_KEEP_TEMPLATE
+                       : RONDO_KEEP_EXECUTABLE;
     rondo_graph *graph = NULL;
     plan->failed_item = SIZE_MAX;
     rondo_status status = rondo_graph_create(executor->device, &options, &graph);
@@ -105,9 +122,7 @@ static rondo_status capture_step(rondo_executor *executor, rondo__plan *plan, ro
     if (status != RONDO_STATUS_OK) {
         goto destroy_graph;
     }
-    executor->marks_nodes = options.keep == RONDO_KEEP_TEMPLATE;
     status = record_items(executor, plan, step);
-    executor->marks_nodes = false;
     if (status != RONDO_STATUS_OK) {
         rondo_error saved;
         rondo__error_save(&saved);
@@ -146,7 +161,7 @@ static void count_graphs(rondo_executor *executor, rondo__plan *plan, size_t fir
 }
 
 // Captures a segment, or all but the ops in it that cannot be. In AUTO mode memory that is not to
-// be had is no failure: the segment is run conventionally until a later try.
+// be had is no failure: the segment is launched op by op until a later try.
 static rondo_status capture_segment(rondo_executor *executor, rondo__plan *plan,
                                     size_t *in_out_index) {
     rondo__step *step = &plan->steps[*in_out_index];
@@ -185,8 +200,11 @@ static rondo_status capture_plan(rondo_executor *executor, rondo__plan *plan) {
             plan->run_count < step->retry_run) {
             continue;
         }
+        const size_t first = s;
         RETURN_IF_ERROR(capture_counted(executor, plan, &s));
+        rondo__verbose_tell_graphs(executor, plan, first, s);
     }
+    rondo__verbose_tell_bypassed(executor, plan);
     return RONDO_STATUS_OK;
 }
 
@@ -229,10 +247,17 @@ rondo_status rondo__plan_capture_ahead(rondo_executor *executor, rondo__plan *pl
     return RONDO_STATUS_OK;
 }
 
-static const rondo__segment_calls segment_calls = {
-    .launch = launch_items,
-    .capture = capture_counted,
-};
+// Before a step is run both ways. A plan that runs for the first time has no graphs yet, and
+// captures a segment only behind an eager run of it. The capture may put several steps in its
+// place.
+static rondo_status prepare_check(rondo_executor *executor, rondo__plan *plan, size_t index) {
+    const rondo__step *step = &plan->steps[index];
+    if (step->kind != RONDO__STEP_SEGMENT || step->graph != NULL || plan->run_count > 0) {
+        return RONDO_STATUS_OK;
+    }
+    RETURN_IF_ERROR(rondo__self_check_warm_up(executor, plan, step, launch_items));
+    return capture_counted(executor, plan, &index);
+}
 
 rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
                                    rondo__body_runner run_body, bool *out_was_replayed) {
@@ -245,36 +270,43 @@ rondo_status rondo__plan_run_steps(rondo_executor *executor, rondo__plan *plan,
     if (use_graphs) {
         RETURN_IF_ERROR(capture_plan(executor, plan));
     }
-    size_t replayed_count = 0;
-    size_t capturable_count = 0;
+    rondo_executor *root = executor->root;
+    const uint64_t ran_before = root->ran_count;
+    const uint64_t replayed_before = root->replayed_count;
+    size_t graph_count = 0;
     uint64_t start_ns = plan->first_replay_ns == 0 ? rondo__clock_now_ns() : 0;
     for (size_t s = 0; s < plan->step_count; ++s) {
-        rondo__step *step = &plan->steps[s];
         rondo_status status = rondo__executor_check_cancelled(executor);
+        if (status == RONDO_STATUS_OK && is_checked) {
+            status = prepare_check(executor, plan, s);
+        }
         if (status != RONDO_STATUS_OK) {
             return status;
         }
+        rondo__step *step = &plan->steps[s];
+        root->ran_count += rondo__step_has_kernels(step) ? step->item_count : 1;
         if (!rondo__step_has_kernels(step)) {
             status = rondo__bypass_run(executor, plan, step, run_body);
-        } else if (is_checked && step->kind == RONDO__STEP_SEGMENT) {
-            status = rondo__self_check_segment(executor, plan, &s, &segment_calls);
-            replayed_count += plan->steps[s].graph != NULL ? 1 : 0;
-            capturable_count += 1;
+        } else if (is_checked && step->graph != NULL) {
+            status = rondo__self_check_segment(executor, plan, step, launch_items);
+            root->replayed_count += step->graph != NULL ? step->item_count : 0;
+            graph_count += step->graph != NULL ? 1 : 0;
         } else if (use_graphs && step->graph != NULL) {
             status = rondo_graph_replay(step->graph, executor->stream);
-            replayed_count += 1;
-            capturable_count += 1;
+            root->replayed_count += step->item_count;
+            graph_count += 1;
         } else {
-            capturable_count += step->kind == RONDO__STEP_SEGMENT ? 1 : 0;
             status = launch_items(executor, plan, step);
         }
         if (status != RONDO_STATUS_OK) {
             return status;
         }
     }
-    *out_was_replayed = replayed_count > 0 && replayed_count == capturable_count;
+    const uint64_t replayed_count = root->replayed_count - replayed_before;
     const bool may_wait = executor->depth > 0 || !rondo__executor_is_putting(executor);
-    if (*out_was_replayed && plan->first_replay_ns == 0 && may_wait) {
+    *out_was_replayed = replayed_count > 0 && 2 * replayed_count >= root->ran_count - ran_before;
+    rondo__verbose_tell_run(executor, plan, graph_count);
+    if (graph_count > 0 && plan->first_replay_ns == 0 && may_wait) {
         RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
         plan->first_replay_ns = rondo__clock_now_ns() - start_ns;
     }

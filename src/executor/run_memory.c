@@ -9,13 +9,30 @@
 // Sizes of pieces: powers of two up to here, then steps of an eighth of one.
 enum { DOUBLED_BYTES_MAX = 16 << 20, SMALLEST_BYTES = 4096, SPARE_FACTOR_MAX = 4 };
 
-static size_t round_up(size_t bytes) {
+// Where a piece a little smaller is there, shapes are growing: then powers of two, so that all
+// pieces together are at most twice the last one, and most new shapes touch no new memory. Not
+// where that would take half of what plans may take.
+static bool is_growing(const rondo_executor *executor, rondo_memory_kind kind, size_t bytes,
+                       size_t power) {
+    const uint64_t limit = executor->plan_limit_bytes;
+    bool has_smaller = false;
+    for (const rondo__run_memory *m = executor->run_memory; m != NULL; m = m->next) {
+        has_smaller = has_smaller ||
+                      (m->kind == kind && m->bytes < bytes && m->bytes >= bytes / SPARE_FACTOR_MAX);
+    }
+    return has_smaller && (limit == 0 || executor->run_memory_bytes + power <= limit / 2);
+}
+
+static size_t round_up(const rondo_executor *executor, rondo_memory_kind kind, size_t bytes) {
     size_t power = SMALLEST_BYTES;
     while (power < bytes && power <= SIZE_MAX / 2) {
         power *= 2;
     }
     if (power <= DOUBLED_BYTES_MAX || power < bytes) {
         return power < bytes ? bytes : power;
+    }
+    if (is_growing(executor, kind, bytes, power)) {
+        return power;
     }
     const size_t step = power / 16;  // an eighth of the power of two below
     return (bytes + step - 1) / step * step;
@@ -50,7 +67,7 @@ static rondo_status add_piece(rondo_executor *executor, rondo_memory_kind kind, 
     rondo_error saved;
     rondo__error_save(&saved);
     memory->kind = kind;
-    memory->bytes = round_up(bytes);
+    memory->bytes = round_up(executor, kind, bytes);
     rondo_status status = allocate(executor, memory);
     if (status != RONDO_STATUS_OK && status != RONDO_STATUS_LOST && memory->bytes > bytes) {
         rondo__error_restore(&saved);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "program/edit.h"
 
 // A binary heap of node numbers, smallest first.
 typedef struct heap {
@@ -53,8 +54,11 @@ static void describe_cut(const rondo__plan *plan, size_t n, int8_t class_of, cha
         "control flow runs on the host",   "strings and sequences stay on the host",
         "its kernel cannot be captured",
     };
+    const char *const cause = rondo__node_is(node, "rondo", "Rest")
+                                  ? "ops that are planned when their shapes are known"
+                                  : why[class_of - 1];
     (void)snprintf(buffer, bytes, "%.60s \"%.40s\": %s%s%s", node->op.def->name, node->op.name,
-                   why[class_of - 1], refusal != NULL ? ": " : "", refusal != NULL ? refusal : "");
+                   cause, refusal != NULL ? ": " : "", refusal != NULL ? refusal : "");
 }
 
 static rondo_status add_step(rondo__plan *plan, size_t *capacity, const rondo__step *step) {

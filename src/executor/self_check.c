@@ -34,8 +34,7 @@ typedef struct checking {
     rondo_executor *executor;
     rondo__plan *plan;
     rondo__step *step;
-    size_t *index;  // of the step in the plan
-    const rondo__segment_calls *calls;
+    rondo__step_launcher launch;
     rondo_self_check_report *report;
     rondo__check_memory memory;
     bool *is_needed;  // by node of the graph
@@ -206,7 +205,7 @@ static rondo_status run_part_eagerly(checking *c, size_t end) {
     rondo__step part = *c->step;
     part.item_count = end - part.first_item;
     RETURN_IF_ERROR(rondo__check_memory_go_back(&c->memory));
-    RETURN_IF_ERROR(c->calls->launch(c->executor, c->plan, &part));
+    RETURN_IF_ERROR(c->launch(c->executor, c->plan, &part));
     return rondo__check_memory_keep(&c->memory, false);
 }
 
@@ -376,24 +375,12 @@ static rondo_status fail_different(const rondo_self_check_report *report) {
 
 // ---- a segment --------------------------------------------------------------------------------
 
-// Both ways. The graph is made behind the eager run, as it would be without a check. Without one
-// (*out_has_graph is false) there is nothing to compare, and the eager results stand.
-static rondo_status run_both_ways(checking *c, bool *out_has_graph) {
-    *out_has_graph = false;
-    RETURN_IF_ERROR(c->calls->launch(c->executor, c->plan, c->step));
+static rondo_status run_both_ways(checking *c) {
+    RETURN_IF_ERROR(c->launch(c->executor, c->plan, c->step));
     RETURN_IF_ERROR(rondo__check_memory_keep(&c->memory, false));
     RETURN_IF_ERROR(rondo__executor_check_cancelled(c->executor));
-    const size_t step_count = c->plan->step_count;
-    if (c->step->graph == NULL) {
-        RETURN_IF_ERROR(c->calls->capture(c->executor, c->plan, c->index));
-        c->step = &c->plan->steps[*c->index];
-    }
-    if (c->plan->step_count != step_count || c->step->graph == NULL) {
-        return RONDO_STATUS_OK;
-    }
     RETURN_IF_ERROR(rondo__check_memory_go_back(&c->memory));
     RETURN_IF_ERROR(rondo_graph_replay(c->step->graph, c->executor->stream));
-    *out_has_graph = true;
     return rondo__check_memory_keep(&c->memory, true);
 }
 
@@ -425,6 +412,7 @@ static void give_up_graph(const checking *c) {
     rondo_graph_destroy(c->step->graph);
     c->step->graph = NULL;
     c->step->retry_run = UINT64_MAX;
+    c->step->failure_count = 1;
     (void)snprintf(c->step->reason, sizeof c->step->reason,
                    "the self-check found that a replay differs in %.40s \"%.60s\"", c->report->op,
                    c->report->node);
@@ -449,37 +437,48 @@ static rondo_status settle_difference(checking *c, const value_place *place, boo
 }
 
 rondo_status rondo__self_check_segment(rondo_executor *executor, rondo__plan *plan,
-                                       size_t *in_out_index, const rondo__segment_calls *calls) {
-    rondo__step *const step = &plan->steps[*in_out_index];
+                                       rondo__step *step, rondo__step_launcher launch) {
+    rondo_self_check_report *report = &executor->root->self_check->report;
+    rondo_self_check_report later = {0};  // of segments behind the first that differs
     checking c = {.executor = executor,
                   .plan = plan,
                   .step = step,
-                  .index = in_out_index,
-                  .calls = calls,
-                  .report = &executor->root->self_check->report};
-    value_place place;
-    uint64_t value_count = 0;
-    bool has_graph = false;
-    bool is_first = true;
+                  .launch = launch,
+                  .report = report->is_different ? &later : report};
     rondo_status status = rondo__check_memory_init(executor, plan, step, &c.memory);
     if (status == RONDO_STATUS_OK) {
-        status = run_both_ways(&c, &has_graph);
+        status = run_both_ways(&c);
     }
-    // Only the first segment that differs is reported; what follows it is still compared, as it
-    // started from the same values.
-    if (status == RONDO_STATUS_OK && has_graph) {
-        rondo_self_check_report ignored = {0};
-        c.report->segment_count += 1;
-        rondo_self_check_report *report = c.report;
-        const bool differs = find_difference(&c, c.step->first_item + c.step->item_count, &place,
-                                             &value_count, &is_first);
+    if (status == RONDO_STATUS_OK) {
+        value_place place;
+        uint64_t value_count = 0;
+        bool is_first = true;
+        const size_t end = step->first_item + step->item_count;
+        const bool differs = find_difference(&c, end, &place, &value_count, &is_first);
+        report->segment_count += 1;
         report->value_count += value_count;
-        c.report = report->is_different ? &ignored : report;
         if (differs || find_generator(&c)) {
             status = settle_difference(&c, differs ? &place : NULL, is_first);
         }
     }
     rondo__free(c.is_needed);
     rondo__check_memory_deinit(&c.memory);
+    return status;
+}
+
+rondo_status rondo__self_check_warm_up(rondo_executor *executor, rondo__plan *plan,
+                                       const rondo__step *step, rondo__step_launcher launch) {
+    rondo__check_memory memory;
+    rondo_status status = rondo__check_memory_init(executor, plan, step, &memory);
+    if (status == RONDO_STATUS_OK) {
+        status = launch(executor, plan, step);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo_stream_synchronize(executor->stream);
+    }
+    if (status == RONDO_STATUS_OK) {
+        status = rondo__check_memory_go_back(&memory);
+    }
+    rondo__check_memory_deinit(&memory);
     return status;
 }

@@ -6,13 +6,9 @@
 #include "executor/plan.h"
 #include "rondo/self_check.h"
 
-// How a segment is run and captured: handed down by who runs the steps.
-typedef struct rondo__segment_calls {
-    rondo_status (*launch)(rondo_executor *executor, rondo__plan *plan, const rondo__step *step);
-    // May leave the step without a graph, or put several in its place: *in_out_index becomes the
-    // last of them.
-    rondo_status (*capture)(rondo_executor *executor, rondo__plan *plan, size_t *in_out_index);
-} rondo__segment_calls;
+// Launches the items of a step; handed down by who runs the steps.
+typedef rondo_status (*rondo__step_launcher)(rondo_executor *executor, rondo__plan *plan,
+                                             const rondo__step *step);
 
 // Whether this run of the caller's executor is checked. Each call of the caller's that runs steps
 // begins with the first, and ends with the last.
@@ -28,15 +24,18 @@ bool rondo__self_check_is_expected(const rondo_executor *executor);
 // While the item's segment is recorded: which node is its last.
 void rondo__self_check_mark(const rondo_executor *executor, rondo__item *item);
 
-// Runs segment `*in_out_index` both ways and compares. Afterwards everything is as the run leaves
-// it. A segment that differs has no graph any more, unless that is an error; one that cannot be
-// captured whole is compared in parts from the next checked run on, and *in_out_index becomes the
-// last part.
+// Runs a segment without a graph op by op, and goes back to where it began.
+RONDO_MUST_USE rondo_status rondo__self_check_warm_up(rondo_executor *executor, rondo__plan *plan,
+                                                      const rondo__step *step,
+                                                      rondo__step_launcher launch);
+
+// Runs a segment with a graph both ways and compares. Afterwards everything is as the run leaves
+// it. A segment that differs has no graph any more, unless that is an error.
 //
 // Errors:    MISMATCH (self_check_action), and those of running.
 RONDO_MUST_USE rondo_status rondo__self_check_segment(rondo_executor *executor, rondo__plan *plan,
-                                                      size_t *in_out_index,
-                                                      const rondo__segment_calls *calls);
+                                                      rondo__step *step,
+                                                      rondo__step_launcher launch);
 
 // The same where the caller asked for the check: a difference is only reported.
 //

@@ -7,7 +7,6 @@
 rondo_status rondo_executor_self_check(rondo_executor *executor, const rondo_binding *feeds,
                                        size_t feed_count, rondo_binding *fetches,
                                        size_t fetch_count, rondo_self_check_report *out_report) {
-    struct rondo__self_check *check;
     RETURN_IF_ERROR(
         rondo__clear_struct(out_report, sizeof *out_report, __func__, "rondo_self_check_report"));
     if (executor == NULL) {

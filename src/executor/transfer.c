@@ -18,6 +18,7 @@
 #include "executor/self_check.h"
 #include "executor/settle.h"
 #include "executor/spans.h"
+#include "executor/states.h"
 
 // Puts the inputs where the plan wants them: device tensors in stream order, the others as they are
 // now. On CUDA those go through pinned memory that the plan owns, so that the caller's memory is
@@ -94,11 +95,14 @@ static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const 
                                                       &out_times->was_replayed);
     out_times->enqueue_ns = rondo__clock_now_ns() - fed_ns;
     out_times->compute_ns = fed_ns;  // until somebody knows when it was done
+    out_times->ran_op_count = executor->root->ran_count;
+    out_times->replayed_op_count = executor->root->replayed_count;
     RETURN_IF_ERROR(status);
     RETURN_IF_ERROR(check_dynamic(executor, plan));
     RETURN_IF_ERROR(rondo__fetch_prepare(fetch));
     RETURN_IF_ERROR(rondo__executor_mark(executor, 2));
     RETURN_IF_ERROR(rondo__fetch_put(fetch));
+    RETURN_IF_ERROR(rondo__states_put(fetch));
     RETURN_IF_ERROR(rondo__executor_mark(executor, 3));
     return rondo__plan_capture_ahead(executor, plan);
 }
@@ -122,6 +126,7 @@ rondo_status rondo__executor_run_tensors(rondo_executor *executor, const rondo_t
     }
     times.compute_ns = rondo__clock_now_ns() - times.compute_ns;
     rondo__fetch_finish(&fetch);
+    rondo__states_advance(executor);
     times.latency_ns = rondo__clock_now_ns() - start_ns;
     rondo__executor_read_spans(executor, &times);
     executor->times = times;
@@ -129,17 +134,27 @@ rondo_status rondo__executor_run_tensors(rondo_executor *executor, const rondo_t
     return RONDO_STATUS_OK;
 }
 
+// Marks the end of the run, for ourselves and for the caller.
+static rondo_status mark_end(rondo_executor *executor, rondo_event *done) {
+    RETURN_IF_ERROR(rondo_event_record(executor->root->async->finished, executor->stream));
+    return done != NULL ? rondo_event_record(done, executor->stream) : RONDO_STATUS_OK;
+}
+
 rondo_status rondo__executor_put_tensors(rondo_executor *executor, const rondo_tensor *feeds,
                                          rondo_tensor *results, const bool *wants,
-                                         rondo_run_times *out_times) {
+                                         rondo_event *done, rondo_run_times *out_times) {
     rondo__plan *plan;
     RETURN_IF_ERROR(rondo__executor_find_plan(executor, feeds, &plan));
     const rondo__fetch fetch = {executor, plan, results, wants, false};
-    const rondo_status status = put_run(&fetch, plan, feeds, out_times);
+    rondo_status status = put_run(&fetch, plan, feeds, out_times);
+    if (status == RONDO_STATUS_OK) {
+        status = mark_end(executor, done);
+    }
     if (status != RONDO_STATUS_OK) {
         return give_up(executor, &fetch, status);
     }
     rondo__fetch_finish(&fetch);
+    rondo__states_advance(executor);
     count_run(executor, plan, out_times->was_replayed);
     return RONDO_STATUS_OK;
 }
@@ -175,6 +190,8 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     RETURN_IF_ERROR(status);
     times.latency_ns = rondo__clock_now_ns() - start_ns;
     times.compute_ns = times.latency_ns;
+    times.ran_op_count = executor->ran_count;
+    times.replayed_op_count = executor->replayed_count;
     active->times = times;
     count_run(active, active->current, times.was_replayed);
     return RONDO_STATUS_OK;

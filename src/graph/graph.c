@@ -209,7 +209,7 @@ rondo_status rondo_graph_upload(rondo_graph *graph, rondo_stream *stream) {
 
 rondo_status rondo_graph_instantiate(rondo_graph *graph) {
     RETURN_IF_ERROR(rondo__graph_check_template(graph, __func__));
-    // The caller may have edited the template through its raw handle.
+    // The caller may have edited the template through its native handle.
     rondo_graph_stats stats = {.replay_count = graph->stats.replay_count,
                                .capture_ns = graph->stats.capture_ns};
     RETURN_IF_ERROR(rondo__graph_count_kinds(graph->recorded, &stats));
@@ -290,7 +290,7 @@ rondo_status rondo_graph_get_native(rondo_graph *graph, void **out_template,
     }
     const rondo__backend *backend = graph->device->backend;
     if (backend->get_native_template == NULL || backend->get_native_executable == NULL) {
-        return RONDO_FAIL(UNSUPPORTED, "graphs of %s have no raw handles", graph->device->name);
+        return RONDO_FAIL(UNSUPPORTED, "graphs of %s have no native handles", graph->device->name);
     }
     if (out_template != NULL) {
         *out_template = backend->get_native_template(graph->recorded);

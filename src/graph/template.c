@@ -264,7 +264,7 @@ static rondo_status list_edges(rondo__template *recorded, size_t *pairs, uint8_t
     return pair_count == count && kind_count == count
                ? RONDO_STATUS_OK
                : RONDO_FAIL(STATE,
-                            "the graph was edited through its raw handle while it was listed");
+                            "the graph was edited through its native handle while it was listed");
 }
 
 rondo_status rondo__edge_table_init(rondo__template *recorded, rondo__edge_table *out_table) {

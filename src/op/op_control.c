@@ -1,4 +1,5 @@
 // op/op_control.c — If, Loop, Scan, SequenceMap: entries only; the executor runs their bodies.
+// rondo.Rest holds ops that wait for shapes (program/pass_rest.c), and runs its body once.
 //
 // What an op instance knows of a body is an opaque pointer, so nothing can be said of the outputs
 // here. The input counts include the values that bodies capture.
@@ -35,5 +36,14 @@ const rondo__op_def rondo__op_table_control[] = {
     CONTROL_ENTRY("Scan", 8, 8, 2, scan_8_attributes),
     CONTROL_ENTRY("Scan", 9, RONDO_OP_OPSET_MAX, 1, scan_attributes),
     CONTROL_ENTRY("SequenceMap", 17, RONDO_OP_OPSET_MAX, 1, loop_attributes),
+    {.domain = "rondo",
+     .name = "Rest",
+     .opset_min = 1,
+     .opset_max = RONDO_OP_OPSET_MAX,
+     .input_max = RONDO_OP_ANY_COUNT,
+     .output_max = RONDO_OP_ANY_COUNT,
+     .flags = RONDO__OP_CONTROL | RONDO__OP_INTERNAL,
+     .capture = RONDO__CAPTURE_NEVER,
+     .infer = infer_control},
     {.name = NULL},
 };

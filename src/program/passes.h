@@ -33,6 +33,15 @@ RONDO_MUST_USE rondo_status rondo__program_simplify(rondo_program *program);
 RONDO_MUST_USE rondo_status rondo__program_optimise(rondo_program *program,
                                                     const rondo__pass_options *options);
 
+// Puts ops that wait for shapes which depend on data into bodies of rondo.Rest, to be planned when
+// they are known. The program is specialised.
+//
+// is_body    the program is such a body itself
+//
+// Errors:    NO_MEMORY.
+// Threads:   one thread per program.
+RONDO_MUST_USE rondo_status rondo__pass_rest(rondo_program *program, bool is_body);
+
 // The single passes, for tests.
 rondo_status rondo__pass_identity(rondo_program *program);
 rondo_status rondo__pass_batch_norm(rondo_program *program);

@@ -149,8 +149,17 @@ RONDO_MUST_USE rondo_status rondo__program_override(const rondo_program *program
                                                     const bool *is_fed,
                                                     rondo_program **out_program);
 // Deep copy of structure and attributes; constants share their bytes.
+// A clone in which a constant, also where bodies use it, is another of the same dtype and shape,
+// whose bytes it shares. Its optionals are those of the program.
+RONDO_MUST_USE rondo_status rondo__program_replace_constant(const rondo_program *program,
+                                                            int32_t value,
+                                                            const rondo_tensor *tensor,
+                                                            rondo_program **out_program);
 RONDO_MUST_USE rondo_status rondo__program_clone(const rondo_program *program,
                                                  rondo_program **out_program);
+
+// Lets ops that leave it open work as in training, in bodies, too.
+void rondo__program_set_training(rondo_program *program);
 
 // ---- checking and ordering --------------------------------------------------------------------
 

@@ -343,8 +343,8 @@ static rondo_status declare_inputs(rondo_program *program, const rondo_tensor *f
             continue;
         }
         // Of a sequence nothing is fixed: the plan must do for the next one, too.
-        bool is_known =
-            feeds[i].dtype != RONDO_DTYPE_NONE && !rondo__dtype_is_nested(feeds[i].dtype);
+        bool is_known = feeds[i].dtype != RONDO_DTYPE_NONE &&
+                        !rondo__dtype_is_nested(feeds[i].dtype) && feeds[i].shape.rank >= 0;
         rondo__value_set_shape(v, feeds[i].dtype, is_known ? &feeds[i].shape : NULL);
         if (feeds[i].data != NULL) {
             int32_t constant;

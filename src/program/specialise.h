@@ -12,13 +12,12 @@
 // Clones `source`, infers shapes from those of the inputs, folds constants, removes what is dead.
 //
 // feeds       one for each program input: dtype and shape; `data` non-NULL fixes the value too (the
-// tensor is
-//             retained). NULL: nothing is known of the inputs, only what does not depend on them is
-//             folded.
+//             tensor is retained). A rank below 0: the shape is not known. NULL: nothing is known
+//             of the inputs, only what does not depend on them is folded.
 // fold_bytes  results larger than this are left to run time
 // out_wanted  one for each input, may be NULL: true where knowing the input's value would make a
-// shape known that
-//             is not. Only inputs of at most RONDO__VALUE_KEY_COUNT_MAX elements are named.
+//             shape known that is not. Only inputs of at most RONDO__VALUE_KEY_COUNT_MAX elements
+//             are named.
 //
 // In the result a value's extents are numbers, or -1 where they depend on data; has_shape is false
 // where the rank does, too. Bodies of control nodes are looked into, but not changed.

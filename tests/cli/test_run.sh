@@ -42,6 +42,16 @@ grep -v ' ms$' "$work/stdout" | cmp -s - "$work/seed7" || fail "seed 7 gave othe
 expect_status 0 run "$model" --device host --set batch=4 --seed 8
 grep -v ' ms$' "$work/stdout" | cmp -s - "$work/seed7" && fail "seed 8 gave the values of seed 7"
 
+# Each run both ways, with the outputs of the last.
+expect_status 0 run "$model" --device host --self-check --input "x=$work/x.npy" \
+    --input "y=$work/y.npy"
+expect_text '^self-check: 1 value in 1 segment, the same replayed$'
+expect_text 'values 1.5 0 0$'
+expect_status 0 run "$here/../models/branch_and_loop/model.onnx" --device host --self-check=3
+expect_text '^self-check: [0-9]* values in [0-9]* segments, the same replayed$'
+expect_error 1 'graphs are off' run "$model" --device host --self-check --graphs off
+expect_error 2 'needs a whole number' run "$model" --device host --self-check=x
+
 # NaN values are legal.
 write_npy "$work/nan.npy" '\000\000\300\177\000\000\200\077\000\000\200\077'
 expect_status 0 run "$model" --device host --input "x=$work/nan.npy" --input "y=$work/y.npy"

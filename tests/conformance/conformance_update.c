@@ -158,7 +158,7 @@ static void test_conformance_update__edits_through_the_raw_handle(void **state) 
     void *native = NULL;
     if (!context->is_cuda) {
         ASSERT_STATUS(rondo_graph_get_native(graph, &native, NULL), UNSUPPORTED);
-        ASSERT_MESSAGE_HAS("no raw handles");
+        ASSERT_MESSAGE_HAS("no native handles");
     } else {
         const rondo__cuda_api *api;
         void *child = NULL;

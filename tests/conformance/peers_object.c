@@ -321,7 +321,7 @@ static void torch_20_eager_and_captured_dropout_mix(void **state) {
     suite_free(context, RONDO_MEMORY_DEVICE, y);
 }
 
-// ---- raw handles and instantiation on demand --------------------------------------------------
+// ---- native handles and instantiation on demand ------------------------------------------------
 
 static void torch_28_handles_without_a_kept_template(void **state) {
     suite_context *context = suite_get_context(state);

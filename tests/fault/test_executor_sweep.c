@@ -187,6 +187,13 @@ static void test_executor_sweep__flower_trees(void **state) {
     sweep("tests/models/flower_trees", RONDO_DTYPE_F32);
 }
 
+// Ops that are planned when their shapes are known; their loss of precision, too.
+static void test_executor_sweep__found_rows(void **state) {
+    (void)state;
+    sweep("tests/models/found_rows", RONDO_DTYPE_F32);
+    sweep("tests/models/found_rows", RONDO_DTYPE_F16);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_sweep__branch_and_loop),
@@ -194,6 +201,7 @@ int main(void) {
         cmocka_unit_test(test_executor_sweep__gpt),
         cmocka_unit_test(test_executor_sweep__words_and_lists),
         cmocka_unit_test(test_executor_sweep__flower_trees),
+        cmocka_unit_test(test_executor_sweep__found_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -33,7 +33,12 @@ void fake_violation(const char *format, ...) {
     snprintf(g_fake.violations + used, sizeof(g_fake.violations) - used, "\n");
 }
 
+static fake_object **list_of(fake_kind kind) {
+    return kind == FAKE_USER_OBJECT ? &g_fake.user_objects : &g_fake.objects;
+}
+
 void *fake_new_object(fake_kind kind, size_t bytes) {
+    fake_object **list = list_of(kind);
     fake_object *object = calloc(1, bytes);
     if (object == NULL) {
         abort();
@@ -41,11 +46,11 @@ void *fake_new_object(fake_kind kind, size_t bytes) {
     object->kind = kind;
     object->context =
         g_fake_thread.depth > 0 ? g_fake_thread.contexts[g_fake_thread.depth - 1] : NULL;
-    object->next = g_fake.objects;
+    object->next = *list;
     if (object->next != NULL) {
         object->next->previous = object;
     }
-    g_fake.objects = object;
+    *list = object;
     return object;
 }
 
@@ -54,7 +59,7 @@ void fake_free_object(void *address) {
     if (object->previous != NULL) {
         object->previous->next = object->next;
     } else {
-        g_fake.objects = object->next;
+        *list_of(object->kind) = object->next;
     }
     if (object->next != NULL) {
         object->next->previous = object->previous;
@@ -63,7 +68,7 @@ void fake_free_object(void *address) {
 }
 
 bool fake_is_alive(const void *address, fake_kind kind) {
-    for (const fake_object *object = g_fake.objects; object != NULL; object = object->next) {
+    for (const fake_object *object = *list_of(kind); object != NULL; object = object->next) {
         if (object == address) {
             return object->kind == kind;
         }
@@ -156,6 +161,9 @@ void fake_cuda_reset(const fake_cuda_options *options) {
     static const fake_cuda_options defaults = {
         .device_count = 1, .driver_version = 13000, .has_get_proc_address = true};
     pthread_mutex_lock(&g_fake.lock);
+    while (g_fake.user_objects != NULL) {
+        fake_free_object(g_fake.user_objects);
+    }
     while (g_fake.objects != NULL) {
         fake_object *object = g_fake.objects;
         if (object->kind == FAKE_GRAPH || object->kind == FAKE_EXEC) {
@@ -167,6 +175,8 @@ void fake_cuda_reset(const fake_cuda_options *options) {
             free(((fake_graph *)object)->user_objects);
         } else if (object->kind == FAKE_MEMORY) {
             free(((fake_memory *)object)->bytes);
+        } else if (object->kind == FAKE_MODULE) {
+            free(((fake_module *)object)->text);
         }
         fake_free_object(object);
     }
@@ -216,8 +226,11 @@ size_t fake_cuda_count_objects(void) {
     for (size_t i = 0; i < FAKE_DEVICES_MAX; i++) {
         count += (size_t)g_fake.retain_counts[i];
     }
-    for (const fake_object *object = g_fake.objects; object != NULL; object = object->next) {
-        count++;
+    const fake_object *lists[] = {g_fake.objects, g_fake.user_objects};
+    for (size_t i = 0; i < 2; i++) {
+        for (const fake_object *object = lists[i]; object != NULL; object = object->next) {
+            count++;
+        }
     }
     return count;
 }
@@ -236,7 +249,7 @@ void fake_cuda_set_kernel(const char *name, fake_cuda_kernel kernel) {
     if (g_fake.kernel_count == FAKE_KERNELS_MAX) {
         abort();
     }
-    g_fake.kernels[g_fake.kernel_count++] = (fake_kernel_entry){name, kernel};
+    g_fake.kernels[g_fake.kernel_count++] = (fake_kernel_entry){.name = name, .kernel = kernel};
 }
 
 static rondo__cuda_api g_api;
@@ -246,11 +259,18 @@ void fake_cuda_install(void) {
     rondo__cuda_set_api(&g_api);
 }
 
+// The machine code is the text, so that the driver may look at it.
+static const char g_magic[] = "fake:";
+
 static rondo_status compile_nothing(const char *source, rondo__cuda_image *out_image) {
-    (void)source;
-    out_image->bytes = rondo__calloc(1, 1);
-    out_image->byte_count = 1;
-    return out_image->bytes != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+    const size_t byte_count = sizeof(g_magic) + strlen(source);
+    char *bytes = rondo__calloc(1, byte_count);
+    if (bytes != NULL) {
+        snprintf(bytes, byte_count, "%s%s", g_magic, source);
+    }
+    out_image->bytes = bytes;
+    out_image->byte_count = byte_count;
+    return bytes != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
 }
 
 void fake_cuda_install_compiler(void) {
@@ -521,13 +541,16 @@ rondo__cu_result fake_cuPointerGetAttribute(void *out_value, int attribute,
 // ---- modules ----------------------------------------------------------------------------------
 
 rondo__cu_result fake_cuModuleLoadData(rondo__cu_module *out_module, const void *image) {
-    (void)image;
     ENTER("cuModuleLoadData");
     NEED_CONTEXT("cuModuleLoadData");
     if (fake_break_unsafe("cuModuleLoadData")) {
         return fake_leave(RONDO__CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
-    *out_module = fake_new_object(FAKE_MODULE, sizeof(fake_module));
+    const bool is_text = image != NULL && strncmp(image, g_magic, strlen(g_magic)) == 0;
+    fake_module *module = fake_new_object(FAKE_MODULE, sizeof(fake_module));
+    module->text = strdup(is_text ? (const char *)image + strlen(g_magic) : "");
+    module->pointwise = (fake_kernel_entry){.name = "pointwise", .text = module->text};
+    *out_module = (rondo__cu_module)(void *)module;
     return fake_leave(code);
 }
 
@@ -537,6 +560,7 @@ rondo__cu_result fake_cuModuleUnload(rondo__cu_module module) {
         fake_violation("cuModuleUnload of a dead module");
         return fake_leave(RONDO__CU_ERROR_INVALID_HANDLE);
     }
+    free(((fake_module *)(void *)module)->text);
     fake_free_object(module);
     return fake_leave(code);
 }
@@ -561,6 +585,11 @@ rondo__cu_result fake_cuModuleGetFunction(rondo__cu_function *out_function, rond
             *out_function = (rondo__cu_function)(void *)&g_fake.kernels[i];
             return fake_leave(code);
         }
+    }
+    fake_module *owner = (fake_module *)(void *)module;
+    if (strcmp(name, owner->pointwise.name) == 0 && fake_pointwise_is_known(owner->text)) {
+        *out_function = (rondo__cu_function)(void *)&owner->pointwise;
+        return fake_leave(code);
     }
     return fake_leave(RONDO__CU_ERROR_NOT_FOUND);
 }

@@ -52,7 +52,8 @@ static void set_condition(const void *arguments, size_t argument_bytes) {
     g_fake.condition_is_set[index] = true;
 }
 
-const fake_kernel_entry fake_condition_kernel = {"rondo_condition", set_condition};
+const fake_kernel_entry fake_condition_kernel = {.name = "rondo_condition",
+                                                 .kernel = set_condition};
 
 // ---- nodes ------------------------------------------------------------------------------------
 

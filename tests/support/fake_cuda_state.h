@@ -47,10 +47,6 @@ typedef struct fake_memory {
     uint64_t id;  // of the allocation
 } fake_memory;
 
-typedef struct fake_module {
-    fake_object object;
-} fake_module;
-
 typedef struct fake_user_object {
     fake_object object;
     void *pointer;
@@ -61,7 +57,14 @@ typedef struct fake_user_object {
 typedef struct fake_kernel_entry {
     const char *name;
     fake_cuda_kernel kernel;
+    const char *text;  // NULL, or what fake_pointwise.c runs in place of `kernel`
 } fake_kernel_entry;
+
+typedef struct fake_module {
+    fake_object object;
+    char *text;  // that was "compiled"
+    fake_kernel_entry pointwise;
+} fake_module;
 
 typedef struct fake_node {
     int type;  // RONDO__CU_GRAPH_NODE_*
@@ -146,7 +149,8 @@ typedef struct fake_call_count {
 typedef struct fake_state {
     pthread_mutex_t lock;
     fake_cuda_options options;
-    fake_object *objects;
+    fake_object *objects;       // all but user objects
+    fake_object *user_objects;  // apart, as each recorded host function has one
     int retain_counts[FAKE_DEVICES_MAX];
     bool peers[FAKE_DEVICES_MAX][FAKE_DEVICES_MAX];  // work of the first uses memory of the second
     char contexts[FAKE_DEVICES_MAX];                 // their addresses are the context handles
@@ -217,6 +221,10 @@ fake_node *fake_append_node(fake_graph *graph, const size_t *dependencies, size_
 // What every kernel takes that is launched with a parameter array: an address and three words.
 enum { FAKE_PARAMETERS = 4 };
 size_t fake_get_parameter(size_t index, size_t *out_offset);  // its size
+
+// The library's element-wise kernels, by their text (fake_pointwise.c).
+bool fake_pointwise_is_known(const char *text);
+void fake_pointwise_run(const char *text, const void *arguments, size_t argument_bytes);
 
 extern const fake_kernel_entry fake_condition_kernel;
 void fake_run_conditional(const fake_node *node);

@@ -456,7 +456,9 @@ rondo__cu_result fake_cuEventElapsedTime(float *out_milliseconds, rondo__cu_even
 void fake_run_node(const fake_node *node) {
     switch (node->type) {
         case RONDO__CU_GRAPH_NODE_KERNEL:
-            if (node->kernel->kernel != NULL) {
+            if (node->kernel->text != NULL) {
+                fake_pointwise_run(node->kernel->text, node->arguments, node->argument_bytes);
+            } else if (node->kernel->kernel != NULL) {
                 node->kernel->kernel(node->arguments, node->argument_bytes);
             }
             break;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the models of tests/models that work on strings, sequences, optionals and tables again, with what ONNX
-Runtime says of them (needs the packages onnx and onnxruntime; the tests do not).
+"""Makes the models of tests/models that work on strings, sequences, optionals and tables, or on as many rows as the
+data say, again, with what ONNX Runtime says of them (needs the packages onnx and onnxruntime; the tests do not).
 
 usage: make_object_models.py tests/models
 """
@@ -200,9 +200,39 @@ def columns_and_classes(directory):
           value("heard", REAL, ["n", 1])], [feeds], (), (("", 17), ("ai.onnx.ml", 3)))
 
 
+def found_rows(directory):
+    """The rows of a table with a positive sum through a small network; then, per row, as many steps as it says."""
+    generator = np.random.default_rng(6)
+    node = helper.make_node
+    whole = {"axis": [1], "all": [-1], "first": [0], "six": [6]}
+    weights = [numpy_helper.from_array(np.array(data, np.int64), name) for name, data in whole.items()]
+    weights += [numpy_helper.from_array(np.array(data, np.int64), name) for name, data in (("begin", 0), ("step", 1))]
+    weights += [numpy_helper.from_array(generator.normal(size=size).astype(np.float32), name)
+                for name, size in (("w", (4, 6)), ("b", (6,)), ("v", (6, 3)))]
+    nodes = [node("ReduceSum", ["x", "axis"], ["sums"], keepdims=0), node("Relu", ["sums"], ["scores"]),
+             node("NonZero", ["scores"], ["found"]), node("Transpose", ["found"], ["places"]),
+             node("GatherND", ["x", "places"], ["rows"]), node("MatMul", ["rows", "w"], ["wide"]),
+             node("Add", ["wide", "b"], ["moved"]), node("Reshape", ["moved", "all"], ["flat"]),
+             node("Tanh", ["flat"], ["bent"]), node("Shape", ["rows"], ["shape"]),
+             node("Gather", ["shape", "first"], ["count"]), node("Concat", ["count", "six"], ["back"], axis=0),
+             node("Reshape", ["bent", "back"], ["again"]), node("MatMul", ["again", "v"], ["y"]),
+             node("ReduceMax", ["scores"], ["most"], keepdims=0), node("Ceil", ["most"], ["whole"]),
+             node("Cast", ["whole"], ["end"], to=WHOLE), node("Range", ["begin", "end", "step"], ["steps"]),
+             node("Cast", ["steps"], ["times"], to=REAL), node("Unsqueeze", ["times", "axis"], ["column"]),
+             node("Unsqueeze", ["scores", "first"], ["row"]), node("Less", ["column", "row"], ["test"]),
+             node("Cast", ["test"], ["mask"], to=REAL), node("MatMul", ["mask", "x"], ["z"])]
+    sets = []
+    for shift in (0.0, 1.0):
+        x = generator.normal(size=(70, 4)).astype(np.float32)
+        sets.append([x + np.float32(shift)])
+    save(directory, "found_rows", nodes, [value("x", REAL, ["n", 4])],
+         [value("y", REAL, ["found", 3]), value("z", REAL, ["steps", 4])], sets, weights)
+
+
 if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     words_and_lists(sys.argv[1])
     flower_trees(sys.argv[1])
     columns_and_classes(sys.argv[1])
+    found_rows(sys.argv[1])

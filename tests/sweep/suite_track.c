@@ -13,6 +13,7 @@ typedef enum kind {
     KIND_THREAD,
     KIND_CACHE,
     KIND_STEPPER,
+    KIND_LEARNED,
     KIND_GRAPH,
     KIND_POOL_BLOCK,
     KIND_LATE_BLOCK,  // freed in a capture, whose failure would undo that, or in vain
@@ -199,6 +200,23 @@ void suite_track_destroy_stepper(rondo_stepper *stepper) {
     rondo_stepper_destroy(stepper);
 }
 
+rondo_status suite_track_create_learned(rondo_device *device, const rondo_learned_options *options,
+                                        const rondo_argument *arguments, size_t argument_count,
+                                        rondo_learned_function function, void *user_data,
+                                        rondo_learned **out_learned) {
+    rondo_status status = rondo_learned_create(device, options, arguments, argument_count, function,
+                                               user_data, out_learned);
+    if (status == RONDO_STATUS_OK) {
+        add((object){.kind = KIND_LEARNED, .address = *out_learned});
+    }
+    return status;
+}
+
+void suite_track_destroy_learned(rondo_learned *learned) {
+    drop(KIND_LEARNED, learned);
+    rondo_learned_destroy(learned);
+}
+
 rondo_status suite_track_create_pool(rondo_device *device, const rondo_pool_options *options,
                                      rondo_pool **out_pool) {
     rondo_status status = rondo_pool_create(device, options, out_pool);
@@ -350,6 +368,9 @@ static void give_back(const object *entry) {
             break;
         case KIND_CACHE:
             rondo_graph_cache_destroy(entry->address);
+            break;
+        case KIND_LEARNED:
+            rondo_learned_destroy(entry->address);
             break;
         case KIND_STEPPER:
             rondo_stepper_destroy(entry->address);

@@ -34,6 +34,11 @@ void suite_track_destroy_cache(rondo_graph_cache *cache);
 rondo_status suite_track_create_stepper(rondo_device *device, const rondo_stepper_options *options,
                                         rondo_stepper **out_stepper);
 void suite_track_destroy_stepper(rondo_stepper *stepper);
+rondo_status suite_track_create_learned(rondo_device *device, const rondo_learned_options *options,
+                                        const rondo_argument *arguments, size_t argument_count,
+                                        rondo_learned_function function, void *user_data,
+                                        rondo_learned **out_learned);
+void suite_track_destroy_learned(rondo_learned *learned);
 rondo_status suite_track_create_pool(rondo_device *device, const rondo_pool_options *options,
                                      rondo_pool **out_pool);
 void suite_track_retain_pool(rondo_pool *pool);
@@ -77,6 +82,9 @@ void suite_track_unwind(void);
 #define rondo_graph_cache_destroy(cache) suite_track_destroy_cache(cache)
 #define rondo_stepper_create(device, options, out) suite_track_create_stepper(device, options, out)
 #define rondo_stepper_destroy(stepper) suite_track_destroy_stepper(stepper)
+#define rondo_learned_create(device, options, arguments, count, function, data, out) \
+    suite_track_create_learned(device, options, arguments, count, function, data, out)
+#define rondo_learned_destroy(learned) suite_track_destroy_learned(learned)
 #define rondo_pool_create(device, options, out) suite_track_create_pool(device, options, out)
 #define rondo_pool_retain(pool) suite_track_retain_pool(pool)
 #define rondo_pool_release(pool) suite_track_release_pool(pool)

@@ -117,9 +117,51 @@ static void test_executor_memory__destroying_gives_it_back(void **state) {
     rondo_device_release(device);
 }
 
+// Shapes that grow from run to run share memory: a few pieces, each twice as large as the one
+// before. And what an executor says that it holds is all of it.
+static void test_executor_memory__growing_shapes_share_it(void **state) {
+    (void)state;
+    enum { FIRST = 20, STEP = 2 };
+    model_builder b;
+    size_t byte_count = 0;
+    rondo_program *program;
+    rondo_device *device;
+    rondo_executor *executor;
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
+    model_builder_init(&b);
+    model_builder_add_input(&b, b.graph, "x", FLOAT, "n 131072");
+    model_builder_add_node(&b, b.graph, "Relu", "relu", "x", "y");
+    model_builder_add_output(&b, b.graph, "y", FLOAT, NULL);
+    const uint8_t *packed = model_builder_pack(&b, &byte_count);
+    check(rondo_program_parse_onnx(packed, byte_count, &program));
+    model_builder_deinit(&b);
+    check(rondo_device_open("host", &device));
+    check(rondo_executor_create(program, device, NULL, &executor));
+    for (int plan = 0; plan < PLANS; ++plan) {
+        const rondo_shape shape = {.rank = 2, .extent = {FIRST + STEP * plan, 131072}};
+        rondo_binding feed = {.name = "x"};
+        rondo_binding fetch = {.name = "y"};
+        check(rondo_tensor_init(RONDO_DTYPE_F32, &shape, &feed.tensor));
+        check(rondo_executor_run(executor, &feed, 1, &fetch, 1));
+        rondo_tensor_deinit(&feed.tensor);
+        rondo_tensor_deinit(&fetch.tensor);
+    }
+    check(rondo_executor_get_stats(executor, &stats));
+    print_message("the last of %d plans needs %.1f MiB, all have %.1f\n", PLANS,
+                  (double)stats.arena_bytes / 1048576.0, (double)stats.plan_bytes / 1048576.0);
+    assert_int_equal(stats.plan_count, PLANS);
+    assert_true(stats.plan_bytes <= 4 * stats.arena_bytes);
+    assert_true(stats.memory_bytes >= stats.plan_bytes + stats.constant_bytes);
+    assert_int_equal(stats.device_memory_bytes, 0);
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    rondo_device_release(device);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_memory__destroying_gives_it_back),
+        cmocka_unit_test(test_executor_memory__growing_shapes_share_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

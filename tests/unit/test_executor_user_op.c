@@ -256,7 +256,7 @@ static void test_executor_user_op__data_dependent(void **state) {
     rondo_executor *executor;
     OK(rondo_executor_create(program, device, NULL, &executor));
     float x[3] = {1, -5, 3};
-    const rondo_binding feed = {"x", {RONDO_DTYPE_F32, {1, {3}}, x, NULL}};
+    const rondo_binding feed = {"x", {RONDO_DTYPE_F32, {1, {3}}, x, NULL, NULL}};
     for (int run = 0; run < 3; ++run) {
         run_on(executor, &feed, 1, (const float[]){2, 4}, 2);
     }
@@ -279,8 +279,8 @@ static void test_executor_user_op__value_decides(void **state) {
     OK(rondo_executor_create(program, device, NULL, &executor));
     float x = 6;
     int64_t n = 0;
-    const rondo_binding feeds[] = {{"x", {RONDO_DTYPE_F32, {1, {1}}, &x, NULL}},
-                                   {"n", {RONDO_DTYPE_I64, {1, {1}}, &n, NULL}}};
+    const rondo_binding feeds[] = {{"x", {RONDO_DTYPE_F32, {1, {1}}, &x, NULL, NULL}},
+                                   {"n", {RONDO_DTYPE_I64, {1, {1}}, &n, NULL, NULL}}};
     for (int run = 0; run < 6; ++run) {
         n = 1 + run % 2;
         run_on(executor, feeds, 2, (const float[]){7, 7}, n);

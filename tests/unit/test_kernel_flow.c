@@ -1,5 +1,5 @@
-// The kernels of control flow over the fake driver: the bits that the host gives, in one launch of a
-// graph, whatever the driver knows of conditional nodes.
+// The kernels of control flow over the fake driver: the bits that the host gives, in one launch of
+// a graph, whatever the driver knows of conditional nodes.
 // SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>

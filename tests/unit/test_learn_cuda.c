@@ -314,12 +314,61 @@ static void cut_addresses_are_refused(void **state) {
     }
 }
 
+// ---- many nodes -------------------------------------------------------------------------------
+
+enum { CALLS = 10000 };
+
+typedef struct addition {
+    int64_t *sum;
+    int64_t term;
+} addition;
+
+static void add_term(void *arguments) {
+    const addition *a = arguments;
+    *a->sum += a->term;
+}
+
+static rondo_status step_of_calls(rondo_stream *stream, const rondo_value *a, void *user_data) {
+    for (int64_t i = 0; i < CALLS; ++i) {
+        const addition arguments = {user_data, a[0].integer + i};
+        RETURN_IF_ERROR(
+            rondo_stream_call_host(stream, "add", add_term, &arguments, sizeof arguments));
+    }
+    return RONDO_STATUS_OK;
+}
+
+// Each patch of a host node gives it a block of arguments of its own, which is freed behind the
+// replays that use it: in a time that does not grow with the number of others.
+static void many_host_nodes_are_patched(void **state) {
+    (void)state;
+    static const int64_t numbers[] = {1, 2, 2, 3, 1, 1, 7};
+    const rondo_argument argument = {.struct_size = sizeof argument,
+                                     .name = "n",
+                                     .kind = RONDO_ARGUMENT_INT64,
+                                     .most.integer = 1000};
+    rondo_learned *learned = NULL;
+    int64_t sum = 0;
+    int64_t expected = 0;
+    OK(rondo_learned_create(g_device, NULL, &argument, 1, step_of_calls, &sum, &learned));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; ++i) {
+        const rondo_value value = {.integer = numbers[i]};
+        OK(rondo_learned_run(learned, g_stream, &value, 1));
+        expected += CALLS * numbers[i] + (int64_t)CALLS * (CALLS - 1) / 2;
+        assert_int_equal(sum, expected);
+    }
+    rondo_learned_stats stats = {.struct_size = sizeof stats};
+    OK(rondo_learned_get_stats(learned, &stats));
+    assert_int_equal(stats.patched_node_count, 4 * CALLS);
+    rondo_learned_destroy(learned);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
         CASE(attributes_are_no_words),
         CASE(attributes_are_differences),
         CASE(cut_addresses_are_refused),
+        CASE(many_host_nodes_are_patched),
 #undef CASE
     };
     return cmocka_run_group_tests_name("learn_cuda", tests, NULL, NULL);

@@ -221,7 +221,7 @@ static void test_onnx_save__two_gigabytes_are_too_many(void **state) {
     rondo_program *program = NULL;
     static const char nothing[64];
     const rondo_tensor tensor = {
-        RONDO_DTYPE_U8, {1, {(int64_t)1 << 31}}, (void *)(uintptr_t)nothing, NULL};
+        RONDO_DTYPE_U8, {1, {(int64_t)1 << 31}}, (void *)(uintptr_t)nothing, NULL, NULL};
     OK(rondo_builder_create(NULL, &builder));
     OK(rondo_builder_add_parameter(builder, "w", &tensor, RONDO_PARAMETER_SHARED));
     OK(rondo_builder_add_output(builder, "w", NULL));

@@ -226,7 +226,7 @@ static void test_program_builder__inputs_and_parameters_are_checked(void **state
            rondo_builder_add_constant(builder, "v", RONDO_DTYPE_F32,
                                       &(rondo_shape){2, {INT64_MAX, 2}}, twelve));
     const rondo_tensor crooked = {
-        RONDO_DTYPE_F32, {1, {2}}, (void *)((uintptr_t)(const void *)twelve + 1), NULL};
+        RONDO_DTYPE_F32, {1, {2}}, (void *)((uintptr_t)(const void *)twelve + 1), NULL, NULL};
     EXPECT(INVALID, "not aligned to 4 bytes",
            rondo_builder_add_parameter(builder, "v", &crooked, RONDO_PARAMETER_SHARED));
     EXPECT(INVALID, "kind 7", rondo_builder_add_parameter(builder, "v", &crooked, 7));

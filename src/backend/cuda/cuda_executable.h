@@ -5,11 +5,20 @@
 
 #include "backend/cuda/cuda_device.h"
 
+// What host nodes were patched to (cuda_patch.c).
+typedef struct rondo__cuda_patched_calls {
+    struct rondo__cuda_patched_call **of_nodes;  // by node; NULL: as it was recorded
+    size_t node_count;
+    // No node's any more, but replays on their way use them; the oldest first.
+    struct rondo__cuda_patched_call *first_ended;
+    struct rondo__cuda_patched_call *last_ended;
+} rondo__cuda_patched_calls;
+
 typedef struct rondo__cuda_executable {
     rondo__executable head;
     rondo__cu_graph_exec native;
     uint64_t replay_count;
-    struct rondo__cuda_patched_call *calls;  // of host nodes that were patched; see cuda_patch.h
+    rondo__cuda_patched_calls calls;
     // cuGraphLaunch, kept here so that a replay touches no line of the device's for it.
     rondo__cu_result (*launch)(rondo__cu_graph_exec native, rondo__cu_stream stream);
 } rondo__cuda_executable;

@@ -6,6 +6,9 @@
 //
 //   patch, replay, replay, patch, replay         block 1: free after 2 runs; block 2 is the node's
 //
+// Replays run one after the other, so blocks become free in the order in which they ceased to be a
+// node's: those wait in a row, of which only the first is looked at.
+//
 // SPDX-License-Identifier: Apache-2.0
 #include "backend/cuda/cuda_patch.h"
 
@@ -19,13 +22,12 @@
 
 enum { PARAMETERS_ON_STACK = 64, SCRATCH_BYTES = 256 };
 
-// A block of a host node, and the replays that use it.
+// A block of a host node, and how often it has to run before it is free.
 typedef struct rondo__cuda_patched_call {
-    struct rondo__cuda_patched_call *next;
+    struct rondo__cuda_patched_call *next;  // that ceased to be a node's after this one
     rondo__cuda_host_call *call;
-    size_t index;
     uint64_t first_replay;
-    uint64_t end_replay;  // UINT64_MAX: it is the node's
+    uint64_t run_count;  // known since it is no node's any more
 } patched_call;
 
 // ---- reading ----------------------------------------------------------------------------------
@@ -185,74 +187,121 @@ rondo_status rondo__cuda_read_node(rondo__template *template_, size_t index,
 
 // ---- host functions ---------------------------------------------------------------------------
 
-// Frees the blocks that are no node's any more, and whose replays have run.
-static void sweep_calls(rondo__cuda_executable *executable) {
-    for (patched_call **link = &executable->calls; *link != NULL;) {
-        patched_call *p = *link;
-        if (p->end_replay == UINT64_MAX ||
-            rondo__cuda_count_runs(p->call) < p->end_replay - p->first_replay) {
-            link = &p->next;
-            continue;
-        }
-        *link = p->next;
+static void free_call(patched_call *p) {
+    if (p != NULL) {
         rondo__free(p->call);
         rondo__free(p);
     }
 }
 
-void rondo__cuda_end_calls(rondo__cuda_executable *executable) {
-    for (patched_call *p = executable->calls; p != NULL; p = p->next) {
-        p->end_replay = p->end_replay == UINT64_MAX ? executable->replay_count : p->end_replay;
+// Frees the blocks that are no node's any more, and whose replays have run.
+static void sweep_calls(rondo__cuda_patched_calls *calls) {
+    while (calls->first_ended != NULL &&
+           rondo__cuda_count_runs(calls->first_ended->call) >= calls->first_ended->run_count) {
+        patched_call *p = calls->first_ended;
+        calls->first_ended = p->next;
+        free_call(p);
     }
-    sweep_calls(executable);
+    calls->last_ended = calls->first_ended != NULL ? calls->last_ended : NULL;
+}
+
+// The node has another block from now on.
+static void end_call(rondo__cuda_executable *executable, size_t index) {
+    rondo__cuda_patched_calls *calls = &executable->calls;
+    patched_call *p = calls->of_nodes[index];
+    calls->of_nodes[index] = NULL;
+    if (p == NULL || p->first_replay == executable->replay_count) {
+        free_call(p);
+        return;
+    }
+    p->run_count = executable->replay_count - p->first_replay;
+    if (calls->last_ended != NULL) {
+        calls->last_ended->next = p;
+    } else {
+        calls->first_ended = p;
+    }
+    calls->last_ended = p;
+}
+
+void rondo__cuda_end_calls(rondo__cuda_executable *executable) {
+    rondo__cuda_patched_calls *calls = &executable->calls;
+    for (size_t i = 0; i < calls->node_count; i++) {
+        end_call(executable, i);
+    }
+    rondo__free(calls->of_nodes);
+    calls->of_nodes = NULL;
+    calls->node_count = 0;
+    sweep_calls(calls);
 }
 
 void rondo__cuda_drop_calls(rondo__cuda_executable *executable) {
+    rondo__cuda_patched_calls *calls = &executable->calls;
     rondo__cuda_end_calls(executable);
-    while (executable->calls != NULL) {
-        patched_call *next = executable->calls->next;
-        rondo__cuda_leave_call(executable->calls->call);
-        rondo__free(executable->calls);
-        executable->calls = next;
+    while (calls->first_ended != NULL) {
+        patched_call *p = calls->first_ended;
+        calls->first_ended = p->next;
+        rondo__cuda_leave_call(p->call);
+        rondo__free(p);
     }
+    calls->last_ended = NULL;
 }
 
-static rondo_status patch_host(rondo__cuda_device *device, rondo__cuda_executable *executable,
-                               rondo__cu_graph_node node, const rondo__node_image *image) {
+static rondo_status make_room(rondo__cuda_patched_calls *calls, size_t node_count) {
+    if (node_count <= calls->node_count) {
+        return RONDO_STATUS_OK;
+    }
+    patched_call **of_nodes = rondo__calloc(node_count, sizeof(*of_nodes));
+    if (of_nodes == NULL) {
+        return RONDO_STATUS_NO_MEMORY;
+    }
+    if (calls->node_count > 0) {
+        memcpy(of_nodes, calls->of_nodes, calls->node_count * sizeof(*of_nodes));
+    }
+    rondo__free(calls->of_nodes);
+    calls->of_nodes = of_nodes;
+    calls->node_count = node_count;
+    return RONDO_STATUS_OK;
+}
+
+// The block that the node is to have, with what the image says.
+static patched_call *create_call(rondo__cuda_device *device, const rondo__node_image *image) {
     union {
         void *address;
         rondo_host_function function;
     } target = {.address = image->function};
-    sweep_calls(executable);
-    patched_call *added = rondo__calloc(1, sizeof(*added));
+    patched_call *p = rondo__calloc(1, sizeof(*p));
+    if (p == NULL) {
+        return NULL;
+    }
+    p->call = rondo__cuda_create_call(device, image->info.name, target.function, image->arguments,
+                                      image->argument_bytes);
+    if (p->call == NULL) {
+        rondo__free(p);
+        return NULL;
+    }
+    return p;
+}
+
+static rondo_status patch_host(rondo__cuda_device *device, rondo__cuda_executable *executable,
+                               const rondo__cuda_template *recorded,
+                               const rondo__node_image *image) {
+    sweep_calls(&executable->calls);
+    RETURN_IF_ERROR(make_room(&executable->calls, recorded->node_count));
+    patched_call *added = create_call(device, image);
     if (added == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    added->call = rondo__cuda_create_call(device, image->info.name, target.function,
-                                          image->arguments, image->argument_bytes);
-    if (added->call == NULL) {
-        rondo__free(added);
-        return RONDO_STATUS_NO_MEMORY;
-    }
     const rondo__cu_host_node params = rondo__cuda_get_call_params(added->call);
-    rondo__cu_result code =
-        device->api->cuGraphExecHostNodeSetParams(executable->native, node, &params);
+    rondo__cu_result code = device->api->cuGraphExecHostNodeSetParams(
+        executable->native, recorded->nodes[image->index], &params);
     if (code != RONDO__CU_SUCCESS) {
-        rondo__free(added->call);
-        rondo__free(added);
+        free_call(added);
         return RONDO__CUDA_FAIL(device, code, "cuGraphExecHostNodeSetParams",
                                 "cannot patch the host function of node %zu", image->index);
     }
-    for (patched_call *p = executable->calls; p != NULL; p = p->next) {
-        if (p->index == image->index && p->end_replay == UINT64_MAX) {
-            p->end_replay = executable->replay_count;
-        }
-    }
-    added->index = image->index;
+    end_call(executable, image->index);
     added->first_replay = executable->replay_count;
-    added->end_replay = UINT64_MAX;
-    added->next = executable->calls;
-    executable->calls = added;
+    executable->calls.of_nodes[image->index] = added;
     return RONDO_STATUS_OK;
 }
 
@@ -402,7 +451,7 @@ rondo_status rondo__cuda_patch_node(rondo__executable *executable_, rondo__templ
             status = patch_kernel(device, executable, node, image);
             break;
         case RONDO__NODE_HOST:
-            status = patch_host(device, executable, node, image);
+            status = patch_host(device, executable, (const rondo__cuda_template *)template_, image);
             break;
         case RONDO__NODE_COPY:
             status = patch_copy(device, executable, node, image);

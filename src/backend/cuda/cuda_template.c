@@ -38,7 +38,7 @@ void rondo__cuda_destroy_template(rondo__template *template_) {
 rondo_status rondo__cuda_count_nodes(rondo__template *template_, size_t *out_count) {
     rondo__cuda_template *recorded = (rondo__cuda_template *)template_;
     rondo__cuda_device *device = rondo__cuda_device_of(template_->device);
-    // Asked anew each time: the caller may have edited the graph through its raw handle.
+    // Asked anew each time: the caller may have edited the graph through its native handle.
     size_t count = 0;
     rondo__cu_result code = device->api->cuGraphGetNodes(recorded->native, NULL, &count);
     if (code != RONDO__CU_SUCCESS) {
@@ -408,7 +408,7 @@ rondo_status rondo__cuda_list_edges(rondo__template *template_, size_t *out_pair
         if (out_pairs[2 * i] == SIZE_MAX || out_pairs[2 * i + 1] == SIZE_MAX) {
             status =
                 RONDO_FAIL_AS("rondo_graph_list_edges", STATE,
-                              "the graph was edited through its raw handle while it was listed");
+                              "the graph was edited through its native handle while it was listed");
             goto free_room;
         }
     }

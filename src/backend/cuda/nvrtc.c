@@ -113,7 +113,7 @@ void rondo__cuda_set_compiler(rondo__cuda_compiler compiler) {
 
 rondo_status rondo__cuda_get_compiler_version(int32_t *out_version) {
     if (atomic_load(&substitute) != NULL) {
-        *out_version = 0;  // no NVRTC's: nothing it made is taken for real code in the disk cache
+        *out_version = 1;  // no NVRTC's: nothing it made is taken for real code in the disk cache
         return RONDO_STATUS_OK;
     }
     const nvrtc_api *api = NULL;

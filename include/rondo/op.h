@@ -1,0 +1,87 @@
+// rondo/op.h — ops one by one: prepared once for fixed shapes, launched on any stream.
+//
+//   const rondo_tensor shapes[] = {{.dtype = RONDO_DTYPE_F32, .shape = {2, {8, 16}}},
+//                                  {.dtype = RONDO_DTYPE_F32, .shape = {2, {16, 4}}}};
+//   rondo_op_prepare(device, "MatMul", NULL, shapes, 2, 1, &op);
+//   rondo_op_put(op, stream, inputs, 2, &output, 1);      // eager, or a node of a capture
+//
+// The same kernels that executors use, without a program around them: for code that decides in C
+// what comes next.
+// SPDX-License-Identifier: Apache-2.0
+#ifndef RONDO_OP_H
+#define RONDO_OP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rondo/builder.h"
+#include "rondo/device.h"
+#include "rondo/export.h"
+#include "rondo/status.h"
+#include "rondo/tensor.h"
+
+RONDO_EXTERN_C_BEGIN
+
+typedef struct rondo_op rondo_op;
+
+typedef struct rondo_op_options {
+    size_t struct_size;  // sizeof(rondo_op_options)
+    const char *domain;  // NULL or "" for ai.onnx
+    int32_t version;     // of the domain; 0: 21 for ai.onnx, 3 for ai.onnx.ml, 1 for others
+    const rondo_attribute *attributes;  // no bodies
+    size_t attribute_count;
+    uint64_t seed;  // for an op that draws random numbers
+} rondo_op_options;
+
+// Prepares an op of docs/operators.md for a device and shapes: looks at types and shapes, compiles,
+// packs what is constant.
+//
+// name       "MatMul".
+// inputs     dtype and shape of each; dtype NONE: left out. One with data is a constant, in host
+//            memory, which is copied; inputs whose values decide shapes must be (the shape of a
+//            Reshape, say).
+// output_count  how many are wanted.
+//
+// Errors:    UNSUPPORTED (op, version, attribute or dtype; no kernel on this device; control flow,
+//            strings and sequences; an output whose shape depends on data), BAD_DATA (inputs that
+//            do not fit), NO_DEVICE_MEMORY.
+// Ownership: caller destroys *out_op; the device is retained.
+// Capture:   unsafe.
+RONDO_API RONDO_MUST_USE rondo_status rondo_op_prepare(rondo_device *device, const char *name,
+                                                       const rondo_op_options *options,
+                                                       const rondo_tensor *inputs,
+                                                       size_t input_count, size_t output_count,
+                                                       rondo_op **out_op);
+
+// Waits for its eager launches and frees the op. Graphs that recorded it keep what they need.
+RONDO_API void rondo_op_destroy(rondo_op *op);
+
+// Dtype and shape of an output; no data.
+//
+// Errors:    INVALID (index).
+RONDO_API RONDO_MUST_USE rondo_status rondo_op_get_output(const rondo_op *op, size_t index,
+                                                          rondo_tensor *out_description);
+
+// Puts the op on the stream, or records it.
+//
+// inputs     as many as were prepared; constants and those left out are not looked at. The others
+//            have the dtype and shape that were prepared, and lie on the op's device, at multiples
+//            of 256 bytes; on the host device anywhere in host memory.
+// outputs    likewise, with data; they overlap no input.
+//
+// Errors:    INVALID (a tensor that does not fit: the message names it), UNSUPPORTED (in a capture:
+//            an op that cannot be part of one).
+// Ownership: tensors stay until the work is done; for a graph, as long as it is replayed. In a
+//            capture that is not Rondo's, the op must outlive the graph.
+// Threads:   an op is used by one thread at a time.
+// Capture:   recorded. Launches in one capture come one behind the other, as by one stream; they
+//            share memory for what the op keeps in between.
+// Cost:      eagerly, what the kernel's launches cost; no wait, no heap use on the host.
+RONDO_API RONDO_MUST_USE rondo_status rondo_op_put(rondo_op *op, rondo_stream *stream,
+                                                   const rondo_tensor *inputs, size_t input_count,
+                                                   const rondo_tensor *outputs,
+                                                   size_t output_count);
+
+RONDO_EXTERN_C_END
+
+#endif  // RONDO_OP_H
