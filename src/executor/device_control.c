@@ -268,6 +268,6 @@ rondo_status rondo__device_control_check(rondo_executor *executor, const rondo__
         return rondo__executor_fail_cancelled();
     }
     const rondo_status status = rondo__executor_fail_limit(executor);
-    (void)blame_stopped(plan, stopped);
+    (void)(plan != NULL && blame_stopped(plan, stopped));
     return status;
 }

@@ -38,7 +38,8 @@ const rondo__device_part *rondo__device_control_get_part(const rondo__kernel *ke
 // Whether no run can reach loop_limit, so that nobody needs to be told; true of other kernels.
 bool rondo__device_control_is_bounded(const rondo__kernel *kernel);
 
-// After the stream was waited for: what stopped a loop, if anything did.
+// After the stream was waited for: what stopped a loop, if anything did. The plan that ran, or NULL
+// where it is gone, tells which.
 //
 // Errors:    BAD_DATA (more turns than loop_limit allows), CANCELLED.
 // Threads:   one thread per executor.
