@@ -3,12 +3,18 @@
 //
 //   twice { out = 1.004 * in; in = 1.004 * out; out = f * in; in = f * out }, f = 1 + 0.001 * step
 //
-//   build/bench/dynamic_parameters [DEVICE [STEPS]]      default: host, 40000
+//   build/bench/dynamic_parameters [DEVICE [STEPS [TURNS [SAMPLES]]]]    host, 40000, 2000, 1000
 //
 // The ways take turns, 5 rounds of all of them, and each is drained every 64 steps; what is printed
-// are medians over the rounds of wall time for all steps, and of CPU time a step. Then the same for
-// 1000 kernels, 2000 steps: four of them with a changing factor, and all. At last what unchanged
-// arguments cost beyond a plain replay.
+// are medians over the rounds of wall time for all steps, and of CPU time a step. On CUDA there are
+// two more: "raw" calls the driver by itself, cuGraphExecKernelNodeSetParams for each kernel with a
+// changing factor, then cuGraphLaunch; and all ways come again with kernels that overlap
+// (RONDO_LAUNCH_OVERLAP). Then 1000 kernels, TURNS steps: four of them with a changing factor, and
+// all. Results must have the same bits in every way.
+//
+// Wall time of a step holds waits for a stream whose queue is full. So for 1000 kernels, four of
+// them changing, SAMPLES patches and launches are timed apart, each on a stream that was drained
+// before: what the calling thread spends. At last what unchanged arguments cost beyond a replay.
 // SPDX-License-Identifier: Apache-2.0
 #include <stdint.h>
 #include <stdio.h>
@@ -16,16 +22,34 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "backend/cuda/cuda_device.h"
 #include "base/clock.h"
 #include "bench.h"
 #include "rondo/rondo.h"
 
-enum { WIDTH = 32, NODES_MAX = 1000, ROUNDS = 5, DRAIN_EVERY = 64, TURNS = 2000, PLAIN = 20000 };
+enum {
+    WIDTH = 32,
+    NODES_MAX = 1000,
+    ROUNDS = 5,
+    DRAIN_EVERY = 64,
+    TURNS = 2000,
+    PLAIN = 20000,
+    SAMPLES = 1000,
+    WARM_UP = 50,
+};
 
 // ---- the step ---------------------------------------------------------------------------------
 
 static const char scale_text[] =
     "extern \"C\" __global__ void scale(float *out, const float *in, float factor, int count) {\n"
+    "    if (threadIdx.x < count) { out[threadIdx.x] = factor * in[threadIdx.x]; }\n"
+    "}\n"
+    "extern \"C\" __global__ void scale_overlap(float *out, const float *in, float factor,\n"
+    "                                         int count) {\n"
+    "#if __CUDA_ARCH__ >= 900\n"
+    "    asm volatile(\"griddepcontrol.launch_dependents;\");\n"
+    "    asm volatile(\"griddepcontrol.wait;\" ::: \"memory\");\n"
+    "#endif\n"
     "    if (threadIdx.x < count) { out[threadIdx.x] = factor * in[threadIdx.x]; }\n"
     "}\n";
 
@@ -48,12 +72,18 @@ typedef struct bench {
     rondo_stream *stream;
     float *buffers[2];
     void *function;
+    bool overlaps;
     size_t node_count;
     rondo_graph *graph;  // of the way that is measured
     rondo_graph *spare;
     rondo_node nodes[NODES_MAX];  // with a changing factor
     bool are_all_dynamic;
     rondo_learned *learned;
+    // Of the raw way.
+    const rondo__cuda_api *api;  // NULL: not CUDA
+    rondo__cu_graph_exec exec;
+    rondo__cu_graph_node raw_nodes[NODES_MAX];
+    rondo__cu_kernel_node raw_params[NODES_MAX];
 } bench;
 
 // Kernels 2, 3, 6 and 7 of each eight; of more than eight only those of the first.
@@ -75,7 +105,8 @@ static rondo_launch get_launch(const bench *b, const scale_arguments *arguments)
                           .grid = {1, 1, 1},
                           .block = {256, 1, 1},
                           .arguments = arguments,
-                          .argument_bytes = sizeof *arguments};
+                          .argument_bytes = sizeof *arguments,
+                          .flags = b->overlaps ? RONDO_LAUNCH_OVERLAP : 0};
 }
 
 // What a program has: its step, in one function.
@@ -136,14 +167,18 @@ static void begin_patch(bench *b) {
     }
     must(rondo_graph_capture_end(b->graph));
 }
-static void step_patch(bench *b, float factor) {
+// The kernels with a changing factor that come first; of more than eight, only those of the first.
+static size_t get_end_of_dynamic(const bench *b) {
+    return b->are_all_dynamic ? b->node_count : 8;
+}
+static void patch_nodes(bench *b, float factor) {
     static scale_arguments arguments[NODES_MAX];
     static rondo_launch launches[NODES_MAX];
     static rondo_work works[NODES_MAX];
     static rondo_patch patches[NODES_MAX];
-    const size_t node_count = b->are_all_dynamic ? b->node_count : 8;
+    const size_t end = get_end_of_dynamic(b);
     size_t count = 0;
-    for (size_t i = 0; i < node_count; ++i) {
+    for (size_t i = 0; i < end; ++i) {
         if (is_dynamic(b, i)) {
             arguments[count] = get_arguments(b, i, factor);
             launches[count] = get_launch(b, &arguments[count]);
@@ -155,7 +190,70 @@ static void step_patch(bench *b, float factor) {
         }
     }
     must(rondo_graph_patch(b->graph, patches, count));
+}
+static void launch_graph(bench *b, float factor) {
+    (void)factor;
     must(rondo_graph_replay(b->graph, b->stream));
+}
+static void step_patch(bench *b, float factor) {
+    patch_nodes(b, factor);
+    launch_graph(b, factor);
+}
+
+static void must_succeed(rondo__cu_result code, const char *call) {
+    if (code != RONDO__CU_SUCCESS) {
+        fprintf(stderr, "%s: %d\n", call, (int)code);
+        exit(1);
+    }
+}
+
+// The same graph, but from here on the driver's own calls.
+static void begin_raw(bench *b) {
+    rondo__cu_graph_node nodes[NODES_MAX];
+    void *native = NULL;
+    void *exec = NULL;
+    size_t count = NODES_MAX;
+    begin_patch(b);
+    must(rondo_graph_get_native(b->graph, &native, &exec));
+    b->exec = exec;
+    must_succeed(b->api->cuCtxPushCurrent(rondo__cuda_device_of(b->device)->context), "push");
+    must_succeed(b->api->cuGraphGetNodes(native, nodes, &count), "cuGraphGetNodes");
+    const size_t end = get_end_of_dynamic(b);
+    for (size_t i = 0, k = 0; i < end; ++i) {
+        size_t index = 0;
+        if (is_dynamic(b, i)) {
+            must(rondo_graph_get_node_index(b->graph, b->nodes[k], &index));
+            b->raw_nodes[k] = nodes[index];
+            must_succeed(b->api->cuGraphKernelNodeGetParams(nodes[index], &b->raw_params[k]),
+                         "cuGraphKernelNodeGetParams");
+            ++k;
+        }
+    }
+}
+static void patch_raw(bench *b, float factor) {
+    const size_t end = get_end_of_dynamic(b);
+    for (size_t i = 0, k = 0; i < end; ++i) {
+        if (is_dynamic(b, i)) {
+            scale_arguments arguments = get_arguments(b, i, factor);
+            void *parameters[] = {&arguments.out, &arguments.in, &arguments.factor,
+                                  &arguments.count};
+            b->raw_params[k].parameters = parameters;
+            b->raw_params[k].extra = NULL;
+            must_succeed(
+                b->api->cuGraphExecKernelNodeSetParams(b->exec, b->raw_nodes[k], &b->raw_params[k]),
+                "cuGraphExecKernelNodeSetParams");
+            ++k;
+        }
+    }
+}
+static void launch_raw(bench *b, float factor) {
+    (void)factor;
+    must_succeed(b->api->cuGraphLaunch(b->exec, rondo_stream_get_native(b->stream)),
+                 "cuGraphLaunch");
+}
+static void step_raw(bench *b, float factor) {
+    patch_raw(b, factor);
+    launch_raw(b, factor);
 }
 
 static void begin_learned(bench *b) {
@@ -176,18 +274,31 @@ typedef struct way {
     const char *name;
     void (*begin)(bench *b);
     void (*step)(bench *b, float factor);
+    // The two halves of a step; NULL: it is one call, which only launches where nothing changed.
+    void (*patch)(bench *b, float factor);
+    void (*launch)(bench *b, float factor);
 } way;
 
 static const way ways[] = {
-    {"eager", begin_eager, step_eager},
-    {"record again and update", begin_update, step_update},
-    {"patch by handle", begin_patch, step_patch},
-    {"learned", begin_learned, step_learned},
+    {"eager", begin_eager, step_eager, NULL, NULL},
+    {"record again and update", begin_update, step_update, NULL, NULL},
+    {"patch by handle", begin_patch, step_patch, patch_nodes, launch_graph},
+    {"learned", begin_learned, step_learned, NULL, NULL},
+    {"raw", begin_raw, step_raw, patch_raw, launch_raw},
 };
-enum { WAY_COUNT = sizeof ways / sizeof *ways };
+enum { FIRST_SPLIT_WAY = 2, WAY_COUNT = sizeof ways / sizeof *ways };
+
+static size_t count_ways(const bench *b) {
+    return b->api != NULL ? WAY_COUNT : WAY_COUNT - 1;
+}
 
 static void end_way(bench *b) {
+    rondo__cu_context context = NULL;
     must(rondo_stream_synchronize(b->stream));
+    if (b->exec != NULL) {
+        must_succeed(b->api->cuCtxPopCurrent(&context), "pop");
+        b->exec = NULL;
+    }
     rondo_learned_destroy(b->learned);
     rondo_graph_destroy(b->spare);
     rondo_graph_destroy(b->graph);
@@ -233,27 +344,90 @@ static cost measure_way(bench *b, const way *w, uint64_t step_count) {
 }
 
 static void measure_all(bench *b, uint64_t step_count) {
+    static uint32_t first_results[NODES_MAX + 1][2];  // of eager launches that do not overlap
     double walls[WAY_COUNT][ROUNDS];
     double cpus[WAY_COUNT][ROUNDS];
     uint32_t results[WAY_COUNT];
+    const size_t way_count = count_ways(b);
     for (size_t round = 0; round < ROUNDS; ++round) {
-        for (size_t i = 0; i < WAY_COUNT; ++i) {
-            const size_t k = (i + round) % WAY_COUNT;
+        for (size_t i = 0; i < way_count; ++i) {
+            const size_t k = (i + round) % way_count;
             const cost c = measure_way(b, &ways[k], step_count);
             walls[k][round] = c.wall_ms;
             cpus[k][round] = c.cpu_us;
             results[k] = c.result;
         }
     }
-    printf("%zu kernels, %s with a changing factor, %llu steps\n", b->node_count,
-           b->are_all_dynamic ? "all" : "4", (unsigned long long)step_count);
+    uint32_t *expected = &first_results[b->node_count][b->are_all_dynamic];
+    *expected = b->overlaps ? *expected : results[0];
+    printf("%zu kernels, %s with a changing factor, %llu steps%s\n", b->node_count,
+           b->are_all_dynamic ? "all" : "4", (unsigned long long)step_count,
+           b->overlaps ? ", kernels overlap" : "");
     printf("%-26s %12s %14s %10s\n", "way", "wall, ms", "CPU us a step", "of eager");
     double eager = 0;
-    for (size_t k = 0; k < WAY_COUNT; ++k) {
+    for (size_t k = 0; k < way_count; ++k) {
         const double wall = get_median(walls[k], ROUNDS);
         eager = k == 0 ? wall : eager;
         printf("%-26s %12.1f %14.2f %9.2fx%s\n", ways[k].name, wall, get_median(cpus[k], ROUNDS),
-               wall / eager, results[k] == results[0] ? "" : "  WRONG RESULT");
+               wall / eager, results[k] == *expected ? "" : "  WRONG RESULT");
+    }
+}
+
+// ---- patch and launch apart -------------------------------------------------------------------
+
+typedef struct split {
+    double patch_us[SAMPLES];
+    double launch_us[SAMPLES];
+    double both_us[SAMPLES];
+} split;
+
+static double time_call(bench *b, void (*call)(bench *b, float factor), float factor) {
+    const uint64_t start = rondo__clock_now_ns();
+    call(b, factor);
+    return (double)(rondo__clock_now_ns() - start) / 1e3;
+}
+
+// One sample, on a stream that has nothing to do. Where a step is one call, its launch is what the
+// same call takes when nothing has changed.
+static void take_sample(bench *b, const way *w, float factor, split *s, size_t index) {
+    must(rondo_stream_synchronize(b->stream));
+    if (w->patch != NULL) {
+        s->patch_us[index] = time_call(b, w->patch, factor);
+        s->launch_us[index] = time_call(b, w->launch, factor);
+        s->both_us[index] = s->patch_us[index] + s->launch_us[index];
+        return;
+    }
+    s->both_us[index] = time_call(b, w->step, factor);
+    must(rondo_stream_synchronize(b->stream));
+    s->launch_us[index] = time_call(b, w->step, factor);
+    s->patch_us[index] = s->both_us[index] - s->launch_us[index];
+}
+
+static void measure_split(const bench *pattern, size_t sample_count) {
+    static bench benches[WAY_COUNT];
+    static split splits[WAY_COUNT];
+    const size_t way_count = count_ways(pattern);
+    for (size_t k = FIRST_SPLIT_WAY; k < way_count; ++k) {
+        benches[k] = *pattern;
+        ways[k].begin(&benches[k]);
+    }
+    for (size_t i = 0; i < WARM_UP + sample_count; ++i) {
+        for (size_t k = FIRST_SPLIT_WAY; k < way_count; ++k) {
+            take_sample(&benches[k], &ways[k], 1.0f + 0.001f * (float)(i % 7), &splits[k],
+                        i < WARM_UP ? 0 : i - WARM_UP);
+        }
+    }
+    printf("%zu kernels, 4 with a changing factor, %zu samples on a drained stream\n",
+           pattern->node_count, sample_count);
+    printf("%-26s %12s %14s %10s\n", "way, CPU us", "patch", "launch", "both");
+    for (size_t k = FIRST_SPLIT_WAY; k < way_count; ++k) {
+        printf("%-26s %12.2f %14.2f %10.2f\n", ways[k].name,
+               get_median(splits[k].patch_us, sample_count),
+               get_median(splits[k].launch_us, sample_count),
+               get_median(splits[k].both_us, sample_count));
+    }
+    for (size_t k = way_count; k-- > FIRST_SPLIT_WAY;) {
+        end_way(&benches[k]);
     }
 }
 
@@ -285,22 +459,51 @@ static void measure_unchanged(bench *b) {
     end_way(b);
 }
 
-int main(int argc, char **argv) {
-    bench b = {.node_count = 8};
-    const char *name = argc > 1 ? argv[1] : "host";
-    const uint64_t step_count = argc > 2 ? strtoull(argv[2], NULL, 10) : 40000;
-    const uint64_t turns = argc > 3 ? strtoull(argv[3], NULL, 10) : TURNS;
-    (void)setvbuf(stdout, NULL, _IOLBF, 0);
-    must(rondo_device_open(name, &b.device));
-    b.function = get_kernel(b.device, scale_text, "scale", run_scale);
-    must(rondo_stream_create(b.device, NULL, &b.stream));
-    for (size_t i = 0; i < 2; ++i) {
-        must(rondo_memory_allocate(b.device, RONDO_MEMORY_DEVICE, WIDTH * sizeof(float),
-                                   (void **)&b.buffers[i]));
+static void open_bench(bench *b, const char *name, void *functions[2]) {
+    union {
+        rondo_host_function function;
+        void *address;
+    } scale = {.function = run_scale};
+    must(rondo_device_open(name, &b->device));
+    functions[0] = scale.address;
+    functions[1] = scale.address;
+    if (!rondo_device_is_host(b->device)) {
+        b->api = rondo__cuda_device_of(b->device)->api;
+        must(rondo__device_get_function(b->device, scale_text, NULL, 0, "scale", &functions[0]));
+        must(rondo__device_get_function(b->device, scale_text, NULL, 0, "scale_overlap",
+                                        &functions[1]));
     }
+    must(rondo_stream_create(b->device, NULL, &b->stream));
+    for (size_t i = 0; i < 2; ++i) {
+        must(rondo_memory_allocate(b->device, RONDO_MEMORY_DEVICE, WIDTH * sizeof(float),
+                                   (void **)&b->buffers[i]));
+    }
+}
+
+static uint64_t read_number(int argc, char **argv, int index, uint64_t otherwise) {
+    return argc > index ? strtoull(argv[index], NULL, 10) : otherwise;
+}
+
+int main(int argc, char **argv) {
+    static bench b = {.node_count = 8};
+    void *functions[2];
+    const uint64_t step_count = read_number(argc, argv, 2, 40000);
+    const uint64_t turns = read_number(argc, argv, 3, TURNS);
+    const uint64_t samples = read_number(argc, argv, 4, SAMPLES);
+    (void)setvbuf(stdout, NULL, _IOLBF, 0);
+    open_bench(&b, argc > 1 ? argv[1] : "host", functions);
+    b.function = functions[0];
     measure_all(&b, step_count);
     measure_unchanged(&b);
+    if (b.api != NULL) {
+        b.function = functions[1];
+        b.overlaps = true;
+        measure_all(&b, step_count);
+        b.function = functions[0];
+        b.overlaps = false;
+    }
     b.node_count = NODES_MAX;
+    measure_split(&b, samples >= 1 && samples <= SAMPLES ? (size_t)samples : SAMPLES);
     measure_all(&b, turns);
     b.are_all_dynamic = true;
     measure_all(&b, turns);

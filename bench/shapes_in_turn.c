@@ -223,12 +223,13 @@ int main(int argc, char **argv) {
     const double process_after = get_process_mib();
     print_shapes(&b);
     print_costs(&b);
-    printf("reported: %llu plans %.1f MiB (at most %.1f), weights of the last plan %.1f MiB; in all "
-           "%.1f MiB of host memory, %.1f MiB on a GPU\n",
-           (unsigned long long)b.stats.plan_count, (double)b.stats.plan_bytes / 1048576.0,
-           (double)b.plan_bytes_peak / 1048576.0, (double)b.stats.constant_bytes / 1048576.0,
-           (double)b.stats.memory_bytes / 1048576.0,
-           (double)(b.stats.device_memory_bytes + b.stats.graph_bytes) / 1048576.0);
+    printf(
+        "reported: %llu plans %.1f MiB (at most %.1f), weights of the last plan %.1f MiB; in all "
+        "%.1f MiB of host memory, %.1f MiB on a GPU\n",
+        (unsigned long long)b.stats.plan_count, (double)b.stats.plan_bytes / 1048576.0,
+        (double)b.plan_bytes_peak / 1048576.0, (double)b.stats.constant_bytes / 1048576.0,
+        (double)b.stats.memory_bytes / 1048576.0,
+        (double)(b.stats.device_memory_bytes + b.stats.graph_bytes) / 1048576.0);
     rondo_executor_destroy(b.executor);
     printf("process: %.1f MiB more than before; after the executor's end %.1f\n",
            process_after - process_before, get_process_mib() - process_before);

@@ -69,7 +69,8 @@ typedef struct rondo_executor_options {
     uint32_t thread_count;  // threads for one op on the host, 1 to 1024; 0: RONDO_NUM_THREADS,
                             // OMP_NUM_THREADS, or all there are. No matter on a GPU
     uint64_t memory_limit_bytes;  // of plans and runs together; 0: a default; see below
-    uint64_t loop_limit;          // turns of all loops in one run; 0 means 10 000 000
+    uint64_t loop_limit;          // turns of all loops in one run, in a graph of a loop and those
+                                  // inside it; 0 means 10 000 000
     const char *const *keep_f32;  // with F16: patterns of ops that stay in f32; see below
     size_t keep_f32_count;
     const char *const *use_f16;  // with F16: patterns of ops that become f16 against the rules
@@ -81,6 +82,7 @@ typedef struct rondo_executor_options {
     rondo_self_check_action self_check_action;  // what such a run does where they differ
     rondo_stream *stream;  // where runs are put, behind what is there; of the same device, and it
                            // outlives the executor. NULL: one of its own
+    bool training;         // what ops do that leave it open; see below
     rondo_branches_mode branches;  // see below
 } rondo_executor_options;
 
@@ -118,6 +120,12 @@ typedef struct rondo_executor_options {
 // executor repeats them. An op with an attribute `seed` has a generator of its own that starts
 // there (a whole number as it is, another by its bits), so what it draws does not depend on other
 // ops; it, too, goes on from run to run. Eager and replayed runs draw the same.
+
+// Training. Some ops work in another way in training: Dropout drops, BatchNormalization takes mean
+// and variance from the batch. What the model says of it counts (an input of Dropout, an attribute
+// or the number of outputs of BatchNormalization); where it leaves it open, `training` decides, in
+// bodies, too. Ops of the program's own ask for it with rondo_op_is_training. A program that trains
+// and infers in turn has an executor for each; they share what does not depend on it.
 
 // A named tensor, in host memory or on the executor's device.
 typedef struct rondo_binding {  // ABI: fixed
@@ -170,6 +178,7 @@ typedef struct rondo_executor_stats {
         // memory_limit_bytes (plans, weights in every form, folded constants),
         // and pinned memory; not generated code
     uint64_t device_memory_bytes;  // the same on a GPU, without graph_bytes; 0 on the host
+    uint64_t in_place_run_count;   // replays that took device tensors where they are
     uint64_t branch_count;         // of the segment with the most; 1: its graphs are straight lines
 } rondo_executor_stats;
 
@@ -215,13 +224,15 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_run(rondo_executor *executo
 
 // Runs again on the inputs that the last run left on the device, and waits; no transfers.
 //
-// Errors:    STATE (nothing has run), and as rondo_executor_run.
+// Errors:    STATE (nothing has run; the last run was fed device tensors or states), and as
+//            rondo_executor_run.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_rerun(rondo_executor *executor);
 
-// Ends the call that another thread makes on the executor now (run, rerun or describe).
+// Ends the call that another thread makes on the executor now (run, rerun, wait or describe).
 //
-// That call returns CANCELLED at the next op outside of segments, turn of a loop or kernel to be
-// prepared, having waited for what is on the stream. Nothing is fetched, and the next call works.
+// That call returns CANCELLED at the next op outside of segments, turn of a loop (in a graph: one of
+// the next 16) or kernel to be prepared, having waited for what is on the stream. Nothing is
+// fetched, and the next call works.
 // Between calls this does nothing, so who must be sure cancels until the other thread is back.
 //
 // Errors:    INVALID (executor is NULL).

@@ -18,9 +18,9 @@ RONDO_EXTERN_C_BEGIN
 // Lets an input of each run be what an output of the run before was: a state, which stays on the
 // device. A run that feeds the input starts it anew; one that fails leaves it as it was.
 //
-// A state has memory of its own, twice: the run reads one and writes the other, each by a copy on
-// the device. Its shape is that of the output, and may change from run to run: each shape has a
-// plan.
+// A state has memory of its own, twice: the run reads one and writes the other, in place where
+// rondo/executor_stream.h says so of device tensors, otherwise by a copy each. Its shape is that of
+// the output, and may change from run to run: each shape has a plan.
 //
 // output     NULL: the input is bound no more, and its state is given up.
 // input      one without a default.

@@ -60,6 +60,7 @@
 #include "rondo/device.h"
 #include "rondo/export.h"
 #include "rondo/graph.h"
+#include "rondo/graph_cache.h"
 #include "rondo/pool.h"
 #include "rondo/status.h"
 #include "rondo/text.h"
@@ -129,6 +130,13 @@ enum {
     RONDO_LEARN_RECAPTURE = 0,  // record the step at each run, and update the whole graph
     RONDO_LEARN_EAGER = 1,      // put it on the stream without a graph
     RONDO_LEARN_REFUSE = 2,     // fail with UNSUPPORTED
+    // A graph for each list of values that was met, in a rondo_graph_cache.
+    RONDO_LEARN_CACHE = 3,
+    // The same, but pointers to device memory do not count: the step gets buffers of Rondo's own in
+    // their place, which lie where they lie. A run copies the extents there, and back behind the
+    // step, which must reach that memory by these arguments alone. Where two pointers lead to
+    // memory in common the run is eager.
+    RONDO_LEARN_FIXED = 4,
 };
 
 typedef struct rondo_learned_options {
@@ -143,6 +151,9 @@ typedef struct rondo_learned_options {
     // nothing. A difference is reported as a refusal, and this run and all others fall back.
     uint32_t check_every;
     uint64_t seed;  // of the trials' values; 0: one of Rondo's own, always the same
+    // Of the cache of RONDO_LEARN_CACHE and _FIXED, without capture_in_background; read at once.
+    // NULL: its defaults, with the label, arena and mode above.
+    const rondo_graph_cache_options *cache;
 } rondo_learned_options;
 
 // Describes a step. Nothing is recorded yet.
@@ -195,6 +206,10 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_learned_run(rondo_learned *learned,
 // The graph behind it, borrowed, for statistics and dumps; empty until the step was learned. A dump
 // shows the values of the first run. Do not reset, update or destroy it.
 RONDO_API rondo_graph *rondo_learned_get_graph(rondo_learned *learned);
+
+// The cache of RONDO_LEARN_CACHE and RONDO_LEARN_FIXED, borrowed, for statistics; otherwise NULL. A
+// key is the list of values, eight bytes each. Do not run, clear or destroy it.
+RONDO_API rondo_graph_cache *rondo_learned_get_cache(rondo_learned *learned);
 
 // ---- what was learned -------------------------------------------------------------------------
 
@@ -268,6 +283,9 @@ typedef struct rondo_learned_report {
     char word[48];             // "parameter 2, bytes 0 to 7", "grid.x", "bytes"
     char message[240];         // the particulars, with the values seen
     rondo_status step_status;  // STEP_FAILED: what the step returned
+    // What runs do that fall back: what was chosen, or RECAPTURE where graphs cannot be kept, as
+    // the step records something else for equal values, or hands arguments on through memory.
+    rondo_learned_fallback fallback;
 } rondo_learned_report;
 
 // Errors:    INVALID (unknown size).
@@ -306,13 +324,14 @@ RONDO_API const char *rondo_refusal_get_name(rondo_refusal refusal);
 
 // Counters since the step was created.
 typedef struct rondo_learned_stats {
-    size_t struct_size;           // sizeof(rondo_learned_stats)
-    uint64_t run_count;           // that succeeded
-    uint64_t unchanged_count;     // of those, with the values of the run before
-    uint64_t patched_node_count;  // nodes written
-    uint64_t fallback_count;      // runs that fell back
-    uint64_t check_count;         // runs that were compared (check_every)
-    uint64_t recording_count;     // of trials, checks and fallbacks, and the graph's own
+    size_t struct_size;             // sizeof(rondo_learned_stats)
+    uint64_t run_count;             // that succeeded
+    uint64_t unchanged_count;       // of those, with the values of the run before
+    uint64_t patched_node_count;    // nodes written
+    uint64_t fallback_count;        // runs that fell back
+    uint64_t check_count;           // runs that were compared (check_every)
+    uint64_t recording_count;       // of trials, checks and fallbacks, and the graph's own
+    uint64_t fallback_eager_count;  // of fallback_count: without a graph
 } rondo_learned_stats;
 
 // Errors:    INVALID (unknown size).

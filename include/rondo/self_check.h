@@ -12,7 +12,8 @@
 // generators of ops that draw, which stand afterwards where one run leaves them. What a program's
 // own ops keep elsewhere is theirs: such an op runs twice. Ops between segments run once.
 //
-// A checked run takes some four times as long, and the memory of intermediate values thrice.
+// A checked run takes some four times as long, and the memory of intermediate values thrice. Runs
+// that do not wait and recorded ones (rondo/executor_stream.h) are not checked.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_SELF_CHECK_H
 #define RONDO_SELF_CHECK_H
@@ -48,8 +49,9 @@ typedef struct rondo_self_check_report {
 // rondo_executor_run with a check, whatever self_check_every says. A difference is no error here,
 // the results are those of the eager run, and the segment has no graph from then on.
 //
-// Of segments that were captured before the first check of an executor without self_check_every,
-// it names the first value that is still there at the segment's end (is_first may be false).
+// Of segments with control flow, and of those captured before the first check of an executor
+// without self_check_every, it names the first value that is still there at the segment's end
+// (is_first may be false).
 //
 // Errors:    STATE (graphs are off), and as rondo_executor_run, whose fetches it fills.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_self_check(

@@ -155,6 +155,9 @@ RONDO_API void *rondo_op_get_data(const rondo_op_node *node);
 // Version of the op's domain in the model.
 RONDO_API int32_t rondo_op_get_version(const rondo_op_node *node);
 
+// Whether the executor was made for training (rondo/executor.h).
+RONDO_API bool rondo_op_is_training(const rondo_op_node *node);
+
 // An attribute of the node; *out_attribute is all zeroes where it is not there. What it points to
 // is borrowed from the node.
 //

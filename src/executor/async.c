@@ -16,21 +16,6 @@ rondo_stream *rondo_executor_get_stream(const rondo_executor *executor) {
     return executor != NULL ? executor->stream : NULL;
 }
 
-// Marks the end of the run, for the caller and for us. On failure it is waited for.
-static rondo_status note_run(rondo_executor *executor, rondo_event *done) {
-    rondo_status status = rondo_event_record(executor->async->finished, executor->stream);
-    if (status == RONDO_STATUS_OK && done != NULL) {
-        status = rondo_event_record(done, executor->stream);
-    }
-    if (status != RONDO_STATUS_OK) {
-        rondo_error saved;
-        rondo__error_save(&saved);
-        (void)!rondo_stream_synchronize(executor->stream);
-        rondo__error_restore(&saved);
-    }
-    return status;
-}
-
 static rondo_status put_run(rondo_executor *executor, rondo_event *done) {
     const rondo__call_lists *lists = &executor->lists;
     RETURN_IF_ERROR(rondo__async_make(executor));
@@ -40,8 +25,8 @@ static rondo_status put_run(rondo_executor *executor, rondo_event *done) {
     const uint64_t start_ns = rondo__clock_now_ns();
     RETURN_IF_ERROR(rondo__self_check_begin_run(executor));
     async->is_putting = true;
-    rondo_status status = rondo__executor_put_tensors(executor->active, lists->feeds,
-                                                      lists->results, lists->wants, &times);
+    const rondo_status status = rondo__executor_put_tensors(
+        executor->active, lists->feeds, lists->results, lists->wants, done, &times);
     async->is_putting = false;
     rondo__self_check_end_run(executor);
     RETURN_IF_ERROR(status);
@@ -49,7 +34,7 @@ static rondo_status put_run(rondo_executor *executor, rondo_event *done) {
     async->start_ns = start_ns;
     async->times = times;
     async->active = executor->active;
-    return note_run(executor, done);
+    return RONDO_STATUS_OK;
 }
 
 rondo_status rondo_executor_run_async(rondo_executor *executor, const rondo_binding *feeds,

@@ -19,8 +19,16 @@ static rondo_status make_base_program(void *user_data, rondo_program **out_progr
     const size_t fold_bytes = executor->is_lean ? RONDO__LEAN_FOLD_BYTES : BASE_FOLD_BYTES_MAX;
     rondo_program *base;
     rondo__half_cache *halves = NULL;
-    RETURN_IF_ERROR(rondo__program_specialise(executor->source, NULL, fold_bytes, &base, NULL));
-    rondo_status status = RONDO_STATUS_OK;
+    rondo_program *source = executor->source;
+    if (executor->options.training && executor->depth == 0) {  // bodies come marked
+        RETURN_IF_ERROR(rondo__program_clone(executor->source, &source));
+        rondo__program_set_training(source);
+    }
+    rondo_status status = rondo__program_specialise(source, NULL, fold_bytes, &base, NULL);
+    if (source != executor->source) {
+        rondo_program_destroy(source);
+    }
+    RETURN_IF_ERROR(status);
     if (executor->depth == 0) {  // bodies come marked
         status = rondo__precision_mark(base, executor->source, &executor->options);
     }
@@ -43,8 +51,9 @@ static rondo_status make_base_program(void *user_data, rondo_program **out_progr
 static char *write_base_key(const rondo_executor *executor) {
     const rondo_executor_options *options = &executor->options;
     const size_t keep = options->keep_f32 != NULL ? options->keep_f32_count : 0;
-    char *key = rondo__strformat("%d %d %zu %" PRIu64, (int)options->op_by_op, (int)options->dtype,
-                                 keep, rondo__budget_get_limit(executor->budget));
+    char *key =
+        rondo__strformat("%d %d %d %zu %" PRIu64, (int)options->op_by_op, (int)options->training,
+                         (int)options->dtype, keep, rondo__budget_get_limit(executor->budget));
     for (size_t i = 0; key != NULL && i < executor->pattern_count; ++i) {
         const char *pattern = executor->patterns[i] != NULL ? executor->patterns[i] : "";
         char *longer = rondo__strformat("%s\n%zu %s", key, strlen(pattern), pattern);

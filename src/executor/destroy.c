@@ -4,6 +4,7 @@
 #include "backend/backend.h"
 #include "base/memory.h"
 #include "capture/capture.h"
+#include "executor/bound.h"
 #include "executor/generators.h"
 #include "executor/lanes.h"
 #include "executor/run_memory.h"
@@ -15,6 +16,7 @@ void rondo__plan_destroy(rondo_executor *executor, rondo__plan *plan) {
         return;
     }
     rondo__executor_drain(executor);  // its kernels and memory must be idle
+    rondo__bound_free(plan);
     for (size_t s = 0; s < plan->step_count; ++s) {
         rondo_graph_destroy(plan->steps[s].graph);
         for (size_t b = 0; b < plan->steps[s].body_count; ++b) {

@@ -111,10 +111,11 @@ static rondo_status launch_if(rondo__control_kernel *c, rondo_stream *stream) {
 
 static rondo__flow_loop describe_loop(const rondo__control_kernel *c) {
     rondo__flow_state *state = get_state(c);
-    const bool counts = c->kind == RONDO__CONTROL_LOOP;
+    rondo__flow_watch *watch = c->executor->root->watch;
+    const bool counts = c->kind == RONDO__CONTROL_LOOP && watch != NULL;
     return (rondo__flow_loop){.state = state,
                               .outermost = c->outermost != NULL ? c->outermost : state,
-                              .watch = c->executor->root->watch,
+                              .watch = watch,
                               .fixed_count = c->fixed_count,
                               .limit = counts ? rondo__executor_get_loop_limit(c->executor) : 0,
                               .owner = (uint64_t)(uintptr_t)c};
@@ -206,7 +207,6 @@ static void destroy_control(rondo__kernel *head) {
 
 static const rondo__kernel control_head = {.launch = launch_control,
                                            .destroy = destroy_control,
-                                           .keeps_addresses = true,
                                            .capture = RONDO__CAPTURE_YES,
                                            .implementation = "control"};
 
@@ -228,6 +228,16 @@ const rondo__device_part *rondo__device_control_get_part(const rondo__kernel *ke
         }
     }
     return NULL;
+}
+
+bool rondo__device_control_is_bounded(const rondo__kernel *kernel) {
+    const rondo__control_kernel *c = (const rondo__control_kernel *)kernel;
+    return kernel->launch != launch_control ||
+           c->turn_max <= rondo__executor_get_loop_limit(c->executor);
+}
+
+int64_t rondo__device_control_get_turns(const rondo__kernel *kernel) {
+    return kernel->launch == launch_control ? ((const rondo__control_kernel *)kernel)->turn_max : 0;
 }
 
 // Puts the node that was stopped into the record, where it is one of the plan's.

@@ -35,6 +35,9 @@ RONDO_MUST_USE rondo_status rondo__device_control_prepare(
 const rondo__device_part *rondo__device_control_get_part(const rondo__kernel *kernel,
                                                          const char *name);
 
+// Whether no run can reach loop_limit, so that nobody needs to be told; true of other kernels.
+bool rondo__device_control_is_bounded(const rondo__kernel *kernel);
+
 // After the stream was waited for: what stopped a loop, if anything did.
 //
 // Errors:    BAD_DATA (more turns than loop_limit allows), CANCELLED.

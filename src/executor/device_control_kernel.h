@@ -56,6 +56,7 @@ typedef struct rondo__control_kernel {
     size_t out_count;
     rondo__control_sliced *outs;
     int64_t fixed_count;
+    int64_t turn_max;  // of its loops and those inside; INT64_MAX: depends on data
     void **inputs_of_part;
     void **outputs_of_part;
     // of the launch at hand
@@ -64,6 +65,9 @@ typedef struct rondo__control_kernel {
     void *const *given_outputs;
     char *workspace;
 } rondo__control_kernel;
+
+// Turns of the kernel's loops, at most; INT64_MAX when that depends on data, 0 of other kernels.
+int64_t rondo__device_control_get_turns(const rondo__kernel *kernel);
 
 // A kernel without parts; NULL when memory is exhausted.
 //

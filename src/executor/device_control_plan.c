@@ -55,7 +55,7 @@ static rondo__control_piece reserve_output(preparation *p, size_t output, size_t
 
 static bool is_plain(const rondo__tensor_info *info) {
     return info->dtype != RONDO_DTYPE_NONE && info->is_shape_known &&
-           rondo__dtype_is_plain(info->dtype);
+           rondo_shape_get_count(&info->shape) >= 0 && rondo__dtype_is_plain(info->dtype);
 }
 
 static bool is_same(const rondo__slot *slot, const rondo__tensor_info *info) {
@@ -83,11 +83,10 @@ static rondo_status add_part(preparation *p, const char *name, rondo__part kind,
     if (feeds == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    memcpy(feeds, declared, declared_count * sizeof *feeds);
     for (size_t i = 0; i < body->input_count && !is_refused(p); ++i) {
-        if (i >= declared_count) {
-            feeds[i] = p->request->inputs[view.captured_first + (i - declared_count)];
-        }
+        feeds[i] = i < declared_count
+                       ? declared[i]
+                       : p->request->inputs[view.captured_first + (i - declared_count)];
         if (!is_plain(&feeds[i])) {
             REFUSE(p, "the shape of input \"%.60s\" of its %s depends on data",
                    body->values[body->inputs[i]].name, name);
@@ -232,9 +231,10 @@ static rondo_status place_carried(preparation *p) {
 
 // [outer, length, inner] of a tensor around an axis.
 static rondo__flow_slice describe_slices(const rondo__tensor_info *info, int64_t axis) {
-    rondo__flow_slice slice = {.outer = 1, .length = info->shape.extent[axis]};
+    const bool has_elements = rondo_shape_get_count(&info->shape) > 0;
+    rondo__flow_slice slice = {.outer = has_elements, .length = info->shape.extent[axis]};
     slice.inner_bytes = (int64_t)rondo_dtype_get_bytes(info->dtype);
-    for (int32_t d = 0; d < info->shape.rank; ++d) {
+    for (int32_t d = 0; has_elements && d < info->shape.rank; ++d) {
         slice.outer *= d < axis ? info->shape.extent[d] : 1;
         slice.inner_bytes *= d > axis ? info->shape.extent[d] : 1;
     }
@@ -308,7 +308,8 @@ static rondo_status prepare_turns(preparation *p, const rondo__tensor_info *feed
 // The trip count, where only that ends the loop; -1 otherwise. Its inference has told so by the
 // shape of a row.
 static int64_t get_trip_count(const preparation *p) {
-    const rondo_tensor *count = p->request->inputs[0].constant;
+    const bool is_given = p->node->inputs[0] >= 0;
+    const rondo_tensor *count = is_given ? p->request->inputs[0].constant : NULL;
     int64_t trips = -1;
     if (count != NULL) {
         memcpy(&trips, count->data, sizeof trips);
@@ -425,6 +426,31 @@ static rondo_status prepare_scan(preparation *p) {
     return status;
 }
 
+// The most turns that loops take in it; those of a Scan do not count.
+static int64_t count_turns(const preparation *p) {
+    const rondo__control_kernel *c = p->control;
+    int64_t inside = 0;
+    for (size_t i = 0; i < c->part_count; ++i) {
+        int64_t sum = 0;
+        const rondo__plan *plan = c->parts[i].plan;
+        for (size_t k = 0; k < plan->item_count; ++k) {
+            if (!rondo__add_i64(sum, rondo__device_control_get_turns(plan->items[k].kernel),
+                                &sum)) {
+                return INT64_MAX;
+            }
+        }
+        inside = sum > inside ? sum : inside;
+    }
+    int64_t turns = inside;
+    const int64_t own = c->kind == RONDO__CONTROL_SCAN   ? c->fixed_count
+                        : c->kind == RONDO__CONTROL_LOOP ? get_trip_count(p)
+                                                         : 1;
+    const int64_t each = c->kind == RONDO__CONTROL_LOOP ? 1 : 0;
+    return own >= 0 && rondo__add_i64(inside, each, &turns) && rondo__mul_i64(turns, own, &turns)
+               ? turns
+               : INT64_MAX;
+}
+
 // ---- all --------------------------------------------------------------------------------------
 
 static rondo_status check_device(const preparation *p, bool is_if) {
@@ -470,6 +496,10 @@ static rondo_status prepare(preparation *p) {
         return RONDO_STATUS_OK;
     }
     reserve_arenas(p);
+    p->control->turn_max = count_turns(p);
+    if (is_refused(p)) {
+        return RONDO_STATUS_OK;
+    }
     RETURN_IF_ERROR(reserve_tables(p));
     return rondo__flow_get_kernels(p->executor->device, &p->control->kernels);
 }

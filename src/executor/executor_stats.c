@@ -77,6 +77,7 @@ static void add_counts(const rondo_executor *executor, rondo_executor_stats *sta
     stats->plan_eviction_count += plans->eviction_count;
     stats->eager_run_count += executor->eager_run_count;
     stats->replay_run_count += executor->replay_run_count;
+    stats->in_place_run_count += executor->in_place_run_count;
     add_plan_bytes(executor, stats);
 }
 

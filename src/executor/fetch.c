@@ -8,6 +8,7 @@
 #include "backend/backend.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "executor/bound.h"
 #include "executor/objects.h"
 #include "tensor/elements.h"
 
@@ -36,7 +37,7 @@ rondo_status rondo__fetch_view(const rondo__fetch *fetch, size_t i, rondo_tensor
             }
             break;
         case RONDO__SLOT_ARENA:
-            out_view->data = slot->address;
+            out_view->data = rondo__bound_find(plan, value);
             out_view->device = fetch->executor->device;
             return RONDO_STATUS_OK;
         case RONDO__SLOT_NONE:

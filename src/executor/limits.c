@@ -89,8 +89,22 @@ void rondo__executor_end_call(rondo_executor *executor, rondo__budget *before,
     if (status == RONDO_STATUS_OK) {
         rondo__error_restore(&executor->record_before);
     }
+    // The call has failed: a loop that was stopped meanwhile is no news for the next one.
+    if (status != RONDO_STATUS_OK && executor->watch != NULL) {
+        atomic_store(&executor->watch->stopped, 0);
+    }
     (void)rondo__budget_enter(before);
     atomic_store(executor->call, CALL_NONE);
+}
+
+rondo_status rondo__executor_synchronize(rondo_executor *executor) {
+    int expected = CALL_NONE;
+    const bool is_call = atomic_compare_exchange_strong(executor->call, &expected, CALL_RUNNING);
+    const rondo_status status = rondo_stream_synchronize(executor->stream);
+    if (is_call) {
+        atomic_store(executor->call, CALL_NONE);
+    }
+    return status;
 }
 
 rondo_status rondo_executor_cancel(rondo_executor *executor) {

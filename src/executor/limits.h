@@ -28,6 +28,12 @@ rondo__budget *rondo__executor_begin_call(rondo_executor *executor, const rondo_
                                           size_t feed_count);
 void rondo__executor_end_call(rondo_executor *executor, rondo__budget *before, rondo_status status);
 
+// Waits for the stream of a caller's executor; meanwhile another thread may cancel, as in a call.
+//
+// Errors:    as rondo_stream_synchronize.
+// Threads:   one thread per executor.
+RONDO_MUST_USE rondo_status rondo__executor_synchronize(rondo_executor *executor);
+
 // CANCELLED when another thread said so.  Threads: one thread per executor.
 RONDO_MUST_USE rondo_status rondo__executor_check_cancelled(const rondo_executor *executor);
 

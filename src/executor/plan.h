@@ -164,7 +164,9 @@ struct rondo__plan {
     rondo__weight_list weights;  // what its kernels read of constants, shared with other plans
     size_t private_bytes;        // what its kernels have made of constants for themselves
 
-    atomic_int pin_count;  // recorded runs that use it; see retire.h
+    struct rondo__bound *bound;  // NULL: not yet; see bound.h
+    bool is_bound;               // of the run at hand: it takes device tensors where they are
+    atomic_int pin_count;        // recorded runs that use it; see retire.h
     struct rondo__plan *next_retired;
 
     uint64_t run_count;
@@ -233,6 +235,8 @@ struct rondo_executor {
     rondo_run_times times;
     uint64_t eager_run_count;
     uint64_t replay_run_count;
+    uint64_t in_place_run_count;
+    bool took_device_feeds;  // the last run; its inputs are the program's
     // Of a caller's executor, for its bodies, too:
     rondo__budget *budget;         // host memory
     rondo__budget *device_budget;  // memory of a GPU; NULL on the host

@@ -19,14 +19,15 @@
 #include "device/device.h"
 #include "executor/arena_plan.h"
 #include "executor/destroy.h"
+#include "executor/device_control.h"
 #include "executor/feeds.h"
 #include "executor/fetch.h"
 #include "executor/limits.h"
+#include "executor/places.h"
 #include "executor/plan_cache.h"
 #include "executor/retire.h"
 #include "executor/states.h"
 #include "executor/variants.h"
-#include "executor/verdict.h"
 #include "rondo/executor_stream.h"
 
 static const char call_name[] = "rondo_executor_record";
@@ -49,9 +50,7 @@ typedef struct recording {
     rondo__plan *plan;
     const rondo__call_lists *lists;
     recorded_run *run;
-    void **places;  // by value: memory of the program's that it has; by its root
-    const void **inputs;
-    void **outputs;
+    rondo__places places;
 } recording;
 
 // ---- what the nodes need ----------------------------------------------------------------------
@@ -114,36 +113,15 @@ static rondo_status take_constants(recording *r) {
 
 // ---- what can be recorded ---------------------------------------------------------------------
 
-static rondo_status refuse_step(const rondo__plan *plan, const rondo__step *step) {
-    const rondo__node *node =
-        &plan->program
-             ->nodes[step->kind == RONDO__STEP_BYPASS ? step->node
-                                                      : plan->items[step->first_item].node];
-    return RONDO_FAIL_AS(call_name, UNSUPPORTED,
-                         "%s cannot be recorded: %s. rondo_executor_describe tells of the plan",
-                         rondo__node_describe(node),
-                         step->reason[0] != '\0' ? step->reason : "it runs between segments");
-}
-
-static rondo_status check_steps(const rondo__plan *plan) {
-    for (size_t s = 0; s < plan->step_count; ++s) {
-        const rondo__step *step = &plan->steps[s];
-        if (step->kind == RONDO__STEP_BYPASS) {
-            return refuse_step(plan, step);
-        }
-    }
+// What places_check allows, because the executor's own replays are looked at behind their end.
+static rondo_status check_turns(const rondo__plan *plan) {
     for (size_t i = 0; i < plan->item_count; ++i) {
-        const rondo__node *node = &plan->program->nodes[plan->items[i].node];
-        if (rondo__verdict_get_rule(&node->op, plan->items[i].kernel) == RONDO__CAPTURE_PROBE) {
+        if (!rondo__device_control_is_bounded(plan->items[i].kernel)) {
             return RONDO_FAIL_AS(call_name, UNSUPPORTED,
-                                 "%s cannot be recorded: it does not say that it can be captured",
-                                 rondo__node_describe(node));
-        }
-        if (plan->items[i].kernel->keeps_addresses) {
-            return RONDO_FAIL_AS(
-                call_name, UNSUPPORTED,
-                "%s cannot be recorded: its launches have the addresses of the plan",
-                rondo__node_describe(node));
+                                 "%s cannot be recorded: how many turns it takes depends on data, "
+                                 "and in a graph of the program's nobody would tell that there are "
+                                 "more than loop_limit allows; a constant trip count bounds them",
+                                 rondo__node_describe(&plan->program->nodes[plan->items[i].node]));
         }
     }
     return RONDO_STATUS_OK;
@@ -168,63 +146,6 @@ static rondo_status check_outputs(const recording *r) {
     return rondo__fetch_prepare(&fetch);
 }
 
-// ---- addresses --------------------------------------------------------------------------------
-
-static bool is_near(const recording *r, const rondo_tensor *tensor) {
-    return tensor->device == r->executor->device;
-}
-
-static bool overlaps(const rondo_tensor *a, const rondo_tensor *b) {
-    const uintptr_t from = (uintptr_t)a->data;
-    const uintptr_t other = (uintptr_t)b->data;
-    return from < other + rondo_tensor_get_bytes(b) && other < from + rondo_tensor_get_bytes(a);
-}
-
-// Whether ops may write a result where the program wants it: no feed is read from there.
-static bool is_apart(const recording *r, const rondo_tensor *result) {
-    for (size_t i = 0; i < r->plan->program->input_count; ++i) {
-        if (overlaps(result, &r->lists->feeds[i])) {
-            return false;
-        }
-    }
-    return true;
-}
-
-// Kernels rely on the alignment of the arena.
-static bool can_stand_in(const recording *r, const rondo_tensor *tensor) {
-    return is_near(r, tensor) && (uintptr_t)tensor->data % RONDO__ARENA_ALIGNMENT == 0;
-}
-
-// Lets feeds and fetches take the place of values.
-static void choose_places(recording *r) {
-    const rondo_program *program = r->plan->program;
-    for (size_t i = 0; i < program->input_count; ++i) {
-        const rondo__slot *slot = &r->plan->slots[program->inputs[i]];
-        if (slot->kind == RONDO__SLOT_ARENA && slot->bytes > 0 &&
-            can_stand_in(r, &r->lists->feeds[i])) {
-            r->places[slot->root] = r->lists->feeds[i].data;
-        }
-    }
-    for (size_t i = 0; i < program->output_count; ++i) {
-        const rondo__slot *slot = &r->plan->slots[program->outputs[i]];
-        const bool is_input = program->values[slot->root].producer < 0;
-        if (r->lists->wants[i] && slot->kind == RONDO__SLOT_ARENA && slot->bytes > 0 && !is_input &&
-            r->places[slot->root] == NULL && can_stand_in(r, &r->lists->results[i]) &&
-            is_apart(r, &r->lists->results[i])) {
-            r->places[slot->root] = r->lists->results[i].data;
-        }
-    }
-}
-
-static void *find_address(const recording *r, int32_t value) {
-    const rondo__slot *slot = &r->plan->slots[value];
-    if (slot->kind != RONDO__SLOT_ARENA) {
-        return slot->address;
-    }
-    return r->places[slot->root] != NULL ? r->places[slot->root]
-                                         : (char *)r->run->arena + slot->offset;
-}
-
 // ---- nodes ------------------------------------------------------------------------------------
 
 static rondo_status record_feeds(const recording *r) {
@@ -232,35 +153,15 @@ static rondo_status record_feeds(const recording *r) {
     for (size_t i = 0; i < program->input_count; ++i) {
         const rondo__slot *slot = &r->plan->slots[program->inputs[i]];
         const rondo_tensor *feed = &r->lists->feeds[i];
-        void *place = find_address(r, program->inputs[i]);
+        void *place = rondo__places_find(&r->places, program->inputs[i]);
         if (slot->kind == RONDO__SLOT_ARENA && slot->bytes > 0 && place != feed->data) {
-            RETURN_IF_ERROR(rondo_stream_copy(
-                r->stream, place, feed->data, slot->bytes,
-                is_near(r, feed) ? RONDO_COPY_DEVICE_TO_DEVICE : RONDO_COPY_HOST_TO_DEVICE));
+            RETURN_IF_ERROR(rondo_stream_copy(r->stream, place, feed->data, slot->bytes,
+                                              rondo__places_is_near(r->executor, feed)
+                                                  ? RONDO_COPY_DEVICE_TO_DEVICE
+                                                  : RONDO_COPY_HOST_TO_DEVICE));
         }
     }
     return RONDO_STATUS_OK;
-}
-
-static rondo_status record_item(const recording *r, const rondo__item *item) {
-    const rondo__node *node = &r->plan->program->nodes[item->node];
-    for (size_t k = 0; k < node->input_count; ++k) {
-        r->inputs[k] = item->inputs[k] != NULL ? find_address(r, node->inputs[k]) : NULL;
-    }
-    for (size_t k = 0; k < node->output_count; ++k) {
-        r->outputs[k] = item->outputs[k] != NULL ? find_address(r, node->outputs[k]) : NULL;
-    }
-    const char *arena = r->plan->arena->address;
-    void *workspace = item->workspace;
-    if (workspace != NULL) {
-        workspace = (char *)r->run->arena + ((const char *)workspace - arena);
-    }
-    const rondo_status status =
-        item->kernel->launch(item->kernel, r->stream, r->inputs, r->outputs, workspace);
-    if (status != RONDO_STATUS_OK) {
-        rondo__node_blame(node);
-    }
-    return status;
 }
 
 typedef struct host_copy {
@@ -300,50 +201,38 @@ static rondo_status record_fetches(const recording *r) {
         if (!r->lists->wants[i] || rondo_tensor_get_bytes(to) == 0) {
             continue;
         }
-        const void *from = find_address(r, program->outputs[i]);
+        const void *from = rondo__places_find(&r->places, program->outputs[i]);
         if (slot->kind == RONDO__SLOT_CONSTANT) {
             RETURN_IF_ERROR(record_constant(r, i, &offset));
         } else if (from != to->data) {
-            RETURN_IF_ERROR(rondo_stream_copy(
-                r->stream, to->data, from, slot->bytes,
-                is_near(r, to) ? RONDO_COPY_DEVICE_TO_DEVICE : RONDO_COPY_DEVICE_TO_HOST));
+            RETURN_IF_ERROR(rondo_stream_copy(r->stream, to->data, from, slot->bytes,
+                                              rondo__places_is_near(r->executor, to)
+                                                  ? RONDO_COPY_DEVICE_TO_DEVICE
+                                                  : RONDO_COPY_DEVICE_TO_HOST));
         }
     }
     return RONDO_STATUS_OK;
 }
 
+// Calls of the executor do not end loops in a graph of the program's.
 static rondo_status record_nodes(const recording *r) {
+    rondo_executor *root = r->executor->root;
+    rondo__flow_watch *watch = root->watch;
     RETURN_IF_ERROR(record_feeds(r));
-    for (size_t s = 0; s < r->plan->step_count; ++s) {
-        const rondo__step *step = &r->plan->steps[s];
-        for (size_t i = 0; i < step->item_count; ++i) {
-            RETURN_IF_ERROR(record_item(r, &r->plan->items[step->first_item + i]));
-        }
-    }
-    return record_fetches(r);
+    root->watch = NULL;
+    const rondo_status status = rondo__places_launch(&r->places, r->stream);
+    root->watch = watch;
+    return status == RONDO_STATUS_OK ? record_fetches(r) : status;
 }
 
 // ---- the call ---------------------------------------------------------------------------------
 
-static rondo_status make_lists(recording *r) {
-    size_t widest = 1;
-    for (size_t i = 0; i < r->plan->item_count; ++i) {
-        const rondo__node *node = &r->plan->program->nodes[r->plan->items[i].node];
-        widest = node->input_count > widest ? node->input_count : widest;
-        widest = node->output_count > widest ? node->output_count : widest;
-    }
-    r->places = rondo__calloc(r->plan->program->value_count + 1, sizeof *r->places);
-    r->inputs = rondo__calloc(widest, sizeof *r->inputs);
-    r->outputs = rondo__calloc(widest, sizeof *r->outputs);
-    return r->places != NULL && r->inputs != NULL && r->outputs != NULL ? RONDO_STATUS_OK
-                                                                        : RONDO_STATUS_NO_MEMORY;
-}
-
 // Everything that can fail before the first node.
 static rondo_status prepare(recording *r) {
-    RETURN_IF_ERROR(check_steps(r->plan));
+    RETURN_IF_ERROR(rondo__places_check(r->plan, call_name));
+    RETURN_IF_ERROR(check_turns(r->plan));
     RETURN_IF_ERROR(check_outputs(r));
-    RETURN_IF_ERROR(make_lists(r));
+    RETURN_IF_ERROR(rondo__places_init(r->executor, r->plan, &r->places));
     recorded_run *run = rondo__calloc(1, sizeof *run);
     if (run == NULL) {
         return RONDO_STATUS_NO_MEMORY;
@@ -398,12 +287,11 @@ static rondo_status record_run(recording *r) {
         status = hand_over(r);
     }
     if (status == RONDO_STATUS_OK) {
-        choose_places(r);
+        r->places.arena = r->run->arena;
+        rondo__places_choose(&r->places, r->lists->feeds, r->lists->results, r->lists->wants);
         status = rondo__mark_work(r->stream, "executor", record_nodes(r));
     }
-    rondo__free(r->places);
-    rondo__free(r->inputs);
-    rondo__free(r->outputs);
+    rondo__places_deinit(&r->places);
     return status;
 }
 

@@ -381,7 +381,8 @@ static rondo_status run_both_ways(checking *c) {
     RETURN_IF_ERROR(rondo__executor_check_cancelled(c->executor));
     RETURN_IF_ERROR(rondo__check_memory_go_back(&c->memory));
     RETURN_IF_ERROR(rondo_graph_replay(c->step->graph, c->executor->stream));
-    return rondo__check_memory_keep(&c->memory, true);
+    RETURN_IF_ERROR(rondo__check_memory_keep(&c->memory, true));
+    return rondo__executor_check_cancelled(c->executor);  // a loop that was ended computes less
 }
 
 // The value to blame; what cannot be searched leaves the one that was found.

@@ -7,6 +7,7 @@
 #include "device/stream.h"
 #include "executor/device_control.h"
 #include "executor/lanes.h"
+#include "executor/limits.h"
 #include "executor/spans.h"
 #include "rondo/executor_stream.h"
 
@@ -42,12 +43,11 @@ rondo_status rondo__executor_settle(rondo_executor *executor, const char *call) 
         return RONDO_STATUS_OK;
     }
     async->is_under_way = false;
-    RETURN_IF_ERROR(rondo_stream_synchronize(executor->stream));
-    if (async->active->current != NULL) {
-        RETURN_IF_ERROR(rondo__device_control_check(async->active, async->active->current));
-    }
+    RETURN_IF_ERROR(rondo__executor_synchronize(executor));
     keep_times(async);
-    return rondo__device_control_check(async->active, async->active->current);
+    return async->active->current != NULL
+               ? rondo__device_control_check(async->active, async->active->current)
+               : RONDO_STATUS_OK;
 }
 
 rondo_status rondo_executor_wait(rondo_executor *executor) {

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
+#include "executor/bound.h"
 #include "executor/branch_trial.h"
 #include "executor/declared.h"
 #include "executor/device_control.h"
@@ -28,8 +29,11 @@
 static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
                                 const rondo_tensor *feeds, bool waits) {
     const rondo_program *program = plan->program;
+    executor->took_device_feeds = false;
     for (size_t i = 0; i < program->input_count; ++i) {
         const rondo__slot *slot = &plan->slots[program->inputs[i]];
+        executor->took_device_feeds =
+            executor->took_device_feeds || feeds[i].device == executor->device;
         if (slot->kind == RONDO__SLOT_DYNAMIC) {
             rondo_tensor *place = &plan->dynamic[program->inputs[i]];
             rondo_tensor_deinit(place);
@@ -37,6 +41,9 @@ static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
         }
         if (slot->kind != RONDO__SLOT_ARENA || slot->bytes == 0) {
             continue;  // its value is part of the plan
+        }
+        if (plan->is_bound && rondo__bound_find(plan, program->inputs[i]) == feeds[i].data) {
+            continue;
         }
         if (feeds[i].device == executor->device) {
             RETURN_IF_ERROR(rondo_stream_copy(executor->stream, slot->address, feeds[i].data,
@@ -84,16 +91,24 @@ static rondo_status give_up(rondo_executor *executor, const rondo__fetch *fetch,
     return status;
 }
 
+static rondo_status run_steps(rondo_executor *executor, rondo__plan *plan, bool *out_was_replayed) {
+    if (!plan->is_bound) {
+        return rondo__plan_run_steps(executor, plan, rondo__executor_run_tensors, out_was_replayed);
+    }
+    *out_was_replayed = true;
+    return rondo__bound_run(executor, plan);
+}
+
 // Puts inputs, steps and outputs on the stream.
 static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const rondo_tensor *feeds,
                             rondo_run_times *out_times) {
     rondo_executor *executor = fetch->executor;
+    RETURN_IF_ERROR(rondo__bound_begin(fetch, plan, feeds));
     RETURN_IF_ERROR(rondo__executor_mark(executor, 0));
     RETURN_IF_ERROR(feed_inputs(executor, plan, feeds, fetch->waits));
     RETURN_IF_ERROR(rondo__executor_mark(executor, 1));
     const uint64_t fed_ns = rondo__clock_now_ns();
-    const rondo_status status = rondo__plan_run_steps(executor, plan, rondo__executor_run_tensors,
-                                                      &out_times->was_replayed);
+    const rondo_status status = run_steps(executor, plan, &out_times->was_replayed);
     out_times->enqueue_ns = rondo__clock_now_ns() - fed_ns;
     out_times->compute_ns = fed_ns;  // until somebody knows when it was done
     out_times->ran_op_count = executor->root->ran_count;
@@ -136,13 +151,22 @@ rondo_status rondo__executor_run_tensors(rondo_executor *executor, const rondo_t
     return RONDO_STATUS_OK;
 }
 
+// Marks the end of the run, for ourselves and for the caller.
+static rondo_status mark_end(rondo_executor *executor, rondo_event *done) {
+    RETURN_IF_ERROR(rondo_event_record(executor->root->async->finished, executor->stream));
+    return done != NULL ? rondo_event_record(done, executor->stream) : RONDO_STATUS_OK;
+}
+
 rondo_status rondo__executor_put_tensors(rondo_executor *executor, const rondo_tensor *feeds,
                                          rondo_tensor *results, const bool *wants,
-                                         rondo_run_times *out_times) {
+                                         rondo_event *done, rondo_run_times *out_times) {
     rondo__plan *plan;
     RETURN_IF_ERROR(rondo__executor_find_plan(executor, feeds, &plan));
     const rondo__fetch fetch = {executor, plan, results, wants, false};
-    const rondo_status status = put_run(&fetch, plan, feeds, out_times);
+    rondo_status status = put_run(&fetch, plan, feeds, out_times);
+    if (status == RONDO_STATUS_OK) {
+        status = mark_end(executor, done);
+    }
     if (status != RONDO_STATUS_OK) {
         return give_up(executor, &fetch, status);
     }
@@ -160,6 +184,11 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     rondo_executor *active = executor->active;
     if (active->current == NULL || !active->has_run) {
         return RONDO_FAIL(STATE, "nothing has run yet; call rondo_executor_run first");
+    }
+    if (active->took_device_feeds) {
+        return RONDO_FAIL(STATE,
+                          "the inputs of the last run were device tensors, which are the "
+                          "program's; run again with them");
     }
     rondo_run_times times = {0};
     uint64_t start_ns = rondo__clock_now_ns();

@@ -19,11 +19,14 @@ RONDO_MUST_USE rondo_status rondo__executor_run_tensors(rondo_executor *executor
 
 // The same without a wait at the end: results are written in stream order.
 //
+// done       recorded behind the run; NULL: none.
+//
 // Errors:    as rondo_executor_run_async.
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__executor_put_tensors(rondo_executor *executor,
                                                         const rondo_tensor *feeds,
                                                         rondo_tensor *results, const bool *wants,
+                                                        rondo_event *done,
                                                         rondo_run_times *out_times);
 
 #endif  // RONDO_EXECUTOR_TRANSFER_H

@@ -73,6 +73,7 @@ static verdict_key make_key(rondo_device *device, const rondo__op *op) {
     add_text(&key, op->def->domain);
     add_text(&key, op->def->name);
     add_bytes(&key, &op->opset, sizeof op->opset);
+    add_bytes(&key, &op->is_training, sizeof op->is_training);
     for (size_t a = 0; a < op->attribute_count; ++a) {
         add_attribute(&key, &op->attributes[a]);
     }

@@ -52,7 +52,7 @@ static void decide(const rondo__flow_loop *a, bool goes_on) {
     goes_on = goes_on && a->state->turn < a->state->count && outermost->is_stopped == 0;
     if (goes_on && a->limit > 0 && outermost->taken >= a->limit) {
         reason = a->owner;
-    } else if (goes_on && a->state->turn % RONDO__FLOW_POLL_TURNS == 0 &&
+    } else if (goes_on && a->watch != NULL && a->state->turn % RONDO__FLOW_POLL_TURNS == 0 &&
                atomic_load(&a->watch->call) == RONDO__FLOW_CANCELLED) {
         reason = RONDO__FLOW_CANCELLED;
     }

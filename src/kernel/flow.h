@@ -43,7 +43,7 @@ typedef struct rondo__flow_watch {
 typedef struct rondo__flow_loop {
     rondo__flow_state *state;
     rondo__flow_state *outermost;  // `state` itself, or of the op around all others
-    rondo__flow_watch *watch;
+    rondo__flow_watch *watch;  // NULL: nobody ends it but its own count
     const int64_t *count;      // device memory; NULL: `fixed_count`
     const uint8_t *condition;  // device memory; NULL: true
     int64_t fixed_count;

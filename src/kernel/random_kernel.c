@@ -85,6 +85,13 @@ rondo_status rondo__kernel_prepare_random(const rondo__kernel_request *request,
         k->kind = KIND_DROPOUT;
         k->base.workspace_bytes = has_output ? 0 : k->count * rondo_dtype_get_bytes(k->dtype);
         k->base.in_place_inputs = 1;
+        const bool has_flags = request->output_count < 2 ||
+                               request->outputs[1].dtype == RONDO_DTYPE_NONE ||
+                               request->outputs[1].dtype == RONDO_DTYPE_BOOL;
+        if (!has_flags) {
+            rondo__free(k);
+            return rondo__op_fail_unsupported(op, "the mask is of bools only; the host draws");
+        }
         k->has_mask = request->output_count > 1 && request->outputs[1].dtype != RONDO_DTYPE_NONE;
         status = rondo__op_get_ratio(op, has_ratio ? request->inputs[1].constant : NULL, &k->first);
     } else {

@@ -23,11 +23,14 @@ static rondo_status launch_user(rondo__kernel *base, rondo_stream *stream,
                                 const void *const *inputs, void *const *outputs, void *workspace) {
     user_kernel *kernel = (user_kernel *)base;
     rondo_tensor *made = kernel->tensors + kernel->input_count;
+    rondo_device *device = rondo_stream_get_device(stream);
     for (size_t i = 0; i < kernel->input_count; ++i) {
         memcpy(&kernel->tensors[i].data, &inputs[i], sizeof inputs[i]);
+        kernel->tensors[i].device = inputs[i] != NULL ? device : NULL;
     }
     for (size_t i = 0; i < kernel->output_count; ++i) {
         made[i].data = outputs[i];
+        made[i].device = outputs[i] != NULL ? device : NULL;
     }
     const rondo_op_launch launch = {.struct_size = sizeof launch,
                                     .stream = stream,

@@ -19,14 +19,13 @@
 #include "base/read_options.h"
 #include "capture/label_stack.h"
 #include "graph/patch.h"
-#include "rondo/update.h"
 
 static const char call_run[] = "rondo_learned_run";
 
 // ---- life -------------------------------------------------------------------------------------
 
 static rondo_status check_options(const rondo_learned_options *options) {
-    if (options->fallback < RONDO_LEARN_RECAPTURE || options->fallback > RONDO_LEARN_REFUSE) {
+    if (options->fallback < RONDO_LEARN_RECAPTURE || options->fallback > RONDO_LEARN_FIXED) {
         return RONDO_FAIL_AS("rondo_learned_create", INVALID,
                              "options.fallback is %d, not a rondo_learned_fallback",
                              (int)options->fallback);
@@ -51,7 +50,7 @@ static rondo_status make_parts(rondo_learned *learned, const rondo_learned_optio
     RETURN_IF_ERROR(rondo__values_init(&learned->arguments, &learned->values));
     RETURN_IF_ERROR(rondo__values_init(&learned->arguments, &learned->next));
     learned->given = rondo__calloc(count + 1, sizeof *learned->given);
-    return learned->given != NULL ? RONDO_STATUS_OK : RONDO_STATUS_NO_MEMORY;
+    return learned->given != NULL ? rondo__fallback_init(learned, options) : RONDO_STATUS_NO_MEMORY;
 }
 
 rondo_status rondo_learned_create(rondo_device *device, const rondo_learned_options *options,
@@ -80,7 +79,6 @@ rondo_status rondo_learned_create(rondo_device *device, const rondo_learned_opti
     }
     rondo_device_retain(device);
     learned->device = device;
-    learned->fallback = wanted.fallback;
     learned->check_every = wanted.check_every;
     learned->seed = wanted.seed;
     rondo_status status = make_parts(learned, &wanted, arguments, argument_count);
@@ -120,7 +118,7 @@ void rondo_learned_destroy(rondo_learned *learned) {
     if (learned == NULL || atomic_load(&learned->device->is_forked)) {
         return;
     }
-    rondo_graph_destroy(learned->spare);
+    rondo__fallback_deinit(learned);
     rondo_graph_destroy(learned->graph);
     forget_executable(learned);
     rondo__lesson_deinit(&learned->lesson);
@@ -134,6 +132,10 @@ void rondo_learned_destroy(rondo_learned *learned) {
 
 rondo_graph *rondo_learned_get_graph(rondo_learned *learned) {
     return learned != NULL ? learned->graph : NULL;
+}
+
+rondo_graph_cache *rondo_learned_get_cache(rondo_learned *learned) {
+    return learned != NULL ? learned->fallback.cache : NULL;
 }
 
 // ---- values of a run --------------------------------------------------------------------------
@@ -373,62 +375,6 @@ rondo_status rondo_learned_learn(rondo_learned *learned, rondo_stream *stream,
     return learned->state == RONDO_LEARNED_NOT_YET ? learn(learned, stream) : RONDO_STATUS_OK;
 }
 
-// ---- falling back -----------------------------------------------------------------------------
-
-static rondo_status fail_refused(const rondo_learned *learned) {
-    const rondo__finding *finding = &learned->lesson.finding;
-    return RONDO_FAIL_AS(call_run, UNSUPPORTED, "the step was not learned (%s): %.180s",
-                         rondo_refusal_get_name(finding->refusal), finding->message);
-}
-
-static rondo_status make_spare(rondo_learned *learned) {
-    const rondo_graph_options options = {.struct_size = sizeof options,
-                                         .keep = RONDO_KEEP_TEMPLATE_ONLY,
-                                         .label = learned->graph->label,
-                                         .check_addresses = learned->graph->checks_addresses};
-    return learned->spare != NULL ? RONDO_STATUS_OK
-                                  : rondo_graph_create(learned->device, &options, &learned->spare);
-}
-
-static rondo_status call_step(rondo_stream *stream, void *user_data) {
-    const rondo_learned *learned = user_data;
-    return rondo__step_call(&learned->step, stream, &learned->next);
-}
-
-// A step that was refused may depend on anything, so it is recorded for unchanged values, too.
-static rondo_status recapture(rondo_learned *learned, rondo_stream *stream) {
-    const rondo_step_options options = {.struct_size = sizeof options, .mode = learned->step.mode};
-    rondo_step_outcome outcome = RONDO_STEP_NOTHING;
-    RETURN_IF_ERROR(make_spare(learned));
-    ++learned->stats.recording_count;
-    RETURN_IF_ERROR(
-        rondo_graph_capture_step(learned->spare, stream, &options, call_step, learned, &outcome));
-    if (outcome != RONDO_STEP_CAPTURED) {
-        return RONDO_STATUS_OK;  // it ran eagerly
-    }
-    rondo_status status = rondo_graph_update(learned->graph, learned->spare, NULL);
-    if (status != RONDO_STATUS_OK) {
-        rondo_error saved;
-        rondo__error_save(&saved);
-        rondo__graph_clear(learned->spare);
-        rondo__error_restore(&saved);
-        return status;
-    }
-    return rondo_graph_replay(learned->graph, stream);
-}
-
-static rondo_status fall_back(rondo_learned *learned, rondo_stream *stream) {
-    if (learned->fallback == RONDO_LEARN_REFUSE) {
-        return fail_refused(learned);
-    }
-    RETURN_IF_ERROR(learned->fallback == RONDO_LEARN_EAGER
-                        ? rondo__step_call(&learned->step, stream, &learned->next)
-                        : recapture(learned, stream));
-    ++learned->stats.run_count;
-    ++learned->stats.fallback_count;
-    return RONDO_STATUS_OK;
-}
-
 // ---- patching ---------------------------------------------------------------------------------
 
 // Writes the words that depend on the argument into the images of their nodes.
@@ -498,13 +444,13 @@ static rondo_status compare(rondo_learned *learned, rondo_stream *stream,
                             rondo__recording *recording) {
     rondo__lesson *lesson = &learned->lesson;
     bool is_right = false;
-    RETURN_IF_ERROR(make_spare(learned));
+    RETURN_IF_ERROR(rondo__fallback_make_spare(learned));
     RETURN_IF_ERROR(rondo__values_init(&learned->arguments, &recording->values));
     rondo__values_copy(&learned->arguments, &recording->values, &learned->values);
     ++learned->stats.recording_count;
     ++learned->stats.check_count;
-    RETURN_IF_ERROR(rondo__step_record(&learned->step, learned->spare, stream, NULL, recording,
-                                       &lesson->step_status, &lesson->finding));
+    RETURN_IF_ERROR(rondo__step_record(&learned->step, learned->fallback.spare, stream, NULL,
+                                       recording, &lesson->step_status, &lesson->finding));
     if (lesson->finding.refusal != RONDO_REFUSAL_NONE ||
         !rondo__recordings_match(&lesson->reference, recording, &lesson->finding)) {
         return RONDO_STATUS_OK;
@@ -551,7 +497,7 @@ static rondo_status run(rondo_learned *learned, rondo_stream *stream, const rond
         RETURN_IF_ERROR(has_changed ? check_run(learned, stream) : RONDO_STATUS_OK);
     }
     if (learned->state == RONDO_LEARNED_REFUSED) {
-        return fall_back(learned, stream);
+        return rondo__fall_back(learned, stream);
     }
     RETURN_IF_ERROR(replay(learned, stream));
     learned->stats.unchanged_count += !has_changed;

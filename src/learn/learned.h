@@ -3,18 +3,18 @@
 #ifndef RONDO_LEARN_LEARNED_H
 #define RONDO_LEARN_LEARNED_H
 
+#include "learn/fallback.h"
 #include "learn/learn.h"
 
 struct rondo_learned {
     rondo_device *device;  // retained
     rondo__arguments arguments;
     rondo__step step;
-    rondo_learned_fallback fallback;
+    rondo__fallback fallback;
     uint32_t check_every;
     uint64_t seed;
     rondo_learned_state state;
     rondo_graph *graph;
-    rondo_graph *spare;    // of recordings that update it, or are compared; NULL: not yet
     rondo__lesson lesson;  // its reference: of the trials until the step was recorded for a run,
                            // then that recording
     uint64_t learn_ns;

@@ -67,7 +67,8 @@ static void fill_report(const rondo_learned *learned, rondo_learned_report *repo
                                      .refusal = lesson->finding.refusal,
                                      .what = text->what,
                                      .advice = text->advice,
-                                     .step_status = lesson->step_status};
+                                     .step_status = lesson->step_status,
+                                     .fallback = learned->fallback.kind};
     if (learned->state == RONDO_LEARNED_PROVED) {
         report->slot_count = lesson->solution.count;
         report->changing_count = learned->changing_count;

@@ -49,6 +49,11 @@ const float *rondo__op_get_floats(const rondo__op *op, const char *name, size_t 
     return attribute != NULL ? attribute->floats : NULL;
 }
 
+bool rondo__op_trains(const rondo__op *op) {
+    // Before version 14 the number of outputs decides.
+    return op->opset >= 14 && rondo__op_get_int(op, "training_mode", op->is_training ? 1 : 0) != 0;
+}
+
 void rondo__attribute_deinit(rondo__attribute *attribute) {
     if (attribute == NULL) {
         return;
@@ -220,7 +225,8 @@ static rondo_status copy_attribute(const rondo__attribute *source, rondo__attrib
 
 rondo_status rondo__op_copy(const rondo__op *source, rondo__op *out_copy) {
     *out_copy = (rondo__op){0};
-    rondo__op copy = {.def = source->def, .opset = source->opset};
+    rondo__op copy = {
+        .def = source->def, .opset = source->opset, .is_training = source->is_training};
     rondo_status status = RONDO_STATUS_NO_MEMORY;
     copy.name = rondo__strdup(source->name);
     if (copy.name == NULL) {

@@ -88,54 +88,57 @@ rondo_status rondo__product_init(const rondo__op *op, const rondo_shape *a, cons
 }
 
 // One matrix product. Where b is stored as [k, n] the innermost loop runs along rows of b and c;
-// where it is stored as [n, k], along rows of a and b.
-#define DEFINE_MULTIPLY(function, type)                                                          \
-    static void function(const rondo__product *product, const type *a, const type *b, type *c) { \
-        const int64_t m = product->m, n = product->n, k = product->k;                            \
-        const int64_t row_step = product->trans_a ? 1 : k;                                       \
-        const int64_t column_step = product->trans_a ? m : 1;                                    \
-        for (int64_t i = 0; i < m; i++) {                                                        \
-            const type *a_row = a + i * row_step;                                                \
-            type *c_row = c + i * n;                                                             \
-            if (product->trans_b) {                                                              \
-                for (int64_t j = 0; j < n; j++) {                                                \
-                    type sum = 0;                                                                \
-                    for (int64_t p = 0; p < k; p++) {                                            \
-                        sum += a_row[p * column_step] * b[j * k + p];                            \
-                    }                                                                            \
-                    c_row[j] += sum;                                                             \
-                }                                                                                \
-                continue;                                                                        \
-            }                                                                                    \
-            for (int64_t p = 0; p < k; p++) {                                                    \
-                const type factor = a_row[p * column_step];                                      \
-                const type *b_row = b + p * n;                                                   \
-                for (int64_t j = 0; j < n; j++) {                                                \
-                    c_row[j] += factor * b_row[j];                                               \
-                }                                                                                \
-            }                                                                                    \
-        }                                                                                        \
-    }                                                                                            \
-    static void function##_batches(const rondo__product *product, const type *a, const type *b,  \
-                                   type *c) {                                                    \
-        if (product->batch_count == 0) {                                                         \
-            return;                                                                              \
-        }                                                                                        \
-        int64_t index[RONDO_RANK_MAX] = {0};                                                     \
-        do {                                                                                     \
-            int64_t a_at = 0, b_at = 0;                                                          \
-            for (int32_t i = 0; i < product->batch_rank; i++) {                                  \
-                a_at += index[i] * product->a_step[i];                                           \
-                b_at += index[i] * product->b_step[i];                                           \
-            }                                                                                    \
-            function(product, a + a_at * product->m * product->k,                                \
-                     b + b_at * product->k * product->n, c);                                     \
-            c += product->m * product->n;                                                        \
-        } while (rondo__index_advance(product->batch_rank, product->batch, index));              \
+// where it is stored as [n, k], along rows of a and b. Compiled so that these loops are vectorised
+// (see CMakeLists.txt).
+#define DEFINE_MULTIPLY(function, type, sum_type)                                               \
+    static void function(const rondo__product *product, const type *a, const type *b,           \
+                         sum_type *c) {                                                         \
+        const int64_t m = product->m, n = product->n, k = product->k;                           \
+        const int64_t row_step = product->trans_a ? 1 : k;                                      \
+        const int64_t column_step = product->trans_a ? m : 1;                                   \
+        for (int64_t i = 0; i < m; i++) {                                                       \
+            const type *a_row = a + i * row_step;                                               \
+            sum_type *c_row = c + i * n;                                                        \
+            if (product->trans_b) {                                                             \
+                for (int64_t j = 0; j < n; j++) {                                               \
+                    sum_type sum = 0;                                                           \
+                    for (int64_t p = 0; p < k; p++) {                                           \
+                        sum += a_row[p * column_step] * b[j * k + p];                           \
+                    }                                                                           \
+                    c_row[j] += sum;                                                            \
+                }                                                                               \
+                continue;                                                                       \
+            }                                                                                   \
+            for (int64_t p = 0; p < k; p++) {                                                   \
+                const type factor = a_row[p * column_step];                                     \
+                const type *b_row = b + p * n;                                                  \
+                for (int64_t j = 0; j < n; j++) {                                               \
+                    c_row[j] += factor * b_row[j];                                              \
+                }                                                                               \
+            }                                                                                   \
+        }                                                                                       \
+    }                                                                                           \
+    static void function##_batches(const rondo__product *product, const type *a, const type *b, \
+                                   sum_type *c) {                                               \
+        if (product->batch_count == 0) {                                                        \
+            return;                                                                             \
+        }                                                                                       \
+        int64_t index[RONDO_RANK_MAX] = {0};                                                    \
+        do {                                                                                    \
+            int64_t a_at = 0, b_at = 0;                                                         \
+            for (int32_t i = 0; i < product->batch_rank; i++) {                                 \
+                a_at += index[i] * product->a_step[i];                                          \
+                b_at += index[i] * product->b_step[i];                                          \
+            }                                                                                   \
+            function(product, a + a_at * product->m * product->k,                               \
+                     b + b_at * product->k * product->n, c);                                    \
+            c += product->m * product->n;                                                       \
+        } while (rondo__index_advance(product->batch_rank, product->batch, index));             \
     }
 
-DEFINE_MULTIPLY(multiply_double, double)
-DEFINE_MULTIPLY(multiply_integer, uint64_t)
+DEFINE_MULTIPLY(multiply_double, double, double)
+DEFINE_MULTIPLY(multiply_integer, uint64_t, uint64_t)
+DEFINE_MULTIPLY(multiply_byte, int16_t, int32_t)
 
 void rondo__product_run(const rondo__product *product, const double *a, const double *b,
                         double *c) {
@@ -145,4 +148,9 @@ void rondo__product_run(const rondo__product *product, const double *a, const do
 void rondo__product_run_integer(const rondo__product *product, const uint64_t *a, const uint64_t *b,
                                 uint64_t *c) {
     multiply_integer_batches(product, a, b, c);
+}
+
+void rondo__product_run_byte(const rondo__product *product, const int16_t *a, const int16_t *b,
+                             int32_t *c) {
+    multiply_byte_batches(product, a, b, c);
 }

@@ -35,4 +35,10 @@ void rondo__product_run(const rondo__product *product, const double *a, const do
 void rondo__product_run_integer(const rondo__product *product, const uint64_t *a, const uint64_t *b,
                                 uint64_t *c);
 
+// The same of bytes from which their zero points are subtracted (-255 to 255), where k is at most
+// RONDO__BYTE_PRODUCT_K_MAX: sums then fit.
+enum { RONDO__BYTE_PRODUCT_K_MAX = INT32_MAX / (255 * 255) };
+void rondo__product_run_byte(const rondo__product *product, const int16_t *a, const int16_t *b,
+                             int32_t *c);
+
 #endif  // RONDO_OP_MATRIX_H

@@ -63,6 +63,7 @@ typedef struct rondo__op {
     const rondo__op_def *def;  // static
     char *name;                // node name, or "<op>_<index>" when the file gives none; never NULL
     int32_t opset;             // opset version of the model for the op's domain
+    bool is_training;          // what its executor does, for an op that leaves it open
     size_t attribute_count;
     rondo__attribute *attributes;
 } rondo__op;
@@ -76,6 +77,9 @@ const char *rondo__op_get_string(const rondo__op *op, const char *name, const ch
 // Returns the ints and their count, or NULL and 0.
 const int64_t *rondo__op_get_ints(const rondo__op *op, const char *name, size_t *out_count);
 const float *rondo__op_get_floats(const rondo__op *op, const char *name, size_t *out_count);
+
+// Whether a BatchNormalization trains, as far as its attribute or its executor say so.
+bool rondo__op_trains(const rondo__op *op);
 
 // Attribute building, for passes and the importer. Replaces one of the same name.
 RONDO_MUST_USE rondo_status rondo__op_set_int(rondo__op *op, const char *name, int64_t value);

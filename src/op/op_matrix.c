@@ -300,12 +300,64 @@ static rondo_status infer_matmul_integer(rondo__infer *infer) {
     return rondo__infer_set_output(infer, 0, RONDO_DTYPE_I32, &product.output);
 }
 
+// The operand's bytes as i16, less their zero points.
+static int16_t *make_short(rondo__scratch *scratch, const rondo_tensor *operand,
+                           const rondo_tensor *zero, bool is_by_row) {
+    const int64_t count = rondo_shape_get_count(&operand->shape);
+    const int32_t rank = operand->shape.rank;
+    const int64_t columns = operand->shape.extent[rank - 1];
+    const int64_t rows = rank < 2 ? 1 : operand->shape.extent[rank - 2];
+    const int64_t zero_count = get_count(zero);
+    const double *zeros = rondo__scratch_widen(scratch, zero);
+    int16_t *shorts = (int16_t *)(void *)rondo__scratch_create(scratch, count / 4 + 1);
+    if (scratch->status != RONDO_STATUS_OK || count == 0) {
+        return shorts;
+    }
+    const bool is_signed = operand->dtype == RONDO_DTYPE_I8;
+    for (int64_t first = 0; first < count; first += columns) {
+        for (int64_t i = first; i < first + columns; i++) {
+            shorts[i] = is_signed ? ((const int8_t *)operand->data)[i]
+                                  : ((const uint8_t *)operand->data)[i];
+        }
+        // A parameter of rows is the same along a row; one of columns follows it.
+        const int64_t at =
+            zeros != NULL ? find_parameter(zero_count, rows, columns, is_by_row, first) : 0;
+        const bool is_each = zeros != NULL && !is_by_row && zero_count > 1;
+        for (int64_t i = 0; zeros != NULL && i < columns; i++) {
+            shorts[first + i] =
+                (int16_t)(shorts[first + i] - (int16_t)zeros[is_each ? at + i : at]);
+        }
+    }
+    return shorts;
+}
+
+static rondo_status compute_short_product(rondo__compute *compute, const rondo__product *product) {
+    void *y = NULL;
+    rondo__scratch scratch = {0};
+    const int16_t *a =
+        make_short(&scratch, compute->inputs[0], rondo__compute_get_input(compute, 2), true);
+    const int16_t *b =
+        make_short(&scratch, compute->inputs[1], rondo__compute_get_input(compute, 3), false);
+    if (scratch.status == RONDO_STATUS_OK) {
+        scratch.status = rondo__compute_get_inferred(compute, 0, &y);
+    }
+    const size_t count = (size_t)rondo_shape_get_count(&product->output);
+    if (scratch.status == RONDO_STATUS_OK && count > 0) {
+        memset(y, 0, count * sizeof(int32_t));
+        rondo__product_run_byte(product, a, b, y);
+    }
+    return rondo__scratch_end(&scratch);
+}
+
 static rondo_status compute_matmul_integer(rondo__compute *compute) {
     const rondo_tensor *zeros[2] = {rondo__compute_get_input(compute, 2),
                                     rondo__compute_get_input(compute, 3)};
     rondo__product product;
     RETURN_IF_ERROR(rondo__product_init(compute->op, &compute->inputs[0]->shape,
                                         &compute->inputs[1]->shape, false, false, &product));
+    if (product.k <= RONDO__BYTE_PRODUCT_K_MAX) {
+        return compute_short_product(compute, &product);
+    }
     rondo__scratch scratch = {0};
     double *operands[2] = {NULL};
     const double *wide_zeros[2] = {NULL};

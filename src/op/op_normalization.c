@@ -43,11 +43,12 @@ static int64_t get_plane_span(const rondo_shape *shape) {
 
 // ---- BatchNormalization -----------------------------------------------------------------------
 //
-// Training is asked for in three ways: training_mode since version 14, more outputs than one before
-// it (7 and 9), and is_test = 0 before 7, which is out of range here.
+// Training is asked for in three ways: training_mode since version 14, or where that is left out the
+// executor's; more outputs than one before it (7 and 9); and is_test = 0 before 7, which is out of
+// range here.
 
 static bool is_training(const rondo__op *op, size_t output_count) {
-    return op->opset >= 14 ? rondo__op_get_int(op, "training_mode", 0) != 0 : output_count > 1;
+    return op->opset >= 14 ? rondo__op_trains(op) : output_count > 1;
 }
 
 static rondo_status infer_batch(rondo__infer *infer) {

@@ -18,9 +18,11 @@ bool rondo__op_draws(const rondo__op *op, const rondo__tensor_info *inputs, size
     if ((op->def->flags & RONDO__OP_RANDOM) != 0) {
         return true;
     }
-    if (strcmp(op->def->name, "Dropout") != 0 || op->def->domain[0] != '\0' || op->opset < 12 ||
-        input_count < 3 || inputs[2].dtype == RONDO_DTYPE_NONE) {
+    if (strcmp(op->def->name, "Dropout") != 0 || op->def->domain[0] != '\0') {
         return false;
+    }
+    if (op->opset < 12 || input_count < 3 || inputs[2].dtype == RONDO_DTYPE_NONE) {
+        return op->is_training;
     }
     const rondo_tensor *training = inputs[2].constant;
     return training != NULL && rondo_shape_get_count(&training->shape) == 1 &&
@@ -289,7 +291,7 @@ static rondo_status compute_multinomial(rondo__compute *compute) {
 
 rondo_status rondo__op_get_ratio(const rondo__op *op, const rondo_tensor *input,
                                  double *out_ratio) {
-    *out_ratio = 0.5;
+    *out_ratio = op->opset < 12 ? (double)rondo__op_get_float(op, "ratio", 0.5f) : 0.5;
     if (input != NULL && rondo_shape_get_count(&input->shape) == 1) {
         *out_ratio = rondo__tensor_get_number(input, 0);
     }
@@ -315,6 +317,9 @@ rondo_status rondo__op_compute_dropout(rondo__compute *compute) {
     const double scale = ratio < 1.0 ? 1.0 / (1.0 - ratio) : 0.0;
     const int64_t count = rondo_shape_get_count(&x->shape);
     const size_t bytes = rondo_dtype_get_bytes(x->dtype);
+    const rondo_dtype mask_dtype =
+        compute->output_count > 1 ? compute->inferred[1].dtype : RONDO_DTYPE_NONE;
+    const size_t mask_bytes = rondo_dtype_get_bytes(mask_dtype);  // of version 7 it is a float
     source s = begin(compute);
     for (int64_t i = 0; i < count; ++i) {
         const bool is_kept = (double)take_word(&s) >= ratio * 0x1p32;
@@ -324,7 +329,9 @@ rondo_status rondo__op_compute_dropout(rondo__compute *compute) {
                                     (char *)y + (size_t)i * bytes, 1);
         }
         if (mask != NULL) {
-            ((uint8_t *)mask)[i] = is_kept;
+            const uint8_t kept = is_kept ? 1 : 0;
+            rondo__convert_elements(RONDO_DTYPE_U8, &kept, mask_dtype,
+                                    (char *)mask + (size_t)i * mask_bytes, 1);
         }
     }
     return RONDO_STATUS_OK;

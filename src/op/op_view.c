@@ -187,31 +187,35 @@ static rondo_status infer_flatten(rondo__infer *infer) {
 // ---- Dropout ----------------------------------------------------------------------------------
 
 // Inference leaves the input as it is and the mask all true. Training draws random numbers, and
-// what it does to the input is in op_random.c.
+// what it does to the input is in op_random.c. Which of them it is an input says since version 12;
+// where that is left out, and before, the executor.
 static rondo_status infer_dropout(rondo__infer *infer) {
     rondo_dtype mask = infer->op->opset < 10 ? infer->inputs[0].dtype : RONDO_DTYPE_BOOL;
     for (size_t i = 0; i < infer->output_count; ++i) {
         infer->outputs[i].dtype = i == 0 ? infer->inputs[0].dtype : mask;
     }
+    bool is_training = infer->op->is_training;
     if (infer->op->opset >= 12 && rondo__infer_has_input(infer, 2)) {
         const rondo_tensor *training = infer->inputs[2].constant;
         if (training == NULL) {
             return rondo__infer_needs_value(infer, 2);
         }
-        bool is_training = rondo_shape_get_count(&training->shape) == 1 &&
-                           rondo__tensor_get_number(training, 0) != 0.0;
-        if (is_training && rondo__infer_has_input(infer, 1) && infer->inputs[1].constant == NULL) {
-            return rondo__infer_needs_value(infer, 1);
-        }
+        is_training = rondo_shape_get_count(&training->shape) == 1 &&
+                      rondo__tensor_get_number(training, 0) != 0.0;
+    }
+    if (is_training && rondo__infer_has_input(infer, 1) && infer->inputs[1].constant == NULL) {
+        return rondo__infer_needs_value(infer, 1);
     }
     RETURN_IF_ERROR(rondo__infer_like_input(infer));
     return rondo__infer_set_output(infer, 1, mask, &infer->inputs[0].shape);
 }
 
 static rondo_status compute_dropout(rondo__compute *compute) {
-    if (compute->op->opset >= 12 && rondo__compute_has_input(compute, 2) &&
-        rondo_shape_get_count(&compute->inputs[2]->shape) == 1 &&
-        rondo__tensor_get_number(compute->inputs[2], 0) != 0.0) {
+    const bool is_said = compute->op->opset >= 12 && rondo__compute_has_input(compute, 2);
+    const bool is_training = is_said ? rondo_shape_get_count(&compute->inputs[2]->shape) == 1 &&
+                                           rondo__tensor_get_number(compute->inputs[2], 0) != 0.0
+                                     : compute->op->is_training;
+    if (is_training) {
         return rondo__op_compute_dropout(compute);
     }
     RETURN_IF_ERROR(compute_view(compute));

@@ -284,6 +284,10 @@ int32_t rondo_op_get_version(const rondo_op_node *node) {
     return node != NULL ? node->op->opset : 0;
 }
 
+bool rondo_op_is_training(const rondo_op_node *node) {
+    return node != NULL && node->op->is_training;
+}
+
 bool rondo_op_get_attribute(const rondo_op_node *node, const char *name,
                             rondo_attribute *out_attribute) {
     const rondo__attribute *found =

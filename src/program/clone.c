@@ -97,3 +97,15 @@ fail:
     rondo_program_destroy(copy);
     return status;
 }
+
+void rondo__program_set_training(rondo_program *program) {
+    for (size_t n = 0; n < program->node_count; ++n) {
+        rondo__op *op = &program->nodes[n].op;
+        op->is_training = true;
+        for (size_t a = 0; a < op->attribute_count; ++a) {
+            if (op->attributes[a].kind == RONDO__ATTRIBUTE_BODY) {
+                rondo__program_set_training(op->attributes[a].body);  // bounded depth: program.h
+            }
+        }
+    }
+}

@@ -208,7 +208,7 @@ bool rondo__match_scalar_op(const rondo_program *program, const rondo__node *nod
 }
 
 bool rondo__match_inference_norm(const rondo__node *norm) {
-    bool is_training = rondo__op_get_int(&norm->op, "training_mode", 0) != 0;
+    bool is_training = rondo__op_trains(&norm->op);
     for (size_t i = 1; i < norm->output_count; ++i) {
         is_training = is_training || norm->outputs[i] >= 0;
     }

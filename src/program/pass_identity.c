@@ -33,9 +33,9 @@ static bool passes_through(const rondo_program *program, const rondo__node *node
     if (!rondo__node_is(node, "", "Dropout")) {
         return false;
     }
-    // From opset 12 on an input says whether this is training; absent means no.
+    // From opset 12 on an input says whether this is training; where it is absent, the executor.
     if (node->input_count < 3 || node->inputs[2] < 0) {
-        return true;
+        return !node->op.is_training;
     }
     const rondo__value *training = &program->values[node->inputs[2]];
     return rondo__value_is_constant(training) && training->constant.dtype == RONDO_DTYPE_BOOL &&

@@ -158,6 +158,9 @@ RONDO_MUST_USE rondo_status rondo__program_replace_constant(const rondo_program 
 RONDO_MUST_USE rondo_status rondo__program_clone(const rondo_program *program,
                                                  rondo_program **out_program);
 
+// Lets ops that leave it open work as in training, in bodies, too.
+void rondo__program_set_training(rondo_program *program);
+
 // ---- checking and ordering --------------------------------------------------------------------
 
 // Checks every index, that each value has one maker, and sorts nodes so that makers precede users.

@@ -1,5 +1,6 @@
 // Learned steps on every device: the four guards that look at recording time see what a learned
-// patch changes, and replays on their way keep what they had.
+// patch changes, replays on their way keep what they had, and steps that are refused run as was
+// chosen.
 // SPDX-License-Identifier: Apache-2.0
 #include "memory_support.h"
 #include "rondo/learn.h"
@@ -204,12 +205,245 @@ static void test_conformance_learned__runs_on_a_stream_keep_their_values(void **
     close_scene(&s);
 }
 
+// ---- steps that are refused -------------------------------------------------------------------
+
+// y = x, then n times y * 3 + 1; and x gets one more. So n decides how many nodes there are.
+static rondo_status put_loop(rondo_stream *stream, const rondo_value *values, void *user_data) {
+    suite_context *context = user_data;
+    uint32_t *x = values[0].pointer;
+    uint32_t *y = values[1].pointer;
+    rondo_status status = rondo_stream_copy(stream, y, x, BYTES, RONDO_COPY_DEVICE_TO_DEVICE);
+    for (uint64_t i = 0; i < values[2].unsigned_integer && status == RONDO_STATUS_OK; ++i) {
+        status = suite_affine(context, stream, y, COUNT, 3, 1);
+    }
+    return status == RONDO_STATUS_OK ? suite_affine(context, stream, x, COUNT, 1, 1) : status;
+}
+
+static uint32_t loop(uint32_t x, uint64_t n) {
+    return n == 0 ? x : loop(x * 3 + 1, n - 1);
+}
+
+static const rondo_argument loop_arguments[] = {
+    {.struct_size = sizeof(rondo_argument), .name = "x", .extent = BYTES, .alignment = 4},
+    {.struct_size = sizeof(rondo_argument), .name = "y", .extent = BYTES, .alignment = 4},
+    {.struct_size = sizeof(rondo_argument),
+     .name = "n",
+     .kind = RONDO_ARGUMENT_UINT32,
+     .least.unsigned_integer = 1,
+     .most.unsigned_integer = 6},
+};
+
+static rondo_learned *create_refused(suite_context *context, rondo_learned_fallback fallback,
+                                     const rondo_argument *arguments, size_t count,
+                                     rondo_learned_function step, void *user_data) {
+    const rondo_graph_cache_options cache = {.struct_size = sizeof cache,
+                                             .policy = RONDO_CACHE_ALWAYS_CAPTURE};
+    const rondo_learned_options options = {
+        .struct_size = sizeof options, .fallback = fallback, .cache = &cache};
+    rondo_learned *learned = NULL;
+    ASSERT_OK(rondo_learned_create(context->device, &options, arguments, count, step, user_data,
+                                   &learned));
+    return learned;
+}
+
+static rondo_learned_stats get_stats(const rondo_learned *learned) {
+    rondo_learned_stats stats = {.struct_size = sizeof stats};
+    ASSERT_OK(rondo_learned_get_stats(learned, &stats));
+    return stats;
+}
+
+static rondo_learned_report get_report(const rondo_learned *learned) {
+    rondo_learned_report report = {.struct_size = sizeof report};
+    ASSERT_OK(rondo_learned_get_report(learned, &report));
+    return report;
+}
+
+static rondo_graph_cache_stats get_cache_stats(rondo_learned *learned) {
+    rondo_graph_cache_stats stats = {.struct_size = sizeof stats};
+    ASSERT_OK(rondo_graph_cache_get_stats(rondo_learned_get_cache(learned), &stats));
+    return stats;
+}
+
+// Runs take turns on the streams; each goes on with what the one before left in x.
+static void test_conformance_learned__refused_steps_run_as_was_chosen(void **state) {
+    suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
+    static const struct {
+        rondo_learned_fallback fallback;
+        uint64_t eager_count;
+        uint64_t graph_count;  // in the cache
+    } rows[] = {{RONDO_LEARN_RECAPTURE, 0, 0},
+                {RONDO_LEARN_EAGER, 12, 0},
+                {RONDO_LEARN_CACHE, 0, 6},
+                {RONDO_LEARN_FIXED, 0, 3}};
+    enum { RUNS = 12 };
+    rondo_stream *streams[] = {suite_create_stream(context), suite_create_stream(context)};
+    uint32_t *x[] = {suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT),
+                     suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT)};
+    uint32_t *y = suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        rondo_learned *learned =
+            create_refused(context, rows[i].fallback, loop_arguments, 3, put_loop, context);
+        uint32_t expected[] = {5, 1000};
+        suite_set(context, x[0], expected[0], COUNT);
+        suite_set(context, x[1], expected[1], COUNT);
+        for (uint64_t k = 0; k < RUNS; ++k) {
+            const uint64_t n = 1 + k % 3;
+            const rondo_value values[] = {
+                {.pointer = x[k % 2]}, {.pointer = y}, {.unsigned_integer = n}};
+            rondo_stream *stream = streams[k / 4 % 2];
+            ASSERT_OK(rondo_learned_run(learned, stream, values, 3));
+            ASSERT_OK(rondo_stream_synchronize(stream));
+            ASSERT_VALUE(context, y, COUNT - 1, loop(expected[k % 2]++, n));
+        }
+        ASSERT_VALUE(context, x[0], COUNT - 1, expected[0]);
+        ASSERT_VALUE(context, x[1], 0, expected[1]);
+        const rondo_learned_report report = get_report(learned);
+        assert_int_equal(report.refusal, RONDO_REFUSAL_NODES);
+        assert_int_equal(report.fallback, rows[i].fallback);
+        assert_int_equal(get_stats(learned).fallback_count, RUNS);
+        assert_int_equal(rondo_learned_get_cache(learned) != NULL, rows[i].graph_count > 0);
+        // A capture that fails is an eager run, too.
+        assert_true(get_stats(learned).fallback_eager_count == rows[i].eager_count ||
+                    suite_is_swept);
+        if (rows[i].graph_count > 0 && !suite_is_swept) {
+            assert_int_equal(get_cache_stats(learned).capture_count, rows[i].graph_count);
+            assert_int_equal(get_cache_stats(learned).hit_count, RUNS - rows[i].graph_count);
+        }
+        rondo_learned_destroy(learned);
+    }
+    suite_free(context, RONDO_MEMORY_DEVICE, y);
+    suite_free(context, RONDO_MEMORY_DEVICE, x[0]);
+    suite_free(context, RONDO_MEMORY_DEVICE, x[1]);
+    rondo_stream_destroy(streams[0]);
+    rondo_stream_destroy(streams[1]);
+}
+
+// The same without the copy.
+static rondo_status put_loop_in_place(rondo_stream *stream, const rondo_value *values,
+                                      void *user_data) {
+    suite_context *context = user_data;
+    rondo_status status = RONDO_STATUS_OK;
+    for (uint64_t i = 0; i < values[2].unsigned_integer && status == RONDO_STATUS_OK; ++i) {
+        status = suite_affine(context, stream, values[1].pointer, COUNT, 3, 1);
+    }
+    return status == RONDO_STATUS_OK ? suite_affine(context, stream, values[0].pointer, COUNT, 1, 1)
+                                     : status;
+}
+
+// Pointers to memory in common have no buffers of their own: that run is eager, and right.
+static void test_conformance_learned__fixed_buffers_do_not_part_what_overlaps(void **state) {
+    suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
+    uint32_t *memory = suite_allocate(context, RONDO_MEMORY_DEVICE, 3 * COUNT);
+    rondo_learned *learned =
+        create_refused(context, RONDO_LEARN_FIXED, loop_arguments, 3, put_loop_in_place, context);
+    for (size_t i = 0; i < 3; ++i) {
+        const size_t distance = i * COUNT / 2;
+        const rondo_value values[] = {
+            {.pointer = memory}, {.pointer = memory + distance}, {.unsigned_integer = 2}};
+        suite_set(context, memory, 7, 3 * COUNT);
+        ASSERT_OK(rondo_learned_run(learned, context->stream, values, 3));
+        ASSERT_OK(rondo_stream_synchronize(context->stream));
+        ASSERT_VALUE(context, memory, 0, i == 0 ? loop(7, 2) + 1 : 8);
+        ASSERT_VALUE(context, memory, COUNT - 1, i < 2 ? loop(7, 2) + 1 : 8);
+        ASSERT_VALUE(context, memory, distance + COUNT - 1, loop(7, 2) + (i == 0));
+        ASSERT_VALUE(context, memory, distance + COUNT, 7);
+        // A capture that fails is an eager run, too.
+        assert_true(get_stats(learned).fallback_eager_count == (i == 0 ? 1 : 2) || suite_is_swept);
+    }
+    rondo_learned_destroy(learned);
+    suite_free(context, RONDO_MEMORY_DEVICE, memory);
+}
+
+typedef struct hidden {
+    suite_context *context;
+    uint32_t *x;
+    uint32_t *table;  // pinned; NULL: none
+    uint32_t calls;
+} hidden;
+
+// x becomes the number of this call, or n by way of host memory.
+static rondo_status put_hidden(rondo_stream *stream, const rondo_value *values, void *user_data) {
+    hidden *h = user_data;
+    ++h->calls;
+    if (h->table == NULL) {
+        return suite_affine(h->context, stream, h->x, 1, 0,
+                            h->calls * 16 + (uint32_t)values[0].unsigned_integer);
+    }
+    *h->table = (uint32_t)values[0].unsigned_integer;
+    return rondo_stream_copy(stream, h->x, h->table, sizeof *h->table, RONDO_COPY_HOST_TO_DEVICE);
+}
+
+// A graph that was kept would do again what the step did before.
+static void test_conformance_learned__no_graph_is_kept_of_steps_with_hidden_state(void **state) {
+    static const rondo_learned_fallback fallbacks[] = {RONDO_LEARN_CACHE, RONDO_LEARN_FIXED};
+    const rondo_argument argument = {.struct_size = sizeof argument,
+                                     .name = "n",
+                                     .kind = RONDO_ARGUMENT_UINT32,
+                                     .least.unsigned_integer = 1,
+                                     .most.unsigned_integer = 9};
+    suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
+    uint32_t *table = suite_allocate(context, RONDO_MEMORY_PINNED, 1);
+    hidden h = {.context = context, .x = suite_allocate(context, RONDO_MEMORY_DEVICE, 1)};
+    for (int i = 0; i < 4; ++i) {
+        h.table = i % 2 == 0 ? NULL : table;
+        rondo_learned *learned =
+            create_refused(context, fallbacks[i / 2], &argument, 1, put_hidden, &h);
+        for (uint64_t k = 0; k < 6; ++k) {
+            const rondo_value value = {.unsigned_integer = 1 + k % 2};
+            ASSERT_OK(rondo_learned_run(learned, context->stream, &value, 1));
+            ASSERT_OK(rondo_stream_synchronize(context->stream));
+            ASSERT_VALUE(context, h.x, 0, (h.table == NULL ? h.calls * 16 : 0) + 1 + k % 2);
+        }
+        assert_int_equal(get_report(learned).fallback, RONDO_LEARN_RECAPTURE);
+        assert_int_equal(get_stats(learned).fallback_count, 6);
+        assert_int_equal(get_cache_stats(learned).key_count, 0);
+        rondo_learned_destroy(learned);
+    }
+    suite_free(context, RONDO_MEMORY_DEVICE, h.x);
+    suite_free(context, RONDO_MEMORY_PINNED, table);
+}
+
+// Nothing is put into a capture of somebody else's.
+static void test_conformance_learned__refused_steps_are_not_recorded(void **state) {
+    static const rondo_learned_fallback fallbacks[] = {RONDO_LEARN_RECAPTURE, RONDO_LEARN_EAGER,
+                                                       RONDO_LEARN_CACHE, RONDO_LEARN_FIXED};
+    suite_context *context = suite_get_context(state);
+    suite_need_execution(context);
+    uint32_t *x = suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT);
+    uint32_t *y = suite_allocate(context, RONDO_MEMORY_DEVICE, COUNT);
+    const rondo_value values[] = {{.pointer = x}, {.pointer = y}, {.unsigned_integer = 2}};
+    for (size_t i = 0; i < sizeof fallbacks / sizeof *fallbacks; ++i) {
+        rondo_learned *learned =
+            create_refused(context, fallbacks[i], loop_arguments, 3, put_loop, context);
+        rondo_graph *graph = suite_create_graph(context, true);
+        rondo_graph_stats stats = {.struct_size = sizeof stats};
+        ASSERT_OK(rondo_learned_run(learned, context->stream, values, 3));
+        memory_begin(graph, context->stream);
+        ASSERT_STATUS(rondo_learned_run(learned, context->stream, values, 3), STATE);
+        memory_fill(context->stream, x, 3, 1);
+        memory_end(graph);
+        ASSERT_OK(rondo_graph_get_stats(graph, &stats));
+        assert_int_equal(stats.node_count, 1);
+        rondo_graph_destroy(graph);
+        rondo_learned_destroy(learned);
+    }
+    suite_free(context, RONDO_MEMORY_DEVICE, x);
+    suite_free(context, RONDO_MEMORY_DEVICE, y);
+}
+
 static const suite_entry learned_cases[] = {
     SUITE_CASE(test_conformance_learned__checked_steps_watch_what_they_use_now),
     SUITE_CASE(test_conformance_learned__patched_addresses_are_in_order),
     SUITE_CASE(test_conformance_learned__pinned_memory_of_patches_is_in_use),
     SUITE_CASE(test_conformance_learned__pageable_sources_are_refused),
     SUITE_CASE(test_conformance_learned__runs_on_a_stream_keep_their_values),
+    SUITE_CASE(test_conformance_learned__refused_steps_run_as_was_chosen),
+    SUITE_CASE(test_conformance_learned__fixed_buffers_do_not_part_what_overlaps),
+    SUITE_CASE(test_conformance_learned__no_graph_is_kept_of_steps_with_hidden_state),
+    SUITE_CASE(test_conformance_learned__refused_steps_are_not_recorded),
     {NULL, NULL, false},
 };
 SUITE_LIST(learned);

@@ -1,5 +1,7 @@
 // The fake driver's several devices: which memory work may touch, and copies from one to another.
 // SPDX-License-Identifier: Apache-2.0
+#include <string.h>
+
 #include "support/fake_cuda_state.h"
 
 int fake_get_device(rondo__cu_context context) {
@@ -28,6 +30,22 @@ void fake_check_reach(const fake_stream *stream, const void *address, const char
     if (from >= 0 && to >= 0 && from != to && !g_fake.peers[from][to]) {
         fake_violation("%s of device %d touches memory of device %d, to which it has no way", name,
                        from, to);
+    }
+}
+
+void fake_check_launch(const fake_stream *stream, const fake_node *work) {
+    const fake_module *module =
+        (const fake_module *)(const void *)((const char *)work->kernel -
+                                            offsetof(fake_module, pointwise));
+    if (stream->object.context != NULL && module->object.context != stream->object.context) {
+        fake_violation("a kernel of device %d is launched on a stream of device %d",
+                       fake_get_device(module->object.context),
+                       fake_get_device(stream->object.context));
+    }
+    for (size_t i = 0; i + sizeof(void *) <= work->argument_bytes; i += sizeof(void *)) {
+        const void *address;
+        memcpy(&address, work->arguments + i, sizeof(address));
+        fake_check_reach(stream, address, "a kernel");
     }
 }
 

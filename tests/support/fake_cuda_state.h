@@ -197,6 +197,8 @@ fake_memory *fake_find_memory(const void *address);
 // one that the stream's cannot reach.
 void fake_check_selected(const fake_stream *stream, const char *name);
 void fake_check_reach(const fake_stream *stream, const void *address, const char *name);
+// The same for a kernel with a text: its module, and the memory that its arguments name.
+void fake_check_launch(const fake_stream *stream, const fake_node *work);
 // Launches, and whatever begins, ends and looks at a capture, take the context of their stream: so
 // does driver 580 (CUDA 13). An older one here wants it current, and says so without harm.
 bool fake_may_launch(rondo__cu_stream handle, const char *name);

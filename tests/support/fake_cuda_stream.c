@@ -645,6 +645,9 @@ static rondo__cu_result launch_kernel(rondo__cu_function function, const unsigne
     if (arguments != NULL && work.argument_bytes > 0) {
         memcpy(work.arguments, arguments, work.argument_bytes);
     }
+    if (work.kernel->text != NULL && (uintptr_t)handle > 2 && fake_is_alive(handle, FAKE_STREAM)) {
+        fake_check_launch((fake_stream *)(void *)handle, &work);
+    }
     return fake_submit(handle, "cuLaunchKernel", &work);
 }
 

@@ -21,7 +21,7 @@ typedef struct operand {
 
 typedef struct call {
     char function[16];  // "" for a plain value
-    char arguments[3][24];
+    char arguments[3][40];
     size_t argument_count;
 } call;
 
@@ -54,18 +54,23 @@ static bool read_operand(const char *text, size_t index, operand *out_operand) {
 }
 
 static bool read_call(const char *line, call *out_call) {
-    char list[96];
+    char list[128];
+    static const char cast[] = "convert<decltype(y)>(";
     memset(out_call, 0, sizeof(*out_call));
-    if (sscanf(line, "op_%15[A-Za-z](%95[^;]", out_call->function, list) != 2) {
+    if (strncmp(line, cast, strlen(cast)) == 0) {
+        out_call->argument_count = 1;
+        return sscanf(line + strlen(cast), "%39[x0-9])", out_call->arguments[0]) == 1;
+    }
+    if (sscanf(line, "op_%15[A-Za-z](%127[^;]", out_call->function, list) != 2) {
         out_call->function[0] = '\0';
         out_call->argument_count = 1;
-        return sscanf(line, "%23[xty0-9];", out_call->arguments[0]) == 1;
+        return sscanf(line, "%39[xty0-9];", out_call->arguments[0]) == 1;
     }
     char *rest = list;
     rest[strlen(rest) - 1] = '\0';  // the parenthesis
     for (char *word = strtok_r(rest, ", ", &rest); word != NULL;
          word = strtok_r(NULL, ", ", &rest)) {
-        if (out_call->argument_count == 3 || strlen(word) > 23) {
+        if (out_call->argument_count == 3 || strlen(word) > 39) {
             return false;
         }
         strcpy(out_call->arguments[out_call->argument_count++], word);
@@ -115,6 +120,10 @@ static bool load(const char *type, const char *address, size_t index, float *out
         uint16_t bits;
         memcpy(&bits, address + 2 * index, sizeof(bits));
         rondo__half_to_float_array(RONDO_DTYPE_F16, &bits, out_value, 1);
+    } else if (strcmp(type, "i64") == 0) {
+        int64_t number;
+        memcpy(&number, address + 8 * index, sizeof(number));
+        *out_value = (float)number;
     } else {
         return false;
     }
@@ -124,6 +133,9 @@ static bool load(const char *type, const char *address, size_t index, float *out
 static void store(const char *type, char *address, size_t index, float value) {
     if (strcmp(type, "float") == 0) {
         memcpy(address + 4 * index, &value, sizeof(value));
+    } else if (strcmp(type, "i64") == 0) {
+        const int64_t number = (int64_t)value;
+        memcpy(address + 8 * index, &number, sizeof(number));
     } else {
         uint16_t bits;
         rondo__half_from_float_array(RONDO_DTYPE_F16, &value, &bits, 1);
@@ -138,7 +150,7 @@ typedef struct function {
 
 static const function functions[] = {
     {"", 1},        {"Neg", 1}, {"Abs", 1}, {"Relu", 1}, {"Exp", 1}, {"Sqrt", 1},   {"Tanh", 1},
-    {"Sigmoid", 1}, {"Add", 2}, {"Sub", 2}, {"Mul", 2},  {"Div", 2}, {"Affine", 3},
+    {"Sigmoid", 1}, {"Add", 2}, {"Sub", 2}, {"Mul", 2},  {"Div", 2}, {"Affine", 3}, {"Saturate", 1},
 };
 
 static float compute(const char *name, const float *a) {
@@ -160,7 +172,9 @@ static float compute(const char *name, const float *a) {
                    : strcmp(name, "Add") == 0 ? a[0] + a[1]
                                               : a[0] * a[1] + a[2];
         case 'S':
-            return strcmp(name, "Sub") == 0    ? a[0] - a[1]
+            return strcmp(name, "Saturate") == 0
+                       ? (isfinite(a[0]) ? fminf(fmaxf(a[0], -65504.0f), 65504.0f) : a[0])
+                   : strcmp(name, "Sub") == 0  ? a[0] - a[1]
                    : strcmp(name, "Sqrt") == 0 ? sqrtf(a[0])
                                                : 1 / (1 + expf(-a[0]));
         default:
@@ -187,7 +201,7 @@ bool fake_pointwise_is_known(const char *text) {
         return false;
     }
     float unused;
-    const float nothing[2] = {0};
+    const float nothing[4] = {0};
     bool is_known = load(kernel.output_type, (const char *)nothing, 0, &unused);
     for (size_t i = 0; i < kernel.operand_count; i++) {
         is_known = is_known && load(kernel.operands[i].type, (const char *)nothing, 0, &unused);

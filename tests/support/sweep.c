@@ -133,12 +133,13 @@ static bool run_round(const sweep_subject *subject, const sweep_point *point) {
 static size_t run_rounds(const sweep_subject *subject, sweep_point point) {
     rondo_log_set_sink(sweep_ignore_line, NULL);
     point.data = subject->data;
-    while (run_round(subject, &point)) {
-        ++point.n;
+    size_t count = 0;
+    for (; run_round(subject, &point); ++count) {
+        point.n += subject->dense > 0 ? 1 + point.n / subject->dense : 1;
     }
     rondo_log_set_sink(NULL, NULL);
     fake_cuda_uninstall();
-    return point.n;
+    return count;
 }
 
 size_t sweep_driver_calls(const sweep_subject *subject) {

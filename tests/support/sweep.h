@@ -58,6 +58,7 @@ typedef struct sweep_subject {
     void (*prepare)(void);                    // NULL, or what each fresh fake driver needs
     const fake_cuda_options *options;         // of the fake driver
     rondo__cu_result codes[SWEEP_CODES_MAX];  // up to the first zero; none: the usual four
+    size_t dense;  // 0: every point is taken; otherwise the further behind it, the fewer
 } sweep_subject;
 
 // Fails each driver call with each code, or each allocation of the calling thread (the device's own

@@ -202,6 +202,15 @@ static rondo_status compute_tick(rondo_op_node *node, const rondo_tensor *inputs
     return RONDO_STATUS_OK;
 }
 
+static rondo_status compute_mode(rondo_op_node *node, const rondo_tensor *inputs,
+                                 size_t input_count, rondo_tensor *outputs, size_t output_count) {
+    (void)inputs;
+    (void)input_count;
+    (void)output_count;
+    *(float *)outputs[0].data = rondo_op_is_training(node) ? 1.0f : 0.0f;
+    return RONDO_STATUS_OK;
+}
+
 #define OP(op_name, inputs, ...)                                                         \
     {                                                                                    \
         .struct_size = sizeof(rondo_op_definition), .domain = "test", .name = (op_name), \
@@ -219,6 +228,7 @@ rondo_status user_ops_register(void) {
            .host = {.launch = launch_step}, .cuda = {.launch = launch_step}),
         OP("Positive", 1, .infer = infer_positive, .compute = compute_positive),
         OP("Repeat", 2, .infer = infer_repeat, .compute = compute_repeat),
+        OP("Mode", 0, .infer = infer_tick, .compute = compute_mode),
         OP("Tick", 0, .infer = infer_tick, .compute = compute_tick, .flags = RONDO_OP_IMPURE,
            .data = &tick_count),
     };

@@ -13,8 +13,8 @@
 //   always                fails in eager launches, too, where user_ops_set_failing said so
 //
 // test.Positive keeps what is greater than zero: [n] to [depends on data]. test.Repeat makes its
-// first input [1] as long as its second says. test.Tick counts how often it was computed, [1]. All
-// three are plain C only. test.Device is a Step without plain C.
+// first input [1] as long as its second says. test.Tick counts how often it was computed, [1];
+// test.Mode is 1 in training and 0 otherwise, [1]. These are plain C only. test.Device is a Step without plain C.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_SUPPORT_USER_OPS_H
 #define RONDO_TESTS_SUPPORT_USER_OPS_H

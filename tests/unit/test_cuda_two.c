@@ -1,5 +1,6 @@
 // Two GPUs in one process: captures, replays, pools and generators of both, interleaved by one
-// thread and at once by two. Skipped where there is one; RONDO_REQUIRE=cuda2 makes that a failure.
+// thread and at once by two; executors on both and on the host; copies between them. Skipped where
+// there is one; RONDO_REQUIRE=cuda2 makes that a failure.
 // SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,7 +14,9 @@
 
 #include <pthread.h>
 
+#include "rondo/copy.h"
 #include "rondo/rondo.h"
+#include "support/device_crew.h"
 #include "support/expect_ok.h"
 
 enum { SKIP = 77, GPUS = 2, COUNT = 1024, REPLAYS = 500 };
@@ -190,6 +193,61 @@ static void test_cuda_two__a_thread_for_each(void **state) {
     }
 }
 
+// ---- executors and copies -----------------------------------------------------------------------
+
+static void test_cuda_two__executors_at_once(void **state) {
+    (void)state;
+    rondo_device *devices[GPUS + 1] = {g_gpus[0].device, g_gpus[1].device, NULL};
+    rondo_program *program;
+    OK(rondo_device_open("host", &devices[GPUS]));
+    OK(device_crew_build(&program));
+    device_crew_run(program, devices, GPUS + 1, 4, 6, RONDO_DTYPE_F32);
+    device_crew_run(program, devices, GPUS + 1, 4, 3, RONDO_DTYPE_F16);
+    rondo_program_destroy(program);
+    rondo_device_release(devices[GPUS]);
+}
+
+static void test_cuda_two__bytes_go_round(void **state) {
+    (void)state;
+    rondo_device *const devices[GPUS] = {g_gpus[0].device, g_gpus[1].device};
+    bool is_direct = false;
+    OK(rondo_device_copies_directly(devices[0], devices[1], &is_direct));
+    print_message("copies between cuda:0 and cuda:1 %s\n",
+                  is_direct ? "go straight" : "take the way through host memory");
+    for (int i = 0; i < 20; ++i) {
+        device_crew_pass_round(devices, GPUS);
+    }
+}
+
+// A recorded copy from the other GPU is made at each replay. Without a way between the two a driver
+// may refuse it, which breaks the capture and nothing else.
+static void test_cuda_two__a_copy_is_recorded(void **state) {
+    (void)state;
+    gpu *to = &g_gpus[0];
+    gpu *from = &g_gpus[1];
+    bool is_direct = false;
+    OK(rondo_device_copies_directly(to->device, from->device, &is_direct));
+    OK(rondo_stream_synchronize(from->stream));
+    begin(to);
+    const rondo_status status =
+        rondo_stream_copy_between(to->stream, to->device, to->x, from->device, from->x, COUNT * 4);
+    const rondo_status ended = rondo_graph_capture_end(to->graph);
+    if (is_direct) {
+        assert_int_equal(status, RONDO_STATUS_OK);
+        assert_int_equal(ended, RONDO_STATUS_OK);
+    }
+    for (uint32_t round = 0; ended == RONDO_STATUS_OK && round < 50; ++round) {
+        OK(rondo_stream_fill(from->stream, from->x, 1000 + round, 4, COUNT));
+        OK(rondo_stream_synchronize(from->stream));
+        OK(rondo_graph_replay(to->graph, to->stream));
+        read_output(to, to->x);
+        assert_int_equal(to->got[0], 1000 + round);
+        assert_int_equal(to->got[COUNT - 1], 1000 + round);
+    }
+    OK(rondo_stream_copy_between(to->stream, to->device, to->x, from->device, from->x, COUNT * 4));
+    OK(rondo_stream_synchronize(to->stream));
+}
+
 static int leave_out(const char *why) {
     const char *required = getenv("RONDO_REQUIRE");
     bool is_required = required != NULL && strstr(required, "cuda2") != NULL;
@@ -210,6 +268,9 @@ int main(void) {
             cmocka_unit_test_setup_teardown(test_cuda_two__captures_interleave, make, unmake),
             cmocka_unit_test_setup_teardown(test_cuda_two__objects_do_not_mix, make, unmake),
             cmocka_unit_test_setup_teardown(test_cuda_two__a_thread_for_each, make, unmake),
+            cmocka_unit_test(test_cuda_two__executors_at_once),
+            cmocka_unit_test(test_cuda_two__bytes_go_round),
+            cmocka_unit_test_setup_teardown(test_cuda_two__a_copy_is_recorded, make, unmake),
         };
         result = cmocka_run_group_tests(tests, NULL, NULL);
     }

@@ -12,6 +12,7 @@
 
 #include "base/memory.h"
 #include "rondo/dlpack.h"
+#include "support/fake_cuda.h"
 
 // A producer: one block of memory, its capsule, and how often the deleter ran.
 typedef struct producer {
@@ -355,6 +356,48 @@ static void test_device_dlpack__without_memory(void **state) {
     assert_int_equal(p.delete_count, 1);
 }
 
+// What lies on a GPU knows its device, keeps it, and goes out with its name.
+static void test_device_dlpack__tensors_of_a_gpu(void **state) {
+    (void)state;
+    const fake_cuda_options two = {
+        .device_count = 2, .driver_version = 13000, .has_get_proc_address = true};
+    producer p;
+    rondo_tensor tensor;
+    rondo_dlpack_info info = {.struct_size = sizeof info};
+    fake_cuda_reset(&two);
+    fake_cuda_install();
+    fill_producer(&p);
+    p.plain.tensor.device = (rondo_dlpack_device){.type = RONDO_DLPACK_CUDA, .id = 1};
+    assert_refused(&p, NULL, RONDO_STATUS_INVALID, "CUDA device 1");
+    assert_int_equal(rondo_tensor_from_dlpack(&p.plain, &tensor, &info), RONDO_STATUS_OK);
+    assert_string_equal(rondo_device_get_name(tensor.device), "cuda:1");
+    assert_false(rondo_tensor_is_on_host(&tensor));
+    rondo_dlpack_managed *out;
+    assert_int_equal(rondo_tensor_to_dlpack(&tensor, NULL, NULL, &out), RONDO_STATUS_OK);
+    assert_int_equal(out->tensor.device.type, RONDO_DLPACK_CUDA);
+    assert_int_equal(out->tensor.device.id, 1);
+    rondo_tensor_deinit(&tensor);
+    assert_int_equal(p.delete_count, 0);
+    out->deleter(out);
+    assert_int_equal(p.delete_count, 1);
+    // A GPU that is not there, and no memory: nothing was taken.
+    p.plain.tensor.device.id = 5;
+    assert_int_not_equal(rondo_tensor_from_dlpack(&p.plain, &tensor, &info), RONDO_STATUS_OK);
+    p.plain.tensor.device.id = 0;
+    for (int n = 0; n < 3; ++n) {
+        int countdown = n;
+        rondo__memory_set_fault(fail_now, &countdown);
+        const rondo_status status = rondo_tensor_from_dlpack(&p.plain, &tensor, &info);
+        rondo__memory_set_fault(NULL, NULL);
+        if (status == RONDO_STATUS_OK) {
+            rondo_tensor_deinit(&tensor);
+        }
+    }
+    assert_true(p.delete_count >= 1 && p.delete_count <= 4);
+    assert_int_equal(fake_cuda_count_objects(), 0);
+    fake_cuda_uninstall();
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_device_dlpack__in_shares_the_bytes),
@@ -366,6 +409,7 @@ int main(void) {
         cmocka_unit_test(test_device_dlpack__out_keeps_the_bytes),
         cmocka_unit_test(test_device_dlpack__names_of_devices),
         cmocka_unit_test(test_device_dlpack__without_memory),
+        cmocka_unit_test(test_device_dlpack__tensors_of_a_gpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

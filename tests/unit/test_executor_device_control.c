@@ -10,6 +10,10 @@
 // cmocka wants the four above first
 #include <cmocka.h>
 
+#include <pthread.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
 #include "executor/plan.h"
 #include "support/flow_models.h"
 #include "support/model_fixture.h"
@@ -240,10 +244,193 @@ static void test_executor_device_control__says_what_hinders(void **state) {
     }
 }
 
+// ---- recorded into the program's own capture ---------------------------------------------------
+
+typedef struct recorded {
+    model_fixture f;
+    rondo_executor *executor;
+    rondo_stream *stream;
+    rondo_graph *graph;
+    rondo_tensor on_device[4];  // x, n, go and y
+} recorded;
+
+static void put(const recorded *r, size_t index, void *data) {
+    rondo_tensor from = r->on_device[index];
+    from.device = NULL;
+    from.storage = NULL;
+    from.data = data;
+    model_fixture_check(rondo_tensor_copy(r->stream, &from, &r->on_device[index]));
+    model_fixture_check(rondo_stream_synchronize(r->stream));
+}
+
+static float replay(recorded *r, float x, uint8_t go) {
+    float values[4] = {x, x, x, x};
+    rondo_tensor to = r->on_device[3];
+    to.device = NULL;
+    to.storage = NULL;
+    to.data = values;
+    put(r, 0, values);
+    put(r, 2, &go);
+    model_fixture_check(rondo_graph_replay(r->graph, r->stream));
+    model_fixture_check(rondo_tensor_copy(r->stream, &r->on_device[3], &to));
+    model_fixture_check(rondo_stream_synchronize(r->stream));
+    return values[3];
+}
+
+static void open_recorded(recorded *r, void (*build)(model_builder *b)) {
+    const rondo_shape square = {.rank = 3, .extent = {1, 2, 2}};
+    const rondo_shape scalar = {0};
+    int64_t n = 3;
+    memset(r, 0, sizeof *r);
+    model_fixture_init(&r->f);
+    model_builder *b = &r->f.builder;
+    model_builder_add_input(b, b->graph, "x", FLOAT, "1 2 2");
+    model_builder_add_input(b, b->graph, "n", INT64, "");
+    model_builder_add_input(b, b->graph, "go", BOOL, "");
+    build(b);
+    model_fixture_load(&r->f);
+    r->executor = create(&r->f, RONDO_GRAPHS_AUTO, false, false);
+    rondo_device *device = rondo_stream_get_device(rondo_executor_get_stream(r->executor));
+    model_fixture_check(rondo_stream_create(device, NULL, &r->stream));
+    model_fixture_check(rondo_graph_create(device, NULL, &r->graph));
+    for (size_t i = 0; i < 4; ++i) {
+        model_fixture_check(rondo_tensor_init_device(device,
+                                                     i == 1   ? RONDO_DTYPE_I64
+                                                     : i == 2 ? RONDO_DTYPE_BOOL
+                                                              : RONDO_DTYPE_F32,
+                                                     i == 0 || i == 3 ? &square : &scalar,
+                                                     &r->on_device[i]));
+    }
+    put(r, 1, &n);
+    put(r, 2, &(uint8_t){1});
+    put(r, 0, (float[4]){0});
+}
+
+static rondo_status record(recorded *r) {
+    const rondo_binding feeds[] = {
+        {"x", r->on_device[0]}, {"n", r->on_device[1]}, {"go", r->on_device[2]}};
+    rondo_binding fetch = {"y", r->on_device[3]};
+    model_fixture_check(rondo_executor_run(r->executor, feeds, 3, &fetch, 1));
+    model_fixture_check(rondo_graph_capture_begin(r->graph, r->stream, RONDO_CAPTURE_THREAD_LOCAL));
+    const rondo_status status = rondo_executor_record(r->executor, r->stream, feeds, 3, &fetch, 1);
+    if (status != RONDO_STATUS_OK) {
+        rondo_graph_capture_abort(r->graph);
+        return status;
+    }
+    return rondo_graph_capture_end(r->graph);
+}
+
+static void close_recorded(recorded *r) {
+    rondo_graph_destroy(r->graph);
+    rondo_executor_destroy(r->executor);
+    for (size_t i = 0; i < 4; ++i) {
+        rondo_tensor_deinit(&r->on_device[i]);
+    }
+    rondo_stream_destroy(r->stream);
+    model_fixture_deinit(&r->f);
+}
+
+static void test_executor_device_control__parts_of_other_graphs(void **state) {
+    (void)state;
+    recorded r;
+    open_recorded(&r, build_branches_agree);
+    model_fixture_check(record(&r));
+    assert_true(replay(&r, -5.0f, 1) == 5.0f);
+    assert_true(replay(&r, -5.0f, 0) == 5.0f);
+    assert_true(replay(&r, 5.0f, 1) == -5.0f);
+    assert_true(replay(&r, 5.0f, 0) == 5.0f);
+    close_recorded(&r);
+    open_recorded(&r, build_counted_rows);  // three turns
+    model_fixture_check(record(&r));
+    assert_true(replay(&r, 7.0f, 1) == -7.0f);
+    close_recorded(&r);
+    open_recorded(&r, build_uncounted);
+    assert_int_equal(record(&r), RONDO_STATUS_UNSUPPORTED);
+    assert_non_null(strstr(rondo_error_get_last()->message, "a constant trip count bounds them"));
+    close_recorded(&r);
+}
+
+// ---- loops without end, in runs that nobody waits for -----------------------------------------
+
+typedef struct canceller {
+    rondo_executor *executor;
+    atomic_bool is_done;
+} canceller;
+
+static void *cancel_until_done(void *data) {
+    canceller *c = data;
+    while (!atomic_load(&c->is_done)) {
+        usleep(2000);
+        if (rondo_executor_cancel(c->executor) != RONDO_STATUS_OK) {
+            abort();
+        }
+    }
+    return NULL;
+}
+
+// Puts a run of `n` turns on the stream and waits for it.
+static rondo_status run_later(rondo_executor *executor, int64_t n) {
+    float x[4] = {1, -2, 3, -4};
+    float y[4] = {0};
+    uint8_t go = 1;
+    const rondo_shape shape = {.rank = 3, .extent = {1, 2, 2}};
+    const rondo_binding feeds[] = {
+        {"x", {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = x}},
+        {"n", {.dtype = RONDO_DTYPE_I64, .data = &n}},
+        {"go", {.dtype = RONDO_DTYPE_BOOL, .data = &go}},
+    };
+    rondo_binding fetch = {"y", {.dtype = RONDO_DTYPE_F32, .shape = shape, .data = y}};
+    model_fixture_check(rondo_executor_run_async(executor, feeds, 3, &fetch, 1, NULL));
+    const rondo_status status = rondo_executor_wait(executor);
+    if (status == RONDO_STATUS_OK) {
+        assert_true(y[1] == (n % 2 == 0 ? -2.0f : 2.0f));
+    }
+    return status;
+}
+
+static void test_executor_device_control__loops_without_end(void **state) {
+    (void)state;
+    for (int is_limited = 0; is_limited < 2; ++is_limited) {
+        model_fixture f;
+        model_fixture_init(&f);
+        model_builder *b = &f.builder;
+        model_builder_add_input(b, b->graph, "x", FLOAT, "1 2 2");
+        model_builder_add_input(b, b->graph, "n", INT64, "");
+        model_builder_add_input(b, b->graph, "go", BOOL, "");
+        build_uncounted(b);
+        f.options.loop_limit = is_limited != 0 ? 100 : UINT64_MAX;
+        model_fixture_load(&f);
+        rondo_executor *executor;
+        rondo_device *device;
+        model_fixture_check(rondo_device_open(device_name, &device));
+        model_fixture_check(rondo_executor_create(f.program, device, &f.options, &executor));
+        for (int round = 0; round < 4; ++round) {  // the first run conventionally, then in a graph
+            model_fixture_check(run_later(executor, 99 + round % 2));
+            canceller c = {.executor = executor};
+            pthread_t thread;
+            if (is_limited != 0) {
+                assert_int_equal(run_later(executor, 101), RONDO_STATUS_BAD_DATA);
+                assert_non_null(strstr(rondo_error_get_last()->message, "no end after 100 turns"));
+                assert_string_equal(rondo_error_get_last()->op, "loop");
+                continue;
+            }
+            assert_int_equal(pthread_create(&thread, NULL, cancel_until_done, &c), 0);
+            assert_int_equal(run_later(executor, INT64_MAX), RONDO_STATUS_CANCELLED);
+            atomic_store(&c.is_done, true);
+            pthread_join(thread, NULL);
+        }
+        rondo_executor_destroy(executor);
+        rondo_device_release(device);
+        model_fixture_deinit(&f);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_device_control__same_bits_as_on_the_host),
         cmocka_unit_test(test_executor_device_control__says_what_hinders),
+        cmocka_unit_test(test_executor_device_control__parts_of_other_graphs),
+        cmocka_unit_test(test_executor_device_control__loops_without_end),
     };
     int failed_count = cmocka_run_group_tests_name("host", tests, NULL, NULL);
     rondo_device *gpu;

@@ -16,8 +16,10 @@
 
 #include "executor/plan.h"
 #include "rondo/rondo.h"
+#include "support/device_crew.h"
 #include "support/expect_ok.h"
 #include "support/fake_cuda.h"
+#include "support/fake_flow.h"
 #include "support/fake_random.h"
 
 enum { COUNT = 96, OPS = 9 };
@@ -68,8 +70,8 @@ static void build_chain(bool is_random) {
 
 static float g_x[COUNT];
 static float g_y[COUNT];
-static rondo_binding g_feed = {"x", {RONDO_DTYPE_F32, {1, {COUNT}}, g_x, NULL}};
-static rondo_binding g_fetch = {"v8", {RONDO_DTYPE_F32, {1, {COUNT}}, g_y, NULL}};
+static rondo_binding g_feed = {"x", {RONDO_DTYPE_F32, {1, {COUNT}}, g_x, NULL, NULL}};
+static rondo_binding g_fetch = {"v8", {RONDO_DTYPE_F32, {1, {COUNT}}, g_y, NULL, NULL}};
 
 static bool skip_text(void *user_data, const char *text, size_t bytes) {
     (void)user_data;
@@ -85,11 +87,16 @@ static rondo_status run(void) {
     return rondo_executor_run(g_executor, &g_feed, 1, &g_fetch, 1);
 }
 
-static void open_executor(const char *name, bool is_random, const rondo_executor_options *options) {
+static void prepare_fake(void) {
     fake_cuda_reset(NULL);
     fake_cuda_install();
     fake_cuda_install_compiler();
     fake_random_set_kernels();
+    fake_flow_set_kernels();
+}
+
+static void open_executor(const char *name, bool is_random, const rondo_executor_options *options) {
+    prepare_fake();
     OK(rondo_device_open(name, &g_device));
     build_chain(is_random);
     OK(rondo_executor_create(g_program, g_device, options, &g_executor));
@@ -296,6 +303,43 @@ static void test_executor_self_check__keeps_what_runs_advance(void **state) {
     }
 }
 
+// Each op of a program that draws, with a loop on the device and an op between segments. A graph
+// with a loop cannot be replayed up to any op; then a later one may be named.
+static void test_executor_self_check__each_op_of_a_larger_program(void **state) {
+    (void)state;
+    for (size_t d = 0; d < 2; ++d) {
+        for (size_t item = 0;; ++item) {
+            rondo_executor_options options = {.struct_size = sizeof options, .op_by_op = true};
+            rondo_self_check_report report = {.struct_size = sizeof report};
+            rondo_binding feed = {"x", {RONDO_DTYPE_F32, {2, {1, 8}}, g_x, NULL, NULL}};
+            options.self_check_every = 100;
+            prepare_fake();
+            OK(rondo_device_open(device_names[d], &g_device));
+            OK(device_crew_build(&g_program));
+            OK(rondo_executor_create(g_program, g_device, &options, &g_executor));
+            OK(rondo_executor_describe(g_executor, RONDO_TEXT_JSON, skip_text, NULL));
+            const rondo__plan *plan = rondo__executor_next_plan(g_executor, NULL);
+            const bool is_over = item >= plan->item_count;
+            const rondo__op *op = is_over ? NULL : &plan->program->nodes[plan->items[item].node].op;
+            if (!is_over && strcmp(op->def->name, "Loop") != 0) {
+                plant(item, 1.0f);
+                OK(rondo_executor_run(g_executor, &feed, 1, NULL, 0));
+                OK(rondo_executor_run(g_executor, &feed, 1, NULL, 0));
+                set_planted(0x40000000);
+                OK(rondo_executor_self_check(g_executor, &feed, 1, NULL, 0, &report));
+                assert_true(report.is_different);
+                assert_true(!report.is_first || strcmp(report.node, op->name) == 0);
+                OK(rondo_executor_self_check(g_executor, &feed, 1, NULL, 0, &report));
+                assert_false(report.is_different);  // the segment has no graph any more
+            }
+            close_executor();
+            if (is_over) {
+                break;
+            }
+        }
+    }
+}
+
 static void test_executor_self_check__what_is_refused(void **state) {
     (void)state;
     rondo_executor_options options = {.struct_size = sizeof options, .graphs = RONDO_GRAPHS_OFF};
@@ -319,6 +363,7 @@ int main(void) {
         cmocka_unit_test(test_executor_self_check__one_run_in_n),
         cmocka_unit_test(test_executor_self_check__compares_bits),
         cmocka_unit_test(test_executor_self_check__keeps_what_runs_advance),
+        cmocka_unit_test(test_executor_self_check__each_op_of_a_larger_program),
         cmocka_unit_test(test_executor_self_check__what_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -86,6 +86,9 @@ static void test_executor_states__an_output_is_the_next_input(void **state) {
             assert_true(w->s[10] == get_tenth(2, i));
             assert_true(w->y[10] == get_tenth(2, i) + get_tenth(2, i - 1));
         }
+        rondo_executor_stats stats = {.struct_size = sizeof stats};
+        OK(rondo_executor_get_stats(w->executor, &stats));
+        assert_true(stats.in_place_run_count >= 2);
         // Set, read, and fed again.
         add_program_fill(w->x, 40);
         const rondo_tensor start = on_host(w->x);

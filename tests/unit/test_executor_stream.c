@@ -187,7 +187,72 @@ static void test_executor_stream__feeds_and_fetches_on_the_device(void **state) 
     rondo_executor_stats stats = {.struct_size = sizeof stats};
     OK(rondo_executor_get_stats(w->executor, &stats));
     assert_int_equal(stats.replay_run_count, 5);
+    expect_message(rondo_executor_rerun(w->executor), RONDO_STATUS_STATE, "device tensors");
     rondo_tensor_deinit(&other);
+    close_world(w);
+}
+
+static uint64_t count_in_place(const world *w) {
+    rondo_executor_stats stats = {.struct_size = sizeof stats};
+    OK(rondo_executor_get_stats(w->executor, &stats));
+    return stats.in_place_run_count;
+}
+
+enum { TENSORS = 3 };
+
+static void test_executor_stream__addresses_are_patched(void **state) {
+    (void)state;
+    world *w = open_world();
+    rondo_tensor x[TENSORS];
+    rondo_tensor y[TENSORS];
+    for (int i = 0; i < TENSORS; ++i) {
+        OK(rondo_tensor_init_device(w->device, RONDO_DTYPE_F32, &add_shape, &x[i]));
+        OK(rondo_tensor_init_device(w->device, RONDO_DTYPE_F32, &add_shape, &y[i]));
+    }
+    for (int run = 0; run < 12; ++run) {
+        const float first = (float)(3 * run);
+        float s[ADD_COUNT];
+        write_x(w, &x[run % TENSORS], first);
+        const rondo_binding feed = {"x", x[run % TENSORS]};
+        rondo_binding fetches[] = {{"y", y[run % TENSORS]}, {"s", on_host(s)}};
+        const size_t copies = fake_cuda_count_calls("cuMemcpyDtoDAsync");
+        if (run % 2 == 0) {
+            OK(rondo_executor_run(w->executor, &feed, 1, fetches, 2));
+        } else {
+            OK(rondo_executor_run_async(w->executor, &feed, 1, fetches, 2, NULL));
+            OK(rondo_executor_wait(w->executor));
+        }
+        assert_true(run < 4 || fake_cuda_count_calls("cuMemcpyDtoDAsync") == copies);
+        expect_values(w, &y[run % TENSORS], first, true);
+        assert_int_equal(add_program_check(s, first, false), ADD_COUNT);
+    }
+    assert_int_equal(count_in_place(w), 9);
+    // Other ports, and back.
+    float values[ADD_COUNT];
+    add_program_fill(values, 1);
+    rondo_binding feed = {"x", on_host(values)};
+    rondo_binding fetch = {"y", y[0]};
+    for (int run = 0; run < 3; ++run) {
+        OK(rondo_executor_run(w->executor, &feed, 1, &fetch, 1));
+        expect_values(w, &y[0], 1, true);
+    }
+    assert_int_equal(count_in_place(w), 11);
+    feed.tensor = x[0];
+    for (int run = 0; run < 3; ++run) {
+        write_x(w, &x[0], (float)run);
+        OK(rondo_executor_run(w->executor, &feed, 1, &fetch, 1));
+        expect_values(w, &y[0], (float)run, true);
+    }
+    assert_int_equal(count_in_place(w), 13);
+    OK(rondo_executor_set_graphs(w->executor, RONDO_GRAPHS_OFF));
+    write_x(w, &x[0], 77);
+    OK(rondo_executor_run(w->executor, &feed, 1, &fetch, 1));
+    expect_values(w, &y[0], 77, true);
+    assert_int_equal(count_in_place(w), 13);
+    for (int i = 0; i < TENSORS; ++i) {
+        rondo_tensor_deinit(&x[i]);
+        rondo_tensor_deinit(&y[i]);
+    }
     close_world(w);
 }
 
@@ -426,6 +491,62 @@ static void test_executor_stream__nothing_waits_for_the_device(void **state) {
     close_world(w);
 }
 
+// y = x[i] for whole numbers i, which may be out of range.
+static rondo_program *build_gather(void) {
+    rondo_builder *builder;
+    rondo_program *program;
+    rondo_port port = {
+        .struct_size = sizeof port, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 1};
+    static const char *const operands[] = {"x", "i"};
+    static const char *const result = "y";
+    OK(rondo_builder_create(NULL, &builder));
+    port.extent[0] = ADD_COUNT;
+    OK(rondo_builder_add_input(builder, &port));
+    port.name = "i";
+    port.dtype = RONDO_DTYPE_I64;
+    port.extent[0] = 2;
+    OK(rondo_builder_add_input(builder, &port));
+    OK(rondo_builder_add_node(builder, "Gather", operands, 2, &result, 1, NULL));
+    OK(rondo_builder_add_output(builder, "y", NULL));
+    OK(rondo_builder_finish(builder, &program));
+    rondo_builder_destroy(builder);
+    return program;
+}
+
+static void test_executor_stream__what_only_the_device_finds_out(void **state) {
+    (void)state;
+    if (strcmp(device_name, "host") != 0) {
+        return;  // kernels of a GPU take what is out of range for something else
+    }
+    world *w = open_world();
+    rondo_program *program = build_gather();
+    rondo_executor *executor;
+    OK(rondo_executor_create(program, w->device, NULL, &executor));
+    float x[ADD_COUNT];
+    float y[2];
+    int64_t i[2] = {0, 5};
+    add_program_fill(x, 1);
+    const rondo_binding feeds[] = {{"x", on_host(x)},
+                                   {"i", {.dtype = RONDO_DTYPE_I64, .shape = {1, {2}}, .data = i}}};
+    rondo_binding fetch = {"y", {.dtype = RONDO_DTYPE_F32, .shape = {1, {2}}, .data = y}};
+    for (int run = 0; run < 6; ++run) {
+        i[1] = run % 2 == 0 ? 5 : ADD_COUNT;
+        OK(rondo_executor_run_async(executor, feeds, 2, &fetch, 1, NULL));
+        if (run % 2 == 0) {
+            OK(rondo_executor_wait(executor));
+            assert_true(y[0] == 1 && y[1] == 6);
+        } else if (run == 3) {  // another call waits first, and tells
+            expect_message(rondo_executor_run(executor, feeds, 2, &fetch, 1), RONDO_STATUS_BAD_DATA,
+                           "64");
+        } else {
+            expect_message(rondo_executor_wait(executor), RONDO_STATUS_BAD_DATA, "64");
+        }
+    }
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    close_world(w);
+}
+
 // ---- the heap ---------------------------------------------------------------------------------
 
 static void test_executor_stream__a_replayed_run_takes_no_memory(void **state) {
@@ -495,6 +616,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_stream__device_tensors),
         cmocka_unit_test(test_executor_stream__feeds_and_fetches_on_the_device),
+        cmocka_unit_test(test_executor_stream__addresses_are_patched),
         cmocka_unit_test(test_executor_stream__addresses_in_the_middle),
         cmocka_unit_test(test_executor_stream__wrong_tensors_are_named),
         cmocka_unit_test(test_executor_stream__order_on_the_programs_stream),
@@ -502,6 +624,7 @@ int main(void) {
         cmocka_unit_test(test_executor_stream__runs_that_do_not_wait),
         cmocka_unit_test(test_executor_stream__other_calls_come_behind),
         cmocka_unit_test(test_executor_stream__nothing_waits_for_the_device),
+        cmocka_unit_test(test_executor_stream__what_only_the_device_finds_out),
         cmocka_unit_test(test_executor_stream__a_replayed_run_takes_no_memory),
         cmocka_unit_test(test_executor_stream__tensors_of_another_gpu),
     };

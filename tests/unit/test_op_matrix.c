@@ -99,6 +99,13 @@ static void test_op_matrix__mat_mul_integer(void **state) {
         // Computed by hand: one zero point for each row of A and each column of B.
         {"MatMulInteger", 10, "u8[2,2]:1,2,3,4 i8[2,2]:5,-6,7,8 u8[2]:1,2 i8[2]:3,-1", "",
          "i32[2,2]:4,9,10,13"},
+        // The same for each matrix of a batch, and one for all.
+        {"MatMulInteger", 10, "u8[2,1,2]:1,2,3,4 i8[2,2,1]:5,6,7,8 u8[2,1,1]:1,2 i8[2,1,1]:1,2", "",
+         "i32[2,1,1]:5,17"},
+        {"MatMulInteger", 10, "i8[1,2]:-128,127 u8[2,1]:255,0 i8[1]:127 u8[1]:255", "",
+         "i32[1,1]:0"},
+        {"MatMulInteger", 10, "i8[1,2]:-128,127 u8[2,1]:0,255 i8[1]:127 u8[1]:255", "",
+         "i32[1,1]:65025"},
     };
     OP_ROWS_CHECK(rows);
 }

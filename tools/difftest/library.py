@@ -26,7 +26,8 @@ class Shape(ctypes.Structure):
 
 
 class Tensor(ctypes.Structure):
-    _fields_ = [("dtype", c_int), ("shape", Shape), ("data", c_void_p), ("storage", c_void_p)]
+    _fields_ = [("dtype", c_int), ("shape", Shape), ("data", c_void_p), ("storage", c_void_p),
+                ("device", c_void_p)]
 
 
 class String(ctypes.Structure):

@@ -234,7 +234,7 @@ void rondo__cuda_prepare_batch_normalization(rondo__cuda_kernel *kernel) {
     const rondo_shape *x = &rondo__cuda_input(kernel, 0)->shape;
     rondo__pointwise pointwise = {0};
 
-    if (rondo__op_get_int(op, "training_mode", 0) != 0 || rondo__cuda_wants_output(kernel, 1)) {
+    if (rondo__op_trains(op) || rondo__cuda_wants_output(kernel, 1)) {
         rondo__cuda_refuse(kernel, "attribute training_mode");
         return;
     }

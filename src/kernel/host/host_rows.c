@@ -367,7 +367,7 @@ rondo_status rondo__host_prepare_batch_normalization(const rondo__kernel_request
                                                      rondo__kernel **out_kernel) {
     const rondo_shape *x = &request->inputs[0].shape;
     if (!is_all_f32(request) || request->input_count != 5 || request->output_count != 1 ||
-        x->rank < 2 || rondo__op_get_int(request->op, "training_mode", 0) != 0) {
+        x->rank < 2 || rondo__op_trains(request->op)) {
         return RONDO_STATUS_UNSUPPORTED;
     }
     row_kernel *kernel = NULL;

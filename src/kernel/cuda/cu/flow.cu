@@ -50,7 +50,7 @@ __device__ __forceinline__ void decide(const loop_arguments &a, bool goes_on) {
     goes_on = goes_on && a.state->turn < a.state->count && a.outermost->is_stopped == 0;
     if (goes_on && a.limit > 0 && a.outermost->taken >= a.limit) {
         reason = a.owner;
-    } else if (goes_on && a.state->turn % 16 == 0 && a.watch->call == 2) {
+    } else if (goes_on && a.watch != 0 && a.state->turn % 16 == 0 && a.watch->call == 2) {
         reason = 2;
     }
     if (reason != 0) {
