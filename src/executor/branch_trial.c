@@ -198,7 +198,7 @@ static bool is_due(const rondo_executor *executor, const rondo__plan *plan) {
     const bool is_single = plan->step_count == 1 && executor->straight_count < STRAIGHT_MAX;
     const uint32_t threads = executor->options.thread_count;
     if (executor->options.branches == RONDO_BRANCHES_OFF || executor->graphs == RONDO_GRAPHS_OFF ||
-        plan->run_count < RUNS_BEFORE || rondo__self_check_is_on(executor) ||
+        plan->run_count < RUNS_BEFORE || plan->is_bound || rondo__self_check_is_on(executor) ||
         !(is_forced || is_single)) {
         return false;
     }
