@@ -18,6 +18,7 @@ typedef struct cli_model_settings {
     int graphs;  // a rondo_graphs_mode; -1: not said
     int dtype;   // 0: fp32, 1: fp16
     uint64_t thread_count;
+    int branches;           // a rondo_branches_mode
     uint64_t memory_limit;  // bytes; 0: the default
     cli_list dimensions;
     cli_list shapes;
@@ -55,6 +56,9 @@ typedef struct cli_model_settings {
     CLI_PRECISION_OPTION_ROWS(type, member.keep_f32, member.use_f16),                              \
     {"--threads", "N", CLI_COUNT, offsetof(type, member.thread_count), NULL,                       \
      "threads for one op on the host, 1 to 1024\n(default: see rondo help environment)"},          \
+    {"--branches", NULL, CLI_CHOICE, offsetof(type, member.branches), "auto|on|off",               \
+     "run ops side by side that do not need each other: where\nmeasured to be faster (default), "  \
+     "always, or never"},                                                                          \
     CLI_MEMORY_OPTION_ROW(type, member.memory_limit),                                              \
     {"--set", "DIM=N", CLI_LIST, offsetof(type, member.dimensions), NULL,                          \
      "give a symbolic dimension a number (batch=4); those\nthat neither this, --shape nor a file " \

@@ -230,12 +230,6 @@ const rondo__device_part *rondo__device_control_get_part(const rondo__kernel *ke
     return NULL;
 }
 
-bool rondo__device_control_is_bounded(const rondo__kernel *kernel) {
-    const rondo__control_kernel *c = (const rondo__control_kernel *)kernel;
-    return kernel->launch != launch_control ||
-           c->turn_max <= rondo__executor_get_loop_limit(c->executor);
-}
-
 int64_t rondo__device_control_get_turns(const rondo__kernel *kernel) {
     return kernel->launch == launch_control ? ((const rondo__control_kernel *)kernel)->turn_max : 0;
 }

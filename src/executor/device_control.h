@@ -35,9 +35,6 @@ RONDO_MUST_USE rondo_status rondo__device_control_prepare(
 const rondo__device_part *rondo__device_control_get_part(const rondo__kernel *kernel,
                                                          const char *name);
 
-// Whether no run can reach loop_limit, so that nobody needs to be told; true of other kernels.
-bool rondo__device_control_is_bounded(const rondo__kernel *kernel);
-
 // After the stream was waited for: what stopped a loop, if anything did. The plan that ran, or NULL
 // where it is gone, tells which.
 //

@@ -10,6 +10,7 @@
 #include "executor/arena_plan.h"
 #include "executor/device_control.h"
 #include "executor/device_control_kernel.h"
+#include "executor/limits.h"
 #include "tensor/elements.h"
 
 // What preparing needs all along. The first refusal stays.
@@ -497,6 +498,8 @@ static rondo_status prepare(preparation *p) {
     }
     reserve_arenas(p);
     p->control->turn_max = count_turns(p);
+    p->control->head.is_unbounded =
+        p->control->turn_max > rondo__executor_get_loop_limit(p->executor);
     if (is_refused(p)) {
         return RONDO_STATUS_OK;
     }

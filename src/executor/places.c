@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/arena_plan.h"
-#include "executor/device_control.h"
 #include "executor/verdict.h"
 
 rondo_status rondo__places_init(const rondo_executor *executor, const rondo__plan *plan,
@@ -119,7 +118,7 @@ rondo_status rondo__places_check(const rondo__plan *plan, const char *call) {
                                  "%s cannot be recorded: it does not say that it can be captured",
                                  rondo__node_describe(node));
         }
-        if (!rondo__device_control_is_bounded(plan->items[i].kernel)) {
+        if (plan->items[i].kernel->is_unbounded) {
             return RONDO_FAIL_AS(call, UNSUPPORTED,
                                  "%s cannot be recorded: how many turns it takes depends on data, "
                                  "and in a graph of the program's nobody would tell that there are "

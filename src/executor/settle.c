@@ -44,10 +44,9 @@ rondo_status rondo__executor_settle(rondo_executor *executor, const char *call) 
     }
     async->is_under_way = false;
     RETURN_IF_ERROR(rondo__executor_synchronize(executor));
+    RETURN_IF_ERROR(rondo__device_control_check(async->active, async->active->current));
     keep_times(async);
-    return async->active->current != NULL
-               ? rondo__device_control_check(async->active, async->active->current)
-               : RONDO_STATUS_OK;
+    return RONDO_STATUS_OK;
 }
 
 rondo_status rondo_executor_wait(rondo_executor *executor) {
