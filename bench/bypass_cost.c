@@ -9,6 +9,7 @@
 // hundred steps each. Median of the repeats, and the smallest. --check: exit status 1 where the op
 // launched between graphs costs more than 10 us over doing it by hand, which is the goal on a GPU.
 // SPDX-License-Identifier: Apache-2.0
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +53,7 @@ static rondo_status put(rondo_stream *stream, const float *x, float *y) {
                                  .grid = {WIDTH / 256, 1, 1},
                                  .block = {256, 1, 1},
                                  .arguments = &arguments,
-                                 .argument_bytes = sizeof arguments};
+                                 .argument_bytes = offsetof(call, n) + sizeof arguments.n};
     return rondo_stream_launch(stream, &launch);
 }
 

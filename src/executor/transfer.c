@@ -216,5 +216,6 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     times.replayed_op_count = executor->replayed_count;
     active->times = times;
     count_run(active, active->current, times.was_replayed);
+    rondo__branches_settle(active, active->current);
     return RONDO_STATUS_OK;
 }
