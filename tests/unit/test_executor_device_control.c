@@ -28,7 +28,7 @@ static void run(rondo_executor *executor, size_t output_count, uint64_t seed, in
                 float *out) {
     flow_feeds feeds;
     rondo_binding fetches[FLOW_OUTPUT_MAX] = {{0}};
-    char names[FLOW_OUTPUT_MAX][8];
+    char names[FLOW_OUTPUT_MAX][32];
     flow_feeds_make(&feeds, seed, n, go);
     for (size_t i = 0; i < output_count; ++i) {
         (void)snprintf(names[i], sizeof names[i], "out%zu", i);
