@@ -129,6 +129,7 @@ static void add_batch_norm(network *net, const char *layer, int64_t channels) {
     add_node(net, "BatchNormalization", layer, names, 4, NULL, 0);
 }
 
+RONDO_PRINTF(3, 4)
 static const char *format_name(char *name, size_t bytes, const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);

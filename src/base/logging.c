@@ -78,6 +78,7 @@ bool rondo__log_is_wanted(rondo_log_level level) {
     return (int)level <= get_level();
 }
 
+RONDO_PRINTF(2, 0)
 static void deliver(rondo_log_level level, const char *format, va_list arguments) {
     int saved_errno = errno;
     rondo_error saved_error;
