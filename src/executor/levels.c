@@ -8,7 +8,7 @@
 bool rondo__levels_may_branch(const rondo_executor *executor, const rondo__plan *plan) {
     const uint32_t refused = RONDO__OP_CONTROL | RONDO__OP_USER | RONDO__OP_RANDOM;
     bool may = executor->options.branches != RONDO_BRANCHES_OFF && plan->random_count == 0 &&
-               executor->graphs != RONDO_GRAPHS_OFF && executor->part == RONDO__PART_NONE &&
+               executor->options.graphs != RONDO_GRAPHS_OFF && executor->part == RONDO__PART_NONE &&
                executor->root->states == NULL;
     for (size_t i = 0; i < plan->item_count && may; ++i) {
         // What a body or an op of the program's does beside its outputs is not known here.
