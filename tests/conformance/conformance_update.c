@@ -336,7 +336,7 @@ static void test_conformance_update__a_step_is_recorded_again_in_one_call(void *
     suite_free(context, RONDO_MEMORY_DEVICE, step.x);
 }
 
-// An update exchanges the arenas of both graphs; what is recorded again afterwards lies in the arena
+// An update exchanges the arenas of both graphs; what is recorded again afterwards lies in the one
 // that the graph has now.
 static void test_conformance_update__recaptures_follow_the_arena(void **state) {
     suite_context *context = suite_get_context(state);
