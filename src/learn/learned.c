@@ -431,9 +431,12 @@ static rondo_status write_dirty(rondo_learned *learned) {
     }
     learned->stats.patched_node_count += done;
     learned->dirty_count -= done;
-    memmove(learned->dirty, learned->dirty + done, learned->dirty_count * sizeof *learned->dirty);
-    memmove(learned->dirty_nodes, learned->dirty_nodes + done,
-            learned->dirty_count * sizeof *learned->dirty_nodes);
+    if (learned->dirty_count > 0) {
+        memmove(learned->dirty, learned->dirty + done,
+                learned->dirty_count * sizeof *learned->dirty);
+        memmove(learned->dirty_nodes, learned->dirty_nodes + done,
+                learned->dirty_count * sizeof *learned->dirty_nodes);
+    }
     return status;
 }
 

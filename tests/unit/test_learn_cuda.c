@@ -52,9 +52,8 @@ static const rondo_argument usual[] = {
 
 // ---- the world --------------------------------------------------------------------------------
 
-static int open_world(void **state) {
-    (void)state;
-    fake_cuda_reset(NULL);
+static void open_world_of(const fake_cuda_options *options) {
+    fake_cuda_reset(options);
     fake_cuda_install();
     fake_cuda_install_compiler();
     fake_cuda_set_kernel("work", run_kernel);
@@ -64,6 +63,11 @@ static int open_world(void **state) {
     for (size_t i = 0; i < 3; ++i) {
         OK(rondo_memory_allocate(g_device, RONDO_MEMORY_DEVICE, BYTES, (void **)&g_buffers[i]));
     }
+}
+
+static int open_world(void **state) {
+    (void)state;
+    open_world_of(NULL);
     return 0;
 }
 
@@ -314,6 +318,44 @@ static void cut_addresses_are_refused(void **state) {
     }
 }
 
+// ---- what a run asks of the driver -------------------------------------------------------------
+
+static rondo_status step_of_two(rondo_stream *stream, const rondo_value *a, void *user_data) {
+    cut_case whole = {.cut = get_far_inside};
+    (void)user_data;
+    RETURN_IF_ERROR(step_with_word(stream, a, &whole));
+    return step_with_word(stream, a, &whole);
+}
+
+// A patch of a kernel selects no context where the driver takes the function's own, and where it
+// does not, the patch is asked for again inside it.
+static void changed_values_cost_patches_and_a_launch(void **state) {
+    static const struct {
+        int version;
+        size_t calls;
+        size_t pushes;
+    } rows[] = {{13000, 3, 0}, {12040, 6 + 3 * 3, 3}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
+        rondo_learned *learned = NULL;
+        rondo_value values[3];
+        close_world(state);
+        open_world_of(&(fake_cuda_options){
+            .device_count = 1, .driver_version = rows[i].version, .has_get_proc_address = true});
+        OK(rondo_learned_create(g_device, NULL, usual, 3, step_of_two, NULL, &learned));
+        set_values(values, 0, 1, 100);
+        expect_same_as_eager(learned, step_of_two, NULL, values);
+        OK(rondo_learned_run(learned, g_stream, values, 3));
+        const size_t calls = fake_cuda_count_calls(NULL);
+        const size_t pushes = fake_cuda_count_calls("cuCtxPushCurrent");
+        set_values(values, 0, 1, 101);
+        OK(rondo_learned_run(learned, g_stream, values, 3));
+        assert_int_equal(fake_cuda_count_calls(NULL) - calls, rows[i].calls);
+        assert_int_equal(fake_cuda_count_calls("cuCtxPushCurrent") - pushes, rows[i].pushes);
+        expect_same_as_eager(learned, step_of_two, NULL, values);
+        rondo_learned_destroy(learned);
+    }
+}
+
 // ---- many nodes -------------------------------------------------------------------------------
 
 enum { CALLS = 10000 };
@@ -365,9 +407,8 @@ static void many_host_nodes_are_patched(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, open_world, close_world)
-        CASE(attributes_are_no_words),
-        CASE(attributes_are_differences),
-        CASE(cut_addresses_are_refused),
+        CASE(attributes_are_no_words),     CASE(attributes_are_differences),
+        CASE(cut_addresses_are_refused),   CASE(changed_values_cost_patches_and_a_launch),
         CASE(many_host_nodes_are_patched),
 #undef CASE
     };
