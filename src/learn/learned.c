@@ -381,7 +381,7 @@ rondo_status rondo_learned_learn(rondo_learned *learned, rondo_stream *stream,
 static void change_words(rondo_learned *learned, size_t argument) {
     const rondo__solution *solution = &learned->lesson.solution;
     for (size_t i = learned->first_slots[argument]; i < learned->first_slots[argument + 1]; ++i) {
-        const rondo__slot *slot = &solution->slots[learned->slot_indices[i]];
+        const rondo__learned_slot *slot = &solution->slots[learned->slot_indices[i]];
         rondo__node_image *image = learned->images[slot->node];
         const uint64_t word =
             rondo__formula_evaluate(&slot->formula, &learned->arguments, &learned->values);
