@@ -16,12 +16,10 @@
 
 #include "executor/plan.h"
 #include "support/flow_models.h"
-#include "support/gpu_present.h"
 #include "support/model_fixture.h"
+#include "support/on_devices.h"
 
 enum { FLOAT = 1, INT64 = 7, BOOL = 9, MODEL_COUNT = 120, GPU_MODEL_COUNT = 24, RUN_COUNT = 6 };
-
-static const char *device_name = "host";
 
 // Runs one executor and gives its outputs as one block of numbers.
 static void run(rondo_executor *executor, size_t output_count, uint64_t seed, int64_t n, bool go,
@@ -48,7 +46,7 @@ static rondo_executor *create(model_fixture *f, rondo_graphs_mode graphs, bool o
     options.op_by_op = op_by_op;
     rondo_executor *executor;
     rondo_device *device;
-    model_fixture_check(rondo_device_open(device_name, &device));
+    model_fixture_check(rondo_device_open(on_devices_get_name(), &device));
     model_fixture_check(rondo_executor_create(f->program, device, &options, &executor));
     rondo_device_release(device);
     executor->keeps_control_on_host = on_host;
@@ -61,7 +59,7 @@ static void test_executor_device_control__same_bits_as_on_the_host(void **state)
         int64_t n;
         bool go;
     } rows[RUN_COUNT] = {{2, true}, {0, true}, {1, true}, {5, false}, {7, true}, {2, true}};
-    const bool is_host = strcmp(device_name, "host") == 0;
+    const bool is_host = strcmp(on_devices_get_name(), "host") == 0;
     const uint64_t model_count = is_host ? MODEL_COUNT : GPU_MODEL_COUNT;
     size_t device_count = 0;
     for (uint64_t seed = 0; seed < model_count; ++seed) {
@@ -403,7 +401,7 @@ static void test_executor_device_control__loops_without_end(void **state) {
         model_fixture_load(&f);
         rondo_executor *executor;
         rondo_device *device;
-        model_fixture_check(rondo_device_open(device_name, &device));
+        model_fixture_check(rondo_device_open(on_devices_get_name(), &device));
         model_fixture_check(rondo_executor_create(f.program, device, &f.options, &executor));
         for (int round = 0; round < 4; ++round) {  // the first run conventionally, then in a graph
             model_fixture_check(run_later(executor, 99 + round % 2));
@@ -433,10 +431,5 @@ int main(void) {
         cmocka_unit_test(test_executor_device_control__parts_of_other_graphs),
         cmocka_unit_test(test_executor_device_control__loops_without_end),
     };
-    int failed_count = cmocka_run_group_tests_name("host", tests, NULL, NULL);
-    device_name = "cuda:0";
-    if (gpu_is_present(&failed_count)) {
-        failed_count += cmocka_run_group_tests_name("cuda:0", tests, NULL, NULL);
-    }
-    return failed_count;
+    return ON_DEVICES(tests);
 }

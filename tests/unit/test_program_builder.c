@@ -11,15 +11,6 @@
     (const char *const[]) { \
         __VA_ARGS__         \
     }
-#define EXPECT(status, words, call) expect_failure((call), RONDO_STATUS_##status, (words), __LINE__)
-
-static void expect_failure(rondo_status status, rondo_status wanted, const char *words, int line) {
-    const char *message = rondo_error_get_last()->message;
-    if (status != wanted || strstr(message, words) == NULL) {
-        fail_msg("line %d: %s: %s", line, rondo_status_get_name(status),
-                 status == RONDO_STATUS_OK ? "" : message);
-    }
-}
 
 // ---- results
 
