@@ -25,10 +25,10 @@ static inline void expect_ok(rondo_status status, const char *text, const char *
 }
 
 #define EXPECT(status, words, call) \
-    expect_failure((call), RONDO_STATUS_##status, (words), __FILE__, __LINE__)
+    expect_words((call), RONDO_STATUS_##status, (words), __FILE__, __LINE__)
 
-static inline void expect_failure(rondo_status status, rondo_status wanted, const char *words,
-                                  const char *file, int line) {
+static inline void expect_words(rondo_status status, rondo_status wanted, const char *words,
+                                const char *file, int line) {
     const char *message = status != RONDO_STATUS_OK ? rondo_error_get_last()->message : "";
     if (status != wanted || strstr(message, words) == NULL) {
         print_error("\"%s\" is not in %s: \"%s\"\n", words, rondo_status_get_name(status), message);
