@@ -253,6 +253,16 @@ void fake_cuda_set_kernel(const char *name, fake_cuda_kernel kernel) {
     g_fake.kernels[g_fake.kernel_count++] = (fake_kernel_entry){.name = name, .kernel = kernel};
 }
 
+void fake_cuda_run_host(rondo_host_function function, const void *arguments,
+                        size_t argument_bytes) {
+    _Alignas(16) unsigned char copy[256];
+    if (argument_bytes > sizeof copy) {
+        abort();
+    }
+    memcpy(copy, arguments, argument_bytes);
+    function(copy);
+}
+
 static rondo__cuda_api g_api;
 
 void fake_cuda_install(void) {

@@ -18,6 +18,7 @@
 #include "support/flow_models.h"
 #include "support/model_fixture.h"
 #include "support/on_devices.h"
+#include "support/text_sink.h"
 
 enum { FLOAT = 1, INT64 = 7, BOOL = 9, MODEL_COUNT = 120, GPU_MODEL_COUNT = 24, RUN_COUNT = 6 };
 
@@ -176,20 +177,6 @@ static void build_branches_agree(model_builder *b) {
     build_if(b, "go", true);
 }
 
-typedef struct text {
-    char bytes[8192];
-    size_t length;
-} text;
-
-static bool append(void *user_data, const char *bytes, size_t count) {
-    text *t = user_data;
-    assert_true(t->length + count < sizeof t->bytes);
-    memcpy(t->bytes + t->length, bytes, count);
-    t->length += count;
-    t->bytes[t->length] = '\0';
-    return true;
-}
-
 static void test_executor_device_control__says_what_hinders(void **state) {
     (void)state;
     static const struct {
@@ -207,7 +194,7 @@ static void test_executor_device_control__says_what_hinders(void **state) {
     };
     for (size_t r = 0; r < sizeof rows / sizeof rows[0]; ++r) {
         model_fixture f;
-        text t = {{0}, 0};
+        text_sink t = {{0}, 0};
         model_fixture_init(&f);
         model_builder *b = &f.builder;
         model_builder_add_input(b, b->graph, "x", FLOAT, "1 2 2");
@@ -216,9 +203,10 @@ static void test_executor_device_control__says_what_hinders(void **state) {
         rows[r].build(b);
         model_fixture_load(&f);
         rondo_executor *executor = create(&f, RONDO_GRAPHS_AUTO, false, false);
-        model_fixture_check(rondo_executor_describe(executor, RONDO_TEXT_PLAIN, append, &t));
-        if (strstr(t.bytes, rows[r].expected) == NULL) {
-            fail_msg("row %d: no \"%s\" in:\n%s", (int)r, rows[r].expected, t.bytes);
+        model_fixture_check(
+            rondo_executor_describe(executor, RONDO_TEXT_PLAIN, text_sink_append, &t));
+        if (strstr(t.text, rows[r].expected) == NULL) {
+            fail_msg("row %d: no \"%s\" in:\n%s", (int)r, rows[r].expected, t.text);
         }
         // Three runs: conventionally, captured, replayed.
         float x[4] = {1, -2, 3, -4};

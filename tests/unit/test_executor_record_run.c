@@ -14,6 +14,7 @@
 #include "support/add_world.h"
 #include "support/driver.h"
 #include "support/on_devices.h"
+#include "support/one_op.h"
 
 static rondo_executor *make_executor(const add_world *w, rondo_program *program,
                                      size_t plan_limit) {
@@ -142,23 +143,14 @@ static void test_executor_record_run__two_models_one_behind_the_other(void **sta
 
 // y = x + x for any number of elements.
 static rondo_program *build_any(void) {
-    rondo_builder *builder;
-    rondo_program *program;
     const rondo_port x = {.struct_size = sizeof x,
                           .name = "x",
                           .dtype = RONDO_DTYPE_F32,
                           .rank = 1,
                           .extent = {-1},
                           .symbol = {"n"}};
-    static const char *const operands[] = {"x", "x"};
-    static const char *const result = "y";
-    OK(rondo_builder_create(NULL, &builder));
-    OK(rondo_builder_add_input(builder, &x));
-    OK(rondo_builder_add_node(builder, "Add", operands, 2, &result, 1, NULL));
-    OK(rondo_builder_add_output(builder, "y", NULL));
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
-    return program;
+    static const char *const operands[] = {"x", "x", NULL};
+    return one_op_build("Add", &x, 1, operands, "y");
 }
 
 static void test_executor_record_run__plans_that_are_given_up_stay(void **state) {
@@ -359,21 +351,13 @@ static void test_executor_record_run__refusals_leave_the_capture_whole(void **st
 static void test_executor_record_run__a_bypassed_op_is_named(void **state) {
     (void)state;
     add_world *w = open_world();
-    rondo_builder *builder;
-    rondo_program *program;
     const rondo_port x = {.struct_size = sizeof x,
                           .name = "x",
                           .dtype = RONDO_DTYPE_F32,
                           .rank = 1,
                           .extent = {ADD_COUNT}};
-    static const char *const input = "x";
-    static const char *const output = "places";
-    OK(rondo_builder_create(NULL, &builder));
-    OK(rondo_builder_add_input(builder, &x));
-    OK(rondo_builder_add_node(builder, "NonZero", &input, 1, &output, 1, NULL));
-    OK(rondo_builder_add_output(builder, "places", NULL));
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
+    static const char *const operands[] = {"x", NULL};
+    rondo_program *program = one_op_build("NonZero", &x, 1, operands, "places");
     rondo_executor *executor = make_executor(w, program, 0);
     write_x(w, 0);
     const rondo_binding feed = {"x", w->x};

@@ -16,6 +16,7 @@
 #include "rondo/rondo.h"
 #include "support/add_world.h"
 #include "support/on_devices.h"
+#include "support/one_op.h"
 
 // ---- a heap that counts -----------------------------------------------------------------------
 
@@ -426,24 +427,18 @@ static void test_executor_stream__nothing_waits_for_the_device(void **state) {
 
 // y = x[i] for whole numbers i, which may be out of range.
 static rondo_program *build_gather(void) {
-    rondo_builder *builder;
-    rondo_program *program;
-    rondo_port port = {
-        .struct_size = sizeof port, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 1};
-    static const char *const operands[] = {"x", "i"};
-    static const char *const result = "y";
-    OK(rondo_builder_create(NULL, &builder));
-    port.extent[0] = ADD_COUNT;
-    OK(rondo_builder_add_input(builder, &port));
-    port.name = "i";
-    port.dtype = RONDO_DTYPE_I64;
-    port.extent[0] = 2;
-    OK(rondo_builder_add_input(builder, &port));
-    OK(rondo_builder_add_node(builder, "Gather", operands, 2, &result, 1, NULL));
-    OK(rondo_builder_add_output(builder, "y", NULL));
-    OK(rondo_builder_finish(builder, &program));
-    rondo_builder_destroy(builder);
-    return program;
+    const rondo_port inputs[] = {{.struct_size = sizeof inputs[0],
+                                  .name = "x",
+                                  .dtype = RONDO_DTYPE_F32,
+                                  .rank = 1,
+                                  .extent = {ADD_COUNT}},
+                                 {.struct_size = sizeof inputs[0],
+                                  .name = "i",
+                                  .dtype = RONDO_DTYPE_I64,
+                                  .rank = 1,
+                                  .extent = {2}}};
+    static const char *const operands[] = {"x", "i", NULL};
+    return one_op_build("Gather", inputs, 2, operands, "y");
 }
 
 static void test_executor_stream__what_only_the_device_finds_out(void **state) {
