@@ -186,7 +186,7 @@ const cli_command cli_command_inspect = {
         "input).\n"
         "Segments are captured into graphs; bypassed ops run between them. Each cut stands with "
         "its\n"
-        "reason, and under If, Loop and Scan stand their bodies.",
+        "reason and with what would take it away; under If, Loop and Scan stand their bodies.",
     .operand_min = 1,
     .operand_max = 1,
     .options = inspect_options,

@@ -266,7 +266,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_executor_get_stats(const rondo_execu
                                                                rondo_executor_stats *out_stats);
 
 // Compiles the plan for the program's declared shapes (symbols not set count as 1) without running,
-// and writes ops, segments with the reason for each cut, bypassed ops, and the memory plan.
+// and writes ops, segments with the reason for each cut and what would take it away, and the
+// memory plan.
 //
 // Errors:    as rondo_executor_run.
 RONDO_API RONDO_MUST_USE rondo_status rondo_executor_describe(rondo_executor *executor,

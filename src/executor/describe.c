@@ -11,6 +11,7 @@
 #include "executor/foresee.h"
 #include "executor/limits.h"
 #include "executor/plan_cache.h"
+#include "executor/schedule.h"
 #include "executor/settle.h"
 #include "executor/variants.h"
 #include "rondo/text.h"
@@ -246,6 +247,18 @@ static void append_bodies(rondo__text *text, rondo_executor *executor, rondo__pl
     }
 }
 
+// Said once: at the bypass, not at the segment that it ends.
+static void append_remedy(rondo__text *text, const rondo__plan *plan, size_t s) {
+    const rondo__step *step = &plan->steps[s];
+    const bool is_next = step->kind == RONDO__STEP_SEGMENT && s + 1 < plan->step_count &&
+                         plan->steps[s + 1].kind == RONDO__STEP_BYPASS &&
+                         strcmp(plan->steps[s + 1].reason, step->reason) == 0;
+    if (step->reason[0] != '\0' && !is_next) {
+        rondo__text_append(text, ". It would be captured with %s",
+                           rondo__step_get_remedy(plan, step));
+    }
+}
+
 static void append_steps(rondo__text *text, rondo_executor *executor, rondo__plan *plan,
                          int indent) {
     for (size_t s = 0; s < plan->step_count; ++s) {
@@ -263,6 +276,7 @@ static void append_steps(rondo__text *text, rondo_executor *executor, rondo__pla
             rondo__text_append(text, "%*sbypassed %zu: ", indent, "", s);
         }
         rondo__text_append_escaped(text, step->reason);
+        append_remedy(text, plan, s);
         rondo__text_append_bytes(text, "\n", 1);
         for (size_t i = 0; i < count_step_nodes(step); ++i) {
             const rondo__node *node = &plan->program->nodes[get_step_node(plan, step, i)];
@@ -454,6 +468,9 @@ static void append_json(rondo__text *text, rondo_executor *executor, rondo__plan
             step->kind == RONDO__STEP_SEGMENT ? "segment" : "bypassed",
             rondo__step_is_captured(step) ? "true" : "false");
         rondo__text_append_json(text, step->reason);
+        rondo__text_append(text, ", \"remedy\": ");
+        rondo__text_append_json(text,
+                                step->reason[0] != '\0' ? rondo__step_get_remedy(plan, step) : "");
         rondo__text_append(text, ", \"ops\": [");
         for (size_t i = 0; i < count_step_nodes(step); ++i) {
             append_json_node(text, plan, step, i);

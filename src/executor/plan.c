@@ -309,7 +309,7 @@ static void explain_cuts(const rondo_executor *executor, rondo__plan *plan) {
         rondo__verdict_explain(executor->device, &plan->program->nodes[item->node].op, item->kernel,
                                step->reason, sizeof step->reason);
         if (s > 0 && plan->steps[s - 1].kind == RONDO__STEP_SEGMENT) {
-            memcpy(plan->steps[s - 1].reason, step->reason, sizeof step->reason);
+            rondo__step_end_at(&plan->steps[s - 1], step);
         }
     }
 }
