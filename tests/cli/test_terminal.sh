@@ -25,8 +25,9 @@ expect_harmless
 expect_text '\\x1b\[31mRED'
 expect_status 0 run "$tricky" --device host --graphs on --quiet
 expect_harmless
-expect_status 0 inspect "$tricky" --device host --json "$work/plan.json" --dot "$work/plan.dot"
-expect_harmless "$work/plan.json" "$work/plan.dot"
+expect_status 0 inspect "$tricky" --device host --json "$work/plan.json" --dot "$work/plan.dot" \
+    --svg "$work/plan.svg"
+expect_harmless "$work/plan.json" "$work/plan.dot" "$work/plan.svg"
 grep -q '\\u001b\[31mRED\\u001b\[0m\\u0007' "$work/plan.json" || fail "the JSON lacks the escaped name"
 grep -q '\\u202eabc\\u009b1m' "$work/plan.json" || fail "the JSON lacks the other escaped name"
 expect_status 0 inspect "$tricky" --device host --json -
