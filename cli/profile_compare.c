@@ -56,9 +56,7 @@ profile_verdict profile_event_judge(const profile_event *first, const profile_ev
 // ---- rows -------------------------------------------------------------------------------------
 
 typedef struct row {
-    char *path;        // names from the outermost row on; what is sorted by
-    const char *name;  // the last of them
-    bool is_device_work;
+    char *path;  // names from the outermost row on; what is sorted by
     profile_event event;
 } row;
 
@@ -93,7 +91,6 @@ static bool read_row(const cli_json_value *value, double runs, rows *list) {
     double least = 0.0;
     double most = 0.0;
     double parent = -1.0;
-    double is_work = 0.0;
     const char *name = get_text(value, "name");
     if (name == NULL || !get_amount(value, "calls", &calls) || !(calls >= 1.0) ||
         !get_amount(value, "total_ns", &total) || !get_amount(value, "min_ns", &least) ||
@@ -101,21 +98,19 @@ static bool read_row(const cli_json_value *value, double runs, rows *list) {
         !(parent >= -1.0) || !(parent < (double)list->count)) {
         return false;
     }
-    (void)cli_json_find_number(value, "is_device_work", &is_work);
+    const cli_json_value *flag = cli_json_find(value, "is_device_work");
+    const bool is_work = flag != NULL && flag->kind == CLI_JSON_FLAG && flag->number > 0.0;
     const char *outer = parent >= 0.0 ? list->items[(size_t)parent].path : "";
     const size_t bytes = strlen(outer) + strlen(name) + 8;
     char *path = malloc(bytes);
     if (path == NULL) {
         return false;
     }
-    const int length = snprintf(path, bytes, "%s%s%s", outer, outer[0] != '\0' ? " > " : "",
-                                is_work > 0.0 ? "* " : "");
+    const int length =
+        snprintf(path, bytes, "%s%s%s", outer, outer[0] != '\0' ? " > " : "", is_work ? "* " : "");
     memcpy(path + length, name, strlen(name) + 1);
     list->items[list->count++] =
-        (row){.path = path,
-              .name = path + length,
-              .is_device_work = is_work > 0.0,
-              .event = profile_event_make(runs, calls, total, least, most)};
+        (row){.path = path, .event = profile_event_make(runs, calls, total, least, most)};
     return true;
 }
 

@@ -44,6 +44,7 @@ function makeCard(part) {
   addFact(list, "framework", formatTime(part.framework), formatRatio(part.framework, part.total),
           "wait");
   for (const [name, [calls, ns, bytes]] of [["copies, async", part.async], ["copies, sync", part.sync]]) {
+    if (calls === 0) continue;
     addFact(list, `${name}: ${calls}`, formatTime(ns), formatBytes(bytes));
   }
   const split = make("div", {className: "split"});
@@ -113,6 +114,7 @@ function drawBeside() {
       (run.count > 0 ? `, the median of ${run.count} run${run.count === 1 ? "" : "s"}` : "");
     new Timeline(get(`beside-${side}-time`), {
       groups: makeGroups(run), begin: run.begin, end: run.begin + span * 1.02,
+      origin: run.begin,
       label: `one run of ${part.name}`,
     });
   }
@@ -128,7 +130,7 @@ function showBeside() {
   get("beside").hidden = parts.length < 2;
   if (parts.length < 2) return;
   fillChoice(get("beside-left"), findPart("eager", 0));
-  fillChoice(get("beside-right"), findPart("replay", parts.length - 1));
+  fillChoice(get("beside-right"), findPart("replay", Math.max(parts.length - 2, 1)));
   for (const id of ["beside-left", "beside-right", "beside-search"]) {
     get(id).addEventListener("input", drawBeside);
   }
@@ -157,7 +159,7 @@ function showTimeline() {
     timeline.search = get("time-search").value.trim().toLowerCase();
     timeline.draw();
   });
-  for (const part of parts.length > 1 ? parts : []) {
+  for (const part of parts.slice(0, -1)) {  // the last is everything
     const button = make("button", {textContent: part.name});
     button.addEventListener("click", () => timeline.show(part.begin, part.end));
     get("time-parts").append(button);

@@ -45,10 +45,10 @@ function formatRatio(part, whole) {
 
 // The colour of a kind of event: a variable of the style sheet.
 const colourOf = {
-  program: "program", run: "run", plan: "plan", tune: "plan", capture: "capture",
+  user: "program", run: "run", plan: "plan", tune: "plan", capture: "capture",
   instantiate: "capture", patch: "capture", replay: "replay", op: "op", compute: "compute",
-  copy: "copy", wait: "wait", memory: "memory", kernel: "kernel", fill: "copy",
-  "host function": "host", graph: "replay", other: "other",
+  copy: "copy", wait: "wait", allocate: "memory", kernel: "kernel", memcpy: "copy",
+  memset: "memory", "host function": "host", graph: "replay", other: "other",
 };
 
 const spans = data.spans.map((s, i) => ({
@@ -100,7 +100,7 @@ function nameOpOfWork(work) {
       return span.name;
     }
   }
-  return work.kind === "copy" && work.way !== "" ? "copy " + work.way : work.name;
+  return work.kind === "memcpy" && work.way !== "" ? "copy " + work.way : work.name;
 }
 
 function isWithin(item, part) {

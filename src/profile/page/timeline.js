@@ -61,11 +61,12 @@ function makeCounters() {
 }
 
 class Timeline {
-  // options: groups; begin, end: what "all" shows; span: the same number of ns in two timelines
+  // options: groups; begin, end: what "all" shows; origin: where the scale has its 0; label
   constructor(place, options) {
     this.groups = options.groups;
     this.first = options.begin;
     this.last = Math.max(options.end, options.begin + 1);
+    this.origin = options.origin || 0;
     this.begin = this.first;
     this.end = this.last;
     this.search = "";
@@ -129,8 +130,9 @@ class Timeline {
     const wanted = (this.end - this.begin) / Math.max(2, this.width / 110);
     const power = 10 ** Math.floor(Math.log10(Math.max(wanted, 1)));
     const step = Math.max(1, [1, 2, 5, 10].find((n) => n * power >= wanted) * power);
-    for (let t = Math.ceil(this.begin / step) * step; t < this.end; t += step) {
-      const x = this.toX(t);
+    for (let t = Math.ceil((this.begin - this.origin) / step) * step; t < this.end - this.origin;
+         t += step) {
+      const x = this.toX(t + this.origin);
       this.context.fillStyle = this.colour("line");
       this.context.fillRect(x, 0, 1, this.height);
       this.context.fillStyle = this.colour("quiet");
@@ -309,19 +311,23 @@ function matches(event, search) {
     (event.detail || "").toLowerCase().includes(search);
 }
 
+function isCopy(event) {
+  return event.kind === "copy" || event.kind === "memcpy";
+}
+
 function describe(event) {
   if (event.sample) {
     return formatBytes(event.sample.value) + "\nat " + formatTime(event.sample.time);
   }
   const lines = [event.kind + (event.way ? ", " + event.way : "") +
-    (event.kind === "copy" && event.isAsync ? ", not waited for" : "")];
+    (event.isAsync ? ", not waited for" : "")];
   if (event.detail) {
     lines.push(event.detail);
   }
   lines.push(formatTime(event.end - event.begin) + ", from " + formatTime(event.begin));
   if (event.bytes > 0) {
     const seconds = (event.end - event.begin) * 1e-9;
-    lines.push(formatBytes(event.bytes) + (seconds > 0 && event.kind === "copy"
+    lines.push(formatBytes(event.bytes) + (seconds > 0 && isCopy(event)
       ? ", " + formatBytes(event.bytes / seconds) + "/s" : ""));
   }
   return lines.join("\n");
