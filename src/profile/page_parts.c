@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "profile/slice.h"
+#include "profile/profile_slice.h"
 
 static bool is_repeated(const rondo__profile_records *records, size_t index) {
     const rondo__profile_span *span = &records->spans[index];

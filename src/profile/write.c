@@ -6,8 +6,8 @@
 #include "base/read_options.h"
 #include "base/write_struct.h"
 #include "profile/profile.h"
+#include "profile/profile_slice.h"
 #include "profile/report.h"
-#include "profile/slice.h"
 
 enum { PASS_BYTES = 64 << 10 };
 

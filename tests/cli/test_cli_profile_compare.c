@@ -63,8 +63,8 @@ static void test_cli_profile_compare__verdicts(void **state) {
     }
 }
 
-// The noise is that of the time a run: of ten runs with two calls each of 80 to 120 us, whose spread
-// is 40 / 3.735 us, three standard errors of the mean of twenty, twice.
+// The noise is that of the time a run. Ten runs have two calls each, of 80 to 120 us, whose spread
+// is 40 / 3.735 us; three standard errors of the mean of twenty, twice.
 static void test_cli_profile_compare__noise(void **state) {
     (void)state;
     const profile_event event = profile_event_make(10, 20, 2000e3, 80e3, 120e3);

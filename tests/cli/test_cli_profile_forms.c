@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "json_reader.h"
+#include "profile/profile_slice.h"
 #include "profile/report.h"
-#include "profile/slice.h"
 #include "support/sweep.h"
 
 #define EVIL "</script><script>document.title='hit'</script>\"\\\n\x1b"

@@ -1,7 +1,7 @@
-// profile/slice.h — a part of a profile: what lies within one event.
+// profile/profile_slice.h — a part of a profile: what lies within one event.
 // SPDX-License-Identifier: Apache-2.0
-#ifndef RONDO_PROFILE_SLICE_H
-#define RONDO_PROFILE_SLICE_H
+#ifndef RONDO_PROFILE_PROFILE_SLICE_H
+#define RONDO_PROFILE_PROFILE_SLICE_H
 
 #include "profile/records.h"
 #include "rondo/status.h"
@@ -26,4 +26,4 @@ RONDO_MUST_USE rondo_status rondo__profile_slice_init(const rondo__profile_recor
                                                       rondo__profile_slice *out_slice);
 void rondo__profile_slice_deinit(rondo__profile_slice *slice);
 
-#endif  // RONDO_PROFILE_SLICE_H
+#endif  // RONDO_PROFILE_PROFILE_SLICE_H

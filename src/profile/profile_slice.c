@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "profile/slice.h"
+#include "profile/profile_slice.h"
 
 #include <string.h>
 
