@@ -68,12 +68,15 @@ function fillChoice(select, chosen) {
   select.value = chosen;
 }
 
+// How the averages compare; what may be chance has no colour.
 function addRatio(line, left, right) {
-  const cell = make("td", {textContent: left && right && left.total > 0 && right.total > 0
-    ? "\u00d7 " + ((right.total / right.calls) / (left.total / left.calls)).toFixed(2) : ""});
-  if (cell.textContent !== "") {
-    const ratio = (right.total / right.calls) / (left.total / left.calls);
-    cell.className = ratio < 0.95 ? "faster" : ratio > 1.05 ? "slower" : "";
+  const cell = make("td");
+  if (left && right && left.total > 0) {
+    const [before, after] = [left, right].map((sum) => sum.total / sum.calls);
+    const isChance = !(Math.abs(after - before) > Math.hypot(noiseOf(left), noiseOf(right)));
+    cell.textContent = "\u00d7 " + (after / before).toFixed(2);
+    cell.className = isChance ? "chance" : after < before ? "faster" : "slower";
+    cell.title = isChance ? "within noise" : "";
   }
   line.append(cell);
 }

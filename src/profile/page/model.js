@@ -111,9 +111,10 @@ function isWithin(item, part) {
 function sumOps(part) {
   const sums = new Map();
   const add = (name, ns) => {
-    const sum = sums.get(name) || {calls: 0, total: 0};
+    const sum = sums.get(name) || {calls: 0, total: 0, squares: 0};
     sum.calls++;
     sum.total += ns;
+    sum.squares += ns * ns;
     sums.set(name, sum);
   };
   const hasWork = new Set();
@@ -132,6 +133,13 @@ function sumOps(part) {
     }
   }
   return sums;
+}
+
+// Three standard errors of an average time; infinite for one call, which says nothing about chance.
+function noiseOf(sum) {
+  const average = sum.total / sum.calls;
+  const variance = Math.max(sum.squares / sum.calls - average * average, 0);
+  return sum.calls > 1 ? 3 * Math.sqrt(variance / (sum.calls - 1)) : Infinity;
 }
 
 // The run of a part whose duration is the median, with what it put on devices.
