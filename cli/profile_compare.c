@@ -55,21 +55,24 @@ profile_verdict profile_event_judge(const profile_event *first, const profile_ev
 
 // ---- rows -------------------------------------------------------------------------------------
 
-typedef struct row {
-    char *path;  // names from the outermost row on; what is sorted by
+typedef struct row row;
+struct row {
+    const row *outer;  // NULL: none
+    const char *name;  // of the document
+    bool is_device_work;
+    uint64_t hash;  // of the names from the outermost row on
     profile_event event;
-} row;
+};
 
 typedef struct rows {
     size_t count;
     row *items;
+    const row **sorted;  // so that equal paths of two lists are found side by side
 } rows;
 
 static void free_rows(rows *list) {
-    for (size_t i = 0; i < list->count; i++) {
-        free(list->items[i].path);
-    }
     free(list->items);
+    free(list->sorted);
     *list = (rows){0};
 }
 
@@ -84,7 +87,15 @@ static bool get_amount(const cli_json_value *value, const char *key, double *out
            *out_number >= 0.0;
 }
 
-// One row of a file; false when it is not like those that profile writes, or there is no memory.
+// FNV-1a, going on from the row around.
+static uint64_t hash_name(uint64_t hash, const char *name, bool is_device_work) {
+    for (const char *at = name; *at != '\0'; at++) {
+        hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+    }
+    return (hash ^ (is_device_work ? 0x101u : 0x100u)) * UINT64_C(0x100000001b3);
+}
+
+// One row of a file; false when it is not like those that profiles have.
 static bool read_row(const cli_json_value *value, double runs, rows *list) {
     double calls = 0.0;
     double total = 0.0;
@@ -100,46 +111,66 @@ static bool read_row(const cli_json_value *value, double runs, rows *list) {
     }
     const cli_json_value *flag = cli_json_find(value, "is_device_work");
     const bool is_work = flag != NULL && flag->kind == CLI_JSON_FLAG && flag->number > 0.0;
-    const char *outer = parent >= 0.0 ? list->items[(size_t)parent].path : "";
-    const size_t bytes = strlen(outer) + strlen(name) + 8;
-    char *path = malloc(bytes);
-    if (path == NULL) {
-        return false;
-    }
-    const int length =
-        snprintf(path, bytes, "%s%s%s", outer, outer[0] != '\0' ? " > " : "", is_work ? "* " : "");
-    memcpy(path + length, name, strlen(name) + 1);
-    list->items[list->count++] =
-        (row){.path = path, .event = profile_event_make(runs, calls, total, least, most)};
+    const row *outer = parent >= 0.0 ? &list->items[(size_t)parent] : NULL;
+    row *made = &list->items[list->count];
+    *made = (row){.outer = outer, .name = name, .is_device_work = is_work};
+    made->hash =
+        hash_name(outer != NULL ? outer->hash : UINT64_C(0xcbf29ce484222325), name, is_work);
+    made->event = profile_event_make(runs, calls, total, least, most);
+    list->sorted[list->count++] = made;
     return true;
 }
 
 static int compare_paths(const void *a, const void *b) {
-    return strcmp(((const row *)a)->path, ((const row *)b)->path);
+    const row *left = *(const row *const *)a;
+    const row *right = *(const row *const *)b;
+    return left->hash != right->hash ? (left->hash > right->hash ? 1 : -1)
+                                     : strcmp(left->name, right->name);
 }
 
-// The rows of a mode, sorted by their paths.
-static bool read_rows(const cli_json_value *mode, const char *file, const char *name, rows *out) {
-    const cli_json_value *list = cli_json_find(mode, "profile.rows");
-    double runs = 0.0;
+// "run > Conv /c > * Conv"; of a long one the end. Made from behind.
+static void format_path(const row *r, char *buffer, size_t buffer_bytes) {
+    size_t at = buffer_bytes - 1;
+    bool fits = true;
+    buffer[at] = '\0';
+    for (; r != NULL && fits; r = r->outer) {
+        const char *const parts[] = {r->name, r->is_device_work ? "* " : "",
+                                     r->outer != NULL ? " > " : ""};
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0] && fits; i++) {
+            const size_t bytes = strlen(parts[i]);
+            fits = bytes <= at;
+            at -= fits ? bytes : 0;
+            memcpy(buffer + at, parts[i], fits ? bytes : 0);
+        }
+    }
+    memmove(buffer, buffer + at, buffer_bytes - at);
+}
+
+// One report of a file.
+typedef struct mode {
+    const char *name;
+    const cli_json_value *rows;
+    double runs;
+} mode;
+
+static bool read_rows(const mode *from, const char *file, rows *out) {
     *out = (rows){0};
-    if (list == NULL || list->kind != CLI_JSON_ARRAY || !get_amount(mode, "runs", &runs) ||
-        !(runs >= 1.0)) {
-        cli_print_error("%s: %s: no rows, or no number of runs", file, name);
-        return false;
-    }
-    out->items = calloc(list->count + 1, sizeof *out->items);
-    bool is_read = out->items != NULL;
-    for (const cli_json_value *value = list->first; value != NULL && is_read; value = value->next) {
-        is_read = read_row(value, runs, out);
-    }
-    if (!is_read) {
-        cli_print_error("%s: %s: a row is not one of rondo profile --json, or memory is out", file,
-                        name);
+    out->items = calloc(from->rows->count + 1, sizeof *out->items);
+    out->sorted = calloc(from->rows->count + 1, sizeof *out->sorted);
+    if (out->items == NULL || out->sorted == NULL) {
+        cli_print_error("out of memory");
         free_rows(out);
         return false;
     }
-    qsort(out->items, out->count, sizeof *out->items, compare_paths);
+    for (const cli_json_value *value = from->rows->first; value != NULL; value = value->next) {
+        if (!read_row(value, from->runs, out)) {
+            cli_print_error("%s: %s: row %zu is not like those of a profile", file, from->name,
+                            out->count);
+            free_rows(out);
+            return false;
+        }
+    }
+    qsort(out->sorted, out->count, sizeof *out->sorted, compare_paths);
     return true;
 }
 
@@ -163,12 +194,13 @@ static size_t pair_rows(const rows *first, const rows *second, pair *pairs) {
     size_t i = 0;
     size_t j = 0;
     while (i < first->count || j < second->count) {
-        const int order = i == first->count    ? 1
-                          : j == second->count ? -1
-                                               : compare_paths(&first->items[i], &second->items[j]);
+        const int order = i == first->count ? 1
+                          : j == second->count
+                              ? -1
+                              : compare_paths(&first->sorted[i], &second->sorted[j]);
         pair *p = &pairs[count++];
-        p->first = order <= 0 ? &first->items[i++] : NULL;
-        p->second = order >= 0 ? &second->items[j++] : NULL;
+        p->first = order <= 0 ? first->sorted[i++] : NULL;
+        p->second = order >= 0 ? second->sorted[j++] : NULL;
         const double a = p->first != NULL ? p->first->event.total : 0.0;
         const double b = p->second != NULL ? p->second->event.total : 0.0;
         p->weight = fabs(b - a);
@@ -229,6 +261,7 @@ static void print_pairs(const pair *pairs, size_t count, bool shows_all) {
         char verdict[32];
         char times[2][48];
         char calls[48];
+        char path[400];
         if (!shows_all && shown >= SHOWN_MAX) {
             more += is_noise(p) ? 0 : 1;
             quiet += is_noise(p) ? 1 : 0;
@@ -242,8 +275,8 @@ static void print_pairs(const pair *pairs, size_t count, bool shows_all) {
         } else {
             snprintf(calls, sizeof calls, "%.4g, %.4g", first->event.calls, second->event.calls);
         }
-        cli_say(CLI_RESULT, "  %-14s %22s %22s %13s  %s", verdict, times[0], times[1], calls,
-                first->path);
+        format_path(first, path, sizeof path);
+        cli_say(CLI_RESULT, "  %-14s %22s %22s %13s  %s", verdict, times[0], times[1], calls, path);
         shown++;
     }
     if (more + quiet > 0) {
@@ -253,14 +286,13 @@ static void print_pairs(const pair *pairs, size_t count, bool shows_all) {
     }
 }
 
-// One mode of both files.
-static bool compare_modes(const cli_json_value *first, const cli_json_value *second,
-                          char *const *files, bool shows_all) {
+// One report of both files.
+static bool compare_modes(const mode *first, const mode *second, char *const *files,
+                          bool shows_all) {
     rows lists[2] = {{0}, {0}};
     pair *pairs = NULL;
     bool is_compared = false;
-    if (!read_rows(first, files[0], first->key, &lists[0]) ||
-        !read_rows(second, files[1], second->key, &lists[1])) {
+    if (!read_rows(first, files[0], &lists[0]) || !read_rows(second, files[1], &lists[1])) {
         goto free_lists;
     }
     pairs = calloc(lists[0].count + lists[1].count + 1, sizeof *pairs);
@@ -268,12 +300,9 @@ static bool compare_modes(const cli_json_value *first, const cli_json_value *sec
         cli_print_error("out of memory");
         goto free_lists;
     }
-    const size_t count = pair_rows(&lists[0], &lists[1], pairs);
-    double runs[2] = {0.0, 0.0};
-    (void)cli_json_find_number(first, "runs", &runs[0]);
-    (void)cli_json_find_number(second, "runs", &runs[1]);
-    cli_say(CLI_RESULT, "%s: %.0f runs and %.0f runs", first->key, runs[0], runs[1]);
-    print_pairs(pairs, count, shows_all);
+    cli_say(CLI_RESULT, "%s: %.0f run%s and %.0f run%s", first->name, first->runs,
+            first->runs == 1.0 ? "" : "s", second->runs, second->runs == 1.0 ? "" : "s");
+    print_pairs(pairs, pair_rows(&lists[0], &lists[1], pairs), shows_all);
     is_compared = true;
 
 free_lists:
@@ -285,20 +314,57 @@ free_lists:
 
 // ---- the files --------------------------------------------------------------------------------
 
-static bool load(const char *path, cli_json_value **out_document) {
+enum { MODE_MAX = 8 };
+
+typedef struct document {
+    cli_json_value *json;
+    size_t count;
+    mode modes[MODE_MAX];
+} document;
+
+// A report of the tool has one for each mode; that of a program (rondo_profile_write) is one, which
+// counts as one run.
+static void find_modes(document *d) {
+    const cli_json_value *modes = cli_json_find(d->json, "profiles");
+    const cli_json_value *list = cli_json_find(d->json, "rows");
+    if (list != NULL && list->kind == CLI_JSON_ARRAY) {
+        d->modes[d->count++] = (mode){.name = "profile", .rows = list, .runs = 1.0};
+    }
+    for (const cli_json_value *value = modes != NULL ? modes->first : NULL;
+         value != NULL && value->key != NULL && d->count < MODE_MAX; value = value->next) {
+        double runs = 0.0;
+        list = cli_json_find(value, "profile.rows");
+        if (list != NULL && list->kind == CLI_JSON_ARRAY && get_amount(value, "runs", &runs) &&
+            runs >= 1.0) {
+            d->modes[d->count++] = (mode){.name = value->key, .rows = list, .runs = runs};
+        }
+    }
+}
+
+static const mode *find_mode(const document *d, const char *name) {
+    for (size_t i = 0; i < d->count; i++) {
+        if (strcmp(d->modes[i].name, name) == 0) {
+            return &d->modes[i];
+        }
+    }
+    return NULL;
+}
+
+static bool load(const char *path, document *out_document) {
     cli_bytes bytes;
-    *out_document = NULL;
     if (!cli_bytes_load(path, &bytes)) {
         return false;
     }
-    const bool is_json = cli_json_parse((const char *)bytes.data, bytes.count, path, out_document);
+    const bool is_json =
+        cli_json_parse((const char *)bytes.data, bytes.count, path, &out_document->json);
     cli_bytes_free(&bytes);
-    const cli_json_value *modes = is_json ? cli_json_find(*out_document, "profiles") : NULL;
-    if (is_json && (modes == NULL || modes->kind != CLI_JSON_OBJECT)) {
-        cli_print_error("%s: not a report of rondo profile --json", path);
-        return false;
+    if (is_json) {
+        find_modes(out_document);
     }
-    return is_json;
+    if (is_json && out_document->count == 0) {
+        cli_print_error("%s: not a report of rondo profile --json", path);
+    }
+    return is_json && out_document->count > 0;
 }
 
 static void say_settings(const cli_json_value *first, const cli_json_value *second) {
@@ -313,33 +379,30 @@ static void say_settings(const cli_json_value *first, const cli_json_value *seco
     }
 }
 
-bool profile_compare_files(char *const *paths, bool shows_all) {
-    cli_json_value *documents[2] = {NULL, NULL};
-    bool is_compared = load(paths[0], &documents[0]) && load(paths[1], &documents[1]);
-    if (!is_compared) {
-        goto free_documents;
-    }
-    say_settings(documents[0], documents[1]);
-    const cli_json_value *others = cli_json_find(documents[1], "profiles");
-    for (const cli_json_value *mode = cli_json_find(documents[0], "profiles")->first;
-         mode != NULL && is_compared; mode = mode->next) {
-        const cli_json_value *other = cli_json_find(others, mode->key);
-        if (other == NULL) {
-            cli_say(CLI_RESULT, "%s: only in %s", mode->key, paths[0]);
-        } else {
-            is_compared = compare_modes(mode, other, paths, shows_all);
+static void say_alone(const document *d, const document *other, const char *path) {
+    for (size_t i = 0; i < d->count; i++) {
+        if (find_mode(other, d->modes[i].name) == NULL) {
+            cli_say(CLI_RESULT, "%s: only in %s", d->modes[i].name, path);
         }
     }
-    for (const cli_json_value *mode = others->first; mode != NULL && is_compared;
-         mode = mode->next) {
-        if (cli_json_find(documents[0], "profiles") != NULL &&
-            cli_json_find(cli_json_find(documents[0], "profiles"), mode->key) == NULL) {
-            cli_say(CLI_RESULT, "%s: only in %s", mode->key, paths[1]);
-        }
-    }
+}
 
-free_documents:
-    cli_json_free(documents[0]);
-    cli_json_free(documents[1]);
+bool profile_compare_files(char *const *paths, bool shows_all) {
+    document documents[2] = {{0}, {0}};
+    bool is_compared = load(paths[0], &documents[0]) && load(paths[1], &documents[1]);
+    if (is_compared) {
+        say_settings(documents[0].json, documents[1].json);
+    }
+    for (size_t i = 0; i < documents[0].count && is_compared; i++) {
+        const mode *other = find_mode(&documents[1], documents[0].modes[i].name);
+        is_compared =
+            other == NULL || compare_modes(&documents[0].modes[i], other, paths, shows_all);
+    }
+    if (is_compared) {
+        say_alone(&documents[0], &documents[1], paths[0]);
+        say_alone(&documents[1], &documents[0], paths[1]);
+    }
+    cli_json_free(documents[0].json);
+    cli_json_free(documents[1].json);
     return is_compared;
 }

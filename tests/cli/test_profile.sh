@@ -76,5 +76,28 @@ echo '{"eager": 1}' >"$work/other.json"
 expect_error 1 'other.json: not a report of rondo profile --json' profile --compare "$work/first.json" "$work/other.json"
 sed 's/"parent": 0/"parent": 7/' "$work/first.json" >"$work/bad.json"
 expect_status 1 profile --compare "$work/first.json" "$work/bad.json"
-grep -q 'bad.json: eager: a row is not one' "$work/stderr" || fail "a row without its parent was taken"
+grep -q 'bad.json: eager: row 1 is not like those' "$work/stderr" || fail "a row without its parent was taken"
+# A report that a program wrote (rondo_profile_write) is one run of one mode.
+sed 's/^{.*"profile": {/{"title": "", /; s/}}}}$/}/' "$work/first.json" >"$work/own.json"
+expect_status 0 profile --compare "$work/own.json" "$work/own.json"
+expect_text '^profile: 1 run and 1 run$'
+expect_status 0 profile --compare "$work/own.json" "$work/first.json"
+expect_text "^profile: only in $work/own.json\$"
+expect_text "^eager: only in $work/first.json\$"
+
+# Ctrl-C reports what there is. (sh starts what runs beside it with SIGINT ignored, so env gives it
+# back where it can.)
+if env --default-signal=INT true 2>/dev/null; then
+    check_count=$((check_count + 1))
+    env --default-signal=INT "$rondo" profile "$model" --device host --runs 1000000 --graphs off \
+        --trace "$work/early.trace" >"$work/stdout" 2>"$work/stderr" &
+    pid=$!
+    sleep 0.5
+    kill -INT $pid
+    wait $pid
+    early=$?
+    [ $early = 130 ] || [ $early = 0 ] || fail "Ctrl-C: status $early, expected 130"
+    expect_text '^eager +a run takes '
+    grep -q '^]}$' "$work/early.trace" || fail "no whole trace"
+fi
 finish_test

@@ -145,7 +145,7 @@ function noiseOf(sum) {
 // The run of a part whose duration is the median, with what it put on devices.
 function findMedianRun(part) {
   const runs = spans.filter((span) => span.kind === "run" && isWithin(span, part) &&
-    (span.parent === 0 || spans[span.parent - 1].kind !== "run"));
+    ![...climb(span.parent)].some((outer) => outer.kind === "run"));  // runs of bodies
   if (runs.length === 0) {
     return {begin: part.begin, end: part.end, count: 0};
   }
