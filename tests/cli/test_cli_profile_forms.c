@@ -1,4 +1,4 @@
-// Traces and pages of hand-made records: read back, monotone, nested, nothing over anything else,
+// Traces and pages, of hand-made records and of a model: read back, monotone, nested, nothing over anything else,
 // names from strangers only names.
 // SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
@@ -14,6 +14,8 @@
 #include "json_reader.h"
 #include "profile/profile_slice.h"
 #include "profile/report.h"
+#include "rondo/rondo.h"
+#include "support/source_dir.h"
 #include "support/sweep.h"
 
 #define EVIL "</script><script>document.title='hit'</script>\"\\\n\x1b"
@@ -130,6 +132,12 @@ static bool keep(void *user_data, const char *text, size_t bytes) {
     return fwrite(text, 1, bytes, f->file) == bytes;
 }
 
+static bool drop(void *user_data, const char *text, size_t bytes) {
+    (void)user_data;
+    (void)text;
+    return bytes > 0;
+}
+
 static void write_form(fixture *f, rondo__profile_writer writer, const char *picture) {
     rondo__profile_table table;
     f->file = open_memstream(&f->bytes, &f->length);
@@ -206,34 +214,38 @@ static const cli_json_value *find_event(const cli_json_value *events, const char
     return NULL;
 }
 
+// What holds of every trace: tracks in order and nested, arrows that go forward to devices.
+static cli_json_value *read_trace(const fixture *f) {
+    cli_json_value *document = NULL;
+    assert_true(cli_json_parse(f->bytes, f->length, "trace", &document));
+    const cli_json_value *events = cli_json_find(document, "traceEvents");
+    assert_non_null(events);
+    assert_int_equal(count_events(events, "s"), count_events(events, "f"));
+    for (const cli_json_value *e = events->first; e != NULL; e = e->next) {
+        if (strcmp(text(e, "ph"), "M") == 0 && strcmp(text(e, "name"), "thread_name") == 0) {
+            check_track(events, track_of(e), number(e, "pid") != 1.0);
+        }
+        if (strcmp(text(e, "ph"), "s") == 0) {  // its end comes next
+            assert_string_equal(text(e->next, "ph"), "f");
+            assert_true(number(e->next, "id") == number(e, "id"));
+            assert_true(number(e->next, "ts") >= number(e, "ts"));
+            assert_true(number(e->next, "pid") != 1.0);
+        }
+    }
+    return document;
+}
+
 static void test_cli_profile_forms__trace_reads_back(void **state) {
     (void)state;
     fixture f;
-    cli_json_value *document = NULL;
     setup_records(&f);
     write_form(&f, rondo__profile_write_trace, "");
-    assert_true(cli_json_parse(f.bytes, f.length, "trace", &document));
+    cli_json_value *document = read_trace(&f);
     const cli_json_value *events = cli_json_find(document, "traceEvents");
-    assert_non_null(events);
     assert_int_equal(count_events(events, "X"), SPAN_COUNT + WORK_COUNT);
     assert_int_equal(count_events(events, "C"), SAMPLE_COUNT);
-    // Arrows go forward; the copy's work began before its span by its own clock, and has none.
+    // The copy's work began before its span, by its own clock; it has no arrow.
     assert_int_equal(count_events(events, "s"), 3);
-    assert_int_equal(count_events(events, "f"), 3);
-    for (const cli_json_value *e = events->first; e != NULL; e = e->next) {
-        if (strcmp(text(e, "ph"), "X") == 0) {
-            check_track(events, track_of(e), number(e, "pid") != 1.0);
-        }
-        if (strcmp(text(e, "ph"), "s") != 0) {
-            continue;
-        }
-        for (const cli_json_value *to = events->first; to != NULL; to = to->next) {
-            if (strcmp(text(to, "ph"), "f") == 0 && number(to, "id") == number(e, "id")) {
-                assert_true(number(to, "ts") >= number(e, "ts"));
-                assert_true(number(to, "pid") != 1.0);
-            }
-        }
-    }
     assert_true(number(find_event(events, "X", EVIL), "ts") == 0.2);
     const cli_json_value *conv = find_event(events, "X", "Conv /c");
     assert_string_equal(text(conv, "args.detail"), "k");
@@ -316,13 +328,106 @@ static void test_cli_profile_forms__slice_of_an_event(void **state) {
     rondo__profile_slice_deinit(&slice);
 }
 
-// ---- no memory --------------------------------------------------------------------------------
+// ---- a real one -------------------------------------------------------------------------------
 
-static bool drop(void *user_data, const char *text, size_t bytes) {
-    (void)user_data;
-    (void)text;
-    return bytes > 0;
+static void run_steps(rondo_executor *executor, const char *event, size_t count) {
+    OK(rondo_profile_begin(event));
+    for (size_t i = 0; i < count; ++i) {
+        rondo_binding fetch = {.name = "y"};
+        float values[4] = {1, 2, 3, 4};
+        const rondo_binding feed = {
+            .name = "x",
+            .tensor = {
+                .dtype = RONDO_DTYPE_F32, .shape = {.rank = 1, .extent = {4}}, .data = values}};
+        OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
+        rondo_tensor_deinit(&fetch.tensor);
+    }
+    OK(rondo_profile_end());
 }
+
+static rondo_profile *profile_model(void) {
+    char path[512];
+    rondo_device *device;
+    rondo_program *program;
+    rondo_executor *executor;
+    rondo_profile *profile;
+    (void)snprintf(path, sizeof path, "%s/tests/cli/models/norm/model.onnx", get_source_dir());
+    OK(rondo_device_open("host", &device));
+    OK(rondo_program_load_onnx(path, &program));
+    OK(rondo_executor_create(program, device, NULL, &executor));
+    OK(rondo_profile_create(NULL, &profile));
+    OK(rondo_profile_start(profile));
+    run_steps(executor, "first", 3);
+    run_steps(executor, "second", 5);
+    OK(rondo_profile_stop(profile));
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
+    rondo_device_release(device);
+    return profile;
+}
+
+static rondo_status write_real(rondo_profile *profile, rondo_profile_format format,
+                               const char *event, fixture *f) {
+    const rondo_profile_write_options options = {
+        .struct_size = sizeof options, .format = format, .event = event, .title = "norm"};
+    f->file = open_memstream(&f->bytes, &f->length);
+    assert_non_null(f->file);
+    const rondo_status status = rondo_profile_write(profile, &options, keep, f);
+    assert_int_equal(fclose(f->file), 0);
+    return status;
+}
+
+// Calls of the row "run" of a report.
+static double count_runs(const fixture *f) {
+    cli_json_value *document = NULL;
+    double calls = 0.0;
+    assert_true(cli_json_parse(f->bytes, f->length, "report", &document));
+    for (const cli_json_value *row = cli_json_find(document, "rows")->first; row != NULL;
+         row = row->next) {
+        calls += strcmp(text(row, "name"), "run") == 0 ? number(row, "calls") : 0.0;
+    }
+    cli_json_free(document);
+    return calls;
+}
+
+static void test_cli_profile_forms__of_a_model(void **state) {
+    (void)state;
+    static const struct {
+        const char *event;
+        double runs;
+    } parts[] = {{NULL, 8}, {"first", 3}, {"second", 5}};
+    fixture f;
+    rondo_profile *profile = profile_model();
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; ++i) {
+        OK(write_real(profile, RONDO_PROFILE_JSON, parts[i].event, &f));
+        assert_true(count_runs(&f) == parts[i].runs);
+        free(f.bytes);
+        OK(write_real(profile, RONDO_PROFILE_TRACE, parts[i].event, &f));
+        cli_json_value *document = read_trace(&f);
+        assert_true(count_events(cli_json_find(document, "traceEvents"), "s") > 0);
+        cli_json_free(document);
+        free(f.bytes);
+    }
+    assert_int_equal(write_real(profile, RONDO_PROFILE_PLAIN, "third", &f), RONDO_STATUS_INVALID);
+    assert_non_null(strstr(rondo_error_get_last()->message, "is called \"third\""));
+    free(f.bytes);
+    for (rondo_profile_format format = RONDO_PROFILE_PLAIN; format <= RONDO_PROFILE_HTML;
+         ++format) {
+        const rondo_profile_write_options options = {
+            .struct_size = sizeof options, .format = format, .event = "second"};
+        bool has_failed = true;
+        for (size_t n = 0; has_failed; ++n) {
+            const uint64_t sequence = rondo_error_get_last()->sequence;
+            sweep_fail_allocation(n, false);
+            const rondo_status status = rondo_profile_write(profile, &options, drop, NULL);
+            has_failed = sweep_end_allocations();
+            assert_true(sweep_step(status, sequence, "a report") == !has_failed);
+        }
+    }
+    rondo_profile_destroy(profile);
+}
+
+// ---- no memory --------------------------------------------------------------------------------
 
 static void test_cli_profile_forms__no_memory(void **state) {
     (void)state;
@@ -351,6 +456,7 @@ int main(void) {
         cmocka_unit_test(test_cli_profile_forms__trace_reads_back),
         cmocka_unit_test(test_cli_profile_forms__page_holds_the_data),
         cmocka_unit_test(test_cli_profile_forms__slice_of_an_event),
+        cmocka_unit_test(test_cli_profile_forms__of_a_model),
         cmocka_unit_test(test_cli_profile_forms__no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
