@@ -41,8 +41,8 @@ typedef struct rondo__profile_source {
 // profile_source.c: add yours there.
 extern const rondo__profile_source *const rondo__profile_sources[];
 
-// Starts the source that is asked for. AUTO: the first that starts, or none. *out_source is NULL for
-// none.
+// Starts the source that is asked for. AUTO: the first that starts, or none. *out_source is NULL
+// for none.
 //
 // Errors:    INVALID (no such kind), UNAVAILABLE (a kind asked for by name cannot be had).
 RONDO_MUST_USE rondo_status rondo__profile_source_start(rondo_profile_source kind,
