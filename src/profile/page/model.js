@@ -117,19 +117,25 @@ function sumOps(part) {
     sum.squares += ns * ns;
     sums.set(name, sum);
   };
-  const hasWork = new Set();
+  const isTold = new Set();  // spans whose time stands under what is inside
+  const tell = (id) => {
+    for (const span of climb(id)) {
+      isTold.add(span.id);
+    }
+  };
   for (const work of works) {
     if (isWithin(work, part)) {
       add(nameOpOfWork(work), work.end - work.begin);
-      for (const span of climb(work.span)) {
-        hasWork.add(span.id);
-      }
+      tell(work.span);
     }
   }
-  for (const span of spans) {
-    const isOp = span.kind === "compute" || span.kind === "op";
-    if (isOp && isWithin(span, part) && !hasWork.has(span.id)) {
-      add(span.name, span.end - span.begin);
+  for (const kind of ["compute", "op"]) {
+    for (const span of spans) {
+      if (span.kind === kind && isWithin(span, part) && !isTold.has(span.id)) {
+        const op = [...climb(span.id)].find((outer) => outer.kind === "op") || span;
+        add(op.name, span.end - span.begin);
+        tell(span.parent);
+      }
     }
   }
   return sums;
