@@ -62,6 +62,20 @@ const selfTests = {
     return found !== null && describe(found) !== "" && (found === event ||
       event.end - event.begin < 4 * timeline.end / timeline.width);
   }),
+  "the tip tells of it, within the window": () => {
+    const group = timeline.groups.find((each) => !each.counter);
+    if (group === undefined) return true;
+    const event = group.rows[0][0];
+    const box = timeline.canvas.getBoundingClientRect();
+    timeline.canvas.dispatchEvent(new PointerEvent("pointermove", {
+      clientX: box.left + timeline.toX((event.begin + event.end) / 2),
+      clientY: box.top + group.y + headHeight + 4,
+    }));
+    const tip = get("tip");
+    const place = tip.getBoundingClientRect();
+    return !tip.hidden && tip.firstChild.textContent !== "" && place.left >= 0 &&
+      place.right <= innerWidth;
+  },
   "names are texts": () => document.querySelectorAll(
     "main b, main img, main script, table a, body > svg").length === 0 &&
     document.title !== "hit" && [...document.querySelectorAll("[onload], [onerror]")].length === 0,
