@@ -1,5 +1,5 @@
-// Traces and pages, of hand-made records and of a model: read back, monotone, nested, nothing over anything else,
-// names from strangers only names.
+// Traces and pages, of hand-made records and of a model: read back, monotone, nested, nothing over
+// anything else, names from strangers only names.
 // SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
