@@ -42,6 +42,8 @@ static const char style[] =
     ".rp-open{fill:#f1f3f7;stroke:#8a93a6}"
     ".rp-bypass{fill:#fff3e0;stroke:#c77700;stroke-dasharray:5 3}"
     ".rp-tile{fill:#fff;stroke:#c5cbd8}"
+    ".rp-host{stroke:#c77700}"
+    ".rp-copy{stroke-dasharray:2 2}"
     ".rp-arrow{stroke:#8a93a6;stroke-width:1.5;fill:none}"
     "@media (prefers-color-scheme:dark){"
     ".rp{fill:#e4e8f0}"
@@ -50,6 +52,7 @@ static const char style[] =
     ".rp-open{fill:#22262e;stroke:#7d8799}"
     ".rp-bypass{fill:#33260f;stroke:#e0a040}"
     ".rp-tile{fill:#11151c;stroke:#47505f}"
+    ".rp-host{stroke:#e0a040}"
     ".rp-arrow{stroke:#7d8799}"
     "}</style>\n";
 
@@ -123,20 +126,27 @@ static void append_tail(picture *p, const char *name, size_t room) {
 
 // ---- ops --------------------------------------------------------------------------------------
 
+// Ops that the processor runs, and those that only move bytes, look different.
+static const char *get_tile_style(const char *implementation) {
+    return strcmp(implementation, "host") == 0   ? " rp-host"
+           : strcmp(implementation, "copy") == 0 ? " rp-copy"
+                                                 : "";
+}
+
 static void draw_tile(picture *p, const rondo__plan *plan, const rondo__step *step, size_t index,
                       int x, int width) {
     const rondo__node *node = &plan->program->nodes[rondo__describe_get_node(plan, step, index)];
     const size_t room = (size_t)((width - 2 * TILE_GAP) * 10 / WIDTH_OF_TEN_CHARACTERS);
     const size_t used = strlen(node->op.def->name) + 2;
+    const char *by = rondo__describe_get_implementation(plan, step, step->first_item + index);
     rondo__text_append(p->text,
-                       "<g><rect class=\"rp-tile\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" "
+                       "<g><rect class=\"rp-tile%s\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\" "
                        "rx=\"4\"/><title>",
-                       x, p->y, width, TILE_HEIGHT);
+                       get_tile_style(by), x, p->y, width, TILE_HEIGHT);
     append_xml(p, node->op.def->name);
     rondo__text_append(p->text, " ");
     append_xml(p, node->op.name);
-    rondo__text_append(p->text, "\nrun by %s",
-                       rondo__describe_get_implementation(plan, step, step->first_item + index));
+    rondo__text_append(p->text, "\nrun by %s", by);
     for (size_t k = 0; k < node->output_count; ++k) {
         char shape[96];
         if (node->outputs[k] < 0) {
