@@ -17,9 +17,9 @@
 #include <string.h>
 
 #include "backend/check.h"
+#include "base/hook.h"
 #include "base/logging.h"
 #include "base/memory.h"
-#include "base/nvtx.h"
 #include "base/read_options.h"
 #include "base/write_struct.h"
 #include "device/stream.h"
@@ -191,12 +191,13 @@ static inline rondo_status replay(rondo_graph *graph, rondo_stream *stream) {
 }
 
 rondo_status rondo_graph_replay(rondo_graph *graph, rondo_stream *stream) {
-    if (__builtin_expect(!rondo__nvtx_is_on() || graph == NULL, 1)) {
+    if (!rondo__hook_is_on(RONDO__HOOK_SPANS | RONDO__HOOK_RANGES) || graph == NULL) {
         return replay(graph, stream);
     }
-    rondo__nvtx_push_named("replay", graph->label);
-    rondo_status status = replay(graph, stream);
-    rondo__nvtx_pop();
+    const rondo__hook_scope scope =
+        rondo__hook_begin_named(RONDO__SPAN_REPLAY, "replay %s", graph->label);
+    const rondo_status status = replay(graph, stream);
+    rondo__hook_leave(&scope);
     return status;
 }
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "backend/backend.h"
+#include "base/hook.h"
 #include "capture/capture.h"
 #include "rondo/graph.h"
 #include "rondo/report.h"
@@ -51,8 +52,7 @@ struct rondo_graph {
     uint64_t thread_number;  // who began
     uint64_t begin_ns;       // of base/clock.h
     bool has_kinds;  // stats tells kernels and copies; otherwise they have not been counted yet
-    bool has_range;  // a tool of NVTX listens; `range` is what it said, 0 too
-    uint64_t range;
+    rondo__hook_scope scope;  // of the capture
 };
 
 // Waits for the last replay. What the graph holds may be freed then.

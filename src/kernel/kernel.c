@@ -3,13 +3,13 @@
 #include "kernel/kernel.h"
 
 #include "base/error.h"
+#include "base/hook.h"
 #include "kernel/random_kernel.h"
 #include "kernel/user_kernel.h"
 #include "op/draws.h"
 #include "op/registered.h"
 
-rondo_status rondo__kernel_prepare(const rondo__kernel_request *request,
-                                   rondo__kernel **out_kernel) {
+static rondo_status prepare(const rondo__kernel_request *request, rondo__kernel **out_kernel) {
     *out_kernel = NULL;
     if (request->op->def->compute == NULL) {
         return rondo__op_fail_unsupported(request->op, "control flow is run by the executor");
@@ -42,6 +42,17 @@ rondo_status rondo__kernel_prepare(const rondo__kernel_request *request,
                                                  : rondo__kernel_prepare_cuda(request, out_kernel);
 }
 
+rondo_status rondo__kernel_prepare(const rondo__kernel_request *request,
+                                   rondo__kernel **out_kernel) {
+    rondo__hook_scope scope = {0};
+    if (rondo__hook_is_on(RONDO__HOOK_SPANS)) {
+        scope = rondo__hook_begin_named(RONDO__SPAN_TUNE, "prepare %.40s", request->op->def->name);
+    }
+    const rondo_status status = prepare(request, out_kernel);
+    rondo__hook_leave(&scope);
+    return status;
+}
+
 void rondo__kernel_survey(const rondo__kernel_request *request) {
     rondo__kernel_request survey = *request;
     rondo__kernel *kernel = NULL;
@@ -54,7 +65,7 @@ void rondo__kernel_survey(const rondo__kernel_request *request) {
     }
     rondo__error_save(&saved);
     survey.is_survey = true;
-    if (rondo__kernel_prepare(&survey, &kernel) == RONDO_STATUS_OK) {
+    if (prepare(&survey, &kernel) == RONDO_STATUS_OK) {
         rondo__kernel_destroy(kernel);
     }
     rondo__error_restore(&saved);

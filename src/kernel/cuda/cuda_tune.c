@@ -7,6 +7,7 @@
 #include "backend/cuda/kernel_cache.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/hook.h"
 #include "base/logging.h"
 #include "base/memory.h"
 #include "cu_sources.h"
@@ -367,7 +368,10 @@ void rondo__cuda_add_fastest(rondo__cuda_kernel *kernel, const rondo__tuning *tu
     if (winner == tuning->candidate_count && mode == RONDO_TUNING_OFF) {
         winner = find_buildable(kernel, tuning);
     } else if (winner == tuning->candidate_count) {
-        if (!rondo__cuda_check(kernel, run_contest(kernel, tuning, &winner))) {
+        const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_TUNE, "tune");
+        const rondo_status status = run_contest(kernel, tuning, &winner);
+        rondo__hook_leave(&scope);
+        if (!rondo__cuda_check(kernel, status)) {
             return;
         }
         if (winner < tuning->candidate_count && make_key(kernel, tuning, mode, &key)) {
