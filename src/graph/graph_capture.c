@@ -267,12 +267,12 @@ static rondo_status look_at_template(rondo_graph *graph, const ending *it) {
     graph->has_kinds = false;
     graph->participants = graph->capture->participants;
     RETURN_IF_ERROR(warn_if_empty(graph, it));
-    // Without a template nobody can ask for a node's label.
+    // Without a template nobody but a profile can ask for a node's label.
     rondo__tracked *tracked = rondo__tracked_find(graph->participants);
     if (tracked != NULL) {
         RETURN_IF_ERROR(rondo__tracked_resolve(tracked, graph->recorded));
     }
-    if (graph->keeps_template || tracked != NULL) {
+    if (graph->keeps_template || tracked != NULL || rondo__hook_is_on(RONDO__HOOK_LABELS)) {
         RETURN_IF_ERROR(rondo__label_resolve(graph->capture, graph->recorded));
     }
     return graph->checks_addresses ? rondo__graph_guard_nodes(graph) : RONDO_STATUS_OK;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/hook.h"
 #include "base/logging.h"
 #include "base/memory.h"
 #include "graph/label_set.h"
@@ -340,6 +341,18 @@ static rondo_status label_nodes(naming *n) {
     return RONDO_STATUS_OK;
 }
 
+// The backend may want labels for profiles of what it makes of the template.
+static void tell_backend(const naming *n, const rondo_device *device) {
+    const rondo__label_set *set = n->set;
+    if (device->backend->label_node == NULL || !rondo__hook_is_on(RONDO__HOOK_LABELS)) {
+        return;
+    }
+    for (size_t id = 0; id < set->id_count; ++id) {
+        const rondo__node_key *key = &n->table.keys[id];
+        device->backend->label_node(key->level, key->index, set->paths[set->path_of_id[id]]);
+    }
+}
+
 rondo_status rondo__label_resolve(rondo__capture *capture, rondo__template *recorded) {
     naming n = {.set = rondo__label_find_set(atomic_load(&capture->participants)),
                 .capture = capture};
@@ -348,6 +361,9 @@ rondo_status rondo__label_resolve(rondo__capture *capture, rondo__template *reco
     }
     RETURN_IF_ERROR(rondo__node_table_init(recorded, &n.table));
     rondo_status status = label_nodes(&n);
+    if (status == RONDO_STATUS_OK) {
+        tell_backend(&n, recorded->device);
+    }
     rondo__free(n.capture_ids);
     rondo__node_table_deinit(&n.table);
     rondo__label_free_points(n.set);

@@ -8,6 +8,7 @@
 #include "backend/host/host_template.h"
 
 typedef struct rondo__host_program rondo__host_program;
+typedef struct rondo__host_notes rondo__host_notes;  // host_timing.h
 typedef struct rondo__host_team rondo__host_team;
 
 typedef struct rondo__host_instruction {
@@ -38,6 +39,7 @@ typedef struct rondo__host_job {
     atomic_bool is_owner_asleep;
     atomic_int helper_count;  // helpers inside
     rondo__failure_slot *failure;
+    const struct rondo__host_timing *timing;  // of the owner's thread
 } rondo__host_job;
 
 // A conditional node: what it chooses from.
@@ -69,6 +71,7 @@ struct rondo__host_program {
     rondo__host_external **externals;
     size_t external_count;
     rondo__host_choice *choices;  // of the conditional nodes
+    rondo__host_notes *notes;     // what its nodes are called; NULL: not kept
 };
 
 RONDO_MUST_USE rondo_status rondo__host_program_create(const rondo__host_template *recorded,
