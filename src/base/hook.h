@@ -71,6 +71,10 @@ typedef struct rondo__hook_span {
     uint64_t bytes;      // copies, allocations
     rondo__way way;      // copies
     bool is_async;       // copies: the call does not wait for it
+    // Ops, replays and copies: the stream that the work is put on; NULL: none, or not known. Of
+    // replays the graph, too.
+    struct rondo_stream *stream;
+    const struct rondo_graph *graph;
 } rondo__hook_span;
 
 // Something that a device did.

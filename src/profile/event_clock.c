@@ -12,7 +12,6 @@
 
 enum {
     PAIR_COUNT_FIRST = 256,     // made with the clock
-    PAIR_COUNT_MAX = 1 << 14,   // then some of those that wait are read
     READ_COUNT = 64,            // at most so many at once inside the region
     TIE_COUNT = 5,              // tries; the shortest counts
     BASE_MOVES_NS = 1000000000  // a float of milliseconds is exact to 60 ns up to here
@@ -33,12 +32,14 @@ typedef struct raw_time {
 } raw_time;
 
 struct rondo__event_clock {
-    rondo_device *device;  // retained
-    pthread_mutex_t lock;  // guards what follows, and no call of the driver
+    rondo_device *device;      // retained
+    pthread_mutex_t lock;      // guards what follows, and no call of the driver
+    rondo__event_pair *pairs;  // all
     rondo__event_pair *free_pairs;
     rondo__event_pair *first_waiting;  // ended, not read; the oldest first
     rondo__event_pair *last_waiting;
-    size_t pair_count;
+    size_t pair_count;  // made, and at most
+    size_t pair_count_max;
     size_t waiting_count;
     uint64_t lost_count;
     bool is_reading;  // who has set it uses what follows
@@ -113,18 +114,22 @@ static void free_pair(rondo__event_pair *pair) {
     rondo__profile_give_back(pair);
 }
 
-static rondo__event_pair *create_pair(rondo_device *device) {
+static rondo__event_pair *create_pair(rondo__event_clock *clock) {
     rondo__event_pair *pair = rondo__profile_take(sizeof *pair);
     if (pair == NULL) {
         return NULL;
     }
     memset(pair, 0, sizeof *pair);
-    pair->begin = create_event(device);
-    pair->end = pair->begin != NULL ? create_event(device) : NULL;
+    pair->begin = create_event(clock->device);
+    pair->end = pair->begin != NULL ? create_event(clock->device) : NULL;
     if (pair->end == NULL) {
         free_pair(pair);
         return NULL;
     }
+    pthread_mutex_lock(&clock->lock);
+    pair->next_made = clock->pairs;
+    clock->pairs = pair;
+    pthread_mutex_unlock(&clock->lock);
     return pair;
 }
 
@@ -133,14 +138,6 @@ static void put_free(rondo__event_clock *clock, rondo__event_pair *pair) {
     pair->next = clock->free_pairs;
     clock->free_pairs = pair;
     pthread_mutex_unlock(&clock->lock);
-}
-
-static void free_list(rondo__event_pair *first) {
-    while (first != NULL) {
-        rondo__event_pair *next = first->next;
-        free_pair(first);
-        first = next;
-    }
 }
 
 static void count_lost(rondo__event_clock *clock) {
@@ -228,13 +225,21 @@ static void read_waiting(rondo__event_clock *clock, bool is_end) {
 static rondo__event_pair *take_free(rondo__event_clock *clock) {
     pthread_mutex_lock(&clock->lock);
     rondo__event_pair *pair = clock->free_pairs;
-    const bool may_make = pair == NULL && clock->pair_count < PAIR_COUNT_MAX;
+    const bool may_make = pair == NULL && clock->pair_count < clock->pair_count_max;
     if (pair != NULL) {
         clock->free_pairs = pair->next;
     }
     clock->pair_count += may_make ? 1 : 0;
     pthread_mutex_unlock(&clock->lock);
-    return may_make ? create_pair(clock->device) : pair;
+    if (may_make) {
+        pair = create_pair(clock);
+    }
+    if (may_make && pair == NULL) {
+        pthread_mutex_lock(&clock->lock);
+        clock->pair_count -= 1;
+        pthread_mutex_unlock(&clock->lock);
+    }
+    return pair;
 }
 
 rondo__event_pair *rondo__event_clock_begin(rondo__event_clock *clock, rondo_stream *stream) {
@@ -265,7 +270,7 @@ void rondo__event_clock_end(rondo__event_clock *clock, rondo__event_pair *pair,
     }
     clock->last_waiting = pair;
     clock->waiting_count += 1;
-    const bool is_half_full = clock->waiting_count > PAIR_COUNT_MAX / 2;
+    const bool is_half_full = clock->waiting_count > clock->pair_count_max / 2;
     pthread_mutex_unlock(&clock->lock);
     if (is_half_full) {
         read_waiting(clock, false);
@@ -352,7 +357,8 @@ uint64_t rondo__event_clock_count_lost(rondo__event_clock *clock) {
 
 // ---- life -------------------------------------------------------------------------------------
 
-rondo__event_clock *rondo__event_clock_create(rondo_device *device, rondo_stream *stream) {
+rondo__event_clock *rondo__event_clock_create(rondo_device *device, rondo_stream *stream,
+                                              size_t pair_count) {
     rondo__event_clock *clock = rondo__profile_take(sizeof *clock);
     if (clock == NULL) {
         return NULL;
@@ -361,10 +367,11 @@ rondo__event_clock *rondo__event_clock_create(rondo_device *device, rondo_stream
     pthread_mutex_init(&clock->lock, NULL);
     rondo_device_retain(device);
     clock->device = device;
+    clock->pair_count_max = pair_count;
     clock->base = create_event(device);
     bool is_done = clock->base != NULL && record(clock->base, stream);
-    while (is_done && clock->pair_count < PAIR_COUNT_FIRST) {
-        rondo__event_pair *pair = create_pair(device);
+    while (is_done && clock->pair_count < PAIR_COUNT_FIRST && clock->pair_count < pair_count) {
+        rondo__event_pair *pair = create_pair(clock);
         is_done = pair != NULL;
         if (is_done) {
             put_free(clock, pair);
@@ -382,8 +389,11 @@ void rondo__event_clock_destroy(rondo__event_clock *clock) {
     if (clock == NULL) {
         return;
     }
-    free_list(clock->free_pairs);
-    free_list(clock->first_waiting);
+    for (rondo__event_pair *pair = clock->pairs; pair != NULL;) {
+        rondo__event_pair *next = pair->next_made;
+        free_pair(pair);
+        pair = next;
+    }
     destroy_event(clock->base);
     rondo__profile_chunks_free(clock->times.first);
     pthread_mutex_destroy(&clock->lock);

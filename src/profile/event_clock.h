@@ -22,7 +22,8 @@ typedef struct rondo__event_clock rondo__event_clock;
 
 // Two events around something.
 typedef struct rondo__event_pair {
-    struct rondo__event_pair *next;
+    struct rondo__event_pair *next;       // in the list that it is in
+    struct rondo__event_pair *next_made;  // of all of the clock
     rondo_event *begin;
     rondo_event *end;
     uint64_t span;
@@ -45,11 +46,14 @@ typedef struct rondo__event_time {
     rondo__way way;
 } rondo__event_time;
 
-// A clock of the device, which it retains. `stream`: of the device, and not recording; the base is
-// recorded there.
+// A clock of the device, which it retains.
+//
+// stream      of the device, and not recording; the base is recorded there.
+// pair_count  that it makes at most; when half of them wait, the oldest are read.
 //
 // Returns:   NULL: no memory, or no events to be had. Leaves no error record, as all below.
-rondo__event_clock *rondo__event_clock_create(rondo_device *device, rondo_stream *stream);
+rondo__event_clock *rondo__event_clock_create(rondo_device *device, rondo_stream *stream,
+                                              size_t pair_count);
 void rondo__event_clock_destroy(rondo__event_clock *clock);
 rondo_device *rondo__event_clock_get_device(const rondo__event_clock *clock);
 
