@@ -73,8 +73,8 @@ static const variable variables[] = {
      "in ~/.cache"},
     {"RONDO_TUNE", NULL, "off: the first GPU kernel that works instead of the fastest"},
     {"RONDO_LIBRARY_PATH", NULL,
-     "folders, with : between, where NVRTC, cuBLASLt and cuDNN\nare looked for first; the system's "
-     "folders come next"},
+     "folders, with : between, where NVRTC, cuBLASLt, cuDNN and\nCUPTI are looked for first; the "
+     "system's folders come next"},
     {"CUDA_HOME", NULL, "a CUDA toolkit to look for them in after that"},
     {"CUDA_PATH", NULL, "the same, after CUDA_HOME"},
     {"VIRTUAL_ENV", NULL,

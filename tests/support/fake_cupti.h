@@ -1,8 +1,8 @@
 // support/fake_cupti.h — a CUPTI in plain C, so that device times are tested without a GPU.
 //
 // It keeps which kinds of activity are on, external ids of each thread, one subscriber and buffers,
-// and writes records where a test says that a device did something. Call number n can fail. What the
-// real one would not forgive (a buffer not given back, calls while nothing is subscribed) is noted.
+// and writes records where a test says that a device did something. Call number n can fail. What
+// the real one would not forgive (calls while nothing is subscribed, ids that pile up) is noted.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_TESTS_SUPPORT_FAKE_CUPTI_H
 #define RONDO_TESTS_SUPPORT_FAKE_CUPTI_H
