@@ -9,6 +9,7 @@
 #include "executor/control.h"
 #include "executor/device_control.h"
 #include "executor/generators.h"
+#include "executor/op_span.h"
 #include "op/draws.h"
 #include "program/specialise.h"
 
@@ -81,9 +82,11 @@ static rondo_status fetch_input(bypass *b, size_t i) {
             }
             RETURN_IF_ERROR(rondo_tensor_init(slot->dtype, &slot->shape, &b->inputs[i]));
             if (slot->bytes > 0) {
-                RETURN_IF_ERROR(rondo_stream_copy(b->executor->stream, b->inputs[i].data,
-                                                  slot->address, slot->bytes,
-                                                  RONDO_COPY_DEVICE_TO_HOST));
+                const rondo__copy_note note =
+                    rondo__plan_note_copy(b->plan, value, &b->node->op, NULL);
+                RETURN_IF_ERROR(rondo__stream_copy_noted(b->executor->stream, b->inputs[i].data,
+                                                         slot->address, slot->bytes,
+                                                         RONDO_COPY_DEVICE_TO_HOST, &note));
             }
             break;
         case RONDO__SLOT_NONE:
@@ -190,8 +193,9 @@ static rondo_status store_output(bypass *b, size_t i) {
         memcpy(slot->address, b->outputs[i].data, slot->bytes);
         return RONDO_STATUS_OK;
     }
-    return rondo_stream_copy(b->executor->stream, slot->address, b->outputs[i].data, slot->bytes,
-                             RONDO_COPY_HOST_TO_DEVICE);
+    const rondo__copy_note note = rondo__plan_note_copy(b->plan, value, &b->node->op, NULL);
+    return rondo__stream_copy_noted(b->executor->stream, slot->address, b->outputs[i].data,
+                                    slot->bytes, RONDO_COPY_HOST_TO_DEVICE, &note);
 }
 
 // Runs the reference. One that draws does so from where its generator stands, and moves that on.
@@ -223,7 +227,7 @@ static rondo_status run_reference(bypass *b) {
     return rondo_generator_set_state(generator, &state);
 }
 
-rondo_status rondo__bypass_run(rondo_executor *executor, rondo__plan *plan, rondo__step *step,
+static rondo_status run_bypass(rondo_executor *executor, rondo__plan *plan, rondo__step *step,
                                rondo__body_runner run_body) {
     const rondo__node *node = &plan->program->nodes[step->node];
     bypass b;
@@ -251,7 +255,9 @@ rondo_status rondo__bypass_run(rondo_executor *executor, rondo__plan *plan, rond
         const rondo__control control = {executor, node, step, run_body};
         status = rondo__control_run(&control, b.input_pointers, b.outputs);
     } else if (status == RONDO_STATUS_OK) {
+        const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_COMPUTE, "compute");
         status = run_reference(&b);
+        rondo__hook_leave(&scope);
     }
     for (size_t i = 0; i < node->output_count && status == RONDO_STATUS_OK; ++i) {
         status = store_output(&b, i);
@@ -264,5 +270,13 @@ rondo_status rondo__bypass_run(rondo_executor *executor, rondo__plan *plan, rond
         rondo__node_blame(node);
     }
     bypass_deinit(&b);
+    return status;
+}
+
+rondo_status rondo__bypass_run(rondo_executor *executor, rondo__plan *plan, rondo__step *step,
+                               rondo__body_runner run_body) {
+    const rondo__hook_scope scope = rondo__op_enter(&plan->program->nodes[step->node].op);
+    const rondo_status status = run_bypass(executor, plan, step, run_body);
+    rondo__hook_leave(&scope);
     return status;
 }

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "executor/limits.h"
+#include "executor/op_span.h"
 
 // ---- life -------------------------------------------------------------------------------------
 
@@ -157,9 +158,11 @@ rondo_status rondo__lanes_feed(rondo_executor *executor, const rondo__plan *plan
     for (size_t i = 0; i < program->input_count; ++i) {
         const rondo__slot *slot = &plan->slots[program->inputs[i]];
         if (goes_through(executor, plan, i, &feeds[i])) {
-            RETURN_IF_ERROR(rondo_stream_copy(executor->stream, slot->address,
-                                              from + plan->input_staging[i], slot->bytes,
-                                              RONDO_COPY_DEVICE_TO_DEVICE));
+            const rondo__copy_note note =
+                rondo__plan_note_copy(plan, program->inputs[i], NULL, "feed");
+            RETURN_IF_ERROR(rondo__stream_copy_noted(executor->stream, slot->address,
+                                                     from + plan->input_staging[i], slot->bytes,
+                                                     RONDO_COPY_DEVICE_TO_DEVICE, &note));
         }
     }
     lane->is_used = true;

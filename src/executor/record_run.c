@@ -14,6 +14,7 @@
 #include "backend/check.h"
 #include "base/checked.h"
 #include "base/error.h"
+#include "base/hook.h"
 #include "base/memory.h"
 #include "capture/capture.h"
 #include "device/device.h"
@@ -322,6 +323,7 @@ rondo_status rondo_executor_record(rondo_executor *executor, rondo_stream *strea
     RETURN_IF_ERROR(refuse_states(executor, feeds, feed_count));
     RETURN_IF_ERROR(check_stream(executor, stream));
     rondo_executor *active = executor->active;
+    const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_CAPTURE, "record a run");
     rondo__budget *before = rondo__executor_begin_call(executor, feeds, feed_count);
     rondo_status status = rondo__executor_choose_variant(executor, executor->lists.feeds);
     recording r = {.executor = executor->active, .stream = stream, .lists = &executor->lists};
@@ -330,5 +332,6 @@ rondo_status rondo_executor_record(rondo_executor *executor, rondo_stream *strea
     }
     executor->active = active;
     rondo__executor_end_call(executor, before, status);
+    rondo__hook_leave(&scope);
     return status;
 }

@@ -12,6 +12,7 @@
 #include "executor/bypass.h"
 #include "executor/lanes.h"
 #include "executor/limits.h"
+#include "executor/op_span.h"
 #include "executor/probe.h"
 #include "executor/self_check.h"
 #include "executor/verbose.h"
@@ -42,7 +43,11 @@ static rondo_status launch_item(rondo_executor *executor, rondo__plan *plan, siz
 static rondo_status launch_items(rondo_executor *executor, rondo__plan *plan,
                                  const rondo__step *step) {
     for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
-        RETURN_IF_ERROR(launch_item(executor, plan, i));
+        const rondo__hook_scope scope =
+            rondo__op_enter(&plan->program->nodes[plan->items[i].node].op);
+        const rondo_status status = launch_item(executor, plan, i);
+        rondo__hook_leave(&scope);
+        RETURN_IF_ERROR(status);
     }
     return RONDO_STATUS_OK;
 }
@@ -63,7 +68,7 @@ static rondo_status check_recording(rondo_executor *executor, const rondo__plan 
 static rondo_status open_label(rondo_executor *executor, const rondo__plan *plan, size_t i) {
     const rondo__op *op = &plan->program->nodes[plan->items[i].node].op;
     char label[112];
-    (void)snprintf(label, sizeof label, "%.40s %.64s", op->def->name, op->name);
+    (void)snprintf(label, sizeof label, RONDO__OP_TITLE, RONDO__OP_TITLE_OF(op));
     return rondo_label_push(executor->stream, label);
 }
 

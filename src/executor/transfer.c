@@ -15,6 +15,7 @@
 #include "executor/lanes.h"
 #include "executor/limits.h"
 #include "executor/objects.h"
+#include "executor/op_span.h"
 #include "executor/plan_cache.h"
 #include "executor/run.h"
 #include "executor/self_check.h"
@@ -45,16 +46,19 @@ static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
         if (plan->is_bound && rondo__bound_find(plan, program->inputs[i]) == feeds[i].data) {
             continue;
         }
+        const rondo__copy_note note = rondo__plan_note_copy(plan, program->inputs[i], NULL, "feed");
         if (feeds[i].device == executor->device) {
-            RETURN_IF_ERROR(rondo_stream_copy(executor->stream, slot->address, feeds[i].data,
-                                              slot->bytes, RONDO_COPY_DEVICE_TO_DEVICE));
+            RETURN_IF_ERROR(rondo__stream_copy_noted(executor->stream, slot->address, feeds[i].data,
+                                                     slot->bytes, RONDO_COPY_DEVICE_TO_DEVICE,
+                                                     &note));
         } else if (waits && plan->staging == NULL) {
             memcpy(slot->address, feeds[i].data, slot->bytes);
         } else if (waits) {
             char *staged = plan->staging + plan->input_staging[i];
             memcpy(staged, feeds[i].data, slot->bytes);
-            RETURN_IF_ERROR(rondo_stream_copy(executor->stream, slot->address, staged, slot->bytes,
-                                              RONDO_COPY_HOST_TO_DEVICE));
+            RETURN_IF_ERROR(rondo__stream_copy_noted(executor->stream, slot->address, staged,
+                                                     slot->bytes, RONDO_COPY_HOST_TO_DEVICE,
+                                                     &note));
         }
     }
     return waits ? RONDO_STATUS_OK : rondo__lanes_feed(executor, plan, feeds);
@@ -191,6 +195,7 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
                           "program's; run again with them");
     }
     rondo_run_times times = {0};
+    const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_RUN, "run again");
     uint64_t start_ns = rondo__clock_now_ns();
     rondo__budget *before = rondo__executor_begin_call(executor, NULL, 0);
     rondo_status status = rondo__self_check_begin_run(executor);
@@ -209,6 +214,7 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     }
     status = stopped != RONDO_STATUS_OK ? stopped : status != RONDO_STATUS_OK ? status : waited;
     rondo__executor_end_call(executor, before, status);
+    rondo__hook_leave(&scope);
     RETURN_IF_ERROR(status);
     times.latency_ns = rondo__clock_now_ns() - start_ns;
     times.compute_ns = times.latency_ns;

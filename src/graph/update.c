@@ -7,6 +7,7 @@
 
 #include "backend/check.h"
 #include "base/clock.h"
+#include "base/hook.h"
 #include "base/logging.h"
 #include "base/write_struct.h"
 #include "graph/executable.h"
@@ -145,8 +146,12 @@ static rondo_status renew_executable(rondo_graph *graph, rondo_graph *source,
     rondo__template *recorded = source->recorded;
     *out_was_patched = false;
     if (graph->executable != NULL) {
+        const rondo__hook_scope scope =
+            rondo__hook_enter(RONDO__SPAN_INSTANTIATE, "update an executable");
         uint64_t start = rondo__clock_now_ns();
-        RETURN_IF_ERROR(patch_executable(graph, recorded, out_was_patched));
+        const rondo_status status = patch_executable(graph, recorded, out_was_patched);
+        rondo__hook_leave(&scope);
+        RETURN_IF_ERROR(status);
         if (*out_was_patched) {
             stats->instantiate_ns = rondo__clock_now_ns() - start;
             stats->device_bytes = graph->stats.device_bytes;

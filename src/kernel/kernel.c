@@ -3,13 +3,13 @@
 #include "kernel/kernel.h"
 
 #include "base/error.h"
+#include "base/hook.h"
 #include "kernel/random_kernel.h"
 #include "kernel/user_kernel.h"
 #include "op/draws.h"
 #include "op/registered.h"
 
-rondo_status rondo__kernel_prepare(const rondo__kernel_request *request,
-                                   rondo__kernel **out_kernel) {
+static rondo_status prepare(const rondo__kernel_request *request, rondo__kernel **out_kernel) {
     *out_kernel = NULL;
     if (request->op->def->compute == NULL) {
         return rondo__op_fail_unsupported(request->op, "control flow is run by the executor");
@@ -40,6 +40,17 @@ rondo_status rondo__kernel_prepare(const rondo__kernel_request *request,
     }
     return rondo_device_is_host(request->device) ? rondo__kernel_prepare_host(request, out_kernel)
                                                  : rondo__kernel_prepare_cuda(request, out_kernel);
+}
+
+rondo_status rondo__kernel_prepare(const rondo__kernel_request *request,
+                                   rondo__kernel **out_kernel) {
+    rondo__hook_scope scope = {0};
+    if (rondo__hook_is_on(RONDO__HOOK_SPANS)) {
+        scope = rondo__hook_begin_named(RONDO__SPAN_TUNE, "prepare %.40s", request->op->def->name);
+    }
+    const rondo_status status = prepare(request, out_kernel);
+    rondo__hook_leave(&scope);
+    return status;
 }
 
 void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,

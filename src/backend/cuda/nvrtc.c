@@ -10,6 +10,7 @@
 
 #include "backend/cuda/discover.h"
 #include "base/error.h"
+#include "base/hook.h"
 #include "base/library.h"
 #include "base/logging.h"
 #include "base/memory.h"
@@ -271,7 +272,9 @@ rondo_status rondo__cuda_compile(const char *source, const char *const *options,
         return fail(api, result, "nvrtcCreateProgram");
     }
     rondo_status status = RONDO_STATUS_OK;
+    const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_TUNE, "compile a kernel");
     result = api->nvrtcCompileProgram(program, count, all);
+    rondo__hook_leave(&scope);
     if (result == NVRTC_ERROR_COMPILATION) {
         status = fail_compilation(api, program);
     } else if (result != 0) {

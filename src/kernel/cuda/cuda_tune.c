@@ -7,6 +7,7 @@
 #include "backend/cuda/kernel_cache.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "base/hook.h"
 #include "base/logging.h"
 #include "base/memory.h"
 #include "cu_sources.h"
@@ -297,7 +298,10 @@ void rondo__cuda_add_fastest(rondo__cuda_kernel *kernel, const rondo__tuning *tu
         const bool has_key = make_key(kernel, tuning, &key);
         winner = has_key ? recall_winner(key, tuning->candidate_count) : tuning->candidate_count;
         if (winner == tuning->candidate_count) {
-            if (!rondo__cuda_check(kernel, run_contest(kernel, tuning, &winner))) {
+            const rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_TUNE, "tune");
+            const rondo_status status = run_contest(kernel, tuning, &winner);
+            rondo__hook_leave(&scope);
+            if (!rondo__cuda_check(kernel, status)) {
                 return;
             }
             if (has_key && winner < tuning->candidate_count) {
