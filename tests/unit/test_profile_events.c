@@ -19,6 +19,7 @@
 #include "profile/event_clock.h"
 #include "profile/profile.h"
 #include "rondo/rondo.h"
+#include "support/add_program.h"
 #include "support/expect_ok.h"
 #include "support/fake_cuda.h"
 
@@ -147,6 +148,46 @@ static void test_profile_events__measures_a_replay(void **state) {
     rondo_profile_destroy(profile);
     rondo_graph_destroy(graph);
     rondo_memory_free(g_device, memory);
+}
+
+static size_t count_kind(const rondo_profile *profile, rondo__work_kind kind) {
+    size_t count = 0;
+    for (size_t i = 0; i < profile->store.records.work_count; ++i) {
+        count += profile->store.records.works[i].kind == kind ? 1 : 0;
+    }
+    return count;
+}
+
+// An executor's ops where it launches them, its graphs where it replays, and its copies.
+static void test_profile_events__measures_an_executor(void **state) {
+    (void)state;
+    float x[ADD_COUNT];
+    rondo_program *program = NULL;
+    rondo_executor *executor = NULL;
+    rondo_binding fetch = {.name = "y"};
+    const rondo_executor_options options = {
+        .struct_size = sizeof options, .graphs = RONDO_GRAPHS_ON, .op_by_op = true};
+    const rondo_binding feed = {
+        .name = "x",
+        .tensor = {
+            .dtype = RONDO_DTYPE_F32, .shape = {.rank = 1, .extent = {ADD_COUNT}}, .data = x}};
+    add_program_fill(x, 1);
+    add_program_prepare_fake();
+    OK(add_program_build(&program));
+    OK(rondo_executor_create(program, g_device, &options, &executor));
+    for (int is_replayed = 0; is_replayed < 2; ++is_replayed) {
+        rondo_profile *profile = start();
+        OK(rondo_executor_run(executor, &feed, 1, &fetch, 1));
+        OK(rondo_profile_stop(profile));
+        assert_int_equal(count_kind(profile, RONDO__WORK_KERNEL), is_replayed ? 0 : 2);
+        assert_int_equal(count_kind(profile, RONDO__WORK_GRAPH), is_replayed ? 1 : 0);
+        assert_true(count_kind(profile, RONDO__WORK_COPY) >= 2);
+        assert_int_equal(profile->store.records.dropped_count, 0);
+        rondo_profile_destroy(profile);
+    }
+    rondo_tensor_deinit(&fetch.tensor);
+    rondo_executor_destroy(executor);
+    rondo_program_destroy(program);
 }
 
 static void test_profile_events__knows_devices_that_are_opened_later(void **state) {
@@ -300,6 +341,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(measures_ops_replays_and_copies),
         TEST(measures_a_replay),
+        TEST(measures_an_executor),
         TEST(knows_devices_that_are_opened_later),
         TEST(leaves_out_what_has_no_end),
         TEST(uses_pairs_again),
