@@ -6,6 +6,7 @@
 #include "backend/open_devices.h"
 #include "base/error.h"
 #include "profile/cupti_session.h"
+#include "profile/graph_names.h"
 #include "profile/profile_source.h"
 
 // Used by the thread that starts and stops.
@@ -43,7 +44,9 @@ const char *rondo__profile_cupti_get_reason(void) {
 }
 
 static void begin_span(uint64_t span, const rondo__hook_span *what) {
-    (void)what;
+    if (what->graph != NULL) {
+        rondo__graph_names_note(span, what->graph);
+    }
     rondo__cupti_session_push(span);
 }
 
@@ -56,13 +59,20 @@ static void wait_for_device(rondo_device *device, void *data) {
     }
 }
 
+static void learn(void *user_data, const rondo__cupti_work *work) {
+    (void)user_data;
+    if (work->graph_node != 0) {
+        rondo__graph_names_learn(work->span, work->graph_node);
+    }
+}
+
 static void post(void *user_data, const rondo__cupti_work *work) {
     (void)user_data;
     const rondo__hook_work told = {
         .kind = work->kind,
         .way = work->way,
         .name = work->name,
-        .label = "",
+        .label = work->graph_node != 0 ? rondo__graph_names_find(work->span, work->graph_node) : "",
         .span = work->span,
         .device = work->device,
         .stream = work->stream,
@@ -78,7 +88,14 @@ static void flush(void) {
     rondo__error_save(&saved);
     rondo__device_visit_others(NULL, wait_for_device, NULL);
     rondo__error_restore(&saved);
-    rondo__cupti_session_flush(post, NULL);
+    rondo__cupti_session_flush();
+    rondo__cupti_session_visit(learn, NULL);
+    rondo__cupti_session_visit(post, NULL);
+}
+
+static void stop(void) {
+    rondo__cupti_session_stop();
+    rondo__graph_names_clear();
 }
 
 // 18 came with CUDA 12.0; since 13.0 the number says it.
@@ -97,7 +114,7 @@ const rondo__profile_source rondo__profile_source_cupti = {
     .name = "CUPTI",
     .start = start,
     .flush = flush,
-    .stop = rondo__cupti_session_stop,
+    .stop = stop,
     .describe = describe,
     .count_dropped = rondo__cupti_session_count_dropped,
     .span_begin = begin_span,

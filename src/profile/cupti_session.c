@@ -53,6 +53,7 @@ static struct {
     rondo__profile_list texts;
     known_name names[NAME_SLOTS];
     uint64_t dropped_count;
+    rondo__profile_list flushed;  // used by the thread that starts and stops
 } g_session = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static atomic_uint_fast64_t g_number;  // of the latest session
@@ -455,30 +456,40 @@ static uint64_t find_span(const external *sorted, size_t count, uint32_t correla
     return found != NULL ? found->span : 0;
 }
 
-void rondo__cupti_session_flush(void (*visit)(void *user_data, const rondo__cupti_work *work),
-                                void *user_data) {
+void rondo__cupti_session_flush(void) {
     const rondo__cupti_api *api = atomic_load(&g_session.api);
-    log_failure(api, api->cuptiActivityFlushAll(0), "cuptiActivityFlushAll");
+    const rondo__cupti_result result = api->cuptiActivityFlushAll(0);
     size_t dropped_count = 0;
+    log_failure(api, result, "cuptiActivityFlushAll");
     log_failure(api, api->cuptiActivityGetNumDroppedRecords(NULL, 0, &dropped_count),
                 "cuptiActivityGetNumDroppedRecords");
+    rondo__profile_chunks_free(g_session.flushed.first);
     pthread_mutex_lock(&g_session.lock);
-    g_session.dropped_count += dropped_count;
-    rondo__profile_list works = g_session.works;
+    g_session.dropped_count += dropped_count + (result != RONDO__CUPTI_SUCCESS ? 1 : 0);
+    g_session.flushed = g_session.works;
     g_session.works = (rondo__profile_list){0};
     external *sorted = sort_externals();
     const size_t count = g_session.externals.count;
     pthread_mutex_unlock(&g_session.lock);
-    for (const rondo__profile_chunk *chunk = works.first; chunk != NULL; chunk = chunk->next) {
-        const pending_work *pending = (const void *)chunk->bytes;
+    for (rondo__profile_chunk *chunk = g_session.flushed.first; chunk != NULL;
+         chunk = chunk->next) {
+        pending_work *pending = (void *)chunk->bytes;
         for (size_t i = 0; i < chunk->used / sizeof(*pending); i++) {
-            rondo__cupti_work work = pending[i].work;
-            work.span = find_span(sorted, count, pending[i].correlation);
-            visit(user_data, &work);
+            pending[i].work.span = find_span(sorted, count, pending[i].correlation);
         }
     }
     rondo__profile_give_back(sorted);
-    rondo__profile_chunks_free(works.first);
+}
+
+void rondo__cupti_session_visit(void (*visit)(void *user_data, const rondo__cupti_work *work),
+                                void *user_data) {
+    for (const rondo__profile_chunk *chunk = g_session.flushed.first; chunk != NULL;
+         chunk = chunk->next) {
+        const pending_work *pending = (const void *)chunk->bytes;
+        for (size_t i = 0; i < chunk->used / sizeof(*pending); i++) {
+            visit(user_data, &pending[i].work);
+        }
+    }
 }
 
 void rondo__cupti_session_stop(void) {
@@ -491,10 +502,12 @@ void rondo__cupti_session_stop(void) {
     set_active(NULL);
     log_failure(api, api->cuptiUnsubscribe(subscriber), "cuptiUnsubscribe");
     pthread_mutex_lock(&g_session.lock);
-    rondo__profile_chunks_free(g_session.works.first);
-    rondo__profile_chunks_free(g_session.externals.first);
-    rondo__profile_chunks_free(g_session.texts.first);
-    g_session.works = g_session.externals = g_session.texts = (rondo__profile_list){0};
+    rondo__profile_list *lists[] = {&g_session.works, &g_session.flushed, &g_session.externals,
+                                    &g_session.texts};
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        rondo__profile_chunks_free(lists[i]->first);
+        *lists[i] = (rondo__profile_list){0};
+    }
     memset(g_session.names, 0, sizeof(g_session.names));
     while (g_session.spare_count > 0) {
         rondo__profile_give_back(g_session.spares[--g_session.spare_count]);

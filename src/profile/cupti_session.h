@@ -42,8 +42,10 @@ RONDO_MUST_USE rondo_status rondo__cupti_session_start(const rondo__cupti_api *a
 void rondo__cupti_session_push(uint64_t span);
 void rondo__cupti_session_pop(uint64_t span);
 
-// Shows all work that has ended and was not shown yet. The caller has waited for the devices.
-void rondo__cupti_session_flush(void (*visit)(void *user_data, const rondo__cupti_work *work),
+// Takes in all work that has ended; the caller has waited for the devices. The second shows what
+// was taken in last, as often as it is called.
+void rondo__cupti_session_flush(void);
+void rondo__cupti_session_visit(void (*visit)(void *user_data, const rondo__cupti_work *work),
                                 void *user_data);
 
 // Listens no more and forgets all.

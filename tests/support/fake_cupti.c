@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "support/fake_cuda_state.h"
 
 enum { DEPTH_MAX = 256, KINDS_MAX = 64, RECORD_BYTES = 256, CALLS_MAX = 1024 };
 
@@ -54,13 +55,13 @@ static bool is_planned(void) {
     return is_now;
 }
 
-#define ENTER()                   \
+#define FAKE_ENTER()              \
     if (is_planned()) {           \
         return g_cupti.fail_code; \
     }
 
 static rondo__cupti_result fake_cuptiGetVersion(uint32_t *out_version) {
-    ENTER();
+    FAKE_ENTER();
     *out_version = g_cupti.options.version;
     return RONDO__CUPTI_SUCCESS;
 }
@@ -77,7 +78,7 @@ static rondo__cupti_result fake_cuptiSubscribe(rondo__cupti_subscriber *out_subs
                                                rondo__cupti_callback callback, void *user_data) {
     (void)callback;
     (void)user_data;
-    ENTER();
+    FAKE_ENTER();
     if (g_cupti.options.is_taken || g_cupti.has_subscriber) {
         return RONDO__CUPTI_ERROR_MULTIPLE_SUBSCRIBERS;
     }
@@ -92,32 +93,32 @@ static rondo__cupti_result fake_cuptiUnsubscribe(rondo__cupti_subscriber subscri
         note("cuptiUnsubscribe without a subscriber");
     }
     g_cupti.has_subscriber = false;
-    ENTER();
+    FAKE_ENTER();
     return RONDO__CUPTI_SUCCESS;
 }
 
 static rondo__cupti_result fake_cuptiGetTimestamp(uint64_t *out_ns) {
-    ENTER();
+    FAKE_ENTER();
     *out_ns = g_cupti.clock != NULL ? g_cupti.clock() : rondo__clock_now_ns() + 12345;
     return RONDO__CUPTI_SUCCESS;
 }
 
 static rondo__cupti_result fake_cuptiActivityRegisterTimestampCallback(rondo__cupti_clock clock) {
-    ENTER();
+    FAKE_ENTER();
     g_cupti.clock = clock;
     return RONDO__CUPTI_SUCCESS;
 }
 
 static rondo__cupti_result fake_cuptiActivityRegisterCallbacks(rondo__cupti_request request,
                                                                rondo__cupti_complete complete) {
-    ENTER();
+    FAKE_ENTER();
     g_cupti.request = request;
     g_cupti.complete = complete;
     return RONDO__CUPTI_SUCCESS;
 }
 
 static rondo__cupti_result fake_cuptiActivityEnable(int kind) {
-    ENTER();
+    FAKE_ENTER();
     if (!g_cupti.has_subscriber || g_cupti.complete == NULL) {
         note("cuptiActivityEnable before anybody listens");
     }
@@ -127,13 +128,13 @@ static rondo__cupti_result fake_cuptiActivityEnable(int kind) {
 
 static rondo__cupti_result fake_cuptiActivityDisable(int kind) {
     g_cupti.kinds[kind] = false;
-    ENTER();
+    FAKE_ENTER();
     return RONDO__CUPTI_SUCCESS;
 }
 
 static rondo__cupti_result set_call(bool *calls, uint32_t call, uint8_t is_enabled) {
     calls[call] = is_enabled != 0 && calls[call];  // an end does its work
-    ENTER();
+    FAKE_ENTER();
     calls[call] = is_enabled != 0;
     return RONDO__CUPTI_SUCCESS;
 }
@@ -157,14 +158,14 @@ static void give_buffer(void) {
 
 static rondo__cupti_result fake_cuptiActivityFlushAll(uint32_t flags) {
     (void)flags;
-    ENTER();
+    FAKE_ENTER();
     give_buffer();
     return RONDO__CUPTI_SUCCESS;
 }
 
 static rondo__cupti_result fake_cuptiActivityGetNextRecord(uint8_t *buffer, size_t valid_bytes,
                                                            rondo__cupti_record **in_out_record) {
-    ENTER();
+    FAKE_ENTER();
     uint8_t *next = *in_out_record == NULL ? buffer : (uint8_t *)*in_out_record + RECORD_BYTES;
     if (next + RECORD_BYTES > buffer + valid_bytes) {
         return RONDO__CUPTI_ERROR_MAX_LIMIT_REACHED;
@@ -178,7 +179,7 @@ static rondo__cupti_result fake_cuptiActivityGetNumDroppedRecords(rondo__cu_cont
                                                                   size_t *out_count) {
     (void)context;
     (void)stream;
-    ENTER();
+    FAKE_ENTER();
     *out_count = g_cupti.dropped_count;
     g_cupti.dropped_count = 0;
     return RONDO__CUPTI_SUCCESS;
@@ -186,7 +187,7 @@ static rondo__cupti_result fake_cuptiActivityGetNumDroppedRecords(rondo__cu_cont
 
 static rondo__cupti_result fake_cuptiActivityPushExternalCorrelationId(int kind, uint64_t id) {
     (void)kind;
-    ENTER();
+    FAKE_ENTER();
     if (t_externals.depth == DEPTH_MAX) {
         note("external ids are pushed and not popped");
         return RONDO__CUPTI_ERROR_UNKNOWN;
@@ -197,7 +198,7 @@ static rondo__cupti_result fake_cuptiActivityPushExternalCorrelationId(int kind,
 
 static rondo__cupti_result fake_cuptiActivityPopExternalCorrelationId(int kind, uint64_t *out_id) {
     (void)kind;
-    ENTER();
+    FAKE_ENTER();
     if (t_externals.depth == 0) {
         return RONDO__CUPTI_ERROR_UNKNOWN;
     }
@@ -234,13 +235,46 @@ void fake_cupti_reset(const fake_cupti_options *options) {
     g_cupti.fail_countdown = -1;
 }
 
+// ---- what the fake driver does ----------------------------------------------------------------
+
+static _Thread_local uint32_t t_launch;
+
+static void watch_launch(void) {
+    t_launch = fake_cupti_launch();
+}
+
+static bool is_on_device(const void *address) {
+    const fake_memory *memory = fake_find_memory(address);
+    return memory != NULL && !memory->is_host;
+}
+
+static void watch_work(const fake_node *node, uint64_t graph_node, uint64_t begin_ns,
+                       uint64_t end_ns) {
+    if (node->type == RONDO__CU_GRAPH_NODE_KERNEL) {
+        fake_cupti_add_kernel(t_launch, node->kernel->name, graph_node, begin_ns, end_ns);
+    } else if (node->type == RONDO__CU_GRAPH_NODE_MEMCPY) {
+        const bool is_from_device = is_on_device(node->source);
+        const uint8_t kind = !is_from_device                   ? RONDO__CUPTI_COPY_HTOD
+                             : is_on_device(node->destination) ? RONDO__CUPTI_COPY_DTOD
+                                                               : RONDO__CUPTI_COPY_DTOH;
+        fake_cupti_add_copy(t_launch, kind, node->count, graph_node, begin_ns, end_ns);
+    } else if (node->type == RONDO__CU_GRAPH_NODE_MEMSET) {
+        fake_cupti_add_fill(t_launch, node->count * node->element_bytes, graph_node, begin_ns,
+                            end_ns);
+    }
+}
+
+static const fake_watcher g_watcher = {.launch = watch_launch, .work = watch_work};
+
 void fake_cupti_install(void) {
+    g_fake_watcher = &g_watcher;
     assert_int_equal(rondo__cupti_api_load(fake_cupti_resolve, NULL, "the fake", &g_cupti.api),
                      RONDO_STATUS_OK);
     rondo__cupti_set_api(&g_cupti.api);
 }
 
 void fake_cupti_uninstall(void) {
+    g_fake_watcher = NULL;
     rondo__cupti_set_api(NULL);
 }
 

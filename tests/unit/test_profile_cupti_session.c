@@ -38,6 +38,11 @@ static void see(void *user_data, const rondo__cupti_work *work) {
     all->count += 1;
 }
 
+static void flush(void) {
+    rondo__cupti_session_flush();
+    rondo__cupti_session_visit(see, &g_seen);
+}
+
 static const rondo__cupti_api *install(const fake_cupti_options *options) {
     const rondo__cupti_api *api = NULL;
     fake_cupti_reset(options);
@@ -73,7 +78,7 @@ static void test_profile_cupti_session__joins_records_in_any_order(void **state)
         fake_cupti_add_fill(fake_cupti_launch(), 16, 0, 500, 501);
         fake_cupti_add_copy(fake_cupti_launch(), RONDO__CUPTI_COPY_PTOP, 128, 0, 600, 700);
         name[0] = 'G';  // the module is gone
-        rondo__cupti_session_flush(see, &g_seen);
+        flush();
         assert_int_equal(g_seen.count, 5);
         const struct {
             rondo__work_kind kind;
@@ -119,12 +124,12 @@ static void test_profile_cupti_session__takes_many_records(void **state) {
         fake_cupti_add_kernel(fake_cupti_launch(), name, 0, i + 1, i + 2);
         rondo__cupti_session_pop(i + 1);
     }
-    rondo__cupti_session_flush(see, &g_seen);
+    flush();
     assert_int_equal(g_seen.count, COUNT);
     for (uint32_t i = 0; i < SEEN_MAX; ++i) {
         assert_int_equal(g_seen.works[i].span, i + 1);
     }
-    rondo__cupti_session_flush(see, &g_seen);
+    flush();
     assert_int_equal(g_seen.count, COUNT);
     rondo__cupti_session_stop();
     check_closed();
@@ -138,7 +143,7 @@ static void *end_span(void *span) {
 static uint64_t find_span_of_launch(void) {
     memset(&g_seen, 0, sizeof g_seen);
     fake_cupti_add_kernel(fake_cupti_launch(), "k", 0, 1, 2);
-    rondo__cupti_session_flush(see, &g_seen);
+    flush();
     assert_int_equal(g_seen.count, 1);
     return g_seen.works[0].span;
 }
@@ -188,7 +193,7 @@ static void test_profile_cupti_session__counts_what_is_lost(void **state) {
     fake_cupti_add_kernel(fake_cupti_launch(), "untimed", 0, 0, 0);
     fake_cupti_add_kernel(fake_cupti_launch(), "timed", 0, 5, 9);
     fake_cupti_drop(40);
-    rondo__cupti_session_flush(see, &g_seen);
+    flush();
     rondo__cupti_session_stop();
     assert_int_equal(g_seen.count, 1);
     assert_int_equal(rondo__cupti_session_count_dropped(), 41);
@@ -234,7 +239,7 @@ static void run_once(const rondo__cupti_api *api, rondo_status *out_status) {
         rondo__cupti_session_push(1);
         fake_cupti_add_kernel(fake_cupti_launch(), "k", 0, 1, 2);
         rondo__cupti_session_pop(1);
-        rondo__cupti_session_flush(see, &g_seen);
+        flush();
         rondo__cupti_session_stop();
     }
 }

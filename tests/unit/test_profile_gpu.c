@@ -297,6 +297,7 @@ static void test_profile_gpu__names_nodes_inside_nodes(void **state) {
         OK(rondo_scope_enter(scope, 0, &body));
         launch(body, 30000);
         OK(rondo_scope_leave(scope));
+        OK(rondo_scope_end(scope));
         OK(rondo_label_pop(stream));
     }
     OK(rondo_label_push(stream, "last"));
