@@ -25,9 +25,9 @@
 //   GPU time   busy time on devices of what the event put there, also when that ran behind the end
 //              of the event. Work that overlaps other work of the same row counts once. On the host
 //              device the worker of a stream is what is busy.
-//   region     from start to stop by the clock. Its computation is the time in which at least one op
-//              was computed, on a device or the processor (copies do not compute); the rest is the
-//              framework's overhead. The two add up to the region.
+//   region     from start to stop by the clock. Its computation is the time in which at least one
+//              op was computed, on a device or the processor (copies do not compute); the rest is
+//              the framework's overhead. The two add up to the region.
 //
 // CPU time and GPU time of one row overlap wherever the processor goes on while a device works, so
 // they do not add up to the total. Top-level events of a thread, with a row for the time outside of
@@ -88,19 +88,23 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_profile_start(rondo_profile *profile
 
 // Ends the region. Work of devices that is still under way is not in it.
 //
-// Errors:    STATE (the profile does not run; or an event that this thread has begun since the start
-//            is open: then it goes on running).
+// Errors:    STATE (the profile does not run; or an event that this thread has begun since the
+//            start is open: then it goes on running).
 // Threads:   as start.
 // Cost:      sorts what was kept: about a second for a million records.
 RONDO_API RONDO_MUST_USE rondo_status rondo_profile_stop(rondo_profile *profile);
 
-// Begins and ends an event of the program's own on this thread. Where no profile runs both cost a
-// few nanoseconds, so programs keep them. Tools that listen through NVTX see them as ranges.
+// Begins an event of the program's own on this thread. Where no profile runs it costs a few
+// nanoseconds, as does its end, so programs keep both. Tools that listen through NVTX see a range.
 //
 // name       copied.
 //
-// Errors:    INVALID (NULL or empty); STATE (more than 64 are open, or none is).
+// Errors:    INVALID (NULL or empty); STATE (64 are open already).
 RONDO_API RONDO_MUST_USE rondo_status rondo_profile_begin(const char *name);
+
+// Ends the event that this thread began last.
+//
+// Errors:    STATE (none is open).
 RONDO_API RONDO_MUST_USE rondo_status rondo_profile_end(void);
 
 // ---- the numbers ------------------------------------------------------------------------------

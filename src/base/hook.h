@@ -8,8 +8,8 @@
 //      rondo__hook_leave                            └──> NVTX: user's scopes, replays, captures
 //      rondo__hook_post_work, _post_counter ───────────> the listener
 //
-// Off, each place costs one load and one predictable branch. A span that ends while spans that began
-// later are open leaves those open; who builds a tree of them goes by the times.
+// Off, each place costs one load and one predictable branch. A span that ends while spans that
+// began later are open leaves those open; who builds a tree of them goes by the times.
 //
 //   rondo__hook_scope scope = rondo__hook_enter(RONDO__SPAN_PLAN, "plan");
 //   ...

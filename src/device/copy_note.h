@@ -1,7 +1,7 @@
 // device/copy_note.h — copies that are told of: to a profile, and, where the log's level asks for
 // it, in a line for each.
 //
-//   transfer: Slice "/crop/Slice" takes "shape" i64 [4] from cuda:0 to the host, 32 bytes, waited for
+//   transfer: Slice "/crop" takes "shape" i64 [4] from cuda:0 to the host, 32 bytes, waited for
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_DEVICE_COPY_NOTE_H
 #define RONDO_DEVICE_COPY_NOTE_H

@@ -177,7 +177,7 @@ static void apply_ends(merge *m, const rondo__profile_log *log) {
     }
 }
 
-// Who is around whom is read from the times; what ends later than the span around it ends with that.
+// Who is around whom is read from the times; what ends later than the span around it ends with it.
 static rondo_status nest_spans(merge *m, size_t thread_count) {
     rondo__profile_span *spans = m->store.spans;
     uint64_t *innermost = rondo__calloc(thread_count + 1, sizeof *innermost);

@@ -13,7 +13,7 @@
 
 enum { RECORD_LIMIT_DEFAULT = 1000 * 1000, OPEN_MAX = 64 };
 
-// The process whose profile runs; 0: none. A child of a fork has no part in what its parent started.
+// The process whose profile runs; 0: none. A child of a fork has no part in what its parent began.
 static _Atomic(int64_t) g_process;
 
 // Events of the program's that are open on this thread.

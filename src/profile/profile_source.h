@@ -49,8 +49,8 @@ const char *rondo__profile_cupti_get_reason(void);
 // profile_source.c: add yours there.
 extern const rondo__profile_source *const rondo__profile_sources[];
 
-// Starts the source that is asked for. AUTO: the first that starts, or none. *out_source is NULL for
-// none.
+// Starts the source that is asked for. AUTO: the first that starts, or none. *out_source is NULL
+// for none.
 //
 // Errors:    INVALID (no such kind), UNAVAILABLE (a kind asked for by name cannot be had).
 RONDO_MUST_USE rondo_status rondo__profile_source_start(rondo_profile_source kind,

@@ -2,7 +2,7 @@
 //
 // Rows are found by their parent row, thread and name; equal names have equal addresses. Spans come
 // in the order of their begins, so that the row around each is known. Busy time is a union of
-// intervals, and work comes by time, so one pass with a mark for each row (covered until when) does:
+// intervals, and work comes by time: one pass with a mark for each row (covered until when) does.
 //
 //      work        |----a----|      |--c--|
 //                     |--b--|

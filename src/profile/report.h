@@ -25,6 +25,8 @@ typedef struct rondo__profile_out {
 
 // Hands on what has gathered, if it is much; false: the writer may stop.
 bool rondo__profile_out_pass(rondo__profile_out *out);
+// The same with what is left.
+void rondo__profile_out_flush(rondo__profile_out *out);
 
 // Appends the report; what fails shows in out->text (rondo__text_get_status).
 typedef void (*rondo__profile_writer)(const rondo__profile_report *report, rondo__profile_out *out);

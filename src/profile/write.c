@@ -8,8 +8,6 @@
 #include "profile/profile.h"
 #include "profile/report.h"
 
-enum { PASS_BYTES = 64 << 10 };
-
 static rondo_status check_stopped(const rondo_profile *profile, const char *call) {
     RETURN_IF_ERROR(rondo__check_pointer(profile, call, "profile"));
     return profile->state == RONDO__PROFILE_STOPPED
@@ -106,20 +104,6 @@ static const rondo__profile_writer g_writers[] = {
     [RONDO_PROFILE_HTML] = NULL,
 };
 
-static void pass(rondo__profile_out *out) {
-    if (out->text.length > 0 && !out->text.failed && !out->is_stopped) {
-        out->is_stopped = !out->write(out->user_data, out->text.bytes, out->text.length);
-    }
-    out->text.length = 0;
-}
-
-bool rondo__profile_out_pass(rondo__profile_out *out) {
-    if (out->text.length >= PASS_BYTES) {
-        pass(out);
-    }
-    return !out->is_stopped && !out->text.failed;
-}
-
 static rondo_status check_write(const rondo_profile *profile,
                                 const rondo_profile_write_options *options,
                                 rondo_write_function write) {
@@ -155,7 +139,7 @@ rondo_status rondo_profile_write(rondo_profile *profile, const rondo_profile_wri
     g_writers[wanted.format](&report, &out);
     const rondo_status status = rondo__text_get_status(&out.text);
     if (status == RONDO_STATUS_OK) {
-        pass(&out);
+        rondo__profile_out_flush(&out);
     }
     rondo__text_deinit(&out.text);
     rondo__profile_table_deinit(&table);

@@ -18,8 +18,8 @@
 #include "backend/host/host_stream.h"
 #include "base/hook.h"
 
-// Makes room for a command, as rondo__host_submit does for the node's function; `extra_bytes` follow
-// its arguments. It is timed if anybody wants that.
+// Makes room for a command, as rondo__host_submit does for the node's function; `extra_bytes`
+// follow its arguments. It is timed if anybody wants that.
 //
 // Errors:    NO_MEMORY.
 RONDO_MUST_USE rondo_status rondo__host_submit_node(rondo__host_stream *stream,
