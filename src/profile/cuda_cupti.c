@@ -5,6 +5,7 @@
 
 #include "backend/open_devices.h"
 #include "base/error.h"
+#include "graph/graph_object.h"
 #include "profile/cupti_session.h"
 #include "profile/graph_names.h"
 #include "profile/profile_source.h"
@@ -43,9 +44,23 @@ const char *rondo__profile_cupti_get_reason(void) {
     return g_reason;
 }
 
+// CUPTI's number of the graph's executable; 0: there is none yet.
+static uint32_t find_number(const rondo_graph *graph) {
+    const rondo__cupti_api *api = NULL;
+    uint32_t number = 0;
+    if (graph->executable == NULL || rondo__cupti_get_api(&api) != RONDO_STATUS_OK ||
+        api->cuptiGetGraphExecId == NULL ||
+        api->cuptiGetGraphExecId(graph->device->backend->get_native_executable(graph->executable),
+                                 &number) != RONDO__CUPTI_SUCCESS) {
+        return 0;
+    }
+    return number;
+}
+
 static void begin_span(uint64_t span, const rondo__hook_span *what) {
-    if (what->graph != NULL) {
-        rondo__graph_names_note(span, what->graph);
+    const rondo_graph *graph = what->graph;
+    if (graph != NULL && graph->device->backend == &rondo__backend_cuda) {
+        rondo__graph_names_note(span, graph, find_number(graph));
     }
     rondo__cupti_session_push(span);
 }

@@ -33,6 +33,7 @@ typedef struct names {
 typedef struct replay {
     uint64_t span;
     names *of;
+    uint32_t executable;   // CUPTI's number; 0: not known
     uint32_t first_graph;  // the least number of a graph in it
 } replay;
 
@@ -90,7 +91,7 @@ static names *find_names(uint64_t number, const rondo__participant *participants
     return n;
 }
 
-void rondo__graph_names_note(uint64_t span, const rondo_graph *graph) {
+void rondo__graph_names_note(uint64_t span, const rondo_graph *graph, uint32_t executable) {
     const rondo__participant *participants = rondo__graph_get_participants(graph);
     const uint64_t number = rondo__label_get_number(participants);
     if (number == 0) {
@@ -100,7 +101,8 @@ void rondo__graph_names_note(uint64_t span, const rondo_graph *graph) {
     names *n = find_names(number, participants);
     replay *noted = n != NULL ? rondo__profile_list_add(&g_names.replays, sizeof *noted) : NULL;
     if (noted != NULL) {
-        *noted = (replay){.span = span, .of = n, .first_graph = UINT32_MAX};
+        *noted =
+            (replay){.span = span, .of = n, .executable = executable, .first_graph = UINT32_MAX};
     }
     pthread_mutex_unlock(&g_names.lock);
 }
@@ -154,8 +156,13 @@ const char *rondo__graph_names_find(uint64_t span, uint64_t graph_node) {
     if (noted == NULL || noted->of->nodes == NULL) {
         return "";
     }
-    const named_node node = {.level = (uint32_t)(graph_node >> 32) - noted->first_graph,
-                             .index = (uint32_t)graph_node};
+    const uint32_t graph = (uint32_t)(graph_node >> 32);
+    const bool is_own = noted->executable != 0 && noted->first_graph >= noted->executable;
+    const uint32_t root = is_own ? noted->executable : noted->first_graph;
+    if (graph != root && noted->executable != 0 && !is_own) {
+        return "";
+    }
+    const named_node node = {.level = graph - root, .index = (uint32_t)graph_node};
     names *n = noted->of;
     if (!n->is_sorted) {
         qsort(n->nodes, n->count, sizeof *n->nodes, compare_nodes);

@@ -156,6 +156,13 @@ static void give_buffer(void) {
     }
 }
 
+static rondo__cupti_result fake_cuptiGetGraphExecId(rondo__cu_graph_exec exec,
+                                                    uint32_t *out_number) {
+    FAKE_ENTER();
+    *out_number = ((const fake_graph *)(const void *)exec)->number;
+    return RONDO__CUPTI_SUCCESS;
+}
+
 static rondo__cupti_result fake_cuptiActivityFlushAll(uint32_t flags) {
     (void)flags;
     FAKE_ENTER();

@@ -154,8 +154,7 @@ static void record_bodies(rondo_graph *graph) {
     OK(rondo_graph_capture_end(graph));
 }
 
-static void test_profile_cupti__names_nodes_inside_nodes(void **state) {
-    (void)state;
+static void check_names(void) {
     static const char *const wanted[] = {"first", "taken", "taken, inside", "last", "outer/inner"};
     const rondo_graph_options kept = {.struct_size = sizeof kept, .keep = RONDO_KEEP_TEMPLATE};
     rondo_graph *inner = NULL;
@@ -190,6 +189,16 @@ static void test_profile_cupti__names_nodes_inside_nodes(void **state) {
     rondo_profile_destroy(profile);
     rondo_graph_destroy(outer);
     rondo_graph_destroy(inner);
+}
+
+// With the number of the executable, and with a CUPTI that does not tell it.
+static void test_profile_cupti__names_nodes_inside_nodes(void **state) {
+    (void)state;
+    check_names();
+    fake_cupti_uninstall();
+    fake_cupti_reset(&(fake_cupti_options){.missing_symbol = "cuptiGetGraphExecId"});
+    fake_cupti_install();
+    check_names();
 }
 
 // ---- without CUPTI ----------------------------------------------------------------------------
