@@ -24,8 +24,8 @@ typedef struct fake_cupti_options {
 void fake_cupti_reset(const fake_cupti_options *options);
 // dlsym of the fake, for rondo__cupti_api_load.
 void *fake_cupti_resolve(void *user_data, const char *symbol);
-// Makes profiles use the fake, which tells of what the fake driver does. Fails the running test when
-// the table cannot be filled.
+// Makes profiles use the fake, which tells of what the fake driver does. Fails the running test
+// when the table cannot be filled.
 void fake_cupti_install(void);
 void fake_cupti_uninstall(void);
 
