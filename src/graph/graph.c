@@ -14,6 +14,7 @@
 // time, so nothing here is locked.
 // SPDX-License-Identifier: Apache-2.0
 
+#include <stdio.h>
 #include <string.h>
 
 #include "backend/check.h"
@@ -194,8 +195,10 @@ rondo_status rondo_graph_replay(rondo_graph *graph, rondo_stream *stream) {
     if (!rondo__hook_is_on(RONDO__HOOK_SPANS | RONDO__HOOK_RANGES) || graph == NULL) {
         return replay(graph, stream);
     }
-    const rondo__hook_scope scope =
-        rondo__hook_begin_named(RONDO__SPAN_REPLAY, "replay %s", graph->label);
+    char name[256];
+    (void)snprintf(name, sizeof name, "replay %.240s", graph->label);
+    const rondo__hook_scope scope = rondo__hook_begin(&(rondo__hook_span){
+        .category = RONDO__SPAN_REPLAY, .name = name, .stream = stream, .graph = graph});
     const rondo_status status = replay(graph, stream);
     rondo__hook_leave(&scope);
     return status;

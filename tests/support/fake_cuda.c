@@ -46,6 +46,9 @@ void *fake_new_object(fake_kind kind, size_t bytes) {
     object->kind = kind;
     object->context =
         g_fake_thread.depth > 0 ? g_fake_thread.contexts[g_fake_thread.depth - 1] : NULL;
+    if (kind == FAKE_GRAPH || kind == FAKE_EXEC) {
+        ((fake_graph *)object)->number = ++g_fake.last_graph_number;
+    }
     object->next = *list;
     if (object->next != NULL) {
         object->next->previous = object;
