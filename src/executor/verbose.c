@@ -43,7 +43,7 @@ RONDO_PRINTF(2, 3) static void tell(rondo_executor *executor, const char *format
         return;
     }
     if (verbose->count++ == verbose->limit) {
-        rondo__log_asked(
+        RONDO_LOG_ASKED_F(
             "graphs: that is all of this executor: RONDO_GRAPHS_MAX_LOG_ENTRIES is "
             "%" PRIu64,
             verbose->limit);
@@ -54,7 +54,7 @@ RONDO_PRINTF(2, 3) static void tell(rondo_executor *executor, const char *format
     va_start(arguments, format);
     (void)vsnprintf(line, sizeof line, format, arguments);
     va_end(arguments);
-    rondo__log_asked("graphs: %s%s", executor->depth > 0 ? "in a body: " : "", line);
+    RONDO_LOG_ASKED_F("graphs: %s%s", executor->depth > 0 ? "in a body: " : "", line);
 }
 
 // What would spare a bypass.
