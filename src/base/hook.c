@@ -135,6 +135,17 @@ rondo__hook_scope rondo__hook_begin_named(rondo__span_category category, const c
     return rondo__hook_begin(&(rondo__hook_span){.category = category, .name = name});
 }
 
+rondo__hook_scope rondo__hook_begin_on(rondo__span_category category, struct rondo_stream *stream,
+                                       const char *format, ...) {
+    char name[NAME_BYTES];
+    va_list arguments;
+    va_start(arguments, format);
+    (void)vsnprintf(name, sizeof name, format, arguments);
+    va_end(arguments);
+    return rondo__hook_begin(
+        &(rondo__hook_span){.category = category, .name = name, .stream = stream});
+}
+
 void rondo__hook_end(const rondo__hook_scope *scope) {
     if (scope->span != 0) {
         const rondo__hook_listener *listener = get_listener();

@@ -71,6 +71,10 @@ typedef struct rondo__hook_span {
     uint64_t bytes;      // copies, allocations
     rondo__way way;      // copies
     bool is_async;       // copies: the call does not wait for it
+    // Ops, replays and copies: the stream that the work is put on; NULL: none, or not known. Of
+    // replays the graph, too.
+    struct rondo_stream *stream;
+    const struct rondo_graph *graph;
 } rondo__hook_span;
 
 // Something that a device did.
@@ -144,6 +148,10 @@ rondo__hook_scope rondo__hook_begin(const rondo__hook_span *what);
 // The same with a name that is put together.
 RONDO_PRINTF(2, 3)
 rondo__hook_scope rondo__hook_begin_named(rondo__span_category category, const char *format, ...);
+// And the stream that the work is put on.
+RONDO_PRINTF(3, 4)
+rondo__hook_scope rondo__hook_begin_on(rondo__span_category category, struct rondo_stream *stream,
+                                       const char *format, ...);
 void rondo__hook_end(const rondo__hook_scope *scope);
 
 static inline rondo__hook_scope rondo__hook_enter(rondo__span_category category, const char *name) {

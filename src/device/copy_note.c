@@ -57,5 +57,6 @@ rondo__hook_scope rondo__copy_tell(const rondo__copy_tale *tale, const rondo__co
                                                  .detail = variable,
                                                  .bytes = tale->bytes,
                                                  .way = tale->way,
-                                                 .is_async = tale->is_async});
+                                                 .is_async = tale->is_async,
+                                                 .stream = tale->stream});
 }

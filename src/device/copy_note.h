@@ -32,6 +32,7 @@ typedef struct rondo__copy_tale {
     rondo__way way;
     uint64_t bytes;
     bool is_async;
+    rondo_stream *stream;  // that it is put on; NULL: the processor does it
 } rondo__copy_tale;
 
 // Whether anybody wants to hear of copies.

@@ -59,7 +59,8 @@ static rondo__hook_scope tell_copy(rondo_stream *stream, const void *destination
                                    .to = is_to_host ? "the host" : stream->device->name,
                                    .way = ways[kind],
                                    .bytes = bytes,
-                                   .is_async = !is_pageable};
+                                   .is_async = !is_pageable,
+                                   .stream = stream};
     return rondo__copy_tell(&tale, note);
 }
 
@@ -169,7 +170,8 @@ static rondo__hook_scope tell_between(rondo_stream *stream, const rondo_device *
                                           : is_from_host             ? RONDO__WAY_H2D
                                                                      : RONDO__WAY_D2H,
                                    .bytes = bytes,
-                                   .is_async = !is_pageable};
+                                   .is_async = !is_pageable,
+                                   .stream = stream};
     return rondo__copy_tell(&tale, NULL);
 }
 

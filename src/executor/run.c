@@ -44,7 +44,7 @@ static rondo_status launch_items(rondo_executor *executor, rondo__plan *plan,
                                  const rondo__step *step) {
     for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
         const rondo__hook_scope scope =
-            rondo__op_enter(&plan->program->nodes[plan->items[i].node].op);
+            rondo__op_span_enter(&plan->program->nodes[plan->items[i].node].op, executor->stream);
         const rondo_status status = launch_item(executor, plan, i);
         rondo__hook_leave(&scope);
         RETURN_IF_ERROR(status);

@@ -193,7 +193,6 @@ rondo_status rondo_graph_update(rondo_graph *graph, rondo_graph *source,
     if (!source->has_kinds) {
         RETURN_IF_ERROR(rondo__graph_count_kinds(source->recorded, &stats));
     }
-    stats.replay_count = graph->stats.replay_count;
     bool was_patched = false;
     RETURN_IF_ERROR(
         renew_executable(graph, source, &stats, out_report != NULL ? &report : NULL, &was_patched));

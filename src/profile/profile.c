@@ -163,6 +163,9 @@ rondo_status rondo_profile_stop(rondo_profile *profile) {
     stop_source(profile);
     const rondo_status status = rondo__collector_stop(&profile->store);
     describe_source(profile);
+    if (profile->source != NULL && profile->source->count_dropped != NULL) {
+        profile->store.records.dropped_count += profile->source->count_dropped();
+    }
     profile->source = NULL;
     profile->store.records.source = profile->source_text;
     profile->state = status == RONDO_STATUS_OK ? RONDO__PROFILE_STOPPED : RONDO__PROFILE_NEW;

@@ -5,7 +5,11 @@
 #include "base/error.h"
 #include "base/logging.h"
 
-const rondo__profile_source *const rondo__profile_sources[] = {NULL};
+const rondo__profile_source *const rondo__profile_sources[] = {
+    &rondo__profile_source_cupti,
+    &rondo__profile_source_events,
+    NULL,
+};
 
 static rondo_status start_first(const rondo__profile_source **out_source) {
     rondo_error saved;

@@ -31,11 +31,19 @@ typedef struct rondo__profile_source {
     // Writes where the times come from, for people: "CUPTI 13.0: each kernel and copy". Asked after
     // `stop`, so it may say what was missed.
     void (*describe)(char *text, size_t bytes);
+    // Work that was lost on the way, asked at the same time.
+    uint64_t (*count_dropped)(void);
     // The calling thread has begun or ended a span. Cheap, and without hooks; no lock that the
     // driver's calls are made under.
     void (*span_begin)(uint64_t span, const rondo__hook_span *what);
     void (*span_end)(uint64_t span);
 } rondo__profile_source;
+
+extern const rondo__profile_source rondo__profile_source_cupti;
+extern const rondo__profile_source rondo__profile_source_events;
+
+// Why CUPTI did not start when it was tried last; "" when it did.
+const char *rondo__profile_cupti_get_reason(void);
 
 // In the order in which RONDO_PROFILE_SOURCE_AUTO tries them; ended by NULL. The list stands in
 // profile_source.c: add yours there.
