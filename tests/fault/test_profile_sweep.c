@@ -1,7 +1,7 @@
 // Fail the nth in a profile of captures, replays and copies: every driver call (on the fake driver)
-// and every allocation (there and on the host) fails once, in turn. Whatever fails: the failing call
-// wrote a fresh record, nothing stays behind, and a profile can be made again. What a profile has no
-// memory for it drops and counts.
+// and every allocation (there and on the host) fails once, in turn. Whatever fails: the failing
+// call wrote a fresh record, nothing stays behind, and a profile can be made again. What a profile
+// has no memory for it drops and counts.
 // SPDX-License-Identifier: Apache-2.0
 #include <string.h>
 
