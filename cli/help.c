@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "rondo/log_record.h"
 
 enum { HELP_INDENT = 26 };
 
@@ -58,8 +59,10 @@ static const variable variables[] = {
      "the log; 2: of all nodes, too"},
     {"RONDO_GRAPHS_MAX_LOG_ENTRIES", NULL,
      "how many such lines one executor writes; default: 1000"},
-    {"RONDO_LOG", "error|warning|info|debug",
-     "what the library logs (to stderr, unless the program takes\nit); default: warning"},
+    {"RONDO_LOG", NULL,
+     "what the library logs (to stderr, unless the program takes\nit): error, warning, info or "
+     "debug, for all or by room, as\ninfo,executor=debug; device=debug: each transfer; default:\n"
+     "warning"},
     {"RONDO_NUM_THREADS", NULL,
      "threads for one op on the host, unless --threads or the\nprogram says so; default: all "
      "processors"},
@@ -71,7 +74,9 @@ static const variable variables[] = {
      "where compiled GPU kernels and tuning results are kept;\ndefault: rondo in XDG_CACHE_HOME, "
      "or "
      "in ~/.cache"},
-    {"RONDO_TUNE", NULL, "off: the first GPU kernel that works instead of the fastest"},
+    {"RONDO_TUNE", "off|fast|full",
+     "how much is timed to find the fastest GPU kernels, unless\n--tune or the program says so; "
+     "default: fast"},
     {"RONDO_LIBRARY_PATH", NULL,
      "folders, with : between, where NVRTC, cuBLASLt, cuDNN and\nCUPTI are looked for first; the "
      "system's folders come next"},
@@ -135,5 +140,11 @@ void cli_check_environment(void) {
                               variables[i].name, text, variables[i].choices);
             (void)unsetenv(variables[i].name);  // the library would say it again
         }
+    }
+    const char *levels = getenv("RONDO_LOG");
+    if (levels != NULL && rondo_log_set_levels(levels) != RONDO_STATUS_OK) {
+        cli_print_warning("RONDO_LOG is \"%s\": %s; it is ignored", levels,
+                          rondo_error_get_last()->message);
+        (void)unsetenv("RONDO_LOG");
     }
 }

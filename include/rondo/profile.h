@@ -209,8 +209,12 @@ typedef struct rondo_profile_write_options {
     size_t struct_size;  // sizeof(rondo_profile_write_options)
     rondo_profile_format format;
     rondo_profile_key key;
-    bool per_thread;    // a table for each thread; otherwise merged
-    const char *title;  // NULL: none
+    bool per_thread;      // a table for each thread; otherwise merged
+    const char *title;    // NULL: none
+    const char *event;    // only what lies in the first of the program's outermost events of this
+                          // name, as if the region were that event; NULL: the whole region
+    const char *picture;  // HTML: SVG that the page shows as it is, as the description of a plan
+                          // (RONDO_TEXT_SVG); NULL: none
 } rondo_profile_write_options;
 
 // Writes the report. JSON is one object: "format" (1), "title", "source", "total_ns",
@@ -219,11 +223,13 @@ typedef struct rondo_profile_write_options {
 // parent -1: none), "spans" ([id, parent, thread, category, name, detail, begin_ns, end_ns, bytes,
 // way, is_async]), "works" ([span, kind, way, name, label, device, stream, bytes, begin_ns,
 // end_ns]) and "samples" ([name, time_ns, value]); names and labels there are numbers in "texts",
-// and times count from the region's begin.
+// and times count from the region's begin. The page has a table of each outermost event of the
+// program whose name occurs once, and two of them side by side; so that a program marks what it
+// wants to compare.
 //
 // write        returns false to stop early, which is no failure.
 //
-// Errors:    INVALID, STATE (the profile was not stopped), UNSUPPORTED (a format this build lacks).
+// Errors:    INVALID (also: there is no such event), STATE (the profile was not stopped).
 // Threads:   one thread per profile.
 RONDO_API RONDO_MUST_USE rondo_status
 rondo_profile_write(rondo_profile *profile, const rondo_profile_write_options *options,

@@ -389,6 +389,10 @@ struct rondo__backend {
     rondo_status (*get_function)(rondo_device *device, const char *source,
                                  const char *const *options, size_t option_count,
                                  const char *kernel_name, void **out_function);
+    // Says that get_function will be called, so that the text is compiled meanwhile. (optional: it
+    // is compiled then)
+    void (*want_function)(rondo_device *device, const char *source, const char *const *options,
+                          size_t option_count, const char *kernel_name);
 };
 
 extern const rondo__backend rondo__backend_host;

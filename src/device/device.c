@@ -251,6 +251,14 @@ void rondo_memory_free(rondo_device *device, void *address) {
     }
 }
 
+void rondo__device_want_function(rondo_device *device, const char *source,
+                                 const char *const *options, size_t option_count,
+                                 const char *kernel_name) {
+    if (device->backend->want_function != NULL) {
+        device->backend->want_function(device, source, options, option_count, kernel_name);
+    }
+}
+
 rondo_status rondo__device_get_function(rondo_device *device, const char *source,
                                         const char *const *options, size_t option_count,
                                         const char *kernel_name, void **out_function) {

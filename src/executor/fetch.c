@@ -149,8 +149,8 @@ static void run_host_copy(void *arguments) {
     memcpy(copy->to, copy->from, copy->bytes);
 }
 
-// Copies from host memory to host memory in stream order.
-static rondo_status put_host_copy(rondo_stream *stream, void *to, const void *from, size_t bytes) {
+rondo_status rondo__fetch_put_bytes(rondo_stream *stream, void *to, const void *from,
+                                    size_t bytes) {
     const host_copy copy = {to, from, bytes};
     return rondo_stream_call_host(stream, "fetch", run_host_copy, &copy, sizeof copy);
 }
@@ -187,7 +187,7 @@ static rondo_status put_from_gpu(const rondo__fetch *fetch, size_t i, const rond
     }
     RETURN_IF_ERROR(rondo__stream_copy_noted(stream, staged, view->data, bytes,
                                              RONDO_COPY_DEVICE_TO_HOST, &note));
-    return put_host_copy(stream, to->data, staged, bytes);
+    return rondo__fetch_put_bytes(stream, to->data, staged, bytes);
 }
 
 rondo_status rondo__fetch_put_output(const rondo__fetch *fetch, size_t i, const rondo_tensor *to) {
@@ -218,7 +218,7 @@ rondo_status rondo__fetch_put_output(const rondo__fetch *fetch, size_t i, const 
         memcpy(to->data, view.data, bytes);  // a bypass made it, which has waited for all before
         return RONDO_STATUS_OK;
     }
-    return put_host_copy(stream, to->data, view.data, bytes);
+    return rondo__fetch_put_bytes(stream, to->data, view.data, bytes);
 }
 
 rondo_status rondo__fetch_put(const rondo__fetch *fetch) {

@@ -74,6 +74,7 @@ typedef enum rondo__bypass_kind {
     RONDO__BYPASS_CONTROL,  // If, Loop, Scan, SequenceMap
     RONDO__BYPASS_OBJECTS,  // strings, sequences or optionals come in or go out
     RONDO__BYPASS_EAGER,    // the device's kernel, which cannot be captured, is launched
+    RONDO__BYPASS_DIFFERENT,  // of a segment only: its replay computes something else
 } rondo__bypass_kind;
 
 typedef struct rondo__step {
@@ -85,13 +86,13 @@ typedef struct rondo__step {
     uint64_t retry_run;      // run of the plan from which on a capture is tried
     uint32_t failure_count;  // captures that failed for want of memory, or for no lasting reason
     uint32_t branch_count;   // of its graph; 0: not tried yet
-    // bypass
+    // bypass, or the one that the segment ends at
     size_t node;
-    rondo__bypass_kind bypass;
     rondo_executor **bodies;  // one for each body attribute, made at first use
     size_t body_count;
     // both
-    char reason[320];  // why the step is not captured, or why the segment ends here
+    char reason[320];  // why the step is not captured, or why the segment ends here; "": nothing
+    rondo__bypass_kind bypass;  // the kind of that reason
 } rondo__step;
 
 // What an executor is for: calls, or one body of a control op that is an item of a segment. The

@@ -150,17 +150,6 @@ static rondo_status record_feeds(const recording *r) {
     return RONDO_STATUS_OK;
 }
 
-typedef struct host_copy {
-    void *to;
-    const void *from;
-    size_t bytes;
-} host_copy;
-
-static void run_host_copy(void *arguments) {
-    const host_copy *copy = arguments;
-    memcpy(copy->to, copy->from, copy->bytes);
-}
-
 // An output that is known ahead. `offset` counts what pinned memory was used.
 static rondo_status record_constant(const recording *r, size_t i, size_t *offset) {
     const rondo__plan *plan = r->plan;
@@ -169,8 +158,7 @@ static rondo_status record_constant(const recording *r, size_t i, size_t *offset
     const void *from =
         plan->program->values[plan->slots[plan->program->outputs[i]].root].constant.data;
     if (rondo_tensor_is_on_host(to)) {
-        const host_copy copy = {to->data, from, bytes};
-        return rondo_stream_call_host(r->stream, "fetch", run_host_copy, &copy, sizeof copy);
+        return rondo__fetch_put_bytes(r->stream, to->data, from, bytes);
     }
     char *pinned = (char *)r->run->constants + *offset;
     *offset += rondo__align_up(bytes, RONDO__ARENA_ALIGNMENT);

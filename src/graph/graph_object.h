@@ -26,7 +26,8 @@ struct rondo_graph {
     rondo__stream_tag *last_stream;  // of the last replay; retained
     // Who takes part in the graph: its memory, its generators. READY: owned; see capture/capture.h.
     rondo__participant *participants;
-    rondo_graph_stats stats;
+    uint64_t replay_count;    // what a replay looks at ends here: one line of the processor's cache
+    rondo_graph_stats stats;  // but for replay_count
     uint64_t executed_before;   // nodes that former executables ran
     rondo__template *recorded;  // READY and keeps_template, RECORDED: never NULL
     rondo_arena *arena;         // retained

@@ -51,7 +51,7 @@ static void find_difference(const rondo_graph *graph, const rondo_graph *source,
                             rondo_update_report *report) {
     rondo_error saved;
     rondo__template_diff diff;
-    if (graph->recorded == NULL || (report == NULL && !rondo__log_is_wanted(RONDO_LOG_DEBUG))) {
+    if (graph->recorded == NULL || (report == NULL && !RONDO_LOG_IS_WANTED(RONDO_LOG_DEBUG))) {
         return;
     }
     rondo__error_save(&saved);
@@ -193,7 +193,6 @@ rondo_status rondo_graph_update(rondo_graph *graph, rondo_graph *source,
     if (!source->has_kinds) {
         RETURN_IF_ERROR(rondo__graph_count_kinds(source->recorded, &stats));
     }
-    stats.replay_count = graph->stats.replay_count;
     bool was_patched = false;
     RETURN_IF_ERROR(
         renew_executable(graph, source, &stats, out_report != NULL ? &report : NULL, &was_patched));

@@ -53,6 +53,24 @@ rondo_status rondo__kernel_prepare(const rondo__kernel_request *request,
     return status;
 }
 
+void rondo__kernel_survey(const rondo__kernel_request *request) {
+    rondo__kernel_request survey = *request;
+    rondo__kernel *kernel = NULL;
+    rondo_error saved;
+    const bool is_made_elsewhere =
+        request->op->def->compute == NULL || (request->op->def->flags & RONDO__OP_USER) != 0 ||
+        rondo__op_draws(request->op, request->inputs, request->input_count);
+    if (rondo_device_is_host(request->device) || is_made_elsewhere) {
+        return;
+    }
+    rondo__error_save(&saved);
+    survey.is_survey = true;
+    if (prepare(&survey, &kernel) == RONDO_STATUS_OK) {
+        rondo__kernel_destroy(kernel);
+    }
+    rondo__error_restore(&saved);
+}
+
 void rondo__kernel_get_traits(rondo_device *device, rondo_dtype dtype,
                               rondo__kernel_traits *out_traits) {
     bool is_host = rondo_device_is_host(device);

@@ -12,7 +12,8 @@ typedef struct rondo__profile_report {
     const rondo__profile_table *table;
     rondo_profile_key key;
     bool per_thread;
-    const char *title;  // ""
+    const char *title;    // ""
+    const char *picture;  // "": none
 } rondo__profile_report;
 
 // Where a report goes: appended to `text`, which is handed on now and then.
@@ -33,5 +34,7 @@ typedef void (*rondo__profile_writer)(const rondo__profile_report *report, rondo
 
 void rondo__profile_write_plain(const rondo__profile_report *report, rondo__profile_out *out);
 void rondo__profile_write_json(const rondo__profile_report *report, rondo__profile_out *out);
+void rondo__profile_write_trace(const rondo__profile_report *report, rondo__profile_out *out);
+void rondo__profile_write_html(const rondo__profile_report *report, rondo__profile_out *out);
 
 #endif  // RONDO_PROFILE_REPORT_H

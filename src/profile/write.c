@@ -6,6 +6,7 @@
 #include "base/read_options.h"
 #include "base/write_struct.h"
 #include "profile/profile.h"
+#include "profile/profile_slice.h"
 #include "profile/report.h"
 
 static rondo_status check_stopped(const rondo_profile *profile, const char *call) {
@@ -100,8 +101,8 @@ rondo_status rondo_profile_get_rows(rondo_profile *profile, rondo_profile_key ke
 static const rondo__profile_writer g_writers[] = {
     [RONDO_PROFILE_PLAIN] = rondo__profile_write_plain,
     [RONDO_PROFILE_JSON] = rondo__profile_write_json,
-    [RONDO_PROFILE_TRACE] = NULL,
-    [RONDO_PROFILE_HTML] = NULL,
+    [RONDO_PROFILE_TRACE] = rondo__profile_write_trace,
+    [RONDO_PROFILE_HTML] = rondo__profile_write_html,
 };
 
 static rondo_status check_write(const rondo_profile *profile,
@@ -115,10 +116,31 @@ static rondo_status check_write(const rondo_profile *profile,
         return RONDO_FAIL_AS(call, INVALID, "%d is not a rondo_profile_format",
                              (int)options->format);
     }
-    return g_writers[options->format] != NULL
-               ? RONDO_STATUS_OK
-               : RONDO_FAIL_AS(call, UNSUPPORTED, "this build does not write format %d",
-                               (int)options->format);
+    return RONDO_STATUS_OK;
+}
+
+static rondo_status write_records(const rondo__profile_records *records,
+                                  const rondo_profile_write_options *options,
+                                  rondo_write_function write, void *user_data) {
+    rondo__profile_table table;
+    RETURN_IF_ERROR(rondo__profile_table_init(records, options->key, options->per_thread, &table));
+    const rondo__profile_report report = {
+        .records = records,
+        .table = &table,
+        .key = options->key,
+        .per_thread = options->per_thread,
+        .title = options->title != NULL ? options->title : "",
+        .picture = options->picture != NULL ? options->picture : "",
+    };
+    rondo__profile_out out = {.write = write, .user_data = user_data};
+    g_writers[options->format](&report, &out);
+    const rondo_status status = rondo__text_get_status(&out.text);
+    if (status == RONDO_STATUS_OK) {
+        rondo__profile_out_flush(&out);
+    }
+    rondo__text_deinit(&out.text);
+    rondo__profile_table_deinit(&table);
+    return status;
 }
 
 rondo_status rondo_profile_write(rondo_profile *profile, const rondo_profile_write_options *options,
@@ -127,21 +149,20 @@ rondo_status rondo_profile_write(rondo_profile *profile, const rondo_profile_wri
     RETURN_IF_ERROR(rondo__read_options(options, &wanted, sizeof wanted, __func__,
                                         "rondo_profile_write_options"));
     RETURN_IF_ERROR(check_write(profile, &wanted, write));
-    rondo__profile_table table;
-    RETURN_IF_ERROR(
-        rondo__profile_table_init(&profile->store.records, wanted.key, wanted.per_thread, &table));
-    const rondo__profile_report report = {.records = &profile->store.records,
-                                          .table = &table,
-                                          .key = wanted.key,
-                                          .per_thread = wanted.per_thread,
-                                          .title = wanted.title != NULL ? wanted.title : ""};
-    rondo__profile_out out = {.write = write, .user_data = user_data};
-    g_writers[wanted.format](&report, &out);
-    const rondo_status status = rondo__text_get_status(&out.text);
-    if (status == RONDO_STATUS_OK) {
-        rondo__profile_out_flush(&out);
+    const rondo__profile_records *records = &profile->store.records;
+    if (wanted.event == NULL) {
+        return write_records(records, &wanted, write, user_data);
     }
-    rondo__text_deinit(&out.text);
-    rondo__profile_table_deinit(&table);
+    const rondo__profile_span *event = rondo__profile_find_event(records, wanted.event);
+    if (event == NULL) {
+        return RONDO_FAIL(INVALID,
+                          "no outermost event of the program is called \"%.80s\"; "
+                          "rondo_profile_begin makes them",
+                          wanted.event);
+    }
+    rondo__profile_slice slice;
+    RETURN_IF_ERROR(rondo__profile_slice_init(records, event, &slice));
+    const rondo_status status = write_records(&slice.records, &wanted, write, user_data);
+    rondo__profile_slice_deinit(&slice);
     return status;
 }

@@ -459,6 +459,9 @@ rondo__cu_result fake_cuGraphExecKernelNodeSetParams(rondo__cu_graph_exec exec,
                                                      rondo__cu_graph_node handle,
                                                      const rondo__cu_kernel_node *params) {
     GET_EXEC_NODE("cuGraphExecKernelNodeSetParams", RONDO__CU_GRAPH_NODE_KERNEL);
+    if (!fake_may_do_without_context()) {
+        return fake_leave(RONDO__CU_ERROR_INVALID_CONTEXT);
+    }
     union {
         rondo__cu_function handle;
         const fake_kernel_entry *entry;

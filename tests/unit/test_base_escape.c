@@ -124,7 +124,7 @@ static void test_base_escape__record_and_log_are_harmless(void **state) {
     assert_true(is_harmless(rondo_error_get_last()->op));
     assert_non_null(strstr(rondo_error_get_last()->message, "\\x1b[31m\\x9b2J\\u202eabc"));
     rondo_log_set_sink(keep_message, NULL);
-    rondo__log(RONDO_LOG_ERROR, "node %s", HOSTILE);
+    rondo__log(RONDO_LOG_ERROR, __FILE__, __LINE__, "node %s", HOSTILE);
     rondo_log_set_sink(NULL, NULL);
     assert_true(is_harmless(logged));
     assert_non_null(strstr(logged, "node \\x1b[31m"));
@@ -156,6 +156,13 @@ static void test_base_escape__texts_and_json(void **state) {
     rondo__text_append_json(&text, "\"\\\n\t\xc2\x9b\xe2\x80\xae\xff\xf3\xa0\x81\x81\xe7\xbd\x91");
     assert_string_equal(text.bytes,
                         "\"\\\"\\\\\\n\\u0009\\u009b\\u202e\\ufffd\\udb40\\udc41\xe7\xbd\x91\"");
+    rondo__text_deinit(&text);
+    // In pages and pictures: no tags, no ends of attributes, no entities of the author's.
+    rondo__text_append_json(&text, "</script>");
+    assert_string_equal(text.bytes, "\"\\u003c/script>\"");
+    rondo__text_deinit(&text);
+    rondo__text_append_markup(&text, "<b a='x\">&lt;\n\x1b");
+    assert_string_equal(text.bytes, "&#60;b a=&#39;x&#34;&#62;&#38;lt;\\n\\x1b");
     rondo__text_deinit(&text);
 }
 

@@ -72,6 +72,13 @@ static void test_executor_arena_plan__refuses_overflow(void **state) {
     assert_int_equal(rondo__arena_plan(blocks, 2, false, &arena_bytes), RONDO_STATUS_INVALID);
 }
 
+// Those that live for all steps first, then the largest, equal ones in the order of the list.
+static bool comes_before(const rondo__block *a, const rondo__block *b) {
+    const bool is_whole = a->first == 0 && a->last == 500;
+    const bool is_other_whole = b->first == 0 && b->last == 500;
+    return is_whole != is_other_whole ? is_whole : a->bytes > b->bytes;
+}
+
 // Each block lies at the lowest gap that those placed before it leave: the plan is what the header
 // says, however it is found.
 static void test_executor_arena_plan__takes_the_lowest_gap(void **state) {
@@ -92,10 +99,10 @@ static void test_executor_arena_plan__takes_the_lowest_gap(void **state) {
             order[i] = &blocks[i];
         }
         assert_int_equal(rondo__arena_plan(blocks, COUNT, false, &bytes), RONDO_STATUS_OK);
-        for (size_t i = 1; i < COUNT; ++i) {  // largest first, equal ones in the order of the list
+        for (size_t i = 1; i < COUNT; ++i) {
             rondo__block *block = order[i];
             size_t k = i;
-            for (; k > 0 && order[k - 1]->bytes < block->bytes; --k) {
+            for (; k > 0 && comes_before(block, order[k - 1]); --k) {
                 order[k] = order[k - 1];
             }
             order[k] = block;
@@ -117,8 +124,44 @@ static void test_executor_arena_plan__takes_the_lowest_gap(void **state) {
     }
 }
 
+// Where levels count, what shares bytes comes in the same order by step and by level.
+static void test_executor_arena_plan__levels_keep_the_order(void **state) {
+    (void)state;
+    enum { COUNT = 120 };
+    static rondo__block blocks[COUNT];
+    size_t shared_count = 0;
+    srand(11);
+    for (int round = 0; round < 50; ++round) {
+        size_t bytes;
+        for (size_t i = 0; i < COUNT; ++i) {
+            const size_t first = (size_t)rand() % 60;
+            const size_t level = (size_t)rand() % 20;
+            blocks[i] = (rondo__block){.bytes = 1 + (size_t)rand() % 5000,
+                                       .first = first,
+                                       .last = first + (size_t)rand() % 6,
+                                       .first_level = level,
+                                       .last_level = level + (size_t)rand() % 3};
+        }
+        assert_int_equal(rondo__arena_plan(blocks, COUNT, true, &bytes), RONDO_STATUS_OK);
+        expect_disjoint(blocks, COUNT, bytes);
+        for (size_t i = 0; i < COUNT; ++i) {
+            for (size_t k = 0; k < COUNT; ++k) {
+                const rondo__block *a = &blocks[i];
+                const rondo__block *b = &blocks[k];
+                if (a->last < b->first && a->offset < b->offset + b->bytes &&
+                    b->offset < a->offset + a->bytes) {
+                    shared_count += 1;
+                    assert_true(a->last_level < b->first_level);
+                }
+            }
+        }
+    }
+    assert_true(shared_count > 1000);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_executor_arena_plan__levels_keep_the_order),
         cmocka_unit_test(test_executor_arena_plan__takes_the_lowest_gap),
         cmocka_unit_test(test_executor_arena_plan__chain_needs_two_blocks),
         cmocka_unit_test(test_executor_arena_plan__random_blocks_stay_apart),

@@ -112,6 +112,10 @@ void rondo__cuda_set_compiler(rondo__cuda_compiler compiler) {
     atomic_store(&substitute, compiler);
 }
 
+bool rondo__cuda_is_substituted(void) {
+    return atomic_load(&substitute) != NULL;
+}
+
 rondo_status rondo__cuda_get_compiler_version(int32_t *out_version) {
     if (atomic_load(&substitute) != NULL) {
         *out_version = 1;  // no NVRTC's: nothing it made is taken for real code in the disk cache

@@ -71,7 +71,7 @@ static rondo_status append_shape(rondo__host_shape *shape, const rondo__host_tem
 rondo_status rondo__host_instantiate(rondo__template *template_,
                                      rondo__executable **out_executable) {
     const rondo__host_template *recorded = (const rondo__host_template *)template_;
-    rondo__host_executable *executable = rondo__calloc(1, sizeof *executable);
+    rondo__host_executable *executable = rondo__calloc_lines(sizeof *executable);
     if (executable == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }

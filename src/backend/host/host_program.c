@@ -324,11 +324,10 @@ static rondo_status create_flat(const rondo__host_template *recorded, size_t ori
                              "a graph of %zu nodes and %zu edges is too large",
                              recorded->node_count, recorded->edge_count);
     }
-    rondo__host_program *program = rondo__malloc_aligned(sizeof *program, RONDO__CACHE_LINE_BYTES);
+    rondo__host_program *program = rondo__calloc_lines(sizeof *program);
     if (program == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    memset(program, 0, sizeof *program);
     atomic_init(&program->reference_count, 1);
     program->count = recorded->node_count;
     program->team = rondo__host_device_of(recorded->head.device)->team;
