@@ -85,6 +85,10 @@ typedef struct rondo_executor_options {
                            // outlives the executor. NULL: one of its own
     bool training;         // what ops do that leave it open; see below
     rondo_branches_mode branches;  // see below
+    const char *const *place;  // where ops run, "Gather*=cpu": a pattern as above and a place; see
+    size_t place_count;        // rondo/placement.h
+    bool no_folding;  // nothing is computed ahead: each op of the model runs in each run, shapes and
+                      // constants, too. For looking at what a model does as it is written
 } rondo_executor_options;
 
 // Branches. Ops of a graph that do not need each other may run side by side: on a GPU as branches

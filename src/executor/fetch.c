@@ -38,7 +38,7 @@ rondo_status rondo__fetch_view(const rondo__fetch *fetch, size_t i, rondo_tensor
             break;
         case RONDO__SLOT_ARENA:
             out_view->data = rondo__bound_find(plan, value);
-            out_view->device = fetch->executor->device;
+            out_view->device = slot->is_on_host ? NULL : fetch->executor->device;
             return RONDO_STATUS_OK;
         case RONDO__SLOT_NONE:
             break;
@@ -148,8 +148,8 @@ static void run_host_copy(void *arguments) {
     memcpy(copy->to, copy->from, copy->bytes);
 }
 
-// Copies from host memory to host memory in stream order.
-static rondo_status put_host_copy(rondo_stream *stream, void *to, const void *from, size_t bytes) {
+rondo_status rondo__fetch_put_host_copy(rondo_stream *stream, void *to, const void *from,
+                                        size_t bytes) {
     const host_copy copy = {to, from, bytes};
     return rondo_stream_call_host(stream, "fetch", run_host_copy, &copy, sizeof copy);
 }
@@ -181,7 +181,7 @@ static rondo_status put_from_gpu(const rondo__fetch *fetch, size_t i, const rond
     }
     RETURN_IF_ERROR(
         rondo_stream_copy(stream, staged, view->data, bytes, RONDO_COPY_DEVICE_TO_HOST));
-    return put_host_copy(stream, to->data, staged, bytes);
+    return rondo__fetch_put_host_copy(stream, to->data, staged, bytes);
 }
 
 rondo_status rondo__fetch_put_output(const rondo__fetch *fetch, size_t i, const rondo_tensor *to) {
@@ -208,7 +208,7 @@ rondo_status rondo__fetch_put_output(const rondo__fetch *fetch, size_t i, const 
         memcpy(to->data, view.data, bytes);  // a bypass made it, which has waited for all before
         return RONDO_STATUS_OK;
     }
-    return put_host_copy(stream, to->data, view.data, bytes);
+    return rondo__fetch_put_host_copy(stream, to->data, view.data, bytes);
 }
 
 rondo_status rondo__fetch_put(const rondo__fetch *fetch) {

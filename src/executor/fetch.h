@@ -48,6 +48,13 @@ RONDO_MUST_USE rondo_status rondo__fetch_put_output(const rondo__fetch *fetch, s
 // Threads:   one thread per executor.
 RONDO_MUST_USE rondo_status rondo__fetch_put(const rondo__fetch *fetch);
 
+// Copies from host memory to host memory in stream order.
+//
+// Errors:    those of rondo_stream_call_host.
+// Threads:   one thread per stream.
+RONDO_MUST_USE rondo_status rondo__fetch_put_host_copy(rondo_stream *stream, void *to,
+                                                       const void *from, size_t bytes);
+
 // Writes what is left, and hands over what was allocated. Nothing can fail here.
 void rondo__fetch_finish(const rondo__fetch *fetch);
 // Gives up what was allocated, when the run has failed.

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "executor/bound.h"
 #include "executor/branch_trial.h"
+#include "executor/crossing.h"
 #include "executor/declared.h"
 #include "executor/device_control.h"
 #include "executor/fetch.h"
@@ -21,6 +22,30 @@
 #include "executor/settle.h"
 #include "executor/spans.h"
 #include "executor/states.h"
+
+// Puts an input that ops of the processor read, in a plan of a GPU, where those find it. Where
+// nobody waits for the run, a lane brings one that is in host memory.
+static rondo_status feed_host_side(rondo_executor *executor, const rondo__plan *plan, size_t i,
+                                   const rondo_tensor *feed, bool waits) {
+    const rondo__slot *slot = rondo__plan_get_host_input(plan, i);
+    if (slot == NULL) {
+        return RONDO_STATUS_OK;
+    }
+    if (feed->device != executor->device) {
+        if (waits) {
+            memcpy(slot->address, feed->data, slot->bytes);
+        }
+        return RONDO_STATUS_OK;
+    }
+    rondo__crossing_counts counts = {0};
+    counts.count[RONDO__TO_HOST] = 1;
+    counts.bytes[RONDO__TO_HOST] = slot->bytes;
+    rondo__crossing_add(&executor->root->crossings.all, &counts);
+    rondo__crossing_add(&executor->root->crossings.pending, &counts);
+    return rondo__crossing_copy(executor->stream, RONDO__TO_HOST,
+                                plan->program->values[plan->program->inputs[i]].name,
+                                slot->address, feed->data, slot->bytes);
+}
 
 // Puts the inputs where the plan wants them: device tensors in stream order, the others as they are
 // now. On CUDA those go through pinned memory that the plan owns, so that the caller's memory is
@@ -43,6 +68,10 @@ static rondo_status feed_inputs(rondo_executor *executor, rondo__plan *plan,
             continue;  // its value is part of the plan
         }
         if (plan->is_bound && rondo__bound_find(plan, program->inputs[i]) == feeds[i].data) {
+            continue;
+        }
+        RETURN_IF_ERROR(feed_host_side(executor, plan, i, &feeds[i], waits));
+        if (slot->is_on_host) {
             continue;
         }
         if (feeds[i].device == executor->device) {
@@ -103,6 +132,9 @@ static rondo_status run_steps(rondo_executor *executor, rondo__plan *plan, bool 
 static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const rondo_tensor *feeds,
                             rondo_run_times *out_times) {
     rondo_executor *executor = fetch->executor;
+    if (executor->depth == 0) {
+        executor->root->crossings.pending = (rondo__crossing_counts){0};
+    }
     RETURN_IF_ERROR(rondo__bound_begin(fetch, plan, feeds));
     RETURN_IF_ERROR(rondo__executor_mark(executor, 0));
     RETURN_IF_ERROR(feed_inputs(executor, plan, feeds, fetch->waits));
