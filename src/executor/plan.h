@@ -97,6 +97,7 @@ static inline void rondo__crossing_add(rondo__crossing_counts *sum,
 
 // Copies of all runs of a caller's executor.
 typedef struct rondo__crossing_log {
+    uint64_t run_count;
     rondo__crossing_counts all;
     rondo__crossing_counts stopped;  // of these, that a run waited for on its way
     rondo__crossing_counts pending;  // of the run at hand, that nobody has waited for yet

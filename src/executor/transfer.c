@@ -107,6 +107,7 @@ static void count_run(rondo_executor *executor, rondo__plan *plan, bool was_repl
     executor->eager_run_count += was_replayed ? 0 : 1;
     executor->replay_run_count += was_replayed ? 1 : 0;
     executor->has_run = true;
+    executor->root->crossings.run_count += executor->depth == 0 ? 1 : 0;
 }
 
 // What is on the stream still uses the plan's memory; the first failure stays the one reported.
