@@ -8,6 +8,7 @@
 #include "executor/describe_half.h"
 #include "executor/device_control.h"
 #include "executor/foresee.h"
+#include "executor/placement.h"
 #include "executor/plan_visit.h"
 #include "rondo/text.h"
 #include "tensor/elements.h"
@@ -292,7 +293,7 @@ static void append_legend(rondo__text *text, bool is_host) {
                   "bypassed, plain C between segments\n"
                 : "run by: nvrtc (own kernels), cublaslt, cudnn (NVIDIA's libraries), philox "
                   "(random numbers),\n        own (the program's), control (branches and loops on "
-                  "the device);\n        host: bypassed, plain C on the processor\n");
+                  "the device);\n        host: on the processor; copy: between it and the device\n");
 }
 
 static void append_text(rondo__text *text, rondo_executor *executor, rondo__plan *plan) {
@@ -306,6 +307,7 @@ static void append_text(rondo__text *text, rondo_executor *executor, rondo__plan
     append_counts(text, plan);
     append_steps(text, executor, plan, 0);
     rondo__describe_half(text, executor, plan, false);
+    rondo__placement_describe(text, executor, plan);
     rondo__text_append(
         text, "memory: arena %zu bytes (%zu without sharing), constants on the device %zu bytes\n",
         plan->arena_bytes, plan->arena_naive_bytes, rondo__plan_get_constant_bytes(plan));
@@ -348,15 +350,16 @@ static const char *name_slot_kind(rondo__slot_kind kind) {
 }
 
 // Leaves the object open: bodies may follow.
-static void append_json_node(rondo__text *text, const rondo__plan *plan, const rondo__step *step,
-                             size_t index) {
+static void append_json_node(rondo__text *text, const rondo_executor *executor,
+                             const rondo__plan *plan, const rondo__step *step, size_t index) {
     const rondo__node *node = &plan->program->nodes[get_step_node(plan, step, index)];
     rondo__text_append(text, "%s\n      {\"op\": \"%s%s%s\", \"name\": ", index > 0 ? "," : "",
                        node->op.def->domain, node->op.def->domain[0] != '\0' ? "." : "",
                        node->op.def->name);
     rondo__text_append_json(text, node->op.name);
-    rondo__text_append(text, ", \"implementation\": \"%s\", \"inputs\": [",
-                       get_implementation(plan, step, step->first_item + index));
+    rondo__text_append(text, ", \"implementation\": \"%s\", \"on\": \"%s\", \"inputs\": [",
+                       get_implementation(plan, step, step->first_item + index),
+                       rondo__placement_get_side(executor, plan, step, index));
     for (size_t k = 0; k < node->input_count; ++k) {
         rondo__text_append(text, "%s", k > 0 ? ", " : "");
         if (node->inputs[k] >= 0) {
@@ -452,7 +455,7 @@ static void append_json(rondo__text *text, rondo_executor *executor, rondo__plan
         rondo__text_append_json(text, step->reason);
         rondo__text_append(text, ", \"ops\": [");
         for (size_t i = 0; i < count_step_nodes(step); ++i) {
-            append_json_node(text, plan, step, i);
+            append_json_node(text, executor, plan, step, i);
             if (has_bodies(plan, step, i)) {
                 append_json_bodies(text, executor, plan, step, i);
             }

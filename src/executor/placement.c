@@ -6,6 +6,7 @@
 #include "base/write_struct.h"
 #include "executor/crossing.h"
 #include "executor/hosted.h"
+#include "executor/placement.h"
 #include "executor/plan_visit.h"
 #include "program/place_mark.h"
 #include "program/specialise.h"
@@ -90,6 +91,33 @@ static void list_step(listing *l, const rondo__step *step) {
             add_op(l, item->node, rondo__kernel_is_hosted(item->kernel),
                    "the executor's device has a kernel for it");
         }
+    }
+}
+
+const char *rondo__placement_get_side(const rondo_executor *executor, const rondo__plan *plan,
+                                      const rondo__step *step, size_t index) {
+    const bool is_on_device =
+        rondo__step_has_kernels(step) &&
+        !rondo__kernel_is_hosted(plan->items[step->first_item + index].kernel);
+    return is_on_device && !rondo_device_is_host(executor->device) ? "gpu" : "cpu";
+}
+
+void rondo__placement_describe(rondo__text *text, const rondo_executor *executor,
+                               const rondo__plan *plan) {
+    listing l = {.executor = executor, .plan = plan};
+    bool is_first = true;
+    for (size_t i = 0; i < plan->item_count; ++i) {
+        const size_t n = plan->items[i].node;
+        const bool is_on_host = rondo__kernel_is_hosted(plan->items[i].kernel);
+        if (!is_on_host && get_asker(&plan->homes[n]) == NULL) {
+            continue;
+        }
+        const rondo__op *op = &plan->program->nodes[n].op;
+        rondo__text_append(text, "%s  %s %s ", is_first ? "placed\n" : "",
+                           get_side(&l, is_on_host), op->def->name);
+        rondo__text_append_escaped(text, op->name);
+        rondo__text_append(text, ": %s\n", get_reason(&l, n, ""));
+        is_first = false;
     }
 }
 
