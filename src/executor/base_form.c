@@ -35,7 +35,7 @@ static rondo_status make_base_program(void *user_data, rondo_program **out_progr
     if (executor->depth == 0) {  // bodies come marked
         status = rondo__precision_mark(base, executor->source, &executor->options);
         if (status == RONDO_STATUS_OK) {
-            status = rondo__homes_mark(base, executor->source, &executor->options);
+            status = rondo__homes_mark(executor, base);
         }
     }
     if (status == RONDO_STATUS_OK && !executor->options.op_by_op) {
@@ -58,9 +58,12 @@ static char *write_base_key(const rondo_executor *executor) {
     const rondo_executor_options *options = &executor->options;
     const size_t keep = options->keep_f32 != NULL ? options->keep_f32_count : 0;
     const size_t use = options->use_f16 != NULL ? options->use_f16_count : 0;
-    char *key = rondo__strformat("%d %d %d %d %zu %zu %" PRIu64 " %" PRIu64, (int)options->op_by_op,
-                                 (int)options->training, (int)options->no_folding,
-                                 (int)options->dtype, keep, use, executor->source->place_revision,
+    const char *device =
+        rondo__homes_has_marks(executor) ? rondo_device_get_name(executor->device) : "";
+    char *key = rondo__strformat("%d %d %d %d %zu %zu %s %" PRIu64 " %" PRIu64,
+                                 (int)options->op_by_op, (int)options->training,
+                                 (int)options->no_folding, (int)options->dtype, keep, use, device,
+                                 executor->source->place_revision,
                                  rondo__budget_get_limit(executor->budget));
     for (size_t i = 0; key != NULL && i < executor->pattern_count; ++i) {
         const char *pattern = executor->patterns[i] != NULL ? executor->patterns[i] : "";

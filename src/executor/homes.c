@@ -64,24 +64,6 @@ static rondo_status mark_nodes(rondo_program *program, const char *pattern, cons
     return RONDO_STATUS_OK;
 }
 
-rondo_status rondo__homes_mark(rondo_program *program, const rondo_program *source,
-                               const rondo_executor_options *options) {
-    for (size_t i = 0; options->place != NULL && i < options->place_count; ++i) {
-        char pattern[PATTERN_BYTES];
-        uint8_t place;
-        RETURN_IF_ERROR(read_entry(options->place[i], pattern, &place));
-        // Counted where nothing is folded yet: an op that folds away is no mistake of the caller's.
-        if (rondo__program_count_matches(source, pattern) == 0) {
-            return RONDO_FAIL(INVALID,
-                              "place \"%.80s\" matches no op: neither a name of a node nor a type "
-                              "of op (* stands for any characters, ? for one)",
-                              pattern);
-        }
-        RETURN_IF_ERROR(mark_nodes(program, pattern, options->place[i], place));
-    }
-    return RONDO_STATUS_OK;
-}
-
 // ---- what is asked for ------------------------------------------------------------------------
 
 rondo_status rondo__homes_refuse(const rondo__node *node, const rondo__home *home,
@@ -121,6 +103,56 @@ static rondo_status ask(const rondo_executor *executor, const rondo__node *node,
     }
     *out_home = home;
     return RONDO_STATUS_OK;
+}
+
+// Looks at all marks before anything is fused: a whole that is fused has none.
+static rondo_status check_marks(const rondo_executor *executor, const rondo_program *program) {
+    for (size_t n = 0; n < program->node_count; ++n) {
+        const rondo__node *node = &program->nodes[n];
+        rondo__home home;
+        RETURN_IF_ERROR(ask(executor, node, &home));
+        for (size_t i = 0; i < node->op.attribute_count; ++i) {
+            if (node->op.attributes[i].kind == RONDO__ATTRIBUTE_BODY) {  // bounded depth: program.h
+                RETURN_IF_ERROR(check_marks(executor, node->op.attributes[i].body));
+            }
+        }
+    }
+    return RONDO_STATUS_OK;
+}
+
+static bool has_marks(const rondo_program *program) {
+    bool has = false;
+    for (size_t n = 0; n < program->node_count && !has; ++n) {
+        const rondo__node *node = &program->nodes[n];
+        has = node->place.place != RONDO__PLACE_ANY;
+        for (size_t i = 0; i < node->op.attribute_count && !has; ++i) {
+            has = node->op.attributes[i].kind == RONDO__ATTRIBUTE_BODY &&
+                  has_marks(node->op.attributes[i].body);  // bounded depth: program.h
+        }
+    }
+    return has;
+}
+
+bool rondo__homes_has_marks(const rondo_executor *executor) {
+    return executor->options.place != NULL || has_marks(executor->source);
+}
+
+rondo_status rondo__homes_mark(const rondo_executor *executor, rondo_program *program) {
+    const rondo_executor_options *options = &executor->options;
+    for (size_t i = 0; options->place != NULL && i < options->place_count; ++i) {
+        char pattern[PATTERN_BYTES];
+        uint8_t place;
+        RETURN_IF_ERROR(read_entry(options->place[i], pattern, &place));
+        // Counted where nothing is folded yet: an op that folds away is no mistake of the caller's.
+        if (rondo__program_count_matches(executor->source, pattern) == 0) {
+            return RONDO_FAIL(INVALID,
+                              "place \"%.80s\" matches no op: neither a name of a node nor a type "
+                              "of op (* stands for any characters, ? for one)",
+                              pattern);
+        }
+        RETURN_IF_ERROR(mark_nodes(program, pattern, options->place[i], place));
+    }
+    return check_marks(executor, program);
 }
 
 // ---- rules ------------------------------------------------------------------------------------

@@ -9,13 +9,18 @@
 
 #include "executor/plan.h"
 
-// Marks the nodes of a base with the places that the options ask for.
+// Marks the nodes of a base with the places that the options ask for, and looks whether the executor
+// has a device for each.
 //
 // Errors:    INVALID (an entry without a place, a pattern that matches nothing, two that say
-//            different things of one node).
+//            different things of one node), UNSUPPORTED (a place that is not there).
 // Threads:   one thread per program.
-RONDO_MUST_USE rondo_status rondo__homes_mark(rondo_program *program, const rondo_program *source,
-                                              const rondo_executor_options *options);
+RONDO_MUST_USE rondo_status rondo__homes_mark(const rondo_executor *executor,
+                                              rondo_program *program);
+
+// Whether anybody has placed a node. Then executors on other devices do not share its base, because
+// each has to be looked at.
+bool rondo__homes_has_marks(const rondo_executor *executor);
 
 // Decides what can be decided before kernels are prepared, for each node of the plan.
 //
