@@ -23,11 +23,11 @@
         }                                                                        \
     } while (0)
 
-enum { RUNS = 10, ROWS = 6, COLUMNS = 256, KEPT_ROWS = 4, KEPT_COLUMNS = 192, WIDTH = 192 };
+enum { RUNS = 10, ROWS = 6, COLUMNS = 256, KEPT_ROWS = 4, KEPT_COLUMNS = 192, MASK = 192 };
 
 static float g_x[ROWS][COLUMNS];
 static float g_size[KEPT_ROWS][KEPT_COLUMNS];
-static int64_t g_mask[WIDTH];  // KEPT_ROWS ones
+static int64_t g_mask[MASK];  // KEPT_ROWS ones
 static float g_y[KEPT_ROWS][KEPT_COLUMNS];
 
 // crop of x by the shape of `size`, or of as many rows as `mask` has ones.
@@ -40,7 +40,7 @@ static int build(bool from_data, rondo_program **out_program) {
         {.struct_size = sizeof *ports, .name = "size", .dtype = RONDO_DTYPE_F32, .rank = 2,
          .extent = {KEPT_ROWS, KEPT_COLUMNS}},
         {.struct_size = sizeof *ports, .name = "mask", .dtype = RONDO_DTYPE_I64, .rank = 1,
-         .extent = {WIDTH}}};
+         .extent = {MASK}}};
     const rondo_builder_node_options named = {.struct_size = sizeof named, .name = "slice"};
     rondo_builder *builder;
     CHECK(rondo_builder_create(NULL, &builder));
@@ -99,7 +99,7 @@ static int run_variant(rondo_device *device, const variant *v) {
     const rondo_binding second = {"size",
                                   {RONDO_DTYPE_F32, {2, {KEPT_ROWS, KEPT_COLUMNS}}, g_size, NULL,
                                    NULL}};
-    const rondo_binding mask = {"mask", {RONDO_DTYPE_I64, {1, {WIDTH}}, g_mask, NULL, NULL}};
+    const rondo_binding mask = {"mask", {RONDO_DTYPE_I64, {1, {MASK}}, g_mask, NULL, NULL}};
     const rondo_binding feeds[] = {{"x", {RONDO_DTYPE_F32, {2, {ROWS, COLUMNS}}, g_x, NULL, NULL}},
                                    v->from_data ? mask : second};
     rondo_binding fetch = {"y",

@@ -14,9 +14,16 @@
 #include "support/fake_cuda.h"
 
 int crop_placement_main(int argc, char **argv);
+int embedding_main(int argc, char **argv);
 
 #define main crop_placement_main
 #include "../../examples/crop_placement.c"
+#undef main
+#undef CHECK
+#define main embedding_main
+#define build build_embedding
+#include "../../examples/embedding.c"
+#undef build
 #undef main
 
 // copy_strided.cu, for the slice, which is 16 bytes long, and the crop, which has all of g_y.
@@ -70,9 +77,23 @@ static void test_executor_placement_examples__crop(void **state) {
     assert_int_equal(crop_placement_main(2, arguments), EXIT_SUCCESS);
 }
 
+// The fake driver has kernels for what works element by element, so the rest is placed elsewhere.
+static void test_executor_placement_examples__embedding(void **state) {
+    char *arguments[] = {strdup("embedding"),    strdup("cuda:0"),     strdup("--place"),
+                         strdup("Reduce*=cpu"), strdup("--place"),    strdup("Div*=cpu"),
+                         strdup("--place"),     strdup("Mul*=cpu"),   NULL};
+    (void)state;
+    assert_int_equal(embedding_main(8, arguments), EXIT_SUCCESS);
+    for (size_t i = 0; arguments[i] != NULL; ++i) {
+        free(arguments[i]);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_executor_placement_examples__crop, open_fake,
+                                        close_fake),
+        cmocka_unit_test_setup_teardown(test_executor_placement_examples__embedding, open_fake,
                                         close_fake),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
