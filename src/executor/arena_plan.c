@@ -64,12 +64,15 @@ static void find_near(arena *a, const rondo__block *block) {
     qsort(a->near, a->near_count, sizeof(const placed *), compare_by_offset);
 }
 
-// Whether the two are never needed at the same time.
+// Whether the two are never needed at the same time. Of two that share bytes the op that stands
+// first in the program runs first; where levels count it must not be of a higher level, or branches
+// that have nothing to do with each other would wait for each other.
 static bool is_apart(const arena *a, const placed *rival, const rondo__block *block) {
-    const bool by_level =
-        rival->first_level > block->last_level || block->first_level > rival->last_level;
-    const bool by_step = rival->first > block->last || block->first > rival->last;
-    return by_step && (by_level || !a->has_levels);
+    const bool is_before =
+        rival->last < block->first && (!a->has_levels || rival->last_level < block->first_level);
+    const bool is_behind =
+        block->last < rival->first && (!a->has_levels || block->last_level < rival->first_level);
+    return is_before || is_behind;
 }
 
 // Finds the lowest gap of `need` bytes among the blocks that live at the same time as `block`.

@@ -174,6 +174,9 @@ static rondo_status settle_step(rondo_executor *executor, rondo__plan *plan, ron
     step->branch_count = 1;
     RETURN_IF_ERROR(rondo__branches_find(executor, plan, step, &branches));
     rondo_status status = RONDO_STATUS_OK;
+    RONDO_LOG_INFO_F("a segment of %zu ops has %u branches, which gain %.2f times by estimate%s",
+                     step->item_count, branches.count, branches.gain,
+                     is_forced || branches.gain >= gain_min ? "" : ": not tried");
     if (branches.count > 1 && (is_forced || branches.gain >= gain_min)) {
         status = record_branches(executor, plan, step, &branches, &graph);
     }

@@ -50,6 +50,25 @@ static uint64_t get_count(const rondo__plan *plan, int32_t value) {
     return count > 0 ? (uint64_t)count : 0;
 }
 
+// The input whose elements meet those of input 0 more than once each; -1: no input does.
+static int32_t find_weights(const rondo__node *node) {
+    static const struct {
+        const char *op;
+        size_t weights;
+    } ops[] = {
+        {"Attention", 1},     {"Conv", 1},   {"ConvInteger", 1},   {"ConvTranspose", 1},
+        {"DeformConv", 1},    {"Einsum", 1}, {"Gemm", 1},          {"GRU", 1},
+        {"LSTM", 1},          {"MatMul", 1}, {"MatMulInteger", 1}, {"QLinearConv", 3},
+        {"QLinearMatMul", 3}, {"RNN", 1},
+    };
+    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; ++i) {
+        if (strcmp(node->op.def->name, ops[i].op) == 0 && ops[i].weights < node->input_count) {
+            return node->inputs[ops[i].weights];
+        }
+    }
+    return -1;
+}
+
 uint64_t rondo__plan_measure_node(const rondo__plan *plan, const rondo__node *node) {
     uint64_t most = 1;
     for (size_t i = 0; i < node->input_count + node->output_count; ++i) {
@@ -58,10 +77,9 @@ uint64_t rondo__plan_measure_node(const rondo__plan *plan, const rondo__node *no
         const uint64_t count = get_count(plan, value);
         most = count > most ? count : most;
     }
-    const int32_t weights = node->input_count > 1 ? node->inputs[1] : -1;
+    const int32_t weights = find_weights(node);
     const rondo__slot *slot = weights >= 0 ? &plan->slots[weights] : NULL;
-    if (slot == NULL || !slot->is_shape_known || slot->shape.rank < 2 ||
-        (node->op.def->flags & RONDO__OP_ELEMENTWISE) != 0) {
+    if (slot == NULL || !slot->is_shape_known || slot->shape.rank < 2) {
         return most;
     }
     // Of a matrix both extents meet each element; a convolution's first one counts its results.

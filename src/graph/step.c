@@ -102,6 +102,12 @@ static rondo_status create_spare(rondo_graph *graph) {
     return rondo_graph_create(graph->device, &options, &graph->spare);
 }
 
+// Whether what the spare graph records lies in this one's arena: an update changes that.
+static bool fits_spare(const rondo_graph *graph) {
+    const rondo_graph *spare = graph->spare;
+    return graph->has_given_arena ? spare->arena == graph->arena : !spare->has_given_arena;
+}
+
 rondo_status rondo_graph_recapture(rondo_graph *graph, rondo_stream *stream,
                                    const rondo_step_options *options, rondo_step_function step,
                                    void *user_data, rondo_update_report *out_report) {
@@ -115,6 +121,10 @@ rondo_status rondo_graph_recapture(rondo_graph *graph, rondo_stream *stream,
     RETURN_IF_ERROR(
         rondo__read_options(options, &wanted, sizeof wanted, __func__, "rondo_step_options"));
     wanted.capture_only = true;
+    if (graph->spare != NULL && !fits_spare(graph)) {
+        rondo_graph_destroy(graph->spare);
+        graph->spare = NULL;
+    }
     if (graph->spare == NULL) {
         RETURN_IF_ERROR(create_spare(graph));
     }

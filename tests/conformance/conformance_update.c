@@ -336,6 +336,41 @@ static void test_conformance_update__a_step_is_recorded_again_in_one_call(void *
     suite_free(context, RONDO_MEMORY_DEVICE, step.x);
 }
 
+// An update exchanges the arenas of both graphs; what is recorded again afterwards lies in the one
+// that the graph has now.
+static void test_conformance_update__recaptures_follow_the_arena(void **state) {
+    suite_context *context = suite_get_context(state);
+    rondo_stream *stream = suite_create_stream(context);
+    rondo_arena *arenas[2];
+    rondo_graph *graphs[2];
+    for (size_t i = 0; i < 2; ++i) {
+        ASSERT_OK(rondo_arena_create(context->device, NULL, &arenas[i]));
+        const rondo_graph_options options = {
+            .struct_size = sizeof options, .keep = RONDO_KEEP_TEMPLATE, .arena = arenas[i]};
+        ASSERT_OK(rondo_graph_create(context->device, &options, &graphs[i]));
+    }
+    changing_step step = {.context = context,
+                          .x = suite_allocate(context, RONDO_MEMORY_DEVICE, 4),
+                          .count = 1,
+                          .term = 1};
+    for (size_t round = 0; round < 3; ++round) {
+        ASSERT_OK(rondo_graph_recapture(graphs[0], stream, NULL, put_changing, &step, NULL));
+        rondo_arena *arena;
+        ASSERT_OK(rondo_graph_get_arena(graphs[0], &arena));
+        assert_ptr_equal(arena, arenas[round % 2]);
+        memory_begin(graphs[1], stream);
+        memory_fill(stream, step.x, 5, 4);
+        memory_end(graphs[1]);
+        ASSERT_OK(rondo_graph_update(graphs[0], graphs[1], NULL));
+    }
+    for (size_t i = 0; i < 2; ++i) {
+        rondo_graph_destroy(graphs[i]);
+        rondo_arena_release(arenas[i]);
+    }
+    rondo_stream_destroy(stream);
+    suite_free(context, RONDO_MEMORY_DEVICE, step.x);
+}
+
 // Replays of one graph come one behind another, also where another executable was made between.
 static void test_conformance_update__replays_stay_in_order(void **state) {
     suite_context *context = suite_get_context(state);
@@ -429,6 +464,7 @@ static const suite_entry update_cases[] = {
     SUITE_CASE(test_conformance_update__update_patches_or_instantiates),
     SUITE_CASE(test_conformance_update__update_takes_what_belongs_to_it),
     SUITE_CASE(test_conformance_update__a_step_is_recorded_again_in_one_call),
+    SUITE_CASE(test_conformance_update__recaptures_follow_the_arena),
     SUITE_CASE(test_conformance_update__replays_stay_in_order),
     SUITE_CASE(test_conformance_update__differences_are_listed),
     SUITE_CASE(test_conformance_update__steps_that_leave_driver_memory_are_replayed),

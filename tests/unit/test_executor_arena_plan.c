@@ -117,8 +117,44 @@ static void test_executor_arena_plan__takes_the_lowest_gap(void **state) {
     }
 }
 
+// Where levels count, what shares bytes comes in the same order by step and by level.
+static void test_executor_arena_plan__levels_keep_the_order(void **state) {
+    (void)state;
+    enum { COUNT = 120 };
+    static rondo__block blocks[COUNT];
+    size_t shared_count = 0;
+    srand(11);
+    for (int round = 0; round < 50; ++round) {
+        size_t bytes;
+        for (size_t i = 0; i < COUNT; ++i) {
+            const size_t first = (size_t)rand() % 60;
+            const size_t level = (size_t)rand() % 20;
+            blocks[i] = (rondo__block){.bytes = 1 + (size_t)rand() % 5000,
+                                       .first = first,
+                                       .last = first + (size_t)rand() % 6,
+                                       .first_level = level,
+                                       .last_level = level + (size_t)rand() % 3};
+        }
+        assert_int_equal(rondo__arena_plan(blocks, COUNT, true, &bytes), RONDO_STATUS_OK);
+        expect_disjoint(blocks, COUNT, bytes);
+        for (size_t i = 0; i < COUNT; ++i) {
+            for (size_t k = 0; k < COUNT; ++k) {
+                const rondo__block *a = &blocks[i];
+                const rondo__block *b = &blocks[k];
+                if (a->last < b->first && a->offset < b->offset + b->bytes &&
+                    b->offset < a->offset + a->bytes) {
+                    shared_count += 1;
+                    assert_true(a->last_level < b->first_level);
+                }
+            }
+        }
+    }
+    assert_true(shared_count > 1000);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_executor_arena_plan__levels_keep_the_order),
         cmocka_unit_test(test_executor_arena_plan__takes_the_lowest_gap),
         cmocka_unit_test(test_executor_arena_plan__chain_needs_two_blocks),
         cmocka_unit_test(test_executor_arena_plan__random_blocks_stay_apart),

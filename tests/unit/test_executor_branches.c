@@ -39,15 +39,19 @@ static void add(model_builder *b, const char *op, const char *inputs, const char
     model_builder_add_node(b, b->graph, op, output, inputs, output);
 }
 
-static void add_weights(model_builder *b, const char *name) {
-    const int64_t dims[] = {WIDTH, WIDTH};
-    const size_t bytes = WIDTH * WIDTH * sizeof(float);
-    float *values = model_builder_allocate(b, bytes);
-    for (size_t i = 0; i < WIDTH * WIDTH; ++i) {
+static void add_matrix(model_builder *b, const char *name, int64_t columns) {
+    const int64_t dims[] = {WIDTH, columns};
+    const size_t count = WIDTH * (size_t)columns;
+    float *values = model_builder_allocate(b, count * sizeof(float));
+    for (size_t i = 0; i < count; ++i) {
         values[i] = (float)(i * 7 % 13) / 64 - 0.1f;
     }
     Onnx__TensorProto *tensor = model_builder_add_initializer(b, b->graph, name, FLOAT, 2, dims);
-    model_builder_set_raw(b, tensor, values, bytes);
+    model_builder_set_raw(b, tensor, values, count * sizeof(float));
+}
+
+static void add_weights(model_builder *b, const char *name) {
+    add_matrix(b, name, WIDTH);
 }
 
 // Four branches of four products each, and their sum.
@@ -64,6 +68,40 @@ static void build_four(model_builder *b) {
         }
     }
     add(b, "Sum", "v0_3 v1_3 v2_3 v3_3", "y");
+}
+
+// Branches of 1, 2, 5 and 1 products beside each other, and joined: three times, one
+// after another.
+static void build_unequal(model_builder *b) {
+    static const size_t lengths[] = {1, 2, 5, 1};
+    char begin[16] = "x";
+    add_weights(b, "w");
+    add_matrix(b, "join", 4 * WIDTH);
+    for (size_t m = 0; m < 3; ++m) {
+        char joined[128] = "";
+        for (size_t k = 0; k < 4; ++k) {
+            char inputs[48];
+            char output[32];
+            (void)snprintf(inputs, sizeof inputs, "%s w", begin);
+            for (size_t i = 0; i < lengths[k]; ++i) {
+                (void)snprintf(output, sizeof output, "v%zu_%zu_%zu", m, k, i);
+                add(b, "MatMul", inputs, output);
+                (void)snprintf(inputs, sizeof inputs, "%s w", output);
+            }
+            (void)snprintf(joined + strlen(joined), sizeof joined - strlen(joined), " %s", output);
+        }
+        char output[32];
+        (void)snprintf(output, sizeof output, "all%zu", m);
+        Onnx__NodeProto *node =
+            model_builder_add_node(b, b->graph, "Concat", output, joined + 1, output);
+        Onnx__AttributeProto *axis = model_builder_add_attribute(
+            b, node, "axis", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
+        axis->has_i = 1;
+        axis->i = 0;
+        (void)snprintf(joined, sizeof joined, "join %s", output);
+        (void)snprintf(begin, sizeof begin, m < 2 ? "m%zu" : "y", m);
+        add(b, "MatMul", joined, begin);
+    }
 }
 
 // A graph that anybody might draw: wide or narrow, values that live long, ops that work in place.
@@ -193,6 +231,28 @@ static void test_executor_branches__four(void **state) {
     assert_true(expect_same(build_four) >= 4);
 }
 
+// Memory that branches take in turns must not make short ones wait for long ones: 27 products, of
+// which 15 are the longest way. Nor does what joins them weigh more than it is.
+static void test_executor_branches__unequal(void **state) {
+    (void)state;
+    fixture f;
+    float x[WIDTH * WIDTH] = {0};
+    rondo_tensor y;
+    rondo__branches branches;
+    assert_int_equal(expect_same(build_unequal), 4);
+    open_model(&f, build_unequal);
+    rondo_executor *executor = open_executor(&f, RONDO_BRANCHES_ON);
+    run(executor, x, &y);
+    rondo_tensor_deinit(&y);
+    check(
+        rondo__branches_find(executor, executor->current, &executor->current->steps[0], &branches));
+    assert_int_equal(branches.count, 4);
+    assert_true(branches.gain > 1.4);
+    rondo__branches_deinit(&branches);
+    rondo_executor_destroy(executor);
+    close_model(&f);
+}
+
 static void test_executor_branches__drawn(void **state) {
     (void)state;
     size_t wide = 0;
@@ -301,6 +361,7 @@ static void test_executor_branches__auto_settles(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_executor_branches__four),
+        cmocka_unit_test(test_executor_branches__unequal),
         cmocka_unit_test(test_executor_branches__drawn),
         cmocka_unit_test(test_executor_branches__order_is_kept),
         cmocka_unit_test(test_executor_branches__auto_settles),
