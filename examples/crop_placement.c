@@ -1,10 +1,13 @@
 // Crop by another tensor's shape: which copies the place of one small op costs.
 //
-//   size -- Shape -- slice --> how much          With nothing computed ahead, the shape of `size` and
-//                                 |              its slice are computed in each run. On the GPU the
-//                 x ----------- crop --> y       slice is copied there and back, and the crop, whose
-//                                                result it decides, waits for that. On the processor
-// nothing is copied. By itself Rondo puts it there; and computes it ahead, where it may.
+//   size -- Shape -- slice --> how much
+//                                 |
+//                 x ----------- crop --> y
+//
+// With nothing computed ahead, the shape of `size` and its slice are computed in each run. On the
+// GPU the slice is copied there and back, and the crop, whose result it decides, waits for that. On
+// the processor nothing is copied. By itself Rondo puts it there; and computes it ahead, where it
+// may.
 //
 //   crop_placement [DEVICE]
 // SPDX-License-Identifier: Apache-2.0
@@ -34,13 +37,21 @@ static float g_y[KEPT_ROWS][KEPT_COLUMNS];
 static int build(bool from_data, rondo_program **out_program) {
     const int64_t zeros[] = {0, 0};
     const int64_t columns[] = {KEPT_COLUMNS};
-    const rondo_port ports[] = {
-        {.struct_size = sizeof *ports, .name = "x", .dtype = RONDO_DTYPE_F32, .rank = 2,
-         .extent = {ROWS, COLUMNS}},
-        {.struct_size = sizeof *ports, .name = "size", .dtype = RONDO_DTYPE_F32, .rank = 2,
-         .extent = {KEPT_ROWS, KEPT_COLUMNS}},
-        {.struct_size = sizeof *ports, .name = "mask", .dtype = RONDO_DTYPE_I64, .rank = 1,
-         .extent = {MASK}}};
+    const rondo_port ports[] = {{.struct_size = sizeof *ports,
+                                 .name = "x",
+                                 .dtype = RONDO_DTYPE_F32,
+                                 .rank = 2,
+                                 .extent = {ROWS, COLUMNS}},
+                                {.struct_size = sizeof *ports,
+                                 .name = "size",
+                                 .dtype = RONDO_DTYPE_F32,
+                                 .rank = 2,
+                                 .extent = {KEPT_ROWS, KEPT_COLUMNS}},
+                                {.struct_size = sizeof *ports,
+                                 .name = "mask",
+                                 .dtype = RONDO_DTYPE_I64,
+                                 .rank = 1,
+                                 .extent = {MASK}}};
     const rondo_builder_node_options named = {.struct_size = sizeof named, .name = "slice"};
     rondo_builder *builder;
     CHECK(rondo_builder_create(NULL, &builder));
@@ -53,14 +64,13 @@ static int build(bool from_data, rondo_program **out_program) {
     if (from_data) {
         CHECK(rondo_builder_add_node(builder, "ReduceSum", (const char *[]){"mask"}, 1,
                                      (const char *[]){"ones"}, 1, &named));
-        CHECK(rondo_builder_add_node(builder, "Concat", (const char *[]){"ones", "columns"}, 2,
-                                     (const char *[]){"ends"}, 1,
-                                     &(rondo_builder_node_options){
-                                         .struct_size = sizeof named,
-                                         .attributes =
-                                             (const rondo_attribute[]){
-                                                 {.name = "axis", .kind = RONDO_ATTRIBUTE_INT}},
-                                         .attribute_count = 1}));
+        CHECK(rondo_builder_add_node(
+            builder, "Concat", (const char *[]){"ones", "columns"}, 2, (const char *[]){"ends"}, 1,
+            &(rondo_builder_node_options){
+                .struct_size = sizeof named,
+                .attributes =
+                    (const rondo_attribute[]){{.name = "axis", .kind = RONDO_ATTRIBUTE_INT}},
+                .attribute_count = 1}));
     } else {
         const int64_t two = 2;
         CHECK(rondo_builder_add_constant(builder, "two", RONDO_DTYPE_I64, &(rondo_shape){1, {1}},
@@ -71,10 +81,9 @@ static int build(bool from_data, rondo_program **out_program) {
         CHECK(rondo_builder_add_node(builder, "Slice", (const char *[]){"shape", "zero", "two"}, 3,
                                      (const char *[]){"ends"}, 1, &named));
     }
-    CHECK(rondo_builder_add_node(builder, "Slice", (const char *[]){"x", "zeros", "ends"}, 3,
-                                 (const char *[]){"y"}, 1,
-                                 &(rondo_builder_node_options){.struct_size = sizeof named,
-                                                               .name = "crop"}));
+    CHECK(rondo_builder_add_node(
+        builder, "Slice", (const char *[]){"x", "zeros", "ends"}, 3, (const char *[]){"y"}, 1,
+        &(rondo_builder_node_options){.struct_size = sizeof named, .name = "crop"}));
     CHECK(rondo_builder_add_output(builder, "y", NULL));
     CHECK(rondo_builder_finish(builder, out_program));
     rondo_builder_destroy(builder);
@@ -96,14 +105,12 @@ static int run_variant(rondo_device *device, const variant *v) {
                                             .no_folding = v->no_folding,
                                             .place = &v->place,
                                             .place_count = v->place != NULL ? 1 : 0};
-    const rondo_binding second = {"size",
-                                  {RONDO_DTYPE_F32, {2, {KEPT_ROWS, KEPT_COLUMNS}}, g_size, NULL,
-                                   NULL}};
+    const rondo_binding second = {
+        "size", {RONDO_DTYPE_F32, {2, {KEPT_ROWS, KEPT_COLUMNS}}, g_size, NULL, NULL}};
     const rondo_binding mask = {"mask", {RONDO_DTYPE_I64, {1, {MASK}}, g_mask, NULL, NULL}};
     const rondo_binding feeds[] = {{"x", {RONDO_DTYPE_F32, {2, {ROWS, COLUMNS}}, g_x, NULL, NULL}},
                                    v->from_data ? mask : second};
-    rondo_binding fetch = {"y",
-                           {RONDO_DTYPE_F32, {2, {KEPT_ROWS, KEPT_COLUMNS}}, g_y, NULL, NULL}};
+    rondo_binding fetch = {"y", {RONDO_DTYPE_F32, {2, {KEPT_ROWS, KEPT_COLUMNS}}, g_y, NULL, NULL}};
     rondo_program *program;
     rondo_executor *executor;
     rondo_transfer_stats copied = {.struct_size = sizeof copied};
@@ -125,8 +132,7 @@ static int run_variant(rondo_device *device, const variant *v) {
     CHECK(rondo_executor_get_transfers(executor, &copied));
     CHECK(rondo_executor_get_times(executor, &times));
     const int count = (int)(copied.to_device.count + copied.to_host.count);
-    const int waited =
-        (int)(copied.synchronous_to_device.count + copied.synchronous_to_host.count);
+    const int waited = (int)(copied.synchronous_to_device.count + copied.synchronous_to_host.count);
     printf("%-40s %6d copies, %6d synchronous, %8.1f us a run\n", v->what, count, waited,
            (double)times.latency_ns * 1e-3);
     rondo_executor_destroy(executor);
@@ -156,7 +162,8 @@ int main(int argc, char **argv) {
     const bool is_host = strcmp(rondo_device_get_name(device), "host") == 0;
     printf("%d runs on %s\n", RUNS, rondo_device_get_name(device));
     for (size_t i = 0; i < sizeof variants / sizeof *variants; ++i) {
-        const bool needs_gpu = variants[i].place != NULL && strstr(variants[i].place, "gpu") != NULL;
+        const bool needs_gpu =
+            variants[i].place != NULL && strstr(variants[i].place, "gpu") != NULL;
         if (!(is_host && needs_gpu) && run_variant(device, &variants[i]) != EXIT_SUCCESS) {
             result = EXIT_FAILURE;
         }

@@ -75,8 +75,8 @@ static rondo_status compute_sgd(rondo_op_node *node, const rondo_tensor *inputs,
 
 static rondo_status add(rondo_builder *builder, const char *op, const char *a, const char *b,
                         const char *output) {
-    return rondo_builder_add_node(builder, op, (const char *[]){a, b}, b != NULL ? 2 : 1, &output, 1,
-                                  NULL);
+    return rondo_builder_add_node(builder, op, (const char *[]){a, b}, b != NULL ? 2 : 1, &output,
+                                  1, NULL);
 }
 
 // Sums along the last axis, which stays.
@@ -105,12 +105,17 @@ static int build(int64_t rows, int which, rondo_program **out_program) {
     const float epsilon = 1e-6f;
     const float factor = 2.0f / (float)(IDS * WIDTH);
     const rondo_shape scalar = {0};
-    const rondo_tensor table = {
-        RONDO_DTYPE_F32, {2, {rows, WIDTH}}, g_tables[which], NULL, NULL};
-    const rondo_port ids = {.struct_size = sizeof ids, .name = "ids", .dtype = RONDO_DTYPE_I64,
-                            .rank = 1, .extent = {IDS}};
-    const rondo_port label = {.struct_size = sizeof label, .name = "label",
-                              .dtype = RONDO_DTYPE_F32, .rank = 2, .extent = {IDS, WIDTH}};
+    const rondo_tensor table = {RONDO_DTYPE_F32, {2, {rows, WIDTH}}, g_tables[which], NULL, NULL};
+    const rondo_port ids = {.struct_size = sizeof ids,
+                            .name = "ids",
+                            .dtype = RONDO_DTYPE_I64,
+                            .rank = 1,
+                            .extent = {IDS}};
+    const rondo_port label = {.struct_size = sizeof label,
+                              .name = "label",
+                              .dtype = RONDO_DTYPE_F32,
+                              .rank = 2,
+                              .extent = {IDS, WIDTH}};
     const rondo_attribute number = {
         .name = "table", .kind = RONDO_ATTRIBUTE_INT, .int_value = which};
     const rondo_builder_node_options sgd = {.struct_size = sizeof sgd,
@@ -209,11 +214,12 @@ static int train(rondo_executor *executor, rondo_executor *alone, int64_t *ids, 
     }
     CHECK(rondo_executor_get_transfers(executor, &copied));
     CHECK(rondo_executor_get_times(executor, &times));
-    printf("a step copies %.1f KiB to the GPU in %d copies, and %.1f KiB back in %d; it takes "
-           "%.1f us\n",
-           (double)copied.to_device.bytes / STEPS / 1024, (int)(copied.to_device.count / STEPS),
-           (double)copied.to_host.bytes / STEPS / 1024, (int)(copied.to_host.count / STEPS),
-           (double)times.latency_ns * 1e-3);
+    printf(
+        "a step copies %.1f KiB to the GPU in %d copies, and %.1f KiB back in %d; it takes "
+        "%.1f us\n",
+        (double)copied.to_device.bytes / STEPS / 1024, (int)(copied.to_device.count / STEPS),
+        (double)copied.to_host.bytes / STEPS / 1024, (int)(copied.to_host.count / STEPS),
+        (double)times.latency_ns * 1e-3);
     printf("largest difference %g\n", most);
     return most <= 1e-5 && have.loss < first ? EXIT_SUCCESS : EXIT_FAILURE;
 }

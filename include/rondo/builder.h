@@ -133,9 +133,9 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_builder_add_node(
     rondo_builder *builder, const char *op, const char *const *inputs, size_t input_count,
     const char *const *outputs, size_t output_count, const rondo_builder_node_options *options);
 
-// Opens a scope: nodes that are added until its end, those of bodies included, run at `place`: "cpu",
-// "gpu", "gpu:1", or "all" for wherever the executor likes, as outside of all scopes. The innermost
-// scope counts. The place is part of the program, and kept in ONNX files.
+// Opens a scope: nodes that are added until its end, those of bodies included, run at `place`:
+// "cpu", "gpu", "gpu:1", or "all" for wherever the executor likes, as outside of all scopes. The
+// innermost scope counts. The place is part of the program, and kept in ONNX files.
 //
 // Errors:    INVALID (no such place; more than 64 scopes inside each other).
 RONDO_API RONDO_MUST_USE rondo_status rondo_builder_begin_place(rondo_builder *builder,

@@ -87,8 +87,8 @@ typedef struct rondo_executor_options {
     rondo_branches_mode branches;  // see below
     const char *const *place;  // where ops run, "Gather*=cpu": a pattern as above and a place; see
     size_t place_count;        // rondo/placement.h
-    bool no_folding;  // nothing is computed ahead: each op of the model runs in each run, shapes and
-                      // constants, too. For looking at what a model does as it is written
+    bool no_folding;           // nothing is computed ahead: all ops of the model run in each run,
+                               // shapes and constants, too
 } rondo_executor_options;
 
 // Branches. Ops of a graph that do not need each other may run side by side: on a GPU as branches

@@ -79,8 +79,8 @@ RONDO_API RONDO_MUST_USE rondo_status rondo_program_set_dimension(rondo_program 
 //
 // pattern    * stands for any characters, ? for one. Nodes in bodies match, too; a control op takes
 //            its bodies along.
-// place      "cpu", "gpu" (that of the executor), "gpu:1" (that GPU), or "all": wherever the executor
-//            likes, which takes back what was said before.
+// place      "cpu", "gpu" (that of the executor), "gpu:1" (that GPU), or "all": wherever the
+//            executor likes, which takes back what was said before.
 //
 // See rondo/placement.h for what places mean; a scope of the builder sets them, too.
 //

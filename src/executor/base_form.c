@@ -60,11 +60,10 @@ static char *write_base_key(const rondo_executor *executor) {
     const size_t use = options->use_f16 != NULL ? options->use_f16_count : 0;
     const char *device =
         rondo__homes_has_marks(executor) ? rondo_device_get_name(executor->device) : "";
-    char *key = rondo__strformat("%d %d %d %d %zu %zu %s %" PRIu64 " %" PRIu64,
-                                 (int)options->op_by_op, (int)options->training,
-                                 (int)options->no_folding, (int)options->dtype, keep, use, device,
-                                 executor->source->place_revision,
-                                 rondo__budget_get_limit(executor->budget));
+    char *key = rondo__strformat(
+        "%d %d %d %d %zu %zu %s %" PRIu64 " %" PRIu64, (int)options->op_by_op,
+        (int)options->training, (int)options->no_folding, (int)options->dtype, keep, use, device,
+        executor->source->place_revision, rondo__budget_get_limit(executor->budget));
     for (size_t i = 0; key != NULL && i < executor->pattern_count; ++i) {
         const char *pattern = executor->patterns[i] != NULL ? executor->patterns[i] : "";
         char *longer = rondo__strformat("%s\n%zu %s", key, strlen(pattern), pattern);

@@ -75,8 +75,8 @@ static rondo_status fetch_input(bypass *b, size_t i) {
             rondo_tensor_share(root, &b->inputs[i]);
             break;
         case RONDO__SLOT_ARENA:
-            b->inputs[i] = (rondo_tensor){
-                .dtype = slot->dtype, .shape = slot->shape, .data = slot->address};
+            b->inputs[i] =
+                (rondo_tensor){.dtype = slot->dtype, .shape = slot->shape, .data = slot->address};
             break;
         case RONDO__SLOT_NONE:
             return RONDO_FAIL(INTERNAL, "input %zu of %s has no place", i,

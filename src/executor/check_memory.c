@@ -56,17 +56,16 @@ static rondo_status find_regions(rondo__check_memory *memory, const rondo__plan 
         RETURN_IF_ERROR(add_region(memory, plan->arena->address, plan->arena_bytes, false));
     }
     if (plan->host_arena != NULL) {
-        RETURN_IF_ERROR(
-            add_region(memory, plan->host_arena, plan->host_arena_bytes, true));
+        RETURN_IF_ERROR(add_region(memory, plan->host_arena, plan->host_arena_bytes, true));
     }
     for (size_t i = step->first_item; i < step->first_item + step->item_count; ++i) {
         const rondo__item *item = &plan->items[i];
         const rondo__node *node = &plan->program->nodes[item->node];
         for (size_t k = 0; k < node->output_count; ++k) {
             if (item->outputs[k] != NULL) {
-                RETURN_IF_ERROR(
-                    add_region(memory, item->outputs[k], plan->slots[node->outputs[k]].bytes,
-                               plan->slots[node->outputs[k]].is_on_host));
+                RETURN_IF_ERROR(add_region(memory, item->outputs[k],
+                                           plan->slots[node->outputs[k]].bytes,
+                                           plan->slots[node->outputs[k]].is_on_host));
             }
         }
     }

@@ -46,6 +46,11 @@ static void destroy_transfer(rondo__kernel *head) {
     rondo__free(head);
 }
 
+static const rondo__kernel transfer_head = {.launch = launch_transfer,
+                                            .destroy = destroy_transfer,
+                                            .keeps_addresses = true,
+                                            .implementation = "copy"};
+
 bool rondo__kernel_is_transfer(const rondo__kernel *kernel) {
     return kernel->launch == launch_transfer;
 }
@@ -77,8 +82,8 @@ bool rondo__crossing_is_possible(const rondo_executor *executor) {
 rondo_status rondo__crossing_reserve(rondo_program *program) {
     const size_t values = program->value_count;
     RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(program->values, program->value_capacity, 2 * values));
-    RETURN_IF_ERROR(RONDO__ARRAY_RESERVE(program->nodes, program->node_capacity,
-                                         program->node_count + values));
+    RETURN_IF_ERROR(
+        RONDO__ARRAY_RESERVE(program->nodes, program->node_capacity, program->node_count + values));
     return rondo__names_reserve(program, 2 * values);
 }
 
@@ -106,8 +111,8 @@ static bool is_view(const insertion *in, size_t n) {
 // The side of a node that does something.
 static int get_side(const insertion *in, size_t n) {
     const int8_t c = in->class_of[n];
-    const bool is_device = c == 0 ? !rondo__kernel_is_hosted(in->kernels[n])
-                                  : c < 0 || c == 1 + RONDO__BYPASS_EAGER;
+    const bool is_device =
+        c == 0 ? !rondo__kernel_is_hosted(in->kernels[n]) : c < 0 || c == 1 + RONDO__BYPASS_EAGER;
     return is_device ? ON_DEVICE : ON_HOST;
 }
 
@@ -208,10 +213,7 @@ static rondo_status add_transfer(insertion *in, int32_t value, int side, int32_t
     if (t == NULL) {
         return RONDO_STATUS_NO_MEMORY;
     }
-    *t = (transfer){.head = {.launch = launch_transfer,
-                             .destroy = destroy_transfer,
-                             .keeps_addresses = true,
-                             .implementation = "copy"},
+    *t = (transfer){.head = transfer_head,
                     .way = side == ON_HOST ? RONDO__TO_HOST : RONDO__TO_DEVICE,
                     .bytes = rondo_tensor_get_bytes(&shell),
                     .variable = in->program->values[value].name};

@@ -3,11 +3,11 @@
 //   before   x ── Gather ── MatMul ── y     after   x ── Gather ── [copy] ── MatMul ── y
 //                  cpu       gpu                          cpu                 gpu
 //
-// Once it is known where each node of a plan runs, each value has a side. Where a node reads a value
-// that lies on the other side, the program gets a node rondo.Transfer, an item of a segment like
-// others, so that each value crosses at most once in a run, in stream order, captured and planned
-// like all else. Nothing crosses that need not: constants are read where they are, an input that both
-// sides read is fed to both, a view is made anew on the other side of what it looks at.
+// Once it is known where each node of a plan runs, each value has a side. Where a node reads a
+// value that lies on the other side, the program gets a node rondo.Transfer, an item of a segment
+// like others, so that each value crosses at most once in a run, in stream order, captured and
+// planned like all else. Nothing crosses that need not: constants are read where they are, an input
+// that both sides read is fed to both, a view is made anew on the other side of what it looks at.
 // SPDX-License-Identifier: Apache-2.0
 #ifndef RONDO_EXECUTOR_CROSSING_H
 #define RONDO_EXECUTOR_CROSSING_H

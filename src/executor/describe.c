@@ -287,13 +287,14 @@ static void append_steps(rondo__text *text, rondo_executor *executor, rondo__pla
 static void append_legend(rondo__text *text, bool is_host) {
     rondo__text_append(
         text, "%s",
-        is_host ? "run by: simd (own vector code), onednn (oneDNN), reference (plain C, slow), "
-                  "copy (moves bytes),\n        philox (random numbers), trees (decision trees), "
-                  "own (the program's),\n        control (branches and loops on the device); host: "
-                  "bypassed, plain C between segments\n"
-                : "run by: nvrtc (own kernels), cublaslt, cudnn (NVIDIA's libraries), philox "
-                  "(random numbers),\n        own (the program's), control (branches and loops on "
-                  "the device);\n        host: on the processor; copy: between it and the device\n");
+        is_host
+            ? "run by: simd (own vector code), onednn (oneDNN), reference (plain C, slow), "
+              "copy (moves bytes),\n        philox (random numbers), trees (decision trees), "
+              "own (the program's),\n        control (branches and loops on the device); host: "
+              "bypassed, plain C between segments\n"
+            : "run by: nvrtc (own kernels), cublaslt, cudnn (NVIDIA's libraries), philox "
+              "(random numbers),\n        own (the program's), control (branches and loops on "
+              "the device);\n        host: on the processor; copy: between it and the device\n");
 }
 
 static void append_text(rondo__text *text, rondo_executor *executor, rondo__plan *plan) {

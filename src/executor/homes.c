@@ -48,8 +48,8 @@ static rondo_status mark_nodes(rondo_program *program, const char *pattern, cons
             return RONDO_FAIL(INVALID,
                               "%s: options.place says \"%s\" of it, and \"%.80s\", too; let one "
                               "pattern match it",
-                              rondo__node_describe(node),
-                              rondo__place_get_name(node->place.place), entry);
+                              rondo__node_describe(node), rondo__place_get_name(node->place.place),
+                              entry);
         }
         if (is_match) {
             node->place = (rondo__place_mark){place, RONDO__PLACED_BY_OPTION};
@@ -70,10 +70,10 @@ rondo_status rondo__homes_refuse(const rondo__node *node, const rondo__home *hom
                                  const char *why) {
     char cause[200];
     (void)snprintf(cause, sizeof cause, "%.199s", why);
-    const rondo_status status = RONDO_FAIL(
-        UNSUPPORTED, "%s is placed on \"%s\" by %s: %s. Place it on \"cpu\" or \"all\"",
-        rondo__node_describe(node), rondo__place_get_name(home->place),
-        rondo__place_get_source(home->by), cause);
+    const rondo_status status =
+        RONDO_FAIL(UNSUPPORTED, "%s is placed on \"%s\" by %s: %s. Place it on \"cpu\" or \"all\"",
+                   rondo__node_describe(node), rondo__place_get_name(home->place),
+                   rondo__place_get_source(home->by), cause);
     rondo__error_set_op(node->op.name);
     return status;
 }
@@ -81,8 +81,9 @@ rondo_status rondo__homes_refuse(const rondo__node *node, const rondo__home *hom
 // The number of the executor's GPU; -1 on the host.
 static int get_ordinal(const rondo_executor *executor) {
     const char *colon = strchr(rondo_device_get_name(executor->device), ':');
-    return rondo_device_is_host(executor->device) || colon == NULL ? -1
-                                                                   : (int)strtol(colon + 1, NULL, 10);
+    return rondo_device_is_host(executor->device) || colon == NULL
+               ? -1
+               : (int)strtol(colon + 1, NULL, 10);
 }
 
 static rondo_status ask(const rondo_executor *executor, const rondo__node *node,
@@ -195,7 +196,8 @@ static size_t measure_small(const rondo_program *program, int32_t value) {
     const bool is_whole = info.dtype == RONDO_DTYPE_I64 || info.dtype == RONDO_DTYPE_I32 ||
                           info.dtype == RONDO_DTYPE_BOOL;
     const rondo_tensor shell = {.dtype = info.dtype, .shape = info.shape};
-    const size_t bytes = info.is_shape_known && is_whole ? rondo_tensor_get_bytes(&shell) : SIZE_MAX;
+    const size_t bytes =
+        info.is_shape_known && is_whole ? rondo_tensor_get_bytes(&shell) : SIZE_MAX;
     return bytes <= SMALL_BYTES ? bytes : SIZE_MAX;
 }
 
@@ -319,9 +321,8 @@ static int32_t find_largest_table(const rondo__plan *plan) {
     const rondo_program *program = plan->program;
     int32_t largest = -1;
     for (size_t n = 0; n < program->node_count; ++n) {
-        const int32_t table = plan->homes[n].place == RONDO__PLACE_ANY
-                                  ? get_table(program, &program->nodes[n])
-                                  : -1;
+        const int32_t table =
+            plan->homes[n].place == RONDO__PLACE_ANY ? get_table(program, &program->nodes[n]) : -1;
         if (table >= 0 && (largest < 0 || get_constant_bytes(program, table) >
                                               get_constant_bytes(program, largest))) {
             largest = table;

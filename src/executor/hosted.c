@@ -50,8 +50,7 @@ static void run_items(void *arguments) {
         const hosted_item *item = &call->items[i];
         rondo__kernel *inner = item->kernel->inner;
         const int32_t former = rondo__host_choose_thread_count(item->kernel->thread_count);
-        const rondo_status status =
-            inner->run(inner, item->inputs, item->outputs, item->workspace);
+        const rondo_status status = inner->run(inner, item->inputs, item->outputs, item->workspace);
         (void)rondo__host_choose_thread_count(former);
         if (status != RONDO_STATUS_OK) {
             rondo__node_blame(item->kernel->node);
@@ -70,8 +69,7 @@ static rondo_status call_items(rondo_stream *stream, const hosted_call *call) {
 
 static rondo_status launch_one(rondo__kernel *head, rondo_stream *stream, const void *const *inputs,
                                void *const *outputs, void *workspace) {
-    const hosted_call call = {.count = 1,
-                              .items = {{(hosted *)head, inputs, outputs, workspace}}};
+    const hosted_call call = {.count = 1, .items = {{(hosted *)head, inputs, outputs, workspace}}};
     return call_items(stream, &call);
 }
 

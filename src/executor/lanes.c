@@ -171,9 +171,8 @@ rondo_status rondo__lanes_feed(rondo_executor *executor, const rondo__plan *plan
         if (host != NULL) {
             const char *pinned = lane->pinned;
             lane->is_read_late = true;
-            RETURN_IF_ERROR(rondo__fetch_put_host_copy(executor->stream, host->address,
-                                                       pinned + plan->input_staging[i],
-                                                       host->bytes));
+            RETURN_IF_ERROR(rondo__fetch_put_host_copy(
+                executor->stream, host->address, pinned + plan->input_staging[i], host->bytes));
         }
     }
     lane->is_used = true;

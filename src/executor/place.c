@@ -273,8 +273,7 @@ static bool is_item_on_host(const rondo__plan *plan, size_t i) {
 }
 
 static void set_addresses(rondo__plan *plan) {
-    char *const arenas[] = {plan->arena->address,
-                            plan->host_arena};
+    char *const arenas[] = {plan->arena->address, plan->host_arena};
     for (size_t i = 0; i < plan->item_count; ++i) {
         rondo__item *item = &plan->items[i];
         item->workspace = item->kernel->workspace_bytes > 0
@@ -405,8 +404,8 @@ static rondo_status plan_host_arena(rondo__plan *plan, const int8_t *class_of, l
         set_levels(l, plan, class_of, levels, blocks);
         measure_lifetimes(l, plan, class_of, NULL);
     }
-    RETURN_IF_ERROR(rondo__arena_plan(blocks->list, blocks->count, levels != NULL,
-                                      &plan->host_arena_bytes));
+    RETURN_IF_ERROR(
+        rondo__arena_plan(blocks->list, blocks->count, levels != NULL, &plan->host_arena_bytes));
     take_offsets(plan, blocks);
     return RONDO_STATUS_OK;
 }

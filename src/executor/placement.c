@@ -113,8 +113,8 @@ void rondo__placement_describe(rondo__text *text, const rondo_executor *executor
             continue;
         }
         const rondo__op *op = &plan->program->nodes[n].op;
-        rondo__text_append(text, "%s  %s %s ", is_first ? "placed\n" : "",
-                           get_side(&l, is_on_host), op->def->name);
+        rondo__text_append(text, "%s  %s %s ", is_first ? "placed\n" : "", get_side(&l, is_on_host),
+                           op->def->name);
         rondo__text_append_escaped(text, op->name);
         rondo__text_append(text, ": %s\n", get_reason(&l, n, ""));
         is_first = false;
@@ -130,8 +130,8 @@ static void add_tensor(listing *l, int32_t value) {
     if (slot->kind == RONDO__SLOT_NONE) {
         return;
     }
-    const bool is_on_host = is_constant ? slot->address == NULL
-                                        : slot->is_on_host || slot->kind == RONDO__SLOT_DYNAMIC;
+    const bool is_on_host =
+        is_constant ? slot->address == NULL : slot->is_on_host || slot->kind == RONDO__SLOT_DYNAMIC;
     const char *reason = is_constant && is_on_host ? "a constant, read where the program has it"
                          : is_constant             ? "a constant that ops of the device read"
                          : slot->kind == RONDO__SLOT_DYNAMIC ? "its shape depends on data"

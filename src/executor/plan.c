@@ -131,8 +131,8 @@ static rondo_status bypass(rondo__plan *plan, size_t n, int8_t *out_class) {
     return RONDO_STATUS_OK;
 }
 
-// An item of the processor in a plan of a GPU. What draws, and what is in a body that a graph holds,
-// runs between segments.
+// An item of the processor in a plan of a GPU. What draws, and what is in a body that a graph
+// holds, runs between segments.
 static rondo_status host_node(rondo_executor *executor, rondo__plan *plan, size_t n,
                               const rondo__kernel_request *request, bool draws, int8_t *out_class,
                               rondo__kernel **out_kernel) {
@@ -179,8 +179,8 @@ static rondo_status prepare_kernel(rondo_executor *executor, rondo__plan *plan, 
     }
     RONDO_LOG_INFO_F("%s runs on the host: %s", rondo__node_describe(node),
                      rondo_error_get_last()->message);
-    *home = (rondo__home){RONDO__PLACE_CPU, RONDO__PLACED_BY_NOBODY,
-                          "the device has no kernel for it"};
+    *home =
+        (rondo__home){RONDO__PLACE_CPU, RONDO__PLACED_BY_NOBODY, "the device has no kernel for it"};
     return host_node(executor, plan, n, request, draws, out_class, out_kernel);
 }
 
@@ -224,8 +224,7 @@ static rondo_status classify(rondo_executor *executor, rondo__plan *plan, size_t
         *out_class = -1;
         return RONDO_STATUS_OK;
     }
-    const rondo_status status =
-        prepare_kernel(executor, plan, n, request, out_class, out_kernel);
+    const rondo_status status = prepare_kernel(executor, plan, n, request, out_class, out_kernel);
     if (status != RONDO_STATUS_OK) {
         blame_weights(node, status, request);
     }

@@ -3,10 +3,10 @@
 // A plan is an ordered list of plan steps. A segment is a run of ops with kernels on the device: it
 // is launched op by op the first time, captured the second, replayed from then on. A bypass is one
 // op between segments that cannot be captured: control flow, an op whose result shape depends on
-// data, or one whose kernel does what a capture forbids. Only the last kind leaves the stream going:
-// its kernel is launched between two graphs. For the others the processor waits. An op that runs on
-// the processor because it is placed there, or because a GPU has no kernel for it, is an item of a
-// segment, too (hosted.h), and copies between the two sides are (crossing.h).
+// data, or one whose kernel does what a capture forbids. Only the last kind leaves the stream
+// going: its kernel is launched between two graphs. For the others the processor waits. An op that
+// runs on the processor because it is placed there, or because a GPU has no kernel for it, is an
+// item of a segment, too (hosted.h), and copies between the two sides are (crossing.h).
 //
 // Where a value lives is decided once (value slots): in a constant on the device, at an offset of
 // the arena or, on the processor's side of a GPU's plan, of a second one in pinned memory, or, when
@@ -297,7 +297,7 @@ struct rondo_executor {
     rondo__budget *budget;         // host memory
     rondo__budget *device_budget;  // memory of a GPU; NULL on the host
     rondo__weight_account weights;
-    rondo_device *host_device;           // for ops of the processor in plans of a GPU; NULL: none yet
+    rondo_device *host_device;  // for ops of the processor in plans of a GPU; NULL: none yet
     rondo__weight_account host_weights;  // what they read of constants
     rondo__crossing_log crossings;
     uint64_t fed_bytes;  // the most that was fed at once

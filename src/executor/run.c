@@ -50,8 +50,7 @@ static rondo_status launch_group(rondo_executor *executor, rondo__plan *plan, si
         *out_count = 1;
         return launch_item(executor, plan, i);
     }
-    const rondo_status status =
-        rondo__hosted_launch(executor->stream, &plan->items[i], *out_count);
+    const rondo_status status = rondo__hosted_launch(executor->stream, &plan->items[i], *out_count);
     if (status != RONDO_STATUS_OK) {
         blame_launch(plan, &plan->program->nodes[plan->items[i].node]);
     }
@@ -287,10 +286,10 @@ static rondo_status prepare_check(rondo_executor *executor, rondo__plan *plan, s
 // Ops of a step; copies between the sides are none.
 static size_t count_ops(const rondo__plan *plan, rondo__step *step) {
     const rondo__crossing_counts *counts = rondo__crossing_count_step(plan, step);
-    return !rondo__step_has_kernels(step) ? 1
-                                          : step->item_count -
-                                                (size_t)(counts->count[RONDO__TO_DEVICE] +
-                                                         counts->count[RONDO__TO_HOST]);
+    return !rondo__step_has_kernels(step)
+               ? 1
+               : step->item_count -
+                     (size_t)(counts->count[RONDO__TO_DEVICE] + counts->count[RONDO__TO_HOST]);
 }
 
 // Counts what the step copies. For what is copied before a bypass the run waits there.

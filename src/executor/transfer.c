@@ -43,8 +43,8 @@ static rondo_status feed_host_side(rondo_executor *executor, const rondo__plan *
     rondo__crossing_add(&executor->root->crossings.all, &counts);
     rondo__crossing_add(&executor->root->crossings.pending, &counts);
     return rondo__crossing_copy(executor->stream, RONDO__TO_HOST,
-                                plan->program->values[plan->program->inputs[i]].name,
-                                slot->address, feed->data, slot->bytes);
+                                plan->program->values[plan->program->inputs[i]].name, slot->address,
+                                feed->data, slot->bytes);
 }
 
 // Puts the inputs where the plan wants them: device tensors in stream order, the others as they are

@@ -344,4 +344,3 @@ rondo_status rondo__node_end(rondo__node_builder *builder) {
     program->nodes[program->node_count - 1].place = mark;
     return RONDO_STATUS_OK;
 }
-

@@ -141,8 +141,9 @@ rondo_status rondo_builder_finish(rondo_builder *builder, rondo_program **out_pr
         return RONDO_FAIL(INVALID, "a body ends by being an attribute of a node");
     }
     if (builder->place_count > 0) {
-        return RONDO_FAIL(STATE, "%zu scopes of places are open; end each with "
-                                 "rondo_builder_end_place",
+        return RONDO_FAIL(STATE,
+                          "%zu scopes of places are open; end each with "
+                          "rondo_builder_end_place",
                           builder->place_count);
     }
     rondo_program *program = builder->program;

@@ -8,8 +8,8 @@
 #include "program/node_pattern.h"
 
 static const char *const names[RONDO__PLACE_GPU_0 + RONDO__PLACE_GPU_MAX] = {
-    "all",    "cpu",    "gpu",    "gpu:0",  "gpu:1",  "gpu:2",  "gpu:3",  "gpu:4",  "gpu:5",  "gpu:6",
-    "gpu:7",  "gpu:8",  "gpu:9",  "gpu:10", "gpu:11", "gpu:12", "gpu:13", "gpu:14", "gpu:15",
+    "all",   "cpu",   "gpu",   "gpu:0",  "gpu:1",  "gpu:2",  "gpu:3",  "gpu:4",  "gpu:5",  "gpu:6",
+    "gpu:7", "gpu:8", "gpu:9", "gpu:10", "gpu:11", "gpu:12", "gpu:13", "gpu:14", "gpu:15",
 };
 
 rondo_status rondo__place_parse(const char *text, const char *call, uint8_t *out_place) {

@@ -71,7 +71,7 @@ typedef struct rondo__node {
     int32_t *outputs;       // value numbers or RONDO__VALUE_NONE
     size_t explicit_count;  // inputs the file lists; the rest are captured values
     uint8_t precision;      // RONDO__PRECISION_... of program/half_pass.h: what the caller asks for
-    rondo__place_mark place;         // where the caller wants it; see program/place_mark.h
+    rondo__place_mark place;          // where the caller wants it; see program/place_mark.h
     const rondo__op_def *hidden_def;  // its op while passes run that must leave it alone; or NULL
 } rondo__node;
 
@@ -104,9 +104,9 @@ struct rondo_program {
     // What the users of the program share; a clone has none. NULL until the first user sets it.
     _Atomic(rondo__program_attachment *) attachment;
     uint64_t place_revision;  // changes of rondo_program_set_place
-    uint64_t file_bytes;     // of the model and what lies beside it; 0 when there is no file
-    int32_t *name_slots;     // value number + 1; 0 for a free slot
-    size_t name_slot_count;  // 0 or a power of two
+    uint64_t file_bytes;      // of the model and what lies beside it; 0 when there is no file
+    int32_t *name_slots;      // value number + 1; 0 for a free slot
+    size_t name_slot_count;   // 0 or a power of two
     uint64_t name_seed;  // differs from program to program, so that no file can choose collisions
 };
 

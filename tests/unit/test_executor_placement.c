@@ -1,6 +1,6 @@
-// Where ops run, on a GPU of the fake driver: results equal those of the host bit for bit, eager and
-// replayed; each tensor crosses once in a run and direction, and only where it must; what cannot be
-// done is refused by name.
+// Where ops run, on a GPU of the fake driver: results equal those of the host bit for bit, eager
+// and replayed; each tensor crosses once in a run and direction, and only where it must; what
+// cannot be done is refused by name.
 // SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
@@ -174,10 +174,11 @@ static void expect_counts(const rondo_executor *executor, const counts *want, co
     if (have.to_device.count != RUNS * want->to_device ||
         have.to_host.count != RUNS * want->to_host || stopped != RUNS * want->stopped ||
         stats.segment_count != want->segments || stats.bypassed_count != want->bypassed) {
-        fail_msg("%s: in %d runs %d copies to the GPU, %d to the host, %d of them waited for; %d "
-                 "segments, %d bypassed",
-                 what, RUNS, (int)have.to_device.count, (int)have.to_host.count, (int)stopped,
-                 (int)stats.segment_count, (int)stats.bypassed_count);
+        fail_msg(
+            "%s: in %d runs %d copies to the GPU, %d to the host, %d of them waited for; %d "
+            "segments, %d bypassed",
+            what, RUNS, (int)have.to_device.count, (int)have.to_host.count, (int)stopped,
+            (int)stats.segment_count, (int)stats.bypassed_count);
     }
 }
 
@@ -361,11 +362,12 @@ static void test_executor_placement__files(void **state) {
 
 // ---- by themselves ------------------------------------------------------------------------------
 
-// Whole numbers that only decide a shape are computed where they are read; nothing is copied for them.
+// Whole numbers that only decide a shape are computed where they are read; nothing is copied for
+// them.
 static void test_executor_placement__shape_arithmetic(void **state) {
     (void)state;
-    const node nodes[] = {{"Relu", {"x"}, "a", NULL},      {"Shape", {"a"}, "s", NULL},
-                          {"Add", {"s", "i"}, "t", NULL},  {"Sub", {"t", "i"}, "u", NULL},
+    const node nodes[] = {{"Relu", {"x"}, "a", NULL},        {"Shape", {"a"}, "s", NULL},
+                          {"Add", {"s", "i"}, "t", NULL},    {"Sub", {"t", "i"}, "u", NULL},
                           {"Expand", {"a", "u"}, "y", NULL}, {0}};
     rondo_program *program = build(nodes, only_y);
     const rondo_executor_options options = {
@@ -388,7 +390,8 @@ static void test_executor_placement__large_table(void **state) {
     enum { ROWS = 65536 };
     static float table[ROWS * COUNT];
     const rondo_tensor large = {RONDO_DTYPE_F32, {2, {ROWS, COUNT}}, table, NULL, NULL};
-    rondo_port ids = {.struct_size = sizeof ids, .name = "ids", .dtype = RONDO_DTYPE_I64, .rank = 1};
+    rondo_port ids = {
+        .struct_size = sizeof ids, .name = "ids", .dtype = RONDO_DTYPE_I64, .rank = 1};
     ids.extent[0] = 2;
     rondo_builder *builder;
     rondo_program *program;
@@ -441,7 +444,10 @@ static void test_executor_placement__refusals(void **state) {
         rondo_status status;
         const char *text;
     } rows[] = {
-        {true, {"b=gpu"}, RONDO_STATUS_UNSUPPORTED, "Neg node \"b\" is placed on \"gpu\" by options"},
+        {true,
+         {"b=gpu"},
+         RONDO_STATUS_UNSUPPORTED,
+         "Neg node \"b\" is placed on \"gpu\" by options"},
         {false, {"b=gpu:7"}, RONDO_STATUS_UNSUPPORTED, "the executor runs on cuda:0"},
         {false, {"Hardmax=gpu"}, RONDO_STATUS_UNSUPPORTED, "Hardmax node \"h\" is placed on"},
         {false, {"y=gpu"}, RONDO_STATUS_UNSUPPORTED, "its result shape depends on data"},
@@ -450,16 +456,16 @@ static void test_executor_placement__refusals(void **state) {
         {false, {"b"}, RONDO_STATUS_INVALID, "no pattern and place"},
         {false, {"b=tpu"}, RONDO_STATUS_INVALID, "\"tpu\" is none of"},
     };
-    const node nodes[] = {chain[0], chain[1], {"Hardmax", {"b"}, "h", NULL},
-                          {"NonZero", {"h"}, "y", NULL}, {0}};
+    const node nodes[] = {
+        chain[0], chain[1], {"Hardmax", {"b"}, "h", NULL}, {"NonZero", {"h"}, "y", NULL}, {0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; ++i) {
         rondo_program *program = build(nodes, only_y);
         const rondo_executor_options options = {.struct_size = sizeof options,
                                                 .place = rows[i].entries,
                                                 .place_count = rows[i].entries[1] != NULL ? 2 : 1};
         rondo_executor *executor = NULL;
-        rondo_status status = rondo_executor_create(program, rows[i].is_host ? g_host : g_gpu,
-                                                    &options, &executor);
+        rondo_status status =
+            rondo_executor_create(program, rows[i].is_host ? g_host : g_gpu, &options, &executor);
         if (status == RONDO_STATUS_OK) {
             feeds f;
             fill(&f, 0);
@@ -538,8 +544,8 @@ static void test_executor_placement__failure(void **state) {
 // Inputs in the GPU's memory, states, and runs that check themselves.
 static void test_executor_placement__device_feeds(void **state) {
     (void)state;
-    const node nodes[] = {{"Neg", {"x"}, "b", "cpu"}, {"Abs", {"x"}, "c", NULL},
-                          {"Add", {"b", "c"}, "y", NULL}, {0}};
+    const node nodes[] = {
+        {"Neg", {"x"}, "b", "cpu"}, {"Abs", {"x"}, "c", NULL}, {"Add", {"b", "c"}, "y", NULL}, {0}};
     rondo_program *program = build(nodes, only_y);
     const rondo_executor_options options = {.struct_size = sizeof options, .self_check_every = 2};
     rondo_executor *gpu;

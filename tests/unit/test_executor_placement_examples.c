@@ -1,5 +1,5 @@
-// The examples of places, on a GPU of the fake driver: what they print is right, and the copies that
-// they count are those that they expect.
+// The examples of places, on a GPU of the fake driver: what they print is right, and the copies
+// that they count are those that they expect.
 // SPDX-License-Identifier: Apache-2.0
 #include <setjmp.h>
 #include <stdarg.h>
@@ -79,9 +79,9 @@ static void test_executor_placement_examples__crop(void **state) {
 
 // The fake driver has kernels for what works element by element, so the rest is placed elsewhere.
 static void test_executor_placement_examples__embedding(void **state) {
-    char *arguments[] = {strdup("embedding"),    strdup("cuda:0"),     strdup("--place"),
-                         strdup("Reduce*=cpu"), strdup("--place"),    strdup("Div*=cpu"),
-                         strdup("--place"),     strdup("Mul*=cpu"),   NULL};
+    char *arguments[] = {strdup("embedding"),   strdup("cuda:0"),   strdup("--place"),
+                         strdup("Reduce*=cpu"), strdup("--place"),  strdup("Div*=cpu"),
+                         strdup("--place"),     strdup("Mul*=cpu"), NULL};
     (void)state;
     assert_int_equal(embedding_main(8, arguments), EXIT_SUCCESS);
     for (size_t i = 0; arguments[i] != NULL; ++i) {
