@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/text.h"
+#include "executor/crossing.h"
 #include "executor/describe_half.h"
 #include "executor/device_control.h"
 #include "executor/foresee.h"
@@ -248,8 +249,15 @@ static void append_steps(rondo__text *text, rondo_executor *executor, rondo__pla
     for (size_t s = 0; s < plan->step_count; ++s) {
         rondo__step *step = &plan->steps[s];
         if (step->kind == RONDO__STEP_SEGMENT) {
-            rondo__text_append(text, "%*ssegment %zu: %zu op%s, %s", indent, "", s,
-                               step->item_count, plural(step->item_count),
+            const rondo__crossing_counts *copied = rondo__crossing_count_step(plan, step);
+            const size_t copies =
+                (size_t)(copied->count[RONDO__TO_DEVICE] + copied->count[RONDO__TO_HOST]);
+            const size_t ops = step->item_count - copies;
+            rondo__text_append(text, "%*ssegment %zu: %zu op%s, ", indent, "", s, ops, plural(ops));
+            if (copies > 0) {
+                rondo__text_append(text, "%zu %s, ", copies, copies == 1 ? "copy" : "copies");
+            }
+            rondo__text_append(text, "%s",
                                rondo__step_is_captured(step) ? "captured" : "not captured for now");
             if (step->branch_count > 1) {
                 rondo__text_append(text, " in %u branches", (unsigned)step->branch_count);

@@ -129,13 +129,18 @@ static rondo_status run_steps(rondo_executor *executor, rondo__plan *plan, bool 
     return rondo__bound_run(executor, plan);
 }
 
+// Nothing of this run has been copied yet; a body's copies are those of the run around it.
+static void begin_crossings(rondo_executor *executor) {
+    if (executor->depth == 0) {
+        executor->root->crossings.pending = (rondo__crossing_counts){0};
+    }
+}
+
 // Puts inputs, steps and outputs on the stream.
 static rondo_status put_run(const rondo__fetch *fetch, rondo__plan *plan, const rondo_tensor *feeds,
                             rondo_run_times *out_times) {
     rondo_executor *executor = fetch->executor;
-    if (executor->depth == 0) {
-        executor->root->crossings.pending = (rondo__crossing_counts){0};
-    }
+    begin_crossings(executor);
     RETURN_IF_ERROR(rondo__bound_begin(fetch, plan, feeds));
     RETURN_IF_ERROR(rondo__executor_mark(executor, 0));
     RETURN_IF_ERROR(feed_inputs(executor, plan, feeds, fetch->waits));
@@ -227,6 +232,7 @@ rondo_status rondo_executor_rerun(rondo_executor *executor) {
     uint64_t start_ns = rondo__clock_now_ns();
     rondo__budget *before = rondo__executor_begin_call(executor, NULL, 0);
     rondo_status status = rondo__self_check_begin_run(executor);
+    begin_crossings(active);
     if (status == RONDO_STATUS_OK) {
         status = rondo__plan_run_steps(active, active->current, rondo__executor_run_tensors,
                                        &times.was_replayed);

@@ -162,6 +162,7 @@ static void compare(rondo_executor *gpu, rondo_executor *host, const char *const
 typedef struct counts {
     uint64_t to_device, to_host, stopped;  // copies of one run
     uint64_t segments, bypassed;
+    uint64_t nodes;  // of the graphs, op by op; 0: any
 } counts;
 
 static void expect_counts(const rondo_executor *executor, const counts *want, const char *what) {
@@ -173,12 +174,13 @@ static void expect_counts(const rondo_executor *executor, const counts *want, co
     const uint64_t stopped = have.synchronous_to_device.count + have.synchronous_to_host.count;
     if (have.to_device.count != RUNS * want->to_device ||
         have.to_host.count != RUNS * want->to_host || stopped != RUNS * want->stopped ||
-        stats.segment_count != want->segments || stats.bypassed_count != want->bypassed) {
+        stats.segment_count != want->segments || stats.bypassed_count != want->bypassed ||
+        (want->nodes != 0 && stats.node_count != 0 && stats.node_count != want->nodes)) {
         fail_msg(
             "%s: in %d runs %d copies to the GPU, %d to the host, %d of them waited for; %d "
-            "segments, %d bypassed",
+            "segments, %d bypassed, %d nodes",
             what, RUNS, (int)have.to_device.count, (int)have.to_host.count, (int)stopped,
-            (int)stats.segment_count, (int)stats.bypassed_count);
+            (int)stats.segment_count, (int)stats.bypassed_count, (int)stats.node_count);
     }
 }
 
@@ -195,7 +197,7 @@ static const story stories[] = {
     {"there and back",
      {{"Relu", {"x"}, "a", NULL}, {"Neg", {"a"}, "b", "cpu"}, {"Abs", {"b"}, "y", NULL}},
      {"y"},
-     {1, 1, 0, 1, 0}},
+     {1, 1, 0, 1, 0, 0}},
     {"read twice",
      {{"Relu", {"x"}, "a", NULL},
       {"Neg", {"a"}, "b", "cpu"},
@@ -204,7 +206,7 @@ static const story stories[] = {
       {"Add", {"c", "d"}, "y", NULL},
       {"Neg", {"c"}, "z", NULL}},
      {"y", "z"},
-     {2, 1, 0, 1, 0}},
+     {2, 1, 0, 1, 0, 0}},
     {"through views",
      {{"Relu", {"x"}, "a", NULL},
       {"Reshape", {"a", "square"}, "s", NULL},
@@ -214,27 +216,34 @@ static const story stories[] = {
       {"Abs", {"f"}, "y", NULL},
       {"Abs", {"c"}, "z", NULL}},
      {"y", "z"},
-     {2, 1, 0, 1, 0}},
+     {2, 1, 0, 1, 0, 0}},
     {"an input for both",
      {{"Relu", {"x"}, "y", NULL}, {"Neg", {"x"}, "z", "cpu"}},
      {"y", "z"},
-     {0, 0, 0, 1, 0}},
+     {0, 0, 0, 1, 0, 0}},
     {"only the processor",
      {{"Relu", {"x"}, "a", "cpu"}, {"Neg", {"a"}, "y", "cpu"}},
      {"y"},
-     {0, 0, 0, 1, 0}},
+     {0, 0, 0, 1, 0, 1}},  // one host function
+    {"in turn",
+     {{"Relu", {"x"}, "a", "cpu"},
+      {"Neg", {"a"}, "b", NULL},
+      {"Neg", {"x"}, "c", "cpu"},
+      {"Abs", {"c"}, "d", "cpu"}},
+     {"b", "d"},
+     {1, 0, 0, 1, 0, 3}},  // those of the processor stay together
     {"a table",
      {{"Gather", {"table", "i"}, "a", "cpu"}, {"Add", {"a", "x"}, "y", NULL}},
      {"y"},
-     {1, 0, 0, 1, 0}},
+     {1, 0, 0, 1, 0, 0}},
     {"no kernel on the GPU",
      {{"Relu", {"x"}, "a", NULL}, {"Hardmax", {"a"}, "s", NULL}, {"Neg", {"s"}, "y", NULL}},
      {"y"},
-     {1, 1, 0, 1, 0}},
+     {1, 1, 0, 1, 0, 0}},
     {"a shape that depends on data",
      {{"Relu", {"x"}, "a", NULL}, {"NonZero", {"a"}, "y", NULL}, {"Neg", {"a"}, "z", NULL}},
      {"y", "z"},
-     {0, 1, 1, 1, 1}},
+     {0, 1, 1, 1, 1, 0}},
 };
 
 static void run_story(const story *s, const rondo_executor_options *options, bool waits) {
@@ -418,7 +427,7 @@ static void test_executor_placement__large_table(void **state) {
         OK(rondo_executor_run(gpu, &feed, 1, &fetch, 1));
         assert_true(y[0] == (float)-run && y[COUNT + 1] == (float)(-2 * run));
     }
-    expect_counts(gpu, &(counts){1, 0, 0, 1, 0}, "a large table");
+    expect_counts(gpu, &(counts){1, 0, 0, 1, 0, 0}, "a large table");
     expect_place(gpu, RONDO_PLACEMENT_TENSOR, "table", "cpu", "read where the program has it");
     rondo_executor_stats stats = {.struct_size = sizeof stats};
     OK(rondo_executor_get_stats(gpu, &stats));
@@ -568,7 +577,7 @@ static void test_executor_placement__device_feeds(void **state) {
         }
         rondo_tensor_deinit(&y.tensor);
     }
-    expect_counts(gpu, &(counts){1, 1, 0, 1, 0}, "device feeds");
+    expect_counts(gpu, &(counts){1, 1, 0, 1, 0, 0}, "device feeds");
     rondo_tensor_deinit(&x);
     rondo_stream_destroy(stream);
     rondo_executor_destroy(gpu);
